@@ -8,8 +8,8 @@ use std::time::Duration;
 use wb_budget::catalog::DEFAULT_WINDOW;
 use wb_budget::{Catalog, ModelCard};
 use wb_dialect::Dialect;
+use wb_invoke::ModelInvoker;
 use wb_providers::{ProviderError, ProviderOpts};
-use wb_summarize::ModelInvoker;
 
 use crate::error::AgentError;
 use crate::script::{Offline, Script};

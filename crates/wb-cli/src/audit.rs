@@ -5,12 +5,12 @@ use std::io::{self, Write};
 
 use anyhow::Result;
 use serde::Serialize;
+use wb_facts::{Facts, Finding, FindingKind, audit as findings};
 use wb_formats::{Document, FormatError, newest};
 use wb_message::text::one_line;
 use wb_message::{Message, ToolVocabulary, markers, outline};
 use wb_record::Access;
 use wb_replay::{Stretch, stretches};
-use wb_summarize::{Facts, Finding, FindingKind, audit as findings};
 
 use crate::args::Audit;
 use crate::escape::escaped;

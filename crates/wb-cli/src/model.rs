@@ -10,8 +10,9 @@ use indicatif::ProgressBar;
 use serde::Serialize;
 use wb_budget::{Catalog, CatalogEntry, ModelCard, Usage};
 use wb_conductor::{Compactor, CondenseOpts, Plan, Ready, Summarizer};
+use wb_invoke::{Emission, ModelInvoker, StreamOptions};
 use wb_message::Conversation;
-use wb_summarize::{Cost, Emission, ModelInvoker, StreamOptions};
+use wb_summarize::Cost;
 
 use crate::clock;
 use crate::config::catalog;

@@ -3,9 +3,9 @@
 use std::borrow::Cow;
 
 use wb_conductor::{CompactionReport, Compactor, DigestSource, Pipeline};
+use wb_facts::Facts;
 use wb_message::outline;
 use wb_message::{Message, Origin, Patch, Undo};
-use wb_summarize::Facts;
 
 use crate::model::{Model, Spent};
 use crate::session::Session;

@@ -10,13 +10,13 @@ use wb_budget::{
     Catalog, ContextTracker, FittedCounter, ModelCard, WeighedTranscript, budget_limit, prefix_sums,
 };
 use wb_conductor::{Compactor, CondenseOpts};
+use wb_facts::Facts;
 use wb_formats::{Document, FormatError, SystemAndTools, View, newest, open_path};
 use wb_message::Message;
 use wb_message::markers::is_synthetic;
 use wb_passes::ImagePolicy;
 use wb_record::{Access, MemoryParts, Segment, UsageAt};
 use wb_replay::facts_of;
-use wb_summarize::Facts;
 
 use crate::args::Policy;
 use crate::config::catalog;

@@ -5,10 +5,9 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use wb_budget::{BudgetPolicy, ContextCompactionMode, ContextWindowPolicy, ModelCard, PolicyError};
+use wb_invoke::ModelInvoker;
 use wb_passes::{ArtifactCompactionConfig, ImagePolicy, OversizedResult};
-use wb_summarize::{
-    CompactionConfig, CompactionConfigError, CompactionExecutionMode, ModelInvoker, Summarizer,
-};
+use wb_summarize::{CompactionConfig, CompactionConfigError, CompactionExecutionMode, Summarizer};
 
 use crate::compactor::Compactor;
 use crate::context::AgentContext;

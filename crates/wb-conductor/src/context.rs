@@ -6,10 +6,12 @@ use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use wb_budget::{Budget, ContextTracker, ModelCard, PolicyError, TokenEstimate, Usage, UsageRefused};
+use wb_facts::FACTS_VERSION;
+use wb_facts::Facts;
+use wb_invoke::ThinkingLevel;
 use wb_message::markers::digest_body;
 use wb_message::{Conversation, Message, Undo};
-use wb_summarize::facts::FACTS_VERSION;
-use wb_summarize::{CompactionConfig, Facts, MIN_COMPACTION_GAIN_TOKENS, ThinkingLevel, savings_ratio_ppm};
+use wb_summarize::{CompactionConfig, MIN_COMPACTION_GAIN_TOKENS, savings_ratio_ppm};
 
 use crate::breaker::Breaker;
 use crate::compactor::{Compactor, CondenseOpts};

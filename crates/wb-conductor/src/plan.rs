@@ -7,13 +7,15 @@ use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
 use wb_budget::{Budget, ContextTracker, ModelCard, TokenCounter, TokenHeuristic, Worth};
+use wb_facts::{Facts, audit, corrected};
+use wb_invoke::ThinkingLevel;
 use wb_message::markers::{digest_body, is_cleared, restored_file};
 use wb_message::{
     Conversation, Edit, Message, Pairing, Patch, PatchError, Turn, Weighed, prefix_fingerprint,
 };
 use wb_summarize::{
-    Addition, AskCosts, CachedConversation, CondenseScope, Cost, DigestRequest, Facts, LocalDigest,
-    ModelDigest, NoDigest, Summarizer, ThinkingLevel, audit, carried_digest, corrected, digest_message,
+    Addition, AskCosts, CachedConversation, CondenseScope, Cost, DigestRequest, LocalDigest, ModelDigest,
+    NoDigest, Summarizer, carried_digest, digest_message,
 };
 
 use crate::draft::Draft;

@@ -2,8 +2,8 @@
 
 use futures::future::{Either, ready};
 use wb_budget::{Budget, PolicyError, WeighedTranscript};
+use wb_facts::Facts;
 use wb_message::{Message, Turn};
-use wb_summarize::Facts;
 
 use crate::compactor::{Compactor, CondenseOpts, CondenserDeps};
 use crate::plan::{Plan, Ready};

@@ -32,6 +32,8 @@ mod xml;
 pub mod markers;
 mod json;
 pub mod text;
+pub mod excerpt;
+pub mod bytes;
 pub mod number;
 pub mod tools;
 mod calls;

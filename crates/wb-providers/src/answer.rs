@@ -4,8 +4,8 @@ use std::collections::VecDeque;
 
 use serde_json::{Map, Value};
 use wb_budget::Usage;
+use wb_invoke::{Emission, Reply, StopReason};
 use wb_message::Block;
-use wb_summarize::{Emission, Reply, StopReason};
 
 /// How far an answer has come.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]

@@ -4,7 +4,7 @@ use reqwest::header::{HeaderName, HeaderValue};
 use serde_json::{Map, Value, json};
 use wb_budget::Usage;
 use wb_dialect::Dialect;
-use wb_summarize::{StopReason, ThinkingLevel};
+use wb_invoke::{StopReason, ThinkingLevel};
 
 use crate::answer::Answer;
 use crate::failure::Failure;

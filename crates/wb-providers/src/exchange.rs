@@ -9,7 +9,7 @@ use reqwest::{Client, Response, Url};
 use tokio::runtime::Handle;
 use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
-use wb_summarize::{Emission, InvokeError, StopReason};
+use wb_invoke::{Emission, InvokeError, StopReason};
 
 use crate::answer::Answer;
 use crate::failure::Failure;

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use serde_json::Value;
+use wb_invoke::InvokeError;
 use wb_message::text;
-use wb_summarize::InvokeError;
 
 /// The most characters of what a server says about an error.
 const MAX_SAID_CHARS: usize = 400;

@@ -11,8 +11,8 @@ use reqwest::{Client, Url};
 use serde_json::{Map, Value};
 use wb_budget::ModelCard;
 use wb_dialect::{Dialect, encode};
+use wb_invoke::{Emission, ModelInvoker, StreamOptions};
 use wb_message::Conversation;
-use wb_summarize::{Emission, ModelInvoker, StreamOptions};
 
 use crate::error::ProviderError;
 use crate::exchange::{Exchange, Sent};
@@ -228,7 +228,7 @@ impl ProviderOpts {
 /// connection. A stream ends with [`Emission::Done`], with what has come so far and [`StopReason::Aborted`] if it was cancelled, or
 /// with [`Emission::Error`].
 ///
-/// [`StopReason::Aborted`]: wb_summarize::StopReason::Aborted
+/// [`StopReason::Aborted`]: wb_invoke::StopReason::Aborted
 #[derive(Clone)]
 pub struct HttpInvoker {
     inner: Arc<Inner>,

@@ -1,7 +1,7 @@
 //! Models over HTTP, behind the seam of `wb-summarize`: a conversation goes in, emissions stream out.
 //!
 //! [`ProviderOpts`] says whom to ask and how; [`build`](ProviderOpts::build) makes an [`HttpInvoker`] of it, which is a
-//! [`ModelInvoker`](wb_summarize::ModelInvoker) like any other. There are four protocols, each behind a feature of its name:
+//! [`ModelInvoker`](wb_invoke::ModelInvoker) like any other. There are four protocols, each behind a feature of its name:
 //! `openai` (chat completions, and every server that speaks them), `openai-responses`, `anthropic` and `gemini`.
 //! Conversations are written by `wb-dialect`; this crate adds the model, the limits and how much to think, sends it, and
 //! reads the stream.
@@ -10,7 +10,7 @@
 //! # #[cfg(feature = "anthropic")] {
 //! use wb_message::{Conversation, Turn};
 //! use wb_providers::{Key, ProviderOpts};
-//! use wb_summarize::{StreamOptions, ThinkingLevel};
+//! use wb_invoke::{StreamOptions, ThinkingLevel};
 //!
 //! let key = Key::new("sk-not-a-real-one")?; // or Key::from_file, or .key_from_env()? below
 //! let model = ProviderOpts::anthropic("claude-haiku-4-5").key(key).build()?;

@@ -3,7 +3,7 @@
 use reqwest::header::{AUTHORIZATION, HeaderName, HeaderValue};
 use serde_json::{Map, Value, json};
 use wb_dialect::Dialect;
-use wb_summarize::StopReason;
+use wb_invoke::StopReason;
 
 use crate::answer::Answer;
 use crate::failure::Failure;
@@ -122,7 +122,7 @@ fn stop(reason: &str, answer: &mut Answer) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use wb_summarize::ThinkingLevel;
+    use wb_invoke::ThinkingLevel;
 
     #[test]
     fn each_server_is_told_the_limit_by_the_name_that_it_knows() {

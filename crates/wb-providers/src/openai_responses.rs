@@ -3,7 +3,7 @@
 use reqwest::header::{AUTHORIZATION, HeaderName, HeaderValue};
 use serde_json::{Map, Value, json};
 use wb_dialect::Dialect;
-use wb_summarize::StopReason;
+use wb_invoke::StopReason;
 
 use crate::answer::Answer;
 use crate::failure::Failure;

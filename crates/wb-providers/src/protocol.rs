@@ -6,7 +6,7 @@ use reqwest::header::{HeaderName, HeaderValue};
 use serde_json::{Map, Value};
 use wb_budget::Usage;
 use wb_dialect::Dialect;
-use wb_summarize::ThinkingLevel;
+use wb_invoke::ThinkingLevel;
 
 use crate::answer::Answer;
 use crate::failure::Failure;

@@ -6,8 +6,8 @@ use wb_budget::{
     AUTO_CONDENSE_POLICY, Budget, BudgetPolicy, TokenCounter, TokenHeuristic, WeighedTranscript,
 };
 use wb_conductor::{PRESETS, Pipeline, Step, Trigger};
+use wb_facts::Facts;
 use wb_message::{Message, ToolVocabulary};
-use wb_summarize::Facts;
 
 use crate::message_text::total_size;
 use crate::strategy::pipeline;

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use wb_budget::ModelCard;
+use wb_invoke::ModelInvoker;
 use wb_providers::{Key, KeyError, ProviderError, ProviderOpts, RetryPolicy};
-use wb_summarize::ModelInvoker;
 
 use crate::model_args::{ModelArgs, ModelName};
 use crate::user_error::UserError;

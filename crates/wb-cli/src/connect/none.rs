@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use wb_budget::ModelCard;
-use wb_summarize::ModelInvoker;
+use wb_invoke::ModelInvoker;
 
 use crate::model_args::{ModelArgs, ModelName};
 use crate::user_error::UserError;

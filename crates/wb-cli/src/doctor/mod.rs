@@ -12,12 +12,12 @@ use std::path::{Path, PathBuf};
 use anyhow::Result;
 use serde::Serialize;
 use wb_dialect::Violation;
+use wb_facts::{Finding, FindingKind};
 use wb_formats::{FormatError, Note, SentAs};
 use wb_message::Message;
 use wb_message::markers::digest_body;
 use wb_record::{Access, History, Span};
 use wb_replay::Stretch;
-use wb_summarize::{Finding, FindingKind};
 
 use self::last_failure::last_failure;
 use self::line_starts::{LineStarts, unreadable_lines};

@@ -7,12 +7,12 @@ use std::ops::Range;
 use serde_json::value::RawValue;
 use wb_budget::{TokenCounter, TokenHeuristic};
 use wb_dialect::Dialect;
+use wb_facts::{FindingKind, audit};
 use wb_formats::{Format, FormatError, Native, SentAs, newest, open, open_path};
 use wb_message::markers::is_pinned;
 use wb_message::runs;
 use wb_passes::ImagePolicy;
 use wb_record::{Access, BorrowedPart, ByAgent, Document, MemoryParts, View, json};
-use wb_summarize::{FindingKind, audit};
 
 use super::protocol::{Action, Answer, Place, Report, Request, Source, VERSION};
 use crate::args::Policy;

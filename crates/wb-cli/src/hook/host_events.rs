@@ -3,11 +3,12 @@
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
+use wb_facts::{Facts, Finding, FindingKind};
 use wb_formats::{Document, newest, open_path};
 use wb_message::ToolVocabulary;
 use wb_record::Access;
 use wb_replay::facts_of;
-use wb_summarize::{Facts, Finding, FindingKind, LocalDigest};
+use wb_summarize::LocalDigest;
 
 use crate::audit::newest_summary;
 use crate::compaction_log::Entry;

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
-use wb_summarize::Finding;
+use wb_facts::Finding;
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::compaction_log::Entry;

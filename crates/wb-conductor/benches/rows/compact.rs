@@ -10,8 +10,8 @@ use wb_conductor::{
     AgentContext, CompactionReport, Compactor, CondenseOpts, TurnsUndo, compact_in_place, compact_turns,
     message_to_turn,
 };
+use wb_facts::Facts;
 use wb_message::{Message, ToolVocabulary, Turn};
-use wb_summarize::Facts;
 use wb_testkit::workload::{Script, transcript};
 
 use super::{Bed, Build, Most, Row, Sample, Target, read_all, repeated, taken_back};

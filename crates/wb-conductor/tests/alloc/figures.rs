@@ -3,9 +3,10 @@
 use allocation_counter::{AllocationInfo, measure};
 use wb_budget::{AUTO_CONDENSE_POLICY, ContextTracker, ModelCard, budget_limit, estimate_tokens};
 use wb_conductor::{CompactionReport, Compactor, CondenseOpts, compact_locally_with};
+use wb_facts::Facts;
 use wb_message::markers::{CLEARED_TOOL_RESULT, digest_body, restored_file};
 use wb_message::{Block, Content, Message, ToolVocabulary};
-use wb_summarize::{Facts, flatten_into, flatten_transcript};
+use wb_summarize::{flatten_into, flatten_transcript};
 use wb_testkit::workload::payload_bytes;
 
 /// Bytes, or allocations, beside the most that they may be.

@@ -8,8 +8,8 @@ use proptest::prelude::*;
 use tokio_util::sync::CancellationToken;
 use wb_budget::{Family, FittedCounter, ModelCard, Usage, estimate_tokens};
 use wb_conductor::{AgentContext, Compactor, CondenseOpts, DigestSource, Unchanged};
+use wb_invoke::scripted::{Script, ScriptedInvoker};
 use wb_message::{Conversation, Message, Pairing, ToolDescriptor};
-use wb_summarize::scripted::{Script, ScriptedInvoker};
 use wb_testkit::{laws, script, strategies};
 
 use crate::support::{AUTO, FORCE, good_reply, keep, model, window};

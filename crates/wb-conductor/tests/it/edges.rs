@@ -12,11 +12,11 @@ use wb_budget::{
 use wb_conductor::{
     Compactor, CondenseOpts, Pipeline, ReplyDraft, Step, Summarizer, Trigger, compact_in_place,
 };
+use wb_invoke::scripted::{Script, ScriptedInvoker};
+use wb_invoke::{Emission, Reply, StopReason};
 use wb_message::markers::digest_body;
 use wb_message::{Block, Message};
 use wb_passes::Microcompact;
-use wb_summarize::scripted::{Script, ScriptedInvoker};
-use wb_summarize::{Emission, Reply, StopReason};
 use wb_testkit::script;
 
 use crate::support::{FORCE, flat, run};

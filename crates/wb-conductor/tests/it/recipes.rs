@@ -11,9 +11,9 @@ use wb_budget::{FittedCounter, ModelCard, TokenCounter, Usage, WeighedTranscript
 use wb_conductor::{
     AgentContext, Compactor, CondenseOpts, Pipeline, Step, compact_in_place, compact_locally,
 };
+use wb_invoke::scripted::{Script, ScriptedInvoker};
 use wb_message::{Block, Conversation, Edit, Message, Pairing, Patch};
 use wb_passes::{Goal, Pass, Repair};
-use wb_summarize::scripted::{Script, ScriptedInvoker};
 use wb_summarize::{CompactionConfig, Summarizer};
 use wb_testkit::{pass_laws, script};
 

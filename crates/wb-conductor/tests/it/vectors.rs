@@ -15,12 +15,12 @@ use wb_conductor::{
     CompactionReport, Compactor, CondenseOpts, CondenserDeps, DigestSource, compact_in_place,
     create_condenser, project, turn_to_messages,
 };
+use wb_invoke::ModelInvoker;
+use wb_invoke::scripted::{Script, ScriptedInvoker};
 use wb_message::markers::{CLEARED_TOOL_RESULT, is_prompt, is_synthetic, restored_file};
 use wb_message::tools::normal_path;
 use wb_message::{Block, Message, Origin, Pairing, ToolVocabulary, Turn};
 use wb_passes::{RehydrateOpts, clear_stale_tool_results, compactable_tool_names, rehydrate_recent_reads};
-use wb_summarize::ModelInvoker;
-use wb_summarize::scripted::{Script, ScriptedInvoker};
 use wb_testkit::vectors;
 
 /// What of an outcome a row records. Where the cut differs, what follows from it is not compared.

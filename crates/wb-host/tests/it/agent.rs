@@ -5,9 +5,9 @@ use std::fmt::Write as _;
 use futures::executor::block_on;
 use wb_budget::{ModelCard, Usage, estimate_message_tokens};
 use wb_host::{CompactionReason, FlowAction, HookList, PendingRequest, SessionFlow};
+use wb_invoke::ModelInvoker;
 use wb_message::{Block, Message, Pairing};
 use wb_session::{CompactionSettings, EntryKind, Session, StopReason, convert_to_llm};
-use wb_summarize::ModelInvoker;
 
 use crate::support::{answer, assert_paired, context, empty_session};
 

@@ -3,10 +3,10 @@
 use futures::executor::block_on;
 use wb_budget::{ModelCard, estimate_message_tokens};
 use wb_host::{CompactOpts, HookList, SummarySource, compact, compact_session};
+use wb_invoke::scripted::{Script, ScriptedInvoker};
 use wb_message::{Message, Pairing};
 use wb_session::store::memory::MemoryStore;
 use wb_session::{CompactionSettings, EntryKind, EntryStore, IdSource, Session};
-use wb_summarize::scripted::{Script, ScriptedInvoker};
 use wb_testkit::shared::{bytes_of, shared};
 
 use crate::agent::Agent;

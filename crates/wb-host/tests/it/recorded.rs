@@ -11,6 +11,7 @@ use wb_host::{
     CompactError, CompactOpts, CompactionOutcome, Counter, SummarySource, SummaryTask, append_compaction,
     compact, compaction_result::TURN_CONTEXT,
 };
+use wb_invoke::scripted::{Script, ScriptedInvoker};
 use wb_message::{Message, Pairing};
 use wb_session::store::memory::MemoryStore;
 use wb_session::{
@@ -19,7 +20,6 @@ use wb_session::{
     split_file_tags,
 };
 use wb_summarize::NoDigest;
-use wb_summarize::scripted::{Script, ScriptedInvoker};
 use wb_testkit::session_rows::{
     EXCLUDED, JSON, MOVED, NEWEST, PAIR, Row, SUMMARY_FILES, TOTAL, Verdict, WHOLE_TURN, boundary_reason,
     excluded_message, files_reason, gives_message, has_excluded, has_special_json, is_message, is_text,

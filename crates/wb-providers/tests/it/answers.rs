@@ -3,8 +3,8 @@
 use serde_json::{Value, json};
 use wb_budget::{ModelCard, Usage};
 use wb_dialect::Dialect;
+use wb_invoke::{Emission, ModelInvoker, StopReason, StreamOptions, ThinkingLevel};
 use wb_message::{Block, Conversation, Turn};
-use wb_summarize::{Emission, ModelInvoker, StopReason, StreamOptions, ThinkingLevel};
 use wb_testkit::loopback::{Loopback, begun, ended, piece, stream};
 
 use crate::cases::{CASES, Case, KEY, TEXT, asked, conversation, error, reply, text, was_left, written};

@@ -5,9 +5,9 @@ use std::time::Duration;
 use futures::StreamExt;
 use serde_json::{Value, json};
 use wb_budget::Usage;
+use wb_invoke::{Emission, InvokeError, ModelInvoker, Reply, StreamOptions};
 use wb_message::{Conversation, Turn};
 use wb_providers::{HttpInvoker, Key, ProviderOpts, RetryPolicy};
-use wb_summarize::{Emission, InvokeError, ModelInvoker, Reply, StreamOptions};
 use wb_testkit::loopback::Loopback;
 
 /// The secret that must show up nowhere but in its header.

@@ -12,9 +12,10 @@ use wb_conductor::{
     compact_in_place, message_to_turn,
 };
 use wb_dialect::encode;
+use wb_invoke::{Emission, ModelInvoker, StreamOptions};
 use wb_message::{Conversation, Message, ToolDescriptor};
 use wb_providers::{RetryPolicy, TimeLimits};
-use wb_summarize::{Emission, ModelInvoker, NoDigest, StreamOptions};
+use wb_summarize::NoDigest;
 use wb_testkit::loopback::{self, Loopback, Play, begun, piece, stream};
 use wb_testkit::script;
 

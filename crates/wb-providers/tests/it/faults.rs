@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use serde_json::Value;
 use wb_budget::Usage;
+use wb_invoke::{Emission, StopReason, StreamOptions};
 use wb_providers::RetryPolicy;
-use wb_summarize::{Emission, StopReason, StreamOptions};
 use wb_testkit::loopback::{self, Loopback, Play, begun, ended, piece, stream};
 
 use crate::cases::{CASES, Case, TEXT, asked, error, reply, text, was_left, written};

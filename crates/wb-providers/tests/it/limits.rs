@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use futures::StreamExt;
 use tokio_util::sync::CancellationToken;
+use wb_invoke::{Emission, ModelInvoker, StopReason, StreamOptions};
 use wb_providers::TimeLimits;
-use wb_summarize::{Emission, ModelInvoker, StopReason, StreamOptions};
 use wb_testkit::loopback::{self, Loopback, Play, begun, piece};
 
 use crate::cases::{CASES, TEXT, asked, conversation, error, reply, text, was_left};

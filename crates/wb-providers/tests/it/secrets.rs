@@ -1,7 +1,7 @@
 //! The key, which only the provider may see.
 
+use wb_invoke::StreamOptions;
 use wb_providers::{Key, ProviderOpts};
-use wb_summarize::StreamOptions;
 use wb_testkit::loopback::{self, Loopback, stream};
 
 use crate::cases::{CASES, KEY, TEXT, asked, error, written};

@@ -8,11 +8,11 @@ use wb_conductor::{
     Compactor, CondenseFn, CondenseOpts, CondenserDeps, Unchanged, WindowBudgetCondense, compact_in_place,
     condense_transcript, message_to_turn, project,
 };
+use wb_invoke::scripted::Script;
 use wb_message::markers::{CLEARED_TOOL_RESULT, DIGEST_HEADER, digest_body};
 use wb_message::outline::outline;
 use wb_message::{Block, Message, Pairing, Turn, last_prompt_start};
 use wb_summarize::NoDigest;
-use wb_summarize::scripted::Script;
 use wb_testkit::{laws, script, script_turns};
 
 use crate::support::{AUTO, FORCE, call, condensed, digest_of, good_reply, keep, lines, model, window};
