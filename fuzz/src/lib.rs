@@ -6,7 +6,7 @@
 mod mutate;
 mod prepare;
 #[expect(dead_code, reason = "the command uses more of it")]
-#[path = "../../crates/wb-cli/src/strategy.rs"]
+#[path = "../../crates/wb-cli/src/args/strategy.rs"]
 mod strategy;
 
 use serde_json::Value;

@@ -11,8 +11,10 @@ use wb_record::{Bytes, Change, ChangeSet, Format, NotExpressible, Numbers, Stamp
 use wb_session::store::memory::MemoryStore;
 use wb_session::{CustomMessage, EntryKind, IdSource, Logged, NewSession, Session, SessionError, iso_ms};
 
-use crate::formats::content_value::in_users_place;
-use crate::formats::{claude_code::ClaudeCode, codex::Codex, pi::Pi};
+use crate::agents::claude_code::ClaudeCode;
+use crate::agents::codex::Codex;
+use crate::agents::pi::Pi;
+use crate::shapes::content_value::in_users_place;
 
 /// An agent for which a session can be written anew.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -5,10 +5,10 @@ use wb_dialect::{AsItStands, Dialect, Encoded, Violation, call_name};
 use wb_message::{Message, Pairing};
 use wb_record::{Format, View};
 
-use crate::formats::anthropic_messages::AnthropicMessages;
-use crate::formats::gemini_contents::GeminiContents;
-use crate::formats::openai_chat::OpenaiChat;
-use crate::formats::openai_responses::OpenaiResponses;
+use crate::requests::anthropic_messages::AnthropicMessages;
+use crate::requests::gemini_contents::GeminiContents;
+use crate::requests::openai_chat::OpenaiChat;
+use crate::requests::openai_responses::OpenaiResponses;
 
 /// Which calls without a result are no refusal, since the agent answers them itself when it goes on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
