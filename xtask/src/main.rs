@@ -17,8 +17,11 @@ mod figures;
 mod weight;
 mod estimators;
 mod fuzz;
+#[path = "../../crates/wb-e2e/src/agents/mod.rs"]
 mod e2e;
+#[path = "../../crates/wb-e2e/src/integrations.rs"]
 mod integrations;
+#[path = "../../crates/wb-e2e/src/sdk/mod.rs"]
 mod sdk;
 mod dist;
 mod ci;
