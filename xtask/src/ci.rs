@@ -1,4 +1,7 @@
 //! `cargo xtask ci`: every check in order, up to the first failure.
+//!
+//! What takes too long for every commit runs with `--deep`: all cases of each law, every session, the program as users
+//! install it.
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -6,7 +9,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
-use crate::{catalog, dist, e2e, layers, sdk, tidy};
+use crate::times::{Times, slowest};
+use crate::{catalog, deep, dist, e2e, layers, tidy};
 
 /// What a step does.
 #[derive(Clone, Copy, Debug)]
@@ -15,59 +19,102 @@ pub(crate) enum Action {
     Cargo(&'static str),
     /// Runs cargo with these words while rustdoc's warnings are errors.
     Rustdoc(&'static str),
-    /// Runs cargo's tests with these words, and tells how many were skipped.
-    Tests(&'static str),
+    /// Runs the tests.
+    Tests,
+    /// Runs the program of `crates/wb-e2e` with these words.
+    EndToEnd(&'static str),
     /// Runs a check of this program.
     Own(fn(&Path) -> Result<(), String>),
 }
 
-/// The steps with their names.
-pub(crate) const STEPS: [(&str, Action); 11] = [
-    ("fmt", Action::Cargo("fmt --all --check")),
-    ("clippy", Action::Cargo("clippy --workspace --all-targets --all-features -- -D warnings")),
-    ("clippy of wb without models", Action::Cargo("clippy -p wb-cli --no-default-features -- -D warnings")),
-    ("layers", Action::Own(layers::run)),
-    ("catalog", Action::Own(catalog::run)),
-    ("tidy", Action::Own(tidy::run)),
-    ("test", Action::Tests("test --workspace --all-features")),
-    ("rustdoc", Action::Rustdoc("doc --workspace --no-deps --all-features")),
-    ("e2e", Action::Own(e2e::run_if_npm_is_there)),
-    ("sdk", Action::Own(sdk::run_if_python_is_there)),
-    ("dist", Action::Own(dist::run)),
-];
-
-/// Runs the steps.
-pub(crate) fn run(root: &Path) -> Result<(), String> {
-    let start = Instant::now();
-    for (name, action) in STEPS {
-        let begun = Instant::now();
-        println!("\n== {name}");
-        step(root, action).map_err(|why| format!("{why}\n\n== {name} failed"))?;
-        println!("== {name}: fine after {:.1} s", begun.elapsed().as_secs_f64());
-    }
-    println!("\n== all fine after {:.1} s", start.elapsed().as_secs_f64());
-    Ok(())
+/// The runs that a step is part of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Runs {
+    All,
+    Short,
+    Deep,
 }
 
-fn step(root: &Path, action: Action) -> Result<(), String> {
+/// The steps with their names.
+pub(crate) const STEPS: [(&str, Action, Runs); 13] = [
+    ("fmt", Action::Cargo("fmt --all --check"), Runs::All),
+    ("layers", Action::Own(layers::run), Runs::All),
+    ("catalog", Action::Own(catalog::run), Runs::All),
+    ("tidy", Action::Own(tidy::run), Runs::All),
+    ("clippy", Action::Cargo("clippy --workspace --all-targets --all-features -- -D warnings"), Runs::All),
+    ("each crate alone", Action::Own(each_crate_alone), Runs::All),
+    ("test", Action::Tests, Runs::All),
+    ("rustdoc", Action::Rustdoc("doc --workspace --no-deps --all-features"), Runs::All),
+    ("e2e", Action::EndToEnd("e2e --or-skip pi codex opencode"), Runs::All),
+    ("sdk", Action::EndToEnd("sdk --or-skip --few"), Runs::Short),
+    ("sdk", Action::EndToEnd("sdk --or-skip"), Runs::Deep),
+    ("integrations", Action::EndToEnd("integrations"), Runs::Deep),
+    ("dist", Action::Own(dist::run), Runs::Deep),
+];
+
+/// The variable with which `wb_testkit::depth` runs all cases.
+const DEEP: &str = "WB_DEEP";
+
+/// The programs of tests; examples are built by clippy alone.
+const TESTS: &str = "test --workspace --all-features --lib --bins --tests";
+const DOCTESTS: &str = "test --workspace --all-features --doc";
+
+/// Runs the steps, and after a deep run writes its page.
+pub(crate) fn run(root: &Path, is_deep: bool) -> Result<(), String> {
+    let start = Instant::now();
+    let times = Times::new();
+    let mut seconds = Vec::new();
+    let skipped = if is_deep { Runs::Short } else { Runs::Deep };
+    for (name, action, _) in STEPS.into_iter().filter(|(_, _, runs)| *runs != skipped) {
+        let begun = Instant::now();
+        println!("\n== {name}");
+        step(root, action, &times, is_deep).map_err(|why| format!("{why}\n\n== {name} failed"))?;
+        seconds.push((name, begun.elapsed().as_secs_f64()));
+        println!("== {name}: fine after {:.1} s", begun.elapsed().as_secs_f64());
+    }
+    let times = times.read();
+    println!("\n== the slowest tests\n{}", slowest(&times));
+    for (name, seconds) in &seconds {
+        println!("{seconds:>8.1} s  {name}");
+    }
+    println!("== all fine after {:.1} s", start.elapsed().as_secs_f64());
+    if is_deep { deep::record(root, &seconds, &times) } else { Ok(()) }
+}
+
+fn step(root: &Path, action: Action, times: &Times, is_deep: bool) -> Result<(), String> {
     match action {
-        Action::Cargo(words) => cargo(root, words, &[]),
-        Action::Rustdoc(words) => cargo(root, words, &[("RUSTDOCFLAGS", "-D warnings".into())]),
-        Action::Tests(words) => tests(root, words),
+        Action::Cargo(words) => cargo(root, &line(words), &[]),
+        Action::Rustdoc(words) => cargo(root, &line(words), &[("RUSTDOCFLAGS", "-D warnings".into())]),
+        Action::Tests => tests(root, times, is_deep),
+        Action::EndToEnd(words) => e2e::run_built(root, words),
         Action::Own(check) => check(root),
     }
 }
 
+fn line(words: &str) -> Vec<String> {
+    words.split(' ').map(str::to_owned).collect()
+}
+
+/// Checks each crate with its default features and nothing that other crates of the workspace turn on.
+fn each_crate_alone(root: &Path) -> Result<(), String> {
+    let names = layers::packages(root)?;
+    let words = names.iter().map(|name| format!("clippy --quiet -p {name} -- -D warnings"));
+    let without_models = "clippy --quiet -p wb-cli --no-default-features -- -D warnings";
+    words.chain([without_models.to_owned()]).try_for_each(|words| cargo(root, &line(&words), &[]))
+}
+
 /// Runs the tests; those that skip for want of shared data add a line each to a file, which is counted.
-fn tests(root: &Path, words: &str) -> Result<(), String> {
+fn tests(root: &Path, times: &Times, is_deep: bool) -> Result<(), String> {
     let list = std::env::temp_dir().join(format!("window-budget-skipped-{}", std::process::id()));
     let _ = std::fs::remove_file(&list);
-    let mut env = vec![("WB_SKIPPED", list.clone().into_os_string())];
+    let mut env = vec![("WB_SKIPPED", list.clone().into_os_string()), times.variable()];
+    env.extend(is_deep.then(|| (DEEP, OsString::from("1"))));
     if std::env::var_os("WB_SHARED").is_none() {
         let is_ci = std::env::var_os("CI").is_some_and(|value| value == "true");
         env.extend(shared_folder(root, is_ci).map(|folder| ("WB_SHARED", OsString::from(folder))));
     }
-    let outcome = cargo(root, words, &env);
+    let words = [line(TESTS), vec!["--config".to_owned(), Times::config()?]].concat();
+    let outcome = cargo(root, &words, &env).and_then(|()| cargo(root, &line(DOCTESTS), &env));
     let skipped = std::fs::read_to_string(&list).unwrap_or_default();
     let _ = std::fs::remove_file(&list);
     println!("{}", skipped_line(&skipped));
@@ -87,17 +134,18 @@ fn skipped_line(skipped: &str) -> String {
     tests.into_iter().chain([count.as_str()]).collect::<Vec<_>>().join("\n")
 }
 
-fn cargo(root: &Path, words: &str, env: &[(&str, OsString)]) -> Result<(), String> {
-    println!("$ cargo {words}");
+fn cargo(root: &Path, words: &[String], env: &[(&str, OsString)]) -> Result<(), String> {
+    let shown = words.join(" ");
+    println!("$ cargo {shown}");
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let status = Command::new(cargo)
-        .args(words.split(' '))
+        .args(words)
         .envs(env.iter().map(|(name, value)| (name, value)))
         .current_dir(root)
         .stdin(Stdio::null())
         .status()
-        .map_err(|error| format!("cargo {words}: {error}"))?;
-    if status.success() { Ok(()) } else { Err(format!("cargo {words}: {status}")) }
+        .map_err(|error| format!("cargo {shown}: {error}"))?;
+    if status.success() { Ok(()) } else { Err(format!("cargo {shown}: {status}")) }
 }
 
 #[cfg(test)]
@@ -105,18 +153,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_steps_stand_in_the_order_of_the_house() {
-        let names = STEPS.map(|(name, _)| name);
-        let lints = ["fmt", "clippy", "clippy of wb without models", "layers", "catalog", "tidy"];
-        assert_eq!(names[..6], lints);
-        assert_eq!(names[6..], ["test", "rustdoc", "e2e", "sdk", "dist"]);
+    fn a_deep_run_has_every_check_of_a_short_one() {
+        let names = |skipped| STEPS.into_iter().filter(move |it| it.2 != skipped).map(|(name, ..)| name);
+        let (short, deep): (Vec<_>, Vec<_>) = (names(Runs::Deep).collect(), names(Runs::Short).collect());
+        assert!(short.iter().all(|name| deep.contains(name)));
+        assert_eq!(short[..4], ["fmt", "layers", "catalog", "tidy"]);
+        assert_eq!(deep[10..], ["integrations", "dist"]);
     }
 
     #[test]
     fn a_failing_step_says_why() {
-        let why = step(Path::new("."), Action::Own(|_| Err("two files".to_owned())));
+        let why = step(Path::new("."), Action::Own(|_| Err("two files".to_owned())), &Times::new(), false);
         assert_eq!(why, Err("two files".to_owned()));
     }
+
     #[test]
     fn a_test_that_skips_twice_is_one_skipped_test() {
         assert_eq!(skipped_line(""), "0 tests skipped for want of shared data");

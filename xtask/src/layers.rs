@@ -44,8 +44,11 @@ const fn dev(name: &'static str) -> Room {
 /// The one crate that may depend on the crate with the faults of other systems, and that crate.
 const FACADE_ONLY: (&str, &str) = ("window-budget", "wb-compat");
 
+/// The program of the checks, which is built before anything else.
+const XTASK: &str = "xtask";
+
 /// The layers of the workspace; `docs/architecture.md` draws them.
-const ROOMS: [Room; 24] = [
+const ROOMS: &[Room] = &[
     room("wb-message", 0, Diet::Sync(&["memchr", "xxhash-rust"])),
     room("wb-budget", 1, Diet::Sync(&["bytecount"])),
     room("wb-digest", 1, Diet::Sync(&[])),
@@ -69,12 +72,20 @@ const ROOMS: [Room; 24] = [
     room("wb-cli", 6, Diet::Free),
     room("window-budget", 6, Diet::Free),
     dev("wb-testkit"),
-    dev("xtask"),
+    dev("wb-e2e"),
+    dev(XTASK),
 ];
 
 /// Checks the workspace below the root.
 pub(crate) fn run(root: &Path) -> Result<(), String> {
     judged("layers", &findings(&metadata(root)?))
+}
+
+/// Returns the names of all crates.
+pub(crate) fn packages(root: &Path) -> Result<Vec<String>, String> {
+    let metadata = metadata(root)?;
+    let packages = metadata["packages"].as_array().map_or(&[][..], Vec::as_slice);
+    Ok(packages.iter().filter_map(|package| package["name"].as_str().map(str::to_owned)).collect())
 }
 
 fn metadata(root: &Path) -> Result<Value, String> {
@@ -111,7 +122,7 @@ fn findings(metadata: &Value) -> Vec<String> {
 }
 
 fn find(name: &str) -> Option<Room> {
-    ROOMS.into_iter().find(|room| room.name == name)
+    ROOMS.iter().copied().find(|room| room.name == name)
 }
 
 fn edges<'a>(package: &'a Value) -> Vec<Edge<'a>> {
@@ -136,8 +147,11 @@ fn judge(edge: Edge<'_>) -> Option<String> {
     }
     // A crate without a layer is reported once, as such.
     let other = find(to)?;
+    if from == XTASK {
+        return Some(format!("{from} -> {to}: {XTASK} depends on no crate of this workspace"));
+    }
     let Some(below) = other.layer else {
-        return Some(format!("{from} -> {to}: only tests may depend on {to}"));
+        return own.layer.map(|_| format!("{from} -> {to}: only tests may depend on {to}"));
     };
     if to == FACADE_ONLY.1 && from != FACADE_ONLY.0 {
         return Some(format!("{from} -> {to}: only {} may depend on {to}", FACADE_ONLY.0));
@@ -212,7 +226,14 @@ mod tests {
             |kind| findings(&json!({ "packages": [package("wb-cli", &[("wb-testkit", Some(kind))])] }));
         assert_eq!(of_kind("build").len(), 1);
         assert!(of_kind("dev").is_empty());
-        assert_eq!(check("xtask", &["wb-testkit"]).len(), 1);
+        assert!(check("wb-e2e", &["wb-testkit", "wb-formats"]).is_empty());
+    }
+
+    #[test]
+    fn the_program_of_the_checks_depends_on_no_crate_of_the_workspace() {
+        assert_eq!(check(XTASK, &["serde_json"]), [""; 0]);
+        let found = check(XTASK, &["wb-message"]);
+        assert_eq!(found, ["xtask -> wb-message: xtask depends on no crate of this workspace"]);
     }
 
     #[test]

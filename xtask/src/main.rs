@@ -18,9 +18,9 @@ mod weight;
 mod estimators;
 mod fuzz;
 mod e2e;
-mod integrations;
-mod sdk;
 mod dist;
+mod times;
+mod deep;
 mod ci;
 
 use std::path::{Path, PathBuf};
@@ -30,8 +30,10 @@ const USAGE: &str = "\
 usage: cargo xtask <command>
 
   catalog the table of models: sorted, dated, with sources and plausible figures
-  ci      formatting, lints, layers, catalog, tidiness, tests, documentation, where npm and Python are installed real
-          agents and the SDKs, and the size and times of wb, stopping at the first failure
+  ci [--deep]
+          formatting, layers, catalog, tidiness, lints, each crate alone, tests, documentation, and where npm and Python
+          are installed real agents and the SDKs, stopping at the first failure. --deep runs all cases of each law, all
+          requests by the SDKs, the types of the plug-ins and dist, and writes docs/evaluation/deep.md
   dist    builds wb as users install it, and holds its size and the time that an agent waits for its answer
   e2e HOST… [--wb PROGRAM] [--only CASE] [--keep] [--record]
           real agents go on with sessions of theirs that wb has compacted, by hand or asked by our plug-in; HOST is pi,
@@ -58,16 +60,18 @@ fn main() -> ExitCode {
     let root = root();
     let words: Vec<String> = std::env::args().skip(1).collect();
     let outcome = match words.iter().map(String::as_str).collect::<Vec<_>>()[..] {
-        ["ci"] => ci::run(&root),
+        ["ci"] => ci::run(&root, false),
+        ["ci", "--deep"] => ci::run(&root, true),
+        ["time-tests", ref words @ ..] => times::run(words),
         ["catalog"] => catalog::run(&root),
         ["layers"] => layers::run(&root),
         ["dist"] => dist::run(&root),
-        ["e2e", ref words @ ..] => e2e::run(&root, words),
+        ["e2e" | "sdk" | "integrations", ..] => {
+            e2e::run(&root, &words.iter().map(String::as_str).collect::<Vec<_>>())
+        }
         ["fit-estimators", ref words @ ..] => estimators::run(&root, words),
         ["figures", ref words @ ..] => figures::run(&root, words),
         ["fuzz", ref words @ ..] => fuzz::run(&root, words),
-        ["integrations"] => integrations::run(&root),
-        ["sdk", ref words @ ..] => sdk::run(&root, words),
         ["schema"] => schema::run(&root),
         ["weight"] => weight::run(&root),
         ["tidy"] => tidy::run(&root),

@@ -1,7 +1,7 @@
-//! A server on the loopback address: it plays back answers, also broken ones, and remembers what it was asked.
+//! The mock provider: a server on the loopback address that answers as a test wants, and records its requests.
 //!
-//! It speaks just enough HTTP/1.1 to be a provider's streaming endpoint, with faults that a library for it would not let
-//! through. Each connection is asked once. It stops when it is dropped.
+//! It speaks enough HTTP/1.1 to be a provider's streaming endpoint, with faults that a library would not let through.
+//! Each connection carries one request. The server stops when it is dropped.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -32,6 +32,8 @@ pub struct Asked {
     pub headers: Vec<(String, String)>,
     /// The body as JSON; null if it is none.
     pub body: Value,
+    /// The body verbatim.
+    pub text: String,
 }
 
 impl Asked {
@@ -73,12 +75,26 @@ impl Loopback {
     /// # Panics
     /// Panics where no port can be had.
     pub fn start(answers: impl IntoIterator<Item = Vec<Play>>) -> Self {
+        let answers: Vec<Vec<Play>> = answers.into_iter().collect();
+        Self::with_handler(move |nth, _| answers.get(nth).or(answers.last()).cloned().unwrap_or_default())
+    }
+
+    /// Starts a server whose answer is computed from the number of the request and the request.
+    ///
+    /// # Panics
+    /// Panics where no port can be had.
+    pub fn with_handler(handler: impl Fn(usize, &Asked) -> Vec<Play> + Send + Sync + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port on the loopback address");
         let address = listener.local_addr().expect("a port has a number");
         let state = Arc::new(State::default());
-        let (serving, answers) = (state.clone(), answers.into_iter().collect::<Vec<_>>());
-        thread::spawn(move || serve(&listener, &serving, &answers));
+        let (serving, handler) = (state.clone(), Arc::new(handler));
+        thread::spawn(move || serve(&listener, &serving, &handler));
         Self { address, state }
+    }
+
+    /// Returns its port.
+    pub fn port(&self) -> u16 {
+        self.address.port()
     }
 
     /// Returns the base of its addresses.
@@ -109,22 +125,28 @@ impl Drop for Loopback {
     }
 }
 
-fn serve(listener: &TcpListener, state: &Arc<State>, answers: &[Vec<Play>]) {
+fn serve<H: Fn(usize, &Asked) -> Vec<Play> + Send + Sync + 'static>(
+    listener: &TcpListener,
+    state: &Arc<State>,
+    handler: &Arc<H>,
+) {
     for (nth, client) in listener.incoming().enumerate() {
         if state.is_over.load(Ordering::Relaxed) {
             return;
         }
         let Ok(client) = client else { continue };
-        let answer = answers.get(nth).or(answers.last()).cloned().unwrap_or_default();
-        let state = state.clone();
-        thread::spawn(move || answered(client, &state, &answer));
+        let (state, handler) = (state.clone(), handler.clone());
+        thread::spawn(move || {
+            let Some(asked) = read(&client) else { return };
+            let plays = handler(nth, &asked);
+            state.seen().asked.push(asked);
+            answer(client, &state, &plays);
+        });
     }
 }
 
-fn answered(mut client: TcpStream, state: &State, answer: &[Play]) {
-    let Some(asked) = read(&client) else { return };
-    state.seen().asked.push(asked);
-    let is_left = answer.iter().any(|play| match play {
+fn answer(mut client: TcpStream, state: &State, plays: &[Play]) {
+    let is_left = plays.iter().any(|play| match play {
         Play::Send(bytes) => client.write_all(bytes).and_then(|()| client.flush()).is_err(),
         Play::Wait(time) => {
             thread::sleep(*time);
@@ -151,10 +173,12 @@ fn read(client: &TcpStream) -> Option<Asked> {
         let (name, value) = header.split_once(':')?;
         headers.push((name.to_lowercase(), value.trim().to_owned()));
     }
-    let mut asked = Asked { line: first.replace(" HTTP/1.1", ""), headers, body: Value::Null };
+    let line = first.replace(" HTTP/1.1", "");
+    let mut asked = Asked { line, headers, body: Value::Null, text: String::new() };
     let mut body = vec![0; asked.header("content-length").parse().unwrap_or(0)];
     reader.read_exact(&mut body).ok()?;
     asked.body = serde_json::from_slice(&body).unwrap_or_default();
+    asked.text = String::from_utf8_lossy(&body).into_owned();
     Some(asked)
 }
 

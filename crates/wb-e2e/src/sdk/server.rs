@@ -13,7 +13,7 @@ const SESSION: &str = "fixtures/sessions/rename-flag.jsonl";
 pub(crate) fn digest(root: &Path, wb: &Path, python: &Path, scratch: &Path) -> Result<String, String> {
     let mut child = Command::new(python)
         .arg("-B")
-        .arg(root.join("xtask/sdk/llama.py"))
+        .arg(root.join("crates/wb-e2e/python/llama.py"))
         .arg(scratch)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())

@@ -269,7 +269,7 @@ pub(super) mod tests {
 
     const NEXT: &str = "Go on.";
 
-    pub(in crate::e2e) fn user(text: &str) -> Item {
+    pub(in crate::agents) fn user(text: &str) -> Item {
         Item::Text(Who::User, text.to_owned())
     }
 
@@ -281,7 +281,7 @@ pub(super) mod tests {
         Item::Call(id.to_owned())
     }
 
-    pub(in crate::e2e) fn output(id: &str, text: &str) -> Item {
+    pub(in crate::agents) fn output(id: &str, text: &str) -> Item {
         Item::Output(id.to_owned(), format!("1 {text}\n2 {text}"))
     }
 
@@ -294,7 +294,7 @@ pub(super) mod tests {
         [user(TASK)].into_iter().chain(called).chain([says(HEAD_ANSWER)]).collect()
     }
 
-    pub(in crate::e2e) fn tail() -> Vec<Item> {
+    pub(in crate::agents) fn tail() -> Vec<Item> {
         let [first, second, third] = TAIL_OUTPUTS;
         let pair = [call("a"), call("b"), output("a", first), output("b", second)];
         let rest = [call("c"), output("c", third), says(TAIL_ANSWER)];
@@ -305,7 +305,7 @@ pub(super) mod tests {
         user(&format!("- First request: {TASK}\n12 messages {DIGEST_WORDS} (12 in all)."))
     }
 
-    pub(in crate::e2e) fn compacted() -> Vec<Item> {
+    pub(in crate::agents) fn compacted() -> Vec<Item> {
         [digest()].into_iter().chain(tail()).chain([user(NEXT)]).collect()
     }
 
@@ -313,12 +313,12 @@ pub(super) mod tests {
         head().into_iter().chain(tail()).chain([user(NEXT)]).collect()
     }
 
-    pub(in crate::e2e) fn asked(items: Vec<Item>) -> Asked {
+    pub(in crate::agents) fn asked(items: Vec<Item>) -> Asked {
         let text = format!("{items:?}");
         Asked { items, text }
     }
 
-    pub(in crate::e2e) fn sent(asked: &Asked) -> Sent<'_> {
+    pub(in crate::agents) fn sent(asked: &Asked) -> Sent<'_> {
         Sent { asked, first: asked, prompt: NEXT }
     }
 

@@ -34,13 +34,14 @@ use play::Outcome;
 pub(crate) use wb::build as build_wb;
 
 const USAGE: &str = "\
-usage: cargo xtask e2e HOST… [--wb PROGRAM] [--only CASE] [--keep] [--record]
+usage: cargo xtask e2e [--or-skip] HOST… [--wb PROGRAM] [--only CASE] [--keep] [--record]
 
   HOST      pi, codex, opencode, claude-code, gemini-cli, or all: the first three
   --wb      tests this wb instead of the one of the checkout
   --only    plays one case alone, such as `by hand`, `ours` or `missing`
   --keep    leaves the folders of the runs: what was sent, what was printed, the sessions
   --record  writes what was found into docs/evaluation
+  --or-skip does nothing where npm is not installed
 ";
 
 /// Says to this program itself that it already runs where only the loopback address is.
@@ -76,6 +77,14 @@ impl Options {
 
 /// Installs the agents, builds `wb` and runs all of them, away from the network if that can be had.
 pub(crate) fn run(root: &Path, words: &[&str]) -> Result<(), String> {
+    let words = match words {
+        ["--or-skip", ..] if !install::npm_is_there() => {
+            println!("e2e: skipped, since npm is not installed; no real agent went on with a session");
+            return Ok(());
+        }
+        ["--or-skip", words @ ..] => words,
+        words => words,
+    };
     let options = Options::read(words)?;
     let cache = install::cache()?;
     if options.is_apart {
@@ -92,15 +101,6 @@ pub(crate) fn run(root: &Path, words: &[&str]) -> Result<(), String> {
     }
     println!("the network is not cut off: `unshare -n` is not allowed or not there");
     run_all(root, &cache, &options)
-}
-
-/// Runs the agents that are free software, as a step of `cargo xtask ci`; without npm it only says so.
-pub(crate) fn run_if_npm_is_there(root: &Path) -> Result<(), String> {
-    if install::npm_is_there() {
-        return run(root, &["pi", "codex", "opencode"]);
-    }
-    println!("e2e: skipped, since npm is not installed; no real agent went on with a session");
-    Ok(())
 }
 
 fn installed(cache: &Path, host: &Host) -> Result<(), String> {
@@ -191,7 +191,7 @@ pub(crate) fn today() -> Result<String, String> {
 }
 
 fn record(root: &Path, date: &str, is_apart: bool, all: &[(Host, Vec<Outcome>)]) -> Result<(), String> {
-    let commit = crate::figures::commit_of_head(root, report::FILE)?;
+    let commit = crate::commit();
     let run = report::Run { date, commit: &commit, is_apart };
     let file = root.join(report::FILE);
     let old = std::fs::read_to_string(&file).unwrap_or_default();

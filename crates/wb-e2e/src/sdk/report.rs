@@ -15,7 +15,7 @@ const TITLE: &str = "\
 # Our requests in the official SDKs
 
 The official Python SDKs send what `wb-dialect` encodes to a provider of ours on the loopback address. It holds each body against what the
-provider documents (`xtask/sdk/shapes.py`: keys, types, roles, parts; `xtask/sdk/rules.py`: pairs, order, numbers), which shares
+provider documents (`crates/wb-e2e/python/shapes.py`: keys, types, roles, parts; `xtask/sdk/rules.py`: pairs, order, numbers), which shares
 no code with `wb-dialect`. It was written from memory of the public pages by somebody who had read the rules of `wb-dialect`: a second
 reading of the same knowledge, and not compared with the pages line by line. What arrives must say what was encoded, and the SDK must read the answer, held
 strictly against its own types. No provider was asked: that ours is as strict as theirs is not proved by this.
@@ -33,7 +33,7 @@ const NOTES: &str = "
   all the same and has to be refused, and is then sent repaired.
 - *made*: requests with a system text, tools, reasoning, pictures and a result that failed.
 - *examples*: each rule of `wb-dialect` by what passes, what fails and what that is mended to; the second is refused, the others are taken.
-- *wrong on purpose*: the made request with one thing broken (`xtask/sdk/spoiled.py`), sent without an SDK; the check names each.
+- *wrong on purpose*: the made request with one thing broken (`crates/wb-e2e/python/spoiled.py`), sent without an SDK; the check names each.
 
 ";
 

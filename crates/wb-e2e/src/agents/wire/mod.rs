@@ -188,7 +188,7 @@ fn find<'a>(tools: &'a [Tool], names: &[&str], arguments: &[&'a str]) -> Option<
 
 fn unknown(tools: &[Tool], call: &Call) -> String {
     let names: Vec<&str> = tools.iter().map(|tool| tool.name.as_str()).collect();
-    format!("no tool for {call:?} among {}; name it in xtask/src/e2e/wire", names.join(", "))
+    format!("no tool for {call:?} among {}; name it in crates/wb-e2e/src/agents/wire", names.join(", "))
 }
 
 fn event(data: &Value) -> String {
@@ -269,7 +269,7 @@ mod tests {
     #[test]
     fn a_tool_that_is_not_known_is_told_with_those_that_are_there() {
         let why = Called::with(&[tool("browse", &["url"])], &Call::Run("ls".into()), "1".into()).unwrap_err();
-        assert_eq!(why, "no tool for Run(\"ls\") among browse; name it in xtask/src/e2e/wire");
+        assert_eq!(why, "no tool for Run(\"ls\") among browse; name it in crates/wb-e2e/src/agents/wire");
     }
 
     #[test]

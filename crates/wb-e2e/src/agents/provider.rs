@@ -2,14 +2,13 @@
 
 use std::collections::VecDeque;
 use std::fs::File;
-use std::io::{Cursor, Write};
+use std::io::Write;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use tiny_http::{Header, Method, Request, Response, Server};
+use wb_testkit::loopback::{self, Loopback, Play};
 
 use super::script::Turn;
 use super::wire::{Called, Dialect, Item, Reply, Who};
@@ -51,30 +50,25 @@ struct State {
 
 /// The provider; it ends with this value.
 pub(crate) struct Provider {
-    port: u16,
     state: Arc<Mutex<State>>,
-    server: Arc<Server>,
-    thread: Option<JoinHandle<()>>,
+    server: Loopback,
 }
 
 impl Provider {
     /// Starts to listen on a free port; every request becomes a line of the log.
     pub(crate) fn start(log: &Path) -> Result<Self, String> {
         let log = File::create(log).map_err(|error| format!("{}: {error}", log.display()))?;
-        let server = Server::http("127.0.0.1:0").map_err(|error| format!("the provider: {error}"))?;
-        let port = server.server_addr().to_ip().map(|address| address.port());
-        let port = port.ok_or("the provider: listens on no port")?;
         let state =
             State { turns: VecDeque::new(), played: Played::default(), n_replies: 0, answered: None, log };
-        let (state, server) = (Arc::new(Mutex::new(state)), Arc::new(server));
-        let (of_thread, its_server) = (Arc::clone(&state), Arc::clone(&server));
-        let thread = std::thread::spawn(move || serve(&its_server, &of_thread));
-        Ok(Self { port, state, server, thread: Some(thread) })
+        let state = Arc::new(Mutex::new(state));
+        let its_state = Arc::clone(&state);
+        let server = Loopback::with_handler(move |_, request| serve(&mut locked(&its_state), request));
+        Ok(Self { state, server })
     }
 
     /// Returns the port.
     pub(crate) fn port(&self) -> u16 {
-        self.port
+        self.server.port()
     }
 
     /// Sets what is said from now on.
@@ -96,49 +90,38 @@ impl Provider {
     }
 }
 
-impl Drop for Provider {
-    fn drop(&mut self) {
-        self.server.unblock();
-        if let Some(thread) = self.thread.take() {
-            let _ = thread.join();
-        }
-    }
-}
-
 fn locked(state: &Mutex<State>) -> MutexGuard<'_, State> {
     state.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn serve(server: &Server, state: &Mutex<State>) {
-    for mut request in server.incoming_requests() {
-        let mut text = String::new();
-        let read = request.as_reader().read_to_string(&mut text);
-        let answer = {
-            let mut state = locked(state);
-            let pause = state.answered.map_or(Duration::ZERO, |answered| answered.elapsed());
-            state.played.pause = state.played.pause.max(pause);
-            if let Err(error) = read {
-                state.played.faults.push(format!("{}: {error}", request.url()));
-            }
-            answer(&mut state, request.method(), request.url(), text)
-        };
-        send(request, answer);
-        locked(state).answered = Some(Instant::now());
+/// Answers a request, and measures how long the agent took for it.
+fn serve(state: &mut State, request: &loopback::Asked) -> Vec<Play> {
+    let pause = state.answered.map_or(Duration::ZERO, |answered| answered.elapsed());
+    state.played.pause = state.played.pause.max(pause);
+    let (method, url) = request.line.split_once(' ').unwrap_or_default();
+    let answer = answer(state, method, url, request.text.clone());
+    state.answered = Some(Instant::now());
+    match answer {
+        Answer::Json(status, body) => loopback::error(status, &[], &body),
+        Answer::Stream(events) => loopback::stream(&events, usize::MAX),
     }
 }
 
-/// An answer: the status, the kind of content, the content.
-type Answer = (u16, &'static str, String);
+/// An answer, before it is written as HTTP.
+#[derive(Debug, PartialEq)]
+enum Answer {
+    /// A status, and a body in JSON.
+    Json(u16, String),
+    /// A stream of events.
+    Stream(String),
+}
 
-const JSON: &str = "application/json";
-const STREAM: &str = "text/event-stream";
-
-fn answer(state: &mut State, method: &Method, url: &str, text: String) -> Answer {
+fn answer(state: &mut State, method: &str, url: &str, text: String) -> Answer {
     let body: Value = serde_json::from_str(&text).unwrap_or_default();
-    let line = json!({"method": method.as_str(), "url": url, "body": body});
+    let line = json!({"method": method, "url": url, "body": body});
     let _ = writeln!(state.log, "{line}");
     match Dialect::of(url) {
-        Some(dialect) if *method == Method::Post => reply(state, dialect, &body, text),
+        Some(dialect) if method == "POST" => reply(state, dialect, &body, text),
         _ => beside(url, text.len()),
     }
 }
@@ -151,7 +134,7 @@ fn beside(url: &str, n_bytes: usize) -> Answer {
         Some("count_tokens") => json!({"input_tokens": n_bytes / 4}),
         _ => json!({}),
     };
-    (200, JSON, body.to_string())
+    Answer::Json(200, body.to_string())
 }
 
 fn reply(state: &mut State, dialect: Dialect, body: &Value, text: String) -> Answer {
@@ -169,7 +152,7 @@ fn reply(state: &mut State, dialect: Dialect, body: &Value, text: String) -> Ans
         next_turn(state, dialect, body)
     };
     match reply {
-        Ok(reply) if dialect.is_streamed(body) => (200, STREAM, dialect.stream(&reply)),
+        Ok(reply) if dialect.is_streamed(body) => Answer::Stream(dialect.stream(&reply)),
         Ok(_) => refusal(state, format!("{dialect:?}: a request that does not stream")),
         Err(why) => refusal(state, why),
     }
@@ -215,16 +198,7 @@ fn next_turn(state: &mut State, dialect: Dialect, body: &Value) -> Result<Reply,
 fn refusal(state: &mut State, why: String) -> Answer {
     let error = json!({"type": "error", "error": {"type": "invalid_request_error", "message": why}});
     state.played.faults.push(why);
-    (400, JSON, error.to_string())
-}
-
-fn send(request: Request, (status, kind, body): Answer) {
-    let length = Some(body.len());
-    let header = Header::from_bytes("content-type", kind);
-    let headers = header.into_iter().collect();
-    let response = Response::new(status.into(), headers, Cursor::new(body.into_bytes()), length, None);
-    // Whoever asked may be gone.
-    let _ = request.respond(response);
+    Answer::Json(400, error.to_string())
 }
 
 #[cfg(test)]
@@ -244,7 +218,14 @@ mod tests {
     }
 
     fn ask(state: &mut State, body: &Value) -> Answer {
-        answer(state, &Method::Post, "/v1/chat/completions", body.to_string())
+        answer(state, "POST", "/v1/chat/completions", body.to_string())
+    }
+
+    fn streamed(state: &mut State, body: &Value) -> String {
+        match ask(state, body) {
+            Answer::Stream(events) => events,
+            Answer::Json(status, body) => panic!("{status}: {body}"),
+        }
     }
 
     fn body() -> Value {
@@ -255,10 +236,9 @@ mod tests {
     #[test]
     fn turns_are_played_in_order_and_requests_are_remembered() {
         let mut state = state(vec![turn("One.", vec![Call::Run("ls".into())]), turn("Two.", Vec::new())]);
-        let (status, kind, first) = ask(&mut state, &body());
-        assert_eq!((status, kind), (200, STREAM));
+        let first = streamed(&mut state, &body());
         assert!(first.contains("One.") && first.contains("call_0001_0"), "{first}");
-        assert!(ask(&mut state, &body()).2.contains("Two."));
+        assert!(streamed(&mut state, &body()).contains("Two."));
         assert_eq!(state.played.asked.len(), 2);
         assert!(state.played.faults.is_empty());
     }
@@ -266,8 +246,8 @@ mod tests {
     #[test]
     fn a_request_without_tools_is_answered_aside_and_takes_no_turn() {
         let mut state = state(vec![turn("One.", Vec::new())]);
-        let answer = ask(&mut state, &json!({"stream": true, "messages": []}));
-        assert!(answer.2.contains("aside"), "{answer:?}");
+        let answer = streamed(&mut state, &json!({"stream": true, "messages": []}));
+        assert!(answer.contains("aside"), "{answer}");
         assert_eq!((state.played.n_aside, state.turns.len()), (1, 1));
     }
 
@@ -275,7 +255,7 @@ mod tests {
     fn a_request_for_a_summary_is_known_by_its_words_and_takes_no_turn() {
         let mut state = state(vec![turn("One.", Vec::new())]);
         let asked = json!([{"role": "system", "content": "You are a context summarization agent."}]);
-        assert!(ask(&mut state, &json!({"stream": true, "messages": asked})).2.contains(NATIVE_SUMMARY));
+        assert!(streamed(&mut state, &json!({"stream": true, "messages": asked})).contains(NATIVE_SUMMARY));
         let mut with_tools = body();
         with_tools["messages"] = json!([{"role": "user", "content": "Now create a detailed summary of it."}]);
         ask(&mut state, &with_tools);
@@ -286,7 +266,7 @@ mod tests {
     #[test]
     fn a_request_after_the_last_turn_is_a_fault() {
         let mut state = state(Vec::new());
-        assert_eq!(ask(&mut state, &body()).0, 400);
+        assert!(matches!(ask(&mut state, &body()), Answer::Json(400, _)));
         assert_eq!(state.played.faults, ["the agent asked again after the last answer"]);
     }
 

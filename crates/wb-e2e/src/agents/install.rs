@@ -75,7 +75,7 @@ fn packages(host: &Host) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::e2e::hosts::named;
+    use crate::agents::hosts::named;
 
     #[test]
     fn packages_are_pinned() {

@@ -243,7 +243,7 @@ impl Course<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::e2e::hosts::named;
+    use crate::agents::hosts::named;
 
     fn plug(name: &str) -> Plug {
         named(name).unwrap()[0].plug.unwrap()

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use crate::e2e::{HOSTS, cache, install_packages};
+use crate::agents::{HOSTS, cache, install_packages};
 
 /// The compiler, and what is known of Node.
 const TOOLS: [&str; 2] = ["typescript@5.9.3", "@types/node@26.6.6"];

@@ -1,0 +1,49 @@
+//! End-to-end tests: real agents and the official SDKs, against a mock provider on the loopback address.
+//!
+//! `cargo xtask e2e`, `sdk` and `integrations` run this program.
+#![expect(clippy::print_stdout, clippy::print_stderr, reason = "a program for the terminal")]
+
+mod agents;
+mod integrations;
+mod sdk;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+const USAGE: &str = "usage: cargo xtask e2e|integrations|sdk …";
+
+fn main() -> ExitCode {
+    let root = root();
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    let outcome = match words.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        ["e2e", ref words @ ..] => agents::run(&root, words),
+        ["integrations"] => integrations::run(&root),
+        ["sdk", ref words @ ..] => sdk::run(&root, words),
+        _ => Err(USAGE.to_owned()),
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(why) => {
+            eprintln!("{}", why.trim_end());
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Returns the root of the checkout that cargo runs this from.
+fn root() -> PathBuf {
+    let own = std::env::var_os("CARGO_MANIFEST_DIR")
+        .map_or_else(|| env!("CARGO_MANIFEST_DIR").into(), PathBuf::from);
+    own.ancestors().nth(2).map_or_else(|| PathBuf::from("."), Path::to_path_buf)
+}
+
+/// Returns the target directory, in which this program was built.
+fn target() -> Result<PathBuf, String> {
+    let program = std::env::current_exe().map_err(|error| format!("this program: {error}"))?;
+    Ok(program.ancestors().nth(2).ok_or("this program is in no target directory")?.to_path_buf())
+}
+
+/// Returns the commit that a page names: `cargo xtask` passes it on.
+fn commit() -> String {
+    std::env::var("WB_COMMIT").unwrap_or_else(|_| "unknown".to_owned())
+}
