@@ -40,7 +40,7 @@ impl<'a> WeighedTranscript<'a> {
     /// Weighs and pairs a transcript.
     pub fn new(messages: &'a [Message], counter: &Arc<dyn TokenCounter>) -> Self {
         // A message is paired as long as the processor has it at hand.
-        let mut pairing = Pairing::with_room_for(messages);
+        let mut pairing = Pairing::with_capacity_for(messages);
         let prefix = prefix_sums(messages.iter().map(|message| {
             pairing.push(message);
             counter.message(message)

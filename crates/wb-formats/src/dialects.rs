@@ -80,7 +80,7 @@ impl SentAs<'static> {
 impl SentAs<'_> {
     /// Returns how many calls the agent answers itself when it goes on.
     pub fn n_answered(&self, messages: &[Message]) -> usize {
-        let pairing = Pairing::of(messages);
+        let pairing = Pairing::new(messages);
         pairing.dangling().iter().filter(|call| self.answers(call.message as usize, messages)).count()
     }
 

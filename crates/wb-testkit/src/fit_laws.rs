@@ -43,7 +43,7 @@ pub fn fits_or_cannot(before: &[Message], after: &[Message], landing: Landing) {
 /// tool bodies as short as previews get, and a small digest of the rest.
 pub fn least_tokens(messages: &[Message]) -> u64 {
     let short = shortened(messages);
-    let cut = Pairing::of(messages).legal_at_or_before(messages.len()).unwrap_or(0);
+    let cut = Pairing::new(messages).legal_at_or_before(messages.len()).unwrap_or(0);
     let (pinned, head): (Vec<_>, Vec<_>) = short[..cut].iter().partition(|message| is_pinned(message));
     let of = |messages: Vec<&Message>| messages.into_iter().map(estimate_message_tokens).sum::<u64>();
     of(pinned) + of(head).min(SMALL_DIGEST_TOKENS) + weight(&short[cut..])

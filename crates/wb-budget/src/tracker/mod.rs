@@ -209,7 +209,7 @@ impl ContextTracker {
 
     /// Follows a change by what takes it back, as [`Self::apply`] does by its patch.
     pub fn follow(&mut self, undo: &Undo, after: &[Message]) {
-        self.follow_origins(&undo.origins(self.len()), |at| undo.replaced(at), after);
+        self.follow_origins(&undo.origins(self.len()), |at| undo.has_new_body(at), after);
     }
 
     fn follow_origins(&mut self, origins: &[Origin], edited: impl Fn(usize) -> bool, after: &[Message]) {

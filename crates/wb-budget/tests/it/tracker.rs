@@ -88,7 +88,7 @@ fn make(
 
 #[track_caller]
 fn assert_agrees(tracker: &ContextTracker, messages: &[Message]) {
-    let (prefix, pairing) = (prefix_tokens(messages), Pairing::of(messages));
+    let (prefix, pairing) = (prefix_tokens(messages), Pairing::new(messages));
     let total = prefix[messages.len()];
     assert_eq!((tracker.len(), tracker.total_tokens()), (messages.len(), total));
     let mut seen = tracker.clone();

@@ -125,7 +125,7 @@ fn cuts(ledger: ContextTracker) -> Sample<'static> {
 
 fn pairing(bed: &Bed) -> Row<'_> {
     let plan = || {
-        let pairing = Pairing::of(black_box(&bed.messages));
+        let pairing = Pairing::new(black_box(&bed.messages));
         plan_cut(&prefix_tokens(&bed.messages), &pairing, AUTO_CONDENSE_POLICY.keep_recent)
     };
     Row {

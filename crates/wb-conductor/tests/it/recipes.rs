@@ -101,7 +101,7 @@ fn the_repair_of_a_transcript_whose_process_was_killed() {
     let repaired = Repair { in_flight: true, ..Repair::default() }.repair(&mut messages);
     println!("{} calls answered, {} stray results dropped", repaired.answered, repaired.dropped);
     assert_eq!(repaired.answered, 1);
-    assert!(Pairing::of(&messages).dangling().is_empty());
+    assert!(Pairing::new(&messages).dangling().is_empty());
 }
 
 #[tokio::test]

@@ -19,7 +19,7 @@ fn keep(min_recent_messages: usize) -> Truncate {
 /// The indices of what stays.
 fn kept(pass: Truncate, messages: &[Message], target_tokens: u64) -> Vec<usize> {
     let patch = pass_laws::plan(&pass, messages, target_tokens).unwrap_or_default();
-    patch.origins(messages.len()).into_iter().filter_map(Origin::kept).collect()
+    patch.origins(messages.len()).into_iter().filter_map(Origin::input_index).collect()
 }
 
 fn counts(message: &Message) -> bool {
@@ -41,7 +41,7 @@ proptest! {
         prop_assert!(after.len() - kept.len() <= n_marks.min(1), "only a mark is brought in");
         let n_counted = messages.iter().filter(|message| counts(message)).count();
         let recent = (0..messages.len()).rev().filter(|&at| counts(&messages[at])).take(min_recent.min(n_counted));
-        let in_flight = Pairing::of(&messages).in_flight();
+        let in_flight = Pairing::new(&messages).in_flight();
         for at in recent.chain(last_prompt_start(&messages)).chain(in_flight) {
             prop_assert!(kept.binary_search(&at).is_ok(), "message {} must stay", at);
         }
