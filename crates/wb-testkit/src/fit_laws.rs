@@ -32,7 +32,7 @@ pub fn fits_or_cannot(before: &[Message], after: &[Message], landing: Landing) {
     let Landing { target_tokens, beside_tokens, least_tokens, irreducible } = landing;
     let reached_tokens = beside_tokens + weight(after);
     let failure = |what: &str| report(&format!("{what}: {landing:?}"), before, after);
-    let expected = Irreducible::above(target_tokens, reached_tokens);
+    let expected = Irreducible::from_weights(target_tokens, reached_tokens);
     assert!(irreducible == expected, "{}", failure(&format!("it weighs {reached_tokens} tokens")));
     let least_tokens = beside_tokens + least_tokens;
     let could_fit = irreducible.is_some() && least_tokens <= target_tokens;

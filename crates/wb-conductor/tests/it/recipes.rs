@@ -125,7 +125,7 @@ fn a_tokenizer_of_your_own() {
             text.split(self.0).count()
         }
     }
-    let counter = FittedCounter::of_model("claude-sonnet-4-5");
+    let counter = FittedCounter::from_model_id("claude-sonnet-4-5");
     assert!(counter.is_some_and(|counter| counter.text("one two three") > 0));
     let (tokenizer, conversation) = (Words(' '), Conversation::default());
     let counter: Arc<dyn TokenCounter> = Arc::new(move |text: &str| tokenizer.count(text) as u64);

@@ -163,7 +163,7 @@ fn the_latest_prompt_stays_even_with_no_recent_messages_and_too_little_room() {
     let messages = script("u a u*400");
     assert_eq!(kept(keep(0), &messages, 40), [2]);
     let reached = estimate_tokens(&pass_laws::all(&keep(0), &messages, 40));
-    assert!(Irreducible::above(40, reached).is_some());
+    assert!(Irreducible::from_weights(40, reached).is_some());
 }
 
 #[test]
@@ -192,7 +192,7 @@ fn big_parallel_results_that_must_stay_fit_after_previews() {
     let messages = script("u a:read,read,read t*10000 t*10000 t");
     let whole = pass_laws::all(&keep(1), &messages, 1_500);
     assert_eq!(whole, messages, "the last result holds its group");
-    assert!(Irreducible::above(1_500, estimate_tokens(&whole)).is_some());
+    assert!(Irreducible::from_weights(1_500, estimate_tokens(&whole)).is_some());
     let previewed = pass_laws::all(&OversizedResult::default(), &messages, 1_500);
     assert!(estimate_tokens(&previewed) <= 1_500);
 }
