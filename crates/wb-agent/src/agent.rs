@@ -361,7 +361,7 @@ fn head(descriptors: &[ToolDescriptor]) -> Conversation {
 /// model can read them again.
 fn compactor(model: &Model) -> Compactor {
     let pipeline = Pipeline::default().max_restored(0);
-    let counter = FittedCounter::of_model(&model.card.id).unwrap_or(FittedCounter::new(Family::Other));
+    let counter = FittedCounter::from_model_id(&model.card.id).unwrap_or(FittedCounter::new(Family::Other));
     let compactor = Compactor::new().card(model.card.clone()).counter(Arc::new(counter)).pipeline(pipeline);
     if model.writes_digests { compactor.invoke(Arc::clone(&model.invoker)) } else { compactor }
 }

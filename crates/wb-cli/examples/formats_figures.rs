@@ -129,7 +129,7 @@ fn compacted(document: &dyn Document, conversation: &str, view: &View, window: u
     let opts = CondenseOpts { force: window == 200_000, ..CondenseOpts::default() };
     let report = compact_locally(&mut messages, &settings, &opts);
     let Some(undo) = &report.undo else { return (Written::Untouched, 0) };
-    let patch = wb_message::Patch::of(undo, &messages);
+    let patch = wb_message::Patch::from_undo(undo, &messages);
     let items = wb_record::items(&patch, view.messages.len());
     let stamp = Stamp { now_ms: 1_767_225_600_000, seed: 7, ..Stamp::default() };
     let written = document.render(conversation, view, &items, &stamp).ok().and_then(|set| {

@@ -139,7 +139,7 @@ impl AgentSettings {
         card: &ModelCard,
         invoke: Option<Arc<dyn ModelInvoker>>,
     ) -> Result<AgentContext, SettingsError> {
-        let policy = self.context_policy.clamped_to(card);
+        let policy = self.context_policy.clamp_to(card);
         let compaction = &self.sections.compaction;
         let reserve = self.budget.reserve_tokens.unwrap_or(0).max(policy.max_output_tokens as u64);
         let budget = BudgetPolicy { reserve_tokens: Some(reserve), ..self.budget };

@@ -11,7 +11,7 @@ use wb_facts::{Facts, audit, corrected};
 use wb_invoke::ThinkingLevel;
 use wb_message::markers::{digest_body, is_cleared, restored_file};
 use wb_message::{
-    Conversation, Edit, Message, Pairing, Patch, PatchError, Turn, Weighed, prefix_fingerprint,
+    AppliedPatch, Conversation, Edit, Message, Pairing, Patch, PatchError, Turn, prefix_fingerprint,
 };
 use wb_summarize::{
     Addition, AskCosts, CachedConversation, CondenseScope, Cost, DigestRequest, LocalDigest, ModelDigest,
@@ -428,7 +428,7 @@ impl End {
 
     /// Weighs and pairs what was appended since the change was planned.
     fn take_in(&mut self, messages: &[Message], n_messages: usize) {
-        self.pairing = Pairing::of(messages);
+        self.pairing = Pairing::new(messages);
         for message in &messages[n_messages..] {
             self.prefix.push(self.total().saturating_add(self.counter.message(message)));
         }
@@ -454,7 +454,12 @@ impl End {
         }
     }
 
-    fn done(&self, messages: &[Message], done: Weighed, mut report: CompactionReport) -> CompactionReport {
+    fn done(
+        &self,
+        messages: &[Message],
+        done: AppliedPatch,
+        mut report: CompactionReport,
+    ) -> CompactionReport {
         report.folded = done.undo.folded().count();
         let mut kept_end = 0;
         for (range, new) in done.undo.new_messages(messages) {

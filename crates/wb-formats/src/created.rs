@@ -68,7 +68,7 @@ impl Agent {
 
 /// Leaves out results that answer no call, which no agent sends.
 fn answers_of_calls(messages: &[Message]) -> Vec<Message> {
-    let pairing = Pairing::of(messages);
+    let pairing = Pairing::new(messages);
     let is_orphan = |at: usize| pairing.orphans().iter().any(|orphan| *orphan as usize == at);
     let goes = |at: usize| matches!(messages[at], Message::ToolResult { .. }) && is_orphan(at);
     (0..messages.len()).filter(|at| !goes(*at)).map(|at| messages[at].clone()).collect()

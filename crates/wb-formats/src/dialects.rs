@@ -80,7 +80,7 @@ impl SentAs<'static> {
 impl SentAs<'_> {
     /// Returns how many calls the agent answers itself when it goes on.
     pub fn n_answered(&self, messages: &[Message]) -> usize {
-        let pairing = Pairing::of(messages);
+        let pairing = Pairing::new(messages);
         pairing.dangling().iter().filter(|call| self.answers(call.message as usize, messages)).count()
     }
 
@@ -127,7 +127,7 @@ fn of_format(format: &str) -> &'static [Dialect] {
 
 /// Returns the dialects in which a model is asked: that of its own provider, and chat, which gateways speak.
 fn of_model(id: &str) -> &'static [Dialect] {
-    match Family::of_model(id) {
+    match Family::from_model_id(id) {
         Some(Family::Anthropic) => &[Dialect::Anthropic, Dialect::OpenaiChat],
         Some(Family::OpenAi) => &[Dialect::OpenaiChat, Dialect::OpenaiResponses],
         Some(Family::Other) if id.to_ascii_lowercase().contains("gemini") => {

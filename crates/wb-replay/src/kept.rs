@@ -104,7 +104,7 @@ pub struct LooseEnds {
 impl LooseEnds {
     /// Finds what is loose in a transcript.
     pub fn of(messages: &[Message]) -> Self {
-        let pairing = Pairing::of(messages);
+        let pairing = Pairing::new(messages);
         let results = pairing.orphans().iter().filter_map(|at| messages.get(*at as usize));
         let calls = pairing.dangling().iter().filter_map(|call| {
             match messages.get(call.message as usize)?.blocks().get(call.block as usize)? {

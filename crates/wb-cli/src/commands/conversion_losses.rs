@@ -86,7 +86,7 @@ fn told<const N: usize>(counted: [(usize, String); N]) -> Vec<String> {
 /// Says what a new session of another agent does not hold beside what a request does not.
 pub(crate) fn lost_in_session(messages: &[Message]) -> Vec<String> {
     let n_system = messages.iter().take_while(|message| is_pinned(message)).count();
-    let n_orphans = Pairing::of(messages).orphans().len();
+    let n_orphans = Pairing::new(messages).orphans().len();
     let system = count(n_system, "system text", "system texts") + ": the agent has its own";
     let orphans = count(n_orphans, "result that answers no call", "results that answer no call");
     told([(n_system, system), (n_orphans, orphans)])
@@ -149,7 +149,7 @@ pub(crate) fn lost_when_read(messages: &[Message], format: &dyn Format, bytes: &
 /// Counts the answers of calls that say that the tool failed.
 fn n_failed(messages: &[Message]) -> usize {
     let is_failed = |at: u32| matches!(messages[at as usize], Message::ToolResult { is_error: true, .. });
-    Pairing::of(messages).pairs().iter().filter(|pair| is_failed(pair.result)).count()
+    Pairing::new(messages).pairs().iter().filter(|pair| is_failed(pair.result)).count()
 }
 
 fn is_told_as_prompt(message: &Message) -> bool {

@@ -166,7 +166,7 @@ fn catalog_of(files: &[(PathBuf, File)], rows: &mut Vec<Row>) -> Cow<'static, Ca
     let own: Vec<ModelOverride> =
         files.iter().rev().flat_map(|(path, file)| overrides(path, file, rows)).collect();
     let built_in = Catalog::built_in();
-    if own.is_empty() { Cow::Borrowed(built_in) } else { Cow::Owned(built_in.clone().with(own)) }
+    if own.is_empty() { Cow::Borrowed(built_in) } else { Cow::Owned(built_in.clone().with_overrides(own)) }
 }
 
 fn overrides(path: &Path, file: &File, rows: &mut Vec<Row>) -> Vec<ModelOverride> {

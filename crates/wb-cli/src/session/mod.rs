@@ -176,7 +176,7 @@ fn counted_before(document: &dyn Document, conversation: &str, opened: &View) ->
 
 /// Starts a tracker that estimates as fits the model's family, if that is known.
 pub(crate) fn tracker_of(model: Option<&str>) -> ContextTracker {
-    match model.and_then(FittedCounter::of_model) {
+    match model.and_then(FittedCounter::from_model_id) {
         Some(counter) => ContextTracker::with_counter(Arc::new(counter)),
         None => ContextTracker::new(),
     }

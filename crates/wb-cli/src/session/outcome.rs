@@ -91,7 +91,7 @@ impl Outcome {
         let n_before = report.messages_before;
         let unchanged = || (0..n_before).map(Origin::Kept).collect();
         let origins = undo.as_ref().map_or_else(unchanged, |undo| undo.origins(n_before));
-        let patch = undo.as_ref().map(|undo| Patch::of(undo, &messages)).unwrap_or_default();
+        let patch = undo.as_ref().map(|undo| Patch::from_undo(undo, &messages)).unwrap_or_default();
         let new = origins.iter().zip(&messages).filter(|(origin, _)| **origin == Origin::New);
         let digest = new.map(|(_, message)| message).find_map(wb_message::markers::digest_body);
         let digest = digest.filter(|_| report.digest.is_some()).map(Cow::into_owned);
@@ -134,7 +134,7 @@ impl Outcome {
     /// Returns the messages that stay.
     pub(crate) fn kept(&self) -> impl Iterator<Item = &Message> {
         let all = self.origins.iter().zip(&self.messages);
-        all.filter(|(origin, _)| origin.kept().is_some()).map(|(_, message)| message)
+        all.filter(|(origin, _)| origin.input_index().is_some()).map(|(_, message)| message)
     }
 
     /// Returns what is new as one text: the digest, then the files that are given back.
@@ -192,12 +192,13 @@ fn compact(
 fn fates(lines: Vec<String>, after: &[Message], report: &CompactionReport, origins: &[Origin]) -> Vec<Line> {
     let n_before = lines.len();
     let mut lines: Vec<Option<String>> = lines.into_iter().map(Some).collect();
-    let kept: std::collections::HashSet<usize> = origins.iter().filter_map(|origin| origin.kept()).collect();
+    let kept: std::collections::HashSet<usize> =
+        origins.iter().filter_map(|origin| origin.input_index()).collect();
     let dropped = (0..n_before).filter(|at| !kept.contains(at));
     let mut outline: Vec<Line> = dropped
         .map(|at| Line { fate: Fate::Dropped, at: Some(at), text: lines[at].take().unwrap_or_default() })
         .collect();
-    outline.extend(origins.iter().zip(after).map(|(origin, message)| match origin.kept() {
+    outline.extend(origins.iter().zip(after).map(|(origin, message)| match origin.input_index() {
         None => Line { fate: Fate::Added, at: None, text: outline::line(message) },
         Some(at) => Line { fate: fate(at, report), at: Some(at), text: lines[at].take().unwrap_or_default() },
     }));

@@ -42,7 +42,7 @@ pub(crate) fn dialects_of_request(body: &Value) -> Vec<Dialect> {
 
 /// Returns whether a body asks a model of `OpenAI`, which no other provider has.
 fn is_of_openai(body: &Value) -> bool {
-    body["model"].as_str().is_some_and(|model| Family::of_model(model) == Some(Family::OpenAi))
+    body["model"].as_str().is_some_and(|model| Family::from_model_id(model) == Some(Family::OpenAi))
 }
 
 /// Roles that only our own messages have.

@@ -88,7 +88,7 @@ fn with_tracker(bed: &Bed) -> Option<Target> {
 
 fn tracked(bed: &Bed) -> Row<'_> {
     let compactor = Compactor::new();
-    let whole = ContextTracker::of(&bed.messages);
+    let whole = ContextTracker::from_messages(&bed.messages);
     let state = (bed.messages.clone(), whole.clone());
     let compact = move |(messages, tracker): &mut (Vec<Message>, ContextTracker)| {
         let ready = compactor.plan(&tracker.view(messages), &FORCED).map(|plan| plan.held().local());

@@ -68,7 +68,7 @@ pub(crate) fn estimate(messages: &[Message]) -> Figure {
 
 /// Cuts for every power of two of tail tokens.
 pub(crate) fn cut(messages: &[Message]) -> Figure {
-    let ledger = ContextTracker::of(messages);
+    let ledger = ContextTracker::from_messages(messages);
     let cuts = || (0..30).map(|bit| ledger.cut(1 << bit)).max();
     none("c: cuts", of(cuts).0)
 }

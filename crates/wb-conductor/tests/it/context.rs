@@ -65,7 +65,7 @@ fn an_edit_far_ahead_is_noticed_before_a_compaction() {
     let report = context.compact_locally(&mut messages, &FORCE);
     assert_eq!(report.tokens_before, expected);
     assert_eq!(report.tokens_after, estimate_tokens(&messages));
-    assert!(Pairing::of(&messages).orphans().is_empty());
+    assert!(Pairing::new(&messages).orphans().is_empty());
 }
 
 #[tokio::test]
@@ -225,7 +225,7 @@ proptest! {
         let mut context = AgentContext::with(window(context_window).policy(keep(500)));
         let mut sent = Vec::new();
         for message in messages {
-            let is_open = Pairing::of(&sent).in_flight().is_some();
+            let is_open = Pairing::new(&sent).in_flight().is_some();
             if matches!(message, Message::Assistant { .. }) && !is_open {
                 let reports = context.before_request(&mut sent);
                 let limit = context.budget().unwrap().limit;

@@ -69,7 +69,7 @@ pub(crate) fn condensed(
 
 /// One figure for the limit and the target.
 pub(crate) fn flat(tokens: u64, overhead: u64) -> Budget {
-    Budget::of_limit(tokens, &AUTO_CONDENSE_POLICY, overhead).with_target(tokens)
+    Budget::from_limit(tokens, &AUTO_CONDENSE_POLICY, overhead).with_target(tokens)
 }
 
 /// Runs a pipeline without a model.

@@ -171,7 +171,7 @@ const CUT_RULES: [Rule; 8] = [
     }),
     (
         "4.2 the published cut separates a pair, drops a call in flight or starts with a result",
-        |case, published| published.cut > 0 && !Pairing::of(case.messages).is_legal(published.cut),
+        |case, published| published.cut > 0 && !Pairing::new(case.messages).is_legal(published.cut),
     ),
     ("4.2 where snapping forward keeps nothing, the cut snaps backward (WB1)", |case, published| {
         !case.force && published.cut == 0 && estimate_tokens(&published.cleared) > case.policy.keep_recent
@@ -197,7 +197,7 @@ const CUT_RULES: [Rule; 8] = [
 
 const RESTORED_RULES: [Rule; 8] = [
     ("4.2 results are told by id and position (WA9)", |case, _| {
-        let pairing = Pairing::of(case.messages);
+        let pairing = Pairing::new(case.messages);
         case.has_repeated_ids()
             || !pairing.orphans().is_empty()
             || pairing.pairs().iter().any(|pair| pair.repeated)

@@ -1,7 +1,7 @@
 //! Messages that do not say who speaks, or name somebody who does not.
 
 use serde_json::{Value, json};
-use wb_message::inferred_role::{Side, role_of};
+use wb_message::inferred_role::{Side, infer_role};
 
 use super::Finding;
 use crate::asked::{Asked, AskedMessage, Kind, Role, is_of_tool};
@@ -39,7 +39,7 @@ pub(super) fn give(body: &mut Value, dialect: Dialect, at: &str) -> bool {
         let asked = Asked::of(body, dialect);
         let before = asked.messages[..nth].iter().rev().find_map(side);
         let behind = asked.messages.get(nth + 1..)?.iter().find_map(side);
-        role_of(asked.messages.get(nth)?.value, before, behind)
+        infer_role(asked.messages.get(nth)?.value, before, behind)
     });
     let said = body.pointer_mut(at).and_then(Value::as_object_mut);
     let Some((role, said)) = role.zip(said) else { return false };

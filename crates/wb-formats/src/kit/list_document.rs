@@ -9,7 +9,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use serde_json::Value;
 use wb_budget::Usage;
-use wb_message::inferred_role::{Side, role_of};
+use wb_message::inferred_role::{Side, infer_role};
 use wb_message::{Message, Pairing};
 use wb_record::lines::mended;
 use wb_record::splice::Joint;
@@ -78,7 +78,7 @@ impl Document for ListDocument {
         let lost = lost.map(|(at, (_, place))| {
             let record = span_in(0, place);
             let said = serde_json::from_slice(&parts.bytes(&record)?).unwrap_or_default();
-            let role = role_of(&said, side(at.checked_sub(1)), side(Some(at + 1)));
+            let role = infer_role(&said, side(at.checked_sub(1)), side(Some(at + 1)));
             Ok(MissingRole { record, line: line_of(parts, place.start as u64)?, role })
         });
         lost.collect()
@@ -323,7 +323,7 @@ fn name_results(messages: &mut [Message]) {
     if !messages.iter().any(is_nameless) {
         return;
     }
-    let pairing = Pairing::of(messages);
+    let pairing = Pairing::new(messages);
     for pair in pairing.pairs() {
         let Some((_, name, _)) = pair.call.find(messages) else { continue };
         let name = name.to_owned();

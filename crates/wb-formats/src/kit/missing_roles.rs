@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 use wb_message::Message;
-use wb_message::inferred_role::{Side, role_of};
+use wb_message::inferred_role::{Side, infer_role};
 use wb_record::{Change, MissingRole, Note, Span};
 
 use super::fields::Fields;
@@ -93,7 +93,7 @@ pub(crate) fn lost_role_of_pi(
     Some(LostRole(match () {
         () if has("toolCallId") => Some("toolResult"),
         () if calls || ["usage", "stopReason", "model"].into_iter().any(has) => Some("assistant"),
-        () => role_of(message, before, behind),
+        () => infer_role(message, before, behind),
     }))
 }
 

@@ -113,20 +113,20 @@ fn n_of_pairs(found: &[Violation]) -> usize {
 
 /// Returns whether calls or results stand alone, by what the messages are and no rule of a provider.
 fn is_loose(messages: &[Message]) -> bool {
-    let pairing = Pairing::of(messages);
+    let pairing = Pairing::new(messages);
     !pairing.orphans().is_empty() || !pairing.dangling().is_empty()
 }
 
 /// Returns whether calls wait, all of which the agent answers itself.
 fn is_answered_by_agent(view: &View) -> bool {
-    let n = Pairing::of(&view.messages).dangling().len();
+    let n = Pairing::new(&view.messages).dangling().len();
     n > 0 && SentAs::of(view).n_answered(&view.messages) == n
 }
 
 /// Returns whether a call is answered more than once.
 fn is_repeated(messages: &[Message]) -> bool {
     let mut results = BTreeMap::<_, usize>::new();
-    Pairing::of(messages).pairs().iter().for_each(|pair| *results.entry(pair.call).or_default() += 1);
+    Pairing::new(messages).pairs().iter().for_each(|pair| *results.entry(pair.call).or_default() += 1);
     results.values().any(|n| *n > 1)
 }
 

@@ -52,7 +52,7 @@ impl Round {
 
 /// Returns what a transcript says, without what is not compared.
 fn rounds(messages: &[Message], dialect: Dialect) -> Vec<Round> {
-    let pairing = Pairing::of(messages);
+    let pairing = Pairing::new(messages);
     let answered = |at: usize| {
         let pair = pairing.pairs().iter().find(|pair| pair.result as usize == at);
         pair.and_then(|pair| {

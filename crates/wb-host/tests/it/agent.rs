@@ -148,7 +148,7 @@ impl Agent {
 /// Fails where a provider would refuse a request for its form.
 pub(crate) fn assert_sendable(context: &[Message]) {
     assert_paired(context);
-    assert!(Pairing::of(context).dangling().is_empty(), "a call is without its result");
+    assert!(Pairing::new(context).dangling().is_empty(), "a call is without its result");
     let sent = convert_to_llm(context.iter().cloned());
     let last =
         sent.last().map(|message| matches!(message, Message::User { .. } | Message::ToolResult { .. }));

@@ -41,7 +41,7 @@ fn without_a_model_real_sessions_become_light_and_stay_whole() {
         assert!(done.outcome.summary.len() < 20_000, "{}", done.outcome.summary.len());
         assert!(weigh(&session) < 28_000 && weigh(&session) < before, "{before} to {}", weigh(&session));
         let messages = session.context(session.leaf()).unwrap().messages;
-        let pairing = Pairing::of(&messages);
+        let pairing = Pairing::new(&messages);
         let n_results = messages.iter().flat_map(Message::answered_ids).count();
         assert_eq!(pairing.pairs().len(), n_results, "no result is without its call");
         let again = compact_session(&mut session, &settings, None, &mut hooks, CompactOpts::default(), 2);

@@ -292,7 +292,7 @@ fn lost_entries<'a>(row: &Row<'_>, recorded: &[&'a Value]) -> HashSet<&'a str> {
         entries.filter_map(|id| Some((id, message(id)?))).unzip();
     let is_said = |message: &Message| matches!(message, Message::User { .. } | Message::Assistant { .. });
     let last_said = messages.iter().rposition(is_said);
-    let pairing = Pairing::of(&messages);
+    let pairing = Pairing::new(&messages);
     let calls =
         pairing.dangling().iter().map(|call| call.message as usize).filter(|at| Some(*at) < last_said);
     let results = pairing.orphans().iter().map(|at| *at as usize);

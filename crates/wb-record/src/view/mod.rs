@@ -12,7 +12,7 @@ use std::fmt;
 use std::ops::Range;
 
 use wb_budget::Usage;
-use wb_message::markers::is_of_a_compaction;
+use wb_message::markers::is_from_compaction;
 use wb_message::{Block, Edit, Message, Patch, ToolVocabulary};
 
 use crate::parts::error::FormatError;
@@ -297,7 +297,7 @@ pub fn forget_stale_usage(messages: &[Message], usage: &mut Vec<UsageAt>) {
     if usage.is_empty() {
         return;
     }
-    let Some(first) = messages.iter().position(is_of_a_compaction) else { return };
+    let Some(first) = messages.iter().position(is_from_compaction) else { return };
     let drops = |pair: &[UsageAt]| {
         pair[1].usage.prompt_tokens() < pair[0].usage.prompt_tokens() && pair[1].model == pair[0].model
     };

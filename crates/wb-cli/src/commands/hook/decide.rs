@@ -175,7 +175,7 @@ fn answer(request: &Request<'_>, config: &Config, outcome: &Outcome, cut: Option
         ms: 0,
     };
     let pass = |reason: Cow<'static, str>| Answer { report: Some(report), ..Answer::pass(reason) };
-    let keep = runs(outcome.origins.iter().filter_map(|origin| origin.kept()));
+    let keep = runs(outcome.origins.iter().filter_map(|origin| origin.input_index()));
     let is_hosts_cut = |at| keep.last().map_or(at == report.messages_before, |last| last.start == at);
     let Some(digest) = outcome.new_text() else {
         return pass(outcome.reason().map_or("there is nothing to fold".into(), Cow::Owned));
