@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
-use crate::asked::Asked;
 use crate::dialect::Dialect;
+use crate::request::Asked;
 use crate::rules::{RULES, Rule};
 use crate::validate::violations;
 use crate::violation::Violation;

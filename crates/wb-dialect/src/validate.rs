@@ -2,10 +2,10 @@
 
 use serde_json::Value;
 
-use crate::asked::Asked;
 use crate::dialect::Dialect;
 use crate::encode::Encoded;
-use crate::place::message_and_part;
+use crate::pointer::message_and_part;
+use crate::request::Asked;
 use crate::rules::{RULES, Rule};
 use crate::violation::Violation;
 

@@ -6,7 +6,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use crate::dialect::Dialect;
-use crate::place::message_and_part;
+use crate::pointer::message_and_part;
 use crate::rules::{Finding, Rule};
 
 /// A place in a request that breaks a rule of its provider.

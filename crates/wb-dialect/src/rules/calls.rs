@@ -6,10 +6,10 @@ use serde_json::{Value, json};
 
 use super::Finding;
 use crate::arguments::as_object;
-use crate::asked::{Asked, Kind, Part, Role};
 use crate::call_ids::{call_id, is_good_id, max_id_chars};
 use crate::dialect::Dialect;
-use crate::place::set;
+use crate::pointer::set;
+use crate::request::{Asked, Kind, Part, Role};
 
 /// Finds calls under an id that another call has: in the whole request, in chat in the same message.
 pub(super) fn repeated(asked: &Asked<'_>) -> Vec<Finding> {

@@ -3,9 +3,9 @@
 use serde_json::Value;
 
 use super::Finding;
-use crate::asked::{Asked, AskedMessage, Kind, Role};
 use crate::dialect::Dialect;
-use crate::place::{set, take, unset};
+use crate::pointer::{set, take, unset};
+use crate::request::{Asked, AskedMessage, Kind, Role};
 
 /// Finds texts of nothing but blanks, also those in results and in the system text.
 pub(super) fn blank_texts(asked: &Asked<'_>) -> Vec<Finding> {

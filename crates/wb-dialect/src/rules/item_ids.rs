@@ -5,9 +5,9 @@ use std::collections::HashSet;
 use serde_json::Value;
 
 use super::Finding;
-use crate::asked::Asked;
 use crate::dialect::Dialect;
-use crate::place::{take, unset};
+use crate::pointer::{take, unset};
+use crate::request::Asked;
 
 /// Finds items under an id that an earlier one has.
 pub(super) fn repeated(asked: &Asked<'_>) -> Vec<Finding> {

@@ -13,8 +13,8 @@ mod table;
 
 use serde_json::Value;
 
-use crate::asked::Asked;
 use crate::dialect::Dialect;
+use crate::request::Asked;
 pub use table::RULES;
 
 /// A rule that providers enforce.

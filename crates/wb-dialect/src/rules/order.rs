@@ -4,9 +4,9 @@ use serde_json::{Value, json};
 use wb_message::markers::DROPPED_MARK;
 
 use super::Finding;
-use crate::asked::{Asked, AskedMessage, Kind, Role};
 use crate::dialect::Dialect;
-use crate::place::{insert, take};
+use crate::pointer::{insert, take};
+use crate::request::{Asked, AskedMessage, Kind, Role};
 
 /// What the user says at the end of a request that the model had ended.
 const CONTINUE: &str = "Continue.";

@@ -4,9 +4,9 @@ use serde_json::{Value, json};
 use wb_message::markers::INTERRUPTED;
 
 use super::Finding;
-use crate::asked::{Asked, Kind, Role, Spot};
 use crate::dialect::Dialect;
-use crate::place::{insert, message_and_part, set, take};
+use crate::pointer::{insert, message_and_part, set, take};
+use crate::request::{Asked, Kind, Role, Spot};
 
 pub(super) fn unanswered(asked: &Asked<'_>) -> Vec<Finding> {
     let found = asked.pairs().unanswered.iter().map(|spot| found(asked, *spot, "has no result"));

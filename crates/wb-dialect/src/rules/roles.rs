@@ -4,9 +4,9 @@ use serde_json::{Value, json};
 use wb_message::inferred_role::{Side, role_of};
 
 use super::Finding;
-use crate::asked::{Asked, AskedMessage, Kind, Role, is_of_tool};
 use crate::dialect::Dialect;
-use crate::place::take;
+use crate::pointer::take;
+use crate::request::{Asked, AskedMessage, Kind, Role, is_of_tool};
 
 /// Finds messages without a role. With Gemini they are the user's; an item of the Responses API has a role only if it is a
 /// message.

@@ -3,9 +3,9 @@
 use serde_json::{Value, json};
 
 use super::Finding;
-use crate::asked::Asked;
 use crate::dialect::Dialect;
-use crate::place::unset;
+use crate::pointer::unset;
+use crate::request::Asked;
 
 const MEGABYTE: usize = 1 << 20;
 /// The most bytes of a picture of Anthropic in base64.

@@ -3,9 +3,9 @@
 use serde_json::Value;
 
 use super::Finding;
-use crate::asked::{Asked, AskedMessage, Kind, Role};
 use crate::dialect::Dialect;
-use crate::place::{set, unset};
+use crate::pointer::{set, unset};
+use crate::request::{Asked, AskedMessage, Kind, Role};
 
 /// What Gemini takes in place of a signature that nobody has.
 const NO_SIGNATURE: &str = "skip_thought_signature_validator";

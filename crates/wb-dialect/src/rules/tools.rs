@@ -5,9 +5,9 @@ use std::collections::HashSet;
 use serde_json::Value;
 
 use super::Finding;
-use crate::asked::{Asked, Kind, Part};
 use crate::dialect::Dialect;
-use crate::place::set;
+use crate::pointer::set;
+use crate::request::{Asked, Kind, Part};
 use crate::tool_names::{Named, call_name, is_good_name, shaped_name, with_own_mark};
 
 /// Visits the tools that have names of the host's own, with the places of the objects that hold the names.
