@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use wb_budget::ModelCard;
 use wb_conductor::{Compactor, CondenseOpts, compact_locally};
-use wb_dialect::{Dialect, Encoded};
+use wb_dialect::{Dialect, EncodedRequest};
 use wb_formats::{SentAs, View, newest};
 use wb_message::Message;
 use wb_record::{Access, Document, Item, MemoryParts, Parts, Stamp};
@@ -110,7 +110,10 @@ fn read(file: &Path) -> Result<Read, String> {
 type Kinds = BTreeMap<(Dialect, String, String), usize>;
 
 fn refused(messages: &[Message]) -> Vec<wb_dialect::Violation> {
-    Dialect::ALL.into_iter().flat_map(|dialect| Encoded::next_request(messages, dialect).validate()).collect()
+    Dialect::ALL
+        .into_iter()
+        .flat_map(|dialect| EncodedRequest::next_request(messages, dialect).validate())
+        .collect()
 }
 
 fn kinds(messages: &[Message]) -> Kinds {

@@ -4,7 +4,7 @@
 //! that its provider takes. The system text is the agent's own and is left out. No agent was asked whether it goes on.
 
 use serde_json::{Value, json};
-use wb_dialect::{Dialect, Encoded};
+use wb_dialect::{Dialect, EncodedRequest};
 use wb_message::markers::is_pinned;
 use wb_message::{Content, Message, Pairing};
 use wb_record::{Bytes, Change, ChangeSet, Format, NotExpressible, Numbers, Stamp};
@@ -76,7 +76,7 @@ fn answers_of_calls(messages: &[Message]) -> Vec<Message> {
 
 /// Returns the turns of a request, without the system text.
 fn turns(messages: &[Message], dialect: Dialect) -> Vec<Value> {
-    match Encoded::of_messages(messages, dialect).body[dialect.messages_key()].take() {
+    match EncodedRequest::from_messages(messages, dialect).body[dialect.messages_key()].take() {
         Value::Array(turns) => turns,
         _ => Vec::new(),
     }

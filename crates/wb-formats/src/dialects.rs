@@ -1,7 +1,7 @@
 //! In which dialects of providers the messages of a session are sent.
 
 use wb_budget::Family;
-use wb_dialect::{AsItStands, Dialect, Encoded, Violation, call_name};
+use wb_dialect::{Dialect, EncodedRequest, VerbatimParts, Violation, call_name};
 use wb_message::{Message, Pairing};
 use wb_record::{Format, View};
 
@@ -47,8 +47,8 @@ impl AnsweredCalls {
 pub struct SentAs<'a> {
     /// The dialects.
     pub dialects: &'a [Dialect],
-    /// What the agent sends as it stands, as far as it is known.
-    pub stands: AsItStands,
+    /// The parts that the agent is known to send verbatim.
+    pub verbatim: VerbatimParts,
     /// The calls without a result that the agent answers itself.
     answered_calls: AnsweredCalls,
 }
@@ -66,14 +66,14 @@ impl SentAs<'static> {
             [] => model.map_or(&Dialect::ALL[..], of_model),
             dialects => dialects,
         };
-        let stands = AsItStands {
+        let verbatim = VerbatimParts {
             empty_texts: of_format(format) == [Dialect::Anthropic],
             // Goose writes a name in the shape that is taken, as seen of its version of July 2026.
             names: format != "goose",
             // Lists are sent as they stand, and so are the lines of kimi-cli: `chat_provider/kimi.py` turns each into a message.
             order: matches!(format, "openai-chat" | "kimi-cli"),
         };
-        Self { dialects, stands, answered_calls: AnsweredCalls::of(format) }
+        Self { dialects, verbatim, answered_calls: AnsweredCalls::of(format) }
     }
 }
 
@@ -102,7 +102,7 @@ impl SentAs<'_> {
 
     /// Returns what providers would refuse of the next request of a session; the violations name its messages.
     pub fn violations(&self, messages: &[Message]) -> Vec<Violation> {
-        let request = |dialect| Encoded::next_request_with(messages, dialect, self.stands);
+        let request = |dialect| EncodedRequest::next_request_with(messages, dialect, self.verbatim);
         let is_answered = |at: usize| self.answers(at, messages);
         let is_left = |it: &Violation| it.rule != "call-unanswered" || !it.message.is_some_and(is_answered);
         self.dialects.iter().flat_map(|dialect| request(*dialect).validate()).filter(is_left).collect()

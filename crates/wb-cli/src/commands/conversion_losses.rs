@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashSet};
 
 use serde_json::Value;
-use wb_dialect::{Dialect, Encoded, call_name};
+use wb_dialect::{Dialect, EncodedRequest, call_name};
 use wb_formats::{Format, View};
 use wb_message::markers::is_pinned;
 use wb_message::{Block, Content, Message, Pairing};
@@ -105,7 +105,7 @@ pub(crate) fn lost_in_lines(view: &View) -> Vec<String> {
 }
 
 /// Says what the body of a request does not hold.
-pub(crate) fn lost_in_request(view: &View, encoded: &Encoded) -> Vec<String> {
+pub(crate) fn lost_in_request(view: &View, encoded: &EncodedRequest) -> Vec<String> {
     let blocks = || view.messages.iter().flat_map(Message::blocks);
     let n_thinking = blocks().filter(|block| matches!(block, Block::Thinking { .. })).count();
     let n_thinking = n_thinking.saturating_sub(thinking_in(&encoded.body, encoded.dialect));
@@ -194,7 +194,7 @@ mod tests {
     fn lost(messages: Vec<Message>, dialect: Dialect) -> String {
         let mut view = View::new("native", ToolVocabulary::BASIC);
         view.messages = messages;
-        lost_in_request(&view, &Encoded::of_messages(&view.messages, dialect)).join("; ")
+        lost_in_request(&view, &EncodedRequest::from_messages(&view.messages, dialect)).join("; ")
     }
 
     #[test]

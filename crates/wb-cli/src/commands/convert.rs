@@ -7,7 +7,7 @@ use std::path::Path;
 use anyhow::Result;
 use serde::Serialize;
 use wb_budget::Catalog;
-use wb_dialect::{Dialect, Encoded};
+use wb_dialect::{Dialect, EncodedRequest};
 use wb_formats::{Agent, SentAs, SystemAndTools, View, format_of, newest};
 use wb_message::{Block, Message};
 use wb_record::{Access, MemoryParts, Parts};
@@ -112,12 +112,12 @@ fn session(shell: &Shell, view: &View, agent: Agent) -> Result<Written> {
     let mut parts = MemoryParts::default();
     parts.commit(&set)?;
     let bytes = parts.whole("")?;
-    let encoded = agent.dialect().map(|dialect| Encoded::of_messages(&messages, dialect));
+    let encoded = agent.dialect().map(|dialect| EncodedRequest::from_messages(&messages, dialect));
     let mut lost = encoded.as_ref().map_or_else(|| lost_in_lines(view), |it| lost_in_request(view, it));
     lost.extend(lost_when_read(&messages, agent.format(), &bytes));
     lost.extend(lost_in_session(&messages));
     // A session waits for its user, whom a request must have at its end.
-    let next = agent.dialect().map(|dialect| Encoded::next_request(&messages, dialect));
+    let next = agent.dialect().map(|dialect| EncodedRequest::next_request(&messages, dialect));
     let violations = next.map_or_else(Vec::new, |next| next.validate());
     Ok((bytes, lost, violations))
 }
@@ -125,7 +125,7 @@ fn session(shell: &Shell, view: &View, agent: Agent) -> Result<Written> {
 /// Encodes the messages as the body of a request, which asks for the session's model where the provider has it.
 fn request(view: &View, dialect: Dialect) -> Result<Written> {
     let messages = without_foreign(view, dialect);
-    let mut encoded = Encoded::of_messages(&messages, dialect);
+    let mut encoded = EncodedRequest::from_messages(&messages, dialect);
     let model = view.model.as_ref().filter(|model| maker_of_model(model) == Some(maker(dialect.name())));
     if let (Some(model), Some(body)) = (model, encoded.body.as_object_mut()) {
         body.insert("model".to_owned(), model.as_str().into());

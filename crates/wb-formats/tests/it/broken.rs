@@ -269,7 +269,7 @@ fn with_refused_name(bytes: &[u8], id: &str, name: &str) -> Option<Vec<u8>> {
 /// Puts what the user says first between a call and its result.
 fn with_user_between(bytes: &[u8], view: &View, id: &str) -> Option<Vec<u8>> {
     let user = view.messages.iter().position(|it| matches!(it, Message::User { .. }))?;
-    let said = record_of(bytes, view, user).filter(|_| SentAs::of(view).stands.order)?;
+    let said = record_of(bytes, view, user).filter(|_| SentAs::of(view).verbatim.order)?;
     edited(bytes, &|it| is_result(it, id), &|list, at| list.insert(at, said.clone()))
 }
 

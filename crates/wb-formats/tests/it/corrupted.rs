@@ -256,7 +256,7 @@ fn is_sent_blank(view: &View) -> bool {
 /// Returns what is wrong with an empty text in a file: it is told and mended where the agent sends it, and only there.
 fn blank(file: &str, bytes: &[u8]) -> Option<String> {
     let view = open(bytes).ok()?;
-    let (is_sent, is_told) = (SentAs::of(&view).stands.empty_texts, is_sent_blank(&view));
+    let (is_sent, is_told) = (SentAs::of(&view).verbatim.empty_texts, is_sent_blank(&view));
     let stays = is_told && written(bytes).is_ok_and(|(now, _)| is_sent_blank(&now));
     let what = format!("{file}: an empty text is sent: {is_sent}, told: {is_told}, stays: {stays}");
     (is_sent != is_told || stays).then_some(what)

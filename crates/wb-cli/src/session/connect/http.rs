@@ -45,7 +45,8 @@ pub(crate) fn connect(
         };
         UserError::new(format!("{name} cannot be asked: {error}"), hint)
     };
-    let opts = ProviderOpts::named(&name.provider, &name.model, args.base_url.as_deref()).map_err(refused)?;
+    let opts =
+        ProviderOpts::from_name(&name.provider, &name.model, args.base_url.as_deref()).map_err(refused)?;
     let mut opts = with_key(opts, args, name)?.retry(retry);
     if card.context_window > 0 {
         opts = opts.card(card);

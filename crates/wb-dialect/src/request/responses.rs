@@ -1,38 +1,34 @@
-//! Items of the Responses API.
+//! Reads items of the Responses API.
 
 use serde_json::Value;
 
-use super::{AskedMessage, Kind, NOTHING, Part, Role, elements, text};
+use super::{Kind, MessageView, NULL, Part, Role, elements, text};
 
-pub(super) fn said<'a>(value: &'a Value, at: &str) -> AskedMessage<'a> {
+pub(super) fn message<'a>(value: &'a Value, at: &str) -> MessageView<'a> {
     let kind = text(value, "type");
     if matches!(kind, "message" | "") {
-        return message(value, at);
+        return typed_message(value, at);
     }
-    let (id, is_own) = (text(value, "call_id"), matches!(kind, "function_call" | "custom_tool_call"));
+    let (id, is_host_call) = (text(value, "call_id"), matches!(kind, "function_call" | "custom_tool_call"));
     let (role, kind) = match kind {
         "reasoning" => (Role::Model, Kind::Thinking { is_signed: true }),
         _ if kind.ends_with("_call_output") => (Role::Tool, Kind::Result { id, name: "" }),
-        // What the provider carries out itself has no `call_id`, and searches for tools have outputs of their own kind.
-        _ if kind.ends_with("_call") && (is_own || !id.is_empty()) && kind != "tool_search_call" => {
-            let arguments = value.get("arguments").unwrap_or(NOTHING);
+        // Calls that the provider runs have no `call_id`; tool searches have their own outputs.
+        _ if kind.ends_with("_call") && (is_host_call || !id.is_empty()) && kind != "tool_search_call" => {
+            let arguments = value.get("arguments").unwrap_or(NULL);
             (Role::Model, Kind::Call { id, name: text(value, "name"), arguments })
         }
         _ if kind.ends_with("_call") => (Role::Model, Kind::Other),
         _ => (Role::Other, Kind::Other),
     };
-    AskedMessage { role, parts: vec![Part { at: at.to_owned(), kind, value }], value }
+    MessageView { role, parts: vec![Part { at: at.to_owned(), kind, value }], value }
 }
 
-fn message<'a>(value: &'a Value, at: &str) -> AskedMessage<'a> {
-    // What a tool says as chat has it, which is refused here.
+fn typed_message<'a>(value: &'a Value, at: &str) -> MessageView<'a> {
+    // A tool result in the form of chat, which is refused here.
     if value.get("tool_call_id").is_some_and(Value::is_string) {
         let kind = Kind::Result { id: text(value, "tool_call_id"), name: "" };
-        return AskedMessage {
-            role: Role::Tool,
-            parts: vec![Part { at: at.to_owned(), kind, value }],
-            value,
-        };
+        return MessageView { role: Role::Tool, parts: vec![Part { at: at.to_owned(), kind, value }], value };
     }
     let role = match text(value, "role") {
         "user" => Role::User,
@@ -43,7 +39,7 @@ fn message<'a>(value: &'a Value, at: &str) -> AskedMessage<'a> {
         Some(text) => vec![Part { at: at.to_owned(), kind: Kind::Text(text), value }],
         None => elements(value, at, "content").into_iter().map(content).collect(),
     };
-    AskedMessage { role, parts, value }
+    MessageView { role, parts, value }
 }
 
 fn content((at, value): (String, &Value)) -> Part<'_> {

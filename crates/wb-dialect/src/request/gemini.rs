@@ -1,23 +1,23 @@
-//! Contents of Gemini.
+//! Reads contents of Gemini.
 
 use serde_json::Value;
 
-use super::{AskedMessage, Kind, NOTHING, Part, Role, elements, text};
+use super::{Kind, MessageView, NULL, Part, Role, elements, text};
 
-pub(super) fn said<'a>(value: &'a Value, at: &str) -> AskedMessage<'a> {
+pub(super) fn message<'a>(value: &'a Value, at: &str) -> MessageView<'a> {
     let role = match text(value, "role") {
         "model" | "assistant" => Role::Model,
         _ => Role::User,
     };
-    AskedMessage { role, parts: elements(value, at, "parts").into_iter().map(part).collect(), value }
+    MessageView { role, parts: elements(value, at, "parts").into_iter().map(part).collect(), value }
 }
 
 fn part((at, value): (String, &Value)) -> Part<'_> {
-    // The names of fields in Protocol Buffers are taken too.
+    // Gemini also accepts the field names of Protocol Buffers.
     let field = |camel, snake| value.get(camel).or_else(|| value.get(snake));
     let object = |camel, snake| field(camel, snake).filter(|it| it.is_object());
     let kind = if let Some(call) = object("functionCall", "function_call") {
-        let arguments = call.get("args").unwrap_or(NOTHING);
+        let arguments = call.get("args").unwrap_or(NULL);
         Kind::Call { id: text(call, "id"), name: text(call, "name"), arguments }
     } else if let Some(result) = object("functionResponse", "function_response") {
         Kind::Result { id: text(result, "id"), name: text(result, "name") }

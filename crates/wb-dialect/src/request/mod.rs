@@ -1,4 +1,4 @@
-//! A request as rules look at it: who speaks, and what is said, whatever the dialect calls it.
+//! A dialect-independent view of a request for the rules to check.
 
 mod anthropic;
 mod chat;
@@ -12,7 +12,7 @@ use std::cell::OnceCell;
 use serde_json::Value;
 
 use crate::dialect::Dialect;
-pub(crate) use anthropic::is_of_tool;
+pub(crate) use anthropic::is_chat_tool_message;
 pub(crate) use pairs::{Pairs, Spot};
 pub(crate) use pictures::Picture;
 
@@ -21,12 +21,12 @@ pub(crate) use pictures::Picture;
 pub(crate) enum Role {
     User,
     Model,
-    /// A message that is nothing but the result of a tool.
+    /// A message that is a tool result.
     Tool,
     Other,
 }
 
-/// What is said.
+/// The kind of a part.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Kind<'a> {
     Text(&'a str),
@@ -36,10 +36,10 @@ pub(crate) enum Kind<'a> {
     Other,
 }
 
-/// A part of a message, and where it stands.
+/// A part of a message.
 #[derive(Clone, Debug)]
 pub(crate) struct Part<'a> {
-    /// The place in the request, as a JSON pointer.
+    /// The JSON pointer into the request.
     pub(crate) at: String,
     pub(crate) kind: Kind<'a>,
     pub(crate) value: &'a Value,
@@ -47,55 +47,55 @@ pub(crate) struct Part<'a> {
 
 /// A message of a request.
 #[derive(Clone, Debug)]
-pub(crate) struct AskedMessage<'a> {
+pub(crate) struct MessageView<'a> {
     pub(crate) role: Role,
     pub(crate) parts: Vec<Part<'a>>,
     pub(crate) value: &'a Value,
 }
 
-/// A request.
+/// A view of a request.
 #[derive(Debug)]
-pub(crate) struct Asked<'a> {
+pub(crate) struct RequestView<'a> {
     pub(crate) dialect: Dialect,
     pub(crate) body: &'a Value,
-    pub(crate) messages: Vec<AskedMessage<'a>>,
+    pub(crate) messages: Vec<MessageView<'a>>,
     pairs: OnceCell<Pairs>,
 }
 
-impl<'a> Asked<'a> {
-    /// Reads a request; what is no message is one without parts.
-    pub(crate) fn of(body: &'a Value, dialect: Dialect) -> Self {
+impl<'a> RequestView<'a> {
+    /// Reads a request; an invalid message becomes one without parts.
+    pub(crate) fn new(body: &'a Value, dialect: Dialect) -> Self {
         let list = body.get(dialect.messages_key()).and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
         let read = match dialect {
-            Dialect::Anthropic => anthropic::said,
-            Dialect::OpenaiChat => chat::said,
-            Dialect::OpenaiResponses => responses::said,
-            Dialect::Gemini => gemini::said,
+            Dialect::Anthropic => anthropic::message,
+            Dialect::OpenaiChat => chat::message,
+            Dialect::OpenaiResponses => responses::message,
+            Dialect::Gemini => gemini::message,
         };
-        let said = |(at, value)| read(value, &format!("/{}/{at}", dialect.messages_key()));
-        let messages = list.iter().enumerate().map(said).collect();
+        let message = |(at, value)| read(value, &format!("/{}/{at}", dialect.messages_key()));
+        let messages = list.iter().enumerate().map(message).collect();
         Self { dialect, body, messages, pairs: OnceCell::new() }
     }
 
-    /// Returns which result answers which call, and which has none.
+    /// Returns the pairs of calls and results.
     pub(crate) fn pairs(&self) -> &Pairs {
-        self.pairs.get_or_init(|| Pairs::of(self))
+        self.pairs.get_or_init(|| Pairs::new(self))
     }
 
-    /// Returns whether the provider may keep the calls that results of it answer.
-    pub(crate) fn goes_on(&self) -> bool {
+    /// Returns whether the provider may store calls that results in this request answer.
+    pub(crate) fn continues_on_server(&self) -> bool {
         ["previous_response_id", "conversation"].iter().any(|key| self.body.get(key).is_some())
     }
 
-    /// Visits all parts with the places at which they stand.
+    /// Returns all parts with their indices.
     pub(crate) fn parts(&self) -> impl Iterator<Item = (Spot, &Part<'a>)> {
-        self.messages.iter().enumerate().flat_map(|(message, said)| {
-            let spot = move |part| Spot { message, part };
-            said.parts.iter().enumerate().map(move |(part, each)| (spot(part), each))
+        self.messages.iter().enumerate().flat_map(|(index, message)| {
+            let spot = move |part| Spot { message: index, part };
+            message.parts.iter().enumerate().map(move |(part, each)| (spot(part), each))
         })
     }
 
-    /// Visits the calls as (spot, id, name, arguments).
+    /// Returns the calls as (spot, id, name, arguments).
     pub(crate) fn calls(&self) -> impl Iterator<Item = (Spot, &'a str, &'a str, &'a Value)> {
         self.parts().filter_map(|(spot, part)| match part.kind {
             Kind::Call { id, name, arguments } => Some((spot, id, name, arguments)),
@@ -108,27 +108,26 @@ impl<'a> Asked<'a> {
         &self.messages[spot.message].parts[spot.part]
     }
 
-    /// Returns the place of a message as a JSON pointer.
-    pub(crate) fn at(&self, message: usize) -> String {
+    /// Returns the JSON pointer to a message.
+    pub(crate) fn message_pointer(&self, message: usize) -> String {
         format!("/{}/{message}", self.dialect.messages_key())
     }
 
-    /// Visits the pictures in order.
+    /// Returns the pictures in order.
     pub(crate) fn pictures(&self) -> Vec<Picture> {
         pictures::pictures(self)
     }
 }
 
-/// Returns a text in an object; an empty one if it is not there.
+/// Returns a text field of an object, empty if it is missing.
 fn text<'a>(value: &'a Value, key: &str) -> &'a str {
     value.get(key).and_then(Value::as_str).unwrap_or_default()
 }
 
-/// Returns the elements of a list in an object with their places.
+/// Returns the elements of a list field with their JSON pointers.
 fn elements<'a>(value: &'a Value, at: &str, key: &str) -> Vec<(String, &'a Value)> {
     let list = value.get(key).and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
     list.iter().enumerate().map(|(nth, each)| (format!("{at}/{key}/{nth}"), each)).collect()
 }
 
-/// Stands for a value that is not there.
-const NOTHING: &Value = &Value::Null;
+const NULL: &Value = &Value::Null;

@@ -1,14 +1,14 @@
-//! Messages of Anthropic.
+//! Reads messages of Anthropic.
 
 use serde_json::Value;
 
-use super::{AskedMessage, Kind, NOTHING, Part, Role, elements, text};
+use super::{Kind, MessageView, NULL, Part, Role, elements, text};
 
-pub(super) fn said<'a>(value: &'a Value, at: &str) -> AskedMessage<'a> {
-    if is_of_tool(value) {
+pub(super) fn message<'a>(value: &'a Value, at: &str) -> MessageView<'a> {
+    if is_chat_tool_message(value) {
         let kind = Kind::Result { id: text(value, "tool_call_id"), name: "" };
         let parts = vec![Part { at: at.to_owned(), kind, value }];
-        return AskedMessage { role: Role::User, parts, value };
+        return MessageView { role: Role::User, parts, value };
     }
     let role = match text(value, "role") {
         "user" => Role::User,
@@ -20,11 +20,11 @@ pub(super) fn said<'a>(value: &'a Value, at: &str) -> AskedMessage<'a> {
         Some(Value::String(text)) => vec![Part { at: at.to_owned(), kind: Kind::Text(text), value }],
         _ => elements(value, at, "content").into_iter().map(part).collect(),
     };
-    AskedMessage { role, parts, value }
+    MessageView { role, parts, value }
 }
 
-/// Returns whether a message is the result of a tool as chat has it, which is refused here.
-pub(crate) fn is_of_tool(message: &Value) -> bool {
+/// Returns whether a message is a tool result in the form of chat, which Anthropic refuses.
+pub(crate) fn is_chat_tool_message(message: &Value) -> bool {
     let is_result = |block: &Value| block["type"] == "tool_result";
     let has_result = || message["content"].as_array().is_some_and(|blocks| blocks.iter().any(is_result));
     message["role"] == "tool" && !has_result()
@@ -38,7 +38,7 @@ fn part((at, value): (String, &Value)) -> Part<'_> {
         "tool_use" => Kind::Call {
             id: text(value, "id"),
             name: text(value, "name"),
-            arguments: value.get("input").unwrap_or(NOTHING),
+            arguments: value.get("input").unwrap_or(NULL),
         },
         "tool_result" => Kind::Result { id: text(value, "tool_use_id"), name: "" },
         _ => Kind::Other,

@@ -1,40 +1,42 @@
-//! The pictures of a request, also those in results.
+//! The pictures of a request, including those in results.
 
 use serde_json::Value;
 
-use super::{Asked, text};
+use super::{RequestView, text};
 
 /// A picture in a request.
 #[derive(Clone, Debug)]
 pub(crate) struct Picture {
-    /// The place of the part that is the picture.
+    /// The JSON pointer to the part.
     pub(crate) at: String,
-    /// How many bytes it takes in base64; none for one that is named by its address.
+    /// The size in base64; zero for a picture named by its URL.
     pub(crate) n_bytes: usize,
 }
 
-/// The keys under which parts stand.
+/// The keys of lists of parts.
 const LISTS: [&str; 3] = ["content", "parts", "output"];
 
-pub(super) fn pictures(asked: &Asked<'_>) -> Vec<Picture> {
+pub(super) fn pictures(view: &RequestView<'_>) -> Vec<Picture> {
     let mut found = Vec::new();
-    for (message, said) in asked.messages.iter().enumerate() {
-        walk(said.value, asked.at(message), &mut |at, n_bytes| found.push(Picture { at, n_bytes }));
+    for (index, message) in view.messages.iter().enumerate() {
+        walk(message.value, view.message_pointer(index), &mut |at, n_bytes| {
+            found.push(Picture { at, n_bytes });
+        });
     }
     found
 }
 
-fn walk(value: &Value, at: String, tell: &mut impl FnMut(String, usize)) {
+fn walk(value: &Value, at: String, visit: &mut impl FnMut(String, usize)) {
     if let Some(data) = picture(value) {
-        return tell(at, data);
+        return visit(at, data);
     }
     for key in LISTS {
         let list = value.get(key).and_then(Value::as_array).into_iter().flatten();
-        list.enumerate().for_each(|(nth, each)| walk(each, format!("{at}/{key}/{nth}"), tell));
+        list.enumerate().for_each(|(nth, each)| walk(each, format!("{at}/{key}/{nth}"), visit));
     }
 }
 
-/// Returns the size of a picture; nothing for what is none.
+/// Returns the size in base64 if the value is a picture.
 fn picture(value: &Value) -> Option<usize> {
     let in_url = |url: &str| if url.starts_with("data:") { url.len() } else { 0 };
     match text(value, "type") {

@@ -1,20 +1,20 @@
-//! Messages of Chat Completions.
+//! Reads messages of Chat Completions.
 
 use serde_json::Value;
 
-use super::{AskedMessage, Kind, NOTHING, Part, Role, elements, text};
+use super::{Kind, MessageView, NULL, Part, Role, elements, text};
 
-pub(super) fn said<'a>(value: &'a Value, at: &str) -> AskedMessage<'a> {
+pub(super) fn message<'a>(value: &'a Value, at: &str) -> MessageView<'a> {
     let role = match text(value, "role") {
         "user" => Role::User,
         "assistant" => Role::Model,
         "tool" => Role::Tool,
         "system" | "developer" | "function" => Role::Other,
-        // Whatever its role is called.
+        // A `tool_call_id` marks a result under any other role.
         _ if value.get("tool_call_id").is_some_and(Value::is_string) => Role::Tool,
         _ => Role::Other,
     };
-    // What is no object can be given no id.
+    // Only an object can be given an id.
     let calls = elements(value, at, "tool_calls").into_iter().filter(|(_, call)| call.is_object());
     let mut parts: Vec<Part<'a>> = calls.map(call).collect();
     if role == Role::Tool {
@@ -24,12 +24,12 @@ pub(super) fn said<'a>(value: &'a Value, at: &str) -> AskedMessage<'a> {
         parts.push(Part { at: at.to_owned(), kind: Kind::Text(text), value });
     }
     parts.extend(elements(value, at, "content").into_iter().map(content));
-    AskedMessage { role, parts, value }
+    MessageView { role, parts, value }
 }
 
 fn call((at, value): (String, &Value)) -> Part<'_> {
-    let function = value.get("function").unwrap_or(NOTHING);
-    let arguments = function.get("arguments").unwrap_or(NOTHING);
+    let function = value.get("function").unwrap_or(NULL);
+    let arguments = function.get("arguments").unwrap_or(NULL);
     let kind = Kind::Call { id: text(value, "id"), name: text(function, "name"), arguments };
     Part { at, kind, value }
 }
