@@ -3,12 +3,6 @@
 //! Each rule is a function from text to findings, so that its test can show it failing.
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a program for the terminal")]
 
-mod tree;
-mod lines;
-mod sources;
-mod order;
-mod links;
-mod manifests;
 mod tidy;
 mod layers;
 mod catalog;

@@ -1,9 +1,16 @@
 //! `cargo xtask tidy`: small rules about files, each a function of its own.
 
+pub(crate) mod tree;
+mod lines;
+mod sources;
+mod order;
+mod links;
+mod manifests;
+
 use std::path::Path;
 
-use crate::tree::Tree;
-use crate::{judged, lines, links, manifests, order, sources};
+use crate::judged;
+use tree::Tree;
 
 /// A rule: from the files to what is wrong with them.
 type Rule = fn(&Tree) -> Vec<String>;

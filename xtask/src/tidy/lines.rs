@@ -1,6 +1,6 @@
 //! Rules about single lines and about the length of files.
 
-use crate::tree::{File, Tree};
+use super::tree::{File, Tree};
 
 /// Lines that a source file may have.
 const MAX_LINES: usize = 500;
