@@ -28,7 +28,7 @@ pub(crate) const STEPS: [(&str, Action); 11] = [
     ("clippy of wb without models", Action::Cargo("clippy -p wb-cli --no-default-features -- -D warnings")),
     ("layers", Action::Own(layers::run)),
     ("catalog", Action::Own(catalog::run)),
-    ("tidy", Action::Own(tidy::run)),
+    ("tidy", Action::Own(|root| tidy::run(root, &[]))),
     ("test", Action::Tests("test --workspace --all-features")),
     ("rustdoc", Action::Rustdoc("doc --workspace --no-deps --all-features")),
     ("e2e", Action::Own(e2e::run_if_npm_is_there)),

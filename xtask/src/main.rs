@@ -45,7 +45,9 @@ usage: cargo xtask <command>
           the official Python SDKs send our requests to a provider of ours, which checks them; needs Python with venv.
           --server has llama.cpp's server write a digest
   weight  counts the crates that each crate and feature brings along, and writes docs/evaluation/weight.md
-  tidy    small rules about files: length, order of modules, links, leftovers, words
+  tidy [--all | --count | CRATE…]
+          small rules about files: length, order of modules, links, leftovers, words, names, comments, help, folders; --all,
+          --count and CRATE… show what is known and not yet repaired
 ";
 
 fn main() -> ExitCode {
@@ -64,7 +66,7 @@ fn main() -> ExitCode {
         ["sdk", ref words @ ..] => sdk::run(&root, words),
         ["schema"] => schema::run(&root),
         ["weight"] => weight::run(&root),
-        ["tidy"] => tidy::run(&root),
+        ["tidy", ref words @ ..] => tidy::run(&root, words),
         _ => Err(USAGE.to_owned()),
     };
     match outcome {
