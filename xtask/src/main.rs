@@ -8,6 +8,7 @@ mod layers;
 mod catalog;
 mod schema;
 mod figures;
+mod house;
 mod weight;
 mod estimators;
 mod fuzz;
@@ -37,6 +38,8 @@ usage: cargo xtask <command>
   fuzz [TARGET] [--minutes N]
           gives any bytes to what takes files of others, ten minutes for each of read, compact, validate and repair, and
           writes docs/evaluation/fuzz.md; needs a nightly toolchain and cargo-fuzz
+  house [--write] [--tsv] [--root FOLDER]
+          counts lines, files, items, functions and words, and with --write writes docs/evaluation/house.md
   integrations
           types of the plug-ins in integrations/, held against the agents' own; needs npm
   layers  dependencies between the crates point downwards, and those outwards are on the list
@@ -62,6 +65,7 @@ fn main() -> ExitCode {
         ["fit-estimators", ref words @ ..] => estimators::run(&root, words),
         ["figures", ref words @ ..] => figures::run(&root, words),
         ["fuzz", ref words @ ..] => fuzz::run(&root, words),
+        ["house", ref words @ ..] => house::run(&root, words),
         ["integrations"] => integrations::run(&root),
         ["sdk", ref words @ ..] => sdk::run(&root, words),
         ["schema"] => schema::run(&root),

@@ -31,7 +31,9 @@ pub(crate) struct Definition<'a> {
     pub(crate) name: &'a str,
     pub(crate) line: usize,
     pub(crate) is_test: bool,
-    /// Whether an attribute `pub` without a restriction precedes its keyword.
+    /// The keyword of an item, empty for others.
+    pub(crate) keyword: &'a str,
+    /// Whether `pub` without a restriction precedes the keyword.
     pub(crate) is_public: bool,
 }
 
@@ -96,9 +98,9 @@ impl Finder<'_, '_> {
         }
     }
 
-    fn push(&mut self, class: Class, at: usize, is_public: bool) {
+    fn push(&mut self, class: Class, at: usize) {
         let Token { text: name, line, is_test, .. } = self.code[at];
-        self.found.push(Definition { class, name, line, is_test, is_public });
+        self.found.push(Definition { class, name, line, is_test, keyword: "", is_public: false });
     }
 
     /// Adds the name behind a keyword.
@@ -109,7 +111,11 @@ impl Finder<'_, '_> {
             let is_public = before
                 .find(|token| !matches!(token.text, "const" | "async" | "unsafe" | "extern"))
                 .is_some_and(|token| token.is("pub"));
-            self.push(class, at + 1, is_public);
+            self.push(class, at + 1);
+            if let Some(definition) = self.found.last_mut() {
+                definition.keyword = self.code[at].text;
+                definition.is_public = is_public;
+            }
         }
     }
 
@@ -131,7 +137,7 @@ impl Finder<'_, '_> {
             }
             let is_param = depth == 1 || bracket == "{";
             if is_param && self.has_colon(at) {
-                self.push(Class::Other, at, false);
+                self.push(Class::Other, at);
             }
         }
     }
@@ -147,7 +153,7 @@ impl Finder<'_, '_> {
             let is_first = at > 0 && matches!(self.code[at - 1].text, "{" | "," | "]");
             let is_variant = depth == 1 && is_first && self.code[at].kind == Kind::Word;
             if is_variant || self.has_colon(at) {
-                self.push(Class::Other, at, false);
+                self.push(Class::Other, at);
             }
         }
     }
@@ -169,7 +175,7 @@ impl Finder<'_, '_> {
             let token = self.code[at];
             if ends.iter().any(|end| token.is(end)) {
                 for at in names {
-                    self.push(Class::Other, at, false);
+                    self.push(Class::Other, at);
                 }
                 return;
             }
@@ -189,7 +195,7 @@ impl Finder<'_, '_> {
         let end = (start + 1..self.code.len()).find(|at| self.code[*at].is("|"));
         for at in start + 1..end.unwrap_or(start) {
             if self.is_variable(at) {
-                self.push(Class::Other, at, false);
+                self.push(Class::Other, at);
             }
         }
     }

@@ -9,7 +9,7 @@ mod sources;
 mod order;
 mod links;
 mod manifests;
-mod folders;
+pub(crate) mod folders;
 mod words;
 mod comments;
 mod twins;
