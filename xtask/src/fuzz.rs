@@ -65,7 +65,7 @@ fn seed(root: &Path, target: &str) -> Result<(), String> {
     let failed = |error: std::io::Error| format!("fuzz/corpus/{target}: {error}");
     let corpus = root.join("fuzz/corpus").join(target);
     std::fs::create_dir_all(&corpus).map_err(failed)?;
-    for file in crate::tree::Tree::read(root)?.files {
+    for file in crate::tidy::tree::Tree::read(root)?.files {
         if SEEDS.iter().any(|folder| file.path.starts_with(folder)) {
             let name = file.path.replace('/', "__");
             std::fs::copy(root.join(&file.path), corpus.join(name)).map_err(failed)?;

@@ -1,6 +1,6 @@
 //! Rules about single lines and about the length of files.
 
-use crate::tree::{File, Tree};
+use super::tree::{File, Tree};
 
 /// Lines that a source file may have.
 const MAX_LINES: usize = 700;
@@ -10,7 +10,10 @@ pub(crate) fn long_files(tree: &Tree) -> Vec<String> {
     let sources = tree.files.iter().filter(|file| file.is(&[".rs"]));
     let counted = sources.map(|file| (file, file.text.lines().count()));
     let long = counted.filter(|(_, n_lines)| *n_lines > MAX_LINES);
-    long.map(|(file, n)| format!("{}: {n} lines, and {MAX_LINES} are the limit", file.path)).collect()
+    long.map(|(file, n)| {
+        format!("{}: {n} lines → at most {MAX_LINES}; cut it where its subject ends", file.path)
+    })
+    .collect()
 }
 
 /// Code that must not stay, and what to do instead; written in two parts so that this file is not found.
@@ -88,7 +91,7 @@ mod tests {
     fn a_file_of_701_lines_is_too_long_and_one_of_700_is_not() {
         let (long, short) = ("x\n".repeat(701), "x\n".repeat(700));
         let tree = Tree::of(&[("a.rs", &long), ("b.rs", &short), ("c.md", &long)]);
-        assert_eq!(long_files(&tree), ["a.rs: 701 lines, and 700 are the limit"]);
+        assert_eq!(long_files(&tree), ["a.rs: 701 lines → at most 700; cut it where its subject ends"]);
     }
 
     #[test]

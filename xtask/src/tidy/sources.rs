@@ -1,6 +1,6 @@
 //! A rule about words: the library says what a thing is; where it came from is told in `docs/lineage.md`.
 
-use crate::tree::{File, Tree};
+use super::tree::{File, Tree};
 
 /// Crates whose code may name sources: `wb-compat` repeats recorded behaviours.
 const EXEMPT: [&str; 1] = ["crates/wb-compat"];

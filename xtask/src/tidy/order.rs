@@ -1,6 +1,6 @@
 //! The rule that a file imports only files listed above it in `lib.rs`.
 
-use crate::tree::{File, Tree};
+use super::tree::{File, Tree};
 
 /// Finds imports of sibling modules that are listed below the importing one, outside of test code.
 pub(crate) fn downward_imports(tree: &Tree) -> Vec<String> {

@@ -1,6 +1,6 @@
 //! Rules about each crate: its manifest and the first line of its root.
 
-use crate::tree::{File, Tree};
+use super::tree::{File, Tree};
 
 /// Finds crates that do not take the workspace's lints or do not say what they are.
 pub(crate) fn bare_manifests(tree: &Tree) -> Vec<String> {

@@ -1,6 +1,6 @@
 //! The rules that relative links in Markdown lead somewhere, and that the tests it names are there.
 
-use crate::tree::{File, Tree};
+use super::tree::{File, Tree};
 
 /// Finds links in Markdown files that lead to no file of the repository.
 pub(crate) fn broken_links(tree: &Tree) -> Vec<String> {

@@ -3,6 +3,9 @@
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+use super::definitions::{Definition, definitions};
+use super::rust::{Token, tokens};
+
 /// A file of the repository.
 #[derive(Debug)]
 pub(crate) struct File {
@@ -23,6 +26,30 @@ impl File {
         let (dir, below) = self.path.split_once("/src/")?;
         let is_crate = dir == "xtask" || dir.strip_prefix("crates/").is_some_and(|name| !name.contains('/'));
         is_crate.then_some((dir, below))
+    }
+}
+
+/// A Rust file as tokens, with the names that it defines.
+#[derive(Debug)]
+pub(crate) struct Source<'a> {
+    pub(crate) file: &'a File,
+    pub(crate) tokens: Vec<Token<'a>>,
+    pub(crate) definitions: Vec<Definition<'a>>,
+}
+
+impl<'a> Source<'a> {
+    fn new(file: &'a File) -> Self {
+        let tokens = tokens(&file.text);
+        Self { file, definitions: definitions(&tokens), tokens }
+    }
+
+    /// Returns the paths, without an ending, of the modules that are files under `#[cfg(test)]`.
+    fn test_modules(&self) -> Vec<String> {
+        let path = self.file.path.trim_end_matches(".rs");
+        let folder =
+            ["/mod", "/lib", "/main"].iter().find_map(|root| path.strip_suffix(root)).unwrap_or(path);
+        let is_module = |three: &&[Token<'_>]| three[0].is_test && three[0].is("mod") && three[2].is(";");
+        self.tokens.windows(3).filter(is_module).map(|three| format!("{folder}/{}", three[1].text)).collect()
     }
 }
 
@@ -52,6 +79,23 @@ impl Tree {
             || self.files.iter().any(|file| {
                 file.path.strip_prefix(path).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
             })
+    }
+
+    /// Reads the Rust files as tokens.
+    pub(crate) fn sources(&self) -> Vec<Source<'_>> {
+        let mut sources: Vec<_> =
+            self.files.iter().filter(|file| file.is(&[".rs"])).map(Source::new).collect();
+        let modules: Vec<String> = sources.iter().flat_map(Source::test_modules).collect();
+        let is_test = |path: &str| {
+            modules.iter().any(|it| {
+                path.strip_prefix(it.as_str()).is_some_and(|rest| rest == ".rs" || rest.starts_with('/'))
+            })
+        };
+        for source in sources.iter_mut().filter(|source| is_test(&source.file.path)) {
+            source.tokens.iter_mut().for_each(|token| token.is_test = true);
+            source.definitions.iter_mut().for_each(|definition| definition.is_test = true);
+        }
+        sources
     }
 
     /// Builds a tree for a test.
@@ -100,9 +144,22 @@ mod tests {
     }
 
     #[test]
+    fn a_file_of_a_test_module_is_a_test() {
+        let text = "#[cfg(test)]\nmod b;\nmod c;\n";
+        let tree = Tree::of(&[
+            ("crates/a/src/lib.rs", text),
+            ("crates/a/src/b.rs", "fn x() {}"),
+            ("crates/a/src/c.rs", "fn y() {}"),
+        ]);
+        let tests: Vec<_> =
+            tree.sources().iter().flat_map(|source| &source.definitions).map(|it| it.is_test).collect();
+        assert_eq!(tests, [true, false, true, false]);
+    }
+
+    #[test]
     fn this_repository_is_read() {
         let root = crate::root();
         let tree = Tree::read(&root).expect("a checkout");
-        assert!(tree.has("xtask/src/tree.rs") && !tree.has("target"));
+        assert!(tree.has("xtask/src/tidy/tree.rs") && !tree.has("target"));
     }
 }
