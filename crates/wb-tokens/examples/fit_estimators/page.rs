@@ -46,9 +46,6 @@ pub(crate) fn page(fitted: &Fitted, date: &str) -> String {
     out += HEAD;
     fitted.kinds.iter().for_each(|(kind, errors)| out += &row(kind, errors));
     out += &row("**all**", &total);
-    out += COMPOSED;
-    out += HEAD;
-    fitted.composed.iter().for_each(|(kind, errors)| out += &row(kind, errors));
     out += REPORTED;
     out += "| family | agent | growths | tokens | mean % | p5 % | p95 % | worst % | characters / 3.6: mean % | o200k_base: mean % |\n\
             |---|---|---:|---:|---:|---:|---:|---:|---:|---:|\n";
@@ -63,6 +60,14 @@ pub(crate) fn page(fitted: &Fitted, date: &str) -> String {
         );
     }
     out + &bound(fitted)
+}
+
+/// Returns the rows of composed texts, separated by tabs.
+pub(crate) fn composed(fitted: &Fitted) -> String {
+    let rows: String = fitted.composed.iter().map(|(kind, errors)| row(kind, errors)).collect();
+    let head = HEAD.lines().next().unwrap_or_default();
+    let cells = |line: &str| line.trim_matches(['|', ' ']).replace(" | ", "\t") + "\n";
+    format!("text\t{}", cells(head)) + &rows.lines().map(cells).collect::<String>()
 }
 
 fn row(name: &str, errors: &Errors) -> String {
@@ -111,15 +116,9 @@ was too low; \"worst\" is the lowest of them.
 
 ## Texts of sessions, by kind
 
-Texts of at least 200 bytes, each once. **Each kind is estimated by weights that were fitted without it.**
-
-";
-
-const COMPOSED: &str = "
-## Other scripts and encoded data
-
-Sessions rarely contain them, so these were composed and are part of the fit. They show how well one weight for a
-class serves different texts, not the error on another text of the kind.
+Texts of at least 200 bytes, each once. **Each kind is estimated by weights that were fitted without it.** Other scripts and
+encoded data are rare in sessions; errors on composed texts, which are part of the fit, are in
+[`estimators.tsv`](data/estimators.tsv).
 
 ";
 
