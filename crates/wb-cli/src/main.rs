@@ -166,7 +166,7 @@ mod readme {
 
     const README: &str = include_str!("../../../README.md");
 
-    /// What `[…]` stands for in the README is passed over; every other line is printed, in that order.
+    /// A line `[…]` of the README skips printed lines; every other line is printed, in that order.
     fn shows(block: &str, printed: &str) -> Result<(), String> {
         let mut printed = printed.lines();
         let mut may_skip = false;

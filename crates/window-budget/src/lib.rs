@@ -233,3 +233,8 @@ pub use wb_summarize::{
 #[cfg(doctest)]
 #[doc = include_str!("../../../README.md")]
 struct Readme;
+
+/// The examples of the guide for hosts, run as tests.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/guide/write-a-host.md")]
+struct WriteAHost;
