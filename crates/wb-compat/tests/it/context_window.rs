@@ -6,7 +6,7 @@ use wb_compat::context_window::{
 };
 use wb_message::{Block, Content, Message};
 use wb_testkit::script;
-use wb_testkit::vectors::policy::{Row, TOOL, rows, text_value};
+use wb_testkit::vectors::policy::{PolicyRow, TOOL, rows, text_value};
 
 /// Reads `"role:text"` or `[role, kind, id]`.
 fn message(label: &Value) -> Message {
@@ -93,7 +93,7 @@ fn step(window: &mut ContextWindow, op: &[Value]) -> Value {
     }
 }
 
-fn replay(row: &Row) -> Value {
+fn replay(row: &PolicyRow) -> Value {
     let mut window = match ContextWindow::try_new(tokens(&row.input["max"]), tokens(&row.input["reserved"])) {
         Ok(window) => window,
         Err(error) => return json!({ "new": { "panic": error.to_string() } }),

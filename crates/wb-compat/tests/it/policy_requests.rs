@@ -6,11 +6,11 @@ use wb_compat::policy::{
     find_split, patch_dangling_tool_calls, strip_unpaired_tool_calls_from_view, tool_schema_tokens,
     total_tokens, truncate,
 };
-use wb_testkit::vectors::policy::{Row, is_text, rows, text_value};
+use wb_testkit::vectors::policy::{PolicyRow, is_text, rows, text_value};
 
 use super::thread::{are_recorded, count, ids, new_id, policy, thread};
 
-fn check(op: &str, n_rows: usize, agrees: impl Fn(&Row) -> bool) {
+fn check(op: &str, n_rows: usize, agrees: impl Fn(&PolicyRow) -> bool) {
     let rows = rows(op);
     assert_eq!(rows.len(), n_rows, "{op}");
     for row in rows {

@@ -9,11 +9,11 @@ use wb_compat::policy::{
     try_plan_compaction,
 };
 use wb_message::Message;
-use wb_testkit::vectors::policy::{Row, is_text, rows, text_value};
+use wb_testkit::vectors::policy::{PolicyRow, is_text, rows, text_value};
 
 use super::thread::{NEW_ID, are_recorded, count, ids, policy, thread};
 
-fn check(op: &str, n_rows: usize, agrees: impl Fn(&Row) -> bool) {
+fn check(op: &str, n_rows: usize, agrees: impl Fn(&PolicyRow) -> bool) {
     let rows = rows(op);
     assert_eq!(rows.len(), n_rows, "{op}");
     for row in rows {

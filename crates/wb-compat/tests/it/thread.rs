@@ -3,7 +3,7 @@
 use serde_json::Value;
 use wb_compat::policy::{CompactionMark, ContextWindowPolicy, Role, ThreadMessage, Visibility};
 use wb_message::{Block, Message};
-use wb_testkit::vectors::policy::{Row, TOOL, is_text, text_value};
+use wb_testkit::vectors::policy::{PolicyRow, TOOL, is_text, text_value};
 
 /// The id that the tests give to messages that were given a random one.
 pub(crate) const NEW_ID: &str = "*";
@@ -17,7 +17,7 @@ fn items(value: &Value) -> &[Value] {
 }
 
 /// Reads the messages of a row.
-pub(crate) fn thread(row: &Row) -> Vec<ThreadMessage> {
+pub(crate) fn thread(row: &PolicyRow) -> Vec<ThreadMessage> {
     items(&row.input["msgs"]).iter().map(thread_message).collect()
 }
 
@@ -72,7 +72,7 @@ fn call(value: &Value) -> Block {
 }
 
 /// Reads the policy of a row; what is left out has the default.
-pub(crate) fn policy(row: &Row) -> ContextWindowPolicy {
+pub(crate) fn policy(row: &PolicyRow) -> ContextWindowPolicy {
     let mut json = serde_json::to_value(ContextWindowPolicy::default()).unwrap();
     let given = row.input["policy"].as_object().unwrap().clone();
     json.as_object_mut().unwrap().extend(given);

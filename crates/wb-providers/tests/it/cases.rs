@@ -228,7 +228,7 @@ pub(crate) fn error(emissions: &[Emission]) -> &InvokeError {
 /// Tells whether a client goes within five seconds; the connection is closed by the runtime of the test.
 pub(crate) async fn was_left(server: &Loopback) -> bool {
     for _ in 0..500 {
-        if server.n_left() > 0 {
+        if server.n_disconnected() > 0 {
             return true;
         }
         tokio::time::sleep(Duration::from_millis(10)).await;

@@ -15,7 +15,7 @@ use wb_dialect::encode;
 use wb_message::{Conversation, Message, ToolDescriptor};
 use wb_providers::{RetryPolicy, TimeLimits};
 use wb_summarize::{Emission, ModelInvoker, NoDigest, StreamOptions};
-use wb_testkit::loopback::{self, Loopback, Play, begun, piece, stream};
+use wb_testkit::loopback::{self, Loopback, Play, stream, stream_chunk, stream_start};
 use wb_testkit::script;
 
 use crate::cases::{CASES, Case, KEY, TEXT, was_left};
@@ -112,9 +112,9 @@ async fn an_error_of_the_server_is_told() {
 #[tokio::test]
 async fn a_stream_that_breaks_is_told_and_its_half_is_not_taken() {
     for case in CASES {
-        let half = vec![begun(), piece(case.half(TEXT).as_bytes()), loopback::ended()];
+        let half = vec![stream_start(), stream_chunk(case.half(TEXT).as_bytes()), loopback::stream_end()];
         falls_back(&case, half, &failed("the stream ended in the middle of the answer")).await;
-        let silent = vec![begun(), piece(case.half(TEXT).as_bytes()), Play::Hang];
+        let silent = vec![stream_start(), stream_chunk(case.half(TEXT).as_bytes()), Play::Hang];
         falls_back(&case, silent, &failed("the server was silent for 200ms")).await;
         falls_back(&case, vec![Play::Hang], &failed("the server was silent for 200ms")).await;
     }
@@ -132,7 +132,8 @@ async fn malformed_json_is_told() {
 #[tokio::test]
 async fn the_time_limit_of_the_asker_closes_the_connection() {
     for case in CASES {
-        let server = Loopback::start([vec![begun(), piece(case.half(TEXT).as_bytes()), Play::Hang]]);
+        let server =
+            Loopback::start([vec![stream_start(), stream_chunk(case.half(TEXT).as_bytes()), Play::Hang]]);
         let invoker = Arc::new(case.invoker(&server.url()));
         let summarizer = Summarizer::new(invoker).timeout(Duration::from_millis(150));
         let settings = Compactor::new().card(ModelCard::with_window(16_000)).summarizer(summarizer);
@@ -149,7 +150,8 @@ async fn the_time_limit_of_the_asker_closes_the_connection() {
 #[tokio::test]
 async fn a_cancel_gives_the_transcript_back_and_closes_the_connection() {
     for case in CASES {
-        let server = Loopback::start([vec![begun(), piece(case.half(TEXT).as_bytes()), Play::Hang]]);
+        let server =
+            Loopback::start([vec![stream_start(), stream_chunk(case.half(TEXT).as_bytes()), Play::Hang]]);
         let cancel = CancellationToken::new();
         let opts = CondenseOpts { cancel: Some(cancel.clone()), ..forced() };
         let settings = compactor(&case, &server);
@@ -201,7 +203,7 @@ async fn a_digest_behind_the_conversation_begins_with_the_bytes_that_the_cache_h
         let before = messages.clone();
         let report = context.compact(&mut messages, &forced()).await;
         assert_eq!(report.digest, Some(DigestSource::Model { cut_off: false }), "{}: {report}", case.name);
-        let asked = server.asked();
+        let asked = server.requests();
         let (was, now) = (&asked[0].body, &asked[1].body);
         for key in
             ["system", "instructions", "systemInstruction", "tools", "model", "cache_control", "thinking"]

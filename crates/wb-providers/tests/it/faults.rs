@@ -6,7 +6,7 @@ use serde_json::Value;
 use wb_budget::Usage;
 use wb_providers::RetryPolicy;
 use wb_summarize::{Emission, StopReason, StreamOptions};
-use wb_testkit::loopback::{self, Loopback, Play, begun, ended, piece, stream};
+use wb_testkit::loopback::{self, Loopback, Play, stream, stream_chunk, stream_end, stream_start};
 
 use crate::cases::{CASES, Case, TEXT, asked, error, reply, text, was_left, written};
 
@@ -16,19 +16,20 @@ async fn ask(case: &Case, server: &Loopback) -> Vec<Emission> {
 
 /// Begins a stream, sends a text, and goes on as told.
 fn broken(text: &str, then: Option<Play>) -> Vec<Play> {
-    [begun(), piece(text.as_bytes())].into_iter().chain(then).collect()
+    [stream_start(), stream_chunk(text.as_bytes())].into_iter().chain(then).collect()
 }
 
 #[tokio::test]
 async fn a_stream_that_breaks_in_the_middle_is_an_error_after_what_was_streamed() {
     for case in CASES {
-        for (then, words) in [(None, "broke off in the middle"), (Some(ended()), "ended in the middle")] {
+        for (then, words) in [(None, "broke off in the middle"), (Some(stream_end()), "ended in the middle")]
+        {
             let server = Loopback::start([broken(&case.half(TEXT), then)]);
             let emissions = ask(&case, &server).await;
             assert!(error(&emissions).message.contains(words), "{}: {:?}", case.name, error(&emissions));
             let said = text(&emissions);
             assert!(!said.is_empty() && TEXT.starts_with(&said), "{said}");
-            assert_eq!(server.asked().len(), 1, "what was handed on cannot be taken back");
+            assert_eq!(server.requests().len(), 1, "what was handed on cannot be taken back");
         }
     }
 }
@@ -38,8 +39,8 @@ async fn a_stream_that_breaks_before_anything_is_said_is_asked_for_again() {
     for case in CASES {
         let server = Loopback::start([broken(": hold on\n\n", None), stream(&case.answer(TEXT, 0), 64)]);
         let emissions = ask(&case, &server).await;
-        assert_eq!((text(&emissions).as_str(), server.asked().len()), (TEXT, 2), "{}", case.name);
-        assert_eq!(server.asked()[0], server.asked()[1], "the same is asked again");
+        assert_eq!((text(&emissions).as_str(), server.requests().len()), (TEXT, 2), "{}", case.name);
+        assert_eq!(server.requests()[0], server.requests()[1], "the same is asked again");
     }
 }
 
@@ -60,7 +61,7 @@ async fn what_passes_is_asked_again() {
             let server = Loopback::start([busy.clone(), busy, stream(&case.answer(TEXT, 0), 64)]);
             let emissions = ask(&case, &server).await;
             assert_eq!(
-                (text(&emissions).as_str(), server.asked().len()),
+                (text(&emissions).as_str(), server.requests().len()),
                 (TEXT, 3),
                 "{} {status}",
                 case.name
@@ -81,7 +82,7 @@ async fn what_does_not_pass_in_time_is_an_error_with_its_status() {
                 (error(&emissions).message.as_str(), error(&emissions).status),
                 (said.as_str(), Some(status))
             );
-            assert_eq!(server.asked().len(), 4);
+            assert_eq!(server.requests().len(), 4);
         }
     }
 }
@@ -95,7 +96,7 @@ async fn what_stays_wrong_is_asked_once() {
                 Loopback::start([loopback::error(status, &elsewhere, r#"{"error":{"message":"no"}}"#)]);
             let emissions = ask(&case, &server).await;
             assert_eq!(error(&emissions).message, format!("HTTP {status}: no"), "{}", case.name);
-            assert_eq!(server.asked().len(), 1);
+            assert_eq!(server.requests().len(), 1);
         }
     }
 }
@@ -129,7 +130,7 @@ async fn a_server_that_asks_for_an_hour_is_not_waited_for() {
         let server = Loopback::start([loopback::error(429, &[("retry-after", "3600")], "")]);
         let emissions = ask(&case, &server).await;
         assert_eq!(error(&emissions).message, "HTTP 429; it asks to wait 3600s");
-        assert_eq!(server.asked().len(), 1);
+        assert_eq!(server.requests().len(), 1);
     }
 }
 
@@ -140,7 +141,7 @@ async fn an_overload_that_the_stream_tells_is_asked_again_before_the_model_speak
         let early = stream(&written(std::slice::from_ref(&overloaded)), 64);
         let server = Loopback::start([early, stream(&case.answer(TEXT, 0), 64)]);
         assert_eq!(
-            (text(&ask(&case, &server).await).as_str(), server.asked().len()),
+            (text(&ask(&case, &server).await).as_str(), server.requests().len()),
             (TEXT, 2),
             "{}",
             case.name
@@ -151,7 +152,7 @@ async fn an_overload_that_the_stream_tells_is_asked_again_before_the_model_speak
         let emissions = ask(&case, &server).await;
         assert!(error(&emissions).message.starts_with("Overloaded ("), "{:?}", error(&emissions));
         assert!(!text(&emissions).is_empty());
-        assert_eq!(server.asked().len(), 1, "{}", case.name);
+        assert_eq!(server.requests().len(), 1, "{}", case.name);
     }
 }
 
@@ -199,14 +200,14 @@ async fn a_host_may_want_nothing_asked_again() {
     let server = Loopback::start([loopback::error(503, &[], "")]);
     let invoker = case.opts(&server.url()).retry(RetryPolicy::NEVER).build().unwrap();
     let emissions = asked(&invoker, StreamOptions::default()).await;
-    assert_eq!((error(&emissions).message.as_str(), server.asked().len()), ("HTTP 503", 1));
+    assert_eq!((error(&emissions).message.as_str(), server.requests().len()), ("HTTP 503", 1));
 }
 
 #[tokio::test]
 async fn a_stream_that_goes_on_after_its_end_is_left() {
     for case in CASES.into_iter().filter(|case| case.name != "gemini") {
         let mut plays = broken(&case.answer(TEXT, 0), Some(Play::Hang));
-        plays.push(ended());
+        plays.push(stream_end());
         let server = Loopback::start([plays]);
         assert_eq!(reply(&ask(&case, &server).await).stop, StopReason::Complete);
         assert!(was_left(&server).await, "{}", case.name);
@@ -222,6 +223,6 @@ async fn a_server_that_speaks_no_tls_is_not_spoken_to() {
         let emissions = asked(&invoker, StreamOptions::default()).await;
         let message = &error(&emissions).message;
         assert!(message.starts_with("no connection to 127.0.0.1: "), "{message}");
-        assert!(server.asked().is_empty());
+        assert!(server.requests().is_empty());
     }
 }

@@ -6,7 +6,7 @@ use futures::StreamExt;
 use tokio_util::sync::CancellationToken;
 use wb_providers::TimeLimits;
 use wb_summarize::{Emission, ModelInvoker, StopReason, StreamOptions};
-use wb_testkit::loopback::{self, Loopback, Play, begun, piece};
+use wb_testkit::loopback::{self, Loopback, Play, stream_chunk, stream_start};
 
 use crate::cases::{CASES, TEXT, asked, conversation, error, reply, text, was_left};
 
@@ -19,13 +19,15 @@ fn limits(silence: Duration, total: Option<Duration>) -> TimeLimits {
 #[tokio::test]
 async fn a_server_that_says_nothing_is_left() {
     for case in CASES {
-        for begin in [vec![], vec![begun()], vec![begun(), piece(case.half(TEXT).as_bytes())]] {
+        for begin in
+            [vec![], vec![stream_start()], vec![stream_start(), stream_chunk(case.half(TEXT).as_bytes())]]
+        {
             let is_begun = begin.len() > 1;
             let server = Loopback::start([[begin, vec![Play::Hang]].concat()]);
             let invoker = case.opts(&server.url()).limits(limits(SHORT, None)).build().unwrap();
             let emissions = asked(&invoker, StreamOptions::default()).await;
             assert_eq!(error(&emissions).message, "the server was silent for 150ms", "{}", case.name);
-            assert_eq!((!text(&emissions).is_empty(), server.asked().len()), (is_begun, 1));
+            assert_eq!((!text(&emissions).is_empty(), server.requests().len()), (is_begun, 1));
             assert!(was_left(&server).await, "{}", case.name);
         }
     }
@@ -45,9 +47,9 @@ async fn a_first_byte_that_comes_in_time_is_waited_for() {
 #[tokio::test]
 async fn a_server_that_drips_is_left_when_the_whole_takes_too_long() {
     let case = CASES[0];
-    let drip = [piece(b": still here\n\n"), Play::Wait(SHORT / 5)];
+    let drip = [stream_chunk(b": still here\n\n"), Play::Wait(SHORT / 5)];
     let drips = drip.iter().cycle().take(120).cloned();
-    let server = Loopback::start([std::iter::once(begun()).chain(drips).collect()]);
+    let server = Loopback::start([std::iter::once(stream_start()).chain(drips).collect()]);
     let invoker = case.opts(&server.url()).limits(limits(SHORT * 10, Some(SHORT))).build().unwrap();
     let begin = tokio::time::Instant::now();
     let emissions = asked(&invoker, StreamOptions::default()).await;
@@ -69,7 +71,8 @@ async fn what_would_be_asked_again_too_late_is_not() {
 #[tokio::test]
 async fn a_cancel_closes_the_connection_and_keeps_what_was_said() {
     for case in CASES {
-        let server = Loopback::start([vec![begun(), piece(case.half(TEXT).as_bytes()), Play::Hang]]);
+        let server =
+            Loopback::start([vec![stream_start(), stream_chunk(case.half(TEXT).as_bytes()), Play::Hang]]);
         let cancel = CancellationToken::new();
         let options = StreamOptions { cancel: Some(cancel.clone()), ..StreamOptions::default() };
         let mut stream = case.invoker(&server.url()).invoke(conversation(), options);
@@ -99,10 +102,15 @@ async fn a_cancel_ends_a_wait_and_what_is_cancelled_before_is_not_sent() {
             cancel.cancel();
         })
         .await;
-        assert_eq!((reply(&emissions).stop, server.asked().len()), (StopReason::Aborted, 1), "{}", case.name);
+        assert_eq!(
+            (reply(&emissions).stop, server.requests().len()),
+            (StopReason::Aborted, 1),
+            "{}",
+            case.name
+        );
 
         assert_eq!(reply(&asked(&invoker, options).await).stop, StopReason::Aborted);
-        assert_eq!(server.asked().len(), 1, "{}", case.name);
+        assert_eq!(server.requests().len(), 1, "{}", case.name);
     }
 }
 
@@ -111,7 +119,7 @@ async fn nothing_is_sent_before_somebody_listens() {
     let server = Loopback::start([loopback::stream(&CASES[0].answer(TEXT, 0), 64)]);
     drop(CASES[0].invoker(&server.url()).invoke(conversation(), StreamOptions::default()));
     tokio::time::sleep(std::time::Duration::from_millis(50)).await;
-    assert!(server.asked().is_empty());
+    assert!(server.requests().is_empty());
 }
 
 #[test]

@@ -37,7 +37,7 @@ async fn without_a_key_no_header_is_sent_for_it() {
     let opts = ProviderOpts::openai_compatible("llama3", format!("{}/v1", server.url()));
     asked(&opts.build().unwrap(), StreamOptions { max_output_tokens: Some(90), ..StreamOptions::default() })
         .await;
-    let request = &server.asked()[0];
+    let request = &server.requests()[0];
     assert_eq!((request.header("authorization"), &request.body["max_tokens"]), ("", &serde_json::json!(90)));
 }
 
