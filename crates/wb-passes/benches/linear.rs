@@ -1,4 +1,5 @@
-//! Repair, truncation and previews over transcripts of growing length; time per element should be constant.
+//! Repair, truncation and previews over transcripts of growing length; time per element should be
+//! constant.
 
 use std::hint::black_box;
 use std::sync::Arc;

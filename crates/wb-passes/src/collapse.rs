@@ -20,11 +20,12 @@ const MAX_FAILURE_CHARS: usize = 160;
 /// The most failed results of a reply with a line each.
 const MAX_FAILURES: usize = 5;
 
-/// Collapses older replies with the results of their calls, each to one assistant message that starts with
-/// [`COLLAPSED_PREFIX`]: its texts, clipped if long, or else the number of calls, and a line for each failed result.
+/// Collapses older replies with the results of their calls, each to one assistant message that
+/// starts with [`COLLAPSED_PREFIX`]: its texts, clipped if long, or else the number of calls, and a
+/// line for each failed result.
 ///
-/// The oldest go first, and only as many as the target requires; a reply that would not become lighter stays. Messages of
-/// the user and the host and calls in flight stay.
+/// The oldest go first, and only as many as the target requires; a reply that would not become
+/// lighter stays. Messages of the user and the host and calls in flight stay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Collapse {
@@ -81,7 +82,8 @@ fn folds(members: &[usize], summary: Message) -> impl Iterator<Item = Edit> {
     })
 }
 
-/// Summarizes a reply and the results of its calls; returns `None` for other groups and collapsed replies.
+/// Summarizes a reply and the results of its calls; returns `None` for other groups and collapsed
+/// replies.
 fn summary(messages: &[&Message], members: &[usize]) -> Option<Message> {
     let (&reply, results) = members.split_first()?;
     let Message::Assistant { content, error_message } = messages[reply] else { return None };
@@ -141,7 +143,8 @@ impl Failure<'_> {
     }
 }
 
-/// Returns a line for each of the first [`MAX_FAILURES`] failed results, and one that counts the others.
+/// Returns a line for each of the first [`MAX_FAILURES`] failed results, and one that counts the
+/// others.
 fn failure_lines<'a>(reply: &[Block], results: impl Iterator<Item = &'a Message>) -> String {
     let mut failures = results.flat_map(failures);
     let lines: String = failures.by_ref().take(MAX_FAILURES).map(|failure| failure.line(reply)).collect();

@@ -15,14 +15,16 @@ const DROP_KEEP_FIRST: usize = 2;
 /// Messages at the end to prefer, by default.
 const DROP_KEEP_RECENT: usize = 10;
 
-/// Drops whole groups (a reply with the results of its calls, or a single message) until the transcript fits, and
-/// leaves [`DROPPED_MARK`] at the first gap; the new mark replaces an earlier one.
+/// Drops whole groups (a reply with the results of its calls, or a single message) until the
+/// transcript fits, and leaves [`DROPPED_MARK`] at the first gap; the new mark replaces an earlier
+/// one.
 ///
-/// The core stays at any weight: pinned messages, calls in flight, the first and the last prompt; without prompts and
-/// calls in flight, the newest group. The first prompt after a planned digest is not the task, which is in the digest.
-/// The remaining room goes to the newest group, the newest turn if it fits whole, and earlier digests, which are all
-/// that is left of the past; then to the newest `keep_recent` messages, the first `keep_first`, and all others from the
-/// newest on. A group that does not fit is skipped.
+/// The core stays at any weight: pinned messages, calls in flight, the first and the last prompt;
+/// without prompts and calls in flight, the newest group. The first prompt after a planned digest
+/// is not the task, which is in the digest. The remaining room goes to the newest group, the newest
+/// turn if it fits whole, and earlier digests, which are all that is left of the past; then to the
+/// newest `keep_recent` messages, the first `keep_first`, and all others from the newest on. A
+/// group that does not fit is skipped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct DropMiddle {
@@ -137,7 +139,8 @@ impl<'a> Choice<'a> {
         whole.kept_tokens <= self.room_tokens
     }
 
-    /// Folds the gaps. The mark goes to the first gap at a legal cut, else to the last legal cut before the gaps.
+    /// Folds the gaps. The mark goes to the first gap at a legal cut, else to the last legal cut
+    /// before the gaps.
     fn patch(&self) -> Patch {
         let gaps = self.gaps();
         let dropped = gaps.iter().flat_map(|gap| &self.view.messages[gap.clone()]);

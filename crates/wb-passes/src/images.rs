@@ -36,8 +36,8 @@ impl ImagePolicy {
 /// Removes images from tool results before the last prompt, and after it from all but the newest
 /// [`DEFAULT_KEEP_RECENT`] results with images, which the model still uses.
 ///
-/// The remaining body is one text, which every format can store. Images of the user stay. A result that would not become
-/// lighter stays too.
+/// The remaining body is one text, which every format can store. Images of the user stay. A result
+/// that would not become lighter stays too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Images {

@@ -2,10 +2,11 @@
 //!
 //! [`PASSES`] lists each pass with its effect and what it may lose.
 //!
-//! A pass plans a [`Patch`](wb_message::Patch) over a [`WeighedTranscript`](wb_budget::WeighedTranscript); nothing is
-//! rewritten until the patch is applied. The pipeline of `wb-conductor` runs several passes in a row. Two passes may add
-//! weight: [`restore_reads`] builds messages that restore the files the agent was reading, and [`Repair`] answers calls
-//! whose result never came and drops results whose call is missing.
+//! A pass plans a [`Patch`](wb_message::Patch) over a
+//! [`WeighedTranscript`](wb_budget::WeighedTranscript); nothing is rewritten until the patch is
+//! applied. The pipeline of `wb-conductor` runs several passes in a row. Two passes may add weight:
+//! [`restore_reads`] builds messages that restore the files the agent was reading, and [`Repair`]
+//! answers calls whose result never came and drops results whose call is missing.
 //!
 //! ```
 //! use serde_json::json;
@@ -17,11 +18,13 @@
 //! let mut messages = Vec::new();
 //! for n in 0..8 {
 //!     let id = format!("call_{n}");
-//!     messages.push(Message::assistant_blocks(vec![Block::call(&id, "Read", json!({"file_path": "a.rs"}))]));
+//!     let call = Block::call(&id, "Read", json!({"file_path": "a.rs"}));
+//!     messages.push(Message::assistant_blocks(vec![call]));
 //!     messages.push(Message::tool_result(&id, "Read", "fn main() {}\n".repeat(40)));
 //! }
 //! let counter: Arc<dyn TokenCounter> = Arc::new(TokenHeuristic::DEFAULT);
-//! let patch = Microcompact::default().plan(&WeighedTranscript::new(&messages, &counter), Goal::target(0));
+//! let view = WeighedTranscript::new(&messages, &counter);
+//! let patch = Microcompact::default().plan(&view, Goal::target(0));
 //! assert_eq!(patch.map(|patch| patch.edits.len()), Some(2), "all but the newest six are cleared");
 //! ```
 

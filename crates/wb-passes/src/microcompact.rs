@@ -19,8 +19,8 @@ const WORTH_CHARS: usize = CLEARED_TOOL_RESULT.len() + 8;
 
 /// Clears tool results that are older than the newest ones and whose tool can be run again.
 ///
-/// Only live bodies count among the newest: cleared and empty ones do not. A body no longer than the mark stays. The
-/// tool of a result is that of the call it answers.
+/// Only live bodies count among the newest: cleared and empty ones do not. A body no longer than
+/// the mark stays. The tool of a result is that of the call it answers.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Microcompact {
@@ -43,7 +43,8 @@ impl Microcompact {
     }
 }
 
-/// Returns the results of compactable tools with a live body, in order, and whether clearing each would pay.
+/// Returns the results of compactable tools with a live body, in order, and whether clearing each
+/// would pay.
 fn live_results(view: &WeighedTranscript<'_>, vocabulary: &ToolVocabulary) -> Vec<(usize, bool)> {
     let mut live = Vec::with_capacity(view.pairing.pairs().len());
     let mut roles = RoleCache::new(vocabulary);
@@ -63,8 +64,8 @@ fn live_results(view: &WeighedTranscript<'_>, vocabulary: &ToolVocabulary) -> Ve
     live
 }
 
-/// Returns whether a body has more than `limit` characters or an image. Only texts near the limit are read, since a
-/// character takes one to four bytes.
+/// Returns whether a body has more than `limit` characters or an image. Only texts near the limit
+/// are read, since a character takes one to four bytes.
 fn body_chars_exceed(content: &[Block], limit: usize) -> bool {
     let texts = || content.iter().filter_map(Block::as_text);
     let n_bytes: usize = texts().map(str::len).sum();
@@ -98,11 +99,11 @@ pub fn compactable_tool_names() -> &'static HashSet<&'static str> {
     &BASIC_NAMES
 }
 
-/// Clears all but the newest `keep_recent` (at least 1) results of [`compactable_tool_names`]; `None` if nothing would
-/// change.
+/// Clears all but the newest `keep_recent` (at least 1) results of [`compactable_tool_names`];
+/// `None` if nothing would change.
 ///
-/// The recorded behaviour: results are identified by call id alone, cleared and empty ones count among the newest, and a
-/// body shorter than the mark is cleared too. [`Microcompact`] does better.
+/// The recorded behaviour: results are identified by call id alone, cleared and empty ones count
+/// among the newest, and a body shorter than the mark is cleared too. [`Microcompact`] does better.
 pub fn clear_stale_tool_results(mut messages: Vec<Message>, keep_recent: usize) -> Option<Vec<Message>> {
     let ids = compactable_ids(&messages);
     let is_compactable = |message: &Message| matches!(message, Message::ToolResult { tool_call_id, .. } if ids.contains(tool_call_id.as_str()));

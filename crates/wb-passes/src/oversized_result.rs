@@ -89,7 +89,8 @@ fn longest_mark(text: &str) -> usize {
     marks.max().unwrap_or(0)
 }
 
-/// Divides a limit between head and tail: two thirds for the head, or for the tail of a failed result.
+/// Divides a limit between head and tail: two thirds for the head, or for the tail of a failed
+/// result.
 fn shares(n: usize, has_failed: bool) -> (usize, usize) {
     let small = (n / 3).max(usize::from(n > 1));
     if has_failed { (small, n - small) } else { (n - small, small) }
@@ -114,10 +115,10 @@ fn tail(text: &str, n_chars: usize, n_lines: usize) -> &str {
 
 /// Previews every oversized tool result and shell output.
 ///
-/// All texts of a message count together, in tokens of the view's counter, without the message's frame and images. From
-/// [`ArtifactCompactionConfig::threshold_tokens`] on, one text replaces them: head, original size and tail. Two thirds
-/// are the head, or the tail of errors and failed commands. Images stay. A preview is always shorter and lighter than
-/// the original.
+/// All texts of a message count together, in tokens of the view's counter, without the message's
+/// frame and images. From [`ArtifactCompactionConfig::threshold_tokens`] on, one text replaces
+/// them: head, original size and tail. Two thirds are the head, or the tail of errors and failed
+/// commands. Images stay. A preview is always shorter and lighter than the original.
 ///
 /// The threshold limits each result; the goal's target plays no part.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]

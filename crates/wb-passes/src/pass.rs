@@ -23,9 +23,9 @@ impl Goal<'_> {
 
 /// A free compaction pass: no model, no clock, no files.
 ///
-/// A plan is strictly lighter than its input, keeps every pair, and is `None` if nothing can be gained; planning again
-/// on the result gives `None`. A pass that always runs, even within the budget, may add weight instead; its row in
-/// [`PASSES`](crate::PASSES) declares that.
+/// A plan is strictly lighter than its input, keeps every pair, and is `None` if nothing can be
+/// gained; planning again on the result gives `None`. A pass that always runs, even within the
+/// budget, may add weight instead; its row in [`PASSES`](crate::PASSES) declares that.
 pub trait Pass: Send + Sync {
     /// Returns the pass's name in reports and settings.
     fn name(&self) -> &str;

@@ -12,7 +12,8 @@ use crate::pass::{Goal, Pass};
 /// The least bytes of a shortened body.
 pub const MIN_PREVIEW_BYTES: usize = 240;
 
-/// Shortens the largest bodies of tool results and shell outputs, all to one length, until the transcript fits.
+/// Shortens the largest bodies of tool results and shell outputs, all to one length, until the
+/// transcript fits.
 ///
 /// Messages before `from` and texts of the user or the model are never touched.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]

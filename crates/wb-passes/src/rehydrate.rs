@@ -39,9 +39,9 @@ fn body_of(content: &[Block]) -> String {
 
 /// Builds the freshest dropped reads as messages, oldest first.
 ///
-/// The recorded behaviour: calls and results are paired by id alone, a cleared or outdated body is restored, the
-/// freshest file is restored whole at any size, and the first that does not fit ends the list. [`restore_reads`] does
-/// better.
+/// The recorded behaviour: calls and results are paired by id alone, a cleared or outdated body is
+/// restored, the freshest file is restored whole at any size, and the first that does not fit ends
+/// the list. [`restore_reads`] does better.
 pub fn rehydrate_recent_reads(dropped: &[Message], kept: &[Message], opts: &RehydrateOpts) -> Vec<Message> {
     if opts.max_files == 0 || opts.token_budget == 0 {
         return Vec::new();
@@ -100,8 +100,8 @@ pub struct RestoreLimits<'a> {
     pub max_tokens: u64,
     /// The roles of tools.
     pub vocabulary: &'a ToolVocabulary,
-    /// Returns whether the last read of a path is outdated by changes that no tool call shows, such as a deletion in a
-    /// shell.
+    /// Returns whether the last read of a path is outdated by changes that no tool call shows, such
+    /// as a deletion in a shell.
     pub is_stale: &'a dyn Fn(&str) -> bool,
 }
 
@@ -119,7 +119,7 @@ impl fmt::Debug for RestoreLimits<'_> {
 struct ShownFile {
     /// The message with the body.
     body_at: u32,
-    /// Whether no older message can show more: the body is whole, or a change precedes it.
+    /// True if no older message can show more: the body is whole, or a change precedes it.
     is_settled: bool,
 }
 
@@ -156,14 +156,14 @@ const MAX_MESSAGES_BACK: usize = 1_000;
 /// The fewest tokens of a clipped file; a smaller rest is left out.
 const MIN_CLIPPED_TOKENS: u64 = 200;
 
-/// Builds messages with the freshest reads of the head `messages[..cut]` that are still true and no longer visible,
-/// oldest first.
+/// Builds messages with the freshest reads of the head `messages[..cut]` that are still true and no
+/// longer visible, oldest first.
 ///
-/// It restores no cleared, failed or empty bodies, none that is older than an edit of its path, no file that the tail
-/// still shows, and nothing beyond the 64 freshest files of the last 1 000 messages. `hidden` are the results of the
-/// tail that are about to be cleared, ascending. A full read is preferred to a later partial one. The freshest file is
-/// clipped to the limit, of which it leaves up to half to smaller, older ones; a later file that does not fit is
-/// skipped.
+/// Cleared, failed and empty bodies, bodies older than an edit of their path, files that the tail
+/// still shows, and all but the 64 freshest files of the last 1 000 messages are not restored.
+/// `hidden` are the results of the tail that are about to be cleared, ascending. A full read is
+/// preferred to a later partial one. The freshest file is clipped to the limit, of which it leaves
+/// up to half to smaller, older ones; a later file that does not fit is skipped.
 pub fn restore_reads(
     view: &WeighedTranscript<'_>,
     cut: usize,
@@ -179,7 +179,8 @@ pub fn restore_reads(
             break;
         }
         let Some(file) = files.get(nth) else { break };
-        // A restored file weighs about as much as its result, so one that is far too large is not built.
+        // A restored file weighs about as much as its result, so one that is far too large is not
+        // built.
         let is_too_large = view.weight(file.body_at()) > left.saturating_add(64);
         let may_be_clipped = restored.is_empty() && left >= MIN_CLIPPED_TOKENS;
         if is_too_large && !may_be_clipped && is_one_text(file.body(view)) {
@@ -290,7 +291,8 @@ fn scale(len: usize, part: u64, whole: u64) -> usize {
     usize::try_from(len as u128 * u128::from(part) / u128::from(whole.max(1))).unwrap_or(len)
 }
 
-/// The files whose last known body is true, freshest first, found lazily from the newest message backward.
+/// The files whose last known body is true, freshest first, found lazily from the newest message
+/// backward.
 struct RecentFiles<'v, 'a> {
     view: &'v WeighedTranscript<'a>,
     /// The cut; only bodies before it are restored.
@@ -438,8 +440,8 @@ fn is_change(role: Option<ToolRole>) -> bool {
     matches!(role, Some(ToolRole::Edit | ToolRole::Write))
 }
 
-/// Returns whether a text is neither blank nor the mark of a cleared body, ignoring white space at both ends, which
-/// manually edited logs may contain.
+/// Returns whether a text is neither blank nor the mark of a cleared body, ignoring white space at
+/// both ends, which manually edited logs may contain.
 fn is_file_text(text: &str) -> bool {
     !matches!(text.trim(), "" | CLEARED_TOOL_RESULT)
 }

@@ -1,4 +1,5 @@
-//! Closes the loose ends of a transcript: calls without a result, results without a call, and second results.
+//! Closes the loose ends of a transcript: calls without a result, results without a call, and
+//! second results.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -34,23 +35,25 @@ pub enum OrphanPolicy {
     Wrap,
 }
 
-/// Answers calls without a result, and drops or wraps orphans: results without a call, and second results.
+/// Answers calls without a result, and drops or wraps orphans: results without a call, and second
+/// results.
 ///
-/// A call is answered by an error result of [`INTERRUPTED`], right after its message and the results that follow it, in
-/// the order of the calls. If that would separate an earlier call from its result, the answer comes after the whole run
-/// of replies and results, which providers receive as one reply and its results. If a call of the same id in the same
-/// message has a later answer, the new answer follows that one, since results answer equal ids first-in first-out.
+/// A call is answered by an error result of [`INTERRUPTED`], right after its message and the
+/// results that follow it, in the order of the calls. If that would separate an earlier call from
+/// its result, the answer comes after the whole run of replies and results, which providers receive
+/// as one reply and its results. If a call of the same id in the same message has a later answer,
+/// the new answer follows that one, since results answer equal ids first-in first-out.
 ///
-/// A late result, after a user message, answers its call and stays in place. A patch cannot split a user message that
-/// mixes orphans with paired results; these orphans stay and are counted.
+/// A late result, after a user message, answers its call and stays in place. A patch cannot split a
+/// user message that mixes orphans with paired results; these orphans stay and are counted.
 ///
-/// It may make a transcript heavier, so a pipeline always runs it, even within the budget. Time is linear.
+/// A repair may add weight, so a pipeline always runs it, even within the budget. Time is linear.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Repair {
     /// The treatment of orphans.
     pub orphans: OrphanPolicy,
-    /// Whether to answer calls in flight too, before a request is sent.
+    /// Answers calls in flight too, before a request is sent.
     pub in_flight: bool,
 }
 

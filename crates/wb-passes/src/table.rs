@@ -30,7 +30,7 @@ pub struct PassEntry {
     pub loses: &'static str,
     /// The kind of change.
     pub effect: Effect,
-    /// Whether it also runs within the budget.
+    /// True if the pass also runs within the budget.
     pub always: bool,
     build: fn(Value) -> serde_json::Result<Arc<dyn Pass>>,
 }
@@ -107,7 +107,8 @@ impl PassEntry {
         self.build(&Map::new()).unwrap_or_else(|error| panic!("a pass has no defaults: {error}"))
     }
 
-    /// Builds the pass with options by name; missing options get the defaults, unknown ones are refused.
+    /// Builds the pass with options by name; missing options get the defaults, unknown ones are
+    /// refused.
     pub fn build(&self, options: &Map<String, Value>) -> serde_json::Result<Arc<dyn Pass>> {
         (self.build)(Value::Object(options.clone()))
     }

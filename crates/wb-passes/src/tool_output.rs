@@ -12,17 +12,19 @@ use crate::pass::{Goal, Pass};
 /// The most lines of a tool output by default.
 const TOOL_OUTPUT_MAX_LINES: usize = 50;
 
-/// The fewest lines of a cut output: one of its head, the marker between two blank lines, one of its tail.
+/// The fewest lines of a cut output: one of its head, the marker between two blank lines, one of
+/// its tail.
 pub const MIN_LINES: usize = MARK_LINES + 2;
 
 /// Lines of the marker with its blank lines.
 const MARK_LINES: usize = 3;
 const MARK_OPEN: &str = "[... ";
 
-/// Cuts each text of tool results and shell outputs to its first and last lines, the oldest messages first and only as
-/// many as the target requires.
+/// Cuts each text of tool results and shell outputs to its first and last lines, the oldest
+/// messages first and only as many as the target requires.
 ///
-/// The marker counts as lines, so a cut text is not cut again. [`crate::Preview`] shortens texts of one line.
+/// The marker counts as lines, so a cut text is not cut again. [`crate::Preview`] shortens texts of
+/// one line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ToolOutput {
@@ -94,11 +96,12 @@ fn body(message: Message) -> Vec<Block> {
     }
 }
 
-/// Keeps the first and last lines of a text, at most `max_lines` including the marker `[... {n} lines truncated ...]` and
-/// its two blank lines; a text that fits, or that a cut would not shorten, is unchanged.
+/// Keeps the first and last lines of a text, at most `max_lines` including the marker
+/// `[... {n} lines truncated ...]` and its two blank lines; a text that fits, or that a cut would
+/// not shorten, is unchanged.
 ///
-/// Kept lines are verbatim, line ends included. The minimum is [`MIN_LINES`]. If the text was cut before, the count
-/// includes the lines truncated then.
+/// Kept lines are verbatim, line ends included. The minimum is [`MIN_LINES`]. If the text was cut
+/// before, the count includes the lines truncated then.
 pub fn truncate_head_tail(text: &str, max_lines: usize) -> Cow<'_, str> {
     cut(text, max_lines).map_or(Cow::Borrowed(text), Cow::Owned)
 }

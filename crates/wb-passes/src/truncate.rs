@@ -9,28 +9,29 @@ use crate::pass::{Goal, Pass};
 
 /// The divisor of the target that gives the step in which the dropped weight grows.
 ///
-/// Without steps every appended message would move the cut, and a provider's cache would never see the same prefix
-/// twice. An eighth is also the distance of a condensed transcript from the limit.
+/// Without steps every appended message would move the cut, and a provider's cache would never see
+/// the same prefix twice. An eighth is also the distance of a condensed transcript from the limit.
 pub const STEPS_PER_TARGET: u64 = 8;
 
 /// Drops the oldest history if the transcript is heavier than the goal's target.
 ///
 /// A call and its results go together or stay together. These stay:
 /// - system and developer texts;
-/// - the newest `min_recent_messages` messages and all between them, not counting system texts and a host's internal
-///   notes;
+/// - the newest `min_recent_messages` messages and all between them, not counting system texts and
+///   a host's internal notes;
 /// - the user's latest prompt, even if it is older;
 /// - the calls in flight;
 /// - all messages in a group with one of these.
 ///
-/// Earlier digests go last, and only as many as the target requires. If the result would start with a reply, which
-/// providers refuse, [`DROPPED_MARK`] precedes it.
+/// Earlier digests go last, and only as many as the target requires. If the result would start with
+/// a reply, which providers refuse, [`DROPPED_MARK`] precedes it.
 ///
-/// The dropped weight is the least that reaches the next whole step of [`STEPS_PER_TARGET`], and depends only on the
-/// transcript. So if a host truncates a growing transcript again for each request, the same messages are dropped until a
-/// step is used up, and the requests in between share a stable prefix. A new prompt releases the previous one if that
-/// was alone before the cut. If a step cannot be reached, everything that may go is dropped; the result may then be
-/// above the target, which the caller detects with
+/// The dropped weight is the least that reaches the next whole step of [`STEPS_PER_TARGET`], and
+/// depends only on the transcript. So if a host truncates a growing transcript again for each
+/// request, the same messages are dropped until a step is used up, and the requests in between
+/// share a stable prefix. A new prompt releases the previous one if that was alone before the cut.
+/// If a step cannot be reached, everything that may go is dropped; the result may then be above the
+/// target, which the caller detects with
 /// [`Irreducible::from_weights`](wb_budget::Irreducible::from_weights).
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -100,9 +101,9 @@ struct History<'a> {
     first: Vec<usize>,
     /// The weight of a group, at its first message; elsewhere 0.
     tokens: Vec<u64>,
-    /// Whether a group must stay, at its first message.
+    /// True if a group must stay, at its first message.
     stays: Vec<bool>,
-    /// Whether a group was dropped, at its first message.
+    /// True if a group was dropped, at its first message.
     dropped: Vec<bool>,
 }
 
@@ -120,7 +121,8 @@ impl<'a> History<'a> {
         Self { view, first, tokens, stays, dropped: vec![false; n] }
     }
 
-    /// Drops the oldest groups without digests until they weigh `wanted`, then digests until all weigh `needed`.
+    /// Drops the oldest groups without digests until they weigh `wanted`, then digests until all
+    /// weigh `needed`.
     fn drop_most(&mut self, wanted: u64, needed: u64) -> u64 {
         let no_digest = |message: &Message| digest_body(message).is_none() && !is_dropped_mark(message);
         let dropped = self.drop_until(wanted, no_digest);
@@ -140,7 +142,8 @@ impl<'a> History<'a> {
         is_reply && (0..first).any(goes)
     }
 
-    /// Drops the oldest groups whose first message may go until they weigh `wanted`; returns their weight.
+    /// Drops the oldest groups whose first message may go until they weigh `wanted`; returns their
+    /// weight.
     fn drop_until(&mut self, wanted: u64, may_go: impl Fn(&Message) -> bool) -> u64 {
         let mut tokens = 0;
         for at in 0..self.first.len() {

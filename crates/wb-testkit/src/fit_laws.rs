@@ -24,10 +24,12 @@ pub struct Landing {
     pub irreducible: Option<Irreducible>,
 }
 
-/// Checks that the result is within its target, or that the compaction reports a failure and no result could fit.
+/// Checks that the result is within its target, or that the compaction reports a failure and no
+/// result could fit.
 ///
 /// # Panics
-/// Panics if the result is too heavy without a report, if the figures are wrong, or if `least_tokens` would fit.
+/// Panics if the result is too heavy without a report, if the figures are wrong, or if
+/// `least_tokens` would fit.
 pub fn fits_or_cannot(before: &[Message], after: &[Message], landing: Landing) {
     let Landing { target_tokens, overhead_tokens, least_tokens, irreducible } = landing;
     let reached_tokens = overhead_tokens + weight(after);
@@ -39,8 +41,8 @@ pub fn fits_or_cannot(before: &[Message], after: &[Message], landing: Landing) {
     assert!(!could_fit, "{}", failure(&format!("{least_tokens} tokens could be reached")));
 }
 
-/// Returns a weight that every compaction can reach: the pinned messages, the tail from the last legal cut on with the
-/// shortest previews of tool bodies, and a small digest of the rest.
+/// Returns a weight that every compaction can reach: the pinned messages, the tail from the last
+/// legal cut on with the shortest previews of tool bodies, and a small digest of the rest.
 pub fn least_tokens(messages: &[Message]) -> u64 {
     let short = shortened(messages);
     let cut = Pairing::new(messages).legal_at_or_before(messages.len()).unwrap_or(0);

@@ -1,7 +1,7 @@
 //! The laws of every pass, slicer and pipeline; each panics with both outlines if it is broken.
 //!
-//! They need only messages. They compare multisets of ids and the pairing by position, so that a transcript with repeated
-//! ids or earlier faults is judged only by the changes of the compaction.
+//! They need only messages. They compare multisets of ids and the pairing by position, so that a
+//! transcript with repeated ids or earlier faults is judged only by the changes of the compaction.
 
 use std::collections::{HashMap, HashSet};
 use std::fmt::Debug;
@@ -17,7 +17,8 @@ use crate::show::{difference, report};
 /// Orphans and unanswered calls of `before` may stay or go; new ones may not appear.
 ///
 /// # Panics
-/// Panics if `after` has an orphan or an unanswered call, by id and number, that is not in `before`.
+/// Panics if `after` has an orphan or an unanswered call, by id and number, that is not in
+/// `before`.
 pub fn pairs_intact(before: &[Message], after: &[Message]) {
     let (old, new) = (LooseEnds::new(before), LooseEnds::new(after));
     if let Some(id) = surplus(&new.orphans, &old.orphans) {
@@ -99,8 +100,8 @@ fn identity(message: &Message) -> Identity<'_> {
 
 /// Checks that common messages are in the same order.
 ///
-/// Results are identified by their ids, replies with calls by the ids of these, all else by equality; digests and
-/// restored files are ignored.
+/// Results are identified by their ids, replies with calls by the ids of these, all else by
+/// equality; digests and restored files are ignored.
 ///
 /// # Panics
 /// Panics at the first message that comes too late or too often.
@@ -157,8 +158,8 @@ fn same<T: Debug + PartialEq>(what: &str, old: &T, new: &T, before: &[Message], 
 
 /// Checks all laws of a patch, and returns the patched transcript.
 ///
-/// Undo restores the input; the origins are correct; the patch gives the same result each time, also after a round trip
-/// through JSON; kept results answer the same calls; no loose end is new.
+/// Undo restores the input; the origins are correct; the patch gives the same result each time,
+/// also after a round trip through JSON; kept results answer the same calls; no loose end is new.
 ///
 /// # Panics
 /// Panics if the transcript refuses the patch or a law is broken.
@@ -232,7 +233,8 @@ fn numbered_pairs(messages: &[Message]) -> impl Iterator<Item = (usize, usize, u
     })
 }
 
-/// Returns the content of messages as a model reads it, independent of a format's digest markers and timestamps.
+/// Returns the content of messages as a model reads it, independent of a format's digest markers
+/// and timestamps.
 pub fn content(messages: &[Message]) -> Vec<(String, Vec<Block>)> {
     let each = |message: &Message| match markers::digest_body(message) {
         Some(body) => ("digest".to_owned(), vec![Block::text(body.trim())]),
@@ -241,8 +243,8 @@ pub fn content(messages: &[Message]) -> Vec<(String, Vec<Block>)> {
     messages.iter().map(each).collect()
 }
 
-/// Returns the content of messages for a format with fewer distinctions: failures are in the text alone, and consecutive
-/// replies are one, as are consecutive user messages.
+/// Returns the content of messages for a format with fewer distinctions: failures are in the text
+/// alone, and consecutive replies are one, as are consecutive user messages.
 pub fn loose_content(messages: &[Message]) -> Vec<(String, Vec<Block>)> {
     let mut messages = messages.to_vec();
     for message in &mut messages {
@@ -322,7 +324,8 @@ mod tests {
         pairs_intact(&before, &pick(&before, &[0, 3, 4, 5, 6, 7]));
         let after = pick(&before, &[0, 1, 2, 4, 5, 6, 7]);
         pairs_intact(&before, &pick(&before, &[0, 7]));
-        // The second reply is removed and its result stays: it repeats the first answer and is no orphan.
+        // The second reply is removed and its result stays: it repeats the first answer and is no
+        // orphan.
         pairs_intact(&before, &after);
         let first_gone = pick(&before, &[0, 2, 3, 4, 5, 6, 7]);
         assert!(broken(|| pairs_intact(&before, &first_gone)).contains("`call_0` lost its call"));

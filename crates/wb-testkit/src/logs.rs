@@ -1,8 +1,9 @@
 //! Agent logs in JSON lines of any length for measurements, the same on every run.
 //!
-//! In each turn the user asks, and the agent reads a file of about 3 kB, edits it and reports that. Every [`TURNS_SEEN`]
-//! turns the agent compacts the session if its log can record that, so the visible part of a log of any length fits a
-//! window of 200,000 tokens. A log of kimi-cli is visible as a whole, since that agent starts a new file instead.
+//! In each turn the user asks, and the agent reads a file of about 3 kB, edits it and reports that.
+//! Every [`TURNS_SEEN`] turns the agent compacts the session if its log can record that, so the
+//! visible part of a log of any length fits a window of 200,000 tokens. A log of kimi-cli is
+//! visible as a whole, since that agent starts a new file instead.
 
 use std::io::{self, Write};
 
@@ -179,7 +180,8 @@ fn claude(kind: &str, more: Value) -> Value {
     line
 }
 
-/// Returns the lines of a turn; as in real sessions, `toolUseResult` repeats the file before the edit.
+/// Returns the lines of a turn; as in real sessions, `toolUseResult` repeats the file before the
+/// edit.
 fn claude_turn(turn: &Turn) -> Vec<Value> {
     let answer = |id: String, content: Value| {
         let usage = json!({ "input_tokens": 3, "cache_read_input_tokens": 20_000, "output_tokens": 90 });

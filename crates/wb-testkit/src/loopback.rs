@@ -1,7 +1,8 @@
-//! A mock provider on the loopback address: it plays back answers, also broken ones, and records requests.
+//! A mock provider on the loopback address: it plays back answers, also broken ones, and records
+//! requests.
 //!
-//! It implements enough HTTP/1.1 for a provider's streaming endpoint, with faults that a library would prevent. Each
-//! connection serves one request. Dropping the server stops it.
+//! The server implements enough HTTP/1.1 for a provider's streaming endpoint, with faults that a
+//! library would prevent. Each connection serves one request. Dropping the server stops it.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};

@@ -32,9 +32,9 @@ fn plan_for(pass: &dyn Pass, messages: &[Message], goal: Goal<'_>) -> Option<Pat
 
 /// Checks all laws of a pass on one transcript, and returns the result.
 ///
-/// It plans the same twice; its patch is not empty, is accepted and keeps the laws of patches (pairs, order, pinned
-/// messages, undo, JSON); the result is strictly lighter, no longer, and leaves nothing for a second run; clipped bodies
-/// are a head and a tail of the old ones.
+/// The pass plans the same twice; its patch is not empty, is accepted and keeps the laws of patches
+/// (pairs, order, pinned messages, undo, JSON); the result is strictly lighter, no longer, and
+/// leaves nothing for a second run; clipped bodies are a head and a tail of the old ones.
 ///
 /// # Panics
 /// Panics with both outlines if a law is broken.

@@ -10,7 +10,8 @@ use crate::grammar::{Call, Word, parse};
 /// Builds the messages of a script.
 ///
 /// # Panics
-/// Panics with the place and the reason if the script is bad, and if a bare `t` or `n` has no open call.
+/// Panics with the place and the reason if the script is bad, and if a bare `t` or `n` has no open
+/// call.
 pub fn script(script: &str) -> Vec<Message> {
     let mut builder = Builder::default();
     for word in parse(script) {
@@ -28,8 +29,8 @@ pub fn script_turns(text: &str) -> Vec<Turn> {
     to_turns(&script(text))
 }
 
-/// Returns the gateway's form of a transcript: consecutive results become one tool turn, and messages without a turn in a
-/// gateway become the user's.
+/// Returns the gateway's form of a transcript: consecutive results become one tool turn, and
+/// messages without a turn in a gateway become the user's.
 pub fn to_turns(messages: &[Message]) -> Vec<Turn> {
     let mut turns: Vec<Turn> = Vec::new();
     for message in messages {
@@ -144,7 +145,8 @@ impl Builder {
         message
     }
 
-    /// Closes the nearest call of this id, the first in its message; without an open one, it invents an orphan.
+    /// Closes the nearest call of this id, the first in its message; without an open one, it
+    /// invents an orphan.
     fn close(&mut self, id: &str, word: &Word) -> OpenCall {
         let nearest = self.open.iter().filter(|open| open.id == id).map(|open| open.message).max();
         if let Some(at) = self.open.iter().position(|open| open.id == id && Some(open.message) == nearest) {

@@ -64,10 +64,12 @@ impl<'a> Row<'a> {
     }
 }
 
-/// The reasons for a difference from a recorded answer, none if it is equal; an error if no reason holds.
+/// The reasons for a difference from a recorded answer, none if it is equal; an error if no reason
+/// holds.
 pub type Verdict = Result<Vec<&'static str>, String>;
 
-/// Compares our answers with all answers of a version to an operation, and counts the reasons for differences.
+/// Compares our answers with all answers of a version to an operation, and counts the reasons for
+/// differences.
 ///
 /// Nothing is compared if the recorded answers are absent.
 ///
@@ -166,7 +168,8 @@ pub fn total_in_file(file: Option<&Path>, id: &EntryId) -> Option<u64> {
 /// The replacement of half a surrogate pair at the end of a cut text.
 const HALF: char = '\u{FFFD}';
 
-/// Returns whether a text equals the recorded one; of a long text, length, start and end are recorded.
+/// Returns whether a text equals the recorded one; of a long text, length, start and end are
+/// recorded.
 pub fn is_text(recorded: &Value, ours: &str) -> bool {
     match &recorded["$text"] {
         Value::Null => recorded.as_str() == Some(ours),
@@ -186,7 +189,8 @@ pub fn mask_lead_ins(text: &str) -> String {
         .replace(&lead(BRANCH_SUMMARY_PREFIX), "{{BRANCH_SUMMARY_PREFIX}}")
 }
 
-/// Shortens a long result like the newest version, and returns whether it exceeds the limit in bytes.
+/// Shortens a long result like the newest version, and returns whether it exceeds the limit in
+/// bytes.
 pub fn clip_as_recorded(message: &mut Message) -> bool {
     let Message::ToolResult { content, .. } = message else { return false };
     let body: String = content.iter().filter_map(Block::as_text).collect();
@@ -244,10 +248,11 @@ pub fn are_messages(log: &SessionLog, recorded: &Value, ours: &[Message]) -> boo
         && recorded.iter().zip(ours).all(|(theirs, ours)| is_message(log, theirs, ours))
 }
 
-/// A command hidden from the model is no message in ours; in theirs it is a message that is never sent.
+/// A command hidden from the model is no message in ours; in theirs it is a message that is never
+/// sent.
 pub const EXCLUDED: &str = "a command kept from the model counts as no message";
-/// JavaScript puts numeric keys first, writes some numbers with more characters and escapes half a surrogate pair, which
-/// our reader repairs.
+/// JavaScript puts numeric keys first, writes some numbers with more characters and escapes half a
+/// surrogate pair, which our reader repairs.
 pub const JSON: &str = "arguments are written as in the log";
 /// Ours is the sum of the parts instead of a smaller total.
 pub const TOTAL: &str = "a total below its parts is not accepted";
@@ -286,8 +291,8 @@ pub fn with_all_commands(path: &[&Entry]) -> Vec<Entry> {
     path
 }
 
-/// Returns whether the arguments of a message's calls contain a non-integer number, a numeric key, or the mark of half a
-/// pair.
+/// Returns whether the arguments of a message's calls contain a non-integer number, a numeric key,
+/// or the mark of half a pair.
 pub fn has_special_json(message: &Message) -> bool {
     fn is_special(value: &Value) -> bool {
         match value {
@@ -362,8 +367,8 @@ pub fn tokens_reason(row: &Row<'_>, path: &[&Entry], theirs: &Value, ours: u64) 
     judge(theirs.as_u64() == Some(ours), TOTAL, is_total() == Some(true), ours)
 }
 
-/// Explains a difference between the file lists of a compaction of `head`: ours must be the recorded files and those of
-/// the summarized branch summaries.
+/// Explains a difference between the file lists of a compaction of `head`: ours must be the
+/// recorded files and those of the summarized branch summaries.
 pub fn files_reason(theirs: &Value, head: &[&Entry], ours: &FileLists) -> Verdict {
     let (mut read, mut modified) = (BTreeSet::new(), BTreeSet::new());
     add_lists(theirs, &mut read, &mut modified);
@@ -394,7 +399,8 @@ fn sort(paths: &[String]) -> BTreeSet<&String> {
     paths.iter().collect()
 }
 
-/// Returns the first entry that is not summarized yet: the first one kept by the last compaction, else the one after it.
+/// Returns the first entry that is not summarized yet: the first one kept by the last compaction,
+/// else the one after it.
 fn summarized_from(head: &[&Entry]) -> usize {
     let Some(at) = head.iter().rposition(|entry| is_compaction(entry)) else { return 0 };
     let kept = match &head[at].kind {
@@ -424,8 +430,8 @@ pub fn selected_messages(log: &SessionLog, leaf: Option<&EntryId>) -> Vec<Messag
     messages.collect()
 }
 
-/// Explains a difference between the file lists of a branch summary: ours must be those of the whole branch, the recorded
-/// ones included.
+/// Explains a difference between the file lists of a branch summary: ours must be those of the
+/// whole branch, the recorded ones included.
 pub fn branch_files_reason(theirs: &Value, entries: &[&Entry], ours: &FileLists) -> Verdict {
     if *ours != whole_branch_files(entries) {
         return Err(format!("{ours:?}"));

@@ -1,8 +1,8 @@
 //! Real sessions and recorded answers next to the repository.
 //!
-//! `WB_SHARED` names their folder, `../shared` by default; a relative path starts at the root of the repository. If it is
-//! set, missing data fails the test; otherwise the test skips. Each skip appends a line to the file named by
-//! `WB_SKIPPED`.
+//! `WB_SHARED` names their folder, `../shared` by default; a relative path starts at the root of
+//! the repository. If it is set, missing data fails the test; otherwise the test skips. Each skip
+//! appends a line to the file named by `WB_SKIPPED`.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,8 @@ use std::path::{Path, PathBuf};
 const SHARED: &str = "WB_SHARED";
 const SKIPPED: &str = "WB_SKIPPED";
 
-/// Returns the path of a file or folder of the shared data; prints a skip and returns `None` if it is absent.
+/// Returns the path of a file or folder of the shared data; prints a skip and returns `None` if it
+/// is absent.
 ///
 /// # Panics
 /// Panics if it is absent and `WB_SHARED` is set.

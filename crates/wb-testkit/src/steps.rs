@@ -1,6 +1,7 @@
 //! The steps of a generated transcript, and their rendering as messages.
 //!
-//! A step describes calls by their fate instead of their ids, so that a shrunk list of steps is still consistent.
+//! A step describes calls by their fate instead of their ids, so that a shrunk list of steps is
+//! still consistent.
 
 use serde_json::{Value, json};
 use wb_message::{Block, Content, Message};
@@ -36,9 +37,9 @@ pub(crate) struct CallStep {
 pub(crate) struct Reply {
     pub(crate) blocks: Vec<Block>,
     pub(crate) calls: Vec<CallStep>,
-    /// Whether the results come in the reverse order of the calls.
+    /// True if the results come in the reverse order of the calls.
     pub(crate) reversed: bool,
-    /// Whether the results are nested in one user message.
+    /// True if the results are nested in one user message.
     pub(crate) nested: bool,
     /// The user's text between the results.
     pub(crate) interjection: Option<String>,

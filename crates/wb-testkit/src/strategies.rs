@@ -1,7 +1,7 @@
 //! Generators of transcripts and turns for proptest.
 //!
-//! The wild ones contain everything found in real logs, and worse; no code may panic on them or break a pair. They
-//! shrink by dropping steps, so that a failure shrinks to a few messages.
+//! The wild ones contain everything found in real logs, and worse; no code may panic on them or
+//! break a pair. They shrink by dropping steps, so that a failure shrinks to a few messages.
 
 use std::ops::RangeInclusive;
 
@@ -51,19 +51,20 @@ const PATHS: [&str; 9] = [
     " ",
 ];
 
-/// Generates a wild transcript: parallel, interleaved, early, late, repeated and missing results, repeated ids, orphans,
-/// empty and huge bodies, and misleading texts.
+/// Generates a wild transcript: parallel, interleaved, early, late, repeated and missing results,
+/// repeated ids, orphans, empty and huge bodies, and misleading texts.
 pub fn transcript() -> impl Strategy<Value = Vec<Message>> {
     transcript_with_steps(STEPS)
 }
 
-/// Generates a [`transcript()`] with a given number of steps; a step is a message or a reply with its results.
+/// Generates a [`transcript()`] with a given number of steps; a step is a message or a reply with
+/// its results.
 pub fn transcript_with_steps(n_steps: RangeInclusive<usize>) -> impl Strategy<Value = Vec<Message>> {
     (vec(step(), n_steps), ids()).prop_map(|(steps, ids)| render(steps, ids, false))
 }
 
-/// Generates a transcript that providers accept: every call is answered at once, no id repeats, no body is blank, and the
-/// user comes first.
+/// Generates a transcript that providers accept: every call is answered at once, no id repeats, no
+/// body is blank, and the user comes first.
 pub fn valid_transcript() -> impl Strategy<Value = Vec<Message>> {
     valid_transcript_with_steps(STEPS)
 }
@@ -87,8 +88,8 @@ pub fn turns() -> impl Strategy<Value = Vec<Turn>> {
     valid_transcript().prop_map(|messages| to_turns(&messages))
 }
 
-/// Generates turns of a wild transcript with stray turns: empty ones, text in tool turns, results of any JSON in user
-/// turns.
+/// Generates turns of a wild transcript with stray turns: empty ones, text in tool turns, results
+/// of any JSON in user turns.
 pub fn wild_turns() -> impl Strategy<Value = Vec<Turn>> {
     (transcript(), vec((any::<Index>(), stray_turn()), 0..3)).prop_map(|(messages, strays)| {
         let mut turns = to_turns(&messages);
@@ -135,7 +136,8 @@ fn image() -> impl Strategy<Value = Block> {
         .prop_map(|(media_type, n)| Block::image(media_type, "iVBORw0K".repeat(n)))
 }
 
-/// Generates messages outside the conversation: shell commands, hosts' notes, pinned texts, results of compactions.
+/// Generates messages outside the conversation: shell commands, hosts' notes, pinned texts, results
+/// of compactions.
 fn extra() -> impl Strategy<Value = Message> {
     prop_oneof![
         3 => (text(), text(), option::of(-1..256_i32))

@@ -88,7 +88,8 @@ fn huge(unit: usize, n_chars: usize) -> String {
     unit.repeat(n_chars / unit.chars().count())
 }
 
-/// Generates a body: mostly a sentence, sometimes a log or a nasty text, rarely up to 200 000 characters.
+/// Generates a body: mostly a sentence, sometimes a log or a nasty text, rarely up to 200 000
+/// characters.
 pub(crate) fn text() -> impl Strategy<Value = String> {
     prop_oneof![
         240 => (any::<u32>(), 1..30_usize).prop_map(|(seed, n_words)| prose(seed, n_words)),

@@ -1,7 +1,7 @@
 //! Long transcripts for measurements, the same on every run.
 //!
-//! About 2 kB per message: 60 % tool results of 0.2 to 20 kB of code and logs, 25 % assistant messages with JSON
-//! arguments, the rest user messages. Every call is answered.
+//! About 2 kB per message: 60 % tool results of 0.2 to 20 kB of code and logs, 25 % assistant
+//! messages with JSON arguments, the rest user messages. Every call is answered.
 
 use std::fmt::Write;
 
@@ -19,7 +19,8 @@ pub enum Script {
     Cjk,
 }
 
-/// Builds a transcript of `n_messages`; it starts with a request and ends with the assistant's text.
+/// Builds a transcript of `n_messages`; it starts with a request and ends with the assistant's
+/// text.
 pub fn transcript(n_messages: usize, script: Script) -> Vec<Message> {
     let mut maker = Maker { random: Random(0x9E37_79B9_7F4A_7C15), script, n_calls: 0 };
     let mut messages = Vec::with_capacity(n_messages);
@@ -43,7 +44,8 @@ pub fn transcript(n_messages: usize, script: Script) -> Vec<Message> {
     messages
 }
 
-/// Returns every string that counts for the weight of messages, those inside JSON and its keys included.
+/// Returns every string that counts for the weight of messages, those inside JSON and its keys
+/// included.
 pub fn strings(messages: &[Message]) -> Vec<&str> {
     let mut strings = Vec::new();
     for message in messages {

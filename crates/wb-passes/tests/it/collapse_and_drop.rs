@@ -1,4 +1,5 @@
-//! The passes of the three-level preset, each alone: cut tool outputs, collapsed replies, dropped middle.
+//! The passes of the three-level preset, each alone: cut tool outputs, collapsed replies, dropped
+//! middle.
 
 use std::sync::Arc;
 

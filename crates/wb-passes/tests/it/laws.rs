@@ -103,7 +103,8 @@ fn a_preview_shortens_the_largest_bodies_first() {
     assert_eq!(after[3], messages[3], "the small one stays whole");
 }
 
-/// Builds two turns in which the user shows an image and the tools return the given numbers of screenshots.
+/// Builds two turns in which the user shows an image and the tools return the given numbers of
+/// screenshots.
 fn with_screenshots(n_each_turn: [usize; 2]) -> Vec<Message> {
     let image = || Block::image("image/png", "iVBORw0K");
     let mut messages = Vec::new();

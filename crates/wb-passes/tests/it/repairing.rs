@@ -75,7 +75,8 @@ fn repairs() -> impl Strategy<Value = Repair> {
     })
 }
 
-/// Returns the kept calls of a patched transcript with their kept first results, by the indices of the input.
+/// Returns the kept calls of a patched transcript with their kept first results, by the indices of
+/// the input.
 fn kept_pairs(messages: &[Message], patch: &Patch, after: &[Message]) -> Vec<(usize, u32, usize)> {
     let origins = patch.origins(messages.len());
     let kept = |at: u32| match origins[at as usize] {
@@ -157,19 +158,19 @@ fn a_history_that_fits_is_repaired_too() {
 }
 
 #[test]
-fn a_result_after_a_user_message_answers_its_call_and_keeps_its_place() {
+fn a_late_result_answers_its_call_and_keeps_its_place() {
     let messages = script("u a:bash u t a");
     assert_eq!(repaired(SENT, &messages), messages);
 }
 
 #[test]
-fn an_id_that_was_answered_in_an_earlier_round_does_not_answer_a_later_call() {
+fn an_answer_of_an_earlier_round_does_not_answer_a_later_call() {
     let messages = script("a:bash#call_0 t u a:bash#call_0 u a");
     assert_eq!(results(&repaired(Repair::default(), &messages)), ["call_0", "call_0!"]);
 }
 
 #[test]
-fn a_result_before_its_call_is_an_orphan_and_the_call_is_answered() {
+fn a_result_before_its_call_is_an_orphan() {
     let messages = script("u t#x a:bash#x u a");
     assert_eq!(results(&repaired(Repair::default(), &messages)), ["x!"]);
 }

@@ -128,8 +128,8 @@ fn whole_weight(file: &File) -> u64 {
     estimate_message_tokens(&Message::user(text))
 }
 
-/// Checks that the restored files are a subsequence of the true ones, whole except for a clipped freshest one, within
-/// both limits, and that every file left out did not fit.
+/// Checks that the restored files are a subsequence of the true ones, whole except for a clipped
+/// freshest one, within both limits, and that every file left out did not fit.
 fn check(files: &[File], restored: &[Message], max_files: usize, max_tokens: u64) {
     let spent: u64 = restored.iter().map(estimate_message_tokens).sum();
     assert!(spent <= max_tokens, "{spent} > {max_tokens}");

@@ -17,7 +17,7 @@ fn keep(min_recent_messages: usize) -> Truncate {
 }
 
 /// Returns the indices of the kept messages.
-fn kept(pass: Truncate, messages: &[Message], target_tokens: u64) -> Vec<usize> {
+fn kept_indices(pass: Truncate, messages: &[Message], target_tokens: u64) -> Vec<usize> {
     let patch = pass_laws::plan(&pass, messages, target_tokens).unwrap_or_default();
     patch.origins(messages.len()).into_iter().filter_map(Origin::input_index).collect()
 }
@@ -36,7 +36,7 @@ proptest! {
         target_tokens in prop_oneof![Just(0), 1..500_u64, 500..5_000_u64, 5_000..60_000_u64, Just(u64::MAX)],
     ) {
         let after = pass_laws::all(&keep(min_recent), &messages, target_tokens);
-        let kept = kept(keep(min_recent), &messages, target_tokens);
+        let kept = kept_indices(keep(min_recent), &messages, target_tokens);
         let n_marks = after.iter().filter(|message| is_dropped_mark(message)).count();
         prop_assert!(after.len() - kept.len() <= n_marks.min(1), "only a mark is added");
         let n_counted = messages.iter().filter(|message| counts(message)).count();
@@ -66,7 +66,7 @@ fn cuts(pass: Truncate, messages: &[Message], target_tokens: u64) -> Vec<usize> 
     let mut changes = Vec::new();
     let mut before: Vec<usize> = Vec::new();
     for n in 1..=messages.len() {
-        let now = kept(pass, &messages[..n], target_tokens);
+        let now = kept_indices(pass, &messages[..n], target_tokens);
         if !now.starts_with(&before) {
             changes.push(n);
         }
@@ -140,20 +140,20 @@ fn the_oldest_goes_and_no_more_than_a_step_takes() {
 #[test]
 fn system_texts_stay_at_any_position() {
     let messages = script("s u*200 s a*200 u*200 s a*200 u");
-    assert_eq!(kept(keep(2), &messages, 300), [0, 2, 5, 6, 7]);
+    assert_eq!(kept_indices(keep(2), &messages, 300), [0, 2, 5, 6, 7]);
 }
 
 #[test]
 fn trailing_notes_do_not_count_as_recent_messages() {
     let mut messages = script("u*300 a*300 u a s");
     messages.push(Message::custom("internal", "reminder"));
-    assert_eq!(kept(keep(2), &messages, 100), [2, 3, 4, 5]);
+    assert_eq!(kept_indices(keep(2), &messages, 100), [2, 3, 4, 5]);
 }
 
 #[test]
 fn the_latest_prompt_stays_through_a_long_turn() {
     let messages = script("u*50 a*50 u\"the task\" [a:read t*100]x200 a");
-    let stays = kept(keep(3), &messages, 2_000);
+    let stays = kept_indices(keep(3), &messages, 2_000);
     assert_eq!(stays[0], 2);
     assert!(stays[1] > 300 && stays.len() > 10, "{stays:?}");
 }
@@ -161,7 +161,7 @@ fn the_latest_prompt_stays_through_a_long_turn() {
 #[test]
 fn the_latest_prompt_stays_even_without_room() {
     let messages = script("u a u*400");
-    assert_eq!(kept(keep(0), &messages, 40), [2]);
+    assert_eq!(kept_indices(keep(0), &messages, 40), [2]);
     let reached = estimate_tokens(&pass_laws::all(&keep(0), &messages, 40));
     assert!(Irreducible::from_weights(40, reached).is_some());
 }
@@ -178,13 +178,13 @@ fn a_mark_precedes_a_reply_after_an_empty_note() {
 #[test]
 fn calls_in_flight_stay_with_the_results_that_came() {
     let messages = script("u*200 a*200 a:bash,read t*50 u b*200 u");
-    assert_eq!(kept(keep(0), &messages, 10), [2, 3, 6]);
+    assert_eq!(kept_indices(keep(0), &messages, 10), [2, 3, 6]);
 }
 
 #[test]
 fn a_group_of_parallel_results_is_dropped_as_a_whole() {
     let messages = script("u a:read,read,read t*10000 t*10000 t u a");
-    assert_eq!(kept(keep(1), &messages, 100), [5, 6]);
+    assert_eq!(kept_indices(keep(1), &messages, 100), [5, 6]);
 }
 
 #[test]
@@ -200,13 +200,13 @@ fn big_parallel_results_that_must_stay_fit_after_previews() {
 #[test]
 fn a_result_far_from_its_call_keeps_only_its_group() {
     let messages = script("u a:bash,read t [u*100 a*100]x10 t u a");
-    assert_eq!(kept(keep(3), &messages, 60), [1, 2, 23, 24, 25]);
+    assert_eq!(kept_indices(keep(3), &messages, 60), [1, 2, 23, 24, 25]);
 }
 
 #[test]
 fn a_run_of_orphans_does_not_keep_the_history() {
     let messages = script("t#x*100 t#y*100 t#z*100 u a");
-    assert_eq!(kept(keep(2), &messages, 50), [3, 4]);
+    assert_eq!(kept_indices(keep(2), &messages, 50), [3, 4]);
 }
 
 #[test]
@@ -215,9 +215,9 @@ fn digests_and_summaries_go_last_and_the_oldest_first() {
     messages.insert(2, conversation_summary(&"older still ".repeat(30)));
     let tokens = |places: &[usize]| places.iter().map(|&at| estimate_tokens(&messages[at..=at])).sum::<u64>();
     let all = tokens(&[0, 1, 2, 7, 8]);
-    assert_eq!(kept(keep(2), &messages, all), [0, 1, 2, 7, 8]);
-    assert_eq!(kept(keep(2), &messages, all - 1), [1, 2, 7, 8]);
-    assert_eq!(kept(keep(2), &messages, 0), [7, 8]);
+    assert_eq!(kept_indices(keep(2), &messages, all), [0, 1, 2, 7, 8]);
+    assert_eq!(kept_indices(keep(2), &messages, all - 1), [1, 2, 7, 8]);
+    assert_eq!(kept_indices(keep(2), &messages, 0), [7, 8]);
 }
 
 #[test]

@@ -49,7 +49,8 @@ fn are_recorded(restored: &[Message], recorded: &Value) -> bool {
     texts.len() == recorded.len() && texts.iter().zip(recorded).all(|(text, r)| vectors::is_recorded(text, r))
 }
 
-/// Checks the guard of the recorded pipeline: two files fewer than dropped messages, and five at most.
+/// Checks the guard of the recorded pipeline: two files fewer than dropped messages, and five at
+/// most.
 #[test]
 fn every_recorded_guarded_restore_is_equal() {
     let mut n_checked = 0;

@@ -1,4 +1,5 @@
-//! The recorded answers of documents 3 and 4: the context-window buffer and the context-window policy.
+//! The recorded answers of documents 3 and 4: the context-window buffer and the context-window
+//! policy.
 
 use serde_json::Value;
 use wb_budget::TokenCounter;
@@ -10,8 +11,8 @@ use super::{all_rows, fnv1a64, items, text};
 /// The tool name of every recorded result, since no name was recorded.
 pub const TOOL: &str = "tool";
 
-/// The counter of the recorded policy: bytes / 4 of text and reasoning, rounded down, 50 bytes for any other block, 0 for
-/// calls, and 4 tokens for a message.
+/// The counter of the recorded policy: bytes / 4 of text and reasoning, rounded down, 50 bytes for
+/// any other block, 0 for calls, and 4 tokens for a message.
 #[derive(Clone, Copy, Debug)]
 pub struct PolicyCounter;
 
@@ -82,7 +83,8 @@ impl PolicyRow {
     }
 }
 
-/// Builds a text value: a string, `{rep: [text, n]}`, `{seq: [prefix, suffix, n]}` or a list of these.
+/// Builds a text value: a string, `{rep: [text, n]}`, `{seq: [prefix, suffix, n]}` or a list of
+/// these.
 ///
 /// # Panics
 /// Panics if it is none of these.
@@ -117,7 +119,8 @@ pub fn is_text(actual: &str, recorded: &Value) -> bool {
     }
 }
 
-/// Reads a message: a visible system text is pinned, any other internal text is a host's note to the model.
+/// Reads a message: a visible system text is pinned, any other internal text is a host's note to
+/// the model.
 fn message(value: &Value) -> Message {
     let internal = value["v"] == "i";
     let blocks = blocks(value);

@@ -41,7 +41,8 @@ fn case(mut row: Value) -> Case {
 }
 
 impl Case {
-    /// Returns a number of the configuration: `"max"` is the largest number, a missing key is `default`.
+    /// Returns a number of the configuration: `"max"` is the largest number, a missing key is
+    /// `default`.
     ///
     /// # Panics
     /// Panics if it is neither a count nor `"max"`.
@@ -59,7 +60,8 @@ impl Case {
     }
 }
 
-/// Reads a message of a recorded output: one of the input, possibly with other content, or a synthetic one.
+/// Reads a message of a recorded output: one of the input, possibly with other content, or a
+/// synthetic one.
 ///
 /// # Panics
 /// Panics if it is malformed.
