@@ -14,7 +14,7 @@ use wb_dialect::{Dialect, EncodedRequest, Violation};
 use wb_formats::{Document, SentAs, View, newest};
 use wb_message::{Block, Message};
 use wb_record::{ChangeSet, Item, MemoryParts, Stamp, items};
-use wb_testkit::laws::said_loosely as said;
+use wb_testkit::laws::loose_content as said;
 
 pub use mutate::mutate;
 

@@ -32,7 +32,7 @@ pub struct Budget {
     pub digest: u64,
     /// The most that restored files may weigh together.
     pub restored: u64,
-    /// Whether a result must reach the target.
+    /// True if a result must reach the target.
     has_target: bool,
     /// The excess of the transcript's estimate over the provider's count.
     surplus: u64,
@@ -40,9 +40,10 @@ pub struct Budget {
 
 /// The division of a budget, given the weight of a transcript's pinned messages; in tokens.
 ///
-/// Overhead and pinned messages leave a part of the target. Of that part, the tail gets at most three sevenths, restored
-/// files and the lines of a digest three, the rest of the digest one (measured: `docs/evaluation/retention.md`). If
-/// nothing is left, no result can fit; an eighth of the limit is divided then, so that the result is still useful.
+/// Overhead and pinned messages leave a part of the target. Of that part, the tail gets at most
+/// three sevenths, restored files and the lines of a digest three, the rest of the digest one
+/// (measured: `docs/evaluation/retention.md`). If nothing is left, no result can fit; an eighth of
+/// the limit is divided then, so that the result is still useful.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BudgetSplit {
     /// The most that all but the pinned messages may weigh.
@@ -53,7 +54,7 @@ pub struct BudgetSplit {
     pub digest: u64,
     /// The most that restored files may weigh together.
     pub restored: u64,
-    /// Whether overhead and pinned messages alone reach the target.
+    /// True if overhead and pinned messages alone reach the target.
     pub is_hopeless: bool,
 }
 
@@ -69,7 +70,8 @@ fn digest_within(limit_tokens: u64) -> u64 {
 }
 
 impl Budget {
-    /// Resolves the budget of a model under a policy; without a model or a known window, only the policy's tail counts.
+    /// Resolves the budget of a model under a policy; without a model or a known window, only the
+    /// policy's tail counts.
     pub fn resolve(
         model: Option<&ModelCard>,
         policy: &BudgetPolicy,
@@ -113,14 +115,14 @@ impl Budget {
         Self { overhead, ..self }
     }
 
-    /// Replaces the target, for example by the limit for steps with a margin of their own.
+    /// Replaces the target, for example by the limit for steps that include a margin.
     #[must_use]
     pub fn with_target(self, target: u64) -> Self {
         Self { target, ..self }
     }
 
-    /// Lowers the limit and with it the target, overhead included; no change if the limit is lower already, or without a
-    /// window.
+    /// Lowers the limit and with it the target, overhead included; no change if the limit is lower
+    /// already, or without a window.
     #[must_use]
     pub fn with_lower_limit(self, tokens: u64) -> Self {
         if !self.has_target || tokens >= self.limit {
@@ -136,13 +138,14 @@ impl Budget {
         self.with_lower_limit(u64::try_from(most).unwrap_or(u64::MAX))
     }
 
-    /// Returns whether a result must reach a target; without a window and a limit there is only a gate.
+    /// Returns whether a result must reach a target; without a window and a limit there is only a
+    /// gate.
     pub fn has_target(&self) -> bool {
         self.has_target
     }
 
-    /// Replaces the estimate of the transcript by the provider's count; an excess over the estimate is overhead, which no
-    /// compaction can remove.
+    /// Replaces the estimate of the transcript by the provider's count; an excess over the estimate
+    /// is overhead, which no compaction can remove.
     #[must_use]
     pub fn with_counted_context(self, context_tokens: u64, estimate: u64) -> Self {
         let overhead = self.overhead.max(context_tokens.saturating_sub(estimate));
@@ -155,7 +158,8 @@ impl Budget {
         transcript_tokens.saturating_add(self.overhead).saturating_sub(self.surplus)
     }
 
-    /// Returns whether a transcript of the given weight is over budget. Without a window only the tail counts.
+    /// Returns whether a transcript of the given weight is over budget. Without a window only the
+    /// tail counts.
     pub fn is_over(&self, transcript_tokens: u64) -> bool {
         if self.has_target {
             self.context_tokens(transcript_tokens) > self.limit
@@ -164,8 +168,8 @@ impl Budget {
         }
     }
 
-    /// Reports a result that is too heavy: above the target if the transcript was over budget, else above the limit.
-    /// Returns `None` without a window.
+    /// Reports a result that is too heavy: above the target if the transcript was over budget, else
+    /// above the limit. Returns `None` without a window.
     pub fn irreducible(&self, transcript_tokens: u64, was_over: bool) -> Option<Irreducible> {
         if !self.has_target {
             return None;

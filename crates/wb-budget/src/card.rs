@@ -14,7 +14,7 @@ pub struct ModelCard {
     pub context_window: u64,
     /// The most tokens of one answer; 0 if unknown.
     pub max_output_tokens: u64,
-    /// Whether the model can reason before it answers.
+    /// True if the model can reason before it answers.
     pub reasoning: bool,
     /// The prices, if known.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -26,7 +26,7 @@ pub struct ModelCard {
 /// ```
 /// use wb_budget::{Prices, Usage};
 ///
-/// let prices = Prices { input: 3.0, cached: 0.3, write: 3.75, output: 15.0, as_of: "2026-01-31".into() };
+/// let prices = Prices { input: 3.0, cached: 0.3, write: 3.75, output: 15.0, ..Prices::default() };
 /// let usage = Usage { input_tokens: 1_000_000, output_tokens: 100_000, ..Usage::EMPTY };
 /// assert_eq!(prices.cost(&usage), 4.5);
 /// ```

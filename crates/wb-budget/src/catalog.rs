@@ -140,9 +140,10 @@ impl Catalog {
 
     /// Finds a model by its id as providers, gateways and agents write it.
     ///
-    /// It tries in this order, then again without a gateway's prefix (`anthropic/`, `models/`, `us.anthropic.`): the id
-    /// or an alias verbatim; without an agent's suffix (`[1m]`, `:thinking`); without a date or version at the end
-    /// (`-20250929`, `@20250929`, `-2025-04-14`, `-v1:0`, `-latest`), where a dot counts as a hyphen.
+    /// The forms are tried in this order, then again without a gateway's prefix (`anthropic/`,
+    /// `models/`, `us.anthropic.`): the id or an alias verbatim; without an agent's suffix (`[1m]`,
+    /// `:thinking`); without a date or version at the end (`-20250929`, `@20250929`, `-2025-04-14`,
+    /// `-v1:0`, `-latest`), where a dot counts as a hyphen.
     pub fn find(&self, id: &str) -> Option<&CatalogEntry> {
         let id = id.trim().to_ascii_lowercase();
         forms(&id).into_iter().find_map(|form| self.named(form))

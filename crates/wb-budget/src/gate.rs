@@ -13,11 +13,12 @@ pub struct TokenEstimate {
     pub context_tokens: u64,
     /// Tokens of the model's window.
     pub context_window: u64,
-    /// Whether the figure is based on usage reported by the provider.
+    /// True if the figure is based on usage reported by the provider.
     pub anchored: bool,
 }
 
-/// Returns the tokens above which a transcript is over budget: `max(0, window − reserve) × trigger_ratio`.
+/// Returns the tokens above which a transcript is over budget:
+/// `max(0, window − reserve) × trigger_ratio`.
 pub fn budget_limit(card: &ModelCard, policy: &BudgetPolicy) -> f64 {
     let reserve = policy.reserve_tokens.unwrap_or(0);
     card.context_window.saturating_sub(reserve) as f64 * policy.trigger_ratio

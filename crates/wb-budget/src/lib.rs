@@ -1,10 +1,13 @@
 //! Token arithmetic for context windows: the weight of a transcript, the gate and the cut.
 //!
-//! Pure arithmetic without clocks, files or models. [`estimate_tokens`] weighs by heuristic, [`is_over_budget`]
-//! decides whether to condense, and [`plan_cut`] finds a cut that never separates a tool call from its result.
+//! Pure arithmetic without clocks, files or models. [`estimate_tokens`] weighs by heuristic,
+//! [`is_over_budget`] decides whether to condense, and [`plan_cut`] finds a cut that never
+//! separates a tool call from its result.
 //!
 //! ```
-//! use wb_budget::{AUTO_CONDENSE_POLICY, ModelCard, TokenHeuristic, budget_limit, estimate_tokens, is_over_budget};
+//! use wb_budget::{
+//!     AUTO_CONDENSE_POLICY, ModelCard, TokenHeuristic, budget_limit, estimate_tokens, is_over_budget,
+//! };
 //! use wb_message::Message;
 //!
 //! let messages = vec![Message::user("x".repeat(36_000)), Message::assistant("Noted.")];

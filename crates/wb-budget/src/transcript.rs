@@ -24,7 +24,8 @@ pub struct WeighedTranscript<'a> {
     pub counter: Arc<dyn TokenCounter>,
     /// The host's turn of each message, ascending; `None` if each message is a turn.
     pub turns: Option<Cow<'a, [usize]>>,
-    /// The messages whose body must not change, ascending, since their session cannot store another one.
+    /// The messages whose body must not change, ascending, since their session cannot store another
+    /// one.
     pub fixed: Cow<'a, [usize]>,
 }
 

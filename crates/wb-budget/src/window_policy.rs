@@ -29,7 +29,7 @@ pub struct ContextWindowPolicy {
     pub max_output_tokens: usize,
     /// The fewest recent messages to keep, even over budget.
     pub min_recent_messages: usize,
-    /// Whether the stable prefix is reported, so that a host can place its cache breakpoints.
+    /// Reports the stable prefix, so that a host can place its cache breakpoints.
     pub enable_prompt_cache: bool,
     /// Tokens above which a compaction fires; without a threshold none does.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -68,15 +68,18 @@ impl ContextWindowPolicy {
         }
     }
 
-    /// Returns the tokens available to a transcript: the window less the answer and the tool schemas, at least 0.
+    /// Returns the tokens available to a transcript: the window less the answer and the tool
+    /// schemas, at least 0.
     pub fn available_tokens(&self, tool_schema_tokens: usize) -> usize {
         self.max_context_tokens.saturating_sub(self.max_output_tokens).saturating_sub(tool_schema_tokens)
     }
 
-    /// Narrows the policy to a model's limits; figures that the card does not know (0) narrow nothing.
+    /// Narrows the policy to a model's limits; figures that the card does not know (0) narrow
+    /// nothing.
     ///
-    /// The window and the answer become no larger than the model's, the answer no larger than the window, and the
-    /// threshold no larger than what the answer leaves; if that is nothing, there is no threshold.
+    /// The window and the answer become no larger than the model's, the answer no larger than the
+    /// window, and the threshold no larger than what the answer leaves; if that is nothing, there
+    /// is no threshold.
     #[must_use]
     pub fn clamp_to(mut self, card: &ModelCard) -> Self {
         let known = |tokens: u64| usize::try_from(tokens).ok().filter(|tokens| *tokens > 0);

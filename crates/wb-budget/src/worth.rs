@@ -1,7 +1,9 @@
-//! The value of a compaction: whether it pays over the cost of all prompts until the end of a session.
+//! The value of a compaction: whether it pays over the cost of all prompts until the end of a
+//! session.
 //!
-//! A compaction rewrites the prompt from the first changed message on, and makes each later request cheaper by what it
-//! removed. The number of later requests is unknown; the forecast is as many as so far, at the same growth.
+//! A compaction rewrites the prompt from the first changed message on, and makes each later request
+//! cheaper by what it removed. The number of later requests is unknown; the forecast is as many as
+//! so far, at the same growth.
 
 use std::fmt;
 
@@ -18,8 +20,8 @@ const RESULT_TOKENS: f64 = 1000.0;
 /// The tokens that the model writes for a repeated call.
 const CALL_TOKENS: f64 = 150.0;
 
-/// The part of a session's cost that one early compaction may waste. The sum over several compactions is measured
-/// (`docs/evaluation/cost.md`), not bounded by it.
+/// The part of a session's cost that one early compaction may waste. The sum over several
+/// compactions is measured (`docs/evaluation/cost.md`), not bounded by it.
 const MAX_LOSS: f64 = 0.05;
 
 /// The facts known before a request; all but the number of requests in tokens.
@@ -33,7 +35,7 @@ pub struct Prospect {
     pub stable: u64,
     /// The size above which a compaction happens in any case.
     pub limit: u64,
-    /// Whether the cache has expired, so that the whole prompt is written anyway.
+    /// True if the cache has expired, so that the whole prompt is written anyway.
     pub is_cold: bool,
     /// The number of requests so far, which is also the forecast.
     pub n_requests: u64,
@@ -43,13 +45,14 @@ pub struct Prospect {
     pub sent: u64,
 }
 
-/// The costs until the end of the forecast, in US dollars: of the prompts, and of the calls repeated after a
-/// compaction. [`fmt::Display`] prints them as one line.
+/// The costs until the end of the forecast, in US dollars: of the prompts, and of the calls
+/// repeated after a compaction. [`fmt::Display`] prints them as one line.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Worth {
     /// The cost with a compaction now, and one whenever the context is as large again.
     pub now: f64,
-    /// The cost with compactions at the best later place, the limit included; `None` above the limit.
+    /// The cost with compactions at the best later place, the limit included; `None` above the
+    /// limit.
     pub later: Option<f64>,
     /// The cost without any compaction, even if the window is too small for that.
     pub never: f64,
@@ -62,9 +65,10 @@ pub struct Worth {
 }
 
 impl Prospect {
-    /// Returns whether a compaction is near enough to weigh it: two thirds of the limit are full, and the limit will be
-    /// reached within a fifth of the forecast, or the cache is cold. Earlier compactions save more than they cost, but
-    /// too much of what they remove is needed again (measured: `docs/evaluation/cost.md`).
+    /// Returns whether a compaction is near enough to weigh it: two thirds of the limit are full,
+    /// and the limit will be reached within a fifth of the forecast, or the cache is cold. Earlier
+    /// compactions save more than they cost, but too much of what they remove is needed again
+    /// (measured: `docs/evaluation/cost.md`).
     pub fn is_near(&self) -> bool {
         let soon = self.n_requests.saturating_mul(self.growth) / 5;
         let is_coming = self.is_cold || self.tokens.saturating_add(soon) >= self.limit;
@@ -76,9 +80,16 @@ impl Prospect {
     /// ```
     /// use wb_budget::{Prices, Prospect};
     ///
-    /// let prices = Prices { input: 3.0, cached: 0.3, write: 3.75, output: 15.0, ..Prices::default() };
+    /// let prices =
+    ///     Prices { input: 3.0, cached: 0.3, write: 3.75, output: 15.0, ..Prices::default() };
     /// let known = Prospect {
-    ///     tokens: 120_000, compacted: 20_000, stable: 0, limit: 150_000, is_cold: false, n_requests: 100, growth: 1_200,
+    ///     tokens: 120_000,
+    ///     compacted: 20_000,
+    ///     stable: 0,
+    ///     limit: 150_000,
+    ///     is_cold: false,
+    ///     n_requests: 100,
+    ///     growth: 1_200,
     ///     sent: 6_000_000,
     /// };
     /// assert!(known.weigh(&prices).pays_now());
@@ -99,8 +110,8 @@ impl Prospect {
 }
 
 impl Worth {
-    /// Returns whether a compaction now is cheaper than at any later place, and wastes at most a twentieth of the
-    /// session's cost if the session ends at once, against the forecast.
+    /// Returns whether a compaction now is cheaper than at any later place, and wastes at most a
+    /// twentieth of the session's cost if the session ends at once, against the forecast.
     pub fn pays_now(&self) -> bool {
         self.later.is_some_and(|later| self.now < later) && self.premium <= MAX_LOSS * self.spent
     }
@@ -125,13 +136,15 @@ struct Forecast<'a> {
 }
 
 impl Forecast<'_> {
-    /// Returns the cost of compacting now, and whenever the context is as large again, in US dollars.
+    /// Returns the cost of compacting now, and whenever the context is as large again, in US
+    /// dollars.
     fn now(&self) -> f64 {
         let Prospect { tokens, compacted, is_cold, .. } = self.prospect;
         (self.compaction(is_cold) + self.rest(compacted as f64, tokens as f64)) / 1e6
     }
 
-    /// Returns the cost of compacting whenever the context is above a place, from the second request on, in US dollars.
+    /// Returns the cost of compacting whenever the context is above a place, from the second
+    /// request on, in US dollars.
     fn later(&self, place: f64) -> f64 {
         (self.next_request() + self.rest(self.prospect.tokens as f64, place)) / 1e6
     }
@@ -159,7 +172,8 @@ impl Forecast<'_> {
         cached * stable as f64 + write * (compacted - stable) as f64 + REPEATED_CALLS * repeated
     }
 
-    /// Returns the cost of all later requests from a context of `tokens` on, compacted whenever it is above a place.
+    /// Returns the cost of all later requests from a context of `tokens` on, compacted whenever it
+    /// is above a place.
     fn rest(&self, tokens: f64, place: f64) -> f64 {
         let (growth, compacted) = (self.prospect.growth.max(1) as f64, self.prospect.compacted as f64);
         let until = |tokens: f64| ((place - tokens) / growth).floor().max(0.0);
@@ -196,7 +210,8 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// A token costs a dollar to write and a tenth to read; repeated calls cost 3 × (what is read + 1 000).
+    /// A token costs a dollar to write and a tenth to read; repeated calls cost 3 × (what is read +
+    /// 1 000).
     const ROUND: fn() -> Prices =
         || Prices { input: 1e6, cached: 1e5, write: 1e6, output: 0.0, ..Prices::default() };
 
@@ -224,7 +239,8 @@ mod tests {
     #[test]
     fn a_compaction_rewrites_the_changed_part_and_repeats_calls() {
         let worth = known().weigh(&ROUND());
-        // 100 read and 300 written, three repeated calls; then 400 and 500 read, 100 written each time.
+        // 100 read and 300 written, three repeated calls; then 400 and 500 read, 100 written each
+        // time.
         let expected = 10.0 + 300.0 + 3.0 * (40.0 + 1000.0) + 40.0 + 100.0 + 50.0 + 100.0;
         assert!((worth.now - expected).abs() < 1e-6 && !worth.pays_now(), "{worth:?}");
     }
@@ -257,7 +273,8 @@ mod tests {
             ..known()
         };
         let worth = known.weigh(&prices);
-        // 100 read, 29 900 written, three repeated calls, instead of 118 800 read and 1 200 written.
+        // 100 read, 29 900 written, three repeated calls, instead of 118 800 read and 1 200
+        // written.
         let repeated = 3.0 * (0.03 * 30_000.0 + 3.0 * 1_000.0 + 15.0 * 150.0);
         let premium = 0.03 * 100.0 + 3.0 * 29_900.0 + repeated - (0.03 * 118_800.0 + 3.0 * 1_200.0);
         assert!((worth.premium * 1e6 - premium).abs() < 1.0, "{worth:?}");

@@ -1,20 +1,21 @@
-//! Document 3: a buffer of messages with a token budget, which tells when it is too full.
+//! Document 3: a buffer of messages with a token budget, which reports when it is too full.
 //!
-//! The caller counts the tokens; nothing here knows of roles, calls or models. Every recorded answer is equal, where
-//! the document's words differ from them too: it says that system messages are retained, and they are not. A message is
-//! ours, with system texts as [`Custom`](wb_message::Message::Custom) messages.
+//! The caller counts the tokens; roles, calls and models are ignored. Every recorded answer is
+//! equal, also where the document's text differs: it promises to retain system messages, and the
+//! recorded answers do not. Messages are ours, with system texts as
+//! [`Custom`](wb_message::Message::Custom) messages.
 //!
 //! # Faults
-//! Calls and results are separated; protection piles up; large numbers are compared in `f32`; time is quadratic; there
-//! is no place for a summary but the end. Use the drivers of `wb-conductor`, whose tracker weighs each message once and
-//! whose patches keep calls with their results.
+//! Calls and results are separated; protection accumulates; large numbers are compared as `f32`;
+//! time is quadratic; a summary can only be appended. Use the drivers of `wb-conductor`, whose
+//! tracker weighs each message once and whose patches keep calls with their results.
 
 use wb_message::{Block, Content, Message};
 
 /// The document's name of a message.
 pub type ChatMessage = Message;
 
-/// Why a [`ContextWindow`] refused.
+/// The errors of a [`ContextWindow`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error)]
 #[non_exhaustive]
 pub enum WindowError {
@@ -36,7 +37,6 @@ pub enum WindowError {
     },
 }
 
-/// A message with its tokens.
 #[derive(Clone, Debug)]
 struct Slot {
     message: ChatMessage,
@@ -44,19 +44,21 @@ struct Slot {
     compactable: bool,
 }
 
-/// A token-budgeted buffer of messages: it says when it is too full, and gives back what is not protected.
+/// A buffer of messages with a token budget, which reports when it is too full and returns the
+/// unprotected messages.
 ///
-/// The budget is `max_tokens - reserved_for_output`. Each method that panics on a bad argument has a `try_` twin.
+/// The budget is `max_tokens - reserved_for_output`. Each method that panics on a bad argument has
+/// a `try_` twin.
 ///
 /// ```
 /// use wb_compat::context_window::{ChatMessage, ContextWindow};
 ///
 /// let mut window = ContextWindow::new(1000, 200);
-/// window.protect_recent(2); // protects nothing, for nothing is there yet
+/// window.protect_recent(2); // protects nothing, since the window is empty
 /// for n in 0..10 {
 ///     window.push(ChatMessage::user(format!("message {n}")), 70);
 /// }
-/// window.protect_recent(2); // protects the last two of now
+/// window.protect_recent(2); // protects the current last two
 /// assert_eq!(window.compact().len(), 8);
 /// assert_eq!((window.len(), window.total_tokens()), (2, 140));
 /// ```
@@ -78,7 +80,7 @@ fn or_panic<T>(result: Result<T, WindowError>) -> T {
 }
 
 impl ContextWindow {
-    /// Creates an empty window of `max_tokens`, of which `reserved_for_output` are left for the model's answer.
+    /// Creates an empty window of `max_tokens`, with `reserved_for_output` for the model's answer.
     ///
     /// # Panics
     /// Panics if `reserved_for_output >= max_tokens`; [`Self::try_new`] does not.
@@ -87,7 +89,7 @@ impl ContextWindow {
         or_panic(Self::try_new(max_tokens, reserved_for_output))
     }
 
-    /// Creates an empty window, or says that the output takes all of it.
+    /// Creates an empty window; fails if the output takes all of it.
     pub fn try_new(max_tokens: u32, reserved_for_output: u32) -> Result<Self, WindowError> {
         if reserved_for_output >= max_tokens {
             return Err(WindowError::NoInput { max_tokens, reserved_for_output });
@@ -95,17 +97,19 @@ impl ContextWindow {
         Ok(Self { max_tokens, reserved_for_output, slots: Vec::new() })
     }
 
-    /// Adds a message of so many tokens, compactable whatever its role; it is never refused, even over budget.
+    /// Adds a message of `tokens`, compactable for any role and even over budget.
     ///
-    /// Fault: a system prompt is not protected; [`Self::protect`] it. The drivers of `wb-conductor` keep system texts.
+    /// Fault: a system prompt is not protected; [`Self::protect`] it. The drivers of `wb-conductor`
+    /// keep system texts.
     pub fn push(&mut self, message: ChatMessage, tokens: u32) {
         self.slots.push(Slot { message, tokens, compactable: true });
     }
 
-    /// Returns the tokens that are left: `max_tokens - reserved_for_output - total_tokens()`, at least 0.
+    /// Returns the remaining tokens: `max_tokens - reserved_for_output - total_tokens()`, at least
+    /// 0.
     ///
-    /// Fault: a full window cannot be told from one that is over; compare [`Self::total_tokens`] with
-    /// [`Self::input_budget`].
+    /// Fault: it cannot distinguish a full window from one over budget; compare
+    /// [`Self::total_tokens`] with [`Self::input_budget`].
     pub fn available(&self) -> u32 {
         self.input_budget().saturating_sub(self.total_tokens())
     }
@@ -115,7 +119,7 @@ impl ContextWindow {
         self.slots.iter().map(|slot| &slot.message)
     }
 
-    /// Returns the messages in order; [`Self::iter`] does without the list.
+    /// Returns the messages in order; [`Self::iter`] builds no list.
     pub fn messages(&self) -> Vec<&ChatMessage> {
         self.iter().collect()
     }
@@ -127,8 +131,8 @@ impl ContextWindow {
 
     /// Returns the tokens of all messages, at most `u32::MAX`.
     ///
-    /// Fault: it adds them up anew each time, and an excess over `u32::MAX` is lost. The tracker of `wb-budget` keeps
-    /// the sum as `u64`.
+    /// Fault: it sums them each time, and an excess over `u32::MAX` is lost. The tracker of
+    /// `wb-budget` keeps the sum as `u64`.
     pub fn total_tokens(&self) -> u32 {
         self.slots.iter().fold(0, |sum, slot| sum.saturating_add(slot.tokens))
     }
@@ -138,38 +142,38 @@ impl ContextWindow {
         self.slots.len()
     }
 
-    /// Tells if there is no message.
+    /// Returns whether there are no messages.
     pub fn is_empty(&self) -> bool {
         self.slots.is_empty()
     }
 
-    /// Tells if the messages take more than `threshold` of the budget, 0.8 being 80 percent.
+    /// Returns whether the messages take more than `threshold` of the budget; 0.8 is 80 percent.
     ///
-    /// Nothing is above NaN; everything is above a negative threshold, an empty window too.
+    /// Nothing exceeds NaN; everything exceeds a negative threshold, even an empty window.
     ///
-    /// Fault: an `f32` holds 24 bits, so above 16 777 216 tokens an excess of one token is not seen. Use the gate of
-    /// `wb-budget`.
+    /// Fault: an `f32` has 24 bits, so above 16 777 216 tokens an excess of one token is lost. Use
+    /// the gate of `wb-budget`.
     #[expect(clippy::cast_precision_loss, reason = "the recorded answers depend on it")]
     pub fn needs_compaction(&self, threshold: f32) -> bool {
         self.total_tokens() as f32 / self.input_budget() as f32 > threshold
     }
 
-    /// Removes all messages that are not protected and returns them in order, so that they can be summarized.
+    /// Removes and returns all unprotected messages in order, so that they can be summarized.
     ///
-    /// Fault: the budget plays no part, system messages go unless they are protected, and a result can stay without
-    /// its call. A summary that is pushed afterwards stands behind the protected messages and goes with the next
-    /// compaction. Use the drivers of `wb-conductor`.
+    /// Fault: the budget plays no part, unprotected system messages go, and a result can stay
+    /// without its call. A summary pushed afterwards comes after the protected messages and goes
+    /// with the next compaction. Use the drivers of `wb-conductor`.
     pub fn compact(&mut self) -> Vec<ChatMessage> {
         let removed = self.slots.extract_if(.., |slot| slot.compactable);
         removed.map(|slot| slot.message).collect()
     }
 
-    /// Removes the oldest messages that are not protected, one by one until the budget is kept, and returns them in
-    /// order; a later published version has it.
+    /// Removes the oldest unprotected messages one by one until the rest fits the budget, and
+    /// returns them in order; from a later published version.
     ///
-    /// Fault: calls and results are separated, small messages go where one large one would do, and the window can be
-    /// over its budget afterwards, in silence if its tokens are too many for an `f32`. It takes quadratic time. Use the
-    /// pass `DropMiddle` of `wb-passes`.
+    /// Fault: calls and results are separated, small messages go where one large one would suffice,
+    /// and the window can still exceed its budget, without a report if the tokens exceed the
+    /// precision of `f32`. It takes quadratic time. Use the pass `DropMiddle` of `wb-passes`.
     pub fn force_fit(&mut self) -> Vec<ChatMessage> {
         let mut removed = Vec::new();
         while self.needs_compaction(1.0) {
@@ -179,10 +183,10 @@ impl ContextWindow {
         removed
     }
 
-    /// Protects the last `n` messages of now, or all if there are no more than `n`.
+    /// Protects the current last `n` messages, or all if there are fewer.
     ///
-    /// Fault: what was protected once stays so until [`Self::unprotect`]; called each turn, it protects everything in
-    /// the end, and nothing can be removed. The drivers of `wb-conductor` keep a tail that moves.
+    /// Fault: a message stays protected until [`Self::unprotect`]; called each turn, it protects
+    /// everything in the end. The drivers of `wb-conductor` keep a moving tail.
     pub fn protect_recent(&mut self, n: usize) {
         let from = self.len().saturating_sub(n);
         for slot in &mut self.slots[from..] {
@@ -199,13 +203,13 @@ impl ContextWindow {
         or_panic(self.try_protect(index));
     }
 
-    /// Protects a message, or says that there is none.
+    /// Protects a message; fails if there is none.
     pub fn try_protect(&mut self, index: usize) -> Result<(), WindowError> {
         self.slot_mut(index)?.compactable = false;
         Ok(())
     }
 
-    /// Lets a message go with the next compaction.
+    /// Makes a message compactable.
     ///
     /// # Panics
     /// Panics if `index >= len()`; [`Self::try_unprotect`] does not.
@@ -214,13 +218,13 @@ impl ContextWindow {
         or_panic(self.try_unprotect(index));
     }
 
-    /// Lets a message go with the next compaction, or says that there is none.
+    /// Makes a message compactable; fails if there is none.
     pub fn try_unprotect(&mut self, index: usize) -> Result<(), WindowError> {
         self.slot_mut(index)?.compactable = true;
         Ok(())
     }
 
-    /// Tells if a message is protected.
+    /// Returns whether a message is protected.
     ///
     /// # Panics
     /// Panics if `index >= len()`; [`Self::try_is_protected`] does not.
@@ -229,12 +233,12 @@ impl ContextWindow {
         or_panic(self.try_is_protected(index))
     }
 
-    /// Tells if a message is protected, or says that there is none.
+    /// Returns whether a message is protected; fails if there is none.
     pub fn try_is_protected(&self, index: usize) -> Result<bool, WindowError> {
         self.slot(index).map(|slot| !slot.compactable)
     }
 
-    /// Returns the tokens that the messages may have: `max_tokens - reserved_for_output`, at least 1.
+    /// Returns the tokens available to messages: `max_tokens - reserved_for_output`, at least 1.
     pub fn input_budget(&self) -> u32 {
         self.max_tokens - self.reserved_for_output
     }
@@ -244,12 +248,12 @@ impl ContextWindow {
         self.max_tokens
     }
 
-    /// Returns the tokens that are reserved for the output.
+    /// Returns the tokens reserved for the output.
     pub fn reserved_for_output(&self) -> u32 {
         self.reserved_for_output
     }
 
-    /// Removes all messages; which of them were protected is forgotten too.
+    /// Removes all messages and their protection.
     pub fn clear(&mut self) {
         self.slots.clear();
     }
@@ -263,12 +267,12 @@ impl ContextWindow {
         or_panic(self.try_token_count(index))
     }
 
-    /// Returns the tokens of a message, or says that there is none.
+    /// Returns the tokens of a message; fails if there is none.
     pub fn try_token_count(&self, index: usize) -> Result<u32, WindowError> {
         self.slot(index).map(|slot| slot.tokens)
     }
 
-    /// Replaces the tokens of a message, once the provider has told them.
+    /// Replaces the tokens of a message, once the provider has counted them.
     ///
     /// # Panics
     /// Panics if `index >= len()`; [`Self::try_update_token_count`] does not.
@@ -277,7 +281,7 @@ impl ContextWindow {
         or_panic(self.try_update_token_count(index, tokens));
     }
 
-    /// Replaces the tokens of a message, or says that there is no such message.
+    /// Replaces the tokens of a message; fails if there is none.
     pub fn try_update_token_count(&mut self, index: usize, tokens: u32) -> Result<(), WindowError> {
         self.slot_mut(index)?.tokens = tokens;
         Ok(())
@@ -297,21 +301,23 @@ impl ContextWindow {
 const FRAME_TOKENS: u32 = 4;
 /// Tokens of an image, whatever its size.
 const IMAGE_TOKENS: u32 = 85;
-/// Tokens of a result beside its content.
+/// Tokens of a result in addition to its content.
 const RESULT_TOKENS: u32 = 10;
 
-/// Estimates a text in tokens: its UTF-8 bytes / 4, rounded up; the published crate has it, the document does not.
+/// Estimates a text in tokens: its UTF-8 bytes / 4, rounded up; from the published crate, not the
+/// document.
 ///
-/// Fault: far off for scripts of several bytes a character. Use an exact tokenizer with the estimates of `wb-budget`.
+/// Fault: wrong for scripts of several bytes a character. Use an exact tokenizer with the estimates
+/// of `wb-budget`.
 pub fn estimate_tokens(text: &str) -> u32 {
     u32::try_from(text.len()).unwrap_or(u32::MAX).div_ceil(4)
 }
 
 /// Estimates a message in tokens: 4, its texts, 85 for an image, 10 more for a result.
 ///
-/// The published crate has it, the document does not. Of messages that it does not know, the texts are weighed.
+/// From the published crate, not the document. Messages of unknown kinds weigh as their texts.
 ///
-/// Fault: ids of calls weigh nothing, nor do the schemas of tools. Use the estimates of `wb-budget`.
+/// Fault: ids of calls and schemas of tools weigh nothing. Use the estimates of `wb-budget`.
 pub fn estimate_message_tokens(message: &ChatMessage) -> u32 {
     FRAME_TOKENS
         + match message {

@@ -5,9 +5,11 @@ use std::borrow::Cow;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// One part of a message's content: text, reasoning, a tool call, a tool result, an image or a slash command.
+/// One part of a message's content: text, reasoning, a tool call, a tool result, an image or a
+/// slash command.
 ///
-/// On the wire the tag is `kind` in `snake_case` and the fields are camelCase; an unknown kind is an error.
+/// On the wire the tag is `kind` in `snake_case` and the fields are camelCase; an unknown kind is
+/// an error.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case", rename_all_fields = "camelCase")]
 pub enum Block {
@@ -39,7 +41,7 @@ pub enum Block {
         call_id: String,
         /// The output: a string, an array of blocks or any JSON.
         output: Value,
-        /// Whether the tool failed, if the host reports it.
+        /// True if the tool failed, `None` if unknown.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         is_error: Option<bool>,
     },
@@ -76,7 +78,8 @@ impl Block {
         Self::Image { media_type: media_type.into(), data_base64: data_base64.into() }
     }
 
-    /// Builds reasoning that only Anthropic can read: its signature is the whole block to send back.
+    /// Builds reasoning that only Anthropic can read: its signature is the whole block to send
+    /// back.
     pub fn redacted_thinking(data: impl AsRef<str>) -> Self {
         let whole = serde_json::json!({ "type": REDACTED_THINKING, "data": data.as_ref() });
         Self::Thinking { text: String::new(), signature: Some(whole.to_string()) }
@@ -130,8 +133,8 @@ fn joined<'a>(mut texts: impl Iterator<Item = &'a str>) -> Cow<'a, str> {
     Cow::Owned([first, second].into_iter().chain(texts).collect::<Vec<_>>().join("\n"))
 }
 
-/// Returns the blocks that a model sees of a non-string output: its texts and images if its shape is known, else
-/// its JSON.
+/// Returns the blocks that a model sees of a non-string output: its texts and images if its shape
+/// is known, else its JSON.
 pub fn output_blocks(output: &Value) -> Vec<Block> {
     let items = output.get("content").unwrap_or(output).as_array();
     let known = items.and_then(|items| items.iter().map(text_or_image).collect::<Option<Vec<_>>>());

@@ -95,7 +95,8 @@ impl CallTracker {
         slot.run_end = node;
     }
 
-    /// Closes and returns the open call that a result answers; an id is forgotten with its last open call.
+    /// Closes and returns the open call that a result answers; an id is forgotten with its last
+    /// open call.
     pub(crate) fn answer(&mut self, key: u64) -> Option<CallPosition> {
         let slot = self.slots.get_mut(&key)?;
         let node = self.nodes[slot.top as usize];

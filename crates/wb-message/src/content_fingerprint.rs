@@ -11,13 +11,14 @@ use crate::message::{Content, Message};
 
 /// Hashes the content of each message, to compare a planned transcript with one read from a file.
 ///
-/// Consecutive replies count as one, since some formats write each piece of a reply as a record. Digest markers,
-/// timestamps, white space around texts and signatures of reasoning do not count.
+/// Consecutive replies count as one, since some formats write each piece of a reply as a record.
+/// Digest markers, timestamps, white space around texts and signatures of reasoning do not count.
 ///
 /// ```
 /// use wb_message::{Message, content_fingerprints};
 ///
-/// let written = [Message::user("Look."), Message::assistant("I look."), Message::assistant("Done.")];
+/// let [look, done] = ["I look.", "Done."].map(Message::assistant);
+/// let written = [Message::user("Look."), look, done];
 /// let read = [Message::user("Look.\n"), Message::assistant("I look.Done.")];
 /// assert_eq!(content_fingerprints(&written), content_fingerprints(&read));
 /// assert_ne!(content_fingerprints(&written), content_fingerprints(&written[..2]));

@@ -1,4 +1,5 @@
-//! Fingerprints: hashes of messages that are equal in every build and on every machine, so that they can be stored.
+//! Fingerprints: hashes of messages that are equal in every build and on every machine, so that
+//! they can be stored.
 
 use std::borrow::Borrow;
 
@@ -10,8 +11,8 @@ use crate::message::{Content, Message};
 
 /// Hashes a message on top of the fingerprint of the previous ones, 0 for the first message.
 ///
-/// Every field counts, as does the order of keys in JSON. It detects changes, but does not resist deliberate
-/// collisions.
+/// Every field counts, as does the order of keys in JSON. It detects changes, but does not resist
+/// deliberate collisions.
 ///
 /// ```
 /// use wb_message::{Message, fingerprint, prefix_fingerprint};
@@ -28,15 +29,16 @@ pub fn fingerprint(chain: u64, message: &Message) -> u64 {
 
 /// Hashes a message with only the lengths of its texts.
 ///
-/// It detects most changes at a cost that does not grow with the texts; a change that keeps every length goes
-/// unnoticed. Do not store it.
+/// Most changes are detected, at a cost that does not grow with the texts; a change that keeps
+/// every length goes unnoticed. Do not store the hash.
 ///
 /// ```
 /// use wb_message::{Message, quick_fingerprint};
 ///
-/// assert_eq!(quick_fingerprint(&Message::user("run it")), quick_fingerprint(&Message::user("run at")));
-/// assert_ne!(quick_fingerprint(&Message::user("run it")), quick_fingerprint(&Message::user("run it twice")));
-/// assert_ne!(quick_fingerprint(&Message::user("run it")), quick_fingerprint(&Message::assistant("run it")));
+/// let hash = quick_fingerprint(&Message::user("run it"));
+/// assert_eq!(hash, quick_fingerprint(&Message::user("run at")));
+/// assert_ne!(hash, quick_fingerprint(&Message::user("run it twice")));
+/// assert_ne!(hash, quick_fingerprint(&Message::assistant("run it")));
 /// ```
 pub fn quick_fingerprint(message: &Message) -> u64 {
     let mut sum = Sum { hash: 0, is_quick: true };
@@ -69,11 +71,11 @@ const GOLDEN_RATIO: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// The running hash.
 ///
-/// Each step adds a number: a length, the number of a variant or the hash of a text. Lists are prefixed by their
-/// length, so that no two run together.
+/// Each step adds a number: a length, the number of a variant or the hash of a text. Lists are
+/// prefixed by their length, so that no two run together.
 struct Sum {
     hash: u64,
-    /// Whether to hash lengths instead of texts, by multiplication.
+    /// True to hash lengths instead of texts, by multiplication.
     is_quick: bool,
 }
 

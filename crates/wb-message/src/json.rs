@@ -4,7 +4,8 @@ use std::fmt::Write;
 
 use serde_json::Value;
 
-/// Appends a value as compact JSON, keys in order of insertion; byte for byte what `serde_json` writes.
+/// Appends a value as compact JSON, keys in order of insertion; byte for byte what `serde_json`
+/// writes.
 pub fn json_into(out: &mut String, value: &Value) {
     match value {
         Value::Null => out.push_str("null"),

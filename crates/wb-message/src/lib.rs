@@ -1,9 +1,9 @@
-//! Transcripts of LLM agents: messages, the pairing of calls with results, and patches that never break a
-//! transcript.
+//! Transcripts of LLM agents: messages, the pairing of calls with results, and patches that never
+//! break a transcript.
 //!
-//! A transcript is a `&[Message]`. [`Pairing`] reads it once and knows the legal cuts. A [`Patch`] describes a
-//! change as data; [`Patch::apply`] makes the change, refuses to separate a tool call from its result, and
-//! returns an [`Undo`]. This crate knows no tokens, models, clocks or files.
+//! A transcript is a `&[Message]`. [`Pairing`] reads it once and knows the legal cuts. A [`Patch`]
+//! describes a change as data; [`Patch::apply`] makes the change, refuses to separate a tool call
+//! from its result, and returns an [`Undo`]. This crate knows no tokens, models, clocks or files.
 //!
 //! ```
 //! use serde_json::json;

@@ -53,7 +53,8 @@ pub enum Visibility {
     Internal,
 }
 
-/// Returns the audience of a message: a `Custom` of [`INTERNAL_TYPE`] or [`SUMMARY_TYPE`] is internal.
+/// Returns the audience of a message: a `Custom` of [`INTERNAL_TYPE`] or [`SUMMARY_TYPE`] is
+/// internal.
 pub fn visibility(message: &Message) -> Visibility {
     match message {
         Message::Custom { custom_type, .. }
@@ -65,14 +66,15 @@ pub fn visibility(message: &Message) -> Visibility {
     }
 }
 
-/// Builds the internal message that replaces older messages; `<`, `>` and `&` are escaped, so that no summary can
-/// close its frame.
+/// Builds the internal message that replaces older messages; `<`, `>` and `&` are escaped, so that
+/// no summary can close its frame.
 pub fn conversation_summary(text: &str) -> Message {
     let escaped = escape_xml(text);
     Message::custom(SUMMARY_TYPE, format!("{SUMMARY_OPEN}\n{escaped}\n{SUMMARY_CLOSE}"))
 }
 
-/// Returns the text of a [`conversation_summary`] without frame and escapes, `None` if the frame is incomplete.
+/// Returns the text of a [`conversation_summary`] without frame and escapes, `None` if the frame is
+/// incomplete.
 pub fn summary_text(message: &Message) -> Option<Cow<'_, str>> {
     let Message::Custom { custom_type, content } = message else { return None };
     if custom_type != SUMMARY_TYPE {
@@ -83,9 +85,11 @@ pub fn summary_text(message: &Message) -> Option<Cow<'_, str>> {
     Some(unescape_xml(text.trim()))
 }
 
-/// The custom type of a host's message about project rules and environment, which it sends only once.
+/// The custom type of a host's message about project rules and environment, which it sends only
+/// once.
 pub const ENVIRONMENT_TYPE: &str = "environment-context";
-/// The custom type of data that only a provider can read, such as its summary; nothing can replace it.
+/// The custom type of data that only a provider can read, such as its summary; nothing can replace
+/// it.
 pub const OPAQUE_TYPE: &str = "opaque-context";
 /// The custom types of messages that no pass may touch.
 pub const PINNED_TYPES: [&str; 4] = ["system", "developer", ENVIRONMENT_TYPE, OPAQUE_TYPE];
@@ -102,7 +106,8 @@ pub fn sole_user_text(message: &Message) -> Option<&str> {
     }
 }
 
-/// Returns the body of an earlier digest, without its header and without files restored in the same text.
+/// Returns the body of an earlier digest, without its header and without files restored in the same
+/// text.
 pub fn digest_body(message: &Message) -> Option<Cow<'_, str>> {
     match message {
         Message::BranchSummary { summary, .. } | Message::CompactionSummary { summary, .. } => {
@@ -145,13 +150,14 @@ pub fn is_synthetic(message: &Message) -> bool {
     digest_body(message).is_some() || restored_file(message).is_some() || is_dropped_mark(message)
 }
 
-/// Returns whether the message is one of [`PINNED_TYPES`], such as a system text, and must stay in place.
+/// Returns whether the message is one of [`PINNED_TYPES`], such as a system text, and must stay in
+/// place.
 pub fn is_pinned(message: &Message) -> bool {
     matches!(message, Message::Custom { custom_type, .. } if PINNED_TYPES.contains(&custom_type.as_str()))
 }
 
-/// Returns whether the message contains the user's words: no digest, restored file or mark of a drop, and not only
-/// tool results.
+/// Returns whether the message contains the user's words: no digest, restored file or mark of a
+/// drop, and not only tool results.
 pub fn is_prompt(message: &Message) -> bool {
     match message {
         Message::User { content: Content::Blocks(blocks), .. }
@@ -169,8 +175,8 @@ pub fn is_cleared(content: &[Block]) -> bool {
     matches!(content, [Block::Text { text }] if text == CLEARED_TOOL_RESULT)
 }
 
-/// Returns whether a compaction wrote this message or its body: a digest, a restored file, the mark of a drop, a
-/// collapsed reply, or a cleared or shortened body.
+/// Returns whether a compaction wrote this message or its body: a digest, a restored file, the mark
+/// of a drop, a collapsed reply, or a cleared or shortened body.
 pub fn is_from_compaction(message: &Message) -> bool {
     let any_text =
         |content: &[Block], is: &dyn Fn(&str) -> bool| content.iter().filter_map(Block::as_text).any(is);

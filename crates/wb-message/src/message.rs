@@ -64,8 +64,8 @@ impl From<Vec<Block>> for Content {
 
 /// One message of an agent's transcript, in seven variants.
 ///
-/// Tool results and shell executions are messages of their own, not nested in a turn. On the wire the tag is
-/// `role` and the fields are camelCase; a snapshot pins the shape.
+/// Tool results and shell executions are separate messages, not nested in a turn. On the wire the
+/// tag is `role` and the fields are camelCase; a snapshot pins the shape.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(tag = "role", rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum Message {
@@ -95,7 +95,7 @@ pub enum Message {
         /// Text and images; a plain string is read as one text block.
         #[serde(deserialize_with = "blocks_or_text")]
         content: Vec<Block>,
-        /// Whether the tool failed.
+        /// True if the tool failed.
         #[serde(default)]
         is_error: bool,
     },
@@ -195,7 +195,8 @@ impl Message {
         }
     }
 
-    /// Visits the tool calls of an assistant message as (id, name, input); other messages have none.
+    /// Visits the tool calls of an assistant message as (id, name, input); other messages have
+    /// none.
     pub fn calls(&self) -> impl DoubleEndedIterator<Item = (&str, &str, &Value)> {
         let blocks: &[Block] = match self {
             Self::Assistant { content, .. } => content,
@@ -207,8 +208,8 @@ impl Message {
         })
     }
 
-    /// Visits the ids of the calls that this message answers: the id of a tool result, or those of the result
-    /// blocks in a user message.
+    /// Visits the ids of the calls that this message answers: the id of a tool result, or those of
+    /// the result blocks in a user message.
     pub fn answered_ids(&self) -> impl Iterator<Item = &str> {
         let (direct, nested): (Option<&str>, &[Block]) = match self {
             Self::ToolResult { tool_call_id, .. } => (Some(tool_call_id), &[]),
@@ -221,8 +222,8 @@ impl Message {
         }))
     }
 
-    /// Builds the message with another body, as [`Edit::Body`](crate::Edit::Body) would leave it; the old body is
-    /// not copied.
+    /// Builds the message with another body, as [`Edit::Body`](crate::Edit::Body) would leave it;
+    /// the old body is not copied.
     #[must_use]
     pub fn with_body(&self, content: Vec<Block>) -> Self {
         match self {
@@ -254,7 +255,8 @@ impl Message {
         }
     }
 
-    /// Returns the timestamp in milliseconds since the Unix epoch, `None` if there is none or it is 0.
+    /// Returns the timestamp in milliseconds since the Unix epoch, `None` if there is none or it is
+    /// 0.
     pub fn timestamp(&self) -> Option<i64> {
         match self {
             Self::User { timestamp, .. } if *timestamp != 0 => Some(*timestamp),

@@ -20,7 +20,8 @@ fn grouped_digits(digits: &str) -> String {
     out
 }
 
-/// Groups the thousands of counts in a text, such as a report; line numbers and versions stay unchanged.
+/// Groups the thousands of counts in a text, such as a report; line numbers and versions stay
+/// unchanged.
 pub fn grouped_in(text: &str) -> String {
     let mut out: Vec<String> = Vec::new();
     for word in text.split(' ') {

@@ -97,7 +97,8 @@ fn block(block: &Block) -> String {
     }
 }
 
-/// Returns the most informative argument: the path, else the command, pattern, query or address, else all of them.
+/// Returns the most informative argument: the path, else the command, pattern, query or address,
+/// else all of them.
 fn arguments(input: &Value) -> String {
     let named =
         || ["command", "cmd", "pattern", "query", "url"].iter().find_map(|key| input.get(key)?.as_str());

@@ -1,8 +1,8 @@
 //! The pairing of calls with results, and the legal cuts of a transcript.
 //!
-//! A result answers by id *and* position: across messages the nearest earlier open call of its id, inside one
-//! message equal ids first-in first-out. A second result for an answered call stays with that call. The open calls
-//! of the last assistant message are *in flight*.
+//! A result answers by id *and* position: across messages the nearest earlier open call of its id,
+//! inside one message equal ids first-in first-out. A second result for an answered call stays with
+//! that call. The open calls of the last assistant message are *in flight*.
 
 use std::borrow::Borrow;
 use std::sync::OnceLock;
@@ -21,14 +21,14 @@ pub struct Pair {
     pub call: CallPosition,
     /// Index of the message with the result.
     pub result: u32,
-    /// Whether an earlier result answers the same call.
+    /// True if an earlier result answers the same call.
     pub repeated: bool,
 }
 
 /// The pairing of a whole transcript, found in one linear pass.
 ///
-/// It grows with the transcript: [`Pairing::push`] adds a message. Only open calls are indexed by id, until the first
-/// result without an open call, which may repeat an answer.
+/// A pairing grows with the transcript: [`Pairing::push`] adds a message. Only open calls are
+/// indexed by id, until the first result without an open call, which may repeat an answer.
 ///
 /// ```
 /// use wb_message::{Message, Pairing};
@@ -48,7 +48,8 @@ pub struct Pairing {
     /// The cuts after the first message that are in no pair and before no result, ascending.
     cuts: Vec<u32>,
     open: CallTracker,
-    /// The last answered call of each id; built with the first result that has no open call to answer.
+    /// The last answered call of each id; built with the first result that has no open call to
+    /// answer.
     answered: Option<ByKey<CallPosition>>,
     last_assistant: Option<u32>,
     /// The number of open calls of the last assistant message.
@@ -195,8 +196,8 @@ impl Pairing {
         self.n_messages == 0
     }
 
-    /// Returns whether the transcript may be cut before message `at`: no pair crosses the cut, no call in the head is
-    /// in flight, and the tail does not start with a tool result.
+    /// Returns whether the transcript may be cut before message `at`: no pair crosses the cut, no
+    /// call in the head is in flight, and the tail does not start with a tool result.
     pub fn is_legal(&self, at: usize) -> bool {
         let is_outside_pairs = || self.cuts.binary_search_by_key(&at, |cut| *cut as usize).is_ok();
         at == 0 || (at <= self.last_cut(self.len()) && is_outside_pairs())
@@ -215,7 +216,8 @@ impl Pairing {
         Some(n_cuts.checked_sub(1).map_or(0, |last| self.cuts[last] as usize))
     }
 
-    /// Returns the first legal cut at or after `at` that leaves a tail, else the last one before it, else 0.
+    /// Returns the first legal cut at or after `at` that leaves a tail, else the last one before
+    /// it, else 0.
     pub fn snap(&self, at: usize) -> usize {
         let backward = || self.legal_at_or_before(at);
         self.legal_at_or_after(at).or_else(backward).unwrap_or(0)

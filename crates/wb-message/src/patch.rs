@@ -1,7 +1,7 @@
 //! The patch: a compaction as data over the indices of its input.
 //!
-//! A pass plans and never rewrites. [`Patch::apply`] moves messages without cloning, is the one place that
-//! refuses to split a pair, and returns an [`Undo`].
+//! A pass plans and never rewrites. [`Patch::apply`] moves messages without cloning, is the one
+//! place that refuses to split a pair, and returns an [`Undo`].
 
 use std::borrow::Borrow;
 use std::cell::LazyCell;
@@ -147,7 +147,8 @@ impl Patch {
 
     /// Applies the patch to a paired and weighed transcript; refuses a result that is not lighter.
     ///
-    /// `prefix` holds the running sums of the weights, one entry more than messages; `weigh` weighs new messages.
+    /// `prefix` holds the running sums of the weights, one entry more than messages; `weigh` weighs
+    /// new messages.
     pub fn apply_weighed(
         self,
         messages: &mut Vec<Message>,
@@ -164,7 +165,8 @@ impl Patch {
         Ok(applied)
     }
 
-    /// Does the same as [`Self::apply_weighed`] for a patch that may add weight, such as one that answers lost calls.
+    /// Does the same as [`Self::apply_weighed`] for a patch that may add weight, such as one that
+    /// answers lost calls.
     pub fn apply_measured(
         self,
         messages: &mut Vec<Message>,
@@ -203,7 +205,8 @@ impl Patch {
     }
 }
 
-/// Checks that calls are removed with their results; a second result may go alone, since the call keeps its first.
+/// Checks that calls are removed with their results; a second result may go alone, since the call
+/// keeps its first.
 fn check_pairs(removed: &[Range<usize>], pairing: &Pairing) -> Result<(), PatchError> {
     for pair in pairing.pairs() {
         let (call, result) = (pair.call.message as usize, pair.result as usize);
@@ -227,7 +230,8 @@ fn contains(ranges: &[Range<usize>], at: usize) -> bool {
     ranges.get(next).is_some_and(|range| range.contains(&at))
 }
 
-/// Checks that each new result answers a call of its own fold or an earlier dangling call that stays.
+/// Checks that each new result answers a call of the same fold or an earlier dangling call that
+/// stays.
 fn check_answers(
     edit: usize,
     start: usize,

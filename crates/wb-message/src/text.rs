@@ -43,10 +43,11 @@ pub fn lines(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Keeps the head (two thirds) and the tail (one third) of a text with [`CLIP_MARK`] between them, at most
-/// `max_bytes` bytes in all; a text that fits is unchanged.
+/// Keeps the head (two thirds) and the tail (one third) of a text with [`CLIP_MARK`] between them,
+/// at most `max_bytes` bytes in all; a text that fits is unchanged.
 ///
-/// Clipping a clipped text to the same size changes nothing. Below the size of the mark, only the head is left.
+/// Clipping a clipped text to the same size changes nothing. Below the size of the mark, only the
+/// head is left.
 pub fn clip(text: &str, max_bytes: usize) -> Cow<'_, str> {
     if text.len() <= max_bytes {
         return Cow::Borrowed(text);
@@ -58,8 +59,8 @@ pub fn clip(text: &str, max_bytes: usize) -> Cow<'_, str> {
     Cow::Owned([head(text, room - end), CLIP_MARK, tail(text, end)].concat())
 }
 
-/// Keeps whole lines of the head and the tail, where [`clip`] keeps characters: the rest of a cut line could look
-/// like a line of another kind. Below the size of the mark, nothing is left.
+/// Keeps whole lines of the head and the tail, where [`clip`] keeps characters: the rest of a cut
+/// line could look like a line of another kind. Below the size of the mark, nothing is left.
 pub fn clip_lines(text: String, max_bytes: usize) -> String {
     if text.len() <= max_bytes {
         return text;
@@ -71,7 +72,8 @@ pub fn clip_lines(text: String, max_bytes: usize) -> String {
     [head, CLIP_MARK, tail].concat()
 }
 
-/// Returns the text on one line of at most `max_chars` characters, with runs of blanks folded and `…` at a cut.
+/// Returns the text on one line of at most `max_chars` characters, with runs of blanks folded and
+/// `…` at a cut.
 pub fn one_line(text: &str, max_chars: usize) -> String {
     let mut line = String::with_capacity(text.len().min(max_chars.saturating_add('…'.len_utf8())));
     one_line_into(&mut line, text, max_chars);
@@ -112,8 +114,8 @@ fn cut_off(line: &mut String, n_chars: usize, word: &str, max_chars: usize) {
     line.push('…');
 }
 
-/// Appends the text with CRLF turned into LF, blanks and tabs removed before line ends, and white space trimmed at
-/// both ends.
+/// Appends the text with CRLF turned into LF, blanks and tabs removed before line ends, and white
+/// space trimmed at both ends.
 ///
 /// The rules are those of the recorded flattener: a lone CR stays, runs of empty lines stay.
 pub fn tidy_into(out: &mut String, text: &str) {

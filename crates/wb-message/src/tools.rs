@@ -87,7 +87,8 @@ impl ToolVocabulary {
         part_keys: &["offset", "limit"],
     };
 
-    /// The tools of Codex of all versions: shells under several names, patches, and files by `file_path` or `path`.
+    /// The tools of Codex of all versions: shells under several names, patches, and files by
+    /// `file_path` or `path`.
     pub const CODEX: Self = Self {
         tools: &[
             ("exec_command", Run),
@@ -254,8 +255,8 @@ impl Default for ToolVocabulary {
     }
 }
 
-/// Normalizes a path: drops `.` segments and doubled slashes and resolves `..`, so that `./a.rs` and `a.rs` are
-/// one file. Backslashes are left alone. A normal path is borrowed.
+/// Normalizes a path: drops `.` segments and doubled slashes and resolves `..`, so that `./a.rs`
+/// and `a.rs` are one file. Backslashes are left alone. A normal path is borrowed.
 pub fn normal_path(path: &str) -> Cow<'_, str> {
     if is_normal(path) {
         return Cow::Borrowed(path);

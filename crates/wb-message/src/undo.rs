@@ -38,7 +38,8 @@ enum Body {
 pub struct Undo {
     bodies: Vec<(usize, Body)>,
     folds: Vec<(Range<usize>, usize)>,
-    /// The input's vector: folded messages in place, a hollow message for each survivor. Empty if nothing was folded.
+    /// The input's vector: folded messages in place, a hollow message for each survivor. Empty if
+    /// nothing was folded.
     before: Vec<Message>,
 }
 
@@ -89,7 +90,8 @@ impl Undo {
         messages.extend(self.before[next..].iter_mut().map(hollow_out));
     }
 
-    /// Visits the folded ranges of the input, given the output, with the messages that took their place.
+    /// Visits the folded ranges of the input, given the output, with the messages that took their
+    /// place.
     pub fn new_messages<'a>(
         &'a self,
         messages: &'a [Message],
@@ -138,8 +140,8 @@ impl Undo {
         self.folds.iter().flat_map(|(range, _)| &self.before[range.clone()])
     }
 
-    /// Restores the transcript to its state before the patch. Messages appended since stay at the end; messages
-    /// dropped from the end since stay dropped.
+    /// Restores the transcript to its state before the patch. Messages appended since stay at the
+    /// end; messages dropped from the end since stay dropped.
     pub fn revert(mut self, messages: &mut Vec<Message>) {
         if !self.folds.is_empty() {
             self.unfold(messages);

@@ -1,4 +1,5 @@
-//! Repair, truncation and previews over transcripts of growing length; time per element is to stay the same.
+//! Repair, truncation and previews over transcripts of growing length; time per element should be
+//! constant.
 
 use std::hint::black_box;
 use std::sync::Arc;
@@ -10,7 +11,7 @@ use wb_message::{Block, Message};
 use wb_passes::{Goal, OversizedResult, Pass, Repair, Truncate};
 use wb_testkit::workload::{Script, transcript};
 
-/// Messages, or dangling calls; the first is what the others are compared with.
+/// Numbers of messages, or of dangling calls; the first is the baseline.
 const SIZES: [usize; 4] = [1_000, 40_000, 64_000, 100_000];
 
 fn main() {
@@ -24,7 +25,7 @@ fn main() {
     criterion.final_summary();
 }
 
-/// Plans, applies and takes back; half of the weight is to go.
+/// Plans, applies and reverts a pass with half of the weight as target.
 fn pass(criterion: &mut Criterion, pass: &dyn Pass, transcript: &[Message]) {
     let counter: Arc<dyn TokenCounter> = Arc::new(TokenHeuristic::DEFAULT);
     let view = WeighedTranscript::new(transcript, &counter);
@@ -34,7 +35,7 @@ fn pass(criterion: &mut Criterion, pass: &dyn Pass, transcript: &[Message]) {
     let mut group = criterion.benchmark_group(pass.name());
     group.throughput(Throughput::Elements(n as u64));
     group.bench_function(BenchmarkId::new("plan", n), |b| b.iter(|| pass.plan(black_box(&view), goal)));
-    group.bench_function(BenchmarkId::new("plan, apply and take back", n), |b| {
+    group.bench_function(BenchmarkId::new("plan, apply and undo", n), |b| {
         b.iter(|| {
             let undo = pass
                 .plan(&view, goal)
@@ -47,7 +48,7 @@ fn pass(criterion: &mut Criterion, pass: &dyn Pass, transcript: &[Message]) {
     group.finish();
 }
 
-/// Pairs, plans, applies and takes back: calls that each stand in a message of their own, and all in one.
+/// Repairs and reverts dangling calls: one per message, all in one message, and all with one id.
 fn repair(criterion: &mut Criterion, n: usize) {
     let call = |at: usize| Block::call(format!("c{at}"), "read", json!({}));
     let apart: Vec<Message> = (0..n).map(|at| Message::assistant_blocks(vec![call(at)])).collect();

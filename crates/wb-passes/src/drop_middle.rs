@@ -1,4 +1,4 @@
-//! Drops what fits least: neither the task, nor the latest request, nor the newest messages.
+//! Drops the middle of a transcript and keeps the task, the latest request and the newest messages.
 
 use std::ops::Range;
 
@@ -10,26 +10,27 @@ use wb_message::{Edit, Message, Patch, runs};
 use crate::groups::Groups;
 use crate::pass::{Goal, Pass};
 
-/// Messages at the start that are kept before older ones by default.
+/// Messages at the start to prefer, by default.
 const DROP_KEEP_FIRST: usize = 2;
-/// Messages at the end that are kept before all others by default.
+/// Messages at the end to prefer, by default.
 const DROP_KEEP_RECENT: usize = 10;
 
-/// Drops messages by whole groups (a reply with the results of its calls, or a message alone) until the transcript
-/// fits, and leaves [`DROPPED_MARK`] at the first gap; an earlier mark goes into the new one.
+/// Drops whole groups (a reply with the results of its calls, or a single message) until the
+/// transcript fits, and leaves [`DROPPED_MARK`] at the first gap; the new mark replaces an earlier
+/// one.
 ///
-/// What stays at any weight is the core: pinned messages, calls in flight, the first prompt and the last one; where
-/// there is no prompt and nothing in flight, the newest group. A prompt after a digest that is planned already is not
-/// the first: that one is in the digest. The rest of the room is given to the newest group, the
-/// newest turn if it fits whole, and earlier digests, which are what is left of the past; then to the newest
-/// `keep_recent` messages and the first `keep_first`, and then to all others from the newest on. A group that is too
-/// large is passed over.
+/// The core stays at any weight: pinned messages, calls in flight, the first and the last prompt;
+/// without prompts and calls in flight, the newest group. The first prompt after a planned digest
+/// is not the task, which is in the digest. The remaining room goes to the newest group, the newest
+/// turn if it fits whole, and earlier digests, which are all that is left of the past; then to the
+/// newest `keep_recent` messages, the first `keep_first`, and all others from the newest on. A
+/// group that does not fit is skipped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct DropMiddle {
-    /// How many messages at the start come before older ones.
+    /// The number of preferred messages at the start.
     pub keep_first: usize,
-    /// How many messages at the end come before all others.
+    /// The number of preferred messages at the end.
     pub keep_recent: usize,
 }
 
@@ -39,7 +40,6 @@ impl Default for DropMiddle {
     }
 }
 
-/// Builds the mark of a drop.
 fn mark(timestamp: i64) -> Message {
     Message::User { content: DROPPED_MARK.into(), timestamp }
 }
@@ -55,8 +55,8 @@ impl Pass for DropMiddle {
             return None;
         }
         let mark_tokens = view.counter.message(&mark(0));
-        let groups = Groups::of(view);
-        let mut choice = Choice::of(view, &groups, goal.target_tokens.saturating_sub(mark_tokens));
+        let groups = Groups::new(view);
+        let mut choice = Choice::new(view, &groups, goal.target_tokens.saturating_sub(mark_tokens));
         choice.keep_core(goal.keep);
         self.fill(&mut choice);
         let lighter = choice.kept_tokens.saturating_add(mark_tokens) < total;
@@ -65,7 +65,7 @@ impl Pass for DropMiddle {
 }
 
 impl DropMiddle {
-    /// Gives the room that is left to what fits, the most wanted first.
+    /// Fills the remaining room with groups that fit, the preferred ones first.
     fn fill(self, choice: &mut Choice<'_>) {
         let n = choice.view.messages.len();
         let recent = n.saturating_sub(self.keep_recent);
@@ -82,64 +82,65 @@ impl DropMiddle {
     }
 }
 
-/// What is kept so far, by groups.
+/// The groups to keep.
 #[derive(Debug)]
 struct Choice<'a> {
     view: &'a WeighedTranscript<'a>,
     groups: &'a Groups,
     keeps: Vec<bool>,
     kept_tokens: u64,
-    /// What the kept groups may weigh, in tokens.
+    /// The most tokens of kept groups.
     room_tokens: u64,
 }
 
 impl<'a> Choice<'a> {
-    fn of(view: &'a WeighedTranscript<'a>, groups: &'a Groups, room_tokens: u64) -> Self {
+    fn new(view: &'a WeighedTranscript<'a>, groups: &'a Groups, room_tokens: u64) -> Self {
         Self { view, groups, keeps: vec![false; groups.members.len()], kept_tokens: 0, room_tokens }
     }
 
-    /// Keeps a message with its group at any weight; an earlier mark is never kept.
+    /// Keeps a message and its group at any weight; an earlier mark is never kept.
     fn keep(&mut self, at: usize) {
-        let group = self.groups.of[at];
+        let group = self.groups.by_message[at];
         if !self.keeps[group] && !is_dropped_mark(self.view.messages[at]) {
             self.keeps[group] = true;
             self.kept_tokens = self.kept_tokens.saturating_add(self.groups.tokens[group]);
         }
     }
 
-    /// Keeps what no drop may take, and what it is kept to keep.
-    fn keep_core(&mut self, kept: &[usize]) {
+    /// Keeps the core, and the messages that the goal names.
+    fn keep_core(&mut self, goal_keep: &[usize]) {
         let messages = &self.view.messages;
-        let is_after_digest = |at: usize| kept.iter().any(|at_kept| *at_kept < at);
+        let is_after_digest = |at: usize| goal_keep.iter().any(|kept| *kept < at);
         let task = messages.iter().position(|message| is_prompt(message)).filter(|at| !is_after_digest(*at));
         let latest = messages.iter().rposition(|message| is_prompt(message));
-        let asked = [task, latest, self.view.pairing.in_flight()];
-        let lone = newest(self.view).filter(|_| asked == [None; 3]);
+        let core = [task, latest, self.view.pairing.in_flight()];
+        let fallback = newest(self.view).filter(|_| core == [None; 3]);
         let pinned = (0..messages.len()).filter(|&at| is_pinned(messages[at]));
-        for at in asked.into_iter().flatten().chain(lone).chain(pinned).chain(kept.iter().copied()) {
+        let goal_keep = goal_keep.iter().copied();
+        for at in core.into_iter().flatten().chain(fallback).chain(pinned).chain(goal_keep) {
             self.keep(at);
         }
     }
 
-    /// Keeps each of the messages that fits with its group.
+    /// Keeps each of the messages whose group fits.
     fn offer(&mut self, places: impl Iterator<Item = usize>) {
         for at in places {
-            let tokens = self.groups.tokens[self.groups.of[at]];
+            let tokens = self.groups.tokens[self.groups.by_message[at]];
             if self.kept_tokens.saturating_add(tokens) <= self.room_tokens {
                 self.keep(at);
             }
         }
     }
 
-    /// Returns whether all from `start` on fits with what is kept.
+    /// Returns whether all messages from `start` on fit in addition to the kept ones.
     fn fits_from(&self, start: usize) -> bool {
         let mut whole = Self { keeps: self.keeps.clone(), ..*self };
         (start..self.view.messages.len()).for_each(|at| whole.keep(at));
         whole.kept_tokens <= self.room_tokens
     }
 
-    /// Folds what is not kept. The mark goes to the first gap that separates no call from its result; if every gap
-    /// does, it goes to the last place before the gaps that does not.
+    /// Folds the gaps. The mark goes to the first gap at a legal cut, else to the last legal cut
+    /// before the gaps.
     fn patch(&self) -> Patch {
         let gaps = self.gaps();
         let dropped = gaps.iter().flat_map(|gap| &self.view.messages[gap.clone()]);
@@ -158,9 +159,9 @@ impl<'a> Choice<'a> {
         Patch { edits }
     }
 
-    /// Returns the runs of messages that are not kept.
+    /// Returns the runs of messages to drop.
     fn gaps(&self) -> Vec<Range<usize>> {
-        runs((0..self.view.messages.len()).filter(|&at| !self.keeps[self.groups.of[at]]))
+        runs((0..self.view.messages.len()).filter(|&at| !self.keeps[self.groups.by_message[at]]))
     }
 }
 

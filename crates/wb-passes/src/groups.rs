@@ -1,31 +1,30 @@
-//! Which messages stay or go together.
+//! Groups of messages that stay or go together.
 
 use wb_budget::WeighedTranscript;
 
-/// The messages of a transcript in groups: a reply with the results of its calls, or a message alone.
+/// The groups of a transcript: a reply with the results of its calls, or a single message.
 #[derive(Debug)]
 pub(crate) struct Groups {
-    /// For each message its group; groups are numbered by their first messages.
-    pub(crate) of: Vec<usize>,
-    /// For each group its messages in order.
+    /// The group of each message; groups are numbered in the order of their first messages.
+    pub(crate) by_message: Vec<usize>,
+    /// The messages of each group in order.
     pub(crate) members: Vec<Vec<usize>>,
-    /// For each group its weight in tokens.
+    /// The weight of each group in tokens.
     pub(crate) tokens: Vec<u64>,
 }
 
 impl Groups {
-    /// Groups the messages so that no pair lies across.
-    pub(crate) fn of(view: &WeighedTranscript<'_>) -> Self {
+    pub(crate) fn new(view: &WeighedTranscript<'_>) -> Self {
         let roots = view.pairing.groups();
         let mut groups =
-            Self { of: Vec::with_capacity(roots.len()), members: Vec::new(), tokens: Vec::new() };
+            Self { by_message: Vec::with_capacity(roots.len()), members: Vec::new(), tokens: Vec::new() };
         for (at, root) in roots.iter().map(|&root| root as usize).enumerate() {
-            let group = if root == at { groups.members.len() } else { groups.of[root] };
+            let group = if root == at { groups.members.len() } else { groups.by_message[root] };
             if root == at {
                 groups.members.push(Vec::new());
                 groups.tokens.push(0);
             }
-            groups.of.push(group);
+            groups.by_message.push(group);
             groups.members[group].push(at);
             groups.tokens[group] = groups.tokens[group].saturating_add(view.weight(at));
         }
@@ -53,14 +52,14 @@ mod tests {
     }
 
     #[test]
-    fn replies_that_share_a_message_of_results_are_one_group_whatever_stands_between() {
+    fn replies_with_a_common_result_message_are_one_group() {
         let messages =
             [call("a"), Message::user("u"), call("b"), call("c"), nested(&["c", "a"]), nested(&["b"])];
         let counter: Arc<dyn TokenCounter> = Arc::new(TokenHeuristic::DEFAULT);
         let view = WeighedTranscript::new(&messages, &counter);
-        let groups = Groups::of(&view);
+        let groups = Groups::new(&view);
         assert_eq!(groups.members, [vec![0, 3, 4], vec![1], vec![2, 5]]);
-        assert_eq!(groups.of, [0, 1, 2, 0, 0, 2]);
+        assert_eq!(groups.by_message, [0, 1, 2, 0, 0, 2]);
         assert_eq!(groups.tokens[2], view.weight(2) + view.weight(5));
     }
 }

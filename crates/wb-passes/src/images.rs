@@ -1,4 +1,4 @@
-//! Takes the images out of older tool results.
+//! Removes images from older tool results.
 
 use serde::{Deserialize, Serialize};
 use wb_budget::WeighedTranscript;
@@ -8,22 +8,22 @@ use wb_message::{Block, Edit, Message, Patch, last_prompt_start};
 use crate::microcompact::DEFAULT_KEEP_RECENT;
 use crate::pass::{Goal, Pass};
 
-/// What becomes of images in older tool results.
+/// The treatment of images in older tool results.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum ImagePolicy {
-    /// They stay where their result stays.
+    /// Keeps them.
     #[default]
     Keep,
-    /// [`REMOVED_IMAGE`] takes the place of each.
+    /// Replaces each by [`REMOVED_IMAGE`].
     Marker,
-    /// They go; a result that would say nothing then says [`REMOVED_IMAGE`].
+    /// Removes them; an empty result becomes [`REMOVED_IMAGE`].
     Drop,
 }
 
 impl ImagePolicy {
-    /// Returns the name by which settings and options tell it.
+    /// Returns the policy's name in settings and options.
     pub fn name(self) -> &'static str {
         match self {
             Self::Keep => "keep",
@@ -33,15 +33,15 @@ impl ImagePolicy {
     }
 }
 
-/// Takes the images out of tool results that are older than the last prompt; behind it the newest
-/// [`DEFAULT_KEEP_RECENT`] results with images stay as they are, since the model still looks at them.
+/// Removes images from tool results before the last prompt, and after it from all but the newest
+/// [`DEFAULT_KEEP_RECENT`] results with images, which the model still uses.
 ///
-/// What is left of a result is one text, so that each format that holds another body holds this one. What the user showed
-/// stays, as all that the user said. A result that would not become lighter stays too.
+/// The remaining body is one text, which every format can store. Images of the user stay. A result
+/// that would not become lighter stays too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Images {
-    /// What becomes of the images; a step that is only named leaves marks.
+    /// The treatment of the images, [`ImagePolicy::Marker`] by default.
     pub policy: ImagePolicy,
 }
 
@@ -52,20 +52,20 @@ impl Default for Images {
 }
 
 impl Images {
-    /// Returns the edit of a result; nothing if that would not be lighter.
+    /// Returns the edit of a result, `None` if that would not be lighter.
     fn edit(self, view: &WeighedTranscript<'_>, at: usize) -> Option<Edit> {
         let content = self.without_images(view.messages[at].blocks());
         let tokens = view.counter.message(&view.messages[at].with_body(content.clone()));
         (tokens < view.weight(at)).then_some(Edit::Body { at, content })
     }
 
-    /// Returns a body with one text in the place of all texts and images.
+    /// Replaces all texts and images of a body by one text.
     fn without_images(self, content: &[Block]) -> Vec<Block> {
-        let shown = content.iter().filter_map(|block| match block {
+        let texts = content.iter().filter_map(|block| match block {
             Block::Image { .. } => (self.policy == ImagePolicy::Marker).then_some(REMOVED_IMAGE),
             _ => block.as_text(),
         });
-        let text = shown.collect::<Vec<_>>().join("\n");
+        let text = texts.collect::<Vec<_>>().join("\n");
         let mut text = Some(if text.trim().is_empty() { REMOVED_IMAGE.to_owned() } else { text });
         let block = |block: &Block| match block {
             Block::Text { .. } | Block::Image { .. } => text.take().map(Block::text),
@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_result_says_stays_and_images_leave_a_mark_or_nothing() {
+    fn texts_stay_and_images_become_marks_or_nothing() {
         let image = || Block::image("image/png", "AAAA");
         let content = [Block::text("above"), image(), Block::text("below")];
         let marked = format!("above\n{REMOVED_IMAGE}\nbelow");
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn a_policy_has_the_name_by_which_it_is_read() {
+    fn a_policy_name_is_its_serialized_form() {
         for policy in [ImagePolicy::Keep, ImagePolicy::Marker, ImagePolicy::Drop] {
             assert_eq!(serde_json::to_value(policy).unwrap(), policy.name());
         }

@@ -1,11 +1,12 @@
 //! Free compaction passes: no model, no clock, one file each.
 //!
-//! [`PASSES`] lists them with what each does and may lose.
+//! [`PASSES`] lists each pass with its effect and what it may lose.
 //!
-//! A pass plans a [`Patch`](wb_message::Patch) over a [`WeighedTranscript`](wb_budget::WeighedTranscript); nothing is
-//! rewritten until the patch is applied. The pipeline of `wb-conductor` runs several, one after the other. [`restore_reads`] is the other
-//! direction: it builds the messages that give the agent back the files it was just reading. [`Repair`] may add weight
-//! too: it answers calls whose result never came, and takes results whose call is gone.
+//! A pass plans a [`Patch`](wb_message::Patch) over a
+//! [`WeighedTranscript`](wb_budget::WeighedTranscript); nothing is rewritten until the patch is
+//! applied. The pipeline of `wb-conductor` runs several passes in a row. Two passes may add weight:
+//! [`restore_reads`] builds messages that restore the files the agent was reading, and [`Repair`]
+//! answers calls whose result never came and drops results whose call is missing.
 //!
 //! ```
 //! use serde_json::json;
@@ -17,11 +18,13 @@
 //! let mut messages = Vec::new();
 //! for n in 0..8 {
 //!     let id = format!("call_{n}");
-//!     messages.push(Message::assistant_blocks(vec![Block::call(&id, "Read", json!({"file_path": "a.rs"}))]));
+//!     let call = Block::call(&id, "Read", json!({"file_path": "a.rs"}));
+//!     messages.push(Message::assistant_blocks(vec![call]));
 //!     messages.push(Message::tool_result(&id, "Read", "fn main() {}\n".repeat(40)));
 //! }
 //! let counter: Arc<dyn TokenCounter> = Arc::new(TokenHeuristic::DEFAULT);
-//! let patch = Microcompact::default().plan(&WeighedTranscript::new(&messages, &counter), Goal::target(0));
+//! let view = WeighedTranscript::new(&messages, &counter);
+//! let patch = Microcompact::default().plan(&view, Goal::target(0));
 //! assert_eq!(patch.map(|patch| patch.edits.len()), Some(2), "all but the newest six are cleared");
 //! ```
 
@@ -51,7 +54,7 @@ pub use oversized_result::{
 pub use pass::{Goal, Pass};
 pub use preview::{MIN_PREVIEW_BYTES, Preview};
 pub use rehydrate::{RehydrateOpts, RestoreLimits, rehydrate_recent_reads, restore_reads};
-pub use repair::{INTERRUPTED, MAX_ORPHAN_BYTES, OrphanPolicy, Repair, Repaired};
+pub use repair::{INTERRUPTED, MAX_ORPHAN_BYTES, OrphanPolicy, Repair, RepairReport};
 pub use table::{Effect, PASSES, PassEntry, pass_entry};
 pub use tool_output::{ToolOutput, truncate_head_tail};
 pub use truncate::{STEPS_PER_TARGET, Truncate};

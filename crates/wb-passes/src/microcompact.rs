@@ -1,4 +1,4 @@
-//! Clears the bodies of stale tool results that can be had again.
+//! Clears the bodies of stale tool results whose tool can be run again.
 
 use std::collections::HashSet;
 use std::sync::LazyLock;
@@ -11,20 +11,20 @@ use wb_message::{Block, Edit, Message, Patch, ToolRole, ToolVocabulary};
 
 use crate::pass::{Goal, Pass};
 
-/// How many of the newest compactable results stay as they are.
+/// The number of the newest compactable results to keep.
 pub const DEFAULT_KEEP_RECENT: usize = 6;
 
-/// A body must have more characters than the mark that replaces it, by more than a token's worth.
+/// The characters that a body must exceed: the mark and about two tokens.
 const WORTH_CHARS: usize = CLEARED_TOOL_RESULT.len() + 8;
 
 /// Clears tool results that are older than the newest ones and whose tool can be run again.
 ///
-/// Only live bodies count: a cleared or empty one uses up no place among the newest. A body that is no longer
-/// than the mark stays. Which tool made a result is known by the call that it answers.
+/// Only live bodies count among the newest: cleared and empty ones do not. A body no longer than
+/// the mark stays. The tool of a result is that of the call it answers.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Microcompact {
-    /// How many live results stay; at least 1.
+    /// The number of live results to keep; at least 1.
     pub keep_recent_results: usize,
 }
 
@@ -43,8 +43,8 @@ impl Microcompact {
     }
 }
 
-/// Returns the results of compactable tools whose body is neither empty nor cleared, in order, and whether each is longer
-/// than the mark that would replace it.
+/// Returns the results of compactable tools with a live body, in order, and whether clearing each
+/// would pay.
 fn live_results(view: &WeighedTranscript<'_>, vocabulary: &ToolVocabulary) -> Vec<(usize, bool)> {
     let mut live = Vec::with_capacity(view.pairing.pairs().len());
     let mut roles = RoleCache::new(vocabulary);
@@ -64,8 +64,8 @@ fn live_results(view: &WeighedTranscript<'_>, vocabulary: &ToolVocabulary) -> Ve
     live
 }
 
-/// Returns whether a body shows more than that many characters; an image always does. Only texts of about the limit are
-/// read, since a character takes one to four bytes.
+/// Returns whether a body has more than `limit` characters or an image. Only texts near the limit
+/// are read, since a character takes one to four bytes.
 fn body_chars_exceed(content: &[Block], limit: usize) -> bool {
     let texts = || content.iter().filter_map(Block::as_text);
     let n_bytes: usize = texts().map(str::len).sum();
@@ -91,23 +91,23 @@ pub fn clear(at: usize) -> Edit {
     Edit::Body { at, content: cleared_body() }
 }
 
-static SEED_NAMES: LazyLock<HashSet<&'static str>> =
+static BASIC_NAMES: LazyLock<HashSet<&'static str>> =
     LazyLock::new(|| ToolVocabulary::BASIC.tools.iter().map(|(name, _)| *name).collect());
 
-/// Returns the default tools whose output can be had again by another call.
+/// Returns the default tools whose output another call can produce again.
 pub fn compactable_tool_names() -> &'static HashSet<&'static str> {
-    &SEED_NAMES
+    &BASIC_NAMES
 }
 
-/// Clears all but the newest `keep_recent` (at least 1) results of [`compactable_tool_names`]; `None` where
-/// nothing would change.
+/// Clears all but the newest `keep_recent` (at least 1) results of [`compactable_tool_names`];
+/// `None` if nothing would change.
 ///
-/// The recorded behaviour: results are identified by call id alone, cleared and empty ones use up places, and a body
-/// shorter than the mark is cleared too. [`Microcompact`] does better.
+/// The recorded behaviour: results are identified by call id alone, cleared and empty ones count
+/// among the newest, and a body shorter than the mark is cleared too. [`Microcompact`] does better.
 pub fn clear_stale_tool_results(mut messages: Vec<Message>, keep_recent: usize) -> Option<Vec<Message>> {
     let ids = compactable_ids(&messages);
-    let of_compactable = |message: &Message| matches!(message, Message::ToolResult { tool_call_id, .. } if ids.contains(tool_call_id.as_str()));
-    let results: Vec<usize> = (0..messages.len()).filter(|&at| of_compactable(&messages[at])).collect();
+    let is_compactable = |message: &Message| matches!(message, Message::ToolResult { tool_call_id, .. } if ids.contains(tool_call_id.as_str()));
+    let results: Vec<usize> = (0..messages.len()).filter(|&at| is_compactable(&messages[at])).collect();
     let n_stale = results.len().saturating_sub(keep_recent.max(1));
     let stale = results[..n_stale].iter().copied().filter(|&at| !is_cleared(messages[at].blocks()));
     let stale: Vec<usize> = stale.collect();
@@ -124,6 +124,6 @@ pub fn clear_stale_tool_results(mut messages: Vec<Message>, keep_recent: usize) 
 
 fn compactable_ids(messages: &[Message]) -> HashSet<String> {
     let calls = messages.iter().flat_map(Message::calls);
-    let named = calls.filter(|(id, name, _)| !id.is_empty() && SEED_NAMES.contains(name));
+    let named = calls.filter(|(id, name, _)| !id.is_empty() && BASIC_NAMES.contains(name));
     named.map(|(id, _, _)| id.to_owned()).collect()
 }

@@ -1,4 +1,4 @@
-//! Previews oversized tool results: their head, their tail and how large the whole was.
+//! Previews of oversized tool results: head, tail and the original size.
 
 use std::borrow::Cow;
 
@@ -10,28 +10,28 @@ use wb_message::{Block, Edit, Message, Patch};
 
 use crate::pass::{Goal, Pass};
 
-/// The key of an agent's settings under which an [`ArtifactCompactionConfig`] stands.
+/// The key of an [`ArtifactCompactionConfig`] in an agent's settings.
 pub const ARTIFACT_SETTINGS_KEY: &str = "context_transform.artifact_compaction";
 
-/// Stands before the size of the whole where a preview was cut.
+/// The text before the original size in the mark of a preview.
 const MARK_OPEN: &str = "\n[Content compacted: original ~";
-/// Digits of the largest size that a mark tells.
+/// Digits of the largest size in a mark.
 const MAX_DIGITS: usize = 20;
 /// The most bytes, and characters, of a mark.
 const MAX_MARK: usize = MARK_OPEN.len() + MAX_DIGITS + PREVIEW_MARK.len();
-/// A mark stands on a line of its own, and if no head is left, an empty line stands before it.
+/// Lines of a mark: its own, and an empty one before it if no head is left.
 const MARK_LINES: usize = 2;
 
-/// When a tool result is previewed, and what of it is shown; keys that are left out get the defaults.
+/// The threshold and size of previews; missing keys get the defaults.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]
 pub struct ArtifactCompactionConfig {
-    /// The tokens of text from which on a result is previewed; at least 1.
+    /// The fewest tokens of text to preview; at least 1.
     pub threshold_tokens: usize,
-    /// The most characters that a preview shows; at least 1.
+    /// The most characters of a preview; at least 1.
     pub preview_max_chars: usize,
-    /// The most lines that a preview shows; at least 1.
+    /// The most lines of a preview; at least 1.
     pub preview_max_lines: usize,
 }
 
@@ -59,51 +59,51 @@ impl ArtifactCompactionConfig {
         }
     }
 
-    /// Returns whether a text, or a preview without its mark, has no more characters and lines than are shown.
-    fn shows(self, text: &str) -> bool {
-        let mark =
-            if text.len() / 4 <= self.preview_max_chars.saturating_add(MAX_MARK) { mark(text) } else { 0 };
+    /// Returns whether a text, or a preview without its mark, is within the limits.
+    fn fits(self, text: &str) -> bool {
+        let may_fit = text.len() / 4 <= self.preview_max_chars.saturating_add(MAX_MARK);
+        let mark = if may_fit { longest_mark(text) } else { 0 };
         let extra_lines = if mark > 0 { MARK_LINES } else { 0 };
         let n_chars = self.preview_max_chars.saturating_add(mark);
         let n_lines = self.preview_max_lines.saturating_add(extra_lines);
         text.char_indices().nth(n_chars).is_none() && text.lines().nth(n_lines).is_none()
     }
 
-    /// Returns the preview of a text that is not shown whole.
-    fn preview(self, text: &str, ends_badly: bool, original_tokens: u64) -> String {
-        let (head_chars, tail_chars) = shares(self.preview_max_chars, ends_badly);
-        let (head_lines, tail_lines) = shares(self.preview_max_lines, ends_badly);
+    fn preview(self, text: &str, has_failed: bool, original_tokens: u64) -> String {
+        let (head_chars, tail_chars) = shares(self.preview_max_chars, has_failed);
+        let (head_lines, tail_lines) = shares(self.preview_max_lines, has_failed);
         let head = head(text, head_chars, head_lines);
         let tail = tail(&text[head.len()..], tail_chars, tail_lines);
         [head, MARK_OPEN, &original_tokens.to_string(), PREVIEW_MARK, tail].concat()
     }
 }
 
-/// Returns the bytes of the longest mark in a text, 0 if none is.
-fn mark(text: &str) -> usize {
+/// Returns the bytes of the longest mark in a text, 0 without a mark.
+fn longest_mark(text: &str) -> usize {
     let marks = text.match_indices(MARK_OPEN).filter_map(|(at, _)| {
         let rest = &text[at + MARK_OPEN.len()..];
         let n_digits = rest.bytes().take(MAX_DIGITS).take_while(u8::is_ascii_digit).count();
-        let whole = n_digits > 0 && rest[n_digits..].starts_with(PREVIEW_MARK);
-        whole.then_some(MARK_OPEN.len() + n_digits + PREVIEW_MARK.len())
+        let is_mark = n_digits > 0 && rest[n_digits..].starts_with(PREVIEW_MARK);
+        is_mark.then_some(MARK_OPEN.len() + n_digits + PREVIEW_MARK.len())
     });
     marks.max().unwrap_or(0)
 }
 
-/// Divides what is shown into two thirds and one third; the larger one is the head, or the tail of what failed.
-fn shares(n: usize, ends_badly: bool) -> (usize, usize) {
+/// Divides a limit between head and tail: two thirds for the head, or for the tail of a failed
+/// result.
+fn shares(n: usize, has_failed: bool) -> (usize, usize) {
     let small = (n / 3).max(usize::from(n > 1));
-    if ends_badly { (small, n - small) } else { (n - small, small) }
+    if has_failed { (small, n - small) } else { (n - small, small) }
 }
 
-/// Returns the start of a text: at most so many characters and lines, without the last line's end.
+/// Returns the start of a text: at most `n_chars` and `n_lines`, without the last line's end.
 fn head(text: &str, n_chars: usize, n_lines: usize) -> &str {
     let Some(nth) = n_lines.checked_sub(1) else { return "" };
     let head = &text[..text.char_indices().nth(n_chars).map_or(text.len(), |(at, _)| at)];
     &head[..head.match_indices('\n').nth(nth).map_or(head.len(), |(at, _)| at)]
 }
 
-/// Returns the end of a text: at most so many characters and lines.
+/// Returns the end of a text: at most `n_chars` and `n_lines`.
 fn tail(text: &str, n_chars: usize, n_lines: usize) -> &str {
     let (Some(nth_char), Some(nth_line)) = (n_chars.checked_sub(1), n_lines.checked_sub(1)) else {
         return "";
@@ -115,24 +115,24 @@ fn tail(text: &str, n_chars: usize, n_lines: usize) -> &str {
 
 /// Previews every oversized tool result and shell output.
 ///
-/// All texts of a message count together, in tokens of the goal's counter and without the message's frame and
-/// images; from [`ArtifactCompactionConfig::threshold_tokens`] on, one text with the head, the size of the whole
-/// and the tail takes their place. Two thirds of what is shown are the head, of errors and of commands that
-/// failed the tail. Images stay. A preview is shorter and lighter than the whole, or there is none.
+/// All texts of a message count together, in tokens of the view's counter, without the message's
+/// frame and images. From [`ArtifactCompactionConfig::threshold_tokens`] on, one text replaces
+/// them: head, original size and tail. Two thirds are the head, or the tail of errors and failed
+/// commands. Images stay. A preview is always shorter and lighter than the original.
 ///
-/// The threshold is an upper bound for each result: the goal's target is not looked at.
+/// The threshold limits each result; the goal's target plays no part.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct OversizedResult {
-    /// When a result is previewed, and what of it is shown.
+    /// The threshold and size of previews.
     pub config: ArtifactCompactionConfig,
 }
 
 impl OversizedResult {
     fn shorten(self, view: &WeighedTranscript<'_>, at: usize, counter: &dyn TokenCounter) -> Option<Edit> {
         let message = view.messages[at];
-        let body = Body::of(message)?;
-        if self.config.shows(&body.text) {
+        let body = Body::from_message(message)?;
+        if self.config.fits(&body.text) {
             return None;
         }
         let frame_tokens = counter.message(&with_text(message, None)?);
@@ -140,7 +140,7 @@ impl OversizedResult {
         if tokens < self.threshold_tokens() {
             return None;
         }
-        let preview = self.config.preview(&body.text, body.ends_badly, tokens);
+        let preview = self.config.preview(&body.text, body.has_failed, tokens);
         if preview.len() >= body.n_bytes {
             return None;
         }
@@ -167,34 +167,33 @@ impl Pass for OversizedResult {
     }
 }
 
-/// What a tool or a command printed.
+/// The output of a tool or a command.
 #[derive(Debug)]
 struct Body<'a> {
     text: Cow<'a, str>,
-    /// The bytes of the texts themselves, without what joins them.
+    /// The bytes of the texts, without separators.
     n_bytes: usize,
-    /// Whether what matters most is likely to stand at the end.
-    ends_badly: bool,
+    has_failed: bool,
 }
 
 impl<'a> Body<'a> {
-    fn of(message: &'a Message) -> Option<Self> {
+    fn from_message(message: &'a Message) -> Option<Self> {
         match message {
             Message::ToolResult { content, is_error, .. } => {
                 let n_bytes = content.iter().filter_map(Block::as_text).map(str::len).sum();
                 let text = joined_text(content);
-                Some(Self { text, n_bytes, ends_badly: *is_error })
+                Some(Self { text, n_bytes, has_failed: *is_error })
             }
             Message::BashExecution { output, exit_code, .. } => {
                 let text = output.as_str().into();
-                Some(Self { text, n_bytes: output.len(), ends_badly: *exit_code != Some(0) })
+                Some(Self { text, n_bytes: output.len(), has_failed: *exit_code != Some(0) })
             }
             _ => None,
         }
     }
 }
 
-/// Builds the message anew with one text, or none, in place of all of its texts; other blocks stay.
+/// Copies a message with one text, or none, in place of all its texts; other blocks stay.
 fn with_text(message: &Message, text: Option<String>) -> Option<Message> {
     match message {
         Message::ToolResult { tool_call_id, tool_name, content, is_error } => Some(Message::ToolResult {
@@ -235,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn whichever_of_characters_and_lines_is_shorter_decides() {
+    fn the_shorter_limit_of_characters_and_lines_applies() {
         let text = "one\ntwo\nthree\nfour\nfive\n";
         let marked = |head: &str, tail: &str| format!("{head}{MARK_OPEN}7{PREVIEW_MARK}{tail}");
         assert_eq!(config(1000, 3).preview(text, false, 7), marked("one\ntwo", "five\n"));
@@ -247,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn a_preview_shows_no_more_than_is_allowed_even_where_the_text_forges_marks() {
+    fn a_preview_keeps_its_limits_even_with_forged_marks() {
         let forged = format!("{MARK_OPEN}99999999999999999999{PREVIEW_MARK}").repeat(9);
         for text in ["\n".repeat(40), "日本\n".repeat(30), forged, "x".repeat(90)] {
             for (n_chars, n_lines, failed) in
@@ -255,7 +254,7 @@ mod tests {
             {
                 let config = config(n_chars, n_lines);
                 let preview = config.preview(&text, failed, u64::MAX);
-                assert!(config.shows(&preview), "{n_chars} {n_lines} {failed} {preview:?}");
+                assert!(config.fits(&preview), "{n_chars} {n_lines} {failed} {preview:?}");
             }
         }
     }

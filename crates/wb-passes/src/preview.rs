@@ -1,4 +1,4 @@
-//! Shortens giant tool bodies to their head and tail.
+//! Shortens the largest tool bodies to their head and tail.
 
 use std::borrow::Cow;
 
@@ -9,12 +9,13 @@ use wb_message::{Block, Edit, Message, Patch, text};
 
 use crate::pass::{Goal, Pass};
 
-/// No body is shortened below this many bytes.
+/// The least bytes of a shortened body.
 pub const MIN_PREVIEW_BYTES: usize = 240;
 
-/// Shortens the largest bodies of tool results and shell outputs, all to one length, until the transcript fits.
+/// Shortens the largest bodies of tool results and shell outputs, all to one length, until the
+/// transcript fits.
 ///
-/// Nothing before `from` is touched, nor anything that a user or the model wrote.
+/// Messages before `from` and texts of the user or the model are never touched.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Preview {
@@ -22,7 +23,7 @@ pub struct Preview {
     pub from: usize,
 }
 
-/// A body that may be shortened: its message, what it shows and its weight.
+/// A body that may be shortened.
 #[derive(Debug)]
 struct Candidate<'a> {
     at: usize,
@@ -33,7 +34,7 @@ struct Candidate<'a> {
 }
 
 impl Candidate<'_> {
-    /// Returns the tokens that shortening to `cap` bytes saves; none if the mark costs more.
+    /// Returns the tokens saved by shortening to `cap` bytes; 0 if the mark costs more.
     fn saving(&self, cap: usize, counter: &dyn TokenCounter) -> u64 {
         if self.n_bytes <= cap {
             return 0;
@@ -79,9 +80,9 @@ impl Pass for Preview {
     }
 }
 
-/// Returns the largest cap in bytes that saves the excess, or the smallest one allowed.
+/// Returns the largest cap in bytes that saves the excess, else the smallest allowed one.
 ///
-/// Each try weighs what would be left, so that a second plan on the result finds nothing to do.
+/// Each try weighs the result, so that a second plan finds nothing to do.
 fn common_cap(candidates: &[Candidate<'_>], excess: u64, counter: &dyn TokenCounter) -> usize {
     let saves = |cap: usize| candidates.iter().map(|body| body.saving(cap, counter)).sum::<u64>() >= excess;
     let (mut low, mut high) =
@@ -100,7 +101,7 @@ fn common_cap(candidates: &[Candidate<'_>], excess: u64, counter: &dyn TokenCoun
     low
 }
 
-/// What an image counts as when bodies are compared, about its tokens in bytes of text.
+/// The size of an image when bodies are compared: about its tokens in bytes of text.
 const IMAGE_BYTES: usize = 3600;
 
 fn body_bytes(message: &Message) -> Option<usize> {

@@ -1,4 +1,4 @@
-//! Gives back the files that the agent was just reading.
+//! Restores the files that the agent was reading before a compaction.
 
 use std::collections::{HashMap, HashSet};
 use std::fmt;
@@ -11,7 +11,7 @@ use wb_message::pairing::{ByKey, id_key};
 use wb_message::tools::{RoleCache, normal_path};
 use wb_message::{Block, CallPosition, Message, Pair, ToolRole, ToolVocabulary, text};
 
-/// What [`rehydrate_recent_reads`] may give back.
+/// The limits of [`rehydrate_recent_reads`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RehydrateOpts {
     /// The most files.
@@ -39,9 +39,9 @@ fn body_of(content: &[Block]) -> String {
 
 /// Builds the freshest dropped reads as messages, oldest first.
 ///
-/// The recorded behaviour: calls and results are joined by id alone, a marked or outdated body is restored as it
-/// is, the freshest file goes whole whatever its size, and the first that does not fit ends the list.
-/// [`restore_reads`] does better.
+/// The recorded behaviour: calls and results are paired by id alone, a cleared or outdated body is
+/// restored, the freshest file is restored whole at any size, and the first that does not fit ends
+/// the list. [`restore_reads`] does better.
 pub fn rehydrate_recent_reads(dropped: &[Message], kept: &[Message], opts: &RehydrateOpts) -> Vec<Message> {
     if opts.max_files == 0 || opts.token_budget == 0 {
         return Vec::new();
@@ -91,40 +91,39 @@ fn dropped_reads<'a>(dropped: &'a [Message], tool: &'a str) -> Vec<(usize, &'a s
     reads.into_iter().map(|(path, (at, body))| (at, path, body)).collect()
 }
 
-/// What [`restore_reads`] may give back.
+/// The limits of [`restore_reads`].
 #[derive(Clone, Copy)]
 pub struct RestoreLimits<'a> {
     /// The most files.
     pub max_files: usize,
     /// The most tokens of all restored messages together.
     pub max_tokens: u64,
-    /// Which tools read and which change files.
+    /// The roles of tools.
     pub vocabulary: &'a ToolVocabulary,
-    /// Tells of a path whether what was read does not hold any more, for all that tools do not show: a shell may have
-    /// deleted the file.
+    /// Returns whether the last read of a path is outdated by changes that no tool call shows, such
+    /// as a deletion in a shell.
     pub is_stale: &'a dyn Fn(&str) -> bool,
 }
 
 impl fmt::Debug for RestoreLimits<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut shown = f.debug_struct("RestoreLimits");
-        shown
+        f.debug_struct("RestoreLimits")
             .field("max_files", &self.max_files)
             .field("max_tokens", &self.max_tokens)
             .finish_non_exhaustive()
     }
 }
 
-/// A file as the transcript last showed it; small, since a transcript shows many.
+/// A file as last shown in the transcript; small, since a transcript shows many.
 #[derive(Clone, Copy, Debug)]
-struct Seen {
+struct ShownFile {
     /// The message with the body.
     body_at: u32,
-    /// Whether nothing older can say more: the body is whole, or a change stands before it.
+    /// True if no older message can show more: the body is whole, or a change precedes it.
     is_settled: bool,
 }
 
-impl Seen {
+impl ShownFile {
     fn body_at(self) -> usize {
         self.body_at as usize
     }
@@ -133,7 +132,7 @@ impl Seen {
         view.messages[self.body_at()]
     }
 
-    /// Returns the path as the call or the restored file wrote it.
+    /// Returns the path as written in the call or the restored file.
     fn path<'a>(self, view: &'a WeighedTranscript<'a>, vocabulary: &ToolVocabulary) -> &'a str {
         if let Some((path, _)) = restored_file(self.body(view)) {
             return path;
@@ -145,41 +144,43 @@ impl Seen {
     }
 }
 
-/// Room for the files of a long session, so that the map need not grow.
+/// The initial capacity for files, enough for a long session.
 const N_FILES: usize = 200;
 
-/// Files that are looked at, the freshest ones: where hardly any room is left, few would fit of however many.
-const MOST_LOOKED_AT: usize = 64;
+/// The most files to consider, the freshest ones.
+const MAX_CANDIDATES: usize = 64;
 
-/// Messages before the cut that are looked at: what was read earlier is hardly what the agent works on.
-const MOST_READ_BACK: usize = 1_000;
+/// The most messages before the cut to search; the agent rarely works on anything older.
+const MAX_MESSAGES_BACK: usize = 1_000;
 
-/// A restored file is clipped rather than left out only if this many tokens of it remain.
+/// The fewest tokens of a clipped file; a smaller rest is left out.
 const MIN_CLIPPED_TOKENS: u64 = 200;
 
-/// Builds the freshest reads of the head `messages[..cut]` that are still true and no longer visible, as
-/// messages, oldest first.
+/// Builds messages with the freshest reads of the head `messages[..cut]` that are still true and no
+/// longer visible, oldest first.
 ///
-/// Not restored are cleared, failed and empty bodies, bodies older than a later edit of their path, and files
-/// that the tail still shows, and all but the 64 freshest of the last 1 000 messages. `hidden` are results of the tail that are about to be cleared (ascending). A full
-/// read is preferred to a later partial one. The freshest file is clipped to what is allowed, up to half of which
-/// it leaves to smaller, older ones; a later one that does not fit makes room for those too.
+/// Cleared, failed and empty bodies, bodies older than an edit of their path, files that the tail
+/// still shows, and all but the 64 freshest files of the last 1 000 messages are not restored.
+/// `hidden` are the results of the tail that are about to be cleared, ascending. A full read is
+/// preferred to a later partial one. The freshest file is clipped to the limit, of which it leaves
+/// up to half to smaller, older ones; a later file that does not fit is skipped.
 pub fn restore_reads(
     view: &WeighedTranscript<'_>,
     cut: usize,
     hidden: &[usize],
     limits: RestoreLimits<'_>,
 ) -> Vec<Message> {
-    let mut seen = LastSeen::new(view, cut, hidden, limits.vocabulary);
+    let mut files = RecentFiles::new(view, cut, hidden, limits.vocabulary);
     let timestamp = view.messages[..cut].iter().rev().find_map(|message| message.timestamp()).unwrap_or(0);
     let mut restored = Vec::new();
     let mut left = limits.max_tokens;
-    for nth in 0..MOST_LOOKED_AT {
+    for nth in 0..MAX_CANDIDATES {
         if restored.len() == limits.max_files || left == 0 {
             break;
         }
-        let Some(file) = seen.get(nth) else { break };
-        // A restored file weighs about what a result of one text weighed; one far too large is not even built.
+        let Some(file) = files.get(nth) else { break };
+        // A restored file weighs about as much as its result, so one that is far too large is not
+        // built.
         let is_too_large = view.weight(file.body_at()) > left.saturating_add(64);
         let may_be_clipped = restored.is_empty() && left >= MIN_CLIPPED_TOKENS;
         if is_too_large && !may_be_clipped && is_one_text(file.body(view)) {
@@ -193,8 +194,8 @@ pub fn restore_reads(
         let fitting = match weight <= left {
             true => Some((message, weight)),
             false if restored.is_empty() => {
-                let allowed = left - needed_by(&mut seen, nth + 1, limits, left / 2);
-                clipped(&message, weight, allowed, view.counter.as_ref())
+                let allowed = left - needed_by(&mut files, nth + 1, limits, left / 2);
+                clip(&message, weight, allowed, view.counter.as_ref())
             }
             false => None,
         };
@@ -207,20 +208,25 @@ pub fn restore_reads(
     restored
 }
 
-/// Returns about what the freshest of the files from the `first` on that fit into `max_tokens` weigh.
-fn needed_by(seen: &mut LastSeen<'_, '_>, first: usize, limits: RestoreLimits<'_>, max_tokens: u64) -> u64 {
+/// Estimates the weight of the freshest files from the `first` on that fit into `max_tokens`.
+fn needed_by(
+    files: &mut RecentFiles<'_, '_>,
+    first: usize,
+    limits: RestoreLimits<'_>,
+    max_tokens: u64,
+) -> u64 {
     let (mut needed, mut n_files) = (0, 0);
-    for nth in first..MOST_LOOKED_AT {
+    for nth in first..MAX_CANDIDATES {
         if n_files + 1 >= limits.max_files {
             break;
         }
-        let Some(file) = seen.get(nth) else { break };
-        // A restored message carries a mark and the path where a result has its tool's name.
-        let path = file.path(seen.view, limits.vocabulary);
+        let Some(file) = files.get(nth) else { break };
+        // A restored message has a mark and the path instead of the tool's name.
+        let path = file.path(files.view, limits.vocabulary);
         if (limits.is_stale)(path) {
             continue;
         }
-        let tokens = seen.view.weight(file.body_at()) + 16 + path.len() as u64 / 3;
+        let tokens = files.view.weight(file.body_at()) + 16 + path.len() as u64 / 3;
         if needed + tokens <= max_tokens {
             needed += tokens;
             n_files += 1;
@@ -229,12 +235,12 @@ fn needed_by(seen: &mut LastSeen<'_, '_>, first: usize, limits: RestoreLimits<'_
     needed
 }
 
-/// Returns whether a message shows one text and nothing else that weighs, such as images.
+/// Returns whether a message has one text and nothing else, such as images.
 fn is_one_text(message: &Message) -> bool {
     restored_file(message).is_some() || matches!(message.blocks(), [Block::Text { .. }])
 }
 
-/// Builds the message that gives back what another one shows, in one piece.
+/// Builds the restored file of a message without an intermediate copy of its body.
 fn restored_from(shown: &Message, path: &str, timestamp: i64) -> Message {
     let mut text = String::with_capacity(RESTORED_FILE_PREFIX.len() + path.len() + 2 + body_bytes(shown));
     for part in [RESTORED_FILE_PREFIX, " ", path, "\n"] {
@@ -263,13 +269,13 @@ fn body_bytes(message: &Message) -> usize {
     }
 }
 
-/// Clips a restored message to the tokens that are left, if enough of it remains.
-fn clipped(message: &Message, weight: u64, left: u64, counter: &dyn TokenCounter) -> Option<(Message, u64)> {
+/// Clips a restored message to the remaining tokens, if enough of it is left.
+fn clip(message: &Message, weight: u64, left: u64, counter: &dyn TokenCounter) -> Option<(Message, u64)> {
     let (path, body) = restored_file(message)?;
     let timestamp = message.timestamp().unwrap_or(0);
     let mut allowed = left;
     while allowed >= MIN_CLIPPED_TOKENS {
-        let max_bytes = scaled(body.len(), allowed, weight);
+        let max_bytes = scale(body.len(), allowed, weight);
         let short = restored_message(path, &text::clip(body, max_bytes), timestamp);
         let short_weight = counter.message(&short);
         if short_weight <= left {
@@ -281,33 +287,37 @@ fn clipped(message: &Message, weight: u64, left: u64, counter: &dyn TokenCounter
 }
 
 /// Returns `len × part / whole` without overflow.
-fn scaled(len: usize, part: u64, whole: u64) -> usize {
+fn scale(len: usize, part: u64, whole: u64) -> usize {
     usize::try_from(len as u128 * u128::from(part) / u128::from(whole.max(1))).unwrap_or(len)
 }
 
-/// The files whose last known body is true, freshest first; a transcript is read from the newest message back, and no
-/// further than is asked for.
-struct LastSeen<'v, 'a> {
+/// The files whose last known body is true, freshest first, found lazily from the newest message
+/// backward.
+struct RecentFiles<'v, 'a> {
     view: &'v WeighedTranscript<'a>,
-    /// Only bodies before it are of interest.
+    /// The cut; only bodies before it are restored.
     cut: usize,
     hidden: &'v [usize],
     vocabulary: &'v ToolVocabulary,
     roles: RoleCache<'v, 'v>,
-    /// How many messages were not read yet, their pairs and unanswered calls, and how many are not read at all.
+    /// The number of messages not read yet.
     n_left: usize,
-    n_unread: usize,
+    /// The number of messages that are too old to read.
+    n_skipped: usize,
+    /// The pairs of the messages not read yet.
     pairs: &'v [Pair],
+    /// The unanswered calls of the messages not read yet.
     open: &'v [CallPosition],
-    /// The place of each normal path among those found; none for a file that was changed since it was shown.
+    /// The index in `found` by path; `None` for a file that was changed after it was shown.
     places: ByKey<Option<usize>>,
-    found: Vec<Seen>,
-    n_asked: usize,
-    /// Those of the found that are settled and stand before the cut.
-    files: Vec<Seen>,
+    found: Vec<ShownFile>,
+    /// The number of found files that were checked for `files`.
+    n_checked: usize,
+    /// The settled files before the cut.
+    files: Vec<ShownFile>,
 }
 
-impl<'v, 'a> LastSeen<'v, 'a> {
+impl<'v, 'a> RecentFiles<'v, 'a> {
     fn new(
         view: &'v WeighedTranscript<'a>,
         cut: usize,
@@ -324,114 +334,114 @@ impl<'v, 'a> LastSeen<'v, 'a> {
             vocabulary,
             roles,
             n_left,
-            n_unread: cut.saturating_sub(MOST_READ_BACK),
+            n_skipped: cut.saturating_sub(MAX_MESSAGES_BACK),
             pairs,
             open,
             places,
             found: Vec::new(),
-            n_asked: 0,
+            n_checked: 0,
             files: Vec::new(),
         }
     }
 
-    fn get(&mut self, nth: usize) -> Option<Seen> {
+    fn get(&mut self, nth: usize) -> Option<ShownFile> {
         while self.files.len() <= nth {
-            match self.found.get(self.n_asked) {
-                Some(file) if file.is_settled || self.n_left <= self.n_unread => {
-                    self.n_asked += 1;
+            match self.found.get(self.n_checked) {
+                Some(file) if file.is_settled || self.n_left <= self.n_skipped => {
+                    self.n_checked += 1;
                     self.files.extend(Some(*file).filter(|file| file.body_at() < self.cut));
                 }
-                None if self.n_left <= self.n_unread => return None,
+                None if self.n_left <= self.n_skipped => return None,
                 _ => self.read_one(),
             }
         }
         Some(self.files[nth])
     }
 
-    /// Reads the newest message that was not read yet.
+    /// Reads the newest message not read yet.
     fn read_one(&mut self) {
         self.n_left -= 1;
         let at = self.n_left;
         while let Some((pair, rest)) = self.pairs.split_last().filter(|(pair, _)| pair.result as usize == at)
         {
             self.pairs = rest;
-            self.answered(*pair);
+            self.read_result(*pair);
         }
-        // A change whose result never came may have happened.
+        // A change without a result may have happened.
         while let Some((call, rest)) = self.open.split_last().filter(|(call, _)| call.message as usize == at)
         {
             self.open = rest;
             let Some((_, name, input)) = call.find(&self.view.messages) else { continue };
-            if let Some(path) = self.vocabulary.path(input).filter(|_| changes(self.roles.role(name))) {
-                self.changed(path);
+            if let Some(path) = self.vocabulary.path(input).filter(|_| is_change(self.roles.role(name))) {
+                self.note_change(path);
             }
         }
         if let Some((path, _)) = restored_file(self.view.messages[at]) {
-            self.shown(path, at, true);
+            self.note_file(path, at, true);
         }
     }
 
-    fn answered(&mut self, pair: Pair) {
+    fn read_result(&mut self, pair: Pair) {
         let at = pair.result as usize;
         let failed = matches!(self.view.messages[at], Message::ToolResult { is_error: true, .. });
         let Some((_, name, input)) = pair.call.find(&self.view.messages).filter(|_| !failed) else { return };
         let role = self.roles.role(name);
         let is_read = role == Some(ToolRole::Read);
-        if !is_read && !changes(role) {
+        if !is_read && !is_change(role) {
             return;
         }
         match self.vocabulary.path(input) {
-            Some(path) if is_read => self.shown(path, at, !self.vocabulary.is_partial_read(input)),
-            Some(path) => self.changed(path),
+            Some(path) if is_read => self.note_file(path, at, !self.vocabulary.is_partial_read(input)),
+            Some(path) => self.note_change(path),
             None => {}
         }
     }
 
-    /// Notes a showing that is older than all that was noted; a path on several lines is none.
-    fn shown(&mut self, path: &'v str, at: usize, whole: bool) {
+    /// Adds a file shown before all that were added so far; a path with line breaks is ignored.
+    fn note_file(&mut self, path: &'v str, at: usize, whole: bool) {
         let path = normal_path(path);
         let known = self.places.get(&id_key(&path)).copied();
-        let says_more = match known {
+        let shows_more = match known {
             None => true,
             Some(place) => whole && place.is_some_and(|place| !self.found[place].is_settled),
         };
-        if !says_more || path.contains(['\n', '\r']) || !self.shows(at) {
+        if !shows_more || path.contains(['\n', '\r']) || !self.has_file_text(at) {
             return;
         }
-        let seen = Seen { body_at: u32::try_from(at).unwrap_or(u32::MAX), is_settled: whole };
+        let file = ShownFile { body_at: u32::try_from(at).unwrap_or(u32::MAX), is_settled: whole };
         if let Some(place) = known.flatten() {
-            self.found[place] = seen;
+            self.found[place] = file;
         } else {
             self.places.insert(id_key(&path), Some(self.found.len()));
-            self.found.push(seen);
+            self.found.push(file);
         }
     }
 
-    /// Returns whether the text of a file can be seen in a message.
-    fn shows(&self, at: usize) -> bool {
+    /// Returns whether a message shows the text of a file.
+    fn has_file_text(&self, at: usize) -> bool {
         match self.view.messages[at] {
             Message::ToolResult { content, .. } => {
-                let shows = content.iter().filter_map(Block::as_text).any(is_file_text);
-                shows && self.hidden.binary_search(&at).is_err()
+                let has_text = content.iter().filter_map(Block::as_text).any(is_file_text);
+                has_text && self.hidden.binary_search(&at).is_err()
             }
             message => restored_file(message).is_some(),
         }
     }
 
-    /// Notes a change that is older than all that was noted.
-    fn changed(&mut self, path: &'v str) {
+    /// Adds a change before all that was added so far.
+    fn note_change(&mut self, path: &'v str) {
         if let Some(place) = self.places.entry(id_key(&normal_path(path))).or_default() {
             self.found[*place].is_settled = true;
         }
     }
 }
 
-fn changes(role: Option<ToolRole>) -> bool {
+fn is_change(role: Option<ToolRole>) -> bool {
     matches!(role, Some(ToolRole::Edit | ToolRole::Write))
 }
 
-/// Returns whether a text is neither blank nor the mark of a cleared body, possibly with white space around it, as
-/// logs that were cleaned by hand have it.
+/// Returns whether a text is neither blank nor the mark of a cleared body, ignoring white space at
+/// both ends, which manually edited logs may contain.
 fn is_file_text(text: &str) -> bool {
     !matches!(text.trim(), "" | CLEARED_TOOL_RESULT)
 }

@@ -1,4 +1,5 @@
-//! Closes the loose ends of a transcript: calls without a result, results without a call, and second results.
+//! Closes the loose ends of a transcript: calls without a result, results without a call, and
+//! second results.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -15,60 +16,60 @@ use crate::pass::{Goal, Pass};
 
 pub use wb_message::markers::INTERRUPTED;
 
-/// Opens the note that stands for a result without a call.
+/// The tags around the note that replaces an orphan result.
 const ORPHAN_OPEN: &str = "<tool-result-without-call>";
-/// Closes the note that stands for a result without a call.
 const ORPHAN_CLOSE: &str = "</tool-result-without-call>";
-/// The most bytes that a note takes from an orphan result, about 500 tokens.
+/// The most bytes of an orphan result in a note, about 500 tokens.
 pub const MAX_ORPHAN_BYTES: usize = 2_000;
 /// The most characters of a tool's name in a note, before escapes.
 const MAX_NAME_CHARS: usize = 64;
 
-/// What becomes of a result without an earlier call, and of a second result for one call.
+/// The treatment of a result without an earlier call, and of a second result for one call.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OrphanPolicy {
-    /// It goes.
+    /// Drops the result.
     #[default]
     Drop,
-    /// Its head and tail stay in an internal note, which is no one's turn.
+    /// Keeps its head and tail in an internal note.
     Wrap,
 }
 
-/// Answers calls without a result, and drops or wraps results without a call and second results, which are orphans too.
+/// Answers calls without a result, and drops or wraps orphans: results without a call, and second
+/// results.
 ///
-/// A call is answered by an error result of [`INTERRUPTED`], right after its message and the results that follow
-/// it, in the order of the calls. Where that would part an earlier call from its result, it is answered behind all the
-/// replies and results in a row, which providers get as one reply and its results. If a call of the same id in the same message has a later answer, it is
-/// answered right after that one, for results of equal ids answer first-in first-out.
+/// A call is answered by an error result of [`INTERRUPTED`], right after its message and the
+/// results that follow it, in the order of the calls. If that would separate an earlier call from
+/// its result, the answer comes after the whole run of replies and results, which providers receive
+/// as one reply and its results. If a call of the same id in the same message has a later answer,
+/// the new answer follows that one, since results answer equal ids first-in first-out.
 ///
-/// A result that stands too late, after a user message, answers its call anyway and stays where it is. A user message in
-/// which orphans stand next to results that have their call cannot be taken apart by a patch; these orphans are left and
-/// counted.
+/// A late result, after a user message, answers its call and stays in place. A patch cannot split a
+/// user message that mixes orphans with paired results; these orphans stay and are counted.
 ///
-/// It may make a transcript heavier, so a pipeline runs it as a step of its own kind. Time is linear.
+/// A repair may add weight, so a pipeline always runs it, even within the budget. Time is linear.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Repair {
-    /// What becomes of a result without an earlier call.
+    /// The treatment of orphans.
     pub orphans: OrphanPolicy,
-    /// Whether calls in flight are answered too, for a request that is about to be sent.
+    /// Answers calls in flight too, before a request is sent.
     pub in_flight: bool,
 }
 
-/// What a repair did, in results.
+/// The counts of a repair.
 #[derive(Debug, Default)]
 #[non_exhaustive]
-pub struct Repaired {
-    /// Calls that were answered.
+pub struct RepairReport {
+    /// Answered calls.
     pub answered: usize,
-    /// Orphans that were dropped.
+    /// Dropped orphans.
     pub dropped: usize,
-    /// Orphans that became notes.
+    /// Orphans turned into notes.
     pub wrapped: usize,
-    /// Orphans that stand next to results with a call, and stayed.
+    /// Orphans left in a message with paired results.
     pub left: usize,
-    /// What takes it back; nothing if nothing was changed.
+    /// Reverts the repair; `None` if nothing was changed.
     pub undo: Option<Undo>,
 }
 
@@ -78,40 +79,36 @@ impl Pass for Repair {
     }
 
     fn plan(&self, view: &WeighedTranscript<'_>, _: Goal<'_>) -> Option<Patch> {
-        let edits = self.edits(&view.messages, &view.pairing, &mut Repaired::default());
+        let edits = self.edits(&view.messages, &view.pairing, &mut RepairReport::default());
         (!edits.is_empty()).then(|| Patch::new(edits))
     }
 }
 
 impl Repair {
-    /// Plans the repair of a transcript; nothing where there is nothing to repair.
+    /// Plans the repair of a transcript, `None` if there is nothing to repair.
     pub fn patch(self, messages: &[Message]) -> Option<Patch> {
-        let edits = self.edits(
-            &messages.iter().collect::<Vec<_>>(),
-            &Pairing::new(messages),
-            &mut Repaired::default(),
-        );
+        let messages: Vec<_> = messages.iter().collect();
+        let edits = self.edits(&messages, &Pairing::new(&messages), &mut RepairReport::default());
         (!edits.is_empty()).then(|| Patch::new(edits))
     }
 
     /// Repairs a transcript in place.
-    pub fn repair(self, messages: &mut Vec<Message>) -> Repaired {
+    pub fn repair(self, messages: &mut Vec<Message>) -> RepairReport {
         let pairing = Pairing::new(messages);
-        let mut done = Repaired::default();
-        let edits = self.edits(&messages.iter().collect::<Vec<_>>(), &pairing, &mut done);
+        let mut report = RepairReport::default();
+        let edits = self.edits(&messages.iter().collect::<Vec<_>>(), &pairing, &mut report);
         if edits.is_empty() {
-            return done;
+            return report;
         }
         match Patch::new(edits).apply_paired(messages, &pairing) {
-            Ok(undo) => Repaired { undo: Some(undo), ..done },
-            // Nothing was changed, so nothing was done.
-            Err(_) => Repaired::default(),
+            Ok(undo) => RepairReport { undo: Some(undo), ..report },
+            Err(_) => RepairReport::default(),
         }
     }
 
-    fn edits(self, messages: &[&Message], pairing: &Pairing, done: &mut Repaired) -> Vec<Edit> {
+    fn edits(self, messages: &[&Message], pairing: &Pairing, report: &mut RepairReport) -> Vec<Edit> {
         let mut answers = self.answers(messages, pairing);
-        done.answered = answers.len();
+        report.answered = answers.len();
         answers.sort_by_key(|(place, _)| *place);
         let mut edits = Vec::new();
         for (place, answer) in answers {
@@ -124,23 +121,23 @@ impl Repair {
         let mut orphans: Vec<u32> = pairing.orphans().iter().copied().chain(repeated).collect();
         orphans.sort_unstable();
         for results in orphans.chunk_by(|one, next| one == next) {
-            edits.extend(self.orphan(results[0] as usize, results.len(), messages, done));
+            edits.extend(self.orphan_edit(results[0] as usize, results.len(), messages, report));
         }
         edits
     }
 
-    /// Returns the answers that are missing, each with the index that it is to stand before.
+    /// Returns the missing answers, each with the index to insert it at.
     fn answers(self, messages: &[&Message], pairing: &Pairing) -> Vec<(usize, Message)> {
         let twins = last_answers(messages, pairing);
         let mut answers = Vec::with_capacity(pairing.dangling().len());
-        let mut row = Row::default();
+        let mut run = ReplyRun::default();
         for calls in pairing.dangling().chunk_by(|one, next| one.message == next.message) {
             let at = calls[0].message as usize;
             if self.in_flight || pairing.in_flight() != Some(at) {
                 let end = end_of_results(messages, pairing, at);
-                let behind = if pairing.is_legal(end) { end } else { row.end(messages, pairing, end) };
+                let run_end = if pairing.is_legal(end) { end } else { run.end(messages, pairing, end) };
                 answers.extend(calls.iter().filter_map(|call| {
-                    let place = if row.is_last(*call, messages) { behind } else { end };
+                    let place = if run.is_last(*call, messages) { run_end } else { end };
                     answer(*call, place, messages, &twins)
                 }));
             }
@@ -148,34 +145,40 @@ impl Repair {
         answers
     }
 
-    /// Returns the edit that takes the orphans of one message.
-    fn orphan(self, at: usize, n: usize, messages: &[&Message], done: &mut Repaired) -> Option<Edit> {
+    /// Returns the edit that removes the `n` orphans of one message.
+    fn orphan_edit(
+        self,
+        at: usize,
+        n: usize,
+        messages: &[&Message],
+        report: &mut RepairReport,
+    ) -> Option<Edit> {
         let message = messages[at];
         if message.answered_ids().count() > n {
-            done.left += n;
+            report.left += n;
             return None;
         }
         let mut with = match self.orphans {
             OrphanPolicy::Drop => vec![],
             OrphanPolicy::Wrap => notes(message),
         };
-        done.wrapped += with.len();
-        done.dropped += n - with.len();
+        report.wrapped += with.len();
+        report.dropped += n - with.len();
         with.extend(without_results(message));
         Some(Edit::Fold { range: at..at + 1, with })
     }
 }
 
-/// Replies and results in a row.
+/// A run of replies and results.
 #[derive(Debug, Default)]
-struct Row<'a> {
+struct ReplyRun<'a> {
     messages: Range<usize>,
-    /// The last message that calls by each id; made with the first row.
+    /// The last message with a call of each id; built with the first run.
     last_calls: HashMap<&'a str, usize>,
 }
 
-impl<'a> Row<'a> {
-    /// Returns the index after the row that a message is in.
+impl<'a> ReplyRun<'a> {
+    /// Returns the end of the run that contains a message.
     fn end(&mut self, messages: &'a [&Message], pairing: &Pairing, at: usize) -> usize {
         if self.last_calls.is_empty() {
             let ids = |(at, message): (usize, &&'a Message)| message.calls().map(move |(id, ..)| (id, at));
@@ -189,29 +192,29 @@ impl<'a> Row<'a> {
         self.messages.end
     }
 
-    /// Returns whether no later message calls by the id of a call, so that an answer further back is its own.
+    /// Returns whether no later message has a call of the same id, which would take the answer.
     fn is_last(&self, call: CallPosition, messages: &[&Message]) -> bool {
         let last = call.find(messages).and_then(|(id, ..)| self.last_calls.get(id));
         last == Some(&(call.message as usize))
     }
 }
 
-/// The last answers to calls of messages that dangling calls stand in, by message and id.
+/// The last answers to calls in messages with dangling calls, by message and id.
 type LastAnswers<'a> = HashMap<(u32, &'a str), usize>;
 
 fn last_answers<'a>(messages: &'a [&Message], pairing: &Pairing) -> LastAnswers<'a> {
     let dangles = |call: CallPosition| {
         pairing.dangling().binary_search_by_key(&call.message, |open| open.message).is_ok()
     };
-    let beside = pairing.pairs().iter().filter(|pair| dangles(pair.call));
-    let keyed = beside.filter_map(|pair| {
+    let siblings = pairing.pairs().iter().filter(|pair| dangles(pair.call));
+    let keyed = siblings.filter_map(|pair| {
         let (id, _, _) = pair.call.find(messages)?;
         Some(((pair.call.message, id), pair.result as usize))
     });
     keyed.collect()
 }
 
-/// Returns the answer to a call and the index that it is to stand before.
+/// Returns the answer to a call and the index to insert it at.
 fn answer(
     call: CallPosition,
     end_of_results: usize,
@@ -229,13 +232,13 @@ fn end_of_results(messages: &[&Message], pairing: &Pairing, reply: usize) -> usi
     rest.last().unwrap_or(reply) + 1
 }
 
-/// Returns whether a message carries results of calls before it and nothing else.
+/// Returns whether a message has only results that answer earlier calls.
 fn is_answer(messages: &[&Message], pairing: &Pairing, at: usize) -> bool {
     let is_orphan = || pairing.orphans().binary_search_by(|it| (*it as usize).cmp(&at)).is_ok();
     is_results(messages[at]) && !is_orphan()
 }
 
-/// Returns whether a message carries results and nothing else.
+/// Returns whether a message has only results.
 fn is_results(message: &Message) -> bool {
     match message {
         Message::ToolResult { .. } => true,
@@ -246,7 +249,7 @@ fn is_results(message: &Message) -> bool {
     }
 }
 
-/// Returns what is left of a user message without its results, nothing if that is all there was.
+/// Returns a user message without its results, `None` if nothing else is in it.
 fn without_results(message: &Message) -> Option<Message> {
     let Message::User { content, timestamp } = message else { return None };
     let rest: Vec<Block> = content.blocks().iter().filter(|block| !block.is_tool_result()).cloned().collect();
@@ -268,7 +271,7 @@ fn notes(message: &Message) -> Vec<Message> {
         .collect()
 }
 
-/// Builds an internal note; `<`, `>` and `&` are escaped, so that no result can end its own frame.
+/// Builds an internal note; `<`, `>` and `&` are escaped, so that no result can close its frame.
 fn note(tool: &str, body: &str) -> Message {
     let (tool, body) = (escape_xml(&text::one_line(tool, MAX_NAME_CHARS)), escape_xml(body));
     let body = text::clip(&body, MAX_ORPHAN_BYTES);

@@ -1,4 +1,4 @@
-//! Every pass by name: what it does, what it may lose, and how it is built from settings.
+//! The table of passes: name, effect, losses and construction from settings.
 
 use std::sync::Arc;
 
@@ -10,32 +10,32 @@ use crate::{
     Collapse, DropMiddle, Images, Microcompact, OversizedResult, Preview, Repair, ToolOutput, Truncate,
 };
 
-/// What the patches of a pass change; a session's format may not be able to hold all of it.
+/// The kind of change in a pass's patches; a session's format may not support each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effect {
-    /// Bodies become the mark of a cleared result.
+    /// Clears bodies.
     Clears,
-    /// Bodies become shorter ones.
+    /// Shortens bodies.
     Shortens,
-    /// Messages go, also from the middle, or others take their place.
+    /// Drops or replaces messages, also in the middle.
     Drops,
 }
 
 /// A row of [`PASSES`].
 #[derive(Clone, Copy, Debug)]
 pub struct PassEntry {
-    /// What it does, in the past tense, as reports tell it.
+    /// The description for reports, in the past tense.
     pub does: &'static str,
-    /// What it may lose.
+    /// The possible losses.
     pub loses: &'static str,
-    /// What it changes.
+    /// The kind of change.
     pub effect: Effect,
-    /// Whether it is run whether or not a transcript is over its budget.
+    /// True if the pass also runs within the budget.
     pub always: bool,
     build: fn(Value) -> serde_json::Result<Arc<dyn Pass>>,
 }
 
-/// The passes of this crate. A new one is a file and a row here.
+/// The passes of this crate; a new pass is a file and a row here.
 pub const PASSES: [PassEntry; 9] = [
     row::<Microcompact>(
         Effect::Clears,
@@ -102,12 +102,13 @@ impl PassEntry {
     /// Builds the pass with its defaults.
     ///
     /// # Panics
-    /// Never: a test builds each of them.
+    /// Never panics; a test builds each of them.
     pub fn pass(&self) -> Arc<dyn Pass> {
         self.build(&Map::new()).unwrap_or_else(|error| panic!("a pass has no defaults: {error}"))
     }
 
-    /// Builds the pass with options by their names; those that are left out get the defaults, unknown ones are refused.
+    /// Builds the pass with options by name; missing options get the defaults, unknown ones are
+    /// refused.
     pub fn build(&self, options: &Map<String, Value>) -> serde_json::Result<Arc<dyn Pass>> {
         (self.build)(Value::Object(options.clone()))
     }
@@ -123,7 +124,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_row_has_a_pass_of_its_own_name() {
+    fn every_row_has_a_pass_with_a_unique_name() {
         let mut names: Vec<_> = PASSES.iter().map(|entry| entry.pass().name().to_owned()).collect();
         assert!(names.iter().all(|name| pass_entry(name).is_some()));
         names.sort_unstable();
@@ -134,7 +135,7 @@ mod tests {
     #[test]
     fn options_are_checked() {
         let options = |json: Value| json.as_object().cloned().unwrap_or_default();
-        let entry = pass_entry("tool-output").expect("it is there");
+        let entry = pass_entry("tool-output").expect("a pass");
         assert!(entry.build(&options(serde_json::json!({ "max_lines": 20 }))).is_ok());
         assert!(entry.build(&options(serde_json::json!({ "max_line": 20 }))).is_err());
     }

@@ -9,25 +9,26 @@ use wb_message::{Block, Edit, Message, Patch};
 
 use crate::pass::{Goal, Pass};
 
-/// Lines that a tool output keeps by default.
+/// The most lines of a tool output by default.
 const TOOL_OUTPUT_MAX_LINES: usize = 50;
 
-/// The fewest lines that a cut output has: one of its head, the marker between two blank lines, one of its tail.
+/// The fewest lines of a cut output: one of its head, the marker between two blank lines, one of
+/// its tail.
 pub const MIN_LINES: usize = MARK_LINES + 2;
 
-/// Lines of the marker with its blanks.
+/// Lines of the marker with its blank lines.
 const MARK_LINES: usize = 3;
 const MARK_OPEN: &str = "[... ";
 
-/// Cuts each text of tool results and shell outputs to its first and last lines, the oldest messages first and no
-/// more of them than the target asks for.
+/// Cuts each text of tool results and shell outputs to its first and last lines, the oldest
+/// messages first and only as many as the target requires.
 ///
-/// The marker is charged to the lines, so a cut text is not cut again. A text of one line is left to
-/// [`crate::Preview`].
+/// The marker counts as lines, so a cut text is not cut again. [`crate::Preview`] shortens texts of
+/// one line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ToolOutput {
-    /// The most lines of a text; less than [`MIN_LINES`] is read as that.
+    /// The most lines of a text, at least [`MIN_LINES`].
     pub max_lines: usize,
 }
 
@@ -38,7 +39,7 @@ impl Default for ToolOutput {
 }
 
 impl ToolOutput {
-    /// Returns the message with its texts cut, nothing if none is too long.
+    /// Returns the message with its texts cut, `None` if none is too long.
     fn cut(self, message: &Message) -> Option<Message> {
         match message {
             Message::ToolResult { tool_call_id, tool_name, content, is_error } => Some(Message::ToolResult {
@@ -95,12 +96,12 @@ fn body(message: Message) -> Vec<Block> {
     }
 }
 
-/// Keeps the first and last lines of a text, at most `max_lines` with the marker
-/// `[... {n} lines truncated ...]` and its two blank lines; a text that fits, or that a cut would not shorten, comes
-/// back as it is.
+/// Keeps the first and last lines of a text, at most `max_lines` including the marker
+/// `[... {n} lines truncated ...]` and its two blank lines; a text that fits, or that a cut would
+/// not shorten, is unchanged.
 ///
-/// What is kept is kept byte for byte, line ends included. Less than [`MIN_LINES`] is read as that. If a text
-/// was cut before, the lines that were truncated then are counted again.
+/// Kept lines are verbatim, line ends included. The minimum is [`MIN_LINES`]. If the text was cut
+/// before, the count includes the lines truncated then.
 pub fn truncate_head_tail(text: &str, max_lines: usize) -> Cow<'_, str> {
     cut(text, max_lines).map_or(Cow::Borrowed(text), Cow::Owned)
 }
@@ -113,19 +114,20 @@ fn cut(text: &str, max_lines: usize) -> Option<String> {
     let (head_end, _) = text.match_indices('\n').nth(n_head - 1)?;
     let ended = text.strip_suffix('\n').unwrap_or(text);
     let (before_tail, _) = ended.rmatch_indices('\n').nth(n_kept - n_head - 1)?;
-    let (head, gone, tail) = (&text[..head_end], &text[head_end + 1..=before_tail], &text[before_tail + 1..]);
-    let n_gone = n_truncated(gone).to_string();
-    let short = [head, "\n\n", MARK_OPEN, &n_gone, LINES_CUT, "\n\n", tail].concat();
+    let (head, middle, tail) =
+        (&text[..head_end], &text[head_end + 1..=before_tail], &text[before_tail + 1..]);
+    let n_truncated = n_lines(middle).to_string();
+    let short = [head, "\n\n", MARK_OPEN, &n_truncated, LINES_CUT, "\n\n", tail].concat();
     (short.len() < text.len()).then_some(short)
 }
 
-/// Returns the number of lines, those included that earlier markers stand for.
-fn n_truncated(gone: &str) -> usize {
-    let lines = |line| marked(line).map_or(1, |n| n.saturating_sub(MARK_LINES - 1));
-    gone.lines().map(lines).fold(0, usize::saturating_add)
+/// Returns the number of lines, including those counted by earlier markers.
+fn n_lines(text: &str) -> usize {
+    let lines = |line| marker_count(line).map_or(1, |n| n.saturating_sub(MARK_LINES - 1));
+    text.lines().map(lines).fold(0, usize::saturating_add)
 }
 
-fn marked(line: &str) -> Option<usize> {
+fn marker_count(line: &str) -> Option<usize> {
     line.strip_prefix(MARK_OPEN)?.strip_suffix(LINES_CUT)?.parse().ok()
 }
 
@@ -149,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn a_second_cut_still_tells_how_many_lines_are_gone() {
+    fn a_second_cut_counts_all_truncated_lines() {
         let text = numbered(100, "\n");
         for (wide, narrow) in [(20, 10), (11, 10), (50, 5), (6, 5)] {
             let twice = truncate_head_tail(&truncate_head_tail(&text, wide), narrow).into_owned();

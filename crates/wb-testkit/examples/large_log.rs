@@ -1,4 +1,5 @@
-//! Prints a long log of an agent in JSON lines: `cargo run --release -p wb-testkit --example large_log FORMAT TURNS`.
+//! Prints a long log of an agent in JSON lines:
+//! `cargo run --release -p wb-testkit --example large_log FORMAT TURNS`.
 
 use std::io::{self, BufWriter, Write};
 

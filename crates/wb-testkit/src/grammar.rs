@@ -1,21 +1,21 @@
-//! The words of a script, before they become messages.
+//! The parser of scripts: words, before they become messages.
 
 /// A word of a script: one message.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Word {
-    /// The letter that says what the message is.
+    /// The letter of the message's kind.
     pub(crate) head: char,
-    /// The words of its body.
+    /// The text of its body.
     pub(crate) text: Option<String>,
     /// The size of its body in tokens.
     pub(crate) n_tokens: Option<usize>,
     /// The call id of a result, or the entry of a branch.
     pub(crate) id: Option<String>,
-    /// What stands in parentheses.
+    /// The argument in parentheses.
     pub(crate) arg: Option<String>,
     /// One of `!`, `?` and `_`.
     pub(crate) flag: Option<char>,
-    /// The tool that an orphan claims to come from.
+    /// The tool of an orphan.
     pub(crate) tool: Option<String>,
     /// The assistant's calls.
     pub(crate) calls: Vec<Call>,
@@ -28,13 +28,13 @@ pub(crate) struct Call {
     pub(crate) name: String,
     /// The call's id, if the script gives one.
     pub(crate) id: Option<String>,
-    /// What stands in parentheses.
+    /// The argument in parentheses.
     pub(crate) arg: Option<String>,
-    /// The size of what the call carries, in tokens.
+    /// The size of the call's argument in tokens.
     pub(crate) n_tokens: Option<usize>,
 }
 
-/// The letters and the marks that go with each.
+/// The letters and their marks.
 const HEADS: [(char, &str); 10] = [
     ('u', "*\""),
     ('a', "*\"?:"),
@@ -48,10 +48,10 @@ const HEADS: [(char, &str); 10] = [
     ('c', "*\""),
 ];
 
-/// Reads a script into words, groups written out.
+/// Parses a script into words, with groups expanded.
 ///
 /// # Panics
-/// Panics with the place and the reason if the script is not one.
+/// Panics with the place and the reason if the script is bad.
 pub(crate) fn parse(script: &str) -> Vec<Word> {
     let mut parser = Parser { script, at: 0 };
     let words = parser.words();
@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bad_script_is_refused_with_its_place() {
+    fn a_bad_script_is_refused_with_the_place() {
         assert_eq!(complaint("u a t* a"), "bad script: a number is missing\n  u a t* a\n        ^");
         assert!(complaint("u z").contains("no message is written `z`\n  u z\n    ^"));
         assert!(complaint("u!").contains("`!` does not go with `u`"));

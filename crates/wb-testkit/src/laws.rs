@@ -1,7 +1,7 @@
-//! The laws that every pass, slicer and pipeline keeps; each panics with both outlines where one is broken.
+//! The laws of every pass, slicer and pipeline; each panics with both outlines if it is broken.
 //!
-//! These need only messages. What is compared are multisets of ids and the pairing's own reading of positions, so
-//! that transcripts whose ids repeat, or that were broken before, are judged by what the compaction did to them.
+//! They need only messages. They compare multisets of ids and the pairing by position, so that a
+//! transcript with repeated ids or earlier faults is judged only by the changes of the compaction.
 
 use std::collections::{HashMap, HashSet};
 use std::fmt::Debug;
@@ -17,9 +17,10 @@ use crate::show::{difference, report};
 /// Orphans and unanswered calls of `before` may stay or go; new ones may not appear.
 ///
 /// # Panics
-/// Panics if `after` has an orphan or an unanswered call, by id and number, that `before` had not.
+/// Panics if `after` has an orphan or an unanswered call, by id and number, that is not in
+/// `before`.
 pub fn pairs_intact(before: &[Message], after: &[Message]) {
-    let (old, new) = (Ends::of(before), Ends::of(after));
+    let (old, new) = (LooseEnds::new(before), LooseEnds::new(after));
     if let Some(id) = surplus(&new.orphans, &old.orphans) {
         panic!("{}", report(&format!("the result of `{id}` lost its call"), before, after));
     }
@@ -29,13 +30,13 @@ pub fn pairs_intact(before: &[Message], after: &[Message]) {
 }
 
 /// The loose ends of a transcript by id.
-struct Ends<'a> {
+struct LooseEnds<'a> {
     orphans: Vec<&'a str>,
     unanswered: Vec<&'a str>,
 }
 
-impl<'a> Ends<'a> {
-    fn of(messages: &'a [Message]) -> Self {
+impl<'a> LooseEnds<'a> {
+    fn new(messages: &'a [Message]) -> Self {
         let mut called = HashSet::new();
         let mut orphans = Vec::new();
         for message in messages {
@@ -49,7 +50,7 @@ impl<'a> Ends<'a> {
     }
 }
 
-/// Returns an id that stands more often in `new` than in `old`.
+/// Returns an id that is more often in `new` than in `old`.
 fn surplus<'a>(new: &[&'a str], old: &[&str]) -> Option<&'a str> {
     let mut left: HashMap<&str, usize> = HashMap::new();
     for id in old {
@@ -79,39 +80,39 @@ pub fn no_loose_ends(messages: &[Message]) {
     }
 }
 
-/// What a message is known by although its body may have changed.
+/// The identity of a message whose body may have changed.
 #[derive(PartialEq, Eq, Hash)]
-enum Face<'a> {
+enum Identity<'a> {
     Calls(Vec<&'a str>),
     Result(&'a str, &'a str),
     Whole(&'a Message),
 }
 
-fn face(message: &Message) -> Face<'_> {
+fn identity(message: &Message) -> Identity<'_> {
     match message {
-        Message::ToolResult { tool_call_id, tool_name, .. } => Face::Result(tool_call_id, tool_name),
+        Message::ToolResult { tool_call_id, tool_name, .. } => Identity::Result(tool_call_id, tool_name),
         Message::Assistant { .. } if message.calls().next().is_some() => {
-            Face::Calls(message.calls().map(|(id, _, _)| id).collect())
+            Identity::Calls(message.calls().map(|(id, _, _)| id).collect())
         }
-        _ => Face::Whole(message),
+        _ => Identity::Whole(message),
     }
 }
 
-/// Checks that messages which are in both stand in the same order.
+/// Checks that common messages are in the same order.
 ///
-/// Results are known by their ids, replies with calls by the ids of these, all else by equality; digests and
-/// restored files are not looked at.
+/// Results are identified by their ids, replies with calls by the ids of these, all else by
+/// equality; digests and restored files are ignored.
 ///
 /// # Panics
-/// Panics at the first message that stands too late or too often.
+/// Panics at the first message that comes too late or too often.
 pub fn order_preserved(before: &[Message], after: &[Message]) {
-    let mut places: HashMap<Face<'_>, Vec<usize>> = HashMap::new();
+    let mut places: HashMap<Identity<'_>, Vec<usize>> = HashMap::new();
     for (at, message) in before.iter().enumerate() {
-        places.entry(face(message)).or_default().push(at);
+        places.entry(identity(message)).or_default().push(at);
     }
     let mut next = 0;
     for (at, message) in after.iter().enumerate().filter(|(_, message)| !is_synthetic(message)) {
-        let Some(places) = places.get(&face(message)) else { continue };
+        let Some(places) = places.get(&identity(message)) else { continue };
         match places.get(places.partition_point(|&place| place < next)) {
             Some(place) => next = place + 1,
             None => panic!("{}", report(&format!("message {at} is out of order"), before, after)),
@@ -119,10 +120,10 @@ pub fn order_preserved(before: &[Message], after: &[Message]) {
     }
 }
 
-/// Checks that the last `n_tail` messages are the same in both.
+/// Checks that the last `n_tail` messages are equal.
 ///
 /// # Panics
-/// Panics if `after` is shorter than that or differs.
+/// Panics if either list is shorter or they differ.
 pub fn tail_identical(before: &[Message], after: &[Message], n_tail: usize) {
     let tail = |messages: &[Message]| messages.len().checked_sub(n_tail);
     let (Some(old), Some(new)) = (tail(before), tail(after)) else {
@@ -134,10 +135,10 @@ pub fn tail_identical(before: &[Message], after: &[Message], n_tail: usize) {
     }
 }
 
-/// Checks that system and developer texts are the same in both, in order, none gone and none new.
+/// Checks that the pinned messages are equal, in the same order.
 ///
 /// # Panics
-/// Panics if one changed, went, came or moved among its likes.
+/// Panics if one was changed, removed, added or moved.
 pub fn pinned_untouched(before: &[Message], after: &[Message]) {
     let pinned = |messages| <[Message]>::iter(messages).filter(|message| is_pinned(message));
     for (old, new) in pinned(before).zip(pinned(after)) {
@@ -155,28 +156,28 @@ fn same<T: Debug + PartialEq>(what: &str, old: &T, new: &T, before: &[Message], 
     }
 }
 
-/// Checks everything that holds for a patch, and returns what it makes of the transcript.
+/// Checks all laws of a patch, and returns the patched transcript.
 ///
-/// Applying and taking back is the identity; the origins tell the truth; the patch does the same each time, and
-/// also after a trip through JSON; kept results answer the calls that they answered; no loose end is new.
+/// Undo restores the input; the origins are correct; the patch gives the same result each time,
+/// also after a round trip through JSON; kept results answer the same calls; no loose end is new.
 ///
 /// # Panics
 /// Panics if the transcript refuses the patch or a law is broken.
 pub fn patch_laws(messages: &[Message], patch: &Patch) -> Vec<Message> {
-    let after = applied(messages, patch);
-    origins_tell_the_truth(messages, patch, &after);
-    same("the second application", &after, &applied(messages, patch), messages, &after);
+    let after = apply(messages, patch);
+    origins_are_correct(messages, patch, &after);
+    same("the second application", &after, &apply(messages, patch), messages, &after);
     same("the patch from JSON", patch, &through_json(patch), messages, &after);
-    let again = applied(messages, &through_json(patch));
+    let again = apply(messages, &through_json(patch));
     same("the application of the patch from JSON", &after, &again, messages, &after);
     pairs_intact(messages, &after);
-    pairs_follow(messages, patch, &after);
+    pairs_are_kept(messages, patch, &after);
     order_preserved(messages, &after);
     pinned_untouched(messages, &after);
     after
 }
 
-fn applied(messages: &[Message], patch: &Patch) -> Vec<Message> {
+fn apply(messages: &[Message], patch: &Patch) -> Vec<Message> {
     let mut changed = messages.to_vec();
     let undo = match patch.clone().apply(&mut changed) {
         Ok(undo) => undo,
@@ -184,16 +185,16 @@ fn applied(messages: &[Message], patch: &Patch) -> Vec<Message> {
     };
     let after = changed.clone();
     undo.revert(&mut changed);
-    same("the transcript taken back", &messages, &changed.as_slice(), messages, &changed);
+    same("the reverted transcript", &messages, &changed.as_slice(), messages, &changed);
     after
 }
 
 fn through_json(patch: &Patch) -> Patch {
     let json = serde_json::to_string(patch).unwrap_or_else(|why| panic!("the patch is not JSON: {why}"));
-    serde_json::from_str(&json).unwrap_or_else(|why| panic!("the patch does not come back: {why}"))
+    serde_json::from_str(&json).unwrap_or_else(|why| panic!("the patch does not survive JSON: {why}"))
 }
 
-fn origins_tell_the_truth(messages: &[Message], patch: &Patch, after: &[Message]) {
+fn origins_are_correct(messages: &[Message], patch: &Patch, after: &[Message]) {
     let origins = patch.origins(messages.len());
     same("the number of origins", &after.len(), &origins.len(), messages, after);
     let edited = |at| patch.edits.iter().any(|edit| matches!(edit, Edit::Body { at: it, .. } if *it == at));
@@ -203,13 +204,13 @@ fn origins_tell_the_truth(messages: &[Message], patch: &Patch, after: &[Message]
         if edited(at) {
             same("a body edit's kind", &discriminant(old), &discriminant(new), messages, after);
         } else {
-            same(&format!("message {at}, said to be kept,"), old, new, messages, after);
+            same(&format!("message {at}, kept by its origin,"), old, new, messages, after);
         }
     }
 }
 
-/// Kept results answer the very calls that they answered before.
-fn pairs_follow(messages: &[Message], patch: &Patch, after: &[Message]) {
+/// Checks that kept results answer the same calls as before.
+fn pairs_are_kept(messages: &[Message], patch: &Patch, after: &[Message]) {
     let origins = patch.origins(messages.len());
     let old: HashSet<_> = numbered_pairs(messages).collect();
     for (call, nth, result) in numbered_pairs(after) {
@@ -221,7 +222,7 @@ fn pairs_follow(messages: &[Message], patch: &Patch, after: &[Message]) {
     }
 }
 
-/// Visits each pair as message of the call, number of the call in it and message of the result.
+/// Visits each pair as (message of the call, number of the call in it, message of the result).
 fn numbered_pairs(messages: &[Message]) -> impl Iterator<Item = (usize, usize, usize)> {
     let pairs = Pairing::new(messages).pairs().to_vec();
     pairs.into_iter().map(|pair| {
@@ -232,8 +233,9 @@ fn numbered_pairs(messages: &[Message]) -> impl Iterator<Item = (usize, usize, u
     })
 }
 
-/// Returns what messages say to a model; how a format marks a digest and when it was written are its own affair.
-pub fn said(messages: &[Message]) -> Vec<(String, Vec<Block>)> {
+/// Returns the content of messages as a model reads it, independent of a format's digest markers
+/// and timestamps.
+pub fn content(messages: &[Message]) -> Vec<(String, Vec<Block>)> {
     let each = |message: &Message| match markers::digest_body(message) {
         Some(body) => ("digest".to_owned(), vec![Block::text(body.trim())]),
         None => (role(message), message.blocks().to_vec()),
@@ -241,9 +243,9 @@ pub fn said(messages: &[Message]) -> Vec<(String, Vec<Block>)> {
     messages.iter().map(each).collect()
 }
 
-/// Returns what messages say where a format cannot tell all of it: whether a call failed is told by the text alone, and
-/// answers between which nothing stands are one, as are texts of the user.
-pub fn said_loosely(messages: &[Message]) -> Vec<(String, Vec<Block>)> {
+/// Returns the content of messages for a format with fewer distinctions: failures are in the text
+/// alone, and consecutive replies are one, as are consecutive user messages.
+pub fn loose_content(messages: &[Message]) -> Vec<(String, Vec<Block>)> {
     let mut messages = messages.to_vec();
     for message in &mut messages {
         if let Message::ToolResult { is_error, .. } = message {
@@ -251,7 +253,7 @@ pub fn said_loosely(messages: &[Message]) -> Vec<(String, Vec<Block>)> {
         }
     }
     let mut all: Vec<(String, Vec<Block>)> = Vec::new();
-    for (role, blocks) in said(&messages) {
+    for (role, blocks) in content(&messages) {
         match all.last_mut() {
             Some((last, before)) if *last == role && ["assistant", "user"].contains(&role.as_str()) => {
                 before.extend(blocks);
@@ -280,7 +282,7 @@ mod tests {
     use super::*;
     use crate::script::script;
 
-    /// Runs a law that must be broken, and returns what it says.
+    /// Runs a law that must be broken, and returns its panic.
     fn broken(law: impl FnOnce() + std::panic::UnwindSafe) -> String {
         let caught = std::panic::catch_unwind(law).expect_err("the law holds");
         caught.downcast_ref::<String>().expect("a formatted panic").clone()
@@ -295,9 +297,9 @@ mod tests {
     fn a_result_without_its_call_breaks_the_law_of_pairs() {
         let before = script("u a:read,bash t t a u");
         let after = pick(&before, &[0, 3, 4, 5]);
-        let said = broken(|| pairs_intact(&before, &after));
-        assert!(said.starts_with("the result of `c2` lost its call\n--- before\n"), "{said}");
-        assert!(said.contains(" →c1 →c2\n"), "{said}");
+        let panic = broken(|| pairs_intact(&before, &after));
+        assert!(panic.starts_with("the result of `c2` lost its call\n--- before\n"), "{panic}");
+        assert!(panic.contains(" →c1 →c2\n"), "{panic}");
     }
 
     #[test]
@@ -308,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn loose_ends_of_the_input_may_stay_or_go_but_not_multiply() {
+    fn old_loose_ends_may_stay_or_go_but_not_multiply() {
         let before = script("t#x a:read#x t#x a:bash u t#x a");
         pairs_intact(&before, &before);
         pairs_intact(&before, &pick(&before, &[4, 6]));
@@ -322,14 +324,15 @@ mod tests {
         pairs_intact(&before, &pick(&before, &[0, 3, 4, 5, 6, 7]));
         let after = pick(&before, &[0, 1, 2, 4, 5, 6, 7]);
         pairs_intact(&before, &pick(&before, &[0, 7]));
-        // The second reply is gone and its result stays: it repeats the first one's answer, an orphan it is not.
+        // The second reply is removed and its result stays: it repeats the first answer and is no
+        // orphan.
         pairs_intact(&before, &after);
         let first_gone = pick(&before, &[0, 2, 3, 4, 5, 6, 7]);
         assert!(broken(|| pairs_intact(&before, &first_gone)).contains("`call_0` lost its call"));
     }
 
     #[test]
-    fn loose_ends_are_found_and_calls_in_flight_are_none() {
+    fn calls_in_flight_are_no_loose_ends() {
         no_loose_ends(&script("u a:read t a:bash,read t"));
         assert!(broken(|| no_loose_ends(&script("u t#x"))).contains("message 1 is an orphan"));
         assert!(broken(|| no_loose_ends(&script("u a:read u a"))).contains("a call of message 1 dangles"));
@@ -361,36 +364,36 @@ mod tests {
     }
 
     #[test]
-    fn a_lost_or_changed_system_text_breaks_the_law_of_pinned_messages() {
+    fn a_lost_or_changed_system_text_breaks_the_law_of_pins() {
         let before = script("s u a s u");
         pinned_untouched(&before, &pick(&before, &[0, 3, 4]));
         let lost = pick(&before, &[0, 1, 2, 4]);
         assert!(broken(|| pinned_untouched(&before, &lost)).starts_with("2 pinned messages became 1"));
         let mut changed = before.clone();
         changed[3] = Message::custom("system", "obey the tools");
-        let said = broken(|| pinned_untouched(&before, &changed));
-        assert!(said.starts_with("a pinned message differs from byte"), "{said}");
+        let panic = broken(|| pinned_untouched(&before, &changed));
+        assert!(panic.starts_with("a pinned message differs from byte"), "{panic}");
     }
 
     #[test]
     fn a_refused_patch_breaks_the_laws_of_patches() {
         let messages = script("u a:read t a u");
         let patch = Patch::new(vec![Edit::Fold { range: 0..2, with: vec![] }]);
-        let said = broken(|| drop(patch_laws(&messages, &patch)));
-        assert!(said.starts_with("the patch was refused: the patch separates the call"), "{said}");
+        let panic = broken(|| drop(patch_laws(&messages, &patch)));
+        assert!(panic.starts_with("the patch was refused: the patch separates the call"), "{panic}");
     }
 
     #[test]
-    fn false_origins_and_stolen_results_are_seen() {
+    fn wrong_origins_and_swapped_results_are_detected() {
         let messages = script("u a u a");
         let patch = Patch::new(vec![Edit::Fold { range: 0..2, with: script("d") }]);
-        let lie = script("d u a");
-        assert!(broken(|| origins_tell_the_truth(&messages, &patch, &lie)).contains("said to be kept"));
+        let wrong = script("d u a");
+        assert!(broken(|| origins_are_correct(&messages, &patch, &wrong)).contains("kept by its origin"));
 
         let messages = script("a:read#x t#x a:read#x t#x u");
         let nothing = Patch::default();
         let stolen = pick(&messages, &[0, 2, 1, 3, 4]);
-        assert!(broken(|| pairs_follow(&messages, &nothing, &stolen)).contains("now answers"));
+        assert!(broken(|| pairs_are_kept(&messages, &nothing, &stolen)).contains("now answers"));
     }
 
     #[test]

@@ -1,20 +1,21 @@
-//! Logs of agents in JSON lines, as long as somebody wants them: for measurements, the same on every run.
+//! Agent logs in JSON lines of any length for measurements, the same on every run.
 //!
-//! In each turn the user asks, the agent reads a file of about 3 kB, edits it and says so. Every [`TURNS_SEEN`] turns
-//! the agent compacts the session, where its log can say that; so what is seen of a log of any length is what a window of
-//! 200,000 tokens holds. In a log of kimi-cli, which begins a new file then, all of it is seen.
+//! In each turn the user asks, and the agent reads a file of about 3 kB, edits it and reports that.
+//! Every [`TURNS_SEEN`] turns the agent compacts the session if its log can record that, so the
+//! visible part of a log of any length fits a window of 200,000 tokens. A log of kimi-cli is
+//! visible as a whole, since that agent starts a new file instead.
 
 use std::io::{self, Write};
 
 use serde_json::{Value, json};
 
-/// The formats of lines.
+/// The log formats.
 pub const LOGS: [&str; 7] = ["claude-code", "codex", "pi", "copilot-cli", "kimi-cli", "goose", "gemini-cli"];
 
-/// The turns from one compaction to the next.
+/// The number of turns between two compactions.
 pub const TURNS_SEEN: usize = 100;
 
-/// Writes a log of a format of [`LOGS`] with so many turns.
+/// Writes a log of `n_turns` in a format of [`LOGS`].
 pub fn write_log(format: &str, n_turns: usize, out: &mut dyn Write) -> io::Result<()> {
     let mut log = Log { format, n_turns, n_lines: 0 };
     for line in log.header() {
@@ -25,25 +26,24 @@ pub fn write_log(format: &str, n_turns: usize, out: &mut dyn Write) -> io::Resul
         for line in is_compacted.then(|| log.compaction(nth)).into_iter().flatten() {
             log.write(line, out)?;
         }
-        for line in log.turn(&Turn::of(nth)) {
+        for line in log.turn(&Turn::new(nth)) {
             log.write(line, out)?;
         }
     }
     Ok(())
 }
 
-/// What happens in a turn.
 struct Turn {
     nth: usize,
     path: String,
-    /// The file, and as the agent is shown it.
     file: String,
+    /// The file as the agent reads it.
     shown: String,
     edit: [String; 2],
 }
 
 impl Turn {
-    fn of(nth: usize) -> Self {
+    fn new(nth: usize) -> Self {
         let code = |n: usize| {
             format!("    let total_{n} = parts.iter().map(|part| part.size + {nth}).sum::<usize>();\n")
         };
@@ -52,11 +52,11 @@ impl Turn {
         Self { nth, path: format!("src/file_{nth}.rs"), file, shown, edit: [code(7), code(8)] }
     }
 
-    fn asks(&self) -> String {
+    fn request(&self) -> String {
         format!("look at {}", self.path)
     }
 
-    fn says(&self) -> String {
+    fn reply(&self) -> String {
         format!("In {} the total is right now.", self.path)
     }
 
@@ -82,7 +82,7 @@ struct Log<'a> {
 }
 
 impl Log<'_> {
-    /// Writes a line; of formats that chain their lines with its own id and that of the one before.
+    /// Writes a line, with its id and that of the previous one if the format chains lines.
     fn write(&mut self, mut line: Value, out: &mut dyn Write) -> io::Result<()> {
         let keys = match self.format {
             "claude-code" => Some(("uuid", "parentUuid")),
@@ -90,10 +90,10 @@ impl Log<'_> {
             _ => None,
         };
         let id = |n: usize| format!("00000000-0000-4000-8000-{n:012}");
-        if let Some((own, parent)) = keys.filter(|_| line["type"] != "session") {
+        if let Some((key, parent)) = keys.filter(|_| line["type"] != "session") {
             let is_root = line["subtype"] == "compact_boundary" || self.n_lines == 0;
             self.n_lines += 1;
-            line[own] = id(self.n_lines).into();
+            line[key] = id(self.n_lines).into();
             line[parent] = if is_root { Value::Null } else { id(self.n_lines - 1).into() };
         }
         writeln!(out, "{line}")
@@ -162,14 +162,14 @@ impl Log<'_> {
     }
 }
 
-/// Puts the user's words first, a part for each call, and the agent's words at the end.
-fn told(
+/// Returns the lines of a turn: the user's request, the lines of each call, and the agent's reply.
+fn turn_lines(
     turn: &Turn,
-    said: impl Fn(bool, String) -> Value,
+    text: impl Fn(bool, String) -> Value,
     call: impl FnMut((String, usize, Value, &str)) -> Vec<Value>,
 ) -> Vec<Value> {
-    let (asks, says) = (said(true, turn.asks()), said(false, turn.says()));
-    [asks].into_iter().chain(turn.calls().into_iter().flat_map(call)).chain([says]).collect()
+    let (request, reply) = (text(true, turn.request()), text(false, turn.reply()));
+    [request].into_iter().chain(turn.calls().into_iter().flat_map(call)).chain([reply]).collect()
 }
 
 fn claude(kind: &str, more: Value) -> Value {
@@ -180,7 +180,8 @@ fn claude(kind: &str, more: Value) -> Value {
     line
 }
 
-/// As in real sessions, what the screen shows of a result holds the file too, with what it was before.
+/// Returns the lines of a turn; as in real sessions, `toolUseResult` repeats the file before the
+/// edit.
 fn claude_turn(turn: &Turn) -> Vec<Value> {
     let answer = |id: String, content: Value| {
         let usage = json!({ "input_tokens": 3, "cache_read_input_tokens": 20_000, "output_tokens": 90 });
@@ -188,14 +189,14 @@ fn claude_turn(turn: &Turn) -> Vec<Value> {
             json!({ "id": id, "role": "assistant", "model": "claude-x", "content": content, "usage": usage });
         claude("assistant", json!({ "message": message }))
     };
-    let said = |is_user, text: String| {
+    let text_line = |is_user, text: String| {
         if is_user {
             claude("user", json!({ "message": { "role": "user", "content": text } }))
         } else {
             answer(format!("msg_{}", turn.nth), json!([{ "type": "text", "text": text }]))
         }
     };
-    told(turn, said, |(id, tool, input, result)| {
+    turn_lines(turn, text_line, |(id, tool, input, result)| {
         let read = json!({ "file": { "filePath": turn.path, "content": turn.file, "numLines": 40 } });
         let [old, new] = &turn.edit;
         let patch = json!([{ "oldStart": 7, "newStart": 7, "lines": [old, new] }]);
@@ -220,12 +221,12 @@ fn codex(kind: &str, payload: &Value) -> Value {
 }
 
 fn codex_turn(turn: &Turn) -> Vec<Value> {
-    let said = |is_user, text| {
+    let text_line = |is_user, text| {
         let (role, kind) = if is_user { ("user", "input_text") } else { ("assistant", "output_text") };
         let content = json!([{ "type": kind, "text": text }]);
         codex("response_item", &json!({ "type": "message", "role": role, "content": content }))
     };
-    told(turn, said, |(id, tool, input, result)| {
+    turn_lines(turn, text_line, |(id, tool, input, result)| {
         let (name, arguments) = (["read_file", "edit_file"][tool], input.to_string());
         let call = json!({ "type": "function_call", "name": name, "arguments": arguments, "call_id": id });
         let usage = json!({ "input_tokens": 20_000, "cached_input_tokens": 19_000, "output_tokens": 90 });
@@ -246,11 +247,11 @@ fn pi_turn(turn: &Turn) -> Vec<Value> {
     let answer = |content: Value| {
         line(json!({ "role": "assistant", "content": content, "model": "m", "usage": usage }))
     };
-    let said = |is_user, text| {
+    let text_line = |is_user, text| {
         let content = json!([{ "type": "text", "text": text }]);
         if is_user { line(json!({ "role": "user", "content": content })) } else { answer(content) }
     };
-    told(turn, said, |(id, tool, input, result)| {
+    turn_lines(turn, text_line, |(id, tool, input, result)| {
         let name = ["read", "edit"][tool];
         let content = json!([{ "type": "text", "text": result }]);
         vec![
@@ -273,14 +274,14 @@ fn copilot_turn(turn: &Turn) -> Vec<Value> {
             &json!({ "messageId": "m", "model": "x", "content": text, "toolRequests": calls }),
         )
     };
-    let said = |is_user, text: String| {
+    let text_line = |is_user, text: String| {
         if is_user {
             event("user.message", &json!({ "content": text, "attachments": [] }))
         } else {
             answer(&text, json!([]))
         }
     };
-    told(turn, said, |(id, tool, input, result)| {
+    turn_lines(turn, text_line, |(id, tool, input, result)| {
         let name = ["view", "edit"][tool];
         let shown = json!({ "content": result, "detailedContent": turn.file });
         let call = json!([{ "toolCallId": id, "name": name, "arguments": input, "type": "function" }]);
@@ -293,8 +294,9 @@ fn copilot_turn(turn: &Turn) -> Vec<Value> {
 }
 
 fn kimi_turn(turn: &Turn) -> Vec<Value> {
-    let said = |is_user, text| json!({ "role": if is_user { "user" } else { "assistant" }, "content": text });
-    told(turn, said, |(id, tool, input, result)| {
+    let text_line =
+        |is_user, text| json!({ "role": if is_user { "user" } else { "assistant" }, "content": text });
+    turn_lines(turn, text_line, |(id, tool, input, result)| {
         let name = ["ReadFile", "StrReplaceFile"][tool];
         let function = json!({ "name": name, "arguments": input.to_string() });
         let calls = json!([{ "id": id, "type": "function", "function": function }]);
@@ -311,10 +313,10 @@ fn goose_turn(turn: &Turn, is_seen: bool) -> Vec<Value> {
         let metadata = json!({ "userVisible": true, "agentVisible": is_seen });
         json!({ "role": role, "created": 1_767_225_600, "content": [content], "metadata": metadata })
     };
-    let said = |is_user, text| {
+    let text_line = |is_user, text| {
         line(if is_user { "user" } else { "assistant" }, json!({ "type": "text", "text": text }))
     };
-    told(turn, said, |(id, tool, input, result)| {
+    turn_lines(turn, text_line, |(id, tool, input, result)| {
         let name = ["developer__read", "developer__edit"][tool];
         let call = json!({ "status": "success", "value": { "name": name, "arguments": input } });
         let value = json!({ "status": "success", "value": [{ "type": "text", "text": result }] });
@@ -330,19 +332,19 @@ fn gemini_turn(turn: &Turn) -> Vec<Value> {
         json!({ "input": 20_000, "output": 90, "cached": 19_000, "thoughts": 0, "tool": 0, "total": 20_090 });
     let answer = |id: &str, text: &str| json!({ "id": id, "timestamp": TIME, "type": "gemini", "content": text, "thoughts": [], "tokens": tokens, "model": "m" });
     let nth = turn.nth;
-    let said = |is_user, text: String| {
+    let text_line = |is_user, text: String| {
         if is_user {
             json!({ "id": format!("u{nth}"), "timestamp": TIME, "type": "user", "content": [{ "text": text }] })
         } else {
             answer(&format!("g{nth}"), &text)
         }
     };
-    told(turn, said, |(id, tool, input, result)| {
+    turn_lines(turn, text_line, |(id, tool, input, result)| {
         let name = ["read_file", "replace"][tool];
         let response =
             json!({ "functionResponse": { "id": id, "name": name, "response": { "output": result } } });
         let call = json!({ "id": id, "name": name, "args": input, "result": [response], "status": "success", "resultDisplay": turn.file });
-        // The host writes an answer a second time when its calls are answered.
+        // The agent writes an answer again when its calls are answered.
         let mut whole = answer(&format!("g{id}"), "");
         whole["toolCalls"] = json!([call]);
         vec![answer(&format!("g{id}"), ""), whole]

@@ -1,4 +1,4 @@
-//! The laws of a single pass. Whoever adds one tests it with [`all`] over [`crate::strategies::transcript()`].
+//! The laws of a single pass; test a new one with [`all`] over [`crate::strategies::transcript()`].
 //!
 //! ```
 //! use wb_passes::Microcompact;
@@ -20,40 +20,40 @@ use wb_passes::{Goal, Pass};
 use crate::laws::patch_laws;
 use crate::show::report;
 
-/// Plans a pass over a transcript by the default count.
+/// Plans a pass over a transcript with the default counter.
 pub fn plan(pass: &dyn Pass, messages: &[Message], target_tokens: u64) -> Option<Patch> {
-    planned(pass, messages, Goal::target(target_tokens))
+    plan_for(pass, messages, Goal::target(target_tokens))
 }
 
-fn planned(pass: &dyn Pass, messages: &[Message], goal: Goal<'_>) -> Option<Patch> {
+fn plan_for(pass: &dyn Pass, messages: &[Message], goal: Goal<'_>) -> Option<Patch> {
     let counter: Arc<dyn TokenCounter> = Arc::new(TokenHeuristic::DEFAULT);
     pass.plan(&WeighedTranscript::new(messages, &counter), goal)
 }
 
-/// Checks everything that holds for a pass on one transcript, and returns what it makes of it.
+/// Checks all laws of a pass on one transcript, and returns the result.
 ///
-/// It plans the same twice; its patch is not empty, is accepted and keeps the laws of patches (pairs, order, pinned
-/// messages, taking back, JSON); the result is strictly lighter, no longer, and has nothing left for the pass;
-/// clipped bodies are a head and a tail of the old ones.
+/// The pass plans the same twice; its patch is not empty, is accepted and keeps the laws of patches
+/// (pairs, order, pinned messages, undo, JSON); the result is strictly lighter, no longer, and
+/// leaves nothing for a second run; clipped bodies are a head and a tail of the old ones.
 ///
 /// # Panics
 /// Panics with both outlines if a law is broken.
 pub fn all(pass: &dyn Pass, messages: &[Message], target_tokens: u64) -> Vec<Message> {
-    all_under(pass, messages, target_tokens, &ToolVocabulary::UNIVERSAL)
+    all_with_vocabulary(pass, messages, target_tokens, &ToolVocabulary::UNIVERSAL)
 }
 
-/// As [`all`], for an agent whose tools are called otherwise.
+/// Checks the same as [`all`], for another vocabulary.
 ///
 /// # Panics
 /// Panics with both outlines if a law is broken.
-pub fn all_under(
+pub fn all_with_vocabulary(
     pass: &dyn Pass,
     messages: &[Message],
     target_tokens: u64,
     vocabulary: &ToolVocabulary,
 ) -> Vec<Message> {
     let goal = Goal { target_tokens, keep: &[], vocabulary };
-    let plan = |messages: &[Message]| self::planned(pass, messages, goal);
+    let plan = |messages: &[Message]| plan_for(pass, messages, goal);
     let planned = plan(messages);
     let name = pass.name();
     assert!(!name.is_empty(), "the pass has no name");
@@ -66,17 +66,17 @@ pub fn all_under(
     let (before_tokens, after_tokens) = (estimate_tokens(messages), estimate_tokens(&after));
     let weights = format!("{before_tokens} → {after_tokens} tokens is not lighter");
     assert!(after_tokens < before_tokens, "{}", failure(&weights));
-    weighed_is_the_same(name, messages, &patch, &after);
+    check_weighed(name, messages, &patch, &after);
     for edit in &patch.edits {
-        clipped_at_both_ends(name, messages, edit);
+        check_clip(name, messages, edit);
     }
     let again = plan(&after);
     assert!(again.is_none(), "{}\n{again:?}", failure("something is left for a second application"));
     after
 }
 
-/// What is applied with weights is what a preview showed without.
-fn weighed_is_the_same(name: &str, messages: &[Message], patch: &Patch, after: &[Message]) {
+/// Checks that applying with weights gives the same result as without.
+fn check_weighed(name: &str, messages: &[Message], patch: &Patch, after: &[Message]) {
     let (prefix, pairing) = (prefix_tokens(messages), Pairing::new(messages));
     let mut changed = messages.to_vec();
     if let Err(why) = patch.clone().apply_weighed(&mut changed, &pairing, &prefix, &estimate_message_tokens) {
@@ -85,8 +85,8 @@ fn weighed_is_the_same(name: &str, messages: &[Message], patch: &Patch, after: &
     assert!(changed == after, "{}", report(&format!("{name}: preview ≠ apply"), after, &changed));
 }
 
-/// A body with the mark of a clip is a head and a tail of the old one, cut between characters.
-fn clipped_at_both_ends(name: &str, messages: &[Message], edit: &Edit) {
+/// Checks that a clipped body is a head and a tail of the old one, cut between characters.
+fn check_clip(name: &str, messages: &[Message], edit: &Edit) {
     let Edit::Body { at, content } = edit else { return };
     let texts = |blocks: &[wb_message::Block]| {
         blocks.iter().filter_map(|block| block.as_text()).collect::<Vec<_>>().join("\n")
@@ -113,10 +113,9 @@ mod tests {
     use crate::script::script;
     use wb_message::Block;
 
-    /// A pass that does what it is told to.
-    struct Does(fn(&WeighedTranscript<'_>) -> Option<Patch>);
+    struct FnPass(fn(&WeighedTranscript<'_>) -> Option<Patch>);
 
-    impl Pass for Does {
+    impl Pass for FnPass {
         fn name(&self) -> &'static str {
             "test"
         }
@@ -128,7 +127,8 @@ mod tests {
 
     fn broken(plan: fn(&WeighedTranscript<'_>) -> Option<Patch>) -> String {
         let messages = script("u*40 a*40 u*40 a:bash t*400 a");
-        let caught = std::panic::catch_unwind(|| all(&Does(plan), &messages, 0)).expect_err("the law holds");
+        let caught =
+            std::panic::catch_unwind(|| all(&FnPass(plan), &messages, 0)).expect_err("the law holds");
         caught.downcast_ref::<String>().expect("a formatted panic").clone()
     }
 
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pass_that_breaks_a_law_is_told_which() {
+    fn a_broken_law_is_reported_by_name() {
         assert!(broken(|_| Some(Patch::default())).contains("an empty patch, which should be none"));
         assert!(broken(|_| Some(body(4, "x".repeat(9_000)))).contains("is not lighter"));
         assert!(
@@ -151,17 +151,17 @@ mod tests {
         assert!(
             broken(|_| Some(body(4, format!("other{CLIP_MARK}words")))).contains("not clipped at both ends")
         );
-        let ever_less = |view: &WeighedTranscript<'_>| {
+        let halving = |view: &WeighedTranscript<'_>| {
             let Message::User { content, .. } = view.messages[0] else { return None };
             let text = content.texts().next()?;
             Some(body(0, text[..text.len() / 2].to_owned())).filter(|_| !text.is_empty())
         };
-        assert!(broken(ever_less).contains("something is left for a second application"));
+        assert!(broken(halving).contains("something is left for a second application"));
     }
 
     #[test]
     fn a_pass_that_declines_keeps_every_law() {
         let messages = script("u a");
-        assert_eq!(all(&Does(|_| None), &messages, 0), messages);
+        assert_eq!(all(&FnPass(|_| None), &messages, 0), messages);
     }
 }

@@ -1,6 +1,6 @@
-//! Random numbers that are the same for the same seed: what tests, fuzzing and benchmarks make up.
+//! Deterministic pseudo-random numbers for tests, fuzzing and benchmarks.
 
-/// Marsaglia's xorshift with 64 bits, from a seed that is not zero.
+/// Marsaglia's xorshift with 64 bits; the seed must not be zero.
 #[derive(Clone, Copy, Debug)]
 pub struct Random(pub u64);
 
@@ -13,12 +13,12 @@ impl Random {
         self.0
     }
 
-    /// Returns a number below `n`, 0 where `n` is.
+    /// Returns a number below `n`, 0 if `n` is 0.
     pub fn below(&mut self, n: usize) -> usize {
         usize::try_from(self.next() >> 33).unwrap_or(0) % n.max(1)
     }
 
-    /// Returns one of a list that is not empty.
+    /// Returns an item of a list that must not be empty.
     pub(crate) fn pick<T: Copy>(&mut self, from: &[T]) -> T {
         from[self.below(from.len())]
     }

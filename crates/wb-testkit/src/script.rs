@@ -1,4 +1,4 @@
-//! From a script to messages; the words are explained at the top of the crate.
+//! Scripts as messages; the crate's documentation explains the words.
 
 use serde_json::{Value, json};
 use wb_message::markers::{CLEARED_TOOL_RESULT, DIGEST_HEADER, RESTORED_FILE_PREFIX};
@@ -7,10 +7,11 @@ use wb_message::{Block, Content, Message, Turn};
 
 use crate::grammar::{Call, Word, parse};
 
-/// Builds the messages that a script writes down.
+/// Builds the messages of a script.
 ///
 /// # Panics
-/// Panics with the place and the reason if the script is bad, and if a bare `t` or `n` has no open call.
+/// Panics with the place and the reason if the script is bad, and if a bare `t` or `n` has no open
+/// call.
 pub fn script(script: &str) -> Vec<Message> {
     let mut builder = Builder::default();
     for word in parse(script) {
@@ -20,7 +21,7 @@ pub fn script(script: &str) -> Vec<Message> {
     builder.messages
 }
 
-/// Builds the turns that a script writes down: as [`to_turns`] of its messages.
+/// Builds the turns of a script: [`to_turns`] of its messages.
 ///
 /// # Panics
 /// Panics if [`script()`] does.
@@ -28,8 +29,8 @@ pub fn script_turns(text: &str) -> Vec<Turn> {
     to_turns(&script(text))
 }
 
-/// Returns the gateway's form of a transcript: results in a row become one tool turn, and what a gateway has no
-/// turn for becomes the user's.
+/// Returns the gateway's form of a transcript: consecutive results become one tool turn, and
+/// messages without a turn in a gateway become the user's.
 pub fn to_turns(messages: &[Message]) -> Vec<Turn> {
     let mut turns: Vec<Turn> = Vec::new();
     for message in messages {
@@ -61,7 +62,7 @@ fn turn(message: &Message) -> Turn {
     }
 }
 
-/// A result's block: its text as a string where text is all there is, else its blocks.
+/// Builds the block of a result: its text as a string if there is nothing else, else its blocks.
 fn result_block(id: &str, content: &[Block], failed: bool) -> Block {
     let output = match content {
         [Block::Text { text }] => json!(text),
@@ -70,9 +71,9 @@ fn result_block(id: &str, content: &[Block], failed: bool) -> Block {
     Block::ToolResult { call_id: id.to_owned(), output, is_error: failed.then_some(true) }
 }
 
-/// A call that waits for its result.
+/// An open call.
 #[derive(Debug)]
-struct Open {
+struct OpenCall {
     message: usize,
     id: String,
     name: String,
@@ -82,7 +83,7 @@ struct Open {
 #[derive(Debug, Default)]
 struct Builder {
     messages: Vec<Message>,
-    open: Vec<Open>,
+    open: Vec<OpenCall>,
     n_calls: usize,
 }
 
@@ -121,7 +122,7 @@ impl Builder {
         let id = call.id.clone().unwrap_or_else(|| format!("c{}", self.n_calls));
         let arg = call.arg.clone().unwrap_or_else(|| default_arg(&call.name, self.n_calls));
         let shown = format!("{}({arg})", call.name);
-        self.open.push(Open { message: at, id: id.clone(), name: call.name.clone(), shown });
+        self.open.push(OpenCall { message: at, id: id.clone(), name: call.name.clone(), shown });
         Block::call(id, &call.name, input(&call.name, &arg, call.n_tokens))
     }
 
@@ -144,14 +145,15 @@ impl Builder {
         message
     }
 
-    /// Closes the nearest call of this id, the first in its message; if none is open, an orphan is made up.
-    fn close(&mut self, id: &str, word: &Word) -> Open {
+    /// Closes the nearest call of this id, the first in its message; without an open one, it
+    /// invents an orphan.
+    fn close(&mut self, id: &str, word: &Word) -> OpenCall {
         let nearest = self.open.iter().filter(|open| open.id == id).map(|open| open.message).max();
         if let Some(at) = self.open.iter().position(|open| open.id == id && Some(open.message) == nearest) {
             return self.open.remove(at);
         }
         let name = word.tool.clone().unwrap_or_else(|| "read".to_owned());
-        Open { message: 0, id: id.to_owned(), shown: format!("{name}#{id}"), name }
+        OpenCall { message: 0, id: id.to_owned(), shown: format!("{name}#{id}"), name }
     }
 }
 
@@ -185,17 +187,17 @@ fn summary(word: &Word, at: usize) -> Message {
 
 fn body(word: &Word, label: &str) -> String {
     let label = word.text.as_deref().unwrap_or(label);
-    word.n_tokens.map_or_else(|| label.to_owned(), |n_tokens| filled(label, n_tokens))
+    word.n_tokens.map_or_else(|| label.to_owned(), |n_tokens| fill(label, n_tokens))
 }
 
-/// Words to fill a body with; a prime number of them, so that lines differ.
+/// Words that fill a body; a prime number of them, so that lines differ.
 const WORDS: [&str; 13] = [
     "cart", "total", "in", "cents", "checks", "stock", "before", "the", "order", "is", "placed", "again",
     "today",
 ];
 
 /// Returns a text of exactly 3.6 characters per token, rounded down, that starts with the label.
-pub fn filled(label: &str, n_tokens: usize) -> String {
+pub fn fill(label: &str, n_tokens: usize) -> String {
     let n_chars = n_tokens * 18 / 5;
     let mut text: String = label.chars().take(n_chars).collect();
     let mut left = n_chars - text.chars().count();
@@ -225,22 +227,22 @@ fn path_key(name: &str) -> &'static str {
 }
 
 fn input(name: &str, arg: &str, n_tokens: Option<usize>) -> Value {
-    let carried = |label: &str| n_tokens.map_or_else(|| label.to_owned(), |n| filled(label, n));
+    let body = |label: &str| n_tokens.map_or_else(|| label.to_owned(), |n| fill(label, n));
     match ToolVocabulary::UNIVERSAL.role(name) {
         Some(ToolRole::Read) => read_input(name, arg),
         Some(ToolRole::Edit) => {
-            json!({ path_key(name): arg, "old_string": "old", "new_string": carried("new") })
+            json!({ path_key(name): arg, "old_string": "old", "new_string": body("new") })
         }
-        Some(ToolRole::Write) => json!({ path_key(name): arg, "content": carried("// new file") }),
-        Some(ToolRole::Run) => json!({ "command": carried(arg) }),
-        Some(ToolRole::Search) => json!({ "pattern": carried(arg) }),
-        Some(ToolRole::Fetch) => json!({ "url": carried(arg) }),
-        Some(ToolRole::Plan) => json!({ "todos": [{ "content": carried(arg), "status": "pending" }] }),
-        None => json!({ "arg": carried(arg) }),
+        Some(ToolRole::Write) => json!({ path_key(name): arg, "content": body("// new file") }),
+        Some(ToolRole::Run) => json!({ "command": body(arg) }),
+        Some(ToolRole::Search) => json!({ "pattern": body(arg) }),
+        Some(ToolRole::Fetch) => json!({ "url": body(arg) }),
+        Some(ToolRole::Plan) => json!({ "todos": [{ "content": body(arg), "status": "pending" }] }),
+        None => json!({ "arg": body(arg) }),
     }
 }
 
-/// The input of a read: `path`, or `path@offset+limit`.
+/// Builds the input of a read from `path` or `path@offset+limit`.
 fn read_input(name: &str, arg: &str) -> Value {
     let part = arg.rsplit_once('@').and_then(|(path, part)| {
         let (offset, limit) = part.split_once('+')?;
@@ -317,11 +319,11 @@ mod tests {
             let Message::User { content, .. } = &messages[0] else { panic!("a user message") };
             assert_eq!(content.texts().map(str::len).sum::<usize>(), n_tokens * 18 / 5);
         }
-        assert!(filled("total", 100).starts_with("total cart total"));
+        assert!(fill("total", 100).starts_with("total cart total"));
     }
 
     #[test]
-    fn arguments_stand_where_the_vocabulary_looks_for_them() {
+    fn arguments_use_the_keys_of_the_vocabulary() {
         let messages = script("a:read(a.rs@10+40),Read(b.rs),Edit(c.rs),bash(make all),todo*50");
         let calls: Vec<_> = messages[0].calls().map(|(_, _, input)| input.clone()).collect();
         assert_eq!(calls[0], json!({"path": "a.rs", "offset": 10, "limit": 40}));
@@ -332,14 +334,14 @@ mod tests {
     }
 
     #[test]
-    fn a_cleared_result_holds_the_mark_and_nested_results_stand_in_user_messages() {
+    fn cleared_results_have_the_mark_and_nested_ones_are_the_users() {
         let messages = script("a:read,read t_ n");
         assert!(is_cleared(messages[1].blocks()));
         assert!(messages[2].blocks()[0].is_tool_result());
     }
 
     #[test]
-    fn turns_gather_results_in_a_row() {
+    fn consecutive_results_become_one_turn() {
         let turns = script_turns("u a:read,bash t t! a u");
         assert_eq!(turns.len(), 5);
         assert_eq!(turns[2].blocks().len(), 2);

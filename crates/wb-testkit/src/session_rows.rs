@@ -1,6 +1,6 @@
-//! The recorded answers of pi about its sessions, row by row, and how ours compare with them.
+//! The recorded answers of pi about its sessions, row by row, and their comparison with ours.
 //!
-//! Rows and inputs lie next to the repository; where they are absent nothing is compared.
+//! Rows and inputs are next to the repository; if they are absent, nothing is compared.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -17,19 +17,19 @@ use crate::shared::{bytes_of, shared};
 
 /// The older of the recorded versions.
 pub const OLDER: &str = "0.55.4";
-/// The newest version; what it does better is what we do.
+/// The newest of the recorded versions, which ours follows.
 pub const NEWEST: &str = "1.5.2";
 
 /// One recorded answer.
 #[derive(Clone, Copy, Debug)]
 pub struct Row<'a> {
-    /// What was asked.
+    /// The parameters.
     pub params: &'a Value,
-    /// What was answered.
+    /// The recorded answer.
     pub output: &'a Value,
-    /// The session that was asked about; an empty one where the row has none.
+    /// The session; empty if the row has none.
     pub log: &'a SessionLog,
-    /// Its file.
+    /// The session's file.
     pub file: Option<&'a Path>,
 }
 
@@ -64,15 +64,17 @@ impl<'a> Row<'a> {
     }
 }
 
-/// The ways in which ours differs from a recorded answer, none if it is equal; an error if no reason holds.
+/// The reasons for a difference from a recorded answer, none if it is equal; an error if no reason
+/// holds.
 pub type Verdict = Result<Vec<&'static str>, String>;
 
-/// Compares our answers with all those of a version to an operation, and how often which reason held.
+/// Compares our answers with all answers of a version to an operation, and counts the reasons for
+/// differences.
 ///
-/// Nothing is compared where the recorded answers are absent.
+/// Nothing is compared if the recorded answers are absent.
 ///
 /// # Panics
-/// Panics at a row without a verdict, and if the counts are others.
+/// Panics at an unexplained difference, and if the counts differ.
 pub fn replay(
     op: &str,
     version: &str,
@@ -94,9 +96,12 @@ pub fn replay(
             let log = log_at(path.as_deref());
             open = (file.to_owned(), path, log);
         }
-        let asked =
-            Row { params: &row["params"], output: &row["output"], log: &open.2, file: open.1.as_deref() };
-        let verdict = compare(asked);
+        let verdict = compare(Row {
+            params: &row["params"],
+            output: &row["output"],
+            log: &open.2,
+            file: open.1.as_deref(),
+        });
         let reasons =
             verdict.unwrap_or_else(|what| panic!("row {} in {file}, {}: {what}", row["n"], row["params"]));
         n_found += 1;
@@ -109,9 +114,9 @@ pub fn replay(
     assert_eq!(found, reasons.iter().copied().collect(), "{op}, reasons of differences");
 }
 
-/// Reads a line if it is an answer of the version to the operation.
+/// Parses a line if it is an answer of the version to the operation.
 fn row_of(line: Line<'_>, op: &str, version: &str) -> Option<Value> {
-    // The operation stands near the start of its line.
+    // The operation is near the start of its line.
     let start = String::from_utf8_lossy(&line.bytes[..line.bytes.len().min(300)]);
     if !start.contains(&format!("\"op\": \"{op}\"")) {
         return None;
@@ -121,7 +126,7 @@ fn row_of(line: Line<'_>, op: &str, version: &str) -> Option<Value> {
     is_of_version.then_some(row)
 }
 
-/// Finds the file of a row, nothing for a row without one.
+/// Finds the file of a row, `None` for a row without one.
 fn path_of(root: &Path, file: &str) -> Option<PathBuf> {
     let path = [root.join(file), root.join("..").join(file)].into_iter().find(|path| path.is_file());
     assert!(path.is_some() || file.is_empty(), "there is no {file}");
@@ -133,7 +138,7 @@ fn log_at(path: Option<&Path>) -> SessionLog {
     SessionLog::read(path.map_or_else(empty, bytes_of).as_slice()).expect("a log")
 }
 
-/// A verdict on a single comparison: equal, else this reason if it holds.
+/// Returns the verdict on a single comparison: equal, else the reason if it holds.
 pub fn judge(is_equal: bool, reason: &'static str, holds: bool, what: impl std::fmt::Debug) -> Verdict {
     match (is_equal, holds) {
         (true, _) => Ok(Vec::new()),
@@ -142,7 +147,7 @@ pub fn judge(is_equal: bool, reason: &'static str, holds: bool, what: impl std::
     }
 }
 
-/// Reads an entry as its file has it.
+/// Reads the raw entry of a file.
 pub fn entry_in_file(file: Option<&Path>, id: &EntryId) -> Option<Value> {
     let bytes = bytes_of(file?);
     let mut lines = Lines::new(bytes.as_slice());
@@ -155,15 +160,16 @@ pub fn entry_in_file(file: Option<&Path>, id: &EntryId) -> Option<Value> {
     None
 }
 
-/// Reads the total that a file tells in the usage of an entry.
+/// Reads the total in the usage of an entry in a file.
 pub fn total_in_file(file: Option<&Path>, id: &EntryId) -> Option<u64> {
     entry_in_file(file, id)?["message"]["usage"]["totalTokens"].as_u64()
 }
 
-/// Stands where a start or an end was cut in the middle of a surrogate pair.
+/// The replacement of half a surrogate pair at the end of a cut text.
 const HALF: char = '\u{FFFD}';
 
-/// Returns whether a text is the recorded one; of a long one length, start and end are recorded.
+/// Returns whether a text equals the recorded one; of a long text, length, start and end are
+/// recorded.
 pub fn is_text(recorded: &Value, ours: &str) -> bool {
     match &recorded["$text"] {
         Value::Null => recorded.as_str() == Some(ours),
@@ -176,14 +182,15 @@ pub fn is_text(recorded: &Value, ours: &str) -> bool {
     }
 }
 
-/// Puts the marks of the recorded texts in the place of our lead-ins before digests.
-pub fn masked(text: &str) -> String {
+/// Replaces our lead-ins before digests by the placeholders of the recorded texts.
+pub fn mask_lead_ins(text: &str) -> String {
     let lead = |prefix| format!("{prefix}\n\n<summary>\n");
     text.replace(&lead(COMPACTION_SUMMARY_PREFIX), "{{COMPACTION_SUMMARY_PREFIX}}")
         .replace(&lead(BRANCH_SUMMARY_PREFIX), "{{BRANCH_SUMMARY_PREFIX}}")
 }
 
-/// Shortens a long result as the newest version does, and tells whether it is one, or one of many bytes.
+/// Shortens a long result like the newest version, and returns whether it exceeds the limit in
+/// bytes.
 pub fn clip_as_recorded(message: &mut Message) -> bool {
     let Message::ToolResult { content, .. } = message else { return false };
     let body: String = content.iter().filter_map(Block::as_text).collect();
@@ -202,10 +209,10 @@ pub fn clip_as_recorded(message: &mut Message) -> bool {
     body.len() > 2000
 }
 
-/// Returns whether a message is the recorded one.
+/// Returns whether a message equals the recorded one.
 ///
 /// # Panics
-/// Panics if the recorded one names an entry that holds no message.
+/// Panics if the recorded one names an entry without a message.
 pub fn is_message(log: &SessionLog, recorded: &Value, ours: &Message) -> bool {
     if let Some(id) = recorded["entry"].as_str() {
         return match log.entry(&id.into()).map(|entry| &entry.kind) {
@@ -231,7 +238,7 @@ pub fn is_message(log: &SessionLog, recorded: &Value, ours: &Message) -> bool {
     }
 }
 
-/// Returns whether messages are the recorded ones; of many only the count is recorded.
+/// Returns whether messages equal the recorded ones; of many messages, only the count is recorded.
 pub fn are_messages(log: &SessionLog, recorded: &Value, ours: &[Message]) -> bool {
     if let Some(count) = recorded["$count"].as_u64() {
         return count == ours.len() as u64;
@@ -241,30 +248,31 @@ pub fn are_messages(log: &SessionLog, recorded: &Value, ours: &[Message]) -> boo
         && recorded.iter().zip(ours).all(|(theirs, ours)| is_message(log, theirs, ours))
 }
 
-/// A command that the user kept from the model is no message here; there it is one, though no model is sent it.
+/// A command hidden from the model is no message in ours; in theirs it is a message that is never
+/// sent.
 pub const EXCLUDED: &str = "a command kept from the model counts as no message";
-/// JavaScript puts keys that are numbers first, writes some numbers with more characters and escapes half a surrogate
-/// pair, which reading mends.
-pub const JSON: &str = "arguments are written as they stand in the log";
-/// The sum of the parts counts, not a total below it.
-pub const TOTAL: &str = "a total below its parts is not believed";
-/// The first entry that is kept gives a message; theirs may be a label.
-pub const MOVED: &str = "the cut is the entry with the message, not one without before it";
-/// Theirs splits it at an entry that gives no message.
-pub const WHOLE_TURN: &str = "a turn that is kept whole is not split by an entry without a message before it";
-/// A pair stays on one side of the cut.
-pub const PAIR: &str = "a pair of a call and its result is not cut apart";
+/// JavaScript puts numeric keys first, writes some numbers with more characters and escapes half a
+/// surrogate pair, which our reader repairs.
+pub const JSON: &str = "arguments are written as in the log";
+/// Ours is the sum of the parts instead of a smaller total.
+pub const TOTAL: &str = "a total below its parts is not accepted";
+/// Ours is the first kept entry with a message; theirs may be a label.
+pub const MOVED: &str = "the cut is at the entry with the message, not at an earlier one without";
+/// Theirs splits the turn at an entry without a message.
+pub const WHOLE_TURN: &str = "a turn that is kept whole is not split by an entry without a message";
+/// Ours keeps a pair on one side of the cut.
+pub const PAIR: &str = "a call is not separated from its result";
 /// Theirs are those of compactions alone.
 pub const SUMMARY_FILES: &str = "files in the details of branch summaries are carried on";
-/// Theirs are those of the messages that are summarized, and of the details of branch summaries.
+/// Theirs are those of the summarized messages and of the details of branch summaries.
 pub const ALL_FILES: &str = "files of messages that did not fit and of compactions' details are kept";
 
-/// Returns whether a path has a command that was kept from the model.
+/// Returns whether a path has a command hidden from the model.
 pub fn has_excluded(path: &[&Entry]) -> bool {
     path.iter().any(|entry| excluded_message(entry).is_some())
 }
 
-/// Returns a command that was kept from the model.
+/// Returns a command hidden from the model.
 pub fn excluded_message(entry: &Entry) -> Option<Message> {
     match &entry.kind {
         EntryKind::Message(logged) if logged.is_excluded => Some(logged.message.clone()),
@@ -272,7 +280,7 @@ pub fn excluded_message(entry: &Entry) -> Option<Message> {
     }
 }
 
-/// Returns a path whose commands all are for the model.
+/// Returns a path with all commands visible to the model.
 pub fn with_all_commands(path: &[&Entry]) -> Vec<Entry> {
     let mut path: Vec<Entry> = path.iter().map(|entry| (*entry).clone()).collect();
     for entry in &mut path {
@@ -283,8 +291,8 @@ pub fn with_all_commands(path: &[&Entry]) -> Vec<Entry> {
     path
 }
 
-/// Returns whether the arguments of a message's calls hold a number that is no integer, a key that is a number, or the
-/// mark of half a pair.
+/// Returns whether the arguments of a message's calls contain a non-integer number, a numeric key,
+/// or the mark of half a pair.
 pub fn has_special_json(message: &Message) -> bool {
     fn is_special(value: &Value) -> bool {
         match value {
@@ -300,15 +308,15 @@ pub fn has_special_json(message: &Message) -> bool {
     message.calls().any(|(_, _, input)| is_special(input))
 }
 
-/// Returns what an entry that is not excluded gives to pairing.
+/// Returns the message of an entry for pairing.
 pub fn message_of(entry: &Entry) -> Message {
     match &entry.kind {
         EntryKind::Message(logged) => logged.message.clone(),
-        _ => Message::custom("other", "something between"),
+        _ => Message::custom("other", "another entry"),
     }
 }
 
-/// Returns whether an entry is one of those that a model sees.
+/// Returns whether an entry is visible to a model.
 pub fn gives_message(entry: &Entry) -> bool {
     match &entry.kind {
         EntryKind::Message(_) | EntryKind::CustomMessage(_) => true,
@@ -317,13 +325,13 @@ pub fn gives_message(entry: &Entry) -> bool {
     }
 }
 
-/// Returns whether a cut of the entries before `at` cuts a pair apart, as the pairing of messages says.
+/// Returns whether a cut before entry `at` separates a pair.
 pub fn splits_pair(entries: &[&Entry], at: usize) -> bool {
     let messages: Vec<_> = entries.iter().map(|entry| message_of(entry)).collect();
     !Pairing::new(&messages).is_legal(at)
 }
 
-/// Returns why the first entries that are kept differ, if they do.
+/// Explains a difference between the first kept entries.
 ///
 /// # Panics
 /// Panics if either is not on the path.
@@ -348,7 +356,7 @@ fn is_compaction(entry: &Entry) -> bool {
     matches!(entry.kind, EntryKind::Compaction(_))
 }
 
-/// Returns why the tokens before a compaction at the end of a path differ, if they do.
+/// Explains a difference in the tokens before a compaction at the end of a path.
 pub fn tokens_reason(row: &Row<'_>, path: &[&Entry], theirs: &Value, ours: u64) -> Verdict {
     let estimate = estimate_context(path, &SESSION_PRESET);
     let is_total = || {
@@ -359,13 +367,13 @@ pub fn tokens_reason(row: &Row<'_>, path: &[&Entry], theirs: &Value, ours: u64) 
     judge(theirs.as_u64() == Some(ours), TOTAL, is_total() == Some(true), ours)
 }
 
-/// Returns why the lists of files of a compaction that keeps what follows `head` differ, if they do: ours must be
-/// those that are recorded and those of the branch summaries that are summarized.
+/// Explains a difference between the file lists of a compaction of `head`: ours must be the
+/// recorded files and those of the summarized branch summaries.
 pub fn files_reason(theirs: &Value, head: &[&Entry], ours: &FileLists) -> Verdict {
     let (mut read, mut modified) = (BTreeSet::new(), BTreeSet::new());
-    note_lists(theirs, &mut read, &mut modified);
+    add_lists(theirs, &mut read, &mut modified);
     let is_equal = |read: &BTreeSet<String>, modified: &BTreeSet<String>| {
-        read.iter().eq(sorted(&ours.read_files)) && modified.iter().eq(sorted(&ours.modified_files))
+        read.iter().eq(sort(&ours.read_files)) && modified.iter().eq(sort(&ours.modified_files))
     };
     if is_equal(&read, &modified) {
         return Ok(Vec::new());
@@ -374,25 +382,25 @@ pub fn files_reason(theirs: &Value, head: &[&Entry], ours: &FileLists) -> Verdic
         if let EntryKind::BranchSummary(it) = &entry.kind
             && let Some(details) = it.details.as_ref().filter(|_| !it.from_hook)
         {
-            note_lists(details, &mut read, &mut modified);
+            add_lists(details, &mut read, &mut modified);
         }
     }
     judge(false, SUMMARY_FILES, is_equal(&(&read - &modified), &modified), ours)
 }
 
-/// Adds the files that details list.
-fn note_lists(details: &Value, read: &mut BTreeSet<String>, modified: &mut BTreeSet<String>) {
+/// Adds the files listed in details.
+fn add_lists(details: &Value, read: &mut BTreeSet<String>, modified: &mut BTreeSet<String>) {
     let listed = |key: &str| details[key].as_array().into_iter().flatten().filter_map(Value::as_str);
     read.extend(listed("readFiles").map(str::to_owned));
     modified.extend(listed("modifiedFiles").map(str::to_owned));
 }
 
-fn sorted(paths: &[String]) -> BTreeSet<&String> {
+fn sort(paths: &[String]) -> BTreeSet<&String> {
     paths.iter().collect()
 }
 
-/// Returns the place from which on entries were not summarized yet: what the last compaction kept, else what follows
-/// it.
+/// Returns the first entry that is not summarized yet: the first one kept by the last compaction,
+/// else the one after it.
 fn summarized_from(head: &[&Entry]) -> usize {
     let Some(at) = head.iter().rposition(|entry| is_compaction(entry)) else { return 0 };
     let kept = match &head[at].kind {
@@ -402,7 +410,7 @@ fn summarized_from(head: &[&Entry]) -> usize {
     head[..at].iter().position(|entry| Some(&entry.id) == kept).unwrap_or(at)
 }
 
-/// Returns the messages of what is selected at a leaf, commands that were kept from the model among them.
+/// Returns the messages selected at a leaf, including commands hidden from the model.
 ///
 /// # Panics
 /// Panics if the log has no such leaf.
@@ -422,8 +430,8 @@ pub fn selected_messages(log: &SessionLog, leaf: Option<&EntryId>) -> Vec<Messag
     messages.collect()
 }
 
-/// Returns why the lists of files of a branch's summary differ, if they do: ours must be those of the whole branch, and
-/// the recorded ones among them.
+/// Explains a difference between the file lists of a branch summary: ours must be those of the
+/// whole branch, the recorded ones included.
 pub fn branch_files_reason(theirs: &Value, entries: &[&Entry], ours: &FileLists) -> Verdict {
     if *ours != whole_branch_files(entries) {
         return Err(format!("{ours:?}"));
@@ -436,7 +444,7 @@ pub fn branch_files_reason(theirs: &Value, entries: &[&Entry], ours: &FileLists)
     judge(is_same, ALL_FILES, is_more, ours)
 }
 
-/// Returns the files of a whole branch, found another way.
+/// Returns the files of a whole branch, by another algorithm.
 pub fn whole_branch_files(entries: &[&Entry]) -> FileLists {
     let (mut read, mut modified) = (BTreeSet::new(), BTreeSet::new());
     for entry in entries {
@@ -453,18 +461,16 @@ pub fn whole_branch_files(entries: &[&Entry]) -> FileLists {
             }
             EntryKind::Compaction(Compaction { details: Some(details), from_hook: false, .. })
             | EntryKind::BranchSummary(BranchSummary { details: Some(details), from_hook: false, .. }) => {
-                note_lists(details, &mut read, &mut modified);
+                add_lists(details, &mut read, &mut modified);
             }
             _ => {}
         }
     }
-    FileLists {
-        read_files: as_javascript_sorts(&read - &modified),
-        modified_files: as_javascript_sorts(modified),
-    }
+    FileLists { read_files: sort_by_utf16(&read - &modified), modified_files: sort_by_utf16(modified) }
 }
 
-fn as_javascript_sorts(paths: BTreeSet<String>) -> Vec<String> {
+/// Sorts like JavaScript.
+fn sort_by_utf16(paths: BTreeSet<String>) -> Vec<String> {
     let mut paths: Vec<_> = paths.into_iter().collect();
     paths.sort_by_key(|path| path.encode_utf16().collect::<Vec<_>>());
     paths

@@ -1,8 +1,8 @@
 //! Real sessions and recorded answers next to the repository.
 //!
-//! `WB_SHARED` names their folder, `../shared` by default; a relative one starts at the root of the repository. If it
-//! is set, whatever is missing fails the test; if not, the test skips what it needs. `WB_SKIPPED` names a file that
-//! each skip is added to, as one line.
+//! `WB_SHARED` names their folder, `../shared` by default; a relative path starts at the root of
+//! the repository. If it is set, missing data fails the test; otherwise the test skips. Each skip
+//! appends a line to the file named by `WB_SKIPPED`.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -10,12 +10,13 @@ use std::path::{Path, PathBuf};
 const SHARED: &str = "WB_SHARED";
 const SKIPPED: &str = "WB_SKIPPED";
 
-/// Returns a file or folder of those next to the repository, nothing if it is absent; the skip is printed.
+/// Returns the path of a file or folder of the shared data; prints a skip and returns `None` if it
+/// is absent.
 ///
 /// # Panics
 /// Panics if it is absent and `WB_SHARED` is set.
 pub fn shared(path: &str) -> Option<PathBuf> {
-    let path = found(variable(SHARED).as_deref(), path).unwrap_or_else(|why| panic!("{why}"));
+    let path = locate(variable(SHARED).as_deref(), path).unwrap_or_else(|why| panic!("{why}"));
     if !path.exists() {
         skip(&path);
         return None;
@@ -28,8 +29,8 @@ fn variable(name: &str) -> Option<PathBuf> {
     std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from)
 }
 
-/// Returns where the data should lie; an error if its folder was named and it is not there.
-fn found(folder: Option<&Path>, path: &str) -> Result<PathBuf, String> {
+/// Returns the expected path of the data; an error if its folder was named and the data is missing.
+fn locate(folder: Option<&Path>, path: &str) -> Result<PathBuf, String> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let Some(folder) = folder else { return Ok(root.join("../shared").join(path)) };
     let found = root.join(folder).join(path);
@@ -39,8 +40,8 @@ fn found(folder: Option<&Path>, path: &str) -> Result<PathBuf, String> {
     Ok(found)
 }
 
-/// Says that the running test skips what it needs this path for.
-#[expect(clippy::print_stderr, reason = "says what was not tested")]
+/// Reports that the running test skips the parts that need this path.
+#[expect(clippy::print_stderr, reason = "reports a skipped test")]
 fn skip(path: &Path) {
     eprintln!("skipped: there is no {}", path.display());
     if let Some(list) = variable(SKIPPED) {
@@ -48,7 +49,7 @@ fn skip(path: &Path) {
     }
 }
 
-/// Returns the test binary and the name of the test, which is that of its thread.
+/// Returns the test binary and the name of the test, which is the name of its thread.
 fn test_name() -> String {
     let binary = std::env::current_exe().unwrap_or_default();
     let binary = binary.file_stem().unwrap_or_default().display().to_string();
@@ -60,7 +61,7 @@ fn add_line(list: &Path, line: &str) -> std::io::Result<()> {
     list.write_all(format!("{line}\n").as_bytes())
 }
 
-/// Returns the files of such a folder in order, none if it is absent.
+/// Returns the files of a folder of the shared data in order, none if it is absent.
 ///
 /// # Panics
 /// Panics if the folder is empty or cannot be listed, and as [`shared`] does.
@@ -87,16 +88,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn data_whose_folder_was_named_must_be_there() {
+    fn data_in_a_named_folder_must_exist() {
         let named = Path::new("no such folder");
-        let why = found(Some(named), "sessions").unwrap_err();
+        let why = locate(Some(named), "sessions").unwrap_err();
         assert!(why.starts_with("WB_SHARED is set to no such folder, but there is no "), "{why}");
-        assert!(found(Some(Path::new("fixtures")), "no such file").is_err());
-        assert!(found(Some(Path::new("fixtures")), "vectors").is_ok());
+        assert!(locate(Some(Path::new("fixtures")), "no such file").is_err());
+        assert!(locate(Some(Path::new("fixtures")), "vectors").is_ok());
     }
 
     #[test]
-    fn data_whose_folder_was_not_named_lies_beside_the_repository_and_may_be_absent() {
-        assert!(found(None, "no such file").unwrap().ends_with("../shared/no such file"));
+    fn data_in_the_default_folder_may_be_absent() {
+        assert!(locate(None, "no such file").unwrap().ends_with("../shared/no such file"));
     }
 }

@@ -1,19 +1,19 @@
-//! Outlines for the messages of failing laws.
+//! Outlines in the panics of broken laws.
 
 use std::fmt::Write as _;
 
 use wb_message::Message;
 use wb_message::outline::line;
 
-/// Lines of each outline that a failing law prints.
+/// The most lines of each outline in a panic.
 const SHOWN_LINES: usize = 80;
 
-/// Returns both outlines under a sentence that says what went wrong.
+/// Returns both outlines below a sentence about the broken law.
 pub(crate) fn report(what: &str, before: &[Message], after: &[Message]) -> String {
     format!("{what}\n--- before\n{}--- after\n{}", outline(before, &[]), outline(after, before))
 }
 
-/// Returns an outline; messages that do not stand in `known` carry a `+`, unless `known` is empty.
+/// Returns an outline; messages missing in `known` are marked with `+`, unless `known` is empty.
 fn outline(messages: &[Message], known: &[Message]) -> String {
     let mut out = String::new();
     for (at, message) in messages.iter().enumerate().take(SHOWN_LINES) {
@@ -27,13 +27,13 @@ fn outline(messages: &[Message], known: &[Message]) -> String {
     out
 }
 
-/// The ids that a message calls and answers, which outlines leave out.
+/// Returns the ids that a message calls and answers, which outlines omit.
 fn ids(message: &Message) -> String {
     let calls = message.calls().map(|(id, _, _)| format!(" →{id}"));
     calls.chain(message.answered_ids().map(|id| format!(" ←{id}"))).collect()
 }
 
-/// Returns where two texts begin to differ, with some of each.
+/// Describes the first difference between two texts, with an excerpt of each.
 pub(crate) fn difference(left: &str, right: &str) -> String {
     let same = left.bytes().zip(right.bytes()).take_while(|(a, b)| a == b).count();
     let start = left.floor_char_boundary(same.min(left.len()).saturating_sub(20));

@@ -1,11 +1,12 @@
-//! The steps of a made-up transcript, and how they become messages.
+//! The steps of a generated transcript, and their rendering as messages.
 //!
-//! A step names calls by what becomes of them, not by their ids, so that a shrunk list of steps still makes sense.
+//! A step describes calls by their fate instead of their ids, so that a shrunk list of steps is
+//! still consistent.
 
 use serde_json::{Value, json};
 use wb_message::{Block, Content, Message};
 
-/// What becomes of a call.
+/// The fate of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fate {
     /// The result follows at once.
@@ -16,7 +17,7 @@ pub(crate) enum Fate {
     Late,
     /// No result comes.
     Never,
-    /// The result stands before its call.
+    /// The result precedes its call.
     Early,
 }
 
@@ -31,46 +32,42 @@ pub(crate) struct CallStep {
     pub(crate) failed: bool,
 }
 
-/// An assistant's message and the results of its calls.
+/// An assistant message and the results of its calls.
 #[derive(Clone, Debug)]
 pub(crate) struct Reply {
     pub(crate) blocks: Vec<Block>,
     pub(crate) calls: Vec<CallStep>,
-    /// The results come in the order opposite to the calls.
+    /// True if the results come in the reverse order of the calls.
     pub(crate) reversed: bool,
-    /// The results are nested in one user message.
+    /// True if the results are nested in one user message.
     pub(crate) nested: bool,
-    /// The user speaks between the results.
-    pub(crate) steered: Option<String>,
+    /// The user's text between the results.
+    pub(crate) interjection: Option<String>,
     pub(crate) error: Option<String>,
 }
 
-/// One step of a made-up transcript.
+/// One step of a generated transcript.
 #[derive(Clone, Debug)]
 pub(crate) enum Step {
     /// Any message without calls and results.
     Plain(Message),
-    /// An assistant's message with what follows from it.
     Reply(Reply),
-    /// The results that were held back until now.
+    /// The late results so far.
     Late,
-    /// A result for a call that is nowhere, or for an id that was used before.
+    /// A result for an unknown call, or for the id of an earlier one.
     Stray {
-        /// Whether it takes the id of an earlier call.
         repeats: bool,
-        /// Its body.
         content: Vec<Block>,
     },
 }
 
-/// How calls are numbered.
+/// The numbering of calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ids {
-    /// Never twice.
     Unique,
     /// `call_0`, `call_1`, … in every reply.
     PerReply,
-    /// Some unique, some always the same.
+    /// Some unique, some equal.
     Mixed,
 }
 
@@ -81,10 +78,10 @@ pub(crate) fn render(steps: Vec<Step>, ids: Ids, tame: bool) -> Vec<Message> {
     for step in steps {
         stage.step(step);
     }
-    if tame { started_by_the_user(stage.messages) } else { stage.messages }
+    if tame { start_with_user(stage.messages) } else { stage.messages }
 }
 
-fn started_by_the_user(mut messages: Vec<Message>) -> Vec<Message> {
+fn start_with_user(mut messages: Vec<Message>) -> Vec<Message> {
     let first = messages.iter().position(|m| !matches!(m, Message::Custom { .. }));
     if let Some(at) = first.filter(|at| !matches!(messages[*at], Message::User { .. })) {
         messages.insert(at, Message::user("Please find out why the checkout test is flaky."));
@@ -104,7 +101,7 @@ struct Stage {
 impl Stage {
     fn step(&mut self, step: Step) {
         match step {
-            Step::Plain(message) if self.tame => self.messages.push(tamed(message)),
+            Step::Plain(message) if self.tame => self.messages.push(tame_message(message)),
             Step::Plain(message) => self.messages.push(message),
             Step::Reply(reply) => self.reply(reply),
             Step::Late | Step::Stray { .. } if self.tame => {}
@@ -118,26 +115,26 @@ impl Stage {
     }
 
     fn reply(&mut self, reply: Reply) {
-        let Reply { mut blocks, calls, reversed, nested, steered, error } = reply;
+        let Reply { mut blocks, calls, reversed, nested, interjection, error } = reply;
         let mut results = Vec::new();
         for (nth, mut call) in calls.into_iter().enumerate() {
             let id = self.id(nth, call.same_id);
             if self.tame {
-                call = tamed_call(call);
+                call = tame_call(call);
             }
             blocks.push(Block::call(&id, call.tool, call.input));
             self.sort_result(call.fate, result(id, call.tool, call.result, call.failed), &mut results);
         }
         let error_message = error.filter(|_| !self.tame);
         let reply = Message::Assistant { content: blocks, error_message };
-        self.messages.push(if self.tame { tamed(reply) } else { reply });
+        self.messages.push(if self.tame { tame_message(reply) } else { reply });
         if reversed {
             results.reverse();
         }
-        if let Some(text) = steered.filter(|_| !self.tame) {
+        if let Some(text) = interjection.filter(|_| !self.tame) {
             results.insert(results.len() / 2, Message::user(text));
         }
-        self.messages.extend(if nested { vec![gathered(&results)] } else { results });
+        self.messages.extend(if nested { vec![nest(&results)] } else { results });
     }
 
     fn sort_result(&mut self, fate: Fate, result: Message, results: &mut Vec<Message>) {
@@ -165,8 +162,8 @@ fn result(id: String, tool: &str, content: Vec<Block>, failed: bool) -> Message 
     Message::ToolResult { tool_call_id: id, tool_name: tool.to_owned(), content, is_error: failed }
 }
 
-/// One user message with a result block for each result and the text of everything else.
-fn gathered(results: &[Message]) -> Message {
+/// Builds one user message with a result block for each result and the text of all other messages.
+fn nest(results: &[Message]) -> Message {
     let blocks = results.iter().flat_map(|message| match message {
         Message::ToolResult { tool_call_id, content, is_error, .. } => {
             let output = json!(content);
@@ -178,7 +175,7 @@ fn gathered(results: &[Message]) -> Message {
     Message::user(blocks.collect::<Vec<_>>())
 }
 
-fn tamed_call(mut call: CallStep) -> CallStep {
+fn tame_call(mut call: CallStep) -> CallStep {
     call.fate = Fate::Answered;
     if !call.input.is_object() {
         call.input = json!({});
@@ -187,8 +184,8 @@ fn tamed_call(mut call: CallStep) -> CallStep {
     call
 }
 
-/// Removes what providers refuse: blank texts and empty bodies.
-fn tamed(mut message: Message) -> Message {
+/// Fills blank texts and empty bodies, which providers refuse.
+fn tame_message(mut message: Message) -> Message {
     match &mut message {
         Message::User { content: Content::Text(text), .. }
         | Message::Custom { content: Content::Text(text), .. } => tame_text(text),

@@ -1,7 +1,7 @@
 //! Generators of transcripts and turns for proptest.
 //!
-//! The wild ones hold what real logs have been seen to hold, and worse; no code may panic on them or break a pair.
-//! They shrink by leaving out steps, so that a failure comes down to a few messages.
+//! The wild ones contain everything found in real logs, and worse; no code may panic on them or
+//! break a pair. They shrink by dropping steps, so that a failure shrinks to a few messages.
 
 use std::ops::RangeInclusive;
 
@@ -17,10 +17,10 @@ use crate::script::to_turns;
 use crate::steps::{CallStep, Fate, Ids, Reply, Step, render};
 use crate::text::text;
 
-/// Steps of a transcript by default; with their results these are up to about sixty messages, twenty on average.
+/// The default number of steps; with their results up to about sixty messages, twenty on average.
 const STEPS: RangeInclusive<usize> = 0..=24;
 
-/// Tools of several vocabularies, and one that none of them knows.
+/// Tools of several vocabularies, and an unknown one.
 const TOOLS: [&str; 14] = [
     "read",
     "Read",
@@ -38,7 +38,7 @@ const TOOLS: [&str; 14] = [
     "",
 ];
 
-/// Paths of which some are the same file.
+/// Paths, some of the same file.
 const PATHS: [&str; 9] = [
     "src/lib.rs",
     "./src/lib.rs",
@@ -51,30 +51,31 @@ const PATHS: [&str; 9] = [
     " ",
 ];
 
-/// Makes a transcript as wild as logs get: parallel, interleaved, early, late, double and missing results, ids
-/// that repeat, orphans, empty and huge bodies, and text that plays tricks.
+/// Generates a wild transcript: parallel, interleaved, early, late, repeated and missing results,
+/// repeated ids, orphans, empty and huge bodies, and misleading texts.
 pub fn transcript() -> impl Strategy<Value = Vec<Message>> {
-    transcript_of(STEPS)
+    transcript_with_steps(STEPS)
 }
 
-/// Makes a [`transcript()`] of so many steps; a step is a message or a reply with its results.
-pub fn transcript_of(n_steps: RangeInclusive<usize>) -> impl Strategy<Value = Vec<Message>> {
+/// Generates a [`transcript()`] with a given number of steps; a step is a message or a reply with
+/// its results.
+pub fn transcript_with_steps(n_steps: RangeInclusive<usize>) -> impl Strategy<Value = Vec<Message>> {
     (vec(step(), n_steps), ids()).prop_map(|(steps, ids)| render(steps, ids, false))
 }
 
-/// Makes a transcript that providers accept: every call is answered right after, no id repeats, no body is
-/// blank, the user comes first.
+/// Generates a transcript that providers accept: every call is answered at once, no id repeats, no
+/// body is blank, and the user comes first.
 pub fn valid_transcript() -> impl Strategy<Value = Vec<Message>> {
-    valid_transcript_of(STEPS)
+    valid_transcript_with_steps(STEPS)
 }
 
-/// Makes a [`valid_transcript()`] of so many steps.
-pub fn valid_transcript_of(n_steps: RangeInclusive<usize>) -> impl Strategy<Value = Vec<Message>> {
+/// Generates a [`valid_transcript()`] with a given number of steps.
+pub fn valid_transcript_with_steps(n_steps: RangeInclusive<usize>) -> impl Strategy<Value = Vec<Message>> {
     vec(step(), n_steps).prop_map(|steps| render(steps, Ids::Unique, true))
 }
 
-/// Makes a transcript and a patch that it accepts: folds between legal cuts and new bodies for results.
-pub fn patched() -> impl Strategy<Value = (Vec<Message>, Patch)> {
+/// Generates a transcript and a legal patch: folds between legal cuts and new bodies for results.
+pub fn transcript_with_patch() -> impl Strategy<Value = (Vec<Message>, Patch)> {
     let cuts = vec((any::<Index>(), any::<Index>(), any::<bool>()), 0..4);
     (transcript(), cuts, vec(any::<Index>(), 0..4)).prop_map(|(messages, cuts, bodies)| {
         let patch = legal_patch(&messages, &cuts, &bodies);
@@ -82,13 +83,13 @@ pub fn patched() -> impl Strategy<Value = (Vec<Message>, Patch)> {
     })
 }
 
-/// Makes turns that a gateway accepts: the results of a reply stand together in the tool turn after it.
+/// Generates turns that a gateway accepts: the results of a reply are in the tool turn after it.
 pub fn turns() -> impl Strategy<Value = Vec<Turn>> {
     valid_transcript().prop_map(|messages| to_turns(&messages))
 }
 
-/// Makes turns of a wild transcript, with stray turns between: empty ones, text in tool turns, results of any
-/// JSON in user turns.
+/// Generates turns of a wild transcript with stray turns: empty ones, text in tool turns, results
+/// of any JSON in user turns.
 pub fn wild_turns() -> impl Strategy<Value = Vec<Turn>> {
     (transcript(), vec((any::<Index>(), stray_turn()), 0..3)).prop_map(|(messages, strays)| {
         let mut turns = to_turns(&messages);
@@ -110,7 +111,7 @@ fn step() -> impl Strategy<Value = Step> {
         2 => Just(Step::Late),
         2 => (any::<bool>(), result_body())
             .prop_map(|(repeats, content)| Step::Stray { repeats, content }),
-        4 => aside().prop_map(Step::Plain),
+        4 => extra().prop_map(Step::Plain),
     ]
 }
 
@@ -135,8 +136,9 @@ fn image() -> impl Strategy<Value = Block> {
         .prop_map(|(media_type, n)| Block::image(media_type, "iVBORw0K".repeat(n)))
 }
 
-/// Messages besides the conversation: shell commands, hosts' notes, pinned texts, what compactions left.
-fn aside() -> impl Strategy<Value = Message> {
+/// Generates messages outside the conversation: shell commands, hosts' notes, pinned texts, results
+/// of compactions.
+fn extra() -> impl Strategy<Value = Message> {
     prop_oneof![
         3 => (text(), text(), option::of(-1..256_i32))
             .prop_map(|(command, output, code)| Message::bash(command, output, code)),
@@ -158,19 +160,19 @@ fn aside() -> impl Strategy<Value = Message> {
 fn reply() -> impl Strategy<Value = Reply> {
     let calls = prop_oneof![2 => vec(call(), 0..1), 5 => vec(call(), 1..2), 3 => vec(call(), 2..6)];
     let rare = |p: f64, s| option::weighted(p, s);
-    let manner = (option::weighted(0.2, thinking()), option::weighted(0.6, text().prop_map(Block::text)));
+    let blocks = (option::weighted(0.2, thinking()), option::weighted(0.6, text().prop_map(Block::text)));
     (
-        manner,
+        blocks,
         calls,
         prop::bool::weighted(0.2),
         prop::bool::weighted(0.1),
         rare(0.06, text()),
         rare(0.04, text()),
     )
-        .prop_map(|((thinking, said), calls, reversed, nested, steered, error)| {
-            let blocks = thinking.into_iter().chain(said).collect();
+        .prop_map(|((thinking, text), calls, reversed, nested, interjection, error)| {
+            let blocks = thinking.into_iter().chain(text).collect();
             let nested = nested && calls.iter().any(|call| call.fate == Fate::Answered);
-            Reply { blocks, calls, reversed, nested, steered, error }
+            Reply { blocks, calls, reversed, nested, interjection, error }
         })
 }
 

@@ -1,9 +1,9 @@
-//! Made-up texts: prose, what breaks parsers, and now and then something huge.
+//! Generated texts: prose, texts that break parsers, and rarely huge ones.
 
 use proptest::prelude::*;
 use wb_message::markers::{CLEARED_TOOL_RESULT, CLIP_MARK, DIGEST_HEADER, RESTORED_FILE_PREFIX};
 
-/// Texts that have broken a parser, a clipper or a prompt somewhere.
+/// Texts that broke a parser, a clipper or a prompt.
 pub(crate) const NASTY: [&str; 32] = [
     "",
     " ",
@@ -80,7 +80,7 @@ fn prose(seed: u32, n_words: usize) -> String {
     text
 }
 
-/// Units that huge bodies repeat: one byte, two, three and four bytes a character, and lines.
+/// Units of huge bodies: one, two, three and four bytes a character, and lines.
 const UNITS: [&str; 6] = ["x", "é", "漢", "🦀", "test checkout::total_is_stable ... ok\n", "a\u{a0}b\r\n"];
 
 fn huge(unit: usize, n_chars: usize) -> String {
@@ -88,7 +88,8 @@ fn huge(unit: usize, n_chars: usize) -> String {
     unit.repeat(n_chars / unit.chars().count())
 }
 
-/// Makes a body: mostly a sentence, sometimes a log or something nasty, rarely up to 200 000 characters.
+/// Generates a body: mostly a sentence, sometimes a log or a nasty text, rarely up to 200 000
+/// characters.
 pub(crate) fn text() -> impl Strategy<Value = String> {
     prop_oneof![
         240 => (any::<u32>(), 1..30_usize).prop_map(|(seed, n_words)| prose(seed, n_words)),

@@ -1,4 +1,4 @@
-//! Messages and transcripts for the tests of three-level compaction, weighed at four bytes a token.
+//! Messages and transcripts for tests of three-level compaction, weighed at four bytes a token.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -10,7 +10,7 @@ use wb_message::{Block, Message};
 
 use crate::strategies;
 
-/// Four bytes a token, so that the budgets of a test can be read off its texts.
+/// Four bytes a token, so that the weights in a test follow from its texts.
 pub const QUARTER: HeuristicPreset = HeuristicPreset::THREE_LEVEL;
 
 /// Returns the weight of a transcript at four bytes a token.
@@ -18,34 +18,34 @@ pub fn tokens(messages: &[Message]) -> u64 {
     messages.iter().map(|message| QUARTER.message_tokens(message)).sum()
 }
 
-/// Returns a text of so many tokens.
+/// Returns a text of `n_tokens`.
 pub fn big(n_tokens: usize) -> String {
     "x".repeat(4 * n_tokens)
 }
 
-/// Returns a reply that calls `bash` once for each id.
+/// Builds a reply with a call of `bash` for each id.
 pub fn says(text: impl Into<String>, calls: &[&str]) -> Message {
     let calls = calls.iter().map(|id| Block::call(*id, "bash", json!({ "cmd": "x" })));
     Message::assistant_blocks([Block::text(text)].into_iter().chain(calls).collect())
 }
 
-/// Returns a result of `bash`.
+/// Builds a result of `bash`.
 pub fn result(id: &str, text: impl Into<String>) -> Message {
     Message::tool_result(id, "bash", text)
 }
 
-/// Returns the mark that stands for dropped messages.
+/// Builds the mark of dropped messages.
 pub fn mark() -> Message {
     Message::user(DROPPED_MARK)
 }
 
-/// Makes a number of messages or lines: a few, or more than there are.
+/// Generates a number of messages or lines: a few, or more than there are.
 pub fn few() -> impl Strategy<Value = usize> {
     prop_oneof![4 => 0..12_usize, 1 => Just(usize::MAX)]
 }
 
-/// Makes a transcript in which earlier compactions have left marks and summaries.
-pub fn aged() -> impl Strategy<Value = Vec<Message>> {
+/// Generates a transcript with marks and summaries of earlier compactions.
+pub fn aged_transcript() -> impl Strategy<Value = Vec<Message>> {
     let left = prop_oneof![
         2 => Just(mark()),
         1 => Just(Message::user(vec![Block::text(DROPPED_MARK)])),

@@ -9,7 +9,7 @@ use wb_message::{Block, Content, Message, Turn};
 pub mod policy;
 pub mod three_level;
 
-/// Reads the rows of `fixtures/vectors/<name>` that are of one kind.
+/// Reads the rows of `fixtures/vectors/<name>` of one kind.
 ///
 /// # Panics
 /// Panics if the file is missing or a row is not JSON.
@@ -29,12 +29,12 @@ pub fn all_rows(name: &str) -> impl Iterator<Item = Value> {
     lines.map(|line| serde_json::from_str::<Value>(&line.expect("UTF-8")).expect("JSON"))
 }
 
-/// Reads the messages of a row, which stand in a neutral form.
+/// Reads the messages of a row from their neutral form.
 pub fn messages(list: &Value) -> Vec<Message> {
     items(list).iter().map(message).collect()
 }
 
-/// Reads the turns of a row, which stand in a neutral form.
+/// Reads the turns of a row from their neutral form.
 pub fn turns(list: &Value) -> Vec<Turn> {
     items(list).iter().map(turn).collect()
 }
@@ -126,7 +126,7 @@ fn block(value: &Value) -> Block {
     }
 }
 
-/// Returns whether a text is the recorded one, which is given by length and hash where it is long.
+/// Returns whether a text equals the recorded one; of a long text, length and hash are recorded.
 pub fn is_recorded(actual: &str, recorded: &Value) -> bool {
     match recorded.as_str() {
         Some(expected) => actual == expected,
@@ -137,7 +137,7 @@ pub fn is_recorded(actual: &str, recorded: &Value) -> bool {
     }
 }
 
-/// FNV-1a over bytes, the hash that the recorded rows carry.
+/// Returns the FNV-1a hash of bytes, as in the recorded rows.
 pub(crate) fn fnv1a64(bytes: &[u8]) -> u64 {
     let mix = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, mix)

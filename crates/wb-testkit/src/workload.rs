@@ -1,7 +1,7 @@
-//! Long transcripts of one make for measurements, the same on every run.
+//! Long transcripts for measurements, the same on every run.
 //!
-//! About 2 kB per message: 60 % tool results of 0.2 to 20 kB of code and logs, 25 % assistant messages with JSON
-//! arguments, the rest what the user says. Every call is answered.
+//! About 2 kB per message: 60 % tool results of 0.2 to 20 kB of code and logs, 25 % assistant
+//! messages with JSON arguments, the rest user messages. Every call is answered.
 
 use std::fmt::Write;
 
@@ -10,7 +10,7 @@ use wb_message::{Block, Message};
 
 use crate::random::Random;
 
-/// What the texts are written in; paths, ids and arguments' keys are ASCII in both.
+/// The script of the texts; paths, ids and argument keys are always ASCII.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Script {
     /// English, one byte per character.
@@ -19,14 +19,15 @@ pub enum Script {
     Cjk,
 }
 
-/// Builds a transcript of that many messages; it starts with a request and ends with the assistant's words.
+/// Builds a transcript of `n_messages`; it starts with a request and ends with the assistant's
+/// text.
 pub fn transcript(n_messages: usize, script: Script) -> Vec<Message> {
     let mut maker = Maker { random: Random(0x9E37_79B9_7F4A_7C15), script, n_calls: 0 };
     let mut messages = Vec::with_capacity(n_messages);
     let mut n_rounds = 0;
     while messages.len() + 1 < n_messages {
         let room = n_messages - 1 - messages.len();
-        // With two places left, a round of one call fills them and nothing is left unanswered.
+        // With two places left, a round of one call fills them, and no call is unanswered.
         if messages.is_empty() || room == 1 || (n_rounds == 0 && room != 2) {
             messages.push(maker.request());
             // One to three rounds, 1.67 on average: 25 assistant messages for 15 of the user.
@@ -43,7 +44,8 @@ pub fn transcript(n_messages: usize, script: Script) -> Vec<Message> {
     messages
 }
 
-/// Returns every string that the weight of messages rests on, those inside JSON included, keys too.
+/// Returns every string that counts for the weight of messages, those inside JSON and its keys
+/// included.
 pub fn strings(messages: &[Message]) -> Vec<&str> {
     let mut strings = Vec::new();
     for message in messages {
@@ -104,7 +106,7 @@ const PHRASES: [&str; 10] = [
     "設定ファイルを読み込みます",
 ];
 
-/// Makes the parts of a transcript.
+/// A generator of the parts of a transcript.
 #[derive(Debug)]
 struct Maker {
     random: Random,
@@ -119,7 +121,7 @@ impl Maker {
         Message::User { content, timestamp: 1_767_225_600_000 + 60_000 * i64::from(self.n_calls) }
     }
 
-    /// Appends an assistant message with calls, and their results.
+    /// Appends an assistant message with calls and their results.
     fn round(&mut self, n_calls: usize, messages: &mut Vec<Message>) {
         let mut blocks = Vec::with_capacity(n_calls + 1);
         if self.random.below(2) == 0 {
@@ -168,7 +170,7 @@ impl Maker {
         }
     }
 
-    /// Makes a body of 0.2 to 20 kB, the smaller sizes being the more frequent ones.
+    /// Generates a body of 0.2 to 20 kB; smaller sizes are more frequent.
     fn output(&mut self, tool: &str) -> String {
         let octave = self.random.pick(&[0, 0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 4, 4, 5, 6]);
         let least = 200 << octave;
@@ -185,7 +187,7 @@ impl Maker {
         format!("{dir}/{name}_{part}.rs")
     }
 
-    /// Appends words, blanks between them only where the script has any.
+    /// Appends words, separated by blanks if the script uses them.
     fn words(&mut self, out: &mut String, n_words: usize) {
         for at in 0..n_words {
             match self.script {
@@ -231,7 +233,7 @@ impl Maker {
         let mut out = String::with_capacity(n_bytes + 160);
         while out.len() < n_bytes {
             line(self, &mut out);
-            // One line in forty ends in blanks, as tools print them.
+            // One line in forty ends in blanks, like some tool output.
             out.push_str(if self.random.below(40) == 0 { "  \n" } else { "\n" });
         }
         out.truncate(out.floor_char_boundary(n_bytes));

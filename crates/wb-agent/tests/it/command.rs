@@ -88,7 +88,7 @@ fn what_is_typed_behind_compact_reaches_the_model_that_writes_the_digest() {
     says(&mut agent, "/compact Name each port that was opened.");
     says(&mut agent, "/context");
     let said = output(agent);
-    let asked = server.asked();
+    let asked = server.requests();
     let has_words = |at: usize| asked[at].body.to_string().contains("Name each port that was opened.");
     assert!(asked.len() == 3 && !has_words(0) && !has_words(1) && has_words(2), "{asked:?}");
     assert!(said.contains("digest by the model") && said.contains("1 of them a digest"), "{said}");

@@ -1,9 +1,9 @@
 //! Anchoring: the provider's count of a prefix replaces its estimate.
 //!
-//! The request answered by message `at` had the prompt `messages[..at]` plus the system prompt and tool schemas, which
-//! no transcript contains. Its usage counts prompt and answer exactly. Only later messages are still estimated, scaled
-//! by a running ratio of real to estimated growth. When a compaction voids the anchor, the unseen tokens (real minus
-//! estimated) are carried over.
+//! The request answered by message `at` had the prompt `messages[..at]` plus the system prompt and
+//! tool schemas, which no transcript contains. Its usage counts prompt and answer exactly. Only
+//! later messages are still estimated, scaled by a running ratio of real to estimated growth. When
+//! a compaction voids the anchor, the unseen tokens (real minus estimated) are carried over.
 
 use std::sync::Arc;
 
@@ -13,23 +13,24 @@ use wb_message::pairing::id_key;
 use super::TokenCounter;
 use crate::card::{ModelCard, Usage};
 
-/// The weight of the initial ratio of 1, in estimated tokens: about one file. Between 1 000 and 8 000 the mean
-/// one-step error over the recorded sessions differs by 2 %.
+/// The weight of the initial ratio of 1, in estimated tokens: about one file. Between 1 000 and 8
+/// 000 the mean one-step error over the recorded sessions differs by 2 %.
 const PRIOR_TOKENS: u64 = 4096;
-/// The growth that the ratio remembers, in estimated tokens; above it, earlier growth counts half. With 25 000, 50 000,
-/// 100 000 and no limit, the mean one-step error over the recorded sessions differs by 2 %.
+/// The growth that the ratio remembers, in estimated tokens; above it, earlier growth counts half.
+/// With 25 000, 50 000, 100 000 and no limit, the mean one-step error over the recorded sessions
+/// differs by 2 %.
 const MEMORY_TOKENS: u64 = 65_536;
-/// The most real tokens per estimated token. The worst measured text is emoji, 5 426 real against 834 estimated, a
-/// factor of 6.5.
+/// The most real tokens per estimated token. The worst measured text is emoji, 5 426 real against
+/// 834 estimated, a factor of 6.5.
 const REAL_PER_ESTIMATED: u64 = 8;
-/// The most estimated tokens per real token. The least dense measured text has 4.3 bytes per token over the recorded
-/// sessions, a factor of 1.2; answers that are not resent lower it further.
+/// The most estimated tokens per real token. The least dense measured text has 4.3 bytes per token
+/// over the recorded sessions, a factor of 1.2; answers that are not resent lower it further.
 const ESTIMATED_PER_REAL: u64 = 4;
-/// Growth beyond [`REAL_PER_ESTIMATED`] that a host may have added unseen (reminders, attached files), in tokens. The
-/// most in the recorded sessions is 8 608.
+/// Growth beyond [`REAL_PER_ESTIMATED`] that a host may have added unseen (reminders, attached
+/// files), in tokens. The most in the recorded sessions is 8 608.
 const UNSEEN_GROWTH_TOKENS: u64 = 32_768;
-/// A prompt below this fraction (one half) of the previous one was compacted. In the recorded sessions no other prompt
-/// falls below 0.80 of it, and compactions land at 0.49 or lower.
+/// A prompt below this fraction (one half) of the previous one was compacted. In the recorded
+/// sessions no other prompt falls below 0.80 of it, and compactions land at 0.49 or lower.
 const BACKWARDS_PART: u64 = 2;
 
 /// The reason that reported usage was refused; the estimate is unchanged.
@@ -75,7 +76,8 @@ pub enum UsageRefused {
         /// The most growth that new messages and unseen additions explain.
         explained_tokens: u64,
     },
-    /// The prompt shrank to less than half without a compaction, like the count of another conversation.
+    /// The prompt shrank to less than half without a compaction, like the count of another
+    /// conversation.
     #[error("the prompt shrank from {before_tokens} to {prompt_tokens} tokens without a compaction")]
     Backwards {
         /// The reported prompt.
@@ -87,8 +89,9 @@ pub enum UsageRefused {
 
 /// The running ratio of real to estimated growth.
 ///
-/// It starts at 1. Each growth between two requests counts by its size, clamped between a quarter and eight times its
-/// estimate, and older growth is halved. Integers only: the same input gives the same ratio everywhere.
+/// The ratio starts at 1. Each growth between two requests counts by its size, clamped between a
+/// quarter and eight times its estimate, and older growth is halved. Integers only: the same input
+/// gives the same ratio everywhere.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Calibration {
     real_tokens: u64,
@@ -216,8 +219,8 @@ impl Anchors {
         self.unseen_tokens(total_tokens).saturating_add(self.calibration.scale(total_tokens))
     }
 
-    /// Returns the tokens outside the transcript at a given estimate, learned from the count of the most similar size:
-    /// only the difference between the two sizes depends on the ratio.
+    /// Returns the tokens outside the transcript at a given estimate, learned from the count of the
+    /// most similar size: only the difference between the two sizes depends on the ratio.
     pub(crate) fn unseen_tokens(&self, total_tokens: u64) -> u64 {
         let current = self.counted.last().map(Anchor::point);
         let points = [self.lowest, self.voided, current];
@@ -228,7 +231,8 @@ impl Anchors {
         })
     }
 
-    /// Adds the usage of the request answered by message `at`; the estimates exclude and include that message.
+    /// Adds the usage of the request answered by message `at`; the estimates exclude and include
+    /// that message.
     pub(crate) fn observe(
         &mut self,
         at: usize,
@@ -325,8 +329,9 @@ impl Anchors {
         self.fresh_from = self.fresh_from.min(n);
     }
 
-    /// Follows a change from message `first` on, after which the transcript has `n` messages. If the last count covers
-    /// the change, all counts are void: as a point it is more accurate than an older count.
+    /// Follows a change from message `first` on, after which the transcript has `n` messages. If
+    /// the last count covers the change, all counts are void: as a point it is more accurate than
+    /// an older count.
     pub(crate) fn follow_change(&mut self, first: usize, n: usize, total_tokens: u64) {
         if self.counted.last().is_some_and(|last| last.at >= first) {
             self.forget_from(0);

@@ -1,9 +1,10 @@
-//! Fitted estimates: a linear function of the kinds of characters in a text, one for each family of models.
+//! Fitted estimates: a linear function of the kinds of characters in a text, one for each family of
+//! models.
 //!
-//! One pass with a table sorts the bytes of a text into [`N_CLASSES`] classes by value. It counts the bytes of each
-//! class and the runs of four of them: words, numbers, line breaks and punctuation, which vocabularies split at. The
-//! weights were fitted on texts of real sessions (`docs/evaluation/estimators.md`); they are integers, so every
-//! machine computes the same.
+//! One pass with a table sorts the bytes of a text into [`N_CLASSES`] classes by value. It counts
+//! the bytes of each class and the runs of four of them: words, numbers, line breaks and
+//! punctuation, which vocabularies split at. The weights were fitted on texts of real sessions
+//! (`docs/evaluation/estimators.md`); they are integers, so every machine computes the same.
 //!
 //! ```
 //! use wb_budget::{Family, FittedCounter, TokenCounter};
@@ -98,7 +99,8 @@ const fn pairs(weights: [u32; 16]) -> [u32; 256] {
     pairs
 }
 
-/// The weight of two bytes by their classes and the previous class, for each family: half the look-ups.
+/// The weight of two bytes by their classes and the previous class, for each family: half the
+/// look-ups.
 static TRIPLES: [[u32; 4096]; 3] = [triples(&PAIRS[0]), triples(&PAIRS[1]), triples(&PAIRS[2])];
 
 const fn triples(pairs: &[u32; 256]) -> [u32; 4096] {

@@ -31,8 +31,8 @@ impl TokenHeuristic {
 
     /// Returns the weight of a message in tokens.
     ///
-    /// The recorded rules, poor ones included: images in a `Custom` message are free, one nested in a tool
-    /// result's output costs its base64 text, signatures and ids are free.
+    /// The recorded rules, poor ones included: images in a `Custom` message are free, one nested in
+    /// a tool result's output costs its base64 text, signatures and ids are free.
     pub fn message_tokens(&self, message: &Message) -> u64 {
         let mut estimator = Estimator::new(*self);
         match message {

@@ -54,8 +54,8 @@ pub(crate) fn text_chars(text: &str) -> u64 {
 /// Bytes per step of the escape count; at most 5 per byte keeps a step's sum within a byte.
 const STEP: usize = 32;
 
-/// Returns the characters added by escapes: 1 for `"`, `\` and the controls with a short escape, 5 for the other
-/// controls (`\u00XX`).
+/// Returns the characters added by escapes: 1 for `"`, `\` and the controls with a short escape, 5
+/// for the other controls (`\u00XX`).
 fn escape_chars(bytes: &[u8]) -> u64 {
     let mut steps = bytes.chunks_exact(STEP);
     let whole: u64 = steps.by_ref().map(|step| u64::from(step_escapes(step))).sum();

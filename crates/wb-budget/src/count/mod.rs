@@ -72,7 +72,8 @@ pub fn estimate_text(text: &str) -> u64 {
     TokenHeuristic::DEFAULT.text_tokens(text)
 }
 
-/// Returns the cumulative tokens, one entry more than messages: entry `i` is the weight of `messages[..i]`.
+/// Returns the cumulative tokens, one entry more than messages: entry `i` is the weight of
+/// `messages[..i]`.
 pub fn prefix_tokens(messages: &[Message]) -> Vec<u64> {
     prefix_sums(messages.iter().map(estimate_message_tokens))
 }

@@ -50,8 +50,8 @@ pub struct HeuristicPreset {
 }
 
 impl HeuristicPreset {
-    /// Three-level compaction: bytes / 4, rounded up for each text; an image costs its decoded bytes / 750, within 85
-    /// and 16 000; 4 for a message, 8 for a call and for a result.
+    /// Three-level compaction: bytes / 4, rounded up for each text; an image costs its decoded
+    /// bytes / 750, within 85 and 16 000; 4 for a message, 8 for a call and for a result.
     pub const THREE_LEVEL: Self = Self {
         unit: TextUnit::Bytes,
         units_per_token: 4,
@@ -64,8 +64,8 @@ impl HeuristicPreset {
         call_tokens: 8,
     };
 
-    /// pi's session compaction: UTF-16 units / 4, rounded up once; an image in a result costs 4800 units, a user's
-    /// image is free; frames cost nothing.
+    /// pi's session compaction: UTF-16 units / 4, rounded up once; an image in a result costs 4800
+    /// units, a user's image is free; frames cost nothing.
     pub const PI: Self = Self {
         unit: TextUnit::Utf16,
         units_per_token: 4,

@@ -16,10 +16,11 @@ pub struct CondensePlan {
     pub dropped: Vec<Message>,
 }
 
-/// Plans a cut that keeps at most `keep_recent` tokens, stepping forward over tool results at the cut.
+/// Plans a cut that keeps at most `keep_recent` tokens, stepping forward over tool results at the
+/// cut.
 ///
-/// The recorded behaviour: it may separate interleaved pairs, and keeps everything if the last message alone is larger.
-/// [`plan_cut`](super::plan_cut) does neither.
+/// The recorded behaviour: it may separate interleaved pairs, and keeps everything if the last
+/// message alone is larger. [`plan_cut`](super::plan_cut) does neither.
 pub fn plan_slice(messages: &[Message], policy: &BudgetPolicy) -> CondensePlan {
     let cut = token_tail_cut(messages, policy.keep_recent);
     CondensePlan { cut, kept: messages[cut..].to_vec(), dropped: messages[..cut].to_vec() }
@@ -36,7 +37,8 @@ fn token_tail_cut(messages: &[Message], keep_recent_tokens: u64) -> usize {
     (start..messages.len()).find(|at| !is_result(at)).unwrap_or(0)
 }
 
-/// Returns the index of the last [`Message::User`] of any origin, digests and restored files included.
+/// Returns the index of the last [`Message::User`] of any origin, digests and restored files
+/// included.
 pub fn last_user_turn_start(messages: &[Message]) -> Option<usize> {
     messages.iter().rposition(|message| matches!(message, Message::User { .. }))
 }

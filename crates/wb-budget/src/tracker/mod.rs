@@ -1,7 +1,7 @@
 //! The tracker: the weights of a growing transcript, without its messages.
 //!
-//! A host weighs each appended message once, here. The size of the context then costs O(1), a cut O(log n). The
-//! provider's count, given by [`ContextTracker::anchor`], replaces the estimate.
+//! A host weighs each appended message once, here. The size of the context then costs O(1), a cut
+//! O(log n). The provider's count, given by [`ContextTracker::anchor`], replaces the estimate.
 //!
 //! ```
 //! use wb_budget::{ContextTracker, ModelCard, Usage};
@@ -38,8 +38,9 @@ use sums::Sums;
 
 /// The weights, legal cuts and real usage of a transcript that its host owns.
 ///
-/// The host reports every change: [`push`](Self::push), [`pop`](Self::pop), [`truncate`](Self::truncate),
-/// [`replace`](Self::replace), and [`apply`](Self::apply) or [`rebuild`](Self::rebuild) after a compaction.
+/// The host reports every change: [`push`](Self::push), [`pop`](Self::pop),
+/// [`truncate`](Self::truncate), [`replace`](Self::replace), and [`apply`](Self::apply) or
+/// [`rebuild`](Self::rebuild) after a compaction.
 #[derive(Clone)]
 pub struct ContextTracker {
     counter: Arc<dyn TokenCounter>,
@@ -117,7 +118,8 @@ impl ContextTracker {
         self.len() - 1
     }
 
-    /// Returns a view of the tracked transcript, weighed on the provider's scale; `messages` is that transcript.
+    /// Returns a view of the tracked transcript, weighed on the provider's scale; `messages` is
+    /// that transcript.
     ///
     /// No message is weighed and no text is read.
     ///
@@ -198,9 +200,10 @@ impl ContextTracker {
 
     /// Follows an applied patch: `after` is the whole transcript after it.
     ///
-    /// Only what the patch brought is weighed. If an edit stands in what was counted, the counts are void, and
-    /// those of the messages that are there now are refused. The calibration and the learned overhead stay. Where
-    /// the patch does not lead from the tracked transcript to `after`, this is [`ContextTracker::rebuild`].
+    /// Only new messages and bodies are weighed. An edit of counted messages voids the counts, and
+    /// those of the current messages are refused from now on. The calibration and the learned
+    /// overhead stay. If the patch does not lead from the tracked transcript to `after`, this does
+    /// the same as [`ContextTracker::rebuild`].
     pub fn apply(&mut self, patch: &Patch, after: &[Message]) {
         let edited = edited_bodies(patch);
         self.follow_origins(&patch.origins(self.len()), |at| edited.binary_search(&at).is_ok(), after);
@@ -243,8 +246,8 @@ impl ContextTracker {
 
     /// Weighs a transcript again after any change, such as a compaction by the host.
     ///
-    /// All counts are void, and those of the given messages are refused from now on. The calibration and the learned
-    /// overhead stay.
+    /// All counts are void, and those of the given messages are refused from now on. The
+    /// calibration and the learned overhead stay.
     pub fn rebuild(&mut self, messages: &[Message]) {
         self.sums = Sums::default();
         self.ids = CallIds::default();
@@ -260,9 +263,10 @@ impl ContextTracker {
 
     /// Adds the provider's count of the request answered by message `at`.
     ///
-    /// The prompt is `messages[..at]` with the unseen system prompt and tools. The card belongs to the answering
-    /// model: its window limits the count (0 is unknown), and a new id restarts the calibration. Impossible usage is
-    /// refused; a second count that agrees with a refused one is accepted.
+    /// The prompt is `messages[..at]` with the unseen system prompt and tools. The card belongs to
+    /// the answering model: its window limits the count (0 is unknown), and a new id restarts the
+    /// calibration. Impossible usage is refused; a second count that agrees with a refused one is
+    /// accepted.
     pub fn anchor(&mut self, at: usize, usage: &Usage, card: Option<&ModelCard>) -> Result<(), UsageRefused> {
         if !self.ids.is_answer(at) {
             return Err(UsageRefused::NotAnAnswer { at });
@@ -276,7 +280,8 @@ impl ContextTracker {
         self.sums.len()
     }
 
-    /// Returns a message's weight by [`Self::calibrated`] in tokens, `None` if `at` is out of range; O(1).
+    /// Returns a message's weight by [`Self::calibrated`] in tokens, `None` if `at` is out of
+    /// range; O(1).
     pub fn weight(&self, at: usize) -> Option<u64> {
         self.sums.weight(at).map(|weight| self.anchors.calibration().scale(weight))
     }
@@ -291,15 +296,16 @@ impl ContextTracker {
         self.sums.total()
     }
 
-    /// Returns the estimated weight of `messages[..at]` in tokens, or of all if `at` is out of range; O(1).
+    /// Returns the estimated weight of `messages[..at]` in tokens, or of all if `at` is out of
+    /// range; O(1).
     pub fn prefix_tokens(&self, at: usize) -> u64 {
         self.sums.prefix(at)
     }
 
     /// Returns the tokens of the whole context, system prompt and tools included if known; O(1).
     ///
-    /// Anchored: the provider's count plus the calibrated estimate of later messages. Else the calibrated estimate of
-    /// all messages plus the learned overhead, or the host's.
+    /// Anchored: the provider's count plus the calibrated estimate of later messages. Else the
+    /// calibrated estimate of all messages plus the learned overhead, or the host's.
     pub fn context_tokens(&self) -> u64 {
         self.anchors.context_tokens(self.total_tokens())
     }
@@ -323,13 +329,14 @@ impl ContextTracker {
         }
     }
 
-    /// Returns the tokens in no message (system prompt, tool schemas): the learned figure, else the host's.
+    /// Returns the tokens in no message (system prompt, tool schemas): the learned figure, else the
+    /// host's.
     pub fn overhead_tokens(&self) -> u64 {
         self.anchors.unseen_tokens(self.total_tokens())
     }
 
-    /// Returns the value of [`Self::overhead_tokens`] at another weight of all messages by [`Self::calibrated`], as after
-    /// a compaction.
+    /// Returns the value of [`Self::overhead_tokens`] at another weight of all messages by
+    /// [`Self::calibrated`], as after a compaction.
     pub fn overhead_tokens_at(&self, tokens: u64) -> u64 {
         self.anchors.unseen_tokens(self.anchors.calibration().unscale(tokens))
     }
@@ -339,14 +346,15 @@ impl ContextTracker {
         self.anchors.calibration().ratio()
     }
 
-    /// Returns the counter with the current ratio, so that a compaction weighs on the provider's scale.
+    /// Returns the counter with the current ratio, so that a compaction weighs on the provider's
+    /// scale.
     pub fn calibrated(&self) -> Arc<dyn TokenCounter> {
         let calibration = self.anchors.calibration();
         Arc::new(CalibratedCounter { counter: self.counter.clone(), calibration })
     }
 
-    /// Plans a cut whose tail weighs at most `tail_tokens`, like [`crate::plan_cut`]; O(log n), but O(n) right after a
-    /// truncation.
+    /// Plans a cut whose tail weighs at most `tail_tokens`, like [`crate::plan_cut`]; O(log n), but
+    /// O(n) right after a truncation.
     pub fn cut(&self, tail_tokens: u64) -> usize {
         match self.total_tokens().checked_sub(tail_tokens) {
             None | Some(0) => 0,

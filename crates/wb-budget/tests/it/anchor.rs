@@ -313,6 +313,7 @@ fn the_overhead_of_another_model_is_not_carried_over() {
         tracker.anchor(at, &usage(prompt, 0), Some(&card(model))).unwrap();
     }
     tracker.rebuild(&[Message::user("A digest.")]);
-    // The second model counted 12 000 tokens where 11 000 are estimated, the first one 9 000 more than estimated.
+    // The second model counted 12 000 tokens where 11 000 are estimated, the first one 9 000 more
+    // than estimated.
     assert!(tracker.context_tokens() < 2000, "{}", tracker.context_tokens());
 }

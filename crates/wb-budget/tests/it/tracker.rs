@@ -127,7 +127,7 @@ proptest! {
     }
 
     #[test]
-    fn the_tracker_agrees_with_the_transcript_after_a_patch((mut messages, patch) in strategies::patched()) {
+    fn the_tracker_agrees_with_the_transcript_after_a_patch((mut messages, patch) in strategies::transcript_with_patch()) {
         let mut tracker = ContextTracker::from_messages(&messages);
         if patch.clone().apply(&mut messages).is_ok() {
             tracker.apply(&patch, &messages);
@@ -141,7 +141,7 @@ proptest! {
     #[test]
     fn a_patch_for_another_transcript_rebuilds_the_tracker(
         messages in strategies::transcript(),
-        (_, patch) in strategies::patched(),
+        (_, patch) in strategies::transcript_with_patch(),
         after in strategies::transcript(),
     ) {
         let mut tracker = ContextTracker::from_messages(&messages);

@@ -83,7 +83,7 @@ fn each_provider_writes_a_digest() {
         );
         assert!(answer.stdout.contains(&spent), "{provider}: {}", answer.stdout);
         assert!(answer.stdout.contains("tokens, by the model"), "{provider}: {}", answer.stdout);
-        let asked = &server.asked()[0];
+        let asked = &server.requests()[0];
         assert!(asked.body.to_string().contains("besides: Keep the names of the tests."), "{}", asked.body);
         let has_key = asked.headers.iter().any(|(_, value)| value.contains(KEY));
         assert_eq!(has_key, provider != "openai-compatible", "the key of one provider is not for another");
@@ -170,7 +170,7 @@ fn a_key_may_stand_in_a_file() {
         let answer = compacted(&server, provider, &["--key-file", file.to_str().unwrap()]);
         assert_eq!(answer.code, 0, "{}", answer.stderr);
     }
-    for asked in server.asked() {
+    for asked in server.requests() {
         assert_eq!(asked.header("authorization"), format!("Bearer {KEY}-of-file"));
     }
     let gone = compacted(&server, "openai", &["--key-file", "/no/such/key"]);
@@ -193,7 +193,7 @@ fn what_cannot_be_asked_is_refused_before_anything_is_sent() {
         let answer = wb(&[&["compact", SESSION][..], words].concat(), &KEYS);
         assert!(answer.code != 0 && answer.stderr.contains(said), "{words:?}: {}", answer.stderr);
     }
-    assert!(server.asked().is_empty());
+    assert!(server.requests().is_empty());
 }
 
 /// A copy of the session that was written some time ago, unless it is fresh.
@@ -230,7 +230,7 @@ fn a_session_that_is_in_use_costs_nothing() {
     let path = file.to_str().unwrap();
     let answer =
         wb(&["compact", path, "--force", "--in-place", "--model", "openai:m", "--base-url", &url], &KEYS);
-    assert_eq!((answer.code, server.asked().len()), (1, 0), "{}", answer.stderr);
+    assert_eq!((answer.code, server.requests().len()), (1, 0), "{}", answer.stderr);
 }
 
 #[test]
@@ -239,7 +239,7 @@ fn a_session_within_its_budget_costs_nothing() {
     let url = format!("{}/v1", server.url());
     let answer = wb(&["compact", SESSION, "--model", "openai:m", "--base-url", &url], &KEYS);
     assert!(answer.stdout.contains("model: openai:m was not asked"), "{}", answer.stdout);
-    assert!(server.asked().is_empty());
+    assert!(server.requests().is_empty());
 }
 
 #[test]
@@ -253,7 +253,7 @@ fn a_log_of_pi_gets_a_digest_by_a_model() {
     assert_eq!(report["digest_by"], "model", "{report}");
     assert!(report["digest"].as_str().unwrap().contains("said the model"), "{report}");
     assert!(report["model"]["requests"].as_u64().unwrap() > 0);
-    assert!(server.asked()[0].body.to_string().contains("Additional focus: Name each part."));
+    assert!(server.requests()[0].body.to_string().contains("Additional focus: Name each part."));
 }
 
 #[test]

@@ -40,7 +40,7 @@ fn check(path: &Path, window: u64, force: bool) -> CompactionReport {
     assert_eq!(report.tokens_after, tokens, "{case}");
     if let Some(target_tokens) = report.target_tokens {
         let (least_tokens, irreducible) = (fit_laws::least_tokens(&messages), report.irreducible);
-        let landing = Landing { target_tokens, beside_tokens: 0, least_tokens, irreducible };
+        let landing = Landing { target_tokens, overhead_tokens: 0, least_tokens, irreducible };
         fit_laws::fits_or_cannot(&messages, &opened.messages, landing);
     }
 

@@ -1,4 +1,4 @@
-//! One loop: its turns, and the block that stands for them.
+//! The turns of one loop, and the block that replaces them.
 
 use std::borrow::Cow;
 
@@ -9,31 +9,31 @@ use crate::three_level::{estimate_tokens, summary_line, truncate_head_tail};
 /// A message of a loop.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LoopMessage {
-    /// What is said.
+    /// The message itself.
     pub message: Message,
-    /// The turn that it belongs to, counted from 0; prompts and synthetic messages have none.
+    /// The turn of the message, counted from 0; prompts and synthetic messages have none.
     pub turn_index: Option<u32>,
 }
 
-/// Which loops before the current one are compacted and rendered.
+/// The loops before the current one to compact and render.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CompactionScope {
-    /// So many.
+    /// A fixed number of loops.
     FixedCount(usize),
-    /// As many as the tokens of their raw messages fit, up to the first that does not.
+    /// The loops whose raw messages fit into the token budget, up to the first that does not.
     TokenBudget,
 }
 
-/// How loops are compacted.
+/// The configuration of a compaction of loops.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CompactionConfig {
-    /// Which loops before the current one.
+    /// The loops before the current one.
     pub compaction_scope: CompactionScope,
-    /// Turns at the start that stay; 0 keeps one all the same.
+    /// Turns to keep at the start; 0 still keeps one.
     pub keep_first_turns: usize,
-    /// Turns at the end that stay, with their tool outputs cut.
+    /// Turns to keep at the end, with their tool outputs cut.
     pub keep_recent_turns: usize,
-    /// The most tokens of the lines that stand for what is between.
+    /// The most tokens of the lines that replace the middle.
     pub max_summary_tokens: usize,
     /// The most lines of a text of a tool output in the recent turns, its marker not counted.
     pub tool_output_max_lines: usize,
@@ -51,7 +51,8 @@ impl Default for CompactionConfig {
     }
 }
 
-/// A range of turns of a [`TurnMap`], both ends included; an end before the start is an empty range.
+/// A range of turns of a [`TurnMap`], both ends included; an end before the start is an empty
+/// range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TurnRange {
     /// The first turn.
@@ -60,7 +61,7 @@ pub struct TurnRange {
     pub end_turn: usize,
 }
 
-/// The messages that stand for a range of turns.
+/// The messages that replace a range of turns.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CompactedSection {
     /// The turns.
@@ -69,28 +70,29 @@ pub struct CompactedSection {
     pub messages: Vec<Message>,
 }
 
-/// What a loop is rendered as: the first turns as they are, lines for the middle, the recent turns.
+/// The rendering of a loop: the first turns verbatim, lines for the middle, the recent turns.
 ///
-/// The published block carries the time of its making too.
+/// The published block also has a timestamp.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CompactionBlock {
-    /// The first turns, of the current loop alone.
+    /// The first turns; only in the current loop.
     pub keep_first: Option<TurnRange>,
-    /// The recent turns, of the current loop alone.
+    /// The recent turns; only in the current loop.
     pub keep_recent: Option<CompactedSection>,
-    /// The turns between, or all turns of an older loop.
+    /// The turns of the middle, or all turns of an older loop.
     pub keep_compacted: Option<CompactedSection>,
 }
 
-/// Where the turns of a loop begin and end.
+/// The boundaries of a loop's turns.
 ///
-/// Messages of one index that stand together are a turn, and each message without one is a turn of its own.
+/// Consecutive messages with the same index are a turn, and each message without an index is a
+/// separate turn.
 ///
-/// Fault: a message without a turn in the midst of one splits it, calls from results too. Use `Conversation` and
-/// `Pairing` of `wb-message`.
+/// Fault: a message without an index splits the turn around it, even between a call and its result.
+/// Use `Pairing` of `wb-message`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TurnMap {
-    /// Of each turn its first message and the one after its last.
+    /// The first message of each turn, and the one after its last.
     turns: Vec<(usize, usize)>,
 }
 
@@ -112,19 +114,19 @@ impl TurnMap {
         self.turns.len()
     }
 
-    /// Returns the messages of a range of turns; none if either of its ends is no turn.
+    /// Returns the messages of a range of turns; none if either end is out of range.
     pub fn messages_for_range<'a>(&self, messages: &'a [LoopMessage], range: TurnRange) -> &'a [LoopMessage] {
         let ends = self.turns.get(range.start_turn).zip(self.turns.get(range.end_turn));
         ends.and_then(|((start, _), (_, end))| messages.get(*start..*end)).unwrap_or_default()
     }
 }
 
-/// How a loop becomes a block; the published trait is async.
+/// A strategy that compacts a loop to a block; the published trait is async.
 pub trait BlockCompactionStrategy {
-    /// Returns the first turns that stay.
+    /// Returns the first turns to keep.
     fn keep_first(&self, turns: &TurnMap, config: &CompactionConfig) -> Option<TurnRange>;
 
-    /// Returns the recent turns as they stay.
+    /// Returns the recent turns to keep.
     fn keep_recent(
         &self,
         messages: &[LoopMessage],
@@ -132,7 +134,7 @@ pub trait BlockCompactionStrategy {
         config: &CompactionConfig,
     ) -> Option<CompactedSection>;
 
-    /// Returns what stands for the turns between, or for all turns of an older loop.
+    /// Returns the replacement of the middle, or of all turns of an older loop.
     fn keep_compacted(
         &self,
         messages: &[LoopMessage],
@@ -141,7 +143,7 @@ pub trait BlockCompactionStrategy {
         is_most_recent: bool,
     ) -> Option<CompactedSection>;
 
-    /// Compacts a loop; one that is not the current one has no first and no recent turns.
+    /// Compacts a loop; only the current one has first and recent turns.
     fn compact(
         &self,
         messages: &[LoopMessage],
@@ -165,9 +167,9 @@ const _: fn(&dyn BlockCompactionStrategy) = |_| ();
 
 /// The published strategy.
 ///
-/// Fault: nothing keeps the zones apart. With fewer turns than `keep_first_turns` and `keep_recent_turns` together they
-/// overlap, and with `keep_first_turns` at 0 the first turn stays and is summarized too. Use
-/// `DefaultBlockCompaction` of `wb-session`.
+/// Fault: zones can overlap. With fewer turns than `keep_first_turns` and `keep_recent_turns`
+/// together they do, and with `keep_first_turns` at 0 the first turn is both kept and summarized.
+/// Use a preset of `Pipeline` of `wb-conductor`.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct DefaultBlockCompaction;
 
@@ -211,7 +213,6 @@ impl BlockCompactionStrategy for DefaultBlockCompaction {
     }
 }
 
-/// Cuts the texts of a tool output.
 fn cut(message: &Message, max_lines: usize) -> Message {
     let mut message = message.clone();
     let Message::ToolResult { content, .. } = &mut message else { return message };
@@ -225,10 +226,11 @@ fn cut(message: &Message, max_lines: usize) -> Message {
     message
 }
 
-/// Returns a line for each reply, up to the first that does not fit; the frames of their messages are not charged.
+/// Returns a line for each reply, up to the first that does not fit; frames of messages are not
+/// charged.
 fn lines(messages: &[LoopMessage], max_tokens: usize) -> Vec<Message> {
     let mut remaining = max_tokens;
-    let replies = messages.iter().filter_map(|said| match &said.message {
+    let replies = messages.iter().filter_map(|message| match &message.message {
         Message::Assistant { content, .. } => Some(summary_line(content)),
         _ => None,
     });

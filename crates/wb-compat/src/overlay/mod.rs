@@ -1,22 +1,29 @@
-//! What the notes of document 1 call the current system: blocks over the messages of a session's loops.
+//! The current system in the notes of document 1: blocks over the messages of a session's loops.
 //!
-//! The notes name `CompactionBlock` and `BlockCompactionStrategy` and tell no more; the rest is the published crate's.
-//! Every recorded block and rendering is equal. A session is a list of loops, each with its messages and, once it was
-//! compacted, one [`CompactionBlock`]; [`build_context_from_session`] renders what a model is sent.
+//! The notes only name `CompactionBlock` and `BlockCompactionStrategy`; the rest is the published
+//! crate's. Every recorded block and rendering is equal. A session is a list of loops, each with
+//! its messages and, once compacted, one [`CompactionBlock`]; [`build_context_from_session`]
+//! renders the context for a model.
 //!
 //! ```
 //! use wb_compat::overlay::{
-//!     CompactionConfig, DefaultBlockCompaction, LoopMessage, LoopRecord, Session, build_context_from_session,
-//!     compact_session_loops,
+//!     CompactionConfig, DefaultBlockCompaction, LoopMessage, LoopRecord, Session,
+//!     build_context_from_session, compact_session_loops,
 //! };
 //! use wb_message::Message;
 //!
-//! let said = ["Port it.", "Which part?", "All.", "Done."];
-//! let turn = |(text, at): (&&str, u32)| LoopMessage { message: Message::assistant(*text), turn_index: Some(at) };
-//! let messages = said.iter().zip(0..).map(turn).collect();
+//! let texts = ["Port it.", "Which part?", "All.", "Done."];
+//! let turn = |(text, at): (&&str, u32)| {
+//!     LoopMessage { message: Message::assistant(*text), turn_index: Some(at) }
+//! };
+//! let messages = texts.iter().zip(0..).map(turn).collect();
 //! let mut session = Session { loops: vec![LoopRecord::new("L0", None, messages)] };
 //!
-//! let config = CompactionConfig { keep_first_turns: 1, keep_recent_turns: 1, ..CompactionConfig::default() };
+//! let config = CompactionConfig {
+//!     keep_first_turns: 1,
+//!     keep_recent_turns: 1,
+//!     ..CompactionConfig::default()
+//! };
 //! compact_session_loops(&mut session, "L0", &DefaultBlockCompaction, &config, 96_000);
 //! let context = build_context_from_session(&session, "L0", &config, 96_000);
 //! assert_eq!(context[1], Message::user("[Summary] Which part?"));
@@ -24,10 +31,10 @@
 //! ```
 //!
 //! # Faults
-//! Nothing compares what is rendered with a budget. In a short loop the first and the recent turns overlap, and the
-//! overlap is rendered twice. Of the middle only replies leave a line: user messages, errors and earlier summaries
-//! vanish. A new block replaces the last, and undo, history and versions there are none. Use the overlay and the
-//! sessions of `wb-session`.
+//! The rendering is never compared with a budget. In a short loop the first and the recent turns
+//! overlap, and the overlap is rendered twice. Only replies of the middle leave a line: user
+//! messages, errors and earlier summaries are lost. A new block replaces the last one, without
+//! undo, history or versions. Use the history and the blocks of `wb-record`.
 
 mod block;
 mod session;

@@ -1,4 +1,4 @@
-//! The loops of a session: which are compacted, and what is rendered of them.
+//! The loops of a session, their compaction and rendering.
 
 use wb_message::Message;
 
@@ -12,35 +12,34 @@ use crate::three_level::message_tokens;
 pub struct LoopRecord {
     /// The loop's id.
     pub loop_id: String,
-    /// The loop that it goes on from.
+    /// The loop that it continues.
     pub parent_loop_id: Option<String>,
     /// Its messages.
     pub messages: Vec<LoopMessage>,
-    /// What it is rendered as, once it was compacted.
+    /// The block, once it is compacted.
     pub compaction_block: Option<CompactionBlock>,
 }
 
 impl LoopRecord {
-    /// Takes the messages of a loop that was not compacted yet.
+    /// Builds a loop without a block.
     pub fn new(loop_id: impl Into<String>, parent: Option<&str>, messages: Vec<LoopMessage>) -> Self {
         let parent_loop_id = parent.map(str::to_owned);
         Self { loop_id: loop_id.into(), parent_loop_id, messages, compaction_block: None }
     }
 
-    /// Returns what the messages weigh, in tokens.
     fn raw_tokens(&self) -> usize {
-        self.messages.iter().map(|said| message_tokens(&said.message)).sum()
+        self.messages.iter().map(|it| message_tokens(&it.message)).sum()
     }
 
-    /// Appends what the loop is rendered as; messages that came after its block are left out.
+    /// Appends the rendered loop; messages newer than its block are left out.
     fn render(&self, is_current: bool, out: &mut Vec<Message>) {
         let Some(block) = &self.compaction_block else {
-            return out.extend(self.messages.iter().map(|said| said.message.clone()));
+            return out.extend(self.messages.iter().map(|it| it.message.clone()));
         };
         if let Some(range) = block.keep_first.filter(|_| is_current) {
             let turns = TurnMap::from_messages(&self.messages);
             let first = turns.messages_for_range(&self.messages, range).iter();
-            out.extend(first.map(|said| said.message.clone()));
+            out.extend(first.map(|it| it.message.clone()));
         }
         let recent = block.keep_recent.as_ref().filter(|_| is_current);
         for section in block.keep_compacted.iter().chain(recent) {
@@ -61,10 +60,9 @@ impl Session {
         self.loops.iter().position(|record| record.loop_id == loop_id)
     }
 
-    /// Returns the ids from the first loop to this one, by their parents; an id that no loop of the session has is the
-    /// first of its chain.
+    /// Returns the ids from the first ancestor to this loop; an unknown id starts a chain.
     ///
-    /// A chain that runs in a circle ends where it would begin again; the published function never ends.
+    /// A cycle ends before it repeats; the published function does not terminate.
     pub fn loop_chain_to(&self, loop_id: &str) -> Vec<String> {
         let mut chain = vec![loop_id.to_owned()];
         while let Some(parent) = chain.last().and_then(|id| self.parent(id)) {
@@ -81,20 +79,20 @@ impl Session {
         self.loops[self.position(loop_id)?].parent_loop_id.as_deref()
     }
 
-    /// Returns the loops in scope, the current one last, by their places; none for a loop that is not in the session.
+    /// Returns the indices of the loops in scope, the current one last; `None` for an unknown loop.
     fn in_scope(&self, current: &str, config: &CompactionConfig, max_tokens: usize) -> Vec<Option<usize>> {
         let mut chain = self.loop_chain_to(current);
         let n_older = chain.len() - 1;
         let n_wanted = match config.compaction_scope {
             CompactionScope::FixedCount(n) => n,
-            CompactionScope::TokenBudget => self.n_that_fit(&chain[..n_older], max_tokens),
+            CompactionScope::TokenBudget => self.n_fitting(&chain[..n_older], max_tokens),
         };
         let scope = chain.split_off(n_older - n_wanted.min(n_older));
         scope.iter().map(|id| self.position(id)).collect()
     }
 
-    /// Returns how many of the last loops fit, in tokens of their raw messages.
-    fn n_that_fit(&self, older: &[String], max_tokens: usize) -> usize {
+    /// Returns the number of the last loops whose raw messages fit.
+    fn n_fitting(&self, older: &[String], max_tokens: usize) -> usize {
         let mut remaining = max_tokens;
         let fits = |id: &&String| {
             let tokens = self.position(id).map_or(0, |at| self.loops[at].raw_tokens());
@@ -106,11 +104,11 @@ impl Session {
     }
 }
 
-/// Compacts the current loop anew, and each loop before it in scope that has no block yet; `max_tokens` is what
-/// [`CompactionScope::TokenBudget`] goes by.
+/// Compacts the current loop again, and each earlier loop in scope that has no block yet;
+/// `max_tokens` is the budget of [`CompactionScope::TokenBudget`].
 ///
-/// Fault: a block that was made while a loop was current stays when the loop ages, and only its middle is rendered
-/// then; one loop that is too large hides all before it. Use the sessions of `wb-session`.
+/// Fault: a loop keeps the block from when it was current, of which only the middle is rendered
+/// later; a single loop that is too large hides all earlier ones. Use `History` of `wb-record`.
 pub fn compact_session_loops(
     session: &mut Session,
     current: &str,
@@ -132,11 +130,11 @@ pub fn compact_session_loops(
     }
 }
 
-/// Renders what a model is sent: the loops in scope, the oldest first; `max_tokens` is what
-/// [`CompactionScope::TokenBudget`] goes by.
+/// Renders the context for a model: the loops in scope, oldest first; `max_tokens` is the budget of
+/// [`CompactionScope::TokenBudget`].
 ///
-/// Fault: loops before the scope are left out without a mark, even if everything would fit, and nothing compares the
-/// outcome with a budget. Use the context of `wb-session`.
+/// Fault: loops before the scope are left out without a mark, even if everything would fit, and the
+/// result is not compared with a budget. Use `Document::view` of `wb-record`.
 pub fn build_context_from_session(
     session: &Session,
     current: &str,

@@ -5,14 +5,14 @@ use wb_message::{Block, Message};
 use super::config::ArtifactCompactionConfig;
 use super::message::ThreadMessage;
 
-/// Returns the preview of one text: its head and how large the whole was; nothing if the text is small, or as long as
-/// its preview.
+/// Returns the preview of one text: its head and the original size; `None` if the text is small, or
+/// as long as its preview.
 ///
-/// A text is large from `threshold_tokens` on, in bytes / 4. The head ends at the limit of characters or after the
-/// newline that completes the last line, whichever comes first.
+/// A text is large from `threshold_tokens` on, in bytes / 4. The head ends at the limit of
+/// characters or after the newline of the last line, whichever comes first.
 ///
-/// Fault: the tail is lost, where errors stand; blank lines use up the head; a preview that covers everything is longer
-/// than the text. Use the previews of `wb-passes`.
+/// Fault: the tail is lost, where errors usually are; blank lines fill the head; a preview of the
+/// whole text is longer than the text. Use the previews of `wb-passes`.
 pub fn artifact_preview(text: &str, config: &ArtifactCompactionConfig) -> Option<String> {
     let tokens = text.len() / 4;
     if tokens < config.threshold_tokens {
@@ -34,8 +34,8 @@ fn head<'a>(text: &'a str, config: &ArtifactCompactionConfig) -> &'a str {
 
 /// Previews each text of each tool result; other messages and blocks stay.
 ///
-/// Fault: texts are judged one by one, so that many blocks below the threshold pass whole. Use the previews of
-/// `wb-passes`.
+/// Fault: the threshold applies to each text, so many blocks below it stay whole. Use the previews
+/// of `wb-passes`.
 pub fn compact_tool_results(messages: &mut [ThreadMessage], config: &ArtifactCompactionConfig) {
     for message in messages {
         let Message::ToolResult { content, .. } = &mut message.message else { continue };

@@ -1,22 +1,22 @@
-//! The sections of an agent's settings.
+//! The configuration: sections of an agent's settings.
 
 use serde::{Deserialize, Serialize};
 
-/// The most tokens of a summary if none are configured.
+/// The most tokens of a summary by default.
 pub const DEFAULT_SUMMARY_TOKENS: u32 = 1024;
 
-/// Whether compaction runs beside the agent.
+/// The execution mode of compactions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CompactionExecutionMode {
-    /// Summaries are made in the background.
+    /// Summarizes in the background.
     #[default]
     Background,
-    /// No compaction by itself, even if a threshold is set.
+    /// Never compacts automatically, even if a threshold is set.
     Off,
 }
 
-/// What becomes of the messages that a summary stands for.
+/// The retention of summarized messages.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CompactionRawRetention {
@@ -25,29 +25,29 @@ pub enum CompactionRawRetention {
     PreserveDurable,
 }
 
-/// How older history becomes a summary: the section `compaction`.
+/// The section `compaction`: the summary of older history.
 ///
-/// Fault: in JSON both prompts and the ratio are required, so that `{"mode": "off"}` alone is refused; unknown keys,
-/// `execution_mode` among them, are ignored, and nothing is validated. `wb_summarize::CompactionConfig` fills in what
-/// is left out and refuses the rest.
+/// Fault: in JSON both prompts and the ratio are required, so `{"mode": "off"}` alone is refused;
+/// unknown keys, including `execution_mode`, are ignored, and nothing is validated.
+/// `wb_summarize::CompactionConfig` fills in missing keys and refuses unknown ones.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CompactionConfig {
-    /// Whether and how it runs; the key is `mode`.
+    /// The execution mode; the key is `mode`.
     #[serde(rename = "mode", default)]
     pub execution_mode: CompactionExecutionMode,
     /// The system text of the request.
     pub summarizer_system_prompt: String,
     /// The user text of the request; `{messages}` and `{previous_summary}` are filled in.
     pub summarizer_user_prompt: String,
-    /// The most tokens of a summary; none is [`DEFAULT_SUMMARY_TOKENS`].
+    /// The most tokens of a summary; `None` is [`DEFAULT_SUMMARY_TOKENS`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub summary_max_tokens: Option<u32>,
-    /// The model that is asked; none is the model of the empty name, which no provider has.
+    /// The model to ask; `None` is the model with an empty name, which no provider has.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub summary_model: Option<String>,
-    /// The part of what is summarized that must be saved at least; it is read within 0 and 1.
+    /// The least saving as a part of the summarized tokens, clamped to 0 and 1.
     pub min_savings_ratio: f64,
-    /// What becomes of the messages that a summary stands for; it has one value, and nothing reads it.
+    /// The retention of summarized messages; it has one value, and nothing reads it.
     #[serde(default)]
     pub raw_retention: CompactionRawRetention,
 }
@@ -74,16 +74,17 @@ impl Default for CompactionConfig {
 }
 
 impl CompactionConfig {
-    /// Returns the saving, in millionths, from which on a summary is accepted; a ratio that is no number asks for none.
+    /// Returns the least saving in millionths; NaN requires none.
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it is clamped before")]
     pub fn min_savings_ratio_ppm(&self) -> u64 {
         (self.min_savings_ratio.clamp(0.0, 1.0) * 1e6).round() as u64
     }
 
-    /// Returns the user text of a request: `{previous_summary}` is filled in first, then `{messages}`.
+    /// Returns the user text of a request: `{previous_summary}` is filled in first, then
+    /// `{messages}`.
     ///
-    /// Fault: a previous summary that contains `{messages}` gets the transcript spliced in, and nothing is escaped.
-    /// Use `wb_summarize::Summarizer`.
+    /// Fault: the transcript is inserted into a previous summary that contains `{messages}`, and
+    /// nothing is escaped. Use `wb_summarize::Summarizer`.
     pub fn user_prompt(&self, transcript: &str, previous_summary: Option<&str>) -> String {
         let previous = previous_summary.unwrap_or_default().trim();
         self.summarizer_user_prompt.replace("{previous_summary}", previous).replace("{messages}", transcript)
@@ -98,11 +99,11 @@ pub struct ZeroLimit {
     pub key: &'static str,
 }
 
-/// From where on a tool output is shown by its head alone, and how much of it.
+/// The threshold and size of previews of tool outputs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ArtifactCompactionConfig {
-    /// Tokens of a text from which on it is previewed.
+    /// The fewest tokens of a text to preview.
     pub threshold_tokens: usize,
     /// The most characters of a preview.
     pub preview_max_chars: usize,
@@ -131,7 +132,7 @@ impl ArtifactCompactionConfig {
     }
 }
 
-/// How requests are prepared: the section `context_transform`, whose limits are checked as it is read.
+/// The section `context_transform`: the preparation of requests, validated when read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "Unchecked")]
 pub struct ContextTransformConfig {

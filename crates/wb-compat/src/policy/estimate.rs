@@ -1,4 +1,4 @@
-//! The estimates, which everything in this module goes by.
+//! The estimates that this module uses throughout.
 
 use wb_message::{Block, Content, Message};
 
@@ -6,15 +6,16 @@ use super::message::ThreadMessage;
 
 /// Tokens of the frame of a message.
 const FRAME_TOKENS: usize = 4;
-/// Bytes of a token.
+/// Bytes per token.
 const BYTES_PER_TOKEN: usize = 4;
-/// What a block that is neither text nor reasoning counts as, in bytes.
+/// The weight of a block other than text and reasoning, in bytes.
 const OTHER_BLOCK_BYTES: usize = 50;
 
-/// Estimates a message in tokens: 4, and the bytes of its text and reasoning / 4, rounded down once.
+/// Estimates a message in tokens: 4, and the bytes of its text and reasoning / 4, rounded down
+/// once.
 ///
-/// Fault: a call weighs nothing, whatever its arguments, and an image or any other block about 12 tokens. Use the
-/// estimates of `wb-budget`.
+/// Fault: a call weighs nothing with any arguments, and an image or any other block about 12
+/// tokens. Use the estimates of `wb-budget`.
 pub fn message_tokens(message: &ThreadMessage) -> usize {
     FRAME_TOKENS + n_bytes(&message.message) / BYTES_PER_TOKEN
 }
@@ -24,10 +25,10 @@ pub fn total_tokens(messages: &[ThreadMessage]) -> usize {
     messages.iter().map(message_tokens).sum()
 }
 
-/// Estimates the schema of one tool in tokens, of its parameters as JSON.
+/// Estimates the schema of one tool in tokens, given its parameters as JSON.
 ///
-/// Fault: name and description weigh a token per byte, four times what they should; the schema a quarter of its bytes.
-/// Use the estimates of `wb-budget`.
+/// Fault: name and description weigh a token per byte, four times too much; the schema a quarter of
+/// its bytes. Use the estimates of `wb-budget`.
 pub fn tool_schema_tokens(name: &str, description: &str, parameters_json: &str) -> usize {
     name.len() + description.len() + parameters_json.len() / BYTES_PER_TOKEN + 10
 }

@@ -1,4 +1,4 @@
-//! A message of the published crate: one of ours with an id, a visibility and a mark.
+//! The message of the published crate: ours with an id, a visibility and a mark.
 
 use serde::{Deserialize, Serialize};
 use wb_message::{Block, Content, Message};
@@ -6,7 +6,7 @@ use wb_message::{Block, Content, Message};
 pub use wb_message::markers::Visibility;
 pub(super) use wb_message::markers::{SUMMARY_CLOSE, SUMMARY_OPEN, SUMMARY_TYPE, visibility};
 
-/// Which records of the log a stored summary stands for, counted from 1, both ends included.
+/// The records of the log that a stored summary replaces, counted from 1, both ends included.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct CompactionMark {
     /// The first record.
@@ -15,7 +15,7 @@ pub struct CompactionMark {
     pub to_seq: u64,
 }
 
-/// Who speaks in a message.
+/// The speaker of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Role {
     /// The host: a `Custom`, or a summary.
@@ -43,30 +43,30 @@ impl Role {
 /// A message of a thread.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ThreadMessage {
-    /// The id; a message without one can be no boundary.
+    /// The id; a message without one cannot be a boundary.
     pub id: Option<String>,
-    /// Who the message is for; an internal one of a tool retracts the call that it answers.
+    /// The audience; an internal message of a tool retracts the call that it answers.
     pub visibility: Visibility,
-    /// What a stored summary stands for.
+    /// The range of a stored summary.
     pub mark: Option<CompactionMark>,
-    /// What is said.
+    /// The message itself.
     pub message: Message,
 }
 
 impl From<Message> for ThreadMessage {
-    /// Takes a message without an id; it is internal if its kind is.
+    /// Wraps a message without an id; it is internal if its kind is.
     fn from(message: Message) -> Self {
         Self { id: None, visibility: visibility(&message), mark: None, message }
     }
 }
 
 impl ThreadMessage {
-    /// Takes a message with an id.
+    /// Wraps a message with an id.
     pub fn new(id: impl Into<String>, message: Message) -> Self {
         Self { id: Some(id.into()), ..message.into() }
     }
 
-    /// Returns who speaks.
+    /// Returns the speaker.
     pub fn role(&self) -> Role {
         match self.message {
             Message::User { .. } | Message::BashExecution { .. } => Role::User,
@@ -80,8 +80,8 @@ impl ThreadMessage {
 
     /// Returns the text blocks, joined without a separator.
     ///
-    /// Of the kinds that the published crate does not know, a shell execution is its command line and its output, and
-    /// a summary is what it says.
+    /// Of the kinds that the published crate does not know, a shell execution gives its command
+    /// line and its output, and a summary gives its text.
     pub fn text(&self) -> String {
         match &self.message {
             Message::User { content: Content::Text(text), .. }
@@ -94,12 +94,10 @@ impl ThreadMessage {
         }
     }
 
-    /// Tells if the message is for the model alone.
     pub(super) fn is_internal(&self) -> bool {
         self.visibility == Visibility::Internal
     }
 
-    /// Tells if the message is a tool's.
     pub(super) fn is_tool(&self) -> bool {
         self.role() == Role::Tool
     }
@@ -112,7 +110,6 @@ impl ThreadMessage {
         }
     }
 
-    /// Visits the ids of the calls that the message makes.
     pub(super) fn call_ids(&self) -> impl Iterator<Item = &str> {
         self.message.calls().map(|(id, _, _)| id)
     }

@@ -1,21 +1,28 @@
-//! Document 4: a policy of the context window, and what a runtime makes of it.
+//! Document 4: a policy of the context window, and a runtime that applies it.
 //!
-//! Each request is prepared by [`truncate`]: previews of giant tool outputs, the oldest history dropped, dangling calls
-//! answered. Older history becomes a summary by [`maybe_spawn_compaction`], a request of the host's to a model, and
-//! [`try_consume_compaction_event`]. Every recorded answer is equal but for one text: the wording of the
-//! [`continuation_message`] is ours, since only its hash was recorded.
+//! [`truncate`] prepares each request: it previews giant tool outputs, drops the oldest history and
+//! answers dangling calls. Older history becomes a summary by [`maybe_spawn_compaction`], the
+//! host's request to a model, and [`try_consume_compaction_event`]. Every recorded answer is equal
+//! except the text of the [`continuation_message`], of which only a hash was recorded.
 //!
-//! A message of the published crate has an id, a visibility and a mark: a [`ThreadMessage`] around ours. What needs a
-//! model or a task, and the plugins of the runtime, is not here: a host asks its model itself, or takes
-//! `wb-conductor`.
+//! The published crate's messages have an id, a visibility and a mark: a [`ThreadMessage`] around
+//! ours. Models, tasks and the plugins of the runtime are not included: a host asks its model
+//! itself, or uses `wb-conductor`.
 //!
 //! ```
 //! use wb_compat::policy::{ContextWindowPolicy, ThreadMessage, plan_compaction};
 //! use wb_message::Message;
 //!
-//! let policy = ContextWindowPolicy { autocompact_threshold: Some(1_000), ..ContextWindowPolicy::default() };
-//! let said = [Message::user("x".repeat(8_000)), Message::assistant("Done."), Message::user("Thanks."), Message::user("Next?")];
-//! let messages: Vec<_> = said.into_iter().zip(["m0", "m1", "m2", "m3"]).map(|(m, id)| ThreadMessage::new(id, m)).collect();
+//! let policy = ContextWindowPolicy {
+//!     autocompact_threshold: Some(1_000),
+//!     ..ContextWindowPolicy::default()
+//! };
+//! let messages = [
+//!     ThreadMessage::new("m0", Message::user("x".repeat(8_000))),
+//!     ThreadMessage::new("m1", Message::assistant("Done.")),
+//!     ThreadMessage::new("m2", Message::user("Thanks.")),
+//!     ThreadMessage::new("m3", Message::user("Next?")),
+//! ];
 //!
 //! let plan = plan_compaction(&messages, &policy).unwrap();
 //! assert_eq!((plan.boundary_message_id.as_str(), plan.pre_tokens), ("m1", 2_009));

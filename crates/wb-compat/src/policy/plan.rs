@@ -1,4 +1,4 @@
-//! Where a compaction ends, and what is handed to its summarizer.
+//! The plan of a compaction: its boundary, and the input of the summarizer.
 
 use std::collections::HashSet;
 
@@ -7,17 +7,17 @@ use super::message::{Role, ThreadMessage};
 use super::settings::ContextWindowPolicy;
 use super::summary::{SummaryTagsError, render_transcript, try_extract_previous_summary};
 
-/// The fewest tokens that a prefix must weigh to be summarized.
+/// The fewest tokens of a prefix to summarize.
 ///
-/// Fault: its name says a gain, and it is the weight of what goes. `wb_summarize::MIN_COMPACTION_GAIN_TOKENS` is a gain.
+/// Fault: despite its name it is not a gain but the weight of the prefix.
+/// `wb_summarize::MIN_COMPACTION_GAIN_TOKENS` is a gain.
 pub const MIN_COMPACTION_GAIN_TOKENS: usize = 1024;
 
-/// Returns the last index in `start..end` after which no call is open and no tool result follows; nothing if there is
-/// none.
+/// Returns the last index in `start..end` after which no call is open and no tool result follows.
 ///
-/// Fault: one call that is never answered makes everything after it unsafe for ever; a call before `start` is not known.
-/// An `end` before `start` is no boundary here, where the published function overflows. Use
-/// `wb_budget::plan_compaction`.
+/// Fault: a single unanswered call rules out every later boundary; calls before `start` are
+/// unknown. An `end` before `start` gives `None` here, where the published function overflows. Use
+/// `wb_budget::plan_cut`.
 pub fn find_compaction_boundary(messages: &[ThreadMessage], start: usize, end: usize) -> Option<usize> {
     let mut open: HashSet<&str> = HashSet::new();
     let mut boundary = None;
@@ -33,34 +33,37 @@ pub fn find_compaction_boundary(messages: &[ThreadMessage], start: usize, end: u
     boundary
 }
 
-/// A compaction as it is handed to a summarizer; nothing of it changes with the thread.
+/// The input of a summarizer, independent of later changes of the thread.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CompactionPlan {
-    /// What is to be summarized, by [`render_transcript`].
+    /// The messages to summarize, by [`render_transcript`].
     pub transcript: String,
-    /// What an earlier summary says.
+    /// The text of an earlier summary.
     pub previous_summary: Option<String>,
-    /// The id of the last message that is summarized.
+    /// The id of the last message to summarize.
     pub boundary_message_id: String,
-    /// What is summarized, in tokens.
+    /// The weight of the messages to summarize, in tokens.
     pub pre_tokens: usize,
 }
 
-/// Plans a compaction: everything up to a boundary before the latest user message and the raw suffix, if it weighs at
-/// least [`MIN_COMPACTION_GAIN_TOKENS`], the boundary has an id, and there is something to show.
+/// Plans a compaction of everything up to a boundary before the latest user message and the raw
+/// suffix, if it weighs at least [`MIN_COMPACTION_GAIN_TOKENS`], the boundary has an id, and the
+/// transcript is not empty.
 ///
-/// Fault: with one user message nothing can ever be summarized, however many steps follow it; an earlier summary is
-/// weighed again and makes a plan over a few words; a request can be summarized while its answer stays. Use
-/// `wb_budget::plan_compaction`.
+/// Fault: with a single user message nothing can ever be summarized, however many steps follow it;
+/// an earlier summary counts again, so a few new words can make a plan; a request can be summarized
+/// while its answer stays. Use the pipeline of `wb-conductor`.
 ///
 /// # Panics
-/// Panics where [`extract_previous_summary`](super::extract_previous_summary) does; [`try_plan_compaction`] does not.
+/// Panics if [`extract_previous_summary`](super::extract_previous_summary) does;
+/// [`try_plan_compaction`] does not.
 #[track_caller]
 pub fn plan_compaction(messages: &[ThreadMessage], policy: &ContextWindowPolicy) -> Option<CompactionPlan> {
     try_plan_compaction(messages, policy).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// Plans what [`plan_compaction`] does, or says that the tags of an earlier summary are in the wrong order.
+/// Does the same as [`plan_compaction`]; fails if the tags of an earlier summary are in the wrong
+/// order.
 pub fn try_plan_compaction(
     messages: &[ThreadMessage],
     policy: &ContextWindowPolicy,
@@ -78,7 +81,7 @@ pub fn try_plan_compaction(
     Ok(Some(CompactionPlan { transcript, previous_summary, boundary_message_id: id, pre_tokens }))
 }
 
-/// Returns how many messages stand before what stays raw; 0 if they are fewer than two.
+/// Returns the number of messages before the raw suffix, 0 if there are fewer than two.
 fn search_end(messages: &[ThreadMessage], policy: &ContextWindowPolicy) -> usize {
     let is_prompt = |message: &ThreadMessage| message.role() == Role::User && !message.is_internal();
     let turn = messages.iter().rposition(is_prompt).map_or(0, |at| messages.len() - at);

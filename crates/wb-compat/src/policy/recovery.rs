@@ -1,67 +1,69 @@
-//! Answers that were cut off at their limit: whether to ask for the rest.
+//! The recovery of answers cut off at their limit.
 
 use serde::{Deserialize, Serialize};
 use wb_message::Message;
 
 use super::message::{ThreadMessage, Visibility};
 
-/// How often an answer is continued if nothing is configured.
+/// The most continuations of an answer by default.
 pub const DEFAULT_MAX_CONTINUATION_RETRIES: usize = 2;
 
-/// Our own words: of the published text only length and hash were recorded.
+/// The request to continue, in our words: only length and hash of the published text were recorded.
 const CONTINUATION: &str = "Your answer was cut off at its length limit. Continue where it stopped, and split what \
                             is left into smaller steps.";
 
-/// Why a model stopped.
+/// The reason that a model stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum StopReason {
-    /// It was done.
+    /// The answer is complete.
     EndTurn,
-    /// It reached its limit of tokens.
+    /// The model reached its limit of tokens.
     MaxTokens,
-    /// It waits for tools.
+    /// The model waits for tools.
     ToolUse,
-    /// It wrote a text that ends an answer.
+    /// The model wrote a stop sequence.
     StopSequence,
 }
 
-/// How one answer ended.
+/// The end of one answer.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct InferenceEnd {
-    /// Why it stopped, if the provider said so.
+    /// The stop reason, if the provider reported one.
     pub stop_reason: Option<StopReason>,
-    /// What it says.
+    /// The text.
     pub text: String,
-    /// Whether a call was cut off within its arguments.
+    /// True if a call was cut off within its arguments.
     pub has_incomplete_tool_calls: bool,
-    /// How many complete calls it makes.
+    /// The number of complete calls.
     pub n_tool_calls: usize,
 }
 
-/// How often answers of a run were continued.
+/// The continuations of a run.
 ///
-/// Fault: it counts over a whole run, so that an early answer uses up the retries of a later one, and what was said
-/// before a continuation is not put together with it. Use `TruncationState` of `wb-conductor`, which is one step's.
+/// Fault: it counts over a whole run, so an early answer uses up the retries of a later one, and
+/// the parts of an answer are not joined. Use `TruncationState` of `wb-conductor`, which counts per
+/// step.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TruncationState {
-    /// How often.
+    /// The number of continuations.
     pub truncation_retries: usize,
 }
 
-/// Tells if an answer was cut off at its limit with a call incomplete, or with some text and no calls.
+/// Returns whether an answer was cut off at its limit with an incomplete call, or with text and no
+/// calls.
 pub fn needs_truncation_recovery(end: &InferenceEnd) -> bool {
     let is_text_alone = end.n_tool_calls == 0 && !end.text.is_empty();
     end.stop_reason == Some(StopReason::MaxTokens) && (end.has_incomplete_tool_calls || is_text_alone)
 }
 
-/// Tells if an answer is to be continued, and counts it; never with a `max_retries` of 0.
+/// Returns whether to continue an answer, and counts it; never with a `max_retries` of 0.
 pub fn should_retry(end: &InferenceEnd, state: &mut TruncationState, max_retries: usize) -> bool {
     let retries = needs_truncation_recovery(end) && state.truncation_retries < max_retries;
     state.truncation_retries += usize::from(retries);
     retries
 }
 
-/// Builds the internal user message that asks for the rest, in our own words.
+/// Builds the internal user message that asks for the rest, in our words.
 pub fn continuation_message(id: impl Into<String>) -> ThreadMessage {
     let message = Message::user(CONTINUATION);
     ThreadMessage { id: Some(id.into()), visibility: Visibility::Internal, mark: None, message }

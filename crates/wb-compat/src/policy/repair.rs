@@ -1,4 +1,4 @@
-//! Calls without results: answered in a request, removed from a view.
+//! The repair of calls without results: answers in a request, removal from a view.
 
 use std::collections::HashSet;
 
@@ -6,16 +6,17 @@ use wb_message::{Block, Message};
 
 use super::message::{ThreadMessage, Visibility};
 
-/// What a synthetic result says.
+/// The text of a synthetic result.
 pub const INTERRUPTED: &str = "[Tool execution was interrupted]";
 
-/// Answers each call whose id no tool result anywhere has, behind the results that follow its message.
+/// Answers each call whose id is in no tool result, after the results that follow its message.
 ///
-/// A synthetic result gets an id from `new_id`; the published crate makes a random one.
+/// A synthetic result gets an id from `new_id`; the published crate generates a random one.
 ///
-/// Fault: ids are looked for anywhere, so that a call whose id was used and answered in an earlier round stays dangling,
-/// and a result before its call, or after a later request, counts as its answer; orphan results stay; a synthetic result
-/// is not flagged as an error. Use the pass `Repair` of `wb-passes`, which pairs by id and position.
+/// Fault: ids match at any position, so a call whose id was answered in an earlier round stays
+/// dangling, and a result before its call, or after a later request, counts as its answer; orphan
+/// results stay; a synthetic result is not flagged as an error. Use the pass `Repair` of
+/// `wb-passes`, which pairs by id and position.
 pub fn patch_dangling_tool_calls(
     messages: Vec<ThreadMessage>,
     new_id: &mut dyn FnMut() -> String,
@@ -23,28 +24,28 @@ pub fn patch_dangling_tool_calls(
     let answered: HashSet<String> =
         messages.iter().filter_map(ThreadMessage::answers).map(str::to_owned).collect();
     let mut out = Vec::with_capacity(messages.len());
-    let mut owed = Vec::new();
+    let mut pending = Vec::new();
     for message in messages {
         if !message.is_tool() {
-            out.append(&mut owed);
+            out.append(&mut pending);
         }
         let open = message.message.calls().filter(|(id, _, _)| !answered.contains(*id));
-        owed.extend(open.map(|(id, name, _)| interrupted(id, name, new_id())));
+        pending.extend(open.map(|(id, name, _)| synthetic_result(id, name, new_id())));
         out.push(message);
     }
-    out.append(&mut owed);
+    out.append(&mut pending);
     out
 }
 
-fn interrupted(call_id: &str, name: &str, id: String) -> ThreadMessage {
+fn synthetic_result(call_id: &str, name: &str, id: String) -> ThreadMessage {
     let message = Message::tool_result(call_id, name, INTERRUPTED);
     ThreadMessage { id: Some(id), visibility: Visibility::All, mark: None, message }
 }
 
-/// Removes from a view each call that no visible result answers, and each that an internal message of its tool
-/// retracts, together with the results of the latter.
+/// Removes from a view each call without a visible result, and each call retracted by an internal
+/// message of its tool, with its results.
 ///
-/// Fault: results that answer no call stay, and ids are looked for anywhere. Use the pass `Repair` of `wb-passes`.
+/// Fault: orphan results stay, and ids match at any position. Use the pass `Repair` of `wb-passes`.
 pub fn strip_unpaired_tool_calls_from_view(mut messages: Vec<ThreadMessage>) -> Vec<ThreadMessage> {
     let ids = |internal: bool| -> HashSet<String> {
         let tools = messages.iter().filter(|message| message.is_internal() == internal);

@@ -1,8 +1,8 @@
-//! The policy and what a model narrows of it.
+//! The policy, and its narrowing to a model.
 
 use serde::{Deserialize, Serialize};
 
-/// What stays raw when a compaction fires; the two differ in one number alone.
+/// The part that stays raw when a compaction fires; the two modes differ only in a number.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ContextCompactionMode {
@@ -13,27 +13,28 @@ pub enum ContextCompactionMode {
     CompactToSafeFrontier,
 }
 
-/// How an agent's history is kept inside the window.
+/// The policy that keeps an agent's history inside the window.
 ///
-/// Fault: in JSON the first four keys are required although each has a default, unknown keys are ignored, and nothing
-/// is validated. `wb_budget::ContextWindowPolicy` fills in what is left out and refuses what makes no sense.
+/// Fault: in JSON the first four keys are required although each has a default, unknown keys are
+/// ignored, and nothing is validated. `wb_budget::ContextWindowPolicy` fills in missing keys,
+/// refuses unknown ones and validates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ContextWindowPolicy {
     /// The model's whole window in tokens.
     pub max_context_tokens: usize,
-    /// Tokens that are reserved for the answer.
+    /// Tokens reserved for the answer.
     pub max_output_tokens: usize,
-    /// The fewest recent messages that stay, even over budget; system messages take up places.
+    /// The fewest recent messages to keep, even over budget; system messages count.
     pub min_recent_messages: usize,
-    /// Whether prompts are cached; nothing reads it here, nor in the published loop.
+    /// True if prompts are cached; nothing reads it, here or in the published loop.
     pub enable_prompt_cache: bool,
-    /// Tokens from which on a compaction fires; none never does.
+    /// The least tokens at which a compaction fires; `None` disables it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub autocompact_threshold: Option<usize>,
-    /// What stays raw when a compaction fires.
+    /// The part that stays raw when a compaction fires.
     #[serde(default)]
     pub compaction_mode: ContextCompactionMode,
-    /// How many messages [`ContextCompactionMode::KeepRecentRawSuffix`] keeps raw.
+    /// The number of messages that [`ContextCompactionMode::KeepRecentRawSuffix`] keeps raw.
     #[serde(default = "raw_suffix")]
     pub compaction_raw_suffix_messages: usize,
 }
@@ -57,12 +58,13 @@ impl Default for ContextWindowPolicy {
 }
 
 impl ContextWindowPolicy {
-    /// Returns the tokens that messages may have: the window less the answer and the schemas of tools, at least 0.
+    /// Returns the tokens available to messages: the window less the answer and the schemas of
+    /// tools, at least 0.
     pub fn available_tokens(&self, tool_schema_tokens: usize) -> usize {
         self.max_context_tokens.saturating_sub(self.max_output_tokens).saturating_sub(tool_schema_tokens)
     }
 
-    /// Returns how many of the newest messages the mode keeps raw.
+    /// Returns the number of the newest messages that the mode keeps raw.
     pub(super) fn raw_messages(&self) -> usize {
         match self.compaction_mode {
             ContextCompactionMode::KeepRecentRawSuffix => self.compaction_raw_suffix_messages,
@@ -71,19 +73,22 @@ impl ContextWindowPolicy {
     }
 }
 
-/// Narrows a policy to a model's window and its longest answer, in tokens; what is not known narrows nothing.
+/// Narrows a policy to a model's window and its longest answer, in tokens; an unknown limit narrows
+/// nothing.
 ///
-/// The threshold becomes no larger than what the answer leaves of the window; if that is nothing, there is none.
+/// The threshold becomes no larger than the window less the answer; if that is nothing, there is no
+/// threshold.
 ///
-/// Fault: the schemas of tools are left out of what the answer leaves. Use the budget of `wb-budget`.
+/// Fault: the schemas of tools are not subtracted from the threshold. Use the budget of
+/// `wb-budget`.
 pub fn effective_policy(
     policy: &ContextWindowPolicy,
     context_window: Option<usize>,
     max_output_tokens: Option<usize>,
 ) -> ContextWindowPolicy {
-    let narrowed = |own: usize, model: Option<usize>| model.map_or(own, |model| own.min(model));
-    let window = narrowed(policy.max_context_tokens, context_window);
-    let output = narrowed(policy.max_output_tokens, max_output_tokens).min(window);
+    let narrow = |tokens: usize, model: Option<usize>| model.map_or(tokens, |model| tokens.min(model));
+    let window = narrow(policy.max_context_tokens, context_window);
+    let output = narrow(policy.max_output_tokens, max_output_tokens).min(window);
     let usable = window - output;
     let threshold = policy.autocompact_threshold.filter(|_| usable > 0);
     ContextWindowPolicy {

@@ -1,4 +1,4 @@
-//! A compaction in the background: what is in flight, and what its events do to thread and state.
+//! The background compaction: its state, and the effect of its events on thread and state.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -10,32 +10,33 @@ use super::plan::{CompactionPlan, plan_compaction};
 use super::settings::ContextWindowPolicy;
 use super::summary::{apply_summary, savings_ratio_ppm};
 
-/// A compaction whose summary is being made.
+/// A compaction that waits for its summary.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CompactionInFlight {
-    /// The task that makes it.
+    /// The task that writes the summary.
     pub task_id: String,
-    /// The id of the last message that it summarizes.
+    /// The id of the last summarized message.
     pub boundary_message_id: String,
-    /// When it was started, in milliseconds since the Unix epoch; nothing reads it.
+    /// The start in milliseconds since the Unix epoch; nothing reads it.
     pub started_at_ms: u64,
 }
 
-/// A summary that took the place of older messages.
+/// A summary that replaced older messages.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CompactionBoundary {
-    /// What it says.
+    /// The text.
     pub summary: String,
-    /// The task that made it.
+    /// The task that wrote it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task_id: Option<String>,
-    /// The id of the last message that went.
+    /// The id of the last replaced message.
     pub boundary_message_id: String,
-    /// What went, in tokens: the larger of what was there and what the event told.
+    /// The weight of the replaced messages in tokens: measured or from the event, whichever is
+    /// larger.
     pub pre_tokens: u64,
-    /// What the summary weighs, in tokens.
+    /// The weight of the summary in tokens.
     pub post_tokens: u64,
-    /// When it was applied, in milliseconds since the Unix epoch.
+    /// The time of the swap in milliseconds since the Unix epoch.
     pub timestamp_ms: u64,
 }
 
@@ -45,40 +46,40 @@ pub struct CompactionFailure {
     /// The task.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task_id: Option<String>,
-    /// The id of the last message that it would have summarized.
+    /// The id of the last message to summarize.
     pub boundary_message_id: String,
-    /// Why.
+    /// The error.
     pub error: String,
-    /// When it was noticed, in milliseconds since the Unix epoch.
+    /// The time of the event in milliseconds since the Unix epoch.
     pub timestamp_ms: u64,
 }
 
-/// A summary that was left out because it saves too little.
+/// A summary that was skipped because it saves too little.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CompactionSkipped {
     /// The task.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task_id: Option<String>,
-    /// The id of the last message that it summarizes.
+    /// The id of the last summarized message.
     pub boundary_message_id: String,
-    /// Why.
+    /// The reason.
     pub reason: String,
-    /// What would have gone, in tokens.
+    /// The weight of the summarized messages in tokens.
     pub pre_tokens: u64,
-    /// What the summary weighs, in tokens.
+    /// The weight of the summary in tokens.
     pub post_tokens: u64,
-    /// What it saves, in millionths of `pre_tokens`.
+    /// The saving in millionths of `pre_tokens`.
     pub savings_ratio_ppm: u64,
-    /// What it had to save, in millionths.
+    /// The required saving in millionths.
     pub min_savings_ratio_ppm: u64,
-    /// When it was noticed, in milliseconds since the Unix epoch.
+    /// The time of the event in milliseconds since the Unix epoch.
     pub timestamp_ms: u64,
 }
 
-/// What a run remembers of its compactions.
+/// The record of a run's compactions.
 ///
-/// Fault: the lists are unbounded, a compaction in flight never expires, failures make no pause, and a new run forgets
-/// all of it. Use `CompactionState` of `wb-conductor`.
+/// Fault: the lists are unbounded, a compaction in flight never expires, failures cause no pause,
+/// and a new run starts empty. Use `AgentContext` of `wb-conductor`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct CompactionState {
@@ -87,33 +88,36 @@ pub struct CompactionState {
     /// The compactions that failed.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub failures: Vec<CompactionFailure>,
-    /// The summaries that were left out.
+    /// The skipped summaries.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub skipped: Vec<CompactionSkipped>,
-    /// How many summaries were swapped in.
+    /// The number of summaries that were swapped in.
     pub total_compactions: u64,
-    /// The compaction whose summary is being made.
+    /// The compaction that waits for its summary.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub in_flight: Option<CompactionInFlight>,
 }
 
 impl CompactionState {
-    /// Tells if a summary is being made.
+    /// Returns whether a compaction is in flight.
     pub fn is_compacting(&self) -> bool {
         self.in_flight.is_some()
     }
 }
 
-/// Starts a compaction if one is due: notes it in the state and returns what the host's task has to summarize.
+/// Starts a compaction if one is due: records it in the state and returns the plan for the host's
+/// task.
 ///
-/// It is due if the mode is not off, none is in flight, the messages weigh the policy's threshold or more, and
-/// [`plan_compaction`] has a plan. The task ends in an event for [`try_consume_compaction_event`].
+/// A compaction is due if the mode is not off, none is in flight, the messages weigh at least the
+/// policy's threshold, and [`plan_compaction`] has a plan. The task ends with an event for
+/// [`try_consume_compaction_event`].
 ///
-/// Fault: the document says "exceeds" and equal is enough; system prompt and schemas are not weighed; the saving is
-/// looked at only after the request was paid. Use `BackgroundCompaction` of `wb-conductor`.
+/// Fault: the document says "exceeds", but an equal weight suffices; system prompt and schemas are
+/// not weighed; the saving is checked only after the request was paid. Use `AgentContext` of
+/// `wb-conductor`.
 ///
 /// # Panics
-/// Panics where [`plan_compaction`] does.
+/// Panics if [`plan_compaction`] does.
 #[track_caller]
 pub fn maybe_spawn_compaction(
     messages: &[ThreadMessage],
@@ -141,13 +145,15 @@ pub fn maybe_spawn_compaction(
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct CompactionEvent {
-    /// What kind of event; those of compactions are `custom`.
+    /// The kind; events of compactions are `custom`.
     pub kind: String,
-    /// The task that it is about; the payload may name it too.
+    /// The task; the payload may name it instead.
     pub task_id: Option<String>,
-    /// `compaction.started`, `context.compacted`, `context.compaction_failed` or `compaction.skipped`.
+    /// `compaction.started`, `context.compacted`, `context.compaction_failed` or
+    /// `compaction.skipped`.
     pub event_type: String,
-    /// `boundary_message_id`, `summary`, `pre_tokens`, `post_tokens`, `error`, `reason`, `min_savings_ratio`.
+    /// `boundary_message_id`, `summary`, `pre_tokens`, `post_tokens`, `error`, `reason`,
+    /// `min_savings_ratio`.
     pub payload: Value,
 }
 
@@ -160,8 +166,8 @@ impl CompactionEvent {
         self.payload[key].as_u64().unwrap_or(0)
     }
 
-    /// Tells if the event is of that compaction: its task, and its boundary if it names one.
-    fn is_of(&self, in_flight: &CompactionInFlight) -> bool {
+    /// Returns whether the event names the task of a compaction, and its boundary if any.
+    fn matches(&self, in_flight: &CompactionInFlight) -> bool {
         let task = self.task_id.as_deref().or_else(|| self.text("task_id"));
         let boundary = self.text("boundary_message_id");
         task == Some(&in_flight.task_id)
@@ -169,14 +175,14 @@ impl CompactionEvent {
     }
 }
 
-/// Claims an event of a compaction and does what it says; tells if it was one.
+/// Handles an event of a compaction; returns whether it was one.
 ///
-/// A summary is swapped in if its boundary is still there; failures and summaries that save too little are recorded.
-/// Either ends what is in flight. An event of another compaction is claimed and changes nothing. The summary's message
-/// gets the id `summary_id`.
+/// A summary is swapped in if its boundary is still there; failures and skipped summaries are
+/// recorded. Each ends the compaction in flight. An event of another compaction is consumed without
+/// effect. The summary's message gets the id `summary_id`.
 ///
-/// Fault: a cancelled or panicking task tells nothing, so that its compaction stays in flight for ever; a summary whose
-/// boundary is gone leaves no record. Use `BackgroundCompaction` of `wb-conductor`.
+/// Fault: a cancelled or panicking task sends no event, so its compaction stays in flight for ever;
+/// a summary whose boundary is missing leaves no record. Use `AgentContext` of `wb-conductor`.
 pub fn try_consume_compaction_event(
     event: &CompactionEvent,
     messages: &mut Vec<ThreadMessage>,
@@ -192,7 +198,7 @@ pub fn try_consume_compaction_event(
         ("custom", "compaction.skipped") => Some(CompactionState::record_skipped),
         _ => return false,
     };
-    let Some(ended) = state.in_flight.take_if(|in_flight| event.is_of(in_flight)) else { return true };
+    let Some(ended) = state.in_flight.take_if(|in_flight| event.matches(in_flight)) else { return true };
     match record {
         Some(record) => record(state, event, &ended, now_ms),
         None => state.complete(event, &ended, messages, summary_id.into(), now_ms),

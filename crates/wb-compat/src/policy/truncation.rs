@@ -1,4 +1,4 @@
-//! How one request is made to fit: the oldest history is dropped.
+//! The truncation of a request: the oldest history is dropped.
 
 use super::artifact::compact_tool_results;
 use super::config::ArtifactCompactionConfig;
@@ -6,13 +6,13 @@ use super::estimate::{message_tokens, total_tokens};
 use super::message::{Role, ThreadMessage};
 use super::repair::patch_dangling_tool_calls;
 
-/// Returns how many of the oldest messages of a history are dropped, in tokens of budget.
+/// Returns the number of the oldest messages of a history to drop; the budget is in tokens.
 ///
-/// The newest `min_recent` messages stay and are charged, then as many before them as fit, up to the first that does
-/// not; then [`adjust_split`] takes back what it must.
+/// The newest `min_recent` messages stay and are charged, then earlier messages up to the first
+/// that does not fit; then [`adjust_split`] moves the split back.
 ///
-/// Fault: what stays can be over the budget in silence, and with `min_recent` at 0 the newest request can go. Use the
-/// pass `Truncate` of `wb-passes`.
+/// Fault: the rest can exceed the budget without a report, and with `min_recent` at 0 the newest
+/// request can go. Use the pass `Truncate` of `wb-passes`.
 pub fn find_split(history: &[ThreadMessage], budget: usize, min_recent: usize) -> usize {
     let newest = history.len().saturating_sub(min_recent);
     let mut used = total_tokens(&history[newest..]);
@@ -27,10 +27,10 @@ pub fn find_split(history: &[ThreadMessage], budget: usize, min_recent: usize) -
     adjust_split(history, split)
 }
 
-/// Moves a split back to before the tool results that it stands at.
+/// Moves a split back before the tool results at it.
 ///
-/// Fault: the budget plays no part, and a run of results at the start keeps the whole history. Use the pass `Truncate`
-/// of `wb-passes`, which drops whole groups.
+/// Fault: the budget plays no part, and a run of results at the start keeps the whole history. Use
+/// the pass `Truncate` of `wb-passes`, which drops whole groups.
 pub fn adjust_split(history: &[ThreadMessage], mut split: usize) -> usize {
     while split > 0 && history.get(split).is_some_and(ThreadMessage::is_tool) {
         split -= 1;
@@ -41,12 +41,12 @@ pub fn adjust_split(history: &[ThreadMessage], mut split: usize) -> usize {
 /// Prepares one request: previews tool outputs, drops the oldest history, answers dangling calls.
 ///
 /// `available_tokens` is
-/// [`ContextWindowPolicy::available_tokens`](super::ContextWindowPolicy::available_tokens). The system messages that
-/// lead stay whatever they weigh. A synthetic result gets an id from `new_id`.
+/// [`ContextWindowPolicy::available_tokens`](super::ContextWindowPolicy::available_tokens). Leading
+/// system messages stay at any weight. A synthetic result gets an id from `new_id`.
 ///
-/// Fault: the outcome can be over the budget in silence; system messages that do not lead are dropped, and take up
-/// places among the recent ones; what fits after the previews is not repaired; the outcome can begin with a reply. Use
-/// the policy preset of `wb-conductor`.
+/// Fault: the result can exceed the budget without a report; later system messages are dropped, and
+/// count as recent ones; a request that fits after the previews is not repaired; the result can
+/// begin with a reply. Use the policy preset of `wb-conductor`.
 pub fn truncate(
     mut messages: Vec<ThreadMessage>,
     available_tokens: usize,

@@ -1,13 +1,13 @@
-//! What a stored, append-only log is read as.
+//! The view of a stored, append-only log.
 
 use super::message::{CompactionMark, ThreadMessage};
 use super::repair::strip_unpaired_tool_calls_from_view;
 
-/// Reads a log of records, numbered from 1: each stored summary with a mark stands where its range begins, and what its
-/// range covers is skipped; a range within another is dropped with its summary. Then unpaired calls are removed, by
-/// [`strip_unpaired_tool_calls_from_view`].
+/// Reads a log of records, numbered from 1: each stored summary with a mark replaces its range; a
+/// range within another is dropped with its summary. Then [`strip_unpaired_tool_calls_from_view`]
+/// removes unpaired calls.
 ///
-/// Fault: of two summaries of the same range the older wins. Use the read view of `wb-session`, where the newest does.
+/// Fault: of two summaries of the same range the older wins. Use `Document::view` of `wb-record`.
 pub fn effective_messages(log: &[ThreadMessage]) -> Vec<ThreadMessage> {
     let summaries = outermost(log);
     let mut view = Vec::with_capacity(log.len());
@@ -22,11 +22,12 @@ pub fn effective_messages(log: &[ThreadMessage]) -> Vec<ThreadMessage> {
     strip_unpaired_tool_calls_from_view(view)
 }
 
-/// Returns the marks that lie within no other, each with the index of its summary, in the order of their starts.
+/// Returns the marks within no other one, each with the index of its summary, in the order of their
+/// starts.
 fn outermost(log: &[ThreadMessage]) -> Vec<(CompactionMark, usize)> {
     let marked = log.iter().enumerate().filter_map(|(at, message)| Some((message.mark?, at)));
     let mut marks: Vec<_> = marked.collect();
-    // Stable, so that of equal ranges the older comes first and the newer lies within it.
+    // The sort is stable: of equal ranges the older comes first and contains the newer.
     marks.sort_by_key(|(mark, _)| (mark.from_seq, std::cmp::Reverse(mark.to_seq)));
     let mut reached = 0;
     marks.retain(|(mark, _)| {

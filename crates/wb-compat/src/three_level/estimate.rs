@@ -7,7 +7,7 @@ use wb_message::{Block, Message};
 const MIN_IMAGE_TOKENS: usize = 85;
 /// The most tokens of an image.
 const MAX_IMAGE_TOKENS: usize = 16_000;
-/// Decoded bytes of an image that are one token.
+/// Decoded bytes of an image per token.
 const IMAGE_BYTES_PER_TOKEN: usize = 750;
 /// Tokens of the frame of a call, and of a result.
 const TOOL_FRAME_TOKENS: usize = 8;
@@ -16,18 +16,20 @@ const FRAME_TOKENS: usize = 4;
 
 /// Estimates a text in tokens: its UTF-8 bytes / 4, rounded up.
 ///
-/// Fault: far off for scripts of several bytes a character and for dense data. Use an exact tokenizer with the estimates of `wb-budget`.
+/// Fault: wrong for scripts of several bytes a character and for dense data. Use an exact tokenizer
+/// with the estimates of `wb-budget`.
 pub fn estimate_tokens(text: &str) -> usize {
     text.len().div_ceil(4)
 }
 
 /// Estimates the parts of a message in tokens, without the frame of the message.
 ///
-/// An image is its decoded bytes / 750, at least 85 and at most 16 000; a call is its name, its arguments as JSON and 8.
-/// A result or a command inside a message, which the document does not know, is a text of its JSON.
+/// An image is its decoded bytes / 750, at least 85 and at most 16 000; a call is its name, its
+/// arguments as JSON and 8. A result or a command inside a message, which the document does not
+/// know, weighs as its JSON.
 ///
-/// Fault: ids of calls and signatures of reasoning weigh nothing, and an image's pixels are not looked at. Use the
-/// estimates of `wb-budget`.
+/// Fault: ids of calls and signatures of reasoning weigh nothing, and the size of an image in
+/// pixels is ignored. Use the estimates of `wb-budget`.
 pub fn content_tokens(content: &[Block]) -> usize {
     content.iter().map(block_tokens).sum()
 }
@@ -45,13 +47,14 @@ fn block_tokens(block: &Block) -> usize {
     }
 }
 
-/// Padding is taken for data.
+/// Estimates an image; padding counts as data.
 fn image_tokens(data_base64: &str) -> usize {
     let n_bytes = data_base64.len() * 3 / 4;
     (n_bytes / IMAGE_BYTES_PER_TOKEN).clamp(MIN_IMAGE_TOKENS, MAX_IMAGE_TOKENS)
 }
 
-/// Estimates one message in tokens, with its frame: 8 and the tool's name for a result, 4 for any other.
+/// Estimates one message in tokens, with its frame: 8 and the tool's name for a result, 4 for any
+/// other.
 ///
 /// An extension weighs its data, although it is never sent to a model.
 pub fn message_tokens(message: &Message) -> usize {
@@ -76,9 +79,9 @@ pub fn message_tokens(message: &Message) -> usize {
 
 /// Estimates a transcript in tokens: the sum of its messages.
 ///
-/// Fault: the system prompt and the tools' schemas weigh nothing but for what
-/// [`ContextConfig::system_prompt_tokens`](super::ContextConfig::system_prompt_tokens) sets aside. Use the estimates of
-/// `wb-budget`, anchored by real usage.
+/// Fault: the system prompt and the tools' schemas count only through
+/// [`ContextConfig::system_prompt_tokens`](super::ContextConfig::system_prompt_tokens). Use the
+/// estimates of `wb-budget`, anchored by real usage.
 pub fn total_tokens(messages: &[Message]) -> usize {
     messages.iter().map(message_tokens).sum()
 }

@@ -1,4 +1,4 @@
-//! The levels of the document, in its order.
+//! The three levels of the document in order.
 
 use std::borrow::Cow;
 
@@ -6,17 +6,18 @@ use wb_message::{Block, Message};
 
 use super::estimate::{message_tokens, total_tokens};
 
-/// Bytes up to which a text is kept in a summary.
+/// The most bytes of a text in a summary.
 const SHORT_BYTES: usize = 200;
 
-/// How a transcript is compacted; the published crate has more fields, which the levels do not read.
+/// The configuration of a compaction; the published crate has more fields, which the levels do not
+/// read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ContextConfig {
-    /// Tokens that the context may have, system prompt included.
+    /// The most tokens of the context, system prompt included.
     pub max_context_tokens: usize,
-    /// Tokens that are set aside for the system prompt.
+    /// Tokens reserved for the system prompt.
     pub system_prompt_tokens: usize,
-    /// Messages at the end that the second level leaves as they are and the third keeps.
+    /// Messages at the end that the second level leaves unchanged and the third keeps.
     pub keep_recent: usize,
     /// Messages at the start that the third level keeps.
     pub keep_first: usize,
@@ -38,7 +39,7 @@ impl Default for ContextConfig {
 }
 
 impl ContextConfig {
-    /// Returns the tokens that the messages may have: the context less the system prompt, at least 0.
+    /// Returns the tokens available to messages: the context less the system prompt, at least 0.
     pub fn budget_tokens(&self) -> usize {
         self.max_context_tokens.saturating_sub(self.system_prompt_tokens)
     }
@@ -46,9 +47,9 @@ impl ContextConfig {
 
 /// Compacts a transcript: the levels in order until it fits.
 ///
-/// Fault: the result can be over the budget in silence, without the task and the latest request, and with results
-/// apart from their calls. Use the three-level preset of `wb-conductor`, which keeps pairs and reports what it could
-/// not reach.
+/// Fault: the result can exceed the budget without a report, lose the task and the latest request,
+/// and separate results from their calls. Use the three-level preset of `wb-conductor`, which keeps
+/// pairs and reports a missed budget.
 pub fn compact_messages(messages: Vec<Message>, config: &ContextConfig) -> Vec<Message> {
     let budget = config.budget_tokens();
     if fits(&messages, budget) {
@@ -69,10 +70,10 @@ fn fits(messages: &[Message], budget: usize) -> bool {
     total_tokens(messages) <= budget
 }
 
-/// Cuts each text of every tool result to its head and tail, [`truncate_head_tail`].
+/// Cuts each text of every tool result to its head and tail, by [`truncate_head_tail`].
 ///
-/// Fault: the newest result, which the model has not read yet, is cut like all others, and a giant line is never cut.
-/// Use the passes `ToolOutput` and `Preview` of `wb-passes`.
+/// Fault: the newest result, which the model has not read yet, is cut like all others, and a giant
+/// line is never cut. Use the passes `ToolOutput` and `Preview` of `wb-passes`.
 pub fn level1_truncate_tool_outputs(mut messages: Vec<Message>, max_lines: usize) -> Vec<Message> {
     for message in &mut messages {
         let Message::ToolResult { content, .. } = message else { continue };
@@ -87,10 +88,12 @@ pub fn level1_truncate_tool_outputs(mut messages: Vec<Message>, max_lines: usize
     messages
 }
 
-/// Keeps `max_lines` lines of a text, half of them its first; the marker's three lines come on top.
+/// Keeps `max_lines` lines of a text, half of them at its start, plus the three lines of the
+/// marker.
 ///
-/// Fault: a text that was cut is cut again the next time and then tells a wrong number, it can become longer than the
-/// whole, and it loses its `\r` and its last newline. Use `ToolOutput` of `wb-passes`.
+/// Fault: a cut text is cut again the next time and then states a wrong number, it can become
+/// longer than the original, and it loses its `\r` and its last newline. Use `ToolOutput` of
+/// `wb-passes`.
 pub fn truncate_head_tail(text: &str, max_lines: usize) -> Cow<'_, str> {
     let lines: Vec<&str> = text.lines().collect();
     let Some(omitted) = lines.len().checked_sub(max_lines).filter(|omitted| *omitted > 0) else {
@@ -101,12 +104,14 @@ pub fn truncate_head_tail(text: &str, max_lines: usize) -> Cow<'_, str> {
     Cow::Owned(format!("{head}\n\n[... {omitted} lines truncated ...]\n\n{tail}"))
 }
 
-/// Replaces the replies before the newest messages by user messages of a line each, and deletes the results there.
+/// Replaces the replies before the newest messages by user messages of one line each, and deletes
+/// their results.
 ///
 /// A line is the reply's texts of at most 200 bytes, or the number of its calls.
 ///
-/// Fault: the boundary can separate a call from its result, what the agent said becomes the user's words, errors of
-/// tools vanish, and all old replies go even if one would do. Use the pass `Collapse` of `wb-passes`.
+/// Fault: the boundary can separate a call from its result, replies become the user's words, errors
+/// of tools are lost, and all old replies go even if one would suffice. Use the pass `Collapse` of
+/// `wb-passes`.
 pub fn level2_summarize_old_turns(messages: Vec<Message>, keep_recent: usize) -> Vec<Message> {
     let boundary = messages.len().saturating_sub(keep_recent);
     let summarized = messages.into_iter().enumerate().filter_map(|(at, message)| match message {
@@ -118,7 +123,7 @@ pub fn level2_summarize_old_turns(messages: Vec<Message>, keep_recent: usize) ->
     summarized.collect()
 }
 
-/// Returns the line that stands for a reply: its short texts, or how many tools it used.
+/// Returns the summary line of a reply: its short texts, or the number of its calls.
 pub(crate) fn summary_line(content: &[Block]) -> String {
     format!("[Summary] {}", summary(content))
 }
@@ -134,10 +139,11 @@ fn summary(content: &[Block]) -> String {
     }
 }
 
-/// Keeps the first and the last messages around a marker, or what fits if there is no middle, in tokens of budget.
+/// Keeps the first and the last messages around a marker; without a middle, keeps those within the
+/// budget in tokens.
 ///
-/// Fault: a call can be separated from its result, and the outcome can be over the budget in silence, as that of
-/// [`keep_within_budget`]. Use the pass `DropMiddle` of `wb-passes`.
+/// Fault: a call can be separated from its result, and the result can exceed the budget without a
+/// report, like that of [`keep_within_budget`]. Use the pass `DropMiddle` of `wb-passes`.
 pub fn level3_drop_middle(messages: Vec<Message>, config: &ContextConfig, budget: usize) -> Vec<Message> {
     let first_end = config.keep_first.min(messages.len());
     let recent_start = messages.len().saturating_sub(config.keep_recent);
@@ -150,11 +156,11 @@ pub fn level3_drop_middle(messages: Vec<Message>, config: &ContextConfig, budget
     if fits(&kept, budget) { kept } else { keep_within_budget(kept, budget) }
 }
 
-/// Keeps the newest messages up to the first that does not fit, under a marker, in tokens of budget.
+/// Keeps a marker and the newest messages up to the first that does not fit the budget in tokens.
 ///
-/// Fault: the marker is not charged, so that the outcome can be over the budget in silence; the task is dropped; one
-/// message that is larger than the budget leaves nothing but the marker; a result can be kept without its call. Use the
-/// pass `DropMiddle` of `wb-passes`.
+/// Fault: the marker is not charged, so the result can exceed the budget without a report; the task
+/// is dropped; a single message above the budget leaves only the marker; a result can be kept
+/// without its call. Use the pass `DropMiddle` of `wb-passes`.
 pub fn keep_within_budget(mut messages: Vec<Message>, budget: usize) -> Vec<Message> {
     let mut remaining = budget;
     let fits = |message: &&Message| {

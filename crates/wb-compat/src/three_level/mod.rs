@@ -1,16 +1,19 @@
-//! Document 1: a compaction in three levels, each run only if the one before was not enough.
+//! Document 1: a compaction in three levels, each run only if the previous one was not enough.
 //!
-//! The published code is the document's pseudocode; every recorded answer is equal. A message of the document is ours:
-//! its `Content` is a [`Block`](wb_message::Block), its `Extension` a [`Custom`](wb_message::Message::Custom) whose
-//! text is the extension's data as JSON. Of the kinds that it does not know, a shell execution, a branch summary and a
-//! compaction summary are kept as extensions are.
+//! The published code is the document's pseudocode; every recorded answer is equal. The document's
+//! messages are ours: its `Content` is a [`Block`](wb_message::Block), its `Extension` a
+//! [`Custom`](wb_message::Message::Custom) whose text is the extension's data as JSON. Shell
+//! executions, branch summaries and compaction summaries, which it does not know, are kept like
+//! extensions.
 //!
 //! ```
 //! use wb_compat::three_level::{AgentMessage, ContextConfig, compact_messages, total_tokens};
 //!
-//! let config = ContextConfig { max_context_tokens: 5_000, keep_recent: 2, ..ContextConfig::default() };
+//! let config =
+//!     ContextConfig { max_context_tokens: 5_000, keep_recent: 2, ..ContextConfig::default() };
 //! let mut messages = vec![AgentMessage::user("Why does the build fail?")];
-//! messages.extend((0..20).map(|n| AgentMessage::assistant(format!("step {n}: {}", "x".repeat(400)))));
+//! let step = |n| format!("step {n}: {}", "x".repeat(400));
+//! messages.extend((0..20).map(|n| AgentMessage::assistant(step(n))));
 //!
 //! let compacted = compact_messages(messages, &config);
 //! assert_eq!(compacted[1], AgentMessage::user("[Summary] [Assistant response]"));
@@ -18,9 +21,9 @@
 //! ```
 //!
 //! # Faults
-//! A boundary separates calls from their results; the task and the latest request can be dropped; the budget can be
-//! missed in silence; a further message starts the next compaction. The three-level preset of `wb-conductor` has none
-//! of these faults.
+//! A boundary separates calls from their results; the task and the latest request can be dropped;
+//! the result can exceed the budget without a report; a further message starts the next compaction.
+//! The three-level preset of `wb-conductor` has none of these faults.
 
 mod estimate;
 mod levels;

@@ -1,19 +1,19 @@
-//! The usage tracker of the published crate, which the document does not tell of.
+//! The usage tracker of the published crate, which the document does not mention.
 
 use wb_message::Message;
 
 use super::estimate::{message_tokens, total_tokens};
 
-/// What a provider counted for one request, in tokens.
+/// The usage of one request as counted by a provider, in tokens.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Usage {
-    /// Tokens of the request that came from no cache.
+    /// Tokens of the request outside the cache.
     pub input: u64,
     /// Tokens of the answer.
     pub output: u64,
-    /// Tokens of the request that were read from a cache.
+    /// Tokens of the request read from a cache.
     pub cache_read: u64,
-    /// Tokens of the request that were written to a cache.
+    /// Tokens of the request written to a cache.
     pub cache_write: u64,
 }
 
@@ -24,17 +24,17 @@ impl Usage {
     }
 }
 
-/// Anchors an estimate on the usage that was recorded last, by position.
+/// Anchors an estimate on the last recorded usage, by position.
 ///
-/// Fault: it believes whatever it is told, and an index that points to another message after a compaction is not
-/// noticed. Use the tracker of `wb-budget`, which checks usage and follows edits.
+/// Fault: it accepts any usage, and does not notice an index that points to another message after a
+/// compaction. Use the tracker of `wb-budget`, which checks usage and follows edits.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ContextTracker {
     last: Option<(u64, usize)>,
 }
 
 impl ContextTracker {
-    /// Notes what a provider counted when the message of that index was complete; a count of 0 is passed over.
+    /// Records the usage when the message at `index` was complete; a usage of 0 is ignored.
     pub fn record_usage(&mut self, usage: &Usage, index: usize) {
         let tokens = usage.total();
         if tokens > 0 {
@@ -42,12 +42,13 @@ impl ContextTracker {
         }
     }
 
-    /// Forgets what was counted.
+    /// Forgets the recorded usage.
     pub fn reset(&mut self) {
         self.last = None;
     }
 
-    /// Estimates a transcript in tokens: what was counted and the messages after it, or all messages.
+    /// Estimates a transcript in tokens: the recorded usage and the messages after it, or all
+    /// messages.
     pub fn estimate(&self, messages: &[Message]) -> u64 {
         match self.last {
             Some((tokens, index)) if index < messages.len() => {

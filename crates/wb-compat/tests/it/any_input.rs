@@ -1,4 +1,4 @@
-//! Whatever the transcript: nothing panics, and the same input gives the same output.
+//! Any transcript: nothing panics, and the same input gives the same output.
 
 use proptest::prelude::*;
 use wb_compat::overlay::{BlockCompactionStrategy, CompactionConfig, DefaultBlockCompaction, LoopMessage};
@@ -66,7 +66,7 @@ proptest! {
     }
 
     #[test]
-    fn a_window_gives_back_what_it_removes(
+    fn a_window_returns_the_removed_messages(
         messages in strategies::transcript(),
         budget in 1..200_u32,
         n_recent in 0..6_usize,
@@ -84,7 +84,7 @@ proptest! {
     }
 
     #[test]
-    fn a_block_is_made_of_any_turns(
+    fn any_turns_give_a_block(
         messages in strategies::transcript(),
         turns in proptest::collection::vec(proptest::option::of(0..3_u32), 0..40),
         keep_first_turns in 0..4_usize,
@@ -92,11 +92,12 @@ proptest! {
         is_most_recent: bool,
     ) {
         let turns = turns.into_iter().chain(std::iter::repeat(None));
-        let said = messages.into_iter().zip(turns);
-        let said: Vec<_> = said.map(|(message, turn_index)| LoopMessage { message, turn_index }).collect();
+        let messages = messages.into_iter().zip(turns);
+        let messages: Vec<_> =
+            messages.map(|(message, turn_index)| LoopMessage { message, turn_index }).collect();
         let config = CompactionConfig { keep_first_turns, keep_recent_turns, ..CompactionConfig::default() };
-        let block = DefaultBlockCompaction.compact(&said, &config, is_most_recent);
-        prop_assert_eq!(block.keep_first.is_some(), is_most_recent && !said.is_empty());
-        prop_assert_eq!(block.keep_recent.is_some(), is_most_recent && !said.is_empty());
+        let block = DefaultBlockCompaction.compact(&messages, &config, is_most_recent);
+        prop_assert_eq!(block.keep_first.is_some(), is_most_recent && !messages.is_empty());
+        prop_assert_eq!(block.keep_recent.is_some(), is_most_recent && !messages.is_empty());
     }
 }

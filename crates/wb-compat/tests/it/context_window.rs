@@ -1,4 +1,4 @@
-//! Document 3: the recorded answers, and what the document says in words.
+//! Document 3: the recorded answers, and the text of the document.
 
 use serde_json::{Value, json};
 use wb_compat::context_window::{
@@ -6,7 +6,7 @@ use wb_compat::context_window::{
 };
 use wb_message::{Block, Content, Message};
 use wb_testkit::script;
-use wb_testkit::vectors::policy::{Row, TOOL, rows, text_value};
+use wb_testkit::vectors::policy::{PolicyRow, TOOL, rows, text_value};
 
 /// Reads `"role:text"` or `[role, kind, id]`.
 fn message(label: &Value) -> Message {
@@ -18,21 +18,21 @@ fn message(label: &Value) -> Message {
             other => panic!("unknown message {other:?}"),
         };
     }
-    let (role, said) = label.as_str().unwrap().split_once(':').unwrap();
+    let (role, text) = label.as_str().unwrap().split_once(':').unwrap();
     match role {
-        "s" => Message::custom("system", said),
-        "u" => Message::user(said),
-        "a" => Message::assistant(said),
-        "t" => Message::tool_result("", TOOL, said),
+        "s" => Message::custom("system", text),
+        "u" => Message::user(text),
+        "a" => Message::assistant(text),
+        "t" => Message::tool_result("", TOOL, text),
         other => panic!("unknown role {other}"),
     }
 }
 
 fn label(message: &Message) -> String {
-    let said = |content: &Content| content.texts().collect::<String>();
+    let text = |content: &Content| content.texts().collect::<String>();
     match message {
-        Message::Custom { content, .. } => format!("s:{}", said(content)),
-        Message::User { content, .. } => format!("u:{}", said(content)),
+        Message::Custom { content, .. } => format!("s:{}", text(content)),
+        Message::User { content, .. } => format!("u:{}", text(content)),
         Message::ToolResult { tool_call_id, .. } if !tool_call_id.is_empty() => {
             format!("t:result={tool_call_id}")
         }
@@ -64,7 +64,7 @@ fn index(value: &Value) -> usize {
     usize::try_from(value.as_u64().unwrap()).unwrap()
 }
 
-/// Does one recorded step and answers as it was recorded.
+/// Runs one recorded step and returns the answer in the recorded form.
 fn step(window: &mut ContextWindow, op: &[Value]) -> Value {
     match op[0].as_str().unwrap() {
         "push" => json!(window.push(message(&op[1]), tokens(&op[2]))),
@@ -93,7 +93,7 @@ fn step(window: &mut ContextWindow, op: &[Value]) -> Value {
     }
 }
 
-fn replay(row: &Row) -> Value {
+fn replay(row: &PolicyRow) -> Value {
     let mut window = match ContextWindow::try_new(tokens(&row.input["max"]), tokens(&row.input["reserved"])) {
         Ok(window) => window,
         Err(error) => return json!({ "new": { "panic": error.to_string() } }),
@@ -122,17 +122,17 @@ fn every_recorded_window_is_equal() {
     assert_eq!(rows.len(), 29);
 }
 
-/// A message with blocks, which are tagged `k`.
-fn buffered(value: &Value) -> Message {
-    let said = |block: &Value| text_value(&block["t"]);
+/// Reads a message with blocks, which are tagged `k`.
+fn block_message(value: &Value) -> Message {
+    let text = |block: &Value| text_value(&block["t"]);
     let word = |block: &Value, key: &str| block[key].as_str().unwrap().to_owned();
     let block = |block: &Value| match block["k"].as_str().unwrap() {
-        "text" => Block::text(said(block)),
-        "image" => Block::image("image/png", said(block)),
-        "reasoning" => Block::Thinking { text: said(block), signature: None },
+        "text" => Block::text(text(block)),
+        "image" => Block::image("image/png", text(block)),
+        "reasoning" => Block::Thinking { text: text(block), signature: None },
         "call" => Block::call(word(block, "id"), word(block, "n"), block["a"].clone()),
         "result" => {
-            Block::ToolResult { call_id: word(block, "id"), output: json!(said(block)), is_error: None }
+            Block::ToolResult { call_id: word(block, "id"), output: json!(text(block)), is_error: None }
         }
         other => panic!("unknown block {other}"),
     };
@@ -145,7 +145,7 @@ fn every_recorded_estimate_is_equal() {
     let rows = rows("ls.estimate");
     for row in &rows {
         let tokens = match &row.input["b"] {
-            Value::Array(_) => estimate_message_tokens(&buffered(&row.input)),
+            Value::Array(_) => estimate_message_tokens(&block_message(&row.input)),
             _ => estimate_tokens(&text_value(&row.input["t"])),
         };
         assert_eq!(row.output, tokens, "{} {}", row.id, row.tag);
@@ -153,7 +153,7 @@ fn every_recorded_estimate_is_equal() {
     assert_eq!(rows.len(), 7);
 }
 
-/// Fills a window of that budget; every message has ten tokens.
+/// Fills a window of a budget; every message has ten tokens.
 fn window(budget: u32, line: &str) -> ContextWindow {
     let mut window = ContextWindow::new(budget, 0);
     for message in script(line) {
@@ -163,7 +163,7 @@ fn window(budget: u32, line: &str) -> ContextWindow {
 }
 
 #[test]
-fn protect_recent_is_of_the_messages_of_its_call_and_stays() {
+fn protect_recent_marks_the_current_messages_for_good() {
     let mut window = window(1000, "u a");
     window.protect_recent(2);
     for message in script("u a u a u a u a u a") {
@@ -178,11 +178,11 @@ fn protect_recent_is_of_the_messages_of_its_call_and_stays() {
     empty.protect_recent(usize::MAX);
     assert!(empty.is_protected(0) && empty.compact().is_empty());
     empty.protect_recent(0);
-    assert!(empty.is_protected(0), "nothing is let go");
+    assert!(empty.is_protected(0), "no protection is lost");
 }
 
 #[test]
-fn the_buffer_signals_when_it_is_over_a_threshold() {
+fn the_buffer_reports_a_threshold() {
     let mut window = ContextWindow::new(1000, 200);
     window.push(ChatMessage::user("Hello"), 700);
     assert!(window.needs_compaction(0.8) && !window.needs_compaction(0.9));
@@ -192,7 +192,7 @@ fn the_buffer_signals_when_it_is_over_a_threshold() {
 }
 
 #[test]
-fn a_call_and_its_result_are_separated_and_a_system_text_goes() {
+fn compact_separates_pairs_and_removes_system_texts() {
     let mut window = window(1000, "s u a:read t a");
     window.protect_recent(2);
     let removed = window.compact();
@@ -204,7 +204,7 @@ fn a_call_and_its_result_are_separated_and_a_system_text_goes() {
 }
 
 #[test]
-fn the_oldest_go_until_the_budget_is_kept() {
+fn force_fit_removes_the_oldest_until_the_budget_fits() {
     let mut window = window(25, "u a u a");
     window.protect(0);
     assert_eq!(window.force_fit(), script("u a u a")[1..3]);
@@ -214,19 +214,19 @@ fn the_oldest_go_until_the_budget_is_kept() {
 }
 
 #[test]
-fn what_panics_has_a_twin_that_says_why() {
-    let said = |call: &mut dyn FnMut()| {
+fn every_panic_has_a_twin_with_an_error() {
+    let panic = |call: &mut dyn FnMut()| {
         let caught = std::panic::catch_unwind(std::panic::AssertUnwindSafe(call)).unwrap_err();
         caught.downcast_ref::<String>().unwrap().clone()
     };
     let error = ContextWindow::try_new(5, 5).unwrap_err();
-    assert_eq!(said(&mut || drop(ContextWindow::new(5, 5))), error.to_string());
+    assert_eq!(panic(&mut || drop(ContextWindow::new(5, 5))), error.to_string());
     let mut window = window(10, "u");
     let error = WindowError::NoMessage { index: 1, len: 1 };
     assert_eq!(window.try_protect(1), Err(error));
-    assert_eq!(said(&mut || window.protect(1)), error.to_string());
-    assert_eq!(said(&mut || window.unprotect(1)), error.to_string());
-    assert_eq!(said(&mut || assert!(window.is_protected(1))), error.to_string());
-    assert_eq!(said(&mut || assert_eq!(window.token_count(1), 0)), error.to_string());
-    assert_eq!(said(&mut || window.update_token_count(1, 0)), error.to_string());
+    assert_eq!(panic(&mut || window.protect(1)), error.to_string());
+    assert_eq!(panic(&mut || window.unprotect(1)), error.to_string());
+    assert_eq!(panic(&mut || assert!(window.is_protected(1))), error.to_string());
+    assert_eq!(panic(&mut || assert_eq!(window.token_count(1), 0)), error.to_string());
+    assert_eq!(panic(&mut || window.update_token_count(1, 0)), error.to_string());
 }

@@ -1,4 +1,4 @@
-//! Integration tests: what was recorded of the published systems, and what the documents say.
+//! Integration tests: the recorded answers of the published systems, and the text of the documents.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 

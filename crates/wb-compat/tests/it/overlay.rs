@@ -28,8 +28,8 @@ fn config(case: &Case) -> CompactionConfig {
 }
 
 fn budget(case: &Case) -> usize {
-    let of = |key, default| case.number(key, default);
-    of("max_context_tokens", 100_000).saturating_sub(of("system_prompt_tokens", 4_000))
+    let number = |key, default| case.number(key, default);
+    number("max_context_tokens", 100_000).saturating_sub(number("system_prompt_tokens", 4_000))
 }
 
 fn items(value: &Value) -> &[Value] {
@@ -39,12 +39,12 @@ fn items(value: &Value) -> &[Value] {
 /// Reads the messages of a loop with their turns.
 fn loop_messages(list: &Value) -> Vec<LoopMessage> {
     let turns = items(list).iter().map(|value| value["turn"].as_u64().map(|at| u32::try_from(at).unwrap()));
-    let said = messages(list).into_iter().zip(turns);
-    said.map(|(message, turn_index)| LoopMessage { message, turn_index }).collect()
+    let messages = messages(list).into_iter().zip(turns);
+    messages.map(|(message, turn_index)| LoopMessage { message, turn_index }).collect()
 }
 
 fn plain(messages: &[LoopMessage]) -> Vec<Message> {
-    messages.iter().map(|said| said.message.clone()).collect()
+    messages.iter().map(|it| it.message.clone()).collect()
 }
 
 fn range(recorded: &Value) -> Option<TurnRange> {
@@ -92,7 +92,7 @@ fn every_recorded_block_and_its_rendering_are_equal() {
     assert_eq!(cases.len(), 28);
 }
 
-/// Renders a loop with its block; one that is not current is followed by an empty one.
+/// Renders a loop with its block; an empty loop follows unless it is current.
 fn rendered(messages: Vec<LoopMessage>, block: CompactionBlock, is_current: bool) -> Vec<Message> {
     let record = LoopRecord { compaction_block: Some(block), ..LoopRecord::new("L0", None, messages) };
     let session = Session { loops: vec![record, LoopRecord::new("L1", Some("L0"), Vec::new())] };
@@ -139,26 +139,27 @@ fn every_recorded_session_is_equal() {
     assert_eq!(cases.len(), 12);
 }
 
-fn of_turns(line: &str, turns: &[Option<u32>]) -> Vec<LoopMessage> {
-    let said = script(line).into_iter().zip(turns);
-    said.map(|(message, turn)| LoopMessage { message, turn_index: *turn }).collect()
+fn script_with_turns(line: &str, turns: &[Option<u32>]) -> Vec<LoopMessage> {
+    let messages = script(line).into_iter().zip(turns);
+    messages.map(|(message, turn)| LoopMessage { message, turn_index: *turn }).collect()
 }
 
 #[test]
-fn a_message_without_a_turn_splits_the_turn_that_it_stands_in() {
-    let messages = of_turns("u a:read s t a", &[None, Some(0), None, Some(0), Some(1)]);
+fn a_message_without_a_turn_splits_the_turn_around_it() {
+    let messages = script_with_turns("u a:read s t a", &[None, Some(0), None, Some(0), Some(1)]);
     let turns = TurnMap::from_messages(&messages);
     assert_eq!(turns.turn_count(), 5);
-    let of =
+    let n_messages =
         |start_turn, end_turn| turns.messages_for_range(&messages, TurnRange { start_turn, end_turn }).len();
-    assert_eq!((of(1, 3), of(0, 4), of(0, 5), of(4, 3), of(5, 5)), (3, 5, 0, 0, 0));
+    let ranges = [(1, 3), (0, 4), (0, 5), (4, 3), (5, 5)];
+    assert_eq!(ranges.map(|(start, end)| n_messages(start, end)), [3, 5, 0, 0, 0]);
     assert_eq!(TurnMap::from_messages(&[]).turn_count(), 0);
 }
 
 #[test]
-fn a_chain_in_a_circle_ends_and_an_unknown_loop_renders_nothing() {
-    let looped = |id: &str, parent: &str| LoopRecord::new(id, Some(parent), of_turns("u", &[None]));
-    let mut session = Session { loops: vec![looped("L0", "L1"), looped("L1", "L0")] };
+fn a_cycle_ends_and_an_unknown_loop_renders_nothing() {
+    let record = |id: &str, parent: &str| LoopRecord::new(id, Some(parent), script_with_turns("u", &[None]));
+    let mut session = Session { loops: vec![record("L0", "L1"), record("L1", "L0")] };
     assert_eq!(session.loop_chain_to("L1"), ["L0", "L1"]);
     let config = CompactionConfig::default();
     compact_session_loops(&mut session, "gone", &DefaultBlockCompaction, &config, 100);

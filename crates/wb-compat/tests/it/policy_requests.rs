@@ -1,4 +1,4 @@
-//! Document 4: how a request is prepared, as it was recorded.
+//! Document 4: the recorded preparation of requests.
 
 use serde_json::Value;
 use wb_compat::policy::{
@@ -6,11 +6,11 @@ use wb_compat::policy::{
     find_split, patch_dangling_tool_calls, strip_unpaired_tool_calls_from_view, tool_schema_tokens,
     total_tokens, truncate,
 };
-use wb_testkit::vectors::policy::{Row, is_text, rows, text_value};
+use wb_testkit::vectors::policy::{PolicyRow, is_text, rows, text_value};
 
 use super::thread::{are_recorded, count, ids, new_id, policy, thread};
 
-fn check(op: &str, n_rows: usize, agrees: impl Fn(&Row) -> bool) {
+fn check(op: &str, n_rows: usize, agrees: impl Fn(&PolicyRow) -> bool) {
     let rows = rows(op);
     assert_eq!(rows.len(), n_rows, "{op}");
     for row in rows {
@@ -67,7 +67,7 @@ fn every_recorded_repair_is_equal() {
 }
 
 #[test]
-fn every_recorded_stripping_is_equal_retracted_calls_too() {
+fn every_recorded_stripping_is_equal() {
     check("aw.strip", 5, |row| are_recorded(&strip_unpaired_tool_calls_from_view(thread(row)), &row.output));
 }
 
@@ -101,6 +101,6 @@ fn every_recorded_preview_of_tool_results_is_equal() {
 }
 
 #[test]
-fn a_schema_costs_a_token_for_each_byte_of_its_name_and_description() {
+fn a_schema_costs_a_token_per_byte_of_name_and_description() {
     assert_eq!(tool_schema_tokens("read", &"d".repeat(400), &"p".repeat(40)), 4 + 400 + 10 + 10);
 }

@@ -1,4 +1,4 @@
-//! Document 4: its settings, as they were recorded and as its examples write them.
+//! Document 4: the recorded settings, and the examples of the document.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -12,7 +12,7 @@ use wb_testkit::vectors::policy::rows;
 
 use super::thread::{count, policy};
 
-/// Reads and writes JSON as it was recorded, without prompts.
+/// Reads a setting and returns its JSON in the recorded form, without prompts.
 fn read<T: DeserializeOwned + Serialize>(json: &Value) -> Value {
     match serde_json::from_value::<T>(json.clone()) {
         Err(error) => json!({ "err": error.to_string() }),
@@ -69,7 +69,7 @@ fn ends(recorded: &Value) -> InferenceEnd {
 }
 
 #[test]
-fn every_recorded_recovery_retries_as_often_and_asks_in_our_own_words() {
+fn every_recorded_recovery_retries_equally() {
     let rows = rows("aw.recovery");
     for row in &rows {
         let (mut state, max) = (TruncationState::default(), count(&row.input["max"]));
@@ -77,15 +77,15 @@ fn every_recorded_recovery_retries_as_often_and_asks_in_our_own_words() {
         let retry: Vec<bool> = answers.map(|end| should_retry(&end, &mut state, max)).collect();
         assert_eq!(row.output["retry"], json!(retry), "{}", row.tag);
         assert_eq!(row.output["retries_used"], state.truncation_retries, "{}", row.tag);
-        let asked = continuation_message("c");
-        assert_eq!(asked.visibility, Visibility::Internal);
+        let message = continuation_message("c");
+        assert_eq!(message.visibility, Visibility::Internal);
         assert_eq!(row.output["continuation"]["role"], "u");
     }
     assert_eq!(rows.len(), 2);
 }
 
 #[test]
-fn the_examples_of_the_document_are_built_by_literal() {
+fn the_documents_examples_are_built_by_literal() {
     let policy = ContextWindowPolicy {
         max_context_tokens: 200_000,
         max_output_tokens: 16_384,
@@ -114,5 +114,5 @@ fn the_examples_of_the_document_are_built_by_literal() {
     };
     let defaults = CompactionConfig { summary_max_tokens: None, summary_model: None, ..config };
     assert_eq!(defaults, CompactionConfig::default());
-    assert!(defaults.user_prompt("talk", Some(" old {messages} ")).contains("\nold talk\n"), "spliced in");
+    assert!(defaults.user_prompt("talk", Some(" old {messages} ")).contains("\nold talk\n"), "inserted");
 }

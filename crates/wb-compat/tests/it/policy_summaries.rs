@@ -1,4 +1,4 @@
-//! Document 4: boundaries, plans, summaries and their background, as they were recorded.
+//! Document 4: the recorded boundaries, plans, summaries and background events.
 
 use serde_json::{Value, json};
 use wb_compat::policy::{
@@ -9,11 +9,11 @@ use wb_compat::policy::{
     try_plan_compaction,
 };
 use wb_message::Message;
-use wb_testkit::vectors::policy::{Row, is_text, rows, text_value};
+use wb_testkit::vectors::policy::{PolicyRow, is_text, rows, text_value};
 
 use super::thread::{NEW_ID, are_recorded, count, ids, policy, thread};
 
-fn check(op: &str, n_rows: usize, agrees: impl Fn(&Row) -> bool) {
+fn check(op: &str, n_rows: usize, agrees: impl Fn(&PolicyRow) -> bool) {
     let rows = rows(op);
     assert_eq!(rows.len(), n_rows, "{op}");
     for row in rows {
@@ -49,7 +49,7 @@ fn every_recorded_transcript_is_equal() {
 }
 
 #[test]
-fn every_recorded_previous_summary_is_equal_the_panic_too() {
+fn every_recorded_previous_summary_and_panic_is_equal() {
     check("aw.prev_summary", 6, |row| {
         let messages = thread(row);
         match try_extract_previous_summary(&messages) {
@@ -105,7 +105,7 @@ fn every_recorded_trim_is_equal() {
     });
 }
 
-/// The time at which everything was in flight.
+/// The start of every compaction in flight.
 const STARTED_MS: u64 = 1;
 
 fn in_flight(recorded: &Value) -> Option<CompactionInFlight> {
@@ -113,7 +113,7 @@ fn in_flight(recorded: &Value) -> Option<CompactionInFlight> {
     Some(CompactionInFlight { task_id: word(0)?, boundary_message_id: word(1)?, started_at_ms: STARTED_MS })
 }
 
-/// Returns a state as it was recorded: without the times of its entries.
+/// Returns a state in the recorded form, without the times of its entries.
 fn without_times(state: &CompactionState) -> Value {
     let mut json = serde_json::to_value(state).unwrap();
     for list in ["boundaries", "failures", "skipped"] {
@@ -125,7 +125,7 @@ fn without_times(state: &CompactionState) -> Value {
 }
 
 #[test]
-fn every_recorded_event_does_to_thread_and_state_what_it_did() {
+fn every_recorded_event_changes_thread_and_state_equally() {
     check("aw.consume", 9, |row| {
         let mut messages = thread(row);
         let in_flight = in_flight(&row.input["in_flight"]);
@@ -140,15 +140,16 @@ fn every_recorded_event_does_to_thread_and_state_what_it_did() {
     });
 }
 
-/// A thread of which the first two messages can be summarized.
+/// Builds a thread whose first two messages can be summarized.
 fn long_thread() -> Vec<ThreadMessage> {
-    let said = [
+    let messages = [
         Message::user("x".repeat(8_000)),
         Message::assistant("Done."),
         Message::user("Thanks."),
         Message::user("Next?"),
     ];
-    said.into_iter()
+    messages
+        .into_iter()
         .zip(["m0", "m1", "m2", "m3"])
         .map(|(message, id)| ThreadMessage::new(id, message))
         .collect()
@@ -158,17 +159,19 @@ fn long_thread() -> Vec<ThreadMessage> {
 fn a_compaction_is_due_at_its_threshold_and_one_at_a_time() {
     let (messages, config) = (long_thread(), CompactionConfig::default());
     let tokens = messages.iter().map(message_tokens).sum();
-    let at = |threshold| ContextWindowPolicy {
+    let policy = |threshold| ContextWindowPolicy {
         autocompact_threshold: threshold,
         ..ContextWindowPolicy::default()
     };
     let mut state = CompactionState::default();
     let off = CompactionConfig { execution_mode: CompactionExecutionMode::Off, ..config.clone() };
-    for (policy, config) in [(at(None), &config), (at(Some(tokens + 1)), &config), (at(Some(tokens)), &off)] {
+    for (policy, config) in
+        [(policy(None), &config), (policy(Some(tokens + 1)), &config), (policy(Some(tokens)), &off)]
+    {
         assert_eq!(maybe_spawn_compaction(&messages, &policy, config, &mut state, "bg_1", 5), None);
     }
     let due = |state: &mut CompactionState| {
-        maybe_spawn_compaction(&messages, &at(Some(tokens)), &config, state, "bg_1", 5)
+        maybe_spawn_compaction(&messages, &policy(Some(tokens)), &config, state, "bg_1", 5)
     };
     assert_eq!(due(&mut state).unwrap().boundary_message_id, "m1");
     assert!(state.is_compacting() && due(&mut state).is_none());

@@ -1,11 +1,11 @@
-//! Messages of a thread as they were recorded.
+//! The recorded messages of threads.
 
 use serde_json::Value;
 use wb_compat::policy::{CompactionMark, ContextWindowPolicy, Role, ThreadMessage, Visibility};
 use wb_message::{Block, Message};
-use wb_testkit::vectors::policy::{Row, TOOL, is_text, text_value};
+use wb_testkit::vectors::policy::{PolicyRow, TOOL, is_text, text_value};
 
-/// The id that the tests give to messages that were given a random one.
+/// The id in place of the random ids of new messages.
 pub(crate) const NEW_ID: &str = "*";
 
 pub(crate) fn new_id() -> String {
@@ -17,7 +17,7 @@ fn items(value: &Value) -> &[Value] {
 }
 
 /// Reads the messages of a row.
-pub(crate) fn thread(row: &Row) -> Vec<ThreadMessage> {
+pub(crate) fn thread(row: &PolicyRow) -> Vec<ThreadMessage> {
     items(&row.input["msgs"]).iter().map(thread_message).collect()
 }
 
@@ -51,13 +51,13 @@ fn message(value: &Value) -> Message {
 }
 
 fn block(value: &Value) -> Block {
-    let said = text_value(&value["t"]);
+    let text = text_value(&value["t"]);
     match value["k"].as_str().unwrap() {
-        "text" => Block::text(said),
-        "thinking" => Block::Thinking { text: said, signature: None },
-        "image" => Block::image("image/png", said),
-        // A block of fifty bytes, as any that is neither text nor reasoning.
-        "tool_use" => Block::Command { command: said, args: None },
+        "text" => Block::text(text),
+        "thinking" => Block::Thinking { text, signature: None },
+        "image" => Block::image("image/png", text),
+        // A block of fifty bytes, like any block other than text and reasoning.
+        "tool_use" => Block::Command { command: text, args: None },
         other => panic!("unknown block {other:?}"),
     }
 }
@@ -71,8 +71,8 @@ fn call(value: &Value) -> Block {
     Block::call(value["id"].as_str().unwrap(), name, input)
 }
 
-/// Reads the policy of a row; what is left out has the default.
-pub(crate) fn policy(row: &Row) -> ContextWindowPolicy {
+/// Reads the policy of a row; missing keys have the default.
+pub(crate) fn policy(row: &PolicyRow) -> ContextWindowPolicy {
     let mut json = serde_json::to_value(ContextWindowPolicy::default()).unwrap();
     let given = row.input["policy"].as_object().unwrap().clone();
     json.as_object_mut().unwrap().extend(given);
@@ -84,7 +84,7 @@ pub(crate) fn count(value: &Value) -> usize {
     usize::try_from(value.as_u64().unwrap()).unwrap()
 }
 
-/// Returns the ids of messages, with what a synthetic one is behind its star.
+/// Returns the ids of messages; a star and the kind for synthetic ones.
 pub(crate) fn ids(messages: &[ThreadMessage]) -> Vec<String> {
     let id = |message: &ThreadMessage| match (message.id.as_deref(), &message.message) {
         (Some(NEW_ID), Message::ToolResult { tool_call_id, .. }) => format!("*t/{tool_call_id}"),
@@ -94,7 +94,8 @@ pub(crate) fn ids(messages: &[ThreadMessage]) -> Vec<String> {
     messages.iter().map(id).collect()
 }
 
-/// Tells if messages are the recorded ones: ids, roles, visibilities, calls, answers and texts.
+/// Returns whether messages equal the recorded ones: ids, roles, visibilities, calls, answers and
+/// texts.
 pub(crate) fn are_recorded(messages: &[ThreadMessage], recorded: &Value) -> bool {
     let recorded = items(recorded);
     recorded.len() == messages.len()

@@ -1,4 +1,4 @@
-//! Document 1: the recorded estimates, levels and trackers, and the faults that the docs name.
+//! Document 1: the recorded estimates, levels and trackers, and the documented faults.
 
 use serde_json::{Value, json};
 use wb_compat::three_level::{
@@ -21,8 +21,8 @@ fn config(case: &Case) -> ContextConfig {
     }
 }
 
-/// Checks what a function makes of the recorded inputs of its operation; returns their number.
-fn every_answer_is_equal(op: &str, function: impl Fn(Vec<Message>, &ContextConfig) -> Vec<Message>) -> usize {
+/// Checks a function against all recorded answers of its operation; returns their number.
+fn check_answers(op: &str, function: impl Fn(Vec<Message>, &ContextConfig) -> Vec<Message>) -> usize {
     let cases = cases(op);
     for case in &cases {
         let config = config(case);
@@ -40,8 +40,8 @@ fn every_answer_is_equal(op: &str, function: impl Fn(Vec<Message>, &ContextConfi
     cases.len()
 }
 
-/// Returns the ids of results that answer no call of the newest reply, and those of calls that it leaves open; a
-/// message of the user closes what is open.
+/// Returns the ids of results that answer no call of the newest reply, and those of its open calls;
+/// a user message closes open calls.
 pub(crate) fn unpaired(messages: &[Message]) -> (Vec<&str>, Vec<&str>) {
     let (mut open, mut orphans, mut dangling) = (Vec::<&str>::new(), Vec::new(), Vec::new());
     for message in messages {
@@ -65,17 +65,17 @@ fn every_recorded_level_is_equal() {
     let level1 = |messages, config: &ContextConfig| {
         level1_truncate_tool_outputs(messages, config.tool_output_max_lines)
     };
-    assert_eq!(every_answer_is_equal("level1", level1), 13);
+    assert_eq!(check_answers("level1", level1), 13);
     let level2 = |messages, config: &ContextConfig| level2_summarize_old_turns(messages, config.keep_recent);
-    assert_eq!(every_answer_is_equal("level2", level2), 24);
+    assert_eq!(check_answers("level2", level2), 24);
     let level3 =
         |messages, config: &ContextConfig| level3_drop_middle(messages, config, config.budget_tokens());
-    assert_eq!(every_answer_is_equal("level3", level3), 18);
+    assert_eq!(check_answers("level3", level3), 18);
 }
 
 #[test]
 fn every_recorded_compaction_is_equal() {
-    assert_eq!(every_answer_is_equal("compact", compact_messages), 42);
+    assert_eq!(check_answers("compact", compact_messages), 42);
 }
 
 fn numbers(list: &Value) -> Vec<Option<usize>> {
@@ -83,7 +83,7 @@ fn numbers(list: &Value) -> Vec<Option<usize>> {
     list.as_array().unwrap().iter().map(number).collect()
 }
 
-/// Extensions have no content in the published model.
+/// Returns the tokens of a message's content; extensions have none in the published model.
 fn content(message: &Message) -> Option<usize> {
     match message {
         Message::Custom { .. } => None,
@@ -138,7 +138,7 @@ fn budget(max_context_tokens: usize) -> ContextConfig {
 }
 
 #[test]
-fn the_marker_is_not_charged_and_the_outcome_is_over_the_budget_in_silence() {
+fn the_uncharged_marker_exceeds_the_budget() {
     let messages = script("u*400 u*400");
     let tokens = message_tokens(&messages[1]);
     let kept = keep_within_budget(messages.clone(), tokens);
@@ -151,28 +151,28 @@ fn the_marker_is_not_charged_and_the_outcome_is_over_the_budget_in_silence() {
 }
 
 #[test]
-fn a_single_request_over_the_budget_leaves_nothing_but_the_marker() {
+fn a_single_request_over_the_budget_leaves_only_the_marker() {
     let kept = compact_messages(vec![Message::user("x".repeat(400))], &budget(50));
     assert_eq!(kept, [Message::user("[Context compacted: 1 messages removed]")]);
 }
 
 #[test]
-fn the_boundary_of_the_second_level_separates_a_call_from_its_result() {
+fn the_second_level_separates_a_call_from_its_result() {
     let after = level2_summarize_old_turns(script("u a:read,bash t t u"), 2);
     assert!(unpaired(&after).0.len() == 1, "{after:?}");
 }
 
 #[test]
-fn a_text_that_was_cut_is_cut_again() {
+fn a_cut_text_is_cut_again() {
     let text = "line\n".repeat(100);
     let once = truncate_head_tail(&text, 10).into_owned();
     assert!(once.contains("[... 90 lines truncated ...]"));
     assert!(truncate_head_tail(&once, 10).contains("[... 3 lines truncated ...]"));
-    assert!(truncate_head_tail("a\nb", 1).len() > "a\nb".len(), "longer than the whole");
+    assert!(truncate_head_tail("a\nb", 1).len() > "a\nb".len(), "longer than the original");
 }
 
 #[test]
-fn images_and_parts_that_the_document_does_not_know_have_a_weight() {
+fn images_and_unknown_parts_have_a_weight() {
     assert_eq!(content_tokens(&[Block::image("image/png", "")]), 85);
     assert_eq!(content_tokens(&[Block::image("image/png", "A".repeat(20_000_000))]), 16_000);
     let command = Block::Command { command: "test".into(), args: None };

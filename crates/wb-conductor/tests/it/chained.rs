@@ -119,7 +119,7 @@ fn check(agent: &Agent, after: &[Message], report: &CompactionReport) {
     laws::pinned_untouched(&agent.messages, after);
     let target = report.target_tokens.expect("a window");
     let (least_tokens, irreducible) = (fit_laws::least_tokens(&agent.messages), report.irreducible);
-    let landing = Landing { target_tokens: target, beside_tokens: 0, least_tokens, irreducible };
+    let landing = Landing { target_tokens: target, overhead_tokens: 0, least_tokens, irreducible };
     fit_laws::fits_or_cannot(&agent.messages, after, landing);
     if report.cut > 0 {
         check_digest(agent, after, report);

@@ -219,7 +219,7 @@ proptest! {
     /// A growing transcript is never sent over its limit, and a tracker is what a fresh count is.
     #[test]
     fn no_request_is_over_its_limit_by_the_default_count(
-        messages in strategies::valid_transcript_of(20..=60),
+        messages in strategies::valid_transcript_with_steps(20..=60),
         context_window in 6_000_u64..12_000,
     ) {
         let mut context = AgentContext::with(window(context_window).policy(keep(500)));

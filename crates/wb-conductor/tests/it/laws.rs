@@ -167,9 +167,9 @@ fn fits_or_cannot(case: &Case, before: &[Message], after: &[Message], report: &C
     let Some(target_tokens) = report.target_tokens else { return };
     // What the provider counted and the estimate did not is beside the transcript too.
     let counted = if report.anchored { case.context_tokens.saturating_sub(report.tokens_before) } else { 0 };
-    let beside_tokens = case.overhead_tokens.max(counted);
+    let overhead_tokens = case.overhead_tokens.max(counted);
     let least_tokens = fit_laws::least_tokens(before);
-    let landing = Landing { target_tokens, beside_tokens, least_tokens, irreducible: report.irreducible };
+    let landing = Landing { target_tokens, overhead_tokens, least_tokens, irreducible: report.irreducible };
     fit_laws::fits_or_cannot(before, after, landing);
 }
 

@@ -90,7 +90,7 @@ proptest! {
         let fits = report.tokens_after + overhead <= limit;
         let least_tokens = least_of_drops(&messages, which);
         let irreducible = report.irreducible;
-        let landing = Landing { target_tokens: limit, beside_tokens: overhead, least_tokens, irreducible };
+        let landing = Landing { target_tokens: limit, overhead_tokens: overhead, least_tokens, irreducible };
         fit_laws::fits_or_cannot(&messages, &after, landing);
         prop_assert_eq!(report.unchanged.is_some(), report.steps.is_empty());
         prop_assert_eq!(report.unchanged.is_some(), after == messages);

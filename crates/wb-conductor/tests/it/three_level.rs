@@ -7,7 +7,7 @@ use serde_json::json;
 use wb_budget::{AUTO_CONDENSE_POLICY, Budget, TokenCounter, WeighedTranscript, estimate_tokens};
 use wb_conductor::{CompactionReport, Pipeline, Plan, Trigger};
 use wb_message::{Block, Message};
-use wb_testkit::three_level::{QUARTER, aged, ends, few};
+use wb_testkit::three_level::{QUARTER, aged_transcript, ends, few};
 use wb_testkit::{laws, script};
 
 use crate::support::{flat, run};
@@ -70,7 +70,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
 
     #[test]
-    fn compaction_in_levels_keeps_the_laws(messages in aged(), levels in options(), budget in budgets()) {
+    fn compaction_in_levels_keeps_the_laws(messages in aged_transcript(), levels in options(), budget in budgets()) {
         let mut after = messages.clone();
         let report = run(&levels.pipeline(), &mut after, budget, false);
         let weight = estimate_tokens(&after);

@@ -95,7 +95,7 @@ fn locked(state: &Mutex<State>) -> MutexGuard<'_, State> {
 }
 
 /// Answers a request, and measures how long the agent took for it.
-fn serve(state: &mut State, request: &loopback::Asked) -> Vec<Play> {
+fn serve(state: &mut State, request: &loopback::Request) -> Vec<Play> {
     let pause = state.answered.map_or(Duration::ZERO, |answered| answered.elapsed());
     state.played.pause = state.played.pause.max(pause);
     let (method, url) = request.line.split_once(' ').unwrap_or_default();

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use wb_dialect::{Dialect, repair, validate};
 use wb_message::{Message, markers};
 use wb_record::{Document, Item, MemoryParts, Note, Stamp, View};
-use wb_testkit::laws::said;
+use wb_testkit::laws::content as said;
 
 use crate::support::{claude::lines, of_parts, open};
 

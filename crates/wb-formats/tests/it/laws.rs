@@ -7,7 +7,7 @@ use std::path::Path;
 use wb_message::{Block, Edit, Message, Pairing, Patch, markers, runs};
 use wb_record::{ChangeSet, Document, Item, MemoryParts, ONLY_CONVERSATION, Parts, Stamp, View, items};
 
-pub(crate) use wb_testkit::laws::said;
+pub(crate) use wb_testkit::laws::content as said;
 use wb_testkit::shared::bytes_of;
 
 use crate::support::FIXTURES;

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use wb_formats::{SentAs, newest};
 use wb_message::Message;
 use wb_record::{ChangeSet, MemoryParts, Stamp};
-use wb_testkit::laws::said_loosely as said;
+use wb_testkit::laws::loose_content as said;
 use wb_testkit::random::Random;
 
 use crate::broken::{bytes_of, replace_text, values_of};

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use wb_message::{Message, markers};
 use wb_record::{ChangeSet, Document, MemoryParts, NotExpressible, ONLY_CONVERSATION, Parts, Stamp, items};
-use wb_testkit::laws::said;
+use wb_testkit::laws::content as said;
 
 use crate::laws::fold_all_but;
 use crate::support::{bytes_of, claude::lines, files_of, of_parts, shared};

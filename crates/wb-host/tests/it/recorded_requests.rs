@@ -6,7 +6,7 @@ use wb_invoke::scripted::Script;
 use wb_message::{Block, Message};
 use wb_session::{Entry, EntryKind, SerializeOpts, convert_to_llm, serialize_conversation};
 use wb_testkit::session_rows::{
-    JSON, Row, Verdict, clip_as_recorded, entry_in_file, has_special_json, is_text, judge, masked,
+    JSON, Row, Verdict, clip_as_recorded, entry_in_file, has_special_json, is_text, judge, mask_lead_ins,
 };
 
 /// Theirs leaves it out.
@@ -64,7 +64,7 @@ impl Asked<'_> {
         for message in &mut messages {
             clip_as_recorded(message);
         }
-        let text = masked(&serialize_conversation(&messages, whole));
+        let text = mask_lead_ins(&serialize_conversation(&messages, whole));
         let focus = self.focus.map(|focus| format!("\n\nAdditional focus: {focus}")).unwrap_or_default();
         let previous = self
             .previous

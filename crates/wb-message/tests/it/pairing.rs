@@ -18,8 +18,8 @@ struct Known {
     answered: bool,
 }
 
-/// Pairs each result by a search through all earlier calls: the first open one of the nearest message, else the last
-/// call of the id.
+/// Pairs each result by a search through all earlier calls: the first open one of the nearest
+/// message, else the last call of the id.
 fn naive(messages: &[Message]) -> Naive {
     let mut naive = Naive::default();
     let mut known: Vec<Known> = Vec::new();
@@ -55,7 +55,8 @@ fn naive(messages: &[Message]) -> Naive {
     naive
 }
 
-/// Returns whether no pair crosses the cut, no call before it is in flight, and no result follows it.
+/// Returns whether no pair crosses the cut, no call before it is in flight, and no result follows
+/// it.
 fn naive_legal(messages: &[Message], pairs: &[Pair], in_flight: Option<usize>, cut: usize) -> bool {
     let across = |pair: &Pair| (pair.call.message as usize) < cut && cut <= pair.result as usize;
     let starts_with_result = matches!(messages.get(cut), Some(Message::ToolResult { .. }));

@@ -11,24 +11,26 @@ fn any_patch() -> impl Strategy<Value = (Vec<Message>, Patch)> {
     let fold = (any::<Index>(), 0..6_usize, 0..3_usize)
         .prop_map(|(start, len, n_with)| (start, Some((len, n_with))));
     let body = any::<Index>().prop_map(|at| (at, None));
-    (strategies::transcript_of(0..=8), vec(prop_oneof![fold, body], 0..4)).prop_map(|(messages, edits)| {
-        let n = messages.len() + 2;
-        let edits = edits.into_iter().map(|(at, fold)| match (at.index(n), fold) {
-            (at, None) => Edit::Body { at, content: vec![Block::text("new")] },
-            (at, Some((len, n_with))) => {
-                Edit::Fold { range: at..at + len, with: vec![Message::user("[digest]"); n_with] }
-            }
-        });
-        let patch = Patch::new(edits.collect());
-        (messages, patch)
-    })
+    (strategies::transcript_with_steps(0..=8), vec(prop_oneof![fold, body], 0..4)).prop_map(
+        |(messages, edits)| {
+            let n = messages.len() + 2;
+            let edits = edits.into_iter().map(|(at, fold)| match (at.index(n), fold) {
+                (at, None) => Edit::Body { at, content: vec![Block::text("new")] },
+                (at, Some((len, n_with))) => {
+                    Edit::Fold { range: at..at + len, with: vec![Message::user("[digest]"); n_with] }
+                }
+            });
+            let patch = Patch::new(edits.collect());
+            (messages, patch)
+        },
+    )
 }
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
 
     #[test]
-    fn a_legal_patch_keeps_every_law((messages, patch) in strategies::patched()) {
+    fn a_legal_patch_keeps_every_law((messages, patch) in strategies::transcript_with_patch()) {
         let after = laws::patch_laws(&messages, &patch);
         let n_kept = patch.origins(messages.len()).len();
         prop_assert_eq!(after.len(), n_kept);
@@ -45,7 +47,7 @@ proptest! {
     }
 
     #[test]
-    fn a_weighed_patch_reports_the_weights_it_changed((messages, patch) in strategies::patched()) {
+    fn a_weighed_patch_reports_the_weights_it_changed((messages, patch) in strategies::transcript_with_patch()) {
         let weigh = |message: &Message| serde_json::to_string(message).expect("JSON").len() as u64;
         let sum = |messages: &[Message]| messages.iter().map(weigh).sum::<u64>();
         let mut prefix = vec![0];

@@ -17,7 +17,8 @@ fn any_text() -> impl Strategy<Value = String> {
     prop::collection::vec(piece, 0..24).prop_map(|pieces| pieces.concat())
 }
 
-/// Tidies character by character: trims both ends, turns CRLF into LF, drops blanks and tabs before LF.
+/// Tidies character by character: trims both ends, turns CRLF into LF, drops blanks and tabs before
+/// LF.
 fn naive_tidy(text: &str) -> String {
     let mut out: Vec<char> = Vec::new();
     let chars: Vec<char> = text.trim().chars().collect();

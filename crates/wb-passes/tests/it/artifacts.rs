@@ -32,7 +32,7 @@ fn configs() -> impl Strategy<Value = OversizedResult> {
     ]
 }
 
-/// Takes the mark of other clips out of bodies, for the law of clips goes by that mark.
+/// Removes the mark of other clips, since the law of clips relies on that mark.
 fn unclipped(mut messages: Vec<Message>) -> Vec<Message> {
     for message in &mut messages {
         match message {
@@ -55,7 +55,7 @@ fn texts(message: &Message) -> String {
     }
 }
 
-/// Tells whether a text is a head and a tail of another around one of our marks.
+/// Returns whether a text is a head and a tail of another around a mark.
 fn is_preview_of(new: &str, old: &str) -> bool {
     new.match_indices(MARK_OPEN).any(|(at, _)| {
         let rest = &new[at + MARK_OPEN.len()..];
@@ -93,7 +93,7 @@ fn previewed(pass: OversizedResult, messages: &[Message]) -> Vec<Message> {
 }
 
 #[test]
-fn omitted_keys_get_the_numbers_of_the_older_and_unknown_ones_are_refused() {
+fn missing_keys_get_defaults_and_unknown_keys_are_refused() {
     let config: ArtifactCompactionConfig = serde_json::from_value(json!({ "threshold_tokens": 9 })).unwrap();
     assert_eq!(config, ArtifactCompactionConfig { threshold_tokens: 9, ..ARTIFACT_COMPACTION });
     let quoted = json!({ "threshold_tokens": 2048, "preview_max_chars": 1600, "preview_max_lines": 24 });
@@ -114,7 +114,7 @@ fn a_value_of_zero_is_refused_by_its_name() {
     }
 }
 
-/// Whether the pass previews a result of that many bytes under the recorded estimate.
+/// Returns whether the pass previews a result of `n_bytes` under the recorded estimate.
 fn fires(n_bytes: usize) -> bool {
     let counter: Arc<dyn TokenCounter> = Arc::new(PolicyCounter);
     let call = Message::assistant_blocks(vec![Block::call("c", "read", json!({}))]);
@@ -124,13 +124,13 @@ fn fires(n_bytes: usize) -> bool {
 }
 
 #[test]
-fn a_result_is_previewed_from_the_threshold_on_whatever_the_target() {
+fn a_result_is_previewed_from_the_threshold_on() {
     let recorded = [8188, 8191, 8192, 8195].map(fires);
     assert_eq!(recorded, [false, false, true, true]);
 }
 
 #[test]
-fn a_preview_shows_head_tail_and_the_size_of_the_whole() {
+fn a_preview_shows_head_tail_and_the_original_size() {
     let lines = |range: std::ops::Range<usize>| {
         range.flat_map(|n| ["line ".to_owned(), n.to_string(), "\n".to_owned()]).collect::<String>()
     };
@@ -171,11 +171,11 @@ fn an_error_at_the_end_of_a_long_log_stays() {
         assert!(texts(&after[at]).len() < log.len() / 4, "{at}");
     }
     let n_tail = |at: usize| texts(&after[at]).split_once("shown]\n").unwrap().1.lines().count();
-    assert_eq!([2, 3, 5].map(n_tail), [8, 16, 16], "what failed keeps more of its end");
+    assert_eq!([2, 3, 5].map(n_tail), [8, 16, 16], "a failed result keeps more of its end");
 }
 
 #[test]
-fn a_preview_that_would_cover_everything_or_be_longer_is_none() {
+fn a_text_that_a_preview_would_not_shorten_stays() {
     let mut messages = script("u a:bash t a");
     for (pass, body) in
         [(small(1, 100, 10), "tiny text"), (small(1, 4, 1), "tool text that is short"), (small(1, 0, 0), "x")]
@@ -194,7 +194,7 @@ fn leading_blank_lines_do_not_hide_the_end() {
 }
 
 #[test]
-fn images_stay_and_are_no_text() {
+fn images_stay_and_do_not_count_as_text() {
     let mut messages = script("u a:read t a");
     let image = Block::image("image/png", "iVBORw0K".repeat(2_000));
     let result = |content| Message::ToolResult {

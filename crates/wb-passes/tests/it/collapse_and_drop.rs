@@ -1,4 +1,5 @@
-//! Tool outputs cut, replies collapsed, the middle dropped: the laws and edges of each of these passes alone.
+//! The passes of the three-level preset, each alone: cut tool outputs, collapsed replies, dropped
+//! middle.
 
 use std::sync::Arc;
 
@@ -8,11 +9,11 @@ use wb_budget::{TokenCounter, WeighedTranscript};
 use wb_message::markers::{COLLAPSED_PREFIX, is_dropped_mark, is_pinned, is_prompt};
 use wb_message::{Block, Message, Pairing};
 use wb_passes::{Collapse, DropMiddle, Goal, Pass, ToolOutput, truncate_head_tail};
-use wb_testkit::three_level::{QUARTER, aged, big, ends, few, mark, result, says, tokens};
+use wb_testkit::three_level::{QUARTER, aged_transcript, big, ends, few, mark, result, says, tokens};
 use wb_testkit::{laws, pass_laws, script, strategies};
 
-/// Returns what one pass makes of a transcript at four bytes a token.
-fn passed(pass: &impl Pass, messages: &[Message], target_tokens: u64) -> Vec<Message> {
+/// Applies one pass at four bytes a token.
+fn run(pass: &impl Pass, messages: &[Message], target_tokens: u64) -> Vec<Message> {
     let counter: Arc<dyn TokenCounter> = Arc::new(QUARTER);
     let patch = pass.plan(&WeighedTranscript::new(messages, &counter), Goal::target(target_tokens));
     let mut after = messages.to_vec();
@@ -23,14 +24,14 @@ fn passed(pass: &impl Pass, messages: &[Message], target_tokens: u64) -> Vec<Mes
 }
 
 fn collapsed(messages: &[Message], keep_recent: usize) -> Vec<Message> {
-    passed(&Collapse { keep_recent }, messages, 0)
+    run(&Collapse { keep_recent }, messages, 0)
 }
 
 fn target() -> impl Strategy<Value = u64> {
     prop_oneof![Just(0), 1..500_u64, 500..5_000_u64, 5_000..60_000_u64, Just(u64::MAX)]
 }
 
-/// Makes a transcript without marks of clips, which the laws of passes take for ones that the pass has set.
+/// Generates a transcript without marks of clips, which the laws would attribute to the pass.
 fn unclipped() -> impl Strategy<Value = Vec<Message>> {
     strategies::transcript().prop_map(|messages| {
         let json = serde_json::to_string(&messages).unwrap().replace("[… clipped …]", "[clipped]");
@@ -50,13 +51,13 @@ proptest! {
         let after = pass_laws::all(&ToolOutput { max_lines }, &messages, target_tokens);
         for (old, _) in messages.iter().zip(&after).filter(|(old, new)| old != new) {
             let tool = matches!(old, Message::ToolResult { .. } | Message::BashExecution { .. });
-            prop_assert!(tool, "what the user or the model wrote stays");
+            prop_assert!(tool, "texts of the user and the model stay");
         }
     }
 
     #[test]
     fn collapse_keeps_the_laws(
-        messages in aged(),
+        messages in aged_transcript(),
         keep_recent in few(),
         target_tokens in target(),
     ) {
@@ -69,7 +70,7 @@ proptest! {
 
     #[test]
     fn drop_middle_keeps_the_laws(
-        messages in aged(),
+        messages in aged_transcript(),
         keep_first in few(),
         keep_recent in few(),
         target_tokens in target(),
@@ -85,7 +86,7 @@ proptest! {
 }
 
 #[test]
-fn only_as_many_of_the_oldest_replies_collapse_as_are_needed() {
+fn only_the_oldest_replies_collapse_until_the_target() {
     let messages = script("u [a*60:bash t]x20 u");
     let after = pass_laws::all(&Collapse { keep_recent: 1 }, &messages, 1_600);
     let collapsed = |message: &&Message| {
@@ -99,11 +100,11 @@ fn only_as_many_of_the_oldest_replies_collapse_as_are_needed() {
 }
 
 #[test]
-fn each_pass_alone_takes_messages_only_by_whole_pairs_and_nothing_that_is_pinned() {
+fn each_pass_alone_keeps_pairs_and_pinned_messages() {
     let messages = script("s u a:bash t*4000 u b*3000 [a*80:read t*80]x9 u a:read");
-    let drop = |keep_first, keep_recent| passed(&DropMiddle { keep_first, keep_recent }, &messages, 2_000);
+    let drop = |keep_first, keep_recent| run(&DropMiddle { keep_first, keep_recent }, &messages, 2_000);
     for (after, n_expected) in [
-        (passed(&ToolOutput { max_lines: 10 }, &messages, 0), messages.len()),
+        (run(&ToolOutput { max_lines: 10 }, &messages, 0), messages.len()),
         (collapsed(&messages, 2), messages.len() - 10),
         (drop(2, 10), 24),
         (drop(0, 0), 24),
@@ -116,7 +117,7 @@ fn each_pass_alone_takes_messages_only_by_whole_pairs_and_nothing_that_is_pinned
 }
 
 #[test]
-fn e01_a_boundary_between_results_is_pulled_back_before_their_reply() {
+fn e01_a_boundary_between_results_moves_before_their_reply() {
     let messages = [
         Message::user("u"),
         says("look", &["c0", "c1"]),
@@ -129,7 +130,7 @@ fn e01_a_boundary_between_results_is_pulled_back_before_their_reply() {
 }
 
 #[test]
-fn e02_a_head_that_ends_on_a_call_keeps_its_result_or_loses_both() {
+fn e02_a_call_at_the_end_of_the_head_keeps_its_result() {
     let messages = [
         Message::user("task"),
         says("look", &["c0"]),
@@ -139,15 +140,15 @@ fn e02_a_head_that_ends_on_a_call_keeps_its_result_or_loses_both() {
         Message::user("next"),
     ];
     for tokens in 30..tokens(&messages) {
-        let after = passed(&DropMiddle { keep_recent: 1, ..DropMiddle::default() }, &messages, tokens);
+        let after = run(&DropMiddle { keep_recent: 1, ..DropMiddle::default() }, &messages, tokens);
         laws::pairs_intact(&messages, &after);
         let whole = after.len() > 3 && after[1..3] == messages[1..3];
-        assert_eq!(whole, tokens >= 5 + 23 + 17 + 49 + 5, "kept as soon as it fits: {tokens}");
+        assert_eq!(whole, tokens >= 5 + 23 + 17 + 49 + 5, "kept if it fits: {tokens}");
     }
 }
 
 #[test]
-fn e28_a_host_message_between_a_call_and_its_results_survives_their_collapse() {
+fn e28_a_host_message_between_call_and_results_survives() {
     let extension = || Message::custom("ui", r#"{"p":1}"#);
     let messages = [
         Message::user("task"),
@@ -174,7 +175,7 @@ fn e07_a_cut_output_has_its_lines_and_is_not_cut_again() {
 }
 
 #[test]
-fn e08_e27_texts_of_a_few_lines_are_never_longer_nor_empty_after_a_cut() {
+fn e08_e27_a_cut_never_lengthens_or_empties_short_texts() {
     for text in ["one", "one\ntwo", "one\r\ntwo\r\n", "1\n2\n3\n4\n5\n6\n7"] {
         for max_lines in 0..2 {
             assert_eq!(truncate_head_tail(text, max_lines), text);
@@ -185,31 +186,31 @@ fn e08_e27_texts_of_a_few_lines_are_never_longer_nor_empty_after_a_cut() {
 #[test]
 fn e09_a_giant_line_is_left_to_the_preview() {
     let messages = [says("plan", &["c0"]), result("c0", "x ".repeat(2000))];
-    assert_eq!(passed(&ToolOutput { max_lines: 5 }, &messages, 0), messages);
+    assert_eq!(run(&ToolOutput { max_lines: 5 }, &messages, 0), messages);
 }
 
 #[test]
-fn e26_line_ends_and_the_last_newline_of_what_is_kept_stay() {
+fn e26_kept_lines_keep_their_line_ends() {
     let messages = [result("c0", "one more line\r\n".repeat(40))];
-    let after = passed(&ToolOutput { max_lines: 6 }, &messages, 0);
+    let after = run(&ToolOutput { max_lines: 6 }, &messages, 0);
     let expected = "one more line\r\n\n[... 37 lines truncated ...]\n\none more line\r\none more line\r\n";
     assert_eq!(after[0].blocks(), [Block::text(expected)]);
 }
 
 #[test]
-fn e16_the_result_that_the_model_waits_for_is_not_collapsed() {
+fn e16_the_newest_result_is_not_collapsed() {
     let messages = [Message::user("task"), says("run", &["c0"]), result("c0", big(500))];
     assert_eq!(collapsed(&messages, 0), messages);
 }
 
 #[test]
-fn e12_summaries_are_not_collapsed_again_and_the_oldest_are_the_first_to_go() {
+fn e12_summaries_are_not_collapsed_again_and_the_oldest_go() {
     let old = |n: usize| Message::assistant(format!("{COLLAPSED_PREFIX}old {n} {}", big(40)));
     let mut messages: Vec<_> = (0..5).map(old).collect();
     messages.insert(0, Message::user("task"));
     messages.push(Message::user("end"));
     assert_eq!(collapsed(&messages, 1), messages);
-    let after = passed(&DropMiddle { keep_first: 0, ..DropMiddle::default() }, &messages, 150);
+    let after = run(&DropMiddle { keep_first: 0, ..DropMiddle::default() }, &messages, 150);
     assert_eq!(after, [&[messages[0].clone(), mark()], &messages[4..]].concat());
 }
 
@@ -238,7 +239,7 @@ fn e13_the_error_of_a_failed_result_survives_its_summary() {
 }
 
 #[test]
-fn e10_the_limit_of_a_short_text_is_in_characters_and_a_longer_one_is_clipped() {
+fn e10_a_text_is_clipped_above_200_characters() {
     let ended = |text: &str| summary_of(says(text, &["c0"]), &[result("c0", big(40))]);
     let (accents, letters) = ("é".repeat(200), "a".repeat(200));
     assert_eq!(ended(&accents), format!("{COLLAPSED_PREFIX}{accents}"));
@@ -249,7 +250,7 @@ fn e10_the_limit_of_a_short_text_is_in_characters_and_a_longer_one_is_clipped() 
 }
 
 #[test]
-fn e11_an_empty_text_does_not_hide_how_many_tools_were_used() {
+fn e11_an_empty_text_does_not_hide_the_number_of_calls() {
     let results = [result("c0", big(40)), result("c1", "out")];
     assert_eq!(summary_of(says("", &["c0", "c1"]), &results), "[Summary] [Assistant used 2 tool(s)]");
     let thought = Block::Thinking { text: big(40), signature: None };
@@ -257,7 +258,7 @@ fn e11_an_empty_text_does_not_hide_how_many_tools_were_used() {
 }
 
 #[test]
-fn a_summary_has_a_cap_whatever_the_reply_said_and_however_often_it_failed() {
+fn a_summary_is_capped_for_any_reply_and_failures() {
     let ids: Vec<String> = (0..40).map(|n| format!("c{n}")).collect();
     let failed = |id: &String| Message::tool_error(id.as_str(), big(100), big(100));
     let results: Vec<_> = ids.iter().map(failed).collect();
@@ -272,7 +273,7 @@ fn a_summary_has_a_cap_whatever_the_reply_said_and_however_often_it_failed() {
 }
 
 #[test]
-fn the_mark_of_a_drop_never_stands_between_a_call_and_its_result() {
+fn the_mark_of_a_drop_never_separates_a_pair() {
     let before = [
         Message::user("task"),
         says("", &["c"]),
@@ -286,7 +287,7 @@ fn the_mark_of_a_drop_never_stands_between_a_call_and_its_result() {
 }
 
 #[test]
-fn the_first_prompt_after_a_planned_digest_is_not_the_task_and_may_go() {
+fn the_first_prompt_after_a_planned_digest_may_go() {
     let digest = Message::assistant(big(20));
     let messages = [digest, Message::user(big(100)), Message::assistant(big(60)), Message::user(big(10))];
     let counter: Arc<dyn TokenCounter> = Arc::new(QUARTER);
@@ -303,7 +304,7 @@ fn the_first_prompt_after_a_planned_digest_is_not_the_task_and_may_go() {
 }
 
 #[test]
-fn options_that_are_left_out_get_the_default_numbers_and_never_0() {
+fn missing_options_get_the_default_numbers_and_never_0() {
     let built = |options| {
         let tool_output: ToolOutput = serde_json::from_str(options).unwrap();
         let collapse: Collapse = serde_json::from_str(options).unwrap();

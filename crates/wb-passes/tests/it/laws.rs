@@ -1,4 +1,4 @@
-//! The laws of every pass, over transcripts that are made up.
+//! The laws of the passes over generated transcripts.
 
 use proptest::prelude::*;
 use wb_budget::{estimate_message_tokens, estimate_tokens};
@@ -18,7 +18,6 @@ fn vocabulary() -> impl Strategy<Value = ToolVocabulary> {
     ])
 }
 
-/// Tells a tool result with images.
 fn has_images(message: &Message) -> bool {
     let is_image = |block: &Block| matches!(block, Block::Image { .. });
     matches!(message, Message::ToolResult { content, .. } if content.iter().any(is_image))
@@ -38,13 +37,13 @@ proptest! {
         keep_recent_results in prop_oneof![0..8_usize, Just(usize::MAX)],
     ) {
         let pass = Microcompact { keep_recent_results };
-        let after = pass_laws::all_under(&pass, &messages, 0, &vocabulary);
+        let after = pass_laws::all_with_vocabulary(&pass, &messages, 0, &vocabulary);
         let changed = messages.iter().zip(&after).filter(|(old, new)| old != new);
         for (old, new) in changed {
             prop_assert!(is_cleared(new.blocks()), "a body is cleared or stays");
             prop_assert!(estimate_message_tokens(new) < estimate_message_tokens(old), "each one is a gain");
         }
-        prop_assert!(vocabulary.tools.is_empty() <= (after == messages), "no tool is known, none is cleared");
+        prop_assert!(vocabulary.tools.is_empty() <= (after == messages), "results of unknown tools stay");
     }
 
     #[test]
@@ -53,13 +52,13 @@ proptest! {
         policy in prop::sample::select(vec![ImagePolicy::Keep, ImagePolicy::Marker, ImagePolicy::Drop]),
     ) {
         let after = pass_laws::all(&Images { policy }, &messages, 0);
-        prop_assert!(policy != ImagePolicy::Keep || after == messages, "those that are kept are kept");
+        prop_assert!(policy != ImagePolicy::Keep || after == messages, "kept images stay");
         let turn = last_prompt_start(&messages).unwrap_or(0);
         for (at, (old, new)) in messages.iter().zip(&after).enumerate().filter(|(_, (old, new))| old != new) {
             prop_assert!(has_images(old) && !has_images(new), "only results with images change, and none is left");
             prop_assert!(!joined_text(new.blocks()).trim().is_empty(), "no result becomes empty");
             let n_newer = messages[at + 1..].iter().filter(|it| has_images(it)).count();
-            prop_assert!(at < turn || n_newer >= DEFAULT_KEEP_RECENT, "message {} is looked at still", at);
+            prop_assert!(at < turn || n_newer >= DEFAULT_KEEP_RECENT, "message {} is still in use", at);
         }
     }
 
@@ -71,15 +70,15 @@ proptest! {
     ) {
         let after = pass_laws::all(&Preview { from }, &messages, target_tokens);
         for (at, (old, _)) in messages.iter().zip(&after).enumerate().filter(|(_, (old, new))| old != new) {
-            prop_assert!(at >= from, "message {} stands before {}", at, from);
+            prop_assert!(at >= from, "message {} is before {}", at, from);
             let tool = matches!(old, Message::ToolResult { .. } | Message::BashExecution { .. });
-            prop_assert!(tool, "what the user or the model wrote stays");
+            prop_assert!(tool, "texts of the user and the model stay");
         }
     }
 }
 
 #[test]
-fn a_preview_that_can_reach_its_target_reaches_it_and_one_that_cannot_stops_at_its_least() {
+fn a_preview_reaches_its_target_or_its_least_size() {
     let messages = script("u a:bash,bash,read t*9000 t*300 t*4000 b*2000 a*50");
     for target_tokens in [900, 1_500, 3_000, 9_000, 15_000] {
         let after = pass_laws::all(&Preview::default(), &messages, target_tokens);
@@ -97,14 +96,15 @@ fn a_preview_that_can_reach_its_target_reaches_it_and_one_that_cannot_stops_at_i
 }
 
 #[test]
-fn a_preview_takes_from_the_largest_first() {
+fn a_preview_shortens_the_largest_bodies_first() {
     let messages = script("u a:bash,bash t*9000 t*300");
     let after = pass_laws::all(&Preview::default(), &messages, 3_000);
     assert_ne!(after[2], messages[2]);
     assert_eq!(after[3], messages[3], "the small one stays whole");
 }
 
-/// The user shows an image and asks for screenshots, so many in each turn.
+/// Builds two turns in which the user shows an image and the tools return the given numbers of
+/// screenshots.
 fn with_screenshots(n_each_turn: [usize; 2]) -> Vec<Message> {
     let image = || Block::image("image/png", "iVBORw0K");
     let mut messages = Vec::new();
@@ -126,7 +126,7 @@ fn with_screenshots(n_each_turn: [usize; 2]) -> Vec<Message> {
 }
 
 #[test]
-fn images_of_older_turns_go_and_the_model_still_sees_the_newest_of_its_turn_and_what_the_user_showed() {
+fn images_of_older_turns_go_and_the_newest_and_the_users_stay() {
     let messages = with_screenshots([2, 8]);
     let after = pass_laws::all(&Images::default(), &messages, 0);
     let lost: Vec<String> = messages

@@ -4,8 +4,8 @@
 
 mod laws;
 mod collapse_and_drop;
-mod restoring;
+mod restore;
 mod vectors;
-mod truncating;
+mod truncate;
 mod artifacts;
-mod repairing;
+mod repair;

@@ -1,4 +1,4 @@
-//! The recorded answers of the passes, which ours must equal exactly.
+//! The recorded answers of the passes, all equal.
 
 use serde_json::Value;
 use wb_budget::{estimate_message_tokens, estimate_tokens};
@@ -49,7 +49,8 @@ fn are_recorded(restored: &[Message], recorded: &Value) -> bool {
     texts.len() == recorded.len() && texts.iter().zip(recorded).all(|(text, r)| vectors::is_recorded(text, r))
 }
 
-/// The recorded pipeline allowed two files fewer than it dropped messages, and five at most.
+/// Checks the guard of the recorded pipeline: two files fewer than dropped messages, and five at
+/// most.
 #[test]
 fn every_recorded_guarded_restore_is_equal() {
     let mut n_checked = 0;

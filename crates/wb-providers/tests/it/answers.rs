@@ -5,7 +5,7 @@ use wb_budget::{ModelCard, Usage};
 use wb_dialect::Dialect;
 use wb_invoke::{Emission, ModelInvoker, StopReason, StreamOptions, ThinkingLevel};
 use wb_message::{Block, Conversation, Turn};
-use wb_testkit::loopback::{Loopback, begun, ended, piece, stream};
+use wb_testkit::loopback::{Loopback, stream, stream_chunk, stream_end, stream_start};
 
 use crate::cases::{
     CASES, Case, KEY, TEXT, conversation, emissions, error, is_disconnected, reply, sse, text,
@@ -52,7 +52,7 @@ async fn a_request_has_its_path_key_and_limit() {
         let server = Loopback::start([stream(&case.answer(TEXT, 0), 64)]);
         let invoker = case.opts(&server.url()).header("x-title", "digest").field("seed", 7).build().unwrap();
         reply(&emissions(&invoker, limited()).await);
-        let request = &server.asked()[0];
+        let request = &server.requests()[0];
         assert_eq!(request.line, case.line);
         let (name, scheme) = case.key_header;
         assert_eq!(request.header(name), format!("{scheme}{KEY}"), "{}", case.name);
@@ -88,7 +88,7 @@ async fn options_may_override_the_model() {
         let server = Loopback::start([stream(&case.answer(TEXT, 0), 64)]);
         let options = StreamOptions { model: Some("other-model".to_owned()), ..limited() };
         reply(&emissions(&case.invoker(&server.url()), options).await);
-        let request = &server.asked()[0];
+        let request = &server.requests()[0];
         let named = request.line.contains("/other-model:") || request.body["model"] == "other-model";
         assert!(named, "{}: {}", case.name, request.line);
     }
@@ -257,8 +257,9 @@ async fn a_response_that_is_not_a_stream_is_an_error() {
 async fn an_answer_is_emitted_as_it_arrives() {
     use futures::StreamExt;
     for case in CASES {
-        let mut plays = vec![begun(), piece(case.half(TEXT).as_bytes()), wb_testkit::loopback::Play::Hang];
-        plays.push(ended());
+        let mut plays =
+            vec![stream_start(), stream_chunk(case.half(TEXT).as_bytes()), wb_testkit::loopback::Play::Hang];
+        plays.push(stream_end());
         let server = Loopback::start([plays]);
         let mut stream = case.invoker(&server.url()).invoke(conversation(), limited());
         let mut seen = String::new();

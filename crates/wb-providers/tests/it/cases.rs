@@ -228,7 +228,7 @@ pub(crate) fn error(emissions: &[Emission]) -> &InvokeError {
 /// connection.
 pub(crate) async fn is_disconnected(server: &Loopback) -> bool {
     for _ in 0..500 {
-        if server.n_left() > 0 {
+        if server.n_disconnected() > 0 {
             return true;
         }
         tokio::time::sleep(Duration::from_millis(10)).await;

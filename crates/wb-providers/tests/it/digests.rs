@@ -16,7 +16,7 @@ use wb_invoke::{Emission, ModelInvoker, StreamOptions};
 use wb_message::{Conversation, Message, ToolDescriptor};
 use wb_providers::{RetryPolicy, TimeLimits};
 use wb_summarize::NoDigest;
-use wb_testkit::loopback::{self, Loopback, Play, begun, piece, stream};
+use wb_testkit::loopback::{self, Loopback, Play, stream, stream_chunk, stream_start};
 use wb_testkit::script;
 
 use crate::cases::{CASES, Case, KEY, TEXT, is_disconnected};
@@ -113,9 +113,9 @@ async fn a_server_error_is_reported() {
 #[tokio::test]
 async fn a_broken_stream_is_reported_and_not_used() {
     for case in CASES {
-        let half = vec![begun(), piece(case.half(TEXT).as_bytes()), loopback::ended()];
+        let half = vec![stream_start(), stream_chunk(case.half(TEXT).as_bytes()), loopback::stream_end()];
         falls_back(&case, half, &failed("the stream ended in the middle of the answer")).await;
-        let silent = vec![begun(), piece(case.half(TEXT).as_bytes()), Play::Hang];
+        let silent = vec![stream_start(), stream_chunk(case.half(TEXT).as_bytes()), Play::Hang];
         falls_back(&case, silent, &failed("the server was silent for 200ms")).await;
         falls_back(&case, vec![Play::Hang], &failed("the server was silent for 200ms")).await;
     }
@@ -133,7 +133,8 @@ async fn malformed_json_is_reported() {
 #[tokio::test]
 async fn the_time_limit_of_a_digest_closes_the_connection() {
     for case in CASES {
-        let server = Loopback::start([vec![begun(), piece(case.half(TEXT).as_bytes()), Play::Hang]]);
+        let server =
+            Loopback::start([vec![stream_start(), stream_chunk(case.half(TEXT).as_bytes()), Play::Hang]]);
         let invoker = Arc::new(case.invoker(&server.url()));
         let summarizer = Summarizer::new(invoker).timeout(Duration::from_millis(150));
         let settings = Compactor::new().card(ModelCard::with_window(16_000)).summarizer(summarizer);
@@ -150,7 +151,8 @@ async fn the_time_limit_of_a_digest_closes_the_connection() {
 #[tokio::test]
 async fn a_cancel_restores_the_transcript_and_disconnects() {
     for case in CASES {
-        let server = Loopback::start([vec![begun(), piece(case.half(TEXT).as_bytes()), Play::Hang]]);
+        let server =
+            Loopback::start([vec![stream_start(), stream_chunk(case.half(TEXT).as_bytes()), Play::Hang]]);
         let cancel = CancellationToken::new();
         let opts = CondenseOpts { cancel: Some(cancel.clone()), ..forced() };
         let settings = compactor(&case, &server);
@@ -202,7 +204,7 @@ async fn a_digest_after_the_conversation_starts_with_cached_bytes() {
         let before = messages.clone();
         let report = context.compact(&mut messages, &forced()).await;
         assert_eq!(report.digest, Some(DigestSource::Model { cut_off: false }), "{}: {report}", case.name);
-        let asked = server.asked();
+        let asked = server.requests();
         let (was, now) = (&asked[0].body, &asked[1].body);
         for key in
             ["system", "instructions", "systemInstruction", "tools", "model", "cache_control", "thinking"]

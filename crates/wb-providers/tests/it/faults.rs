@@ -6,7 +6,7 @@ use serde_json::Value;
 use wb_budget::Usage;
 use wb_invoke::{Emission, StopReason, StreamOptions};
 use wb_providers::RetryPolicy;
-use wb_testkit::loopback::{self, Loopback, Play, begun, ended, piece, stream};
+use wb_testkit::loopback::{self, Loopback, Play, stream, stream_chunk, stream_end, stream_start};
 
 use crate::cases::{CASES, Case, TEXT, emissions, error, is_disconnected, reply, sse, text};
 
@@ -16,19 +16,20 @@ async fn ask(case: &Case, server: &Loopback) -> Vec<Emission> {
 
 /// Starts a stream with a text, followed by `then`.
 fn broken(text: &str, then: Option<Play>) -> Vec<Play> {
-    [begun(), piece(text.as_bytes())].into_iter().chain(then).collect()
+    [stream_start(), stream_chunk(text.as_bytes())].into_iter().chain(then).collect()
 }
 
 #[tokio::test]
 async fn a_stream_broken_in_the_middle_ends_with_an_error() {
     for case in CASES {
-        for (then, words) in [(None, "broke off in the middle"), (Some(ended()), "ended in the middle")] {
+        for (then, words) in [(None, "broke off in the middle"), (Some(stream_end()), "ended in the middle")]
+        {
             let server = Loopback::start([broken(&case.half(TEXT), then)]);
             let emissions = ask(&case, &server).await;
             assert!(error(&emissions).message.contains(words), "{}: {:?}", case.name, error(&emissions));
             let output = text(&emissions);
             assert!(!output.is_empty() && TEXT.starts_with(&output), "{output}");
-            assert_eq!(server.asked().len(), 1, "output is never repeated");
+            assert_eq!(server.requests().len(), 1, "output is never repeated");
         }
     }
 }
@@ -38,8 +39,8 @@ async fn a_stream_broken_before_any_output_is_retried() {
     for case in CASES {
         let server = Loopback::start([broken(": hold on\n\n", None), stream(&case.answer(TEXT, 0), 64)]);
         let emissions = ask(&case, &server).await;
-        assert_eq!((text(&emissions).as_str(), server.asked().len()), (TEXT, 2), "{}", case.name);
-        assert_eq!(server.asked()[0], server.asked()[1], "the retry is identical");
+        assert_eq!((text(&emissions).as_str(), server.requests().len()), (TEXT, 2), "{}", case.name);
+        assert_eq!(server.requests()[0], server.requests()[1], "the retry is identical");
     }
 }
 
@@ -60,7 +61,7 @@ async fn transient_failures_are_retried() {
             let server = Loopback::start([busy.clone(), busy, stream(&case.answer(TEXT, 0), 64)]);
             let emissions = ask(&case, &server).await;
             assert_eq!(
-                (text(&emissions).as_str(), server.asked().len()),
+                (text(&emissions).as_str(), server.requests().len()),
                 (TEXT, 3),
                 "{} {status}",
                 case.name
@@ -81,7 +82,7 @@ async fn repeated_failures_are_an_error_with_the_status() {
                 (error(&emissions).message.as_str(), error(&emissions).status),
                 (message.as_str(), Some(status))
             );
-            assert_eq!(server.asked().len(), 4);
+            assert_eq!(server.requests().len(), 4);
         }
     }
 }
@@ -95,7 +96,7 @@ async fn permanent_failures_are_not_retried() {
                 Loopback::start([loopback::error(status, &elsewhere, r#"{"error":{"message":"no"}}"#)]);
             let emissions = ask(&case, &server).await;
             assert_eq!(error(&emissions).message, format!("HTTP {status}: no"), "{}", case.name);
-            assert_eq!(server.asked().len(), 1);
+            assert_eq!(server.requests().len(), 1);
         }
     }
 }
@@ -129,7 +130,7 @@ async fn a_requested_delay_of_an_hour_is_an_error() {
         let server = Loopback::start([loopback::error(429, &[("retry-after", "3600")], "")]);
         let emissions = ask(&case, &server).await;
         assert_eq!(error(&emissions).message, "HTTP 429; it asks to wait 3600s");
-        assert_eq!(server.asked().len(), 1);
+        assert_eq!(server.requests().len(), 1);
     }
 }
 
@@ -140,7 +141,7 @@ async fn an_overload_in_the_stream_is_retried_before_output_only() {
         let early = stream(&sse(std::slice::from_ref(&overloaded)), 64);
         let server = Loopback::start([early, stream(&case.answer(TEXT, 0), 64)]);
         assert_eq!(
-            (text(&ask(&case, &server).await).as_str(), server.asked().len()),
+            (text(&ask(&case, &server).await).as_str(), server.requests().len()),
             (TEXT, 2),
             "{}",
             case.name
@@ -151,7 +152,7 @@ async fn an_overload_in_the_stream_is_retried_before_output_only() {
         let emissions = ask(&case, &server).await;
         assert!(error(&emissions).message.starts_with("Overloaded ("), "{:?}", error(&emissions));
         assert!(!text(&emissions).is_empty());
-        assert_eq!(server.asked().len(), 1, "{}", case.name);
+        assert_eq!(server.requests().len(), 1, "{}", case.name);
     }
 }
 
@@ -199,14 +200,14 @@ async fn retries_may_be_turned_off() {
     let server = Loopback::start([loopback::error(503, &[], "")]);
     let invoker = case.opts(&server.url()).retry(RetryPolicy::NEVER).build().unwrap();
     let emissions = emissions(&invoker, StreamOptions::default()).await;
-    assert_eq!((error(&emissions).message.as_str(), server.asked().len()), ("HTTP 503", 1));
+    assert_eq!((error(&emissions).message.as_str(), server.requests().len()), ("HTTP 503", 1));
 }
 
 #[tokio::test]
 async fn a_stream_that_continues_after_its_end_is_closed() {
     for case in CASES.into_iter().filter(|case| case.name != "gemini") {
         let mut plays = broken(&case.answer(TEXT, 0), Some(Play::Hang));
-        plays.push(ended());
+        plays.push(stream_end());
         let server = Loopback::start([plays]);
         assert_eq!(reply(&ask(&case, &server).await).stop, StopReason::Complete);
         assert!(is_disconnected(&server).await, "{}", case.name);
@@ -222,6 +223,6 @@ async fn a_server_without_tls_gets_no_request() {
         let emissions = emissions(&invoker, StreamOptions::default()).await;
         let message = &error(&emissions).message;
         assert!(message.starts_with("no connection to 127.0.0.1: "), "{message}");
-        assert!(server.asked().is_empty());
+        assert!(server.requests().is_empty());
     }
 }

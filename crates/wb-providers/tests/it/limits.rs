@@ -6,7 +6,7 @@ use futures::StreamExt;
 use tokio_util::sync::CancellationToken;
 use wb_invoke::{Emission, ModelInvoker, StopReason, StreamOptions};
 use wb_providers::TimeLimits;
-use wb_testkit::loopback::{self, Loopback, Play, begun, piece};
+use wb_testkit::loopback::{self, Loopback, Play, stream_chunk, stream_start};
 
 use crate::cases::{CASES, TEXT, conversation, emissions, error, is_disconnected, reply, text};
 
@@ -19,13 +19,15 @@ fn limits(silence: Duration, total: Option<Duration>) -> TimeLimits {
 #[tokio::test]
 async fn a_silent_server_is_disconnected() {
     for case in CASES {
-        for begin in [vec![], vec![begun()], vec![begun(), piece(case.half(TEXT).as_bytes())]] {
+        for begin in
+            [vec![], vec![stream_start()], vec![stream_start(), stream_chunk(case.half(TEXT).as_bytes())]]
+        {
             let is_begun = begin.len() > 1;
             let server = Loopback::start([[begin, vec![Play::Hang]].concat()]);
             let invoker = case.opts(&server.url()).limits(limits(SHORT, None)).build().unwrap();
             let emissions = emissions(&invoker, StreamOptions::default()).await;
             assert_eq!(error(&emissions).message, "the server was silent for 150ms", "{}", case.name);
-            assert_eq!((!text(&emissions).is_empty(), server.asked().len()), (is_begun, 1));
+            assert_eq!((!text(&emissions).is_empty(), server.requests().len()), (is_begun, 1));
             assert!(is_disconnected(&server).await, "{}", case.name);
         }
     }
@@ -45,9 +47,9 @@ async fn a_first_byte_in_time_is_awaited() {
 #[tokio::test]
 async fn a_slow_server_is_disconnected_at_the_total_limit() {
     let case = CASES[0];
-    let drip = [piece(b": still here\n\n"), Play::Wait(SHORT / 5)];
+    let drip = [stream_chunk(b": still here\n\n"), Play::Wait(SHORT / 5)];
     let drips = drip.iter().cycle().take(120).cloned();
-    let server = Loopback::start([std::iter::once(begun()).chain(drips).collect()]);
+    let server = Loopback::start([std::iter::once(stream_start()).chain(drips).collect()]);
     let invoker = case.opts(&server.url()).limits(limits(SHORT * 10, Some(SHORT))).build().unwrap();
     let begin = tokio::time::Instant::now();
     let emissions = emissions(&invoker, StreamOptions::default()).await;
@@ -69,7 +71,8 @@ async fn a_retry_after_the_total_limit_is_not_made() {
 #[tokio::test]
 async fn a_cancel_disconnects_and_keeps_the_output() {
     for case in CASES {
-        let server = Loopback::start([vec![begun(), piece(case.half(TEXT).as_bytes()), Play::Hang]]);
+        let server =
+            Loopback::start([vec![stream_start(), stream_chunk(case.half(TEXT).as_bytes()), Play::Hang]]);
         let cancel = CancellationToken::new();
         let options = StreamOptions { cancel: Some(cancel.clone()), ..StreamOptions::default() };
         let mut stream = case.invoker(&server.url()).invoke(conversation(), options);
@@ -99,10 +102,15 @@ async fn a_cancel_ends_a_delay_or_prevents_the_request() {
             cancel.cancel();
         })
         .await;
-        assert_eq!((reply(&aborted).stop, server.asked().len()), (StopReason::Aborted, 1), "{}", case.name);
+        assert_eq!(
+            (reply(&aborted).stop, server.requests().len()),
+            (StopReason::Aborted, 1),
+            "{}",
+            case.name
+        );
 
         assert_eq!(reply(&emissions(&invoker, options).await).stop, StopReason::Aborted);
-        assert_eq!(server.asked().len(), 1, "{}", case.name);
+        assert_eq!(server.requests().len(), 1, "{}", case.name);
     }
 }
 
@@ -111,7 +119,7 @@ async fn nothing_is_sent_before_the_stream_is_polled() {
     let server = Loopback::start([loopback::stream(&CASES[0].answer(TEXT, 0), 64)]);
     drop(CASES[0].invoker(&server.url()).invoke(conversation(), StreamOptions::default()));
     tokio::time::sleep(std::time::Duration::from_millis(50)).await;
-    assert!(server.asked().is_empty());
+    assert!(server.requests().is_empty());
 }
 
 #[test]

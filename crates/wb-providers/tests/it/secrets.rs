@@ -40,7 +40,7 @@ async fn without_a_key_its_header_is_not_sent() {
         StreamOptions { max_output_tokens: Some(90), ..StreamOptions::default() },
     )
     .await;
-    let request = &server.asked()[0];
+    let request = &server.requests()[0];
     assert_eq!((request.header("authorization"), &request.body["max_tokens"]), ("", &serde_json::json!(90)));
 }
 

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use wb_message::Message;
 use wb_replay::{Names, Options, STRATEGIES, Session, Strategy, entities, replay, retained};
-use wb_testkit::strategies::{transcript, valid_transcript_of};
+use wb_testkit::strategies::{transcript, valid_transcript_with_steps};
 
 /// Texts in which names begin, end and run into each other.
 fn text() -> impl proptest::strategy::Strategy<Value = String> {
@@ -52,7 +52,7 @@ proptest! {
     }
 
     #[test]
-    fn presets_keep_pairs_and_shares_are_parts_of_one(messages in valid_transcript_of(20..=40)) {
+    fn presets_keep_pairs_and_shares_are_parts_of_one(messages in valid_transcript_with_steps(20..=40)) {
         let report = replay(&Session::of("s", messages), &options());
         for outcome in report.trials.iter().flat_map(|trial| trial.strategies.iter().zip(STRATEGIES)) {
             let (outcome, strategy) = outcome;

@@ -7,8 +7,8 @@ use wb_session::{
     serialize_conversation,
 };
 use wb_testkit::session_rows::{
-    JSON, NEWEST, OLDER, Row, Verdict, clip_as_recorded, has_special_json, is_text, judge, masked, replay,
-    selected_messages,
+    JSON, NEWEST, OLDER, Row, Verdict, clip_as_recorded, has_special_json, is_text, judge, mask_lead_ins,
+    replay, selected_messages,
 };
 
 const SHELL: &str = "a log in memory does not hold cancelled, truncated and the path of the full output";
@@ -164,7 +164,7 @@ fn compare(row: &Row<'_>, opts: SerializeOpts, seen: Vec<Message>) -> Verdict {
     let is_shell = seen.iter().any(|message| matches!(message, Message::BashExecution { .. }));
     let is_special = seen.iter().any(has_special_json);
     let ours = serialize_conversation(&convert_to_llm(seen), opts);
-    let masked = masked(&ours);
+    let masked = mask_lead_ins(&ours);
     let reason = if is_special { JSON } else { SHELL };
     judge(is_text(row.output, &masked), reason, is_special || is_shell, masked)
 }

@@ -1,4 +1,5 @@
-//! The recorded answers of the context window buffer and of the context-window policy.
+//! The recorded answers of documents 3 and 4: the context-window buffer and the context-window
+//! policy.
 
 use serde_json::Value;
 use wb_budget::TokenCounter;
@@ -7,11 +8,11 @@ use wb_message::{Block, Content, Message};
 
 use super::{all_rows, fnv1a64, items, text};
 
-/// The name under which every recorded tool result stands, since none was recorded.
+/// The tool name of every recorded result, since no name was recorded.
 pub const TOOL: &str = "tool";
 
-/// Counts as the recorded policy did: bytes / 4 of text and reasoning, rounded down, 50 bytes for any other block,
-/// nothing for calls, and 4 tokens for a message.
+/// The counter of the recorded policy: bytes / 4 of text and reasoning, rounded down, 50 bytes for
+/// any other block, 0 for calls, and 4 tokens for a message.
 #[derive(Clone, Copy, Debug)]
 pub struct PolicyCounter;
 
@@ -43,10 +44,10 @@ fn block_bytes(block: &Block) -> u64 {
 
 /// One recorded answer.
 #[derive(Debug)]
-pub struct Row {
+pub struct PolicyRow {
     /// The row's number.
     pub id: u64,
-    /// What it is about, in words.
+    /// The subject in words.
     pub tag: String,
     /// The input.
     pub input: Value,
@@ -58,9 +59,9 @@ pub struct Row {
 ///
 /// # Panics
 /// Panics if the fixture is missing or malformed.
-pub fn rows(op: &str) -> Vec<Row> {
+pub fn rows(op: &str) -> Vec<PolicyRow> {
     let rows = all_rows("context-window-and-policy.jsonl").filter(|row| row["op"] == op);
-    let row = |mut row: Value| Row {
+    let row = |mut row: Value| PolicyRow {
         id: row["id"].as_u64().expect("a number"),
         tag: text(&row["tag"]),
         input: row["in"].take(),
@@ -69,20 +70,21 @@ pub fn rows(op: &str) -> Vec<Row> {
     rows.map(row).collect()
 }
 
-impl Row {
+impl PolicyRow {
     /// Returns the messages of the input.
     pub fn messages(&self) -> Vec<Message> {
         items(&self.input["msgs"]).iter().map(message).collect()
     }
 
-    /// Returns the ids of the messages of the input, which ours have none of.
+    /// Returns the ids of the messages of the input, which our messages lack.
     pub fn ids(&self) -> Vec<Option<String>> {
         let id = |message: &Value| message["id"].as_str().map(str::to_owned);
         items(&self.input["msgs"]).iter().map(id).collect()
     }
 }
 
-/// Builds a text value: a string, `{rep: [text, n]}`, `{seq: [prefix, suffix, n]}` or a list of these.
+/// Builds a text value: a string, `{rep: [text, n]}`, `{seq: [prefix, suffix, n]}` or a list of
+/// these.
 ///
 /// # Panics
 /// Panics if it is none of these.
@@ -105,7 +107,7 @@ pub fn text_value(value: &Value) -> String {
     }
 }
 
-/// Returns whether a text is the recorded one, which is given by its lengths, hash and ends where it is long.
+/// Returns whether a text equals the recorded one; of a long text, lengths and hash are recorded.
 pub fn is_text(actual: &str, recorded: &Value) -> bool {
     match recorded.as_str() {
         Some(expected) => actual == expected,
@@ -117,7 +119,8 @@ pub fn is_text(actual: &str, recorded: &Value) -> bool {
     }
 }
 
-/// A visible system text is pinned, any other internal text is a host's note to the model.
+/// Reads a message: a visible system text is pinned, any other internal text is a host's note to
+/// the model.
 fn message(value: &Value) -> Message {
     let internal = value["v"] == "i";
     let blocks = blocks(value);
@@ -149,13 +152,13 @@ fn blocks(value: &Value) -> Vec<Block> {
 }
 
 fn block(value: &Value) -> Block {
-    let said = text_value(&value["t"]);
+    let text = text_value(&value["t"]);
     match value["k"].as_str() {
-        Some("text") => Block::text(said),
-        Some("thinking") => Block::Thinking { text: said, signature: None },
-        Some("image") => Block::image("image/png", said),
-        // A block of fifty units, as any that is neither text nor reasoning.
-        Some("tool_use") => Block::Command { command: said, args: None },
+        Some("text") => Block::text(text),
+        Some("thinking") => Block::Thinking { text, signature: None },
+        Some("image") => Block::image("image/png", text),
+        // A block of fifty units, like any block other than text and reasoning.
+        Some("tool_use") => Block::Command { command: text, args: None },
         other => panic!("unknown block {other:?}"),
     }
 }

@@ -10,11 +10,11 @@ use super::{all_rows, items, text};
 pub struct Case {
     /// The row's id.
     pub id: String,
-    /// The configuration as it was given; keys that are left out had the defaults.
+    /// The configuration; missing keys had the defaults.
     pub config: Value,
     /// The input.
     pub messages: Vec<Message>,
-    /// The whole request, for what is peculiar to one operation.
+    /// The whole request, for the fields of a single operation.
     pub request: Value,
     /// The recorded answer.
     pub expect: Value,
@@ -41,7 +41,8 @@ fn case(mut row: Value) -> Case {
 }
 
 impl Case {
-    /// Returns a number of the configuration; `"max"` is the largest there is, one left out is `default`.
+    /// Returns a number of the configuration: `"max"` is the largest number, a missing key is
+    /// `default`.
     ///
     /// # Panics
     /// Panics if it is neither a count nor `"max"`.
@@ -59,7 +60,8 @@ impl Case {
     }
 }
 
-/// Reads a message of a recorded output: one of the input, perhaps with another content, or a synthetic one.
+/// Reads a message of a recorded output: one of the input, possibly with other content, or a
+/// synthetic one.
 ///
 /// # Panics
 /// Panics if it is malformed.

@@ -1,4 +1,4 @@
-//! The generators make what they promise, and the laws hold where nothing was broken.
+//! The generators keep their promises, and the laws hold for unchanged transcripts.
 
 mod workload;
 
@@ -12,7 +12,7 @@ use wb_message::markers::{is_cleared, is_pinned, is_synthetic};
 use wb_message::{Block, Message, Pairing, Turn};
 use wb_testkit::{laws, strategies, to_turns};
 
-/// Draws so many values, the same on every run.
+/// Draws `n` values, the same on every run.
 fn sample<S: Strategy>(strategy: S, n: usize) -> Vec<S::Value> {
     let mut runner = TestRunner::deterministic();
     (0..n).map(|_| strategy.new_tree(&mut runner).expect("a value").current()).collect()
@@ -28,7 +28,7 @@ fn chars(messages: &[Message]) -> usize {
 }
 
 #[test]
-fn wild_transcripts_hold_everything_that_was_promised() {
+fn wild_transcripts_contain_all_documented_cases() {
     let all = sample(strategies::transcript(), 600);
     let some = |what: &str, found: &dyn Fn(&[Message]) -> bool| {
         let n = all.iter().filter(|messages| found(messages)).count();
@@ -53,11 +53,11 @@ fn wild_transcripts_hold_everything_that_was_promised() {
     some("failed requests", &any(|m| matches!(m, Message::Assistant { error_message: Some(_), .. })));
     some("huge messages", &|m| chars(m) > 20_000);
     some("empty transcripts", &<[Message]>::is_empty);
-    some("texts that play the user", &|m| format!("{m:?}").contains("» you:"));
+    some("texts that imitate the user", &|m| format!("{m:?}").contains("» you:"));
 }
 
 #[test]
-fn transcripts_have_a_handy_length() {
+fn transcripts_have_a_moderate_length() {
     for (name, all) in [
         ("wild", sample(strategies::transcript(), 300)),
         ("valid", sample(strategies::valid_transcript(), 300)),
@@ -69,7 +69,7 @@ fn transcripts_have_a_handy_length() {
 }
 
 #[test]
-fn shrinking_comes_down_to_the_few_messages_that_matter() {
+fn failures_shrink_to_a_few_messages() {
     let smallest = RefCell::new(Vec::new());
     let mut runner = TestRunner::deterministic();
     let failed = runner.run(&strategies::transcript(), |messages| {
@@ -104,18 +104,18 @@ proptest! {
     }
 
     #[test]
-    fn legal_patches_keep_the_laws((messages, patch) in strategies::patched()) {
+    fn legal_patches_keep_the_laws((messages, patch) in strategies::transcript_with_patch()) {
         laws::patch_laws(&messages, &patch);
     }
 
     #[test]
-    fn transcripts_survive_a_trip_through_json(messages in strategies::transcript()) {
+    fn transcripts_survive_a_round_trip_through_json(messages in strategies::transcript()) {
         let json = serde_json::to_string(&messages).expect("messages are JSON");
-        prop_assert_eq!(serde_json::from_str::<Vec<Message>>(&json).expect("and come back"), messages);
+        prop_assert_eq!(serde_json::from_str::<Vec<Message>>(&json).expect("messages"), messages);
     }
 
     #[test]
-    fn valid_transcripts_have_no_loose_ends_and_the_user_comes_first(messages in strategies::valid_transcript()) {
+    fn valid_transcripts_start_with_the_user_and_have_no_loose_ends(messages in strategies::valid_transcript()) {
         laws::no_loose_ends(&messages);
         prop_assert_eq!(Pairing::new(&messages).in_flight(), None);
         prop_assert!(!ids_repeat(&messages));
@@ -127,7 +127,7 @@ proptest! {
     }
 
     #[test]
-    fn tool_turns_answer_the_turn_before_them_and_only_it(turns in strategies::turns()) {
+    fn tool_turns_answer_exactly_the_previous_turn(turns in strategies::turns()) {
         let calls = |turn: &Turn| turn.blocks().iter().filter(|b| matches!(b, Block::ToolCall { .. })).count();
         for pair in turns.windows(2) {
             if let Turn::Tool { blocks } = &pair[1] {
@@ -142,11 +142,11 @@ proptest! {
     #[test]
     fn wild_turns_are_turns(turns in strategies::wild_turns()) {
         let json = serde_json::to_string(&turns).expect("turns are JSON");
-        prop_assert_eq!(serde_json::from_str::<Vec<Turn>>(&json).expect("and come back"), turns);
+        prop_assert_eq!(serde_json::from_str::<Vec<Turn>>(&json).expect("turns"), turns);
     }
 
     #[test]
-    fn turning_messages_loses_no_call_and_no_result(messages in strategies::transcript()) {
+    fn converting_to_turns_loses_no_result(messages in strategies::transcript()) {
         let turns = to_turns(&messages);
         let results = turns.iter().flat_map(Turn::blocks).filter(|block| block.is_tool_result()).count();
         prop_assert_eq!(results, messages.iter().map(|m| m.answered_ids().count()).sum::<usize>());

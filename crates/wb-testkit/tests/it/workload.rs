@@ -1,4 +1,4 @@
-//! The workload has the make that its documentation tells.
+//! The workload has the documented composition.
 
 use wb_message::Message;
 use wb_testkit::laws;
@@ -9,7 +9,7 @@ fn share(messages: &[Message], is_kind: impl Fn(&Message) -> bool) -> usize {
 }
 
 #[test]
-fn a_workload_has_the_promised_shares_and_sizes() {
+fn a_workload_has_the_documented_shares_and_sizes() {
     for script in [Script::Latin, Script::Cjk] {
         let messages = transcript(10_000, script);
         assert_eq!(messages.len(), 10_000);
@@ -24,7 +24,7 @@ fn a_workload_has_the_promised_shares_and_sizes() {
 }
 
 #[test]
-fn a_workload_of_any_length_is_what_a_provider_accepts_and_the_same_every_time() {
+fn a_workload_of_any_length_is_valid_and_deterministic() {
     for n in (0..40).chain([100, 1_000]) {
         let messages = transcript(n, Script::Latin);
         assert_eq!(messages.len(), n);
@@ -36,7 +36,7 @@ fn a_workload_of_any_length_is_what_a_provider_accepts_and_the_same_every_time()
 }
 
 #[test]
-fn the_cjk_workload_is_about_as_heavy_and_is_not_ascii() {
+fn the_cjk_workload_is_not_ascii() {
     let (latin, cjk) = (transcript(1_000, Script::Latin), transcript(1_000, Script::Cjk));
     let chars = |messages: &[Message]| -> usize {
         strings(messages).into_iter().map(|text| text.chars().count()).sum()

@@ -1,4 +1,4 @@
-//! What is given back, against a naive reading of the rules.
+//! Restored files against a naive implementation of the rules.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -13,21 +13,27 @@ use wb_message::{Block, Message, Pairing, ToolRole, ToolVocabulary};
 use wb_passes::{RestoreLimits, restore_reads};
 use wb_testkit::{script, strategies};
 
-const WORDS: ToolVocabulary = ToolVocabulary::UNIVERSAL;
+const VOCABULARY: ToolVocabulary = ToolVocabulary::UNIVERSAL;
 
-/// What happened to a file at a message.
+/// An event of a file.
 #[derive(Clone, Debug)]
 enum Event {
-    /// It was shown: the path as written, the body, whether whole, and the message.
-    Shown { path: String, body: String, whole: bool, at: usize },
-    /// It was changed, or may have been.
-    Changed { path: String },
+    Read {
+        path: String,
+        body: String,
+        whole: bool,
+        at: usize,
+    },
+    /// A change that happened, or may have.
+    Change {
+        path: String,
+    },
 }
 
 impl Event {
     fn path(&self) -> &str {
         match self {
-            Self::Shown { path, .. } | Self::Changed { path } => path,
+            Self::Read { path, .. } | Self::Change { path } => path,
         }
     }
 }
@@ -39,39 +45,39 @@ fn body(message: &Message) -> Option<String> {
     says_something.then(|| texts.join("\n"))
 }
 
-/// Returns all that happened to files, in order.
+/// Returns the events of all files in order.
 fn events(messages: &[Message], hidden: &[usize]) -> Vec<Event> {
     let pairing = Pairing::new(messages);
     let mut events = Vec::new();
     for (at, message) in messages.iter().enumerate() {
         if let Some((path, body)) = restored_file(message) {
-            events.push(Event::Shown { path: path.into(), body: body.into(), whole: true, at });
+            events.push(Event::Read { path: path.into(), body: body.into(), whole: true, at });
         }
         for call in pairing.dangling().iter().filter(|call| call.message as usize == at) {
             let (_, name, input) = call.find(messages).expect("a call");
-            if matches!(WORDS.role(name), Some(ToolRole::Edit | ToolRole::Write)) {
-                events.extend(WORDS.path(input).map(|path| Event::Changed { path: path.into() }));
+            if matches!(VOCABULARY.role(name), Some(ToolRole::Edit | ToolRole::Write)) {
+                events.extend(VOCABULARY.path(input).map(|path| Event::Change { path: path.into() }));
             }
         }
         for pair in pairing.pairs().iter().filter(|pair| pair.result as usize == at) {
             let (_, name, input) = pair.call.find(messages).expect("a call");
-            let Some(path) = WORDS.path(input).map(str::to_owned) else { continue };
+            let Some(path) = VOCABULARY.path(input).map(str::to_owned) else { continue };
             let failed = matches!(message, Message::ToolResult { is_error: true, .. });
-            match WORDS.role(name) {
+            match VOCABULARY.role(name) {
                 Some(ToolRole::Read) if !hidden.contains(&at) => {
-                    let whole = !WORDS.is_partial_read(input);
-                    events.extend(body(message).map(|body| Event::Shown { path, body, whole, at }));
+                    let whole = !VOCABULARY.is_partial_read(input);
+                    events.extend(body(message).map(|body| Event::Read { path, body, whole, at }));
                 }
-                Some(ToolRole::Edit | ToolRole::Write) if !failed => events.push(Event::Changed { path }),
+                Some(ToolRole::Edit | ToolRole::Write) if !failed => events.push(Event::Change { path }),
                 _ => {}
             }
         }
     }
-    events.retain(|event| !(matches!(event, Event::Shown { .. }) && event.path().contains(['\n', '\r'])));
+    events.retain(|event| !(matches!(event, Event::Read { .. }) && event.path().contains(['\n', '\r'])));
     events
 }
 
-/// A file that may be given back.
+/// A file that may be restored.
 #[derive(Clone, Debug)]
 struct File {
     path: String,
@@ -79,7 +85,7 @@ struct File {
     fresh_at: usize,
 }
 
-/// Returns the files whose last known body is true and stands in the head, freshest first.
+/// Returns the files whose last known body is true and in the head, freshest first.
 fn true_files(messages: &[Message], cut: usize, hidden: &[usize]) -> Vec<File> {
     let events = events(messages, hidden);
     let paths: HashSet<String> = events.iter().map(|event| normal_path(event.path()).into_owned()).collect();
@@ -87,11 +93,11 @@ fn true_files(messages: &[Message], cut: usize, hidden: &[usize]) -> Vec<File> {
     for path in paths {
         let of_file: Vec<_> =
             events.iter().filter(|event| normal_path(event.path()) == path.as_str()).collect();
-        let last_change = of_file.iter().rposition(|event| matches!(event, Event::Changed { .. }));
+        let last_change = of_file.iter().rposition(|event| matches!(event, Event::Change { .. }));
         let since = &of_file[last_change.map_or(0, |at| at + 1)..];
         let shown = since.iter().filter_map(|event| match event {
-            Event::Shown { path, body, whole, at } => Some((path, body, *whole, *at)),
-            Event::Changed { .. } => None,
+            Event::Read { path, body, whole, at } => Some((path, body, *whole, *at)),
+            Event::Change { .. } => None,
         });
         let shown: Vec<_> = shown.collect();
         let Some((.., fresh_at)) = shown.last().copied() else { continue };
@@ -113,7 +119,7 @@ fn restore(
     max_tokens: u64,
 ) -> Vec<Message> {
     let counter: Arc<dyn TokenCounter> = Arc::new(TokenHeuristic::DEFAULT);
-    let limits = RestoreLimits { max_files, max_tokens, vocabulary: &WORDS, is_stale: &|_| false };
+    let limits = RestoreLimits { max_files, max_tokens, vocabulary: &VOCABULARY, is_stale: &|_| false };
     restore_reads(&WeighedTranscript::new(messages, &counter), cut, hidden, limits)
 }
 
@@ -122,8 +128,8 @@ fn whole_weight(file: &File) -> u64 {
     estimate_message_tokens(&Message::user(text))
 }
 
-/// Checks what came back against the files that are true: a subsequence of them, each body whole but for a clipped
-/// freshest one, within both limits, and nothing left out that would have fitted.
+/// Checks that the restored files are a subsequence of the true ones, whole except for a clipped
+/// freshest one, within both limits, and that every file left out did not fit.
 fn check(files: &[File], restored: &[Message], max_files: usize, max_tokens: u64) {
     let spent: u64 = restored.iter().map(estimate_message_tokens).sum();
     assert!(spent <= max_tokens, "{spent} > {max_tokens}");
@@ -151,14 +157,14 @@ fn check(files: &[File], restored: &[Message], max_files: usize, max_tokens: u64
         left -= estimate_message_tokens(message);
         n_back += 1;
     }
-    assert!(back.next().is_none(), "given back, but not true or out of order: {:?}", back.next());
+    assert!(back.next().is_none(), "restored, but not true or out of order: {:?}", back.next());
 }
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 600, ..ProptestConfig::default() })]
 
     #[test]
-    fn what_comes_back_is_what_the_naive_reading_allows(
+    fn restored_files_match_the_naive_implementation(
         messages in strategies::transcript(),
         cut in any::<Index>(),
         hidden in prop::collection::vec(any::<Index>(), 0..4),
@@ -179,7 +185,7 @@ proptest! {
 }
 
 #[test]
-fn the_naive_reading_is_not_empty_handed() {
+fn the_naive_implementation_finds_files() {
     let messages =
         script("u a:read(a.rs),Read(b.rs) t t a:edit(a.rs) t a:read(c.rs@1+2) t a:read(c.rs) t_ u");
     let paths: Vec<_> =
@@ -188,7 +194,7 @@ fn the_naive_reading_is_not_empty_handed() {
 }
 
 #[test]
-fn a_mark_beside_an_image_is_no_file_either() {
+fn a_cleared_result_with_an_image_is_not_restored() {
     let mut messages = script("u a:read(a.rs) t_ u");
     let Message::ToolResult { content, .. } = &mut messages[2] else { panic!("a result") };
     content.push(Block::image("image/png", "AAAA"));
@@ -196,7 +202,7 @@ fn a_mark_beside_an_image_is_no_file_either() {
 }
 
 #[test]
-fn an_edit_whose_result_never_came_counts_as_a_change() {
+fn an_edit_without_a_result_counts_as_a_change() {
     let messages = script("u a:read(a.rs) t a:edit(a.rs) u\"stop\" a u");
     assert_eq!(restore(&messages, messages.len(), &[], 5, 8_000), []);
 }
@@ -213,7 +219,7 @@ fn an_oversize_freshest_file_leaves_room_for_smaller_ones() {
 }
 
 #[test]
-fn a_file_whose_result_held_an_image_weighs_only_its_text() {
+fn a_file_read_with_an_image_weighs_only_its_text() {
     let mut messages = script("u a:read(a.rs) t*100 a:read(b.rs) t*90 u");
     let Message::ToolResult { content, .. } = &mut messages[2] else { panic!("a result") };
     content.push(Block::image("image/png", "AAAA"));
@@ -222,7 +228,7 @@ fn a_file_whose_result_held_an_image_weighs_only_its_text() {
 }
 
 #[test]
-fn what_was_read_more_than_a_thousand_messages_before_the_cut_is_not_given_back() {
+fn reads_over_a_thousand_messages_before_the_cut_are_too_old() {
     let read = [
         Message::assistant_blocks(vec![Block::call("r", "read", json!({"path": "src/a.rs"}))]),
         Message::tool_result("r", "read", "fn a() {}"),
