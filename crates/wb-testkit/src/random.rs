@@ -1,6 +1,6 @@
 //! Deterministic pseudo-random numbers for tests, fuzzing and benchmarks.
 
-/// Marsaglia's xorshift with 64 bits; the seed must not be zero.
+/// A 64-bit xorshift generator; its first state must not be zero.
 #[derive(Clone, Copy, Debug)]
 pub struct Random(pub u64);
 
