@@ -9,7 +9,7 @@ use wb_budget::{DIGEST_TOKENS, ModelCard, TokenCounter, TokenHeuristic, Usage};
 use wb_message::{Conversation, Message, ToolVocabulary, Turn, text};
 
 use crate::asker::{AskOpts, Cost, ModelDigest, Question, Summarizer, ask_in_parts};
-use crate::behind::{AskCosts, CachedConversation};
+use crate::cached_prefix::{AskCosts, CachedConversation};
 use crate::chunking::{Room, transcript_parts};
 use crate::evidence::without_evidence;
 use crate::extractive::{carried_digest, local_digest};

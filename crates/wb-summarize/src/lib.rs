@@ -35,7 +35,7 @@ pub mod extractive;
 pub mod reply;
 pub mod compaction_config;
 mod own_prompts;
-pub mod behind;
+pub mod cached_prefix;
 pub mod asker;
 pub mod condense;
 
@@ -44,7 +44,7 @@ pub use wb_message::markers::{BRANCH_HEADER, DIGEST_HEADER};
 pub use asker::{
     AskOpts, Cost, DEFAULT_THINKING, MAX_INSTRUCTIONS_BYTES, ModelDigest, Question, Summarizer, ask_in_parts,
 };
-pub use behind::{AskCosts, CachedConversation};
+pub use cached_prefix::{AskCosts, CachedConversation};
 pub use chunking::ASSUMED_WINDOW_TOKENS;
 pub use compaction_config::{
     COMPACTION_KEY, CompactionConfig, CompactionConfigError, CompactionExecutionMode, CompactionRawRetention,

@@ -3,7 +3,7 @@
 use super::text::{Line, Topic};
 use super::{Finding, FindingKind};
 use crate::facts::Facts;
-use crate::facts::ledger::said::words;
+use crate::facts::ledger::utterances::words;
 use wb_language::tasks::{Task, TaskState};
 
 use TaskState::{Active, Cancelled, Done, Dropped, Open};

@@ -8,7 +8,7 @@ use super::tasks::planned;
 use super::text::Line;
 use super::{Finding, FindingKind};
 use crate::facts::Facts;
-use crate::facts::ledger::said::{Assent, words};
+use crate::facts::ledger::utterances::{Assent, words};
 use crate::facts::turns::Turn;
 use wb_language::sentences::sentences;
 use wb_language::tasks::TaskState;

@@ -2,7 +2,7 @@
 
 use super::text::{Line, Topic, sentences, words};
 use super::{Finding, FindingKind};
-use crate::facts::ledger::said::words as stems;
+use crate::facts::ledger::utterances::words as stems;
 use crate::facts::{Constraint, Facts};
 use wb_digest::labels::request_text;
 

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use wb_message::pairing::{ByKey, id_key};
 use wb_message::text::{head, line_of};
 
-pub use crate::facts::by::By;
+pub use crate::facts::mention_source::By;
 use crate::facts::defined_names::defined_name;
 use crate::facts::lines::place_of;
 use crate::facts::names::{each_name, is_blob_line};

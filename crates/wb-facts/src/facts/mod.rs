@@ -6,21 +6,21 @@
 
 pub mod names;
 mod lines;
-mod by;
+mod mention_source;
 mod defined_names;
 pub mod mentions;
-mod overtaken;
+mod stale_lines;
 pub mod files;
 pub mod turns;
 pub(crate) mod ledger;
 mod failures;
 mod sources;
-mod phrases;
+mod wording;
 mod git_state;
 mod calls;
-mod doing;
-mod reading;
-mod earlier;
+mod apply_result;
+mod observe;
+mod from_digest;
 
 use std::borrow::Borrow;
 
@@ -163,7 +163,7 @@ impl Facts {
     pub fn of_newest<M: Borrow<Message>>(messages: &[M], vocabulary: &ToolVocabulary) -> Self {
         let mut n_bytes = 0;
         let fits = |message: &&M| {
-            n_bytes += reading::size(Borrow::<Message>::borrow(*message));
+            n_bytes += observe::size(Borrow::<Message>::borrow(*message));
             n_bytes < PARTIAL_BYTES
         };
         let n_read = messages.iter().rev().take(PARTIAL_MESSAGES).take_while(fits).count();

@@ -5,7 +5,7 @@ mod local;
 mod answers;
 mod git_state;
 mod asking;
-mod behind;
+mod cached_prefix;
 mod audit;
 mod mutate;
 mod own_prompts;

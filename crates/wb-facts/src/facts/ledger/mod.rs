@@ -2,17 +2,17 @@
 
 pub(crate) mod tokens;
 pub(crate) mod known;
-pub(crate) mod deeds;
-pub(crate) mod said;
+pub(crate) mod activity;
+pub(crate) mod utterances;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use wb_message::text::head;
 use wb_message::{Block, Content, Message, ToolRole, ToolVocabulary};
 
-pub(crate) use self::deeds::{Deed, Deeds, Ends, checks_of};
+pub(crate) use self::activity::{Deed, Deeds, Ends, checks_of};
 use self::known::Known;
-use self::said::{Assent, Said};
+use self::utterances::{Assent, Said};
 use super::calls::each_text;
 use wb_language::answers::Answer;
 use wb_shell::outcome::Outcome;

@@ -10,8 +10,8 @@ use wb_message::tools::field;
 use wb_message::{Block, Content, Message, ToolRole, ToolVocabulary};
 
 use super::calls::{LABEL_CHARS, OpenCall, call_label, each_text, replaced_lines, ticked, write_line};
-use super::doing::push_newest;
-use super::phrases::told;
+use super::apply_result::push_newest;
+use super::wording::told;
 use super::turns::Run;
 use super::{Constraint, Facts, Noted};
 use crate::facts::mentions::By;

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use wb_message::pairing::id_key;
 
-use super::doing::{MOST_GIT, push_newest};
+use super::apply_result::{MOST_GIT, push_newest};
 use super::files::Change;
 use super::ledger::checks_of;
 use super::turns::unindented;

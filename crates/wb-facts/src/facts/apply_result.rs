@@ -8,7 +8,7 @@ use super::files::{Change, is_same_file};
 use super::git_state::ends_conflicts;
 use super::ledger::Deed;
 use super::names::has_file_ending;
-use super::phrases::git_line;
+use super::wording::git_line;
 use super::sources::{Shown, shows_working_copy};
 use super::turns::Run;
 use super::{Facts, Noted};
