@@ -111,12 +111,12 @@ impl Journal {
                 continue;
             }
             match self.session.entry(&node.id)?.kind {
-                EntryKind::Message(Logged { message, .. }) => opened.facts.take_in(&message, vocabulary),
+                EntryKind::Message(Logged { message, .. }) => opened.facts.observe(&message, vocabulary),
                 EntryKind::CustomMessage(it) => {
-                    opened.facts.take_in(&Message::custom(it.custom_type, it.content), vocabulary);
+                    opened.facts.observe(&Message::custom(it.custom_type, it.content), vocabulary);
                 }
                 EntryKind::Compaction(Compaction { summary, details: Some(_), .. }) => {
-                    opened.facts.take_in_judgement(&summary);
+                    opened.facts.observe_judgement(&summary);
                 }
                 EntryKind::Custom(Custom { custom_type, data: Some(data) }) if custom_type == STEP_MARK => {
                     opened.last_step = serde_json::from_value(data).ok();

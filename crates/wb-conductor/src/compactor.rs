@@ -210,7 +210,7 @@ impl Compactor {
 
     /// Collects the facts of a whole session with the vocabulary of the steps.
     pub fn facts_of(&self, messages: &[Message]) -> Facts {
-        Facts::of(messages, &self.pipeline.vocabulary)
+        Facts::from_messages(messages, &self.pipeline.vocabulary)
     }
 
     /// Returns what messages are weighed with.

@@ -227,7 +227,7 @@ impl AgentContext {
             self.tracker.extend(&messages[n_known..]);
             if !self.facts_are_old {
                 let vocabulary = &self.compactor.pipeline.vocabulary;
-                messages[n_known..].iter().for_each(|message| self.facts.take_in(message, vocabulary));
+                messages[n_known..].iter().for_each(|message| self.facts.observe(message, vocabulary));
             }
         } else {
             self.rebuild(messages);
@@ -244,7 +244,7 @@ impl AgentContext {
         if let Some(DigestSource::Model { .. }) = report.digest
             && let Some(digest) = messages.iter().find_map(digest_body)
         {
-            self.facts.take_in_judgement(&digest);
+            self.facts.observe_judgement(&digest);
         }
     }
 
@@ -465,7 +465,7 @@ impl AgentContext {
             self.rebuild(messages);
         }
         if self.facts_are_old {
-            self.facts = Facts::of(messages, &self.compactor.pipeline.vocabulary);
+            self.facts = Facts::from_messages(messages, &self.compactor.pipeline.vocabulary);
             self.facts_are_old = false;
         }
         let (context_tokens, anchored) = (self.tracker.context_tokens(), self.tracker.is_anchored());

@@ -10,7 +10,7 @@
 //! use wb_message::{Message, ToolVocabulary};
 //!
 //! let session = [Message::user("Port src/cart.rs, but never touch its API."), Message::assistant("Now I read it.")];
-//! let facts = Facts::of(&session, &ToolVocabulary::default());
+//! let facts = Facts::from_messages(&session, &ToolVocabulary::default());
 //! assert_eq!(facts.constraints().count(), 1);
 //! assert!(!audit("# Status\n- Ported src/basket.rs.", &facts).is_empty(), "no message names that file");
 //! ```

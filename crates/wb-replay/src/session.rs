@@ -90,7 +90,7 @@ pub fn facts_of(
 ) -> Result<Facts, FormatError> {
     let mut facts = Facts::default();
     for stretch in stretches(document, conversation)? {
-        stretch?.new_messages().iter().for_each(|message| facts.take_in(message, vocabulary));
+        stretch?.new_messages().iter().for_each(|message| facts.observe(message, vocabulary));
     }
     Ok(facts)
 }

@@ -40,7 +40,7 @@ impl<'a> Forced<'a> {
     /// Weighs a history of an agent that calls its tools like this.
     pub fn new(history: &'a [Message], vocabulary: &ToolVocabulary) -> Self {
         let counter: Arc<dyn TokenCounter> = Arc::new(TokenHeuristic::DEFAULT);
-        let facts = Facts::of(history, vocabulary);
+        let facts = Facts::from_messages(history, vocabulary);
         Self { history, view: WeighedTranscript::new(history, &counter), facts, size: total_size(history) }
     }
 

@@ -9,7 +9,7 @@ use wb_message::pairing::{KeyHasher, id_key};
 use wb_digest::digest::Section;
 use wb_digest::heading::heading_at;
 use wb_digest::labels::{BETWEEN_NAMES, CALLED, EXCERPTS, NAMES, SEEN};
-use wb_facts::mentions::{By, Mentions, Named};
+use wb_facts::mentions::{self, Mentions, Named};
 use wb_facts::names::names;
 use wb_message::excerpt::GAP;
 
@@ -217,7 +217,7 @@ fn is_no_name(name: &str) -> bool {
 fn is_of_little_use(named: &Named<'_>) -> bool {
     let is_hash =
         || named.name.len() >= HASH_CHARS && named.name.bytes().all(|byte| byte.is_ascii_hexdigit());
-    named.by == By::Agent || (named.by == By::Tool && is_hash())
+    named.by == mentions::Source::Agent || (named.by == mentions::Source::Tool && is_hash())
 }
 
 #[cfg(test)]
@@ -251,7 +251,7 @@ mod tests {
             Message::assistant(long("Now for taxOf_cart.")),
             Message::tool_result("c1", "Bash", long("8ca9db43a8278a4f8958f6d974d113f9 8ca9db4 end_of_cart")),
         ];
-        let facts = Facts::of(&talk, &ToolVocabulary::default());
+        let facts = Facts::from_messages(&talk, &ToolVocabulary::default());
         let told = evidence(facts.names(), "", 4_000, |_, _| false);
         assert!(told.contains("sum_of_cart") && told.contains("taxOf_cart"), "{told}");
         assert!(told.contains("end_of_cart") && !told.contains("rate_table.It"), "{told}");

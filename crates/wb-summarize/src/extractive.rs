@@ -70,10 +70,10 @@ pub fn local_digest<M: Borrow<Message>>(
 ) -> LocalDigest<'static> {
     let mut facts = Facts::default();
     if let Some(prior) = prior {
-        facts.take_in_digest(prior);
+        facts.observe_digest(prior);
     }
     for message in messages {
-        facts.take_in(message.borrow(), vocabulary);
+        facts.observe(message.borrow(), vocabulary);
     }
     let n_elided = n_elided(messages);
     LocalDigest { facts: Cow::Owned(facts), n_elided, n_in_all: n_elided, shown: None }
@@ -323,8 +323,8 @@ impl<'a> LocalDigest<'a> {
     }
 
     fn turn(&self, turn: &Turn, age: usize, reply: Option<&str>) -> String {
-        let mut body = if turn.told.is_empty() { String::new() } else { ["\n", &turn.told].concat() };
-        let changed: Vec<String> = turn.changed.iter().map(Changed::told).collect();
+        let mut body = if turn.restored.is_empty() { String::new() } else { ["\n", &turn.restored].concat() };
+        let changed: Vec<String> = turn.changed.iter().map(Changed::line).collect();
         if !changed.is_empty() {
             body.extend(["\n  ", FILES, &changed.join(", ")]);
         }
@@ -349,7 +349,7 @@ impl<'a> LocalDigest<'a> {
     /// Returns what was run in a turn, and said on the way, in order.
     fn steps<'t>(&self, turn: &'t Turn, age: usize) -> Vec<Step<'t>> {
         let is_new = age < WHOLE_TURNS;
-        let runs = turn.runs.iter().filter(|run| (is_new || run.tells) && !self.is_shown(run.at));
+        let runs = turn.runs.iter().filter(|run| (is_new || run.is_notable) && !self.is_shown(run.at));
         let mut steps: Vec<Step<'t>> = runs.map(Step::Run).collect();
         let is_told = |note: &&Noted| (is_new || turn.said.is_empty()) && !self.is_shown(note.at);
         for note in turn.notes.iter().filter(is_told) {

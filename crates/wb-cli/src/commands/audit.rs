@@ -124,7 +124,7 @@ impl Auditing {
                     summaries.push(one(&digest, &self.facts, n_covered));
                 }
             } else if at >= stretch.n_seen {
-                self.facts.take_in(message, &self.vocabulary);
+                self.facts.observe(message, &self.vocabulary);
                 self.n_said += 1;
                 show(message);
             }

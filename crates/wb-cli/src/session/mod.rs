@@ -258,7 +258,7 @@ impl Session {
         let is_later = messages.iter().any(is_synthetic) || self.opened.is_compacted();
         let vocabulary = &self.opened.vocabulary;
         let whole = || facts_of(self.document.as_ref(), &self.conversation, vocabulary).ok();
-        is_later.then(whole).flatten().unwrap_or_else(|| Facts::of(messages, vocabulary))
+        is_later.then(whole).flatten().unwrap_or_else(|| Facts::from_messages(messages, vocabulary))
     }
 
     pub(crate) fn card(&self) -> ModelCard {

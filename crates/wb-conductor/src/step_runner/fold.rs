@@ -114,7 +114,7 @@ impl<'a> StepRunner<'a, '_> {
         let messages = &input.messages[..cut];
         let facts = match self.facts {
             Some(facts) => Cow::Borrowed(facts),
-            None => Cow::Owned(Facts::of_newest(&input.messages, self.vocabulary)),
+            None => Cow::Owned(Facts::from_newest(&input.messages, self.vocabulary)),
         };
         let timestamp = newest_timestamp(messages);
         let stays = |at: usize| at >= cut || Some(at) == kept;

@@ -130,7 +130,7 @@ const FACTS_PERCENT: u64 = 10;
 pub(crate) fn facts(messages: &[Message]) -> Figure {
     let payload = payload_bytes(messages) as u64;
     let mut facts = None;
-    let info = measure(|| facts = Some(Facts::of(messages, &ToolVocabulary::default())));
+    let info = measure(|| facts = Some(Facts::from_messages(messages, &ToolVocabulary::default())));
     Figure {
         what: "f: facts".to_owned(),
         found: u64::try_from(info.bytes_current).unwrap_or(0),

@@ -108,7 +108,8 @@ fn after_twenty_compactions_a_context_knows_what_was_there_from_the_start() {
     }
     assert_eq!(n_done, 20);
     assert!(largest <= 2_000 + 4_000, "{largest}");
-    let in_one_go = serde_json::to_value(Facts::of(&all, &ToolVocabulary::default())).expect("plain data");
+    let in_one_go =
+        serde_json::to_value(Facts::from_messages(&all, &ToolVocabulary::default())).expect("plain data");
     assert_eq!(serde_json::to_value(context.facts()).expect("plain data"), in_one_go);
 }
 
@@ -116,12 +117,12 @@ fn after_twenty_compactions_a_context_knows_what_was_there_from_the_start() {
 fn facts_that_were_written_and_read_back_go_on_as_if_nothing_had_happened() {
     let messages: Vec<Message> = (0..8).flat_map(turn).collect();
     let (kept, rest) = messages.split_at(30);
-    let facts = Facts::of(kept, &ToolVocabulary::default());
+    let facts = Facts::from_messages(kept, &ToolVocabulary::default());
     let text = serde_json::to_string(&facts).expect("plain data");
     let mut context = AgentContext::with(window(32_000))
         .resume(kept, serde_json::from_str(&text).expect("what was written"));
     context.observe(&messages);
-    let whole = Facts::of(&messages, &ToolVocabulary::default());
+    let whole = Facts::from_messages(&messages, &ToolVocabulary::default());
     assert_eq!(serde_json::to_value(context.facts()).unwrap(), serde_json::to_value(&whole).unwrap());
     assert!(!rest.is_empty() && whole.n_messages() as usize == messages.len());
 }

@@ -1,13 +1,13 @@
 //! Holds what a summary says of changed and deleted files against what was done to them.
 
 use super::names::{Name, is_file, names};
-use super::text::{Line, Topic, is_unreal, sentences, words};
+use super::text::{SummaryLine, Topic, is_unreal, sentences, words};
 use super::{Finding, FindingKind};
 use crate::facts::files::is_same_file;
 use crate::facts::{Change, Facts, FileFact};
 use wb_shell::base_name;
 
-/// What a summary says was done to a file.
+/// The change to a file that a summary claims.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Claim {
     Changed,
@@ -38,8 +38,8 @@ fn claim(word: &str) -> Option<Claim> {
 }
 
 /// Finds files that a summary says were changed or deleted and that were not.
-pub(super) fn check(lines: &[Line<'_>], facts: &Facts, out: &mut Vec<Finding>) {
-    for line in lines.iter().filter(|line| line.is_told()) {
+pub(super) fn check(lines: &[SummaryLine<'_>], facts: &Facts, out: &mut Vec<Finding>) {
+    for line in lines.iter().filter(|line| line.is_report()) {
         if line.topic == Topic::Changed
             && let Some(first) = names(line.body()).first().filter(|name| name.at <= 3 && is_file(name.text))
         {
@@ -59,7 +59,7 @@ pub(super) fn check(lines: &[Line<'_>], facts: &Facts, out: &mut Vec<Finding>) {
     }
 }
 
-/// Returns the files of a sentence of which it says right beside their names what was done.
+/// Returns the files of a sentence whose change is named right next to them.
 fn claims(sentence: &str) -> Vec<(Name<'_>, Claim)> {
     let files: Vec<Name<'_>> = names(sentence).into_iter().filter(|name| is_file(name.text)).collect();
     let (mut out, mut last) = (Vec::new(), None);
@@ -77,7 +77,7 @@ fn claims(sentence: &str) -> Vec<(Name<'_>, Claim)> {
     out
 }
 
-/// Tells whether nothing but the joint of a list stands between two names.
+/// Reports whether nothing but a list separator is between two names.
 fn is_joint(between: &str) -> bool {
     let between = between.trim_matches([' ', '`', '*', ',']);
     between.is_empty()
@@ -92,14 +92,14 @@ fn claim_after(rest: &str) -> Option<Claim> {
     claim(verb)
 }
 
-fn judge(line: &Line<'_>, path: &str, claim: Claim, facts: &Facts, out: &mut Vec<Finding>) {
+fn judge(line: &SummaryLine<'_>, path: &str, claim: Claim, facts: &Facts, out: &mut Vec<Finding>) {
     let mut same = facts.files().newest().filter(|file| is_same_file(&file.path, path));
     let name = base_name(path);
     let may_be = facts.is_partial() || facts.ledger().known.is_full() || facts.ledger().known.has_acted(name);
     let has = |change: fn(&FileFact) -> bool| {
         facts.files().newest().any(|file| is_same_file(&file.path, path) && change(file))
     };
-    let swept = facts.ledger().deeds.swept();
+    let swept = facts.ledger().activities.swept();
     let may_sweep = |since: u32| swept.is_some_and(|at| at > since);
     let (why, at) = match claim {
         Claim::Changed if may_be || has(|file| file.change.is_some()) => return,

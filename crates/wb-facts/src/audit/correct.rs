@@ -12,7 +12,7 @@ use super::Finding;
 /// use wb_message::{Message, ToolVocabulary};
 /// use wb_facts::{Facts, audit, corrected};
 ///
-/// let facts = Facts::of(&[Message::user("Why does src/cart.rs fail?")], &ToolVocabulary::default());
+/// let facts = Facts::from_messages(&[Message::user("Why does src/cart.rs fail?")], &ToolVocabulary::default());
 /// let summary = "# Status\n- `src/cart.rs` fails. All tests pass.\n- See `src/basket.rs`.";
 /// let found = audit(summary, &facts);
 /// assert_eq!(corrected(summary, &found), "# Status\n- `src/cart.rs` fails.");
@@ -34,7 +34,7 @@ pub fn corrected<'s>(summary: &'s str, findings: &[Finding]) -> Cow<'s, str> {
     Cow::Owned(out.join("\n"))
 }
 
-/// Returns a line without the sentences that hold one of the pieces; nothing where no sentence is left.
+/// Returns a line without the sentences that contain one of the pieces, or nothing if none is left.
 fn without(line: &str, pieces: &[&str]) -> Option<String> {
     let start = line.len() - line.trim_start_matches([' ', '-', '*']).len();
     let (mark, words) = line.split_at(start);

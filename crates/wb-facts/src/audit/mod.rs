@@ -1,7 +1,8 @@
-//! Holds a summary of a session against what the session shows.
+//! Checks a summary of a session against the session.
 //!
-//! Any summary will do: a digest of ours, a model's, one that a host made. What is found is wrong or missing as far as
-//! the facts tell; what they cannot tell is passed over, so that a finding is worth reading.
+//! Any summary works: one of our digests, a model's or a host's. A finding is something that the
+//! facts show to be wrong or missing; what they cannot decide is skipped, so that a finding is
+//! worth reading.
 
 mod text;
 mod names;
@@ -15,33 +16,34 @@ mod correct;
 use serde::{Deserialize, Serialize};
 
 pub use self::correct::corrected;
-use self::text::Line;
+use self::text::SummaryLine;
 use crate::facts::Facts;
 
-/// What is wrong with a piece of a summary.
+/// The kind of mistake in a summary.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum FindingKind {
-    /// It names a path that never occurred.
+    /// A path that never occurred.
     UnknownPath,
-    /// It names an identifier or a hash that never occurred.
+    /// An identifier or a hash that never occurred.
     UnknownName,
-    /// It says that a file was changed or deleted, and no event shows that.
+    /// A claim that a file was changed or deleted, which no event shows.
     UnshownChange,
-    /// It says that something was run, ended in some way or was committed, and no event shows that.
+    /// A claim that something was run, ended in some way or was committed, which no event shows.
     UnshownEnd,
-    /// It says that something works that failed last.
+    /// A claim that something works although it failed last.
     FailedSince,
-    /// It tells another state of a task than the list has.
+    /// A state of a task that differs from the task list.
     TaskState,
-    /// It plans again what the user took back.
-    TakenBack,
-    /// It leaves out what the user asks for or forbids in all that is done.
+    /// A plan to do again what the user withdrew.
+    #[serde(rename = "taken_back")]
+    Withdrawn,
+    /// A missing constraint: something that the user always requires or forbids.
     MissingConstraint,
-    /// It says that the user agreed to something, and the user did not.
+    /// A claim that the user agreed to something, which the user did not.
     UnknownApproval,
-    /// It tells words as the user's that are not.
+    /// Words quoted as the user's that are not.
     NotTheUsers,
 }
 
@@ -49,13 +51,13 @@ pub enum FindingKind {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Finding {
-    /// What is wrong.
+    /// The kind of mistake.
     pub kind: FindingKind,
     /// The number of the line in the summary, from 1 on; 0 where something is missing.
     pub line: u32,
     /// The piece of the summary, word for word; of what is missing, the words that are.
     pub text: String,
-    /// Why it is wrong.
+    /// The reason why it is wrong.
     pub why: String,
     /// The number of the message that shows it, where one does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -63,7 +65,7 @@ pub struct Finding {
 }
 
 impl Finding {
-    fn new(kind: FindingKind, line: &Line<'_>, text: &str, why: String, message: Option<u32>) -> Self {
+    fn new(kind: FindingKind, line: &SummaryLine<'_>, text: &str, why: String, message: Option<u32>) -> Self {
         Self { kind, line: line.number, text: text.to_owned(), why, message }
     }
 }
@@ -77,7 +79,7 @@ impl Finding {
 /// use wb_message::{Message, ToolVocabulary};
 /// use wb_facts::{Facts, audit};
 ///
-/// let facts = Facts::of(&[Message::user("Why does src/cart.rs fail?")], &ToolVocabulary::default());
+/// let facts = Facts::from_messages(&[Message::user("Why does src/cart.rs fail?")], &ToolVocabulary::default());
 /// let found = audit("The cause is in `src/basket.rs`. All tests pass.", &facts);
 /// let texts: Vec<&str> = found.iter().map(|finding| finding.text.as_str()).collect();
 /// assert_eq!(texts, ["src/basket.rs", "All tests pass"]);

@@ -1,6 +1,6 @@
 //! Finds paths, identifiers and hashes in a summary that never occurred.
 
-use super::text::{Line, Topic, words};
+use super::text::{SummaryLine, Topic, words};
 use super::{Finding, FindingKind};
 use crate::facts::Facts;
 use crate::facts::ledger::known::Known;
@@ -9,7 +9,7 @@ use crate::facts::mentions::Mentions;
 use crate::facts::names::{has_file_ending, has_inner_capital, has_inner_underscore, is_hash};
 use wb_shell::base_name;
 
-/// Endings of files, beside those that sessions name most.
+/// Endings of files, in addition to those that sessions name most.
 const MORE_ENDINGS: [&str; 18] = [
     "mdx", "cjs", "scss", "hpp", "cc", "kt", "swift", "php", "csv", "xml", "ini", "cfg", "env", "proto",
     "vue", "svelte", "ipynb", "log",
@@ -36,7 +36,7 @@ const PRODUCTS: [&str; 14] = [
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Name<'a> {
     pub(super) text: &'a str,
-    /// Where it begins in the line, and whether it stands between backticks.
+    /// The start in the line, and whether backticks enclose it.
     pub(super) at: usize,
     pub(super) is_code: bool,
 }
@@ -74,7 +74,7 @@ fn address_end(line: &str, start: usize) -> usize {
     line[start..].find(ends).map_or(line.len(), |n_bytes| start + n_bytes)
 }
 
-/// Tells whether a sign makes a pattern of the name that it stands beside.
+/// Reports whether a sign makes the name next to it a pattern.
 fn is_pattern(sign: Option<char>) -> bool {
     sign.is_some_and(|c| matches!(c, '*' | '{' | '}' | '<' | '>' | '$' | '%' | '…' | '\\'))
 }
@@ -83,7 +83,7 @@ fn trimmed(text: &str) -> &str {
     text.trim_end_matches(['.', '-', '/', '+'])
 }
 
-/// Tells whether a name is that of a file.
+/// Reports whether a name is that of a file.
 pub(super) fn is_file(name: &str) -> bool {
     let last = base_name(name);
     let Some((stem, ending)) = last.rsplit_once('.') else { return false };
@@ -110,7 +110,7 @@ fn identifiers<'a>(name: &Name<'a>) -> impl Iterator<Item = &'a str> {
 }
 
 /// Finds what never occurred.
-pub(super) fn check(lines: &[Line<'_>], facts: &Facts, out: &mut Vec<Finding>) {
+pub(super) fn check(lines: &[SummaryLine<'_>], facts: &Facts, out: &mut Vec<Finding>) {
     let known = &facts.ledger().known;
     for line in lines.iter().filter(|line| !line.is_code && !makes_new(line)) {
         let whole = |name: &Name<'_>| !line.may_be_cut(name.at..name.at + name.text.len());
@@ -122,7 +122,7 @@ pub(super) fn check(lines: &[Line<'_>], facts: &Facts, out: &mut Vec<Finding>) {
                 }
                 continue;
             }
-            // What is still to be done may have names that are new.
+            // Planned work may have names that are new.
             if matches!(line.topic, Topic::Ahead | Topic::Shown) {
                 continue;
             }
@@ -150,17 +150,17 @@ const MAKES: [&str; 11] = [
     "implement",
 ];
 
-fn makes_new(line: &Line<'_>) -> bool {
+fn makes_new(line: &SummaryLine<'_>) -> bool {
     line.topic == Topic::Ahead && words(line.text).iter().any(|word| MAKES.contains(&word.text.as_str()))
 }
 
-/// Tells whether a name may be what is left of one that was cut.
+/// Reports whether a name may be the rest of one that was cut.
 fn may_be_cut(mentions: &Mentions, word: &str) -> bool {
     let is_part = |name: &str| name.len() > word.len() && (name.starts_with(word) || name.ends_with(word));
     mentions.all().any(|named| is_part(named.name) || named.line.is_some_and(|line| has_start(line, word)))
 }
 
-/// Tells whether a word of a line begins or ends that way.
+/// Reports whether a word of a line begins or ends at the given place.
 fn has_start(line: &str, word: &str) -> bool {
     let is_part =
         |c: Option<char>| c.is_some_and(|c| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | '/'));
@@ -169,7 +169,7 @@ fn has_start(line: &str, word: &str) -> bool {
     })
 }
 
-/// Tells whether a path occurred; the ending of a file may be left out elsewhere.
+/// Reports whether a path occurred, perhaps without its file ending.
 fn is_known_path(known: &Known, path: &str) -> bool {
     known.has_path(path)
         || path

@@ -2,9 +2,9 @@
 
 use wb_message::text::one_line;
 
-use super::text::{Line, Word, is_unreal, sentences, words};
+use super::text::{SummaryLine, Word, is_unreal, sentences, words};
 use super::{Finding, FindingKind};
-use crate::facts::{Deed, Facts, Run};
+use crate::facts::{Activity, Facts, Run};
 use wb_digest::labels::{ARROW, COMMAND, TURN};
 use wb_shell::outcome::Outcome;
 use wb_shell::subject;
@@ -22,9 +22,9 @@ const WELL: [&str; 11] = [
     "clean",
     "ok",
 ];
-/// Those that tell how it is now.
+/// Those that describe the present state.
 const NOW: [&str; 6] = ["pass", "passes", "passing", "green", "succeeds", "clean"];
-/// What may stand between a thing and how it ended.
+/// Words that may be between a subject and its outcome.
 const BETWEEN: [&str; 24] = [
     "all",
     "are",
@@ -51,22 +51,22 @@ const BETWEEN: [&str; 24] = [
     "build",
     "tests",
 ];
-const SUBJECTS: [(Deed, &[&str]); 3] = [
-    (Deed::Tests, &["tests", "suite", "specs"]),
-    (Deed::Build, &["build", "builds", "compilation"]),
-    (Deed::Lint, &["lint", "linting", "clippy", "linter"]),
+const SUBJECTS: [(Activity, &[&str]); 3] = [
+    (Activity::Tests, &["tests", "suite", "specs"]),
+    (Activity::Build, &["build", "builds", "compilation"]),
+    (Activity::Lint, &["lint", "linting", "clippy", "linter"]),
 ];
 
 /// Finds claims of success that no event shows.
-pub(super) fn check(lines: &[Line<'_>], facts: &Facts, out: &mut Vec<Finding>) {
+pub(super) fn check(lines: &[SummaryLine<'_>], facts: &Facts, out: &mut Vec<Finding>) {
     let mut turn = None;
-    for line in lines.iter().filter(|line| line.is_told()) {
+    for line in lines.iter().filter(|line| line.is_report()) {
         if let Some(begun) = line.text.strip_prefix(TURN) {
             let digits = begun.bytes().take_while(u8::is_ascii_digit).count();
             turn = begun[..digits].parse().ok();
         }
-        if let Some(told) = line.text.strip_prefix(COMMAND) {
-            run(line, told, turn, facts, out);
+        if let Some(rest) = line.text.strip_prefix(COMMAND) {
+            run(line, rest, turn, facts, out);
             continue;
         }
         for sentence in sentences(line.text) {
@@ -74,7 +74,7 @@ pub(super) fn check(lines: &[Line<'_>], facts: &Facts, out: &mut Vec<Finding>) {
             if is_unreal(&all) {
                 continue;
             }
-            passed(line, sentence, &all, facts, out);
+            check_passes(line, sentence, &all, facts, out);
             command(line, sentence, &all, facts, out);
             done(line, sentence, &all, facts, out);
         }
@@ -82,9 +82,10 @@ pub(super) fn check(lines: &[Line<'_>], facts: &Facts, out: &mut Vec<Finding>) {
 }
 
 /// Holds a line of our own digests, a command and its end, against the runs of that command.
-fn run(line: &Line<'_>, told: &str, turn: Option<u32>, facts: &Facts, out: &mut Vec<Finding>) {
-    let mut arrows = told.match_indices(ARROW).map(|(at, arrow)| (&told[..at], &told[at + arrow.len()..]));
-    let Some((command, end)) = arrows.find_map(|(told, end)| Some((told, Outcome::of_told(end)?))) else {
+fn run(line: &SummaryLine<'_>, rest: &str, turn: Option<u32>, facts: &Facts, out: &mut Vec<Finding>) {
+    let mut arrows = rest.match_indices(ARROW).map(|(at, arrow)| (&rest[..at], &rest[at + arrow.len()..]));
+    let Some((command, end)) = arrows.find_map(|(command, end)| Some((command, Outcome::of_told(end)?)))
+    else {
         return;
     };
     let is_same = |run: &&Run| {
@@ -107,30 +108,30 @@ fn run(line: &Line<'_>, told: &str, turn: Option<u32>, facts: &Facts, out: &mut 
 }
 
 /// Holds `all tests pass` against the last runs of tests.
-fn passed(line: &Line<'_>, sentence: &str, all: &[Word], facts: &Facts, out: &mut Vec<Finding>) {
-    for (deed, names) in SUBJECTS {
+fn check_passes(line: &SummaryLine<'_>, sentence: &str, all: &[Word], facts: &Facts, out: &mut Vec<Finding>) {
+    for (activity, names) in SUBJECTS {
         let found = all.iter().enumerate().find_map(|(at, word)| {
             let well = names.contains(&word.text.as_str()).then(|| well_after(all, at))??;
             (!has_exception(all, at, well)).then_some((at, well))
         });
         let Some((start, end)) = found else { continue };
-        let ends = facts.ends(deed);
+        let ends = facts.ends(activity);
         let is_now = NOW.contains(&all[end].text.as_str());
         let text = &sentence[all[start.saturating_sub(1)].at.start.min(all[start].at.start)..all[end].at.end];
         if !ends.may_be() && ends.failed.is_none() && !facts.is_partial() {
-            let why = format!("no message shows that {} were run", what(deed));
+            let why = format!("no message shows that {} were run", what(activity));
             out.push(Finding::new(FindingKind::UnshownEnd, line, text, why, None));
         } else if let Some(at) = ends.failed_last().filter(|_| is_now || ends.ok.is_none()) {
-            let why = format!("the last run of {} failed", what(deed));
+            let why = format!("the last run of {} failed", what(activity));
             out.push(Finding::new(FindingKind::FailedSince, line, text, why, Some(at)));
         }
     }
 }
 
-fn what(deed: Deed) -> &'static str {
-    match deed {
-        Deed::Tests => "tests",
-        Deed::Build => "builds",
+fn what(activity: Activity) -> &'static str {
+    match activity {
+        Activity::Tests => "tests",
+        Activity::Build => "builds",
         _ => "checks of style",
     }
 }
@@ -161,21 +162,21 @@ const EXCEPTIONS: [&str; 13] = [
     "although",
 ];
 
-/// Tells whether a sentence says besides that something failed: `3 tests passed, 1 failed`.
+/// Reports whether a sentence also says that something failed: `3 tests passed, 1 failed`.
 fn has_exception(all: &[Word], start: usize, end: usize) -> bool {
     let is_number = |word: &Word| word.text.bytes().all(|byte| byte.is_ascii_digit());
     let is_zero = |word: &Word| matches!(word.text.as_str(), "0" | "zero");
-    let takes_back = |(at, word): (usize, &Word)| {
+    let is_exception = |(at, word): (usize, &Word)| {
         let before = &all[at.saturating_sub(2)..at];
         let is_counted = before.iter().any(is_number) && !before.last().is_some_and(is_zero);
         let is_behind = at > end && !before.last().is_some_and(is_zero);
         EXCEPTIONS.contains(&word.text.as_str()) && (is_behind || (at < start && is_counted))
     };
-    all.iter().enumerate().any(takes_back)
+    all.iter().enumerate().any(is_exception)
 }
 
 /// Holds `` `make x` passes `` against the last end of that command.
-fn command(line: &Line<'_>, sentence: &str, all: &[Word], facts: &Facts, out: &mut Vec<Finding>) {
+fn command(line: &SummaryLine<'_>, sentence: &str, all: &[Word], facts: &Facts, out: &mut Vec<Finding>) {
     for (at, word) in all.iter().enumerate().filter(|(_, word)| word.is_code && word.text.contains(' ')) {
         let Some(end) = well_after(all, at).filter(|end| !has_exception(all, at, *end)) else { continue };
         let subject = subject(&word.text);
@@ -188,7 +189,7 @@ fn command(line: &Line<'_>, sentence: &str, all: &[Word], facts: &Facts, out: &m
     }
 }
 
-/// Words that may stand before `committed` or `pushed` where that is what was done.
+/// Words that may precede `committed` or `pushed` in a claim that it was done.
 const DOERS: [&str; 16] = [
     "was",
     "were",
@@ -212,27 +213,27 @@ const DESCRIBED: [&str; 10] =
     ["checkpoint", "checkpoints", "file", "files", "code", "work", "version", "content", "data", "state"];
 
 /// Holds `committed and pushed` against what was done with git.
-fn done(line: &Line<'_>, sentence: &str, all: &[Word], facts: &Facts, out: &mut Vec<Finding>) {
+fn done(line: &SummaryLine<'_>, sentence: &str, all: &[Word], facts: &Facts, out: &mut Vec<Finding>) {
     if facts.is_partial()
         || all.iter().any(|word| matches!(word.text.as_str(), "user" | "user's" | "they" | "he" | "she"))
     {
         return;
     }
     for (at, word) in all.iter().enumerate().filter(|(_, word)| !word.is_code) {
-        let deed = match word.text.as_str() {
-            "committed" => Deed::Commit,
-            "pushed" => Deed::Push,
-            "created" | "opened" if is_request(&all[at + 1..]) => Deed::PullRequest,
+        let activity = match word.text.as_str() {
+            "committed" => Activity::Commit,
+            "pushed" => Activity::Push,
+            "created" | "opened" if is_request(&all[at + 1..]) => Activity::PullRequest,
             _ => continue,
         };
         let before = at.checked_sub(1).map(|at| all[at].text.as_str());
         let after = all.get(at + 1).map_or("", |word| word.text.as_str());
-        let is_told = before.is_none_or(|before| DOERS.contains(&before)) && !DESCRIBED.contains(&after);
-        if is_told && !facts.ends(deed).may_be() {
+        let is_claim = before.is_none_or(|before| DOERS.contains(&before)) && !DESCRIBED.contains(&after);
+        if is_claim && !facts.ends(activity).may_be() {
             let text = &sentence[word.at.start..all.get(at + 1).map_or(word.at.end, |next| next.at.end)];
-            let why = match deed {
-                Deed::Commit => "no message shows a commit",
-                Deed::Push => "no message shows that commits were pushed",
+            let why = match activity {
+                Activity::Commit => "no message shows a commit",
+                Activity::Push => "no message shows that commits were pushed",
                 _ => "no message shows that a pull request was opened",
             };
             out.push(Finding::new(
@@ -240,13 +241,13 @@ fn done(line: &Line<'_>, sentence: &str, all: &[Word], facts: &Facts, out: &mut 
                 line,
                 text,
                 why.to_owned(),
-                facts.ends(deed).failed,
+                facts.ends(activity).failed,
             ));
         }
     }
 }
 
-/// Tells whether the next words are those of a pull request.
+/// Reports whether the next words are those of a pull request.
 fn is_request(rest: &[Word]) -> bool {
     let mut rest = rest
         .iter()

@@ -1,6 +1,6 @@
 //! Holds the states of tasks in a summary against the list that the agent kept.
 
-use super::text::{Line, Topic};
+use super::text::{SummaryLine, Topic};
 use super::{Finding, FindingKind};
 use crate::facts::Facts;
 use crate::facts::ledger::utterances::words;
@@ -8,7 +8,7 @@ use wb_language::tasks::{Task, TaskState};
 
 use TaskState::{Active, Cancelled, Done, Dropped, Open};
 
-/// What stands in the brackets before an item, beside the words of our own digests, and the state that it tells.
+/// The text in the brackets before an item, in addition to the words of our digests, and its state.
 const BOXES: [(&str, TaskState); 7] =
     [("x", Done), ("X", Done), ("done", Done), (" ", Open), ("", Open), ("open", Open), ("~", Active)];
 /// Signs before an item.
@@ -29,25 +29,25 @@ const ENDS: [(&str, TaskState); 10] = [
 ];
 
 /// Finds tasks whose state is another one.
-pub(super) fn check(lines: &[Line<'_>], facts: &Facts, out: &mut Vec<Finding>) {
+pub(super) fn check(lines: &[SummaryLine<'_>], facts: &Facts, out: &mut Vec<Finding>) {
     if facts.tasks().all().is_empty() {
         return;
     }
     for line in
         lines.iter().filter(|line| !line.is_code && !matches!(line.topic, Topic::Shown | Topic::Quoted))
     {
-        let Some((told, text)) = claimed(line) else { continue };
+        let Some((claimed_state, text)) = claimed(line) else { continue };
         let Some(task) = named(facts.tasks().all(), text) else { continue };
-        let Some(why) = otherwise(told, task.state) else { continue };
+        let Some(why) = otherwise(claimed_state, task.state) else { continue };
         let why = format!("{why}: {}", task.text);
         out.push(Finding::new(FindingKind::TaskState, line, line.text, why, facts.ledger().tasks_at));
     }
 }
 
-/// Returns how a task stands, if that is not what is told of it. Whether somebody has begun is nobody's business, nor
-/// whether what vanished from the list is still to be done.
-fn otherwise(told: TaskState, state: TaskState) -> Option<&'static str> {
-    match (told, state) {
+/// Returns the true state of a task if it contradicts the claim. Begun and not begun are the same
+/// here, and so are dropped and open.
+fn otherwise(claimed: TaskState, state: TaskState) -> Option<&'static str> {
+    match (claimed, state) {
         (Done | Cancelled | Dropped, Open | Active) => Some("the task is still open"),
         (Open | Active | Cancelled | Dropped, Done) => Some("the task is done"),
         (Open | Active | Done, Cancelled) => Some("the task was called off"),
@@ -59,7 +59,7 @@ fn otherwise(told: TaskState, state: TaskState) -> Option<&'static str> {
 }
 
 /// Returns what a line says is still to be done.
-pub(super) fn planned<'a>(line: &Line<'a>) -> Option<&'a str> {
+pub(super) fn planned<'a>(line: &SummaryLine<'a>) -> Option<&'a str> {
     if line.is_code || matches!(line.topic, Topic::Shown | Topic::Quoted) {
         return None;
     }
@@ -70,8 +70,8 @@ pub(super) fn planned<'a>(line: &Line<'a>) -> Option<&'a str> {
     }
 }
 
-/// Returns the state that a line tells, and of what.
-fn claimed<'a>(line: &Line<'a>) -> Option<(TaskState, &'a str)> {
+/// Returns the state that a line claims, and the text of the task.
+fn claimed<'a>(line: &SummaryLine<'a>) -> Option<(TaskState, &'a str)> {
     let body = line.body();
     if let Some((state, text)) = boxed(body) {
         return Some((state, text.trim()));

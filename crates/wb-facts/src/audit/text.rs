@@ -12,41 +12,41 @@ use wb_digest::labels::{
 };
 use wb_language::sentences::{ends_fence, fence};
 
-/// What a line is about, by the heading above it.
+/// The subject of a line, given by the heading above it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Topic {
-    /// What was found and done.
-    Told,
-    /// What is still to be done.
+    /// Findings and work that was done.
+    Reported,
+    /// Work that remains.
     Ahead,
-    /// What is done.
+    /// Finished work.
     Done,
     /// Files that were changed.
     Changed,
-    /// What the user wants, in the words of whoever wrote the summary.
+    /// The user's wishes, in the words of the summary's author.
     Wanted,
-    /// What the user said, word for word.
+    /// The user's words, verbatim.
     Quoted,
-    /// What tools and files showed, word for word.
+    /// Output of tools and content of files, verbatim.
     Shown,
 }
 
 /// A line of a summary.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Line<'a> {
+pub(super) struct SummaryLine<'a> {
     /// The line without the blanks around it.
     pub(super) text: &'a str,
     /// Its number, from 1 on.
     pub(super) number: u32,
     pub(super) topic: Topic,
-    /// Whether it stands in a block of code.
+    /// True inside a block of code.
     pub(super) is_code: bool,
-    /// Whether its start and its end are where a text was cut.
+    /// True where a text was cut at the start or the end of the line.
     is_cut: [bool; 2],
 }
 
-impl<'a> Line<'a> {
-    /// Tells whether the piece at a place may be what is left of a name.
+impl<'a> SummaryLine<'a> {
+    /// Reports whether the piece at a place may be the rest of a cut name.
     pub(super) fn may_be_cut(&self, at: Range<usize>) -> bool {
         let rest = self.text.get(at.end..).unwrap_or_default();
         let is_last = rest.trim_end_matches(['.', '-', '/', '+']).is_empty();
@@ -61,20 +61,20 @@ impl<'a> Line<'a> {
         if digits > 0 && rest.starts_with(['.', ')']) { rest[1..].trim_start() } else { text }
     }
 
-    /// Returns what stands behind a label that says that it is still to be done: `Next step: add a test`.
+    /// Returns the text after a label that marks work that remains: `Next step: add a test`.
     pub(super) fn after_label(&self) -> Option<&'a str> {
         let (label, text) = self.body().split_once(": ")?;
         let is_ahead = label.len() <= LABEL_BYTES && topic_of(&label.to_lowercase()) == Some(Topic::Ahead);
         is_ahead.then(|| text.trim_start_matches('*').trim())
     }
 
-    /// Tells whether it tells what was found and done.
-    pub(super) fn is_told(&self) -> bool {
-        !self.is_code && matches!(self.topic, Topic::Told | Topic::Done | Topic::Changed)
+    /// Reports whether the line says what was found and done.
+    pub(super) fn is_report(&self) -> bool {
+        !self.is_code && matches!(self.topic, Topic::Reported | Topic::Done | Topic::Changed)
     }
 }
 
-/// Words of a heading, and what stands below it.
+/// Words of a heading, and the subject of the lines below it.
 const HEADINGS: [(&str, Topic); 38] = [
     ("user message", Topic::Quoted),
     ("user's message", Topic::Quoted),
@@ -92,7 +92,7 @@ const HEADINGS: [(&str, Topic); 38] = [
     ("still open", Topic::Ahead),
     ("upcoming", Topic::Ahead),
     ("plan", Topic::Ahead),
-    ("in progress", Topic::Told),
+    ("in progress", Topic::Reported),
     ("intent", Topic::Wanted),
     ("request", Topic::Wanted),
     ("constraint", Topic::Wanted),
@@ -119,7 +119,7 @@ const HEADINGS: [(&str, Topic); 38] = [
 const HEADING_BYTES: usize = 70;
 /// Longer words before a colon are no label, in bytes.
 const LABEL_BYTES: usize = 30;
-/// How entries of our own digests begin, and what they hold.
+/// Beginnings of entries in our digests, and their subject.
 const ENTRIES: [(&str, Topic); 14] = [
     (CALLED, Topic::Shown),
     (EXCERPTS, Topic::Shown),
@@ -130,14 +130,14 @@ const ENTRIES: [(&str, Topic); 14] = [
     (LATEST, Topic::Quoted),
     (EARLIER, Topic::Quoted),
     (ANSWER, Topic::Quoted),
-    (TICKED, Topic::Told),
-    (TURN, Topic::Told),
-    (ACTIVE, Topic::Told),
-    (MODIFIED, Topic::Told),
-    (UNRESOLVED, Topic::Told),
+    (TICKED, Topic::Reported),
+    (TURN, Topic::Reported),
+    (ACTIVE, Topic::Reported),
+    (MODIFIED, Topic::Reported),
+    (UNRESOLVED, Topic::Reported),
 ];
 
-/// How lines begin that a host puts around a summary.
+/// Beginnings of lines that a host puts around a summary.
 const HOST_STARTS: [&str; 5] = [
     "This session is being continued from a previous conversation",
     "If you need specific details from before compaction",
@@ -147,15 +147,15 @@ const HOST_STARTS: [&str; 5] = [
 ];
 
 /// Returns the lines of a summary that are not blank.
-pub(super) fn lines(summary: &str) -> Vec<Line<'_>> {
-    let (mut topic, mut entry, mut code) = (Topic::Told, None, None);
+pub(super) fn lines(summary: &str) -> Vec<SummaryLine<'_>> {
+    let (mut topic, mut entry, mut code) = (Topic::Reported, None, None);
     let mut out = Vec::new();
     let all: Vec<&str> = summary.lines().collect();
     let mark = CLIP_MARK.trim();
     for (at, line) in all.iter().enumerate() {
         let text = line.trim();
         if begins_part(line) {
-            // What an entry quotes may be cut inside of a block of code.
+            // A quote in an entry may be cut inside a block of code.
             code = None;
         }
         if code.is_some_and(|mark| ends_fence(text, mark)) {
@@ -181,24 +181,30 @@ pub(super) fn lines(summary: &str) -> Vec<Line<'_>> {
         let number = u32::try_from(at + 1).unwrap_or(u32::MAX);
         let is_mark = |at: Option<usize>| at.and_then(|at| all.get(at)).is_some_and(|it| it.trim() == mark);
         let is_cut = [is_mark(at.checked_sub(1)), is_mark(at.checked_add(1))];
-        out.push(Line { text, number, topic: entry.unwrap_or(topic), is_code: code.is_some(), is_cut });
+        out.push(SummaryLine {
+            text,
+            number,
+            topic: entry.unwrap_or(topic),
+            is_code: code.is_some(),
+            is_cut,
+        });
     }
     out
 }
 
-/// Tells whether a line begins an entry or a section of our own digests.
+/// Reports whether a line begins an entry or a section of our digests.
 fn begins_part(line: &str) -> bool {
     let is_section = || line.starts_with("# ") && heading_at(line).is_some();
     ENTRIES.iter().any(|(start, _)| line.starts_with(start)) || is_section()
 }
 
-/// Tells whether a block of code is ended before the next part begins; what merely begins like one is prose.
+/// Reports whether a block of code ends before the next part begins; otherwise the fence is prose.
 fn is_closed(rest: &[&str], mark: &str) -> bool {
     let ends = |line: &&&str| ends_fence(line, mark) || begins_part(line);
     rest.iter().find(ends).is_some_and(|line| ends_fence(line, mark))
 }
 
-/// Returns what stands below a heading, if the line is one.
+/// Returns the subject of the lines below a heading, if the line is one.
 fn heading(line: &str) -> Option<Topic> {
     let is_number =
         line.trim_start().strip_prefix('#').is_some_and(|it| it.starts_with(|c: char| c.is_ascii_digit()));
@@ -208,9 +214,9 @@ fn heading(line: &str) -> Option<Topic> {
     }
     let lower = heading.words().to_lowercase();
     let found = topic_of(&lower);
-    // What lists files that were looked at too does not say which of them were changed.
+    // A list that includes files that were read does not say which of them were changed.
     let is_mixed = ["examined", "read", "relevant", "code section"].iter().any(|word| lower.contains(word));
-    Some(found.filter(|topic| *topic != Topic::Changed || !is_mixed).unwrap_or(Topic::Told))
+    Some(found.filter(|topic| *topic != Topic::Changed || !is_mixed).unwrap_or(Topic::Reported))
 }
 
 /// Returns what words in small letters announce.
@@ -226,7 +232,7 @@ fn topic_of(lower: &str) -> Option<Topic> {
 pub(super) struct Word {
     /// In small letters; of a piece of code the code.
     pub(super) text: String,
-    /// Where it stands in the sentence.
+    /// The place in the sentence.
     pub(super) at: Range<usize>,
     pub(super) is_code: bool,
 }
@@ -280,7 +286,7 @@ pub(super) fn words(sentence: &str) -> Vec<Word> {
     out
 }
 
-/// Words by which a sentence tells what is not so, or not yet.
+/// Words that make a sentence a statement about something not true, or not yet true.
 const UNREAL: [&str; 60] = [
     "keep",
     "keeping",
@@ -344,7 +350,7 @@ const UNREAL: [&str; 60] = [
     "optional",
 ];
 
-/// Tells whether a sentence may speak of what is not so, or not yet.
+/// Reports whether a sentence may be about something not true, or not yet true.
 pub(super) fn is_unreal(words: &[Word]) -> bool {
     words
         .iter()

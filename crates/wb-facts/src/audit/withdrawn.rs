@@ -1,11 +1,12 @@
-//! Finds work in a summary that is planned again although the user took it back.
+//! Finds work that a summary plans again although the user withdrew it.
 //!
-//! Certain is only what was asked for in other words before, taken back by naming it, and not spoken of since.
+//! A finding requires that the work was requested in other words before, was withdrawn by name and
+//! was not mentioned since.
 
 use wb_message::markers::CLIP_MARK;
 
 use super::tasks::planned;
-use super::text::Line;
+use super::text::SummaryLine;
 use super::{Finding, FindingKind};
 use crate::facts::Facts;
 use crate::facts::ledger::utterances::{Assent, words};
@@ -13,13 +14,13 @@ use crate::facts::turns::Turn;
 use wb_language::sentences::sentences;
 use wb_language::tasks::TaskState;
 
-/// Words that may stand before those that take something back.
+/// Words that may precede a withdrawal.
 const FILLERS: [&str; 31] = [
     "no", "nope", "nah", "ok", "okay", "please", "actually", "and", "so", "then", "let's", "lets", "just",
     "well", "wait", "stop", "hmm", "you", "can", "we", "i", "think", "also", "oh", "sorry", "yes", "yeah",
     "alright", "hey", "should", "could",
 ];
-/// Words that take back what is named behind them.
+/// Words that withdraw what is named after them.
 const CALLS: [&[&str]; 15] = [
     &["forget", "about"],
     &["forget"],
@@ -40,9 +41,9 @@ const CALLS: [&[&str]; 15] = [
 /// Verbs with which a plan begins, whatever was asked for.
 const DOES: [&str; 10] =
     ["add", "implement", "create", "build", "write", "make", "do", "finish", "complete", "continue"];
-/// Words behind `no …` that take back what stands between.
+/// Words after `no …` that withdraw what is between.
 const AFTER_NO: [&[&str]; 3] = [&["after", "all"], &["any", "more"], &["anymore"]];
-/// Words by which something is put off or tied to a condition, not taken back.
+/// Words that postpone something or make it conditional, which is no withdrawal.
 const PUTS_OFF: [&str; 17] = [
     "yet", "now", "until", "till", "unless", "before", "if", "when", "while", "without", "first", "later",
     "once", "only", "too", "because", "than",
@@ -87,11 +88,11 @@ const DENIES: [&str; 34] = [
 /// A request or a task of fewer or more words is none that is known again.
 const STEMS: std::ops::RangeInclusive<usize> = 2..=10;
 
-/// Something that the user took back.
+/// Something that the user withdrew.
 struct Withdrawal {
-    /// What was named.
+    /// The names in it.
     named: Vec<u32>,
-    /// What had been asked for with those words.
+    /// The request that used those words.
     wanted: Vec<Vec<u32>>,
     /// The words that took it back, and the number of their message.
     text: String,
@@ -99,7 +100,7 @@ struct Withdrawal {
 }
 
 /// Finds what is planned again.
-pub(super) fn check(lines: &[Line<'_>], facts: &Facts, out: &mut Vec<Finding>) {
+pub(super) fn check(lines: &[SummaryLine<'_>], facts: &Facts, out: &mut Vec<Finding>) {
     let withdrawn = withdrawals(facts);
     if withdrawn.is_empty() {
         return;
@@ -116,20 +117,20 @@ pub(super) fn check(lines: &[Line<'_>], facts: &Facts, out: &mut Vec<Finding>) {
         let found = withdrawn.iter().rev().find(|it| has_all(&own, &it.named) && it.wanted.iter().any(is_it));
         if let Some(Withdrawal { text, at, .. }) = found {
             let why = format!("the user took it back: {text}");
-            out.push(Finding::new(FindingKind::TakenBack, line, line.text, why, Some(*at)));
+            out.push(Finding::new(FindingKind::Withdrawn, line, line.text, why, Some(*at)));
         }
     }
 }
 
-/// Returns what the user took back and did not speak of since.
+/// Returns what the user withdrew and did not mention since.
 fn withdrawals(facts: &Facts) -> Vec<Withdrawal> {
     let turns: Vec<&Turn> = facts.turns().iter().collect();
     let mut out = Vec::new();
-    // What was taken in from an earlier digest has no message of its own.
-    for (nth, turn) in turns.iter().enumerate().skip(1).filter(|(_, turn)| turn.told.is_empty()) {
+    // An entry from an earlier digest has no message.
+    for (nth, turn) in turns.iter().enumerate().skip(1).filter(|(_, turn)| turn.restored.is_empty()) {
         let all = clauses(&turn.asked);
         for (at, clause) in all.iter().enumerate() {
-            let Some(named) = taken_back(clause).filter(|named| !named.is_empty()) else { continue };
+            let Some(named) = withdrawn_names(clause).filter(|named| !named.is_empty()) else { continue };
             if !is_spoken_of(&named, &all[at + 1..], &turns[nth..]) {
                 let wanted = wanted(facts, &turns[..nth], turn.start, &named);
                 out.push(Withdrawal { named, wanted, text: clause.text.to_owned(), at: turn.start });
@@ -140,7 +141,7 @@ fn withdrawals(facts: &Facts) -> Vec<Withdrawal> {
     out
 }
 
-/// Returns what had been asked for, or stands on the list of tasks, with these words in it.
+/// Returns the request, or the item of the task list, that contains these words.
 fn wanted(facts: &Facts, before: &[&Turn], at: u32, named: &[u32]) -> Vec<Vec<u32>> {
     // An agent that keeps a task on its list since has understood the user in another way.
     let is_old = facts.ledger().tasks_at.is_some_and(|tasks_at| tasks_at < at);
@@ -152,16 +153,17 @@ fn wanted(facts: &Facts, before: &[&Turn], at: u32, named: &[u32]) -> Vec<Vec<u3
     all.filter(|stems| STEMS.contains(&stems.len()) && has_all(stems, named)).collect()
 }
 
-/// Tells whether it came up again, in the clauses behind it or in the turns from its own on, or may have.
+/// Reports whether it came up again, or may have: in later clauses, or in turns from its request
+/// on.
 fn is_spoken_of(named: &[u32], rest: &[Clause<'_>], turns: &[&Turn]) -> bool {
     let speaks = |clause: &Clause<'_>| !clause.denies() && has(clause.text, named);
     if rest.iter().any(speaks) || turns[0].asked.contains(CLIP_MARK) {
         return true;
     }
     let agreed = |before: &Turn, turn: &Turn| {
-        // A yes to a question may be one to what stands before it.
+        // A yes to a question may refer to the text before it.
         let offers = |clause: &Clause<'_>| speaks(clause) || clause.asks && has(&before.said, named);
-        Assent::of(&turn.asked) == Assent::Yes && clauses(&before.said).iter().any(offers)
+        Assent::parse(&turn.asked) == Assent::Yes && clauses(&before.said).iter().any(offers)
     };
     turns.windows(2).any(|pair| {
         let [before, turn] = pair else { return false };
@@ -172,7 +174,7 @@ fn is_spoken_of(named: &[u32], rest: &[Clause<'_>], turns: &[&Turn]) -> bool {
 /// A part of what the user said.
 struct Clause<'a> {
     text: &'a str,
-    /// Whether it stands in a question.
+    /// True inside a question.
     asks: bool,
     words: Vec<String>,
 }
@@ -217,8 +219,8 @@ fn small_words(text: &str) -> Vec<String> {
     words.filter(|word| !word.is_empty()).collect()
 }
 
-/// Returns the words of what a clause takes back; nothing where it takes nothing back.
-fn taken_back(clause: &Clause<'_>) -> Option<Vec<u32>> {
+/// Returns the words of what a clause withdraws, if it withdraws anything.
+fn withdrawn_names(clause: &Clause<'_>) -> Option<Vec<u32>> {
     if clause.asks {
         return None;
     }
@@ -236,7 +238,7 @@ fn taken_back(clause: &Clause<'_>) -> Option<Vec<u32>> {
     }
 }
 
-/// Returns what words at the start of a clause take back.
+/// Returns what words at the start of a clause withdraw.
 fn called_off(rest: &[String]) -> Option<&[String]> {
     let starts = |start: &[&str]| rest.iter().map(String::as_str).take(start.len()).eq(start.iter().copied());
     let ends = |end: &[&str]| {

@@ -1,6 +1,6 @@
-//! Holds what a summary says of the user's words against what the user said: constraints, approvals, quotes.
+//! Checks the user's constraints, approvals and quotes in a summary against the user's words.
 
-use super::text::{Line, Topic, sentences, words};
+use super::text::{SummaryLine, Topic, sentences, words};
 use super::{Finding, FindingKind};
 use crate::facts::ledger::utterances::words as stems;
 use crate::facts::{Constraint, Facts};
@@ -8,12 +8,12 @@ use wb_digest::labels::request_text;
 
 /// Lines that one constraint may be spread over.
 const MOST_LINES: usize = 12;
-/// The part of a quote that must be the user's, and the words that make it long enough to tell.
+/// The share of a quote that must be the user's, and the words that make it long enough to decide.
 const LEAST_SHARE: f64 = 0.34;
 const LEAST_WORDS: usize = 8;
 
 /// Finds constraints that the summary does not have.
-pub(super) fn constraints(lines: &[Line<'_>], facts: &Facts, out: &mut Vec<Finding>) {
+pub(super) fn constraints(lines: &[SummaryLine<'_>], facts: &Facts, out: &mut Vec<Finding>) {
     let of_lines: Vec<Vec<u32>> = lines.iter().map(|line| stems(line.text).collect()).collect();
     let limits: Vec<bool> = lines.iter().map(|line| limits(line.text)).collect();
     let of = |forbids: bool| facts.constraints().filter(move |it| it.forbids == forbids);
@@ -53,14 +53,14 @@ const LIMITS: [&str; 18] = [
 ];
 /// Words by which what is asked for goes on to hold.
 const LASTING: [&str; 6] = ["must", "always", "never", "only", "ensure", "sure"];
-/// Fewer words are about something that stands elsewhere.
+/// Fewer words are about something defined elsewhere.
 const LEAST_STEMS: usize = 3;
 
 fn limits(text: &str) -> bool {
     words(text).iter().any(|word| LIMITS.contains(&word.text.as_str()))
 }
 
-/// Tells whether a constraint is more than a request to do something now.
+/// Reports whether a constraint is more than a request to do something now.
 fn is_lasting(constraint: &Constraint) -> bool {
     let all = words(&constraint.text);
     let first = all.iter().take(4).map(|word| word.text.as_str()).collect::<Vec<_>>().join(" ");
@@ -70,7 +70,8 @@ fn is_lasting(constraint: &Constraint) -> bool {
     !asks && (constraint.forbids || lasts()) && stems(&constraint.text).count() >= LEAST_STEMS
 }
 
-/// Tells whether most of the words of a constraint stand close together, or some of them beside a word that limits.
+/// Reports whether most words of a constraint occur close together, or some of them next to a
+/// limiting word.
 fn is_there(constraint: &Constraint, lines: &[Vec<u32>], limits: &[bool]) -> bool {
     let mut wanted: Vec<u32> = stems(&constraint.text).collect();
     wanted.sort_unstable();
@@ -104,12 +105,13 @@ const AGREED: [&str; 12] = [
 const GIVEN: [&str; 6] = ["approval", "permission", "consent", "go-ahead", "agreement", "sign-off"];
 
 /// Finds approvals that the user did not give.
-pub(super) fn approvals(lines: &[Line<'_>], facts: &Facts, out: &mut Vec<Finding>) {
+pub(super) fn approvals(lines: &[SummaryLine<'_>], facts: &Facts, out: &mut Vec<Finding>) {
     let said = &facts.ledger().said;
     if facts.is_partial() || said.is_cut() {
         return;
     }
-    let is_words = |line: &&Line<'_>| !line.is_code && !matches!(line.topic, Topic::Shown | Topic::Ahead);
+    let is_words =
+        |line: &&SummaryLine<'_>| !line.is_code && !matches!(line.topic, Topic::Shown | Topic::Ahead);
     for line in lines.iter().filter(is_words) {
         for sentence in sentences(line.text) {
             if let Some(about) = approved(sentence)
@@ -155,8 +157,8 @@ fn is_open(words: &[super::text::Word]) -> bool {
     words.iter().any(|word| OPEN.contains(&word.text.as_str()) || word.text.ends_with("n't"))
 }
 
-/// Finds words that are told as the user's and are not.
-pub(super) fn quotes(lines: &[Line<'_>], facts: &Facts, out: &mut Vec<Finding>) {
+/// Finds words that are quoted as the user's and are not.
+pub(super) fn quotes(lines: &[SummaryLine<'_>], facts: &Facts, out: &mut Vec<Finding>) {
     if facts.is_partial() || facts.ledger().known.is_full() {
         return;
     }
@@ -171,8 +173,8 @@ pub(super) fn quotes(lines: &[Line<'_>], facts: &Facts, out: &mut Vec<Finding>) 
     }
 }
 
-/// Returns what a line tells as the user's own words.
-fn quoted<'a>(line: &Line<'a>) -> Option<&'a str> {
+/// Returns the text that a line quotes as the user's words.
+fn quoted<'a>(line: &SummaryLine<'a>) -> Option<&'a str> {
     if let Some(words) = request_text(line.text) {
         return Some(words);
     }

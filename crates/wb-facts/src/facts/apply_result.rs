@@ -6,11 +6,11 @@ use wb_message::{ToolRole, ToolVocabulary};
 use super::calls::{OpenCall, patch_of};
 use super::files::{Change, is_same_file};
 use super::git_state::ends_conflicts;
-use super::ledger::Deed;
+use super::ledger::Activity;
 use super::names::has_file_ending;
-use super::wording::git_line;
-use super::sources::{Shown, shows_working_copy};
+use super::sources::{Evidence, shows_working_copy};
 use super::turns::Run;
+use super::wording::git_line;
 use super::{Facts, Noted};
 use crate::facts::lines::line_number;
 use wb_digest::labels::{ON_BRANCH, TICKED_LAST};
@@ -61,7 +61,7 @@ impl Facts {
                 if !vocabulary.is_partial_read(&call.input) {
                     self.overtake(|shown| shown.is_of(&path));
                 }
-                self.sources.push(Shown::File(path.into_owned()), at);
+                self.sources.push(Evidence::File(path.into_owned()), at);
             }
             Some(ToolRole::Edit) => self.edited(&path, call, output, at),
             Some(ToolRole::Write) => self.written(&path, call, at),
@@ -70,7 +70,7 @@ impl Facts {
     }
 
     /// Forgets the lines of all that showed such a thing: it does not hold any more.
-    fn overtake(&mut self, is_such: impl Fn(&Shown) -> bool) {
+    fn overtake(&mut self, is_such: impl Fn(&Evidence) -> bool) {
         self.mentions.overtake(&self.sources.take(is_such));
     }
 
@@ -84,14 +84,14 @@ impl Facts {
         }
         if call.moves_lines {
             let from = output.lines().find_map(line_number).unwrap_or(0);
-            let shown = self.sources.of(|shown| shown.is_of(path));
+            let shown = self.sources.matching(|shown| shown.is_of(path));
             self.mentions.unnumber(&shown.collect::<Vec<_>>(), from);
             self.mentions.overtake_lines(|line| numbered_path(line).is_some_and(|of| is_same_file(of, path)));
         }
         if let Some(task) = &call.ticked {
             self.ticked = Some(Noted { text: [path, TICKED_LAST, task].concat(), at });
         }
-        self.sources.push(Shown::File(path.to_owned()), call.at);
+        self.sources.push(Evidence::File(path.to_owned()), call.at);
         self.files.changed(path, Change::Edited, at, false);
         self.turns.current().changes(path, "edited");
     }
@@ -99,7 +99,7 @@ impl Facts {
     fn written(&mut self, path: &str, call: &OpenCall, at: u32) {
         self.git_state.changed(path);
         self.overtake(|shown| shown.is_of(path));
-        self.sources.push(Shown::File(path.to_owned()), call.at);
+        self.sources.push(Evidence::File(path.to_owned()), call.at);
         self.files.changed(path, Change::Written, at, false);
         self.turns.current().changes(path, "written");
     }
@@ -117,7 +117,7 @@ impl Facts {
         if let Effect::Moved { to, .. } = effect {
             self.ledger.known.acted(to);
         }
-        // What a shell or a patch makes of a file is not seen.
+        // The new content is not visible when a shell or a patch changes a file.
         self.overtake(|shown| shown.is_of(path));
         self.mentions.overtake_lines(|line| starts_with_path(line, path));
         self.files.take_in(effect, at);
@@ -131,15 +131,15 @@ impl Facts {
         }
     }
 
-    /// Notes whether something failed; true where it worked, for all that is known. What runs a part of its subject is known
-    /// by that part too, and settles no more than it.
+    /// Notes a failure or a success; true if it worked, as far as is known. A run of a part is also
+    /// known by that part, and settles nothing else.
     fn settle(
         &mut self,
         [subject, part]: [u64; 2],
         what: &str,
         judged: &Judged<'_>,
         output: &str,
-        checks: &[Deed],
+        checks: &[Activity],
         at: u32,
     ) -> bool {
         match judged.outcome {
@@ -166,29 +166,29 @@ impl Facts {
         }
     }
 
-    /// Notes what a command showed. What tells how something stands is told anew by the next such command; of what merely
-    /// shows a text every part may still hold.
+    /// Notes the output of a command. A result is replaced by the next run of the command; every
+    /// part of a plain listing may still hold.
     fn shows(
         &mut self,
         command: &Command<'_>,
         subject: u64,
         at: u32,
-        tells: Option<Vec<Deed>>,
+        is_evident: Option<Vec<Activity>>,
         worked: bool,
     ) {
-        if let Some(checks) = tells {
-            self.overtake(|shown| *shown == Shown::Command(subject));
+        if let Some(checks) = is_evident {
+            self.overtake(|shown| *shown == Evidence::Command(subject));
             if !worked && !checks.is_empty() {
-                self.sources.push(Shown::Failed(checks), at);
+                self.sources.push(Evidence::Failed(checks), at);
             }
         }
-        self.sources.push(Shown::Command(subject), at);
+        self.sources.push(Evidence::Command(subject), at);
         for path in shown_files(command) {
-            self.sources.push(Shown::File(path.to_owned()), at);
+            self.sources.push(Evidence::File(path.to_owned()), at);
         }
         if shows_working_copy(command.text) {
-            self.overtake(|shown| *shown == Shown::WorkingCopy);
-            self.sources.push(Shown::WorkingCopy, at);
+            self.overtake(|shown| *shown == Evidence::WorkingCopy);
+            self.sources.push(Evidence::WorkingCopy, at);
         }
     }
 
@@ -200,31 +200,31 @@ impl Facts {
         self.ledger.ran(&command, &effects, output, judged.outcome, at);
         let subject = command.subject();
         let subjects = [subject, command.part().unwrap_or(subject)];
-        let checks = self.ledger.deeds.checked_at(at);
+        let checks = self.ledger.activities.checked_at(at);
         let worked = self.settle(subjects, command.text, &judged, output, &checks, at);
         if may_change(&command, &checks) {
             self.git_state.status = None;
         }
-        let tells = (!worked || judged.shown.is_some()).then_some(checks);
-        self.shows(&command, subject, at, tells, worked);
+        let is_evident = (!worked || judged.shown.is_some()).then_some(checks);
+        self.shows(&command, subject, at, is_evident, worked);
         if !effects.git.is_empty() {
-            self.overtake(|shown| *shown == Shown::WorkingCopy);
+            self.overtake(|shown| *shown == Evidence::WorkingCopy);
         }
         if effects.git.iter().any(changes_files) || command.text.contains("gh pr checkout") {
-            self.overtake(|shown| matches!(shown, Shown::File(_)));
+            self.overtake(|shown| matches!(shown, Evidence::File(_)));
         }
         let outcome = match (judged.outcome, judged.exit) {
             (Outcome::Failed, Some(code)) if code != 0 => format!("{} (exit {code})", judged.outcome.told()),
             (outcome, _) => outcome.told().to_owned(),
         };
-        let tells = !worked || judged.shown.is_some() || !effects.git.is_empty();
-        if !tells && (command.kind.shows || command.kind.is_quiet) {
-            // What it showed is told as lines, what it wrote as files.
+        let is_evident = !worked || judged.shown.is_some() || !effects.git.is_empty();
+        if !is_evident && (command.kind.shows || command.kind.is_quiet) {
+            // Its output is kept as lines, its changes as files.
             self.turns.current().forget_run(subject);
         } else {
             let lines: Vec<&str> = judged.why.iter().copied().chain(judged.shown).take(3).collect();
             let mut run = Run::new(command.text, subject, at).ended(outcome, lines);
-            run.tells = tells || !effects.files.is_empty();
+            run.is_notable = is_evident || !effects.files.is_empty();
             self.turns.current().ran(run);
         }
         let in_scratch = is_scratch(command.text);
@@ -255,13 +255,13 @@ impl Facts {
     }
 }
 
-/// Tells whether a working copy may stand otherwise behind a command: of what runs something, only checks that mend
-/// nothing leave it as it is.
-fn may_change(command: &Command<'_>, checks: &[Deed]) -> bool {
-    const MENDS: [&str; 6] = ["fmt", "format", "fix", "write", "install", "update"];
+/// Reports whether a command may change the working copy. Commands that run something may, except
+/// for checks without a fix option.
+fn may_change(command: &Command<'_>, checks: &[Activity]) -> bool {
+    const FIXERS: [&str; 6] = ["fmt", "format", "fix", "write", "install", "update"];
     let acts = !command.kind.shows && !command.kind.is_quiet;
-    let mends = || MENDS.iter().any(|it| command.text.contains(it));
-    command.works_with_git() || acts && (checks.is_empty() || mends())
+    let fixes = || FIXERS.iter().any(|it| command.text.contains(it));
+    command.works_with_git() || acts && (checks.is_empty() || fixes())
 }
 
 /// Returns the files that a command names which merely shows something.
@@ -273,20 +273,20 @@ fn shown_files<'c>(command: &'c Command<'_>) -> impl Iterator<Item = &'c str> {
         .take(MOST_SHOWN)
 }
 
-/// Tells whether files may have other contents after it than those that were shown.
+/// Reports whether files may have other contents afterwards than those that were shown.
 fn changes_files(effect: &GitEffect<'_>) -> bool {
     matches!(effect, GitEffect::CheckedOut(_) | GitEffect::Reset { hard: true } | GitEffect::Stashed)
 }
 
 /// Returns the branch that git says the working copy is on.
 fn shown_branch<'o>(command: &str, output: &'o str) -> Option<&'o str> {
-    let told = || output.lines().find_map(|line| line.strip_prefix("On branch "));
+    let long = || output.lines().find_map(|line| line.strip_prefix("On branch "));
     let alone = || Some(output.trim()).filter(|line| !line.is_empty() && !line.contains(char::is_whitespace));
     // Elsewhere it may be another repository.
     if command.contains("cd ") || command.contains(" -C ") {
         return None;
     }
-    if command.contains("git branch --show-current") { alone() } else { told() }
+    if command.contains("git branch --show-current") { alone() } else { long() }
         .filter(|_| command.contains("git"))
 }
 
@@ -303,7 +303,7 @@ fn numbered_path(line: &str) -> Option<&str> {
     Some(line[..at].trim_start_matches("./")).filter(|path| path.contains('.'))
 }
 
-/// Tells of `src/a.rs:12: …`, a line of that file as searches show it.
+/// Reports whether a line is one of that file in search results: `src/a.rs:12: …`.
 fn starts_with_path(line: &str, path: &str) -> bool {
     if numbered_path(line).is_some_and(|of| is_same_file(of, path)) {
         return true;
@@ -312,7 +312,7 @@ fn starts_with_path(line: &str, path: &str) -> bool {
     named.is_some_and(|named| named.contains('.') && is_same_file(named, path))
 }
 
-/// Tells whether a command works in a folder for trials, whose commits are not those of the project.
+/// Reports whether a command works in a scratch folder, whose commits are not those of the project.
 fn is_scratch(command: &str) -> bool {
     ["cd /tmp", "cd \"$(mktemp", "cd $(mktemp", "-C /tmp", "git init"].iter().any(|it| command.contains(it))
 }

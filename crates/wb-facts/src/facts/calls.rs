@@ -1,4 +1,4 @@
-//! What a tool was called with.
+//! Tool calls and their arguments.
 
 use std::borrow::Cow;
 
@@ -13,12 +13,12 @@ use super::mentions::MOST_LINE_BYTES;
 /// Characters of what the lines of a result come from.
 pub(super) const LABEL_CHARS: usize = 100;
 
-/// Arguments that tell what a tool was asked for which takes neither a path nor a command.
+/// Arguments that name the subject of a tool that takes neither a path nor a command.
 const ASKED_KEYS: [&str; 4] = ["pattern", "query", "url", "description"];
-/// Arguments that tell how something is run, and nothing of what.
+/// Arguments that control how something runs.
 const HOW_KEYS: [&str; 7] =
     ["workdir", "cwd", "timeout", "timeout_ms", "yield_time_ms", "max_output_tokens", "output_mode"];
-/// Lines of an edit that are looked for among those that are kept, and the bytes of one at the least.
+/// The most lines of an edit that are searched for, and the fewest bytes of one.
 const MOST_REPLACED: usize = 100;
 const LEAST_LINE_BYTES: usize = 6;
 
@@ -32,9 +32,9 @@ pub(super) struct OpenCall {
     pub(super) at: u32,
     /// The lines of a file that the call replaces by others.
     pub(super) replaced: Vec<String>,
-    /// Whether lines of the file have other numbers after it.
+    /// True if it changes the numbers of later lines.
     pub(super) moves_lines: bool,
-    /// Whether all of them are replaced.
+    /// True if every occurrence is replaced.
     pub(super) replaces_all: bool,
     /// The last task of a list in the file that the call ticks off.
     #[serde(default)]
@@ -108,7 +108,7 @@ fn n_breaks(text: &str) -> usize {
     text.bytes().filter(|byte| *byte == b'\n').count()
 }
 
-/// Returns the command of a call; of a list of words the script that a shell is given, else all of them.
+/// Returns the command of a call; of a list of words, the script given to a shell, or all words.
 fn command(input: &Value) -> Option<Cow<'_, str>> {
     match field(input, "command").or_else(|| field(input, "cmd"))? {
         Value::String(command) => Some(Cow::Borrowed(command)),
@@ -149,16 +149,16 @@ pub(super) fn each_text(value: &Value, found: &mut impl FnMut(&str, bool)) {
     }
 }
 
-/// Writes a value on one line with blanks between its parts, and the texts in it as they are; stops where the line is too
-/// long to be kept.
+/// Writes a value on one line with separators between its parts and its texts as is; stops when the
+/// line is too long to be kept.
 pub(super) fn write_line(out: &mut String, value: &Value) {
     if out.len() > MOST_LINE_BYTES {
         return;
     }
     match value {
         Value::Object(map) => {
-            let tells = |(key, _): &(&String, &Value)| !HOW_KEYS.contains(&key.as_str());
-            for (nth, (key, value)) in map.iter().filter(tells).enumerate() {
+            let says_what = |(key, _): &(&String, &Value)| !HOW_KEYS.contains(&key.as_str());
+            for (nth, (key, value)) in map.iter().filter(says_what).enumerate() {
                 out.extend([if nth > 0 { ", " } else { "" }, key, ": "]);
                 write_line(out, value);
             }

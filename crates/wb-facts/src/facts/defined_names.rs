@@ -1,11 +1,12 @@
-//! Names that a line of code defines, in the languages that agents meet most.
+//! Names that a line of code defines, in the languages most common in agent sessions.
 //!
-//! Where a large file was read, the lines that the next step needs again are those at which its functions and types begin.
+//! After reading a large file, the next step needs the lines at which its functions and types
+//! begin.
 
 use crate::facts::lines::number_bytes;
 use wb_message::bytes::trim_start;
 
-/// Tells of what stands before the word that defines.
+/// Reports whether a word may precede a defining keyword.
 #[rustfmt::skip]
 fn leads(word: &str) -> bool {
     matches!(
@@ -15,7 +16,7 @@ fn leads(word: &str) -> bool {
     )
 }
 
-/// Tells of what the name follows that is defined.
+/// Reports whether a word is a keyword that the defined name follows.
 #[rustfmt::skip]
 fn defines(word: &str) -> bool {
     matches!(
@@ -25,8 +26,8 @@ fn defines(word: &str) -> bool {
     )
 }
 
-/// Returns the name that a line defines: a function, a method, a type or a constant. A number that a tool put before the
-/// line is passed over.
+/// Returns the name that a line defines: a function, a method, a type or a constant. A line number
+/// added by a tool is skipped.
 pub(super) fn defined_name(line: &str) -> Option<&str> {
     let line = trim_start(line);
     let code = trim_start(&line[number_bytes(line)..]);

@@ -1,9 +1,9 @@
-//! What failed and was not seen to work since.
+//! Failures that no later success settled.
 
 use serde::{Deserialize, Serialize};
 use wb_message::text::{head, one_line};
 
-use super::ledger::Deed;
+use super::ledger::Activity;
 
 /// Failures that are kept, the newest ones.
 const MOST_FAILURES: usize = 12;
@@ -18,38 +18,39 @@ const WHAT_CHARS: usize = 100;
 /// Something that failed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Failure {
-    /// What the same thing is known by when it is tried again; where that is not certain, either of two.
+    /// The keys of the same thing when it is tried again; either of two if that is not certain.
     pub subjects: [u64; 2],
-    /// What failed, and on which file.
+    /// The failed action and its file.
     pub what: String,
     /// The lines that say why.
     pub lines: Vec<String>,
     /// The number of the message that shows it.
     pub at: u32,
     /// The kinds of checks that failed, none where it was no check.
-    pub checks: Vec<Deed>,
-    /// How many other things have worked since.
+    pub checks: Vec<Activity>,
+    /// The number of other things that have worked since.
     n_since: u32,
 }
 
 impl Failure {
-    /// Tells whether it stays until it is mended: a check that fails, or a conflict. Of all else people find another way.
+    /// Reports whether it stays until it is fixed: a failed check or a conflict. Agents work around
+    /// all else.
     fn stays(&self) -> bool {
         !self.checks.is_empty() || self.is_conflict()
     }
 
-    /// Tells whether it is a check of nothing but these kinds.
-    fn is_check_of(&self, checks: &[Deed]) -> bool {
+    /// Reports whether it is a check of these kinds alone.
+    fn is_check_of(&self, checks: &[Activity]) -> bool {
         !self.checks.is_empty() && self.checks.iter().all(|it| checks.contains(it))
     }
 
-    /// Tells of a merge or the like that stopped on conflicts.
+    /// Reports whether it is a merge or the like that stopped on conflicts.
     pub fn is_conflict(&self) -> bool {
         self.lines.iter().any(|line| line.contains("CONFLICT"))
     }
 }
 
-/// What failed and was not seen to work since, oldest first.
+/// The failures that no later success settled, oldest first.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Failures {
@@ -67,14 +68,15 @@ impl Failures {
         self.open.retain(|known| !known.subjects.contains(&subject));
     }
 
-    /// Notes a failure; of the same thing the last one counts, and one that nothing tells of is none. Where a part of
-    /// something failed, the second number stands for the part, and a failure of the whole stays.
+    /// Notes a failure, which replaces an older one of the same thing; one without a description is
+    /// skipped. The second key is that of a part: its failure leaves a failure of the whole in
+    /// place.
     pub fn failed<'a>(
         &mut self,
         subjects: [u64; 2],
         what: &str,
         lines: impl IntoIterator<Item = &'a str>,
-        checks: Vec<Deed>,
+        checks: Vec<Activity>,
         at: u32,
     ) {
         self.forget(subjects[1]);
@@ -95,7 +97,8 @@ impl Failures {
         self.open.push(Failure { subjects, what: one_line(what, WHAT_CHARS), lines, at, checks, n_since: 0 });
     }
 
-    /// Notes that something worked: a failure of the same is settled, and what others found a way round in time.
+    /// Notes a success: it settles a failure of the same thing, and in time failures that were
+    /// worked around.
     pub fn worked(&mut self, subject: u64) {
         self.open.retain_mut(|known| {
             known.n_since += 1;
@@ -103,16 +106,16 @@ impl Failures {
         });
     }
 
-    /// Returns the numbers of the messages with failures that something settles which worked: those of the same, and of the
-    /// checks that it makes.
-    pub fn settled_by(&self, subject: u64, checks: &[Deed]) -> Vec<u32> {
+    /// Returns the messages whose failures a success settles: those of the same thing and of its
+    /// checks.
+    pub fn settled_by(&self, subject: u64, checks: &[Activity]) -> Vec<u32> {
         let is_checked = |known: &Failure| known.is_check_of(checks);
         let settled = self.open.iter().filter(|known| known.subjects.contains(&subject) || is_checked(known));
         settled.map(|known| known.at).collect()
     }
 
-    /// Notes that the agent has ended its turn: what it went on from before that it has found a way round, or told; what
-    /// git did not take it has not.
+    /// Notes the end of a turn: earlier failures were worked around or reported, except those of
+    /// git.
     pub fn replied(&mut self) {
         const TO_GIT: [&str; 4] = ["git push", "git commit", "git merge", "git rebase"];
         let is_of_git = |known: &Failure| TO_GIT.iter().any(|verb| known.what.contains(verb));
@@ -120,7 +123,7 @@ impl Failures {
     }
 
     /// Notes that checks of these kinds ended well.
-    pub fn checked(&mut self, checks: &[Deed]) {
+    pub fn checked(&mut self, checks: &[Activity]) {
         self.open.retain(|known| !known.is_check_of(checks));
     }
 
@@ -136,14 +139,15 @@ mod tests {
 
     use crate::facts::Facts;
 
-    /// Compares what is told as failed after commands that ended with these codes.
+    /// Compares the open failures after commands that ended with these codes.
     fn check(runs: &[(&str, i32)], expected: &[&str]) {
-        let told = |(command, code): &(&str, i32)| Message::BashExecution {
+        let message = |(command, code): &(&str, i32)| Message::BashExecution {
             command: (*command).to_owned(),
             output: if *code == 0 { "1 passed" } else { "error: no" }.to_owned(),
             exit_code: Some(*code),
         };
-        let facts = Facts::of(&runs.iter().map(told).collect::<Vec<_>>(), &ToolVocabulary::default());
+        let facts =
+            Facts::from_messages(&runs.iter().map(message).collect::<Vec<_>>(), &ToolVocabulary::default());
         let open: Vec<&str> = facts.failures().newest().map(|failure| failure.what.as_str()).collect();
         assert_eq!(open, expected, "{runs:?}");
     }
@@ -166,7 +170,7 @@ mod tests {
             exit_code: Some(code),
         };
         let open = |messages: &[Message]| -> Vec<String> {
-            let facts = Facts::of(messages, &ToolVocabulary::default());
+            let facts = Facts::from_messages(messages, &ToolVocabulary::default());
             facts.failures().newest().map(|failure| failure.what.clone()).collect()
         };
         let edited =

@@ -1,4 +1,4 @@
-//! What became of the files of a session: read, created, edited, deleted, moved.
+//! The files of a session: read, created, edited, deleted, moved.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,19 +7,19 @@ use wb_shell::FileEffect;
 /// Files that are kept, the ones touched last.
 const MOST_FILES: usize = 256;
 
-/// What was done to a file last, beside reading it.
+/// The last change to a file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Change {
-    /// It was created or written as a whole.
+    /// The file was created or written as a whole.
     Written,
     /// A part of it was changed.
     Edited,
-    /// It is gone.
+    /// The file was deleted.
     Deleted,
-    /// It has another path now.
+    /// The file was moved to this path.
     Moved(String),
-    /// Its changes were taken back.
+    /// The changes were reverted.
     Restored,
 }
 
@@ -28,13 +28,13 @@ pub enum Change {
 pub struct FileFact {
     /// Its path, as it was named last.
     pub path: String,
-    /// What was done to it last, nothing where it was only read.
+    /// The last change, if it was not only read.
     pub change: Option<Change>,
     /// The number of the message that shows the change, 0 without one.
     pub changed_at: u32,
     /// The number of the message that showed it last.
     pub read_at: Option<u32>,
-    /// Whether the last change was seen by what a shell or a patch did, which shows no content.
+    /// True if a shell or a patch made the last change, which shows no content.
     pub by_shell: bool,
 }
 
@@ -102,7 +102,8 @@ impl Files {
         &mut self.files[last]
     }
 
-    /// Tells whether what was read of a file does not hold any more: it is gone, or a shell has changed it since.
+    /// Reports whether the content read from a file is outdated: it was deleted, or a shell has
+    /// changed it since.
     pub fn is_stale(&self, path: &str) -> bool {
         self.files.iter().any(|file| file.is_stale() && is_same_file(&file.path, path))
     }
@@ -118,7 +119,7 @@ impl FileFact {
     }
 }
 
-/// Tells whether two paths may name one file: one of them may be relative.
+/// Reports whether two paths may name one file; one of them may be relative.
 pub fn is_same_file(one: &str, other: &str) -> bool {
     let ends = |long: &str, short: &str| {
         let n_front = long.len() - short.len();
@@ -128,7 +129,7 @@ pub fn is_same_file(one: &str, other: &str) -> bool {
     if one.len() >= other.len() { ends(one, other) } else { ends(other, one) }
 }
 
-/// Tells whether a path lies below a folder; one of them may be relative.
+/// Reports whether a path is below a folder; one of them may be relative.
 pub(super) fn is_below(path: &str, folder: &str) -> bool {
     let mut folder = folder.as_bytes();
     while let [name @ .., b'/'] = folder {

@@ -9,7 +9,7 @@ use super::files::Change;
 use super::ledger::checks_of;
 use super::turns::unindented;
 use super::{Constraint, Facts, Noted};
-use crate::facts::mentions::By;
+use crate::facts::mentions::Source;
 use wb_digest::digest::{Section, Sections};
 use wb_digest::heading::heading_at;
 use wb_digest::labels::{
@@ -21,15 +21,15 @@ use wb_language::constraints::{Kind, constraints};
 use wb_shell::Command;
 use wb_shell::base_name;
 
-/// Words by which a summary tells what the user wishes or forbids.
+/// Words that mark a wish or a ban of the user in a summary.
 const WISHES: [&str; 8] =
     ["User prefers", "user prefers", "User wants", "user wants", "Never ", "never ", "must not", "Do not"];
-/// Bytes of a line that may tell what the user wishes.
+/// The longest line that may contain such a wish, in bytes.
 const WISH_BYTES: usize = 300;
 /// Entries of others that are kept.
 const MOST_FOREIGN: usize = 200;
 
-/// Returns whether an entry is one that digests are told with, so that facts say it better.
+/// Reports whether an entry has a label of our digests, so that facts say it better.
 fn is_own(entry: &str) -> bool {
     const LABELS: [&str; 19] = [
         TURN,
@@ -57,8 +57,8 @@ fn is_own(entry: &str) -> bool {
         || LABELS.iter().any(|label| entry.starts_with(label))
 }
 
-/// Returns what a summary of a host says beyond the moment that it was written at: without its draft, what it says of the
-/// current work, its code, and what it tells the agent to do. What it says of the user's wishes leads.
+/// Returns the lasting part of a host's summary, the user's wishes first: without its draft, the
+/// current work, code, and orders to the agent.
 fn lasting(digest: &str) -> String {
     const DRAFTS: [&str; 2] = ["<analysis>", "Analysis:"];
     const SUMMARIES: [&str; 3] = ["</analysis>", "\nSummary:", "<summary>"];
@@ -111,25 +111,25 @@ fn lasting(digest: &str) -> String {
 }
 
 impl Facts {
-    /// Takes over an earlier digest: its own lines as facts, all others as they stand. The facts are partial then, and the
-    /// digest counts as a message.
-    pub fn take_in_digest(&mut self, digest: &str) {
+    /// Reads an earlier digest: entries of ours as facts, all others verbatim. The facts are
+    /// partial afterwards, and the digest counts as a message.
+    pub fn observe_digest(&mut self, digest: &str) {
         let at = self.n_messages;
-        if self.digest_told(digest, at) {
+        if self.read_digest(digest, at) {
             self.n_messages = self.n_messages.saturating_add(1);
         }
     }
 
     /// Takes over the summary in a message, of a host's what lasts.
-    pub(super) fn summary_told(&mut self, summary: &str, at: u32) {
+    pub(super) fn read_summary(&mut self, summary: &str, at: u32) {
         let is_ours = summary.lines().any(|line| elided_total(line).is_some());
         let is_host = !is_ours && !summary.lines().any(|line| heading_at(line).is_some());
         let summary = if is_host { Cow::Owned(lasting(summary)) } else { Cow::Borrowed(summary) };
-        _ = self.digest_told(&summary, at);
+        _ = self.read_digest(&summary, at);
     }
 
     /// Takes over the digest in the message of that number; false where it says nothing.
-    pub(super) fn digest_told(&mut self, digest: &str, at: u32) -> bool {
+    pub(super) fn read_digest(&mut self, digest: &str, at: u32) -> bool {
         let is_ours = digest.lines().any(|line| elided_total(line).is_some());
         let digest = Sections::parse(digest);
         if digest.is_empty() {
@@ -151,9 +151,9 @@ impl Facts {
                 self.keep(Section::Guardrails, entry);
             }
         }
-        digest.entries(Section::Turns).iter().rev().for_each(|entry| self.turn_told(entry));
+        digest.entries(Section::Turns).iter().rev().for_each(|entry| self.read_turn(entry));
         for entry in digest.entries(Section::Status).iter().rev() {
-            self.status_told(entry, at);
+            self.read_status(entry, at);
         }
         for entry in digest.entries(Section::Rationale) {
             self.keep(Section::Rationale, entry);
@@ -170,13 +170,13 @@ impl Facts {
         }
         let mut n_sources = 0;
         for entry in digest.entries(Section::Carryover) {
-            self.carryover_told(entry, at, &mut n_sources);
+            self.read_carryover(entry, at, &mut n_sources);
         }
         true
     }
 
-    /// Keeps what a model says in a digest of this session, in the place of what one said before; all else is known.
-    pub fn take_in_judgement(&mut self, digest: &str) {
+    /// Replaces the earlier sentences of a model by those in a new digest of this session.
+    pub fn observe_judgement(&mut self, digest: &str) {
         let digest = Sections::parse(digest);
         self.foreign.clear();
         for section in
@@ -185,8 +185,8 @@ impl Facts {
             let is_task = |entry: &str| section == Section::Plan && entry.starts_with("- [");
             for entry in digest.entries(section).iter().filter(|entry| !is_own(entry) && !is_task(entry)) {
                 let words = unindented(entry);
-                let is_told = |it: &Constraint| words.contains(it.text.as_str());
-                if !self.constraints.iter().any(is_told) {
+                let is_known = |it: &Constraint| words.contains(it.text.as_str());
+                if !self.constraints.iter().any(is_known) {
                     self.keep(section, entry);
                 }
             }
@@ -196,7 +196,7 @@ impl Facts {
         }
     }
 
-    /// Takes over requests, which stand newest first behind the first one.
+    /// Reads requests, which are newest first after the first one.
     fn requests(&mut self, entries: &[String], at: u32) {
         let is_request = |entry: &&String| request_text(entry).is_some();
         for entry in entries.iter().filter(|entry| !is_request(entry)) {
@@ -217,17 +217,17 @@ impl Facts {
         }
     }
 
-    fn turn_told(&mut self, entry: &str) {
-        let Some(told) = entry.strip_prefix(TURN) else { return };
-        let (number, body) = told.split_once('\n').unwrap_or((told, ""));
+    fn read_turn(&mut self, entry: &str) {
+        let Some(text) = entry.strip_prefix(TURN) else { return };
+        let (number, body) = text.split_once('\n').unwrap_or((text, ""));
         let n_digits = number.bytes().take_while(u8::is_ascii_digit).count();
         let (number, named) = number.split_at(n_digits);
         let Ok(number) = number.parse() else { return };
         let named = named.trim_start_matches(" (“").trim_end_matches(':').trim_end_matches("”)");
-        self.turns.told(number, named, body);
+        self.turns.restore(number, named, body);
     }
 
-    fn status_told(&mut self, entry: &str, at: u32) {
+    fn read_status(&mut self, entry: &str, at: u32) {
         if let Some(paths) = entry.strip_prefix(MODIFIED) {
             for path in paths.split(", ").collect::<Vec<_>>().into_iter().rev() {
                 self.files.changed(path, Change::Edited, at, false);
@@ -255,7 +255,7 @@ impl Facts {
         }
     }
 
-    fn carryover_told(&mut self, entry: &str, at: u32, n_sources: &mut u16) {
+    fn read_carryover(&mut self, entry: &str, at: u32, n_sources: &mut u16) {
         if let Some(paths) = entry.strip_prefix(READ) {
             for path in paths.split(", ").collect::<Vec<_>>().into_iter().rev() {
                 self.files.read(path, at);
@@ -266,7 +266,7 @@ impl Facts {
             match seen.split_once(":\n") {
                 Some((label, lines)) => {
                     self.mentions.label(label);
-                    self.mentions.read(lines, By::Tool);
+                    self.mentions.read(lines, Source::Tool);
                 }
                 None => self.mentions.read_argument(seen, seen, &mut None),
             }

@@ -1,17 +1,17 @@
-//! What git is in the middle of, and how the working copy stood when that was last shown.
+//! The unfinished operation of git, and the last status of the working copy.
 
 use serde::{Deserialize, Serialize};
 
 use super::Noted;
 use wb_shell::{Command, GitEffect};
 
-/// Files that are told of each kind.
+/// Files that are listed of each kind.
 const MOST_FILES: usize = 8;
 
-/// The state of git beside what was done with it.
+/// The state of git.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GitState {
-    /// What stopped on conflicts and was neither ended nor given up.
+    /// The operation that stopped on conflicts and was neither finished nor aborted.
     pub(super) stopped: Option<Noted>,
     /// The last status, until something may have changed it.
     pub(super) status: Option<Noted>,
@@ -59,7 +59,7 @@ impl GitState {
     }
 }
 
-/// Tells whether an output says that conflicts are left.
+/// Reports whether an output says that conflicts remain.
 fn is_conflict(output: &str) -> bool {
     const SIGNS: [&str; 3] = ["CONFLICT (", "Automatic merge failed", "error: could not apply"];
     output.lines().any(|line| SIGNS.iter().any(|sign| line.trim_start().starts_with(sign)))
@@ -79,17 +79,18 @@ fn may_conflict(effect: &GitEffect<'_>) -> Option<String> {
     })
 }
 
-/// Tells whether git leaves no conflicts behind where that worked.
+/// Reports whether the success of an operation means that no conflicts remain.
 pub(super) fn ends_conflicts(effect: &GitEffect<'_>) -> bool {
     matches!(effect, GitEffect::Committed { .. } | GitEffect::Amended { .. } | GitEffect::Reset { .. })
         || matches!(effect, GitEffect::Aborted(_) | GitEffect::Continued(_) | GitEffect::Rebased)
         || matches!(effect, GitEffect::Merged(_) | GitEffect::Picked(_) | GitEffect::Pulled)
 }
 
-/// Returns the file of `CONFLICT (content): Merge conflict in a.rs` or `CONFLICT (modify/delete): a.rs deleted in …`.
+/// Returns the file of `CONFLICT (content): Merge conflict in a.rs` or `CONFLICT (modify/delete):
+/// a.rs deleted in …`.
 fn file_in_conflict(line: &str) -> Option<&str> {
-    let (_, told) = line.trim_start().strip_prefix("CONFLICT (")?.split_once("): ")?;
-    let file = told.strip_prefix("Merge conflict in ").or_else(|| told.split(' ').next())?.trim();
+    let (_, rest) = line.trim_start().strip_prefix("CONFLICT (")?.split_once("): ")?;
+    let file = rest.strip_prefix("Merge conflict in ").or_else(|| rest.split(' ').next())?.trim();
     (!file.is_empty()).then_some(file)
 }
 
@@ -108,11 +109,11 @@ fn shown_status(command: &Command<'_>, output: &str) -> Option<String> {
     let call = command.status_call()?;
     let mut status = Status::default();
     let is_whole = if call.is_short { status.read_short(output) } else { status.read_long(output) };
-    let told = is_whole.then(|| status.told())?;
-    Some(call.folder.map_or_else(|| told.clone(), |folder| ["in ", folder, ": ", &told].concat()))
+    let text = is_whole.then(|| status.line())?;
+    Some(call.folder.map_or_else(|| text.clone(), |folder| ["in ", folder, ": ", &text].concat()))
 }
 
-/// The kinds of files in a status, and how they are told.
+/// The kinds of files in a status, as they are named in the text.
 const KINDS: [&str; 4] = ["in conflict", "staged", "changed", "untracked"];
 const CONFLICT: usize = 0;
 const STAGED: usize = 1;
@@ -126,7 +127,7 @@ struct Status<'o> {
 }
 
 impl<'o> Status<'o> {
-    /// Reads what git shows for people; false where it does not say on which branch, or how the files stand.
+    /// Reads the long format; false if the branch or the files are missing.
     fn read_long(&mut self, output: &'o str) -> bool {
         const TITLES: [(&str, usize); 4] = [
             ("Unmerged paths:", CONFLICT),
@@ -142,8 +143,8 @@ impl<'o> Status<'o> {
             } else if let Some(at) = line.strip_prefix("HEAD detached at ") {
                 self.branch = ["detached at ", at.trim()].concat();
             } else if self.branch.is_empty() {
-            } else if let Some(stands) = line.strip_prefix("Your branch ") {
-                self.branch.extend([", ", &beside_remote(stands)]);
+            } else if let Some(distance) = line.strip_prefix("Your branch ") {
+                self.branch.extend([", ", &remote_distance(distance)]);
             } else if line.starts_with("nothing to commit, working tree clean") {
                 return true;
             } else if let Some((_, of)) = TITLES.iter().find(|(title, _)| line == *title) {
@@ -196,7 +197,7 @@ impl<'o> Status<'o> {
         true
     }
 
-    fn told(&self) -> String {
+    fn line(&self) -> String {
         let branch = Some(self.branch.clone()).filter(|branch| !branch.is_empty());
         let kinds = KINDS.iter().zip(&self.files).filter(|(_, files)| !files.is_empty());
         let mut parts: Vec<String> =
@@ -208,19 +209,19 @@ impl<'o> Status<'o> {
     }
 }
 
-/// Returns how a branch stands beside the one of a remote: `is ahead of 'origin/main' by 2 commits.`
-fn beside_remote(stands: &str) -> String {
-    let stands = stands.split(", and can be").next().unwrap_or(stands);
-    let stands = stands.trim_start_matches("is ").trim_start_matches("and ").trim_end_matches([',', '.']);
-    stands.replace('\'', "")
+/// Returns the distance of a branch from its remote: `is ahead of 'origin/main' by 2 commits.`
+fn remote_distance(distance: &str) -> String {
+    let distance = distance.split(", and can be").next().unwrap_or(distance);
+    let distance = distance.trim_start_matches("is ").trim_start_matches("and ").trim_end_matches([',', '.']);
+    distance.replace('\'', "")
 }
 
-/// Tells the branch of `main...origin/main [ahead 2]`.
+/// Returns the branch of `main...origin/main [ahead 2]`.
 fn short_branch(branch: &str) -> String {
-    let (branch, stands) = branch.split_once(" [").unwrap_or((branch, ""));
+    let (branch, distance) = branch.split_once(" [").unwrap_or((branch, ""));
     let (branch, remote) = branch.split_once("...").unwrap_or((branch, ""));
-    let stands = stands.trim_end_matches(']');
-    let of = if stands.is_empty() { String::new() } else { format!(", {stands} of {remote}") };
+    let distance = distance.trim_end_matches(']');
+    let of = if distance.is_empty() { String::new() } else { format!(", {distance} of {remote}") };
     ["on ", branch, &of].concat()
 }
 
@@ -232,12 +233,13 @@ mod tests {
 
     /// Returns what stopped and the last status after commands of the user.
     fn state(runs: &[(&str, &str)]) -> [Option<String>; 2] {
-        let told = |(command, output): &(&str, &str)| Message::BashExecution {
+        let message = |(command, output): &(&str, &str)| Message::BashExecution {
             command: (*command).to_owned(),
             output: (*output).to_owned(),
             exit_code: Some(i32::from(output.contains("Automatic merge failed"))),
         };
-        let facts = Facts::of(&runs.iter().map(told).collect::<Vec<_>>(), &ToolVocabulary::default());
+        let facts =
+            Facts::from_messages(&runs.iter().map(message).collect::<Vec<_>>(), &ToolVocabulary::default());
         let state = facts.git_state();
         [state.stopped(), state.status()].map(|noted| noted.map(|noted| noted.text.clone()))
     }
@@ -248,12 +250,12 @@ mod tests {
     #[test]
     fn what_stopped_on_conflicts_is_known_until_it_is_ended_or_given_up() {
         let stopped = |command, output| state(&[(command, output)])[0].clone();
-        let told = "merge of topic stopped on conflicts in src/a.rs, b.md";
-        assert_eq!(stopped("git merge topic", CONFLICT).as_deref(), Some(told));
-        assert_eq!(stopped("git merge topic | tail -1", CONFLICT).as_deref(), Some(told));
+        let expected = "merge of topic stopped on conflicts in src/a.rs, b.md";
+        assert_eq!(stopped("git merge topic", CONFLICT).as_deref(), Some(expected));
+        assert_eq!(stopped("git merge topic | tail -1", CONFLICT).as_deref(), Some(expected));
         let picked = "CONFLICT (content): Merge conflict in a.rs\nerror: could not apply 3f9c2ab... Fix it";
-        let told = "cherry-pick of 3f9c2ab stopped on conflicts in a.rs";
-        assert_eq!(stopped("git cherry-pick 3f9c2ab", picked).as_deref(), Some(told));
+        let expected = "cherry-pick of 3f9c2ab stopped on conflicts in a.rs";
+        assert_eq!(stopped("git cherry-pick 3f9c2ab", picked).as_deref(), Some(expected));
         assert_eq!(
             stopped("git rebase main", "error: could not apply 3f9c2ab... Fix it").as_deref(),
             Some("rebase stopped on conflicts")
@@ -320,7 +322,7 @@ mod tests {
 
     #[test]
     fn a_status_that_something_may_have_changed_is_not_told() {
-        for (since, is_told) in [
+        for (since, is_kept) in [
             ("ls; git log -3", true),
             ("cargo test", true),
             ("touch /tmp/x", true),
@@ -330,10 +332,10 @@ mod tests {
             ("npm install", false),
             ("cargo fmt && cargo test", false),
         ] {
-            let told = state(&[("git status -s", " M a.rs"), (since, "1 passed")]);
-            assert_eq!(told[1].is_some(), is_told, "{since}");
+            let state = state(&[("git status -s", " M a.rs"), (since, "1 passed")]);
+            assert_eq!(state[1].is_some(), is_kept, "{since}");
         }
-        let told = state(&[("git add a.rs && git status -s", "M  a.rs")]);
-        assert_eq!(told[1].as_deref(), Some("staged: a.rs"));
+        let state = state(&[("git add a.rs && git status -s", "M  a.rs")]);
+        assert_eq!(state[1].as_deref(), Some("staged: a.rs"));
     }
 }

@@ -1,14 +1,15 @@
-//! Lines that tools show: their numbers, and where a name stands in one.
+//! Lines in the output of tools: their numbers, and the place of a name.
 
-/// Returns where a name stands first in a line; both are short.
-pub(super) fn place_of(name: &str, line: &str) -> Option<usize> {
+/// Returns the first place of a name in a line; both are short.
+pub(super) fn offset_of(name: &str, line: &str) -> Option<usize> {
     let (name, bytes) = (name.as_bytes(), line.as_bytes());
     let first = name.first()?;
     let starts = bytes.iter().enumerate().filter(|(_, byte)| *byte == first).map(|(at, _)| at);
     starts.into_iter().find(|at| bytes[*at..].starts_with(name))
 }
 
-/// Returns how many bytes the number takes that a tool puts before a line: `12→`, `12:`, `12-` or digits and a tab.
+/// Returns the bytes of the number that a tool puts before a line: `12→`, `12:`, `12-` or digits
+/// and a tab.
 pub(super) fn number_bytes(line: &str) -> usize {
     let n_digits = line.bytes().take_while(u8::is_ascii_digit).count();
     match line[n_digits..].chars().next() {
@@ -29,8 +30,8 @@ mod tests {
 
     #[test]
     fn a_name_is_found_where_it_stands_first() {
-        assert_eq!(place_of("ab", "aab ab"), Some(1));
-        assert_eq!((place_of("ab", "a"), place_of("", "a"), place_of("é", "aé")), (None, None, Some(1)));
+        assert_eq!(offset_of("ab", "aab ab"), Some(1));
+        assert_eq!((offset_of("ab", "a"), offset_of("", "a"), offset_of("é", "aé")), (None, None, Some(1)));
     }
 
     #[test]

@@ -2,10 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Who used a name; it weighs that much.
+/// The user of a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum By {
+pub enum Source {
     /// A tool showed it.
     Tool,
     /// The agent wrote it.
@@ -16,7 +16,7 @@ pub enum By {
     Call,
 }
 
-impl By {
+impl Source {
     pub(super) fn weight(self) -> f64 {
         match self {
             Self::Tool => 1.0,

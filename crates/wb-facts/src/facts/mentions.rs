@@ -1,7 +1,8 @@
-//! The names of a transcript: who used each, how often, when last, and the last line that holds it.
+//! The names of a transcript: who used each, how often, when last, and the last line that contains
+//! it.
 //!
-//! Names and lines stand in one text that is cleaned up from time to time, so that a message costs no allocation of its
-//! own. The weight of a mention fades with its age; what has faded most is dropped first.
+//! Names and lines share one text that is cleaned up from time to time, so that a message needs no
+//! allocation. The weight of a mention fades with its age; the most faded are dropped first.
 
 use std::ops::Range;
 
@@ -9,24 +10,24 @@ use serde::{Deserialize, Serialize};
 use wb_message::pairing::{ByKey, id_key};
 use wb_message::text::{head, line_of};
 
-pub use crate::facts::mention_source::By;
 use crate::facts::defined_names::defined_name;
-use crate::facts::lines::place_of;
+use crate::facts::lines::offset_of;
+pub use crate::facts::mention_source::Source;
 use crate::facts::names::{each_name, is_blob_line};
 use wb_message::bytes::{trim_end, trim_start};
 
-/// What is left of a weight after each message.
+/// The share of a weight that remains after each message.
 const FADES: f64 = 0.985;
 /// Weights grow instead of fading; from here on they are all divided.
 const MOST_WEIGHT: f64 = 1e100;
-/// What a mention in a line weighs that a tool showed and that defines the name; chosen by measurement
+/// The weight of a mention that defines the name in the output of a tool; chosen by measurement
 /// (docs/evaluation/retention.md).
 const DEFINITION: f64 = 3.0;
 /// Bytes of a line that are read.
 const LINE_BYTES: usize = 2_000;
 /// Longer lines are data: of these the name alone is kept.
 pub const MOST_LINE_BYTES: usize = 240;
-/// Bytes that a line costs besides its own: the break before it, and now and then what it came from.
+/// The overhead of a line in bytes: the break before it, and occasionally its label.
 const LINE_FRAME: u16 = 20;
 /// Names that are kept of a short transcript, and of any.
 const LEAST_NAMES: usize = 512;
@@ -62,7 +63,7 @@ pub(super) struct Mention {
     /// Bytes of blanks that the line begins with.
     #[serde(default)]
     indent: u8,
-    by: By,
+    by: Source,
     /// In how many messages it was seen.
     count: u32,
     score: f64,
@@ -77,14 +78,15 @@ pub struct Named<'a> {
     pub line: Option<&'a str>,
     /// The number of the message that holds it last.
     pub message: u32,
-    /// Which source its line comes from, of those whose lines the message holds; 0 where that is but one.
+    /// The source of its line among those of the message; 0 if there is only one.
     pub source: u16,
-    /// How many bytes of its text begin with the line: the more, the earlier it stands; 0 where the line is a call.
+    /// The distance of the line's start from the end of its text, in bytes; 0 if the line is a
+    /// call.
     pub from_end: u32,
     /// Bytes of blanks that the line begins with.
     pub indent: u8,
     /// Who used it last.
-    pub by: By,
+    pub by: Source,
     /// In how many messages it was seen.
     pub count: u32,
 }
@@ -94,31 +96,32 @@ impl Mention {
         (self.message, self.source)
     }
 
-    /// Returns what its line costs; a line that is too long costs as much as the longest one that is not.
+    /// Returns the cost of its line; a line that is too long costs as much as the longest kept one.
     fn line_bytes(&self) -> f64 {
         let n_bytes = if self.line.1 == 0 { length(MOST_LINE_BYTES) } else { self.line.1 };
         f64::from(n_bytes.saturating_add(LINE_FRAME))
     }
 
-    /// Returns what it is worth beside a line of so many bytes: its score over the root of its own bytes, both squared and
-    /// multiplied out. The root was chosen by measurement (docs/evaluation/retention.md).
+    /// Returns its worth compared with a line of `bytes_of_other`: its score over the root of its
+    /// bytes, squared and multiplied out. The root was chosen by measurement
+    /// (docs/evaluation/retention.md).
     fn worth(&self, bytes_of_other: f64) -> f64 {
         self.score * self.score * bytes_of_other
     }
 }
 
 impl Named<'_> {
-    /// Returns which message and which source in it the line stands in.
+    /// Returns the message and the source of the line.
     pub fn place(&self) -> (u32, u16) {
         (self.message, self.source)
     }
 
-    /// Tells whether the line is a call as a whole.
+    /// Reports whether the line is a call as a whole.
     pub fn is_call(&self) -> bool {
         self.from_end == 0
     }
 
-    /// Tells whether another line of the same source is the next one, but for empty ones.
+    /// Reports whether another line of the same source is the next one, except for empty ones.
     pub fn is_above(&self, next: &Self) -> bool {
         let own = usize::from(self.indent) + self.line.map_or(0, str::len);
         self.from_end.saturating_sub(next.from_end) as usize <= own + LINE_ENDS
@@ -130,9 +133,9 @@ impl Named<'_> {
 pub struct Mentions {
     pub(super) kept: Vec<Mention>,
     pub(super) text: String,
-    /// What lines come from, by the number of their message and of the source in it, in order.
+    /// The labels of lines, by message and source, in order.
     labels: Vec<((u32, u16), Span)>,
-    /// The message and the source that are being read, what a mention in it weighs, and the bytes read so far.
+    /// The current message and source, the weight of a mention in it, and the bytes read so far.
     message: u32,
     source: u16,
     weight: f64,
@@ -149,8 +152,8 @@ impl Mentions {
         self.begin_source(message, 0);
     }
 
-    /// Begins to read the lines of one source among several that a message holds; it counts as a message of its own but for
-    /// its number.
+    /// Begins to read the lines of one of several sources in a message; each counts as a separate
+    /// message with the same number.
     pub fn begin_source(&mut self, message: u32, source: u16) {
         self.weight = if self.weight == 0.0 { 1.0 } else { self.weight / FADES };
         if self.weight > MOST_WEIGHT {
@@ -177,12 +180,12 @@ impl Mentions {
         }
     }
 
-    /// Reads a text of the message; of a name that stands in it more than once the last line counts.
-    pub fn read(&mut self, text: &str, by: By) {
+    /// Reads a text of the message; the last line of a repeated name counts.
+    pub fn read(&mut self, text: &str, by: Source) {
         self.n_bytes += text.len() as u64;
         let mut found = std::mem::take(&mut self.found);
         each_name(text, |at| found.push(at));
-        let (mut start, mut line, mut is_blob, mut kept) = (text.len() + 1, Line::default(), false, None);
+        let (mut start, mut line, mut is_blob, mut kept) = (text.len() + 1, TextLine::default(), false, None);
         for at in found.drain(..).rev() {
             if at.start < start {
                 let whole = line_of(text, at.clone());
@@ -191,8 +194,8 @@ impl Mentions {
                 let from_end = count(text.len() - whole.start);
                 start = whole.start;
                 let text = trim_end(own);
-                let defines = (by == By::Tool).then(|| defined_name(text)).flatten().unwrap_or_default();
-                (line, kept) = (Line { text, defines, from_end, indent }, None);
+                let defines = (by == Source::Tool).then(|| defined_name(text)).flatten().unwrap_or_default();
+                (line, kept) = (TextLine { text, defines, from_end, indent }, None);
                 is_blob = is_blob_line(text);
             }
             if at.start - start < LINE_BYTES && !is_blob {
@@ -203,25 +206,30 @@ impl Mentions {
     }
 
     /// Reads an argument of a call, whose line is the call as a whole.
-    pub fn read_argument(&mut self, text: &str, call: &str, kept: &mut Option<Kept>) {
+    pub fn read_argument(&mut self, text: &str, call: &str, kept: &mut Option<LineRef>) {
         self.n_bytes += text.len() as u64;
-        each_name(text, |at| self.note(&text[at], Line { text: call, ..Line::default() }, kept, By::Call));
+        each_name(text, |at| {
+            self.note(&text[at], TextLine { text: call, ..TextLine::default() }, kept, Source::Call)
+        });
     }
 
     /// Reads a text of the message whose lines are not kept: a name that has a line keeps that.
-    pub fn read_names(&mut self, text: &str, by: By) {
+    pub fn read_names(&mut self, text: &str, by: Source) {
         self.n_bytes += text.len() as u64;
-        each_name(text, |at| self.note(&text[at], Line::default(), &mut Some(Kept(Span::default())), by));
+        each_name(text, |at| {
+            self.note(&text[at], TextLine::default(), &mut Some(LineRef(Span::default())), by)
+        });
     }
 
-    fn note(&mut self, name: &str, line: Line<'_>, kept: &mut Option<Kept>, by: By) {
+    fn note(&mut self, name: &str, line: TextLine<'_>, kept: &mut Option<LineRef>, by: Source) {
         let key = id_key(name);
         let known = self.places.get(&key).copied();
         let place = known.and_then(|at| self.kept.get(at as usize));
         let place_now = (self.message, self.source);
         if let Some(place) = place.filter(|place| (place.seen, place.source) == place_now && place.count > 0)
         {
-            // The last line of a message was read first; an argument weighs more than a word beside it.
+            // The last line of a message was read first; an argument weighs more than a word next
+            // to it.
             let more = (by.weight() - place.by.weight()) * self.weight;
             if more > 0.0 {
                 self.with(known, |mention| {
@@ -234,7 +242,7 @@ impl Mentions {
         let weight = if name == line.defines { DEFINITION } else { by.weight() } * self.weight;
         let is_bare = kept.is_some_and(|kept| kept.0 == Span::default()) && line.text.is_empty();
         let line_at = kept.get_or_insert_with(|| self.keep_line(line.text)).0;
-        let name_at = match (line_at.1 > 0).then(|| place_of(name, line.text)).flatten() {
+        let name_at = match (line_at.1 > 0).then(|| offset_of(name, line.text)).flatten() {
             Some(at) => Span(line_at.0 + count(at), length(name.len())),
             None => self.keep(name),
         };
@@ -272,8 +280,8 @@ impl Mentions {
         }
     }
 
-    fn keep_line(&mut self, line: &str) -> Kept {
-        Kept(if line.len() > MOST_LINE_BYTES { Span::default() } else { self.keep(line) })
+    fn keep_line(&mut self, line: &str) -> LineRef {
+        LineRef(if line.len() > MOST_LINE_BYTES { Span::default() } else { self.keep(line) })
     }
 
     fn keep(&mut self, text: &str) -> Span {
@@ -282,7 +290,7 @@ impl Mentions {
         at
     }
 
-    pub(super) fn at(&self, Span(start, n_bytes): Span) -> &str {
+    pub(super) fn text_at(&self, Span(start, n_bytes): Span) -> &str {
         let start = start as usize;
         self.text.get(start..start + usize::from(n_bytes)).unwrap_or_default()
     }
@@ -330,7 +338,7 @@ impl Mentions {
     fn index(&mut self) {
         self.places.clear();
         for at in 0..self.kept.len() {
-            let key = id_key(self.at(self.kept[at].name));
+            let key = id_key(self.text_at(self.kept[at].name));
             self.places.insert(key, count(at));
         }
     }
@@ -368,14 +376,14 @@ impl Mentions {
 
     /// Returns what is known of a name.
     pub fn get(&self, name: &str) -> Option<Named<'_>> {
-        let found = self.kept.iter().find(|mention| self.at(mention.name) == name);
+        let found = self.kept.iter().find(|mention| self.text_at(mention.name) == name);
         found.map(|mention| self.named(mention))
     }
 
     fn named(&self, mention: &Mention) -> Named<'_> {
         Named {
-            name: self.at(mention.name),
-            line: (mention.line.1 > 0).then(|| self.at(mention.line)),
+            name: self.text_at(mention.name),
+            line: (mention.line.1 > 0).then(|| self.text_at(mention.line)),
             message: mention.message,
             source: mention.source,
             from_end: mention.from_end,
@@ -388,13 +396,13 @@ impl Mentions {
     /// Returns what the line of a name comes from.
     pub fn label_of(&self, named: &Named<'_>) -> &str {
         let at = self.labels.binary_search_by_key(&named.place(), |(place, _)| *place);
-        at.map_or("", |at| self.at(self.labels[at].1))
+        at.map_or("", |at| self.text_at(self.labels[at].1))
     }
 }
 
-/// A line of a text, and where it stands there.
+/// A line of a text, and its place.
 #[derive(Clone, Copy, Default)]
-struct Line<'t> {
+struct TextLine<'t> {
     text: &'t str,
     /// The name that it defines, nothing where it defines none.
     defines: &'t str,
@@ -404,7 +412,7 @@ struct Line<'t> {
 
 /// A line that was kept.
 #[derive(Clone, Copy, Debug)]
-pub struct Kept(Span);
+pub struct LineRef(Span);
 
 fn count(n: usize) -> u32 {
     u32::try_from(n).unwrap_or(u32::MAX)
@@ -418,19 +426,20 @@ pub(super) fn length(n: usize) -> u16 {
 mod tests {
     use super::*;
 
-    fn of(messages: &[&str]) -> Mentions {
+    fn mentions_of(messages: &[&str]) -> Mentions {
         let mut mentions = Mentions::default();
         for (at, text) in messages.iter().enumerate() {
             mentions.begin(count(at));
             mentions.label(&format!("message {at}"));
-            mentions.read(text, By::Tool);
+            mentions.read(text, Source::Tool);
         }
         mentions
     }
 
     #[test]
     fn the_last_line_of_a_name_is_the_last_one_of_its_last_message() {
-        let mentions = of(&["one src/a.rs\ntwo src/a.rs", "x", "three src/a.rs\nfour src/a.rs\nno name"]);
+        let mentions =
+            mentions_of(&["one src/a.rs\ntwo src/a.rs", "x", "three src/a.rs\nfour src/a.rs\nno name"]);
         let named = mentions.get("src/a.rs").expect("it is there");
         assert_eq!(
             (named.line, named.message, named.from_end, named.count),
@@ -441,7 +450,7 @@ mod tests {
 
     #[test]
     fn what_the_agent_calls_a_tool_with_ranks_above_what_a_tool_shows() {
-        let mut mentions = of(&["src/shown.rs", "src/other.rs"]);
+        let mut mentions = mentions_of(&["src/shown.rs", "src/other.rs"]);
         mentions.read_argument("src/called.rs", "Read src/called.rs", &mut None);
         let ranked: Vec<_> = mentions.ranked().map(|named| named.name).collect();
         assert_eq!(ranked, ["src/called.rs", "src/other.rs", "src/shown.rs"]);
@@ -453,7 +462,7 @@ mod tests {
         let texts: Vec<String> =
             (0..6_000).map(|n| format!("see src/file_{n}.rs and lib/kept.rs for fn call_{n}()")).collect();
         let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
-        let mentions = of(&texts);
+        let mentions = mentions_of(&texts);
         assert!(mentions.kept.len() <= LEAST_NAMES * 2 + 3, "{}", mentions.kept.len());
         for named in mentions.ranked() {
             let line = named.line.expect("a short line");
@@ -467,12 +476,12 @@ mod tests {
     #[test]
     fn a_long_line_gives_its_name_alone_and_what_is_read_back_goes_on() {
         let long = format!("src/long.rs {}", "x".repeat(MOST_LINE_BYTES));
-        let mentions = of(&[&long]);
+        let mentions = mentions_of(&[&long]);
         let text = serde_json::to_string(&mentions).expect("plain data");
         let mut again: Mentions = serde_json::from_str(&text).expect("what was written");
         assert_eq!(again.get("src/long.rs").map(|named| named.line), Some(None));
         again.begin(1);
-        again.read("src/long.rs here", By::User);
+        again.read("src/long.rs here", Source::User);
         assert_eq!(
             again.get("src/long.rs").map(|named| (named.line, named.count)),
             Some((Some("src/long.rs here"), 2))
@@ -481,18 +490,18 @@ mod tests {
 
     #[test]
     fn a_message_may_hold_the_lines_of_several_sources() {
-        let mut mentions = of(&["src/a.rs"]);
+        let mut mentions = mentions_of(&["src/a.rs"]);
         for (source, label) in ["Read src/b.rs", "Read src/c.rs"].into_iter().enumerate() {
             mentions.begin_source(1, length(source));
             mentions.label(label);
-            mentions.read(&format!("{label} shared/d.rs"), By::Tool);
+            mentions.read(&format!("{label} shared/d.rs"), Source::Tool);
         }
-        let told = |name: &str| {
+        let place = |name: &str| {
             let named = mentions.get(name).expect("it is there");
             (mentions.label_of(&named), named.message, named.count)
         };
-        assert_eq!(told("src/b.rs"), ("Read src/b.rs", 1, 1));
-        assert_eq!(told("shared/d.rs"), ("Read src/c.rs", 1, 2));
-        assert_eq!(told("src/a.rs"), ("message 0", 0, 1));
+        assert_eq!(place("src/b.rs"), ("Read src/b.rs", 1, 1));
+        assert_eq!(place("shared/d.rs"), ("Read src/c.rs", 1, 2));
+        assert_eq!(place("src/a.rs"), ("message 0", 0, 1));
     }
 }

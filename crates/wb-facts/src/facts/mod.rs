@@ -1,8 +1,8 @@
-//! What a session shows, collected as its messages arrive: what the user said, what was done and how it ended, what is
-//! open, and the names that a next step may need.
+//! The facts of a session, collected as its messages arrive: the user's words, actions and
+//! outcomes, open work, and the names that a next step may need.
 //!
-//! The cost of a message depends on its own size alone, and a compaction reads nothing twice. Everything is replayed to
-//! the very end, so that what was overtaken is not told as current.
+//! The cost of a message depends on its size alone, and a compaction reads nothing twice.
+//! Everything is replayed to the end, so that nothing outdated is reported as current.
 
 pub mod names;
 mod lines;
@@ -33,7 +33,7 @@ pub use self::failures::{Failure, Failures};
 pub use self::files::{Change, FileFact, Files};
 pub use self::git_state::GitState;
 use self::ledger::Ledger;
-pub(crate) use self::ledger::{Deed, Ends};
+pub(crate) use self::ledger::{Activity, LastOutcomes};
 use self::sources::Sources;
 pub use self::turns::{Changed, Run, Turn, Turns};
 use crate::facts::mentions::Mentions;
@@ -44,7 +44,7 @@ use wb_language::tasks::Tasks;
 /// The version of the form in which facts are written.
 pub const FACTS_VERSION: u32 = 1;
 
-/// Messages and bytes that are read, from the newest back, where nobody has collected facts, and how many requests before
+/// The newest messages and bytes that are read without collected facts, and the requests before
 /// them.
 const PARTIAL_MESSAGES: usize = 300;
 const PARTIAL_BYTES: usize = 256 << 10;
@@ -58,7 +58,7 @@ const PARTIAL_REQUESTS: usize = 64;
 ///
 /// let mut facts = Facts::default();
 /// for message in [Message::user("Port src/cart.rs, but never touch its API."), Message::assistant("Now I read it.")] {
-///     facts.take_in(&message, &ToolVocabulary::default());
+///     facts.observe(&message, &ToolVocabulary::default());
 /// }
 /// assert_eq!(facts.constraints().next().map(|it| it.text.as_str()), Some("Port src/cart.rs, but never touch its API."));
 /// assert!(facts.names().get("src/cart.rs").is_some() && !facts.is_partial());
@@ -66,7 +66,7 @@ const PARTIAL_REQUESTS: usize = 64;
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Facts {
     version: u32,
-    /// Whether messages were not read that the session has.
+    /// True if messages of the session were not read.
     is_partial: bool,
     n_messages: u32,
     n_bytes: u64,
@@ -89,11 +89,11 @@ pub struct Facts {
     open_calls: Vec<OpenCall>,
     sources: Sources,
     elided: Elided,
-    /// Whether the first request of the session is among the turns.
+    /// True if the first request of the session is among the turns.
     has_first: bool,
-    /// What earlier digests say in words of others.
+    /// Sentences of others in earlier digests.
     foreign: Vec<(Section, String)>,
-    /// What a summary can be held against.
+    /// The evidence for checking a summary.
     ledger: Ledger,
 }
 
@@ -102,9 +102,9 @@ pub struct Facts {
 pub struct Constraint {
     /// The whole sentence.
     pub text: String,
-    /// Whether it forbids something.
+    /// True for a ban.
     pub forbids: bool,
-    /// Whether it was said of the step at hand, so that it is forgotten some turns later.
+    /// True if it concerns the current step, so that it expires some turns later.
     #[serde(default)]
     pub passing: bool,
     /// The number of the message that says it.
@@ -150,17 +150,17 @@ impl Default for Facts {
 
 impl Facts {
     /// Collects the facts of a whole session.
-    pub fn of<M: Borrow<Message>>(messages: &[M], vocabulary: &ToolVocabulary) -> Self {
+    pub fn from_messages<M: Borrow<Message>>(messages: &[M], vocabulary: &ToolVocabulary) -> Self {
         let mut facts = Self::default();
         for message in messages {
-            facts.take_in(message.borrow(), vocabulary);
+            facts.observe(message.borrow(), vocabulary);
         }
         facts
     }
 
-    /// Collects the facts of the newest messages alone, and of the requests before them; [`Self::is_partial`] where there
-    /// are more.
-    pub fn of_newest<M: Borrow<Message>>(messages: &[M], vocabulary: &ToolVocabulary) -> Self {
+    /// Collects the facts of the newest messages, and of the requests before them;
+    /// [`Self::is_partial`] if there are more.
+    pub fn from_newest<M: Borrow<Message>>(messages: &[M], vocabulary: &ToolVocabulary) -> Self {
         let mut n_bytes = 0;
         let fits = |message: &&M| {
             n_bytes += observe::size(Borrow::<Message>::borrow(*message));
@@ -169,26 +169,27 @@ impl Facts {
         let n_read = messages.iter().rev().take(PARTIAL_MESSAGES).take_while(fits).count();
         let mut facts = Self { is_partial: n_read < messages.len(), ..Self::default() };
         let (older, newest) = messages.split_at(messages.len() - n_read);
-        facts.take_in_older(older);
+        facts.observe_older(older);
         for message in newest {
-            facts.take_in(message.borrow(), vocabulary);
+            facts.observe(message.borrow(), vocabulary);
         }
         facts
     }
 
-    /// Takes in what older messages say in words of the user, the first request and the newest ones, and in digests.
-    fn take_in_older<M: Borrow<Message>>(&mut self, older: &[M]) {
-        let is_told =
+    /// Reads the user's words in older messages, the first request and the newest ones, and
+    /// digests.
+    fn observe_older<M: Borrow<Message>>(&mut self, older: &[M]) {
+        let is_other =
             |message: &Message| !matches!(message, Message::Assistant { .. } | Message::ToolResult { .. });
-        let told = older.iter().map(Borrow::borrow).enumerate().filter(|(_, message)| is_told(message));
-        let told: Vec<(usize, &Message, bool)> = told.map(|(at, it)| (at, it, is_prompt(it))).collect();
-        let n_requests = told.iter().filter(|(_, _, is_request)| *is_request).count();
+        let others = older.iter().map(Borrow::borrow).enumerate().filter(|(_, message)| is_other(message));
+        let others: Vec<(usize, &Message, bool)> = others.map(|(at, it)| (at, it, is_prompt(it))).collect();
+        let n_requests = others.iter().filter(|(_, _, is_request)| *is_request).count();
         let mut nth = 0;
-        for (at, message, is_request) in told {
+        for (at, message, is_request) in others {
             nth += usize::from(is_request);
             if !is_request || nth == 1 || nth + PARTIAL_REQUESTS > n_requests {
                 self.n_messages = u32::try_from(at).unwrap_or(u32::MAX);
-                self.take_in_words(message);
+                self.observe_words(message);
             }
         }
         self.n_messages = u32::try_from(older.len()).unwrap_or(u32::MAX);
@@ -199,12 +200,12 @@ impl Facts {
         self.version
     }
 
-    /// Tells whether the session has messages that were not read.
+    /// Reports whether messages of the session were not read.
     pub fn is_partial(&self) -> bool {
         self.is_partial
     }
 
-    /// Returns how many messages were taken in; a message's number is its place among them, from 0 on.
+    /// Returns the number of messages read; messages are numbered from 0.
     pub fn n_messages(&self) -> u32 {
         self.n_messages
     }
@@ -234,7 +235,7 @@ impl Facts {
         &self.git
     }
 
-    /// Returns what git is in the middle of, and how the working copy stood last.
+    /// Returns the unfinished operation of git, and the last status of the working copy.
     pub fn git_state(&self) -> &GitState {
         &self.git_state
     }
@@ -249,12 +250,12 @@ impl Facts {
         self.approved.as_ref()
     }
 
-    /// Returns the list of tasks in a file that the agent ticks off, and which one it ticked off last.
+    /// Returns the task list in a file that the agent ticks off, with the task ticked off last.
     pub fn ticked(&self) -> Option<&Noted> {
         self.ticked.as_ref()
     }
 
-    /// Returns the reasons that the agent gave, oldest first, each with the turn that it was given in.
+    /// Returns the reasons that the agent gave, oldest first, each with its turn.
     pub fn decided(&self) -> &[Noted] {
         &self.decided
     }
@@ -264,7 +265,7 @@ impl Facts {
         &self.mentions
     }
 
-    /// Tells whether the first request of the session is among the turns.
+    /// Reports whether the first request of the session is among the turns.
     pub fn has_first(&self) -> bool {
         self.has_first
     }
@@ -275,8 +276,8 @@ impl Facts {
     }
 
     /// Returns how something of a kind ended last.
-    pub(crate) fn ends(&self, deed: Deed) -> Ends {
-        self.ledger.deeds.ends(deed)
+    pub(crate) fn ends(&self, activity: Activity) -> LastOutcomes {
+        self.ledger.activities.ends(activity)
     }
 
     /// Returns the number of the message that last changed the list of tasks.

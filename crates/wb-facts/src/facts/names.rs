@@ -1,6 +1,7 @@
 //! Finds the names in a text: paths, files, identifiers of code, addresses and hashes.
 //!
-//! Texts are read by bytes. What a name is, is told by its form alone, so that some words are taken for one.
+//! Texts are read by bytes. Names are recognized by their form alone, so that some words are taken
+//! for one.
 
 use std::ops::Range;
 
@@ -11,47 +12,48 @@ const LEAST_BYTES: usize = 5;
 /// Longer ones are data.
 const MOST_BYTES: usize = 200;
 
-/// Visits where the names of a text stand, in order; one that stands in it twice comes twice.
+/// Visits the places of the names in a text, in order and with repetitions.
 ///
-/// Most words are no names: they are passed over up to the next byte that makes a name of its word.
+/// Most words are no names: they are skipped up to the next byte that makes its word a name.
 pub(crate) fn each_name(text: &str, mut found: impl FnMut(Range<usize>)) {
     let bytes = text.as_bytes();
     let mut at = 0;
-    while let Some(telling) = next_telling(bytes, at) {
+    while let Some(sign) = next_name_byte(bytes, at) {
         let is_part = |byte: &&u8| CLASSES[usize::from(**byte)] & NAME != 0;
-        let start = telling - bytes[at..telling].iter().rev().take_while(is_part).count();
+        let start = sign - bytes[at..sign].iter().rev().take_while(is_part).count();
         let scheme = scheme_before(bytes, at, start);
         let (end, signs) = word_end(bytes, start);
         at = end;
         if let Some(scheme) = scheme {
             at += bytes[end..].iter().take_while(|byte| CLASSES[usize::from(**byte)] & ADDRESS != 0).count();
             name_in(text, scheme..at, u8::MAX, &mut found);
-        } else if signs & TELLING != 0 && end - start >= LEAST_BYTES {
+        } else if signs & NAME_SIGN != 0 && end - start >= LEAST_BYTES {
             parts(text, start..end, signs, &mut found);
         }
     }
 }
 
 /// Returns the next byte that makes a name of its word, or may.
-fn next_telling(bytes: &[u8], from: usize) -> Option<usize> {
+fn next_name_byte(bytes: &[u8], from: usize) -> Option<usize> {
     let mut at = from;
     while let Some(step) = bytes.get(at..).and_then(<[u8]>::first_chunk) {
-        if let Some(n) = first(telling(*step)) {
+        if let Some(n) = first(name_bytes(*step)) {
             return Some(at + n);
         }
         at += step.len();
     }
-    let n = bytes.get(at..)?.iter().position(|byte| CLASSES[usize::from(*byte)] & TELLING != 0)?;
+    let n = bytes.get(at..)?.iter().position(|byte| CLASSES[usize::from(*byte)] & NAME_SIGN != 0)?;
     Some(at + n)
 }
 
-/// Marks the bytes that tell of a name; a dot, a slash and the digits follow each other.
-fn telling(step: [u8; STEP]) -> u64 {
+/// Marks the bytes that may indicate a name; a dot, a slash and the digits are consecutive.
+fn name_bytes(step: [u8; STEP]) -> u64 {
     let step = Step::of(step);
     step.is_in(b'.', b'9') | step.is_in(b'A', b'Z') | step.is_in(b'_', b'_')
 }
 
-/// Returns where the scheme of an address begins whose slashes begin at `start`; it is a word of its own behind `from`.
+/// Returns the start of an address's scheme whose slashes begin at `start`; it is a separate word
+/// after `from`.
 fn scheme_before(bytes: &[u8], from: usize, start: usize) -> Option<usize> {
     let ([b'/', b'/', ..], [word @ .., b':']) = (&bytes[start..], &bytes[from..start]) else {
         return None;
@@ -68,8 +70,8 @@ pub fn names(text: &str) -> Vec<&str> {
     out
 }
 
-/// Returns where a run of bytes that names are made of ends, and the classes of what stands in it. A dot at the end of a
-/// word and a capital at its start tell nothing.
+/// Returns the end of a run of name bytes, and the classes of its bytes. A dot at the end of a word
+/// and a capital at its start indicate nothing.
 fn word_end(bytes: &[u8], start: usize) -> (usize, u8) {
     let mut before = CLASSES[usize::from(bytes[start])];
     let mut signs = before & !(DOT | UPPER);
@@ -104,7 +106,7 @@ fn parts(text: &str, at: Range<usize>, signs: u8, found: &mut impl FnMut(Range<u
     }
 }
 
-/// Visits a name without the signs around it; of the classes others may stand beside it.
+/// Visits a name without the signs around it; the classes may include others.
 fn name_in(text: &str, at: Range<usize>, signs: u8, found: &mut impl FnMut(Range<usize>)) {
     let is_before = |byte: u8| matches!(byte, b'.' | b'-' | b'@');
     let is_after = |byte: u8| is_before(byte) || matches!(byte, b'/' | b':' | b'?' | b'=' | b'&');
@@ -117,7 +119,7 @@ fn name_in(text: &str, at: Range<usize>, signs: u8, found: &mut impl FnMut(Range
     if let [b'.', b'.', b'.', b'/', ..] = bytes[start..end] {
         start += 4;
     }
-    // The first letter after a backslash is that of a line end or a tab, as JSON and code write them.
+    // The first letter after a backslash belongs to a line end or a tab, as in JSON and code.
     if start > 0 && bytes[start - 1] == b'\\' && matches!(bytes[start..end], [b'n' | b't' | b'r', ..]) {
         start += 1;
     }
@@ -136,7 +138,7 @@ fn name_in(text: &str, at: Range<usize>, signs: u8, found: &mut impl FnMut(Range
     }
 }
 
-/// Tells of `../a` and `.github/a`, whose dots belong to them.
+/// Reports whether the leading dots belong to the path: `../a` and `.github/a`.
 fn leads_path(word: &[u8]) -> bool {
     match word {
         [b'.', b'.', b'/', ..] => true,
@@ -155,7 +157,7 @@ fn is_name(word: &str, signs: u8) -> bool {
         || (has(DIGIT) && (is_hash(bytes) || is_uuid(bytes)))
 }
 
-/// Tells of `main.rs`.
+/// Reports whether a word ends like a file: `main.rs`.
 pub(crate) fn has_file_ending(word: &str) -> bool {
     let ending = word.rsplit_once('.').map(|(_, ending)| ending);
     ending.is_some_and(is_ending)
@@ -172,18 +174,18 @@ fn is_ending(ending: &str) -> bool {
     )
 }
 
-/// Tells of `snake_case`.
+/// Reports whether a word is in `snake_case`.
 pub(crate) fn has_inner_underscore(bytes: &[u8]) -> bool {
     bytes.iter().position(|byte| *byte == b'_').is_some_and(|at| at > 0 && at + 3 < bytes.len())
 }
 
-/// Tells of `camelCase` and `PascalCase`.
+/// Reports whether a word is in `camelCase` or `PascalCase`.
 pub(crate) fn has_inner_capital(bytes: &[u8]) -> bool {
     bytes.first().is_some_and(u8::is_ascii_alphabetic)
         && bytes.windows(2).any(|pair| pair[0].is_ascii_lowercase() && pair[1].is_ascii_uppercase())
 }
 
-/// Tells of the hash of a commit or a file.
+/// Reports whether a word is the hash of a commit or a file.
 pub(crate) fn is_hash(bytes: &[u8]) -> bool {
     (7..=40).contains(&bytes.len())
         && bytes.iter().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
@@ -191,7 +193,7 @@ pub(crate) fn is_hash(bytes: &[u8]) -> bool {
         && bytes.iter().any(u8::is_ascii_lowercase)
 }
 
-/// Tells of the id of a session or a run: `3f9c2ab0-1d2e-4f50-8a61-0c7d9e8f1a2b`.
+/// Reports whether a word is the id of a session or a run: `3f9c2ab0-1d2e-4f50-8a61-0c7d9e8f1a2b`.
 fn is_uuid(bytes: &[u8]) -> bool {
     let is_part = |(at, byte): (usize, &u8)| match at {
         8 | 13 | 18 | 23 => *byte == b'-',
@@ -202,17 +204,17 @@ fn is_uuid(bytes: &[u8]) -> bool {
 
 /// Letters, digits and what joins them.
 const NAME: u8 = 1;
-/// What an address may hold after its scheme.
+/// Allowed in an address after its scheme.
 const ADDRESS: u8 = 2;
 const SLASH: u8 = 4;
 const UNDERSCORE: u8 = 8;
 const DOT: u8 = 16;
 const UPPER: u8 = 32;
 const DIGIT: u8 = 64;
-/// What joins words that are names each.
+/// Joins words that are names each.
 const JOINT: u8 = 128;
-/// What makes a name of a word.
-const TELLING: u8 = SLASH | UNDERSCORE | DOT | UPPER | DIGIT;
+/// Makes its word a name.
+const NAME_SIGN: u8 = SLASH | UNDERSCORE | DOT | UPPER | DIGIT;
 
 /// The classes of each byte; those of characters beyond ASCII are in none.
 const CLASSES: [u8; 256] = classes();
@@ -237,7 +239,8 @@ const fn classes() -> [u8; 256] {
     classes
 }
 
-/// Tells of `index 0761ef5..26db2ba 100644`: what a diff calls a file by before and after is never needed again.
+/// Reports whether a line names the blobs of a diff, which nobody needs again: `index
+/// 0761ef5..26db2ba 100644`.
 pub(crate) fn is_blob_line(line: &str) -> bool {
     matches!(line.as_bytes(), [b'i', b'n', b'd', b'e', b'x', b' ', ..]) && line.contains("..")
 }
@@ -249,8 +252,8 @@ mod tests {
     #[test]
     fn bytes_that_tell_of_a_name_are_those_of_the_classes() {
         for byte in 0..=u8::MAX {
-            let is_telling = CLASSES[usize::from(byte)] & TELLING != 0;
-            assert_eq!(telling([byte; STEP]) != 0, is_telling, "{byte}");
+            let is_name_sign = CLASSES[usize::from(byte)] & NAME_SIGN != 0;
+            assert_eq!(name_bytes([byte; STEP]) != 0, is_name_sign, "{byte}");
         }
     }
 

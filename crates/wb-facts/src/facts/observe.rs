@@ -9,12 +9,12 @@ use wb_message::text::{head, one_line};
 use wb_message::tools::field;
 use wb_message::{Block, Content, Message, ToolRole, ToolVocabulary};
 
-use super::calls::{LABEL_CHARS, OpenCall, call_label, each_text, replaced_lines, ticked, write_line};
 use super::apply_result::push_newest;
-use super::wording::told;
+use super::calls::{LABEL_CHARS, OpenCall, call_label, each_text, replaced_lines, ticked, write_line};
 use super::turns::Run;
+use super::wording::answer_line;
 use super::{Constraint, Facts, Noted};
-use crate::facts::mentions::By;
+use crate::facts::mentions::Source;
 use wb_digest::labels::Elided;
 use wb_language::answers::{Answer, answers};
 use wb_language::constraints::{Kind, constraints};
@@ -69,13 +69,13 @@ fn ends(text: &str, max_bytes: usize) -> [&str; 2] {
 
 impl Facts {
     /// Takes in the next message.
-    pub fn take_in(&mut self, message: &Message, vocabulary: &ToolVocabulary) {
+    pub fn observe(&mut self, message: &Message, vocabulary: &ToolVocabulary) {
         let at = self.n_messages;
         self.n_messages = self.n_messages.saturating_add(1);
         self.n_bytes = self.n_bytes.saturating_add(size(message) as u64);
         self.ledger.read(message);
         if let Some(digest) = digest_body(message) {
-            self.summary_told(&digest, at);
+            self.read_summary(&digest, at);
             return;
         }
         if is_pinned(message) || is_synthetic(message) {
@@ -83,17 +83,17 @@ impl Facts {
         }
         self.mentions.begin(at);
         match message {
-            Message::User { content, .. } => self.user(message, content, at),
+            Message::User { content, .. } => self.on_user(message, content, at),
             Message::Assistant { content, error_message } => {
-                self.assistant(content, error_message.as_deref(), at, vocabulary);
+                self.on_assistant(content, error_message.as_deref(), at, vocabulary);
             }
             Message::ToolResult { tool_call_id, tool_name, content, is_error } => {
-                self.result(tool_call_id, tool_name, content, *is_error, at, vocabulary);
+                self.on_result(tool_call_id, tool_name, content, *is_error, at, vocabulary);
             }
             Message::BashExecution { command, output, exit_code } => {
                 self.mentions.label(&["$ ", &one_line(command, LABEL_CHARS)].concat());
-                self.mentions.read(command, By::User);
-                self.read_ends(output, By::Tool);
+                self.mentions.read(command, Source::User);
+                self.read_ends(output, Source::Tool);
                 let reported = exit_code.map_or(Reported::Nothing, Reported::Exit);
                 self.ran(command, output, reported, at);
                 self.turns.current().runs.iter_mut().filter(|run| run.at == at).for_each(Run::is_of_user);
@@ -101,7 +101,7 @@ impl Facts {
             Message::Custom { content, .. } if visibility(message) == Visibility::All => {
                 self.mentions.label("note");
                 for text in content.texts().filter(|text| !text.trim().is_empty()) {
-                    self.read_ends(text, By::Tool);
+                    self.read_ends(text, Source::Tool);
                     if is_note(text) && !user_words(text).trim().is_empty() {
                         self.decide("a note", text, at);
                     }
@@ -112,48 +112,48 @@ impl Facts {
     }
 
     /// Takes in what the user says in a message, and nothing else of it.
-    pub(super) fn take_in_words(&mut self, message: &Message) {
+    pub(super) fn observe_words(&mut self, message: &Message) {
         let at = self.n_messages;
         self.n_messages = self.n_messages.saturating_add(1);
         match message {
-            Message::User { content, .. } if is_prompt(message) => _ = self.said_by_user(content, at),
+            Message::User { content, .. } if is_prompt(message) => _ = self.on_user_text(content, at),
             _ => {
                 if let Some(digest) = digest_body(message) {
-                    self.summary_told(&digest, at);
+                    self.read_summary(&digest, at);
                 }
             }
         }
     }
 
-    fn user(&mut self, message: &Message, content: &Content, at: u32) {
+    fn on_user(&mut self, message: &Message, content: &Content, at: u32) {
         if !is_prompt(message) {
             return;
         }
-        let is_user = self.said_by_user(content, at);
+        let is_user = self.on_user_text(content, at);
         content.texts().for_each(|text| self.ledger.user(text, at));
         self.mentions.label(if is_user { "the user" } else { "the host" });
         for text in content.texts().collect::<Vec<_>>().into_iter().rev() {
             if is_user {
-                self.read_ends(&user_words(text), By::User);
+                self.read_ends(&user_words(text), Source::User);
             } else {
-                self.read_ends(text, By::Tool);
+                self.read_ends(text, Source::Tool);
             }
         }
     }
 
     /// Notes what the user says; false where a host speaks in the user's role.
-    fn said_by_user(&mut self, content: &Content, at: u32) -> bool {
+    fn on_user_text(&mut self, content: &Content, at: u32) -> bool {
         let words = own_words(content);
         if let Some(words) = &words {
-            self.asked(words, at);
+            self.on_request(words, at);
         }
         words.is_some()
     }
 
     /// Begins a turn with what the user said.
-    fn asked(&mut self, words: &str, at: u32) {
+    fn on_request(&mut self, words: &str, at: u32) {
         self.has_first |= self.elided == Elided::default();
-        if takes_back(words) && self.turns.iter().len() > 1 {
+        if withdraws(words) && self.turns.iter().len() > 1 {
             let last = self.turns.current().start;
             self.constraints.retain(|it| it.at < last);
         }
@@ -196,7 +196,7 @@ impl Facts {
         push_newest(&mut self.decided, Noted { text, at }, MOST_DECIDED);
     }
 
-    fn assistant(&mut self, content: &[Block], error: Option<&str>, at: u32, vocabulary: &ToolVocabulary) {
+    fn on_assistant(&mut self, content: &[Block], error: Option<&str>, at: u32, vocabulary: &ToolVocabulary) {
         match error {
             Some(error) => {
                 let checks = Vec::new();
@@ -211,7 +211,7 @@ impl Facts {
                 self.decide(&turn, line, at);
             }
         }
-        // What was broken off is no conclusion.
+        // An interrupted message is no conclusion.
         let concludes = is_end && error.is_none();
         for text in content.iter().filter_map(Block::as_text).filter(|text| !text.trim().is_empty()) {
             if concludes {
@@ -223,12 +223,12 @@ impl Facts {
         }
         for block in content.iter().rev() {
             match block {
-                // A plan is told as such.
+                // A plan is kept as the task list.
                 Block::ToolCall { name, .. } if vocabulary.role(name) == Some(ToolRole::Plan) => {}
-                Block::Text { text } if is_end => self.read_ends(text, By::Agent),
+                Block::Text { text } if is_end => self.read_ends(text, Source::Agent),
                 Block::Text { text } | Block::Thinking { text, .. } => {
                     for end in ends(text, TEXT_BYTES) {
-                        self.mentions.read_names(end, By::Agent);
+                        self.mentions.read_names(end, Source::Agent);
                     }
                 }
                 Block::ToolCall { name, input, .. } => {
@@ -240,13 +240,13 @@ impl Facts {
         }
         for block in content {
             if let Block::ToolCall { id, name, input } = block {
-                self.called(id, name, input, at, vocabulary);
+                self.on_call(id, name, input, at, vocabulary);
             }
         }
     }
 
-    /// Says what the lines of a message of the agent come from. True where it ends a turn: of what is said
-    /// beside a call only progress notes are kept.
+    /// Labels the lines of a message of the agent. True if it ends a turn: of text next to a call
+    /// only progress notes are kept.
     fn label_calls(&mut self, content: &[Block], vocabulary: &ToolVocabulary) -> bool {
         let mut calls = content.iter().filter_map(|block| match block {
             Block::ToolCall { name, input, .. } => Some((name, input)),
@@ -273,21 +273,24 @@ impl Facts {
             if is_key {
                 is_old = text.starts_with("old");
             } else if changes && !is_old && text.contains('\n') {
-                ends(text, TEXT_BYTES).into_iter().rev().for_each(|end| self.mentions.read(end, By::Call));
+                ends(text, TEXT_BYTES)
+                    .into_iter()
+                    .rev()
+                    .for_each(|end| self.mentions.read(end, Source::Call));
             } else {
                 self.mentions.read_argument(head(text, ARGUMENT_BYTES), &line, &mut kept);
             }
         });
     }
 
-    fn read_ends(&mut self, text: &str, by: By) {
+    fn read_ends(&mut self, text: &str, by: Source) {
         for end in ends(text, TEXT_BYTES).into_iter().rev() {
             self.mentions.read(end, by);
         }
     }
 
     /// Keeps a call until its result comes; of its arguments what is needed then.
-    fn called(&mut self, id: &str, name: &str, input: &Value, at: u32, vocabulary: &ToolVocabulary) {
+    fn on_call(&mut self, id: &str, name: &str, input: &Value, at: u32, vocabulary: &ToolVocabulary) {
         let changes = matches!(vocabulary.role(name), Some(ToolRole::Edit | ToolRole::Write));
         let (replaced, moves_lines) = if changes { replaced_lines(input) } else { (Vec::new(), false) };
         let ticked = changes.then(|| ticked(input)).flatten();
@@ -316,7 +319,7 @@ impl Facts {
         });
     }
 
-    fn result(
+    fn on_result(
         &mut self,
         id: &str,
         tool_name: &str,
@@ -336,15 +339,15 @@ impl Facts {
         let output = content.iter().find_map(Block::as_text).unwrap_or_default();
         let role = vocabulary.role(tool_name);
         let changes = matches!(role, Some(ToolRole::Edit | ToolRole::Write));
-        // The list of tasks is told as such, that a change was made as a change, and what the user refused as that.
+        // The task list, changes and refusals are kept as such.
         let says_nothing = role == Some(ToolRole::Plan)
             || changes && !is_error && !output.contains('\n')
             || is_error && is_rejection(output);
         for text in content.iter().rev().filter_map(Block::as_text) {
             if says_nothing {
-                self.mentions.read_names(text, By::Tool);
+                self.mentions.read_names(text, Source::Tool);
             } else {
-                self.read_ends(text, By::Tool);
+                self.read_ends(text, Source::Tool);
             }
         }
         let Some(call) = open else { return };
@@ -356,18 +359,18 @@ impl Facts {
                     .map(|plan| Noted { text: excerpt(plan.trim(), PLAN_BYTES).into_owned(), at });
             }
             if matches!(answer, Answer::Refused { .. }) {
-                // What was said for it is refused too.
+                // A note for a refused call is refused too.
                 self.turns.current().notes.retain(|note| note.at != call.at);
             }
-            let told = told(&answer);
-            self.ledger.answered(&answer, &told);
-            self.turns.current().answered(told);
+            let line = answer_line(&answer);
+            self.ledger.answered(&answer, &line);
+            self.turns.current().answered(line);
         }
         if is_error && let Some(words) = rejected_words(output) {
             self.ledger.refused(words, at);
-            self.mentions.read(words, By::User);
+            self.mentions.read(words, Source::User);
             let refused = self.turns.current().refused().filter(|_| is_answer(words)).map(str::to_owned);
-            self.asked(words, at);
+            self.on_request(words, at);
             self.turns.current().to = refused.unwrap_or_default();
         }
         if is_rejection(output) {
@@ -400,8 +403,9 @@ const LASTING: [&str; 16] = [
     "remember",
 ];
 
-/// Tells of what is said of the step at hand: a correction, a proposal, a demand that no word makes a rule or that points to
-/// one thing, and, but for the first words, what is forbidden behind the demand whose step it is about.
+/// Reports whether a constraint concerns the current step: a correction, a proposal, a demand that
+/// is no rule or refers to one thing, and, after the first request, a ban after the demand it
+/// belongs to.
 fn is_passing(found: &wb_language::constraints::Constraint<'_>, is_first: bool) -> bool {
     let words: Vec<String> = plain_words(found.rule).map(str::to_lowercase).collect();
     let is_lasting = words.iter().any(|word| LASTING.contains(&word.as_str()));
@@ -413,13 +417,14 @@ fn is_passing(found: &wb_language::constraints::Constraint<'_>, is_first: bool) 
     }
 }
 
-/// Tells of a proposal for the step at hand: "let's use something simple".
+/// Reports whether it is a proposal for the current step: "let's use something simple".
 fn proposes(words: &[String]) -> bool {
     matches!(words, [first, ..] if first == "lets")
         || matches!(words, [one, two, ..] if one == "let" && two == "s")
 }
 
-/// Tells of a demand on one thing: "it needs to cover all", "this plan must hold every step", but not "all of it must".
+/// Reports whether it is a demand on one thing: "it needs to cover all", "this plan must hold every
+/// step", but not "all of it must".
 fn points_back(words: &[String]) -> bool {
     const MODALS: [&str; 6] = ["must", "needs", "need", "should", "has", "have"];
     const BACK: [&str; 6] = ["it", "this", "that", "these", "those", "they"];
@@ -433,8 +438,8 @@ fn points_back(words: &[String]) -> bool {
     (is_back(last) || is_back(&subject[0])) && !subject.iter().any(|word| LASTING.contains(&word.as_str()))
 }
 
-/// Tells whether what a sentence forbids comes behind a demand: "make it dimmer, don't touch the theme". What says when,
-/// where or how, and what merely leads over, demands nothing.
+/// Reports whether a ban follows a demand: "make it dimmer, don't touch the theme". A clause of
+/// time, place or manner and a transition demand nothing.
 fn demands_before(text: &str) -> bool {
     const NO_DEMANDS: [&str; 26] = [
         "if", "when", "while", "until", "unless", "before", "after", "as", "since", "because", "for", "in",
@@ -451,15 +456,16 @@ fn demands_before(text: &str) -> bool {
     !leads && words.nth(1).is_some() && constraints(first).iter().all(|it| it.kind != Kind::Forbids)
 }
 
-/// Tells of a user who takes the last words back: "you can undo that, it was the log".
-fn takes_back(words: &str) -> bool {
+/// Reports whether the user withdraws the last words: "you can undo that, it was the log".
+fn withdraws(words: &str) -> bool {
     const VERBS: [&str; 2] = ["undo", "revert"];
     const WHAT: [&str; 3] = ["that", "this", "it"];
     let words: Vec<String> = plain_words(head(words, 200)).map(str::to_lowercase).collect();
     words.windows(2).any(|pair| VERBS.contains(&pair[0].as_str()) && WHAT.contains(&pair[1].as_str()))
 }
 
-/// Tells of a correction that is carried out at once and says nothing for later: "no, that's wrong", "revert that".
+/// Reports whether a correction applies once, with no effect later: "no, that's wrong", "revert
+/// that".
 fn is_step(found: &wb_language::constraints::Constraint<'_>) -> bool {
     let has = |word: &str| plain_words(found.rule).any(|it| it.eq_ignore_ascii_case(word));
     let is_short = || found.rule.split_whitespace().nth(3).is_none();
@@ -467,7 +473,7 @@ fn is_step(found: &wb_language::constraints::Constraint<'_>) -> bool {
     if ["after you", "once you", "when you're done", "when you are done"].into_iter().any(starts) {
         return true;
     }
-    // What is skipped is an item of the list at hand.
+    // A skipped item is one of the current list.
     let skips = || found.rule.split(", ").any(|clause| clause.starts_with("skip "));
     if starts("then ") && found.kind != Kind::Forbids || skips() {
         return true;
@@ -475,7 +481,7 @@ fn is_step(found: &wb_language::constraints::Constraint<'_>) -> bool {
     if found.kind != Kind::Forbids && found.rule.contains("would be great") {
         return true;
     }
-    // What the user thinks is no rule, unless of what is to be done.
+    // An opinion of the user is a rule only if it says what to do.
     let thinks = found.rule.to_lowercase().contains("i think");
     if thinks && !["you", "we", "should", "need", "needs"].into_iter().any(has) {
         return true;
@@ -483,7 +489,7 @@ fn is_step(found: &wb_language::constraints::Constraint<'_>) -> bool {
     found.kind == Kind::Corrects && (found.rule.ends_with('?') || is_short() || has("revert") || has("undo"))
 }
 
-/// Tells of a short note of the host; what it tells at length is no reason, nor what stands in its tags.
+/// Reports whether it is a short note of the host; long or tagged text is no reason.
 fn is_note(text: &str) -> bool {
     let text = text.trim();
     text.len() <= DECIDED_BYTES

@@ -1,36 +1,36 @@
-//! Which message showed a file, the output of a command or the state of something, so that its lines are forgotten once
-//! they do not hold any more.
+//! The message that showed a file, the output of a command or a state, so that its lines are
+//! dropped once they are outdated.
 
 use serde::{Deserialize, Serialize};
 
 use super::files::{is_below, is_same_file};
-use super::ledger::Deed;
+use super::ledger::Activity;
 
 /// Messages that are known, the newest ones.
 const MOST_SOURCES: usize = 256;
 
-/// What a message showed.
+/// The content that a message showed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Shown {
+pub(super) enum Evidence {
     /// The output of a command, by what it is known by when it is run again.
     Command(u64),
     /// A file.
     File(String),
-    /// What stands in a working copy: changed files, branches, what is stashed.
+    /// The state of a working copy: changed files, branches, stashes.
     WorkingCopy,
-    /// How checks of these kinds failed.
-    Failed(Vec<Deed>),
+    /// Failures of these kinds of checks.
+    Failed(Vec<Activity>),
 }
 
-impl Shown {
-    /// Tells of a file, or of one below a folder.
+impl Evidence {
+    /// Reports whether it shows a file, or one below a folder.
     pub(super) fn is_of(&self, path: &str) -> bool {
         matches!(self, Self::File(known) if is_same_file(known, path) || is_below(known, path))
     }
 
-    /// Tells of failures that these kinds of checks would have shown again.
-    pub(super) fn failed_in(&self, checks: &[Deed]) -> bool {
+    /// Reports whether it shows failures that these kinds of checks would have repeated.
+    pub(super) fn failed_in(&self, checks: &[Activity]) -> bool {
         matches!(self, Self::Failed(kinds) if kinds.iter().all(|kind| checks.contains(kind)))
     }
 }
@@ -39,12 +39,12 @@ impl Shown {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub(super) struct Sources {
-    kept: Vec<(Shown, u32)>,
+    kept: Vec<(Evidence, u32)>,
 }
 
 impl Sources {
     /// Notes that a message showed something.
-    pub(super) fn push(&mut self, shown: Shown, at: u32) {
+    pub(super) fn push(&mut self, shown: Evidence, at: u32) {
         if self.kept.len() == MOST_SOURCES {
             self.kept.remove(0);
         }
@@ -52,12 +52,15 @@ impl Sources {
     }
 
     /// Returns the messages that showed such a thing.
-    pub(super) fn of<'s>(&'s self, is_such: impl Fn(&Shown) -> bool + 's) -> impl Iterator<Item = u32> + 's {
+    pub(super) fn matching<'s>(
+        &'s self,
+        is_such: impl Fn(&Evidence) -> bool + 's,
+    ) -> impl Iterator<Item = u32> + 's {
         self.kept.iter().filter(move |(shown, _)| is_such(shown)).map(|(_, at)| *at)
     }
 
     /// Takes out the messages that showed such a thing.
-    pub(super) fn take(&mut self, is_such: impl Fn(&Shown) -> bool) -> Vec<u32> {
+    pub(super) fn take(&mut self, is_such: impl Fn(&Evidence) -> bool) -> Vec<u32> {
         let mut gone = Vec::new();
         self.kept.retain(|(shown, at)| {
             let goes = is_such(shown);
@@ -68,7 +71,7 @@ impl Sources {
     }
 }
 
-/// Tells whether a command shows what stands in a working copy.
+/// Reports whether a command shows the state of a working copy.
 pub(super) fn shows_working_copy(command: &str) -> bool {
     const VIEWS: [&str; 4] = ["git status", "git stash list", "git branch", "--diff-filter"];
     const LISTS: [&str; 3] = ["--stat", "--name-only", "--name-status"];
@@ -84,13 +87,13 @@ mod tests {
     #[test]
     fn what_a_message_showed_is_found_by_file_folder_and_kind_of_check() {
         let mut sources = Sources::default();
-        sources.push(Shown::File("/repo/src/tui/a.rs".to_owned()), 1);
-        sources.push(Shown::File("/repo/src/b.rs".to_owned()), 2);
-        sources.push(Shown::Failed(vec![Deed::Build]), 3);
+        sources.push(Evidence::File("/repo/src/tui/a.rs".to_owned()), 1);
+        sources.push(Evidence::File("/repo/src/b.rs".to_owned()), 2);
+        sources.push(Evidence::Failed(vec![Activity::Build]), 3);
         assert_eq!(sources.take(|shown| shown.is_of("src/tui")), [1]);
         assert_eq!(sources.take(|shown| shown.is_of("src/b.rs")), [2]);
-        assert!(sources.take(|shown| shown.failed_in(&[Deed::Tests])).is_empty());
-        assert_eq!(sources.take(|shown| shown.failed_in(&[Deed::Tests, Deed::Build])), [3]);
+        assert!(sources.take(|shown| shown.failed_in(&[Activity::Tests])).is_empty());
+        assert_eq!(sources.take(|shown| shown.failed_in(&[Activity::Tests, Activity::Build])), [3]);
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Forgets lines that do not hold any more. The names that stood in them stay.
+//! Drops outdated lines and keeps the names in them.
 
 use wb_message::pairing::id_key;
 
@@ -14,7 +14,7 @@ impl Mentions {
             each_name(line, |at| {
                 let known = self.places.get(&id_key(&line[at])).and_then(|at| self.kept.get(*at as usize));
                 if let Some(mention) =
-                    known.filter(|it| it.line.1 > 0 && self.at(it.line).contains(line.as_str()))
+                    known.filter(|it| it.line.1 > 0 && self.text_at(it.line).contains(line.as_str()))
                 {
                     stale.push(mention.line);
                 }
@@ -29,12 +29,12 @@ impl Mentions {
 
     /// Forgets the lines that are such; the names stay.
     pub(crate) fn overtake_lines(&mut self, is_such: impl Fn(&str) -> bool) {
-        // Names of one line mostly stand next to each other.
+        // Names of one line are mostly adjacent.
         let (mut last, mut is_gone) = (Span::default(), false);
         for at in 0..self.kept.len() {
             let line = self.kept[at].line;
             if line != last {
-                (last, is_gone) = (line, line.1 > 0 && is_such(self.at(line)));
+                (last, is_gone) = (line, line.1 > 0 && is_such(self.text_at(line)));
             }
             if is_gone {
                 self.kept[at].line = Span::default();
@@ -42,7 +42,7 @@ impl Mentions {
         }
     }
 
-    /// Takes the numbers from the lines of messages that showed a file, from a number on: they do not hold any more.
+    /// Removes outdated numbers, from a number on, from the lines of messages that showed a file.
     pub(crate) fn unnumber(&mut self, messages: &[u32], from: u32) {
         for mention in with_lines(&mut self.kept, messages) {
             let Span(start, n_bytes) = mention.line;

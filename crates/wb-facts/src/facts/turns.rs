@@ -35,7 +35,7 @@ const PART_OF_READ: u64 = 24;
 const WHOLE_TURNS: usize = 4;
 /// Bytes of a request and of a conclusion that are kept of an old turn.
 const SHORT_BYTES: usize = 320;
-/// Of the turns that are short already, the oldest one in so many goes when that is not enough.
+/// If that is not enough, one in this number of the short turns is dropped, the oldest first.
 const DROPPED_PART: usize = 4;
 
 /// A command and how it ended.
@@ -43,16 +43,17 @@ const DROPPED_PART: usize = 4;
 pub struct Run {
     /// The command.
     pub command: String,
-    /// What the same command is known by when it is run again.
+    /// The key of the same command when it is run again.
     pub subject: u64,
-    /// How it ended, as a digest tells it.
+    /// The outcome, as a digest words it.
     pub outcome: String,
     /// The lines that say why it failed, or what came out.
     pub lines: Vec<String>,
     /// The number of the message that shows the end.
     pub at: u32,
-    /// Whether it did more than show something.
-    pub tells: bool,
+    /// True if it did more than show something.
+    #[serde(rename = "tells")]
+    pub is_notable: bool,
 }
 
 /// A file that was changed in a turn, and how.
@@ -60,16 +61,16 @@ pub struct Run {
 pub struct Changed {
     /// The path.
     pub path: String,
-    /// What was done, in the past tense.
+    /// The action, in the past tense.
     pub how: String,
-    /// How often.
+    /// The number of times.
     pub times: u32,
 }
 
 /// One turn: a request of the user and all until the next one.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Turn {
-    /// The number of the request, from 1 on; 0 for what stands before the first.
+    /// The number of the request, from 1 on; 0 for messages before the first.
     pub number: u32,
     /// The number of the message that it begins with.
     pub start: u32,
@@ -77,20 +78,21 @@ pub struct Turn {
     pub asked: String,
     /// Files that were changed.
     pub changed: Vec<Changed>,
-    /// What was run last.
+    /// The last commands.
     pub runs: Vec<Run>,
-    /// What the agent said between its calls that tells how things are.
+    /// The agent's remarks between its calls that describe the state of things.
     #[serde(default)]
     pub notes: Vec<Noted>,
-    /// What the agent said last that says something, and the number of its message.
+    /// The last meaningful words of the agent.
     pub said: String,
     /// The number of the message that it was said in.
     pub said_at: u32,
     /// Questions with their answers, approvals and refusals.
     pub answers: Vec<String>,
-    /// What an earlier digest tells of the turn, as lines of an entry.
-    pub told: String,
-    /// What the user's words answer, where they merely answer.
+    /// The text about the turn in an earlier digest, as lines of an entry.
+    #[serde(rename = "told")]
+    pub restored: String,
+    /// The question or statement that the user's words answer, if they merely answer.
     #[serde(default)]
     pub to: String,
 }
@@ -104,7 +106,7 @@ impl Turn {
         let changed = self.changed.iter().map(|changed| size_of::<Changed>() + changed.path.len());
         let answers = self.answers.iter().map(|answer| answer.len() + 24);
         let lists = runs.chain(notes).chain(changed).chain(answers).sum::<usize>();
-        size_of::<Self>() + self.asked.len() + self.said.len() + self.told.len() + self.to.len() + lists
+        size_of::<Self>() + self.asked.len() + self.said.len() + self.restored.len() + self.to.len() + lists
     }
 
     fn shorten(&mut self) {
@@ -113,7 +115,7 @@ impl Turn {
         self.changed.truncate(8);
         self.said = excerpt(&self.said, SHORT_BYTES).into_owned();
         self.asked = clip(&self.asked, SHORT_BYTES).into_owned();
-        self.told = clip_lines(std::mem::take(&mut self.told), SHORT_BYTES);
+        self.restored = clip_lines(std::mem::take(&mut self.restored), SHORT_BYTES);
     }
 }
 
@@ -122,7 +124,7 @@ impl Turn {
 pub struct Turns {
     kept: Vec<Turn>,
     n_requests: u32,
-    /// How many of the oldest turns beside the first are short already.
+    /// The number of the oldest turns, except the first, that are short already.
     n_short: usize,
     n_bytes: u64,
 }
@@ -160,9 +162,9 @@ impl Turns {
         self.shed(LEAST_BYTES.max(n_read / PART_OF_READ));
     }
 
-    /// Shortens the oldest turns but the first, then drops them, until the rest takes no more than it may.
+    /// Shortens the oldest turns except the first, then drops them, until the rest fits.
     fn shed(&mut self, most: u64) {
-        // What stands before the first request is a turn too.
+        // Messages before the first request are a turn too.
         let n_kept = 1 + usize::from(self.kept.first().is_some_and(|turn| turn.number == 0));
         while self.n_bytes > most && self.n_short + n_kept + WHOLE_TURNS < self.kept.len() {
             let turn = &mut self.kept[self.n_short + n_kept];
@@ -179,19 +181,19 @@ impl Turns {
         }
     }
 
-    /// Notes what an earlier digest tells of a turn, which it names by the start of its request.
-    pub fn told(&mut self, number: u32, named: &str, body: &str) {
-        let is_open = |turn: &Turn| turn.told.is_empty() && !named.is_empty();
-        // Where there was little room, the name is cut.
+    /// Restores a turn from an earlier digest, which names it by the start of its request.
+    pub fn restore(&mut self, number: u32, named: &str, body: &str) {
+        let is_open = |turn: &Turn| turn.restored.is_empty() && !named.is_empty();
+        // A name may be cut to save room.
         let start = named.trim_end_matches('…').trim_end();
         let is_named =
             |turn: &&mut Turn| is_open(turn) && one_line(&turn.asked, ASKED_CHARS).starts_with(start);
         if let Some(turn) = self.kept.iter_mut().find(is_named) {
-            (turn.number, turn.told) = (number, body.to_owned());
+            (turn.number, turn.restored) = (number, body.to_owned());
         } else {
             let at = self.kept.partition_point(|turn| turn.number < number);
             let asked = if named.ends_with('…') { String::new() } else { named.to_owned() };
-            self.kept.insert(at, Turn { number, asked, told: body.to_owned(), ..Turn::default() });
+            self.kept.insert(at, Turn { number, asked, restored: body.to_owned(), ..Turn::default() });
         }
         self.n_requests = self.n_requests.max(number);
         self.n_bytes = self.kept.iter().rev().skip(1).map(|turn| turn.n_bytes() as u64).sum();
@@ -206,7 +208,7 @@ impl Turns {
         runs.filter(|run| failed_at.contains(&run.at)).for_each(Run::worked_later);
     }
 
-    /// Returns the turn that is going on; what stands before the first request is one without a request.
+    /// Returns the current turn, which has no request before the first one.
     pub fn current(&mut self) -> &mut Turn {
         if self.kept.is_empty() {
             self.kept.push(Turn::default());
@@ -217,16 +219,16 @@ impl Turns {
 }
 
 impl Turn {
-    /// Tells of a command that was begun and came to nothing: `/mo`.
+    /// Reports whether it is a host's command without effect: `/mo`.
     fn is_void(&self) -> bool {
         let is_command = self.asked.starts_with('/') && !self.asked.contains([' ', '\n']);
         let is_quiet = self.said.is_empty() && self.runs.is_empty() && self.changed.is_empty();
-        is_command && is_quiet && self.answers.is_empty() && self.told.is_empty()
+        is_command && is_quiet && self.answers.is_empty() && self.restored.is_empty()
     }
 
     /// Notes what the agent said; a word or two does not replace what says more.
     pub fn says(&mut self, text: &str, at: u32) {
-        // What a host writes where it asked for no reply.
+        // A host writes this when it asked for no reply.
         const NO_REPLY: &str = "No response requested.";
         let says_something = text.split_whitespace().nth(2).is_some();
         if text.trim() == NO_REPLY {
@@ -237,7 +239,8 @@ impl Turn {
         }
     }
 
-    /// Notes what the agent said between its calls; of too many the shortest one of the older half goes.
+    /// Notes a remark between calls; if there are too many, the shortest of the older half is
+    /// dropped.
     pub(super) fn notes_progress(&mut self, text: &str, at: u32) {
         let Some(text) =
             progress_note(text).filter(|text| self.notes.iter().all(|known| known.text != *text))
@@ -256,7 +259,7 @@ impl Turn {
     pub fn ran(&mut self, run: Run) {
         self.forget_run(run.subject);
         if self.runs.len() == MOST_RUNS {
-            let least = self.runs.iter().position(|known| !known.tells).unwrap_or(0);
+            let least = self.runs.iter().position(|known| !known.is_notable).unwrap_or(0);
             self.runs.remove(least);
         }
         self.runs.push(run);
@@ -300,21 +303,21 @@ impl Turn {
 }
 
 impl Changed {
-    /// Tells what became of the file; where it was moved, from where and to where.
-    pub fn told(&self) -> String {
+    /// Returns the change on a line, with both paths of a moved file.
+    pub fn line(&self) -> String {
         let (how, to) = self.how.split_once(" to ").unwrap_or((&self.how, ""));
-        let mut told = [how, " ", &short_path(&self.path)].concat();
+        let mut line = [how, " ", &short_path(&self.path)].concat();
         if !to.is_empty() {
-            told.extend([" to ", &short_path(to)]);
+            line.extend([" to ", &short_path(to)]);
         }
         if self.times > 1 {
-            told.extend([" ×", &self.times.to_string()]);
+            line.extend([" ×", &self.times.to_string()]);
         }
-        told
+        line
     }
 }
 
-/// Returns the end of a long path, by which it is known; it stands whole among the files that were changed last.
+/// Returns the end of a long path; the list of changed files contains it in full.
 fn short_path(path: &str) -> Cow<'_, str> {
     if path.len() <= PATH_BYTES {
         return Cow::Borrowed(path);
@@ -328,7 +331,7 @@ impl Run {
     /// Notes a command that was called.
     pub fn new(command: &str, subject: u64, at: u32) -> Self {
         let command = clip(without_written(command).trim(), COMMAND_BYTES).into_owned();
-        Self { command, subject, outcome: String::new(), lines: Vec::new(), at, tells: false }
+        Self { command, subject, outcome: String::new(), lines: Vec::new(), at, is_notable: false }
     }
 
     /// Says that the user ran it.
@@ -378,7 +381,7 @@ mod tests {
     #[test]
     fn what_a_digest_told_counts_and_the_first_request_is_spared_though_the_agent_spoke_before_it() {
         let mut turns = Turns::default();
-        turns.told(7, "", &"x".repeat(100_000));
+        turns.restore(7, "", &"x".repeat(100_000));
         turns.current().says("Hi there, I am ready.", 0);
         for n in 0..300 {
             turns.begin(&"do it ".repeat(200), n, 0);
@@ -399,8 +402,8 @@ mod tests {
         turn.changes("src/cart.rs", "moved to src/shop/cart.rs");
         turn.changes("src/a.rs", "edited");
         turn.changes("src/a.rs", "edited");
-        let told: Vec<String> = turn.changed.iter().map(Changed::told).collect();
-        assert_eq!(told, ["moved src/cart.rs to src/shop/cart.rs", "edited src/a.rs ×2"]);
+        let lines: Vec<String> = turn.changed.iter().map(Changed::line).collect();
+        assert_eq!(lines, ["moved src/cart.rs to src/shop/cart.rs", "edited src/a.rs ×2"]);
     }
 
     #[test]

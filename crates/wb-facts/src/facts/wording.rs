@@ -1,4 +1,4 @@
-//! The words in which answers and what was done with git are told.
+//! The text of answers and of operations of git in a digest.
 
 use std::borrow::Cow;
 
@@ -11,17 +11,17 @@ use wb_shell::GitEffect;
 /// Characters of the message of a commit.
 const MESSAGE_CHARS: usize = 100;
 
-/// Tells what the user answered, approved or refused.
-pub(super) fn told(answer: &Answer) -> String {
+/// Returns the line for an answer, approval or refusal of the user.
+pub(super) fn answer_line(answer: &Answer) -> String {
     match answer {
         Answer::Answered { question, answer } => format!("asked: {question} — the user answered: {answer}"),
         Answer::Approved { what } => format!("the user approved: {what}"),
-        // What the user said to it begins a turn.
+        // The user's words about it begin a turn.
         Answer::Refused { what, .. } => [REFUSED, what].concat(),
     }
 }
 
-/// Tells what was done with git.
+/// Returns the line for an operation of git.
 pub(super) fn git_line(effect: &GitEffect<'_>, output: &str) -> String {
     let commit = |done: &str, message: &Option<Cow<'_, str>>| {
         let place = commit_place(output).map_or_else(String::new, |place| [" as ", place].concat());

@@ -30,7 +30,7 @@ fn words_that_merely_answer_are_told_with_what_they_answer_and_are_no_request() 
     let again = digest(&next, Some(&first));
     let latest = "- Latest request: Now the reader.\n# Guardrails";
     assert!(again.starts_with(&[objective, latest].concat()), "{again}");
-    let facts = Facts::of(&talk, &ToolVocabulary::default());
+    let facts = Facts::from_messages(&talk, &ToolVocabulary::default());
     let found = wb_facts::audit(&first, &facts);
     assert!(found.is_empty(), "{found:?}");
 }

@@ -39,7 +39,7 @@ impl Composed {
     }
 
     fn facts(&self) -> Facts {
-        Facts::of(&self.messages, &ToolVocabulary::UNIVERSAL)
+        Facts::from_messages(&self.messages, &ToolVocabulary::UNIVERSAL)
     }
 }
 

@@ -53,7 +53,7 @@ fn the_last_status_of_git_is_told_until_something_may_have_changed_it() {
         assert!(lines(&later, "- Git status").is_empty(), "{later}");
     }
     let talk = script(shown);
-    let facts = Facts::of(&talk, &ToolVocabulary::default());
+    let facts = Facts::from_messages(&talk, &ToolVocabulary::default());
     let beside = LocalDigest::new(&facts, 1).beside(&|at, _| at == 2).render(8_000);
     assert!(lines(&beside, "- Git status").is_empty(), "a reader sees it: {beside}");
     let found = wb_facts::audit(&first, &facts);

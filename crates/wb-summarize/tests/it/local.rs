@@ -181,7 +181,7 @@ fn a_refusal_is_no_consent_whatever_its_words_begin_with() {
             is_error: true,
         },
     ];
-    let facts = Facts::of(&messages, &ToolVocabulary::default());
+    let facts = Facts::from_messages(&messages, &ToolVocabulary::default());
     let found = wb_facts::audit("The user approved dropping the production tables.", &facts);
     assert!(found.iter().any(|it| it.kind == wb_facts::FindingKind::UnknownApproval), "{found:?}");
 }
@@ -221,14 +221,14 @@ fn a_short_request_is_not_taken_for_the_end_of_a_longer_one_and_a_nod_is_not_car
 fn what_a_model_wrote_as_guardrails_is_told_on_and_never_taken_for_the_users_words() {
     let by_model = "# Objective\nPort it.\n# Guardrails\n- Never rename the table.";
     let mut facts = Facts::default();
-    facts.take_in_digest(by_model);
-    facts.take_in(&Message::user("Never touch the schema."), &ToolVocabulary::default());
+    facts.observe_digest(by_model);
+    facts.observe(&Message::user("Never touch the schema."), &ToolVocabulary::default());
     let words: Vec<_> = facts.constraints().map(|it| it.text.as_str()).collect();
     assert_eq!(words, ["Never touch the schema."]);
     let first = digest(&[Message::user("Never touch the schema.")], Some(by_model));
     assert_eq!(lines(&first, "- Never").len(), 2, "{first}");
     let mut again = Facts::default();
-    again.take_in_digest(&digest(&[Message::user("Never touch the schema. It must stay fast.")], None));
+    again.observe_digest(&digest(&[Message::user("Never touch the schema. It must stay fast.")], None));
     let words: Vec<_> = again.constraints().map(|it| (it.text.as_str(), it.forbids)).collect();
     assert!(words.contains(&("Never touch the schema.", true)), "{words:?}");
 }
@@ -246,7 +246,7 @@ fn what_was_said_of_a_step_is_forgotten_some_turns_later_and_a_rule_is_not() {
         Message::assistant("Simple ones."),
     ];
     let guardrails = |talk: &[Message]| {
-        let facts = Facts::of(talk, &ToolVocabulary::default());
+        let facts = Facts::from_messages(talk, &ToolVocabulary::default());
         facts.constraints().map(|it| it.text.clone()).collect::<Vec<_>>()
     };
     assert_eq!(guardrails(&talk).len(), 6, "{:?}", guardrails(&talk));
@@ -278,7 +278,7 @@ fn a_file_that_a_patch_changed_is_stale_until_it_is_read_again() {
         ),
     ];
     let talk = [&read("a", "/home/mira/src/a.rs")[..], &patched, &read("b", "/home/mira/src/b.rs")].concat();
-    let facts = Facts::of(&talk, &ToolVocabulary::UNIVERSAL);
+    let facts = Facts::from_messages(&talk, &ToolVocabulary::UNIVERSAL);
     assert!(facts.files().is_stale("/home/mira/src/a.rs") && !facts.files().is_stale("/home/mira/src/b.rs"));
 }
 
@@ -305,7 +305,7 @@ fn a_demand_on_one_thing_and_a_ban_behind_a_demand_are_of_their_step() {
     for n in 0..8 {
         talk.extend([Message::user(format!("Now part {n} of the list.")), Message::assistant("Done.")]);
     }
-    let facts = Facts::of(&talk, &ToolVocabulary::default());
+    let facts = Facts::from_messages(&talk, &ToolVocabulary::default());
     let rules: Vec<_> = facts.constraints().map(|it| it.text.as_str()).collect();
     let expected = [
         "Port it, but don't touch the schema.",

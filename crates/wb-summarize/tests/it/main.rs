@@ -11,7 +11,7 @@ mod mutate;
 mod own_prompts;
 mod config_vectors;
 mod false_claims;
-mod taken_back;
+mod withdrawn_plans;
 mod told;
 mod requests;
 mod snapshots;

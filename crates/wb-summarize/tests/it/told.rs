@@ -33,7 +33,7 @@ fn no_request_is_called_the_latest_where_a_later_one_stands_beside_the_digest() 
     let talk = script(
         r#"u"Port the importer." a"Done." u"Release it as a minor version." a"Shall I push?" u"yeah, all of it" a"Pushed.""#,
     );
-    let facts = Facts::of(&talk, &ToolVocabulary::default());
+    let facts = Facts::from_messages(&talk, &ToolVocabulary::default());
     let beside = LocalDigest::new(&facts, 4).beside(&|at, _| at >= 4).render(4_000);
     assert!(beside.contains("- Earlier request: Release it as a minor version."), "{beside}");
     assert!(!beside.contains("- Latest request:"), "{beside}");
@@ -46,7 +46,7 @@ fn what_a_reader_sees_beside_the_digest_is_not_told_at_length_again() {
     let long =
         format!("Port the importer. Never touch the wire format. {}", "It reads many columns. ".repeat(60));
     let talk = [Message::user(long.as_str()), Message::assistant("Ported.")];
-    let facts = Facts::of(&talk, &ToolVocabulary::default());
+    let facts = Facts::from_messages(&talk, &ToolVocabulary::default());
     let alone = LocalDigest::new(&facts, 2).render(8_000);
     assert!(
         alone.contains("# Guardrails\n- Never touch the wire format.") && alone.contains(long.trim()),

@@ -267,8 +267,8 @@ const LOOPED: &str = "nothing is left to fold, so it is not the messages that fi
 
 /// Tells whether an agent that goes on from it is misled: it is said of what the session shows to be otherwise.
 fn is_misleading(finding: &Finding) -> bool {
-    use FindingKind::{FailedSince, TakenBack, TaskState, UnknownApproval};
-    matches!(finding.kind, TaskState | TakenBack | FailedSince | UnknownApproval)
+    use FindingKind::{FailedSince, TaskState, UnknownApproval, Withdrawn};
+    matches!(finding.kind, TaskState | Withdrawn | FailedSince | UnknownApproval)
 }
 
 /// A newest summary that contradicts the session.

@@ -1,4 +1,4 @@
-//! How often run kinds of things ended last: tests, builds, commits and the like.
+//! The last outcomes of tests, builds, commits and the like.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,7 +10,7 @@ use wb_shell::{Command, Effects, GitEffect};
 /// Something that a summary may claim to have been done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Deed {
+pub enum Activity {
     /// Tests were run.
     Tests,
     /// The code was built or checked by a compiler.
@@ -25,46 +25,47 @@ pub enum Deed {
     PullRequest,
 }
 
-impl Deed {
+impl Activity {
     const ALL: [Self; 6] =
         [Self::Tests, Self::Build, Self::Lint, Self::Commit, Self::Push, Self::PullRequest];
 }
 
-/// When something ended well, ended badly, and when it may have been done, each for the last time; as message numbers.
+/// The messages that show the last success, the last failure and the last run with an unknown
+/// outcome.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Ends {
-    /// It ended well.
+pub(crate) struct LastOutcomes {
+    /// The last success.
     pub(crate) ok: Option<u32>,
-    /// It ended badly.
+    /// The last failure.
     pub(crate) failed: Option<u32>,
-    /// It may have been done by somebody who was not watched, or with an end that was not seen.
+    /// The last run that was not observed, or whose outcome is unknown.
     pub(crate) unsure: Option<u32>,
 }
 
-impl Ends {
-    /// Tells whether it was done, or may have been.
+impl LastOutcomes {
+    /// Reports whether it was done, or may have been.
     pub(crate) fn may_be(self) -> bool {
         self.ok.is_some() || self.unsure.is_some()
     }
 
-    /// Returns the message that shows the last end if that was a bad one, and nothing that may have been better came after.
+    /// Returns the message of the last failure if no success, certain or possible, came after it.
     pub(crate) fn failed_last(self) -> Option<u32> {
         self.failed.filter(|failed| self.ok.max(self.unsure).is_none_or(|other| other < *failed))
     }
 }
 
-/// How the kinds of things ended last.
+/// The last outcomes by activity.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Deeds {
-    ends: [Ends; Deed::ALL.len()],
+pub(crate) struct ActivityLog {
+    ends: [LastOutcomes; Activity::ALL.len()],
     /// When a command ran last that may have changed or deleted files which it does not name.
     swept: Option<u32>,
 }
 
-/// Words of a command that tell what it does.
-const WORDS: [(Deed, &[&str]); 3] = [
+/// Words of a command that identify its activity.
+const WORDS: [(Activity, &[&str]); 3] = [
     (
-        Deed::Tests,
+        Activity::Tests,
         &[
             "test",
             "tests",
@@ -87,11 +88,11 @@ const WORDS: [(Deed, &[&str]); 3] = [
         ],
     ),
     (
-        Deed::Build,
+        Activity::Build,
         &["build", "compile", "tsc", "check", "vet", "clippy", "test", "tests", "install", "rustc", "gcc"],
     ),
     (
-        Deed::Lint,
+        Activity::Lint,
         &[
             "lint",
             "clippy",
@@ -116,51 +117,51 @@ const WORDS: [(Deed, &[&str]); 3] = [
         ],
     ),
 ];
-/// Programs that run what a file tells them.
+/// Programs that run the commands in a file.
 const RUNNERS: [&str; 16] = [
     "make", "just", "mise", "npm", "pnpm", "yarn", "bun", "task", "rake", "gradle", "gradlew", "mvn",
     "xtask", "bazel", "nx", "turbo",
 ];
-const CHECKS: [Deed; 3] = [Deed::Tests, Deed::Build, Deed::Lint];
-/// Beginnings of words by which somebody tells that something was done.
-const TOLD: [(Deed, &[&str]); 5] = [
-    (Deed::Tests, &["passe", "passing", "green"]),
-    (Deed::Build, &["passe", "built", "builds", "compil", "works", "green"]),
-    (Deed::Lint, &["passe", "clean", "green"]),
-    (Deed::Commit, &["committed"]),
-    (Deed::Push, &["pushed"]),
+const CHECKS: [Activity; 3] = [Activity::Tests, Activity::Build, Activity::Lint];
+/// Beginnings of words that claim that something was done.
+const CLAIMS: [(Activity, &[&str]); 5] = [
+    (Activity::Tests, &["passe", "passing", "green"]),
+    (Activity::Build, &["passe", "built", "builds", "compil", "works", "green"]),
+    (Activity::Lint, &["passe", "clean", "green"]),
+    (Activity::Commit, &["committed"]),
+    (Activity::Push, &["pushed"]),
 ];
-/// Words by which somebody tells that a pull request was opened.
+/// Words that claim that a pull request was opened.
 const OPENS: [&str; 4] = ["opened", "created", "create", "creating"];
 /// The first letters of these words.
 const FIRST_LETTERS: &[u8] = b"pgbcwo";
-/// What a run of tests or checks writes at its end.
+/// Text at the end of the output of tests or checks.
 const RESULTS: [&str; 4] = ["test result:", " passed", "PASS", " passing"];
 
-/// Tells whether a word begins so, whatever its case.
 fn begins(word: &[u8], start: &[u8]) -> bool {
     word.get(..start.len()).is_some_and(|own| own.eq_ignore_ascii_case(start))
 }
 
-impl Deeds {
+impl ActivityLog {
     /// Returns how something ended.
-    pub(crate) fn ends(&self, deed: Deed) -> Ends {
-        self.ends[deed as usize]
+    pub(crate) fn ends(&self, activity: Activity) -> LastOutcomes {
+        self.ends[activity as usize]
     }
 
-    /// Returns the message of the last command that may have changed or deleted files which it does not name.
+    /// Returns the last command that may have changed or deleted files that it does not name.
     pub(crate) fn swept(&self) -> Option<u32> {
         self.swept
     }
 
     /// Returns the checks whose end a message showed.
-    pub(crate) fn checked_at(&self, at: u32) -> Vec<Deed> {
-        let ended = |deed: &Deed| [self.ends(*deed).ok, self.ends(*deed).failed].contains(&Some(at));
+    pub(crate) fn checked_at(&self, at: u32) -> Vec<Activity> {
+        let ended =
+            |activity: &Activity| [self.ends(*activity).ok, self.ends(*activity).failed].contains(&Some(at));
         CHECKS.into_iter().filter(ended).collect()
     }
 
-    fn note(&mut self, deed: Deed, outcome: Outcome, at: u32) {
-        let ends = &mut self.ends[deed as usize];
+    fn note(&mut self, activity: Activity, outcome: Outcome, at: u32) {
+        let ends = &mut self.ends[activity as usize];
         match outcome {
             Outcome::Ok => ends.ok = Some(at),
             Outcome::Failed => ends.failed = Some(at),
@@ -185,39 +186,42 @@ impl Deeds {
         }
         let acts: Vec<&Step> = command.acts().collect();
         let did = checks(&acts, output);
-        for deed in CHECKS.into_iter().filter(|deed| did.known[*deed as usize]) {
-            // Of a chain that failed the first part may have worked, and a later one was not reached.
-            let is_first = CHECKS.into_iter().find(|it| did.known[*it as usize]) == Some(deed);
+        for activity in CHECKS.into_iter().filter(|activity| did.known[*activity as usize]) {
+            // The first part of a failed chain may have worked, and a later one was not reached.
+            let is_first = CHECKS.into_iter().find(|it| did.known[*it as usize]) == Some(activity);
             let outcome = if outcome == Outcome::Failed && !is_first { Outcome::NotThere } else { outcome };
-            self.note(deed, outcome, at);
+            self.note(activity, outcome, at);
         }
         let may_be = outcome != Outcome::Failed || acts.len() > 1;
-        for deed in CHECKS.into_iter().filter(|deed| may_be && did.perhaps && !did.known[*deed as usize]) {
-            self.note(deed, Outcome::Unknown, at);
+        for activity in
+            CHECKS.into_iter().filter(|activity| may_be && did.perhaps && !did.known[*activity as usize])
+        {
+            self.note(activity, Outcome::Unknown, at);
         }
         let end = if outcome == Outcome::Failed { Outcome::Unknown } else { outcome };
         if outcome != Outcome::Failed || acts.len() > 1 {
-            for deed in git(&acts, effects) {
-                self.note(deed, end, at);
+            for activity in git(&acts, effects) {
+                self.note(activity, end, at);
             }
         }
     }
 
-    /// Notes what somebody may have done who was not watched: the user, another agent, a tool of no known kind.
-    pub(crate) fn told(&mut self, text: &str, at: u32) {
+    /// Notes claims about work that was not observed: by the user, another agent or an unknown
+    /// tool.
+    pub(crate) fn observe_claims(&mut self, text: &str, at: u32) {
         let mut n_since_open = usize::MAX;
         for line in text.split('\n') {
             if line.is_ascii() {
                 let words = line.as_bytes().split(|byte| !byte.is_ascii_alphanumeric());
-                words.for_each(|word| self.word_told(word, &mut n_since_open, at));
+                words.for_each(|word| self.observe_word(word, &mut n_since_open, at));
             } else {
                 let words = line.split(|c: char| !c.is_alphanumeric());
-                words.for_each(|word| self.word_told(word.as_bytes(), &mut n_since_open, at));
+                words.for_each(|word| self.observe_word(word.as_bytes(), &mut n_since_open, at));
             }
         }
     }
 
-    fn word_told(&mut self, word: &[u8], n_since_open: &mut usize, at: u32) {
+    fn observe_word(&mut self, word: &[u8], n_since_open: &mut usize, at: u32) {
         *n_since_open = n_since_open.saturating_add(1);
         if !word.first().is_some_and(|first| FIRST_LETTERS.contains(&first.to_ascii_lowercase())) {
             return;
@@ -226,11 +230,11 @@ impl Deeds {
         if OPENS.iter().any(is) {
             *n_since_open = 0;
         } else if *n_since_open < 5 && ["pr", "pull"].iter().any(is) {
-            self.note(Deed::PullRequest, Outcome::Unknown, at);
+            self.note(Activity::PullRequest, Outcome::Unknown, at);
         }
-        for (deed, starts) in TOLD {
+        for (activity, starts) in CLAIMS {
             if starts.iter().any(|start| begins(word, start.as_bytes())) {
-                self.note(deed, Outcome::Unknown, at);
+                self.note(activity, Outcome::Unknown, at);
             }
         }
     }
@@ -240,7 +244,8 @@ impl Deeds {
 const INTERPRETERS: [&str; 11] =
     ["python", "python3", "node", "deno", "ruby", "perl", "php", "bash", "sh", "zsh", "xargs"];
 
-/// Tells whether a step may change or delete files that it does not name: by a pattern or in a script.
+/// Reports whether a step may change or delete files that it does not name: by a pattern or in a
+/// script.
 fn sweeps(step: &Step<'_>) -> bool {
     let words = program(&step.words);
     let own = name(words);
@@ -262,23 +267,23 @@ const CHANGERS: [&str; 13] = [
     "rustfmt",
 ];
 
-/// Tells whether a command names a check.
+/// Reports whether a command names a check.
 fn says_check(words: &[Word<'_>]) -> bool {
     let parts = words.iter().take(8).flat_map(|word| word.text.split(|c: char| !c.is_ascii_alphanumeric()));
     parts.into_iter().any(|part| WORDS.iter().any(|(_, known)| known.contains(&part)))
 }
 
-/// What a command checks: what it says, and whether it may check other things.
+/// The checks that a command names, and whether it may run others.
 #[derive(Clone, Copy, Debug, Default)]
 struct Checks {
-    known: [bool; Deed::ALL.len()],
+    known: [bool; Activity::ALL.len()],
     perhaps: bool,
 }
 
 /// Returns what a command checks, as far as it says so.
-pub(crate) fn checks_of(command: &Command<'_>) -> Vec<Deed> {
+pub(crate) fn checks_of(command: &Command<'_>) -> Vec<Activity> {
     let known = checks(&command.acts().collect::<Vec<_>>(), "").known;
-    CHECKS.into_iter().filter(|deed| known[*deed as usize]).collect()
+    CHECKS.into_iter().filter(|activity| known[*activity as usize]).collect()
 }
 
 fn checks(acts: &[&Step], output: &str) -> Checks {
@@ -294,8 +299,8 @@ fn checks(acts: &[&Step], output: &str) -> Checks {
         let own_words = words.iter().take(8).filter(|word| !word.text.starts_with('-'));
         let mut says = false;
         for word in own_words.flat_map(|word| word.text.split(|c: char| !c.is_ascii_alphanumeric())) {
-            for (deed, _) in WORDS.iter().filter(|(_, known)| known.contains(&word)) {
-                checks.known[*deed as usize] = true;
+            for (activity, _) in WORDS.iter().filter(|(_, known)| known.contains(&word)) {
+                checks.known[*activity as usize] = true;
                 says = true;
             }
         }
@@ -307,27 +312,31 @@ fn checks(acts: &[&Step], output: &str) -> Checks {
     checks
 }
 
-fn git(acts: &[&Step], effects: &Effects<'_>) -> Vec<Deed> {
-    let mut deeds: Vec<Deed> = effects.git.iter().filter_map(of_git).collect();
+fn git(acts: &[&Step], effects: &Effects<'_>) -> Vec<Activity> {
+    let mut activities: Vec<Activity> = effects.git.iter().filter_map(git_activity).collect();
     for step in acts {
         let words = program(&step.words);
         let is = |at: usize, text: &str| words.get(at).is_some_and(|word| word.text == text);
         let has = |text: &str| words.iter().any(|word| word.text == text);
         match name(words) {
-            "gh" | "glab" | "hub" if has("create") || is(1, "pull-request") => deeds.push(Deed::PullRequest),
-            "git" | "jj" | "sl" | "gt" if has("commit") => deeds.push(Deed::Commit),
-            "git" | "jj" | "gt" if has("push") || has("submit") => deeds.push(Deed::Push),
+            "gh" | "glab" | "hub" if has("create") || is(1, "pull-request") => {
+                activities.push(Activity::PullRequest)
+            }
+            "git" | "jj" | "sl" | "gt" if has("commit") => activities.push(Activity::Commit),
+            "git" | "jj" | "gt" if has("push") || has("submit") => activities.push(Activity::Push),
             // A script may do anything.
-            own if own.contains('/') || own.contains('.') => deeds.extend([Deed::Commit, Deed::Push]),
+            own if own.contains('/') || own.contains('.') => {
+                activities.extend([Activity::Commit, Activity::Push])
+            }
             _ => {}
         }
     }
-    deeds
+    activities
 }
 
-fn of_git(effect: &GitEffect<'_>) -> Option<Deed> {
+fn git_activity(effect: &GitEffect<'_>) -> Option<Activity> {
     match effect {
-        GitEffect::Pushed => Some(Deed::Push),
+        GitEffect::Pushed => Some(Activity::Push),
         GitEffect::Committed { .. }
         | GitEffect::Amended { .. }
         | GitEffect::Merged(_)
@@ -335,7 +344,7 @@ fn of_git(effect: &GitEffect<'_>) -> Option<Deed> {
         | GitEffect::Rebased
         | GitEffect::Picked(_)
         | GitEffect::Continued(_)
-        | GitEffect::Reverted(_) => Some(Deed::Commit),
+        | GitEffect::Reverted(_) => Some(Activity::Commit),
         _ => None,
     }
 }
@@ -344,64 +353,76 @@ fn of_git(effect: &GitEffect<'_>) -> Option<Deed> {
 mod tests {
     use super::*;
 
-    fn after(runs: &[(&str, Outcome)]) -> Deeds {
-        let mut deeds = Deeds::default();
+    fn after(runs: &[(&str, Outcome)]) -> ActivityLog {
+        let mut activities = ActivityLog::default();
         for (at, (command, outcome)) in runs.iter().enumerate() {
             let command = Command::of(command);
-            deeds.ran(&command, &command.effects(), "", *outcome, u32::try_from(at).unwrap_or(0));
+            activities.ran(&command, &command.effects(), "", *outcome, u32::try_from(at).unwrap_or(0));
         }
-        deeds
+        activities
     }
 
     #[test]
     fn a_run_is_known_by_the_words_of_its_command() {
-        let deeds = after(&[
+        let activities = after(&[
             ("cargo test -p a | tail -5", Outcome::Failed),
             ("git add . && git commit -m x", Outcome::Ok),
         ]);
         // A hook may have run the tests again before the commit.
-        assert_eq!(deeds.ends(Deed::Tests), Ends { ok: None, failed: Some(0), unsure: Some(1) });
-        assert_eq!(deeds.ends(Deed::Tests).failed_last(), None);
-        assert_eq!(deeds.ends(Deed::Commit).ok, Some(1));
-        assert!(!deeds.ends(Deed::Push).may_be() && !deeds.ends(Deed::PullRequest).may_be());
+        assert_eq!(
+            activities.ends(Activity::Tests),
+            LastOutcomes { ok: None, failed: Some(0), unsure: Some(1) }
+        );
+        assert_eq!(activities.ends(Activity::Tests).failed_last(), None);
+        assert_eq!(activities.ends(Activity::Commit).ok, Some(1));
+        assert!(
+            !activities.ends(Activity::Push).may_be() && !activities.ends(Activity::PullRequest).may_be()
+        );
         assert!(
             !after(&[("grep -rn test src", Outcome::Ok), ("ls tests", Outcome::Ok)])
-                .ends(Deed::Tests)
+                .ends(Activity::Tests)
                 .may_be()
         );
     }
 
     #[test]
     fn what_failed_and_worked_later_did_not_fail_last() {
-        let deeds = after(&[("pytest -q", Outcome::Failed), ("pytest -q", Outcome::Ok)]);
-        assert_eq!(deeds.ends(Deed::Tests), Ends { ok: Some(1), failed: Some(0), unsure: None });
-        assert_eq!(deeds.ends(Deed::Tests).failed_last(), None);
+        let activities = after(&[("pytest -q", Outcome::Failed), ("pytest -q", Outcome::Ok)]);
+        assert_eq!(
+            activities.ends(Activity::Tests),
+            LastOutcomes { ok: Some(1), failed: Some(0), unsure: None }
+        );
+        assert_eq!(activities.ends(Activity::Tests).failed_last(), None);
     }
 
     #[test]
     fn what_the_user_tells_may_be_so() {
-        let mut deeds = Deeds::default();
-        deeds.told("I pushed it already", 4);
-        assert_eq!(deeds.ends(Deed::Push).unsure, Some(4));
-        assert!(!deeds.ends(Deed::Commit).may_be());
+        let mut activities = ActivityLog::default();
+        activities.observe_claims("I pushed it already", 4);
+        assert_eq!(activities.ends(Activity::Push).unsure, Some(4));
+        assert!(!activities.ends(Activity::Commit).may_be());
     }
 
     #[test]
     fn what_is_told_counts_whatever_its_case_and_no_word_is_passed_over() {
-        let told = |text: &str| {
-            let mut deeds = Deeds::default();
-            deeds.told(text, 4);
-            deeds
+        let claimed = |text: &str| {
+            let mut activities = ActivityLog::default();
+            activities.observe_claims(text, 4);
+            activities
         };
-        for (deed, starts) in TOLD {
+        for (activity, starts) in CLAIMS {
             for start in starts {
-                assert_eq!(told(&start.to_uppercase()).ends(deed).unsure, Some(4), "{start}");
+                assert_eq!(claimed(&start.to_uppercase()).ends(activity).unsure, Some(4), "{start}");
             }
         }
         for opens in OPENS {
-            assert_eq!(told(&format!("{opens} a PR")).ends(Deed::PullRequest).unsure, Some(4), "{opens}");
+            assert_eq!(
+                claimed(&format!("{opens} a PR")).ends(Activity::PullRequest).unsure,
+                Some(4),
+                "{opens}"
+            );
         }
-        assert!(!told("a PR was opened, ü pas").ends(Deed::PullRequest).may_be());
+        assert!(!claimed("a PR was opened, ü pas").ends(Activity::PullRequest).may_be());
     }
 
     #[test]
@@ -422,8 +443,8 @@ mod tests {
             ("git rm 'src/a.rs'", false),
             ("cat > src/a.rs <<'EOF'\nfn a() {}\nEOF", false),
         ] {
-            let deeds = after(&[(command, Outcome::Ok)]);
-            assert_eq!(deeds.swept().is_some(), expected, "{command}");
+            let activities = after(&[(command, Outcome::Ok)]);
+            assert_eq!(activities.swept().is_some(), expected, "{command}");
         }
     }
 }

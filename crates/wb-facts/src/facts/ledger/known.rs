@@ -1,6 +1,7 @@
-//! The words of a session as a set that can only be asked whether it has one.
+//! The words of a session as a set for membership tests.
 //!
-//! A word takes about two bytes, and about one word in a hundred that never occurred is taken for one that did.
+//! A word takes about two bytes; about one word in a hundred that never occurred is taken for a
+//! known one.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use wb_message::pairing::id_key;
@@ -20,17 +21,17 @@ const MOST_RECENT: u32 = 4_096;
 /// Characters of a hash by which it is known.
 const HASH_BYTES: usize = 7;
 
-/// What is said of a word.
+/// The use of a word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Use {
-    /// It occurred.
+    /// Any occurrence.
     Word,
-    /// It stood below another one in a path.
+    /// Below another name in a path.
     Below,
-    /// Something was done with a file of that name, as far as can be told.
+    /// A file name on which something may have been done.
     Acted,
     /// The user said it after two others.
-    Said,
+    Spoken,
 }
 
 /// The words of a session.
@@ -72,7 +73,7 @@ impl TryFrom<Written> for Known {
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Layer {
-    /// How many words it has room for.
+    /// The number of words that it has room for.
     left: u32,
     #[serde(serialize_with = "write_bits", deserialize_with = "read_bits")]
     bits: Vec<u64>,
@@ -83,12 +84,12 @@ fn n_words(nth: usize) -> u32 {
     (0..nth).fold(FIRST_WORDS, |n_words, _| n_words.saturating_add(n_words / 2))
 }
 
-/// Returns how many numbers hold the bits of so many words.
+/// Returns the number of integers that hold the bits of `n_words` words.
 fn n_parts(n_words: u32) -> usize {
     usize::try_from(u64::from(n_words) * BITS / 64).unwrap_or(usize::MAX)
 }
 
-/// Where the bits of a word stand: so far from each other, in a layer of any size.
+/// The bits of a word: evenly spaced, in a layer of any size.
 #[derive(Clone, Copy, Debug)]
 struct Probe {
     key: u64,
@@ -96,7 +97,7 @@ struct Probe {
 }
 
 impl Probe {
-    fn of(key: u64) -> Self {
+    fn new(key: u64) -> Self {
         Self { key, step: mixed(key ^ 0x9e37_79b9) | 1 }
     }
 }
@@ -123,22 +124,22 @@ impl Layer {
     }
 }
 
-/// Words that were read not long ago, each in the one place that its key gives it: a text says most of its words again and
-/// again. All of them are in the layers.
+/// Recently read words, each in the slot given by its key, since a text repeats most of its words.
+/// All of them are in the layers too.
 #[derive(Clone, Debug, Default)]
 struct Recent {
     keys: Vec<u64>,
 }
 
 impl Recent {
-    /// Tells whether a word was met not long ago; from now on it was.
+    /// Reports whether a word is among the recent ones, and adds it.
     fn meets(&mut self, key: u64) -> bool {
         let last = self.keys.len().saturating_sub(1);
         let place = usize::try_from(key >> 32).unwrap_or(0) & last;
         self.keys.get_mut(place).is_some_and(|known| std::mem::replace(known, key) == key)
     }
 
-    /// Makes room as for so many words in all.
+    /// Makes room for `n_words` words.
     fn grow(&mut self, n_words: u32) {
         let n = usize::try_from(n_words.min(MOST_RECENT).next_power_of_two()).unwrap_or(0);
         if n > self.keys.len() {
@@ -148,7 +149,7 @@ impl Recent {
 }
 
 impl Known {
-    /// Tells whether words were left out since there were too many.
+    /// Reports whether words were left out because there were too many.
     pub(crate) fn is_full(&self) -> bool {
         self.is_full
     }
@@ -228,11 +229,12 @@ impl Known {
     }
 
     /// Notes the user's own words.
-    pub(crate) fn said(&mut self, text: &str) {
+    pub(crate) fn observe_words(&mut self, text: &str) {
         threes(text).for_each(|three| self.add(three));
     }
 
-    /// Returns which part of the words were said by the user in that order, nothing where they are too few to tell.
+    /// Returns the share of the words that the user said in that order, or nothing if there are too
+    /// few.
     pub(crate) fn share_said(&self, text: &str) -> Option<f64> {
         let (mut n, mut said) = (0_u32, 0_u32);
         for three in threes(text) {
@@ -259,28 +261,28 @@ impl Known {
         }
         if let Some(layer) = self.layers.last_mut() {
             layer.left -= 1;
-            layer.set(Probe::of(key));
+            layer.set(Probe::new(key));
         }
     }
 
     fn has(&self, key: u64) -> bool {
-        let probe = Probe::of(key);
+        let probe = Probe::new(key);
         self.layers.iter().any(|layer| layer.has(probe))
     }
 
-    /// Tells whether a word occurred; of a hash its beginning is enough.
+    /// Reports whether a word occurred; the beginning of a hash is enough.
     pub(crate) fn has_word(&self, word: &str) -> bool {
         let is_hash = word.len() > HASH_BYTES && word.bytes().all(|byte| byte.is_ascii_hexdigit());
         self.has(word_key(word)) || (is_hash && self.has(word_key(&word[..HASH_BYTES])))
     }
 
-    /// Tells whether something may have been done with a file of that name.
+    /// Reports whether something may have been done with a file of that name.
     pub(crate) fn has_acted(&self, name: &str) -> bool {
         self.has(key(Use::Acted, name))
     }
 
-    /// Tells whether a path can be put together from what occurred: each name of it did, and all but one of them stood
-    /// below the one before, as where a folder was listed.
+    /// Reports whether a path can be composed of known parts: each name occurred, and all but one
+    /// of them below the one before, as in a listing of a folder.
     pub(crate) fn has_path(&self, path: &str) -> bool {
         let parts: Vec<&str> = components(path).collect();
         let gaps = parts.windows(2).filter(|pair| !self.has(below_key(pair[0], pair[1]))).count();
@@ -314,14 +316,14 @@ fn small_key(word: &str) -> u64 {
     small.map_or_else(|| id_key(&word.to_ascii_lowercase()), id_key)
 }
 
-/// Visits three words that follow each other, as keys; a path that somebody typed says nothing about who speaks.
+/// Visits three consecutive words as keys; a path does not identify the speaker.
 fn threes(text: &str) -> impl Iterator<Item = u64> {
     let plain = text.split_whitespace().filter(|word| !word.contains('/'));
     let words =
         plain.flat_map(|word| word.split(|c: char| !c.is_alphanumeric())).filter(|word| !word.is_empty());
     let mut last = [0_u64; 2];
     words.enumerate().filter_map(move |(nth, word)| {
-        let word = key(Use::Said, word);
+        let word = key(Use::Spoken, word);
         let three = mixed(last[0].rotate_left(17) ^ last[1].rotate_left(5) ^ word);
         last = [last[1], word];
         (nth >= 2).then_some(three)
@@ -357,7 +359,7 @@ fn read_bits<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<u64>, D::Error> {
 mod tests {
     use super::*;
 
-    fn of(text: &str) -> Known {
+    fn known_from(text: &str) -> Known {
         let mut known = Known::default();
         known.read(text);
         known
@@ -365,7 +367,8 @@ mod tests {
 
     #[test]
     fn a_path_is_known_by_its_parts_from_any_folder() {
-        let known = of("see /repo/web/src/cart.rs:12 and ./docs/a.md\n{\"out\":\"x\\nlib.rs\"}\nother");
+        let known =
+            known_from("see /repo/web/src/cart.rs:12 and ./docs/a.md\n{\"out\":\"x\\nlib.rs\"}\nother");
         for path in [
             "web/src/cart.rs",
             "/repo/web",
@@ -384,7 +387,7 @@ mod tests {
 
     #[test]
     fn a_word_is_known_by_itself_and_inside_of_a_name() {
-        let known = of("strategy.TruncateDescription(x) in 3f9c2ab4d5e6f7 git-log");
+        let known = known_from("strategy.TruncateDescription(x) in 3f9c2ab4d5e6f7 git-log");
         assert!(
             known.has_word("truncatedescription") && known.has_word("3f9c2ab") && known.has_word("git-log")
         );
@@ -395,7 +398,7 @@ mod tests {
     fn little_that_never_occurred_is_taken_for_known_and_the_set_stays_small() {
         let words: Vec<String> = (0..20_000).map(|n| format!("word{n}")).collect();
         let text = words.join(" stands in a line of some length here\n");
-        let mut known = of(&text);
+        let mut known = known_from(&text);
         assert!(!known.is_full() && words.iter().all(|word| known.has_word(word)), "{}", known.n_bytes());
         let wrong = (0..10_000).filter(|n| known.has_word(&format!("none{n}"))).count();
         assert!(wrong < 150, "{wrong} of 10000");
@@ -406,7 +409,7 @@ mod tests {
 
     #[test]
     fn what_is_written_can_be_read_back() {
-        let known = of("src/a.rs");
+        let known = known_from("src/a.rs");
         let text = serde_json::to_string(&known).expect("plain data");
         let again: Known = serde_json::from_str(&text).expect("what was written");
         assert!(again.has_path("src/a.rs") && !again.has_path("src/b.rs"));
@@ -414,7 +417,7 @@ mod tests {
 
     #[test]
     fn a_set_that_nobody_wrote_is_refused() {
-        let known = serde_json::to_value(of("src/a.rs")).expect("plain data");
+        let known = serde_json::to_value(known_from("src/a.rs")).expect("plain data");
         let check = |field: &str, value: serde_json::Value, expected: bool| {
             let mut known = known.clone();
             match field {
@@ -436,14 +439,14 @@ mod tests {
     fn a_name_ends_where_another_script_or_a_quote_begins() {
         for text in ["See “src/cart.rs” first.", "请修改src/cart.rs文件", "«src/cart.rs»…", "src/cart.rs를"]
         {
-            assert!(of(text).has_path("src/cart.rs"), "{text}");
+            assert!(known_from(text).has_path("src/cart.rs"), "{text}");
         }
     }
 
     #[test]
     fn a_long_path_is_read_and_long_data_is_not() {
         let folder = "folder/".repeat(40);
-        assert!(of(&format!("{folder}src/cart.rs")).has_path("src/cart.rs"));
-        assert!(!of(&format!("{}/abc", "QUJD/".repeat(50))).has_word("abc"));
+        assert!(known_from(&format!("{folder}src/cart.rs")).has_path("src/cart.rs"));
+        assert!(!known_from(&format!("{}/abc", "QUJD/".repeat(50))).has_word("abc"));
     }
 }

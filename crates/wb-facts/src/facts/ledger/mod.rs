@@ -1,4 +1,4 @@
-//! What a summary of the session can be held against: every word that occurred, how things ended, what the user said.
+//! The evidence for checking a summary: every word that occurred, outcomes, and the user's words.
 
 pub(crate) mod tokens;
 pub(crate) mod known;
@@ -10,9 +10,9 @@ use serde_json::Value;
 use wb_message::text::head;
 use wb_message::{Block, Content, Message, ToolRole, ToolVocabulary};
 
-pub(crate) use self::activity::{Deed, Deeds, Ends, checks_of};
+pub(crate) use self::activity::{Activity, ActivityLog, LastOutcomes, checks_of};
 use self::known::Known;
-use self::utterances::{Assent, Said};
+use self::utterances::{Assent, Utterances};
 use super::calls::each_text;
 use wb_language::answers::Answer;
 use wb_shell::outcome::Outcome;
@@ -21,13 +21,14 @@ use wb_shell::{Command, Effects};
 /// Bytes of a text that are read.
 const TEXT_BYTES: usize = 1 << 20;
 
-/// What a summary can be held against.
+/// The evidence for checking a summary.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Ledger {
     pub(crate) known: Known,
-    pub(crate) deeds: Deeds,
-    pub(crate) said: Said,
-    /// How many messages were read.
+    #[serde(rename = "deeds")]
+    pub(crate) activities: ActivityLog,
+    pub(crate) said: Utterances,
+    /// The number of messages read.
     pub(crate) n_messages: u32,
     /// The message that changed the list of tasks last.
     pub(crate) tasks_at: Option<u32>,
@@ -88,7 +89,7 @@ impl Ledger {
 
     /// Notes what the user says, or what a host says in the user's name.
     pub(crate) fn user(&mut self, text: &str, at: u32) {
-        self.user_said(text, Assent::of(text), at);
+        self.user_said(text, Assent::parse(text), at);
     }
 
     /// Notes the words with which the user refused something: nothing in them is a yes.
@@ -97,22 +98,22 @@ impl Ledger {
     }
 
     fn user_said(&mut self, text: &str, assent: Assent, at: u32) {
-        self.known.said(text);
+        self.known.observe_words(text);
         self.said.user(text, assent);
-        self.deeds.told(head(text, TEXT_BYTES), at);
-        for line in text.lines().filter(|line| may_name_file(line) && tells_change(line)) {
+        self.activities.observe_claims(head(text, TEXT_BYTES), at);
+        for line in text.lines().filter(|line| may_name_file(line) && reports_change(line)) {
             self.known.acted(line);
         }
     }
 
-    /// Notes what the user answered, approved or refused, and how that is told.
-    pub(crate) fn answered(&mut self, answer: &Answer, told: &str) {
-        self.known.said(told);
+    /// Notes an answer, approval or refusal of the user, and its text in a digest.
+    pub(crate) fn answered(&mut self, answer: &Answer, line: &str) {
+        self.known.observe_words(line);
         match answer {
-            Answer::Approved { .. } => self.said.user(told, Assent::Yes),
-            Answer::Answered { answer, .. } => match Assent::of(answer) {
+            Answer::Approved { .. } => self.said.user(line, Assent::Yes),
+            Answer::Answered { answer, .. } => match Assent::parse(answer) {
                 Assent::No => self.said.user(answer, Assent::No),
-                assent => self.said.user(told, assent),
+                assent => self.said.user(line, assent),
             },
             Answer::Refused { words, .. } => {
                 self.said.user(words.as_deref().unwrap_or_default(), Assent::No);
@@ -120,7 +121,7 @@ impl Ledger {
         }
     }
 
-    /// Notes a call of a tool that is no command, and whether it worked: what it may have done to files and elsewhere.
+    /// Notes a call of a tool that runs no command: what it may have done to files and elsewhere.
     pub(crate) fn called(
         &mut self,
         (tool, input): (&str, &Value),
@@ -143,8 +144,8 @@ impl Ledger {
             _ => {
                 self.acted(input);
                 self.known.acted(output);
-                self.deeds.told(&tool.replace('_', " "), at);
-                self.deeds.told(head(output, TEXT_BYTES), at);
+                self.activities.observe_claims(&tool.replace('_', " "), at);
+                self.activities.observe_claims(head(output, TEXT_BYTES), at);
             }
         }
     }
@@ -158,7 +159,7 @@ impl Ledger {
         outcome: Outcome,
         at: u32,
     ) {
-        self.deeds.ran(command, effects, output, outcome, at);
+        self.activities.ran(command, effects, output, outcome, at);
         if !command.kind.shows {
             self.known.acted(command.text);
             self.known.acted(output);
@@ -174,18 +175,18 @@ impl Ledger {
     }
 }
 
-/// Words by which somebody tells that a file was changed.
+/// Words that claim that a file was changed.
 const CHANGES: [&str; 15] = [
     "created", "wrote", "written", "modified", "edited", "updated", "added", "changed", "rewrote", "deleted",
     "removed", "moved", "renamed", "fixed", "reverted",
 ];
 
-/// Tells whether a name with a dot inside may stand in a line.
+/// Reports whether a line may contain a name with a dot inside.
 fn may_name_file(line: &str) -> bool {
     line.as_bytes().windows(2).any(|pair| pair[0] == b'.' && !pair[1].is_ascii_whitespace())
 }
 
-fn tells_change(line: &str) -> bool {
+fn reports_change(line: &str) -> bool {
     let mut words = line.split(|c: char| !c.is_alphanumeric());
     let may_be = |word: &&str| (5..=8).contains(&word.len());
     words.any(|word| may_be(&word) && CHANGES.iter().any(|known| word.eq_ignore_ascii_case(known)))

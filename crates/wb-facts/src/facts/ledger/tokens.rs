@@ -1,6 +1,7 @@
-//! The runs of bytes in a text that names are made of.
+//! The runs of bytes in a text that names consist of.
 //!
-//! A text is read once, by bytes; what stands in a run is told with it, so that most of them need no second look.
+//! A text is read once, by bytes, and each run comes with the classes of its bytes, so that most
+//! runs need no second look.
 
 use std::ops::Range;
 
@@ -16,11 +17,11 @@ const UNDERSCORE: u8 = 4;
 const DASH: u8 = 8;
 const DOT: u8 = 16;
 const SLASH: u8 = 32;
-/// What joins words beside a dash and a dot.
+/// Joins words, in addition to a dash and a dot.
 const OTHER: u8 = 64;
 
-/// The classes of each byte; those of characters beyond ASCII are in none, since many languages put no blank around a
-/// name.
+/// The classes of each byte. Characters beyond ASCII have none, since many languages put no blank
+/// around a name.
 const CLASSES: [u8; 256] = classes();
 
 const fn classes() -> [u8; 256] {
@@ -42,7 +43,7 @@ const fn classes() -> [u8; 256] {
     classes
 }
 
-/// Visits where the runs of bytes stand that names are made of.
+/// Visits the places of the runs that names consist of.
 pub(crate) fn tokens(text: &str) -> impl Iterator<Item = Range<usize>> {
     runs(text).map(|(at, _)| at)
 }
@@ -86,7 +87,7 @@ impl<'a> Token<'a> {
         runs(text).map(token).filter(|token| token.is_read())
     }
 
-    /// Visits the runs that are read and have a dot, as names of files do; what stands between them is passed over.
+    /// Visits the runs to be read that contain a dot, as file names do; the rest is skipped.
     pub(super) fn dotted(text: &'a str) -> impl Iterator<Item = Self> {
         let bytes = text.as_bytes();
         let mut end = 0;
@@ -111,19 +112,19 @@ impl<'a> Token<'a> {
         self.text.len() > 1 && self.has(!DIGIT) && (self.text.len() <= MOST_BYTES || is_path())
     }
 
-    /// Tells whether it is one word, with nothing inside that joins others.
+    /// Reports whether it is a single word.
     pub(super) fn is_plain(self) -> bool {
         !self.has(DASH | DOT | SLASH | OTHER)
     }
 
-    /// Returns what follows the letter that a backslash before it may have taken, as in a line end that JSON writes.
+    /// Returns the run without the letter of an escape before it, such as a line end in JSON.
     pub(super) fn unescaped(self) -> Option<Self> {
         let is_taken = self.is_escaped && self.text.len() > 2 && self.text.starts_with(['n', 't', 'r']);
         is_taken.then(|| Self { text: &self.text[1..], ..self })
     }
 }
 
-/// Visits the names in a path, without those that stand for a folder above.
+/// Visits the names in a path, except those of a parent folder.
 pub(crate) fn components(path: &str) -> impl Iterator<Item = &str> {
     let names = path.split('/').map(|name| name.trim_matches(['-', '+', ',']).trim_end_matches('.'));
     names.filter(|name| name.len() > 1 && *name != "..")

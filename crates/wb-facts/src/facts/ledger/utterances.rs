@@ -1,4 +1,4 @@
-//! What the user said, as words without order, to tell what was agreed to.
+//! The user's words without order, to decide what was agreed to.
 
 use std::borrow::Cow;
 
@@ -27,7 +27,7 @@ const EMPTY: [&str; 105] = [
 ];
 /// Bytes of the longest of them.
 const EMPTY_BYTES: usize = 7;
-/// The same as numbers, which stand in the same order.
+/// The same as numbers, in the same order.
 const EMPTY_NUMBERS: [u64; EMPTY.len()] = {
     let (mut numbers, mut at) = ([0; EMPTY.len()], 0);
     while at < EMPTY.len() {
@@ -37,7 +37,7 @@ const EMPTY_NUMBERS: [u64; EMPTY.len()] = {
     numbers
 };
 
-/// Returns a word of at most that many bytes as a number.
+/// Returns a word of at most [`EMPTY_BYTES`] bytes as a number.
 const fn number(mut word: &[u8]) -> u64 {
     let (mut number, mut left) = (0, EMPTY_BYTES);
     while left > 0 {
@@ -51,13 +51,13 @@ const fn number(mut word: &[u8]) -> u64 {
     number
 }
 
-/// Tells of a word in small letters that says nothing.
+/// Reports whether a lowercase word carries no meaning.
 fn is_empty(word: &str) -> bool {
     word.len() <= EMPTY_BYTES && EMPTY_NUMBERS.binary_search(&number(word.as_bytes())).is_ok()
 }
 /// Characters by which the forms of a word are known.
 const STEM_CHARS: usize = 5;
-/// How words begin that say yes; short ones are whole words.
+/// Beginnings of words that say yes; short ones are whole words.
 const NODS: [&str; 40] = [
     "yes",
     "yep",
@@ -126,20 +126,20 @@ const CHOICE_WORDS: usize = 6;
 /// A longer refusal has other things to say too.
 const REFUSAL_BYTES: usize = 200;
 
-/// Whether somebody says yes to what was said before.
+/// The user's reply to the text before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Assent {
     /// A yes.
     Yes,
     /// A no.
     No,
-    /// Neither, as far as the words tell.
+    /// Neither is clear.
     Unclear,
 }
 
 impl Assent {
     /// Reads the first words of a text; the first of them that says yes or no counts.
-    pub(crate) fn of(text: &str) -> Self {
+    pub(crate) fn parse(text: &str) -> Self {
         if !text.trim().is_empty() && is_acknowledgement(text) {
             return Self::Yes;
         }
@@ -164,7 +164,7 @@ impl Assent {
     }
 }
 
-/// Tells whether a word may take what was offered; what a word of another script says is not known.
+/// Reports whether a word may accept an offer; a word in another script may.
 fn may_choose(word: &str) -> bool {
     CHOICES.contains(&word)
         || word.chars().count() == 1
@@ -207,21 +207,21 @@ fn without_refusals(text: &str) -> String {
 /// One text of the user.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Words {
-    /// Whether it says yes to something.
+    /// True if it says yes to something.
     pub(crate) nods: bool,
     stems: Vec<u32>,
 }
 
-/// What the user said, oldest first.
+/// The user's words, oldest first.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Said {
+pub(crate) struct Utterances {
     texts: Vec<Words>,
-    /// What the agent said last.
+    /// The agent's last words.
     before: Vec<u32>,
     is_cut: bool,
 }
 
-impl Said {
+impl Utterances {
     /// Notes what the agent says, which the user may answer.
     pub(crate) fn agent(&mut self, text: &str) {
         self.before = words(wb_message::text::tail(text, END_BYTES)).take(MOST_WORDS).collect();
@@ -242,12 +242,12 @@ impl Said {
         self.texts.push(Words { nods, stems });
     }
 
-    /// Tells whether texts of the user are not kept any more.
+    /// Reports whether texts of the user were dropped.
     pub(crate) fn is_cut(&self) -> bool {
         self.is_cut
     }
 
-    /// Tells whether the user said nothing that can be a yes to those words.
+    /// Reports whether the user said nothing that agrees to those words.
     pub(crate) fn is_unheard(&self, about: &str) -> bool {
         let wanted: Vec<u32> = words(about).collect();
         let fits = |said: &Words| {
@@ -292,12 +292,12 @@ fn stem(word: &str) -> Option<u32> {
 mod tests {
     use super::*;
 
-    /// Lets the agent ask, and the user answer; then tells whether something was heard.
+    /// Lets the agent ask and the user answer, and reports whether the user agreed.
     fn is_heard(asked: &str, answered: &str, about: &str) -> bool {
-        let mut said = Said::default();
-        said.user("Please fix the parser.", Assent::of("Please fix the parser."));
+        let mut said = Utterances::default();
+        said.user("Please fix the parser.", Assent::parse("Please fix the parser."));
         said.agent(asked);
-        said.user(answered, Assent::of(answered));
+        said.user(answered, Assent::parse(answered));
         !said.is_unheard(about)
     }
 
@@ -353,7 +353,7 @@ mod tests {
     #[test]
     fn more_texts_than_may_be_kept_are_read_and_shortened() {
         let words = Words { nods: false, stems: vec![1] };
-        let mut said = Said { texts: vec![words; MOST_SAID + 3], ..Said::default() };
+        let mut said = Utterances { texts: vec![words; MOST_SAID + 3], ..Utterances::default() };
         said.user("Go on.", Assent::Unclear);
         assert!(said.texts.len() == MOST_SAID && said.is_cut());
     }

@@ -15,8 +15,8 @@ fn list(items: &[(&str, &str)]) -> [Message; 2] {
 
 /// Returns the messages that show what is found to be taken back, each with its line.
 fn found(messages: &[Message], summary: &str) -> Vec<(u32, Option<u32>)> {
-    let facts = Facts::of(messages, &ToolVocabulary::UNIVERSAL);
-    let found = audit(summary, &facts).into_iter().filter(|it| it.kind == FindingKind::TakenBack);
+    let facts = Facts::from_messages(messages, &ToolVocabulary::UNIVERSAL);
+    let found = audit(summary, &facts).into_iter().filter(|it| it.kind == FindingKind::Withdrawn);
     found.map(|it| (it.line, it.message)).collect()
 }
 
