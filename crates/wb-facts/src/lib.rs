@@ -1,18 +1,20 @@
 //! Facts of a session, and what they say about a summary.
 //!
-//! [`Facts`] are collected message by message: requests, constraints, file changes, commands and how
-//! they ended, failures, tasks, and the names that a next step may need. They are plain data that a
-//! host may store next to a session. [`audit`] checks any summary against them, and [`corrected`]
-//! returns a summary without the lines that they contradict.
+//! [`Facts`] are collected message by message: requests, constraints, file changes, commands and
+//! their outcomes, failures, tasks, and the names that a next step may need. They are plain data
+//! that a host may store next to a session. [`audit`] checks any summary against them, and
+//! [`corrected`] returns a summary without the lines that they contradict.
 //!
 //! ```
 //! use wb_facts::{Facts, audit};
 //! use wb_message::{Message, ToolVocabulary};
 //!
-//! let session = [Message::user("Port src/cart.rs, but never touch its API."), Message::assistant("Now I read it.")];
+//! let request = Message::user("Port src/cart.rs, but never touch its API.");
+//! let session = [request, Message::assistant("Now I read it.")];
 //! let facts = Facts::from_messages(&session, &ToolVocabulary::default());
 //! assert_eq!(facts.constraints().count(), 1);
-//! assert!(!audit("# Status\n- Ported src/basket.rs.", &facts).is_empty(), "no message names that file");
+//! let findings = audit("# Status\n- Ported src/basket.rs.", &facts);
+//! assert!(!findings.is_empty(), "no message names that file");
 //! ```
 
 mod facts;

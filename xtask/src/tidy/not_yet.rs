@@ -11,7 +11,6 @@ pub(crate) const NOT_YET: &[&str] = &[
     "wb-compat",
     "wb-digest",
     "wb-e2e",
-    "wb-facts",
     "wb-invoke",
     "wb-language",
     "wb-shell",

@@ -1,18 +1,19 @@
-//! Strikes from a summary what does not hold.
+//! Removes false statements from a summary.
 
 use std::borrow::Cow;
 
 use super::Finding;
 
-/// Returns a summary without the sentences in which something was found; a line that says nothing else goes.
+/// Returns a summary without the sentences of the findings, and without lines that are empty then.
 ///
-/// What is missing is not added here.
+/// Missing constraints are not added.
 ///
 /// ```
 /// use wb_message::{Message, ToolVocabulary};
 /// use wb_facts::{Facts, audit, corrected};
 ///
-/// let facts = Facts::from_messages(&[Message::user("Why does src/cart.rs fail?")], &ToolVocabulary::default());
+/// let session = [Message::user("Why does src/cart.rs fail?")];
+/// let facts = Facts::from_messages(&session, &ToolVocabulary::default());
 /// let summary = "# Status\n- `src/cart.rs` fails. All tests pass.\n- See `src/basket.rs`.";
 /// let found = audit(summary, &facts);
 /// assert_eq!(corrected(summary, &found), "# Status\n- `src/cart.rs` fails.");

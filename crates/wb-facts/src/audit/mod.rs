@@ -70,16 +70,17 @@ impl Finding {
     }
 }
 
-/// Holds a summary against the facts of the messages that it stands for, and returns what they do not bear out, in the
-/// order of the lines; what is missing comes last.
+/// Checks a summary against the facts of the messages it replaces, and returns the findings by line;
+/// what is missing comes last.
 ///
-/// The facts must not have taken in the summary itself. Where they are partial, only what they contradict is found.
+/// The facts must not include the summary itself. Partial facts only yield contradictions.
 ///
 /// ```
 /// use wb_message::{Message, ToolVocabulary};
 /// use wb_facts::{Facts, audit};
 ///
-/// let facts = Facts::from_messages(&[Message::user("Why does src/cart.rs fail?")], &ToolVocabulary::default());
+/// let session = [Message::user("Why does src/cart.rs fail?")];
+/// let facts = Facts::from_messages(&session, &ToolVocabulary::default());
 /// let found = audit("The cause is in `src/basket.rs`. All tests pass.", &facts);
 /// let texts: Vec<&str> = found.iter().map(|finding| finding.text.as_str()).collect();
 /// assert_eq!(texts, ["src/basket.rs", "All tests pass"]);

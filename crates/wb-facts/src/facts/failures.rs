@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_agent_went_on_from_is_not_open_behind_its_reply() {
+    fn a_failure_worked_around_is_closed_by_the_reply() {
         let run = |command: &str, code| Message::BashExecution {
             command: command.to_owned(),
             output: if code == 0 { "done" } else { "error: no" }.to_owned(),

@@ -111,7 +111,7 @@ fn lasting(digest: &str) -> String {
 }
 
 impl Facts {
-    /// Reads an earlier digest: entries of ours as facts, all others verbatim. The facts are
+    /// Reads an earlier digest: our entries as facts, all others verbatim. The facts are
     /// partial afterwards, and the digest counts as a message.
     pub fn observe_digest(&mut self, digest: &str) {
         let at = self.n_messages;

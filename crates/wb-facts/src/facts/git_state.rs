@@ -248,7 +248,7 @@ mod tests {
         deleted in HEAD and modified in topic.\nAutomatic merge failed; fix conflicts and then commit the result.";
 
     #[test]
-    fn what_stopped_on_conflicts_is_known_until_it_is_ended_or_given_up() {
+    fn a_stopped_operation_is_known_until_it_ends() {
         let stopped = |command, output| state(&[(command, output)])[0].clone();
         let expected = "merge of topic stopped on conflicts in src/a.rs, b.md";
         assert_eq!(stopped("git merge topic", CONFLICT).as_deref(), Some(expected));
@@ -285,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_status_is_told_on_a_line() {
+    fn the_last_status_is_one_line() {
         let status = |command, output: &str| state(&[(command, output)])[1].clone().unwrap_or_default();
         let long = "On branch main\nYour branch is ahead of 'origin/main' by 2 commits.\n  (use \"git push\" to publish your local commits)\n\n\
             Changes to be committed:\n  (use \"git restore --staged <file>...\" to unstage)\n\tnew file:   src/b.rs\n\n\
@@ -321,7 +321,7 @@ mod tests {
     }
 
     #[test]
-    fn a_status_that_something_may_have_changed_is_not_told() {
+    fn a_status_expires_when_something_may_have_changed_it() {
         for (since, is_kept) in [
             ("ls; git log -3", true),
             ("cargo test", true),

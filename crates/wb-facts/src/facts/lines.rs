@@ -29,7 +29,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_is_found_where_it_stands_first() {
+    fn a_name_is_found_at_its_first_place() {
         assert_eq!(offset_of("ab", "aab ab"), Some(1));
         assert_eq!((offset_of("ab", "a"), offset_of("", "a"), offset_of("é", "aé")), (None, None, Some(1)));
     }

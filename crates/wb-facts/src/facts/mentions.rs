@@ -437,7 +437,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_line_of_a_name_is_the_last_one_of_its_last_message() {
+    fn a_name_has_the_last_line_of_its_last_message() {
         let mentions =
             mentions_of(&["one src/a.rs\ntwo src/a.rs", "x", "three src/a.rs\nfour src/a.rs\nno name"]);
         let named = mentions.get("src/a.rs").expect("it is there");
@@ -449,7 +449,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_agent_calls_a_tool_with_ranks_above_what_a_tool_shows() {
+    fn arguments_of_calls_rank_above_output_of_tools() {
         let mut mentions = mentions_of(&["src/shown.rs", "src/other.rs"]);
         mentions.read_argument("src/called.rs", "Read src/called.rs", &mut None);
         let ranked: Vec<_> = mentions.ranked().map(|named| named.name).collect();
@@ -458,7 +458,7 @@ mod tests {
     }
 
     #[test]
-    fn names_stay_bounded_and_readable_however_long_a_session_goes_on() {
+    fn names_stay_bounded_and_readable_in_a_long_session() {
         let texts: Vec<String> =
             (0..6_000).map(|n| format!("see src/file_{n}.rs and lib/kept.rs for fn call_{n}()")).collect();
         let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
@@ -474,7 +474,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_line_gives_its_name_alone_and_what_is_read_back_goes_on() {
+    fn a_long_line_gives_its_name_alone_also_after_a_reload() {
         let long = format!("src/long.rs {}", "x".repeat(MOST_LINE_BYTES));
         let mentions = mentions_of(&[&long]);
         let text = serde_json::to_string(&mentions).expect("plain data");

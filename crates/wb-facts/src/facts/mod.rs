@@ -50,17 +50,19 @@ const PARTIAL_MESSAGES: usize = 300;
 const PARTIAL_BYTES: usize = 256 << 10;
 const PARTIAL_REQUESTS: usize = 64;
 
-/// What a session shows; plain data that a host may keep beside the session.
+/// The facts of a session: plain data that a host may store next to it.
 ///
 /// ```
 /// use wb_message::{Message, ToolVocabulary};
 /// use wb_facts::Facts;
 ///
 /// let mut facts = Facts::default();
-/// for message in [Message::user("Port src/cart.rs, but never touch its API."), Message::assistant("Now I read it.")] {
+/// let request = Message::user("Port src/cart.rs, but never touch its API.");
+/// for message in [request, Message::assistant("Now I read it.")] {
 ///     facts.observe(&message, &ToolVocabulary::default());
 /// }
-/// assert_eq!(facts.constraints().next().map(|it| it.text.as_str()), Some("Port src/cart.rs, but never touch its API."));
+/// let constraint = facts.constraints().next().map(|it| it.text.as_str());
+/// assert_eq!(constraint, Some("Port src/cart.rs, but never touch its API."));
 /// assert!(facts.names().get("src/cart.rs").is_some() && !facts.is_partial());
 /// ```
 #[derive(Clone, Debug, Serialize, Deserialize)]

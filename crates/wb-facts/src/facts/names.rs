@@ -250,7 +250,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bytes_that_tell_of_a_name_are_those_of_the_classes() {
+    fn bytes_that_indicate_a_name_match_the_classes() {
         for byte in 0..=u8::MAX {
             let is_name_sign = CLASSES[usize::from(byte)] & NAME_SIGN != 0;
             assert_eq!(name_bytes([byte; STEP]) != 0, is_name_sign, "{byte}");

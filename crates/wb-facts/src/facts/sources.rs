@@ -85,7 +85,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_message_showed_is_found_by_file_folder_and_kind_of_check() {
+    fn evidence_is_found_by_file_folder_and_kind_of_check() {
         let mut sources = Sources::default();
         sources.push(Evidence::File("/repo/src/tui/a.rs".to_owned()), 1);
         sources.push(Evidence::File("/repo/src/b.rs".to_owned()), 2);

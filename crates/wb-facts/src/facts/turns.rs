@@ -364,7 +364,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_long_session_keeps_its_first_request_and_its_last_turns_whole() {
+    fn a_long_session_keeps_its_first_request_and_last_turns() {
         let mut turns = Turns::default();
         for n in 0..2_000_u32 {
             turns.begin(&format!("Request {n}: {}", "do it ".repeat(200)), n, 0);
@@ -379,7 +379,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_digest_told_counts_and_the_first_request_is_spared_though_the_agent_spoke_before_it() {
+    fn restored_turns_count_and_the_first_request_is_kept() {
         let mut turns = Turns::default();
         turns.restore(7, "", &"x".repeat(100_000));
         turns.current().says("Hi there, I am ready.", 0);
@@ -397,7 +397,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_was_moved_is_told_from_where_to_where() {
+    fn a_moved_file_is_listed_with_both_paths() {
         let mut turn = Turn::default();
         turn.changes("src/cart.rs", "moved to src/shop/cart.rs");
         turn.changes("src/a.rs", "edited");

@@ -68,7 +68,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_commit_is_told_with_its_branch_and_hash_where_git_prints_them() {
+    fn a_commit_has_its_branch_and_hash_if_git_prints_them() {
         let effect = GitEffect::Committed { message: Some("Fix it".into()) };
         let check =
             |output: &str, expected: &str| assert_eq!(git_line(&effect, output), expected, "{output:?}");

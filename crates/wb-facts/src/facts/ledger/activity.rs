@@ -396,7 +396,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_user_tells_may_be_so() {
+    fn claims_of_the_user_may_be_true() {
         let mut activities = ActivityLog::default();
         activities.observe_claims("I pushed it already", 4);
         assert_eq!(activities.ends(Activity::Push).unsure, Some(4));
@@ -404,7 +404,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_told_counts_whatever_its_case_and_no_word_is_passed_over() {
+    fn claims_count_in_any_case_and_no_word_is_skipped() {
         let claimed = |text: &str| {
             let mut activities = ActivityLog::default();
             activities.observe_claims(text, 4);

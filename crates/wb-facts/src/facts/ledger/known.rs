@@ -395,7 +395,7 @@ mod tests {
     }
 
     #[test]
-    fn little_that_never_occurred_is_taken_for_known_and_the_set_stays_small() {
+    fn few_unknown_words_pass_and_the_set_stays_small() {
         let words: Vec<String> = (0..20_000).map(|n| format!("word{n}")).collect();
         let text = words.join(" stands in a line of some length here\n");
         let mut known = known_from(&text);

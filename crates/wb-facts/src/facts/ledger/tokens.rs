@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn the_letter_of_an_escape_is_told_from_a_word() {
+    fn the_letter_of_an_escape_is_not_part_of_a_word() {
         let unescaped = |text| Token::all(text).filter_map(Token::unescaped).map(|token| token.text).next();
         assert_eq!(unescaped(r"x\nlib.rs"), Some("lib.rs"));
         assert_eq!((unescaped(r"x\main.rs"), unescaped("nlib.rs")), (None, None));

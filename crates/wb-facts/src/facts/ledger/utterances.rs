@@ -324,7 +324,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_user_forbids_is_not_agreed_to_and_what_stands_beside_it_is() {
+    fn clauses_that_forbid_are_not_agreed_to_and_others_are() {
         for (said, about, expected) in [
             ("Never drop the production tables.", "dropping the production tables", false),
             ("No, keep the staging tables.", "keeping the staging tables", true),
@@ -341,7 +341,7 @@ mod tests {
     }
 
     #[test]
-    fn words_that_say_nothing_are_left_out_whatever_their_case_and_longer_ones_are_not() {
+    fn words_without_meaning_are_dropped_in_any_case() {
         assert!(EMPTY_NUMBERS.is_sorted() && EMPTY.iter().all(|word| word.len() <= EMPTY_BYTES));
         assert!(EMPTY.iter().all(|word| is_empty(word)));
         assert_eq!(words("THROUGH the Further, a to").count(), 0);
