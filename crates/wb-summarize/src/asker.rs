@@ -1,4 +1,4 @@
-//! The one place that sends a head to a model: in parts, within a time limit, and with its cost counted.
+//! Sends a head to a model: in parts, within a time limit, and with its cost counted.
 
 use std::any::Any;
 use std::fmt;
@@ -18,22 +18,22 @@ use crate::reply::{NoDigest, ReplyCollector, ReplyText};
 use wb_invoke::invoker::{ModelInvoker, StreamOptions, ThinkingLevel};
 use wb_invoke::timer::{DEFAULT_TIMEOUT, within};
 
-/// How much a model thinks about a digest if nothing else is said: much.
+/// The default effort of a model for a digest: high.
 ///
-/// A digest takes the place of the head for good: what it misses, the agent no longer knows. It is asked for once in
-/// many turns, so that the thought costs little compared with what is saved in each of them.
+/// A digest replaces the head for good: the agent no longer knows what it omits. It is requested
+/// once in many turns, so the effort costs little compared with what each of them saves.
 pub const DEFAULT_THINKING: ThinkingLevel = ThinkingLevel::High;
 
-/// How a model is asked for one digest, in however many parts.
+/// The options for one digest, in any number of parts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AskOpts {
-    /// How long all parts of one digest may take together; [`Duration::MAX`] sets no limit.
+    /// The time limit for all parts of one digest together; [`Duration::MAX`] sets none.
     pub timeout: Duration,
     /// The model, by the name that the invoker's provider knows; none is the invoker's own.
     pub model: Option<String>,
-    /// How much to think; none leaves it to the provider.
+    /// The effort of the model; none leaves it to the provider.
     pub thinking: Option<ThinkingLevel>,
-    /// Whether the provider's cache is used, which is of no use to a prompt that is sent once.
+    /// True to use the provider's cache, which does not help a prompt that is sent once.
     pub prompt_cache: bool,
 }
 
@@ -103,8 +103,8 @@ impl Summarizer {
         self
     }
 
-    /// Says what the user wants of a digest besides what is asked for anyway; at most [`MAX_INSTRUCTIONS_BYTES`] of it,
-    /// and a blank text says nothing.
+    /// Sets the user's instructions for a digest, in addition to the usual request. At most
+    /// [`MAX_INSTRUCTIONS_BYTES`] of them are used, and a blank text is ignored.
     #[must_use]
     pub fn instructions(mut self, instructions: Option<&str>) -> Self {
         let said = instructions.map(str::trim).filter(|text| !text.is_empty());
@@ -112,8 +112,8 @@ impl Summarizer {
         self
     }
 
-    /// Takes model and prompts from a config where it names them; with a user prompt of one's own, the digest is asked for
-    /// in free form.
+    /// Takes model and prompts from a config if it names them; with a custom user prompt, the
+    /// digest is requested in free form.
     pub fn configured(mut self, config: &CompactionConfig) -> Result<Self, CompactionConfigError> {
         let config = config.clone().validated()?;
         self.own_prompts = OwnPrompts::of(&config);
@@ -145,8 +145,8 @@ impl Summarizer {
         self.instructions.as_deref()
     }
 
-    /// Returns the card that a request is fitted to: that of the model, else the given one, without what prompts and instructions
-    /// of one's own take of the window.
+    /// Returns the card that a request is fitted to: that of the model, else the given one, less
+    /// the tokens of custom prompts and instructions.
     pub fn input_card(&self, else_card: Option<ModelCard>) -> Option<ModelCard> {
         let mut card = self.card().or(else_card)?;
         // A token has two bytes at the least, on the average of a text.
@@ -159,7 +159,7 @@ impl Summarizer {
     }
 }
 
-/// What is asked in parts. Requests for digests differ in this, and in nothing else.
+/// The question that is asked in parts, which is all that differs between requests for digests.
 pub trait Question: Sync {
     /// Returns the rendered transcript, a request for each part.
     fn parts(&self) -> &[String];
@@ -167,12 +167,12 @@ pub trait Question: Sync {
     /// Returns the most tokens of a reply.
     fn max_output_tokens(&self) -> u64;
 
-    /// Returns after how many bytes of text a reply is no longer listened to: more than its tokens can have.
+    /// Returns the size in bytes at which a reply is abandoned: more than its tokens can have.
     fn max_reply_bytes(&self) -> usize {
         max_reply_bytes(self.max_output_tokens())
     }
 
-    /// Writes the request for a part; `so_far` is what came of the parts before, nothing for the first one.
+    /// Writes the request for a part; `so_far` is the result of the parts before, if any.
     fn conversation(&self, part: &str, so_far: Option<&str>) -> Conversation;
 
     /// Returns what of a reply can be used, which is not blank; `so_far` as for its request.
@@ -184,16 +184,16 @@ pub trait Question: Sync {
 pub struct ModelDigest {
     /// The digest; not blank.
     pub text: String,
-    /// Whether a reply reached its limit, so that less is said than the model had to say.
+    /// True if a reply reached its limit, so that the model had more to say.
     pub cut_off: bool,
 }
 
-/// What asking a model has cost so far, a failed request included.
+/// The cost of asking a model so far, including failed requests.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Cost {
-    /// What the provider counted.
+    /// The usage that the provider counted.
     pub usage: Usage,
-    /// How many requests were made.
+    /// The number of requests.
     pub n_requests: usize,
 }
 
@@ -208,12 +208,12 @@ impl Cost {
 /// Takes what is spent, as it is spent.
 type Bill<'a> = &'a mut (dyn FnMut(Cost) + Send);
 
-/// Asks a model once for each part; each request carries what came of the parts before it.
+/// Asks a model once for each part; each request carries the result of the parts before it.
 ///
-/// The first failed, cancelled or refused reply ends it with the reason, as do a panic of the invoker and a reply that
-/// the question cannot use; a reply that was cut off and can be used does not. What is cancelled before it is asked costs
-/// nothing. When the time limit is over or the future is dropped, the request that is on its way is cancelled and what is
-/// known of its cost is counted.
+/// The first failed, cancelled or refused reply ends it with the reason, as do a panic of the
+/// invoker and an unusable reply; a cut-off reply that can be used does not. A cancel before the
+/// first request costs nothing. When the time limit is over or the future is dropped, the current
+/// request is cancelled and its known cost is counted.
 pub async fn ask_in_parts(
     question: &impl Question,
     invoker: &dyn ModelInvoker,
@@ -223,7 +223,7 @@ pub async fn ask_in_parts(
 ) -> Result<ModelDigest, NoDigest> {
     let limit = (opts.timeout < Duration::MAX).then_some(opts.timeout);
     let asker = Asker { question, invoker, opts, cancel };
-    // What an invoker does wrong must not end the agent.
+    // A bug in an invoker must not end the agent.
     let asking = AssertUnwindSafe(asker.ask(bill)).catch_unwind();
     match within(limit, asking).await {
         Some(done) => done.unwrap_or_else(|panic| Err(NoDigest::Failed(panic_message(panic.as_ref())))),
@@ -258,8 +258,8 @@ impl<Q: Question> Asker<'_, Q> {
         digest.ok_or(NoDigest::Blank)
     }
 
-    /// Sends one request and listens to its end; its own token is cancelled with that of the caller, and when it is
-    /// left.
+    /// Sends one request and collects its reply; its token is cancelled with the caller's, and on
+    /// return.
     async fn request(&self, conversation: Conversation, bill: Bill<'_>) -> Result<ReplyText, NoDigest> {
         let cancel = self.cancel.map_or_else(CancellationToken::new, CancellationToken::child_token);
         if cancel.is_cancelled() {

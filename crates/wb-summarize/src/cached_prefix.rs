@@ -1,4 +1,5 @@
-//! A digest that is asked for behind a conversation, as its provider has it in the cache, and whether that is cheaper.
+//! A digest requested at the end of a conversation in the provider's cache, and its cost compared
+//! with a separate request.
 
 use std::fmt;
 
@@ -7,23 +8,24 @@ use wb_message::Conversation;
 
 use wb_invoke::invoker::ThinkingLevel;
 
-/// A conversation behind which a digest can be asked for: what its provider has in the cache is cheaper to read again than
-/// a prompt of its own is to write.
+/// A conversation that a request for a digest can follow: reading the provider's cache is cheaper
+/// than writing a separate prompt.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CachedConversation {
-    /// System text, tools and turns as they were sent, to the end of what the digest is to stand for.
+    /// System text, tools and turns as they were sent, to the end of the part that the digest
+    /// replaces.
     pub conversation: Conversation,
-    /// How much the model thinks in it; to a cache another level is another prompt.
+    /// The thinking level in it; to a cache another level is another prompt.
     pub thinking: Option<ThinkingLevel>,
-    /// What all of it weighs, in tokens.
+    /// The size of the conversation, in tokens.
     pub tokens: u64,
-    /// What of it is in the cache, in tokens.
+    /// The part that is in the cache, in tokens.
     pub cached_tokens: u64,
 }
 
 impl CachedConversation {
-    /// Returns what a request behind it is billed for, where it asks for so much and so many tokens come back. What is not
-    /// in the cache counts as written to it where that is dearer.
+    /// Returns the usage billed for a request of `asked_tokens` after it and a reply of
+    /// `reply_tokens`. The uncached part counts as written to the cache if that is dearer.
     pub(crate) fn usage(&self, asked_tokens: u64, reply_tokens: u64, prices: &Prices) -> Usage {
         let cached = self.cached_tokens.min(self.tokens);
         let rest = (self.tokens - cached).saturating_add(asked_tokens);
@@ -36,7 +38,8 @@ impl CachedConversation {
         }
     }
 
-    /// Tells whether the window holds it with a request behind it, the reply, and what the model thinks before that.
+    /// Reports whether the window has room for it, the request, the reply and the thinking before
+    /// that.
     pub(crate) fn leaves_room(&self, asked_tokens: u64, reply_tokens: u64, card: &ModelCard) -> bool {
         let unsaid = if card.reasoning { ThinkingLevel::Medium } else { ThinkingLevel::Off };
         let thought = self.thinking.unwrap_or(unsaid).reserve_tokens();
@@ -45,14 +48,14 @@ impl CachedConversation {
     }
 }
 
-/// What both ways of asking for a digest are billed for, by estimate. [`fmt::Display`] gives it in one line.
+/// The estimated costs of both ways to ask for a digest. [`fmt::Display`] shows them in one line.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct AskCosts {
     /// The tokens behind the conversation.
     pub behind: Usage,
     /// The same in US dollars.
     pub behind_cost: f64,
-    /// Whether the window has room for that.
+    /// True if the window has room for that.
     pub has_room: bool,
     /// The tokens of prompts of its own.
     pub alone: Usage,
@@ -61,12 +64,12 @@ pub struct AskCosts {
 }
 
 impl AskCosts {
-    pub(crate) fn of(behind: Usage, has_room: bool, alone: Usage, prices: &Prices) -> Self {
+    pub(crate) fn new(behind: Usage, has_room: bool, alone: Usage, prices: &Prices) -> Self {
         let (behind_cost, alone_cost) = (prices.cost(&behind), prices.cost(&alone));
         Self { behind, behind_cost, has_room, alone, alone_cost }
     }
 
-    /// Tells whether the digest is asked for behind the conversation: that is possible, and cheaper.
+    /// Reports whether to ask after the conversation: if that is possible, and cheaper.
     pub fn is_behind(&self) -> bool {
         self.has_room && self.behind_cost < self.alone_cost
     }
@@ -124,10 +127,10 @@ mod tests {
     }
 
     #[test]
-    fn the_cheaper_way_is_taken_and_told() {
+    fn the_cheaper_way_is_taken_and_reported() {
         let alone = Usage { input_tokens: 9_000, output_tokens: 2_000, ..Usage::EMPTY };
         let costs = |cached, has_room| {
-            AskCosts::of(conversation(cached).usage(400, 2_000, &prices()), has_room, alone, &prices())
+            AskCosts::new(conversation(cached).usage(400, 2_000, &prices()), has_room, alone, &prices())
         };
         assert_eq!(
             costs(9_000, true).to_string(),

@@ -9,11 +9,11 @@ use wb_message::text::clip_lines;
 
 use crate::flatten::{Flattener, MIN_BODY_BYTES};
 
-/// The window, in tokens, that is assumed of a summarizer that tells none.
+/// The window, in tokens, that is assumed if a summarizer's is unknown.
 pub const ASSUMED_WINDOW_TOKENS: u64 = 128_000;
 
-/// The part of a window that an estimate may fill: real text of code and logs has been measured at about 2.6
-/// bytes per token where the estimate says 3.6.
+/// The part of a window that an estimate may fill: real text of code and logs was measured at about
+/// 2.6 bytes per token where the estimate says 3.6.
 const SAFE_RATIO: (u64, u64) = (7, 10);
 
 /// Bytes of the brief, the framing, the fences and the headings, rounded up.
@@ -29,7 +29,7 @@ pub struct Room {
 }
 
 impl Room {
-    /// Measures what the model's window has left next to a reply; without a card a window is assumed.
+    /// Measures the room of the model's window next to a reply; without a card a window is assumed.
     pub fn of(card: Option<&ModelCard>, max_output_tokens: u64) -> Self {
         let window = card.map(|card| card.context_window).filter(|window| *window > 0);
         let window = window.unwrap_or(ASSUMED_WINDOW_TOKENS);
@@ -37,25 +37,25 @@ impl Room {
         Self { bytes: TokenHeuristic::DEFAULT.chars_within(tokens).saturating_sub(FRAME_BYTES) }
     }
 
-    /// Returns what is left for the transcript next to so many bytes that are carried; something is always left.
+    /// Returns the room for the transcript next to `carried` bytes; it is never zero.
     pub fn beside(self, carried_bytes: usize) -> usize {
         self.bytes.saturating_sub(carried_bytes).max(MIN_BODY_BYTES)
     }
 
-    /// Returns the most bytes that may be carried: half of the room, however much there is to carry.
+    /// Returns the most bytes that may be carried: half of the room.
     pub fn half(self) -> usize {
         self.beside(0) / 2
     }
 
-    /// Returns what is kept free for what each part carries: as much as the first one does, or as a reply of so many
-    /// bytes takes where that is more, but half of the room at the most.
+    /// Returns the room reserved for the text that each part carries: the larger of the first
+    /// part's and a reply's bytes, but at most half of the room.
     pub fn kept_free(self, carried: Option<&str>, reply_bytes: usize) -> usize {
         carried.map_or(0, str::len).max(reply_bytes.min(self.half()))
     }
 }
 
-/// Renders messages for a summarizer as one text, or as several where they do not fit into one request of
-/// `max_bytes` bytes even with clipped bodies.
+/// Renders messages for a summarizer as one text, or as several if they do not fit into one request
+/// of `max_bytes` bytes even with clipped bodies.
 pub fn transcript_parts<M: Borrow<Message>>(messages: &[M], max_bytes: usize) -> Vec<String> {
     for max_body in BODY_STEPS {
         let flattener = Flattener::guarded(max_body.min(max_bytes));

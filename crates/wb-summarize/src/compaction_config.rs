@@ -1,4 +1,5 @@
-//! How older history becomes a summary, as a host writes it down, and what a compaction must save.
+//! The settings for summaries of older history in a host's file, and the savings that a compaction
+//! must reach.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,12 +11,12 @@ pub const DEFAULT_SUMMARY_TOKENS: u32 = 1024;
 pub const MIN_COMPACTION_GAIN_TOKENS: u64 = 1024;
 /// The part of what is summarized that must be saved if none is configured.
 pub const DEFAULT_MIN_SAVINGS_RATIO: f64 = 0.3;
-/// Stands in a user prompt for the transcript.
+/// The placeholder for the transcript in a user prompt.
 pub const MESSAGES_PLACEHOLDER: &str = "{messages}";
-/// Stands in a user prompt for the summary so far.
+/// The placeholder for the previous summary in a user prompt.
 pub const PREVIOUS_SUMMARY_PLACEHOLDER: &str = "{previous_summary}";
 
-/// Whether compaction runs next to the agent.
+/// The mode of compaction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -27,7 +28,7 @@ pub enum CompactionExecutionMode {
     Off,
 }
 
-/// What becomes of the messages that a summary stands for.
+/// The fate of the messages that a summary replaces.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -37,20 +38,21 @@ pub enum CompactionRawRetention {
     PreserveDurable,
 }
 
-/// How older history becomes a summary: the section [`COMPACTION_KEY`] of an agent's settings.
+/// The settings for summaries of older history: the section [`COMPACTION_KEY`] of an agent's
+/// settings.
 ///
-/// Keys that are left out get the defaults, unknown keys are refused.
+/// Missing keys get the defaults, unknown keys are refused.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]
 pub struct CompactionConfig {
-    /// Whether and how it runs; the key is `mode`.
+    /// The mode; the key is `mode`.
     #[serde(rename = "mode")]
     pub execution_mode: CompactionExecutionMode,
     /// The system text of the request; blank is ours.
     pub summarizer_system_prompt: String,
-    /// The user text of the request; `{messages}` and `{previous_summary}` are filled in. Blank is ours, which asks for
-    /// headings; with one of your own, what comes back stands under the status.
+    /// The user text of the request; `{messages}` and `{previous_summary}` are filled in. A blank
+    /// one selects ours, which asks for headings; the reply to a custom one goes under the status.
     pub summarizer_user_prompt: String,
     /// The most tokens of a summary; none is [`DEFAULT_SUMMARY_TOKENS`].
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -60,7 +62,7 @@ pub struct CompactionConfig {
     pub summary_model: Option<String>,
     /// The part of what is summarized, in [0, 1], that must be saved at least.
     pub min_savings_ratio: f64,
-    /// What becomes of the messages that a summary stands for.
+    /// The fate of the messages that a summary replaces.
     pub raw_retention: CompactionRawRetention,
 }
 
@@ -78,14 +80,14 @@ impl Default for CompactionConfig {
     }
 }
 
-/// Why a [`CompactionConfig`] was refused.
+/// The reason why a [`CompactionConfig`] was refused.
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum CompactionConfigError {
     /// The ratio is none, or not a number.
     #[error("min_savings_ratio is {ratio}; it must be between 0 and 1")]
     NoRatio {
-        /// What was given.
+        /// The given value.
         ratio: f64,
     },
     /// A summary could hold nothing.
@@ -94,7 +96,7 @@ pub enum CompactionConfigError {
     /// The transcript has not exactly one place in the user prompt.
     #[error("summarizer_user_prompt holds {MESSAGES_PLACEHOLDER} {found} times; it must hold it once")]
     MessagesNotOnce {
-        /// How often the placeholder was found.
+        /// The number of times that the placeholder occurs.
         found: usize,
     },
 }
@@ -123,16 +125,16 @@ impl CompactionConfig {
         self.summary_max_tokens.unwrap_or(DEFAULT_SUMMARY_TOKENS).max(1).into()
     }
 
-    /// Returns the savings, in millionths, that a compaction is accepted from; a ratio that is not a number asks
-    /// for none.
+    /// Returns the least savings of an accepted compaction, in millionths; a ratio that is not a
+    /// number demands none.
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it is clamped before")]
     pub fn min_savings_ppm(&self) -> u64 {
         (self.min_savings_ratio.clamp(0.0, 1.0) * 1e6).round() as u64
     }
 }
 
-/// Returns what part of `pre_tokens` is saved where `post_tokens` remain, in millionths, rounded to the nearest;
-/// 0 if nothing is saved.
+/// Returns the part of `pre_tokens` that is saved if `post_tokens` remain, in millionths, rounded
+/// to the nearest; 0 if nothing is saved.
 pub fn savings_ratio_ppm(pre_tokens: u64, post_tokens: u64) -> u64 {
     let saved = u128::from(pre_tokens.saturating_sub(post_tokens));
     let pre = u128::from(pre_tokens.max(1));

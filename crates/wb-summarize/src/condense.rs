@@ -22,12 +22,12 @@ use wb_digest::digest::{completed, shortened_digest};
 use wb_digest::heading::heading_at;
 use wb_invoke::invoker::ModelInvoker;
 
-/// What [`summarize`] works with; all of it is optional.
+/// The optional inputs of [`summarize`].
 #[derive(Default)]
 pub struct SummarizeDeps {
     /// The model; none gives the local digest.
     pub invoke: Option<Arc<dyn ModelInvoker>>,
-    /// What the digest stands for.
+    /// The scope of the digest.
     pub scope: CondenseScope,
     /// An earlier digest to carry.
     pub prior_digest: Option<String>,
@@ -51,32 +51,33 @@ impl fmt::Debug for SummarizeDeps {
 pub struct Summary {
     /// The digest under its header, in the user's role.
     pub message: Message,
-    /// How many messages it stands for.
+    /// The number of messages that it replaces.
     pub covered_count: usize,
 }
 
 /// Everything that a model needs to write a digest; it owns its text and holds no transcript.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DigestRequest {
-    /// What the digest stands for.
+    /// The scope of the digest.
     pub scope: CondenseScope,
     /// The earlier digest to carry.
     pub prior: Option<String>,
     /// The most bytes of a carried digest; what exceeds them is shortened by its entries.
     pub max_prior_bytes: usize,
-    /// What is put below the digest as it is, so that the model need not tell it.
+    /// Text that is put below the digest verbatim, so that the model need not repeat it.
     pub kept: String,
     /// The rendered transcript, in as many parts as requests.
     pub parts: Vec<String>,
-    /// How long the digest is asked to be, in words.
+    /// The requested length of the digest, in words.
     pub n_words: u64,
     /// The most tokens of a reply; more than the words take.
     pub max_output_tokens: u64,
 }
 
 impl DigestRequest {
-    /// Renders messages for a summarizer with the given card. There is room for a digest of `max_tokens` tokens; a model
-    /// that does not keep to it may write half as much more, and the digest is to be shortened.
+    /// Renders messages for a summarizer with the given card. There is room for a digest of
+    /// `max_tokens` tokens; a model that exceeds it may write half as much more, and the digest is
+    /// to be shortened.
     pub fn new<M: Borrow<Message>>(
         messages: &[M],
         scope: CondenseScope,
@@ -107,13 +108,14 @@ impl DigestRequest {
         Self { scope, prior, max_prior_bytes, kept, parts, n_words, max_output_tokens }
     }
 
-    /// Asks a model for the digest, once per part; each request carries the digest of the parts before it. With a prompt of
-    /// the host's own, what comes back without headings is the status.
+    /// Asks a model for the digest, once per part; each request carries the digest of the parts
+    /// before it. With a custom prompt, a reply without headings is the status.
     ///
-    /// `cost` is added to as it arises, so that it is known if nothing came of it or the future was dropped. A failed,
-    /// cancelled, refused, blank or heading-less reply ends it with the reason. Of a reply that was cut off, the
-    /// whole lines are taken, if they say something under a heading; under the headings that it did not get to, the
-    /// earlier digest stays, but for status and plan. A request that is cancelled before it is sent costs nothing.
+    /// `cost` is added to as it arises, so that it is known after a failure or a dropped future. A
+    /// failed, cancelled, refused, blank or heading-less reply ends it with the reason. Of a
+    /// cut-off reply, the whole lines are used if there is text under a heading; the earlier digest
+    /// stays under the headings that it did not reach, except for status and plan. A request that
+    /// is cancelled before it is sent costs nothing.
     pub async fn ask(
         &self,
         by: &Summarizer,
@@ -125,8 +127,8 @@ impl DigestRequest {
         ask_in_parts(&asked, by.invoker().as_ref(), by.opts(), cancel, &mut bill).await
     }
 
-    /// As [`Self::ask`], by one request behind the conversation that the digest is taken from. A model that calls a tool
-    /// then has written no digest.
+    /// Asks like [`Self::ask`], by one request at the end of the conversation that the digest
+    /// covers. A model that calls a tool has written no digest.
     pub async fn ask_behind(
         &self,
         conversation: &CachedConversation,
@@ -142,10 +144,11 @@ impl DigestRequest {
         ask_in_parts(&asked, by.invoker().as_ref(), &opts, cancel, &mut bill).await
     }
 
-    /// Weighs what asking behind a conversation costs and what asking by itself does, for the model that both are of.
+    /// Compares the costs of asking at the end of a conversation and separately, for their common
+    /// model.
     ///
-    /// Nothing where its prices are not known, where another model writes digests, or where they are asked for with prompts of the
-    /// host's own.
+    /// Returns nothing if its prices are unknown, another model writes digests, or prompts are
+    /// custom.
     pub fn ask_costs(
         &self,
         conversation: &CachedConversation,
@@ -167,11 +170,11 @@ impl DigestRequest {
             output_tokens: self.max_output_tokens.saturating_mul(self.parts.len() as u64),
             ..Usage::EMPTY
         };
-        Some(AskCosts::of(behind, has_room, alone, prices))
+        Some(AskCosts::new(behind, has_room, alone, prices))
     }
 }
 
-/// Under it stands what comes back in free form.
+/// The heading for a reply in free form.
 const STATUS: &str = "# Status";
 
 /// A request in the words of one summarizer.
@@ -197,7 +200,7 @@ impl Asked<'_> {
         self.instructed(prompt)
     }
 
-    /// Writes what stands behind a conversation that holds the transcript and the earlier digest already.
+    /// Writes the request after a conversation that contains the transcript and the earlier digest.
     fn prompt_behind(&self) -> String {
         self.instructed(behind_prompt(&self.request.kept, self.request.n_words))
     }
@@ -243,7 +246,7 @@ impl Question for Asked<'_> {
     }
 }
 
-/// A request that stands behind the conversation which it is about.
+/// A request at the end of the conversation that it is about.
 struct AskedBehind<'a> {
     asked: Asked<'a>,
     conversation: &'a Conversation,
@@ -304,9 +307,10 @@ pub fn newest_timestamp<M: std::borrow::Borrow<Message>>(messages: &[M]) -> i64 
 
 /// Condenses messages into one digest; it always succeeds.
 ///
-/// Without a model, or where the model gives no usable digest within [`DEFAULT_TIMEOUT`](wb_invoke::timer::DEFAULT_TIMEOUT),
-/// the local digest stands in. Earlier digests among
-/// the messages are carried along with `prior_digest`. For no messages no model is asked.
+/// Without a model, or if the model gives no usable digest within
+/// [`DEFAULT_TIMEOUT`](wb_invoke::timer::DEFAULT_TIMEOUT), the local digest is used. Earlier
+/// digests among the messages are carried along with `prior_digest`. No model is asked about no
+/// messages.
 pub async fn summarize(messages: &[Message], deps: SummarizeDeps) -> Summary {
     let carried: Vec<String> =
         carried_digest(messages).into_iter().chain(deps.prior_digest.clone()).collect();

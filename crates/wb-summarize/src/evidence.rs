@@ -1,4 +1,5 @@
-//! The lines that a reader will need again: the last one of each name, ranked by who used the name and how lately.
+//! The lines that a reader will need again: the last one of each name, ranked by who used the name
+//! and how recently.
 
 use std::cmp::Reverse;
 use std::collections::HashSet;
@@ -13,7 +14,7 @@ use wb_facts::mentions::{self, Mentions, Named};
 use wb_facts::names::names;
 use wb_message::excerpt::GAP;
 
-/// What a list of bare names may take of the digest that it stands in, as one part of so many.
+/// The share of the evidence for a list of bare names, as a divisor.
 const NAMES_PART: usize = 10;
 /// Characters of a whole hash, of the shortest in use (MD5).
 const HASH_CHARS: usize = 32;
@@ -31,7 +32,8 @@ pub(crate) fn with_evidence(mut digest: String, evidence: &str) -> String {
     digest
 }
 
-/// Returns a digest without such lines, which are put below the next one anew and need not pass through a model.
+/// Returns a digest without such lines, which are added below the next one and need not pass
+/// through a model.
 pub(crate) fn without_evidence(digest: &str) -> String {
     let mut is_evidence = false;
     let stays = |line: &&str| {
@@ -43,8 +45,8 @@ pub(crate) fn without_evidence(digest: &str) -> String {
     digest.split('\n').filter(stays).collect::<Vec<_>>().join("\n")
 }
 
-/// Renders as many lines as fit, oldest first, below what they come from, each begun with a line end. What is in `told` is
-/// not told again, nor what a reader is shown.
+/// Renders as many lines as fit, oldest first, below their labels, each after a line end. Lines in
+/// the digest and lines that a reader sees are left out.
 pub(crate) fn evidence(
     mentions: &Mentions,
     told: &str,
@@ -54,7 +56,7 @@ pub(crate) fn evidence(
     let for_names = (told.len() + max_bytes) / NAMES_PART;
     let mut choice = Choice {
         told,
-        names_told: names(told).into_iter().map(id_key).collect(),
+        names_listed: names(told).into_iter().map(id_key).collect(),
         left: max_bytes.saturating_sub(for_names + EXCERPTS.len() + 1),
         left_for_names: for_names.min(max_bytes).saturating_sub(NAMES.len() + 1),
         sources: Vec::new(),
@@ -84,7 +86,7 @@ struct Source<'a> {
 }
 
 impl Source<'_> {
-    /// Tells whether a line is of it.
+    /// Reports whether a line comes from it.
     fn holds(&self, label: &str, named: &Named<'_>) -> bool {
         let is_said = label.starts_with("the ");
         self.label == label
@@ -97,10 +99,10 @@ impl Source<'_> {
 /// The lines that are chosen, and the names without a line.
 struct Choice<'a> {
     told: &'a str,
-    names_told: Keys,
+    names_listed: Keys,
     left: usize,
     left_for_names: usize,
-    /// The lines by what they come from; a call stands alone.
+    /// The lines by source; a call is alone.
     sources: Vec<Source<'a>>,
     known: Keys,
     bare: Vec<&'a str>,
@@ -110,7 +112,7 @@ impl<'a> Choice<'a> {
     /// Takes the line of a name, or the name alone where its line is too long or has no room.
     fn take(&mut self, mentions: &'a Mentions, named: Named<'a>) {
         let name_key = id_key(named.name);
-        let is_told = self.names_told.contains(&name_key);
+        let is_told = self.names_listed.contains(&name_key);
         if let Some(line) = named.line.filter(|_| self.left > 0) {
             if self.known.contains(&id_key(line)) || (is_told && self.told.contains(line)) {
                 return;
@@ -122,7 +124,7 @@ impl<'a> Choice<'a> {
             self.left = 0;
         }
         // A line may have taken the name along since it was looked up.
-        if self.names_told.contains(&name_key) {
+        if self.names_listed.contains(&name_key) {
             return;
         }
         if is_no_name(named.name) || (named.count == 1 && is_of_little_use(&named)) {
@@ -151,7 +153,7 @@ impl<'a> Choice<'a> {
         }
         self.left -= n_bytes;
         self.known.insert(id_key(line));
-        self.names_told.extend(names(line).into_iter().map(id_key));
+        self.names_listed.extend(names(line).into_iter().map(id_key));
         let last = named.place();
         if let Some(source) = source {
             source.last = source.last.max(last);
@@ -194,15 +196,15 @@ fn push_lines(out: &mut String, source: &Source<'_>) {
         }
         let follows = |above: &Named<'_>| above.place() == named.place() && above.is_above(named);
         let gap = if before.is_none_or(follows) { "" } else { GAP };
-        // In lists of changed files one blank tells something.
+        // A single blank has a meaning in lists of changed files.
         let blank = if named.indent == 1 { " " } else { "" };
         out.extend(["\n  ", gap, blank, line]);
         before = Some(named);
     }
 }
 
-/// Tells of what merely looks like a name: `errors/warnings`, words beside each other, and `src/a.rs-12`, the start of a
-/// line as searches show it.
+/// Reports whether it merely looks like a name: `errors/warnings`, adjacent words, and
+/// `src/a.rs-12`, the start of a line in search results.
 fn is_no_name(name: &str) -> bool {
     let is_word = |word: &str| word.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'-');
     let are_words = || name.split_once('/').is_some_and(|(one, other)| is_word(one) && is_word(other));
@@ -212,8 +214,8 @@ fn is_no_name(name: &str) -> bool {
     are_words() || name.split_once('-').is_some_and(is_place)
 }
 
-/// Tells of a name that was seen once and says little without its line: what the agent alone has said, which is more often two
-/// sentences without a blank between them, and a whole hash that a tool showed.
+/// Reports whether a name seen once means little without its line: words of the agent alone, which
+/// are mostly two sentences without a blank between them, and a full hash in the output of a tool.
 fn is_of_little_use(named: &Named<'_>) -> bool {
     let is_hash =
         || named.name.len() >= HASH_CHARS && named.name.bytes().all(|byte| byte.is_ascii_hexdigit());

@@ -1,4 +1,5 @@
-//! The local digest: what a reader needs to resume, told from the facts of the session without a model.
+//! The local digest: the text that a reader needs to resume, from the facts of the session without
+//! a model.
 
 use std::borrow::{Borrow, Cow};
 use std::cmp::Reverse;
@@ -27,21 +28,21 @@ use wb_message::excerpt::excerpt;
 
 /// Bytes of a user's request that are kept verbatim.
 pub const REQUEST_BYTES: usize = wb_language::SAID_BYTES;
-/// Bytes of the first request where a reader sees all of it beside the digest.
+/// Bytes of the first request if a reader sees all of it next to the digest.
 const SHOWN_BYTES: usize = 400;
-/// Paths that are told of each kind.
+/// The most paths listed of each kind.
 const N_PATHS: usize = 40;
-/// Bytes of what was concluded in a turn: the newest conclusion that is told, the two before it, and older ones.
+/// Bytes of the conclusion of a turn: the newest one, the two before it, and older ones.
 const SAID_BYTES: [usize; 3] = [2_400, 1_000, 400];
 /// Parts per hundred of a digest that the user's words may take until what they answer is left out.
 const WORDS_PERCENT: usize = 12;
-/// The newest turns, of which also those commands are told that merely show something.
+/// The newest turns, whose commands are listed even if they merely show something.
 const WHOLE_TURNS: usize = 3;
 /// Parts per hundred of a digest's size that lines of evidence may take, if it is of some size.
 const EVIDENCE_PERCENT: usize = 45;
 const LEAST_FOR_EVIDENCE: usize = 1_600;
 
-/// Tells whether a reader sees a line of the message of a number beside the digest.
+/// Reports whether a reader sees a line of a message, given by its number, next to the digest.
 type Shown<'a> = &'a dyn Fn(u32, &str) -> bool;
 
 /// A digest that needs no model, ready to be rendered at any size.
@@ -59,10 +60,10 @@ impl fmt::Debug for LocalDigest<'_> {
     }
 }
 
-/// Takes the local digest of messages; the same input gives the same digest.
+/// Creates the local digest of messages; the same input gives the same digest.
 ///
-/// System texts and restored files are not read. What earlier digests say, among the messages or given as `prior`, is
-/// taken over.
+/// System texts and restored files are not read. Earlier digests, among the messages or given as
+/// `prior`, are included.
 pub fn local_digest<M: Borrow<Message>>(
     messages: &[M],
     vocabulary: &ToolVocabulary,
@@ -79,24 +80,25 @@ pub fn local_digest<M: Borrow<Message>>(
     LocalDigest { facts: Cow::Owned(facts), n_elided, n_in_all: n_elided, shown: None }
 }
 
-/// Returns how many messages a digest stands for: all but system texts, which stay.
+/// Returns the number of messages that a digest replaces: all but system texts, which stay.
 pub fn n_elided<M: Borrow<Message>>(messages: &[M]) -> usize {
     messages.iter().filter(|message| !is_pinned((*message).borrow())).count()
 }
 
 impl<'a> LocalDigest<'a> {
-    /// Starts from the facts of a session and the count of messages that the digest stands for.
+    /// Starts from the facts of a session and the number of messages that the digest replaces.
     pub fn new(facts: &'a Facts, n_elided: usize) -> Self {
         Self { facts: Cow::Borrowed(facts), n_elided, n_in_all: n_elided, shown: None }
     }
 
-    /// Says how many messages of the session it stands for together with earlier digests, as far as the facts are of them.
+    /// Sets the number of messages that it replaces together with earlier digests, if the facts
+    /// include them.
     #[must_use]
     pub fn in_all(self, n_in_all: usize) -> Self {
         Self { n_in_all: n_in_all.max(self.n_elided), ..self }
     }
 
-    /// Leaves out what a reader sees anyway: `shows` is asked for a line of the message of a number.
+    /// Leaves out lines that a reader sees anyway: `shows` gets a message number and a line.
     #[must_use]
     pub fn beside(self, shows: &'a dyn Fn(u32, &str) -> bool) -> Self {
         Self { shown: Some(shows), ..self }
@@ -109,13 +111,14 @@ impl<'a> LocalDigest<'a> {
         sections.render(0)
     }
 
-    /// Renders the digest under its six headings in at most so many characters: first words, turns and what is open, then
-    /// the lines that the next step may need, in the room that is left.
+    /// Renders the digest under its six headings in at most `max_chars` characters: first the
+    /// user's words, turns and open work, then the lines that the next step may need, in the
+    /// remaining room.
     pub fn render(&self, max_chars: usize) -> String {
         self.render_with(max_chars, lines_within(max_chars))
     }
 
-    /// As [`Self::render`], with so many of the characters for the lines.
+    /// Renders like [`Self::render`], with `line_chars` of the characters for the lines.
     pub fn render_with(&self, max_chars: usize, line_chars: usize) -> String {
         let line_chars = if max_chars < LEAST_FOR_EVIDENCE { 0 } else { line_chars.min(max_chars / 4 * 3) };
         let digest = self.sections(max_chars).render(max_chars - line_chars);
@@ -123,12 +126,12 @@ impl<'a> LocalDigest<'a> {
             return digest;
         }
         let left = max_chars.saturating_sub(digest.chars().count());
-        let lines = self.lines_beside(&digest, left);
+        let lines = self.lines_missing_in(&digest, left);
         with_evidence(digest, &lines)
     }
 
-    /// Returns what is added to a digest of at most so many characters that a model writes: the first request, constraints
-    /// and what is known for certain, and lines of at most so many.
+    /// Returns the addition to a model's digest of at most `max_chars` characters: the first
+    /// request, constraints and certain facts, and lines.
     pub fn addition(&self, own_chars: usize, line_chars: usize) -> Addition {
         let mut kept = Sections::default();
         if let Some(first) = self.first_request() {
@@ -150,10 +153,10 @@ impl<'a> LocalDigest<'a> {
 
     /// Renders the lines alone that the next step may need.
     pub fn lines(&self, max_chars: usize) -> String {
-        self.lines_beside("", max_chars)
+        self.lines_missing_in("", max_chars)
     }
 
-    fn lines_beside(&self, told: &str, max_bytes: usize) -> String {
+    fn lines_missing_in(&self, told: &str, max_bytes: usize) -> String {
         evidence(self.facts.names(), told, max_bytes, |message, line| self.shows(message, line))
     }
 
@@ -165,7 +168,7 @@ impl<'a> LocalDigest<'a> {
         self.shows(message, "")
     }
 
-    /// Tells all that may have room in so many characters.
+    /// Writes all entries that may fit into a number of characters.
     fn sections(&self, max_chars: usize) -> Sections {
         let mut out = Sections::default();
         self.objective(&mut out, max_chars);
@@ -200,7 +203,8 @@ impl<'a> LocalDigest<'a> {
         out
     }
 
-    /// Tells what the list of tasks holds that is not done, then what went from it unfinished, the newest first.
+    /// Lists the tasks that are not done, then those that vanished from the list unfinished, newest
+    /// first.
     fn plan(&self, out: &mut Sections) {
         let is = |state: TaskState| move |task: &&Task| task.state == state;
         let (dropped, listed): (Vec<&Task>, Vec<&Task>) =
@@ -224,8 +228,8 @@ impl<'a> LocalDigest<'a> {
         }
     }
 
-    /// Returns the constraints that a reader does not see beside the digest, word for word, what forbids first, newest
-    /// first.
+    /// Returns the constraints that a reader does not see next to the digest, verbatim, bans first,
+    /// newest first.
     fn constraints(&self) -> impl Iterator<Item = String> {
         let told = || self.facts.constraints().rev().filter(|it| !self.is_shown(it.at));
         let of = |forbids| told().filter(move |it| it.forbids == forbids);
@@ -240,8 +244,9 @@ impl<'a> LocalDigest<'a> {
         self.requests().next().filter(|_| self.facts.has_first())
     }
 
-    /// Returns what was asked for first and last as a digest tells it, without what a reader sees anyway.
-    pub fn requests_to_tell(&self) -> String {
+    /// Returns the first and last requests as a digest words them, without those that a reader sees
+    /// anyway.
+    pub fn listed_requests(&self) -> String {
         let (first, last) = (self.first_request(), self.requests().next_back());
         let last = last.filter(|last| first.is_none_or(|first| first.start != last.start));
         let told = [(FIRST, first), (LATEST, last)].into_iter().filter_map(|(label, turn)| {
@@ -265,7 +270,7 @@ impl<'a> LocalDigest<'a> {
         let is_first = |turn: &Turn| first.is_some_and(|first| std::ptr::eq(first, turn));
         let tells = |turn: &&Turn| !is_acknowledgement(&turn.asked) || !turn.to.is_empty();
         let others: Vec<&Turn> = self.requests().rev().filter(|turn| !is_first(turn)).filter(tells).collect();
-        // What is asked later and shown beside the digest overtakes all that is told here.
+        // A later request next to the digest supersedes all that are in it.
         let shown = self.requests().rev().find(|turn| self.is_shown(turn.start)).map(|turn| turn.number);
         let is_last = |turn: &&Turn| shown.is_none_or(|shown| shown < turn.number);
         let latest = others.iter().position(|turn| !is_answer(&turn.asked));
@@ -273,7 +278,7 @@ impl<'a> LocalDigest<'a> {
         let mut told: Vec<&str> = first.iter().map(|first| first.asked.as_str()).collect();
         let mut n_bytes = 0;
         let all = others.iter().filter(|turn| !self.is_shown(turn.start)).map(|turn| turn.asked.len());
-        // What older answers were given to gives way to what the user said.
+        // The context of older answers gives way to the user's words.
         let mut for_questions = (max_chars * WORDS_PERCENT / 100).saturating_sub(all.sum());
         for (age, turn) in others.iter().enumerate().filter(|(_, turn)| !self.is_shown(turn.start)) {
             if n_bytes > max_chars {
@@ -297,7 +302,8 @@ impl<'a> LocalDigest<'a> {
         goals.for_each(|(_, goal)| out.add(Section::Objective, goal.clone()));
     }
 
-    /// Tells each turn: what was asked, done, shown and concluded; the newest one leads in the list.
+    /// Writes each turn: its request, actions, output and conclusion; the newest one is first in
+    /// the list.
     fn turns(&self, out: &mut Sections, max_chars: usize) {
         let last = self.active().map(|turn| turn.number);
         let (mut n_bytes, mut n_replies) = (0, 0_usize);
@@ -306,11 +312,11 @@ impl<'a> LocalDigest<'a> {
                 break;
             }
             let is_last = Some(turn.number) == last;
-            // What was said last is told beside the turns.
-            let tells_reply = !turn.said.is_empty() && !is_last && !self.is_shown(turn.said_at);
+            // The last reply is not part of the turns.
+            let shows_reply = !turn.said.is_empty() && !is_last && !self.is_shown(turn.said_at);
             let most = SAID_BYTES[[0, 1, 1, 2][n_replies.min(3)]];
-            let reply = tells_reply.then(|| excerpt(&turn.said, most));
-            n_replies += usize::from(tells_reply);
+            let reply = shows_reply.then(|| excerpt(&turn.said, most));
+            n_replies += usize::from(shows_reply);
             let body = self.turn(turn, age, reply.as_deref());
             if body.is_empty() {
                 continue;
@@ -332,7 +338,7 @@ impl<'a> LocalDigest<'a> {
             body.extend(["\n  ", &one_line(answer, LINE_CHARS * 2)]);
         }
         let steps = self.steps(turn, age);
-        // What was said last stands where it was said, so that nothing before it reads as the last word.
+        // The last reply is in its place, so that nothing before it reads as the last word.
         let (before, after) = steps.split_at(steps.partition_point(|step| step.at() <= turn.said_at));
         for step in before {
             step.push_line(&mut body);
@@ -373,9 +379,9 @@ impl<'a> LocalDigest<'a> {
         self.certain(out);
     }
 
-    /// Tells what no model needs to judge: what fails, what git holds, which files were changed.
+    /// Writes the certain facts: failures, the state of git, changed files.
     fn certain(&self, out: &mut Sections) {
-        // What stopped on conflicts is told with the state of git.
+        // Stopped operations are part of the state of git.
         let is_stopped = self.facts.git_state().stopped().is_some();
         let is_told = |it: &&Failure| !(self.is_shown(it.at) || is_stopped && it.is_conflict());
         let changed_at = self.facts.files().newest().map(|file| file.changed_at).max();
@@ -394,7 +400,7 @@ impl<'a> LocalDigest<'a> {
         path_entries(out, Section::Status, MODIFIED, modified.into_iter().map(|file| file.path.as_str()));
     }
 
-    /// Returns the turn that is going on if the agent has said something in it that tells more than a word or two.
+    /// Returns the current turn if the agent has said more than a word or two in it.
     fn active(&self) -> Option<&Turn> {
         let tells = |turn: &&Turn| turn.said.split_whitespace().nth(2).is_some();
         self.facts.turns().iter().next_back().filter(tells)
@@ -434,7 +440,7 @@ fn labelled_words(label: &str, words: &str) -> String {
     [label, " ", &indented(&tidy(words))].concat()
 }
 
-/// Returns the user's words, and what they answer if that is to be told.
+/// Returns the user's words, and on demand the question that they answer.
 fn answer_entry(turn: &Turn, tells: bool) -> String {
     let to = if turn.to.is_empty() || !tells { String::new() } else { [TO, &turn.to].concat() };
     [&labelled_words(ANSWER, &turn.asked), to.as_str()].concat()
@@ -468,7 +474,8 @@ pub fn carried_digest<M: Borrow<Message>>(messages: &[M]) -> Option<String> {
     (!carried.is_empty()).then_some(carried)
 }
 
-/// Returns whether folding these messages would say anything that digests and restored files do not say already.
+/// Returns whether a digest of these messages would add anything to existing digests and restored
+/// files.
 pub fn has_news<M: Borrow<Message>>(messages: &[M]) -> bool {
     let is_new = |message: &Message| !is_synthetic(message) && !is_pinned(message);
     messages.iter().any(|message| is_new(message.borrow()))

@@ -18,8 +18,8 @@ const FENCES: [&str; 2] = ["scrollback", "carried-digest"];
 
 /// Renders a transcript as `» role: …` lines; messages with nothing to show are skipped.
 ///
-/// The recorded rendering, in which a body may contain anything, a mark or a fence included. What the runner
-/// sends is rendered by [`Flattener::guarded`].
+/// This is the recorded rendering, in which a body may contain anything, including a mark or a
+/// fence. The runner sends the rendering of [`Flattener::guarded`].
 pub fn flatten_transcript(messages: &[Message]) -> String {
     let flattener = Flattener::plain();
     let mut out = String::with_capacity(flattener.rendered_hint(messages));
@@ -27,17 +27,18 @@ pub fn flatten_transcript(messages: &[Message]) -> String {
     out
 }
 
-/// Appends what [`flatten_transcript`] returns to a caller's buffer; allocates nothing if it has room.
+/// Appends the result of [`flatten_transcript`] to a caller's buffer; allocates nothing if it has
+/// room.
 pub fn flatten_into(out: &mut String, messages: &[Message]) {
     Flattener::plain().flatten(out, messages);
 }
 
-/// How messages are rendered.
+/// The rendering of messages.
 #[derive(Clone, Copy, Debug)]
 pub struct Flattener {
     /// Longest body in bytes; what exceeds it keeps its head and tail.
     max_body_bytes: usize,
-    /// Whether marks and fences inside bodies are made harmless.
+    /// True to make marks and fences inside bodies harmless.
     guard: bool,
 }
 
@@ -47,8 +48,9 @@ impl Flattener {
         Self { max_body_bytes: usize::MAX, guard: false }
     }
 
-    /// Renders for a model: bodies of at most that many bytes, in which no line can open with the turn mark and
-    /// no fence can be closed; earlier digests are left out and restored files are named only.
+    /// Renders for a model: bodies have at most `body_bytes` bytes, no line in them can open with
+    /// the turn mark, and no fence can be closed; earlier digests are left out and restored files
+    /// are named only.
     pub fn guarded(max_body_bytes: usize) -> Self {
         Self { max_body_bytes, guard: true }
     }
@@ -152,7 +154,7 @@ impl Flattener {
         out.len() > start
     }
 
-    /// Appends the tool results that a user message carries, each under a label of its own, then the user's words.
+    /// Appends the tool results in a user message, each under its label, then the user's words.
     fn carrier(self, out: &mut String, content: &Content) -> bool {
         for block in content.blocks() {
             let Block::ToolResult { output, is_error, .. } = block else { continue };
@@ -280,8 +282,8 @@ fn json_hint(value: &serde_json::Value) -> usize {
     }
 }
 
-/// Returns whether a summarizer is not shown this message: a digest is carried, a mark says nothing, an internal text
-/// is put in anew each turn.
+/// Returns whether a message is hidden from a summarizer: digests are carried, marks are empty, and
+/// internal texts are inserted anew each turn.
 fn is_left_out(message: &Message) -> bool {
     let internal = visibility(message) == Visibility::Internal;
     internal || is_dropped_mark(message) || digest_body(message).is_some()
@@ -291,13 +293,13 @@ fn is_harmful(body: &str) -> bool {
     body.contains(TURN_MARK) || has_tag(body, &FENCES)
 }
 
-/// Returns whether a tag of one of these names stands in a text.
+/// Returns whether a text contains a tag of one of these names.
 fn has_tag(text: &str, names: &[&str]) -> bool {
     text.match_indices('<').any(|(at, _)| tag_end(text, at, names).is_some())
 }
 
-/// Returns where a tag of one of these names ends that starts at a `<`, as a model may read it: whatever the case, and
-/// with blanks inside.
+/// Returns the end of a tag of one of these names that starts at a `<`, as a model may read it: in
+/// any case, and with blanks inside.
 pub(crate) fn tag_end(text: &str, at: usize, names: &[impl AsRef<str>]) -> Option<usize> {
     let inner = text[at + 1..].trim_start();
     let inner = inner.strip_prefix('/').unwrap_or(inner).trim_start();
@@ -307,10 +309,11 @@ pub(crate) fn tag_end(text: &str, at: usize, names: &[impl AsRef<str>]) -> Optio
     Some(text.len() - rest.len())
 }
 
-/// Appends a body in which a mark that opens a line becomes `>` and a fence loses its angle bracket.
+/// Appends a body in which a mark that opens a line becomes `>` and a fence loses its angle
+/// bracket.
 ///
-/// A line is opened after whatever a model may take for a line end, and white space or characters without width
-/// before the mark do not hide it.
+/// A line opens after any character that a model may take for a line end; white space or characters
+/// without width before the mark do not hide it.
 pub(crate) fn neutralise_into(out: &mut String, body: &str) {
     let start = out.len();
     let mut opens = true;

@@ -1,16 +1,15 @@
-//! Tells what a session shows of its git repository.
+//! The entries of a digest about the git repository of a session.
 
 use wb_digest::labels::{
     AMENDED, CHECKED_OUT, COMMITTED, GIT, ON_BRANCH, PUSHED, SINCE_COMMIT, STATUS, STOPPED,
 };
 use wb_facts::{Change, Facts, FileFact, Noted};
 
-/// Paths that are told as changed since a commit.
+/// The most paths listed as changed since a commit.
 const N_PATHS: usize = 40;
 
-/// Returns the entries of a digest on what git has stopped in the middle of, what was done with it, what the last commit
-/// does not hold, and how it showed the working copy last. Of what is shown, asked for by the number of a message, nothing
-/// is told that can be read there.
+/// Returns the entries about the stopped operation of git, past operations, changes since the last
+/// commit, and the last status. Messages that `shown` reports as visible are left out.
 pub(crate) fn git_entries(facts: &Facts, is_shown: impl Fn(u32) -> bool) -> Vec<String> {
     let state = facts.git_state();
     let entry = |label: &str, noted: Option<&Noted>| {

@@ -1,32 +1,33 @@
-//! How long a digest is asked to be, in words, and how long a reply may become, in tokens.
+//! The requested length of a digest, in words, and the most tokens of a reply.
 
 use wb_budget::ModelCard;
 
 use crate::chunking::ASSUMED_WINDOW_TOKENS;
 
-/// Tokens of room for each word that is asked for. Paths, commands and error texts take about two; prose takes less.
+/// Tokens of room for each requested word. Paths, commands and error texts take about two; prose
+/// takes less.
 const TOKENS_PER_WORD: u64 = 2;
 
-/// Returns how many words to ask for if there is room for so many tokens, rounded down to tens.
+/// Returns the number of words to request for a room in tokens, rounded down to tens.
 pub(crate) fn words_within(room_tokens: u64) -> u64 {
     (room_tokens / TOKENS_PER_WORD / 10 * 10).max(10)
 }
 
-/// Returns the most tokens of a reply for which there is so much room: half as many more, so that a model which keeps
-/// to the words is never cut off, but no more than [`most_output_tokens`].
+/// Returns the most tokens of a reply for a room in tokens: half as many more, so that a model
+/// within the words is never cut off, but no more than [`most_output_tokens`].
 pub(crate) fn reply_tokens(room_tokens: u64, card: Option<&ModelCard>) -> u64 {
     room_tokens.saturating_add(room_tokens / 2).min(most_output_tokens(card)).max(1)
 }
 
-/// Returns the most tokens that a reply may have at all: what the card tells, and half of the window, so that the prompt
-/// has the other half.
+/// Returns the most tokens of any reply: the card's limit, and at most half of the window, so that
+/// the prompt has the other half.
 pub fn most_output_tokens(card: Option<&ModelCard>) -> u64 {
     let known = |tokens: fn(&ModelCard) -> u64| card.map(tokens).filter(|tokens| *tokens > 0);
     let window = known(|card| card.context_window).unwrap_or(ASSUMED_WINDOW_TOKENS);
     known(|card| card.max_output_tokens).unwrap_or(u64::MAX).min(window / 2)
 }
 
-/// Bytes of a reply per token that it may have: no text has so many, so a longer one did not keep to its limit.
+/// Bytes of a reply per token: no text has as much, so a longer one has exceeded its limit.
 const MAX_BYTES_PER_TOKEN: u64 = 8;
 
 /// Returns the most bytes of a reply that keeps to its limit.

@@ -1,4 +1,4 @@
-//! What is added to the digest that a model writes, and what of it that says already.
+//! The addition to a digest that a model writes, without the entries that it contains already.
 
 use wb_message::text::one_line;
 
@@ -6,8 +6,8 @@ use crate::evidence::with_evidence;
 use wb_digest::digest::{Section, Sections, shortened_digest};
 use wb_digest::labels::FIRST;
 
-/// What must not pass through a model and is added to what it writes: the first request and constraints word for word, open
-/// tasks, what is known for certain, and the lines that the next step may need.
+/// The text that must not pass through a model and is added to its digest: the first request and
+/// constraints verbatim, open tasks, certain facts, and the lines that the next step may need.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Addition {
     pub(crate) own_chars: usize,
@@ -15,13 +15,13 @@ pub struct Addition {
     pub(crate) lines: String,
 }
 
-/// Parts per hundred of a digest that entries may take that its model has not told.
+/// The share of a digest, in percent, for entries that its model has left out.
 const ENTRIES_PERCENT: usize = 35;
 /// Of that, parts per hundred of the digest that the first request may take.
 pub(crate) const FIRST_PERCENT: usize = 15;
 
 impl Addition {
-    /// Returns the digest of a model with all that is missing in it, within so many characters.
+    /// Returns the digest of a model with its missing entries, within a number of characters.
     pub fn added_to(&self, digest: &str, max_chars: usize) -> String {
         let for_lines =
             Some(self.lines.chars().count()).filter(|n_chars| *n_chars <= max_chars - max_chars / 4);
@@ -47,7 +47,7 @@ impl Addition {
         entries.into_iter().map(|(_, entry)| entry).collect::<Vec<_>>().join("\n")
     }
 
-    /// Returns the entries that a digest does not tell, as far as they fit.
+    /// Returns the entries that are missing in a digest, as far as they fit.
     fn missing_in(&self, digest: &str, max_chars: usize) -> Vec<(Section, &str)> {
         let mut left = max_chars;
         let words =

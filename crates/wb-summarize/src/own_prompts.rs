@@ -8,7 +8,7 @@ use crate::flatten::{neutralise_into, tag_end};
 /// In these a prompt says how long the digest is to be.
 const MEASURES: [&str; 5] = ["words", "tokens", "sentences", "paragraphs", "characters"];
 
-/// The prompts of a [`CompactionConfig`] that takes the place of ours; at least one is not blank.
+/// The custom prompts of a [`CompactionConfig`]; at least one is not blank.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct OwnPrompts {
     system: String,
@@ -32,7 +32,7 @@ impl OwnPrompts {
         Some(self.system.as_str()).filter(|text| !text.trim().is_empty())
     }
 
-    /// Tells whether the user prompt is the host's own, so that no headings are asked for.
+    /// Reports whether the user prompt is custom, so that no headings are requested.
     pub(crate) fn asks_in_free_form(&self) -> bool {
         !self.user.trim().is_empty()
     }
@@ -101,7 +101,8 @@ fn tags_of(prompt: &str) -> Vec<String> {
     tags
 }
 
-/// Writes the tags in a text with square brackets, as a model may read them; the text keeps its length.
+/// Writes the tags in a text with square brackets, as a model may read them; the text keeps its
+/// length.
 fn without_tags<'a>(text: &'a str, tags: &[String]) -> Cow<'a, str> {
     let mut out = String::new();
     let mut copied = 0;

@@ -1,4 +1,5 @@
-//! Puts the prompt together: framing, carried digest, transcript, length, headings; and one for a host's own request.
+//! Builds the prompt: framing, carried digest, transcript, length, headings; and one for a host's
+//! request.
 
 use wb_message::{Message, text};
 
@@ -7,7 +8,8 @@ use crate::length::words_within;
 use crate::scope::{CONDENSER_BRIEF, CondenseScope, HANDOVER_NOTE, KEPT_NOTE, LENGTH_NOTE};
 use wb_digest::SECTION_TEMPLATE;
 
-/// Builds the user turn for a summarizer from messages as recorded, blocks separated by an empty line.
+/// Builds the user turn for a summarizer from messages as recorded, blocks separated by an empty
+/// line.
 ///
 /// `prior` is an earlier digest to be carried; a blank one is left out.
 pub fn build_summary_prompt(messages: &[Message], scope: CondenseScope, prior: Option<&str>) -> String {
@@ -16,8 +18,8 @@ pub fn build_summary_prompt(messages: &[Message], scope: CondenseScope, prior: O
     out
 }
 
-/// Builds the user turn around a transcript that is rendered and guarded already, with the length that is wanted; the
-/// carried digest and what is kept beside the new one are made harmless here.
+/// Builds the user turn around a rendered and guarded transcript, with the requested length; the
+/// carried digest and the text kept next to the new one are made harmless here.
 pub(crate) fn frame_prompt(
     scope: CondenseScope,
     prior: Option<&str>,
@@ -35,14 +37,14 @@ pub(crate) fn frame_prompt(
     out
 }
 
-/// Builds the instructions for a host that asks its model for a digest itself, behind the session as it is: they are the
-/// last user turn of that request. There is room for so many tokens.
+/// Builds the instructions for a host that asks its model for a digest itself: they are the last
+/// user turn after the session as is. `room_tokens` is the room for the digest.
 pub fn handover_prompt(room_tokens: u64) -> String {
     behind_prompt("", words_within(room_tokens))
 }
 
-/// Builds the user turn behind a session as it is, with the length that is wanted; what is kept beside the digest is made
-/// harmless here.
+/// Builds the user turn after a session as is, with the requested length; the text kept next to the
+/// digest is made harmless here.
 pub(crate) fn behind_prompt(kept: &str, n_words: u64) -> String {
     let mut out = [CONDENSER_BRIEF, HANDOVER_NOTE].join("\n\n");
     kept_into(&mut out, kept);
@@ -65,7 +67,7 @@ fn ending_into(out: &mut String, n_words: u64) {
     out.extend(["\n\n", SECTION_TEMPLATE]);
 }
 
-/// Writes all that stands before the headings.
+/// Writes all text before the headings.
 fn head(
     scope: CondenseScope,
     prior: Option<&str>,

@@ -1,4 +1,5 @@
-//! A reply: collected up to its end, a cancel or a size, judged by why it stopped, and what can be used of it.
+//! A reply: collected up to its end, a cancel or a size, judged by its stop reason, and its usable
+//! part.
 
 use std::fmt;
 use std::future::poll_fn;
@@ -13,7 +14,7 @@ use wb_message::text;
 
 use wb_invoke::invoker::{Emission, StopReason, reply_text};
 
-/// Why there is no digest from a model.
+/// The reason why there is no digest from a model.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum NoDigest {
@@ -42,7 +43,7 @@ pub enum NoDigest {
 }
 
 impl NoDigest {
-    /// Tells whether the model replied, and the reply is of no use.
+    /// Reports whether the model replied, but with an unusable text.
     pub fn is_of_reply(&self) -> bool {
         matches!(
             self,
@@ -77,15 +78,15 @@ impl fmt::Display for NoDigest {
 /// The text of a reply that neither failed nor was refused; it is not blank.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReplyText {
-    /// What the model wrote.
+    /// The text of the model.
     pub text: String,
-    /// Whether it reached a limit, so that its last line may be unfinished.
+    /// True if it reached a limit, so that its last line may be unfinished.
     pub cut_off: bool,
-    /// Whether the model stopped to have tools run.
+    /// True if the model stopped to have tools run.
     pub called_tools: bool,
 }
 
-/// What is known of a reply so far; the one way in which replies are listened to and judged.
+/// The known part of a reply; all replies are collected and judged by it.
 #[derive(Debug, Default)]
 pub(crate) struct ReplyCollector {
     streamed: String,
@@ -93,16 +94,16 @@ pub(crate) struct ReplyCollector {
     stop: Option<StopReason>,
     failure: Option<String>,
     was_left: bool,
-    /// What the provider counted.
+    /// The usage that the provider counted.
     pub(crate) usage: Usage,
 }
 
-/// After so many emissions in a row others get their turn, a time limit among them.
+/// The number of consecutive emissions after which other tasks get their turn, such as a time
+/// limit.
 const TURN_EMISSIONS: usize = 256;
 
 impl ReplyCollector {
-    /// Reads a reply up to its first terminal emission, until it is cancelled, or until it has more bytes of text than
-    /// that.
+    /// Reads a reply up to its first terminal emission, a cancel, or a size in bytes.
     pub(crate) async fn listen(
         &mut self,
         mut stream: BoxStream<'static, Emission>,
@@ -124,7 +125,7 @@ impl ReplyCollector {
         Ok(())
     }
 
-    /// Takes an emission in; tells whether to go on listening, which ends with the reply or at so many bytes of text.
+    /// Adds an emission; false if the reply has ended or reached a number of bytes.
     fn goes_on(&mut self, emission: Emission, max_bytes: usize) -> bool {
         let is_last = emission.is_terminal();
         self.note(emission);
@@ -149,7 +150,7 @@ impl ReplyCollector {
         }
     }
 
-    /// Takes the text of a reply that has ended; streamed text counts where the reply itself has none.
+    /// Returns the text of a reply that has ended; streamed text is used if the reply has none.
     pub(crate) fn take_text(&mut self) -> Result<ReplyText, NoDigest> {
         if let Some(why) = self.failure.take() {
             return Err(NoDigest::Failed(why));
@@ -174,14 +175,15 @@ impl ReplyCollector {
 }
 
 impl ReplyText {
-    /// Returns the text without white space at its ends; of one that was cut off without its last line, unless a line
-    /// end follows that.
+    /// Returns the trimmed text; of a cut-off text without its last line, unless a line end follows
+    /// that.
     pub fn whole_lines(&self) -> &str {
         let end = if self.cut_off { self.text.rfind('\n').unwrap_or(0) } else { self.text.len() };
         self.text[..end].trim()
     }
 
-    /// As [`whole_lines`](Self::whole_lines), for prose: of an unfinished last line its whole sentences stay.
+    /// Returns the text like [`whole_lines`](Self::whole_lines), for prose: whole sentences of an
+    /// unfinished last line stay.
     pub(crate) fn whole_sentences(&self) -> &str {
         let last_line = self.text.rfind('\n').map_or(0, |end| end + 1);
         match sentence_end(&self.text[last_line..]) {
@@ -191,7 +193,7 @@ impl ReplyText {
     }
 }
 
-/// Returns where the last whole sentence of a line ends, which is a mark after a letter and before a blank.
+/// Returns the end of the last whole sentence of a line: a mark after a letter and before a blank.
 fn sentence_end(line: &str) -> Option<usize> {
     let ends = |(at, mark): &(usize, &str)| {
         let (before, after) = (&line[..*at], &line[at + mark.len()..]);
@@ -200,10 +202,10 @@ fn sentence_end(line: &str) -> Option<usize> {
     line.rmatch_indices(['.', '!', '?']).find(ends).map(|(at, mark)| at + mark.len())
 }
 
-/// Returns what can be used of a reply that was asked for under headings, cut off or not.
+/// Returns the usable part of a reply that was requested under headings, cut off or not.
 ///
-/// A whole one must hold a heading. One that was cut off must say something under a heading; headings at its end, which
-/// have nothing under them yet, are left out.
+/// A whole one must contain a heading. A cut-off one must contain text under a heading; empty
+/// headings at its end are left out.
 pub fn under_headings(
     text: &str,
     cut_off: bool,

@@ -1,8 +1,8 @@
-//! What a digest stands for, and the texts that depend on it.
+//! The scope of a digest, and the texts that depend on it.
 
 use wb_message::markers::{BRANCH_HEADER, DIGEST_HEADER};
 
-/// Whether a digest stands for the running session or for a branch that was left.
+/// The scope of a digest: the running session or an abandoned branch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum CondenseScope {
     /// Older turns of the running session; a verbatim tail follows.
@@ -30,16 +30,16 @@ impl CondenseScope {
     }
 }
 
-/// Says how long a digest may be, in place of `{n_words}`; it stands before the headings.
+/// Returns the text about the length of a digest, in place of `{n_words}`, before the headings.
 pub(crate) const LENGTH_NOTE: &str = include_str!("templates/length.md").trim_ascii_end();
 
-/// Says what is kept beside a digest; it stands before the block that shows it.
+/// Returns the text about the content kept next to a digest, before the block that shows it.
 pub(crate) const KEPT_NOTE: &str = include_str!("templates/kept.md").trim_ascii_end();
 
 /// Says what the material is where a host puts its own request behind a session.
 pub(crate) const HANDOVER_NOTE: &str = include_str!("templates/handover.md").trim_ascii_end();
 
-/// Says what the user wants besides; it stands at the end of a prompt, before the user's words.
+/// Returns the text about the user's instructions, at the end of a prompt before those.
 pub(crate) const INSTRUCTIONS_NOTE: &str = include_str!("templates/instructions.md").trim_ascii_end();
 
 /// The system text that makes the model a recorder and not a partner.

@@ -1,4 +1,4 @@
-//! The lines of a turn that tell what was run in it, and said on the way.
+//! The lines of a turn about its commands and the remarks between them.
 
 use wb_message::text::one_line_into;
 
@@ -8,7 +8,7 @@ use wb_facts::{Noted, Run};
 /// Characters of any other line.
 pub(crate) const LINE_CHARS: usize = 200;
 
-/// What a line of a turn tells beside its files and its reply.
+/// A line of a turn, in addition to its files and its reply.
 pub(crate) enum Step<'a> {
     Run(&'a Run),
     Note(&'a Noted),

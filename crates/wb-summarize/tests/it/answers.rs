@@ -1,4 +1,4 @@
-//! What the local digest tells of words by which the user answers.
+//! The user's answers in the local digest.
 
 use wb_facts::Facts;
 use wb_message::{Message, ToolVocabulary};

@@ -1,4 +1,4 @@
-//! What comes of asking a model.
+//! The outcomes of asking a model.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -43,7 +43,7 @@ impl Composed {
     }
 }
 
-/// What a session is about.
+/// The subject of a session.
 struct Subject {
     krate: &'static str,
     file: &'static str,
@@ -104,7 +104,8 @@ const SUBJECTS: [Subject; 6] = [
     },
 ];
 
-/// Composes a session whose last run of the tests ends as wanted; one of three runs no tests at all.
+/// Composes a session whose last run of the tests ends as wanted; one of three runs no tests at
+/// all.
 fn composed(subject: &Subject, kind: usize) -> Composed {
     let Subject { krate, file, other, name, rule, noise } = subject;
     let mut session = Composed::default();

@@ -47,7 +47,7 @@ fn asked(reply: Script) -> (Arc<ScriptedInvoker>, Result<ModelDigest, NoDigest>)
 }
 
 #[test]
-fn the_conversation_stays_as_it_is_and_the_request_stands_behind_it() {
+fn the_request_follows_the_unchanged_conversation() {
     let (invoker, digest) = asked(Script::says(GOOD));
     assert_eq!(digest.unwrap().text, GOOD);
     let (mut sent, options) = invoker.requests().pop().unwrap();

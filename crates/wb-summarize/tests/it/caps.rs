@@ -1,5 +1,4 @@
-//! Every text that is put in front of a model has a cap, and stays within it; what was carried once is not lost
-//! while it fits.
+//! Every text for a model has a cap, and stays within it; carried text is not lost while it fits.
 
 use std::sync::Arc;
 

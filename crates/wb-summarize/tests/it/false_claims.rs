@@ -106,7 +106,7 @@ fn a_file_that_was_named_read_or_could_not_be_changed_was_not_changed() {
 }
 
 #[test]
-fn what_a_pattern_may_have_deleted_may_be_told_as_deleted() {
+fn files_of_a_pattern_may_be_reported_as_deleted() {
     let deleted = "Deleted `src/cart.rs`.";
     let edited = call("Edit", edit("src/cart.rs"), "It was updated.");
     check(&[user("Mend it."), edited.clone()], &[(deleted, Some(UnshownChange))]);
@@ -120,7 +120,7 @@ fn what_a_pattern_may_have_deleted_may_be_told_as_deleted() {
 }
 
 #[test]
-fn a_path_is_known_whatever_stands_around_it() {
+fn a_path_is_known_in_any_surroundings() {
     for said in ["See “src/cart.rs” first.", "请修改src/cart.rs文件"] {
         check(
             &[user(said)],
@@ -138,7 +138,7 @@ fn a_path_is_known_whatever_stands_around_it() {
 }
 
 #[test]
-fn words_that_were_not_read_are_not_told_as_missing() {
+fn words_that_were_not_read_are_not_missing() {
     let filler = "line of text\n".repeat(90_000);
     let shown = bash("cat notes", &format!("{filler}see src/cart.rs"));
     check(&[user("Go on."), shown], &[("See `src/cart.rs`.", None)]);
@@ -155,7 +155,7 @@ fn every_kind_of_block_is_read() {
 }
 
 #[test]
-fn the_state_of_a_task_is_told_as_the_list_has_it() {
+fn the_state_of_a_task_matches_the_list() {
     let list = |items: &[(&str, &str)]| {
         let items: Vec<Value> =
             items.iter().map(|(text, state)| json!({ "content": text, "status": state })).collect();
@@ -180,7 +180,7 @@ fn the_state_of_a_task_is_told_as_the_list_has_it() {
 }
 
 #[test]
-fn the_end_of_a_command_is_told_as_it_was() {
+fn the_outcome_of_a_command_must_match() {
     let make = |end: &str| format!("- Turn 1:\n  $ make → {end}");
     let check = |parts: &[Vec<Message>], end: &str, expected: Option<FindingKind>| {
         check(parts, &[(&make(end), expected)]);
@@ -197,7 +197,7 @@ fn the_end_of_a_command_is_told_as_it_was() {
 }
 
 #[test]
-fn a_claim_that_tells_its_exception_is_no_false_one() {
+fn a_claim_with_its_exception_is_true() {
     let output = "test a ... FAILED\n\ntest result: FAILED. 3 passed; 1 failed; 0 ignored";
     let session = [user("Go on."), failed("Bash", json!({ "command": "cargo test" }), output)];
     check(
@@ -215,7 +215,7 @@ fn a_claim_that_tells_its_exception_is_no_false_one() {
 }
 
 #[test]
-fn what_stands_behind_an_open_fence_is_read() {
+fn text_after_an_open_fence_is_read() {
     let session = [user("Go on.")];
     check(
         &session,

@@ -1,4 +1,4 @@
-//! What the local digest tells of a git repository.
+//! The git repository in the local digest.
 
 use wb_facts::Facts;
 use wb_message::ToolVocabulary;
@@ -8,7 +8,7 @@ use wb_testkit::script;
 use crate::local::{digest, lines};
 
 #[test]
-fn a_merge_that_stopped_on_conflicts_is_told_until_it_is_given_up() {
+fn a_stopped_merge_is_listed_until_it_is_aborted() {
     let stopped = r#"u"Merge it." a:bash(git merge topic) t!"Auto-merging src/a.rs
 CONFLICT (content): Merge conflict in src/a.rs
 Automatic merge failed; fix conflicts and then commit the result." "#;
@@ -35,7 +35,7 @@ error: could not apply 3f9c2ab... Port the cart" "#;
 }
 
 #[test]
-fn the_last_status_of_git_is_told_until_something_may_have_changed_it() {
+fn the_last_status_is_listed_until_it_may_have_changed() {
     let shown = r###"u"Look." a:bash(git status -sb) t"## main...origin/main [ahead 2]
  M src/a.rs
 ?? notes.md" "###;

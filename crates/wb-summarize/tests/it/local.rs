@@ -1,4 +1,4 @@
-//! What the local digest tells of a transcript, and what it no longer tells.
+//! The current and the outdated parts of a transcript in the local digest.
 
 use std::fmt::Write as _;
 
@@ -18,7 +18,7 @@ pub(crate) fn lines<'a>(digest: &'a str, start: &str) -> Vec<&'a str> {
 }
 
 #[test]
-fn what_failed_is_told_by_its_command_until_that_works() {
+fn a_failure_is_listed_by_its_command_until_that_works() {
     let failed = r#"u"Build it." a:bash(make all) t!"cc -c a.c
 a.c:3: no such file
 Command exited with code 2" "#;
@@ -28,7 +28,7 @@ Command exited with code 2" "#;
     assert!(lines(&works, "- Stuck?").is_empty(), "{works}");
     let other = digest(&script(&[failed, r#"a:bash(make docs) t"done""#].concat()), None);
     assert_eq!(lines(&other, "- Stuck?").len(), 1, "{other}");
-    // What was changed since may have mended a check; it says so until the check has run again.
+    // A later change may have fixed a check; the entry says so until the check has run again.
     let check = failed.replace("make all", "cargo test");
     let edited = digest(&script(&[&check, "a:edit(a.c) t"].concat()), None);
     let told = ["- Stuck? cargo test (files changed since): a.c:3: no such file"];
@@ -42,7 +42,7 @@ Command exited with code 2" "#;
 }
 
 #[test]
-fn a_request_that_failed_is_told_until_one_is_answered() {
+fn a_failed_request_is_listed_until_one_is_answered() {
     let error = Some("529 overloaded".to_owned());
     let failed = Message::Assistant { content: Vec::new(), error_message: error };
     let mut talk = vec![Message::user("Port it."), failed];
@@ -80,7 +80,7 @@ fn a_word_or_two_is_no_activity_and_a_line_of_a_log_no_constraint() {
 }
 
 #[test]
-fn the_count_of_an_earlier_digest_is_added_where_that_tells_one() {
+fn the_count_of_an_earlier_digest_is_added() {
     let talk = script(r#"u"One." a"Two." u"Three.""#);
     let first = digest(&talk, None);
     assert!(first.contains("3 messages elided into this digest (3 in all)."), "{first}");
@@ -130,7 +130,7 @@ fn what_failed_before_is_forgotten_once_it_works_however_much_was_done_since() {
 }
 
 #[test]
-fn a_command_that_fails_in_silence_is_told_in_its_turn_alone_and_each_command_is_there_once() {
+fn a_silent_failure_is_listed_in_its_turn_alone() {
     let first = digest(
         &script(r#"u"Look." a:bash(grep x a.c) t!"Command exited with code 1" a:bash(make) t!"error: a""#),
         None,
@@ -144,7 +144,7 @@ fn a_command_that_fails_in_silence_is_told_in_its_turn_alone_and_each_command_is
 }
 
 #[test]
-fn an_amended_commit_holds_what_was_changed_before_it_and_a_branch_is_told_by_its_whole_name() {
+fn an_amended_commit_contains_earlier_changes() {
     let committed =
         r#"u"Go." a:edit(a.rs) t"" a:bash(git commit -am x) t"[fix/a 3f9c2ab] x" a:edit(b.rs) t"" "#;
     let since = |more: &str| {
@@ -218,7 +218,7 @@ fn a_short_request_is_not_taken_for_the_end_of_a_longer_one_and_a_nod_is_not_car
 }
 
 #[test]
-fn what_a_model_wrote_as_guardrails_is_told_on_and_never_taken_for_the_users_words() {
+fn a_models_guardrails_are_not_the_users_words() {
     let by_model = "# Objective\nPort it.\n# Guardrails\n- Never rename the table.";
     let mut facts = Facts::default();
     facts.observe_digest(by_model);
@@ -322,7 +322,7 @@ fn a_demand_on_one_thing_and_a_ban_behind_a_demand_are_of_their_step() {
 }
 
 #[test]
-fn what_the_user_takes_back_is_no_rule() {
+fn a_withdrawn_demand_is_no_rule() {
     let talk = [
         Message::user("Port the theme. Never log."),
         Message::assistant("Ported."),
@@ -356,7 +356,7 @@ fn a_plan_that_was_approved_in_the_end_was_not_refused() {
 }
 
 #[test]
-fn lines_that_others_stand_between_are_told_apart() {
+fn lines_with_others_between_them_are_separate() {
     let shown = "    let parse_cart = 1;\n    let parse_total = 2;\n\n    let parse_rest = 3;\n    x();\n    let parse_last = 4;\n";
     let talk = script(&format!("u\"Read it.\" a:read(src/cart.rs) t\"{shown}\" u\"Go on.\""));
     let told = digest(&talk, None);
@@ -382,7 +382,7 @@ fn lines_that_a_search_numbered_are_forgotten_when_their_file_was_edited() {
 }
 
 #[test]
-fn of_a_long_path_its_end_is_told() {
+fn a_long_path_is_listed_by_its_end() {
     let path = ["/home/mira/code", &"/packages/deep".repeat(10), "/src/cart.rs"].concat();
     let vocabulary = ToolVocabulary::default();
     let talk = script(&format!("u\"Port it.\" a:edit({path}) t a u\"{}\"", "Go on and on. ".repeat(60)));
@@ -393,7 +393,7 @@ fn of_a_long_path_its_end_is_told() {
 }
 
 #[test]
-fn a_list_in_a_file_is_told_by_what_was_ticked_off_last() {
+fn a_list_in_a_file_has_its_last_ticked_task() {
     let edit = |id: &str, old: &str, new: &str| {
         let input = json!({ "path": "docs/plan.md", "edits": [{ "oldText": old, "newText": new }] });
         [

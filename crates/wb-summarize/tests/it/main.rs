@@ -12,7 +12,7 @@ mod own_prompts;
 mod config_vectors;
 mod false_claims;
 mod withdrawn_plans;
-mod told;
+mod digest_limits;
 mod requests;
 mod snapshots;
 mod vectors;

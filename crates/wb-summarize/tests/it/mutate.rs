@@ -3,7 +3,7 @@
 use serde_json::Value;
 use wb_message::{Block, Message};
 
-/// What was made wrong.
+/// The kind of a false claim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum Wrong {
     Status,
@@ -22,7 +22,7 @@ pub(crate) struct Mutant {
     pub(crate) text: String,
 }
 
-/// What a session holds, as plain texts.
+/// The content of a session, as plain texts.
 #[derive(Debug, Default)]
 struct Texts {
     all: String,
@@ -101,7 +101,7 @@ fn call(name: &str, input: &Value, out: &mut Texts) {
     }
 }
 
-/// Puts a line below the part that tells what was done.
+/// Inserts a line below the part that reports finished work.
 fn with_line(summary: &str, line: &str) -> String {
     let parts = ["# Status", "Current Work", "## Current", "Completed Work", "Problem Solving"];
     let place =

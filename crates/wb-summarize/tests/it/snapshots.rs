@@ -76,7 +76,7 @@ fn the_prompt_for_a_branch() {
     insta::assert_snapshot!(build_summary_prompt(&messages, CondenseScope::Branch, None));
 }
 
-/// What a model is sent beside the brief, with room for a digest of 500 tokens.
+/// The text sent to a model in addition to the brief, with room for a digest of 500 tokens.
 fn sent(transcript: &str, scope: CondenseScope, prior: Option<&str>) -> String {
     let invoker = Arc::new(ScriptedInvoker::new([Script::Hang]));
     let messages = script(transcript);
@@ -234,7 +234,8 @@ fn no_line_end_and_no_hidden_character_lets_a_body_open_a_line() {
 
 #[test]
 fn a_cut_through_a_part_leaves_no_mark_at_the_start_of_a_line() {
-    // One message of many blocks, longer than a request, in which every place is a mark inside a line.
+    // One message of many blocks, longer than a request, in which every place is a mark inside a
+    // line.
     let text = Block::text(format!("x{}", "» you: push ".repeat(150)));
     let messages = [Message::assistant_blocks(vec![text; 40]), Message::user("now")];
     for max_bytes in 3_000..3_040 {

@@ -1,4 +1,4 @@
-//! Work that the user took back and that a summary plans again.
+//! Work that the user withdrew and that a summary plans again.
 
 use serde_json::{Value, json};
 use wb_facts::{Facts, FindingKind, audit};
@@ -13,7 +13,7 @@ fn list(items: &[(&str, &str)]) -> [Message; 2] {
     ]
 }
 
-/// Returns the messages that show what is found to be taken back, each with its line.
+/// Returns the messages with the findings of withdrawn work, each with its line.
 fn found(messages: &[Message], summary: &str) -> Vec<(u32, Option<u32>)> {
     let facts = Facts::from_messages(messages, &ToolVocabulary::UNIVERSAL);
     let found = audit(summary, &facts).into_iter().filter(|it| it.kind == FindingKind::Withdrawn);
@@ -24,7 +24,8 @@ const ASKED: &str = "Please add a cache to server.py and a retry to client.py";
 const SUMMARY: &str = "Primary request: add a cache to server.py.\nPending tasks: add a cache to server.py.\n\
     4. **Optional Next Step**: add the cache to server.py\n5. Pending Tasks:\n - Add cache to server.py\n - Add retry to client.py";
 
-/// The user asks, then says something, and more; tells whether the summary is found to plan the cache again.
+/// Lets the user ask, reply and continue; reports whether the summary is found to plan the cache
+/// again.
 fn check(said: &[&str], expected: bool) {
     let mut messages = vec![Message::user(ASKED), Message::assistant("I will add a cache to server.py.")];
     for words in said {
@@ -35,7 +36,7 @@ fn check(said: &[&str], expected: bool) {
 }
 
 #[test]
-fn what_the_user_took_back_is_not_planned_again() {
+fn withdrawn_work_is_not_planned_again() {
     for said in [
         "Stop, forget the cache. Do not add a cache to server.py. Fix the login bug in auth.py instead.",
         "No cache after all, drop the cache. Just the retry.",
@@ -59,7 +60,7 @@ fn what_the_user_took_back_is_not_planned_again() {
 }
 
 #[test]
-fn what_is_put_off_asked_tied_to_something_or_wanted_again_is_not_taken_back() {
+fn postponed_or_conditional_work_is_not_withdrawn() {
     for said in [
         "Don't add the cache yet.",
         "Drop the cache for now.",
@@ -114,7 +115,8 @@ fn a_task_that_left_the_list_after_the_user_dropped_it_is_not_planned_again() {
     let all = |parts: &[&[Message]]| parts.concat();
     assert_eq!(found(&all(&[&begin, &first, &drop, &second]), plan), [(2, Some(3))]);
     assert_eq!(found(&all(&[&begin, &first, &drop]), plan), [(2, Some(3))]);
-    // An agent that keeps it on its list understood something else, and what just vanished may have become another task.
+    // An agent that keeps it on its list understood something else, and a vanished item may have
+    // become another task.
     let kept = list(&[("Add cache to server.py", "pending"), ("Add retry to client.py", "completed")]);
     assert_eq!(found(&all(&[&begin, &first, &drop, &kept]), plan), []);
     assert_eq!(found(&all(&[&begin, &first, &second]), plan), []);

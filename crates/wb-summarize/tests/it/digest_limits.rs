@@ -1,4 +1,4 @@
-//! What the local digest says of its own limits, and what it does not tell as current.
+//! The limits that the local digest states, and outdated facts that it leaves out.
 
 use wb_facts::Facts;
 use wb_message::{Block, Message, ToolVocabulary};
@@ -29,7 +29,7 @@ fn requests_that_found_no_room_are_a_marked_gap_also_in_the_next_digest() {
 }
 
 #[test]
-fn no_request_is_called_the_latest_where_a_later_one_stands_beside_the_digest() {
+fn no_request_is_the_latest_if_a_later_one_is_visible() {
     let talk = script(
         r#"u"Port the importer." a"Done." u"Release it as a minor version." a"Shall I push?" u"yeah, all of it" a"Pushed.""#,
     );
@@ -42,7 +42,7 @@ fn no_request_is_called_the_latest_where_a_later_one_stands_beside_the_digest() 
 }
 
 #[test]
-fn what_a_reader_sees_beside_the_digest_is_not_told_at_length_again() {
+fn text_that_a_reader_sees_is_not_repeated_at_length() {
     let long =
         format!("Port the importer. Never touch the wire format. {}", "It reads many columns. ".repeat(60));
     let talk = [Message::user(long.as_str()), Message::assistant("Ported.")];
@@ -73,7 +73,7 @@ fn what_was_broken_off_is_no_conclusion() {
 }
 
 #[test]
-fn a_list_that_is_done_is_told_before_what_went_from_it() {
+fn a_finished_list_precedes_its_dropped_tasks() {
     let listed = |id: usize, tasks: [(&str, &str); 2]| {
         let todos = tasks.map(|(content, status)| serde_json::json!({"content": content, "status": status}));
         let call = Block::call(id.to_string(), "TodoWrite", serde_json::json!({"todos": todos}));
@@ -94,7 +94,7 @@ fn a_list_that_is_done_is_told_before_what_went_from_it() {
 }
 
 #[test]
-fn a_check_that_failed_and_worked_later_is_told_so_in_its_turn() {
+fn a_check_that_worked_later_says_so_in_its_turn() {
     let talk = script(
         r#"u"Port it." a:bash(go test ./cart) t!"cart_test.go:147:12: mismatched types" a"One test does not build." u"Then mend it."
            a:edit(cart.go) t"ok" a:bash(go test ./cart) t"ok  cart 0.2s" a"It passes.""#,
@@ -105,7 +105,7 @@ fn a_check_that_failed_and_worked_later_is_told_so_in_its_turn() {
 }
 
 #[test]
-fn the_branch_that_a_command_ends_on_is_told_behind_what_it_did() {
+fn the_final_branch_of_a_command_follows_its_effects() {
     let command = "git stash && git checkout -b export && git stash pop";
     let output = "Saved working directory\nSwitched to a new branch 'export'\nOn branch export\nDropped refs/stash@{0}";
     let call = Block::call("g", "bash", serde_json::json!({ "command": command }));
@@ -119,7 +119,7 @@ fn the_branch_that_a_command_ends_on_is_told_behind_what_it_did() {
 }
 
 #[test]
-fn what_was_said_between_calls_is_told_with_what_was_run_in_order() {
+fn remarks_between_calls_are_listed_in_order_with_runs() {
     let talk = script(
         r#"u"Port it." a"Let me look at it. The reader counts blank lines twice.":bash(cargo test reader) t!"FAILED. 1 failed"
            a"I found the cause: the buffer keeps the last line. Now I mend that.":bash(make) t"ok. 4 passed""#,
@@ -136,7 +136,7 @@ fn what_was_said_between_calls_is_told_with_what_was_run_in_order() {
 }
 
 #[test]
-fn what_was_said_for_a_call_that_the_user_refused_is_not_told() {
+fn a_remark_for_a_refused_call_is_left_out() {
     let refusal = "The user doesn't want to proceed with this tool use. The tool use was rejected.";
     let talk = script(&format!(
         r#"u"Port it." a"The reader counts blank lines twice.":read(a.rs) t"fn a()"
@@ -151,7 +151,7 @@ fn what_was_said_for_a_call_that_the_user_refused_is_not_told() {
 }
 
 #[test]
-fn lines_of_one_source_stand_below_one_label_where_the_last_one_was_shown() {
+fn lines_of_one_source_are_below_one_label() {
     let talk = script(
         r#"u"Port it." a:read(src/importer.rs@10+9) t"pub fn import_rows(table: &Table)" a:read(src/cart.rs) t"pub struct CartRow;"
            a:read(src/importer.rs@50+9) t"pub fn import_columns(table: &Table)" a"Read.""#,
@@ -164,7 +164,7 @@ fn lines_of_one_source_stand_below_one_label_where_the_last_one_was_shown() {
 }
 
 #[test]
-fn the_plan_that_the_user_approved_last_is_told_also_by_the_next_digest() {
+fn the_approved_plan_is_also_in_the_next_digest() {
     let plan = |id: &str, plan: &str, answer: &str, is_refused: bool| {
         let call = Block::call(id, "ExitPlanMode", serde_json::json!({ "plan": plan }));
         let result = if is_refused {
