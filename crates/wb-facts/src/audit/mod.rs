@@ -70,8 +70,8 @@ impl Finding {
     }
 }
 
-/// Checks a summary against the facts of the messages it replaces, and returns the findings by line;
-/// what is missing comes last.
+/// Checks a summary against the facts of the messages it replaces; returns the findings by line,
+/// and missing constraints last.
 ///
 /// The facts must not include the summary itself. Partial facts only yield contradictions.
 ///
