@@ -209,7 +209,7 @@ impl Mentions {
     pub fn read_argument(&mut self, text: &str, call: &str, kept: &mut Option<LineRef>) {
         self.n_bytes += text.len() as u64;
         each_name(text, |at| {
-            self.note(&text[at], TextLine { text: call, ..TextLine::default() }, kept, Source::Call)
+            self.note(&text[at], TextLine { text: call, ..TextLine::default() }, kept, Source::Call);
         });
     }
 
@@ -217,7 +217,7 @@ impl Mentions {
     pub fn read_names(&mut self, text: &str, by: Source) {
         self.n_bytes += text.len() as u64;
         each_name(text, |at| {
-            self.note(&text[at], TextLine::default(), &mut Some(LineRef(Span::default())), by)
+            self.note(&text[at], TextLine::default(), &mut Some(LineRef(Span::default())), by);
         });
     }
 

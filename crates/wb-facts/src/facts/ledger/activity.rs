@@ -320,13 +320,13 @@ fn git(acts: &[&Step], effects: &Effects<'_>) -> Vec<Activity> {
         let has = |text: &str| words.iter().any(|word| word.text == text);
         match name(words) {
             "gh" | "glab" | "hub" if has("create") || is(1, "pull-request") => {
-                activities.push(Activity::PullRequest)
+                activities.push(Activity::PullRequest);
             }
             "git" | "jj" | "sl" | "gt" if has("commit") => activities.push(Activity::Commit),
             "git" | "jj" | "gt" if has("push") || has("submit") => activities.push(Activity::Push),
             // A script may do anything.
             own if own.contains('/') || own.contains('.') => {
-                activities.extend([Activity::Commit, Activity::Push])
+                activities.extend([Activity::Commit, Activity::Push]);
             }
             _ => {}
         }
