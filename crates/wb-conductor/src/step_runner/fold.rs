@@ -145,7 +145,7 @@ impl<'a> StepRunner<'a, '_> {
         }
         let n_messages = self.draft.input.messages.len();
         let told = within_transcript(facts, n_messages, &|at, _| stays(at), |shows| {
-            LocalDigest::new(facts, 0).beside(shows).requests_to_tell()
+            LocalDigest::new(facts, 0).beside(shows).listed_requests()
         });
         self.draft.input.counter.text(&told).min(most)
     }
