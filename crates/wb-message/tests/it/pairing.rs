@@ -63,7 +63,7 @@ fn naive_legal(messages: &[Message], pairs: &[Pair], in_flight: Option<usize>, c
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: wb_testkit::depth::cases(400), ..ProptestConfig::default() })]
 
     #[test]
     fn pairs_are_those_of_the_naive_reading(messages in strategies::transcript()) {

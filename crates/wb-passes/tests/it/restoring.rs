@@ -155,7 +155,7 @@ fn check(files: &[File], restored: &[Message], max_files: usize, max_tokens: u64
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 600, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: wb_testkit::depth::cases(600), ..ProptestConfig::default() })]
 
     #[test]
     fn what_comes_back_is_what_the_naive_reading_allows(

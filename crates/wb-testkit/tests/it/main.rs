@@ -85,7 +85,7 @@ fn shrinking_comes_down_to_the_few_messages_that_matter() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 128, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: wb_testkit::depth::cases(128), failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn every_transcript_keeps_the_laws_with_itself(messages in strategies::transcript()) {
