@@ -18,6 +18,11 @@ pub fn cases(n: u32) -> u32 {
     if is_deep() { n } else { n.div_ceil(ONE_OF) }
 }
 
+/// Returns how many compactions follow each other, of `n` in a deep run.
+pub fn rounds(n: usize) -> usize {
+    if is_deep() { n } else { n.div_ceil(ONE_OF as usize) }
+}
+
 /// Returns the places that are tried: all in a deep run.
 pub fn places<T>(all: impl IntoIterator<Item = T>) -> impl Iterator<Item = T> {
     all.into_iter().step_by(if is_deep() { 1 } else { STRIDE })
