@@ -6,11 +6,11 @@
 mod mutate;
 mod prepare;
 #[expect(dead_code, reason = "the command uses more of it")]
-#[path = "../../crates/wb-cli/src/strategy.rs"]
+#[path = "../../crates/wb-cli/src/args/strategy.rs"]
 mod strategy;
 
 use serde_json::Value;
-use wb_dialect::{Dialect, Encoded, Violation};
+use wb_dialect::{Dialect, EncodedRequest, Violation};
 use wb_formats::{Document, SentAs, View, newest};
 use wb_message::{Block, Message};
 use wb_record::{ChangeSet, Item, MemoryParts, Stamp, items};
@@ -80,7 +80,7 @@ pub fn validate(bytes: &[u8]) {
     }
     let Some((.., view)) = newest_of(bytes) else { return };
     for dialect in Dialect::ALL {
-        for violation in Encoded::next_request(&view.messages, dialect).validate() {
+        for violation in EncodedRequest::next_request(&view.messages, dialect).validate() {
             assert!(violation.message.is_none_or(|at| at < view.messages.len()), "{violation}");
         }
     }

@@ -28,5 +28,5 @@ pub(crate) fn compacted(
     let mut messages = view.messages.clone();
     let opts = CondenseOpts { force, ..CondenseOpts::default() };
     let undo = compact_locally(&mut messages, &settings, &opts).undo?;
-    Some((Patch::of(&undo, &messages), messages))
+    Some((Patch::from_undo(&undo, &messages), messages))
 }

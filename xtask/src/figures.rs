@@ -29,6 +29,8 @@ const PROGRAMS: [Program; 3] = [
         folders: &[],
     },
 ];
+/// The line between the page and the rows that go into a data file, in the output of a program.
+const ROWS: &str = "<!-- rows -->\n";
 /// The folder of all sessions in the folder of the shared data.
 const SESSIONS: &str = "sessions";
 /// A folder beside the sessions that holds none.
@@ -67,9 +69,14 @@ impl Program {
         ];
         let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
         let text = output(Command::new(cargo).args(words).args(files).current_dir(root))?;
-        std::fs::write(root.join(self.file), text).map_err(|error| format!("{}: {error}", self.file))?;
-        println!("{}: written", self.file);
-        Ok(())
+        let (page, rows) = text.split_once(ROWS).unwrap_or((&text, ""));
+        write(root, self.file, page)?;
+        write(root, &self.data_file(), &tab_separated(rows))
+    }
+
+    /// Returns the file with the rows that are too many for the page.
+    fn data_file(&self) -> String {
+        self.file.replace("evaluation/", "evaluation/data/").replace(".md", ".tsv")
     }
 
     /// Returns the files that are measured, in order, or what to do if there is none.
@@ -92,6 +99,27 @@ impl Program {
         }
         Ok(files)
     }
+}
+
+fn write(root: &Path, file: &str, text: &str) -> Result<(), String> {
+    std::fs::write(root.join(file), text).map_err(|error| format!("{file}: {error}"))?;
+    println!("{file}: written");
+    Ok(())
+}
+
+/// Converts the tables of a Markdown text to tab-separated rows; a heading becomes a comment, other text is dropped.
+fn tab_separated(markdown: &str) -> String {
+    let mut rows = String::new();
+    for line in markdown.lines() {
+        if let Some(cells) = line.strip_prefix("| ") {
+            let cells = cells.trim_end_matches('|').split(" | ").map(|cell| cell.trim().replace("\\|", "|"));
+            rows += &(cells.collect::<Vec<_>>().join("\t") + "\n");
+        } else if line.starts_with('#') {
+            let gap = if rows.is_empty() { "" } else { "\n" };
+            rows += &format!("{gap}# {}\n", line.trim_start_matches('#').trim());
+        }
+    }
+    rows
 }
 
 fn files_below(folder: &Path, out: &mut Vec<PathBuf>) {
@@ -146,6 +174,13 @@ mod tests {
             why.starts_with("there is no no such folder/sessions/claude-code\nhint: put session files"),
             "{why}"
         );
+    }
+
+    #[test]
+    fn the_rows_of_tables_become_tab_separated_lines() {
+        let table = "### a, b\n\nText.\n\n| x | y |\n|---|---:|\n| 1 | a \\| b |\n\n- note\n\n## c\n| z |\n";
+        assert_eq!(tab_separated(table), "# a, b\nx\ty\n1\ta | b\n\n# c\nz\n");
+        assert_eq!(PROGRAMS[1].data_file(), "docs/evaluation/data/cost.tsv");
     }
 
     #[test]

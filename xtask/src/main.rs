@@ -3,17 +3,12 @@
 //! Each rule is a function from text to findings, so that its test can show it failing.
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a program for the terminal")]
 
-mod tree;
-mod lines;
-mod sources;
-mod order;
-mod links;
-mod manifests;
 mod tidy;
 mod layers;
 mod catalog;
 mod schema;
 mod figures;
+mod house;
 mod weight;
 mod estimators;
 mod fuzz;
@@ -45,6 +40,8 @@ usage: cargo xtask <command>
   fuzz [TARGET] [--minutes N]
           gives any bytes to what takes files of others, ten minutes for each of read, compact, validate and repair, and
           writes docs/evaluation/fuzz.md; needs a nightly toolchain and cargo-fuzz
+  house [--write] [--tsv] [--root FOLDER]
+          counts lines, files, items, functions and words, and with --write writes docs/evaluation/house.md
   integrations
           types of the plug-ins in integrations/, held against the agents' own; needs npm
   layers  dependencies between the crates point downwards, and those outwards are on the list
@@ -53,7 +50,9 @@ usage: cargo xtask <command>
           the official Python SDKs send our requests to a provider of ours, which checks them; needs Python with venv.
           --server has llama.cpp's server write a digest
   weight  counts the crates that each crate and feature brings along, and writes docs/evaluation/weight.md
-  tidy    small rules about files: length, order of modules, links, leftovers, words
+  tidy [--all | --count | CRATE…]
+          small rules about files: length, order of modules, links, leftovers, words, names, comments, help, folders; --all,
+          --count and CRATE… show what is known and not yet repaired
 ";
 
 fn main() -> ExitCode {
@@ -72,9 +71,10 @@ fn main() -> ExitCode {
         ["fit-estimators", ref words @ ..] => estimators::run(&root, words),
         ["figures", ref words @ ..] => figures::run(&root, words),
         ["fuzz", ref words @ ..] => fuzz::run(&root, words),
+        ["house", ref words @ ..] => house::run(&root, words),
         ["schema"] => schema::run(&root),
         ["weight"] => weight::run(&root),
-        ["tidy"] => tidy::run(&root),
+        ["tidy", ref words @ ..] => tidy::run(&root, words),
         _ => Err(USAGE.to_owned()),
     };
     match outcome {

@@ -13,9 +13,10 @@ const PAGE: &str = "docs/evaluation/weight.md";
 const HEAD: &str = "\
 # Weight
 
-How many crates from the registry are compiled into each crate of this workspace, with its normal and build dependencies, on this
-platform: those of `cargo tree -e normal,build`, each name and version once. The first figure is with the features that are on by
-default; behind each feature stands how many it adds to none at all. `cargo xtask weight` writes this page from `Cargo.lock`.
+The number of registry crates that are compiled into each crate of this workspace, with normal and build
+dependencies, on this platform: those of `cargo tree -e normal,build`, each name and version once. The first
+figure is with default features; each feature is followed by the number that it adds to no features at all.
+`cargo xtask weight` writes this page from `Cargo.lock`.
 
 ";
 

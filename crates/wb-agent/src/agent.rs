@@ -9,12 +9,13 @@ use wb_budget::{Family, FittedCounter, ModelCard, TokenEstimate};
 use wb_conductor::{
     AgentContext, CompactionReport, Compactor, CondenseOpts, Pipeline, ReplyDraft, message_to_turn,
 };
+use wb_facts::Facts;
 use wb_host::is_overflow_error;
+use wb_invoke::Reply;
 use wb_message::markers::is_synthetic;
 use wb_message::{Conversation, Message, ToolDescriptor, ToolVocabulary};
 use wb_passes::Repair;
 use wb_session::{EntryId, Request};
-use wb_summarize::{Facts, Reply};
 
 use crate::answer::{Answer, Call, ask, message_of, request_of};
 use crate::clock::now_ms;
@@ -360,7 +361,7 @@ fn head(descriptors: &[ToolDescriptor]) -> Conversation {
 /// model can read them again.
 fn compactor(model: &Model) -> Compactor {
     let pipeline = Pipeline::default().max_restored(0);
-    let counter = FittedCounter::of_model(&model.card.id).unwrap_or(FittedCounter::new(Family::Other));
+    let counter = FittedCounter::from_model_id(&model.card.id).unwrap_or(FittedCounter::new(Family::Other));
     let compactor = Compactor::new().card(model.card.clone()).counter(Arc::new(counter)).pipeline(pipeline);
     if model.writes_digests { compactor.invoke(Arc::clone(&model.invoker)) } else { compactor }
 }

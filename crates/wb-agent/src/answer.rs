@@ -4,9 +4,9 @@ use futures::StreamExt;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 use wb_conductor::ReplyDraft;
+use wb_invoke::{Emission, InvokeError, ModelInvoker, Reply, StopReason, StreamOptions};
 use wb_message::{Block, Conversation, Message};
 use wb_session::Request;
-use wb_summarize::{Emission, InvokeError, ModelInvoker, Reply, StopReason, StreamOptions};
 
 /// What came of a request.
 #[derive(Debug)]

@@ -3,8 +3,8 @@
 use std::io;
 
 use wb_dialect::Dialect;
+use wb_invoke::InvokeError;
 use wb_session::SessionError;
-use wb_summarize::InvokeError;
 
 /// Why the agent cannot go on, or cannot begin.
 #[derive(Debug, thiserror::Error)]

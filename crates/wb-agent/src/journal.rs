@@ -5,13 +5,14 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use wb_conductor::{CompactionReport, DigestSource};
+use wb_facts::Facts;
 use wb_message::{Message, ToolVocabulary};
 use wb_session::store::jsonl::JsonlStore;
 use wb_session::{
     Compaction, ContextEdit, Custom, CustomMessage, Durability, EntryId, EntryKind, EntryTag, IdSource,
     Logged, NewSession, Replacement, Request, Session, SessionError, iso_ms,
 };
-use wb_summarize::{CondenseScope, Facts, digest_message};
+use wb_summarize::{CondenseScope, digest_message};
 
 use crate::clock::now_ms;
 use crate::error::AgentError;
@@ -35,7 +36,7 @@ pub struct StepNote {
 impl StepNote {
     /// Notes a report.
     pub fn of(report: &CompactionReport) -> Self {
-        let line = |it: &wb_summarize::Finding| format!("“{}”: {}", it.text, it.why);
+        let line = |it: &wb_facts::Finding| format!("“{}”: {}", it.text, it.why);
         let by_model = matches!(report.digest, Some(DigestSource::Model { .. }));
         Self { report: report.to_string(), by_model, findings: report.findings.iter().map(line).collect() }
     }

@@ -8,8 +8,8 @@ use std::time::Duration;
 use wb_budget::catalog::DEFAULT_WINDOW;
 use wb_budget::{Catalog, ModelCard};
 use wb_dialect::Dialect;
+use wb_invoke::ModelInvoker;
 use wb_providers::{ProviderError, ProviderOpts};
-use wb_summarize::ModelInvoker;
 
 use crate::error::AgentError;
 use crate::script::{Offline, Script};
@@ -69,7 +69,7 @@ fn script(file: &Path) -> Result<Model, AgentError> {
 fn over_http(provider: &str, model: &str, base_url: Option<&str>) -> Result<Model, AgentError> {
     let failed =
         |error: ProviderError| AgentError::Usage(format!("{provider}:{model} cannot be asked: {error}"));
-    let opts = ProviderOpts::named(provider, model, base_url).map_err(failed)?;
+    let opts = ProviderOpts::from_name(provider, model, base_url).map_err(failed)?;
     let dialects = vec![opts.dialect()];
     let opts = opts.key_from_env().map_err(|error| failed(error.into()))?;
     let known = Catalog::built_in().find(model);

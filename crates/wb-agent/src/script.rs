@@ -9,8 +9,8 @@ use futures::stream::{self, BoxStream};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use wb_budget::Usage;
+use wb_invoke::{Emission, ModelInvoker, Reply, StopReason, StreamOptions};
 use wb_message::{Block, Conversation, Turn, text};
-use wb_summarize::{Emission, ModelInvoker, Reply, StopReason, StreamOptions};
 
 /// What the offline model says when it is told nothing that it understands.
 const HELP: &str = "I am no model, I run what you name. A line is one call:

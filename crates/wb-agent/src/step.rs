@@ -46,9 +46,9 @@ impl Folded {
     ) -> Option<Self> {
         let undo = report.undo.as_ref()?;
         let origins = undo.origins(before.len());
-        let kept: Vec<usize> = origins.iter().filter_map(|origin| origin.kept()).collect();
+        let kept: Vec<usize> = origins.iter().filter_map(|origin| origin.input_index()).collect();
         let edited = origins.iter().zip(messages.iter()).filter_map(|(origin, message)| {
-            let at = origin.kept().filter(|at| undo.replaced(*at))?;
+            let at = origin.input_index().filter(|at| undo.has_new_body(*at))?;
             Some((before[at].clone(), body(message)))
         });
         let edited = edited.collect();

@@ -1,6 +1,6 @@
 //! The last look at a request before it is sent.
 
-use wb_dialect::{Dialect, Encoded};
+use wb_dialect::{Dialect, EncodedRequest};
 use wb_message::Conversation;
 
 use crate::error::AgentError;
@@ -18,7 +18,11 @@ pub(crate) fn check(conversation: &Conversation, dialects: &[Dialect]) -> Result
 
 /// What the provider would refuse, as lines.
 fn findings(conversation: &Conversation, dialect: Dialect) -> Vec<String> {
-    Encoded::of_conversation(conversation, dialect).validate().iter().map(ToString::to_string).collect()
+    EncodedRequest::from_conversation(conversation, dialect)
+        .validate()
+        .iter()
+        .map(ToString::to_string)
+        .collect()
 }
 
 #[cfg(test)]

@@ -1,16 +1,16 @@
-//! The budget as one value: resolved once from model, policy and overhead, and handed to every stage.
+//! The budget: resolved once from model, policy and overhead, and passed to every stage.
 
 use crate::card::ModelCard;
 use crate::gate::{DIGEST_TOKENS, Irreducible, MOST_DIGEST_TOKENS, RESTORED_TOKENS, budget_limit};
 use crate::policy::{BudgetPolicy, PolicyError};
 
-/// What a transcript may weigh, and what each part of a compacted one may; all figures are tokens.
+/// The limits of a transcript and of each part of a compacted one, in tokens.
 ///
 /// ```
 /// use wb_budget::{AUTO_CONDENSE_POLICY, Budget, ModelCard};
 ///
 /// let card = ModelCard::with_window(12_000);
-/// // 1 000 tokens of system prompt and tool schemas go with the transcript.
+/// // 1 000 tokens of system prompt and tool schemas are sent with the transcript.
 /// let budget = Budget::resolve(Some(&card), &AUTO_CONDENSE_POLICY, 1_000)?;
 /// assert_eq!((budget.limit, budget.target), (7_464, 6_531));
 /// assert!(budget.is_over(6_465) && !budget.is_over(6_464));
@@ -18,34 +18,34 @@ use crate::policy::{BudgetPolicy, PolicyError};
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Budget {
-    /// The model's window, if it is known.
+    /// The model's window, if known.
     pub window: Option<u64>,
-    /// Above this, overhead included, a transcript is over budget.
+    /// The size above which a transcript is over budget, overhead included.
     pub limit: u64,
-    /// At or below this, overhead included, a compacted transcript should land.
+    /// The most that a compacted transcript should weigh, overhead included.
     pub target: u64,
-    /// What is sent besides the transcript: system prompt and tool schemas.
+    /// The weight of system prompt and tool schemas, which are sent with the transcript.
     pub overhead: u64,
-    /// The most that the verbatim tail keeps.
+    /// The most that the verbatim tail may weigh.
     pub tail: u64,
     /// The most that a digest may weigh.
     pub digest: u64,
     /// The most that restored files may weigh together.
     pub restored: u64,
     /// Whether a result must reach the target.
-    lands: bool,
-    /// By how much the transcript's estimate is above what the provider counted.
+    has_target: bool,
+    /// The excess of the transcript's estimate over the provider's count.
     surplus: u64,
 }
 
-/// How the room of a budget is divided once the weight of a transcript's pinned messages is known; in tokens.
+/// The division of a budget, given the weight of a transcript's pinned messages; in tokens.
 ///
-/// Overhead and pinned messages leave a part of the target. Of that part, the tail takes at most three sevenths, restored
-/// files and the lines of a digest three, the rest of the digest one (measured: `docs/evaluation/retention.md`). If they leave nothing, no result can fit; an eighth of the limit is divided then, so that
-/// the result is still of use.
+/// Overhead and pinned messages leave a part of the target. Of that part, the tail gets at most three sevenths, restored
+/// files and the lines of a digest three, the rest of the digest one (measured: `docs/evaluation/retention.md`). If
+/// nothing is left, no result can fit; an eighth of the limit is divided then, so that the result is still useful.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BudgetSplit {
-    /// What all of the transcript but its pinned messages may weigh.
+    /// The most that all but the pinned messages may weigh.
     pub room: u64,
     /// The most that the verbatim tail may weigh.
     pub tail: u64,
@@ -57,19 +57,19 @@ pub struct BudgetSplit {
     pub is_hopeless: bool,
 }
 
-/// Returns the target of a limit: seven eighths of it, so that the next message does not trigger again.
+/// Returns seven eighths of a limit, so that the next message does not trigger again.
 fn target_below(limit_tokens: u64) -> u64 {
     limit_tokens - limit_tokens.div_ceil(8)
 }
 
-/// Returns the most that a digest may weigh under a limit: a twentieth of it, within bounds (measured: `docs/evaluation/retention.md`).
+/// Returns the most that a digest may weigh: a twentieth of the limit, within bounds (measured:
+/// `docs/evaluation/retention.md`).
 fn digest_within(limit_tokens: u64) -> u64 {
     (limit_tokens / 20).clamp(DIGEST_TOKENS, MOST_DIGEST_TOKENS)
 }
 
 impl Budget {
-    /// Resolves the budget of a model under a policy; without a model, or with one of an unknown window, the policy's
-    /// tail is all that is measured.
+    /// Resolves the budget of a model under a policy; without a model or a known window, only the policy's tail counts.
     pub fn resolve(
         model: Option<&ModelCard>,
         policy: &BudgetPolicy,
@@ -85,7 +85,7 @@ impl Budget {
             tail,
             digest,
             restored,
-            lands: false,
+            has_target: false,
             surplus: 0,
         };
         let Some(card) = model.filter(|card| card.context_window > 0) else { return Ok(caps) };
@@ -95,88 +95,88 @@ impl Budget {
             digest: digest_within(limit),
             limit,
             target: target_below(limit),
-            lands: true,
+            has_target: true,
             ..caps
         })
     }
 
-    /// Builds the budget of a limit that is known otherwise, such as a request's; it lands at seven eighths.
-    pub fn of_limit(limit: u64, policy: &BudgetPolicy, overhead: u64) -> Self {
+    /// Builds the budget of a given limit, such as a request's, with a target of seven eighths.
+    pub fn from_limit(limit: u64, policy: &BudgetPolicy, overhead: u64) -> Self {
         let (tail, digest, restored) = (policy.keep_recent, digest_within(limit), RESTORED_TOKENS);
         let target = target_below(limit);
-        Self { window: None, limit, target, overhead, tail, digest, restored, lands: true, surplus: 0 }
+        Self { window: None, limit, target, overhead, tail, digest, restored, has_target: true, surplus: 0 }
     }
 
-    /// Replaces what is sent besides the transcript, in tokens.
+    /// Replaces the overhead, in tokens.
     #[must_use]
     pub fn with_overhead(self, overhead: u64) -> Self {
         Self { overhead, ..self }
     }
 
-    /// Aims at another target, such as the limit itself for steps that leave a distance to the next time.
+    /// Replaces the target, for example by the limit for steps with a margin of their own.
     #[must_use]
     pub fn with_target(self, target: u64) -> Self {
         Self { target, ..self }
     }
 
-    /// Fires above fewer tokens, overhead included, and lands below them as it would below the limit; unchanged where
-    /// that is no less, or there is no window.
+    /// Lowers the limit and with it the target, overhead included; no change if the limit is lower already, or without a
+    /// window.
     #[must_use]
-    pub fn firing_above(self, tokens: u64) -> Self {
-        if !self.lands || tokens >= self.limit {
+    pub fn with_lower_limit(self, tokens: u64) -> Self {
+        if !self.has_target || tokens >= self.limit {
             return self;
         }
         Self { limit: tokens, target: self.target.min(target_below(tokens)), ..self }
     }
 
-    /// Fires where the estimate may be too low by so many thousandths and the context above the limit, and lands below that.
+    /// Lowers the limit by the possible error of the estimate, in thousandths.
     #[must_use]
     pub fn with_margin(self, margin_permille: u64) -> Self {
         let most = u128::from(self.limit) * 1000 / (1000 + u128::from(margin_permille));
-        self.firing_above(u64::try_from(most).unwrap_or(u64::MAX))
+        self.with_lower_limit(u64::try_from(most).unwrap_or(u64::MAX))
     }
 
-    /// Returns whether there is a target that a result must reach. Without a window and a limit there is only a gate.
+    /// Returns whether a result must reach a target; without a window and a limit there is only a gate.
     pub fn has_target(&self) -> bool {
-        self.lands
+        self.has_target
     }
 
-    /// Counts what the provider reported instead of the estimate of the transcript; what it has over the estimate is
-    /// overhead that no compaction can remove.
+    /// Replaces the estimate of the transcript by the provider's count; an excess over the estimate is overhead, which no
+    /// compaction can remove.
     #[must_use]
-    pub fn anchored(self, context_tokens: u64, estimate: u64) -> Self {
+    pub fn with_counted_context(self, context_tokens: u64, estimate: u64) -> Self {
         let overhead = self.overhead.max(context_tokens.saturating_sub(estimate));
         let surplus = estimate.saturating_add(overhead).saturating_sub(context_tokens);
         Self { overhead, surplus, ..self }
     }
 
-    /// Returns what the context holds with a transcript of that weight.
+    /// Returns the tokens of the context with a transcript of the given weight.
     pub fn context_tokens(&self, transcript_tokens: u64) -> u64 {
         transcript_tokens.saturating_add(self.overhead).saturating_sub(self.surplus)
     }
 
-    /// Returns whether a transcript of that weight is over budget. Without a window only the tail is measured.
+    /// Returns whether a transcript of the given weight is over budget. Without a window only the tail counts.
     pub fn is_over(&self, transcript_tokens: u64) -> bool {
-        if self.lands {
+        if self.has_target {
             self.context_tokens(transcript_tokens) > self.limit
         } else {
             transcript_tokens > self.tail
         }
     }
 
-    /// Returns by how much a result of that weight misses what it had to reach. That is the target if the transcript was
-    /// over budget, else the limit. Returns nothing without a window.
+    /// Reports a result that is too heavy: above the target if the transcript was over budget, else above the limit.
+    /// Returns `None` without a window.
     pub fn irreducible(&self, transcript_tokens: u64, was_over: bool) -> Option<Irreducible> {
-        if !self.lands {
+        if !self.has_target {
             return None;
         }
         let aim = if was_over { self.target } else { self.limit };
-        Irreducible::above(aim, transcript_tokens.saturating_add(self.overhead))
+        Irreducible::from_weights(aim, transcript_tokens.saturating_add(self.overhead))
     }
 
     /// Divides the room that overhead and pinned messages leave.
     pub fn split(&self, pinned_tokens: u64) -> BudgetSplit {
-        if !self.lands {
+        if !self.has_target {
             let Self { tail, digest, restored, .. } = *self;
             return BudgetSplit { room: tail, tail, digest, restored, is_hopeless: false };
         }
@@ -203,16 +203,16 @@ mod tests {
     use super::*;
     use crate::policy::AUTO_CONDENSE_POLICY;
 
-    fn of(window: u64, policy: &BudgetPolicy, overhead: u64) -> Budget {
+    fn resolve(window: u64, policy: &BudgetPolicy, overhead: u64) -> Budget {
         Budget::resolve(Some(&ModelCard::with_window(window)), policy, overhead)
             .expect("a policy that makes sense")
     }
 
     #[test]
-    fn the_parts_are_three_three_and_one_eighth_of_the_limit_and_sum_to_the_target() {
+    fn parts_are_three_three_and_one_eighth_of_the_limit() {
         let policy = BudgetPolicy { trigger_ratio: 1.0, keep_recent: u64::MAX, reserve_tokens: None };
         for window in 1..20_000 {
-            let budget = of(window, &policy, 0);
+            let budget = resolve(window, &policy, 0);
             let BudgetSplit { tail, digest, restored, .. } = budget.split(0);
             let most = window * 3 / 8;
             assert!(tail <= most && restored <= most && digest <= window / 8, "{window}");
@@ -221,40 +221,40 @@ mod tests {
     }
 
     #[test]
-    fn a_large_window_is_held_to_the_caps() {
-        let BudgetSplit { tail, digest, restored, .. } = of(200_000, &AUTO_CONDENSE_POLICY, 0).split(0);
+    fn a_large_window_is_limited_by_the_caps() {
+        let BudgetSplit { tail, digest, restored, .. } = resolve(200_000, &AUTO_CONDENSE_POLICY, 0).split(0);
         assert_eq!((tail, restored, digest), (6000, RESTORED_TOKENS, 148_464 / 20));
     }
 
     #[test]
     fn fixed_parts_shrink_the_room_and_never_underflow() {
         let policy = BudgetPolicy { reserve_tokens: None, ..AUTO_CONDENSE_POLICY };
-        let budget = of(10_000, &policy, 2_000);
+        let budget = resolve(10_000, &policy, 2_000);
         let BudgetSplit { tail, digest, restored, .. } = budget.split(1_000);
         assert!(3_000 + tail + restored + digest <= budget.target);
-        let hopeless = of(10_000, &policy, u64::MAX).split(u64::MAX);
+        let hopeless = resolve(10_000, &policy, u64::MAX).split(u64::MAX);
         assert!(hopeless.is_hopeless);
         assert_eq!((hopeless.tail, hopeless.digest), (7_500 / 8 * 3 / 7, 7_500 / 8 / 7));
     }
 
     #[test]
-    fn what_the_provider_counted_decides_and_what_it_has_over_the_estimate_cannot_be_removed() {
-        let budget = of(10_000, &AUTO_CONDENSE_POLICY, 500);
-        let counted = budget.anchored(9_000, 4_000);
+    fn a_counted_context_decides_and_its_excess_is_overhead() {
+        let budget = resolve(10_000, &AUTO_CONDENSE_POLICY, 500);
+        let counted = budget.with_counted_context(9_000, 4_000);
         assert!(!budget.is_over(4_000) && counted.is_over(4_000));
         assert_eq!((counted.context_tokens(4_000), counted.overhead), (9_000, 5_000));
-        let less = budget.anchored(3_000, 6_000);
+        let less = budget.with_counted_context(3_000, 6_000);
         assert_eq!((less.context_tokens(6_000), less.overhead), (3_000, 500));
         assert!(budget.is_over(6_000) && !less.is_over(6_000));
     }
 
     #[test]
-    fn a_gate_that_fires_earlier_lands_below_that() {
-        let budget = of(10_000, &AUTO_CONDENSE_POLICY, 0);
-        let early = budget.firing_above(4_000);
+    fn a_lower_limit_lowers_the_target() {
+        let budget = resolve(10_000, &AUTO_CONDENSE_POLICY, 0);
+        let early = budget.with_lower_limit(4_000);
         assert!(early.is_over(4_001) && !early.is_over(4_000) && !budget.is_over(4_001));
         assert_eq!((early.target, early.tail), (3_500, budget.tail));
-        assert_eq!(budget.firing_above(budget.limit), budget);
+        assert_eq!(budget.with_lower_limit(budget.limit), budget);
         assert_eq!(budget.with_margin(0), budget);
         let with_margin = budget.with_margin(146);
         assert_eq!((with_margin.limit, with_margin.target), (5_204, 4_553));
@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_window_only_the_tail_is_measured() {
+    fn without_a_window_only_the_tail_counts() {
         let budget = Budget::resolve(None, &AUTO_CONDENSE_POLICY, 9_000).expect("a policy that makes sense");
         assert!(budget.is_over(6_001) && !budget.is_over(6_000) && !budget.has_target());
         assert_eq!(budget.irreducible(u64::MAX, true), None);

@@ -1,10 +1,8 @@
-//! What is known of a model, and what a provider billed.
+//! Model cards, prices and reported usage.
 
 use serde::{Deserialize, Serialize};
 
-/// What the budget needs to know of a model.
-///
-/// Where requests are sent to and which modalities a model has is the business of whoever calls it.
+/// The facts about a model that a budget needs; addresses and modalities belong to the caller.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct ModelCard {
@@ -14,16 +12,16 @@ pub struct ModelCard {
     pub provider: String,
     /// The context window in tokens, prompt and answer together.
     pub context_window: u64,
-    /// The most tokens that one answer may have; 0 if unknown.
+    /// The most tokens of one answer; 0 if unknown.
     pub max_output_tokens: u64,
     /// Whether the model can reason before it answers.
     pub reasoning: bool,
-    /// What the model costs, if that is known.
+    /// The prices, if known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub prices: Option<Prices>,
 }
 
-/// What a million tokens cost, by the four parts of a [`Usage`], in US dollars.
+/// The prices of a million tokens in US dollars, by the four parts of a [`Usage`].
 ///
 /// ```
 /// use wb_budget::{Prices, Usage};
@@ -35,21 +33,21 @@ pub struct ModelCard {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Prices {
-    /// Prompt tokens that come from no cache, and stay out of it.
+    /// Prompt tokens outside the cache.
     pub input: f64,
-    /// Prompt tokens that are read from the cache.
+    /// Prompt tokens read from the cache.
     pub cached: f64,
-    /// Prompt tokens that are written to the cache.
+    /// Prompt tokens written to the cache.
     pub write: f64,
     /// Tokens of the answer.
     pub output: f64,
-    /// The day on which these prices held, such as `2026-01-31`; empty if nobody has said.
+    /// The date of these prices, such as `2026-01-31`; empty if unknown.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub as_of: String,
 }
 
 impl Prices {
-    /// Returns what these tokens cost, in US dollars.
+    /// Returns the cost of a request in US dollars.
     pub fn cost(&self, usage: &Usage) -> f64 {
         let parts = [
             (usage.input_tokens, self.input),
@@ -62,7 +60,7 @@ impl Prices {
 }
 
 impl ModelCard {
-    /// Builds a card of which only the window, in tokens, is known.
+    /// Builds a card with only a window, in tokens.
     pub fn with_window(context_window: u64) -> Self {
         Self { context_window, ..Self::default() }
     }
@@ -72,7 +70,7 @@ impl ModelCard {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Usage {
-    /// Prompt tokens that came from no cache.
+    /// Prompt tokens outside the cache.
     pub input_tokens: u64,
     /// Answer tokens, reasoning included.
     pub output_tokens: u64,
@@ -89,7 +87,7 @@ impl Usage {
     pub const EMPTY: Self =
         Self { input_tokens: 0, output_tokens: 0, cache_read_tokens: None, cache_write_tokens: None };
 
-    /// Adds the tokens of another request; a part that neither tells stays unknown.
+    /// Adds the tokens of another request; a part unknown in both stays unknown.
     #[must_use]
     pub fn plus(self, other: Self) -> Self {
         let add = |one: Option<u64>, two: Option<u64>| match (one, two) {
@@ -110,7 +108,7 @@ impl Usage {
         self.input_tokens.saturating_add(cached)
     }
 
-    /// Returns the tokens that the window held when the answer was complete: prompt and answer.
+    /// Returns the tokens of prompt and answer together.
     pub fn context_tokens(&self) -> u64 {
         self.prompt_tokens().saturating_add(self.output_tokens)
     }

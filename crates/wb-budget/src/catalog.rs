@@ -1,6 +1,6 @@
-//! The catalog: what is known of the models that people use, with the day and the page of each figure.
+//! The catalog of known models, with the date and the source of each figure.
 //!
-//! The table is `data/models.json`; `cargo xtask catalog` checks it. Hosts lay their own entries over it.
+//! The table is `data/models.json`; `cargo xtask catalog` checks it. Hosts may override entries.
 
 use std::fmt;
 use std::sync::LazyLock;
@@ -9,71 +9,70 @@ use serde::{Deserialize, Serialize};
 
 use crate::card::{ModelCard, Prices};
 
-/// The window that is assumed of a model that nobody knows, in tokens: that of the models that most agents run.
+/// The window of an unknown model in tokens: that of the models that most agents run.
 pub const DEFAULT_WINDOW: u64 = 200_000;
 
 const TABLE: &str = include_str!("../data/models.json");
 
-/// The catalog that is built in.
 static BUILT_IN: LazyLock<Catalog> = LazyLock::new(|| Catalog::from_json(TABLE).unwrap_or_default());
 
-/// What is known of a model.
+/// The known facts about a model.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct CatalogEntry {
-    /// What a budget needs.
+    /// The facts for a budget.
     #[serde(flatten)]
     pub card: ModelCard,
     /// Other ids of the same model.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub aliases: Vec<String>,
-    /// What the provider's cache does, where it has rules of its own.
+    /// The rules of the provider's cache, if known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cache: Option<CacheRules>,
-    /// Other prices for long prompts.
+    /// The prices of long prompts, if they differ.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub long_prompts: Option<LongPrompts>,
-    /// The vocabulary, if it is public, such as `o200k_base`.
+    /// The vocabulary such as `o200k_base`, if public.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tokenizer: Option<String>,
-    /// What its requests look like: `anthropic`, `openai`, `openai-responses` or `gemini`.
+    /// The form of its requests: `anthropic`, `openai`, `openai-responses` or `gemini`.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub dialect: String,
-    /// The pages where the figures were read.
+    /// The web pages with the figures.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub sources: Vec<String>,
-    /// The day for which they hold, such as `2026-01-31`.
+    /// The date of the figures, such as `2026-01-31`.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub as_of: String,
-    /// The day on which its maker stops answering for it, where that is announced.
+    /// The announced date of the model's retirement.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ends: Option<String>,
 }
 
-/// How long a provider's cache lives, and what a longer life costs.
+/// The lifetime of a provider's cache, and the price of a longer one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct CacheRules {
-    /// Seconds after the last use; [`Prices::write`] is the price of this life.
+    /// Seconds after the last use; [`Prices::write`] is the price of this lifetime.
     pub life_seconds: u64,
-    /// Seconds of the longer life, 0 if there is none.
+    /// Seconds of the longer lifetime, 0 if there is none.
     pub long_life_seconds: u64,
-    /// What a million tokens cost that are written for the longer life, in US dollars.
+    /// The price of a million tokens written for the longer lifetime, in US dollars.
     pub long_write: f64,
 }
 
-/// Prices of requests whose prompt is longer than that.
+/// The prices of requests with long prompts.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct LongPrompts {
-    /// Prompts above so many tokens cost these prices, for all of their tokens.
+    /// The prompt length in tokens above which these prices apply, to all tokens of the prompt.
     pub above_tokens: u64,
     /// The prices.
     pub prices: Prices,
 }
 
 impl CatalogEntry {
-    /// Returns the prices of a request with a prompt of that many tokens.
+    /// Returns the prices of a request with `prompt_tokens`.
     pub fn prices_at(&self, prompt_tokens: u64) -> Option<&Prices> {
         let long = self.long_prompts.as_ref().filter(|long| prompt_tokens > long.above_tokens);
         long.map(|long| &long.prices).or(self.card.prices.as_ref())
@@ -84,28 +83,28 @@ impl CatalogEntry {
     }
 }
 
-/// No entry fits a model's id.
+/// No entry matches a model's id.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "the model {id:?} is not in the catalog{}: a window of {DEFAULT_WINDOW} tokens and no prices are assumed",
-    Near(near.as_deref())
+    Suggestion(near.as_deref())
 )]
 pub struct UnknownModel {
-    /// The id that was asked for.
+    /// The unknown id.
     pub id: String,
-    /// An id of the catalog that begins alike.
+    /// An id of the catalog with a similar beginning.
     pub near: Option<String>,
 }
 
-struct Near<'a>(Option<&'a str>);
+struct Suggestion<'a>(Option<&'a str>);
 
-impl fmt::Display for Near<'_> {
+impl fmt::Display for Suggestion<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.map_or(Ok(()), |near| write!(f, " ({near} is)"))
     }
 }
 
-/// Models by id, sorted.
+/// The known models, sorted by id.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Catalog {
     /// The entries.
@@ -113,19 +112,19 @@ pub struct Catalog {
 }
 
 impl Catalog {
-    /// Returns the catalog that is built in.
+    /// Returns the built-in catalog.
     pub fn built_in() -> &'static Self {
         &BUILT_IN
     }
 
-    /// Reads a table as `data/models.json` is one.
+    /// Parses a table in the form of `data/models.json`.
     pub fn from_json(json: &str) -> Result<Self, serde_json::Error> {
         serde_json::from_str(json)
     }
 
-    /// Lays entries over these: one with an id that is here replaces what it says and leaves the rest.
+    /// Overrides entries: a known id keeps the fields that the override leaves out.
     #[must_use]
-    pub fn with(mut self, entries: impl IntoIterator<Item = ModelOverride>) -> Self {
+    pub fn with_overrides(mut self, entries: impl IntoIterator<Item = ModelOverride>) -> Self {
         for entry in entries {
             let at = self.models.binary_search_by(|model| model.card.id.as_str().cmp(&entry.id));
             let at = at.unwrap_or_else(|at| {
@@ -134,24 +133,24 @@ impl Catalog {
                 self.models.insert(at, CatalogEntry { card, aliases: Vec::new(), ..known });
                 at
             });
-            entry.lay_over(&mut self.models[at]);
+            entry.apply_to(&mut self.models[at]);
         }
         self
     }
 
     /// Finds a model by its id as providers, gateways and agents write it.
     ///
-    /// Tried in this order, then again without what a gateway puts in front (`anthropic/`, `models/`,
-    /// `us.anthropic.`): the id or an alias as it is; without what agents add (`[1m]`, `:thinking`); without a date or
-    /// version behind it (`-20250929`, `@20250929`, `-2025-04-14`, `-v1:0`, `-latest`), where a dot counts as a hyphen.
+    /// It tries in this order, then again without a gateway's prefix (`anthropic/`, `models/`, `us.anthropic.`): the id
+    /// or an alias verbatim; without an agent's suffix (`[1m]`, `:thinking`); without a date or version at the end
+    /// (`-20250929`, `@20250929`, `-2025-04-14`, `-v1:0`, `-latest`), where a dot counts as a hyphen.
     pub fn find(&self, id: &str) -> Option<&CatalogEntry> {
         let id = id.trim().to_ascii_lowercase();
         forms(&id).into_iter().find_map(|form| self.named(form))
     }
 
-    /// Finds a model, or says what is assumed in its place.
+    /// Finds a model; the error states the defaults for an unknown one.
     pub fn look_up(&self, id: &str) -> Result<&CatalogEntry, UnknownModel> {
-        self.find(id).ok_or_else(|| UnknownModel { id: id.to_owned(), near: self.near(id) })
+        self.find(id).ok_or_else(|| UnknownModel { id: id.to_owned(), near: self.similar_id(id) })
     }
 
     fn named(&self, id: &str) -> Option<&CatalogEntry> {
@@ -165,8 +164,8 @@ impl Catalog {
         })
     }
 
-    /// Returns the id that shares the longest beginning with this one, if that is more than the maker's name.
-    fn near(&self, id: &str) -> Option<String> {
+    /// Returns the id with the longest common prefix, if that is more than the maker's name.
+    fn similar_id(&self, id: &str) -> Option<String> {
         let id = base(id).to_ascii_lowercase();
         let shared = |other: &str| other.bytes().zip(id.bytes()).take_while(|(one, two)| one == two).count();
         let ids = self.models.iter().map(|model| model.card.id.as_str());
@@ -175,30 +174,30 @@ impl Catalog {
     }
 }
 
-/// What settings say of a model; what is left out stays as the catalog has it.
+/// A model in settings; missing fields keep the catalog's values.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", default, deny_unknown_fields)]
 pub struct ModelOverride {
-    /// The model's id; in settings it is the name of the table.
+    /// The model's id; in settings, the name of the table.
     #[serde(skip)]
     pub id: String,
     /// The context window in tokens.
     pub context_window: Option<u64>,
     /// The most tokens of one answer.
     pub max_output_tokens: Option<u64>,
-    /// Prompt tokens from no cache, in US dollars per million.
+    /// Prompt tokens outside the cache, in US dollars per million.
     pub input: Option<f64>,
-    /// Prompt tokens read from the cache; as dear as `input` if that is given and this is not.
+    /// Prompt tokens read from the cache; defaults to `input` if that is given.
     pub cached: Option<f64>,
-    /// Prompt tokens written to the cache; as dear as `input` if that is given and this is not.
+    /// Prompt tokens written to the cache; defaults to `input` if that is given.
     pub write: Option<f64>,
     /// Tokens of the answer.
     pub output: Option<f64>,
 }
 
 impl ModelOverride {
-    fn lay_over(&self, entry: &mut CatalogEntry) {
-        // What the settings say is of no day and no page.
+    fn apply_to(&self, entry: &mut CatalogEntry) {
+        // Settings have no date and no source.
         (entry.as_of, entry.sources) = (String::new(), Vec::new());
         let card = &mut entry.card;
         card.context_window = self.context_window.unwrap_or(card.context_window);
@@ -206,21 +205,21 @@ impl ModelOverride {
         if [self.input, self.cached, self.write, self.output].iter().all(Option::is_none) {
             return;
         }
-        // Prices of one's own hold for every prompt.
+        // Prices in settings apply to every prompt.
         entry.long_prompts = None;
         let old = card.prices.take().unwrap_or_default();
-        let plain = |own: Option<f64>, old: f64| own.or(self.input).unwrap_or(old);
+        let or_input = |price: Option<f64>, old: f64| price.or(self.input).unwrap_or(old);
         card.prices = Some(Prices {
             input: self.input.unwrap_or(old.input),
-            cached: plain(self.cached, old.cached),
-            write: plain(self.write, old.write),
+            cached: or_input(self.cached, old.cached),
+            write: or_input(self.write, old.write),
             output: self.output.unwrap_or(old.output),
             as_of: String::new(),
         });
     }
 }
 
-/// Returns an id without what a gateway puts in front of it.
+/// Removes a gateway's prefix.
 fn base(id: &str) -> &str {
     let id = id.rsplit('/').next().unwrap_or(id);
     ["us.", "eu.", "apac.", "global."].iter().find_map(|region| id.strip_prefix(region)).map_or_else(
@@ -229,21 +228,21 @@ fn base(id: &str) -> &str {
     )
 }
 
-/// Returns the forms of an id, the most exact first.
+/// Returns the forms of an id to look up, the most exact first.
 fn forms(id: &str) -> Vec<&str> {
     let mut forms = Vec::new();
     for id in [id, base(id)] {
-        let bare = without_marks(id);
+        let bare = without_suffix(id);
         forms.extend([id, bare, without_version(bare)]);
     }
     forms
 }
 
-/// Removes what agents and gateways add behind an id.
-fn without_marks(id: &str) -> &str {
+/// Removes a suffix added by an agent or a gateway.
+fn without_suffix(id: &str) -> &str {
     let id = id.strip_suffix("[1m]").unwrap_or(id);
-    let marks = [":thinking", ":free", ":beta", ":exacto"];
-    marks.iter().find_map(|mark| id.strip_suffix(mark)).unwrap_or(id)
+    let suffixes = [":thinking", ":free", ":beta", ":exacto"];
+    suffixes.iter().find_map(|suffix| id.strip_suffix(suffix)).unwrap_or(id)
 }
 
 /// Removes a date, a version or `-latest` from the end of an id.
@@ -278,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn models_are_found_as_providers_gateways_and_agents_write_them() {
+    fn models_are_found_under_providers_and_gateways_ids() {
         for id in [
             "claude-opus-4-5",
             "claude-opus-4-5-20251101",
@@ -299,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn another_model_is_no_version_of_a_known_one() {
+    fn other_models_do_not_match_known_ones() {
         for id in [
             "",
             "claude-opus-4",
@@ -314,7 +313,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_unknown_is_said_with_what_is_assumed() {
+    fn an_unknown_model_is_reported_with_the_defaults() {
         let error = Catalog::built_in().look_up("claude-opus-4-9").unwrap_err();
         assert_eq!(
             error.to_string(),
@@ -325,13 +324,13 @@ mod tests {
     }
 
     #[test]
-    fn settings_lie_over_the_catalog() {
+    fn settings_override_the_catalog() {
         let smaller = ModelOverride {
             id: "claude-opus-4-6".into(),
             context_window: Some(200_000),
             ..Default::default()
         };
-        let own = ModelOverride {
+        let custom = ModelOverride {
             id: "my-model".into(),
             input: Some(2.0),
             output: Some(8.0),
@@ -339,7 +338,7 @@ mod tests {
         };
         let dated =
             ModelOverride { id: "claude-sonnet-4-5-20250929".into(), input: Some(6.0), ..Default::default() };
-        let catalog = Catalog::built_in().clone().with([smaller, own, dated]);
+        let catalog = Catalog::built_in().clone().with_overrides([smaller, custom, dated]);
         let opus = catalog.find("claude-opus-4-6").unwrap();
         assert_eq!((opus.card.context_window, opus.card.prices.as_ref().unwrap().input), (200_000, 5.0));
         let mine = catalog.find("vllm/my-model").unwrap().card.prices.clone().unwrap();
@@ -351,14 +350,14 @@ mod tests {
     }
 
     #[test]
-    fn a_long_prompt_has_its_own_prices() {
+    fn a_long_prompt_has_separate_prices() {
         let haiku = Catalog::built_in().find("claude-haiku-5-5").unwrap();
         let input = |prompt_tokens| haiku.prices_at(prompt_tokens).unwrap().input;
         assert_eq!((input(100_000), input(100_001)), (0.1, 0.5));
     }
 
     #[test]
-    fn the_table_can_be_read() {
+    fn the_table_is_valid() {
         let table = Catalog::from_json(TABLE).unwrap();
         assert!(table.models.len() > 30);
         assert_eq!(*Catalog::built_in(), table);

@@ -1,4 +1,4 @@
-//! The gate: whether a transcript is over budget, and what each part of a condensed one may weigh.
+//! The gate: decides whether a transcript is over budget.
 
 use wb_message::Message;
 
@@ -6,14 +6,14 @@ use crate::card::ModelCard;
 use crate::count::estimate_tokens;
 use crate::policy::BudgetPolicy;
 
-/// How full a window is.
+/// The size of a context and its window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TokenEstimate {
-    /// Tokens that the context holds.
+    /// Tokens of the context.
     pub context_tokens: u64,
-    /// Tokens that the model's window holds.
+    /// Tokens of the model's window.
     pub context_window: u64,
-    /// Whether the figure rests on usage that the provider reported.
+    /// Whether the figure is based on usage reported by the provider.
     pub anchored: bool,
 }
 
@@ -28,26 +28,26 @@ pub fn is_over_budget(messages: &[Message], card: &ModelCard, policy: &BudgetPol
     estimate_tokens(messages) as f64 > budget_limit(card, policy)
 }
 
-/// The most that restored files may weigh.
+/// The most tokens of restored files.
 pub(crate) const RESTORED_TOKENS: u64 = 8000;
-/// The most that a digest may weigh in a window of common size.
+/// The most tokens of a digest in a window of common size.
 pub const DIGEST_TOKENS: u64 = 2000;
-/// The most that a digest may weigh in a large window.
+/// The most tokens of a digest in a large window.
 pub(crate) const MOST_DIGEST_TOKENS: u64 = 8000;
 
-/// A transcript cannot be brought to its target; the figures are in tokens.
+/// A transcript cannot be reduced to its target; the figures are in tokens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize, thiserror::Error)]
 #[error("irreducible: {reached_tokens} tokens remain where {target_tokens} are allowed")]
 pub struct Irreducible {
-    /// Where it should have landed.
+    /// The target.
     pub target_tokens: u64,
-    /// What it weighs at the least, fixed parts included.
+    /// The least possible weight, fixed parts included.
     pub reached_tokens: u64,
 }
 
 impl Irreducible {
-    /// Returns what is reached where it is above the target.
-    pub fn above(target_tokens: u64, reached_tokens: u64) -> Option<Self> {
+    /// Builds the report if the reached weight is above the target.
+    pub fn from_weights(target_tokens: u64, reached_tokens: u64) -> Option<Self> {
         (reached_tokens > target_tokens).then_some(Self { target_tokens, reached_tokens })
     }
 }

@@ -1,7 +1,7 @@
-//! Token arithmetic for context windows: what a transcript weighs, whether it is over budget, and where to cut.
+//! Token arithmetic for context windows: the weight of a transcript, the gate and the cut.
 //!
 //! Pure arithmetic without clocks, files or models. [`estimate_tokens`] weighs by heuristic, [`is_over_budget`]
-//! tells whether to condense, [`plan_cut`] tells where, without separating a tool call from its result.
+//! decides whether to condense, and [`plan_cut`] finds a cut that never separates a tool call from its result.
 //!
 //! ```
 //! use wb_budget::{AUTO_CONDENSE_POLICY, ModelCard, TokenHeuristic, budget_limit, estimate_tokens, is_over_budget};

@@ -1,19 +1,17 @@
-//! Policies as data: when to condense and how much of the recent tail to keep.
+//! Policies as data: the trigger of a compaction and the size of the tail.
 
 use serde::{Deserialize, Serialize};
 
-/// When a transcript is over budget and how much of its tail stays verbatim.
-///
-/// `keep_recent` is in **tokens**, not in turns.
+/// The policy of the gate and the slicer.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]
 pub struct BudgetPolicy {
     /// Fraction of the usable window, in (0, 1], above which the transcript is over budget.
     pub trigger_ratio: f64,
-    /// Tokens of the recent tail to keep verbatim.
+    /// The recent tail to keep verbatim, in **tokens**.
     pub keep_recent: u64,
-    /// Tokens carved off the window before the ratio applies; none is 0.
+    /// Tokens reserved before the ratio applies; `None` is 0.
     pub reserve_tokens: Option<u64>,
 }
 
@@ -27,18 +25,18 @@ impl Default for BudgetPolicy {
     }
 }
 
-/// Why a policy or other settings of a size were refused.
+/// The reason that a policy or a size in settings was refused.
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PolicyError {
     /// The ratio is not a number in (0, 1].
     #[error("trigger ratio {0} is not in (0, 1]; 0.75 condenses once three quarters of the window are used")]
     Ratio(f64),
-    /// A window holds nothing.
-    #[error("max_context_tokens is 0; a window holds at least one token")]
+    /// The window is empty.
+    #[error("max_context_tokens is 0; it must be at least 1")]
     NoWindow,
-    /// The answer leaves nothing of the window.
-    #[error("max_output_tokens {output} leaves nothing of the {window} of max_context_tokens")]
+    /// The answer takes the whole window.
+    #[error("max_output_tokens ({output}) must be less than max_context_tokens ({window})")]
     NoInput {
         /// Tokens of the window.
         window: usize,
@@ -56,7 +54,7 @@ pub enum PolicyError {
 impl BudgetPolicy {
     /// Returns the policy if its values make sense: a ratio in (0, 1].
     ///
-    /// The arithmetic takes any value; check a policy that comes from outside here first.
+    /// The arithmetic accepts any value; validate a policy from outside here first.
     pub fn validated(self) -> Result<Self, PolicyError> {
         // NaN and the infinities fail the comparison.
         if self.trigger_ratio > 0.0 && self.trigger_ratio <= 1.0 {
@@ -72,13 +70,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_preset_holds_its_numbers() {
+    fn the_preset_has_its_numbers() {
         let auto = AUTO_CONDENSE_POLICY;
         assert_eq!((auto.trigger_ratio, auto.keep_recent, auto.reserve_tokens), (0.75, 6000, Some(2048)));
     }
 
     #[test]
-    fn only_finite_ratios_in_the_half_open_unit_interval_pass() {
+    fn only_ratios_above_0_and_up_to_1_pass() {
         let with = |trigger_ratio| BudgetPolicy { trigger_ratio, ..AUTO_CONDENSE_POLICY }.validated();
         assert!(with(1.0).is_ok() && with(f64::MIN_POSITIVE).is_ok());
         for bad in [0.0, -1.0, 1.000_1, f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {

@@ -1,4 +1,4 @@
-//! A transcript as planners see it: its messages, what each weighs, and which result answers which call.
+//! The weighed transcript: messages with their weights and pairing, the input of planners.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -9,22 +9,22 @@ use wb_message::{Message, Pairing};
 
 use crate::count::{TokenCounter, prefix_sums};
 
-/// A transcript that was weighed and paired once.
+/// A transcript, weighed and paired once.
 ///
-/// A [`ContextTracker`](crate::ContextTracker) hands it out without weighing or pairing anything again.
+/// A [`ContextTracker`](crate::ContextTracker) returns one without weighing or pairing again.
 #[derive(Clone)]
 pub struct WeighedTranscript<'a> {
     /// The messages.
     pub messages: Vec<&'a Message>,
     /// Running sums of the weights in tokens, one entry more than messages.
     pub prefix: Cow<'a, [u64]>,
-    /// Which result answers which call.
+    /// The pairing of calls with results.
     pub pairing: Cow<'a, Pairing>,
-    /// What the messages were weighed with, and what is new is weighed with.
+    /// The counter of these weights, and of those of new messages.
     pub counter: Arc<dyn TokenCounter>,
-    /// The turn of a host that each message belongs to, ascending; none if each is its own.
+    /// The host's turn of each message, ascending; `None` if each message is a turn.
     pub turns: Option<Cow<'a, [usize]>>,
-    /// The messages whose body stays as it is, ascending: their session can hold no other one.
+    /// The messages whose body must not change, ascending, since their session cannot store another one.
     pub fixed: Cow<'a, [usize]>,
 }
 
@@ -39,8 +39,8 @@ impl fmt::Debug for WeighedTranscript<'_> {
 impl<'a> WeighedTranscript<'a> {
     /// Weighs and pairs a transcript.
     pub fn new(messages: &'a [Message], counter: &Arc<dyn TokenCounter>) -> Self {
-        // A message is paired as long as the processor has it at hand.
-        let mut pairing = Pairing::with_room_for(messages);
+        // A message is paired while it is in the processor's cache.
+        let mut pairing = Pairing::with_capacity_for(messages);
         let prefix = prefix_sums(messages.iter().map(|message| {
             pairing.push(message);
             counter.message(message)
@@ -50,19 +50,19 @@ impl<'a> WeighedTranscript<'a> {
         Self { messages, prefix, pairing, counter, turns: None, fixed: Cow::Borrowed(&[]) }
     }
 
-    /// Says which turn of a host each message belongs to, so that what is planned never has more turns.
+    /// Sets the host's turn of each message, so that no plan adds turns.
     #[must_use]
-    pub fn in_turns(self, turns: impl Into<Cow<'a, [usize]>>) -> Self {
+    pub fn with_turns(self, turns: impl Into<Cow<'a, [usize]>>) -> Self {
         Self { turns: Some(turns.into()), ..self }
     }
 
-    /// Says whose body stays as it is, ascending, so that no other one is planned.
+    /// Sets the messages whose body must not change, ascending.
     #[must_use]
     pub fn with_fixed(self, fixed: impl Into<Cow<'a, [usize]>>) -> Self {
         Self { fixed: fixed.into(), ..self }
     }
 
-    /// Returns whether the body of a message stays as it is.
+    /// Returns whether the body of a message must not change.
     pub fn is_fixed(&self, at: usize) -> bool {
         self.fixed.binary_search(&at).is_ok()
     }
@@ -77,7 +77,7 @@ impl<'a> WeighedTranscript<'a> {
         self.prefix.last().copied().unwrap_or(0)
     }
 
-    /// Returns the weight of everything from `cut` on, in tokens.
+    /// Returns the weight of the tail from `cut` on, in tokens.
     pub fn tail_tokens(&self, cut: usize) -> u64 {
         self.total_tokens() - self.prefix[cut]
     }

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::card::ModelCard;
 use crate::policy::PolicyError;
 
-/// Which part of the history stays raw when a compaction fires.
+/// The part of the history that stays raw when a compaction fires.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -13,30 +13,30 @@ pub enum ContextCompactionMode {
     /// The newest [`ContextWindowPolicy::compaction_raw_suffix_messages`] messages.
     #[default]
     KeepRecentRawSuffix,
-    /// All after the latest point where no call waits for its result, but at least
-    /// [`ContextWindowPolicy::min_recent_messages`] messages; a call whose result never came waits for none.
+    /// All messages after the latest point without an open call, but at least
+    /// [`ContextWindowPolicy::min_recent_messages`]; a call whose result never came is not open.
     CompactToSafeFrontier,
 }
 
-/// How an agent's history is kept inside the window; keys that are left out get the defaults.
+/// The policy that keeps an agent's history inside the window; missing keys get the defaults.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]
 pub struct ContextWindowPolicy {
     /// The model's whole window in tokens.
     pub max_context_tokens: usize,
-    /// Tokens that are reserved for the answer.
+    /// Tokens reserved for the answer.
     pub max_output_tokens: usize,
-    /// The fewest recent messages that stay, even over budget.
+    /// The fewest recent messages to keep, even over budget.
     pub min_recent_messages: usize,
     /// Whether the stable prefix is reported, so that a host can place its cache breakpoints.
     pub enable_prompt_cache: bool,
     /// Tokens above which a compaction fires; without a threshold none does.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub autocompact_threshold: Option<usize>,
-    /// What stays raw when a compaction fires.
+    /// The part that stays raw when a compaction fires.
     pub compaction_mode: ContextCompactionMode,
-    /// How many messages [`ContextCompactionMode::KeepRecentRawSuffix`] keeps raw.
+    /// The number of messages that [`ContextCompactionMode::KeepRecentRawSuffix`] keeps raw.
     pub compaction_raw_suffix_messages: usize,
 }
 
@@ -58,7 +58,7 @@ impl Default for ContextWindowPolicy {
 }
 
 impl ContextWindowPolicy {
-    /// Returns the policy if a transcript can fit it at all.
+    /// Returns the policy if it leaves room for a transcript.
     pub fn validated(self) -> Result<Self, PolicyError> {
         let (window, output) = (self.max_context_tokens, self.max_output_tokens);
         match window {
@@ -68,17 +68,17 @@ impl ContextWindowPolicy {
         }
     }
 
-    /// Returns the tokens that a transcript may have: the window less the answer and the tool schemas, at least 0.
+    /// Returns the tokens available to a transcript: the window less the answer and the tool schemas, at least 0.
     pub fn available_tokens(&self, tool_schema_tokens: usize) -> usize {
         self.max_context_tokens.saturating_sub(self.max_output_tokens).saturating_sub(tool_schema_tokens)
     }
 
-    /// Narrows the policy to what a model can do; figures that the card does not tell (0) narrow nothing.
+    /// Narrows the policy to a model's limits; figures that the card does not know (0) narrow nothing.
     ///
     /// The window and the answer become no larger than the model's, the answer no larger than the window, and the
     /// threshold no larger than what the answer leaves; if that is nothing, there is no threshold.
     #[must_use]
-    pub fn clamped_to(mut self, card: &ModelCard) -> Self {
+    pub fn clamp_to(mut self, card: &ModelCard) -> Self {
         let known = |tokens: u64| usize::try_from(tokens).ok().filter(|tokens| *tokens > 0);
         let window = known(card.context_window).unwrap_or(usize::MAX);
         let output = known(card.max_output_tokens).unwrap_or(usize::MAX);
@@ -96,7 +96,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn omitted_keys_get_the_defaults() {
+    fn missing_keys_get_the_defaults() {
         let policy: ContextWindowPolicy = serde_json::from_str("{}").expect("all keys have defaults");
         assert_eq!(policy, CONTEXT_WINDOW_POLICY);
         let json = serde_json::to_value(policy).expect("JSON");
@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_available_never_wraps() {
+    fn available_tokens_never_underflow() {
         let policy =
             ContextWindowPolicy { max_context_tokens: 100, max_output_tokens: 60, ..CONTEXT_WINDOW_POLICY };
         assert_eq!(policy.available_tokens(30), 10);

@@ -1,70 +1,69 @@
-//! What a compaction is worth: whether it pays over the cost of all prompts until the end of a session.
+//! The value of a compaction: whether it pays over the cost of all prompts until the end of a session.
 //!
-//! A compaction writes anew what stands behind the first message that it changes, and makes each later request cheaper by
-//! what it removed. How many requests will come is unknown; the forecast is that a session goes on for as long as it
-//! has gone on so far, at the rate that it had so far.
+//! A compaction rewrites the prompt from the first changed message on, and makes each later request cheaper by what it
+//! removed. The number of later requests is unknown; the forecast is as many as so far, at the same growth.
 
 use std::fmt;
 
 use crate::card::Prices;
 
-/// How many places up to the limit are compared.
+/// The number of later places to compare, up to the limit.
 const PLACES: u32 = 8;
 
-/// How many calls are made again after a compaction, since what they showed is gone; measured as a brake, see
+/// Calls repeated after a compaction, since their results are gone; measured as a brake, see
 /// `docs/evaluation/cost.md`.
-const CALLS_AGAIN: f64 = 3.0;
-/// What the result of such a call weighs, in tokens.
+const REPEATED_CALLS: f64 = 3.0;
+/// The weight of the result of a repeated call, in tokens.
 const RESULT_TOKENS: f64 = 1000.0;
-/// What the model writes for such a call, in tokens.
+/// The tokens that the model writes for a repeated call.
 const CALL_TOKENS: f64 = 150.0;
 
-/// The part of what a session has cost that one early compaction may cost in vain. What several of them lose in sum is measured
-/// (docs/evaluation/cost.md), and not bounded by it.
-const MOST_LOST: f64 = 0.05;
+/// The part of a session's cost that one early compaction may waste. The sum over several compactions is measured
+/// (`docs/evaluation/cost.md`), not bounded by it.
+const MAX_LOSS: f64 = 0.05;
 
-/// What is known when a request is about to be sent; all but the number of requests is in tokens.
+/// The facts known before a request; all but the number of requests in tokens.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Prospect {
-    /// What the context holds.
+    /// The size of the context.
     pub tokens: u64,
-    /// What it would hold after a compaction.
+    /// The size of the context after a compaction.
     pub compacted: u64,
-    /// What a compaction leaves as it is, from the start of the context on.
+    /// The prefix of the context that a compaction leaves unchanged.
     pub stable: u64,
-    /// Above this a compaction comes in any case.
+    /// The size above which a compaction happens in any case.
     pub limit: u64,
-    /// Whether the cache has outlived its time, so that the whole prompt is written anyway.
+    /// Whether the cache has expired, so that the whole prompt is written anyway.
     pub is_cold: bool,
-    /// How many requests were made so far; as many are expected.
+    /// The number of requests so far, which is also the forecast.
     pub n_requests: u64,
-    /// By how much the context grows from one request to the next.
+    /// The growth of the context from one request to the next.
     pub growth: u64,
-    /// What all requests so far have sent.
+    /// The sum of all prompts so far.
     pub sent: u64,
 }
 
-/// What was weighed: costs until the end of the forecast, in US dollars. They are those of the prompts, and of the calls
-/// that are made again after a compaction. [`fmt::Display`] gives it in one line.
+/// The costs until the end of the forecast, in US dollars: of the prompts, and of the calls repeated after a
+/// compaction. [`fmt::Display`] prints them as one line.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Worth {
-    /// With a compaction now, and one whenever the context is as large again.
+    /// The cost with a compaction now, and one whenever the context is as large again.
     pub now: f64,
-    /// With compactions at the best of the later places, the limit among them; nothing where the limit is passed.
+    /// The cost with compactions at the best later place, the limit included; `None` above the limit.
     pub later: Option<f64>,
-    /// Without any compaction, whether or not the window would hold that.
+    /// The cost without any compaction, even if the window is too small for that.
     pub never: f64,
-    /// What a compaction now adds to the next request.
+    /// The additional cost of the next request with a compaction now.
     pub premium: f64,
-    /// What the session has cost so far.
+    /// The cost of the session so far.
     pub spent: f64,
-    /// What this rests on.
+    /// The input.
     pub prospect: Prospect,
 }
 
 impl Prospect {
-    /// Tells whether a compaction is near, so that it is to be weighed: two thirds of the limit are full, and the limit
-    /// will be reached within a fifth of the forecast, or the cache is cold. Earlier ones save more than they cost, but
+    /// Returns whether a compaction is near enough to weigh it: two thirds of the limit are full, and the limit will be
+    /// reached within a fifth of the forecast, or the cache is cold. Earlier compactions save more than they cost, but
     /// too much of what they remove is needed again (measured: `docs/evaluation/cost.md`).
     pub fn is_near(&self) -> bool {
         let soon = self.n_requests.saturating_mul(self.growth) / 5;
@@ -89,7 +88,7 @@ impl Prospect {
     /// assert!(Prospect { is_cold: true, ..almost_over }.weigh(&prices).pays_now());
     /// ```
     pub fn weigh(self, prices: &Prices) -> Worth {
-        let course = Course { of: self, prices };
+        let course = Forecast { prospect: self, prices };
         let room = self.limit.checked_sub(self.tokens).map(|room| room as f64 / f64::from(PLACES));
         let place = |step: f64, n: u32| course.later(self.tokens as f64 + step * f64::from(n));
         let later = room.and_then(|step| (1..=PLACES).map(|n| place(step, n)).reduce(f64::min));
@@ -100,10 +99,10 @@ impl Prospect {
 }
 
 impl Worth {
-    /// Tells whether a compaction now is cheaper than one at any later place, and adds so little that a session which ends
-    /// at once, against the forecast, has lost at most a twentieth of its cost.
+    /// Returns whether a compaction now is cheaper than at any later place, and wastes at most a twentieth of the
+    /// session's cost if the session ends at once, against the forecast.
     pub fn pays_now(&self) -> bool {
-        self.later.is_some_and(|later| self.now < later) && self.premium <= MOST_LOST * self.spent
+        self.later.is_some_and(|later| self.now < later) && self.premium <= MAX_LOSS * self.spent
     }
 }
 
@@ -119,55 +118,55 @@ impl fmt::Display for Worth {
     }
 }
 
-/// The requests until the end of the forecast; costs are in millionths of a dollar but where they are summed up.
-struct Course<'a> {
-    of: Prospect,
+/// The requests until the end of the forecast; costs are in millionths of a dollar unless noted.
+struct Forecast<'a> {
+    prospect: Prospect,
     prices: &'a Prices,
 }
 
-impl Course<'_> {
-    /// Compacts now, and whenever the context is as large again; in US dollars.
+impl Forecast<'_> {
+    /// Returns the cost of compacting now, and whenever the context is as large again, in US dollars.
     fn now(&self) -> f64 {
-        let Prospect { tokens, compacted, is_cold, .. } = self.of;
+        let Prospect { tokens, compacted, is_cold, .. } = self.prospect;
         (self.compaction(is_cold) + self.rest(compacted as f64, tokens as f64)) / 1e6
     }
 
-    /// Sends the context as it is, and compacts whenever it is above a place; in US dollars.
+    /// Returns the cost of compacting whenever the context is above a place, from the second request on, in US dollars.
     fn later(&self, place: f64) -> f64 {
-        (self.next_request() + self.rest(self.of.tokens as f64, place)) / 1e6
+        (self.next_request() + self.rest(self.prospect.tokens as f64, place)) / 1e6
     }
 
-    /// All requests so far.
+    /// Returns the cost of all requests so far.
     fn spent(&self) -> f64 {
-        let Prospect { sent, growth, n_requests, .. } = self.of;
+        let Prospect { sent, growth, n_requests, .. } = self.prospect;
         let new = growth.saturating_mul(n_requests).min(sent);
         self.prices.cached * (sent - new) as f64 + self.prices.write * new as f64
     }
 
-    /// The next request with the context as it is.
+    /// Returns the cost of the next request without a compaction.
     fn next_request(&self) -> f64 {
-        let Prospect { tokens, growth, is_cold, .. } = self.of;
+        let Prospect { tokens, growth, is_cold, .. } = self.prospect;
         let new = if is_cold { tokens } else { growth.min(tokens) };
         self.prices.cached * (tokens - new) as f64 + self.prices.write * new as f64
     }
 
-    /// The request that a compaction stands before, and the calls that are made again after it.
+    /// Returns the cost of the first request after a compaction and of the calls repeated after it.
     fn compaction(&self, is_cold: bool) -> f64 {
         let Prices { cached, write, output, .. } = self.prices;
-        let compacted = self.of.compacted;
-        let stable = if is_cold { 0 } else { self.of.stable.min(compacted) };
-        let again = cached * compacted as f64 + write * RESULT_TOKENS + output * CALL_TOKENS;
-        cached * stable as f64 + write * (compacted - stable) as f64 + CALLS_AGAIN * again
+        let compacted = self.prospect.compacted;
+        let stable = if is_cold { 0 } else { self.prospect.stable.min(compacted) };
+        let repeated = cached * compacted as f64 + write * RESULT_TOKENS + output * CALL_TOKENS;
+        cached * stable as f64 + write * (compacted - stable) as f64 + REPEATED_CALLS * repeated
     }
 
-    /// All later requests from a context of that size on, compacted whenever it is above a place.
+    /// Returns the cost of all later requests from a context of `tokens` on, compacted whenever it is above a place.
     fn rest(&self, tokens: f64, place: f64) -> f64 {
-        let (growth, compacted) = (self.of.growth.max(1) as f64, self.of.compacted as f64);
+        let (growth, compacted) = (self.prospect.growth.max(1) as f64, self.prospect.compacted as f64);
         let until = |tokens: f64| ((place - tokens) / growth).floor().max(0.0);
-        let left = self.of.n_requests as f64;
+        let left = self.prospect.n_requests as f64;
         let first = until(tokens).min(left);
         let cost = self.run(tokens, first, growth);
-        // From the first compaction on, one cycle is as the other.
+        // From the first compaction on, all cycles are equal.
         let (left, n) = (left - first, until(compacted));
         if left < 1.0 {
             return cost;
@@ -182,7 +181,7 @@ impl Course<'_> {
         }
     }
 
-    /// So many requests without a compaction, each with what has come since the one before.
+    /// Returns the cost of `n` requests without a compaction.
     fn run(&self, tokens: f64, n: f64, growth: f64) -> f64 {
         if n < 1.0 {
             return 0.0;
@@ -197,7 +196,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// A token costs a dollar to write and a tenth to read; calls again cost 3 × (what is read + 1 000).
+    /// A token costs a dollar to write and a tenth to read; repeated calls cost 3 × (what is read + 1 000).
     const ROUND: fn() -> Prices =
         || Prices { input: 1e6, cached: 1e5, write: 1e6, output: 0.0, ..Prices::default() };
 
@@ -215,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn doing_nothing_reads_what_was_sent_and_writes_what_is_new() {
+    fn doing_nothing_reads_old_tokens_and_writes_new_ones() {
         let worth = known().weigh(&ROUND());
         // 900 read and 100 written, then 1000 and 100, then 1100 and 100.
         assert!((worth.never - (90.0 + 100.0 + 100.0 + 100.0 + 110.0 + 100.0)).abs() < 1e-6, "{worth:?}");
@@ -223,9 +222,9 @@ mod tests {
     }
 
     #[test]
-    fn a_compaction_writes_what_it_changed_and_makes_calls_again() {
+    fn a_compaction_rewrites_the_changed_part_and_repeats_calls() {
         let worth = known().weigh(&ROUND());
-        // 100 read and 300 written, three calls again; then 400 and 500 read, 100 written each time.
+        // 100 read and 300 written, three repeated calls; then 400 and 500 read, 100 written each time.
         let expected = 10.0 + 300.0 + 3.0 * (40.0 + 1000.0) + 40.0 + 100.0 + 50.0 + 100.0;
         assert!((worth.now - expected).abs() < 1e-6 && !worth.pays_now(), "{worth:?}");
     }
@@ -246,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn an_early_compaction_risks_at_most_a_twentieth_of_what_was_spent() {
+    fn an_early_compaction_risks_a_twentieth_of_the_cost_so_far() {
         let prices = Prices { input: 3.0, cached: 0.03, write: 3.0, output: 15.0, ..Prices::default() };
         let known = Prospect {
             tokens: 120_000,
@@ -258,9 +257,9 @@ mod tests {
             ..known()
         };
         let worth = known.weigh(&prices);
-        // 100 read, 29 900 written, three calls made again, in place of 118 800 read and 1 200 written.
-        let again = 3.0 * (0.03 * 30_000.0 + 3.0 * 1_000.0 + 15.0 * 150.0);
-        let premium = 0.03 * 100.0 + 3.0 * 29_900.0 + again - (0.03 * 118_800.0 + 3.0 * 1_200.0);
+        // 100 read, 29 900 written, three repeated calls, instead of 118 800 read and 1 200 written.
+        let repeated = 3.0 * (0.03 * 30_000.0 + 3.0 * 1_000.0 + 15.0 * 150.0);
+        let premium = 0.03 * 100.0 + 3.0 * 29_900.0 + repeated - (0.03 * 118_800.0 + 3.0 * 1_200.0);
         assert!((worth.premium * 1e6 - premium).abs() < 1.0, "{worth:?}");
         assert!((worth.spent * 1e6 - (0.03 * 5_880_000.0 + 3.0 * 120_000.0)).abs() < 1.0, "{worth:?}");
         assert!(
@@ -275,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_weighed_prints_as_one_line() {
+    fn a_worth_prints_as_one_line() {
         let line = Prospect { is_cold: true, ..known() }.weigh(&Prices {
             cached: 0.3,
             write: 3.0,
@@ -287,9 +286,9 @@ mod tests {
         );
     }
 
-    /// The same, request by request.
-    fn walked(known: Prospect, prices: &Prices, now: bool, place: f64) -> f64 {
-        let course = Course { of: known, prices };
+    /// Returns the same costs, summed request by request.
+    fn naive_cost(known: Prospect, prices: &Prices, now: bool, place: f64) -> f64 {
+        let course = Forecast { prospect: known, prices };
         let (mut tokens, growth) = (known.tokens as f64, known.growth as f64);
         let mut cost = course.later(0.0) * 1e6 - course.rest(tokens, 0.0);
         if now {
@@ -320,17 +319,18 @@ mod tests {
 
     proptest! {
         #[test]
-        fn cycles_cost_what_a_walk_from_request_to_request_costs(known in prospects()) {
+        fn costs_match_the_naive_sum_over_requests(known in prospects()) {
             let prices = Prices { input: 3.0, cached: 0.3, write: 3.75, output: 15.0, ..Prices::default() };
             let worth = known.weigh(&prices);
-            for (told, place, now) in [(worth.now, known.tokens as f64, true), (worth.never, f64::INFINITY, false)] {
-                let walked = walked(known, &prices, now, place);
-                prop_assert!((told - walked).abs() <= 1e-9 * walked, "{told} {walked}");
+            let cases = [(worth.now, known.tokens as f64, true), (worth.never, f64::INFINITY, false)];
+            for (cost, place, now) in cases {
+                let expected = naive_cost(known, &prices, now, place);
+                prop_assert!((cost - expected).abs() <= 1e-9 * expected, "{cost} {expected}");
             }
         }
 
         #[test]
-        fn what_pays_now_is_never_dearer_than_nothing_where_nothing_was_possible(known in prospects()) {
+        fn a_compaction_that_pays_is_cheaper_than_the_alternatives(known in prospects()) {
             let prices = Prices { input: 3.0, cached: 0.3, write: 3.75, output: 15.0, ..Prices::default() };
             let worth = known.weigh(&prices);
             let fits = known.tokens + known.n_requests * known.growth <= known.limit;

@@ -1,5 +1,5 @@
-//! Reads session files and prints `docs/evaluation/formats.md`: which format it has, whether the same bytes come
-//! back, and what providers would refuse before and after compactions.
+//! Reads session files and prints `docs/evaluation/formats.md` and, below `<!-- rows -->`, the rows of its
+//! data file: which format a file has, whether the same bytes come back, and what providers would refuse before and after compactions.
 #![expect(clippy::print_stdout, reason = "that is what it is for")]
 
 use std::collections::BTreeMap;
@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use wb_budget::ModelCard;
 use wb_conductor::{Compactor, CondenseOpts, compact_locally};
-use wb_dialect::{Dialect, Encoded};
+use wb_dialect::{Dialect, EncodedRequest};
 use wb_formats::{SentAs, View, newest};
 use wb_message::Message;
 use wb_record::{Access, Document, Item, MemoryParts, Parts, Stamp};
@@ -43,6 +43,30 @@ enum Written {
     Native,
     Refused,
 }
+
+const HEAD: &str = "\
+# Every format on real files
+
+Real files of agents and APIs, which are not part of this repository, were read, written unchanged, and compacted
+for windows of 8,000, 32,000 and 200,000 tokens (the last one forced), without a model. A compaction is written
+natively into a copy, and the copy is read again. Where the format cannot hold what the default strategy plans, our
+own form of the messages is checked instead.
+
+- date: DATE
+- commit: COMMIT
+- command: `cargo xtask figures`; the rows of all files are in [`formats.tsv`](data/formats.tsv)
+
+";
+
+const COLUMNS: &str = "Columns:
+
+- *same bytes*: files that an empty change leaves byte for byte as they were
+- *refused before*: files whose own dialect refuses something in the untouched session, by the rules of `wb-dialect`
+- *native*, *not native*: compactions written in the form of the agent, and those that its format cannot hold
+- *new refusals*: findings in a compaction that the untouched session does not have, in any of four dialects
+
+| format | files | messages | same bytes | refused before | native | not native | new refusals |
+|---|---:|---:|---:|---:|---:|---:|---:|";
 
 fn main() {
     let words: Vec<String> = std::env::args().skip(1).collect();
@@ -110,7 +134,10 @@ fn read(file: &Path) -> Result<Read, String> {
 type Kinds = BTreeMap<(Dialect, String, String), usize>;
 
 fn refused(messages: &[Message]) -> Vec<wb_dialect::Violation> {
-    Dialect::ALL.into_iter().flat_map(|dialect| Encoded::next_request(messages, dialect).validate()).collect()
+    Dialect::ALL
+        .into_iter()
+        .flat_map(|dialect| EncodedRequest::next_request(messages, dialect).validate())
+        .collect()
 }
 
 fn kinds(messages: &[Message]) -> Kinds {
@@ -129,7 +156,7 @@ fn compacted(document: &dyn Document, conversation: &str, view: &View, window: u
     let opts = CondenseOpts { force: window == 200_000, ..CondenseOpts::default() };
     let report = compact_locally(&mut messages, &settings, &opts);
     let Some(undo) = &report.undo else { return (Written::Untouched, 0) };
-    let patch = wb_message::Patch::of(undo, &messages);
+    let patch = wb_message::Patch::from_undo(undo, &messages);
     let items = wb_record::items(&patch, view.messages.len());
     let stamp = Stamp { now_ms: 1_767_225_600_000, seed: 7, ..Stamp::default() };
     let written = document.render(conversation, view, &items, &stamp).ok().and_then(|set| {
@@ -148,18 +175,47 @@ fn compacted(document: &dyn Document, conversation: &str, view: &View, window: u
     (state, new.sum())
 }
 
+/// The counts over all files of a format.
+#[derive(Default)]
+struct Sum {
+    n_files: usize,
+    n_messages: usize,
+    n_same: usize,
+    n_refused: usize,
+    n_native: usize,
+    n_unwritten: usize,
+    n_new: usize,
+}
+
+impl Sum {
+    fn add(&mut self, it: &Read) {
+        let count = |state: Written| it.compacted.iter().filter(|(written, _)| *written == state).count();
+        self.n_files += 1;
+        self.n_messages += it.n_messages;
+        self.n_same += usize::from(it.is_same);
+        self.n_refused += usize::from(it.n_found[0] > 0);
+        self.n_native += count(Written::Native);
+        self.n_unwritten += count(Written::Refused);
+        self.n_new += it.compacted.iter().map(|(_, n)| n).sum::<usize>();
+    }
+}
+
 fn page(rows: &[Row], date: &str, commit: &str) -> String {
     let (read, unknown): (Vec<_>, Vec<_>) = rows.iter().partition(|row| row.read.is_ok());
-    let mut page = format!(
-        "# Every format on real files\n\nReal files of agents and APIs, which are not part of this repository, were read, \
-         written back untouched, and compacted for windows of 8,000, 32,000 and 200,000 tokens (the last one forced), without a model. A \
-         compaction is written natively into a copy and read again; where the format cannot hold what the default strategy plans, the \
-         messages are looked at (*ours*). What is refused is counted by the rules of [`wb-dialect`](../../crates/wb-dialect/src/lib.rs): of \
-         the untouched file in its own dialect and in all four, of a compaction what was not refused before, in all four.\n\n- date: {date}\n\
-         - commit: {commit}\n- command: `cargo xtask figures`\n\n{} files, {} of them read.\n\n",
-        rows.len(),
-        read.len()
-    );
+    let mut sums = BTreeMap::<&str, Sum>::new();
+    for it in read.iter().filter_map(|row| row.read.as_ref().ok()) {
+        sums.entry(it.format).or_default().add(it);
+    }
+    let mut page = HEAD.replace("DATE", date).replace("COMMIT", commit);
+    let _ = writeln!(page, "{} files, {} of them read. {COLUMNS}", rows.len(), read.len());
+    for (format, sum) in sums {
+        let Sum { n_files, n_messages, n_same, n_refused, n_native, n_unwritten, n_new } = sum;
+        let _ = writeln!(
+            page,
+            "| {format} | {n_files} | {n_messages} | {n_same} | {n_refused} | {n_native} | {n_unwritten} | {n_new} |"
+        );
+    }
+    page.push_str("<!-- rows -->\n");
     page.push_str("| file | kB | format | conversations | messages | same bytes | refused: own | all | 8k | 32k | 200k |\n");
     page.push_str("|---|---:|---|---:|---:|---|---:|---:|---|---|---|\n");
     for row in &read {

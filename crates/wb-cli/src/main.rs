@@ -3,62 +3,11 @@
 //! The transcript or the answer goes to stdout, talk goes to stderr. Exit codes: 0 done, 1 an
 //! error, 2 wrong usage, 3 what was looked for is there.
 
-mod number;
-mod escape;
-mod environment;
-mod style;
-mod exit_code;
-mod clock;
-mod user_error;
-mod wrap;
-mod json_layout;
-mod provider_request;
-mod file_error;
-mod output_file;
-mod shell;
-mod input_files;
-mod agent_folders;
-mod strategy;
-mod option_values;
-mod model_args;
-mod install_args;
-mod after_help;
-mod session_args;
-mod replay_args;
-mod convert_target;
+mod platform;
+mod terminal;
 mod args;
-mod config;
-mod known_window;
-mod connect;
-mod model;
 mod session;
-mod input;
-mod validity;
-mod outcome;
-mod json;
-mod show;
-mod overview;
-mod weigh;
-mod compaction_log;
-mod in_use;
-mod undo_redo;
-mod copy;
-mod log;
-mod compact;
-mod compare;
-mod audit;
-mod validate;
-mod repair;
-mod conversion_losses;
-mod convert;
-mod formats;
-mod doctor;
-mod models;
-mod hook;
-mod install;
-mod replay;
-mod session_cmd;
-mod completions_and_man;
+mod commands;
 
 use std::ffi::OsString;
 use std::io::Write;
@@ -68,13 +17,13 @@ use anyhow::Result;
 use clap::{CommandFactory, FromArgMatches};
 
 use crate::args::{Cli, Color, Command, Global, Plan};
-use crate::environment::Environment;
-use crate::exit_code::Exit;
-use crate::json::Compacted;
-use crate::outcome::Outcome;
+use crate::platform::environment::Environment;
 use crate::session::Session;
-use crate::shell::{Shell, Talk};
-use crate::user_error::UserError;
+use crate::session::json::Compacted;
+use crate::session::outcome::Outcome;
+use crate::terminal::exit_code::Exit;
+use crate::terminal::shell::{Shell, Talk};
+use crate::terminal::user_error::UserError;
 
 /// The width from which on help is not made wider.
 const HELP_COLUMNS: usize = 100;
@@ -103,30 +52,30 @@ fn failed(shell: &Shell, error: &anyhow::Error) -> Exit {
 
 fn run(shell: &Shell, command: Option<Command>) -> Result<Exit> {
     match command {
-        None => return overview::overview(shell),
-        Some(Command::Weigh(args)) => return weigh::weigh(shell, &args),
+        None => return commands::overview::overview(shell),
+        Some(Command::Weigh(args)) => return commands::weigh::weigh(shell, &args),
         Some(Command::Plan(args)) => plan(shell, &args),
-        Some(Command::Compact(args)) => compact::compact(shell, &args),
-        Some(Command::Undo(args)) => undo_redo::undo(shell, &args),
-        Some(Command::Redo(args)) => undo_redo::redo(shell, &args),
-        Some(Command::Log(args)) => log::log(shell, &args),
-        Some(Command::Show(args)) => log::show(shell, &args),
-        Some(Command::Compare(args)) => compare::compare(shell, &args),
-        Some(Command::Replay(args)) => replay::replay(shell, &args),
-        Some(Command::Hook(args)) => hook::hook(shell, &args),
-        Some(Command::Models(args)) => models::models(shell, &args),
-        Some(Command::Config) => config::config(shell),
-        Some(Command::Install(args)) => return install::install(shell, args),
-        Some(Command::Uninstall(args)) => return install::uninstall(shell, args),
-        Some(Command::Audit(args)) => return audit::audit(shell, &args),
-        Some(Command::Validate(args)) => return validate::validate(shell, &args),
-        Some(Command::Repair(args)) => return repair::repair(shell, &args),
-        Some(Command::Convert(args)) => convert::convert(shell, &args),
-        Some(Command::Formats) => formats::formats(shell),
-        Some(Command::Doctor(args)) => return doctor::doctor(shell, &args),
-        Some(Command::Session(command)) => session_cmd::run(shell, &command),
-        Some(Command::Completions(args)) => completions_and_man::completions(shell, &args),
-        Some(Command::Man(args)) => completions_and_man::manual(shell, &args),
+        Some(Command::Compact(args)) => commands::compact::compact(shell, &args),
+        Some(Command::Undo(args)) => commands::undo_redo::undo(shell, &args),
+        Some(Command::Redo(args)) => commands::undo_redo::redo(shell, &args),
+        Some(Command::Log(args)) => commands::log::log(shell, &args),
+        Some(Command::Show(args)) => commands::log::show(shell, &args),
+        Some(Command::Compare(args)) => commands::compare::compare(shell, &args),
+        Some(Command::Replay(args)) => commands::replay::replay(shell, &args),
+        Some(Command::Hook(args)) => commands::hook::hook(shell, &args),
+        Some(Command::Models(args)) => commands::models::models(shell, &args),
+        Some(Command::Config) => session::config::config(shell),
+        Some(Command::Install(args)) => return commands::install::install(shell, args),
+        Some(Command::Uninstall(args)) => return commands::install::uninstall(shell, args),
+        Some(Command::Audit(args)) => return commands::audit::audit(shell, &args),
+        Some(Command::Validate(args)) => return commands::validate::validate(shell, &args),
+        Some(Command::Repair(args)) => return commands::repair::repair(shell, &args),
+        Some(Command::Convert(args)) => commands::convert::convert(shell, &args),
+        Some(Command::Formats) => commands::formats::formats(shell),
+        Some(Command::Doctor(args)) => return commands::doctor::doctor(shell, &args),
+        Some(Command::Session(command)) => commands::session::run(shell, &command),
+        Some(Command::Completions(args)) => commands::completions_and_man::completions(shell, &args),
+        Some(Command::Man(args)) => commands::completions_and_man::manual(shell, &args),
     }?;
     Ok(Exit::Done)
 }
@@ -192,17 +141,17 @@ fn talk_of(global: Global) -> Talk {
 }
 
 fn plan(shell: &Shell, args: &Plan) -> Result<()> {
-    let images = config::images(shell, args.images)?;
+    let images = session::config::images(shell, args.images)?;
     let mut session = Session::open(shell, &args.file, args.policy, args.strategy)?.with_images(images);
     let outcome = shell.timed("compacting", || Outcome::of(&mut session));
     if shell.is_json {
         return shell.print_json(&Compacted::of(&session, &outcome));
     }
     shell.print(|page| {
-        show::report::summary(page, &session, &outcome)?;
+        session::report::summary(page, &session, &outcome)?;
         writeln!(page)?;
-        show::outline::legend(page, outcome.digest().is_some())?;
-        show::outline::write(page, &outcome.outline, true)
+        session::outline::legend(page, outcome.digest().is_some())?;
+        session::outline::write(page, &outcome.outline, true)
     })
 }
 
@@ -213,11 +162,11 @@ mod readme {
     use clap::Parser;
 
     use super::*;
-    use crate::wrap::Page;
+    use crate::terminal::wrap::Page;
 
     const README: &str = include_str!("../../../README.md");
 
-    /// What `[…]` stands for in the README is passed over; every other line is printed, in that order.
+    /// A line `[…]` of the README skips printed lines; every other line is printed, in that order.
     fn shows(block: &str, printed: &str) -> Result<(), String> {
         let mut printed = printed.lines();
         let mut may_skip = false;
@@ -247,7 +196,7 @@ mod readme {
         session.file = args.file.display().to_string();
         let outcome = Outcome::of(&mut session);
         let mut printed = anstream::StripStream::new(Vec::new());
-        show::report::whole(&mut Page::new(&mut printed, HELP_COLUMNS), &session, &outcome, (None, ""))
+        session::report::whole(&mut Page::new(&mut printed, HELP_COLUMNS), &session, &outcome, (None, ""))
             .unwrap();
         let printed = String::from_utf8(printed.into_inner()).unwrap();
         let (_, block) = README.split_once("```text\n").unwrap();

@@ -1,4 +1,4 @@
-//! Prints what the stages allocate beside what they may, as a Markdown table.
+//! Prints what the stages allocate beside what they may, as tab-separated rows.
 
 #[path = "../tests/alloc/figures.rs"]
 mod figures;
@@ -10,14 +10,13 @@ use wb_testkit::workload::{Script, transcript};
 
 fn main() -> io::Result<()> {
     let mut out = io::stdout().lock();
-    writeln!(out, "| messages | script | what | allocated | limit | limit is | holds |")?;
-    writeln!(out, "|---:|---|---|---:|---:|---|---|")?;
+    writeln!(out, "messages\tscript\twhat\tallocated\tlimit\tlimit is\tholds")?;
     for n in [100, 1_000, 10_000, 100_000] {
         for script in [Script::Latin, Script::Cjk] {
             for figure in all(n, script) {
-                let holds = if figure.holds() { "yes" } else { "**NO**" };
+                let holds = if figure.holds() { "yes" } else { "NO" };
                 let Figure { what, found, limit, limit_is } = figure;
-                writeln!(out, "| {n} | {script:?} | {what} | {found} | {limit} | {limit_is} | {holds} |")?;
+                writeln!(out, "{n}\t{script:?}\t{what}\t{found}\t{limit}\t{limit_is}\t{holds}")?;
             }
         }
     }

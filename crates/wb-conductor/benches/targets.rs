@@ -1,4 +1,4 @@
-//! Prints every row beside its limit as a Markdown table, and whether the targets hold.
+//! Prints every row with its limit as tab-separated text, and whether the targets hold.
 //!
 //! `cargo bench -p wb-conductor --bench targets -- [--check] [1000 10000 …] [flatten …]`: numbers are sizes in
 //! messages, words choose rows by name; with `--check` the exit code tells whether every target was measured and
@@ -56,8 +56,7 @@ fn head(out: &mut impl Write) -> io::Result<()> {
     writeln!(out, "- compiler: {}", said("rustc", &["--version"]))?;
     writeln!(out, "- command: `cargo bench -p wb-conductor --bench targets`")?;
     writeln!(out)?;
-    writeln!(out, "| messages | script | what | median | limit | median | ratio | target |")?;
-    writeln!(out, "|---:|---|---|---:|---|---:|---:|---|")
+    writeln!(out, "messages\tscript\twhat\tmedian\tlimit\tmedian\tratio\ttarget")
 }
 
 fn said(program: &str, args: &[&str]) -> String {
@@ -135,15 +134,15 @@ impl Measured {
     fn print(&self, out: &mut impl Write, bed: &Bed) -> io::Result<()> {
         let Self { what, limit_is, .. } = self;
         let (time, limit) = (shown(self.nanos), shown(self.limit_nanos));
-        write!(out, "| {} | {:?} | {what} | {time} | {limit_is} | {limit} ", bed.n_messages, bed.script)?;
-        write!(out, "| {:.2} | ", self.ratio())?;
+        write!(out, "{}\t{:?}\t{what}\t{time}\t{limit_is}\t{limit}", bed.n_messages, bed.script)?;
+        write!(out, "\t{:.2}\t", self.ratio())?;
         match self.target {
-            Some(_) if bed.n_messages < TARGETS_FROM => writeln!(out, "– |")?,
+            Some(_) if bed.n_messages < TARGETS_FROM => writeln!(out, "–")?,
             Some(target) => {
-                let verdict = if self.holds() { "holds" } else { "**FAILS**" };
-                writeln!(out, "{target} {verdict} |")?;
+                let verdict = if self.holds() { "holds" } else { "FAILS" };
+                writeln!(out, "{target} {verdict}")?;
             }
-            None => writeln!(out, "– |")?,
+            None => writeln!(out, "–")?,
         }
         out.flush()
     }

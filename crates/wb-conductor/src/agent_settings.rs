@@ -5,10 +5,9 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use wb_budget::{BudgetPolicy, ContextCompactionMode, ContextWindowPolicy, ModelCard, PolicyError};
+use wb_invoke::ModelInvoker;
 use wb_passes::{ArtifactCompactionConfig, ImagePolicy, OversizedResult};
-use wb_summarize::{
-    CompactionConfig, CompactionConfigError, CompactionExecutionMode, ModelInvoker, Summarizer,
-};
+use wb_summarize::{CompactionConfig, CompactionConfigError, CompactionExecutionMode, Summarizer};
 
 use crate::compactor::Compactor;
 use crate::context::AgentContext;
@@ -140,7 +139,7 @@ impl AgentSettings {
         card: &ModelCard,
         invoke: Option<Arc<dyn ModelInvoker>>,
     ) -> Result<AgentContext, SettingsError> {
-        let policy = self.context_policy.clamped_to(card);
+        let policy = self.context_policy.clamp_to(card);
         let compaction = &self.sections.compaction;
         let reserve = self.budget.reserve_tokens.unwrap_or(0).max(policy.max_output_tokens as u64);
         let budget = BudgetPolicy { reserve_tokens: Some(reserve), ..self.budget };

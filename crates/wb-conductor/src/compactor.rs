@@ -8,13 +8,15 @@ use tokio_util::sync::CancellationToken;
 use wb_budget::{
     AUTO_CONDENSE_POLICY, Budget, BudgetPolicy, ModelCard, PolicyError, Prices, TokenCounter, TokenHeuristic,
 };
+use wb_facts::Facts;
+use wb_invoke::ModelInvoker;
 use wb_message::{Conversation, Message, ToolVocabulary};
-use wb_summarize::{Facts, ModelInvoker, Summarizer};
+use wb_summarize::Summarizer;
 
 use crate::pipeline::{Pipeline, Trigger};
 use crate::plan::{Plan, Ready};
 
-pub use wb_summarize::timer::DEFAULT_TIMEOUT;
+pub use wb_invoke::timer::DEFAULT_TIMEOUT;
 
 /// What one compaction is asked for.
 #[derive(Clone, Debug, Default)]

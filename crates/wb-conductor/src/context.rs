@@ -6,10 +6,12 @@ use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use wb_budget::{Budget, ContextTracker, ModelCard, PolicyError, TokenEstimate, Usage, UsageRefused};
+use wb_facts::FACTS_VERSION;
+use wb_facts::Facts;
+use wb_invoke::ThinkingLevel;
 use wb_message::markers::digest_body;
 use wb_message::{Conversation, Message, Undo};
-use wb_summarize::facts::FACTS_VERSION;
-use wb_summarize::{CompactionConfig, Facts, MIN_COMPACTION_GAIN_TOKENS, ThinkingLevel, savings_ratio_ppm};
+use wb_summarize::{CompactionConfig, MIN_COMPACTION_GAIN_TOKENS, savings_ratio_ppm};
 
 use crate::breaker::Breaker;
 use crate::compactor::{Compactor, CondenseOpts};
@@ -472,8 +474,9 @@ impl AgentContext {
         let total_tokens = view.total_tokens();
         let budget = compactor.budget();
         let limit = budget.as_ref().map_or(u64::MAX, |budget| budget.limit);
-        let budget = budget.map(|budget| budget.with_overhead(0).anchored(context_tokens, total_tokens));
-        let budget = budget.map(|budget| budget.with_margin(margin).firing_above(tokens));
+        let budget =
+            budget.map(|budget| budget.with_overhead(0).with_counted_context(context_tokens, total_tokens));
+        let budget = budget.map(|budget| budget.with_margin(margin).with_lower_limit(tokens));
         let at_most = context_tokens.saturating_add(context_tokens.saturating_mul(margin).div_ceil(1000));
         let doubted = |report: &mut CompactionReport| report.at_most_tokens = (margin > 0).then_some(at_most);
         let planned = compactor.plan_within(&view, budget, opts, (anchored, None), Some(&self.facts));

@@ -2,9 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use wb_invoke::{Emission, Reply, StopReason};
 use wb_message::markers::INTERNAL_TYPE;
 use wb_message::{Block, Message};
-use wb_summarize::{Emission, Reply, StopReason};
 
 /// How often an answer is continued within one step where nothing else is configured; 0 never does.
 pub const DEFAULT_MAX_CONTINUATIONS: u32 = 2;

@@ -201,7 +201,7 @@ impl<'a> Draft<'a> {
             self.splice(patch, brought);
             self.sum();
             let originals: Vec<&Message> = (0..self.len()).map(|at| self.original(at)).collect();
-            self.pairing = Some(Pairing::of(&originals));
+            self.pairing = Some(Pairing::new(&originals));
         } else {
             self.edit(patch, brought);
             self.sum();
@@ -274,7 +274,7 @@ impl<'a> Draft<'a> {
         let Some(turns) = &self.input.turns else { return origins.len() };
         let (mut n_turns, mut open) = (0, None);
         for origin in origins {
-            let turn = origin.kept().and_then(|at| self.origin(at)).map(|at| turns[at]);
+            let turn = origin.input_index().and_then(|at| self.origin(at)).map(|at| turns[at]);
             n_turns += usize::from(turn.is_none() || turn != open);
             open = turn;
         }

@@ -61,4 +61,5 @@ pub use runner::{
 };
 pub use turns::{Projection, TurnsUndo, content_to_blocks, message_to_turn, project, turn_to_messages};
 pub use wb_budget::Irreducible;
-pub use wb_summarize::{Summarizer, from_fn};
+pub use wb_invoke::from_fn;
+pub use wb_summarize::Summarizer;

@@ -7,13 +7,15 @@ use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
 use wb_budget::{Budget, ContextTracker, ModelCard, TokenCounter, TokenHeuristic, Worth};
+use wb_facts::{Facts, audit, corrected};
+use wb_invoke::ThinkingLevel;
 use wb_message::markers::{digest_body, is_cleared, restored_file};
 use wb_message::{
-    Conversation, Edit, Message, Pairing, Patch, PatchError, Turn, Weighed, prefix_fingerprint,
+    AppliedPatch, Conversation, Edit, Message, Pairing, Patch, PatchError, Turn, prefix_fingerprint,
 };
 use wb_summarize::{
-    Addition, AskCosts, CachedConversation, CondenseScope, Cost, DigestRequest, Facts, LocalDigest,
-    ModelDigest, NoDigest, Summarizer, ThinkingLevel, audit, carried_digest, corrected, digest_message,
+    Addition, AskCosts, CachedConversation, CondenseScope, Cost, DigestRequest, LocalDigest, ModelDigest,
+    NoDigest, Summarizer, carried_digest, digest_message,
 };
 
 use crate::draft::Draft;
@@ -426,7 +428,7 @@ impl End {
 
     /// Weighs and pairs what was appended since the change was planned.
     fn take_in(&mut self, messages: &[Message], n_messages: usize) {
-        self.pairing = Pairing::of(messages);
+        self.pairing = Pairing::new(messages);
         for message in &messages[n_messages..] {
             self.prefix.push(self.total().saturating_add(self.counter.message(message)));
         }
@@ -452,7 +454,12 @@ impl End {
         }
     }
 
-    fn done(&self, messages: &[Message], done: Weighed, mut report: CompactionReport) -> CompactionReport {
+    fn done(
+        &self,
+        messages: &[Message],
+        done: AppliedPatch,
+        mut report: CompactionReport,
+    ) -> CompactionReport {
         report.folded = done.undo.folded().count();
         let mut kept_end = 0;
         for (range, new) in done.undo.new_messages(messages) {

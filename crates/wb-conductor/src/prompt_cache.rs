@@ -35,7 +35,7 @@ impl PromptPrefix {
         let is_first = self.sent.is_empty();
         let n_same = self.remember(messages);
         let end = if is_first { last_prompt_start(messages).unwrap_or(messages.len()) } else { n_same };
-        let pairing = Pairing::of(messages);
+        let pairing = Pairing::new(messages);
         let n_stable = (0..=end).rev().find(|&cut| pairing.is_legal(cut)).unwrap_or(0);
         Some(StablePrefix { messages: n_stable, fingerprint: prefix_fingerprint(&messages[..n_stable]) })
     }

@@ -3,8 +3,9 @@
 use std::fmt;
 
 use wb_budget::{Irreducible, PolicyError, Usage, WeighedTranscript, Worth};
+use wb_facts::{Facts, Finding, FindingKind};
 use wb_message::{PatchError, Undo};
-use wb_summarize::{AskCosts, Facts, Finding, FindingKind, NoDigest};
+use wb_summarize::{AskCosts, NoDigest};
 
 /// A step that changed the transcript.
 #[derive(Clone, Debug, PartialEq, Eq)]

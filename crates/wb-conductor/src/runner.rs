@@ -2,8 +2,8 @@
 
 use futures::future::{Either, ready};
 use wb_budget::{Budget, PolicyError, WeighedTranscript};
+use wb_facts::Facts;
 use wb_message::{Message, Turn};
-use wb_summarize::Facts;
 
 use crate::compactor::{Compactor, CondenseOpts, CondenserDeps};
 use crate::plan::{Plan, Ready};
@@ -63,7 +63,7 @@ pub async fn compact_turns(
 ) -> (CompactionReport, Option<TurnsUndo>) {
     let lent = Lent { projection: project(std::mem::take(turns)), turns };
     let view = WeighedTranscript::new(&lent.projection.messages, &settings.counter);
-    let view = view.in_turns(lent.projection.turns_of()).with_fixed(&*opts.fixed);
+    let view = view.with_turns(lent.projection.turns_of()).with_fixed(&*opts.fixed);
     let planned = settings.plan(&view, opts).map(|plan| match settings.summarizer {
         Some(_) => Either::Left(settings.ask(plan.held(), opts)),
         None => Either::Right(opts.local(plan.held())),
@@ -168,7 +168,7 @@ fn anchored(budget: Budget, context_tokens: u64, estimate: u64) -> (Budget, Opti
         Some(window) if context_tokens > window.saturating_add(window / 16) => {
             (budget, Some(format!("usage of {context_tokens} tokens refused: the window holds {window}")))
         }
-        _ => (budget.anchored(context_tokens, estimate), None),
+        _ => (budget.with_counted_context(context_tokens, estimate), None),
     }
 }
 

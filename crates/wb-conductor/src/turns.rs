@@ -153,7 +153,7 @@ impl Projection {
         let mut layout: Vec<Piece> = Vec::with_capacity(messages.len());
         let mut open = None;
         for (message, origin) in messages.into_iter().zip(origins) {
-            let part = origin.kept().and_then(|at| parts.get_mut(at).map(|part| (part, replaced(at))));
+            let part = origin.input_index().and_then(|at| parts.get_mut(at).map(|part| (part, replaced(at))));
             let (turn, role, blocks) = match part {
                 None => (None, None, blocks_of_new(message)),
                 Some((part, replaced)) => {
@@ -204,7 +204,7 @@ impl TurnsUndo {
     /// Puts messages that a patch was applied to back into turns, and keeps what takes all of it back.
     pub(crate) fn of(projection: Projection, undo: Undo, n_before: usize) -> (Vec<Turn>, Self) {
         let origins = undo.origins(n_before);
-        let (turns, rest) = projection.restore_with_rest(&origins, |at| undo.replaced(at));
+        let (turns, rest) = projection.restore_with_rest(&origins, |at| undo.has_new_body(at));
         (turns, Self { undo, origins, rest })
     }
 
@@ -221,14 +221,15 @@ impl TurnsUndo {
         }
         let n_left = messages.len();
         for (origin, output) in origins.iter().zip(outputs) {
-            if let Some(at) = origin.kept().filter(|at| !undo.replaced(*at))
+            if let Some(at) = origin.input_index().filter(|at| !undo.has_new_body(*at))
                 && let Some(result) = &mut parts[at].result
             {
                 result.output = output;
             }
         }
         undo.revert(&mut messages);
-        let lost: HashSet<usize> = origins.iter().skip(n_left).filter_map(|origin| origin.kept()).collect();
+        let lost: HashSet<usize> =
+            origins.iter().skip(n_left).filter_map(|origin| origin.input_index()).collect();
         let kept = parts.into_iter().enumerate().filter(|(at, _)| !lost.contains(at));
         let parts = kept.map(|(_, part)| part).collect();
         *turns = Projection { messages, parts }.back();
@@ -420,7 +421,7 @@ mod tests {
         let messages = project(turns()).messages;
         assert_eq!(messages[2], Message::tool_result("a", "read", "body"));
         assert_eq!(messages[3], Message::tool_error("b", "bash", "out"));
-        assert_eq!(wb_message::Pairing::of(&messages).orphans(), [5]);
+        assert_eq!(wb_message::Pairing::new(&messages).orphans(), [5]);
     }
 
     #[test]

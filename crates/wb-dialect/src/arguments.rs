@@ -1,9 +1,9 @@
-//! The arguments of a call as the object that providers want.
+//! Call arguments as the JSON object that providers want.
 
 use serde_json::{Value, json};
 
-/// Returns arguments as an object; what is none stands in one.
-pub(crate) fn as_object(input: &Value) -> Value {
+/// Returns arguments as an object; any other value is wrapped under `input`.
+pub(crate) fn arguments_object(input: &Value) -> Value {
     match input {
         Value::Object(_) => input.clone(),
         Value::Null => json!({}),

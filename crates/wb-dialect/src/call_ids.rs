@@ -1,10 +1,10 @@
-//! Ids of calls in the shape that a dialect takes.
+//! Call ids in the shape that a dialect accepts.
 
 use std::borrow::Cow;
 
 use crate::dialect::Dialect;
 
-/// The most characters of the id of a call.
+/// Returns the maximum length of a call id in characters.
 pub(crate) fn max_id_chars(dialect: Dialect) -> usize {
     match dialect {
         Dialect::OpenaiChat => 40,
@@ -13,34 +13,34 @@ pub(crate) fn max_id_chars(dialect: Dialect) -> usize {
     }
 }
 
-/// Returns whether a provider takes this id.
+/// Returns whether the provider accepts the id.
 pub(crate) fn is_good_id(id: &str, dialect: Dialect) -> bool {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
     let is_shaped = dialect != Dialect::Anthropic || id.bytes().all(is_plain);
     !id.is_empty() && is_shaped && id.chars().count() <= max_id_chars(dialect)
 }
 
-/// Returns the id if it has the shape, else one made of it, always the same one.
+/// Returns the id if it is accepted, else a deterministic id derived from it.
 ///
-/// Some hosts note the id of the call and that of its item as one, with a bar between.
+/// Some hosts join the ids of the call and of its item with a bar; only the former is used.
 pub(crate) fn call_id(id: &str, dialect: Dialect) -> Cow<'_, str> {
     let is_item = |rest: &str| !rest.is_empty() && !rest.contains('|');
-    let own = id.split_once('|').filter(|(_, rest)| is_item(rest)).map_or(id, |(call, _)| call);
-    if is_good_id(own, dialect) {
-        return Cow::Borrowed(own);
+    let call = id.split_once('|').filter(|(_, rest)| is_item(rest)).map_or(id, |(call, _)| call);
+    if is_good_id(call, dialect) {
+        return Cow::Borrowed(call);
     }
     let plain = id.chars().map(|char| if char.is_ascii_alphanumeric() { char } else { '_' });
     let head: String = plain.take(24).collect();
     Cow::Owned(format!("{head}_{:08x}", hash(id)))
 }
 
-/// Returns whether an id tells one call from others: it is there, and is neither made of none nor the name of the tool, which
-/// some hosts note for one that is missing.
-pub(crate) fn is_own(id: &str, name: &str) -> bool {
+/// Returns whether an id identifies its call: not empty, not derived from an empty id, and not the
+/// tool's name, which some hosts write for a missing id.
+pub(crate) fn is_distinctive(id: &str, name: &str) -> bool {
     !id.is_empty() && id != name && id != call_id("", Dialect::OpenaiChat)
 }
 
-/// FNV-1a: short, and the same everywhere.
+/// Computes FNV-1a, which is short and the same on every platform.
 pub(crate) fn hash(text: &str) -> u32 {
     text.bytes().fold(0x811c_9dc5, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193))
 }
@@ -50,7 +50,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_good_id_stays_and_another_gets_a_shape_that_is_always_the_same() {
+    fn accepted_ids_are_kept_and_others_reshaped_deterministically() {
         assert_eq!(call_id("toolu_01-a", Dialect::Anthropic), "toolu_01-a");
         assert_eq!(call_id("call_1|fc_2", Dialect::OpenaiResponses), "call_1");
         assert_eq!(call_id("Read:0", Dialect::Gemini), "Read:0");

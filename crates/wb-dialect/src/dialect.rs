@@ -1,17 +1,17 @@
-//! The four ways in which providers are asked.
+//! The four request protocols of model providers.
 
 use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-/// The protocol in which a provider is asked.
+/// A protocol of requests to model providers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Dialect {
     /// The Messages API of Anthropic.
     Anthropic,
-    /// Chat Completions of `OpenAI`, which many others speak too.
+    /// Chat Completions of `OpenAI`, which many other providers accept.
     #[serde(rename = "openai")]
     OpenaiChat,
     /// The Responses API of `OpenAI`.
@@ -20,16 +20,16 @@ pub enum Dialect {
     Gemini,
 }
 
-/// A name that no dialect has.
+/// The error for an unknown dialect name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("no dialect is named `{0}`; there are anthropic, openai, openai-responses and gemini")]
+#[error("unknown dialect `{0}`; expected one of anthropic, openai, openai-responses, gemini")]
 pub struct UnknownDialectError(String);
 
 impl Dialect {
-    /// All of them.
+    /// Every dialect.
     pub const ALL: [Self; 4] = [Self::Anthropic, Self::OpenaiChat, Self::OpenaiResponses, Self::Gemini];
 
-    /// Returns the name, as [`FromStr`] reads it.
+    /// Returns the name that [`FromStr`] parses.
     pub fn name(self) -> &'static str {
         match self {
             Self::Anthropic => "anthropic",
@@ -39,7 +39,7 @@ impl Dialect {
         }
     }
 
-    /// Returns the key of a request under which its messages stand.
+    /// Returns the key of a request that holds its messages.
     pub fn messages_key(self) -> &'static str {
         match self {
             Self::Anthropic | Self::OpenaiChat => "messages",
@@ -69,7 +69,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_dialect_is_read_from_its_name_and_written_as_it() {
+    fn dialects_parse_from_their_serialized_names() {
         for dialect in Dialect::ALL {
             assert_eq!(dialect.name().parse(), Ok(dialect));
             assert_eq!(serde_json::to_value(dialect).unwrap(), dialect.name());

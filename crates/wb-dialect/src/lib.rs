@@ -1,13 +1,13 @@
-//! What providers are sent: encoded in the dialect of each, checked against its rules, mended where it breaks one.
+//! Encodes requests to model providers, validates them and repairs them.
 //!
-//! A provider refuses a whole request for one call without its result. [`encode`] writes a conversation as a [`Dialect`] wants
-//! it, [`validate`] names what the provider would refuse, and [`repair`] mends it. The rules are data: [`RULES`] has a row
-//! for each, with what it says, the dialects that it holds in, and where that can be read. Nothing here knows HTTP, files or
-//! sessions.
+//! A provider refuses a whole request for one call without its result. [`encode`] writes a
+//! conversation in a [`Dialect`], [`validate`] lists what the provider would refuse, and [`repair`]
+//! fixes it. The rules are data: [`RULES`] has a row for each, with its statement, its dialects and
+//! a source for each of them. The crate knows neither HTTP nor files nor sessions.
 //!
 //! ```
 //! use serde_json::json;
-//! use wb_dialect::{Dialect, Encoded, repair, validate};
+//! use wb_dialect::{Dialect, EncodedRequest, repair, validate};
 //! use wb_message::{Block, Message};
 //!
 //! let messages = [
@@ -15,7 +15,7 @@
 //!     Message::assistant_blocks(vec![Block::call("c1", "read", json!({ "path": "a.rs" }))]),
 //!     Message::user("Never mind."),
 //! ];
-//! let mut request = Encoded::of_messages(&messages, Dialect::Anthropic);
+//! let mut request = EncodedRequest::from_messages(&messages, Dialect::Anthropic);
 //! let found = request.validate();
 //! assert_eq!(
 //!     found[0].to_string(),
@@ -34,15 +34,15 @@ mod tool_names;
 mod thinking_signature;
 mod piece;
 mod encode;
-mod place;
-mod asked;
+mod pointer;
+mod request;
 mod rules;
 mod violation;
 mod validate;
 mod repair;
 
 pub use dialect::{Dialect, UnknownDialectError};
-pub use encode::{AsItStands, Encoded, encode};
+pub use encode::{EncodedRequest, VerbatimParts, encode};
 pub use repair::repair;
 pub use rules::{RULES, Rule};
 pub use tool_names::call_name;

@@ -1,35 +1,35 @@
-//! Whose reasoning a signature stands for, told by its shape.
+//! Identifies the provider of a reasoning signature by its shape.
 
 use serde_json::{Value, json};
 use wb_message::block::redacted_data;
 
-/// How signatures of Anthropic and of Gemini begin as bytes: one member that is another one, each with its length.
+/// Tags of the two nested length-delimited fields that start signatures of Anthropic and Gemini.
 const OUTER: u8 = 0x12;
 const INNER: u8 = 0x0a;
-/// What the inner one begins with: a member of Anthropic's that is a number, or the version of Gemini's.
-const OF_ANTHROPIC: u8 = 0x08;
-const OF_GEMINI: u8 = 0x01;
-/// How many bytes of a signature are looked at: two marks with their lengths, and what follows.
+/// First bytes of the inner field: the tag of a number (Anthropic), or a version (Gemini).
+const ANTHROPIC_START: u8 = 0x08;
+const GEMINI_START: u8 = 0x01;
+/// The number of bytes that cover both tags, their lengths and the first inner byte.
 const MAX_HEAD_BYTES: usize = 12;
 
-/// Returns whether a signature is one of `OpenAI`: reasoning that is encrypted, or a whole item.
-pub(crate) fn is_of_openai(signature: &str) -> bool {
+/// Returns whether a signature is from `OpenAI`: encrypted reasoning or a whole item.
+pub(crate) fn is_openai(signature: &str) -> bool {
     signature.starts_with("gAAAA") || (signature.starts_with('{') && redacted_data(signature).is_none())
 }
 
-/// Returns reasoning as a block of Anthropic; nothing if another provider signed it, or nobody.
+/// Returns reasoning as an Anthropic block, unless it is unsigned or signed by another provider.
 pub(crate) fn anthropic_block(text: &str, signature: &str) -> Option<Value> {
     if let Some(data) = redacted_data(signature) {
         return Some(json!({ "type": "redacted_thinking", "data": data }));
     }
     let is_foreign =
-        signature.is_empty() || is_of_openai(signature) || inner_start(signature) == Some(OF_GEMINI);
+        signature.is_empty() || is_openai(signature) || inner_start(signature) == Some(GEMINI_START);
     (!is_foreign).then(|| json!({ "type": "thinking", "thinking": text, "signature": signature }))
 }
 
-/// Returns whether a signature can be one of Gemini, which are bytes in base64.
-pub(crate) fn is_of_gemini(signature: &str) -> bool {
-    is_base64(signature) && !is_of_openai(signature) && inner_start(signature) != Some(OF_ANTHROPIC)
+/// Returns whether a signature can be from Gemini, which signs with base64.
+pub(crate) fn is_gemini(signature: &str) -> bool {
+    is_base64(signature) && !is_openai(signature) && inner_start(signature) != Some(ANTHROPIC_START)
 }
 
 fn is_base64(signature: &str) -> bool {
@@ -39,7 +39,7 @@ fn is_base64(signature: &str) -> bool {
     !digits.is_empty() && is_whole && digits.bytes().all(|byte| digit(byte).is_some())
 }
 
-/// Returns the value of a digit of base64, of both alphabets.
+/// Returns the value of a base64 digit, standard or URL-safe.
 fn digit(byte: u8) -> Option<u8> {
     Some(match byte {
         b'A'..=b'Z' => byte - b'A',
@@ -51,20 +51,20 @@ fn digit(byte: u8) -> Option<u8> {
     })
 }
 
-/// Returns the byte behind the marks and the lengths of both members.
+/// Returns the first byte of the inner field.
 fn inner_start(signature: &str) -> Option<u8> {
     let head = head(signature);
-    let inner = behind_length(head.strip_prefix(&[OUTER])?)?;
-    behind_length(inner.strip_prefix(&[INNER])?)?.first().copied()
+    let inner = after_length(head.strip_prefix(&[OUTER])?)?;
+    after_length(inner.strip_prefix(&[INNER])?)?.first().copied()
 }
 
-/// Returns what stands behind a length; all bytes of it but the last have the highest bit.
-fn behind_length(bytes: &[u8]) -> Option<&[u8]> {
+/// Returns the bytes after a varint length.
+fn after_length(bytes: &[u8]) -> Option<&[u8]> {
     let last = bytes.iter().position(|byte| byte & 0x80 == 0)?;
     bytes.get(last + 1..)
 }
 
-/// Returns the first bytes of a signature in base64.
+/// Decodes the first bytes of a base64 signature.
 fn head(signature: &str) -> Vec<u8> {
     let (mut bits, mut n_bits, mut bytes) = (0_u32, 0, Vec::new());
     for value in signature.bytes().map_while(digit) {
@@ -85,21 +85,21 @@ fn head(signature: &str) -> Vec<u8> {
 mod tests {
     use super::*;
 
-    /// 12 aa 01 | 0a 48 | 08 …, and 12 e6 01 | 0a e3 01 | 01 …, as both providers sign.
+    /// Bytes `12 aa 01 | 0a 48 | 08 …` and `12 e6 01 | 0a e3 01 | 01 …`.
     const CLAUDE: &str = "EqoBCkgIARABGAIi";
     const GEMINI: &str = "EuYBCuMBAb4+9vth";
 
     #[test]
-    fn a_signature_goes_to_no_other_provider() {
+    fn signatures_are_sent_to_their_provider_only() {
         let is_taken = |signature: &str| {
-            (anthropic_block("Hm.", signature).is_some(), is_of_gemini(signature), is_of_openai(signature))
+            (anthropic_block("Hm.", signature).is_some(), is_gemini(signature), is_openai(signature))
         };
         assert_eq!(is_taken(CLAUDE), (true, false, false));
         assert_eq!(is_taken(GEMINI), (false, true, false));
         assert_eq!(is_taken("gAAAABo="), (false, false, true));
         assert_eq!(is_taken(r#"{"type":"reasoning"}"#), (false, false, true));
         assert_eq!(is_taken(r#"{"type":"redacted_thinking","data":"a"}"#), (true, false, false));
-        assert_eq!(is_taken("Eu8="), (true, true, false), "nothing tells whose it is");
+        assert_eq!(is_taken("Eu8="), (true, true, false), "ambiguous");
         for broken in ["", "E", "Eg", "EgoK", "EoCA", "Eg==", "####"] {
             assert_eq!(inner_start(broken), None, "{broken}");
         }

@@ -1,33 +1,32 @@
-//! From a request to what a provider would refuse of it.
+//! Validates requests against the rules of a dialect.
 
 use serde_json::Value;
 
-use crate::asked::Asked;
 use crate::dialect::Dialect;
-use crate::encode::Encoded;
-use crate::place::message_and_part;
+use crate::encode::EncodedRequest;
+use crate::pointer::message_and_part;
+use crate::request::RequestView;
 use crate::rules::{RULES, Rule};
 use crate::violation::Violation;
 
-/// Checks a request body against all rules of a dialect; the findings stand in the order of the messages.
+/// Checks a request body against all rules of a dialect; violations are in message order.
 ///
-/// Keys that are not about messages are not looked at, and neither are contents that are not known here.
+/// Only keys that concern messages and known kinds of content are checked.
 pub fn validate(request: &Value, dialect: Dialect) -> Vec<Violation> {
-    let asked = Asked::of(request, dialect);
-    let mut found: Vec<Violation> = RULES.iter().flat_map(|rule| violations(rule, &asked)).collect();
+    let view = RequestView::new(request, dialect);
+    let mut found: Vec<Violation> = RULES.iter().flat_map(|rule| violations(rule, &view)).collect();
     found.sort_by_key(|violation| violation.message);
     found
 }
 
-/// Checks one rule.
-pub(crate) fn violations(rule: &Rule, asked: &Asked<'_>) -> Vec<Violation> {
-    let Some(source) = rule.source(asked.dialect) else { return Vec::new() };
-    let found = (rule.check)(asked).into_iter();
-    found.map(|finding| Violation::of(rule, asked.dialect, source, finding)).collect()
+pub(crate) fn violations(rule: &Rule, view: &RequestView<'_>) -> Vec<Violation> {
+    let Some(source) = rule.source(view.dialect) else { return Vec::new() };
+    let found = (rule.check)(view).into_iter();
+    found.map(|finding| Violation::new(rule, view.dialect, source, finding)).collect()
 }
 
-impl Encoded {
-    /// Checks the request; the violations name the turns or messages that it was made of.
+impl EncodedRequest {
+    /// Checks the request; violations name the source turns or messages.
     pub fn validate(&self) -> Vec<Violation> {
         let mut found = validate(&self.body, self.dialect);
         for violation in &mut found {

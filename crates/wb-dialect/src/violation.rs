@@ -1,4 +1,4 @@
-//! What breaks a rule, as data and as a line.
+//! A violation of a rule, as data and as a line of text.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -6,35 +6,35 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use crate::dialect::Dialect;
-use crate::place::message_and_part;
+use crate::pointer::message_and_part;
 use crate::rules::{Finding, Rule};
 
 /// A place in a request that breaks a rule of its provider.
 ///
-/// It prints as one line: the message, the rule, what is so there, and what to do.
+/// [`Display`](fmt::Display) prints one line: the message, the rule, the problem and the fix.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Violation {
     /// The dialect of the rule.
     pub dialect: Dialect,
-    /// The name of the rule.
+    /// The id of the rule.
     pub rule: Cow<'static, str>,
-    /// The index of the message; nothing where it is not about one.
+    /// The index of the message, if the violation concerns one.
     ///
-    /// Of an [`Encoded`](crate::Encoded) request it counts the turns or messages that it was made of.
+    /// For an [`EncodedRequest`](crate::EncodedRequest) it counts the source turns or messages.
     pub message: Option<usize>,
-    /// The place in the request, as a JSON pointer.
+    /// The JSON pointer into the request.
     pub at: String,
-    /// What is so there.
+    /// The problem found there.
     pub what: String,
-    /// What mends it.
+    /// The fix.
     pub fix: Cow<'static, str>,
-    /// Where the rule can be read.
+    /// The URL of the rule's documentation or of a report that quotes the refusal.
     pub source: Cow<'static, str>,
 }
 
 impl Violation {
-    pub(crate) fn of(rule: &Rule, dialect: Dialect, source: &'static str, finding: Finding) -> Self {
+    pub(crate) fn new(rule: &Rule, dialect: Dialect, source: &'static str, finding: Finding) -> Self {
         Self {
             dialect,
             rule: rule.id.into(),
@@ -46,7 +46,8 @@ impl Violation {
         }
     }
 
-    /// Returns by what the same violation is known again elsewhere: without its place, and without the figures of sizes.
+    /// Returns a key that identifies the same violation elsewhere: without its place, and without
+    /// the figures of size rules.
     pub fn kind(&self) -> (Dialect, &str, &str) {
         let is_size = ["picture-", "request-"].iter().any(|start| self.rule.starts_with(start));
         (self.dialect, &self.rule, if is_size { "" } else { &self.what })

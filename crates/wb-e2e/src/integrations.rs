@@ -94,7 +94,8 @@ mod tests {
     fn what_wb_says_it_was_tried_with_is_what_was_tried() {
         let root = crate::root();
         let read = |path: &str| std::fs::read_to_string(root.join(path)).unwrap_or_default();
-        let (table, page) = (read("crates/wb-cli/src/install/hosts.rs"), read("docs/evaluation/hosts.md"));
+        let (table, page) =
+            (read("crates/wb-cli/src/commands/install/hosts.rs"), read("docs/evaluation/hosts.md"));
         let (words, versions) = (names(&table), told(&table, "tried"));
         assert_eq!(words.len(), versions.len());
         assert!(HOSTS.iter().all(|host| words.iter().any(|word| word == host.name)));

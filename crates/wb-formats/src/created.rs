@@ -4,15 +4,17 @@
 //! that its provider takes. The system text is the agent's own and is left out. No agent was asked whether it goes on.
 
 use serde_json::{Value, json};
-use wb_dialect::{Dialect, Encoded};
+use wb_dialect::{Dialect, EncodedRequest};
 use wb_message::markers::is_pinned;
 use wb_message::{Content, Message, Pairing};
 use wb_record::{Bytes, Change, ChangeSet, Format, NotExpressible, Numbers, Stamp};
 use wb_session::store::memory::MemoryStore;
 use wb_session::{CustomMessage, EntryKind, IdSource, Logged, NewSession, Session, SessionError, iso_ms};
 
-use crate::formats::content_value::in_users_place;
-use crate::formats::{claude_code::ClaudeCode, codex::Codex, pi::Pi};
+use crate::agents::claude_code::ClaudeCode;
+use crate::agents::codex::Codex;
+use crate::agents::pi::Pi;
+use crate::shapes::content_value::in_users_place;
 
 /// An agent for which a session can be written anew.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,7 +68,7 @@ impl Agent {
 
 /// Leaves out results that answer no call, which no agent sends.
 fn answers_of_calls(messages: &[Message]) -> Vec<Message> {
-    let pairing = Pairing::of(messages);
+    let pairing = Pairing::new(messages);
     let is_orphan = |at: usize| pairing.orphans().iter().any(|orphan| *orphan as usize == at);
     let goes = |at: usize| matches!(messages[at], Message::ToolResult { .. }) && is_orphan(at);
     (0..messages.len()).filter(|at| !goes(*at)).map(|at| messages[at].clone()).collect()
@@ -74,7 +76,7 @@ fn answers_of_calls(messages: &[Message]) -> Vec<Message> {
 
 /// Returns the turns of a request, without the system text.
 fn turns(messages: &[Message], dialect: Dialect) -> Vec<Value> {
-    match Encoded::of_messages(messages, dialect).body[dialect.messages_key()].take() {
+    match EncodedRequest::from_messages(messages, dialect).body[dialect.messages_key()].take() {
         Value::Array(turns) => turns,
         _ => Vec::new(),
     }

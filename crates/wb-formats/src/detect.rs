@@ -12,35 +12,33 @@ use wb_record::{
 #[cfg(feature = "sqlite")]
 use wb_record::{Span, sqlite::MAGIC};
 
+use crate::agents::claude_code::ClaudeCode;
+use crate::agents::cline::Cline;
+use crate::agents::codex::Codex;
+use crate::agents::copilot_cli::CopilotCli;
+use crate::agents::droid::Droid;
+use crate::agents::gemini_cli::GeminiCli;
+use crate::agents::goose::Goose;
+use crate::agents::kimi_cli::KimiCli;
+use crate::agents::kimi_code::KimiCode;
 #[cfg(feature = "sqlite")]
-use crate::formats::opencode;
-use crate::formats::{
-    ai_sdk::{self, AiSdk},
-    anthropic_messages::AnthropicMessages,
-    claude_code::ClaudeCode,
-    cline::Cline,
-    codex::Codex,
-    copilot_cli::CopilotCli,
-    droid::Droid,
-    gemini_cli::GeminiCli,
-    gemini_contents::GeminiContents,
-    goose::Goose,
-    inspect_ai::InspectAi,
-    kimi_cli::KimiCli,
-    kimi_code::KimiCode,
-    mini_swe_agent::MiniSweAgent,
-    native::Native,
-    openai_chat::OpenaiChat,
-    openai_responses::OpenaiResponses,
-    opencode::Opencode,
-    openhands_completions::OpenhandsCompletions,
-    openhands_events::OpenhandsEvents,
-    pi::Pi,
-    pydantic_ai::PydanticAi,
-    qwen_code::QwenCode,
-    swe_agent::SweAgent,
-    tau_bench::TauBench,
-};
+use crate::agents::opencode;
+use crate::agents::opencode::Opencode;
+use crate::agents::openhands_events::OpenhandsEvents;
+use crate::agents::pi::Pi;
+use crate::agents::qwen_code::QwenCode;
+use crate::logs::inspect_ai::InspectAi;
+use crate::logs::mini_swe_agent::MiniSweAgent;
+use crate::logs::openhands_completions::OpenhandsCompletions;
+use crate::logs::swe_agent::SweAgent;
+use crate::logs::tau_bench::TauBench;
+use crate::requests::ai_sdk::{self, AiSdk};
+use crate::requests::anthropic_messages::AnthropicMessages;
+use crate::requests::gemini_contents::GeminiContents;
+use crate::requests::native::Native;
+use crate::requests::openai_chat::OpenaiChat;
+use crate::requests::openai_responses::OpenaiResponses;
+use crate::requests::pydantic_ai::PydanticAi;
 
 /// How a zip archive begins.
 const ZIP: &[u8] = b"PK\x03\x04";

@@ -1,14 +1,14 @@
 //! In which dialects of providers the messages of a session are sent.
 
 use wb_budget::Family;
-use wb_dialect::{AsItStands, Dialect, Encoded, Violation, call_name};
+use wb_dialect::{Dialect, EncodedRequest, VerbatimParts, Violation, call_name};
 use wb_message::{Message, Pairing};
 use wb_record::{Format, View};
 
-use crate::formats::anthropic_messages::AnthropicMessages;
-use crate::formats::gemini_contents::GeminiContents;
-use crate::formats::openai_chat::OpenaiChat;
-use crate::formats::openai_responses::OpenaiResponses;
+use crate::requests::anthropic_messages::AnthropicMessages;
+use crate::requests::gemini_contents::GeminiContents;
+use crate::requests::openai_chat::OpenaiChat;
+use crate::requests::openai_responses::OpenaiResponses;
 
 /// Which calls without a result are no refusal, since the agent answers them itself when it goes on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,8 +47,8 @@ impl AnsweredCalls {
 pub struct SentAs<'a> {
     /// The dialects.
     pub dialects: &'a [Dialect],
-    /// What the agent sends as it stands, as far as it is known.
-    pub stands: AsItStands,
+    /// The parts that the agent is known to send verbatim.
+    pub verbatim: VerbatimParts,
     /// The calls without a result that the agent answers itself.
     answered_calls: AnsweredCalls,
 }
@@ -66,21 +66,21 @@ impl SentAs<'static> {
             [] => model.map_or(&Dialect::ALL[..], of_model),
             dialects => dialects,
         };
-        let stands = AsItStands {
+        let verbatim = VerbatimParts {
             empty_texts: of_format(format) == [Dialect::Anthropic],
             // Goose writes a name in the shape that is taken, as seen of its version of July 2026.
             names: format != "goose",
             // Lists are sent as they stand, and so are the lines of kimi-cli: `chat_provider/kimi.py` turns each into a message.
             order: matches!(format, "openai-chat" | "kimi-cli"),
         };
-        Self { dialects, stands, answered_calls: AnsweredCalls::of(format) }
+        Self { dialects, verbatim, answered_calls: AnsweredCalls::of(format) }
     }
 }
 
 impl SentAs<'_> {
     /// Returns how many calls the agent answers itself when it goes on.
     pub fn n_answered(&self, messages: &[Message]) -> usize {
-        let pairing = Pairing::of(messages);
+        let pairing = Pairing::new(messages);
         pairing.dangling().iter().filter(|call| self.answers(call.message as usize, messages)).count()
     }
 
@@ -102,7 +102,7 @@ impl SentAs<'_> {
 
     /// Returns what providers would refuse of the next request of a session; the violations name its messages.
     pub fn violations(&self, messages: &[Message]) -> Vec<Violation> {
-        let request = |dialect| Encoded::next_request_with(messages, dialect, self.stands);
+        let request = |dialect| EncodedRequest::next_request_with(messages, dialect, self.verbatim);
         let is_answered = |at: usize| self.answers(at, messages);
         let is_left = |it: &Violation| it.rule != "call-unanswered" || !it.message.is_some_and(is_answered);
         self.dialects.iter().flat_map(|dialect| request(*dialect).validate()).filter(is_left).collect()
@@ -127,7 +127,7 @@ fn of_format(format: &str) -> &'static [Dialect] {
 
 /// Returns the dialects in which a model is asked: that of its own provider, and chat, which gateways speak.
 fn of_model(id: &str) -> &'static [Dialect] {
-    match Family::of_model(id) {
+    match Family::from_model_id(id) {
         Some(Family::Anthropic) => &[Dialect::Anthropic, Dialect::OpenaiChat],
         Some(Family::OpenAi) => &[Dialect::OpenaiChat, Dialect::OpenaiResponses],
         Some(Family::Other) if id.to_ascii_lowercase().contains("gemini") => {

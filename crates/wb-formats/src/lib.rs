@@ -34,7 +34,7 @@
 //! | [`Native`] | our messages as JSON or JSON lines | as they stand | none |
 //!
 //! Nothing panics, whatever is in a file: what cannot be read is a [`FormatError`] with the line and a hint; only the
-//! last line of a log may be cut off. To add a format, write one file in [`formats`] and name it in [`FORMATS`].
+//! last line of a log may be cut off. To add a format, write one file and name it in [`FORMATS`].
 //!
 //! ```
 //! use wb_message::outline::outline;
@@ -57,7 +57,11 @@
 //! ```
 
 mod error;
-pub mod formats;
+mod kit;
+mod shapes;
+mod requests;
+mod logs;
+mod agents;
 mod created;
 pub mod detect;
 mod dialects;
@@ -65,35 +69,35 @@ mod system_and_tools;
 mod repair;
 mod table;
 
+pub use agents::claude_code::ClaudeCode;
+pub use agents::cline::Cline;
+pub use agents::codex::{self, Codex};
+pub use agents::copilot_cli::CopilotCli;
+pub use agents::droid::Droid;
+pub use agents::gemini_cli::GeminiCli;
+pub use agents::goose::Goose;
+pub use agents::kimi_cli::KimiCli;
+pub use agents::kimi_code::KimiCode;
+pub use agents::opencode::{self, Opencode};
+pub use agents::openhands_events::OpenhandsEvents;
+pub use agents::pi::Pi;
+pub use agents::qwen_code::QwenCode;
 pub use created::Agent;
 pub use detect::{FORMATS, detect, newest, open, open_path, read, segments};
 pub use dialects::{SentAs, format_of};
-pub use formats::ai_sdk::AiSdk;
-pub use formats::anthropic_messages::AnthropicMessages;
-pub use formats::claude_code::ClaudeCode;
-pub use formats::cline::Cline;
-pub use formats::codex::{self, Codex};
-pub use formats::copilot_cli::CopilotCli;
-pub use formats::droid::Droid;
-pub use formats::gemini_cli::GeminiCli;
-pub use formats::gemini_contents::GeminiContents;
-pub use formats::goose::Goose;
-pub use formats::inspect_ai::InspectAi;
-pub use formats::kimi_cli::KimiCli;
-pub use formats::kimi_code::KimiCode;
-pub use formats::mini_swe_agent::MiniSweAgent;
-pub use formats::native::{Native, write_jsonl};
-pub use formats::openai_chat::OpenaiChat;
-pub use formats::openai_responses::OpenaiResponses;
-pub use formats::opencode::Opencode;
-pub use formats::openhands_completions::OpenhandsCompletions;
-pub use formats::openhands_events::OpenhandsEvents;
-pub use formats::pi::Pi;
-pub use formats::pydantic_ai::PydanticAi;
-pub use formats::qwen_code::QwenCode;
-pub use formats::swe_agent::SweAgent;
-pub use formats::tau_bench::TauBench;
+pub use logs::inspect_ai::InspectAi;
+pub use logs::mini_swe_agent::MiniSweAgent;
+pub use logs::openhands_completions::OpenhandsCompletions;
+pub use logs::swe_agent::SweAgent;
+pub use logs::tau_bench::TauBench;
 pub use repair::{SessionRepair, lone_surrogates, repair};
+pub use requests::ai_sdk::AiSdk;
+pub use requests::anthropic_messages::AnthropicMessages;
+pub use requests::gemini_contents::GeminiContents;
+pub use requests::native::{Native, write_jsonl};
+pub use requests::openai_chat::OpenaiChat;
+pub use requests::openai_responses::OpenaiResponses;
+pub use requests::pydantic_ai::PydanticAi;
 pub use system_and_tools::SystemAndTools;
 pub use table::formats_table;
 pub use wb_record::{Document, Format, FormatError, Note, Segment, UsageAt, View};

@@ -8,7 +8,7 @@ use wb_message::{Block, Content, Message};
 use wb_record::Document;
 use wb_record::json::members;
 
-use crate::formats::json_text::body_of;
+use crate::kit::json_text::body_of;
 
 /// What a request says outside of its messages.
 #[derive(Clone, Debug, Default, PartialEq)]

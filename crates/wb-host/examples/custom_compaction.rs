@@ -14,14 +14,14 @@ use wb_host::{
     BeforeCompact, CompactOpts, HookCompaction, HookError, HookFuture, HookList, SessionBeforeCompactEvent,
     SessionCompaction, SessionHooks, compact_session,
 };
+use wb_invoke::scripted::{Script, ScriptedInvoker};
+use wb_invoke::{ModelInvoker, StreamOptions, collect_text};
 use wb_message::outline::outline;
 use wb_message::{Conversation, Message, Turn};
 use wb_session::store::memory::MemoryStore;
 use wb_session::{
     CompactionSettings, IdSource, NewSession, SerializeOpts, Session, convert_to_llm, serialize_conversation,
 };
-use wb_summarize::scripted::{Script, ScriptedInvoker};
-use wb_summarize::{ModelInvoker, StreamOptions, collect_text};
 
 /// Summarizes with a cheap model instead of the agent's.
 struct CheapSummaries {

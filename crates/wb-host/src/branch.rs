@@ -5,11 +5,12 @@ use std::time::Duration;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 use wb_budget::{TokenHeuristic, Usage};
+use wb_invoke::ModelInvoker;
 use wb_session::{
     BranchPreparation, BranchSummary, BranchSummarySettings, Entry, EntryId, Session, SessionError,
     prepare_branch_entries,
 };
-use wb_summarize::{ASSUMED_WINDOW_TOKENS, ModelInvoker};
+use wb_summarize::ASSUMED_WINDOW_TOKENS;
 
 use crate::compaction_result::{CompactError, SummarySource};
 use crate::prompt::{Focus, SummaryTask};
@@ -31,7 +32,7 @@ pub struct BranchSummaryOpts {
     /// The most tokens of the reply; [`BRANCH_SUMMARY_TOKENS`] by default, and never more than the model's card allows
     /// or half of its window.
     pub max_output_tokens: Option<u64>,
-    /// How long the model may take; [`DEFAULT_TIMEOUT`](wb_summarize::timer::DEFAULT_TIMEOUT) by default.
+    /// How long the model may take; [`DEFAULT_TIMEOUT`](wb_invoke::timer::DEFAULT_TIMEOUT) by default.
     pub timeout: Option<Duration>,
     /// Stops the run when cancelled.
     pub cancel: Option<CancellationToken>,

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 use wb_budget::TokenCounter;
+use wb_invoke::ModelInvoker;
 use wb_session::{Compaction, CompactionPreparation, EntryId, EntryKind, FileOps, Session, SessionError};
-use wb_summarize::ModelInvoker;
 
 use crate::compaction_result::{
     CompactError, CompactionOutcome, NO_PRIOR_HISTORY, SummarySource, TURN_CONTEXT,
@@ -24,7 +24,7 @@ pub struct CompactOpts {
     /// The most tokens of each reply; by default four fifths of the settings' reserve for the history and half of it
     /// for a turn's first part, as pi has it, and never more than the model's card allows or half of its window.
     pub max_output_tokens: Option<u64>,
-    /// How long the model may take for each summary; [`DEFAULT_TIMEOUT`](wb_summarize::timer::DEFAULT_TIMEOUT) by
+    /// How long the model may take for each summary; [`DEFAULT_TIMEOUT`](wb_invoke::timer::DEFAULT_TIMEOUT) by
     /// default.
     pub timeout: Option<Duration>,
     /// Stops the run when cancelled.

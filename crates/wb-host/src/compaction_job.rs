@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
 use wb_budget::{TokenCounter, Usage};
+use wb_invoke::ModelInvoker;
 use wb_session::{
     CompactionPreparation, CompactionSettings, Entry, EntryId, EntryTag, Node, Session, SessionError,
     cut_candidates, estimate_context, kept_from, prepare_compaction_within,
 };
-use wb_summarize::ModelInvoker;
 
 use crate::compaction::{CompactOpts, append_compaction, compact};
 use crate::compaction_result::{CompactError, CompactionOutcome, SummarySource};

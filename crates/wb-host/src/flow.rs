@@ -27,8 +27,8 @@
 
 use std::sync::{Arc, Weak};
 
+use wb_invoke::ModelInvoker;
 use wb_session::{CompactionSettings, Entry, EntryId, Session, SessionError};
-use wb_summarize::ModelInvoker;
 
 use crate::answer_outcome::{AnswerOutcome, is_just_compacted, is_same_request, last_answer};
 use crate::compaction::CompactOpts;

@@ -3,11 +3,12 @@
 use std::borrow::Cow;
 
 use wb_budget::TokenHeuristic;
+use wb_digest::{Section, Sections};
 use wb_message::markers::digest_body;
 use wb_message::{Message, ToolVocabulary};
 use wb_session::files::{MODIFIED_FILES_TAGS, READ_FILES_TAGS};
 use wb_summarize::extractive::{ACTIVE, UNRESOLVED};
-use wb_summarize::{Section, Sections, carried_digest, local_digest};
+use wb_summarize::{carried_digest, local_digest};
 
 use crate::compaction_result::{NO_PRIOR_HISTORY, TURN_CONTEXT};
 

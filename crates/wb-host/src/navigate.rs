@@ -1,9 +1,9 @@
 //! Going to another branch, with the hooks' say in it.
 
 use wb_budget::Usage;
+use wb_invoke::ModelInvoker;
 use wb_message::{Content, Message};
 use wb_session::{Entry, EntryId, EntryKind, Session, SessionError};
-use wb_summarize::ModelInvoker;
 
 use crate::branch::{
     BranchSummaryOpts, BranchSummaryOutcome, append_branch_summary, generate_branch_summary, read_left_branch,

@@ -1,8 +1,8 @@
 //! The prompts of a session's summaries: the conversation in fences, then what to write and in which form.
 
+use wb_digest::Heading;
 use wb_message::text;
 use wb_session::without_fences;
-use wb_summarize::Heading;
 
 /// The system text that makes a model the writer of a summary.
 pub const SUMMARIZER_BRIEF: &str = include_str!("templates/system.md").trim_ascii_end();

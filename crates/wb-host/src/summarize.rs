@@ -4,9 +4,10 @@ use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 use wb_budget::{DIGEST_TOKENS, TokenCounter, TokenHeuristic};
+use wb_invoke::timer::DEFAULT_TIMEOUT;
+use wb_invoke::{ModelInvoker, ThinkingLevel};
 use wb_message::Message;
-use wb_summarize::timer::DEFAULT_TIMEOUT;
-use wb_summarize::{AskOpts, Cost, ModelInvoker, NoDigest, ThinkingLevel, ask_in_parts};
+use wb_summarize::{AskOpts, Cost, NoDigest, ask_in_parts};
 
 use crate::compaction_result::{CompactError, SummarySource};
 use crate::local::local_summary;

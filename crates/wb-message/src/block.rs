@@ -16,17 +16,17 @@ pub enum Block {
         /// The text itself.
         text: String,
     },
-    /// Reasoning that the model showed.
+    /// The model's visible reasoning.
     Thinking {
-        /// The reasoning, possibly empty when only the signature was given.
+        /// The reasoning; empty if only the signature is known.
         text: String,
-        /// The provider's opaque signature, to be sent back byte for byte.
+        /// The provider's opaque signature, sent back byte for byte.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         signature: Option<String>,
     },
-    /// A request of the model to run a tool.
+    /// The model's request to run a tool.
     ToolCall {
-        /// The id that the result will carry; some providers repeat ids within a session.
+        /// The id that the result carries; some providers repeat ids within a session.
         id: String,
         /// The tool's name as the model wrote it.
         name: String,
@@ -35,11 +35,11 @@ pub enum Block {
     },
     /// A tool's answer nested in a turn.
     ToolResult {
-        /// The id of the call that is answered.
+        /// The id of the answered call.
         call_id: String,
         /// The output: a string, an array of blocks or any JSON.
         output: Value,
-        /// Whether the tool failed, if the host says so.
+        /// Whether the tool failed, if the host reports it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         is_error: Option<bool>,
     },
@@ -76,13 +76,13 @@ impl Block {
         Self::Image { media_type: media_type.into(), data_base64: data_base64.into() }
     }
 
-    /// Builds reasoning of Anthropic that only the provider can read: its signature is the whole block that is sent back.
+    /// Builds reasoning that only Anthropic can read: its signature is the whole block to send back.
     pub fn redacted_thinking(data: impl AsRef<str>) -> Self {
         let whole = serde_json::json!({ "type": REDACTED_THINKING, "data": data.as_ref() });
         Self::Thinking { text: String::new(), signature: Some(whole.to_string()) }
     }
 
-    /// Returns the text of a text block, nothing for the other kinds.
+    /// Returns the text of a text block, `None` for other kinds.
     pub fn as_text(&self) -> Option<&str> {
         match self {
             Self::Text { text } => Some(text),
@@ -96,10 +96,10 @@ impl Block {
     }
 }
 
-/// What Anthropic calls reasoning that only it can read.
+/// The wire name of reasoning that only Anthropic can read.
 const REDACTED_THINKING: &str = "redacted_thinking";
 
-/// Returns what a signature holds that is a whole block of reasoning that only its provider can read.
+/// Returns the opaque data of a signature that is a whole block of redacted reasoning.
 pub fn redacted_data(signature: &str) -> Option<String> {
     let mut whole: Value = serde_json::from_str(signature).ok().filter(|_| signature.starts_with('{'))?;
     match (whole["type"] == REDACTED_THINKING, whole["data"].take()) {
@@ -108,10 +108,10 @@ pub fn redacted_data(signature: &str) -> Option<String> {
     }
 }
 
-/// Stands for an image where only text is shown.
+/// The placeholder for an image where only text is shown.
 const IMAGE_MARK: &str = "[image]";
 
-/// Joins the texts of blocks, one per line; what is no text is left out.
+/// Joins the texts of blocks, one per line; other blocks are left out.
 pub fn joined_text(blocks: &[Block]) -> Cow<'_, str> {
     joined(blocks.iter().filter_map(Block::as_text))
 }
@@ -130,11 +130,11 @@ fn joined<'a>(mut texts: impl Iterator<Item = &'a str>) -> Cow<'a, str> {
     Cow::Owned([first, second].into_iter().chain(texts).collect::<Vec<_>>().join("\n"))
 }
 
-/// Returns what a model is shown of an output that is not a string: its texts and images where it has a form that
-/// is known, else its JSON.
+/// Returns the blocks that a model sees of a non-string output: its texts and images if its shape is known, else
+/// its JSON.
 pub fn output_blocks(output: &Value) -> Vec<Block> {
     let items = output.get("content").unwrap_or(output).as_array();
-    let known = items.and_then(|items| items.iter().map(shown_block).collect::<Option<Vec<_>>>());
+    let known = items.and_then(|items| items.iter().map(text_or_image).collect::<Option<Vec<_>>>());
     match known {
         Some(blocks) => blocks,
         None if output.is_null() => Vec::new(),
@@ -142,15 +142,15 @@ pub fn output_blocks(output: &Value) -> Vec<Block> {
     }
 }
 
-fn shown_block(item: &Value) -> Option<Block> {
+fn text_or_image(item: &Value) -> Option<Block> {
     let tag = item.get("kind").or_else(|| item.get("type"))?.as_str()?;
     match tag {
         "text" => Some(Block::text(item.get("text")?.as_str()?)),
         "image" => {
             let source = item.get("source").unwrap_or(item);
-            let of = |names: [&str; 3]| names.iter().find_map(|name| source.get(name)?.as_str());
-            let data = of(["dataBase64", "data_base64", "data"])?;
-            Some(Block::image(of(["mediaType", "media_type", "mimeType"]).unwrap_or_default(), data))
+            let field = |names: [&str; 3]| names.iter().find_map(|name| source.get(name)?.as_str());
+            let data = field(["dataBase64", "data_base64", "data"])?;
+            Some(Block::image(field(["mediaType", "media_type", "mimeType"]).unwrap_or_default(), data))
         }
         _ => None,
     }
@@ -161,7 +161,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_only_the_provider_can_read_is_given_back_as_it_came() {
+    fn redacted_reasoning_survives_a_round_trip() {
         let Block::Thinking { text, signature: Some(signature) } = Block::redacted_thinking("a\"b+/=") else {
             panic!("no signature")
         };

@@ -1,9 +1,9 @@
-//! What a pairing reads of messages, kept so that it can be read again without them.
+//! The call ids of a transcript, from which it can be paired again without its messages.
 
 use crate::calls::{call_ids, id_key};
 use crate::message::Message;
 
-/// What a message is to a pairing.
+/// The kind of a message, as far as pairing cares.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Assistant,
@@ -11,7 +11,7 @@ pub(crate) enum Kind {
     Other,
 }
 
-/// The key of the id of a call or of an answer.
+/// The hashed id of a call or of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Id {
     Call { key: u64, block: u32 },
@@ -20,10 +20,10 @@ pub(crate) enum Id {
 
 /// The kinds of a transcript's messages and the ids of their calls and answers.
 ///
-/// Whoever follows a transcript without keeping it pairs anew from here after messages were taken back.
+/// A tracker that keeps no messages pairs the transcript from these again after a truncation.
 #[derive(Clone, Debug, Default)]
 pub struct CallIds {
-    /// The kind of each message and where its ids end.
+    /// The kind of each message and the end of its ids.
     messages: Vec<(Kind, usize)>,
     ids: Vec<Id>,
 }
@@ -57,7 +57,7 @@ impl CallIds {
         self.messages.push((other.messages[at].0, self.ids.len()));
     }
 
-    /// Takes back all but the first `n` messages.
+    /// Keeps only the first `n` messages.
     pub fn truncate(&mut self, n: usize) {
         if n < self.len() {
             self.ids.truncate(self.start_of(n));
@@ -80,7 +80,7 @@ impl CallIds {
         self.messages.get(at).is_some_and(|(kind, _)| *kind == Kind::Assistant)
     }
 
-    /// Returns whether a message in place of message `at` would change no pair and no cut.
+    /// Returns whether a message could replace message `at` without changing a pair or a cut.
     pub fn fits(&self, at: usize, message: &Message) -> bool {
         self.kind_of(at) == kind(message) && self.ids_of(at).iter().copied().eq(ids(message))
     }

@@ -1,4 +1,4 @@
-//! The open calls of a transcript by id, as it is read from the start.
+//! The open calls of a transcript by id.
 
 use std::borrow::Borrow;
 use std::collections::HashMap;
@@ -9,17 +9,17 @@ use xxhash_rust::xxh3::xxh3_64;
 use crate::block::Block;
 use crate::message::Message;
 
-/// Where a tool call stands.
+/// The position of a tool call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct CallAt {
+pub struct CallPosition {
     /// Index of the assistant message.
     pub message: u32,
     /// Index of the call's block in that message.
     pub block: u32,
 }
 
-impl CallAt {
-    /// Returns the call's id, name and input, nothing if no call stands there.
+impl CallPosition {
+    /// Returns the call's id, name and input, `None` if there is no call.
     pub fn find<M: Borrow<Message>>(self, messages: &[M]) -> Option<(&str, &str, &serde_json::Value)> {
         match messages.get(self.message as usize)?.borrow().blocks().get(self.block as usize)? {
             Block::ToolCall { id, name, input } => Some((id, name, input)),
@@ -30,7 +30,7 @@ impl CallAt {
 
 const NONE: u32 = u32::MAX;
 
-/// The calls of one id: a stack of runs, a run being the calls of one message.
+/// The calls of one id: a stack of runs. A run is the calls of one message.
 #[derive(Clone, Copy, Debug)]
 struct Slot {
     top: u32,
@@ -39,20 +39,20 @@ struct Slot {
 
 #[derive(Clone, Copy, Debug)]
 struct Node {
-    call: CallAt,
+    call: CallPosition,
     below: u32,
 }
 
-/// Open calls by id, as a transcript is read from the start; a call and an answer cost O(1).
+/// Open calls by id while a transcript is read from the start; a call and an answer cost O(1).
 ///
-/// Ids are kept as 64-bit hashes under a fixed key, so the book owns no strings.
+/// Ids are stored as 64-bit hashes under a fixed key, so the tracker owns no strings.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct CallTracker {
     slots: ByKey<Slot>,
     nodes: Vec<Node>,
 }
 
-/// Takes a key as its own hash, which it is.
+/// A hasher for keys that are hashes already.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct KeyHasher(u64);
 
@@ -70,17 +70,16 @@ impl Hasher for KeyHasher {
     }
 }
 
-/// A map by keys of [`id_key`].
+/// A map with keys from [`id_key`].
 pub type ByKey<T> = HashMap<u64, T, BuildHasherDefault<KeyHasher>>;
 
-/// Hashes an id of a call; equal in every build.
+/// Hashes a call's id; equal in every build.
 pub fn id_key(id: &str) -> u64 {
     xxh3_64(id.as_bytes())
 }
 
 impl CallTracker {
-    /// Notes a call.
-    pub(crate) fn call(&mut self, key: u64, call: CallAt) {
+    pub(crate) fn call(&mut self, key: u64, call: CallPosition) {
         let node = u32::try_from(self.nodes.len()).unwrap_or(NONE);
         let slot = self.slots.entry(key).or_insert(Slot { top: NONE, run_end: NONE });
         let same_run = slot.top != NONE && self.nodes[slot.run_end as usize].call.message == call.message;
@@ -96,8 +95,8 @@ impl CallTracker {
         slot.run_end = node;
     }
 
-    /// Notes a result and returns the open call that it answers; the id is forgotten with its last open call.
-    pub(crate) fn answer(&mut self, key: u64) -> Option<CallAt> {
+    /// Closes and returns the open call that a result answers; an id is forgotten with its last open call.
+    pub(crate) fn answer(&mut self, key: u64) -> Option<CallPosition> {
         let slot = self.slots.get_mut(&key)?;
         let node = self.nodes[slot.top as usize];
         if slot.top == slot.run_end {
@@ -113,14 +112,14 @@ impl CallTracker {
         Some(node.call)
     }
 
-    /// Forgets all calls and keeps the room for others.
+    /// Forgets all calls and keeps the capacity.
     pub(crate) fn clear(&mut self) {
         self.slots.clear();
         self.nodes.clear();
     }
 
-    /// Returns the calls that no result has answered, in order.
-    pub(crate) fn open_calls(&self) -> Vec<CallAt> {
+    /// Returns the unanswered calls in order.
+    pub(crate) fn open_calls(&self) -> Vec<CallPosition> {
         let mut open = Vec::new();
         for slot in self.slots.values() {
             let mut at = slot.top;

@@ -1,4 +1,4 @@
-//! What messages say to a model, whatever way a format has of writing it down.
+//! Content fingerprints: hashes of what a model reads, independent of the format that stores it.
 
 use std::borrow::Borrow;
 
@@ -9,10 +9,10 @@ use crate::block::Block;
 use crate::markers::digest_body;
 use crate::message::{Content, Message};
 
-/// Returns a hash of what each message says, so that what was planned can be compared with what is read.
+/// Hashes the content of each message, to compare a planned transcript with one read from a file.
 ///
-/// Answers that follow each other are one: some formats write the pieces of an answer as records of their own. How a
-/// digest is marked, when something was said, white space around texts and the signatures of thoughts do not count.
+/// Consecutive replies count as one, since some formats write each piece of a reply as a record. Digest markers,
+/// timestamps, white space around texts and signatures of reasoning do not count.
 ///
 /// ```
 /// use wb_message::{Message, content_fingerprints};
@@ -23,57 +23,57 @@ use crate::message::{Content, Message};
 /// assert_ne!(content_fingerprints(&written), content_fingerprints(&written[..2]));
 /// ```
 pub fn content_fingerprints<M: Borrow<Message>>(messages: &[M]) -> Vec<u64> {
-    let of_model = |message: &M| matches!(message.borrow(), Message::Assistant { .. });
-    let runs = messages.chunk_by(|one, next| of_model(one) && of_model(next));
+    let is_reply = |message: &M| matches!(message.borrow(), Message::Assistant { .. });
+    let runs = messages.chunk_by(|one, next| is_reply(one) && is_reply(next));
     runs.map(|run| {
         let mut sum = Xxh3::new();
         for message in run {
-            speak(&mut sum, message.borrow());
+            add_message(&mut sum, message.borrow());
         }
         sum.digest()
     })
     .collect()
 }
 
-fn speak(sum: &mut Xxh3, message: &Message) {
+fn add_message(sum: &mut Xxh3, message: &Message) {
     if let Some(digest) = digest_body(message) {
-        return part(sum, "digest", &[&digest]);
+        return add(sum, "digest", &[&digest]);
     }
     match message {
-        Message::User { content, .. } => part(sum, "user", &plain_text(content)),
+        Message::User { content, .. } => add(sum, "user", &plain_text(content)),
         Message::Custom { custom_type, content } => {
-            part(sum, "custom", &[custom_type]);
-            part(sum, "", &plain_text(content));
+            add(sum, "custom", &[custom_type]);
+            add(sum, "", &plain_text(content));
         }
-        Message::ToolResult { tool_call_id, .. } => part(sum, "result", &[tool_call_id]),
-        Message::BashExecution { command, output, .. } => part(sum, "shell", &[command, output]),
+        Message::ToolResult { tool_call_id, .. } => add(sum, "result", &[tool_call_id]),
+        Message::BashExecution { command, output, .. } => add(sum, "shell", &[command, output]),
         Message::Assistant { .. } | Message::BranchSummary { .. } | Message::CompactionSummary { .. } => {}
     }
-    message.blocks().iter().for_each(|block| say(sum, block));
+    message.blocks().iter().for_each(|block| add_block(sum, block));
 }
 
-/// Returns the body if it is plain text, and nothing if it is blocks.
+/// Returns the text of a plain body; blocks are added one by one.
 fn plain_text(content: &Content) -> Vec<&str> {
     if content.blocks().is_empty() { content.texts().collect() } else { Vec::new() }
 }
 
-fn say(sum: &mut Xxh3, block: &Block) {
+fn add_block(sum: &mut Xxh3, block: &Block) {
     match block {
-        Block::Text { text } => part(sum, "", &[text]),
+        Block::Text { text } => add(sum, "", &[text]),
         Block::Thinking { .. } => {}
-        Block::ToolCall { id, name, input } => part(sum, "call", &[id, name, &input.to_string()]),
-        Block::ToolResult { call_id, output, .. } => part(sum, "result", &[call_id, &plain(output)]),
-        Block::Image { data_base64, .. } => part(sum, "image", &[data_base64]),
-        Block::Command { command, .. } => part(sum, "command", &[command]),
+        Block::ToolCall { id, name, input } => add(sum, "call", &[id, name, &input.to_string()]),
+        Block::ToolResult { call_id, output, .. } => add(sum, "result", &[call_id, &output_text(output)]),
+        Block::Image { data_base64, .. } => add(sum, "image", &[data_base64]),
+        Block::Command { command, .. } => add(sum, "command", &[command]),
     }
 }
 
-fn plain(output: &Value) -> String {
+fn output_text(output: &Value) -> String {
     output.as_str().map_or_else(|| output.to_string(), str::to_owned)
 }
 
-/// Adds a part; the texts of one message run together, as formats divide them in their own ways.
-fn part(sum: &mut Xxh3, kind: &str, texts: &[&str]) {
+/// Adds texts without a separator, since formats divide the texts of a message differently.
+fn add(sum: &mut Xxh3, kind: &str, texts: &[&str]) {
     for text in [kind].iter().chain(texts) {
         sum.update(text.trim().as_bytes());
     }

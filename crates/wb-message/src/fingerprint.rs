@@ -1,4 +1,4 @@
-//! A hash of messages that is the same in every build and on every machine, so that it can be stored.
+//! Fingerprints: hashes of messages that are equal in every build and on every machine, so that they can be stored.
 
 use std::borrow::Borrow;
 
@@ -8,10 +8,10 @@ use xxhash_rust::xxh3::xxh3_64;
 use crate::block::Block;
 use crate::message::{Content, Message};
 
-/// Hashes a message on top of the fingerprint of those before it, 0 if it is the first.
+/// Hashes a message on top of the fingerprint of the previous ones, 0 for the first message.
 ///
-/// Every field counts, as does the order of keys in JSON. It notices changes; it is no defence against somebody who looks
-/// for two messages with one hash.
+/// Every field counts, as does the order of keys in JSON. It detects changes, but does not resist deliberate
+/// collisions.
 ///
 /// ```
 /// use wb_message::{Message, fingerprint, prefix_fingerprint};
@@ -21,15 +21,15 @@ use crate::message::{Content, Message};
 /// assert_eq!(fingerprint(first, &messages[1]), prefix_fingerprint(&messages));
 /// ```
 pub fn fingerprint(chain: u64, message: &Message) -> u64 {
-    let mut sum = Sum { so_far: chain, is_quick: false };
+    let mut sum = Sum { hash: chain, is_quick: false };
     sum.message(message);
-    sum.so_far
+    sum.hash
 }
 
-/// Hashes a message without reading its texts: of each it takes the length.
+/// Hashes a message with only the lengths of its texts.
 ///
-/// Most changes of a message are noticed, at a cost that does not grow with its texts; one that leaves every length as it
-/// is goes unnoticed. It is not to be stored.
+/// It detects most changes at a cost that does not grow with the texts; a change that keeps every length goes
+/// unnoticed. Do not store it.
 ///
 /// ```
 /// use wb_message::{Message, quick_fingerprint};
@@ -39,61 +39,60 @@ pub fn fingerprint(chain: u64, message: &Message) -> u64 {
 /// assert_ne!(quick_fingerprint(&Message::user("run it")), quick_fingerprint(&Message::assistant("run it")));
 /// ```
 pub fn quick_fingerprint(message: &Message) -> u64 {
-    let mut sum = Sum { so_far: 0, is_quick: true };
+    let mut sum = Sum { hash: 0, is_quick: true };
     sum.message(message);
-    sum.so_far
+    sum.hash
 }
 
-/// Hashes messages in order; none give 0.
+/// Hashes messages in order; an empty list gives 0.
 pub fn prefix_fingerprint<M: Borrow<Message>>(messages: &[M]) -> u64 {
     messages.iter().fold(0, |chain, message| fingerprint(chain, message.borrow()))
 }
 
-/// Hashes blocks in order, without the message that holds them.
+/// Hashes blocks in order, without their message.
 ///
 /// ```
 /// use wb_message::{Message, blocks_fingerprint};
 ///
-/// let (said, read) = (Message::assistant("None."), Message::tool_result("a", "Read", "None."));
-/// assert_eq!(blocks_fingerprint(said.blocks()), blocks_fingerprint(read.blocks()));
-/// assert_ne!(blocks_fingerprint(said.blocks()), blocks_fingerprint([]));
+/// let (reply, result) = (Message::assistant("None."), Message::tool_result("a", "Read", "None."));
+/// assert_eq!(blocks_fingerprint(reply.blocks()), blocks_fingerprint(result.blocks()));
+/// assert_ne!(blocks_fingerprint(reply.blocks()), blocks_fingerprint([]));
 /// ```
 pub fn blocks_fingerprint<'a>(blocks: impl IntoIterator<Item = &'a Block>) -> u64 {
-    let mut sum = Sum { so_far: 0, is_quick: false };
+    let mut sum = Sum { hash: 0, is_quick: false };
     blocks.into_iter().for_each(|block| sum.block(block));
-    sum.so_far
+    sum.hash
 }
 
 /// 2⁶⁴ divided by the golden ratio, an odd number whose multiples are spread evenly.
 const GOLDEN_RATIO: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// The hash so far.
+/// The running hash.
 ///
-/// What is added is a number each time: a length, the place of a variant or the hash of a text. Texts are hashed
-/// where they stand, and no two lists of parts run together.
+/// Each step adds a number: a length, the number of a variant or the hash of a text. Lists are prefixed by their
+/// length, so that no two run together.
 struct Sum {
-    so_far: u64,
-    /// Whether of a text its length is enough, and of a sum a multiplication.
+    hash: u64,
+    /// Whether to hash lengths instead of texts, by multiplication.
     is_quick: bool,
 }
 
 impl Sum {
     fn number(&mut self, number: u64) {
         if self.is_quick {
-            self.so_far = (self.so_far.rotate_left(7) ^ number).wrapping_mul(GOLDEN_RATIO);
+            self.hash = (self.hash.rotate_left(7) ^ number).wrapping_mul(GOLDEN_RATIO);
             return;
         }
         let mut bytes = [0; 16];
-        bytes[..8].copy_from_slice(&self.so_far.to_le_bytes());
+        bytes[..8].copy_from_slice(&self.hash.to_le_bytes());
         bytes[8..].copy_from_slice(&number.to_le_bytes());
-        self.so_far = xxh3_64(&bytes);
+        self.hash = xxh3_64(&bytes);
     }
 
     fn text(&mut self, text: &str) {
         self.number(if self.is_quick { text.len() as u64 } else { xxh3_64(text.as_bytes()) });
     }
 
-    /// Adds how many parts follow.
     fn length(&mut self, n_parts: usize) {
         self.number(n_parts as u64);
     }

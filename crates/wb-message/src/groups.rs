@@ -1,29 +1,29 @@
-//! Which messages stay or go together, and the runs that they make.
+//! Groups of messages that stay or go together, and runs of indices.
 
 use std::ops::Range;
 
 use crate::pairing::Pairing;
 
-/// Messages joined into groups, each known by its first message.
+/// Messages joined into groups, each identified by its first message.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Groups {
-    /// An earlier message of the group, or the message itself where it is the first.
+    /// An earlier message of the group, or the message itself if it is the first.
     links: Vec<u32>,
 }
 
 impl Groups {
-    /// Starts with so many messages, each a group of its own.
-    pub(crate) fn of_single(n_messages: usize) -> Self {
+    /// Puts each of `n_messages` messages into a separate group.
+    pub(crate) fn new(n_messages: usize) -> Self {
         Self { links: (0..).take(n_messages).collect() }
     }
 
-    /// Makes two messages and all that they are joined with already one group.
+    /// Joins the groups of two messages.
     pub(crate) fn join(&mut self, one: u32, other: u32) {
         let (one, other) = (self.find(one), self.find(other));
         self.links[one.max(other) as usize] = one.min(other);
     }
 
-    /// Follows a message to its group's first, and halves the way for the next time.
+    /// Follows the links to the first message of a group, and halves the path for the next time.
     fn find(&mut self, mut at: u32) -> u32 {
         while self.links[at as usize] != at {
             let next = self.links[at as usize];
@@ -34,8 +34,8 @@ impl Groups {
     }
 
     /// Returns for each message the first of its group.
-    pub(crate) fn settled(mut self) -> Vec<u32> {
-        // A link leads to an earlier message, whose own link is final by then.
+    pub(crate) fn into_roots(mut self) -> Vec<u32> {
+        // A link leads to an earlier message, whose link is final by then.
         for at in 0..self.links.len() {
             self.links[at] = self.links[self.links[at] as usize];
         }
@@ -44,17 +44,17 @@ impl Groups {
 }
 
 impl Pairing {
-    /// Returns for each message the first one that it is tied to by calls and results.
+    /// Returns for each message the first one of its group: calls and results connect messages.
     pub fn groups(&self) -> Vec<u32> {
-        let mut groups = Groups::of_single(self.len());
+        let mut groups = Groups::new(self.len());
         for pair in self.pairs() {
             groups.join(pair.call.message, pair.result);
         }
-        groups.settled()
+        groups.into_roots()
     }
 }
 
-/// Joins ascending indices into runs, as folds take them.
+/// Joins ascending indices into ranges, for folds.
 ///
 /// ```
 /// assert_eq!(wb_message::runs([0, 1, 4]), [0..2, 4..5]);
@@ -75,10 +75,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_group_is_known_by_its_first_message() {
-        let mut groups = Groups::of_single(4);
+    fn a_group_is_identified_by_its_first_message() {
+        let mut groups = Groups::new(4);
         groups.join(0, 3);
         groups.join(3, 2);
-        assert_eq!(groups.settled(), [0, 1, 0, 0]);
+        assert_eq!(groups.into_roots(), [0, 1, 0, 0]);
     }
 }

@@ -1,24 +1,23 @@
-//! The role of a message that does not say it, whatever its format calls what is in it.
+//! Inference of a missing role, for messages of any format.
 
 use serde_json::Value;
 
-/// Who speaks in a message of a list.
+/// The speaker of a message in a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
     /// The user, or a tool.
     User,
     /// The model.
     Model,
-    /// The model, which waits for results.
+    /// The model, waiting for results.
     Calls,
-    /// It does not say.
+    /// Unknown.
     Lost,
 }
 
-/// Returns the role that a record had, given who speaks before it and behind it: what is in it tells, or that the two
-/// sides take turns.
-pub fn role_of(record: &Value, before: Option<Side>, behind: Option<Side>) -> Option<&'static str> {
-    told_role(record).or(match (before, behind) {
+/// Infers the role of a record from its fields, else from its neighbours: the two sides take turns.
+pub fn infer_role(record: &Value, before: Option<Side>, after: Option<Side>) -> Option<&'static str> {
+    role_from_fields(record).or(match (before, after) {
         (Some(Side::User), Some(Side::User) | None) => Some("assistant"),
         (Some(Side::Model), Some(Side::Model | Side::Calls) | None)
         | (None, Some(Side::Model | Side::Calls)) => Some("user"),
@@ -26,17 +25,16 @@ pub fn role_of(record: &Value, before: Option<Side>, behind: Option<Side>) -> Op
     })
 }
 
-/// Returns the role that only such a record has.
-fn told_role(record: &Value) -> Option<&'static str> {
+fn role_from_fields(record: &Value) -> Option<&'static str> {
     let has = |key: &str| record.get(key).is_some_and(|it| !it.is_null());
     let blocks = record.get("content").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
     let has_block =
         |kinds: &[&str]| blocks.iter().any(|it| it["type"].as_str().is_some_and(|it| kinds.contains(&it)));
     match () {
-        () if OF_RESULT.into_iter().any(has) || has_block(&["tool-result"]) => Some("tool"),
+        () if RESULT_KEYS.into_iter().any(has) || has_block(&["tool-result"]) => Some("tool"),
         () if has_block(&["tool_result", "toolResponse"]) => Some("user"),
         () if ["tool_calls", "function_call", "reasoning_content"].into_iter().any(has)
-            || has_block(&OF_MODEL) =>
+            || has_block(&MODEL_BLOCKS) =>
         {
             Some("assistant")
         }
@@ -44,11 +42,11 @@ fn told_role(record: &Value) -> Option<&'static str> {
     }
 }
 
-/// The keys that only a result has as a message of its own; the last is that of tau2-bench.
-const OF_RESULT: [&str; 3] = ["tool_call_id", "tool_call_ids", "requestor"];
+/// The keys that only a result message has; the last is from tau2-bench.
+const RESULT_KEYS: [&str; 3] = ["tool_call_id", "tool_call_ids", "requestor"];
 
-/// The blocks that only a model says.
-const OF_MODEL: [&str; 7] =
+/// The kinds of blocks that only a model writes.
+const MODEL_BLOCKS: [&str; 7] =
     ["tool_use", "tool-call", "toolRequest", "thinking", "redacted_thinking", "reasoning", "think"];
 
 #[cfg(test)]
@@ -56,9 +54,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_role_is_told_by_what_is_said_or_by_who_speaks_before_and_behind() {
+    fn a_role_is_inferred_from_fields_or_from_neighbours() {
         use Side::{Calls, Lost, Model, User};
-        for (record, before, behind, expected) in [
+        for (record, before, after, expected) in [
             (r#"{"tool_call_id":"c","content":"x"}"#, None, None, Some("tool")),
             (r#"{"tool_calls":[{"id":"c"}],"content":null}"#, Some(Lost), None, Some("assistant")),
             (r#"{"tool_calls":null,"content":"x"}"#, Some(Model), None, Some("user")),
@@ -73,7 +71,11 @@ mod tests {
             (r#"{"content":"x"}"#, Some(User), Some(Lost), None),
             (r#"{"content":"x"}"#, None, None, None),
         ] {
-            assert_eq!(role_of(&serde_json::from_str(record).unwrap(), before, behind), expected, "{record}");
+            assert_eq!(
+                infer_role(&serde_json::from_str(record).unwrap(), before, after),
+                expected,
+                "{record}"
+            );
         }
     }
 }

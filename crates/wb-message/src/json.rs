@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use serde_json::Value;
 
-/// Appends a value as compact JSON, keys in their own order; byte for byte what `serde_json` writes.
+/// Appends a value as compact JSON, keys in order of insertion; byte for byte what `serde_json` writes.
 pub fn json_into(out: &mut String, value: &Value) {
     match value {
         Value::Null => out.push_str("null"),
@@ -61,7 +61,7 @@ fn push_escape(out: &mut String, byte: u8) {
     }
 }
 
-/// Returns the first byte from `from` on that JSON escapes: a quote, a backslash or a control.
+/// Returns the first byte at or after `from` that JSON escapes: a quote, a backslash or a control.
 fn find_escape(bytes: &[u8], from: usize) -> Option<usize> {
     let mut at = from;
     while let Some(word) = bytes.get(at..).and_then(<[u8]>::first_chunk) {
@@ -75,7 +75,7 @@ fn find_escape(bytes: &[u8], from: usize) -> Option<usize> {
     Some(at + rest)
 }
 
-/// Sets the top bit of each byte that is escaped; above the lowest such bit there may be others.
+/// Sets the top bit of each escaped byte; bits above the lowest one may be false positives.
 fn escapes(word: u64) -> u64 {
     const ONES: u64 = u64::from_le_bytes([1; 8]);
     let below = |word: u64, limit: u8| word.wrapping_sub(ONES * u64::from(limit)) & !word;
@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn every_character_is_escaped_as_serde_json_does_at_every_place() {
+    fn characters_are_escaped_like_serde_json_at_every_offset() {
         for code in (0..=0x2ff).chain(0x2000..=0x20ff).chain([0xd7ff, 0xffff, 0x1_f600]) {
             let Some(c) = char::from_u32(code) else { continue };
             for place in 0..=17 {
@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn neighbours_of_escaped_bytes_are_told_from_them() {
+    fn neighbours_of_escaped_bytes_are_not_escaped() {
         let near: String =
             ['\u{1f}', ' ', '!', '"', '#', '[', '\\', ']', '\u{7f}', '\u{80}'].iter().collect();
         for shift in 0..9 {
@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn nested_values_are_written_as_serde_json_does() {
+    fn nested_values_are_written_like_serde_json() {
         check(&json!(null));
         check(&json!([true, false, [], {}, [[]], [{}], ""]));
         check(&json!({"z": 1, "a\n": [-1, 0, u64::MAX, i64::MIN], "\"q\"": {"deep": {"er": null}}}));

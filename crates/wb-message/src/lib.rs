@@ -1,9 +1,9 @@
-//! Transcripts of LLM agents: what a message is, which result answers which call, and how a transcript is
-//! changed without breaking it.
+//! Transcripts of LLM agents: messages, the pairing of calls with results, and patches that never break a
+//! transcript.
 //!
-//! A transcript is a `&[Message]`. [`Pairing`] reads it once and tells which cuts are legal; a [`Patch`] says as
-//! data what shall change; [`Patch::apply`] changes it, refuses whatever would separate a tool call from its
-//! result, and returns an [`Undo`]. This crate knows no tokens, models, clocks or files.
+//! A transcript is a `&[Message]`. [`Pairing`] reads it once and knows the legal cuts. A [`Patch`] describes a
+//! change as data; [`Patch::apply`] makes the change, refuses to separate a tool call from its result, and
+//! returns an [`Undo`]. This crate knows no tokens, models, clocks or files.
 //!
 //! ```
 //! use serde_json::json;
@@ -15,7 +15,7 @@
 //!     Message::tool_result("c1", "read", "pub fn answer() -> u8 { 42 }"),
 //!     Message::assistant("It answers."),
 //! ];
-//! assert!(!Pairing::of(&messages).is_legal(2), "a cut there would orphan the result");
+//! assert!(!Pairing::new(&messages).is_legal(2), "a cut there would orphan the result");
 //!
 //! let patch = Patch::new(vec![Edit::Fold { range: 0..3, with: vec![Message::user("[digest]")] }]);
 //! let undo = patch.apply(&mut messages)?;
@@ -32,6 +32,8 @@ mod xml;
 pub mod markers;
 mod json;
 pub mod text;
+pub mod excerpt;
+pub mod bytes;
 pub mod number;
 pub mod tools;
 mod calls;
@@ -52,8 +54,8 @@ pub use content_fingerprint::content_fingerprints;
 pub use fingerprint::{blocks_fingerprint, fingerprint, prefix_fingerprint, quick_fingerprint};
 pub use groups::runs;
 pub use message::{Content, Message};
-pub use pairing::{CallAt, Pair, Pairing, last_prompt_start};
-pub use patch::{Edit, Patch, Weighed};
+pub use pairing::{CallPosition, Pair, Pairing, last_prompt_start};
+pub use patch::{AppliedPatch, Edit, Patch};
 pub use patch_error::PatchError;
 pub use tools::{ToolRole, ToolVocabulary};
 pub use turn::{Conversation, ToolDescriptor, Turn};

@@ -1,4 +1,4 @@
-//! The message: what a transcript is a list of.
+//! The message: one item of a transcript.
 
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
@@ -16,7 +16,7 @@ pub enum Content {
 }
 
 impl Content {
-    /// Returns the blocks, which are none for plain text.
+    /// Returns the blocks; plain text has none.
     pub fn blocks(&self) -> &[Block] {
         match self {
             Self::Text(_) => &[],
@@ -24,8 +24,8 @@ impl Content {
         }
     }
 
-    /// Returns what takes this body's place where it is edited: plain text stays plain text where it can.
-    pub(crate) fn replaced_by(&self, blocks: Vec<Block>) -> Self {
+    /// Builds an edited body; plain text stays plain text if the new blocks are all text.
+    pub(crate) fn with_blocks(&self, blocks: Vec<Block>) -> Self {
         match self {
             Self::Text(_) if blocks.iter().all(|block| block.as_text().is_some()) => {
                 Self::Text(joined_text(&blocks).into_owned())
@@ -64,12 +64,12 @@ impl From<Vec<Block>> for Content {
 
 /// One message of an agent's transcript, in seven variants.
 ///
-/// Tool results and shell executions stand at the top level, not nested in a turn. On the wire the tag is
-/// `role` and the fields are camelCase; the shape is pinned by a snapshot.
+/// Tool results and shell executions are messages of their own, not nested in a turn. On the wire the tag is
+/// `role` and the fields are camelCase; a snapshot pins the shape.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(tag = "role", rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum Message {
-    /// What the user, or the host in the user's role, said.
+    /// A message of the user, or of the host in the user's role.
     User {
         /// The body.
         content: Content,
@@ -77,9 +77,9 @@ pub enum Message {
         #[serde(default)]
         timestamp: i64,
     },
-    /// What the model said, thought and asked tools to do.
+    /// A reply of the model: text, reasoning and tool calls.
     Assistant {
-        /// Text, thinking and tool calls in order; a plain string is read as one text block.
+        /// The blocks in order; a plain string is read as one text block.
         #[serde(deserialize_with = "blocks_or_text")]
         content: Vec<Block>,
         /// The provider's error, if the request failed.
@@ -88,7 +88,7 @@ pub enum Message {
     },
     /// A tool's answer to one call.
     ToolResult {
-        /// The id of the call that is answered.
+        /// The id of the answered call.
         tool_call_id: String,
         /// The tool's name.
         tool_name: String,
@@ -99,35 +99,35 @@ pub enum Message {
         #[serde(default)]
         is_error: bool,
     },
-    /// A shell command that the user ran next to the model.
+    /// A shell command run by the user.
     BashExecution {
         /// The command line.
         command: String,
-        /// What it printed.
+        /// The printed output.
         output: String,
-        /// Its exit code; none while running or when killed.
+        /// The exit code; `None` while running or when killed.
         #[serde(default)]
         exit_code: Option<i32>,
     },
-    /// A host's own message; the types of [`crate::markers::PINNED_TYPES`] are never folded.
+    /// A message of the host; the types of [`crate::markers::PINNED_TYPES`] are never folded.
     Custom {
         /// The host's name for the kind of message.
         custom_type: String,
         /// The body.
         content: Content,
     },
-    /// A digest of a branch that was left.
+    /// A digest of an abandoned branch.
     BranchSummary {
         /// The digest.
         summary: String,
-        /// The entry that the branch was left from.
+        /// The entry where the branch started.
         from_id: String,
     },
     /// A digest of older messages.
     CompactionSummary {
         /// The digest.
         summary: String,
-        /// The tokens that the transcript weighed before.
+        /// The transcript's weight before the compaction, in tokens.
         #[serde(default)]
         tokens_before: u64,
     },
@@ -181,12 +181,12 @@ impl Message {
         Self::BashExecution { command: command.into(), output: output.into(), exit_code }
     }
 
-    /// Builds a host's own message.
+    /// Builds a message of the host.
     pub fn custom(custom_type: impl Into<String>, content: impl Into<Content>) -> Self {
         Self::Custom { custom_type: custom_type.into(), content: content.into() }
     }
 
-    /// Returns the blocks of the body, which are none if the body is a string.
+    /// Returns the blocks of the body; a string has none.
     pub fn blocks(&self) -> &[Block] {
         match self {
             Self::User { content, .. } | Self::Custom { content, .. } => content.blocks(),
@@ -195,7 +195,7 @@ impl Message {
         }
     }
 
-    /// Visits the tool calls of an assistant message as (id, name, input); other messages make none.
+    /// Visits the tool calls of an assistant message as (id, name, input); other messages have none.
     pub fn calls(&self) -> impl DoubleEndedIterator<Item = (&str, &str, &Value)> {
         let blocks: &[Block] = match self {
             Self::Assistant { content, .. } => content,
@@ -207,27 +207,27 @@ impl Message {
         })
     }
 
-    /// Visits the ids of the calls that this message answers: a tool result's own, or those of the
-    /// result blocks that a user message carries.
+    /// Visits the ids of the calls that this message answers: the id of a tool result, or those of the result
+    /// blocks in a user message.
     pub fn answered_ids(&self) -> impl Iterator<Item = &str> {
-        let (own, nested): (Option<&str>, &[Block]) = match self {
+        let (direct, nested): (Option<&str>, &[Block]) = match self {
             Self::ToolResult { tool_call_id, .. } => (Some(tool_call_id), &[]),
             Self::User { content: Content::Blocks(blocks), .. } => (None, blocks),
             _ => (None, &[]),
         };
-        own.into_iter().chain(nested.iter().filter_map(|block| match block {
+        direct.into_iter().chain(nested.iter().filter_map(|block| match block {
             Block::ToolResult { call_id, .. } => Some(call_id.as_str()),
             _ => None,
         }))
     }
 
-    /// Builds the message with another body, as [`Edit::Body`](crate::Edit::Body) would leave it; the old body is not
-    /// copied.
+    /// Builds the message with another body, as [`Edit::Body`](crate::Edit::Body) would leave it; the old body is
+    /// not copied.
     #[must_use]
     pub fn with_body(&self, content: Vec<Block>) -> Self {
         match self {
             Self::User { content: old, timestamp } => {
-                Self::User { content: old.replaced_by(content), timestamp: *timestamp }
+                Self::User { content: old.with_blocks(content), timestamp: *timestamp }
             }
             Self::Assistant { error_message, .. } => {
                 Self::Assistant { content, error_message: error_message.clone() }
@@ -242,7 +242,7 @@ impl Message {
                 Self::bash(command.as_str(), joined_text(&content).into_owned(), *exit_code)
             }
             Self::Custom { custom_type, content: old } => {
-                Self::Custom { custom_type: custom_type.clone(), content: old.replaced_by(content) }
+                Self::Custom { custom_type: custom_type.clone(), content: old.with_blocks(content) }
             }
             Self::BranchSummary { from_id, .. } => {
                 Self::BranchSummary { summary: joined_text(&content).into_owned(), from_id: from_id.clone() }
@@ -254,7 +254,7 @@ impl Message {
         }
     }
 
-    /// Returns the timestamp in milliseconds since the Unix epoch if the message has one that is not 0.
+    /// Returns the timestamp in milliseconds since the Unix epoch, `None` if there is none or it is 0.
     pub fn timestamp(&self) -> Option<i64> {
         match self {
             Self::User { timestamp, .. } if *timestamp != 0 => Some(*timestamp),

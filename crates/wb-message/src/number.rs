@@ -1,4 +1,4 @@
-//! Numbers as people read them.
+//! Numbers for people to read.
 
 /// Writes a number with its thousands grouped.
 ///
@@ -20,7 +20,7 @@ fn grouped_digits(digits: &str) -> String {
     out
 }
 
-/// Groups the thousands of the counts in a text, such as a report; numbers of lines and versions stay.
+/// Groups the thousands of counts in a text, such as a report; line numbers and versions stay unchanged.
 pub fn grouped_in(text: &str) -> String {
     let mut out: Vec<String> = Vec::new();
     for word in text.split(' ') {
@@ -38,14 +38,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn thousands_are_grouped_from_the_right() {
+    fn thousands_group_from_the_right() {
         assert_eq!(grouped(0), "0");
         assert_eq!(grouped(999), "999");
         assert_eq!(grouped(1_234_567), "1,234,567");
     }
 
     #[test]
-    fn counts_in_a_text_are_grouped_and_names_stay() {
+    fn counts_in_a_text_group_and_names_stay() {
         for (text, expected) in [
             (
                 "irreducible: 12345 tokens remain, 999; 1000.",

@@ -1,4 +1,4 @@
-//! One line per message: the one renderer for tests, docs and the command line.
+//! The outline: one line per message, for tests, docs and the command line.
 
 use std::fmt::Write as _;
 
@@ -13,7 +13,7 @@ use crate::tools::ToolVocabulary;
 /// Characters of a body that an outline line shows.
 const SHOWN_CHARS: usize = 60;
 
-/// Returns the short name of what the message is, at most nine characters.
+/// Returns the short name of a message's kind, at most nine characters.
 pub fn role(message: &Message) -> &'static str {
     match message {
         _ if digest_body(message).is_some() => "digest",
@@ -29,7 +29,7 @@ pub fn role(message: &Message) -> &'static str {
     }
 }
 
-/// Returns one line that tells what the message holds, without its index.
+/// Renders a message as one line, without its index.
 pub fn line(message: &Message) -> String {
     let what = match message {
         Message::Assistant { content, error_message } => assistant(content, error_message.as_deref()),
@@ -53,7 +53,7 @@ pub fn line(message: &Message) -> String {
     format!("{:<9} {}", role(message), one_line(&what, 96)).trim_end().to_owned()
 }
 
-/// Returns the lines of a whole transcript, each with its index.
+/// Renders a transcript, one numbered line per message.
 pub fn outline(messages: &[Message]) -> String {
     let mut out = String::new();
     for (at, message) in messages.iter().enumerate() {
@@ -97,7 +97,7 @@ fn block(block: &Block) -> String {
     }
 }
 
-/// Returns the argument that tells most: the path, else the command, pattern, query or address, else all of them.
+/// Returns the most informative argument: the path, else the command, pattern, query or address, else all of them.
 fn arguments(input: &Value) -> String {
     let named =
         || ["command", "cmd", "pattern", "query", "url"].iter().find_map(|key| input.get(key)?.as_str());

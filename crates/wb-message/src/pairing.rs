@@ -1,8 +1,8 @@
-//! Which result answers which call, and where a transcript may be cut.
+//! The pairing of calls with results, and the legal cuts of a transcript.
 //!
 //! A result answers by id *and* position: across messages the nearest earlier open call of its id, inside one
-//! message equal ids first-in first-out. A second result for a call that is answered already stays with that
-//! call. The calls of the last assistant message that have no answer yet are *in flight*.
+//! message equal ids first-in first-out. A second result for an answered call stays with that call. The open calls
+//! of the last assistant message are *in flight*.
 
 use std::borrow::Borrow;
 use std::sync::OnceLock;
@@ -12,23 +12,23 @@ use crate::calls::CallTracker;
 use crate::markers::is_prompt;
 use crate::message::Message;
 
-pub use crate::calls::{ByKey, CallAt, KeyHasher, id_key};
+pub use crate::calls::{ByKey, CallPosition, KeyHasher, id_key};
 
 /// A call and a result that answers it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Pair {
-    /// Where the call stands.
-    pub call: CallAt,
-    /// Index of the message that carries the result.
+    /// Position of the call.
+    pub call: CallPosition,
+    /// Index of the message with the result.
     pub result: u32,
-    /// Whether an earlier result answered the call already.
+    /// Whether an earlier result answers the same call.
     pub repeated: bool,
 }
 
 /// The pairing of a whole transcript, found in one linear pass.
 ///
-/// It grows with the transcript: [`Pairing::push`] takes one more message. Only open calls are remembered by id, until
-/// a result comes that has none to answer; it may repeat an answer.
+/// It grows with the transcript: [`Pairing::push`] adds a message. Only open calls are indexed by id, until the first
+/// result without an open call, which may repeat an answer.
 ///
 /// ```
 /// use wb_message::{Message, Pairing};
@@ -36,24 +36,24 @@ pub struct Pair {
 /// let messages = [Message::user("Which tests fail?"), Message::assistant("None.")];
 /// let mut pairing = Pairing::default();
 /// messages.iter().for_each(|message| pairing.push(message));
-/// assert_eq!(pairing, Pairing::of(&messages));
+/// assert_eq!(pairing, Pairing::new(&messages));
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct Pairing {
     n_messages: u32,
     pairs: Vec<Pair>,
-    /// The key of the id of each pair.
+    /// The hashed id of each pair.
     keys: Vec<u64>,
     orphans: Vec<u32>,
-    /// The cuts behind the first message that lie in no pair and before no result, ascending.
+    /// The cuts after the first message that are in no pair and before no result, ascending.
     cuts: Vec<u32>,
     open: CallTracker,
-    /// The last answered call of each id; made with the first result that has no open call to answer.
-    answered: Option<ByKey<CallAt>>,
+    /// The last answered call of each id; built with the first result that has no open call to answer.
+    answered: Option<ByKey<CallPosition>>,
     last_assistant: Option<u32>,
-    /// How many calls of the last assistant message are open.
+    /// The number of open calls of the last assistant message.
     n_in_flight: u32,
-    dangling: OnceLock<Vec<CallAt>>,
+    dangling: OnceLock<Vec<CallPosition>>,
 }
 
 impl PartialEq for Pairing {
@@ -70,16 +70,16 @@ impl Eq for Pairing {}
 
 impl Pairing {
     /// Pairs the calls and results of a transcript.
-    pub fn of<M: Borrow<Message>>(messages: &[M]) -> Self {
-        let mut pairing = Self::with_room_for(messages);
+    pub fn new<M: Borrow<Message>>(messages: &[M]) -> Self {
+        let mut pairing = Self::with_capacity_for(messages);
         for message in messages {
             pairing.push(message.borrow());
         }
         pairing
     }
 
-    /// Starts a pairing of no messages that has room for the given ones.
-    pub fn with_room_for<M: Borrow<Message>>(messages: &[M]) -> Self {
+    /// Creates an empty pairing with capacity for the given messages.
+    pub fn with_capacity_for<M: Borrow<Message>>(messages: &[M]) -> Self {
         let is_result = |message: &&M| matches!(kind((*message).borrow()), Kind::Result);
         let n_results = messages.iter().filter(is_result).count();
         Self {
@@ -90,19 +90,19 @@ impl Pairing {
         }
     }
 
-    /// Takes one more message, at a cost that does not grow with the transcript.
+    /// Adds a message, at a cost that does not grow with the transcript.
     pub fn push(&mut self, message: &Message) {
         self.push_ids(kind(message), ids(message));
     }
 
-    /// Takes the messages that `ids` has and this pairing has not.
+    /// Adds the messages of `ids` that this pairing does not have yet.
     pub fn follow(&mut self, ids: &CallIds) {
         for at in self.len()..ids.len() {
             self.push_ids(ids.kind_of(at), ids.ids_of(at).iter().copied());
         }
     }
 
-    /// Forgets all messages and keeps the room for others.
+    /// Removes all messages and keeps the capacity.
     pub fn clear(&mut self) {
         self.n_messages = 0;
         self.pairs.clear();
@@ -127,7 +127,7 @@ impl Pairing {
         for id in ids {
             match id {
                 Id::Call { key, block } => {
-                    self.open.call(key, CallAt { message: at, block });
+                    self.open.call(key, CallPosition { message: at, block });
                     self.n_in_flight += 1;
                 }
                 Id::Answer { key } => self.answer(key, at),
@@ -147,60 +147,59 @@ impl Pairing {
         if open.is_some() {
             self.n_in_flight -= u32::from(self.last_assistant == Some(call.message));
             if let Some(answered) = &mut self.answered {
-                note_last(answered, key, call);
+                record_last(answered, key, call);
             }
         }
-        // A cut that lies in a pair is illegal for ever.
+        // A cut inside a pair stays illegal.
         while self.cuts.pop_if(|cut| *cut > call.message).is_some() {}
     }
 
-    /// Returns the last answered call of an id.
-    fn last_answered(&mut self, key: u64) -> Option<CallAt> {
+    fn last_answered(&mut self, key: u64) -> Option<CallPosition> {
         let answered = self.answered.get_or_insert_with(|| {
             let mut answered = ByKey::default();
             for (key, pair) in self.keys.iter().zip(&self.pairs) {
-                note_last(&mut answered, *key, pair.call);
+                record_last(&mut answered, *key, pair.call);
             }
             answered
         });
         answered.get(&key).copied()
     }
 
-    /// Returns every pair in the order of its result.
+    /// Returns every pair, in order of results.
     pub fn pairs(&self) -> &[Pair] {
         &self.pairs
     }
 
-    /// Returns the messages that carry a result without an earlier call, once per such result.
+    /// Returns the messages with a result that answers no earlier call, once per such result.
     pub fn orphans(&self) -> &[u32] {
         &self.orphans
     }
 
-    /// Returns the calls without a result, in order; those in flight are among them.
-    pub fn dangling(&self) -> &[CallAt] {
+    /// Returns the calls without a result in order, those in flight included.
+    pub fn dangling(&self) -> &[CallPosition] {
         self.dangling.get_or_init(|| self.open.open_calls())
     }
 
-    /// Returns the last assistant message where calls of it still wait for their results.
+    /// Returns the last assistant message if it has calls in flight.
     pub fn in_flight(&self) -> Option<usize> {
         self.last_assistant.filter(|_| self.n_in_flight > 0).map(|at| at as usize)
     }
 
-    /// Returns the number of messages that were paired.
+    /// Returns the number of messages.
     pub fn len(&self) -> usize {
         self.n_messages as usize
     }
 
-    /// Returns whether the transcript was empty.
+    /// Returns whether there are no messages.
     pub fn is_empty(&self) -> bool {
         self.n_messages == 0
     }
 
-    /// Returns whether the transcript may be cut before message `at`: no pair lies across, nothing in flight is
-    /// in the head, and the tail does not start with a tool result.
+    /// Returns whether the transcript may be cut before message `at`: no pair crosses the cut, no call in the head is
+    /// in flight, and the tail does not start with a tool result.
     pub fn is_legal(&self, at: usize) -> bool {
-        let lies_in_none = || self.cuts.binary_search_by_key(&at, |cut| *cut as usize).is_ok();
-        at == 0 || (at <= self.last_cut(self.len()) && lies_in_none())
+        let is_outside_pairs = || self.cuts.binary_search_by_key(&at, |cut| *cut as usize).is_ok();
+        at == 0 || (at <= self.last_cut(self.len()) && is_outside_pairs())
     }
 
     /// Returns the first legal cut at or after `at` that leaves a tail.
@@ -226,19 +225,19 @@ impl Pairing {
         self.cuts.partition_point(|cut| (*cut as usize) < at)
     }
 
-    /// Returns the given cut, or the last before which nothing is in flight.
+    /// Returns the given cut, or the last one with no call in flight before it.
     fn last_cut(&self, at: usize) -> usize {
         self.in_flight().map_or(at, |flight| flight.min(at))
     }
 }
 
-/// Notes an answered call under its id, unless a later one is noted.
-fn note_last(answered: &mut ByKey<CallAt>, key: u64, call: CallAt) {
+/// Records an answered call under its id, unless a later one is recorded.
+fn record_last(answered: &mut ByKey<CallPosition>, key: u64, call: CallPosition) {
     let last = answered.entry(key).or_insert(call);
     *last = call.max(*last);
 }
 
-/// Returns the index of the last message with the user's own words: where a forced compaction cuts.
+/// Returns the index of the last prompt, where a forced compaction cuts.
 pub fn last_prompt_start<M: Borrow<Message>>(messages: &[M]) -> Option<usize> {
     messages.iter().rposition(|message| is_prompt(message.borrow()))
 }
@@ -258,53 +257,53 @@ mod tests {
     }
 
     fn answered(messages: &[Message]) -> Vec<(u32, u32, u32)> {
-        Pairing::of(messages).pairs.iter().map(|p| (p.call.message, p.call.block, p.result)).collect()
+        Pairing::new(messages).pairs.iter().map(|p| (p.call.message, p.call.block, p.result)).collect()
     }
 
     fn cuts(messages: &[Message]) -> Vec<usize> {
-        let pairing = Pairing::of(messages);
+        let pairing = Pairing::new(messages);
         (0..=messages.len()).filter(|&cut| pairing.is_legal(cut)).collect()
     }
 
     #[test]
-    fn equal_ids_inside_one_message_are_answered_first_in_first_out() {
+    fn equal_ids_in_one_message_are_answered_in_order() {
         let messages = [calls(&["x", "x", "x"]), result("x"), result("x"), result("x")];
         assert_eq!(answered(&messages), [(0, 0, 1), (0, 1, 2), (0, 2, 3)]);
     }
 
     #[test]
-    fn across_messages_a_result_answers_the_nearest_earlier_open_call() {
+    fn a_result_answers_the_nearest_earlier_open_call() {
         let messages = [calls(&["x"]), calls(&["x", "x"]), result("x"), result("x"), result("x")];
         assert_eq!(answered(&messages), [(1, 0, 2), (1, 1, 3), (0, 0, 4)]);
     }
 
     #[test]
-    fn a_cut_never_lies_between_a_call_and_its_result() {
+    fn a_cut_never_separates_a_call_from_its_result() {
         let messages =
             [Message::user("u"), calls(&["a", "b"]), result("a"), Message::user("steer"), result("b")];
         assert_eq!(cuts(&messages), [0, 1, 5]);
     }
 
     #[test]
-    fn calls_of_the_last_assistant_message_are_in_flight_and_hold_the_cut() {
+    fn calls_in_flight_limit_the_cut() {
         let messages = [Message::user("u"), calls(&["a", "b"]), result("a"), Message::user("wait")];
-        let pairing = Pairing::of(&messages);
+        let pairing = Pairing::new(&messages);
         assert_eq!(pairing.in_flight(), Some(1));
         assert_eq!(cuts(&messages), [0, 1]);
     }
 
     #[test]
-    fn an_older_unanswered_call_is_dangling_and_holds_nothing() {
+    fn older_dangling_calls_do_not_limit_the_cut() {
         let messages = [calls(&["a"]), Message::user("u"), Message::assistant("done"), Message::user("v")];
-        let pairing = Pairing::of(&messages);
+        let pairing = Pairing::new(&messages);
         assert_eq!((pairing.dangling().len(), pairing.in_flight()), (1, None));
         assert_eq!(cuts(&messages), [0, 1, 2, 3, 4]);
     }
 
     #[test]
-    fn a_repeated_result_stays_with_its_call_and_a_stray_one_is_an_orphan() {
+    fn a_repeated_result_is_no_orphan_and_a_stray_one_is() {
         let messages = [calls(&["a"]), result("a"), Message::user("u"), result("a"), result("zzz")];
-        let pairing = Pairing::of(&messages);
+        let pairing = Pairing::new(&messages);
         assert!(pairing.pairs()[1].repeated);
         assert_eq!(pairing.orphans(), [4]);
         assert_eq!(cuts(&messages), [0, 5]);
@@ -327,7 +326,7 @@ mod tests {
         let n = 40_000;
         let messages: Vec<_> =
             std::iter::once(calls(&vec!["same"; n])).chain((0..n).map(|_| result("same"))).collect();
-        let pairing = Pairing::of(&messages);
+        let pairing = Pairing::new(&messages);
         assert_eq!(pairing.pairs().len(), n);
         assert!(pairing.dangling().is_empty());
     }

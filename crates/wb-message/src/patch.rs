@@ -1,7 +1,7 @@
 //! The patch: a compaction as data over the indices of its input.
 //!
-//! A pass plans, it does not rewrite. [`Patch::apply`] moves messages and never clones them, is the one place
-//! that refuses to split a pair, and returns what takes it back.
+//! A pass plans and never rewrites. [`Patch::apply`] moves messages without cloning, is the one place that
+//! refuses to split a pair, and returns an [`Undo`].
 
 use std::borrow::Borrow;
 use std::cell::LazyCell;
@@ -30,9 +30,9 @@ pub enum Edit {
     },
     /// Replaces a range of messages by others; an empty range inserts.
     Fold {
-        /// The messages that go.
+        /// The messages to remove.
         range: Range<usize>,
-        /// The messages that take their place.
+        /// The messages to put in their place.
         with: Vec<Message>,
     },
 }
@@ -40,45 +40,46 @@ pub enum Edit {
 impl Edit {
     fn range(&self) -> Range<usize> {
         match self {
-            // An index from outside may be any number; one without a next is outside of every transcript.
+            // An index from outside may be `usize::MAX`, which is outside every transcript.
             Self::Body { at, .. } => *at..at.saturating_add(1),
             Self::Fold { range, .. } => range.clone(),
         }
     }
 }
 
-/// A list of edits in ascending order that do not overlap.
+/// A list of edits in ascending order, without overlap.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Patch {
     /// The edits.
     pub edits: Vec<Edit>,
 }
 
-/// A patch that was applied, and what it weighs.
+/// The result of applying a weighed patch.
 #[derive(Debug)]
-pub struct Weighed {
-    /// What takes it back.
+pub struct AppliedPatch {
+    /// Reverts the patch.
     pub undo: Undo,
-    /// Weight of what the patch took, in tokens.
+    /// Weight of the removed messages and bodies, in tokens.
     pub removed_tokens: u64,
-    /// Weight of what the patch brought, in tokens.
+    /// Weight of the new messages and bodies, in tokens.
     pub added_tokens: u64,
 }
 
 impl Patch {
-    /// Builds a patch from edits in any order of kinds, sorted by position.
+    /// Builds a patch from edits in any order.
     pub fn new(mut edits: Vec<Edit>) -> Self {
-        let place = |edit: &Edit| (edit.range().start, edit.range().end);
-        // A stable sort asks for a buffer even if there is nothing to do.
-        if !edits.is_sorted_by_key(place) {
-            edits.sort_by_key(place);
+        let position = |edit: &Edit| (edit.range().start, edit.range().end);
+        // A stable sort allocates a buffer even if there is nothing to do.
+        if !edits.is_sorted_by_key(position) {
+            edits.sort_by_key(position);
         }
         Self { edits }
     }
 
-    /// Gives the patch back that an applied compaction was, for whoever stores it: `undo` is of that compaction,
-    /// `messages` is the transcript after it, to which more may have been appended. Only what is new is cloned.
-    pub fn of(undo: &Undo, messages: &[Message]) -> Self {
+    /// Rebuilds an applied patch, for storage, from its undo and the transcript after it.
+    ///
+    /// Messages may have been appended since. Only new messages and bodies are cloned.
+    pub fn from_undo(undo: &Undo, messages: &[Message]) -> Self {
         let folds =
             undo.new_messages(messages).map(|(range, with)| Edit::Fold { range, with: with.to_vec() });
         let bodies = undo.new_bodies(messages).map(|(at, content)| Edit::Body { at, content });
@@ -90,7 +91,7 @@ impl Patch {
         self.edits.is_empty()
     }
 
-    /// Returns for each message of the output, given the input's length, where it comes from.
+    /// Returns the origin of each message of the output, given the input's length.
     pub fn origins(&self, n_messages: usize) -> Vec<Origin> {
         origins(self.folds(), n_messages)
     }
@@ -108,9 +109,9 @@ impl Patch {
             return Err(PatchError::ForeignPairing);
         }
         self.check_places(messages)?;
-        let folded: Vec<Range<usize>> = self.folds().map(|(range, _)| range).collect();
-        check_pairs(&folded, pairing)?;
-        let open = LazyCell::new(|| open_calls(&folded, messages, pairing));
+        let removed: Vec<Range<usize>> = self.folds().map(|(range, _)| range).collect();
+        check_pairs(&removed, pairing)?;
+        let open = LazyCell::new(|| open_calls(&removed, messages, pairing));
         let open = |id: &str| open.get(id).copied();
         for (at, edit) in self.edits.iter().enumerate() {
             match edit {
@@ -122,69 +123,68 @@ impl Patch {
     }
 
     fn check_places<M: Borrow<Message>>(&self, messages: &[M]) -> Result<(), PatchError> {
-        let mut free_from = 0;
+        let mut previous_end = 0;
         for (at, edit) in self.edits.iter().enumerate() {
             let range = edit.range();
-            let is_nothing = range.is_empty() && matches!(edit, Edit::Body { .. });
-            if range.start < free_from || range.end < range.start || range.end > messages.len() || is_nothing
-            {
+            let is_in_order = previous_end <= range.start && range.start <= range.end;
+            let is_empty_body = range.is_empty() && matches!(edit, Edit::Body { .. });
+            if !is_in_order || range.end > messages.len() || is_empty_body {
                 return Err(PatchError::Misplaced { edit: at });
             }
             if let Some(pin) = range.clone().find(|&at| is_pinned(messages[at].borrow())) {
                 return Err(PatchError::Pinned { at: pin });
             }
-            free_from = range.end;
+            previous_end = range.end;
         }
         Ok(())
     }
 
     /// Applies the patch after pairing the transcript.
     pub fn apply(self, messages: &mut Vec<Message>) -> Result<Undo, PatchError> {
-        let pairing = Pairing::of(messages);
+        let pairing = Pairing::new(messages);
         self.apply_paired(messages, &pairing)
     }
 
-    /// Applies the patch to a transcript that was paired and weighed already, and refuses a result that is not
-    /// lighter.
+    /// Applies the patch to a paired and weighed transcript; refuses a result that is not lighter.
     ///
-    /// `prefix` holds the running sums of the weights, one entry more than messages; `weigh` weighs what is new.
+    /// `prefix` holds the running sums of the weights, one entry more than messages; `weigh` weighs new messages.
     pub fn apply_weighed(
         self,
         messages: &mut Vec<Message>,
         pairing: &Pairing,
         prefix: &[u64],
         weigh: &dyn Fn(&Message) -> u64,
-    ) -> Result<Weighed, PatchError> {
-        let done = self.apply_measured(messages, pairing, prefix, weigh)?;
-        let (removed_tokens, added_tokens) = (done.removed_tokens, done.added_tokens);
+    ) -> Result<AppliedPatch, PatchError> {
+        let applied = self.apply_measured(messages, pairing, prefix, weigh)?;
+        let (removed_tokens, added_tokens) = (applied.removed_tokens, applied.added_tokens);
         if added_tokens >= removed_tokens {
-            done.undo.revert(messages);
+            applied.undo.revert(messages);
             return Err(PatchError::Heavier { removed_tokens, added_tokens });
         }
-        Ok(done)
+        Ok(applied)
     }
 
-    /// As [`Self::apply_weighed`], for a patch that may add weight, such as one that answers lost calls.
+    /// Does the same as [`Self::apply_weighed`] for a patch that may add weight, such as one that answers lost calls.
     pub fn apply_measured(
         self,
         messages: &mut Vec<Message>,
         pairing: &Pairing,
         prefix: &[u64],
         weigh: &dyn Fn(&Message) -> u64,
-    ) -> Result<Weighed, PatchError> {
+    ) -> Result<AppliedPatch, PatchError> {
         if prefix.len() != messages.len() + 1 {
             return Err(PatchError::ForeignPairing);
         }
-        let gone = |range: Range<usize>| {
+        let tokens = |range: Range<usize>| {
             prefix.get(range.end).zip(prefix.get(range.start)).map(|(end, start)| end.saturating_sub(*start))
         };
-        let removed_tokens: u64 = self.edits.iter().filter_map(|edit| gone(edit.range())).sum();
+        let removed_tokens: u64 = self.edits.iter().filter_map(|edit| tokens(edit.range())).sum();
         let undo = self.apply_paired(messages, pairing)?;
-        let added_tokens: u64 = undo.brought(messages).map(weigh).sum();
-        Ok(Weighed { undo, removed_tokens, added_tokens })
+        let added_tokens: u64 = undo.changed_messages(messages).map(weigh).sum();
+        Ok(AppliedPatch { undo, removed_tokens, added_tokens })
     }
 
-    /// Applies the patch to a transcript that was paired already; messages are moved, never cloned.
+    /// Applies the patch to a paired transcript; messages are moved, never cloned.
     pub fn apply_paired(self, messages: &mut Vec<Message>, pairing: &Pairing) -> Result<Undo, PatchError> {
         self.check(messages, pairing)?;
         let n_folds = self.folds().count();
@@ -203,38 +203,41 @@ impl Patch {
     }
 }
 
-/// A call and its result go together; a second result may go alone, since the call keeps its first.
-fn check_pairs(folded: &[Range<usize>], pairing: &Pairing) -> Result<(), PatchError> {
+/// Checks that calls are removed with their results; a second result may go alone, since the call keeps its first.
+fn check_pairs(removed: &[Range<usize>], pairing: &Pairing) -> Result<(), PatchError> {
     for pair in pairing.pairs() {
         let (call, result) = (pair.call.message as usize, pair.result as usize);
-        let goes_alone = goes(folded, result) && !goes(folded, call);
-        if goes(folded, call) != goes(folded, result) && !(pair.repeated && goes_alone) {
-            return Err(PatchError::SplitPair { call, result });
+        match (contains(removed, call), contains(removed, result)) {
+            (false, true) if pair.repeated => {}
+            (call_goes, result_goes) if call_goes != result_goes => {
+                return Err(PatchError::SplitPair { call, result });
+            }
+            _ => {}
         }
     }
     match pairing.in_flight() {
-        Some(call) if goes(folded, call) => Err(PatchError::InFlight { call }),
+        Some(call) if contains(removed, call) => Err(PatchError::InFlight { call }),
         _ => Ok(()),
     }
 }
 
-/// Returns whether one of the ranges, which are ascending, takes a message.
-fn goes(folded: &[Range<usize>], at: usize) -> bool {
-    let next = folded.partition_point(|range| range.end <= at);
-    folded.get(next).is_some_and(|range| range.contains(&at))
+/// Returns whether one of the ascending ranges contains an index.
+fn contains(ranges: &[Range<usize>], at: usize) -> bool {
+    let next = ranges.partition_point(|range| range.end <= at);
+    ranges.get(next).is_some_and(|range| range.contains(&at))
 }
 
-/// A folded-in result must answer a call of its own fold or a dangling one that stays before it.
+/// Checks that each new result answers a call of its own fold or an earlier dangling call that stays.
 fn check_answers(
     edit: usize,
     start: usize,
     with: &[Message],
     open: &dyn Fn(&str) -> Option<usize>,
 ) -> Result<(), PatchError> {
-    let own = Pairing::of(with);
+    let pairing = Pairing::new(with);
     let answers_dangling = |id: &str| open(id).is_some_and(|call| call < start);
-    // A message stands among the orphans once for each result in it.
-    for results in own.orphans().chunk_by(|one, next| one == next) {
+    // The orphans list a message once for each result in it.
+    for results in pairing.orphans().chunk_by(|one, next| one == next) {
         if !with[results[0] as usize].answered_ids().all(answers_dangling) {
             return Err(PatchError::NewOrphan { edit });
         }
@@ -242,16 +245,16 @@ fn check_answers(
     Ok(())
 }
 
-/// Returns for each id the message of its first dangling call that stays.
+/// Maps each id to the message of its first dangling call that stays.
 fn open_calls<'a, M: Borrow<Message>>(
-    folded: &[Range<usize>],
+    removed: &[Range<usize>],
     messages: &'a [M],
     pairing: &Pairing,
 ) -> HashMap<&'a str, usize> {
     let mut open = HashMap::new();
     for call in pairing.dangling() {
         let at = call.message as usize;
-        if let Some((id, _, _)) = call.find(messages).filter(|_| !goes(folded, at)) {
+        if let Some((id, _, _)) = call.find(messages).filter(|_| !contains(removed, at)) {
             open.entry(id).or_insert(at);
         }
     }

@@ -1,29 +1,29 @@
-//! Why a patch was refused.
+//! The reasons to refuse a patch.
 
 use std::fmt;
 
-/// Why a patch was refused; the transcript is as it was.
+/// The reason that a patch was refused; the transcript is unchanged.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum PatchError {
-    /// An edit lies outside the transcript, overlaps the one before it or stands before it.
+    /// An edit is outside the transcript, or overlaps or precedes the previous edit.
     Misplaced {
         /// Position in [`Patch::edits`](crate::Patch::edits).
         edit: usize,
     },
-    /// A fold would take a call and leave its result, or the other way round.
+    /// A fold would remove a call and leave its result, or the other way round.
     SplitPair {
         /// Message of the call.
         call: usize,
         /// Message of the result.
         result: usize,
     },
-    /// A fold would take a call that still waits for its result.
+    /// A fold would remove a call that still waits for its result.
     InFlight {
         /// Message of the call.
         call: usize,
     },
-    /// A fold or a body edit would touch a system or developer text.
+    /// An edit would touch a pinned message, such as a system text.
     Pinned {
         /// Index of the message.
         at: usize,
@@ -33,21 +33,21 @@ pub enum PatchError {
         /// Index of the message.
         at: usize,
     },
-    /// A fold brings in a result that answers no call.
+    /// A fold adds a result that answers no call.
     NewOrphan {
         /// Position in [`Patch::edits`](crate::Patch::edits).
         edit: usize,
     },
     /// The result would weigh more than the input.
     Heavier {
-        /// Weight of what the patch takes, in tokens.
+        /// Weight of the removed messages, in tokens.
         removed_tokens: u64,
-        /// Weight of what the patch brings, in tokens.
+        /// Weight of the added messages, in tokens.
         added_tokens: u64,
     },
-    /// The pairing was made for a transcript of another length.
+    /// The pairing belongs to a transcript of another length.
     ForeignPairing,
-    /// The result would have more turns than the host's.
+    /// The result would have more turns than the input.
     MoreTurns,
 }
 
@@ -64,9 +64,9 @@ impl fmt::Display for PatchError {
             Self::InFlight { call } => write!(f, "the call in message {call} still waits for its result"),
             Self::Pinned { at } => write!(f, "message {at} is pinned"),
             Self::CallsChanged { at } => write!(f, "the new body of message {at} has other calls or results"),
-            Self::NewOrphan { edit } => write!(f, "edit {edit} brings in a result that answers no call"),
+            Self::NewOrphan { edit } => write!(f, "edit {edit} adds a result that answers no call"),
             Self::Heavier { removed_tokens, added_tokens } => {
-                write!(f, "the patch brings {added_tokens} tokens and takes only {removed_tokens}")
+                write!(f, "the patch adds {added_tokens} tokens and removes only {removed_tokens}")
             }
             Self::MoreTurns => f.write_str("the result would have more turns"),
             Self::ForeignPairing => f.write_str("the pairing belongs to another transcript"),

@@ -20,19 +20,19 @@ pub fn tail(text: &str, max_bytes: usize) -> &str {
     &text[text.ceil_char_boundary(text.len().saturating_sub(max_bytes))..]
 }
 
-/// Returns where the line or the lines stand that hold a range of the text, without the line end.
+/// Returns the range of the whole lines around a range of the text, without the last line end.
 ///
 /// ```
 /// let text = "one\ntwo 2\nthree";
 /// assert_eq!(&text[wb_message::text::line_of(text, 5..6)], "two 2");
 /// ```
-pub fn line_of(text: &str, place: Range<usize>) -> Range<usize> {
+pub fn line_of(text: &str, range: Range<usize>) -> Range<usize> {
     let bytes = text.as_bytes();
-    let start = memrchr(b'\n', &bytes[..place.start]).map_or(0, |end| end + 1);
-    start..memchr(b'\n', &bytes[place.end..]).map_or(bytes.len(), |at| place.end + at)
+    let start = memrchr(b'\n', &bytes[..range.start]).map_or(0, |end| end + 1);
+    start..memchr(b'\n', &bytes[range.end..]).map_or(bytes.len(), |at| range.end + at)
 }
 
-/// Returns the lines of a text as [`str::lines`] does, found faster.
+/// Visits the lines of a text like [`str::lines`], but faster.
 pub fn lines(text: &str) -> impl Iterator<Item = &str> {
     let mut start = 0;
     let last = !text.is_empty() && !text.ends_with('\n');
@@ -44,9 +44,9 @@ pub fn lines(text: &str) -> impl Iterator<Item = &str> {
 }
 
 /// Keeps the head (two thirds) and the tail (one third) of a text with [`CLIP_MARK`] between them, at most
-/// `max_bytes` bytes in all; a text that fits comes back as it is.
+/// `max_bytes` bytes in all; a text that fits is unchanged.
 ///
-/// Clipping a clipped text to the same size changes nothing. Below the mark's own size only the head is left.
+/// Clipping a clipped text to the same size changes nothing. Below the size of the mark, only the head is left.
 pub fn clip(text: &str, max_bytes: usize) -> Cow<'_, str> {
     if text.len() <= max_bytes {
         return Cow::Borrowed(text);
@@ -58,8 +58,8 @@ pub fn clip(text: &str, max_bytes: usize) -> Cow<'_, str> {
     Cow::Owned([head(text, room - end), CLIP_MARK, tail(text, end)].concat())
 }
 
-/// Keeps whole lines of the head and the tail, where [`clip`] keeps characters: a cut inside a line could let its rest
-/// pass for a line of another kind. Below the mark's own size nothing is left.
+/// Keeps whole lines of the head and the tail, where [`clip`] keeps characters: the rest of a cut line could look
+/// like a line of another kind. Below the size of the mark, nothing is left.
 pub fn clip_lines(text: String, max_bytes: usize) -> String {
     if text.len() <= max_bytes {
         return text;
@@ -71,8 +71,7 @@ pub fn clip_lines(text: String, max_bytes: usize) -> String {
     [head, CLIP_MARK, tail].concat()
 }
 
-/// Returns the text on one line of at most `max_chars` characters, with runs of blanks folded and `…` where it
-/// was cut.
+/// Returns the text on one line of at most `max_chars` characters, with runs of blanks folded and `…` at a cut.
 pub fn one_line(text: &str, max_chars: usize) -> String {
     let mut line = String::with_capacity(text.len().min(max_chars.saturating_add('…'.len_utf8())));
     one_line_into(&mut line, text, max_chars);
@@ -97,7 +96,7 @@ pub fn one_line_into(out: &mut String, text: &str, max_chars: usize) {
     }
 }
 
-/// Ends a line that has no room for its next word, with as much of the word as fits.
+/// Ends a line with the part of its next word that fits.
 fn cut_off(line: &mut String, n_chars: usize, word: &str, max_chars: usize) {
     let gap = usize::from(n_chars > 0);
     if max_chars == 0 {
@@ -113,8 +112,8 @@ fn cut_off(line: &mut String, n_chars: usize, word: &str, max_chars: usize) {
     line.push('…');
 }
 
-/// Appends the text with CRLF turned into LF, blanks and tabs before a line end removed and white space
-/// trimmed at both ends.
+/// Appends the text with CRLF turned into LF, blanks and tabs removed before line ends, and white space trimmed at
+/// both ends.
 ///
 /// The rules are those of the recorded flattener: a lone CR stays, runs of empty lines stay.
 pub fn tidy_into(out: &mut String, text: &str) {
@@ -129,10 +128,10 @@ pub fn tidy_into(out: &mut String, text: &str) {
     out.push_str(&text[copied..]);
 }
 
-/// Bytes that are looked at together.
+/// Bytes checked at once.
 const STEP: usize = 128;
 
-/// Returns the first line end from `from` on that a blank, a tab or a CR stands before.
+/// Returns the first line end at or after `from` that follows a blank, a tab or a CR.
 fn blank_line_end(bytes: &[u8], from: usize) -> Option<usize> {
     let mut at = from;
     while let Some(step) = bytes.get(at..).and_then(<[u8]>::first_chunk)
@@ -146,7 +145,7 @@ fn blank_line_end(bytes: &[u8], from: usize) -> Option<usize> {
     Some(at + memchr_iter(b'\n', rest).find(is_one)?)
 }
 
-/// Looks at one step without branches, so that the compiler can use vector instructions.
+/// Checks one step without branches, so that the compiler can use vector instructions.
 fn any_blank_line_end(step: &[u8; STEP], next: &[u8; STEP]) -> bool {
     // Tab and CR differ in one bit.
     let is_blank = |byte: u8| u8::from(byte == b' ') | u8::from(byte & !(b'\t' ^ b'\r') == b'\t');

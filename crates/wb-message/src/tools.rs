@@ -1,11 +1,11 @@
-//! What tools do, by their names: which read, edit, write, search, run or fetch, and where the path stands.
+//! Tool vocabularies: the role of each tool by its name, and the argument that holds the path.
 
 use std::borrow::Cow;
 
 use memchr::memchr_iter;
 use serde_json::Value;
 
-/// What a tool does to the world, as far as compaction cares.
+/// The effect of a tool, as far as compaction cares.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ToolRole {
     /// Shows a file.
@@ -25,13 +25,13 @@ pub enum ToolRole {
 }
 
 impl ToolRole {
-    /// Returns whether the output of such a tool can be had again.
+    /// Returns whether another call can produce the tool's output again.
     pub fn is_repeatable(self) -> bool {
         self != Self::Plan
     }
 }
 
-/// The names under which a family of agents knows its tools, and the keys of their arguments.
+/// The tool names of a family of agents, and the keys of their arguments.
 ///
 /// A vocabulary is data: hosts may build their own. Names are matched exactly.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -107,7 +107,7 @@ impl ToolVocabulary {
         part_keys: &["offset", "limit"],
     };
 
-    /// Every name that the presets and other widespread agents use; what the engine assumes when it is not told.
+    /// Every name that the presets and other widespread agents use; the engine's default.
     pub const UNIVERSAL: Self = Self {
         tools: &[
             ("read", Read),
@@ -176,18 +176,18 @@ impl ToolVocabulary {
         part_keys: &["offset", "limit", "view_range", "start_line", "end_line", "pages"],
     };
 
-    /// Returns what the named tool does, nothing for a tool that the vocabulary does not know.
+    /// Returns the role of a tool, `None` for an unknown one.
     pub fn role(&self, name: &str) -> Option<ToolRole> {
         let found = self.tools.iter().find(|(known, _)| is_name(known, name));
         found.map(|(_, role)| *role)
     }
 
-    /// Returns whether the tool's output can be had again, so that a stale one may be cleared.
+    /// Returns whether a stale output may be cleared, because another call can produce it again.
     pub fn is_compactable(&self, name: &str) -> bool {
         self.role(name).is_some_and(ToolRole::is_repeatable)
     }
 
-    /// Returns the path that a call names: the first path key with a non-blank string.
+    /// Returns the path of a call: the first path key with a non-blank string.
     pub fn path<'a>(&self, input: &'a Value) -> Option<&'a str> {
         let rank = |key: &str| self.path_keys.iter().position(|known| is_name(known, key));
         let paths = input.as_object()?.iter().filter_map(|(key, value)| {
@@ -197,33 +197,33 @@ impl ToolVocabulary {
         paths.min_by_key(|(rank, _)| *rank).map(|(_, path)| path)
     }
 
-    /// Returns whether a read asks for part of a file only.
+    /// Returns whether a read covers only part of a file.
     pub fn is_partial_read(&self, input: &Value) -> bool {
         self.part_keys.iter().any(|key| field(input, key).is_some_and(|value| !value.is_null()))
     }
 }
 
-/// Compares names that differ in most cases in their length or their first byte.
+/// Compares names, most of which differ in length or first byte.
 fn is_name(known: &str, name: &str) -> bool {
     known.len() == name.len() && known.as_bytes().first() == name.as_bytes().first() && known == name
 }
 
-/// The roles of tools that were asked for already; a transcript has few names and many calls.
+/// A cache of tool roles; a transcript has few names and many calls.
 #[derive(Debug)]
-pub struct Roles<'a, 'v> {
+pub struct RoleCache<'a, 'v> {
     vocabulary: &'v ToolVocabulary,
     known: [(&'a str, Option<ToolRole>); 16],
     n_known: usize,
 }
 
-impl<'a, 'v> Roles<'a, 'v> {
-    /// Starts without any.
+impl<'a, 'v> RoleCache<'a, 'v> {
+    /// Creates an empty cache.
     pub fn new(vocabulary: &'v ToolVocabulary) -> Self {
         Self { vocabulary, known: [("", None); 16], n_known: 0 }
     }
 
-    /// Returns what [`ToolVocabulary::role`] does.
-    pub fn of(&mut self, name: &'a str) -> Option<ToolRole> {
+    /// Does the same as [`ToolVocabulary::role`].
+    pub fn role(&mut self, name: &'a str) -> Option<ToolRole> {
         if let Some((_, role)) = self.known[..self.n_known].iter().find(|(known, _)| is_name(known, name)) {
             return *role;
         }
@@ -236,10 +236,10 @@ impl<'a, 'v> Roles<'a, 'v> {
     }
 }
 
-/// Fields of an object that are compared one by one; among more, hashing the key is faster.
+/// The most fields of an object to compare one by one; with more, hashing the key is faster.
 const FEW_FIELDS: usize = 8;
 
-/// Returns a field of an object, as [`Value::get`] does, faster where there are few.
+/// Returns a field of an object like [`Value::get`], faster for small objects.
 pub fn field<'a>(input: &'a Value, key: &str) -> Option<&'a Value> {
     let map = input.as_object()?;
     if map.len() > FEW_FIELDS {
@@ -254,8 +254,8 @@ impl Default for ToolVocabulary {
     }
 }
 
-/// Returns the path without `.` segments, doubled slashes and resolved `..`, so that `./a.rs` and `a.rs` are one
-/// file; backslashes are left alone. A path that is so already is borrowed.
+/// Normalizes a path: drops `.` segments and doubled slashes and resolves `..`, so that `./a.rs` and `a.rs` are
+/// one file. Backslashes are left alone. A normal path is borrowed.
 pub fn normal_path(path: &str) -> Cow<'_, str> {
     if is_normal(path) {
         return Cow::Borrowed(path);
@@ -276,7 +276,7 @@ pub fn normal_path(path: &str) -> Cow<'_, str> {
     Cow::Owned(if rooted { format!("/{joined}") } else { joined })
 }
 
-/// Looks at the parts of a path only where one may begin with a dot or be empty.
+/// Splits a path only if a part may begin with a dot or be empty.
 fn is_normal(path: &str) -> bool {
     let bytes = path.as_bytes();
     let may_be_odd = |at: usize| matches!(bytes.get(at), None | Some(b'/' | b'.'));
@@ -293,7 +293,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn every_preset_name_is_in_the_universal_vocabulary_with_the_same_role() {
+    fn the_universal_vocabulary_covers_every_preset() {
         for preset in [ToolVocabulary::BASIC, ToolVocabulary::CLAUDE_CODE, ToolVocabulary::CODEX] {
             for (name, role) in preset.tools {
                 assert_eq!(ToolVocabulary::UNIVERSAL.role(name), Some(*role), "{name}");
@@ -305,11 +305,11 @@ mod tests {
     }
 
     #[test]
-    fn codex_runs_and_patches_and_names_folders() {
-        let words = ToolVocabulary::CODEX;
-        assert_eq!((words.role("exec_command"), words.role("apply_patch")), (Some(Run), Some(Edit)));
-        assert_eq!((words.role("update_plan"), words.role("view_image")), (Some(Plan), None));
-        assert_eq!(words.path(&json!({"dir_path": "src", "depth": 2})), Some("src"));
+    fn the_codex_vocabulary_knows_shells_patches_and_folders() {
+        let codex = ToolVocabulary::CODEX;
+        assert_eq!((codex.role("exec_command"), codex.role("apply_patch")), (Some(Run), Some(Edit)));
+        assert_eq!((codex.role("update_plan"), codex.role("view_image")), (Some(Plan), None));
+        assert_eq!(codex.path(&json!({"dir_path": "src", "depth": 2})), Some("src"));
     }
 
     #[test]
@@ -321,11 +321,11 @@ mod tests {
     }
 
     #[test]
-    fn paths_are_found_under_any_key_and_compared_without_detours() {
-        let words = ToolVocabulary::UNIVERSAL;
-        assert_eq!(words.path(&json!({"file_path": "/a.rs"})), Some("/a.rs"));
-        assert_eq!(words.path(&json!({"path": " ", "file_path": "b"})), Some("b"));
-        assert_eq!(words.path(&json!("a.rs")), None);
+    fn paths_are_found_under_any_key_and_normalized() {
+        let vocabulary = ToolVocabulary::UNIVERSAL;
+        assert_eq!(vocabulary.path(&json!({"file_path": "/a.rs"})), Some("/a.rs"));
+        assert_eq!(vocabulary.path(&json!({"path": " ", "file_path": "b"})), Some("b"));
+        assert_eq!(vocabulary.path(&json!("a.rs")), None);
         assert_eq!(normal_path("./src//lib.rs"), "src/lib.rs");
         assert_eq!(normal_path("/a/../b/./c"), "/b/c");
         assert_eq!(normal_path("../x"), "../x");

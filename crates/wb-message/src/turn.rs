@@ -1,4 +1,4 @@
-//! The gateway's neutral form: turns and the conversation that a model is sent.
+//! The gateway's neutral form: turns, and the conversation sent to a model.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -52,13 +52,13 @@ impl Turn {
 pub struct ToolDescriptor {
     /// The tool's name.
     pub name: String,
-    /// What it does, for the model.
+    /// The description that the model reads.
     pub description: String,
     /// The JSON schema of its arguments.
     pub parameters: Value,
 }
 
-/// What a model is sent: a system text, turns and tools.
+/// A request to a model: a system text, turns and tools.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Conversation {
     /// The system text.
@@ -66,7 +66,7 @@ pub struct Conversation {
     pub system: Option<String>,
     /// The turns in order.
     pub turns: Vec<Turn>,
-    /// The tools on offer.
+    /// The available tools.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tools: Option<Vec<ToolDescriptor>>,
 }

@@ -1,11 +1,11 @@
-//! The way back from a patch: what was replaced and what was folded, kept by moving.
+//! The undo of a patch: the replaced bodies and folded messages, moved out of the transcript.
 
 use std::ops::Range;
 
 use crate::block::{Block, joined_text};
 use crate::message::{Content, Message};
 
-/// Where a message of the output comes from.
+/// The origin of a message of the output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Origin {
     /// The input's message of this index, its body possibly edited.
@@ -15,8 +15,8 @@ pub enum Origin {
 }
 
 impl Origin {
-    /// Returns the index in the input, nothing for what is new.
-    pub fn kept(self) -> Option<usize> {
+    /// Returns the index in the input, `None` for a new message.
+    pub fn input_index(self) -> Option<usize> {
         match self {
             Self::Kept(at) => Some(at),
             Self::New => None,
@@ -24,7 +24,7 @@ impl Origin {
     }
 }
 
-/// The body that an edit replaced.
+/// A replaced body.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Body {
     Blocks(Vec<Block>),
@@ -32,14 +32,13 @@ enum Body {
     Text(String),
 }
 
-/// What takes a patch back: the replaced bodies and the folded messages.
+/// Reverts a patch: holds the replaced bodies and the folded messages.
 #[derive(Debug, Default)]
 #[must_use = "dropping it makes the patch final"]
 pub struct Undo {
     bodies: Vec<(usize, Body)>,
     folds: Vec<(Range<usize>, usize)>,
-    /// The input's vector: folded messages in their places, hollow ones where a survivor was moved out.
-    /// Empty if nothing was folded.
+    /// The input's vector: folded messages in place, a hollow message for each survivor. Empty if nothing was folded.
     before: Vec<Message>,
 }
 
@@ -56,13 +55,13 @@ pub(crate) fn origins(folds: impl Iterator<Item = (Range<usize>, usize)>, n_mess
 }
 
 impl Undo {
-    /// Returns for each message of the output, given the input's length, where it comes from.
+    /// Returns the origin of each message of the output, given the input's length.
     pub fn origins(&self, n_messages: usize) -> Vec<Origin> {
         origins(self.folds.iter().cloned(), n_messages)
     }
 
     /// Returns whether the body of the input's message `at` was replaced.
-    pub fn replaced(&self, at: usize) -> bool {
+    pub fn has_new_body(&self, at: usize) -> bool {
         self.bodies.binary_search_by_key(&at, |(at, _)| *at).is_ok()
     }
 
@@ -77,9 +76,9 @@ impl Undo {
 
     pub(crate) fn fold(&mut self, messages: &mut Vec<Message>, folds: Vec<(Range<usize>, Vec<Message>)>) {
         self.before = std::mem::take(messages);
-        let n_gone: usize = folds.iter().map(|(range, _)| range.len()).sum();
-        let n_new: usize = folds.iter().map(|(_, with)| with.len()).sum();
-        messages.reserve_exact(self.before.len() - n_gone + n_new);
+        let n_removed: usize = folds.iter().map(|(range, _)| range.len()).sum();
+        let n_added: usize = folds.iter().map(|(_, with)| with.len()).sum();
+        messages.reserve_exact(self.before.len() - n_removed + n_added);
         let mut next = 0;
         for (range, with) in folds {
             messages.extend(self.before[next..range.start].iter_mut().map(hollow_out));
@@ -95,29 +94,29 @@ impl Undo {
         &'a self,
         messages: &'a [Message],
     ) -> impl Iterator<Item = (Range<usize>, &'a [Message])> {
-        let (mut gone, mut brought) = (0, 0);
+        let (mut n_removed, mut n_added) = (0, 0);
         self.folds.iter().map(move |(range, n_with)| {
-            let start = range.start + brought - gone;
-            gone += range.len();
-            brought += n_with;
+            let start = range.start + n_added - n_removed;
+            n_removed += range.len();
+            n_added += n_with;
             (range.clone(), &messages[start..start + n_with])
         })
     }
 
-    /// Visits the input's indices whose bodies were replaced, each with its index in the output.
+    /// Visits the input's indices of replaced bodies, each with its index in the output.
     fn moved_bodies(&self) -> impl Iterator<Item = (usize, usize)> {
         let mut folds = self.folds.iter().peekable();
-        let (mut gone, mut brought) = (0, 0);
+        let (mut n_removed, mut n_added) = (0, 0);
         self.bodies.iter().map(move |(at, _)| {
             while let Some((range, n_with)) = folds.next_if(|(range, _)| range.end <= *at) {
-                gone += range.len();
-                brought += n_with;
+                n_removed += range.len();
+                n_added += n_with;
             }
-            (*at, at + brought - gone)
+            (*at, at + n_added - n_removed)
         })
     }
 
-    /// Visits the input's indices whose bodies were replaced, with the new bodies.
+    /// Visits the input's indices of replaced bodies, with the new bodies.
     pub(crate) fn new_bodies<'a>(
         &'a self,
         messages: &'a [Message],
@@ -125,19 +124,22 @@ impl Undo {
         self.moved_bodies().map(|(at, now)| (at, body_blocks(&messages[now])))
     }
 
-    /// Visits the messages of the output that the patch brought or changed.
-    pub(crate) fn brought<'a>(&'a self, messages: &'a [Message]) -> impl Iterator<Item = &'a Message> {
+    /// Visits the messages of the output that the patch added or edited.
+    pub(crate) fn changed_messages<'a>(
+        &'a self,
+        messages: &'a [Message],
+    ) -> impl Iterator<Item = &'a Message> {
         let edited = self.moved_bodies().map(|(_, now)| &messages[now]);
         self.new_messages(messages).flat_map(|(_, with)| with).chain(edited)
     }
 
-    /// Returns the messages that folds took away, in order.
+    /// Visits the folded messages in order.
     pub fn folded(&self) -> impl Iterator<Item = &Message> {
         self.folds.iter().flat_map(|(range, _)| &self.before[range.clone()])
     }
 
-    /// Brings the transcript back to what it was before the patch. Messages appended since stay at the end, and what
-    /// was dropped from the end since stays away.
+    /// Restores the transcript to its state before the patch. Messages appended since stay at the end; messages
+    /// dropped from the end since stay dropped.
     pub fn revert(mut self, messages: &mut Vec<Message>) {
         if !self.folds.is_empty() {
             self.unfold(messages);
@@ -151,28 +153,28 @@ impl Undo {
 
     fn unfold(&mut self, messages: &mut Vec<Message>) {
         let mut after = std::mem::replace(messages, std::mem::take(&mut self.before)).into_iter();
-        let (mut next, mut n_lost) = (0, 0);
+        let (mut next, mut n_missing) = (0, 0);
         for (range, n_with) in &self.folds {
-            n_lost += refill(&mut messages[next..range.start], &mut after);
+            n_missing += refill(&mut messages[next..range.start], &mut after);
             next = range.end;
             after.by_ref().take(*n_with).for_each(drop);
         }
-        n_lost += refill(&mut messages[next..], &mut after);
+        n_missing += refill(&mut messages[next..], &mut after);
         messages.extend(after);
-        if n_lost > 0 {
-            self.forget_lost(messages, n_lost);
+        if n_missing > 0 {
+            self.remove_hollow(messages, n_missing);
         }
     }
 
-    /// Takes out the places of survivors that were dropped since the patch; these are the last ones.
-    fn forget_lost(&self, messages: &mut Vec<Message>, n_lost: usize) {
+    /// Removes the last `n_missing` survivors, which were dropped since the patch.
+    fn remove_hollow(&self, messages: &mut Vec<Message>, n_missing: usize) {
         let folded = |at: usize| {
             let next = self.folds.partition_point(|(range, _)| range.end <= at);
             self.folds.get(next).is_some_and(|(range, _)| range.contains(&at))
         };
-        let lost = (0..messages.len()).rev().filter(|&at| !folded(at)).take(n_lost);
-        let Some(first) = lost.min() else { return };
-        // From there on, all that is no folded message is lost.
+        let missing = (0..messages.len()).rev().filter(|&at| !folded(at)).take(n_missing);
+        let Some(first) = missing.min() else { return };
+        // From there on, every survivor is missing.
         let mut at = first;
         let end = messages.split_off(first);
         messages.extend(end.into_iter().filter(|_| {
@@ -182,7 +184,7 @@ impl Undo {
     }
 }
 
-/// Puts survivors back into their places; returns how many are missing.
+/// Moves survivors back into their slots and returns the number of slots left hollow.
 fn refill(slots: &mut [Message], after: &mut impl Iterator<Item = Message>) -> usize {
     let mut n_missing = 0;
     for slot in slots {
@@ -194,16 +196,12 @@ fn refill(slots: &mut [Message], after: &mut impl Iterator<Item = Message>) -> u
     n_missing
 }
 
-/// A message that owns no memory, left where a survivor was moved out.
-fn hollow() -> Message {
-    Message::CompactionSummary { summary: String::new(), tokens_before: 0 }
-}
-
+/// Moves a message out and leaves one that owns no memory.
 fn hollow_out(message: &mut Message) -> Message {
-    std::mem::replace(message, hollow())
+    std::mem::replace(message, Message::CompactionSummary { summary: String::new(), tokens_before: 0 })
 }
 
-/// Returns the body as an edit would give it.
+/// Returns a body in the form of [`Edit::Body`](crate::Edit::Body).
 fn body_blocks(message: &Message) -> Vec<Block> {
     match message {
         Message::User { content: Content::Text(text), .. }
@@ -222,7 +220,7 @@ fn swap_body(message: &mut Message, new: Vec<Block>) -> Body {
             Body::Blocks(replace(content, new))
         }
         Message::User { content, .. } | Message::Custom { content, .. } => {
-            let new = content.replaced_by(new);
+            let new = content.with_blocks(new);
             Body::Content(replace(content, new))
         }
         Message::BashExecution { output: text, .. }

@@ -1,13 +1,13 @@
-//! The escapes of XML, for texts that stand in a frame of tags.
+//! XML escapes for texts inside a frame of tags.
 
 use std::borrow::Cow;
 
-/// Returns a text in which `&`, `<` and `>` are escaped as in XML, so that it cannot end the frame that it stands in.
+/// Escapes `&`, `<` and `>`, so that a text cannot close the tags around it.
 pub fn escape_xml(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }
 
-/// Returns what [`escape_xml`] was given.
+/// Undoes [`escape_xml`].
 pub(crate) fn unescape_xml(text: &str) -> Cow<'_, str> {
     if text.contains('&') {
         Cow::Owned(text.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&"))

@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 use serde::{Deserialize, Serialize};
 use wb_budget::WeighedTranscript;
 use wb_message::markers::{CLEARED_TOOL_RESULT, cleared_body, is_cleared};
-use wb_message::tools::Roles;
+use wb_message::tools::RoleCache;
 use wb_message::{Block, Edit, Message, Patch, ToolRole, ToolVocabulary};
 
 use crate::pass::{Goal, Pass};
@@ -47,12 +47,12 @@ impl Microcompact {
 /// than the mark that would replace it.
 fn live_results(view: &WeighedTranscript<'_>, vocabulary: &ToolVocabulary) -> Vec<(usize, bool)> {
     let mut live = Vec::with_capacity(view.pairing.pairs().len());
-    let mut roles = Roles::new(vocabulary);
+    let mut roles = RoleCache::new(vocabulary);
     for pair in view.pairing.pairs() {
         let at = pair.result as usize;
         let Message::ToolResult { content, .. } = view.messages[at] else { continue };
         let tool = pair.call.find(&view.messages).map(|(_, name, _)| name);
-        let compactable = tool.and_then(|name| roles.of(name)).is_some_and(ToolRole::is_repeatable);
+        let compactable = tool.and_then(|name| roles.role(name)).is_some_and(ToolRole::is_repeatable);
         if !compactable {
             continue;
         }

@@ -8,8 +8,8 @@ use wb_budget::{TokenCounter, WeighedTranscript, estimate_message_tokens};
 use wb_message::block::joined_text;
 use wb_message::markers::{CLEARED_TOOL_RESULT, RESTORED_FILE_PREFIX, restored_file};
 use wb_message::pairing::{ByKey, id_key};
-use wb_message::tools::{Roles, normal_path};
-use wb_message::{Block, CallAt, Message, Pair, ToolRole, ToolVocabulary, text};
+use wb_message::tools::{RoleCache, normal_path};
+use wb_message::{Block, CallPosition, Message, Pair, ToolRole, ToolVocabulary, text};
 
 /// What [`rehydrate_recent_reads`] may give back.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -293,12 +293,12 @@ struct LastSeen<'v, 'a> {
     cut: usize,
     hidden: &'v [usize],
     vocabulary: &'v ToolVocabulary,
-    roles: Roles<'v, 'v>,
+    roles: RoleCache<'v, 'v>,
     /// How many messages were not read yet, their pairs and unanswered calls, and how many are not read at all.
     n_left: usize,
     n_unread: usize,
     pairs: &'v [Pair],
-    open: &'v [CallAt],
+    open: &'v [CallPosition],
     /// The place of each normal path among those found; none for a file that was changed since it was shown.
     places: ByKey<Option<usize>>,
     found: Vec<Seen>,
@@ -316,7 +316,7 @@ impl<'v, 'a> LastSeen<'v, 'a> {
     ) -> Self {
         let (pairs, open) = (view.pairing.pairs(), view.pairing.dangling());
         let places = ByKey::with_capacity_and_hasher(pairs.len().min(N_FILES), BuildHasherDefault::default());
-        let (n_left, roles) = (view.messages.len(), Roles::new(vocabulary));
+        let (n_left, roles) = (view.messages.len(), RoleCache::new(vocabulary));
         Self {
             view,
             cut,
@@ -362,7 +362,7 @@ impl<'v, 'a> LastSeen<'v, 'a> {
         {
             self.open = rest;
             let Some((_, name, input)) = call.find(&self.view.messages) else { continue };
-            if let Some(path) = self.vocabulary.path(input).filter(|_| changes(self.roles.of(name))) {
+            if let Some(path) = self.vocabulary.path(input).filter(|_| changes(self.roles.role(name))) {
                 self.changed(path);
             }
         }
@@ -375,7 +375,7 @@ impl<'v, 'a> LastSeen<'v, 'a> {
         let at = pair.result as usize;
         let failed = matches!(self.view.messages[at], Message::ToolResult { is_error: true, .. });
         let Some((_, name, input)) = pair.call.find(&self.view.messages).filter(|_| !failed) else { return };
-        let role = self.roles.of(name);
+        let role = self.roles.role(name);
         let is_read = role == Some(ToolRole::Read);
         if !is_read && !changes(role) {
             return;

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use wb_budget::WeighedTranscript;
 use wb_message::block::shown_text;
 use wb_message::markers::INTERNAL_TYPE;
-use wb_message::pairing::CallAt;
+use wb_message::pairing::CallPosition;
 use wb_message::text::escape_xml;
 use wb_message::{Block, Content, Edit, Message, Pairing, Patch, Undo, text};
 
@@ -88,7 +88,7 @@ impl Repair {
     pub fn patch(self, messages: &[Message]) -> Option<Patch> {
         let edits = self.edits(
             &messages.iter().collect::<Vec<_>>(),
-            &Pairing::of(messages),
+            &Pairing::new(messages),
             &mut Repaired::default(),
         );
         (!edits.is_empty()).then(|| Patch::new(edits))
@@ -96,7 +96,7 @@ impl Repair {
 
     /// Repairs a transcript in place.
     pub fn repair(self, messages: &mut Vec<Message>) -> Repaired {
-        let pairing = Pairing::of(messages);
+        let pairing = Pairing::new(messages);
         let mut done = Repaired::default();
         let edits = self.edits(&messages.iter().collect::<Vec<_>>(), &pairing, &mut done);
         if edits.is_empty() {
@@ -190,7 +190,7 @@ impl<'a> Row<'a> {
     }
 
     /// Returns whether no later message calls by the id of a call, so that an answer further back is its own.
-    fn is_last(&self, call: CallAt, messages: &[&Message]) -> bool {
+    fn is_last(&self, call: CallPosition, messages: &[&Message]) -> bool {
         let last = call.find(messages).and_then(|(id, ..)| self.last_calls.get(id));
         last == Some(&(call.message as usize))
     }
@@ -200,8 +200,9 @@ impl<'a> Row<'a> {
 type LastAnswers<'a> = HashMap<(u32, &'a str), usize>;
 
 fn last_answers<'a>(messages: &'a [&Message], pairing: &Pairing) -> LastAnswers<'a> {
-    let dangles =
-        |call: CallAt| pairing.dangling().binary_search_by_key(&call.message, |open| open.message).is_ok();
+    let dangles = |call: CallPosition| {
+        pairing.dangling().binary_search_by_key(&call.message, |open| open.message).is_ok()
+    };
     let beside = pairing.pairs().iter().filter(|pair| dangles(pair.call));
     let keyed = beside.filter_map(|pair| {
         let (id, _, _) = pair.call.find(messages)?;
@@ -212,7 +213,7 @@ fn last_answers<'a>(messages: &'a [&Message], pairing: &Pairing) -> LastAnswers<
 
 /// Returns the answer to a call and the index that it is to stand before.
 fn answer(
-    call: CallAt,
+    call: CallPosition,
     end_of_results: usize,
     messages: &[&Message],
     twins: &LastAnswers<'_>,

@@ -31,7 +31,7 @@ pub const STEPS_PER_TARGET: u64 = 8;
 /// dropped until a step is used up, and what is sent in between has a stable prefix. A new
 /// prompt releases the one before, where that stood alone before the cut. If a step cannot be
 /// reached, all goes that may; the result may then be above the target, which the caller tells by
-/// [`Irreducible::above`](wb_budget::Irreducible::above).
+/// [`Irreducible::from_weights`](wb_budget::Irreducible::from_weights).
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Truncate {

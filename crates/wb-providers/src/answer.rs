@@ -1,24 +1,24 @@
-//! An answer as it comes in: what was streamed, what was counted, why it stopped, and what is still to be handed on.
+//! An answer under construction: its parts, usage, stop reason and queued emissions.
 
 use std::collections::VecDeque;
 
 use serde_json::{Map, Value};
 use wb_budget::Usage;
+use wb_invoke::{Emission, Reply, StopReason};
 use wb_message::Block;
-use wb_summarize::{Emission, Reply, StopReason};
 
-/// How far an answer has come.
+/// The progress of an answer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 enum Progress {
     #[default]
     Begun,
-    /// The stream may end now, or tell what was counted.
+    /// The stream may end, or report usage first.
     MayEnd,
     /// Nothing follows.
     Ended,
 }
 
-/// One block that may still grow.
+/// A block under construction.
 #[derive(Debug)]
 enum Part {
     Text(String),
@@ -27,7 +27,7 @@ enum Part {
         signature: Option<String>,
     },
     Call {
-        /// By which the provider names it until it has ended.
+        /// The provider's name for the call within the stream.
         key: String,
         id: String,
         name: String,
@@ -35,12 +35,12 @@ enum Part {
     },
 }
 
-/// Puts an answer together while it is handed on piece by piece.
+/// Assembles an answer and queues an emission for each piece.
 #[derive(Debug, Default)]
 pub(crate) struct Answer {
     model: String,
     parts: Vec<Part>,
-    /// What was counted of attempts before this one.
+    /// The usage of earlier attempts.
     earlier: Usage,
     usage: Usage,
     stop: Option<StopReason>,
@@ -51,13 +51,13 @@ pub(crate) struct Answer {
 }
 
 impl Answer {
-    /// Begins again; what was counted stays counted.
-    pub(crate) fn anew(self) -> Self {
+    /// Returns an empty answer that keeps the usage so far.
+    pub(crate) fn restart(self) -> Self {
         Self { earlier: self.earlier.plus(self.usage), queue: self.queue, ..Self::default() }
     }
 
-    /// Notes which model answers.
-    pub(crate) fn of_model(&mut self, model: &str) {
+    /// Sets the model's name, unless it is empty.
+    pub(crate) fn set_model(&mut self, model: &str) {
         if !model.is_empty() {
             model.clone_into(&mut self.model);
         }
@@ -75,7 +75,7 @@ impl Answer {
         self.emit(Emission::Text { delta: delta.to_owned() });
     }
 
-    /// Adds the words of a refusal; whatever the provider gives as the reason, the answer is one.
+    /// Adds the text of a refusal, which overrides the provider's stop reason.
     pub(crate) fn refusal(&mut self, delta: &str) {
         self.is_refused |= !delta.is_empty();
         self.text(delta);
@@ -93,7 +93,7 @@ impl Answer {
         self.emit(Emission::Thinking { delta: delta.to_owned() });
     }
 
-    /// Adds the signature of the reasoning that came last, or of reasoning that is not shown.
+    /// Adds a signature to the last reasoning, or to hidden reasoning.
     pub(crate) fn signature(&mut self, delta: &str) {
         match self.parts.last_mut() {
             _ if delta.is_empty() => {}
@@ -102,7 +102,7 @@ impl Answer {
         }
     }
 
-    /// Begins a tool call; one that was begun already stays as it is.
+    /// Starts a tool call, unless it has already started.
     pub(crate) fn call(&mut self, key: &str, id: &str, name: &str) {
         if self.parts.iter().any(|part| matches!(part, Part::Call { key: known, .. } if known == key)) {
             return;
@@ -113,7 +113,7 @@ impl Answer {
         self.parts.push(Part::Call { key: key.to_owned(), id, name, arguments: String::new() });
     }
 
-    /// Adds to the arguments of a tool call that was begun.
+    /// Appends to the arguments of a tool call.
     pub(crate) fn arguments(&mut self, key: &str, delta: &str) {
         let id = self.parts.iter_mut().rev().find_map(|part| match part {
             Part::Call { key: known, id, arguments, .. } if known == key && !delta.is_empty() => {
@@ -127,17 +127,17 @@ impl Answer {
         }
     }
 
-    /// Tells how many tool calls were begun.
+    /// Returns the number of tool calls so far.
     pub(crate) fn n_calls(&self) -> usize {
         self.parts.iter().filter(|part| matches!(part, Part::Call { .. })).count()
     }
 
-    /// Returns what this attempt was counted so far.
+    /// Returns the usage of this attempt so far.
     pub(crate) fn usage(&self) -> Usage {
         self.usage
     }
 
-    /// Notes what the provider has counted of this attempt so far, all of it.
+    /// Sets the usage of this attempt so far.
     pub(crate) fn count(&mut self, usage: Usage) {
         if usage != self.usage {
             self.usage = usage;
@@ -145,46 +145,45 @@ impl Answer {
         }
     }
 
-    /// Notes why the model stopped; the stream may end from now on.
+    /// Sets the stop reason; the stream may end from now on.
     pub(crate) fn stop(&mut self, stop: StopReason) {
         self.stop = Some(stop);
         self.may_end();
     }
 
-    /// Says that the stream may end here.
+    /// Allows the stream to end.
     pub(crate) fn may_end(&mut self) {
         self.progress = self.progress.max(Progress::MayEnd);
     }
 
-    /// Says that nothing follows.
+    /// Marks the end of the stream.
     pub(crate) fn end(&mut self) {
         self.progress = Progress::Ended;
     }
 
-    /// Tells whether nothing follows.
     pub(crate) fn has_ended(&self) -> bool {
         self.progress == Progress::Ended
     }
 
-    /// Tells whether what has come is a whole answer.
+    /// Returns whether the answer is complete.
     pub(crate) fn is_whole(&self) -> bool {
         self.progress >= Progress::MayEnd
     }
 
-    /// Tells whether something of the model's own has come, so that asking again would repeat it.
+    /// Returns whether the model has produced output, which a retry would repeat.
     pub(crate) fn has_begun(&self) -> bool {
         self.has_begun
     }
 
-    /// Takes the next emission that is to be handed on.
+    /// Removes the next queued emission.
     pub(crate) fn next(&mut self) -> Option<Emission> {
         self.queue.pop_front()
     }
 
-    /// Queues why it stopped and the whole answer.
+    /// Queues the stop reason and the complete answer.
     pub(crate) fn conclude(&mut self, stop: Option<StopReason>) {
-        let told = if self.is_refused { Some(StopReason::Refusal) } else { self.stop };
-        let stop = stop.or(told).unwrap_or(StopReason::Complete);
+        let reported = if self.is_refused { Some(StopReason::Refusal) } else { self.stop };
+        let stop = stop.or(reported).unwrap_or(StopReason::Complete);
         let blocks = std::mem::take(&mut self.parts).into_iter().map(Part::block).collect();
         let reply = Reply {
             model: std::mem::take(&mut self.model),
@@ -211,7 +210,7 @@ impl Part {
     }
 }
 
-/// Reads a call's arguments; none are an empty object, and what is no JSON stays the text that it is.
+/// Parses a call's arguments: an empty text is an empty object, invalid JSON stays text.
 fn input(arguments: String) -> Value {
     if arguments.trim().is_empty() {
         return Value::Object(Map::new());
@@ -232,9 +231,9 @@ mod tests {
     }
 
     #[test]
-    fn pieces_become_blocks_in_their_order() {
+    fn pieces_become_blocks_in_order() {
         let mut answer = Answer::default();
-        answer.of_model("m-1");
+        answer.set_model("m-1");
         for delta in ["Let ", "me see."] {
             answer.thinking(delta);
         }
@@ -260,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refusal_is_one_whatever_reason_is_given() {
+    fn a_refusal_overrides_the_stop_reason() {
         let mut answer = Answer::default();
         answer.refusal("I will not.");
         answer.stop(StopReason::Complete);
@@ -269,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn arguments_that_are_no_json_stay_as_they_are() {
+    fn invalid_json_arguments_stay_text() {
         let mut answer = Answer::default();
         answer.call("k", "a", "bash");
         answer.arguments("k", "{\"cut");
@@ -277,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_counted_twice_is_told_once() {
+    fn unchanged_usage_is_emitted_once() {
         let mut answer = Answer::default();
         let usage = Usage { input_tokens: 5, ..Usage::EMPTY };
         answer.count(Usage::EMPTY);

@@ -1,24 +1,24 @@
-//! Anthropic's Messages.
+//! Anthropic's Messages API.
 
 use reqwest::header::{HeaderName, HeaderValue};
 use serde_json::{Map, Value, json};
 use wb_budget::Usage;
 use wb_dialect::Dialect;
-use wb_summarize::{StopReason, ThinkingLevel};
+use wb_invoke::{StopReason, ThinkingLevel};
 
 use crate::answer::Answer;
 use crate::failure::Failure;
 use crate::key::Key;
-use crate::protocol::{Ask, Protocol, json_of, number_at, text_at};
+use crate::protocol::{Protocol, RequestParams, number_at, parse_json, text_at};
 use crate::sse::SseEvent;
 
-/// The most tokens of a visible answer if nothing is said; a request must name one.
+/// The default limit for the visible answer; a request must have a limit.
 const DEFAULT_VISIBLE_TOKENS: u64 = 8_192;
 
-/// Models that do not reason, by the beginnings of their names.
+/// Name prefixes of models without reasoning.
 const WITHOUT_REASONING: [&str; 3] = ["claude-2", "claude-instant", "claude-3-"];
-/// Models that are told how many tokens they may think. Later ones are told how hard to think, and refuse a number
-/// (Anthropic's notes on extended and adaptive thinking, as of 2026).
+/// Name prefixes of models with a thinking budget in tokens. Later ones take an effort level
+/// instead and refuse a budget (Anthropic's notes on extended and adaptive thinking, as of 2026).
 const WITH_BUDGET: [&str; 9] = [
     "claude-3-7",
     "claude-opus-4-0",
@@ -30,7 +30,7 @@ const WITH_BUDGET: [&str; 9] = [
     "claude-sonnet-4-5",
     "claude-haiku-4-",
 ];
-/// The fewest tokens of thinking that are taken.
+/// The smallest thinking budget that the API accepts.
 const MIN_BUDGET_TOKENS: u64 = 1_024;
 
 #[derive(Debug)]
@@ -66,27 +66,30 @@ impl Protocol for Anthropic {
         model.starts_with("claude-") && (begins(&WITH_BUDGET) || !begins(&WITHOUT_REASONING))
     }
 
-    fn fill(&self, body: &mut Map<String, Value>, ask: &Ask<'_>) {
-        let ask = Ask { visible_tokens: ask.visible_tokens.or(Some(DEFAULT_VISIBLE_TOKENS)), ..*ask };
-        let max_tokens = ask.max_tokens().unwrap_or(DEFAULT_VISIBLE_TOKENS);
-        body.insert("model".into(), ask.model.into());
+    fn fill(&self, body: &mut Map<String, Value>, params: &RequestParams<'_>) {
+        let params = RequestParams {
+            visible_tokens: params.visible_tokens.or(Some(DEFAULT_VISIBLE_TOKENS)),
+            ..*params
+        };
+        let max_tokens = params.max_tokens().unwrap_or(DEFAULT_VISIBLE_TOKENS);
+        body.insert("model".into(), params.model.into());
         body.insert("max_tokens".into(), max_tokens.into());
         body.insert("stream".into(), true.into());
-        if ask.prompt_cache {
-            // The last block of the prompt is the breakpoint then.
+        if params.prompt_cache {
+            // The breakpoint is then the last block of the prompt.
             body.insert("cache_control".into(), json!({"type": "ephemeral"}));
         }
-        for (name, value) in thinking(&ask, max_tokens) {
+        for (name, value) in thinking(&params, max_tokens) {
             body.insert(name.into(), value);
         }
     }
 
     fn read(&self, event: &SseEvent, answer: &mut Answer) -> Result<(), Failure> {
-        let event = json_of(event)?;
+        let event = parse_json(event)?;
         let key = event["index"].to_string();
         match text_at(&event, "/type") {
             "message_start" => {
-                answer.of_model(text_at(&event, "/message/model"));
+                answer.set_model(text_at(&event, "/message/model"));
                 count(&event["message"]["usage"], answer);
             }
             "content_block_start" => block(&event["content_block"], &key, answer),
@@ -96,26 +99,26 @@ impl Protocol for Anthropic {
                 stop(text_at(&event, "/delta/stop_reason"), answer);
             }
             "message_stop" => answer.end(),
-            "error" => return Err(Failure::of_event(&event)),
+            "error" => return Err(Failure::from_event(&event)),
             _ => {}
         }
         Ok(())
     }
 }
 
-/// Says how much to think: in tokens, or in a word.
-fn thinking(ask: &Ask<'_>, max_tokens: u64) -> Vec<(&'static str, Value)> {
-    let Some(level) = ask.level() else { return Vec::new() };
-    let is_told_tokens =
-        !ask.model.starts_with("claude-") || WITH_BUDGET.iter().any(|name| ask.model.starts_with(name));
-    if is_told_tokens {
-        // It must be less than what the whole answer may have.
-        let tokens = ask.thinking_tokens().min(max_tokens.saturating_sub(1));
+/// Returns the fields for thinking: a budget, or an effort level.
+fn thinking(params: &RequestParams<'_>, max_tokens: u64) -> Vec<(&'static str, Value)> {
+    let Some(level) = params.level() else { return Vec::new() };
+    let takes_budget =
+        !params.model.starts_with("claude-") || WITH_BUDGET.iter().any(|name| params.model.starts_with(name));
+    if takes_budget {
+        // The budget must be less than the limit of the whole answer.
+        let tokens = params.thinking_tokens().min(max_tokens.saturating_sub(1));
         let is_on = level != ThinkingLevel::Off && tokens >= MIN_BUDGET_TOKENS;
-        let told = is_on.then(|| ("thinking", json!({"type": "enabled", "budget_tokens": tokens})));
-        return told.into_iter().collect();
+        let field = is_on.then(|| ("thinking", json!({"type": "enabled", "budget_tokens": tokens})));
+        return field.into_iter().collect();
     }
-    let effort = if level == ThinkingLevel::Max { "max" } else { ask.effort().unwrap_or("high") };
+    let effort = if level == ThinkingLevel::Max { "max" } else { params.effort().unwrap_or("high") };
     let effort = ("output_config", json!({"effort": effort}));
     match level {
         ThinkingLevel::Off => vec![effort],
@@ -123,7 +126,7 @@ fn thinking(ask: &Ask<'_>, max_tokens: u64) -> Vec<(&'static str, Value)> {
     }
 }
 
-/// Takes in what begins; a block may hold something already.
+/// Starts a block, which may already have content.
 fn block(block: &Value, key: &str, answer: &mut Answer) {
     match text_at(block, "/type") {
         "text" => answer.text(text_at(block, "/text")),
@@ -146,7 +149,7 @@ fn delta(delta: &Value, key: &str, answer: &mut Answer) {
     }
 }
 
-/// Takes in a count; it is that of the whole answer so far, and tells what has changed.
+/// Updates the usage; an event reports totals and omits unchanged ones.
 fn count(usage: &Value, answer: &mut Answer) {
     let known = answer.usage();
     let cache = |name: &str, known: Option<u64>| number_at(usage, name).or(known);
@@ -175,14 +178,15 @@ mod tests {
     fn filled(model: &str, thinking: Option<ThinkingLevel>) -> Value {
         let reasons = Anthropic.reasons(model);
         let (visible_tokens, prompt_cache) = (Some(1_000), false);
-        let ask = Ask { model, visible_tokens, thinking, reasons, prompt_cache, most_tokens: 0 };
+        let params =
+            RequestParams { model, visible_tokens, thinking, reasons, prompt_cache, max_output_tokens: 0 };
         let mut body = Map::new();
-        Anthropic.fill(&mut body, &ask);
+        Anthropic.fill(&mut body, &params);
         body.into()
     }
 
     #[test]
-    fn what_a_model_thinks_has_room_beside_the_answer() {
+    fn the_limit_includes_room_for_thinking() {
         let high = Some(ThinkingLevel::High);
         let body = filled("claude-sonnet-4-5-20250929", high);
         assert_eq!(body["max_tokens"], 17_384);
@@ -194,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn a_model_that_does_not_reason_is_asked_for_the_answer_alone() {
+    fn a_model_without_reasoning_gets_no_thinking_fields() {
         for model in ["claude-3-5-haiku-latest", "claude-3-opus-20240229", "somebody-elses-model"] {
             let body = filled(model, Some(ThinkingLevel::High));
             assert_eq!((&body["max_tokens"], &body["thinking"]), (&json!(1_000), &Value::Null), "{model}");
@@ -204,17 +208,17 @@ mod tests {
     }
 
     #[test]
-    fn a_budget_is_less_than_the_whole_answer_may_have() {
-        let ask = Ask {
+    fn the_budget_is_below_the_limit_of_the_answer() {
+        let params = RequestParams {
             model: "claude-3-7-sonnet",
             visible_tokens: Some(1_000),
             thinking: Some(ThinkingLevel::High),
             reasons: true,
             prompt_cache: false,
-            most_tokens: 4_000,
+            max_output_tokens: 4_000,
         };
         let mut body = Map::new();
-        Anthropic.fill(&mut body, &ask);
+        Anthropic.fill(&mut body, &params);
         assert_eq!((&body["max_tokens"], &body["thinking"]["budget_tokens"]), (&json!(4_000), &json!(3_999)));
     }
 }

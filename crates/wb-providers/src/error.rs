@@ -1,8 +1,8 @@
-//! Why a provider cannot be asked at all.
+//! Errors in building an invoker.
 
 use crate::key::KeyError;
 
-/// The names of the providers that are built in.
+/// The names of the built-in providers.
 pub const PROVIDERS: &[&str] = &[
     #[cfg(feature = "anthropic")]
     "anthropic",
@@ -16,29 +16,27 @@ pub const PROVIDERS: &[&str] = &[
     "openai-compatible",
 ];
 
-/// Why an invoker could not be built.
+/// An error in building an invoker.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ProviderError {
     /// There is no key.
     #[error(transparent)]
     Key(#[from] KeyError),
-    /// Nobody has this name, or this build leaves the provider out.
-    #[error("there is no provider `{name}`; there are {}", PROVIDERS.join(", "))]
+    /// The provider is unknown, or left out of this build.
+    #[error("unknown provider `{name}`; expected one of {}", PROVIDERS.join(", "))]
     Unknown {
         /// The name.
         name: String,
     },
-    /// The server has no address of its own.
-    #[error(
-        "a server that is compatible with OpenAI has no address of its own: name its base URL, such as http://localhost:11434/v1"
-    )]
+    /// An OpenAI-compatible server has no default address.
+    #[error("an OpenAI-compatible server needs a base URL, such as http://localhost:11434/v1")]
     NoBaseUrl,
-    /// The base URL is none.
-    #[error("the base URL is none to send requests to: {0}")]
+    /// The base URL is invalid.
+    #[error("invalid base URL: {0}")]
     BaseUrl(String),
-    /// The name or the value of a header is none that HTTP knows.
-    #[error("the header {0:?} is none that can be sent")]
+    /// The name or value of a header is invalid.
+    #[error("invalid header {0:?}")]
     Header(String),
     /// The model has no name.
     #[error("the model has no name")]

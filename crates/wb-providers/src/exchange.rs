@@ -1,4 +1,4 @@
-//! One request and its answer: sent, made again where that may help, read, cancelled, and ended in one way.
+//! A request and its response, with retries, time limits and cancellation.
 
 use std::pin::pin;
 use std::time::Duration;
@@ -9,37 +9,37 @@ use reqwest::{Client, Response, Url};
 use tokio::runtime::Handle;
 use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
-use wb_summarize::{Emission, InvokeError, StopReason};
+use wb_invoke::{Emission, InvokeError, StopReason};
 
 use crate::answer::Answer;
 use crate::failure::Failure;
-use crate::http::{TimeLimits, accepted, innermost, not_sent};
+use crate::http::{TimeLimits, check_response, root_cause, send_failure};
 use crate::key::Key;
 use crate::protocol::Protocol;
 use crate::retry::RetryPolicy;
 use crate::sse::SseDecoder;
 
-/// What is sent, as often as it takes.
+/// A request, which may be sent several times.
 #[derive(Clone, Debug)]
-pub(crate) struct Sent {
+pub(crate) struct Request {
     pub(crate) client: Client,
     pub(crate) url: Url,
     pub(crate) headers: HeaderMap,
     pub(crate) body: Vec<u8>,
-    /// Which request of its invoker it is.
+    /// The number of the request within its invoker.
     pub(crate) number: u64,
 }
 
-/// A request on its way. Dropping it closes the connection.
+/// A running request. Dropping it closes the connection.
 #[derive(Debug)]
 pub(crate) struct Exchange {
-    sent: Sent,
+    request: Request,
     protocol: &'static dyn Protocol,
     key: Option<Key>,
     limits: TimeLimits,
     retry: RetryPolicy,
     cancel: CancellationToken,
-    /// When all of it must be over.
+    /// The end of the total time limit.
     deadline: Option<Instant>,
     n_retries: u32,
     wait: Option<Duration>,
@@ -52,14 +52,14 @@ pub(crate) struct Exchange {
 
 impl Exchange {
     pub(crate) fn new(
-        sent: Sent,
+        request: Request,
         protocol: &'static dyn Protocol,
         key: Option<Key>,
         (limits, retry): (TimeLimits, RetryPolicy),
         cancel: CancellationToken,
     ) -> Self {
         Self {
-            sent,
+            request,
             protocol,
             key,
             limits,
@@ -76,7 +76,7 @@ impl Exchange {
         }
     }
 
-    /// Returns the next emission; nothing after the last one.
+    /// Returns the next emission, or `None` after the last one.
     pub(crate) async fn next(&mut self) -> Option<Emission> {
         loop {
             if let Some(emission) = self.answer.next() {
@@ -92,13 +92,13 @@ impl Exchange {
         }
     }
 
-    /// Goes on until something has come, failed or been cancelled.
+    /// Makes progress until a piece arrives, an attempt fails, or the request is cancelled.
     async fn step(&mut self) {
         if self.cancel.is_cancelled() {
             return self.conclude(Some(StopReason::Aborted));
         }
         if Handle::try_current().is_err() {
-            return self.give_up(Failure::lasting("models over HTTP need a tokio runtime around them"));
+            return self.give_up(Failure::permanent("models over HTTP need a tokio runtime around them"));
         }
         let deadline = self.deadline.or_else(|| Some(Instant::now() + self.limits.total?));
         self.deadline = deadline;
@@ -115,35 +115,35 @@ impl Exchange {
     }
 
     async fn advance(&mut self, deadline: Option<Instant>) -> Result<(), Failure> {
-        let Some(deadline) = deadline else { return self.go_on().await };
+        let Some(deadline) = deadline else { return self.send_or_read().await };
         let total = self.limits.total.unwrap_or_default();
-        let over = |_| Failure::lasting(format!("the answer took longer than {total:?}"));
-        tokio::time::timeout_at(deadline, self.go_on()).await.map_err(over)?
+        let too_late = |_| Failure::permanent(format!("the answer took longer than {total:?}"));
+        tokio::time::timeout_at(deadline, self.send_or_read()).await.map_err(too_late)?
     }
 
-    /// Waits if that was asked for, sends, or takes the next piece of the answer.
-    async fn go_on(&mut self) -> Result<(), Failure> {
+    /// Waits for a retry delay, then sends the request or reads the next piece.
+    async fn send_or_read(&mut self) -> Result<(), Failure> {
         if let Some(wait) = self.wait.take() {
             sleep(wait).await;
         }
         let silence = self.limits.silence;
-        let silent = |_| Failure::lasting(format!("the server was silent for {silence:?}"));
+        let timed_out = |_| Failure::permanent(format!("the server was silent for {silence:?}"));
         let Some(response) = &mut self.response else {
-            let response = timeout(silence, send(&self.sent, &self.limits)).await.map_err(silent)??;
+            let response = timeout(silence, send(&self.request, &self.limits)).await.map_err(timed_out)??;
             self.response = Some(response);
             return Ok(());
         };
-        match timeout(silence, response.chunk()).await.map_err(silent)? {
-            Ok(Some(piece)) => self.take(&piece),
-            Ok(None) => self.ended(),
+        match timeout(silence, response.chunk()).await.map_err(timed_out)? {
+            Ok(Some(piece)) => self.read(&piece),
+            Ok(None) => self.finish(),
             Err(error) => {
-                Err(Failure::passing(format!("the stream broke off in the middle: {}", innermost(&error))))
+                Err(Failure::transient(format!("the stream broke off in the middle: {}", root_cause(&error))))
             }
         }
     }
 
-    fn take(&mut self, piece: &[u8]) -> Result<(), Failure> {
-        let too_long = |_| Failure::lasting("the stream holds an event without end");
+    fn read(&mut self, piece: &[u8]) -> Result<(), Failure> {
+        let too_long = |_| Failure::permanent("the stream holds an event without end");
         self.decoder.push(piece).map_err(too_long)?;
         while let Some(event) = self.decoder.next() {
             self.protocol.read(&event, &mut self.answer)?;
@@ -155,18 +155,18 @@ impl Exchange {
         Ok(())
     }
 
-    fn ended(&mut self) -> Result<(), Failure> {
+    fn finish(&mut self) -> Result<(), Failure> {
         if !self.answer.is_whole() {
-            return Err(Failure::passing("the stream ended in the middle of the answer"));
+            return Err(Failure::transient("the stream ended in the middle of the answer"));
         }
         self.conclude(None);
         Ok(())
     }
 
-    /// Makes the request again if that may help and nothing of an answer was handed on yet.
+    /// Retries a transient failure if no output was emitted yet.
     fn fail(&mut self, failure: Failure) {
-        let may_repeat = failure.may_pass && !self.answer.has_begun();
-        let delay = self.retry.delay(self.n_retries, failure.retry_after, self.sent.number);
+        let may_repeat = failure.is_transient && !self.answer.has_begun();
+        let delay = self.retry.delay(self.n_retries, failure.retry_after, self.request.number);
         let in_time =
             |delay: &Duration| self.deadline.is_none_or(|deadline| Instant::now() + *delay < deadline);
         match delay.filter(|_| may_repeat).filter(in_time) {
@@ -176,19 +176,19 @@ impl Exchange {
                 self.wait = Some(delay);
                 self.response = None;
                 self.decoder = SseDecoder::default();
-                self.answer = std::mem::take(&mut self.answer).anew();
+                self.answer = std::mem::take(&mut self.answer).restart();
             }
         }
     }
 
     fn give_up(&mut self, failure: Failure) {
         let Failure { mut error, retry_after, .. } = failure;
-        let too_long = retry_after.filter(|asked| *asked > self.retry.max_delay);
-        let too_long = too_long.map(|asked| format!("; it asks to wait {asked:?}"));
-        let asked = (self.n_retries > 0).then(|| format!("; asked {} times", self.n_retries + 1));
-        error.message.extend(too_long.into_iter().chain(asked));
+        let too_long = retry_after.filter(|delay| *delay > self.retry.max_delay);
+        let too_long = too_long.map(|delay| format!("; it asks to wait {delay:?}"));
+        let attempts = (self.n_retries > 0).then(|| format!("; asked {} times", self.n_retries + 1));
+        error.message.extend(too_long.into_iter().chain(attempts));
         if let Some(key) = &self.key {
-            error.message = key.struck_from(&error.message);
+            error.message = key.redact(&error.message);
         }
         self.failed = Some(error);
         self.close();
@@ -205,10 +205,10 @@ impl Exchange {
     }
 }
 
-async fn send(sent: &Sent, limits: &TimeLimits) -> Result<Response, Failure> {
-    let Sent { client, url, headers, body, .. } = sent;
+async fn send(request: &Request, limits: &TimeLimits) -> Result<Response, Failure> {
+    let Request { client, url, headers, body, .. } = request;
     let request = client.post(url.clone()).headers(headers.clone()).body(body.clone());
     let host = url.host_str().unwrap_or_default();
-    let response = request.send().await.map_err(|error| not_sent(&error, host, limits))?;
-    accepted(response).await
+    let response = request.send().await.map_err(|error| send_failure(&error, host, limits))?;
+    check_response(response).await
 }

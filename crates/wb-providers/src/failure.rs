@@ -1,74 +1,74 @@
-//! What goes wrong between a host and a model, and whether asking again may help.
+//! Failed requests, and whether a retry may help.
 
 use std::time::Duration;
 
 use serde_json::Value;
+use wb_invoke::InvokeError;
 use wb_message::text;
-use wb_summarize::InvokeError;
 
-/// The most characters of what a server says about an error.
-const MAX_SAID_CHARS: usize = 400;
-/// The status by which Anthropic says that it has too much to do.
+/// The maximum length of a server's error message.
+const MAX_MESSAGE_CHARS: usize = 400;
+/// Anthropic's status for overload.
 const OVERLOADED: u16 = 529;
 
 /// A request that failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Failure {
     pub(crate) error: InvokeError,
-    /// Whether the same request may be answered a little later.
-    pub(crate) may_pass: bool,
-    /// How long the server asks to wait.
+    /// True if a retry may succeed.
+    pub(crate) is_transient: bool,
+    /// The delay that the server asks for.
     pub(crate) retry_after: Option<Duration>,
 }
 
 impl Failure {
-    /// Builds a failure that stays one.
-    pub(crate) fn lasting(message: impl Into<String>) -> Self {
-        Self { error: InvokeError::new(message), may_pass: false, retry_after: None }
+    pub(crate) fn permanent(message: impl Into<String>) -> Self {
+        Self { error: InvokeError::new(message), is_transient: false, retry_after: None }
     }
 
-    /// Builds a failure that may pass.
-    pub(crate) fn passing(message: impl Into<String>) -> Self {
-        Self { may_pass: true, ..Self::lasting(message) }
+    pub(crate) fn transient(message: impl Into<String>) -> Self {
+        Self { is_transient: true, ..Self::permanent(message) }
     }
 
-    /// Builds the failure that a status and a body tell.
-    pub(crate) fn of_status(status: u16, body: &[u8], retry_after: Option<Duration>) -> Self {
-        let said = serde_json::from_slice(body).ok().and_then(|body: Value| Said::find(&body));
-        let is_spent = said.as_ref().is_some_and(Said::is_spent);
-        let words = said.map_or_else(|| String::from_utf8_lossy(body).trim().to_owned(), |said| said.words());
-        let message = match text::one_line(&words, MAX_SAID_CHARS) {
+    /// Creates a failure from an HTTP status and body.
+    pub(crate) fn from_status(status: u16, body: &[u8], retry_after: Option<Duration>) -> Self {
+        let server_error =
+            serde_json::from_slice(body).ok().and_then(|body: Value| ServerError::parse(&body));
+        let is_out_of_quota = server_error.as_ref().is_some_and(ServerError::is_out_of_quota);
+        let words = server_error
+            .map_or_else(|| String::from_utf8_lossy(body).trim().to_owned(), |error| error.line());
+        let message = match text::one_line(&words, MAX_MESSAGE_CHARS) {
             words if words.is_empty() => format!("HTTP {status}"),
             words => format!("HTTP {status}: {words}"),
         };
-        let may_pass = match status {
-            429 => !is_spent,
+        let is_transient = match status {
+            429 => !is_out_of_quota,
             500 | 502 | 503 | 504 | OVERLOADED => true,
             _ => false,
         };
-        Self { error: InvokeError { message, status: Some(status) }, may_pass, retry_after }
+        Self { error: InvokeError { message, status: Some(status) }, is_transient, retry_after }
     }
 
-    /// Builds the failure that an event of a stream tells.
-    pub(crate) fn of_event(event: &Value) -> Self {
-        let said = Said::find(event).unwrap_or_default();
-        let may_pass = said.is_of_the_moment();
-        let words = text::one_line(&said.words(), MAX_SAID_CHARS);
+    /// Creates a failure from an error event of a stream.
+    pub(crate) fn from_event(event: &Value) -> Self {
+        let server_error = ServerError::parse(event).unwrap_or_default();
+        let is_transient = server_error.is_transient();
+        let words = text::one_line(&server_error.line(), MAX_MESSAGE_CHARS);
         let message = if words.is_empty() { "the provider reported an error".to_owned() } else { words };
-        Self { may_pass, ..Self::lasting(message) }
+        Self { is_transient, ..Self::permanent(message) }
     }
 }
 
-/// What a server says about an error.
+/// A server's description of an error.
 #[derive(Debug, Default)]
-struct Said {
+struct ServerError {
     kind: String,
     message: String,
 }
 
-impl Said {
-    /// Finds kind and message in the shapes that providers give them.
-    fn find(body: &Value) -> Option<Self> {
+impl ServerError {
+    /// Finds kind and message in any provider's shape.
+    fn parse(body: &Value) -> Option<Self> {
         let body = body.get(0).unwrap_or(body);
         let error = [&body["error"], &body["response"]["error"], body]
             .into_iter()
@@ -85,7 +85,7 @@ impl Said {
         (!message.is_empty() || !kind.is_empty()).then_some(Self { kind, message })
     }
 
-    fn words(&self) -> String {
+    fn line(&self) -> String {
         match (self.kind.as_str(), self.message.as_str()) {
             ("", message) => message.to_owned(),
             (kind, "") => kind.to_owned(),
@@ -93,13 +93,13 @@ impl Said {
         }
     }
 
-    /// Tells whether the account has no money left, which waiting does not mend.
-    fn is_spent(&self) -> bool {
+    /// Returns whether the account has no money left, which a retry cannot change.
+    fn is_out_of_quota(&self) -> bool {
         self.kind == "insufficient_quota"
     }
 
-    /// Tells whether a stream was broken off for want of room on the provider's side.
-    fn is_of_the_moment(&self) -> bool {
+    /// Returns whether the provider ended a stream for lack of capacity.
+    fn is_transient(&self) -> bool {
         let kinds = [
             "overloaded",
             "rate_limit",
@@ -119,14 +119,14 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn of(status: u16, body: &str) -> (String, bool) {
-        let failure = Failure::of_status(status, body.as_bytes(), None);
-        (failure.error.message, failure.may_pass)
+    fn failure(status: u16, body: &str) -> (String, bool) {
+        let failure = Failure::from_status(status, body.as_bytes(), None);
+        (failure.error.message, failure.is_transient)
     }
 
     #[test]
-    fn what_a_server_says_is_found_in_each_providers_shape() {
-        for (body, said) in [
+    fn error_messages_are_found_in_each_providers_shape() {
+        for (body, expected) in [
             (
                 r#"{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}"#,
                 "Overloaded (overloaded_error)",
@@ -138,33 +138,33 @@ mod tests {
             (r#"{"detail":"Not Found"}"#, "Not Found"),
             ("<h1>Bad gateway</h1>", "<h1>Bad gateway</h1>"),
         ] {
-            assert_eq!(of(500, body), (format!("HTTP 500: {said}"), true));
+            assert_eq!(failure(500, body), (format!("HTTP 500: {expected}"), true));
         }
-        assert_eq!(of(500, ""), ("HTTP 500".to_owned(), true));
-        assert!(of(400, &"x".repeat(10_000)).0.len() < 500);
+        assert_eq!(failure(500, ""), ("HTTP 500".to_owned(), true));
+        assert!(failure(400, &"x".repeat(10_000)).0.len() < 500);
     }
 
     #[test]
-    fn only_what_may_pass_is_asked_again() {
+    fn only_transient_failures_are_retried() {
         for status in [429, 500, 502, 503, 504, 529] {
-            assert!(of(status, "").1, "{status}");
+            assert!(failure(status, "").1, "{status}");
         }
         for status in [301, 400, 401, 403, 404, 408, 413, 422, 501] {
-            assert!(!of(status, "").1, "{status}");
+            assert!(!failure(status, "").1, "{status}");
         }
-        assert!(!of(429, r#"{"error":{"code":"insufficient_quota","message":"pay"}}"#).1);
+        assert!(!failure(429, r#"{"error":{"code":"insufficient_quota","message":"pay"}}"#).1);
     }
 
     #[test]
-    fn an_event_says_whether_its_error_may_pass() {
+    fn error_events_are_transient_or_permanent() {
         let overloaded =
-            Failure::of_event(&json!({"error": {"type": "overloaded_error", "message": "Overloaded"}}));
+            Failure::from_event(&json!({"error": {"type": "overloaded_error", "message": "Overloaded"}}));
         assert_eq!(
-            (overloaded.error.message.as_str(), overloaded.may_pass),
+            (overloaded.error.message.as_str(), overloaded.is_transient),
             ("Overloaded (overloaded_error)", true)
         );
         let failed = json!({"response": {"error": {"code": "invalid_prompt", "message": "no"}}});
-        assert!(!Failure::of_event(&failed).may_pass);
-        assert_eq!(Failure::of_event(&json!({})).error.message, "the provider reported an error");
+        assert!(!Failure::from_event(&failed).is_transient);
+        assert_eq!(Failure::from_event(&json!({})).error.message, "the provider reported an error");
     }
 }

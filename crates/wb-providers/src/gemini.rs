@@ -4,15 +4,17 @@ use reqwest::header::{HeaderName, HeaderValue};
 use serde_json::{Map, Value, json};
 use wb_budget::Usage;
 use wb_dialect::Dialect;
-use wb_summarize::{StopReason, ThinkingLevel};
+use wb_invoke::{StopReason, ThinkingLevel};
 
 use crate::answer::Answer;
 use crate::failure::Failure;
 use crate::key::Key;
-use crate::protocol::{Ask, Protocol, json_of, number_at, text_at, usage_of, version_after};
+use crate::protocol::{
+    Protocol, RequestParams, number_at, parse_json, text_at, usage_with_cached, version_after,
+};
 use crate::sse::SseEvent;
 
-/// The fewest tokens of thinking that a large model of the generation 2.5 takes; it cannot be kept from thinking.
+/// The smallest thinking budget of Gemini 2.5 Pro, which cannot be turned off.
 const MIN_PRO_TOKENS: u64 = 128;
 
 #[derive(Debug)]
@@ -32,7 +34,7 @@ impl Protocol for Gemini {
     }
 
     fn path(&self, model: &str) -> (Vec<String>, Option<&'static str>) {
-        let call = format!("{}:streamGenerateContent", bare(model));
+        let call = format!("{}:streamGenerateContent", without_prefix(model));
         (vec!["v1beta".to_owned(), "models".to_owned(), call], Some("alt=sse"))
     }
 
@@ -41,19 +43,19 @@ impl Protocol for Gemini {
     }
 
     fn reasons(&self, model: &str) -> bool {
-        let model = bare(model);
-        // A name without a number, such as `gemini-flash-latest`, is that of a new one.
+        let model = without_prefix(model);
+        // A name without a number, such as `gemini-flash-latest`, is a new model's.
         let is_later = || version_after(model, "gemini-").is_none_or(|version| version >= 3);
         model.starts_with("gemini-2.5") || (model.starts_with("gemini-") && is_later())
     }
 
-    fn fill(&self, body: &mut Map<String, Value>, ask: &Ask<'_>) {
+    fn fill(&self, body: &mut Map<String, Value>, params: &RequestParams<'_>) {
         let mut config = Map::new();
-        let max_tokens = ask.max_tokens();
+        let max_tokens = params.max_tokens();
         if let Some(max_tokens) = max_tokens {
             config.insert("maxOutputTokens".into(), max_tokens.into());
         }
-        if let Some(thinking) = thinking(ask) {
+        if let Some(thinking) = thinking(params) {
             config.insert("thinkingConfig".into(), thinking);
         }
         if !config.is_empty() {
@@ -62,11 +64,11 @@ impl Protocol for Gemini {
     }
 
     fn read(&self, event: &SseEvent, answer: &mut Answer) -> Result<(), Failure> {
-        let event = json_of(event)?;
+        let event = parse_json(event)?;
         if event.get("error").is_some_and(|error| !error.is_null()) {
-            return Err(Failure::of_event(&event));
+            return Err(Failure::from_event(&event));
         }
-        answer.of_model(text_at(&event, "/modelVersion"));
+        answer.set_model(text_at(&event, "/modelVersion"));
         let candidate = &event["candidates"][0];
         for piece in candidate["content"]["parts"].as_array().into_iter().flatten() {
             part(piece, answer);
@@ -82,17 +84,17 @@ impl Protocol for Gemini {
     }
 }
 
-fn bare(model: &str) -> &str {
+fn without_prefix(model: &str) -> &str {
     model.strip_prefix("models/").unwrap_or(model)
 }
 
-/// Says how much to think: in tokens to the generation 2.5, in a word to later ones.
-fn thinking(ask: &Ask<'_>) -> Option<Value> {
-    let level = ask.level()?;
-    let model = bare(ask.model);
+/// Returns the thinking configuration: a budget for Gemini 2.5, a level for later models.
+fn thinking(params: &RequestParams<'_>) -> Option<Value> {
+    let level = params.level()?;
+    let model = without_prefix(params.model);
     if model.starts_with("gemini-2.5") {
         let least = if model.contains("-pro") { MIN_PRO_TOKENS } else { 0 };
-        return Some(json!({"thinkingBudget": ask.thinking_tokens().max(least)}));
+        return Some(json!({"thinkingBudget": params.thinking_tokens().max(least)}));
     }
     version_after(model, "gemini-").filter(|version| *version >= 3)?;
     let is_little = matches!(level, ThinkingLevel::Off | ThinkingLevel::Low);
@@ -117,12 +119,12 @@ fn part(part: &Value, answer: &mut Answer) {
     }
 }
 
-/// Counts the tokens: reasoning and answer are counted apart, cached tokens as part of the prompt.
-fn usage(told: &Value) -> Option<Usage> {
-    let number = |path| number_at(told, path);
+/// Returns the usage; Gemini counts reasoning apart from output, and cached tokens in the prompt.
+fn usage(metadata: &Value) -> Option<Usage> {
+    let number = |path| number_at(metadata, path);
     let prompt = number("/promptTokenCount")? + number("/toolUsePromptTokenCount").unwrap_or(0);
     let output = number("/candidatesTokenCount").unwrap_or(0) + number("/thoughtsTokenCount").unwrap_or(0);
-    Some(usage_of(prompt, number("/cachedContentTokenCount"), output))
+    Some(usage_with_cached(prompt, number("/cachedContentTokenCount"), output))
 }
 
 fn stop(reason: &str, answer: &mut Answer) {

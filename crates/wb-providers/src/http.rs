@@ -1,4 +1,4 @@
-//! HTTP: the client, where requests go, and what a response says before its body.
+//! The HTTP client, request URLs and headers, and the check of a response.
 
 use std::error::Error;
 use std::sync::Arc;
@@ -15,14 +15,14 @@ use crate::error::ProviderError;
 use crate::failure::Failure;
 use crate::retry::retry_after;
 
-/// How long each part of a request may take.
+/// The time limits of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TimeLimits {
-    /// How long a connection may take to come about.
+    /// The limit for connecting.
     pub connect: Duration,
-    /// How long the server may stay silent: before it answers, and between two pieces of the answer.
+    /// The limit for silence of the server, before and during the response.
     pub silence: Duration,
-    /// How long one request may take in all, with all that is made again; none is no limit.
+    /// The limit for a request with all its retries.
     pub total: Option<Duration>,
 }
 
@@ -34,13 +34,12 @@ impl Default for TimeLimits {
     }
 }
 
-/// The most bytes that are read of what a server says about an error.
+/// The number of bytes read from an error response.
 const MAX_ERROR_BYTES: usize = 64 << 10;
 
-/// What is sent to every model.
 const USER_AGENT: &str = concat!("window-budget/", env!("CARGO_PKG_VERSION"));
 
-/// Builds a client that goes where it is told: it follows nobody elsewhere, since a key would go along.
+/// Builds a client that follows no redirects, since the key would go along.
 pub(crate) fn client(base: &Url, limits: &TimeLimits) -> Result<Client, ProviderError> {
     let mut builder = Client::builder()
         .user_agent(USER_AGENT)
@@ -48,13 +47,13 @@ pub(crate) fn client(base: &Url, limits: &TimeLimits) -> Result<Client, Provider
         .connect_timeout(limits.connect)
         .tls_backend_preconfigured(tls(base.scheme() == "https")?);
     if is_loopback(base) {
-        // A proxy has no way to this very machine.
+        // A proxy cannot reach this machine.
         builder = builder.no_proxy();
     }
-    builder.build().map_err(|error| ProviderError::Client(innermost(&error)))
+    builder.build().map_err(|error| ProviderError::Client(root_cause(&error)))
 }
 
-/// Sets TLS up with the certificates that this machine trusts; where it is not used none are read.
+/// Configures TLS with the platform's certificates, which are read only for `https`.
 fn tls(is_used: bool) -> Result<ClientConfig, ProviderError> {
     let failed = |error: rustls::Error| ProviderError::Client(error.to_string());
     let builder = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()));
@@ -72,21 +71,21 @@ fn is_loopback(url: &Url) -> bool {
     address || host == "localhost"
 }
 
-/// Reads where requests go to.
+/// Parses a base URL.
 pub(crate) fn base_url(text: &str) -> Result<Url, ProviderError> {
     let url = Url::parse(text).map_err(|error| ProviderError::BaseUrl(error.to_string()))?;
     if !matches!(url.scheme(), "http" | "https") || !url.has_host() {
-        return Err(ProviderError::BaseUrl("it begins with neither http:// nor https://".to_owned()));
+        return Err(ProviderError::BaseUrl("it must begin with http:// or https://".to_owned()));
     }
     if url.password().is_some() || !url.username().is_empty() {
-        return Err(ProviderError::BaseUrl("a name or password has no place in it".to_owned()));
+        return Err(ProviderError::BaseUrl("it must not contain a user name or password".to_owned()));
     }
     Ok(url)
 }
 
-/// Returns the address below a base; what the base ends with already is not repeated, and what follows its question mark
-/// stays.
-pub(crate) fn below(base: &Url, path: &[String], query: Option<&str>) -> Url {
+/// Returns a URL below a base. A version that ends the base is not repeated; the base's query is
+/// kept.
+pub(crate) fn join_url(base: &Url, path: &[String], query: Option<&str>) -> Url {
     let mut url = base.clone();
     let last = base.path().trim_end_matches('/').rsplit('/').next().unwrap_or_default();
     let is_there = path.first().is_some_and(|first| first == last);
@@ -100,7 +99,7 @@ pub(crate) fn below(base: &Url, path: &[String], query: Option<&str>) -> Url {
     url
 }
 
-/// Returns the headers of every request; nothing where a name or value is none that HTTP knows.
+/// Returns the headers of every request.
 pub(crate) fn headers<'a>(
     named: impl Iterator<Item = (&'a str, &'a str)>,
 ) -> Result<HeaderMap, ProviderError> {
@@ -117,53 +116,53 @@ pub(crate) fn headers<'a>(
     Ok(headers)
 }
 
-/// Returns a response whose body is a stream of events, or what the server says instead.
-pub(crate) async fn accepted(response: Response) -> Result<Response, Failure> {
+/// Returns a response with an event stream, or the failure that it describes.
+pub(crate) async fn check_response(response: Response) -> Result<Response, Failure> {
     let status = response.status();
     if !status.is_success() {
         let wait = retry_after(response.headers());
-        return Err(Failure::of_status(status.as_u16(), &said(response).await, wait));
+        return Err(Failure::from_status(status.as_u16(), &error_body(response).await, wait));
     }
     let kind = response.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
     match kind.unwrap_or_default().split(';').next().unwrap_or_default().trim() {
         "" | "text/event-stream" => Ok(response),
         other => {
-            let what = format!("the server answered with {other}, and not with a stream of events");
-            Err(Failure::lasting(what))
+            let what = format!("the server answered with {other}instead of an event stream");
+            Err(Failure::permanent(what))
         }
     }
 }
 
-/// Reads what a server says about an error; what cannot be read is not said.
-async fn said(mut response: Response) -> Vec<u8> {
-    let mut said = Vec::new();
+/// Reads the start of an error response, as far as it can be read.
+async fn error_body(mut response: Response) -> Vec<u8> {
+    let mut body = Vec::new();
     while let Ok(Some(piece)) = response.chunk().await {
-        said.extend_from_slice(&piece);
-        if said.len() >= MAX_ERROR_BYTES {
+        body.extend_from_slice(&piece);
+        if body.len() >= MAX_ERROR_BYTES {
             break;
         }
     }
-    said.truncate(MAX_ERROR_BYTES);
-    said
+    body.truncate(MAX_ERROR_BYTES);
+    body
 }
 
-/// Tells why no response came, without the address, which may hold secrets.
-pub(crate) fn not_sent(error: &reqwest::Error, host: &str, limits: &TimeLimits) -> Failure {
+/// Describes why no response came, without the URL, which may contain secrets.
+pub(crate) fn send_failure(error: &reqwest::Error, host: &str, limits: &TimeLimits) -> Failure {
     match (error.is_connect(), error.is_timeout()) {
-        (_, true) => Failure::lasting(format!("no connection to {host} within {:?}", limits.connect)),
-        (true, _) => Failure::passing(format!("no connection to {host}: {}", innermost(error))),
-        _ => Failure::passing(format!("the connection to {host} broke: {}", innermost(error))),
+        (_, true) => Failure::permanent(format!("no connection to {host} within {:?}", limits.connect)),
+        (true, _) => Failure::transient(format!("no connection to {host}: {}", root_cause(error))),
+        _ => Failure::transient(format!("the connection to {host} broke: {}", root_cause(error))),
     }
 }
 
-/// Returns what lies at the bottom of an error.
-pub(crate) fn innermost(error: &reqwest::Error) -> String {
+/// Returns the root cause of an error.
+pub(crate) fn root_cause(error: &reqwest::Error) -> String {
     let mut cause: &dyn Error = error;
     while let Some(next) = cause.source() {
         cause = next;
     }
     match cause.downcast_ref::<reqwest::Error>() {
-        // It has the address in it.
+        // This one contains the URL.
         Some(_) => "the request could not be sent".to_owned(),
         None => cause.to_string(),
     }
@@ -175,11 +174,11 @@ mod tests {
 
     fn joined(base: &str, path: &[&str], query: Option<&str>) -> String {
         let path: Vec<String> = path.iter().map(ToString::to_string).collect();
-        below(&base_url(base).unwrap(), &path, query).to_string()
+        join_url(&base_url(base).unwrap(), &path, query).to_string()
     }
 
     #[test]
-    fn a_path_goes_below_its_base_however_that_ends() {
+    fn paths_are_joined_to_any_base() {
         for base in ["http://a", "http://a/", "http://a/v1", "http://a/v1/"] {
             assert_eq!(joined(base, &["v1", "messages"], None), "http://a/v1/messages");
         }
@@ -189,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn an_address_that_is_none_is_refused_and_one_with_a_password_too() {
+    fn invalid_urls_and_urls_with_a_password_are_refused() {
         for text in ["", "localhost:11434", "ftp://a", "file:///etc", "http://"] {
             assert!(base_url(text).is_err(), "{text}");
         }
@@ -198,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn this_machine_is_asked_without_a_proxy() {
+    fn loopback_addresses_are_detected() {
         for base in ["http://127.0.0.1:1", "http://[::1]:1", "http://localhost", "http://127.8.8.8"] {
             assert!(is_loopback(&base_url(base).unwrap()), "{base}");
         }
@@ -206,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn a_header_that_is_none_is_named_without_its_value() {
+    fn an_invalid_header_is_named_without_its_value() {
         let error = headers([("x y", "secret")].into_iter()).unwrap_err().to_string();
         assert!(error.contains("x y") && !error.contains("secret"), "{error}");
         let error = headers([("x-a", "se\ncret")].into_iter()).unwrap_err().to_string();

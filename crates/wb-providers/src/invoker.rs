@@ -1,4 +1,4 @@
-//! A model behind HTTP, and what it is built with.
+//! A model over HTTP, and its options.
 
 use std::fmt;
 use std::sync::Arc;
@@ -11,17 +11,18 @@ use reqwest::{Client, Url};
 use serde_json::{Map, Value};
 use wb_budget::ModelCard;
 use wb_dialect::{Dialect, encode};
+use wb_invoke::{Emission, ModelInvoker, StreamOptions};
 use wb_message::Conversation;
-use wb_summarize::{Emission, ModelInvoker, StreamOptions};
 
 use crate::error::ProviderError;
-use crate::exchange::{Exchange, Sent};
+use crate::exchange::{Exchange, Request};
 use crate::http::{self, TimeLimits};
 use crate::key::{Key, KeyError};
-use crate::protocol::{Ask, Protocol};
+use crate::protocol::{Protocol, RequestParams};
 use crate::retry::RetryPolicy;
 
-/// What a model over HTTP is asked with: begin with the constructor of its protocol, end with [`build`](Self::build).
+/// Options of a model over HTTP. Start with the protocol's constructor and end with
+/// [`build`](Self::build).
 ///
 /// [`fmt::Debug`] shows neither the key nor the value of any header.
 #[derive(Clone)]
@@ -64,8 +65,8 @@ impl ProviderOpts {
         }
     }
 
-    /// Begins with a model of the provider that has this name in [`PROVIDERS`](crate::PROVIDERS), as users name it.
-    pub fn named(
+    /// Creates options for a provider by its name in [`PROVIDERS`](crate::PROVIDERS).
+    pub fn from_name(
         provider: &str,
         model: impl Into<String>,
         base_url: Option<&str>,
@@ -93,40 +94,41 @@ impl ProviderOpts {
         })
     }
 
-    /// Begins with a model of `OpenAI`, by chat completions.
+    /// Creates options for a model of `OpenAI` over chat completions.
     #[cfg(feature = "openai")]
     pub fn openai(model: impl Into<String>) -> Self {
         Self::new(&crate::openai::OPENAI, model)
     }
 
-    /// Begins with a model of any server that speaks `OpenAI`'s chat completions: Ollama, llama.cpp, vLLM, `OpenRouter`.
+    /// Creates options for a server with `OpenAI`'s chat completions: Ollama, llama.cpp, vLLM,
+    /// `OpenRouter`.
     ///
-    /// The base URL ends where `/chat/completions` begins, such as `http://localhost:11434/v1`. A key is sent only if one
-    /// is given.
+    /// The base URL ends before `/chat/completions`, as in `http://localhost:11434/v1`. The key is
+    /// optional.
     #[cfg(feature = "openai")]
     pub fn openai_compatible(model: impl Into<String>, base_url: impl Into<String>) -> Self {
         Self::new(&crate::openai::COMPATIBLE, model).base_url(base_url)
     }
 
-    /// Begins with a model of `OpenAI`, by Responses.
+    /// Creates options for a model of `OpenAI` over Responses.
     #[cfg(feature = "openai-responses")]
     pub fn openai_responses(model: impl Into<String>) -> Self {
         Self::new(&crate::openai_responses::Responses, model)
     }
 
-    /// Begins with a model of Anthropic, by Messages.
+    /// Creates options for a model of Anthropic over Messages.
     #[cfg(feature = "anthropic")]
     pub fn anthropic(model: impl Into<String>) -> Self {
         Self::new(&crate::anthropic::Anthropic, model)
     }
 
-    /// Begins with a model of Google, by `streamGenerateContent`.
+    /// Creates options for a model of Google over `streamGenerateContent`.
     #[cfg(feature = "gemini")]
     pub fn gemini(model: impl Into<String>) -> Self {
         Self::new(&crate::gemini::Gemini, model)
     }
 
-    /// Returns the environment variables that hold the provider's key; the first that is set counts.
+    /// Returns the environment variables for the provider's key; the first one that is set is used.
     pub fn key_names(&self) -> &'static [&'static str] {
         self.protocol.key_names()
     }
@@ -136,7 +138,7 @@ impl ProviderOpts {
         self.protocol.dialect()
     }
 
-    /// Takes the key from the provider's environment variables. A server of one's own may need none.
+    /// Reads the key from the provider's environment variables; a compatible server needs none.
     pub fn key_from_env(self) -> Result<Self, KeyError> {
         match Key::from_env(self.key_names()) {
             Ok(key) => Ok(self.key(key)),
@@ -152,8 +154,9 @@ impl ProviderOpts {
         self
     }
 
-    /// Sets where requests go: a proxy, a gateway, a server of one's own. As with the providers' own libraries, it ends
-    /// with `/v1` for those of `OpenAI`, and without a version for the others, where one is taken as well.
+    /// Sets the base URL, such as that of a proxy, a gateway or a local server. As in the
+    /// providers' libraries, it ends with `/v1` for `OpenAI`; for the others, the version is
+    /// optional.
     #[must_use]
     pub fn base_url(mut self, base_url: impl Into<String>) -> Self {
         self.base_url = base_url.into();
@@ -167,51 +170,52 @@ impl ProviderOpts {
         self
     }
 
-    /// Adds a field to the body of every request, in the place of one of the same name.
+    /// Sets a field in the body of every request.
     #[must_use]
     pub fn field(mut self, name: impl Into<String>, value: impl Into<Value>) -> Self {
         self.extra.insert(name.into(), value.into());
         self
     }
 
-    /// Sets how long each part of a request may take.
+    /// Sets the time limits.
     #[must_use]
     pub fn limits(mut self, limits: TimeLimits) -> Self {
         self.limits = limits;
         self
     }
 
-    /// Sets when a request is made again.
+    /// Sets the retry policy.
     #[must_use]
     pub fn retry(mut self, retry: RetryPolicy) -> Self {
         self.retry = retry;
         self
     }
 
-    /// Sets what is known of the model, so that its input can be fitted to its window.
+    /// Sets the model card, so that input can be fitted to the window.
     #[must_use]
     pub fn card(mut self, card: ModelCard) -> Self {
         self.card = Some(card);
         self
     }
 
-    /// Says whether the model reasons before it answers; if nobody does, a card that says so counts, else its name.
+    /// Sets whether the model reasons before it answers; the default is from its card or its name.
     ///
-    /// A model that reasons is told how much to, and what it may think has room beside the visible answer.
+    /// A reasoning model gets a level of thinking, and room for it in addition to the visible
+    /// answer.
     #[must_use]
     pub fn reasons(mut self, reasons: bool) -> Self {
         self.reasons = Some(reasons);
         self
     }
 
-    /// Builds the invoker; nothing is sent yet.
+    /// Builds the invoker, without sending anything.
     pub fn build(self) -> Result<HttpInvoker, ProviderError> {
         if self.model.trim().is_empty() {
             return Err(ProviderError::NoModel);
         }
         let base = http::base_url(&self.base_url)?;
-        let own = self.headers.iter().map(|(name, value)| (name.as_str(), value.as_str()));
-        let mut headers = http::headers(self.protocol.headers().iter().copied().chain(own))?;
+        let custom = self.headers.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+        let mut headers = http::headers(self.protocol.headers().iter().copied().chain(custom))?;
         if let Some(key) = &self.key {
             let (name, value) = self.protocol.key_header(key).ok_or(KeyError::Characters)?;
             headers.insert(name, value);
@@ -223,13 +227,13 @@ impl ProviderOpts {
     }
 }
 
-/// A model over HTTP. It needs a tokio runtime with I/O and time around it; clones share their connections.
+/// A model over HTTP. It needs a tokio runtime with I/O and time; clones share connections.
 ///
-/// What it is asked is sent when the stream is first polled. Cancelling the request, or dropping the stream, closes the
-/// connection. A stream ends with [`Emission::Done`], with what has come so far and [`StopReason::Aborted`] if it was cancelled, or
-/// with [`Emission::Error`].
+/// A request is sent when its stream is first polled. Cancelling the request or dropping the stream
+/// closes the connection. A stream ends with [`Emission::Done`], after a cancel with the partial
+/// answer and [`StopReason::Aborted`], or with [`Emission::Error`].
 ///
-/// [`StopReason::Aborted`]: wb_summarize::StopReason::Aborted
+/// [`StopReason::Aborted`]: wb_invoke::StopReason::Aborted
 #[derive(Clone)]
 pub struct HttpInvoker {
     inner: Arc<Inner>,
@@ -250,21 +254,21 @@ impl fmt::Debug for HttpInvoker {
 }
 
 impl HttpInvoker {
-    /// Returns the body of the request that a conversation makes.
+    /// Returns the request body for a conversation.
     pub fn body(&self, conversation: &Conversation, options: &StreamOptions) -> Value {
         let ProviderOpts { protocol, model, card, reasons, extra, .. } = &self.inner.opts;
         let model = options.model.as_deref().unwrap_or(model);
-        let is_told = || card.as_ref().is_some_and(|card| card.reasoning) || protocol.reasons(model);
-        let ask = Ask {
+        let is_known = || card.as_ref().is_some_and(|card| card.reasoning) || protocol.reasons(model);
+        let params = RequestParams {
             model,
             visible_tokens: options.max_output_tokens,
             thinking: options.thinking,
-            reasons: reasons.unwrap_or_else(is_told),
+            reasons: reasons.unwrap_or_else(is_known),
             prompt_cache: options.prompt_cache,
-            most_tokens: card.as_ref().map_or(0, |card| card.max_output_tokens),
+            max_output_tokens: card.as_ref().map_or(0, |card| card.max_output_tokens),
         };
         let mut body = Map::new();
-        protocol.fill(&mut body, &ask);
+        protocol.fill(&mut body, &params);
         if let Value::Object(encoded) = encode(conversation, protocol.dialect()) {
             body.extend(encoded);
         }
@@ -275,15 +279,15 @@ impl HttpInvoker {
     fn exchange(&self, conversation: &Conversation, options: StreamOptions) -> Exchange {
         let Inner { opts, base, headers, client, n_requests } = self.inner.as_ref();
         let (path, query) = opts.protocol.path(options.model.as_deref().unwrap_or(&opts.model));
-        let sent = Sent {
+        let request = Request {
             client: client.clone(),
-            url: http::below(base, &path, query),
+            url: http::join_url(base, &path, query),
             headers: headers.clone(),
             body: self.body(conversation, &options).to_string().into_bytes(),
             number: n_requests.fetch_add(1, Ordering::Relaxed),
         };
         let cancel = options.cancel.unwrap_or_default();
-        Exchange::new(sent, opts.protocol, opts.key.clone(), (opts.limits, opts.retry), cancel)
+        Exchange::new(request, opts.protocol, opts.key.clone(), (opts.limits, opts.retry), cancel)
     }
 }
 

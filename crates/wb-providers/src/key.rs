@@ -1,4 +1,4 @@
-//! Keys: where they come from, and how nobody sees them.
+//! API keys, which no text shows.
 
 use std::fmt;
 use std::io;
@@ -7,36 +7,36 @@ use std::sync::Arc;
 
 use reqwest::header::HeaderValue;
 
-/// What stands in the place of a key wherever a text is shown.
+/// The text in place of a key.
 const REDACTED: &str = "[key]";
 
-/// The secret that a provider knows its customer by. [`fmt::Debug`] shows none of it.
+/// An API key. [`fmt::Debug`] shows none of it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Key(Arc<str>);
 
-/// Why there is no key.
+/// An error in reading a key.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum KeyError {
-    /// None of the environment's variables is set.
+    /// None of the environment variables is set.
     #[error("no key: {names} is not set in the environment")]
     NotSet {
-        /// The variables, as a person would name them.
+        /// The variables, joined with "or".
         names: String,
     },
     /// The file cannot be read.
-    #[error("the key's file cannot be read: {0}")]
+    #[error("cannot read the key file: {0}")]
     File(#[from] io::Error),
-    /// Nothing is there but blanks.
+    /// The key is blank.
     #[error("the key is empty")]
     Empty,
-    /// It holds what no header can: blanks inside, line ends, letters beyond ASCII.
-    #[error("the key holds characters that no key has; is it the right file or variable?")]
+    /// The key contains characters that no header can: blanks, line ends or non-ASCII.
+    #[error("the key contains characters that no key has; is it the right file or variable?")]
     Characters,
 }
 
 impl Key {
-    /// Takes a key; blanks and line ends around it are left out.
+    /// Creates a key; surrounding blanks and line ends are trimmed.
     pub fn new(text: &str) -> Result<Self, KeyError> {
         match text.trim() {
             "" => Err(KeyError::Empty),
@@ -45,9 +45,9 @@ impl Key {
         }
     }
 
-    /// Reads the first of these environment variables that is set and not blank.
+    /// Reads the first of these environment variables that is not blank.
     pub fn from_env(names: &[&str]) -> Result<Self, KeyError> {
-        #[expect(clippy::disallowed_methods, reason = "a key in the environment is what it is asked for")]
+        #[expect(clippy::disallowed_methods, reason = "the caller asks for a key from the environment")]
         let read = |name: &&str| std::env::var(name).ok().filter(|text| !text.trim().is_empty());
         match names.iter().find_map(read) {
             Some(text) => Self::new(&text),
@@ -55,22 +55,22 @@ impl Key {
         }
     }
 
-    /// Reads a file that holds the key and nothing else.
+    /// Reads a file that contains only the key.
     pub fn from_file(path: impl AsRef<Path>) -> Result<Self, KeyError> {
-        #[expect(clippy::disallowed_methods, reason = "a key in a file is what it is asked for")]
+        #[expect(clippy::disallowed_methods, reason = "the caller asks for a key from a file")]
         let text = std::fs::read_to_string(path)?;
         Self::new(&text)
     }
 
-    /// Returns the header's value that carries the key, which no log shows.
+    /// Returns a header value with the key, marked as sensitive.
     pub(crate) fn header(&self, scheme: &str) -> Option<HeaderValue> {
         let mut value = HeaderValue::from_str(&format!("{scheme}{}", self.0)).ok()?;
         value.set_sensitive(true);
         Some(value)
     }
 
-    /// Strikes the key from a text that is going to be shown.
-    pub(crate) fn struck_from(&self, text: &str) -> String {
+    /// Replaces the key in a text.
+    pub(crate) fn redact(&self, text: &str) -> String {
         text.replace(&*self.0, REDACTED)
     }
 }
@@ -89,7 +89,7 @@ mod tests {
     fn a_key_is_shown_nowhere() {
         let key = Key::new(" sk-very-secret\n").unwrap();
         assert_eq!(format!("{key:?} {:?}", Some(&key)), "[key] Some([key])");
-        assert_eq!(key.struck_from("bad key sk-very-secret, sk-very-secret!"), "bad key [key], [key]!");
+        assert_eq!(key.redact("bad key sk-very-secret, sk-very-secret!"), "bad key [key], [key]!");
         let header = key.header("Bearer ").unwrap();
         assert_eq!(
             (header.to_str().unwrap(), format!("{header:?}").as_str()),
@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_header_can_hold_is_no_key() {
+    fn keys_that_no_header_can_hold_are_refused() {
         assert!(matches!(Key::new(" \n"), Err(KeyError::Empty)));
         for text in ["two words", "line\nend", "schlüssel", "a\u{7f}b"] {
             let error = Key::new(text).unwrap_err();
@@ -107,14 +107,14 @@ mod tests {
     }
 
     #[test]
-    fn a_variable_that_is_not_set_is_named() {
+    fn unset_variables_are_named() {
         let error = Key::from_env(&["WB_NO_SUCH_KEY", "WB_NOR_THIS"]).unwrap_err();
         assert_eq!(error.to_string(), "no key: WB_NO_SUCH_KEY or WB_NOR_THIS is not set in the environment");
     }
 
     #[test]
-    fn a_file_that_is_not_there_is_said() {
+    fn a_missing_file_is_an_error() {
         let error = Key::from_file("/no/such/file/of/a/key").unwrap_err();
-        assert!(error.to_string().starts_with("the key's file cannot be read: "), "{error}");
+        assert!(error.to_string().starts_with("cannot read the key file: "), "{error}");
     }
 }

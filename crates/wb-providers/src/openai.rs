@@ -1,27 +1,28 @@
-//! `OpenAI`'s chat completions, and every server that speaks them.
+//! `OpenAI`'s chat completions, also of compatible servers.
 
 use reqwest::header::{AUTHORIZATION, HeaderName, HeaderValue};
 use serde_json::{Map, Value, json};
 use wb_dialect::Dialect;
-use wb_summarize::StopReason;
+use wb_invoke::StopReason;
 
 use crate::answer::Answer;
 use crate::failure::Failure;
 use crate::key::Key;
 use crate::openai_models::reasons;
-use crate::protocol::{Ask, Protocol, json_of, number_at, text_at, usage_of};
+use crate::protocol::{Protocol, RequestParams, number_at, parse_json, text_at, usage_with_cached};
 use crate::sse::SseEvent;
 
-/// What ends a stream.
+/// The data of the last event.
 const DONE: &str = "[DONE]";
 
 #[derive(Debug)]
 pub(crate) struct Chat {
-    /// The field that limits the answer: `OpenAI` counts reasoning by it and has another name for it than all others.
+    /// The field for the output limit; only `OpenAI` includes reasoning and has another name for
+    /// it.
     pub(crate) limit: &'static str,
-    /// The environment variable that holds the key: that of `OpenAI` must not go elsewhere.
+    /// The environment variable for the key; `OpenAI`'s key must not go to other servers.
     key_names: &'static [&'static str],
-    /// Whether nobody is served without one.
+    /// True if requests need a key.
     needs_key: bool,
 }
 
@@ -59,14 +60,14 @@ impl Protocol for Chat {
         reasons(model)
     }
 
-    fn fill(&self, body: &mut Map<String, Value>, ask: &Ask<'_>) {
-        body.insert("model".into(), ask.model.into());
+    fn fill(&self, body: &mut Map<String, Value>, params: &RequestParams<'_>) {
+        body.insert("model".into(), params.model.into());
         body.insert("stream".into(), true.into());
         body.insert("stream_options".into(), json!({"include_usage": true}));
-        if let Some(max_tokens) = ask.max_tokens() {
+        if let Some(max_tokens) = params.max_tokens() {
             body.insert(self.limit.into(), max_tokens.into());
         }
-        if let Some(effort) = ask.effort() {
+        if let Some(effort) = params.effort() {
             body.insert("reasoning_effort".into(), effort.into());
         }
     }
@@ -76,25 +77,25 @@ impl Protocol for Chat {
             answer.end();
             return Ok(());
         }
-        let event = json_of(event)?;
+        let event = parse_json(event)?;
         if event.get("error").is_some_and(|error| !error.is_null()) {
-            return Err(Failure::of_event(&event));
+            return Err(Failure::from_event(&event));
         }
-        answer.of_model(text_at(&event, "/model"));
+        answer.set_model(text_at(&event, "/model"));
         let choice = &event["choices"][0];
         delta(&choice["delta"], answer);
         stop(text_at(choice, "/finish_reason"), answer);
         if let Some(prompt) = number_at(&event, "/usage/prompt_tokens") {
             let cached = number_at(&event, "/usage/prompt_tokens_details/cached_tokens");
             let output = number_at(&event, "/usage/completion_tokens").unwrap_or(0);
-            answer.count(usage_of(prompt, cached, output));
+            answer.count(usage_with_cached(prompt, cached, output));
         }
         Ok(())
     }
 }
 
 fn delta(delta: &Value, answer: &mut Answer) {
-    // Two names are in use for reasoning that is shown.
+    // Servers use either name for visible reasoning.
     answer.thinking(text_at(delta, "/reasoning_content"));
     answer.thinking(text_at(delta, "/reasoning"));
     answer.text(text_at(delta, "/content"));
@@ -122,21 +123,21 @@ fn stop(reason: &str, answer: &mut Answer) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use wb_summarize::ThinkingLevel;
+    use wb_invoke::ThinkingLevel;
 
     #[test]
-    fn each_server_is_told_the_limit_by_the_name_that_it_knows() {
-        let ask = |model| Ask {
+    fn each_server_gets_the_limit_under_its_name() {
+        let params = |model| RequestParams {
             model,
             visible_tokens: Some(900),
             thinking: Some(ThinkingLevel::Low),
             reasons: reasons(model),
             prompt_cache: false,
-            most_tokens: 0,
+            max_output_tokens: 0,
         };
         let filled = |chat: &Chat, model| {
             let mut body = Map::new();
-            chat.fill(&mut body, &ask(model));
+            chat.fill(&mut body, &params(model));
             Value::from(body)
         };
         let body = filled(&OPENAI, "gpt-5");

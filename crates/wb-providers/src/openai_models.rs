@@ -1,9 +1,8 @@
-//! What the names of `OpenAI`'s models tell.
+//! Names of `OpenAI`'s models.
 
 use crate::protocol::version_after;
 
-/// Tells by its name whether a model of `OpenAI` reasons: o1 and later, GPT-5 and later but for those that only chat, and the open
-/// ones.
+/// Returns whether a model reasons: o1 and later, GPT-5 and later except chat models, and gpt-oss.
 pub(crate) fn reasons(model: &str) -> bool {
     let is_gpt = version_after(model, "gpt-").is_some_and(|version| version >= 5) && !model.contains("-chat");
     is_gpt || version_after(model, "o").is_some() || model.starts_with("gpt-oss")
@@ -14,7 +13,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn models_that_reason_are_known_by_their_names() {
+    fn reasoning_models_are_recognized() {
         for model in
             ["o1", "o3-mini", "o4-mini-2025-04-16", "gpt-5", "gpt-5.1-codex", "gpt-6-mini", "gpt-oss:20b"]
         {

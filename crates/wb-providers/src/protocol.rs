@@ -1,4 +1,4 @@
-//! What protocols differ in: where a request goes, what its body asks for, and how its events are read.
+//! The differences between protocols: URLs, headers, parameters and events.
 
 use std::fmt;
 
@@ -6,74 +6,73 @@ use reqwest::header::{HeaderName, HeaderValue};
 use serde_json::{Map, Value};
 use wb_budget::Usage;
 use wb_dialect::Dialect;
-use wb_summarize::ThinkingLevel;
+use wb_invoke::ThinkingLevel;
 
 use crate::answer::Answer;
 use crate::failure::Failure;
 use crate::key::Key;
 use crate::sse::SseEvent;
 
-/// One way of speaking to models over HTTP.
+/// A protocol for models over HTTP.
 pub(crate) trait Protocol: Send + Sync + fmt::Debug {
-    /// Returns how conversations are written.
     fn dialect(&self) -> Dialect;
 
-    /// Returns the environment variables that hold its key.
+    /// Returns the environment variables for the key.
     fn key_names(&self) -> &'static [&'static str];
 
-    /// Tells whether nobody is served without a key.
+    /// Returns whether requests need a key.
     fn needs_key(&self) -> bool {
         true
     }
 
-    /// Returns where requests go if nothing else is said.
+    /// Returns the default base URL.
     fn base_url(&self) -> &'static str;
 
-    /// Returns the path below the base, in segments, and what follows a question mark.
+    /// Returns the path segments below the base, and the query.
     fn path(&self, model: &str) -> (Vec<String>, Option<&'static str>);
 
-    /// Returns the header that carries the key; nothing for a key that no header can hold.
+    /// Returns the header with the key, unless no header can hold it.
     fn key_header(&self, key: &Key) -> Option<(HeaderName, HeaderValue)>;
 
-    /// Returns the headers that every request has.
+    /// Returns the headers of every request.
     fn headers(&self) -> &'static [(&'static str, &'static str)] {
         &[]
     }
 
-    /// Tells by its name whether a model reasons before it answers.
+    /// Returns whether a model of this name reasons before it answers.
     fn reasons(&self, model: &str) -> bool;
 
-    /// Adds what a request asks for beside the conversation.
-    fn fill(&self, body: &mut Map<String, Value>, ask: &Ask<'_>);
+    /// Adds the parameters to a request body.
+    fn fill(&self, body: &mut Map<String, Value>, params: &RequestParams<'_>);
 
-    /// Takes an event into the answer.
+    /// Adds an event to the answer.
     fn read(&self, event: &SseEvent, answer: &mut Answer) -> Result<(), Failure>;
 }
 
-/// What a request asks for beside the conversation.
+/// The parameters of a request, apart from the conversation.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Ask<'a> {
-    /// The model, by its name at the provider.
+pub(crate) struct RequestParams<'a> {
+    /// The provider's name of the model.
     pub(crate) model: &'a str,
-    /// The most tokens of the visible answer.
+    /// The limit for the visible answer.
     pub(crate) visible_tokens: Option<u64>,
-    /// How much to think; none leaves it to the provider.
+    /// The level of thinking; `None` is the provider's default.
     pub(crate) thinking: Option<ThinkingLevel>,
-    /// Whether the model reasons.
+    /// True if the model reasons.
     pub(crate) reasons: bool,
-    /// Whether the prompt is to be kept in the provider's cache.
+    /// True if the provider should cache the prompt.
     pub(crate) prompt_cache: bool,
-    /// The most tokens that the model can write; 0 if unknown.
-    pub(crate) most_tokens: u64,
+    /// The model's output limit in tokens; 0 if unknown.
+    pub(crate) max_output_tokens: u64,
 }
 
-impl Ask<'_> {
-    /// Returns how much the model is to think, if it can.
+impl RequestParams<'_> {
+    /// Returns the level of thinking if the model reasons.
     pub(crate) fn level(&self) -> Option<ThinkingLevel> {
         self.thinking.filter(|_| self.reasons)
     }
 
-    /// Returns how many tokens the reasoning may take, for a provider that counts them as part of the answer.
+    /// Returns the tokens to reserve for reasoning, for providers that count it as output.
     pub(crate) fn thinking_tokens(&self) -> u64 {
         match (self.reasons, self.thinking) {
             (false, _) | (true, Some(ThinkingLevel::Off)) => 0,
@@ -81,13 +80,13 @@ impl Ask<'_> {
         }
     }
 
-    /// Returns the most tokens of visible answer and reasoning together.
+    /// Returns the limit for the visible answer and reasoning together.
     pub(crate) fn max_tokens(&self) -> Option<u64> {
-        let most = if self.most_tokens == 0 { u64::MAX } else { self.most_tokens };
+        let most = if self.max_output_tokens == 0 { u64::MAX } else { self.max_output_tokens };
         Some(self.visible_tokens?.saturating_add(self.thinking_tokens()).clamp(1, most))
     }
 
-    /// Returns how much to think in the three words that providers share.
+    /// Returns the level of thinking in the words that providers share.
     pub(crate) fn effort(&self) -> Option<&'static str> {
         Some(match self.level()? {
             ThinkingLevel::Off | ThinkingLevel::Low => "low",
@@ -97,24 +96,24 @@ impl Ask<'_> {
     }
 }
 
-/// Reads the JSON of an event.
-pub(crate) fn json_of(event: &SseEvent) -> Result<Value, Failure> {
+/// Parses the data of an event.
+pub(crate) fn parse_json(event: &SseEvent) -> Result<Value, Failure> {
     serde_json::from_str(&event.data)
-        .map_err(|error| Failure::lasting(format!("the stream holds malformed JSON: {error}")))
+        .map_err(|error| Failure::permanent(format!("the stream holds malformed JSON: {error}")))
 }
 
-/// Returns the text at a path; nothing there is an empty one.
+/// Returns the text at a JSON pointer, empty if it is missing.
 pub(crate) fn text_at<'a>(value: &'a Value, path: &str) -> &'a str {
     value.pointer(path).and_then(Value::as_str).unwrap_or_default()
 }
 
-/// Returns the number at a path, if one is there.
+/// Returns the number at a JSON pointer.
 pub(crate) fn number_at(value: &Value, path: &str) -> Option<u64> {
     value.pointer(path).and_then(Value::as_u64)
 }
 
-/// Counts the tokens of a provider that counts cached tokens as part of the prompt.
-pub(crate) fn usage_of(prompt: u64, cached: Option<u64>, output: u64) -> Usage {
+/// Creates the usage from a provider whose prompt count includes cached tokens.
+pub(crate) fn usage_with_cached(prompt: u64, cached: Option<u64>, output: u64) -> Usage {
     let input_tokens = prompt.saturating_sub(cached.unwrap_or(0));
     Usage { input_tokens, output_tokens: output, cache_read_tokens: cached, cache_write_tokens: None }
 }

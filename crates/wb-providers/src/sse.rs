@@ -1,29 +1,29 @@
-//! Server-sent events: bytes in any pieces become events.
+//! Decodes server-sent events from a byte stream.
 
 use std::collections::VecDeque;
 
-/// No event of a model is longer; a server that sends one is not listened to.
+/// The maximum size of an event, larger than any model's.
 const MAX_EVENT_BYTES: usize = 32 << 20;
 
 /// One event of a stream.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct SseEvent {
-    /// Its name; empty where it has none.
+    /// The name, empty if there is none.
     pub(crate) name: String,
-    /// Its lines of data, joined.
+    /// The joined lines of data.
     pub(crate) data: String,
 }
 
-/// An event that is longer than any model's.
+/// The error for an event that exceeds the maximum size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct TooLong;
 
-/// Puts events together from the pieces that the network delivers, which may end anywhere, also inside a character.
+/// Assembles events from pieces that may end anywhere, even inside a character.
 #[derive(Debug, Default)]
 pub(crate) struct SseDecoder {
-    /// The bytes of the line that has not ended yet.
+    /// The unfinished line.
     line: Vec<u8>,
-    /// Whether the last byte was a carriage return, so that a line feed next to it ends no other line.
+    /// True if the last byte was a carriage return; a line feed after it ends no line.
     after_return: bool,
     has_begun: bool,
     event: SseEvent,
@@ -32,7 +32,7 @@ pub(crate) struct SseDecoder {
 }
 
 impl SseDecoder {
-    /// Takes a piece of the stream.
+    /// Adds a piece of the stream.
     pub(crate) fn push(&mut self, mut bytes: &[u8]) -> Result<(), TooLong> {
         while let Some(end) = bytes.iter().position(|byte| matches!(byte, b'\n' | b'\r')) {
             let is_rest_of_end = end == 0 && bytes[0] == b'\n' && self.after_return;
@@ -49,7 +49,7 @@ impl SseDecoder {
         if n_bytes > MAX_EVENT_BYTES { Err(TooLong) } else { Ok(()) }
     }
 
-    /// Returns the next event that is whole.
+    /// Returns the next complete event.
     pub(crate) fn next(&mut self) -> Option<SseEvent> {
         self.whole.pop_front()
     }
@@ -67,7 +67,7 @@ impl SseDecoder {
         match field {
             "event" => value.clone_into(&mut self.event.name),
             "data" => self.add_data(value),
-            // A comment keeps the connection open; ids and delays are for readers that come again.
+            // Comments keep the connection open; ids and delays are for reconnecting readers.
             _ => {}
         }
     }
@@ -91,7 +91,7 @@ impl SseDecoder {
 mod tests {
     use super::*;
 
-    /// Decodes a stream that comes in pieces of so many bytes.
+    /// Decodes a stream in pieces of `n_bytes`.
     fn decoded(stream: &str, n_bytes: usize) -> Vec<(String, String)> {
         let mut decoder = SseDecoder::default();
         for piece in stream.as_bytes().chunks(n_bytes) {
@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn events_are_the_same_in_whatever_pieces_they_come() {
+    fn events_do_not_depend_on_the_pieces() {
         check(
             "event: a\ndata: {\"t\":\"größe 🦀\"}\n\ndata:x\n\n",
             &[("a", "{\"t\":\"größe 🦀\"}"), ("", "x")],
@@ -123,23 +123,23 @@ mod tests {
     }
 
     #[test]
-    fn comments_and_events_without_data_are_passed_over() {
+    fn comments_and_events_without_data_are_skipped() {
         check(": ping\n\nevent: ping\n\nid: 4\nretry: 1\ndata\n\n", &[("", "")]);
     }
 
     #[test]
-    fn what_has_not_ended_is_no_event() {
+    fn unfinished_events_are_dropped() {
         check("data: whole\n\ndata: cut", &[("", "whole")]);
         check("data: whole\n\ndata: cut\n", &[("", "whole")]);
     }
 
     #[test]
-    fn a_mark_of_byte_order_is_no_part_of_the_first_line() {
+    fn a_byte_order_mark_is_skipped() {
         check("\u{feff}data: a\n\ndata: \u{feff}b\n\n", &[("", "a"), ("", "\u{feff}b")]);
     }
 
     #[test]
-    fn an_event_without_end_is_given_up() {
+    fn an_endless_event_is_an_error() {
         let mut decoder = SseDecoder::default();
         let piece = vec![b'x'; 1 << 20];
         let n_taken = (0..100).take_while(|_| decoder.push(&piece).is_ok()).count();

@@ -20,74 +20,40 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-pub mod lines;
-mod json_scan;
+mod parts;
 pub mod json;
-mod numbers;
-mod error;
-mod note;
-mod span;
-mod change;
-mod piece_table;
-mod part;
-mod changed_part;
-pub mod splice;
-pub mod settle;
-mod reformatted;
-mod whole_objects;
-#[cfg(any(unix, windows))]
-mod disk;
-#[cfg(any(unix, windows))]
-mod write;
-#[cfg(any(unix, windows))]
-mod file;
-#[cfg(any(unix, windows))]
-#[cfg(test)]
-mod simulated;
-#[cfg(any(unix, windows))]
-#[cfg(test)]
-mod power;
-#[cfg(feature = "sqlite")]
-pub mod sqlite;
-mod probe;
 mod view;
-mod item;
-mod missing_role;
-mod format;
-mod by_agent;
-mod kept;
-mod history_error;
-mod operation;
 mod history;
-mod undo_in_log;
-mod blocks;
-mod undo;
 
-pub use blocks::{Blocks, CompactionBlock, Explanation, Section};
-pub use by_agent::ByAgent;
-pub use change::{Bytes, Change, ChangeSet, CommitError};
-pub use changed_part::ChangedPart;
-pub use error::{FileError, FormatError};
+pub use history::blocks::{Blocks, CompactionBlock, Explanation, Section};
+pub use history::changed_part::ChangedPart;
+pub use history::delegated::ByAgent;
+pub use history::error::HistoryError;
+pub use history::operation::{Operation, What};
+pub use history::record_ref::Kept;
+pub use history::undo::Undone;
+pub use history::{History, list_of};
+pub use json::scan::JsonScan;
+pub use json::splice;
+pub use parts::change::{Bytes, Change, ChangeSet, CommitError};
+pub use parts::error::{FileError, FormatError};
 #[cfg(any(unix, windows))]
-pub use file::{FileParts, append_line};
-pub use format::{
+pub use parts::file::{FileParts, append_line};
+pub use parts::lines::{Line, Lines};
+pub use parts::part::{Access, BorrowedPart, MemoryParts, PartReader, Parts};
+pub use parts::probe::{Probe, Seen};
+pub use parts::span::{PartId, Span};
+#[cfg(feature = "sqlite")]
+pub use parts::sqlite;
+#[cfg(any(unix, windows))]
+pub use parts::write::{check_new, write_new};
+pub use parts::{lines, settle};
+pub use view::format::{
     Abilities, Ability, Confidence, Document, Format, NotExpressible, ONLY_CONVERSATION, Stamp, Wanted,
     WriteError,
 };
-pub use history::{History, list_of};
-pub use history_error::HistoryError;
-pub use item::{Item, items};
-pub use json_scan::JsonScan;
-pub use kept::Kept;
-pub use lines::{Line, Lines};
-pub use missing_role::MissingRole;
-pub use note::Note;
-pub use numbers::Numbers;
-pub use operation::{Operation, What};
-pub use part::{Access, BorrowedPart, MemoryParts, PartReader, Parts};
-pub use probe::{Probe, Seen};
-pub use span::{PartId, Span};
-pub use undo::Undone;
+pub use view::item::{Item, items};
+pub use view::missing_role::MissingRole;
+pub use view::note::Note;
+pub use view::numbers::Numbers;
 pub use view::{Place, Provenance, Segment, Segments, UsageAt, View, forget_stale_usage};
-#[cfg(any(unix, windows))]
-pub use write::{check_new, write_new};

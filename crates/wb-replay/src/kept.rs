@@ -5,10 +5,10 @@ use std::collections::HashMap;
 use memchr::memmem;
 use serde::Serialize;
 use wb_budget::estimate_tokens;
+use wb_language::constraints::constraints;
 use wb_message::markers::is_prompt;
 use wb_message::text::one_line;
 use wb_message::{Block, Content, Message, Pairing};
-use wb_summarize::words::constraints::constraints;
 
 use crate::message_text::{context_text, total_size};
 use crate::names::is_word;
@@ -104,7 +104,7 @@ pub struct LooseEnds {
 impl LooseEnds {
     /// Finds what is loose in a transcript.
     pub fn of(messages: &[Message]) -> Self {
-        let pairing = Pairing::of(messages);
+        let pairing = Pairing::new(messages);
         let results = pairing.orphans().iter().filter_map(|at| messages.get(*at as usize));
         let calls = pairing.dangling().iter().filter_map(|call| {
             match messages.get(call.message as usize)?.blocks().get(call.block as usize)? {

@@ -237,7 +237,8 @@ impl<'a> Driver<'a> {
     fn take_in(&mut self, report: &CompactionReport, n_before: usize) {
         let Some(undo) = &report.undo else { return };
         let origins = undo.origins(n_before);
-        let is_same = |(at, origin): &(usize, &Origin)| **origin == Origin::Kept(*at) && !undo.replaced(*at);
+        let is_same =
+            |(at, origin): &(usize, &Origin)| **origin == Origin::Kept(*at) && !undo.has_new_body(*at);
         self.growing.compacted(origins.iter().enumerate().take_while(is_same).count());
         (self.left, self.overpaid) = (self.growing.tokens as f64, 0.0);
     }

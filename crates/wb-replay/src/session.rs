@@ -2,9 +2,9 @@
 
 use crate::messages_before::Said;
 use crate::times::times_of;
+use wb_facts::Facts;
 use wb_formats::{Document, FormatError};
 use wb_message::{Message, ToolVocabulary, markers};
-use wb_summarize::Facts;
 
 /// A session that was read whole.
 #[derive(Clone, Debug)]

@@ -6,8 +6,8 @@ use wb_budget::{
     AUTO_CONDENSE_POLICY, Budget, BudgetPolicy, TokenCounter, TokenHeuristic, WeighedTranscript,
 };
 use wb_conductor::{PRESETS, Pipeline, Step, Trigger};
+use wb_facts::Facts;
 use wb_message::{Message, ToolVocabulary};
-use wb_summarize::Facts;
 
 use crate::message_text::total_size;
 use crate::strategy::pipeline;
@@ -78,7 +78,7 @@ impl<'a> Forced<'a> {
     /// Compacts the history under a limit, and files to what they may take, in tokens.
     fn within(&self, limit: f64, files: f64, pipeline: &Pipeline) -> Vec<Message> {
         let policy = BudgetPolicy { keep_recent: u64::MAX, ..AUTO_CONDENSE_POLICY };
-        let mut budget = Budget::of_limit(floor(limit), &policy, 0);
+        let mut budget = Budget::from_limit(floor(limit), &policy, 0);
         (budget.digest, budget.restored) = (u64::MAX, floor(files));
         let mut messages = self.history.to_vec();
         if let Ok(plan) = pipeline.plan_with(&self.view, &budget, Trigger::Auto, Some(&self.facts)) {

@@ -12,11 +12,11 @@ use wb_budget::{ModelCard, Usage};
 use wb_message::{Conversation, text};
 
 use crate::compaction_config::{CompactionConfig, CompactionConfigError};
-use crate::invoker::{ModelInvoker, StreamOptions, ThinkingLevel};
 use crate::length::max_reply_bytes;
 use crate::own_prompts::OwnPrompts;
 use crate::reply::{NoDigest, ReplyCollector, ReplyText};
-use crate::timer::{DEFAULT_TIMEOUT, within};
+use wb_invoke::invoker::{ModelInvoker, StreamOptions, ThinkingLevel};
+use wb_invoke::timer::{DEFAULT_TIMEOUT, within};
 
 /// How much a model thinks about a digest if nothing else is said: much.
 ///
@@ -49,7 +49,8 @@ impl Default for AskOpts {
 ///
 /// ```
 /// use std::{sync::Arc, time::Duration};
-/// use wb_summarize::{Summarizer, ThinkingLevel, from_fn};
+/// use wb_invoke::{ThinkingLevel, from_fn};
+/// use wb_summarize::Summarizer;
 ///
 /// let model = from_fn(async |conversation| -> Result<String, String> { Ok(format!("{conversation:?}")) });
 /// let summarizer = Summarizer::new(Arc::new(model))

@@ -5,7 +5,7 @@ use std::fmt;
 use wb_budget::{ModelCard, Prices, Usage};
 use wb_message::Conversation;
 
-use crate::invoker::ThinkingLevel;
+use wb_invoke::invoker::ThinkingLevel;
 
 /// A conversation behind which a digest can be asked for: what its provider has in the cache is cheaper to read again than
 /// a prompt of its own is to write.

@@ -11,15 +11,16 @@ use wb_message::{Conversation, Message, ToolVocabulary, Turn, text};
 use crate::asker::{AskOpts, Cost, ModelDigest, Question, Summarizer, ask_in_parts};
 use crate::behind::{AskCosts, CachedConversation};
 use crate::chunking::{Room, transcript_parts};
-use crate::digest::{completed, shortened_digest};
 use crate::evidence::without_evidence;
 use crate::extractive::{carried_digest, local_digest};
-use crate::invoker::ModelInvoker;
 use crate::length::{reply_tokens, words_within};
 use crate::own_prompts::OwnPrompts;
 use crate::prompt::{behind_prompt, frame_prompt};
 use crate::reply::{NoDigest, ReplyText, under_headings};
-use crate::scope::{CONDENSER_BRIEF, CondenseScope, INSTRUCTIONS_NOTE, heading_at};
+use crate::scope::{CONDENSER_BRIEF, CondenseScope, INSTRUCTIONS_NOTE};
+use wb_digest::digest::{completed, shortened_digest};
+use wb_digest::heading::heading_at;
+use wb_invoke::invoker::ModelInvoker;
 
 /// What [`summarize`] works with; all of it is optional.
 #[derive(Default)]
@@ -303,7 +304,7 @@ pub fn newest_timestamp<M: std::borrow::Borrow<Message>>(messages: &[M]) -> i64 
 
 /// Condenses messages into one digest; it always succeeds.
 ///
-/// Without a model, or where the model gives no usable digest within [`DEFAULT_TIMEOUT`](crate::timer::DEFAULT_TIMEOUT),
+/// Without a model, or where the model gives no usable digest within [`DEFAULT_TIMEOUT`](wb_invoke::timer::DEFAULT_TIMEOUT),
 /// the local digest stands in. Earlier digests among
 /// the messages are carried along with `prior_digest`. For no messages no model is asked.
 pub async fn summarize(messages: &[Message], deps: SummarizeDeps) -> Summary {

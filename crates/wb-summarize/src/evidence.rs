@@ -6,11 +6,12 @@ use std::hash::BuildHasherDefault;
 
 use wb_message::pairing::{KeyHasher, id_key};
 
-use crate::digest::Section;
-use crate::facts::mentions::{By, Mentions, Named};
-use crate::facts::names::names;
-use crate::labels::{BETWEEN_NAMES, CALLED, EXCERPTS, GAP, NAMES, SEEN};
-use crate::scope::heading_at;
+use wb_digest::digest::Section;
+use wb_digest::heading::heading_at;
+use wb_digest::labels::{BETWEEN_NAMES, CALLED, EXCERPTS, NAMES, SEEN};
+use wb_facts::mentions::{By, Mentions, Named};
+use wb_facts::names::names;
+use wb_message::excerpt::GAP;
 
 /// What a list of bare names may take of the digest that it stands in, as one part of so many.
 const NAMES_PART: usize = 10;
@@ -222,7 +223,7 @@ fn is_of_little_use(named: &Named<'_>) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::facts::Facts;
+    use wb_facts::Facts;
     use wb_message::{Message, ToolVocabulary};
 
     #[test]

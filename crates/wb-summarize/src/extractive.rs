@@ -8,25 +8,25 @@ use wb_message::markers::{digest_body, is_pinned, is_synthetic};
 use wb_message::text::{clip, one_line, one_line_into, tidy};
 use wb_message::{Message, ToolVocabulary};
 
-use crate::digest::{Section, Sections};
 use crate::evidence::{evidence, with_evidence};
-use crate::excerpt::excerpt;
-use crate::facts::turns::ASKED_CHARS;
-use crate::facts::{Change, Changed, Facts, Failure, FileFact, Noted, Turn};
 use crate::git_entries::git_entries;
-pub use crate::labels::{ACTIVE, UNRESOLVED};
-use crate::labels::{
+use crate::model_addition::{Addition, FIRST_PERCENT};
+use crate::turn_steps::{LINE_CHARS, Step};
+use wb_digest::digest::{Section, Sections};
+pub use wb_digest::labels::{ACTIVE, UNRESOLVED};
+use wb_digest::labels::{
     ALL_DONE, ANSWER, APPROVED, ASKED_SINCE, BESIDE_DIGEST, CHANGED_SINCE, EARLIER, FILES, FIRST, LATEST,
     MODIFIED, NO_TASKS, READ, REPLY, TICKED, TO, TURN,
 };
-use crate::model_addition::{Addition, FIRST_PERCENT};
-use crate::turn_steps::{LINE_CHARS, Step};
-use crate::words::short_answers::is_answer;
-use crate::words::tasks::{Task, TaskState};
-use crate::words::user_text::is_acknowledgement;
+use wb_facts::turns::ASKED_CHARS;
+use wb_facts::{Change, Changed, Facts, Failure, FileFact, Noted, Turn};
+use wb_language::short_answers::is_answer;
+use wb_language::tasks::{Task, TaskState};
+use wb_language::user_text::is_acknowledgement;
+use wb_message::excerpt::excerpt;
 
 /// Bytes of a user's request that are kept verbatim.
-pub const REQUEST_BYTES: usize = crate::words::SAID_BYTES;
+pub const REQUEST_BYTES: usize = wb_language::SAID_BYTES;
 /// Bytes of the first request where a reader sees all of it beside the digest.
 const SHOWN_BYTES: usize = 400;
 /// Paths that are told of each kind.
@@ -210,8 +210,7 @@ impl<'a> LocalDigest<'a> {
         }
         if !listed.is_empty() && listed.iter().all(is(TaskState::Done)) {
             let asked_at = self.requests().next_back().map(|turn| turn.start);
-            let is_old =
-                self.facts.ledger().tasks_at.is_some_and(|at| asked_at.is_some_and(|asked| at < asked));
+            let is_old = self.facts.tasks_at().is_some_and(|at| asked_at.is_some_and(|asked| at < asked));
             out.add(Section::Plan, [ALL_DONE, if is_old { ASKED_SINCE } else { "" }, "."].concat());
         }
         if let Some(plan) = self.facts.approved().filter(|plan| !self.is_shown(plan.at)) {

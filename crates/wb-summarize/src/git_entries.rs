@@ -1,7 +1,9 @@
 //! Tells what a session shows of its git repository.
 
-use crate::facts::{Change, Facts, FileFact, Noted};
-use crate::labels::{AMENDED, CHECKED_OUT, COMMITTED, GIT, ON_BRANCH, PUSHED, SINCE_COMMIT, STATUS, STOPPED};
+use wb_digest::labels::{
+    AMENDED, CHECKED_OUT, COMMITTED, GIT, ON_BRANCH, PUSHED, SINCE_COMMIT, STATUS, STOPPED,
+};
+use wb_facts::{Change, Facts, FileFact, Noted};
 
 /// Paths that are told as changed since a commit.
 const N_PATHS: usize = 40;

@@ -22,45 +22,28 @@
 //! assert_eq!(summary.covered_count, 2);
 //! ```
 
-mod bytes;
-mod labels;
-mod excerpt;
-mod shell;
-mod outcome;
-pub mod words;
-pub mod heading;
 pub mod scope;
 pub mod flatten;
 pub mod chunking;
 pub mod length;
-mod shortened_entry;
-pub mod digest;
 pub mod prompt;
-pub mod facts;
 mod evidence;
 mod git_entries;
 mod turn_steps;
 mod model_addition;
 pub mod extractive;
-pub mod audit;
-pub mod invoker;
-mod from_fn;
-pub mod timer;
 pub mod reply;
 pub mod compaction_config;
 mod own_prompts;
 pub mod behind;
 pub mod asker;
 pub mod condense;
-#[cfg(feature = "scripted")]
-pub mod scripted;
 
 pub use wb_message::markers::{BRANCH_HEADER, DIGEST_HEADER};
 
 pub use asker::{
     AskOpts, Cost, DEFAULT_THINKING, MAX_INSTRUCTIONS_BYTES, ModelDigest, Question, Summarizer, ask_in_parts,
 };
-pub use audit::{Finding, FindingKind, audit, corrected};
 pub use behind::{AskCosts, CachedConversation};
 pub use chunking::ASSUMED_WINDOW_TOKENS;
 pub use compaction_config::{
@@ -70,17 +53,11 @@ pub use compaction_config::{
 pub use condense::{
     DigestRequest, SummarizeDeps, Summary, condense_scope, digest_message, newest_timestamp, summarize,
 };
-pub use digest::{Section, Sections, shortened_digest};
 pub use extractive::{LocalDigest, REQUEST_BYTES, carried_digest, has_news, local_digest, n_elided};
-pub use facts::Facts;
 pub use flatten::{Flattener, TURN_MARK, flatten_into, flatten_transcript};
-pub use from_fn::{FnInvoker, from_fn};
-pub use heading::Heading;
-pub use invoker::{
-    Emission, InvokeError, ModelInvoker, Reply, StopReason, StreamOptions, ThinkingLevel, collect_text,
-};
 pub use model_addition::Addition;
 pub use prompt::{build_summary_prompt, handover_prompt};
 pub use reply::{NoDigest, ReplyText, under_headings};
-pub use scope::{CONDENSER_BRIEF, CondenseScope, SECTION_TEMPLATE};
-pub use words::user_text::is_request;
+pub use scope::{CONDENSER_BRIEF, CondenseScope};
+pub use wb_digest::SECTION_TEMPLATE;
+pub use wb_invoke::*;

@@ -2,9 +2,9 @@
 
 use wb_message::text::one_line;
 
-use crate::digest::{Section, Sections, shortened_digest};
 use crate::evidence::with_evidence;
-use crate::labels::FIRST;
+use wb_digest::digest::{Section, Sections, shortened_digest};
+use wb_digest::labels::FIRST;
 
 /// What must not pass through a model and is added to what it writes: the first request and constraints word for word, open
 /// tasks, what is known for certain, and the lines that the next step may need.

@@ -4,7 +4,8 @@ use wb_message::{Message, text};
 
 use crate::flatten::{flatten_into, neutralise_into};
 use crate::length::words_within;
-use crate::scope::{CONDENSER_BRIEF, CondenseScope, HANDOVER_NOTE, KEPT_NOTE, LENGTH_NOTE, SECTION_TEMPLATE};
+use crate::scope::{CONDENSER_BRIEF, CondenseScope, HANDOVER_NOTE, KEPT_NOTE, LENGTH_NOTE};
+use wb_digest::SECTION_TEMPLATE;
 
 /// Builds the user turn for a summarizer from messages as recorded, blocks separated by an empty line.
 ///

@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 use wb_budget::Usage;
 use wb_message::text;
 
-use crate::invoker::{Emission, StopReason, reply_text};
+use wb_invoke::invoker::{Emission, StopReason, reply_text};
 
 /// Why there is no digest from a model.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

@@ -2,8 +2,6 @@
 
 use wb_message::markers::{BRANCH_HEADER, DIGEST_HEADER};
 
-use crate::heading::Heading;
-
 /// Whether a digest stands for the running session or for a branch that was left.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum CondenseScope {
@@ -32,9 +30,6 @@ impl CondenseScope {
     }
 }
 
-/// The six headings of a digest, one per line, in order.
-pub const SECTION_TEMPLATE: &str = include_str!("templates/sections.md").trim_ascii_end();
-
 /// Says how long a digest may be, in place of `{n_words}`; it stands before the headings.
 pub(crate) const LENGTH_NOTE: &str = include_str!("templates/length.md").trim_ascii_end();
 
@@ -49,15 +44,3 @@ pub(crate) const INSTRUCTIONS_NOTE: &str = include_str!("templates/instructions.
 
 /// The system text that makes the model a recorder and not a partner.
 pub const CONDENSER_BRIEF: &str = include_str!("templates/brief.md").trim_ascii_end();
-
-/// Returns the names of the six headings, in order: their first words.
-pub(crate) fn headings() -> impl Iterator<Item = &'static str> {
-    let words = SECTION_TEMPLATE.lines().map(|line| line.trim_start_matches("# "));
-    words.map(|words| words.split(' ').next().unwrap_or(words))
-}
-
-/// Returns the position among the six of the heading that a line is, in any form that [`Heading`] knows.
-pub(crate) fn heading_at(line: &str) -> Option<usize> {
-    let heading = Heading::of(line)?;
-    headings().position(|name| heading.is(name))
-}

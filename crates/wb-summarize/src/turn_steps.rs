@@ -2,8 +2,8 @@
 
 use wb_message::text::one_line_into;
 
-use crate::facts::{Noted, Run};
-use crate::labels::{ARROW, COMMAND, PROGRESS};
+use wb_digest::labels::{ARROW, COMMAND, PROGRESS};
+use wb_facts::{Noted, Run};
 
 /// Characters of any other line.
 pub(crate) const LINE_CHARS: usize = 200;

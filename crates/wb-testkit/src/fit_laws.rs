@@ -32,7 +32,7 @@ pub fn fits_or_cannot(before: &[Message], after: &[Message], landing: Landing) {
     let Landing { target_tokens, beside_tokens, least_tokens, irreducible } = landing;
     let reached_tokens = beside_tokens + weight(after);
     let failure = |what: &str| report(&format!("{what}: {landing:?}"), before, after);
-    let expected = Irreducible::above(target_tokens, reached_tokens);
+    let expected = Irreducible::from_weights(target_tokens, reached_tokens);
     assert!(irreducible == expected, "{}", failure(&format!("it weighs {reached_tokens} tokens")));
     let least_tokens = beside_tokens + least_tokens;
     let could_fit = irreducible.is_some() && least_tokens <= target_tokens;
@@ -43,7 +43,7 @@ pub fn fits_or_cannot(before: &[Message], after: &[Message], landing: Landing) {
 /// tool bodies as short as previews get, and a small digest of the rest.
 pub fn least_tokens(messages: &[Message]) -> u64 {
     let short = shortened(messages);
-    let cut = Pairing::of(messages).legal_at_or_before(messages.len()).unwrap_or(0);
+    let cut = Pairing::new(messages).legal_at_or_before(messages.len()).unwrap_or(0);
     let (pinned, head): (Vec<_>, Vec<_>) = short[..cut].iter().partition(|message| is_pinned(message));
     let of = |messages: Vec<&Message>| messages.into_iter().map(estimate_message_tokens).sum::<u64>();
     of(pinned) + of(head).min(SMALL_DIGEST_TOKENS) + weight(&short[cut..])

@@ -42,7 +42,7 @@ impl<'a> Ends<'a> {
             called.extend(message.calls().map(|(id, _, _)| id));
             orphans.extend(message.answered_ids().filter(|id| !called.contains(id)));
         }
-        let pairing = Pairing::of(messages);
+        let pairing = Pairing::new(messages);
         let open = pairing.dangling().iter();
         let unanswered = open.filter_map(|call| call.find(messages)).map(|(id, _, _)| id);
         Self { orphans, unanswered: unanswered.collect() }
@@ -69,7 +69,7 @@ fn surplus<'a>(new: &[&'a str], old: &[&str]) -> Option<&'a str> {
 /// # Panics
 /// Panics at the first loose end.
 pub fn no_loose_ends(messages: &[Message]) {
-    let pairing = Pairing::of(messages);
+    let pairing = Pairing::new(messages);
     if let Some(at) = pairing.orphans().first() {
         panic!("{}", report(&format!("message {at} is an orphan"), messages, &[]));
     }
@@ -223,7 +223,7 @@ fn pairs_follow(messages: &[Message], patch: &Patch, after: &[Message]) {
 
 /// Visits each pair as message of the call, number of the call in it and message of the result.
 fn numbered_pairs(messages: &[Message]) -> impl Iterator<Item = (usize, usize, usize)> {
-    let pairs = Pairing::of(messages).pairs().to_vec();
+    let pairs = Pairing::new(messages).pairs().to_vec();
     pairs.into_iter().map(|pair| {
         let call = pair.call.message as usize;
         let before = &messages[call].blocks()[..pair.call.block as usize];

@@ -77,7 +77,7 @@ pub fn all_under(
 
 /// What is applied with weights is what a preview showed without.
 fn weighed_is_the_same(name: &str, messages: &[Message], patch: &Patch, after: &[Message]) {
-    let (prefix, pairing) = (prefix_tokens(messages), Pairing::of(messages));
+    let (prefix, pairing) = (prefix_tokens(messages), Pairing::new(messages));
     let mut changed = messages.to_vec();
     if let Err(why) = patch.clone().apply_weighed(&mut changed, &pairing, &prefix, &estimate_message_tokens) {
         panic!("{}", report(&format!("{name}: refused when weighed: {why}"), messages, after));

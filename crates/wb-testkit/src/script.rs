@@ -298,7 +298,7 @@ mod tests {
     #[test]
     fn ids_make_orphans_repeats_and_interleaved_answers() {
         let messages = script("a:read#x,bash#y t#y t#x t#x t:grep#zz n#zz");
-        let pairing = Pairing::of(&messages);
+        let pairing = Pairing::new(&messages);
         assert_eq!(pairing.orphans(), [4, 5]);
         assert!(pairing.pairs()[2].repeated);
         assert!(matches!(&messages[4], Message::ToolResult { tool_name, .. } if tool_name == "grep"));

@@ -320,7 +320,7 @@ pub fn gives_message(entry: &Entry) -> bool {
 /// Returns whether a cut of the entries before `at` cuts a pair apart, as the pairing of messages says.
 pub fn splits_pair(entries: &[&Entry], at: usize) -> bool {
     let messages: Vec<_> = entries.iter().map(|entry| message_of(entry)).collect();
-    !Pairing::of(&messages).is_legal(at)
+    !Pairing::new(&messages).is_legal(at)
 }
 
 /// Returns why the first entries that are kept differ, if they do.

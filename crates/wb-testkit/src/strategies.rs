@@ -259,7 +259,7 @@ fn stray_turn() -> impl Strategy<Value = Turn> {
 }
 
 fn legal_patch(messages: &[Message], cuts: &[(Index, Index, bool)], bodies: &[Index]) -> Patch {
-    let pairing = Pairing::of(messages);
+    let pairing = Pairing::new(messages);
     let legal: Vec<usize> = (0..=messages.len()).filter(|&at| pairing.is_legal(at)).collect();
     let mut edits: Vec<Edit> = Vec::new();
     let mut taken = vec![false; messages.len()];

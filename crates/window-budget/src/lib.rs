@@ -196,10 +196,12 @@ pub use wb_budget as budget;
 #[cfg(feature = "compat")]
 pub use wb_compat as compat;
 pub use wb_conductor as conductor;
+pub use wb_facts as facts;
 #[cfg(feature = "formats")]
 pub use wb_formats as formats;
 #[cfg(feature = "host")]
 pub use wb_host as host;
+pub use wb_invoke as invoke;
 pub use wb_message as message;
 pub use wb_passes as passes;
 #[cfg(any(feature = "anthropic", feature = "gemini", feature = "openai", feature = "openai-responses"))]
@@ -216,6 +218,7 @@ pub use wb_budget::{
     last_user_turn_start, plan_slice, prefix_tokens,
 };
 pub use wb_conductor::{Condenser, CondenserDeps, condense, create_condenser};
+pub use wb_invoke::ModelInvoker;
 pub use wb_message::{Block, Content, Message};
 pub use wb_passes::{
     CLEARED_TOOL_RESULT, DEFAULT_KEEP_RECENT, RESTORED_FILE_PREFIX, RehydrateOpts, clear_stale_tool_results,
@@ -223,11 +226,15 @@ pub use wb_passes::{
 };
 pub use wb_summarize::{
     CONDENSER_BRIEF, CompactionConfig, CompactionExecutionMode, CompactionRawRetention, CondenseScope,
-    ModelInvoker, SummarizeDeps, Summary, build_summary_prompt, condense_scope, flatten_transcript,
-    summarize,
+    SummarizeDeps, Summary, build_summary_prompt, condense_scope, flatten_transcript, summarize,
 };
 
 /// The README's example, run as a test.
 #[cfg(doctest)]
 #[doc = include_str!("../../../README.md")]
 struct Readme;
+
+/// The examples of the guide for hosts, run as tests.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/guide/write-a-host.md")]
+struct WriteAHost;

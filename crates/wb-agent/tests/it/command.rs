@@ -100,7 +100,7 @@ fn what_cannot_begin_says_why() {
     let dir = folder();
     for (more, wanted) in [
         (&["--resume"][..], "has no session of this folder"),
-        (&["--model", "oracle:x"], "there is no provider `oracle`"),
+        (&["--model", "oracle:x"], "unknown provider `oracle`"),
         (&["--model", "openai-compatible:x"], "name its base URL, such as http://localhost:11434/v1"),
         (&["--model", "script:none"], "none: "),
     ] {

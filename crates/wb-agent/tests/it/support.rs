@@ -7,8 +7,8 @@ use futures::StreamExt;
 use futures::stream::{self, BoxStream};
 use tempfile::TempDir;
 use wb_agent::{Agent, Journal, Model, Offline, Sandbox, Script, ToolBox, ToolLimits};
+use wb_invoke::{Emission, ModelInvoker, StreamOptions};
 use wb_message::Conversation;
-use wb_summarize::{Emission, ModelInvoker, StreamOptions};
 
 /// A folder with a folder to work in.
 pub(crate) fn folder() -> TempDir {

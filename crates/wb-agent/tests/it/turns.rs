@@ -6,12 +6,12 @@ use serde_json::json;
 use tokio_util::sync::CancellationToken;
 use wb_agent::{Agent, AgentError, Ended, Event, Journal, Model, STOPPED, ToolLimits, commands};
 use wb_budget::{ModelCard, Prices, Usage};
+use wb_invoke::scripted::{Script as Scripted, ScriptedInvoker};
+use wb_invoke::{Emission, Reply, StopReason};
 use wb_message::{Block, Message};
 use wb_passes::repair::INTERRUPTED;
 use wb_session::store::jsonl::JsonlStore;
 use wb_session::{Durability, EntryKind, IdSource, NewSession, Session};
-use wb_summarize::scripted::{Script as Scripted, ScriptedInvoker};
-use wb_summarize::{Emission, Reply, StopReason};
 
 use crate::support::{Hangs, begun, folder, offline, resumed, script, tools, waiting};
 

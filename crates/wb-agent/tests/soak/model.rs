@@ -7,8 +7,8 @@ use futures::stream::{self, BoxStream};
 use serde_json::json;
 use wb_budget::{TokenCounter, Usage};
 use wb_conductor::project;
+use wb_invoke::{Emission, InvokeError, ModelInvoker, Reply, StopReason, StreamOptions};
 use wb_message::{Block, Conversation, Turn};
-use wb_summarize::{Emission, InvokeError, ModelInvoker, Reply, StopReason, StreamOptions};
 use wb_tokens::Vocabulary;
 
 /// How many files there are to read.

@@ -1,9 +1,9 @@
-//! Anchoring: the provider's own count of a prefix takes the place of its estimate.
+//! Anchoring: the provider's count of a prefix replaces its estimate.
 //!
-//! The request that message `at` answers had the prompt `messages[..at]` plus what no transcript shows, system
-//! prompt and tool schemas; once answered, prompt and answer are counted exactly. Only what came after is still
-//! estimated, and that by a running ratio of real growth to estimated growth. When a compaction voids the
-//! anchor, what the estimate cannot see (real minus estimated) is carried over.
+//! The request answered by message `at` had the prompt `messages[..at]` plus the system prompt and tool schemas, which
+//! no transcript contains. Its usage counts prompt and answer exactly. Only later messages are still estimated, scaled
+//! by a running ratio of real to estimated growth. When a compaction voids the anchor, the unseen tokens (real minus
+//! estimated) are carried over.
 
 use std::sync::Arc;
 
@@ -13,39 +13,39 @@ use wb_message::pairing::id_key;
 use super::TokenCounter;
 use crate::card::{ModelCard, Usage};
 
-/// How much a fresh ratio of 1 weighs, in estimated tokens: about one file that was read. Between 1 000 and
-/// 8 000 the mean one-step error over the recorded sessions differs by 2 %.
+/// The weight of the initial ratio of 1, in estimated tokens: about one file. Between 1 000 and 8 000 the mean
+/// one-step error over the recorded sessions differs by 2 %.
 const PRIOR_TOKENS: u64 = 4096;
-/// The growth that the ratio remembers, in estimated tokens; above it, what was learned counts half. Memories of
-/// 25 000, 50 000, 100 000 and of everything: the mean one-step error over the recorded sessions differs by 2 %.
+/// The growth that the ratio remembers, in estimated tokens; above it, earlier growth counts half. With 25 000, 50 000,
+/// 100 000 and no limit, the mean one-step error over the recorded sessions differs by 2 %.
 const MEMORY_TOKENS: u64 = 65_536;
-/// The most real tokens that one estimated token stands for. The worst measured text is emoji, 5 426 real
-/// against 834 estimated, a factor of 6.5.
+/// The most real tokens per estimated token. The worst measured text is emoji, 5 426 real against 834 estimated, a
+/// factor of 6.5.
 const REAL_PER_ESTIMATED: u64 = 8;
-/// The most estimated tokens that one real token stands for. The least dense measured text has 4.3 bytes per
-/// token over the recorded sessions, a factor of 1.2; answers that are not resent lower it further.
+/// The most estimated tokens per real token. The least dense measured text has 4.3 bytes per token over the recorded
+/// sessions, a factor of 1.2; answers that are not resent lower it further.
 const ESTIMATED_PER_REAL: u64 = 4;
-/// Growth beyond [`REAL_PER_ESTIMATED`] that a host may have added unseen (reminders, attached files), in
-/// tokens. The most in the recorded sessions is 8 608.
+/// Growth beyond [`REAL_PER_ESTIMATED`] that a host may have added unseen (reminders, attached files), in tokens. The
+/// most in the recorded sessions is 8 608.
 const UNSEEN_GROWTH_TOKENS: u64 = 32_768;
-/// A prompt below one such part of the one before it was compacted. In the recorded sessions none that was not
-/// compacted falls below 0.80 of it, and compactions land at 0.49 or lower.
+/// A prompt below this fraction (one half) of the previous one was compacted. In the recorded sessions no other prompt
+/// falls below 0.80 of it, and compactions land at 0.49 or lower.
 const BACKWARDS_PART: u64 = 2;
 
-/// Why reported usage was not believed; the estimate stands on what was known before.
+/// The reason that reported usage was refused; the estimate is unchanged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum UsageRefused {
-    /// No assistant message stands there.
-    #[error("message {at} is no answer of the model, so no request can be counted up to it")]
+    /// The message is not the assistant's.
+    #[error("message {at} is not an answer of the model, so usage cannot be anchored to it")]
     NotAnAnswer {
         /// Index of the message.
         at: usize,
     },
-    /// The prompt has no tokens: the request failed or was aborted, or the provider does not count.
+    /// The prompt has no tokens: the request failed, was aborted or was not counted.
     #[error("the usage counts no prompt tokens")]
     Zero,
-    /// More tokens than the model's window holds.
+    /// The usage exceeds the model's window.
     #[error("{context_tokens} tokens do not fit the model's window of {context_window}")]
     AboveWindow {
         /// Prompt and answer as reported.
@@ -53,32 +53,32 @@ pub enum UsageRefused {
         /// The window on the card of the model that answered.
         context_window: u64,
     },
-    /// The message was there before a compaction, so its usage counts messages that are gone.
-    #[error("message {at} is older than the last compaction, its usage counts what was removed")]
+    /// The message is older than a compaction, so its usage counts removed messages.
+    #[error("message {at} is older than the last compaction, so its usage counts removed messages")]
     BeforeCompaction {
         /// Index of the message.
         at: usize,
     },
     /// A later message is anchored already.
-    #[error("message {at} is not later than message {anchored_at}, which is anchored already")]
+    #[error("message {at} is not later than message {anchored_at}, which is already anchored")]
     OutOfOrder {
         /// Index of the message.
         at: usize,
-        /// Index of the message whose usage is known.
+        /// Index of the anchored message.
         anchored_at: usize,
     },
-    /// The prompt grew by more than the messages since can explain, as a cumulative count would.
+    /// The prompt grew by more than the new messages explain, like a cumulative count.
     #[error("the prompt grew by {grown_tokens} tokens, the new messages explain at most {explained_tokens}")]
     Jump {
         /// Growth since the earlier prompt and its answer.
         grown_tokens: u64,
-        /// The most that the messages since and unseen additions explain.
+        /// The most growth that new messages and unseen additions explain.
         explained_tokens: u64,
     },
-    /// The prompt shrank to less than half without a compaction, as the count of another conversation would.
+    /// The prompt shrank to less than half without a compaction, like the count of another conversation.
     #[error("the prompt shrank from {before_tokens} to {prompt_tokens} tokens without a compaction")]
     Backwards {
-        /// The prompt as reported.
+        /// The reported prompt.
         prompt_tokens: u64,
         /// The earlier prompt.
         before_tokens: u64,
@@ -87,8 +87,8 @@ pub enum UsageRefused {
 
 /// The running ratio of real to estimated growth.
 ///
-/// Each growth between two requests counts by its size, held between a quarter and eight times its estimate; it
-/// starts at 1 and forgets by halves. Integers only: the same input gives the same ratio everywhere.
+/// It starts at 1. Each growth between two requests counts by its size, clamped between a quarter and eight times its
+/// estimate, and older growth is halved. Integers only: the same input gives the same ratio everywhere.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Calibration {
     real_tokens: u64,
@@ -102,25 +102,24 @@ impl Default for Calibration {
 }
 
 impl Calibration {
-    /// Returns real tokens per estimated token, 1 as long as nothing is known.
+    /// Returns real tokens per estimated token, initially 1.
     pub(crate) fn ratio(&self) -> f64 {
         self.real_tokens as f64 / self.estimated_tokens as f64
     }
 
-    /// Turns estimated tokens into the real ones to expect, rounded.
+    /// Converts estimated to expected real tokens, rounded.
     pub(crate) fn scale(&self, estimated_tokens: u64) -> u64 {
         let divisor = u128::from(self.estimated_tokens);
         let product = u128::from(estimated_tokens) * u128::from(self.real_tokens);
         u64::try_from((product + divisor / 2) / divisor).unwrap_or(u64::MAX)
     }
 
-    /// Turns real tokens into the estimated ones that [`Self::scale`] makes them of, rounded.
+    /// Converts real to estimated tokens, rounded; the inverse of [`Self::scale`].
     pub(crate) fn unscale(&self, real_tokens: u64) -> u64 {
         Self { real_tokens: self.estimated_tokens, estimated_tokens: self.real_tokens.max(1) }
             .scale(real_tokens)
     }
 
-    /// Learns from a growth that was estimated and then counted, in tokens.
     fn learn(&mut self, grown_tokens: u64, estimated_tokens: u64) {
         let most = estimated_tokens.saturating_mul(REAL_PER_ESTIMATED);
         let grown = grown_tokens.clamp(estimated_tokens / ESTIMATED_PER_REAL, most);
@@ -133,15 +132,13 @@ impl Calibration {
     }
 }
 
-/// A counter whose weights are scaled to what the provider counts.
-pub(crate) struct Calibrated {
-    /// What estimates.
+/// A counter whose weights are scaled to the provider's count.
+pub(crate) struct CalibratedCounter {
     pub(crate) counter: Arc<dyn TokenCounter>,
-    /// The ratio of real to estimated tokens.
     pub(crate) calibration: Calibration,
 }
 
-impl TokenCounter for Calibrated {
+impl TokenCounter for CalibratedCounter {
     fn text(&self, text: &str) -> u64 {
         self.calibration.scale(self.counter.text(text))
     }
@@ -151,7 +148,7 @@ impl TokenCounter for Calibrated {
     }
 }
 
-/// A request whose usage is known.
+/// A request with known usage.
 #[derive(Clone, Copy, Debug)]
 struct Anchor {
     /// Index of the answer.
@@ -161,37 +158,37 @@ struct Anchor {
     context_tokens: u64,
     /// The estimate of the messages before the answer.
     estimated_prompt: u64,
-    /// The estimate of the same with the answer.
+    /// The estimate of these messages and the answer.
     estimated_context: u64,
-    /// How far `context_tokens` may be off: 0 if it was counted.
+    /// The possible error of `context_tokens`: 0 if it was counted.
     doubt_tokens: u64,
 }
 
-/// A transcript that was both estimated and counted.
+/// The estimate and the count of one transcript.
 #[derive(Clone, Copy, Debug)]
 struct Point {
     estimated_tokens: u64,
     real_tokens: u64,
 }
 
-/// All that was learned from reported usage.
+/// The facts learned from reported usage.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Anchors {
     model: Option<u64>,
     calibration: Calibration,
     /// Counted requests in the order of their answers.
     counted: Vec<Anchor>,
-    /// The last usage that was refused as a jump; a second one that agrees with it outvotes the past.
+    /// The last usage that was refused by comparison; a second one that agrees with it is accepted.
     suspect: Option<Anchor>,
-    /// The estimate right after a compaction, which a count from before it would exceed.
+    /// The estimate right after a compaction, which an older count would exceed.
     resumed: Option<Anchor>,
-    /// The shortest prompt that was counted.
+    /// The shortest counted prompt.
     lowest: Option<Point>,
-    /// The last anchor that was voided.
+    /// The last voided anchor.
     voided: Option<Point>,
-    /// Messages below are older than the last compaction.
+    /// The first message that is newer than the last compaction.
     fresh_from: usize,
-    /// What the host says the transcript does not show, until usage tells.
+    /// The host's figure for tokens outside the transcript, until usage is known.
     pub(crate) overhead_tokens: u64,
 }
 
@@ -219,8 +216,8 @@ impl Anchors {
         self.unseen_tokens(total_tokens).saturating_add(self.calibration.scale(total_tokens))
     }
 
-    /// Returns what the estimate of that many tokens does not see, as learned from the count of the most similar
-    /// size: between two sizes only the difference rests on the ratio.
+    /// Returns the tokens outside the transcript at a given estimate, learned from the count of the most similar size:
+    /// only the difference between the two sizes depends on the ratio.
     pub(crate) fn unseen_tokens(&self, total_tokens: u64) -> u64 {
         let current = self.counted.last().map(Anchor::point);
         let points = [self.lowest, self.voided, current];
@@ -231,8 +228,7 @@ impl Anchors {
         })
     }
 
-    /// Takes the usage of the request that message `at` answers; the estimates are those of the messages before
-    /// it, and with it.
+    /// Adds the usage of the request answered by message `at`; the estimates exclude and include that message.
     pub(crate) fn observe(
         &mut self,
         at: usize,
@@ -250,7 +246,7 @@ impl Anchors {
             doubt_tokens: 0,
         };
         if self.switches_model(card) {
-            // Neither the scale nor what the transcript does not show is that of the model before.
+            // The scale and the unseen tokens belong to the previous model.
             (self.calibration, self.lowest, self.voided) = (Calibration::default(), None, None);
         } else {
             self.compare(&next)?;
@@ -277,19 +273,19 @@ impl Anchors {
         }
     }
 
-    /// Notes the model if the card names one; another than before counts in other tokens.
+    /// Records the model if the card names one, and returns whether it changed.
     fn switches_model(&mut self, card: Option<&ModelCard>) -> bool {
         let Some(card) = card.filter(|card| !card.id.is_empty()) else { return false };
         let before = self.model.replace(id_key(&card.id));
         before.is_some_and(|before| Some(before) != self.model)
     }
 
-    /// Compares a count with the one before it and learns from the growth.
+    /// Compares a count with the previous one and learns from the growth.
     fn compare(&mut self, next: &Anchor) -> Result<(), UsageRefused> {
         let Some(before) = self.counted.last().copied().or(self.resumed) else { return Ok(()) };
-        let before = match (next.follows(&before), self.suspect) {
+        let before = match (next.check_after(&before), self.suspect) {
             (Ok(()), _) => before,
-            (Err(_), Some(suspect)) if next.at > suspect.at && next.follows(&suspect).is_ok() => suspect,
+            (Err(_), Some(suspect)) if next.at > suspect.at && next.check_after(&suspect).is_ok() => suspect,
             (Err(refused), _) => {
                 self.suspect = Some(*next);
                 return Err(refused);
@@ -322,16 +318,16 @@ impl Anchors {
         self.suspect = self.suspect.filter(|suspect| suspect.at < first);
     }
 
-    /// Follows a transcript that was shortened to `n` messages.
-    pub(crate) fn truncated(&mut self, n: usize) {
+    /// Follows a truncation of the transcript to `n` messages.
+    pub(crate) fn truncate(&mut self, n: usize) {
         self.forget_from(n);
         self.resumed = self.resumed.filter(|resumed| resumed.at <= n);
         self.fresh_from = self.fresh_from.min(n);
     }
 
-    /// Follows a transcript that was changed from message `first` on and now has `n` messages. If the last
-    /// count covers the change, all are void: what it tells of the size is nearer the truth than an older one.
-    pub(crate) fn changed(&mut self, first: usize, n: usize, total_tokens: u64) {
+    /// Follows a change from message `first` on, after which the transcript has `n` messages. If the last count covers
+    /// the change, all counts are void: as a point it is more accurate than an older count.
+    pub(crate) fn follow_change(&mut self, first: usize, n: usize, total_tokens: u64) {
         if self.counted.last().is_some_and(|last| last.at >= first) {
             self.forget_from(0);
         }
@@ -356,13 +352,13 @@ impl Anchor {
         Point { estimated_tokens: self.estimated_context, real_tokens: self.context_tokens }
     }
 
-    /// Returns the estimate of what was appended since an earlier count.
+    /// Returns the estimate of the messages since an earlier count.
     fn estimated_since(&self, before: &Self) -> u64 {
         self.estimated_prompt.saturating_sub(before.estimated_context)
     }
 
-    /// Returns whether this count can come after an earlier one.
-    fn follows(&self, before: &Self) -> Result<(), UsageRefused> {
+    /// Checks that this count can follow an earlier one.
+    fn check_after(&self, before: &Self) -> Result<(), UsageRefused> {
         let grown_tokens = self.prompt_tokens.saturating_sub(before.context_tokens);
         let explained_tokens = self
             .estimated_since(before)

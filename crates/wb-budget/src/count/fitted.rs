@@ -1,18 +1,18 @@
-//! Estimates that fit: a linear function of what kinds of characters a text has, one for each family of models.
+//! Fitted estimates: a linear function of the kinds of characters in a text, one for each family of models.
 //!
-//! A text's bytes fall into [`N_CLASSES`] classes by their value alone, so that one pass with a table does it. Counted are
-//! the bytes of each class, and of four of them also how many runs they stand in: words, numbers, line breaks and
-//! punctuation are what a vocabulary divides a text by. What each count is worth was fitted on texts of real sessions
-//! (`docs/evaluation/estimators.md`); the weights are integers, so every machine computes the same.
+//! One pass with a table sorts the bytes of a text into [`N_CLASSES`] classes by value. It counts the bytes of each
+//! class and the runs of four of them: words, numbers, line breaks and punctuation, which vocabularies split at. The
+//! weights were fitted on texts of real sessions (`docs/evaluation/estimators.md`); they are integers, so every
+//! machine computes the same.
 //!
 //! ```
 //! use wb_budget::{Family, FittedCounter, TokenCounter};
 //!
-//! let counter = FittedCounter::of_model("claude-sonnet-4-5").ok_or("no family")?;
+//! let counter = FittedCounter::from_model_id("claude-sonnet-4-5").ok_or("no family")?;
 //! assert_eq!(counter.family(), Family::Anthropic);
 //! let tokens = counter.text("fn main() { println!(\"Hello\"); }");
 //! assert!((8..16).contains(&tokens));
-//! assert!(counter.upper(1_000) > 1_000); // so many at the most, in 95 of 100 texts
+//! assert!(counter.upper(1_000) > 1_000); // the upper bound for 95 of 100 texts
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
@@ -22,7 +22,7 @@ use super::fitted_weights::{MARGINS, WEIGHTS};
 /// Classes of bytes.
 pub const N_CLASSES: usize = 12;
 
-/// What is counted: the bytes of each class, then the runs of four of them.
+/// The counted features: the bytes of each class, then the runs of four of them.
 pub const FEATURES: [&str; 16] = [
     "later bytes of a character",
     "small letters",
@@ -42,9 +42,9 @@ pub const FEATURES: [&str; 16] = [
     "runs of punctuation",
 ];
 
-/// The classes whose runs are counted, in the order of [`FEATURES`].
+/// The classes with counted runs, in the order of [`FEATURES`].
 const RUNS: [u8; 4] = [1, 3, 5, 6];
-/// Weights are in such parts of a token.
+/// Parts of a token, the unit of weights.
 const PARTS: u64 = 4096;
 
 /// The class of each byte.
@@ -75,7 +75,7 @@ const fn classes() -> [u8; 256] {
     }
 }
 
-/// What a byte is worth by its class and the class before it, for each family.
+/// The weight of a byte by its class and the previous class, for each family.
 const PAIRS: [[u32; 256]; 3] = [pairs(WEIGHTS[0]), pairs(WEIGHTS[1]), pairs(WEIGHTS[2])];
 
 const fn pairs(weights: [u32; 16]) -> [u32; 256] {
@@ -98,7 +98,7 @@ const fn pairs(weights: [u32; 16]) -> [u32; 256] {
     pairs
 }
 
-/// What two bytes are worth by their classes and the class before them, for each family: half the look-ups.
+/// The weight of two bytes by their classes and the previous class, for each family: half the look-ups.
 static TRIPLES: [[u32; 4096]; 3] = [triples(&PAIRS[0]), triples(&PAIRS[1]), triples(&PAIRS[2])];
 
 const fn triples(pairs: &[u32; 256]) -> [u32; 4096] {
@@ -111,18 +111,18 @@ const fn triples(pairs: &[u32; 256]) -> [u32; 4096] {
     triples
 }
 
-/// Models whose vocabularies divide texts alike.
+/// A family of models with similar vocabularies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Family {
-    /// Models of OpenAI, fitted on exact counts of `o200k_base`.
+    /// OpenAI's models, fitted on exact counts of `o200k_base`.
     OpenAi,
     /// Claude, fitted on reported usage.
     Anthropic,
-    /// Gemini and all others, fitted on what little usage of theirs is at hand.
+    /// Gemini and all others, fitted on little reported usage.
     Other,
 }
 
-/// Words in the ids of models, and their family.
+/// Words in model ids, and their family.
 const WORDS: [(&str, Family); 12] = [
     ("claude", Family::Anthropic),
     ("codex", Family::OpenAi),
@@ -142,8 +142,8 @@ impl Family {
     /// All of them.
     pub const ALL: [Self; 3] = [Self::OpenAi, Self::Anthropic, Self::Other];
 
-    /// Finds the family of a model by the words in its id; nothing if it has none that is known.
-    pub fn of_model(id: &str) -> Option<Self> {
+    /// Finds the family of a model by the words in its id, `None` if no word is known.
+    pub fn from_model_id(id: &str) -> Option<Self> {
         let id = id.to_ascii_lowercase();
         let family = WORDS.into_iter().find(|(word, _)| id.contains(word)).map(|(_, family)| family);
         family.or_else(|| is_o_series(&id).then_some(Self::OpenAi))
@@ -162,7 +162,7 @@ impl Family {
     }
 }
 
-/// Tells whether an id is `o1`, `o3-mini` and so on.
+/// Returns whether an id is `o1`, `o3-mini` and so on.
 fn is_o_series(id: &str) -> bool {
     let name = id.rsplit('/').next().unwrap_or(id);
     name.strip_prefix('o').is_some_and(|rest| rest.starts_with(|first: char| first.is_ascii_digit()))
@@ -180,20 +180,20 @@ impl FittedCounter {
         Self { family }
     }
 
-    /// Builds the estimator of a model's family; nothing if the family is not known.
-    pub fn of_model(id: &str) -> Option<Self> {
-        Family::of_model(id).map(Self::new)
+    /// Builds the estimator of a model's family, `None` if the family is unknown.
+    pub fn from_model_id(id: &str) -> Option<Self> {
+        Family::from_model_id(id).map(Self::new)
     }
 
-    /// Returns the family that it estimates for.
+    /// Returns the family.
     pub const fn family(&self) -> Family {
         self.family
     }
 
-    /// Returns how many tokens there may be where so many are estimated: in 95 of 100 texts there are no more.
-    pub fn upper(&self, tokens: u64) -> u64 {
-        let margin = tokens.saturating_mul(self.margin_permille()).div_ceil(1000);
-        tokens.saturating_add(margin)
+    /// Returns the upper bound of an estimate: 95 of 100 texts have at most this number of tokens.
+    pub fn upper(&self, estimate: u64) -> u64 {
+        let margin = estimate.saturating_mul(self.margin_permille()).div_ceil(1000);
+        estimate.saturating_add(margin)
     }
 }
 
@@ -219,7 +219,7 @@ impl TokenCounter for FittedCounter {
     }
 }
 
-/// Counts the [`FEATURES`] of a text; what the weights are fitted on.
+/// Counts the [`FEATURES`] of a text, the input of the fit.
 pub fn features(text: &str) -> [u64; 16] {
     let mut counts = [0; 16];
     let mut before = 0;
@@ -239,7 +239,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_byte_falls_into_a_class_and_four_kinds_of_runs_are_counted() {
+    fn features_count_every_byte_and_four_kinds_of_runs() {
         let counts = features("Fix it,\n\n42 é汉한😀!!");
         assert_eq!(counts, [1 + 2 + 2 + 3, 4, 1, 2, 2, 2, 3, 1, 0, 1, 1, 1, 2, 1, 1, 2]);
     }
@@ -256,16 +256,16 @@ mod tests {
     }
 
     #[test]
-    fn families_are_known_by_words_of_the_id() {
-        let of = |id| Family::of_model(id);
-        assert_eq!([of("us.anthropic.claude-opus-5"), of("Claude")], [Some(Family::Anthropic); 2]);
-        assert_eq!([of("openai/gpt-5.4"), of("o3-mini"), of("codex-mini")], [Some(Family::OpenAi); 3]);
-        assert_eq!([of("models/gemini-3-flash"), of("kimi-k2")], [Some(Family::Other); 2]);
-        assert_eq!([of(""), of("olmo"), of("my-model")], [None; 3]);
+    fn families_are_identified_by_words_of_the_id() {
+        let families = |ids: &[&str]| ids.iter().map(|id| Family::from_model_id(id)).collect::<Vec<_>>();
+        assert_eq!(families(&["us.anthropic.claude-opus-5", "Claude"]), [Some(Family::Anthropic); 2]);
+        assert_eq!(families(&["openai/gpt-5.4", "o3-mini", "codex-mini"]), [Some(Family::OpenAi); 3]);
+        assert_eq!(families(&["models/gemini-3-flash", "kimi-k2"]), [Some(Family::Other); 2]);
+        assert_eq!(families(&["", "olmo", "my-model"]), [None; 3]);
     }
 
     #[test]
-    fn an_empty_text_is_nothing_and_nothing_overflows() {
+    fn an_empty_text_has_no_tokens_and_bounds_saturate() {
         let counter = FittedCounter::new(Family::Other);
         assert_eq!(counter.text(""), 0);
         assert_eq!(counter.upper(u64::MAX), u64::MAX);

@@ -1,10 +1,10 @@
-//! The heuristic as data: what characters, images and framing cost.
+//! The heuristic as data: the cost of characters, images and framing.
 
 use wb_message::{Block, Content, Message};
 
 use super::json_len::{block_chars, text_chars, value_chars};
 
-/// What the parts of a message cost: `ceil(chars / chars_per_token) + framing + images × image_tokens`.
+/// The costs of a message: `ceil(chars / chars_per_token) + framing + images × image_tokens`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TokenHeuristic {
     /// Unicode scalar values per token.
@@ -66,7 +66,6 @@ impl TokenHeuristic {
         self.chars_tokens(text_chars(text))
     }
 
-    /// Returns the tokens of that many characters, rounded up.
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
@@ -76,7 +75,7 @@ impl TokenHeuristic {
         (n_chars as f64 / self.chars_per_token).ceil() as u64
     }
 
-    /// Returns how many characters that many tokens have room for, rounded down.
+    /// Returns the number of characters that fit into `n_tokens`, rounded down.
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "tokens are not negative")]
     pub fn chars_within(&self, n_tokens: u64) -> usize {
         (n_tokens as f64 * self.chars_per_token).floor() as usize
@@ -89,7 +88,7 @@ impl Default for TokenHeuristic {
     }
 }
 
-/// The characters, images and frames of one message so far.
+/// The running characters, images and frames of one message.
 #[derive(Clone, Copy, Debug)]
 struct Estimator {
     heuristic: TokenHeuristic,
@@ -144,7 +143,7 @@ impl Estimator {
         self.framing_tokens += self.heuristic.call_envelope_tokens * n_calls as u64;
     }
 
-    /// One block of framing however many blocks there are, and images free, as recorded.
+    /// Adds the framing of a single block for any number of blocks, and no images, as recorded.
     fn custom(&mut self, custom_type: &str, content: &Content) {
         self.framed_text(custom_type);
         match content {

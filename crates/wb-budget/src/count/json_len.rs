@@ -1,4 +1,4 @@
-//! How many characters a value has as compact JSON, counted from its structure without serializing it.
+//! The length of a value as compact JSON, counted without serializing it.
 
 use std::fmt::{self, Write};
 
@@ -32,7 +32,7 @@ pub(crate) fn string_chars(text: &str) -> u64 {
     2 + text_chars(text) + escape_chars(text.as_bytes())
 }
 
-/// The characters that each byte adds to a string as JSON; most keys and values are too short to be read in steps.
+/// The characters that each byte adds to a JSON string, for texts too short for steps.
 const CHARS: [u8; 256] = {
     let mut chars = [0; 256];
     let mut byte = 0_u8;
@@ -54,8 +54,8 @@ pub(crate) fn text_chars(text: &str) -> u64 {
 /// Bytes per step of the escape count; at most 5 per byte keeps a step's sum within a byte.
 const STEP: usize = 32;
 
-/// Returns the characters that escaping adds: 1 for `"` and `\` and the controls with a short escape, 5 for
-/// the other controls (`\u00XX`).
+/// Returns the characters added by escapes: 1 for `"`, `\` and the controls with a short escape, 5 for the other
+/// controls (`\u00XX`).
 fn escape_chars(bytes: &[u8]) -> u64 {
     let mut steps = bytes.chunks_exact(STEP);
     let whole: u64 = steps.by_ref().map(|step| u64::from(step_escapes(step))).sum();
@@ -91,7 +91,7 @@ fn digits(value: u64) -> u64 {
     u64::from(value.checked_ilog10().unwrap_or(0)) + 1
 }
 
-/// Counts the ASCII characters that are written to it.
+/// A writer that counts ASCII characters.
 struct Counter(u64);
 
 impl Write for Counter {
@@ -101,7 +101,7 @@ impl Write for Counter {
     }
 }
 
-/// Returns the number of characters of a whole block in wire form: tag, field names and escapes included.
+/// Returns the number of characters of a block in wire form: tag, field names and escapes included.
 pub(crate) fn block_chars(block: &Block) -> u64 {
     match block {
         Block::Text { text } => wire("text", &[("text", string_chars(text))]),
@@ -131,7 +131,7 @@ pub(crate) fn block_chars(block: &Block) -> u64 {
     }
 }
 
-/// `{"kind":"…"}` and a `,"name":value` for each field.
+/// Returns the length of `{"kind":"…"}` with a `,"name":value` for each field.
 fn wire(kind: &str, fields: &[(&str, u64)]) -> u64 {
     let fields: u64 = fields.iter().map(|(name, value)| optional(name, Some(*value))).sum();
     r#"{"kind":""}"#.len() as u64 + kind.len() as u64 + fields
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn every_byte_that_json_escapes_is_counted_as_serde_json_writes_it() {
+    fn escaped_bytes_count_as_serde_json_writes_them() {
         for code in 0..=0x2fff_u32 {
             let Some(c) = char::from_u32(code) else { continue };
             let text = format!("{c}{}", String::from(c).repeat(40));

@@ -1,4 +1,4 @@
-//! Weighing: what a message costs in tokens, by heuristic.
+//! Weighing: the cost of messages in tokens.
 
 mod walk;
 mod json_len;
@@ -13,7 +13,7 @@ use wb_message::{Conversation, Message, ToolDescriptor};
 pub use self::fitted_weights::FITTED_ON;
 use self::heuristic::TokenHeuristic;
 
-/// Counts tokens; the seam behind which exact tokenizers stand. Only [`Self::text`] is required.
+/// Counts tokens; the seam for exact tokenizers. Only [`Self::text`] is required.
 pub trait TokenCounter: Send + Sync {
     /// Returns the tokens of a text.
     fn text(&self, text: &str) -> u64;
@@ -28,19 +28,19 @@ pub trait TokenCounter: Send + Sync {
         walk::tool(self, tool)
     }
 
-    /// Returns by how many thousandths there may be more tokens than it estimates; 0 if it counts, or nobody knows.
+    /// Returns the upper error of an estimate in thousandths; 0 for exact counts or if unknown.
     fn margin_permille(&self) -> u64 {
         0
     }
 
-    /// Returns what a conversation sends besides its turns, in tokens: the system text and the tools.
+    /// Returns the tokens of a conversation's system text and tools, without its turns.
     fn overhead(&self, conversation: &Conversation) -> u64 {
         let system = conversation.system.as_deref().map_or(0, |system| self.text(system));
         conversation.tools.iter().flatten().map(|tool| self.tool(tool)).fold(system, u64::saturating_add)
     }
 }
 
-/// A closure over text is a counter, such as a tokenizer of your own.
+/// Any closure over text is a counter, such as a custom tokenizer.
 impl<F: Fn(&str) -> u64 + Send + Sync> TokenCounter for F {
     fn text(&self, text: &str) -> u64 {
         self(text)
@@ -67,7 +67,7 @@ pub fn estimate_tokens(messages: &[Message]) -> u64 {
     messages.iter().map(estimate_message_tokens).sum()
 }
 
-/// Estimates a plain text in tokens, without any framing.
+/// Estimates a plain text in tokens, without framing.
 pub fn estimate_text(text: &str) -> u64 {
     TokenHeuristic::DEFAULT.text_tokens(text)
 }

@@ -1,11 +1,11 @@
-//! The heuristics of other programs as data, for hosts that need their exact figures.
+//! Heuristics of other programs as data, for hosts that need their exact figures.
 
 use wb_message::{Block, Content, Message};
 
 use super::TokenCounter;
 use super::json_len::{block_chars, text_chars};
 
-/// How the length of a text is measured.
+/// The unit of a text's length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum TextUnit {
     /// UTF-8 bytes.
@@ -14,57 +14,44 @@ enum TextUnit {
     Utf16,
 }
 
-/// When units are divided into tokens; both round up.
+/// The point at which units are rounded up to tokens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Rounding {
-    /// Up, for each text on its own.
+    /// Once for each text.
     UpEach,
-    /// Up, once for the message.
+    /// Once for the message.
     UpOnce,
 }
 
-/// What an image costs.
+/// The cost of an image.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum ImageCost {
-    /// As a text of that many units.
+    /// The cost of a text of this length.
     Units(u64),
-    /// A token for so many decoded bytes, within bounds.
-    Bytes {
-        /// Bytes per token.
-        per_token: u64,
-        /// The least tokens of an image.
-        min: u64,
-        /// The most tokens of an image.
-        max: u64,
-    },
+    /// A token for each `per_token` decoded bytes, within bounds.
+    Bytes { per_token: u64, min: u64, max: u64 },
 }
 
-/// What the parts of a message cost in another program.
+/// The token costs of another program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HeuristicPreset {
-    /// How texts are measured.
     unit: TextUnit,
-    /// Units of one token.
     units_per_token: u64,
-    /// How units become tokens.
     rounding: Rounding,
-    /// What an image costs.
     image: ImageCost,
-    /// Whether images in a user's message are free.
     free_user_images: bool,
-    /// Tokens of any message's frame, results apart.
+    /// Tokens of the frame of any message but a result.
     message_tokens: u64,
-    /// Tokens of a tool result's frame.
+    /// Tokens of the frame of a tool result.
     result_tokens: u64,
-    /// Whether the tool's name in a result is measured.
     counts_result_name: bool,
-    /// Tokens of a call on top of its name and arguments.
+    /// Tokens of a call in addition to its name and arguments.
     call_tokens: u64,
 }
 
 impl HeuristicPreset {
-    /// Three-level compaction: bytes / 4, rounded up for each text; an image is its
-    /// decoded bytes / 750 within 85 and 16 000; 4 for a message, 8 for a call and for a result.
+    /// Three-level compaction: bytes / 4, rounded up for each text; an image costs its decoded bytes / 750, within 85
+    /// and 16 000; 4 for a message, 8 for a call and for a result.
     pub const THREE_LEVEL: Self = Self {
         unit: TextUnit::Bytes,
         units_per_token: 4,
@@ -77,8 +64,8 @@ impl HeuristicPreset {
         call_tokens: 8,
     };
 
-    /// pi's session compaction: UTF-16 units / 4, rounded up once; an image in a result is 4800 units, one
-    /// of the user's is free; nothing for frames.
+    /// pi's session compaction: UTF-16 units / 4, rounded up once; an image in a result costs 4800 units, a user's
+    /// image is free; frames cost nothing.
     pub const PI: Self = Self {
         unit: TextUnit::Utf16,
         units_per_token: 4,
@@ -91,29 +78,29 @@ impl HeuristicPreset {
         call_tokens: 0,
     };
 
-    /// Charges an image of the user's as much as one in a result.
+    /// Charges a user's image like one in a result.
     #[must_use]
     pub const fn with_user_images(self) -> Self {
         Self { free_user_images: false, ..self }
     }
 
-    /// Returns the tokens of a plain text without any frame.
+    /// Returns the tokens of a plain text without a frame.
     pub fn text_tokens(&self, text: &str) -> u64 {
-        let mut tally = Tally::of(*self);
+        let mut tally = Tally::new(*self);
         tally.text(text);
         tally.tokens()
     }
 
     /// Returns the tokens of blocks without the frame of their message.
     pub fn blocks_tokens(&self, blocks: &[Block]) -> u64 {
-        let mut tally = Tally::of(*self);
+        let mut tally = Tally::new(*self);
         tally.blocks(blocks);
         tally.tokens()
     }
 
     /// Returns the weight of a message in tokens.
     pub fn message_tokens(&self, message: &Message) -> u64 {
-        let mut tally = Tally::of(*self);
+        let mut tally = Tally::new(*self);
         tally.tokens = self.message_tokens;
         match message {
             Message::User { content, .. } => {
@@ -151,7 +138,7 @@ impl TokenCounter for HeuristicPreset {
     }
 }
 
-/// Units and tokens of one message so far.
+/// The running units and tokens of one message.
 #[derive(Debug)]
 struct Tally {
     preset: HeuristicPreset,
@@ -160,7 +147,7 @@ struct Tally {
 }
 
 impl Tally {
-    fn of(preset: HeuristicPreset) -> Self {
+    fn new(preset: HeuristicPreset) -> Self {
         Self { preset, units: 0, tokens: 0 }
     }
 
@@ -235,11 +222,10 @@ fn utf16_units(text: &str) -> u64 {
     n_chars + text.as_bytes().chunks(STEP).map(|step| u64::from(four_byte_chars(step))).sum::<u64>()
 }
 
-/// Bytes per step, few enough for a count that is a byte.
+/// Bytes per step, few enough for a count in one byte.
 const STEP: usize = 128;
 
-/// Counts the first bytes of characters of four bytes, without branches, so that the compiler can use vector
-/// instructions.
+/// Counts four-byte characters without branches, so that the compiler can use vector instructions.
 fn four_byte_chars(step: &[u8]) -> u8 {
     step.iter().map(|&byte| u8::from(byte >= 0xF0)).fold(0, u8::wrapping_add)
 }
@@ -249,7 +235,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn units_are_those_that_javascript_counts() {
+    fn utf16_units_match_javascript() {
         for text in ["", "a", "é", "\u{7ff}\u{800}\u{ffff}\u{10000}\u{10ffff}", "a😀b 汉字 \u{d7ff}\u{e000}"]
         {
             assert_eq!(utf16_units(text), text.encode_utf16().count() as u64, "{text}");

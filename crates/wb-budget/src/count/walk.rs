@@ -1,4 +1,4 @@
-//! The walk over messages, blocks and tools that is the same for every counter of texts.
+//! The walk over messages, blocks and tools, shared by every counter of texts.
 
 use serde_json::Value;
 use wb_message::{Block, Content, Message, ToolDescriptor};
@@ -6,7 +6,7 @@ use wb_message::{Block, Content, Message, ToolDescriptor};
 use super::TokenCounter;
 use super::heuristic::TokenHeuristic;
 
-/// What stands around texts; the same figures as those of the heuristic.
+/// The framing around texts, equal to that of the heuristic.
 const FRAME: TokenHeuristic = TokenHeuristic::DEFAULT;
 
 pub(super) fn message<W: TokenCounter + ?Sized>(counter: &W, message: &Message) -> u64 {

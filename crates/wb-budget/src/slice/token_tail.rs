@@ -1,4 +1,4 @@
-//! The default slicer: keep the last tokens, step over tool results.
+//! Document 0's slicer: keeps the last tokens and steps over tool results.
 
 use wb_message::Message;
 
@@ -8,7 +8,7 @@ use crate::policy::BudgetPolicy;
 /// A transcript cut in two.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CondensePlan {
-    /// Index of the first kept message; 0 means that nothing can be condensed.
+    /// Index of the first kept message; 0 if nothing can be condensed.
     pub cut: usize,
     /// The messages from the cut on.
     pub kept: Vec<Message>,
@@ -18,8 +18,8 @@ pub struct CondensePlan {
 
 /// Plans a cut that keeps at most `keep_recent` tokens, stepping forward over tool results at the cut.
 ///
-/// The recorded behaviour: it may separate interleaved pairs, and keeps everything when the last message alone
-/// is larger. [`plan_cut`](super::plan_cut) does neither.
+/// The recorded behaviour: it may separate interleaved pairs, and keeps everything if the last message alone is larger.
+/// [`plan_cut`](super::plan_cut) does neither.
 pub fn plan_slice(messages: &[Message], policy: &BudgetPolicy) -> CondensePlan {
     let cut = token_tail_cut(messages, policy.keep_recent);
     CondensePlan { cut, kept: messages[cut..].to_vec(), dropped: messages[..cut].to_vec() }

@@ -1,8 +1,7 @@
 //! The tracker: the weights of a growing transcript, without its messages.
 //!
-//! A host that appends a message per turn weighs it once, here, and asks as often as it likes: how full the
-//! context is in O(1), where to cut in O(log n). What the provider counts, given by
-//! [`ContextTracker::anchor`], takes the place of the estimate.
+//! A host weighs each appended message once, here. The size of the context then costs O(1), a cut O(log n). The
+//! provider's count, given by [`ContextTracker::anchor`], replaces the estimate.
 //!
 //! ```
 //! use wb_budget::{ContextTracker, ModelCard, Usage};
@@ -12,7 +11,7 @@
 //! let mut tracker = ContextTracker::new();
 //! tracker.push(&Message::user("why is the build red?"));
 //! let at = tracker.push(&Message::assistant("A test fails."));
-//! // 9 000 tokens of system prompt and tools that no message shows.
+//! // 9 000 tokens of system prompt and tools are in no message.
 //! let usage = Usage { input_tokens: 9_020, output_tokens: 6, ..Usage::EMPTY };
 //! tracker.anchor(at, &usage, Some(&card))?;
 //! tracker.push(&Message::user("fix it"));
@@ -31,7 +30,7 @@ use wb_message::{CallIds, Edit, Message, Origin, Pairing, Patch, Undo, quick_fin
 
 use crate::card::{ModelCard, Usage};
 use crate::count::TokenCounter;
-use crate::count::anchor::{Anchors, Calibrated, Calibration, UsageRefused};
+use crate::count::anchor::{Anchors, CalibratedCounter, Calibration, UsageRefused};
 use crate::count::heuristic::TokenHeuristic;
 use crate::gate::TokenEstimate;
 use crate::transcript::WeighedTranscript;
@@ -39,7 +38,7 @@ use sums::Sums;
 
 /// The weights, legal cuts and real usage of a transcript that its host owns.
 ///
-/// The host tells every change: [`push`](Self::push), [`pop`](Self::pop), [`truncate`](Self::truncate),
+/// The host reports every change: [`push`](Self::push), [`pop`](Self::pop), [`truncate`](Self::truncate),
 /// [`replace`](Self::replace), and [`apply`](Self::apply) or [`rebuild`](Self::rebuild) after a compaction.
 #[derive(Clone)]
 pub struct ContextTracker {
@@ -47,7 +46,7 @@ pub struct ContextTracker {
     sums: Sums,
     anchors: Anchors,
     ids: CallIds,
-    /// It has no messages after some were taken back or changed, until another comes or somebody looks.
+    /// Empty after a truncation or a change, until the next [`Self::push`] or [`Self::view`].
     pairing: Pairing,
     /// The [`quick_fingerprint`] of each message.
     fingerprints: Vec<u64>,
@@ -78,12 +77,12 @@ impl<'a> Extend<&'a Message> for ContextTracker {
 }
 
 impl ContextTracker {
-    /// Starts an empty tracker that weighs by [`TokenHeuristic::DEFAULT`].
+    /// Creates an empty tracker that weighs by [`TokenHeuristic::DEFAULT`].
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Starts an empty tracker that weighs by another counter.
+    /// Creates an empty tracker that weighs by another counter.
     pub fn with_counter(counter: Arc<dyn TokenCounter>) -> Self {
         Self {
             counter,
@@ -95,21 +94,21 @@ impl ContextTracker {
         }
     }
 
-    /// Starts a tracker over messages that exist already, weighed by [`TokenHeuristic::DEFAULT`].
-    pub fn of(messages: &[Message]) -> Self {
+    /// Creates a tracker of existing messages, weighed by [`TokenHeuristic::DEFAULT`].
+    pub fn from_messages(messages: &[Message]) -> Self {
         let mut tracker = Self::new();
         tracker.extend(messages);
         tracker
     }
 
-    /// Sets how many tokens the system prompt and the tool schemas take, until a provider's count says it.
+    /// Sets the tokens of system prompt and tool schemas, until usage is known.
     #[must_use]
     pub fn with_overhead_tokens(mut self, overhead_tokens: u64) -> Self {
         self.anchors.overhead_tokens = overhead_tokens;
         self
     }
 
-    /// Appends a message and returns its index; weighs it once, allocates nothing but growth.
+    /// Appends a message and returns its index; it is weighed once.
     pub fn push(&mut self, message: &Message) -> usize {
         self.sums.push(self.counter.message(message));
         self.ids.push(message);
@@ -118,14 +117,14 @@ impl ContextTracker {
         self.len() - 1
     }
 
-    /// Returns the transcript that it was given, weighed on the provider's scale; `messages` are that transcript.
+    /// Returns a view of the tracked transcript, weighed on the provider's scale; `messages` is that transcript.
     ///
-    /// Nothing is weighed and no text is read.
+    /// No message is weighed and no text is read.
     ///
     /// # Panics
-    /// Panics if there are not as many messages as it was given.
+    /// Panics if the number of messages differs from that of the tracker.
     pub fn view<'a>(&'a mut self, messages: &'a [Message]) -> WeighedTranscript<'a> {
-        assert_eq!(messages.len(), self.len(), "the tracker was not told of every message");
+        assert_eq!(messages.len(), self.len(), "the tracker does not know every message");
         self.pairing.follow(&self.ids);
         let calibration = self.anchors.calibration();
         let sums = self.sums.prefixes();
@@ -141,8 +140,8 @@ impl ContextTracker {
         }
     }
 
-    /// Tells whether these are the messages that it was given from `first` on, by their number and their
-    /// [`quick_fingerprint`]s: an edit that leaves every length as it was goes unnoticed.
+    /// Returns whether these are the tracked messages from `first` on, by their number and their
+    /// [`quick_fingerprint`]s: an edit that keeps every length goes unnoticed.
     pub fn knows_from(&self, first: usize, messages: &[Message]) -> bool {
         let same = |from: &[Message]| {
             self.fingerprints[first..].iter().copied().eq(from.iter().map(quick_fingerprint))
@@ -150,7 +149,7 @@ impl ContextTracker {
         messages.len() == self.len() && messages.get(first..).is_none_or(same)
     }
 
-    /// Takes back the newest message and returns its weight in tokens.
+    /// Removes the newest message and returns its weight in tokens.
     pub fn pop(&mut self) -> Option<u64> {
         let last = self.len().checked_sub(1)?;
         let weight = self.sums.weight(last);
@@ -158,20 +157,20 @@ impl ContextTracker {
         weight
     }
 
-    /// Takes back all but the first `n` messages.
+    /// Keeps only the first `n` messages.
     pub fn truncate(&mut self, n: usize) {
         if n < self.len() {
             self.sums.truncate(n);
             self.ids.truncate(n);
             self.fingerprints.truncate(n);
             self.pairing.clear();
-            self.anchors.truncated(n);
+            self.anchors.truncate(n);
         }
     }
 
-    /// Weighs a message anew that the host changed, and returns the old weight; none if `at` is too large.
+    /// Weighs a changed message again and returns the old weight, `None` if `at` is out of range.
     ///
-    /// Counts that covered the message are void; those of answers after it are refused from now on.
+    /// Counts that cover the message are void; those of later answers are refused from now on.
     pub fn replace(&mut self, at: usize, message: &Message) -> Option<u64> {
         self.sums.weight(at)?;
         let old = self.sums.set(at, self.counter.message(message));
@@ -183,7 +182,7 @@ impl ContextTracker {
         if at + 1 == self.len() {
             self.anchors.forget_from(at);
         } else {
-            self.anchors.changed(at, self.len(), self.total_tokens());
+            self.follow_change(at);
         }
         Some(old)
     }
@@ -197,7 +196,7 @@ impl ContextTracker {
         }
     }
 
-    /// Follows a patch that was applied: `after` is the whole transcript as it is now.
+    /// Follows an applied patch: `after` is the whole transcript after it.
     ///
     /// Only what the patch brought is weighed. If an edit stands in what was counted, the counts are void, and
     /// those of the messages that are there now are refused. The calibration and the learned overhead stay. Where
@@ -207,9 +206,9 @@ impl ContextTracker {
         self.follow_origins(&patch.origins(self.len()), |at| edited.binary_search(&at).is_ok(), after);
     }
 
-    /// Follows a change by what takes it back, as [`Self::apply`] does by its patch.
+    /// Follows an applied patch by its undo; otherwise like [`Self::apply`].
     pub fn follow(&mut self, undo: &Undo, after: &[Message]) {
-        self.follow_origins(&undo.origins(self.len()), |at| undo.replaced(at), after);
+        self.follow_origins(&undo.origins(self.len()), |at| undo.has_new_body(at), after);
     }
 
     fn follow_origins(&mut self, origins: &[Origin], edited: impl Fn(usize) -> bool, after: &[Message]) {
@@ -242,10 +241,10 @@ impl ContextTracker {
         self.follow_change(first);
     }
 
-    /// Weighs a transcript anew that was changed in any way, such as by a compaction of the host's own.
+    /// Weighs a transcript again after any change, such as a compaction by the host.
     ///
-    /// All counts are void, and those of the given messages are refused from now on. The calibration and the
-    /// learned overhead stay.
+    /// All counts are void, and those of the given messages are refused from now on. The calibration and the learned
+    /// overhead stay.
     pub fn rebuild(&mut self, messages: &[Message]) {
         self.sums = Sums::default();
         self.ids = CallIds::default();
@@ -256,14 +255,14 @@ impl ContextTracker {
     }
 
     fn follow_change(&mut self, first: usize) {
-        self.anchors.changed(first, self.len(), self.total_tokens());
+        self.anchors.follow_change(first, self.len(), self.total_tokens());
     }
 
-    /// Takes what the provider counted for the request whose answer is message `at`.
+    /// Adds the provider's count of the request answered by message `at`.
     ///
-    /// The prompt is `messages[..at]` with the unseen system prompt and tools. The card is that of the model
-    /// that answered: its window bounds what is possible (0 is unknown), and another id than before restarts the
-    /// calibration. Usage that cannot be true is refused; a second one that agrees with a refused jump is taken.
+    /// The prompt is `messages[..at]` with the unseen system prompt and tools. The card belongs to the answering
+    /// model: its window limits the count (0 is unknown), and a new id restarts the calibration. Impossible usage is
+    /// refused; a second count that agrees with a refused one is accepted.
     pub fn anchor(&mut self, at: usize, usage: &Usage, card: Option<&ModelCard>) -> Result<(), UsageRefused> {
         if !self.ids.is_answer(at) {
             return Err(UsageRefused::NotAnAnswer { at });
@@ -277,7 +276,7 @@ impl ContextTracker {
         self.sums.len()
     }
 
-    /// Returns what a message weighs by [`Self::calibrated`], in tokens; none if `at` is too large; O(1).
+    /// Returns a message's weight by [`Self::calibrated`] in tokens, `None` if `at` is out of range; O(1).
     pub fn weight(&self, at: usize) -> Option<u64> {
         self.sums.weight(at).map(|weight| self.anchors.calibration().scale(weight))
     }
@@ -292,30 +291,30 @@ impl ContextTracker {
         self.sums.total()
     }
 
-    /// Returns the estimated weight of `messages[..at]` in tokens, of all if `at` is too large; O(1).
+    /// Returns the estimated weight of `messages[..at]` in tokens, or of all if `at` is out of range; O(1).
     pub fn prefix_tokens(&self, at: usize) -> u64 {
         self.sums.prefix(at)
     }
 
-    /// Returns the tokens of the whole context, system prompt and tools included as far as they are known; O(1).
+    /// Returns the tokens of the whole context, system prompt and tools included if known; O(1).
     ///
-    /// Anchored: what the provider counted plus the calibrated estimate of the messages since. Else the
-    /// calibrated estimate of all messages plus the learned overhead, or the host's.
+    /// Anchored: the provider's count plus the calibrated estimate of later messages. Else the calibrated estimate of
+    /// all messages plus the learned overhead, or the host's.
     pub fn context_tokens(&self) -> u64 {
         self.anchors.context_tokens(self.total_tokens())
     }
 
-    /// Returns whether [`Self::context_tokens`] rests on what the provider counted; O(1).
+    /// Returns whether [`Self::context_tokens`] is based on the provider's count; O(1).
     pub fn is_anchored(&self) -> bool {
         self.anchors.is_anchored()
     }
 
-    /// Returns whether a provider has ever counted, so that estimates are on its scale; O(1).
+    /// Returns whether estimates are on a provider's scale, since it has counted; O(1).
     pub fn is_calibrated(&self) -> bool {
         self.is_anchored() || self.anchors.calibration() != Calibration::default()
     }
 
-    /// Returns how full a model's window is; O(1).
+    /// Returns the size of the context and of a model's window; O(1).
     pub fn estimate(&self, card: &ModelCard) -> TokenEstimate {
         TokenEstimate {
             context_tokens: self.context_tokens(),
@@ -324,31 +323,30 @@ impl ContextTracker {
         }
     }
 
-    /// Returns what no message shows (system prompt, tool schemas) in tokens: as learned, else as the host said.
+    /// Returns the tokens in no message (system prompt, tool schemas): the learned figure, else the host's.
     pub fn overhead_tokens(&self) -> u64 {
         self.anchors.unseen_tokens(self.total_tokens())
     }
 
-    /// Returns what [`Self::overhead_tokens`] will be once all messages weigh so many tokens by [`Self::calibrated`], as
-    /// after a compaction.
+    /// Returns the value of [`Self::overhead_tokens`] at another weight of all messages by [`Self::calibrated`], as after
+    /// a compaction.
     pub fn overhead_tokens_at(&self, tokens: u64) -> u64 {
         self.anchors.unseen_tokens(self.anchors.calibration().unscale(tokens))
     }
 
-    /// Returns the running ratio of real to estimated tokens, 1 as long as nothing is known.
+    /// Returns the running ratio of real to estimated tokens, initially 1.
     pub fn ratio(&self) -> f64 {
         self.anchors.calibration().ratio()
     }
 
-    /// Returns the tracker's counter with the ratio as it is now: what a compaction weighs by, so that its figures
-    /// are on the provider's scale.
+    /// Returns the counter with the current ratio, so that a compaction weighs on the provider's scale.
     pub fn calibrated(&self) -> Arc<dyn TokenCounter> {
         let calibration = self.anchors.calibration();
-        Arc::new(Calibrated { counter: self.counter.clone(), calibration })
+        Arc::new(CalibratedCounter { counter: self.counter.clone(), calibration })
     }
 
-    /// Plans a cut whose tail weighs at most `tail_tokens`, as [`crate::plan_cut`] does; O(log n), but O(n) right after
-    /// messages were taken back.
+    /// Plans a cut whose tail weighs at most `tail_tokens`, like [`crate::plan_cut`]; O(log n), but O(n) right after a
+    /// truncation.
     pub fn cut(&self, tail_tokens: u64) -> usize {
         match self.total_tokens().checked_sub(tail_tokens) {
             None | Some(0) => 0,

@@ -1,8 +1,8 @@
 //! Running sums of the weights of a transcript.
 
-/// Weights in tokens as their running sums, one entry more than weights.
+/// Weights in tokens as running sums, one entry more than weights.
 ///
-/// Everything is read at once or found by a search; a change in the middle touches what comes after it.
+/// Reads are O(1) or a binary search; a change in the middle updates every later sum.
 #[derive(Clone, Debug)]
 pub(super) struct Sums(Vec<u64>);
 
@@ -47,12 +47,12 @@ impl Sums {
         old
     }
 
-    /// Returns the sum of the first `n` weights, of all if there are fewer.
+    /// Returns the sum of the first `n` weights, or of all if there are fewer.
     pub(super) fn prefix(&self, n: usize) -> u64 {
         self.0[n.min(self.len())]
     }
 
-    /// Returns the smallest `n` whose sum is at least `target`; the length plus one if none is.
+    /// Returns the smallest `n` whose sum is at least `target`, else the length plus one.
     pub(super) fn first_reaching(&self, target: u64) -> usize {
         self.0.partition_point(|sum| *sum < target)
     }

@@ -1,4 +1,4 @@
-//! Real usage in the tracker: what it is trusted for, what is refused, and how well it foretells.
+//! Real usage in the tracker: anchoring, refusals and predictions.
 
 use proptest::prelude::*;
 use wb_budget::{ContextTracker, ModelCard, Usage, UsageRefused};
@@ -9,21 +9,21 @@ fn usage(prompt_tokens: u64, output_tokens: u64) -> Usage {
     Usage { input_tokens: prompt_tokens, output_tokens, ..Usage::EMPTY }
 }
 
-/// A prompt of 1 000 tokens by estimate, answered; really 10 000 and 50.
+/// Anchors a prompt of 10 000 real and 1 000 estimated tokens, and an answer of 50.
 fn anchored() -> ContextTracker {
-    let mut tracker = ContextTracker::of(&[Message::user("x".repeat(3578))]);
+    let mut tracker = ContextTracker::from_messages(&[Message::user("x".repeat(3578))]);
     tracker.extend(&script("a"));
     tracker.anchor(1, &usage(10_000, 50), None).expect("true usage");
     tracker
 }
 
-/// A message of that many tokens by estimate.
+/// Builds a message of `tokens` by estimate.
 fn sized(tokens: u64) -> Message {
     let n_chars = usize::try_from((tokens - 6) * 18 / 5).expect("a few thousand");
     Message::user("x".repeat(n_chars))
 }
 
-/// Appends a message and an answer, and returns what becomes of the usage.
+/// Appends a message and an answer, and anchors the answer's usage.
 fn step(tracker: &mut ContextTracker, appended_tokens: u64, usage: Usage) -> Result<(), UsageRefused> {
     tracker.push(&sized(appended_tokens));
     let at = tracker.push(&Message::assistant("ok"));
@@ -31,7 +31,7 @@ fn step(tracker: &mut ContextTracker, appended_tokens: u64, usage: Usage) -> Res
 }
 
 #[test]
-fn real_prompt_and_answer_take_the_place_of_the_estimate() {
+fn real_prompt_and_answer_replace_the_estimate() {
     let mut tracker = anchored();
     assert_eq!(tracker.context_tokens(), 10_050);
     tracker.push(&sized(500));
@@ -45,14 +45,14 @@ fn real_prompt_and_answer_take_the_place_of_the_estimate() {
 
 #[test]
 fn cached_prompt_tokens_are_prompt_tokens() {
-    let mut tracker = ContextTracker::of(&script("u a"));
+    let mut tracker = ContextTracker::from_messages(&script("u a"));
     let usage = Usage { cache_read_tokens: Some(900), cache_write_tokens: Some(90), ..usage(9, 1) };
     tracker.anchor(1, &usage, None).unwrap();
     assert_eq!(tracker.context_tokens(), 1000);
 }
 
 #[test]
-fn growth_that_was_estimated_too_low_raises_the_ratio() {
+fn growth_above_its_estimate_raises_the_ratio() {
     let mut tracker = anchored();
     step(&mut tracker, 12_288, usage(10_050 + 2 * 12_288, 10)).unwrap();
     assert!((tracker.ratio() - 1.75).abs() < 0.001, "4 096 at 1 and 12 288 at 2");
@@ -81,7 +81,7 @@ fn the_ratio_stays_bounded_whatever_is_reported() {
 }
 
 #[test]
-fn another_model_restarts_the_ratio_and_may_count_otherwise() {
+fn another_model_restarts_the_ratio() {
     let mut tracker = anchored();
     let card = |id: &str| ModelCard { id: id.into(), ..ModelCard::default() };
     let mut step = |model: &str, prompt| {
@@ -99,12 +99,12 @@ fn a_usage_of_zero_is_refused() {
     let mut tracker = anchored();
     assert_eq!(step(&mut tracker, 100, Usage::EMPTY), Err(UsageRefused::Zero));
     assert_eq!(step(&mut tracker, 100, usage(0, 70)), Err(UsageRefused::Zero));
-    assert!(tracker.context_tokens() > 10_250, "what followed the anchor is still estimated");
+    assert!(tracker.context_tokens() > 10_250, "later messages are still estimated");
 }
 
 #[test]
-fn more_than_the_window_of_the_model_that_answered_is_refused() {
-    let mut tracker = ContextTracker::of(&script("u a"));
+fn usage_above_the_window_is_refused() {
+    let mut tracker = ContextTracker::from_messages(&script("u a"));
     let refused = tracker.anchor(1, &usage(9_990, 11), Some(&ModelCard::with_window(10_000)));
     assert_eq!(refused, Err(UsageRefused::AboveWindow { context_tokens: 10_001, context_window: 10_000 }));
     assert!(!tracker.estimate(&ModelCard::with_window(10_000)).anchored);
@@ -112,7 +112,7 @@ fn more_than_the_window_of_the_model_that_answered_is_refused() {
 }
 
 #[test]
-fn cumulative_totals_are_refused_for_as_long_as_they_grow() {
+fn cumulative_totals_are_refused_while_they_grow() {
     let mut tracker = anchored();
     let mut total = 10_000;
     for n in 1..20 {
@@ -131,23 +131,23 @@ fn the_count_of_another_conversation_is_refused() {
 }
 
 #[test]
-fn a_second_usage_that_agrees_with_a_refused_one_is_believed() {
+fn a_second_usage_that_agrees_with_a_refused_one_is_accepted() {
     let mut tracker = anchored();
-    assert!(step(&mut tracker, 100, usage(3_000, 5)).is_err(), "the host pruned and told nobody");
+    assert!(step(&mut tracker, 100, usage(3_000, 5)).is_err(), "the host pruned without a report");
     assert!(step(&mut tracker, 100, usage(3_105, 5)).is_ok());
     assert_eq!(tracker.context_tokens(), 3_110);
 }
 
 #[test]
-fn reporting_a_refused_usage_again_does_not_make_it_true() {
+fn a_refused_usage_is_refused_again_for_the_same_message() {
     let mut tracker = anchored();
-    let lie = usage(900_000, 5);
-    assert!(step(&mut tracker, 100, lie).is_err());
-    assert!(tracker.anchor(3, &lie, None).is_err());
+    let wrong = usage(900_000, 5);
+    assert!(step(&mut tracker, 100, wrong).is_err());
+    assert!(tracker.anchor(3, &wrong, None).is_err());
 }
 
 #[test]
-fn usage_belongs_to_answers_and_is_told_in_order() {
+fn usage_belongs_to_answers_in_order() {
     let mut tracker = anchored();
     assert_eq!(tracker.anchor(0, &usage(9, 9), None), Err(UsageRefused::NotAnAnswer { at: 0 }));
     assert_eq!(tracker.anchor(7, &usage(9, 9), None), Err(UsageRefused::NotAnAnswer { at: 7 }));
@@ -156,7 +156,7 @@ fn usage_belongs_to_answers_and_is_told_in_order() {
 }
 
 #[test]
-fn taking_back_an_answer_brings_back_the_count_before_it() {
+fn a_truncation_restores_the_previous_count() {
     let mut tracker = anchored();
     step(&mut tracker, 100, usage(10_150, 20)).unwrap();
     tracker.truncate(2);
@@ -165,10 +165,10 @@ fn taking_back_an_answer_brings_back_the_count_before_it() {
     assert_eq!(tracker.context_tokens(), 10_280);
 }
 
-/// Sixty steps of 2 000 tokens on top of 10 050, then the head folded into a digest.
+/// Appends sixty steps of 2 000 tokens to 10 050, then folds the head into a digest.
 fn compacted() -> (ContextTracker, Vec<Message>) {
     let mut messages = vec![sized(1000), Message::assistant("ok")];
-    let mut tracker = ContextTracker::of(&messages);
+    let mut tracker = ContextTracker::from_messages(&messages);
     tracker.anchor(1, &usage(10_000, 9), None).expect("made to fit");
     for n in 1..=60 {
         messages.extend([sized(2000), Message::assistant("ok")]);
@@ -181,7 +181,7 @@ fn compacted() -> (ContextTracker, Vec<Message>) {
 }
 
 #[test]
-fn after_a_compaction_the_first_estimate_holds_the_overhead_and_is_not_anchored() {
+fn a_compaction_voids_the_anchor_and_keeps_the_overhead() {
     let (tracker, _) = compacted();
     let estimate = tracker.estimate(&ModelCard::with_window(200_000));
     assert!(!estimate.anchored);
@@ -190,23 +190,23 @@ fn after_a_compaction_the_first_estimate_holds_the_overhead_and_is_not_anchored(
 }
 
 #[test]
-fn what_a_compaction_will_leave_is_foretold_as_it_is_measured_then() {
+fn the_overhead_after_a_compaction_is_predicted() {
     let mut tracker = ContextTracker::new();
-    // What messages do not show grows with the prompt, as thoughts that are dropped later do.
+    // The unseen tokens grow with the prompt, like reasoning that is dropped later.
     for at in 0..60 {
         step(&mut tracker, 1_000, usage(9_000 + 1_150 * at, 9)).unwrap();
     }
     let now = tracker.overhead_tokens();
     let messages = [sized(1_000), Message::assistant("done")];
     let weight = messages.iter().map(|message| tracker.calibrated().message(message)).sum();
-    let foretold = tracker.overhead_tokens_at(weight);
+    let predicted = tracker.overhead_tokens_at(weight);
     tracker.rebuild(&messages);
-    assert!(foretold.abs_diff(tracker.overhead_tokens()) <= 1 && foretold != now, "{foretold} {now}");
+    assert!(predicted.abs_diff(tracker.overhead_tokens()) <= 1 && predicted != now, "{predicted} {now}");
     assert_eq!(ContextTracker::new().with_overhead_tokens(70).overhead_tokens_at(9), 70);
 }
 
 #[test]
-fn usage_from_before_a_compaction_is_refused_even_on_messages_that_were_kept() {
+fn usage_from_before_a_compaction_is_refused() {
     let (mut tracker, messages) = compacted();
     let at = messages.len() - 1;
     assert_eq!(tracker.anchor(at, &usage(130_000, 9), None), Err(UsageRefused::BeforeCompaction { at }));
@@ -218,13 +218,13 @@ fn usage_from_before_a_compaction_is_refused_even_on_messages_that_were_kept() {
 #[test]
 fn the_first_true_usage_after_a_compaction_anchors_again() {
     let (mut tracker, _) = compacted();
-    let foretold = tracker.context_tokens() + 100;
-    assert_eq!(step(&mut tracker, 100, usage(foretold + 3_000, 9)), Ok(()));
-    assert_eq!(tracker.context_tokens(), foretold + 3_009);
+    let predicted = tracker.context_tokens() + 100;
+    assert_eq!(step(&mut tracker, 100, usage(predicted + 3_000, 9)), Ok(()));
+    assert_eq!(tracker.context_tokens(), predicted + 3_009);
 }
 
 #[test]
-fn a_rebuild_keeps_what_was_learned_and_trusts_no_old_count() {
+fn a_rebuild_keeps_the_ratio_and_voids_old_counts() {
     let (mut tracker, messages) = compacted();
     let (ratio, context) = (tracker.ratio(), tracker.context_tokens());
     tracker.rebuild(&messages);
@@ -234,7 +234,7 @@ fn a_rebuild_keeps_what_was_learned_and_trusts_no_old_count() {
 
 #[test]
 fn clearing_one_old_body_lowers_the_estimate_by_its_size() {
-    let mut tracker = ContextTracker::of(&script("u a:read t*5000 a"));
+    let mut tracker = ContextTracker::from_messages(&script("u a:read t*5000 a"));
     tracker.anchor(3, &usage(90_000, 10), None).unwrap();
     let before = (tracker.context_tokens(), tracker.total_tokens());
     tracker.replace(2, &Message::tool_result("c1", "read", "[cleared]"));
@@ -244,7 +244,7 @@ fn clearing_one_old_body_lowers_the_estimate_by_its_size() {
 }
 
 #[test]
-fn a_small_change_is_estimated_from_the_count_that_it_voids_and_not_from_the_first_one() {
+fn a_small_change_is_estimated_from_the_count_that_it_voids() {
     let mut tracker = anchored();
     step(&mut tracker, 3_000, usage(10_050 + 9_000, 10)).unwrap();
     let (before, total) = (tracker.context_tokens(), tracker.total_tokens());
@@ -254,17 +254,17 @@ fn a_small_change_is_estimated_from_the_count_that_it_voids_and_not_from_the_fir
 }
 
 #[test]
-fn a_transcript_that_is_taken_back_past_a_compaction_can_be_anchored_again() {
+fn a_truncation_past_a_compaction_allows_a_new_anchor() {
     let (mut tracker, _) = compacted();
     tracker.truncate(1);
-    let foretold = tracker.context_tokens() + 100;
-    assert_eq!(step(&mut tracker, 100, usage(foretold, 9)), Ok(()));
+    let predicted = tracker.context_tokens() + 100;
+    assert_eq!(step(&mut tracker, 100, usage(predicted, 9)), Ok(()));
 }
 
 #[test]
-fn an_edit_behind_the_anchor_leaves_it_alone() {
+fn an_edit_after_the_anchor_leaves_it_alone() {
     let mut messages = script("u a:read t*900 a:read t*900");
-    let mut tracker = ContextTracker::of(&messages);
+    let mut tracker = ContextTracker::from_messages(&messages);
     tracker.anchor(1, &usage(5_000, 20), None).unwrap();
     let patch = Patch::new(vec![Edit::Body { at: 4, content: vec![Block::text("[cleared]")] }]);
     let _undo = patch.clone().apply(&mut messages).unwrap();
@@ -275,7 +275,7 @@ fn an_edit_behind_the_anchor_leaves_it_alone() {
 
 #[test]
 fn a_message_that_grows_while_it_streams_can_still_be_anchored() {
-    let mut tracker = ContextTracker::of(&script("u"));
+    let mut tracker = ContextTracker::from_messages(&script("u"));
     let at = tracker.push(&Message::assistant("I wi"));
     tracker.replace(at, &Message::assistant("I will look."));
     assert_eq!(tracker.anchor(at, &usage(700, 8), None), Ok(()));
@@ -283,7 +283,7 @@ fn a_message_that_grows_while_it_streams_can_still_be_anchored() {
 
 proptest! {
     #[test]
-    fn no_usage_whatever_makes_the_ledger_panic(
+    fn no_usage_makes_the_tracker_panic(
         messages in strategies::transcript(),
         counts in proptest::collection::vec((0..80_usize, any::<u64>(), any::<u64>(), any::<bool>()), 0..20),
     ) {
@@ -304,7 +304,7 @@ proptest! {
 }
 
 #[test]
-fn what_another_model_counted_tells_nothing_of_what_is_not_shown() {
+fn the_overhead_of_another_model_is_not_carried_over() {
     let mut tracker = anchored();
     let card = |id: &str| ModelCard { id: id.into(), ..ModelCard::default() };
     for (model, prompt) in [("a", 40_000), ("b", 12_000)] {

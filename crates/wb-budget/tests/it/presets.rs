@@ -1,4 +1,4 @@
-//! The estimates of other programs, as they were recorded.
+//! The recorded estimates of other programs.
 
 use std::collections::HashMap;
 
@@ -14,7 +14,7 @@ fn numbers(list: &Value) -> Vec<u64> {
     list.as_array().unwrap().iter().map(|value| value.as_u64().unwrap()).collect()
 }
 
-/// The recording has no content of extensions.
+/// Returns the tokens of a message's content; the recording has none for extensions.
 fn content(message: &Message) -> Option<u64> {
     match message {
         Message::Custom { .. } => None,
@@ -39,14 +39,14 @@ fn every_recorded_three_level_estimate_is_equal() {
     assert_eq!(cases.len(), 17);
 }
 
-/// The recorded contexts, by file and leaf, whose estimates ours are not, each with its reason.
+/// The recorded contexts with other estimates than ours, by file and leaf, each with the reason.
 const OTHER_SESSIONS: [(&str, &str, &str); 1] = [(
     "session-cases/edge-args-json.jsonl",
     "e0000003",
     "a number that JavaScript writes out in digits and we with an exponent",
 )];
 
-/// The records of a session file by id; half a surrogate pair is no JSON here, so what has one is left out.
+/// Reads the records of a session file by id, without those that contain half a surrogate pair.
 fn records(file: &str) -> HashMap<String, Value> {
     let Some(path) = shared(&format!("vectors/{file}")) else { return HashMap::new() };
     let bytes = bytes_of(&path);
@@ -55,31 +55,31 @@ fn records(file: &str) -> HashMap<String, Value> {
     known.filter_map(|record| Some((record["id"].as_str()?.to_owned(), record))).collect()
 }
 
-/// Reads a message of a session: one that stands in the row, or what an entry holds.
-fn of_session(value: &Value, records: &HashMap<String, Value>) -> Option<Message> {
+/// Reads a message of a session: inline, or by the id of an entry.
+fn recorded_message(value: &Value, records: &HashMap<String, Value>) -> Option<Message> {
     let Some(entry) = value["entry"].as_str() else { return session_message(value) };
     let record = records.get(entry)?;
     session_message(if record["message"].is_object() { &record["message"] } else { record })
 }
 
 fn session_message(value: &Value) -> Option<Message> {
-    let said = |key: &str| value[key].as_str().unwrap_or_default();
+    let text = |key: &str| value[key].as_str().unwrap_or_default();
     let blocks = || value["content"].as_array().map(|list| list.iter().filter_map(session_block).collect());
     let content = || value["content"].as_str().map(Content::from).or_else(|| blocks().map(Content::Blocks));
     Some(match value["role"].as_str().or_else(|| value["type"].as_str())? {
         "user" => Message::user(content()?),
         "assistant" => Message::assistant_blocks(blocks()?),
         "toolResult" => Message::ToolResult {
-            tool_call_id: said("toolCallId").to_owned(),
-            tool_name: said("toolName").to_owned(),
+            tool_call_id: text("toolCallId").to_owned(),
+            tool_name: text("toolName").to_owned(),
             content: blocks()?,
             is_error: false,
         },
-        "bashExecution" => Message::bash(said("command"), said("output"), None),
-        "custom" | "custom_message" | "hookMessage" => Message::custom(said("customType"), content()?),
+        "bashExecution" => Message::bash(text("command"), text("output"), None),
+        "custom" | "custom_message" | "hookMessage" => Message::custom(text("customType"), content()?),
         "branchSummary" | "branch_summary" => Message::BranchSummary {
             summary: value["summary"].as_str()?.to_owned(),
-            from_id: said("fromId").to_owned(),
+            from_id: text("fromId").to_owned(),
         },
         "compactionSummary" => {
             Message::CompactionSummary { summary: value["summary"].as_str()?.to_owned(), tokens_before: 0 }
@@ -89,17 +89,17 @@ fn session_message(value: &Value) -> Option<Message> {
 }
 
 fn session_block(value: &Value) -> Option<Block> {
-    let said = |key: &str| value[key].as_str().unwrap_or_default();
+    let text = |key: &str| value[key].as_str().unwrap_or_default();
     Some(match value["type"].as_str()? {
-        "text" => Block::text(said("text")),
-        "thinking" => Block::Thinking { text: said("thinking").to_owned(), signature: None },
-        "image" => Block::image(said("mimeType"), said("data")),
-        "toolCall" => Block::call(said("id"), said("name"), value["arguments"].clone()),
+        "text" => Block::text(text("text")),
+        "thinking" => Block::Thinking { text: text("thinking").to_owned(), signature: None },
+        "image" => Block::image(text("mimeType"), text("data")),
+        "toolCall" => Block::call(text("id"), text("name"), value["arguments"].clone()),
         _ => return None,
     })
 }
 
-/// The messages of each recorded context and their estimates, told apart by file and leaf.
+/// The messages and estimates of each recorded context, by file and leaf.
 type Contexts = HashMap<(String, String), (Vec<Value>, Vec<u64>)>;
 
 fn recorded_contexts() -> Contexts {
@@ -108,8 +108,8 @@ fn recorded_contexts() -> Contexts {
     let mut contexts = Contexts::new();
     for line in bytes.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
         let row: Value = serde_json::from_slice(line).unwrap();
-        let of_the_older = row["versions"].as_array().unwrap().contains(&json!("0.55.4"));
-        let Some(leaf) = row["params"]["leaf"].as_str().filter(|_| of_the_older) else { continue };
+        let is_older = row["versions"].as_array().unwrap().contains(&json!("0.55.4"));
+        let Some(leaf) = row["params"]["leaf"].as_str().filter(|_| is_older) else { continue };
         let key = (row["file"].as_str().unwrap().to_owned(), leaf.to_owned());
         match row["op"].as_str() {
             Some("build_context") => {
@@ -120,18 +120,18 @@ fn recorded_contexts() -> Contexts {
         }
     }
     contexts.retain(|_, (messages, estimates)| !messages.is_empty() && !estimates.is_empty());
-    assert!(!contexts.is_empty(), "contexts and their estimates were recorded");
+    assert!(!contexts.is_empty(), "no contexts with estimates");
     contexts
 }
 
 #[test]
-#[expect(clippy::print_stdout, reason = "says how many could be read")]
-fn exactly_the_listed_estimates_of_sessions_differ_from_what_was_recorded() {
+#[expect(clippy::print_stdout, reason = "prints the number of compared contexts")]
+fn only_the_listed_estimates_of_sessions_differ() {
     let contexts = recorded_contexts();
     let (mut n_checked, mut differ) = (0, Vec::new());
     for ((file, leaf), (messages, estimates)) in &contexts {
         let records = records(file);
-        let known: Option<Vec<_>> = messages.iter().map(|value| of_session(value, &records)).collect();
+        let known: Option<Vec<_>> = messages.iter().map(|value| recorded_message(value, &records)).collect();
         let Some(known) = known else { continue };
         n_checked += 1;
         let tokens = known.iter().map(|message| HeuristicPreset::PI.message_tokens(message));

@@ -46,8 +46,8 @@ fn resized(message: &Message) -> Message {
     message
 }
 
-/// Makes the change to both; `next` is the pool's next message.
-fn make(
+/// Applies the change to both; `next` is the pool's next message.
+fn apply(
     op: &Op,
     pool: &[Message],
     next: &mut usize,
@@ -88,11 +88,11 @@ fn make(
 
 #[track_caller]
 fn assert_agrees(tracker: &ContextTracker, messages: &[Message]) {
-    let (prefix, pairing) = (prefix_tokens(messages), Pairing::of(messages));
+    let (prefix, pairing) = (prefix_tokens(messages), Pairing::new(messages));
     let total = prefix[messages.len()];
     assert_eq!((tracker.len(), tracker.total_tokens()), (messages.len(), total));
-    let mut seen = tracker.clone();
-    let view = seen.view(messages);
+    let mut copy = tracker.clone();
+    let view = copy.view(messages);
     for (at, sum) in prefix.iter().enumerate() {
         assert_eq!(tracker.prefix_tokens(at), *sum);
         assert_eq!(view.pairing.is_legal(at), pairing.is_legal(at), "legal {at}");
@@ -105,21 +105,21 @@ fn assert_agrees(tracker: &ContextTracker, messages: &[Message]) {
 
 proptest! {
     #[test]
-    fn after_any_changes_the_ledger_agrees_with_the_naive_walk(
+    fn the_tracker_agrees_with_the_naive_walk_after_any_changes(
         pool in strategies::transcript(),
         ops in vec(op(), 0..24),
     ) {
         let pool = if pool.is_empty() { script("u") } else { pool };
         let (mut next, mut messages, mut tracker) = (0, Vec::new(), ContextTracker::new());
         for op in &ops {
-            make(op, &pool, &mut next, &mut messages, &mut tracker);
+            apply(op, &pool, &mut next, &mut messages, &mut tracker);
             assert_agrees(&tracker, &messages);
         }
     }
 
     #[test]
-    fn popping_everything_again_passes_through_every_earlier_state(messages in strategies::transcript()) {
-        let mut tracker = ContextTracker::of(&messages);
+    fn popping_passes_through_every_earlier_state(messages in strategies::transcript()) {
+        let mut tracker = ContextTracker::from_messages(&messages);
         for n in (0..=messages.len()).rev() {
             assert_agrees(&tracker, &messages[..n]);
             tracker.pop();
@@ -127,8 +127,8 @@ proptest! {
     }
 
     #[test]
-    fn after_a_patch_the_ledger_agrees_with_the_new_transcript((mut messages, patch) in strategies::patched()) {
-        let mut tracker = ContextTracker::of(&messages);
+    fn the_tracker_agrees_with_the_transcript_after_a_patch((mut messages, patch) in strategies::patched()) {
+        let mut tracker = ContextTracker::from_messages(&messages);
         if patch.clone().apply(&mut messages).is_ok() {
             tracker.apply(&patch, &messages);
             assert_agrees(&tracker, &messages);
@@ -139,12 +139,12 @@ proptest! {
     }
 
     #[test]
-    fn a_transcript_that_the_patch_does_not_lead_to_is_taken_as_it_is(
+    fn a_patch_for_another_transcript_rebuilds_the_tracker(
         messages in strategies::transcript(),
         (_, patch) in strategies::patched(),
         after in strategies::transcript(),
     ) {
-        let mut tracker = ContextTracker::of(&messages);
+        let mut tracker = ContextTracker::from_messages(&messages);
         let n_after = patch.origins(messages.len()).len();
         tracker.apply(&patch, &after);
         assert_eq!(tracker.len(), after.len());
@@ -154,8 +154,8 @@ proptest! {
     }
 
     #[test]
-    fn without_usage_the_gate_is_that_of_the_whole_transcript(messages in strategies::transcript()) {
-        let tracker = ContextTracker::of(&messages);
+    fn without_usage_the_gate_equals_that_of_the_transcript(messages in strategies::transcript()) {
+        let tracker = ContextTracker::from_messages(&messages);
         let total = tracker.total_tokens();
         for context_window in [0, 1, total, total + 1, 2 * total + 4096] {
             let (card, policy) = (ModelCard::with_window(context_window), AUTO_CONDENSE_POLICY);
@@ -165,16 +165,16 @@ proptest! {
     }
 }
 
-/// A transcript as a script, the tail in tokens, the cut.
+/// Checks the cut of a scripted transcript for a tail in tokens.
 #[track_caller]
 fn check_cut(line: &str, tail_tokens: u64, cut: usize) {
     let messages = script(line);
-    assert_eq!(ContextTracker::of(&messages).cut(tail_tokens), cut, "{line}");
-    assert_agrees(&ContextTracker::of(&messages), &messages);
+    assert_eq!(ContextTracker::from_messages(&messages).cut(tail_tokens), cut, "{line}");
+    assert_agrees(&ContextTracker::from_messages(&messages), &messages);
 }
 
 #[test]
-fn a_cut_snaps_forward_over_results_and_steers_between_a_call_and_its_result() {
+fn a_cut_snaps_forward_over_results() {
     check_cut("u*400 a*400 a:read t*40 u*40", 100, 4);
     check_cut("u*400 a:read#a,read#b t#a u*40 t#b*20 a*40 u*40", 150, 5);
 }
@@ -187,15 +187,15 @@ fn a_cut_that_would_keep_nothing_snaps_backward() {
 }
 
 #[test]
-fn two_runs_of_cuts_that_touch_are_one() {
+fn adjacent_runs_of_cuts_are_one() {
     check_cut("u*400 a:read#x t#x t#x*900 t#x*900 u*40", 1000, 5);
     check_cut("u*400 a:read#x a:read#y t#y*500 t#x*500 t#orphan*500", 600, 1);
 }
 
 #[test]
-fn a_message_of_another_kind_in_place_of_one_moves_what_is_in_flight() {
+fn replacing_a_reply_changes_the_calls_in_flight() {
     let mut messages = script("u a:read a u");
-    let mut tracker = ContextTracker::of(&messages);
+    let mut tracker = ContextTracker::from_messages(&messages);
     messages[2] = Message::user("the model's last word was the call");
     tracker.replace(2, &messages[2]);
     assert_agrees(&tracker, &messages);
@@ -203,7 +203,7 @@ fn a_message_of_another_kind_in_place_of_one_moves_what_is_in_flight() {
 }
 
 #[test]
-fn an_empty_ledger_has_nothing_to_cut_pop_or_replace() {
+fn an_empty_tracker_has_nothing_to_cut_pop_or_replace() {
     let mut tracker = ContextTracker::new();
     assert!(tracker.is_empty());
     assert_eq!((tracker.cut(0), tracker.pop(), tracker.replace(0, &Message::user("x"))), (0, None, None));
@@ -212,7 +212,7 @@ fn an_empty_ledger_has_nothing_to_cut_pop_or_replace() {
 }
 
 #[test]
-fn another_weigher_is_asked_once_for_each_message() {
+fn another_counter_weighs_each_message() {
     let heuristic = TokenHeuristic { chars_per_token: 1.0, ..TokenHeuristic::DEFAULT };
     let mut tracker = ContextTracker::with_counter(Arc::new(heuristic));
     tracker.extend(&script("u*10 a*10"));
@@ -223,17 +223,17 @@ fn another_weigher_is_asked_once_for_each_message() {
 }
 
 #[test]
-fn the_overhead_that_the_host_tells_counts_in_the_gate() {
+fn the_hosts_overhead_counts_in_the_gate() {
     let policy = BudgetPolicy { trigger_ratio: 1.0, keep_recent: 0, reserve_tokens: None };
-    let tracker = ContextTracker::of(&script("u*90")).with_overhead_tokens(1000);
+    let tracker = ContextTracker::from_messages(&script("u*90")).with_overhead_tokens(1000);
     assert_eq!(tracker.context_tokens(), 1000 + tracker.total_tokens());
     assert!(tracker.context_tokens() as f64 > budget_limit(&ModelCard::with_window(1000), &policy));
 }
 
 #[test]
-fn only_what_a_patch_brings_is_weighed_again() {
+fn a_patch_is_followed_without_weighing_kept_messages() {
     let mut messages = script("u*400 a:read t*900 a u*40 a");
-    let mut tracker = ContextTracker::of(&messages);
+    let mut tracker = ContextTracker::from_messages(&messages);
     let digest = vec![Message::user("[digest]")];
     let patch = Patch::new(vec![Edit::Fold { range: 0..4, with: digest }]);
     let _undo = patch.clone().apply(&mut messages).unwrap();

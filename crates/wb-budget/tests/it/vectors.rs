@@ -1,4 +1,4 @@
-//! The recorded answers of the budget arithmetic, which ours must equal exactly.
+//! The recorded answers of the budget arithmetic, all equal.
 
 use serde_json::Value;
 use wb_budget::{

@@ -1,4 +1,4 @@
-//! The recorded answers about the policy of a window.
+//! The recorded answers of the window policy.
 
 use serde_json::{Value, json};
 use wb_budget::{ContextWindowPolicy, ModelCard};
@@ -17,18 +17,18 @@ fn every_recorded_effective_policy_is_equal() {
             max_output_tokens: figure("model_max_output"),
             ..ModelCard::with_window(figure("context_window"))
         };
-        let effective = policy(&row.input["policy"]).clamped_to(&card);
+        let effective = policy(&row.input["policy"]).clamp_to(&card);
         assert_eq!(serde_json::to_value(effective).unwrap(), row.output, "{}", row.tag);
-        assert_eq!(effective.clamped_to(&card), effective, "{}", row.tag);
+        assert_eq!(effective.clamp_to(&card), effective, "{}", row.tag);
     }
     assert_eq!(rows.len(), 5);
 }
 
-/// The recorded policy ignores what it does not know; ours refuses it by name.
+/// The recorded policy ignores unknown keys; ours refuses them by name.
 const UNKNOWN_KEY: &str = "policy unknown ignored";
 
 #[test]
-fn of_the_recorded_policies_exactly_the_one_with_an_unknown_key_differs() {
+fn recorded_policies_differ_only_by_an_unknown_key() {
     let rows = rows("aw.serde").into_iter().filter(|row| row.input["type"] == "ContextWindowPolicy");
     let mut differing = Vec::new();
     for row in rows {

@@ -177,7 +177,7 @@ fn calls_of_one_id_in_a_log_are_mended_by_the_command_that_is_named() {
     let lines = [user("Look."), of_agent("m1"), result.clone(), of_agent("m2"), result, agent("m3", "One.")];
     let file = claude_code(folder.path(), &lines);
     let complaint = only(&file, &[]);
-    assert!(complaint["what"].as_str().unwrap().contains("stands twice"), "{complaint}");
+    assert!(complaint["what"].as_str().unwrap().contains("is used twice"), "{complaint}");
     assert_eq!(complaint["mend"], format!("wb repair {} --in-place", file.display()));
     let before = fs::read_to_string(&file).unwrap();
     assert_eq!(run(&["repair", "--in-place", "--even-if-open"], &file).code, 0);

@@ -160,5 +160,5 @@ pub(crate) fn ten_turns() -> Place {
 /// Returns how many results in a context answer no call.
 pub(crate) fn n_orphans(messages: &Value) -> usize {
     let messages: Vec<Message> = serde_json::from_value(messages.clone()).unwrap();
-    Pairing::of(&messages).orphans().len()
+    Pairing::new(&messages).orphans().len()
 }

@@ -1,4 +1,4 @@
-//! What the README, the recipe and the help of `wb install`, `wb config` and `wb log` promise.
+//! What the README, the guide and the help of `wb install`, `wb config` and `wb log` promise.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +8,7 @@ use crate::home::{HOSTS, Home, scopes};
 use crate::support::{wb_in, wb_of};
 
 const README: &str = include_str!("../../../../README.md");
-const RECIPE: &str = include_str!("../../../../docs/recipes/put-wb-into-an-agent.md");
+const GUIDE: &str = include_str!("../../../../docs/guide/install-in-an-agent.md");
 
 /// Returns what stands in backticks.
 fn quoted(text: &str) -> Vec<&str> {
@@ -36,10 +36,10 @@ fn written(home: &Home, line: &str) -> Vec<String> {
 }
 
 #[test]
-fn the_recipe_has_a_row_for_each_agent_and_names_the_files_that_are_written() {
+fn the_guide_has_a_row_for_each_agent_and_names_the_files_that_are_written() {
     let home = Home::new();
     for host in HOSTS {
-        let row = RECIPE.lines().find(|line| line.starts_with(&format!("| `{host}` |"))).unwrap();
+        let row = GUIDE.lines().find(|line| line.starts_with(&format!("| `{host}` |"))).unwrap();
         let places: Vec<&str> =
             quoted(row).into_iter().filter_map(|place| place.strip_prefix("~/")).collect();
         let files = written(&home, &format!("install {host}"));
@@ -53,12 +53,12 @@ fn the_recipe_has_a_row_for_each_agent_and_names_the_files_that_are_written() {
 }
 
 #[test]
-fn the_recipe_names_the_folders_of_projects_and_the_readme_all_agents() {
+fn the_guide_names_the_folders_of_projects_and_the_readme_all_agents() {
     let home = Home::new();
     for host in HOSTS.into_iter().filter(|host| scopes(host).len() > 1) {
         let file = written(&home, &format!("install {host} --project")).remove(0);
         let folder = file.strip_prefix("project/").unwrap().split('/').next().unwrap();
-        assert!(RECIPE.contains(&format!("`{folder}`")), "{folder}");
+        assert!(GUIDE.contains(&format!("`{folder}`")), "{folder}");
     }
     let line = README.lines().find(|line| line.starts_with("wb install pi ")).unwrap();
     assert!(HOSTS.iter().all(|host| line.contains(host)), "{line}");
@@ -79,7 +79,7 @@ fn the_variables_that_the_help_names_move_what_is_written() {
         ("XDG_CONFIG_HOME", "opencode"),
         ("PI_CODING_AGENT_DIR", "pi"),
     ] {
-        assert!(all.contains(&format!("  {variable}")) && RECIPE.contains(variable), "{variable}");
+        assert!(all.contains(&format!("  {variable}")) && GUIDE.contains(variable), "{variable}");
         let line = ["install", host, "--dry-run", "--json"];
         let answer = wb_in(home.folder.path(), &[(variable, folder)], &line, b"");
         let shown: Value = serde_json::from_str(&answer.stdout).unwrap();
@@ -108,7 +108,7 @@ fn the_settings_and_the_log_stand_where_the_help_says_also_with_variables() {
     let moved = moved.to_str().unwrap();
     let shown = wb_in(home.folder.path(), &[("XDG_CONFIG_HOME", moved)], &["config"], b"").stdout;
     assert!(shown.contains("keep_recent_tokens = 77  ~/moved/wb/config.toml"), "{shown}");
-    assert!(RECIPE.contains("`~/.local/state/wb`") && RECIPE.contains("XDG_STATE_HOME"));
+    assert!(GUIDE.contains("`~/.local/state/wb`") && GUIDE.contains("XDG_STATE_HOME"));
     let asked = json!({"version": 1, "host": "pi", "session": {"messages": []}}).to_string();
     wb_in(home.folder.path(), &[("XDG_STATE_HOME", moved)], &["hook"], asked.as_bytes());
     assert!(home.path("moved/wb/compactions.jsonl").is_file());
@@ -117,8 +117,8 @@ fn the_settings_and_the_log_stand_where_the_help_says_also_with_variables() {
 }
 
 #[test]
-fn the_log_tells_which_agent_how_many_tokens_and_how_long_as_the_readme_says() {
-    assert!(README.contains("which agent, from how many tokens to how many, how long it took"));
+fn the_log_shows_agent_tokens_and_time_as_the_guide_says() {
+    assert!(GUIDE.contains("the agent, the tokens before and after, and the time it took"));
     let home = Home::new();
     let entry = json!({"at_ms": 0, "host": "pi", "trigger": "auto", "action": "replace", "tokens_before": 9000,
         "tokens_after": 800, "ms": 12});
@@ -127,8 +127,8 @@ fn the_log_tells_which_agent_how_many_tokens_and_how_long_as_the_readme_says() {
 }
 
 #[test]
-fn an_agent_waits_eight_seconds_as_the_recipe_says() {
-    assert!(RECIPE.contains("out of time (eight seconds)"));
+fn an_agent_waits_eight_seconds_as_the_guide_says() {
+    assert!(GUIDE.contains("out of time (eight seconds)"));
     let home = Home::new();
     assert!(help(&home, "hook").contains("[default: 8000]"));
     for host in HOSTS.into_iter().filter(|host| *host != "codex") {
@@ -144,7 +144,7 @@ fn an_agent_waits_eight_seconds_as_the_recipe_says() {
 fn hooks_of_a_project_go_into_the_settings_that_are_not_shared() {
     let home = Home::new();
     assert!(
-        RECIPE.contains("writes three hooks into `settings.json`, or\n  `settings.local.json` of a project")
+        GUIDE.contains("writes three hooks into `settings.json`, or\n  `settings.local.json` of a project")
     );
     home.done("install claude-code --hooks --project");
     assert_eq!(home.text("project/.claude/settings.local.json").matches(" hook\"").count(), 3);

@@ -29,11 +29,11 @@ fn condense(opened: &mut View, window: u64, force: bool) -> CompactionReport {
 fn check(path: &Path, window: u64, force: bool) -> CompactionReport {
     let mut opened = open(path);
     let messages = opened.messages.clone();
-    let before = Pairing::of(&messages);
+    let before = Pairing::new(&messages);
     let report = condense(&mut opened, window, force);
     let case = format!("{} at {window}, force {force}: {report}", path.display());
 
-    let after = Pairing::of(&opened.messages);
+    let after = Pairing::new(&opened.messages);
     assert!(after.orphans().len() <= before.orphans().len(), "{case}");
     assert!(after.dangling().len() <= before.dangling().len(), "{case}");
     let tokens = estimate_tokens(&opened.messages);

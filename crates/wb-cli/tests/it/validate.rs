@@ -141,7 +141,7 @@ fn a_dialect_that_is_not_there_is_wrong_usage_and_the_others_are_named() {
     let answer = run(&["--dialect", "claude"], b"");
     assert_eq!(answer.code, 2);
     assert!(
-        answer.stderr.contains("there are anthropic, openai, openai-responses and gemini"),
+        answer.stderr.contains("expected one of anthropic, openai, openai-responses, gemini"),
         "{}",
         answer.stderr
     );

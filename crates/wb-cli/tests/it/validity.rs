@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use futures::executor::block_on;
 use wb_budget::ModelCard;
 use wb_conductor::{Compactor, CondenseOpts, compact_in_place};
-use wb_dialect::{Dialect, Encoded, Violation, repair, validate};
+use wb_dialect::{Dialect, EncodedRequest, Violation, repair, validate};
 use wb_formats::View;
 use wb_message::{Block, Message};
 use wb_testkit::logs::{LOGS, write_log};
@@ -58,7 +58,10 @@ fn large() -> Vec<(String, View)> {
 }
 
 fn violations(messages: &[Message]) -> Vec<Violation> {
-    Dialect::ALL.into_iter().flat_map(|dialect| Encoded::next_request(messages, dialect).validate()).collect()
+    Dialect::ALL
+        .into_iter()
+        .flat_map(|dialect| EncodedRequest::next_request(messages, dialect).validate())
+        .collect()
 }
 
 /// Counts violations without their places.
@@ -101,7 +104,7 @@ fn of_untouched_sessions_only_what_is_truly_wrong_is_found() {
 fn what_is_wrong_with_untouched_sessions_is_mended() {
     for (name, view) in sessions() {
         for dialect in Dialect::ALL {
-            let mut request = Encoded::next_request(&view.messages, dialect).body;
+            let mut request = EncodedRequest::next_request(&view.messages, dialect).body;
             let n_found = validate(&request, dialect).len();
             let before = (n_found == 0).then(|| request.clone());
             repair(&mut request, dialect);
@@ -162,7 +165,7 @@ fn reasoning_of_an_agent_goes_back_to_its_own_provider_as_it_came() {
             Block::Thinking { signature: Some(signature), .. } if !signature.is_empty() => Some(signature),
             _ => None,
         });
-        let body = Encoded::next_request(&view.messages, dialect).body.to_string();
+        let body = EncodedRequest::next_request(&view.messages, dialect).body.to_string();
         // What was taken out of a file before it was published has another form.
         let is_real = |signature: &&String| dialect == Dialect::Anthropic || signature.starts_with("gAAAA");
         for signature in signed.filter(is_real) {

@@ -32,8 +32,8 @@ fn gate(bed: &Bed) -> Row<'_> {
         what: "total and gate of a ledger (64 times)",
         limit_is: "the same at 100 messages",
         target: Some(Target::times('a', 1.5)),
-        subject: asked(ContextTracker::of(&bed.messages)),
-        limit: asked(ContextTracker::of(&bed.messages[..SMALL])),
+        subject: asked(ContextTracker::from_messages(&bed.messages)),
+        limit: asked(ContextTracker::from_messages(&bed.messages[..SMALL])),
     }
 }
 
@@ -58,7 +58,7 @@ fn append(bed: &Bed) -> Row<'_> {
 }
 
 fn appended(messages: &[Message], more: Vec<Message>) -> Sample<'_> {
-    let (card, ledger) = (card(), ContextTracker::of(messages));
+    let (card, ledger) = (card(), ContextTracker::from_messages(messages));
     let append = move |ledger: &mut ContextTracker| {
         for message in &more {
             ledger.push(message);
@@ -113,8 +113,8 @@ fn cut(bed: &Bed) -> Row<'_> {
         what: "cut of a ledger (64 times)",
         limit_is: "the same at 100 messages; the target is twice log n / log 100",
         target: Some(Target::times('c', 2.0 * steps)),
-        subject: cuts(ContextTracker::of(&bed.messages)),
-        limit: cuts(ContextTracker::of(&bed.messages[..SMALL])),
+        subject: cuts(ContextTracker::from_messages(&bed.messages)),
+        limit: cuts(ContextTracker::from_messages(&bed.messages[..SMALL])),
     }
 }
 
@@ -125,7 +125,7 @@ fn cuts(ledger: ContextTracker) -> Sample<'static> {
 
 fn pairing(bed: &Bed) -> Row<'_> {
     let plan = || {
-        let pairing = Pairing::of(black_box(&bed.messages));
+        let pairing = Pairing::new(black_box(&bed.messages));
         plan_cut(&prefix_tokens(&bed.messages), &pairing, AUTO_CONDENSE_POLICY.keep_recent)
     };
     Row {

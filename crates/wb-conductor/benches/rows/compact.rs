@@ -10,8 +10,8 @@ use wb_conductor::{
     AgentContext, CompactionReport, Compactor, CondenseOpts, TurnsUndo, compact_in_place, compact_turns,
     message_to_turn,
 };
+use wb_facts::Facts;
 use wb_message::{Message, ToolVocabulary, Turn};
-use wb_summarize::Facts;
 use wb_testkit::workload::{Script, transcript};
 
 use super::{Bed, Build, Most, Row, Sample, Target, read_all, repeated, taken_back};
@@ -88,7 +88,7 @@ fn with_tracker(bed: &Bed) -> Option<Target> {
 
 fn tracked(bed: &Bed) -> Row<'_> {
     let compactor = Compactor::new();
-    let whole = ContextTracker::of(&bed.messages);
+    let whole = ContextTracker::from_messages(&bed.messages);
     let state = (bed.messages.clone(), whole.clone());
     let compact = move |(messages, tracker): &mut (Vec<Message>, ContextTracker)| {
         let ready = compactor.plan(&tracker.view(messages), &FORCED).map(|plan| plan.held().local());

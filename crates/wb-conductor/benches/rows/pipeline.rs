@@ -46,14 +46,14 @@ fn pair(bed: &Bed) -> Row<'_> {
         what: "pairing",
         limit_is: "reading every byte",
         target: None,
-        subject: repeated(|| Pairing::of(black_box(&bed.messages))),
+        subject: repeated(|| Pairing::new(black_box(&bed.messages))),
         limit: read_all(bed),
     }
 }
 
 /// A patch that folds the first nine tenths or so into one message, and the pairing for it.
 fn folding(messages: &[Message]) -> (Patch, Pairing) {
-    let pairing = Pairing::of(messages);
+    let pairing = Pairing::new(messages);
     let cut = pairing.legal_at_or_before(messages.len() * 9 / 10).unwrap_or(0);
     (Patch::new(vec![Edit::Fold { range: 0..cut, with: vec![Message::user("[digest]")] }]), pairing)
 }

@@ -4,11 +4,11 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 use wb_budget::{BudgetSplit, TokenHeuristic, plan_cut, prefix_sums};
+use wb_facts::Facts;
+use wb_language::user_text::is_request;
 use wb_message::markers::{is_pinned, is_prompt};
 use wb_message::{Edit, Message, Patch, runs};
-use wb_summarize::{
-    CondenseScope, Facts, LocalDigest, REQUEST_BYTES, digest_message, has_news, is_request, newest_timestamp,
-};
+use wb_summarize::{CondenseScope, LocalDigest, REQUEST_BYTES, digest_message, has_news, newest_timestamp};
 
 use crate::pipeline::DigestStep;
 use crate::plan::{Head, within_transcript};

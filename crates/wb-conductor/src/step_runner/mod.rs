@@ -3,9 +3,9 @@
 mod fold;
 
 use wb_budget::{Budget, BudgetSplit, WeighedTranscript};
+use wb_facts::Facts;
 use wb_message::{Edit, Patch, ToolVocabulary};
 use wb_passes::{Goal, Pass, RestoreLimits, restore_reads};
-use wb_summarize::Facts;
 
 use crate::draft::Draft;
 use crate::pipeline::{DigestStep, Pipeline, Step, Trigger};

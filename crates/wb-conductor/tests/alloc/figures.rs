@@ -3,9 +3,10 @@
 use allocation_counter::{AllocationInfo, measure};
 use wb_budget::{AUTO_CONDENSE_POLICY, ContextTracker, ModelCard, budget_limit, estimate_tokens};
 use wb_conductor::{CompactionReport, Compactor, CondenseOpts, compact_locally_with};
+use wb_facts::Facts;
 use wb_message::markers::{CLEARED_TOOL_RESULT, digest_body, restored_file};
 use wb_message::{Block, Content, Message, ToolVocabulary};
-use wb_summarize::{Facts, flatten_into, flatten_transcript};
+use wb_summarize::{flatten_into, flatten_transcript};
 use wb_testkit::workload::payload_bytes;
 
 /// Bytes, or allocations, beside the most that they may be.
@@ -67,7 +68,7 @@ pub(crate) fn estimate(messages: &[Message]) -> Figure {
 
 /// Cuts for every power of two of tail tokens.
 pub(crate) fn cut(messages: &[Message]) -> Figure {
-    let ledger = ContextTracker::of(messages);
+    let ledger = ContextTracker::from_messages(messages);
     let cuts = || (0..30).map(|bit| ledger.cut(1 << bit)).max();
     none("c: cuts", of(cuts).0)
 }

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use serde_json::json;
 use wb_budget::{ModelCard, Usage};
 use wb_conductor::{AgentSettings, CondenseOpts, ReplyDraft, SettingsError};
+use wb_invoke::StopReason;
+use wb_invoke::scripted::{Script, ScriptedInvoker};
 use wb_message::markers::REMOVED_IMAGE;
 use wb_message::{Block, Message};
-use wb_summarize::StopReason;
-use wb_summarize::scripted::{Script, ScriptedInvoker};
 use wb_testkit::script;
 
 use crate::support::good_reply;

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use futures::executor::block_on;
 use wb_budget::{ModelCard, Usage};
 use wb_conductor::{CompactionReport, Compactor, CondenseOpts, DigestSource, compact_in_place};
+use wb_invoke::ThinkingLevel;
+use wb_invoke::scripted::{Script, ScriptedInvoker};
 use wb_message::Message;
 use wb_message::markers::CLIP_MARK;
-use wb_summarize::ThinkingLevel;
-use wb_summarize::scripted::{Script, ScriptedInvoker};
 use wb_testkit::script;
 
 use crate::support::{FORCE, condensed, digest_of, good_reply, model, words_of_model};

@@ -11,12 +11,11 @@ use proptest::sample::Index;
 use tokio::runtime::{Builder, Runtime};
 use wb_budget::Usage;
 use wb_conductor::{AgentContext, CompactionReport, DigestSource, Unchanged};
+use wb_invoke::scripted::Script;
+use wb_invoke::{Emission, InvokeError, ModelInvoker, Reply, StopReason, StreamOptions};
 use wb_message::markers::is_pinned;
 use wb_message::{Block, Conversation, Message};
-use wb_summarize::scripted::Script;
-use wb_summarize::{
-    Emission, InvokeError, ModelInvoker, NoDigest, Reply, StopReason, StreamOptions, Summarizer,
-};
+use wb_summarize::{NoDigest, Summarizer};
 use wb_testkit::{laws, script, strategies};
 
 use crate::support::{AUTO, FORCE, good_reply, keep, model, window};

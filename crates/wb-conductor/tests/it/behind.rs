@@ -5,9 +5,10 @@ use std::sync::Arc;
 use futures::executor::block_on;
 use wb_budget::{ModelCard, Prices, Usage};
 use wb_conductor::{AgentContext, CompactionReport, Compactor, CondenseOpts, DigestSource, message_to_turn};
+use wb_invoke::scripted::{Script, ScriptedInvoker};
+use wb_invoke::{StopReason, ThinkingLevel};
 use wb_message::{Conversation, Message};
-use wb_summarize::scripted::{Script, ScriptedInvoker};
-use wb_summarize::{NoDigest, StopReason, ThinkingLevel};
+use wb_summarize::NoDigest;
 use wb_testkit::script;
 
 use crate::support::{FORCE, good_reply};

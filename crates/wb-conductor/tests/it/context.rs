@@ -8,8 +8,8 @@ use proptest::prelude::*;
 use tokio_util::sync::CancellationToken;
 use wb_budget::{Family, FittedCounter, ModelCard, Usage, estimate_tokens};
 use wb_conductor::{AgentContext, Compactor, CondenseOpts, DigestSource, Unchanged};
+use wb_invoke::scripted::{Script, ScriptedInvoker};
 use wb_message::{Conversation, Message, Pairing, ToolDescriptor};
-use wb_summarize::scripted::{Script, ScriptedInvoker};
 use wb_testkit::{laws, script, strategies};
 
 use crate::support::{AUTO, FORCE, good_reply, keep, model, window};
@@ -65,7 +65,7 @@ fn an_edit_far_ahead_is_noticed_before_a_compaction() {
     let report = context.compact_locally(&mut messages, &FORCE);
     assert_eq!(report.tokens_before, expected);
     assert_eq!(report.tokens_after, estimate_tokens(&messages));
-    assert!(Pairing::of(&messages).orphans().is_empty());
+    assert!(Pairing::new(&messages).orphans().is_empty());
 }
 
 #[tokio::test]
@@ -225,7 +225,7 @@ proptest! {
         let mut context = AgentContext::with(window(context_window).policy(keep(500)));
         let mut sent = Vec::new();
         for message in messages {
-            let is_open = Pairing::of(&sent).in_flight().is_some();
+            let is_open = Pairing::new(&sent).in_flight().is_some();
             if matches!(message, Message::Assistant { .. }) && !is_open {
                 let reports = context.before_request(&mut sent);
                 let limit = context.budget().unwrap().limit;

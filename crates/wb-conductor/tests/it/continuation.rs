@@ -6,9 +6,9 @@ use wb_conductor::{
     CONTINUATION_PROMPT, CallDraft, DEFAULT_MAX_CONTINUATIONS, ReplyDraft, TruncationState,
     continuation_message, needs_truncation_recovery,
 };
+use wb_invoke::{Emission, Reply, StopReason};
 use wb_message::markers::{Visibility, visibility};
 use wb_message::{Block, Message};
-use wb_summarize::{Emission, Reply, StopReason};
 use wb_testkit::vectors::policy::rows;
 
 fn call(args: &str) -> CallDraft {

@@ -12,11 +12,11 @@ use wb_budget::{
 use wb_conductor::{
     Compactor, CondenseOpts, Pipeline, ReplyDraft, Step, Summarizer, Trigger, compact_in_place,
 };
+use wb_invoke::scripted::{Script, ScriptedInvoker};
+use wb_invoke::{Emission, Reply, StopReason};
 use wb_message::markers::digest_body;
 use wb_message::{Block, Message};
 use wb_passes::Microcompact;
-use wb_summarize::scripted::{Script, ScriptedInvoker};
-use wb_summarize::{Emission, Reply, StopReason};
 use wb_testkit::script;
 
 use crate::support::{FORCE, flat, run};
@@ -46,7 +46,7 @@ fn a_small_budget_is_not_taken_for_the_window_of_the_model() {
         let invoker = Arc::new(ScriptedInvoker::new([Script::says("# Objective\n- port it")]));
         let counter: Arc<dyn TokenCounter> = Arc::new(TokenHeuristic::DEFAULT);
         let view = WeighedTranscript::new(&transcript, &counter);
-        let budget = Budget::of_limit(limit, &AUTO_CONDENSE_POLICY, 0);
+        let budget = Budget::from_limit(limit, &AUTO_CONDENSE_POLICY, 0);
         let plan = Pipeline::bare().plan(&view, &budget, Trigger::Forced).unwrap();
         block_on(plan.ask(&Summarizer::new(invoker.clone()), &CancellationToken::new()));
         assert_eq!(invoker.prompts().len(), 1);
@@ -59,7 +59,7 @@ fn a_digest_is_never_dropped_by_a_later_step() {
     let report = run(
         &Pipeline::preset("ladder").unwrap(),
         &mut messages,
-        Budget::of_limit(900, &AUTO_CONDENSE_POLICY, 0),
+        Budget::from_limit(900, &AUTO_CONDENSE_POLICY, 0),
         false,
     );
     assert!(report.digest.is_some(), "{report}");

@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use futures::executor::block_on;
 use wb_conductor::{AgentContext, DigestSource, Pipeline};
+use wb_facts::{Facts, FindingKind};
 use wb_message::markers::{digest_body, restored_file};
 use wb_message::{Message, ToolVocabulary};
-use wb_summarize::{Facts, FindingKind};
 use wb_testkit::script;
 
 use crate::support::{AUTO, FORCE, good_reply, model, window};
-use wb_summarize::scripted::Script;
+use wb_invoke::scripted::Script;
 
 const FIRST: &str = "Port the importer to cents, but never change its wire format.";
 

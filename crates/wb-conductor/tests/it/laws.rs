@@ -9,10 +9,11 @@ use wb_budget::{BudgetPolicy, ModelCard, estimate_tokens};
 use wb_conductor::{
     CompactionReport, Compactor, CondenseOpts, Summarizer, compact_in_place, compact_turns, project,
 };
+use wb_invoke::StopReason;
+use wb_invoke::scripted::{Script, ScriptedInvoker};
 use wb_message::outline::outline;
 use wb_message::{Block, Message, Turn};
-use wb_summarize::scripted::{Script, ScriptedInvoker};
-use wb_summarize::{SECTION_TEMPLATE, StopReason};
+use wb_summarize::SECTION_TEMPLATE;
 use wb_testkit::fit_laws::{self, Landing};
 use wb_testkit::{laws, strategies};
 

@@ -45,7 +45,7 @@ fn least_of_drops(messages: &[Message], which: usize) -> u64 {
     let n_recent = if which == 2 { MIN_RECENT } else { 1 };
     let counts = |message: &Message| !is_pinned(message) && visibility(message) == Visibility::All;
     let recent = (0..messages.len()).rev().filter(|&at| counts(&messages[at])).take(n_recent).last();
-    let pairing = Pairing::of(messages);
+    let pairing = Pairing::new(messages);
     let task = messages.iter().position(is_prompt);
     let asked = [task, last_prompt_start(messages), pairing.in_flight()];
     let must_stay = |at: usize| {

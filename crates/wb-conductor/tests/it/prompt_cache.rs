@@ -120,11 +120,11 @@ proptest! {
         let mut state = PromptPrefix::default();
         state.stable_prefix(&before, true);
         let n_stable = state.stable_prefix(&after, true).expect("caching is on").messages;
-        prop_assert!(Pairing::of(&after).is_legal(n_stable));
+        prop_assert!(Pairing::new(&after).is_legal(n_stable));
         if !before.is_empty() {
             let n_same = before.iter().zip(&after).take_while(|(one, two)| one == two).count();
             prop_assert!(n_stable <= n_same);
-            prop_assert!((n_stable + 1..=n_same).all(|cut| !Pairing::of(&after).is_legal(cut)));
+            prop_assert!((n_stable + 1..=n_same).all(|cut| !Pairing::new(&after).is_legal(cut)));
         }
     }
 }

@@ -11,9 +11,9 @@ use wb_budget::{FittedCounter, ModelCard, TokenCounter, Usage, WeighedTranscript
 use wb_conductor::{
     AgentContext, Compactor, CondenseOpts, Pipeline, Step, compact_in_place, compact_locally,
 };
+use wb_invoke::scripted::{Script, ScriptedInvoker};
 use wb_message::{Block, Conversation, Edit, Message, Pairing, Patch};
 use wb_passes::{Goal, Pass, Repair};
-use wb_summarize::scripted::{Script, ScriptedInvoker};
 use wb_summarize::{CompactionConfig, Summarizer};
 use wb_testkit::{pass_laws, script};
 
@@ -101,7 +101,7 @@ fn the_repair_of_a_transcript_whose_process_was_killed() {
     let repaired = Repair { in_flight: true, ..Repair::default() }.repair(&mut messages);
     println!("{} calls answered, {} stray results dropped", repaired.answered, repaired.dropped);
     assert_eq!(repaired.answered, 1);
-    assert!(Pairing::of(&messages).dangling().is_empty());
+    assert!(Pairing::new(&messages).dangling().is_empty());
 }
 
 #[tokio::test]
@@ -125,7 +125,7 @@ fn a_tokenizer_of_your_own() {
             text.split(self.0).count()
         }
     }
-    let counter = FittedCounter::of_model("claude-sonnet-4-5");
+    let counter = FittedCounter::from_model_id("claude-sonnet-4-5");
     assert!(counter.is_some_and(|counter| counter.text("one two three") > 0));
     let (tokenizer, conversation) = (Words(' '), Conversation::default());
     let counter: Arc<dyn TokenCounter> = Arc::new(move |text: &str| tokenizer.count(text) as u64);

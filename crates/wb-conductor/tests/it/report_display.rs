@@ -3,8 +3,8 @@
 use tokio_util::sync::CancellationToken;
 use wb_budget::AUTO_CONDENSE_POLICY;
 use wb_conductor::{Compactor, CondenseOpts};
+use wb_invoke::scripted::Script;
 use wb_message::Message;
-use wb_summarize::scripted::Script;
 use wb_testkit::script;
 
 use crate::support::{AUTO, FORCE, condensed, good_reply, keep, model, window};

@@ -10,11 +10,11 @@ use wb_conductor::{
     CompactionReport, Compactor, CondenseOpts, DigestSource, Ready, Summarizer, Unchanged,
     WindowBudgetCondense, compact_in_place, message_to_turn,
 };
+use wb_invoke::scripted::{Script, ScriptedInvoker};
 use wb_message::markers::{digest_body, is_pinned, restored_file};
 use wb_message::outline::outline;
 use wb_message::{Message, PatchError};
 use wb_summarize::NoDigest;
-use wb_summarize::scripted::{Script, ScriptedInvoker};
 use wb_testkit::{laws, script};
 
 use crate::support::{AUTO, FORCE, condensed, digest_of, good_reply, keep, model, window};

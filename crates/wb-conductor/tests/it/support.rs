@@ -8,10 +8,10 @@ use wb_budget::{
     AUTO_CONDENSE_POLICY, Budget, BudgetPolicy, ModelCard, TokenCounter, TokenHeuristic, WeighedTranscript,
 };
 use wb_conductor::{CompactionReport, Compactor, CondenseOpts, Pipeline, Trigger, compact_in_place};
+use wb_invoke::scripted::{Script, ScriptedInvoker};
 use wb_message::markers::{digest_body, restored_file};
 use wb_message::outline::outline;
 use wb_message::{Block, Content, Message};
-use wb_summarize::scripted::{Script, ScriptedInvoker};
 
 /// A manual `/compact`.
 pub(crate) const FORCE: CondenseOpts = CondenseOpts {
@@ -69,7 +69,7 @@ pub(crate) fn condensed(
 
 /// One figure for the limit and the target.
 pub(crate) fn flat(tokens: u64, overhead: u64) -> Budget {
-    Budget::of_limit(tokens, &AUTO_CONDENSE_POLICY, overhead).with_target(tokens)
+    Budget::from_limit(tokens, &AUTO_CONDENSE_POLICY, overhead).with_target(tokens)
 }
 
 /// Runs a pipeline without a model.

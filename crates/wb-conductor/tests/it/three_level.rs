@@ -62,7 +62,7 @@ fn options() -> impl Strategy<Value = Levels> {
 fn budgets() -> impl Strategy<Value = Budget> {
     let limit = prop_oneof![0..60_u64, 60..600_u64, 600..20_000_u64];
     (limit, any::<bool>()).prop_map(|(limit, lands)| {
-        if lands { Budget::of_limit(limit, &AUTO_CONDENSE_POLICY, 20) } else { flat(limit, 20) }
+        if lands { Budget::from_limit(limit, &AUTO_CONDENSE_POLICY, 20) } else { flat(limit, 20) }
     })
 }
 

@@ -19,7 +19,7 @@ fn compacted(before: &[Message], levels: Levels, budget: Budget) -> (Vec<Message
     let (tokens_before, tokens) = (weight(before), weight(&after));
     assert!(tokens <= tokens_before, "never heavier");
     let aim = if tokens_before > budget.limit { budget.target } else { budget.limit };
-    assert_eq!(report.irreducible, Irreducible::above(aim, tokens), "{report:?}");
+    assert_eq!(report.irreducible, Irreducible::from_weights(aim, tokens), "{report:?}");
     (after, report)
 }
 
@@ -81,7 +81,7 @@ fn e06_the_mark_is_charged_and_what_is_over_is_said() {
     let messages = [Message::user(big(50)), Message::user(big(46)), Message::user(big(46))];
     let (after, report) = within(100, &messages);
     assert_eq!(after, [messages[0].clone(), mark(), messages[2].clone()]);
-    assert_eq!(report.irreducible, Irreducible::above(100, 54 + 23 + 50));
+    assert_eq!(report.irreducible, Irreducible::from_weights(100, 54 + 23 + 50));
     let (after, _) = within(127, &messages);
     assert_eq!(weight(&after), 127, "the budget is used to the last token where it must be");
 }
@@ -91,7 +91,7 @@ fn e19_a_system_prompt_larger_than_the_window_takes_no_request() {
     let mut messages = vec![Message::user("hi")];
     let report = compact(LEVELS, &mut messages, flat(10, 50));
     assert_eq!(messages, [Message::user("hi")]);
-    assert_eq!(report.irreducible, Irreducible::above(10, 50 + 5));
+    assert_eq!(report.irreducible, Irreducible::from_weights(10, 50 + 5));
     is_irreducible(&[Message::user("hi")], 0, 5);
 }
 
@@ -157,7 +157,7 @@ fn e15_a_few_more_messages_start_no_compaction_and_the_front_stays_byte_for_byte
     let mut messages: Vec<_> = (0..10).map(|n| Message::user(format!("{n} {}", big(20)))).collect();
     messages.insert(0, Message::user("task"));
     let levels = Levels { keep_first: 1, keep_recent: 5, ..LEVELS };
-    let budget = Budget::of_limit(150, &AUTO_CONDENSE_POLICY, 0);
+    let budget = Budget::from_limit(150, &AUTO_CONDENSE_POLICY, 0);
     let (mut after, report) = compacted(&messages, levels, budget);
     assert!(report.tokens_after <= 131, "seven eighths: {}", report.tokens_after);
     after.push(Message::assistant("fine"));

@@ -43,7 +43,7 @@ fn is_mark(message: &Message) -> bool {
 
 /// Returns the places of the task, the latest request, pinned messages and calls in flight with their results.
 fn core(messages: &[Message]) -> Vec<usize> {
-    let pairing = Pairing::of(messages);
+    let pairing = Pairing::new(messages);
     let (task, ask) = (messages.iter().position(is_prompt), messages.iter().rposition(is_prompt));
     let named = [task, ask, pairing.in_flight()];
     let of_flight = |pair: &&Pair| Some(pair.call.message as usize) == pairing.in_flight();
@@ -173,7 +173,7 @@ struct Rates {
 
 impl Rates {
     fn count(&mut self, case: &Case, budget: u64, after: &[Message]) {
-        let (pairing, tokens) = (Pairing::of(after), total(after, case.count));
+        let (pairing, tokens) = (Pairing::new(after), total(after, case.count));
         let dangles =
             pairing.dangling().iter().any(|call| pairing.in_flight() != Some(call.message as usize));
         let is_broken = !pairing.orphans().is_empty() || dangles || loses_flight(&case.messages, after);
@@ -211,7 +211,7 @@ impl fmt::Display for Rates {
 
 /// Tells whether calls that wait for their results are gone.
 fn loses_flight(before: &[Message], after: &[Message]) -> bool {
-    let flight = Pairing::of(before).in_flight();
+    let flight = Pairing::new(before).in_flight();
     flight.is_some_and(|at| !after.contains(&before[at]))
 }
 

@@ -15,12 +15,12 @@ use wb_conductor::{
     CompactionReport, Compactor, CondenseOpts, CondenserDeps, DigestSource, compact_in_place,
     create_condenser, project, turn_to_messages,
 };
+use wb_invoke::ModelInvoker;
+use wb_invoke::scripted::{Script, ScriptedInvoker};
 use wb_message::markers::{CLEARED_TOOL_RESULT, is_prompt, is_synthetic, restored_file};
 use wb_message::tools::normal_path;
 use wb_message::{Block, Message, Origin, Pairing, ToolVocabulary, Turn};
 use wb_passes::{RehydrateOpts, clear_stale_tool_results, compactable_tool_names, rehydrate_recent_reads};
-use wb_summarize::ModelInvoker;
-use wb_summarize::scripted::{Script, ScriptedInvoker};
 use wb_testkit::vectors;
 
 /// What of an outcome a row records. Where the cut differs, what follows from it is not compared.
@@ -171,7 +171,7 @@ const CUT_RULES: [Rule; 8] = [
     }),
     (
         "4.2 the published cut separates a pair, drops a call in flight or starts with a result",
-        |case, published| published.cut > 0 && !Pairing::of(case.messages).is_legal(published.cut),
+        |case, published| published.cut > 0 && !Pairing::new(case.messages).is_legal(published.cut),
     ),
     ("4.2 where snapping forward keeps nothing, the cut snaps backward (WB1)", |case, published| {
         !case.force && published.cut == 0 && estimate_tokens(&published.cleared) > case.policy.keep_recent
@@ -197,7 +197,7 @@ const CUT_RULES: [Rule; 8] = [
 
 const RESTORED_RULES: [Rule; 8] = [
     ("4.2 results are told by id and position (WA9)", |case, _| {
-        let pairing = Pairing::of(case.messages);
+        let pairing = Pairing::new(case.messages);
         case.has_repeated_ids()
             || !pairing.orphans().is_empty()
             || pairing.pairs().iter().any(|pair| pair.repeated)

@@ -1,14 +1,14 @@
-//! Anthropic Messages.
+//! Encoding for Anthropic Messages.
 
 use serde_json::{Value, json};
 use wb_message::{Block, ToolDescriptor};
 
 use super::Body;
 use super::common::{Entry, with_tools};
-use crate::arguments::as_object;
+use crate::arguments::arguments_object;
 use crate::call_ids::call_id;
 use crate::dialect::Dialect;
-use crate::piece::{Piece, Round, Said, results_first};
+use crate::piece::{Piece, PieceKind, Round, results_first};
 use crate::thinking_signature::anthropic_block;
 
 pub(super) fn head(system: Option<&str>, tools: &[ToolDescriptor]) -> Body {
@@ -18,16 +18,16 @@ pub(super) fn head(system: Option<&str>, tools: &[ToolDescriptor]) -> Body {
     body
 }
 
-/// One message for each round, results first; rounds of which nothing is left are left out. Empty texts in results may
-/// stay.
-pub(super) fn entries(rounds: &[Round<'_>], has_empty: bool) -> Vec<Entry> {
+/// Returns one message per round, results first; empty rounds are dropped. `keeps_empty` keeps
+/// empty texts in results.
+pub(super) fn entries(rounds: &[Round<'_>], keeps_empty: bool) -> Vec<Entry> {
     let mut messages: Vec<(&str, Vec<Value>, Vec<usize>)> = Vec::new();
     for round in rounds {
         let role = if round.is_model { "assistant" } else { "user" };
         for piece in in_order(round) {
-            // The compaction of another provider stands in the user's place, where reasoning cannot.
-            let is_misplaced = !round.is_model && matches!(piece.said, Said::Thinking { .. });
-            let Some(part) = part(&piece.said, has_empty).filter(|_| !is_misplaced) else { continue };
+            // The user's side may hold another provider's compaction, but no reasoning.
+            let is_misplaced = !round.is_model && matches!(piece.kind, PieceKind::Thinking { .. });
+            let Some(part) = part(&piece.kind, keeps_empty).filter(|_| !is_misplaced) else { continue };
             match messages.last_mut() {
                 Some((last, parts, from)) if *last == role => {
                     parts.push(part);
@@ -44,31 +44,31 @@ pub(super) fn entries(rounds: &[Round<'_>], has_empty: bool) -> Vec<Entry> {
         .collect()
 }
 
-/// Returns what a round says in the order in which it is taken: results before everything else, no text behind a call.
+/// Returns the pieces in the order that Anthropic accepts: results first, no text after a call.
 fn in_order<'r, 'a>(round: &'r Round<'a>) -> impl Iterator<Item = &'r Piece<'a>> {
     let mut pieces: Vec<&Piece<'_>> = results_first(round).collect();
-    let first = pieces.iter().position(|piece| matches!(piece.said, Said::Call { .. }));
-    let is_later = |piece: &&Piece<'_>| !matches!(piece.said, Said::Text(_));
+    let first = pieces.iter().position(|piece| matches!(piece.kind, PieceKind::Call { .. }));
+    let is_later = |piece: &&Piece<'_>| !matches!(piece.kind, PieceKind::Text(_));
     let first = first.unwrap_or(pieces.len());
     pieces[first..].sort_by_key(is_later);
     pieces.into_iter()
 }
 
-fn part(said: &Said<'_>, has_empty: bool) -> Option<Value> {
-    Some(match said {
-        Said::Text(text) => json!({ "type": "text", "text": text }),
-        Said::Thinking { text, signature } => return anthropic_block(text, (*signature)?),
-        Said::Call { id, name, input } => {
+fn part(kind: &PieceKind<'_>, keeps_empty: bool) -> Option<Value> {
+    Some(match kind {
+        PieceKind::Text(text) => json!({ "type": "text", "text": text }),
+        PieceKind::Thinking { text, signature } => return anthropic_block(text, (*signature)?),
+        PieceKind::Call { id, name, input } => {
             let id = call_id(id, Dialect::Anthropic);
-            json!({ "type": "tool_use", "id": id, "name": name, "input": as_object(input) })
+            json!({ "type": "tool_use", "id": id, "name": name, "input": arguments_object(input) })
         }
-        Said::Result { id, content, is_error } => result(id, content, *is_error, has_empty),
-        Said::Image { media_type, data } => image(media_type, data),
+        PieceKind::Result { id, content, is_error } => result(id, content, *is_error, keeps_empty),
+        PieceKind::Image { media_type, data } => image(media_type, data),
     })
 }
 
-fn result(id: &str, content: &[Block], is_error: bool, has_empty: bool) -> Value {
-    let is_sent = |text: &str| !text.trim().is_empty() || has_empty && text.is_empty();
+fn result(id: &str, content: &[Block], is_error: bool, keeps_empty: bool) -> Value {
+    let is_sent = |text: &str| !text.trim().is_empty() || keeps_empty && text.is_empty();
     let parts = content.iter().filter_map(|block| match block {
         Block::Text { text } if is_sent(text) => Some(json!({ "type": "text", "text": text })),
         Block::Image { media_type, data_base64 } => Some(image(media_type, data_base64)),

@@ -1,14 +1,14 @@
-//! Chat Completions.
+//! Encoding for Chat Completions.
 
 use serde_json::{Value, json};
 use wb_message::ToolDescriptor;
 
 use super::Body;
 use super::common::{Entry, data_url, images, result_text, with_tools};
-use crate::arguments::as_object;
+use crate::arguments::arguments_object;
 use crate::call_ids::call_id;
 use crate::dialect::Dialect;
-use crate::piece::{Piece, Round, Said, results_first};
+use crate::piece::{Piece, PieceKind, Round, results_first};
 
 pub(super) fn head(tools: &[ToolDescriptor]) -> Body {
     let tool = |ToolDescriptor { name, description, parameters }: &ToolDescriptor| {
@@ -18,34 +18,34 @@ pub(super) fn head(tools: &[ToolDescriptor]) -> Body {
     with_tools(tools, |tools| tools.iter().map(tool).collect())
 }
 
-/// Messages of rounds; results stand first in what the user says unless its order stays.
-pub(super) fn entries(system: Option<&str>, rounds: &[Round<'_>], has_own_order: bool) -> Vec<Entry> {
+/// Returns the messages; the results of a user's round come first unless `keeps_order`.
+pub(super) fn entries(system: Option<&str>, rounds: &[Round<'_>], keeps_order: bool) -> Vec<Entry> {
     let system =
         system.map(|text| Entry { value: json!({ "role": "system", "content": text }), from: vec![] });
     let mut entries: Vec<Entry> = system.into_iter().collect();
     for round in rounds {
         match round.is_model {
             true => entries.extend(answer(round)),
-            false if has_own_order => in_order(round).iter().for_each(|part| user(part, &mut entries)),
+            false if keeps_order => split_at_results(round).iter().for_each(|part| user(part, &mut entries)),
             false => user(round, &mut entries),
         }
     }
     entries
 }
 
-/// One message for a round of the model, without its reasoning.
+/// Returns one message for a round of the model, without its reasoning.
 fn answer(round: &Round<'_>) -> Option<Entry> {
     let (mut texts, mut calls, mut from) = (Vec::new(), Vec::new(), Vec::new());
     for piece in &round.pieces {
-        match &piece.said {
-            Said::Text(text) => texts.push(text.as_ref()),
-            Said::Call { id, name, input } => {
-                let function = json!({ "name": name, "arguments": as_object(input).to_string() });
+        match &piece.kind {
+            PieceKind::Text(text) => texts.push(text.as_ref()),
+            PieceKind::Call { id, name, input } => {
+                let function = json!({ "name": name, "arguments": arguments_object(input).to_string() });
                 let id = call_id(id, Dialect::OpenaiChat);
                 calls.push(json!({ "id": id, "type": "function", "function": function }));
                 from.push(piece.from);
             }
-            Said::Thinking { .. } | Said::Result { .. } | Said::Image { .. } => {}
+            PieceKind::Thinking { .. } | PieceKind::Result { .. } | PieceKind::Image { .. } => {}
         }
     }
     let content = if texts.is_empty() { Value::Null } else { texts.join("\n").into() };
@@ -58,24 +58,24 @@ fn answer(round: &Round<'_>) -> Option<Entry> {
     (!texts.is_empty() || value.get("tool_calls").is_some()).then_some(Entry { value, from })
 }
 
-/// Takes a round apart where a result stands behind what the user says.
-fn in_order<'a>(round: &Round<'a>) -> Vec<Round<'a>> {
+/// Splits a round before each result that follows something else.
+fn split_at_results<'a>(round: &Round<'a>) -> Vec<Round<'a>> {
     let parts = round.pieces.chunk_by(|piece, next| piece.is_result() || !next.is_result());
     parts.map(|pieces| Round { is_model: false, pieces: pieces.to_vec() }).collect()
 }
 
-/// The results of a round, then what the user says; pictures of results can stand only there.
+/// Appends the results of a round, then the user's text with the pictures of the results.
 fn user(round: &Round<'_>, entries: &mut Vec<Entry>) {
     let (mut parts, mut from) = (Vec::new(), Vec::new());
     for piece in results_first(round) {
-        let new = match &piece.said {
-            Said::Result { id, content, .. } => {
+        let new = match &piece.kind {
+            PieceKind::Result { id, content, .. } => {
                 let id = call_id(id, Dialect::OpenaiChat);
                 let tool = json!({ "role": "tool", "tool_call_id": id, "content": result_text(content) });
-                entries.push(Entry::of(piece.from, tool));
+                entries.push(Entry::new(piece.from, tool));
                 images(content).map(|(media_type, data)| image(media_type, data)).collect()
             }
-            _ => said(piece),
+            _ => content_parts(piece),
         };
         from.extend(new.iter().map(|_| piece.from));
         parts.extend(new);
@@ -88,11 +88,11 @@ fn user(round: &Round<'_>, entries: &mut Vec<Entry>) {
     entries.push(Entry { value: json!({ "role": "user", "content": content }), from });
 }
 
-fn said(piece: &Piece<'_>) -> Vec<Value> {
-    match &piece.said {
-        Said::Text(text) => vec![json!({ "type": "text", "text": text })],
-        Said::Image { media_type, data } => vec![image(media_type, data)],
-        Said::Thinking { .. } | Said::Call { .. } | Said::Result { .. } => Vec::new(),
+fn content_parts(piece: &Piece<'_>) -> Vec<Value> {
+    match &piece.kind {
+        PieceKind::Text(text) => vec![json!({ "type": "text", "text": text })],
+        PieceKind::Image { media_type, data } => vec![image(media_type, data)],
+        PieceKind::Thinking { .. } | PieceKind::Call { .. } | PieceKind::Result { .. } => Vec::new(),
     }
 }
 

@@ -1,4 +1,4 @@
-//! What more than one dialect does.
+//! Helpers that several dialects share.
 
 use serde_json::{Map, Value};
 use wb_message::block::joined_text;
@@ -6,7 +6,7 @@ use wb_message::{Block, ToolDescriptor};
 
 use super::Body;
 
-/// A message of a request, and where its parts come from.
+/// A message of a request with the sources of its parts.
 #[derive(Clone, Debug)]
 pub(super) struct Entry {
     pub(super) value: Value,
@@ -14,12 +14,12 @@ pub(super) struct Entry {
 }
 
 impl Entry {
-    pub(super) fn of(from: usize, value: Value) -> Self {
+    pub(super) fn new(from: usize, value: Value) -> Self {
         Self { value, from: vec![from] }
     }
 }
 
-/// Starts a body with the tools, unless there are none.
+/// Creates a body that contains the tools, if there are any.
 pub(super) fn with_tools(tools: &[ToolDescriptor], all: impl FnOnce(&[ToolDescriptor]) -> Value) -> Body {
     let mut body = Map::new();
     if !tools.is_empty() {
@@ -28,12 +28,12 @@ pub(super) fn with_tools(tools: &[ToolDescriptor], all: impl FnOnce(&[ToolDescri
     body
 }
 
-/// Returns the text of a result that cannot hold pictures beside it.
+/// Returns the text of a result, without pictures.
 pub(super) fn result_text(content: &[Block]) -> String {
     joined_text(content).into_owned()
 }
 
-/// Visits the pictures of a result.
+/// Returns the pictures of a result as (media type, data).
 pub(super) fn images(content: &[Block]) -> impl Iterator<Item = (&str, &str)> {
     content.iter().filter_map(|block| match block {
         Block::Image { media_type, data_base64 } => Some((media_type.as_str(), data_base64.as_str())),
@@ -41,7 +41,7 @@ pub(super) fn images(content: &[Block]) -> impl Iterator<Item = (&str, &str)> {
     })
 }
 
-/// Returns a picture as an address that holds it.
+/// Returns a picture as a `data:` URL.
 pub(super) fn data_url(media_type: &str, data: &str) -> String {
     format!("data:{media_type};base64,{data}")
 }

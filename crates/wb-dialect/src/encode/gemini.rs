@@ -1,4 +1,4 @@
-//! `generateContent` of Gemini.
+//! Encoding for Gemini's `generateContent`.
 
 use std::collections::HashMap;
 
@@ -7,9 +7,9 @@ use wb_message::{Block, ToolDescriptor};
 
 use super::Body;
 use super::common::{Entry, images, result_text, with_tools};
-use crate::arguments::as_object;
-use crate::piece::{Piece, Round, Said, results_first};
-use crate::thinking_signature::is_of_gemini;
+use crate::arguments::arguments_object;
+use crate::piece::{Piece, PieceKind, Round, results_first};
+use crate::thinking_signature::is_gemini;
 
 pub(super) fn head(system: Option<&str>, tools: &[ToolDescriptor]) -> Body {
     let tool = |ToolDescriptor { name, description, parameters }: &ToolDescriptor| json!({ "name": name, "description": description, "parametersJsonSchema": parameters });
@@ -19,7 +19,7 @@ pub(super) fn head(system: Option<&str>, tools: &[ToolDescriptor]) -> Body {
     body
 }
 
-/// One content for each round, results first; rounds of which nothing is left are left out.
+/// Returns one content per round, results first; empty rounds are dropped.
 pub(super) fn entries(rounds: &[Round<'_>]) -> Vec<Entry> {
     let mut contents: Vec<(&str, Vec<Value>, Vec<usize>)> = Vec::new();
     let mut names = HashMap::new();
@@ -39,25 +39,25 @@ pub(super) fn entries(rounds: &[Round<'_>]) -> Vec<Entry> {
     contents.into_iter().map(|(role, parts, from): (_, Vec<Value>, _)| entry((role, parts, from))).collect()
 }
 
-/// Returns the parts of a round. A signed thought is a part of its own; a signature alone belongs to the part behind it,
-/// or to an empty one. Pictures of results follow all results.
+/// Returns the parts of a round. A signed thought is a separate part; a signature alone belongs to
+/// the part after it, or to an empty one. Pictures of results follow all results.
 fn parts<'a>(round: &'a Round<'_>, names: &mut HashMap<&'a str, &'a str>) -> Vec<(Value, usize)> {
     let (mut parts, mut pictures) = (Vec::new(), Vec::new());
     let mut signature = None;
     for piece in results_first(round) {
-        if let Said::Thinking { text, signature: new } = piece.said {
-            let Some(new) = new.filter(|new| round.is_model && is_of_gemini(new)) else { continue };
+        if let PieceKind::Thinking { text, signature: new } = piece.kind {
+            let Some(new) = new.filter(|new| round.is_model && is_gemini(new)) else { continue };
             if text.is_empty() {
-                parts.extend(signature.replace((new, piece.from)).map(unattached));
+                parts.extend(signature.replace((new, piece.from)).map(signature_part));
             } else {
                 parts.push((json!({ "text": text, "thought": true, "thoughtSignature": new }), piece.from));
             }
             continue;
         }
-        if let Said::Call { id, name, .. } = &piece.said {
+        if let PieceKind::Call { id, name, .. } = &piece.kind {
             names.insert(*id, name.as_ref());
         }
-        if let Said::Result { content, .. } = &piece.said {
+        if let PieceKind::Result { content, .. } = &piece.kind {
             pictures.extend(images(content).map(|(kind, data)| (image(kind, data), piece.from)));
         } else if !pictures.is_empty() {
             parts.append(&mut pictures);
@@ -68,28 +68,28 @@ fn parts<'a>(round: &'a Round<'_>, names: &mut HashMap<&'a str, &'a str>) -> Vec
         }
         parts.push((part, piece.from));
     }
-    parts.extend(signature.map(unattached));
+    parts.extend(signature.map(signature_part));
     parts.append(&mut pictures);
     parts
 }
 
-/// Returns a signature with no part behind it.
-fn unattached((signature, from): (&str, usize)) -> (Value, usize) {
+/// Returns an empty part that carries a signature.
+fn signature_part((signature, from): (&str, usize)) -> (Value, usize) {
     (json!({ "text": "", "thoughtSignature": signature }), from)
 }
 
 fn part(piece: &Piece<'_>, names: &HashMap<&str, &str>) -> Option<Value> {
-    Some(match &piece.said {
-        Said::Text(text) => json!({ "text": text }),
-        Said::Call { id, name, input } => {
-            json!({ "functionCall": { "id": id, "name": name, "args": as_object(input) } })
+    Some(match &piece.kind {
+        PieceKind::Text(text) => json!({ "text": text }),
+        PieceKind::Call { id, name, input } => {
+            json!({ "functionCall": { "id": id, "name": name, "args": arguments_object(input) } })
         }
-        Said::Result { id, content, is_error } => {
+        PieceKind::Result { id, content, is_error } => {
             let name = names.get(id).copied().unwrap_or_default();
             json!({ "functionResponse": { "id": id, "name": name, "response": response(content, *is_error) } })
         }
-        Said::Image { media_type, data } => image(media_type, data),
-        Said::Thinking { .. } => return None,
+        PieceKind::Image { media_type, data } => image(media_type, data),
+        PieceKind::Thinking { .. } => return None,
     })
 }
 

@@ -1,4 +1,4 @@
-//! From a conversation or a transcript to the part of a request that holds it.
+//! Encodes a conversation or a transcript as part of a request.
 
 mod common;
 mod anthropic;
@@ -10,84 +10,84 @@ use serde_json::{Map, Value};
 use wb_message::{Conversation, Message, ToolDescriptor};
 
 use crate::dialect::Dialect;
-use crate::piece::{Piece, Round, Said, rounds_of_messages, rounds_of_turns, with_names_of};
+use crate::piece::{Piece, PieceKind, Round, reshape_call_names, rounds_from_messages, rounds_from_turns};
 use common::Entry;
 
-/// What the user says next in a session that waits for it.
+/// The user's text after a model's last answer.
 const NEXT_PROMPT: &str = "Go on.";
 
-/// What an agent sends as it stands in its session, where others put it right.
+/// The parts of a session that its agent sends verbatim, where other agents normalize them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct AsItStands {
-    /// The names of calls.
+pub struct VerbatimParts {
+    /// Call names.
     pub names: bool,
-    /// Empty texts, to Anthropic.
+    /// Empty texts, with Anthropic.
     pub empty_texts: bool,
-    /// The order of results and of what the user says, in chat.
+    /// The order of results and user texts, in chat.
     pub order: bool,
 }
 
-/// A request, with the turn or message that each of its parts comes from.
+/// A request that maps each of its parts to its source turn or message.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Encoded {
+pub struct EncodedRequest {
     /// The request.
     pub body: Value,
-    /// The dialect it is in.
+    /// The dialect of the request.
     pub dialect: Dialect,
-    /// For each message of the request where its parts come from.
+    /// The sources of the parts, for each message of the request.
     origins: Vec<Vec<usize>>,
 }
 
-impl Encoded {
-    /// Encodes a conversation; its parts come from turns.
-    pub fn of_conversation(conversation: &Conversation, dialect: Dialect) -> Self {
-        let mut rounds = rounds_of_turns(&conversation.turns);
+impl EncodedRequest {
+    /// Encodes a conversation; the sources are its turns.
+    pub fn from_conversation(conversation: &Conversation, dialect: Dialect) -> Self {
+        let mut rounds = rounds_from_turns(&conversation.turns);
         let tools = conversation.tools.as_deref().unwrap_or_default();
-        with_names_of(&mut rounds, dialect, tools);
-        Self::of(conversation.system.as_deref(), tools, &rounds, dialect, AsItStands::default())
+        reshape_call_names(&mut rounds, dialect, tools);
+        Self::from_rounds(conversation.system.as_deref(), tools, &rounds, dialect, VerbatimParts::default())
     }
 
-    /// Encodes a transcript; its parts come from messages. System and developer texts at its start become the system
-    /// text.
-    pub fn of_messages(messages: &[Message], dialect: Dialect) -> Self {
-        let (system, mut rounds) = rounds_of_messages(messages, false);
-        with_names_of(&mut rounds, dialect, &[]);
-        Self::of(system.as_deref(), &[], &rounds, dialect, AsItStands::default())
+    /// Encodes a transcript; the sources are its messages. System and developer texts at its start
+    /// become the system text.
+    pub fn from_messages(messages: &[Message], dialect: Dialect) -> Self {
+        let (system, mut rounds) = rounds_from_messages(messages, false);
+        reshape_call_names(&mut rounds, dialect, &[]);
+        Self::from_rounds(system.as_deref(), &[], &rounds, dialect, VerbatimParts::default())
     }
 
-    /// Encodes the next request of a session, whose user says something where the model has spoken last.
+    /// Encodes the next request of a session; a user text follows if the model spoke last.
     pub fn next_request(messages: &[Message], dialect: Dialect) -> Self {
-        Self::next_request_with(messages, dialect, AsItStands::default())
+        Self::next_request_with(messages, dialect, VerbatimParts::default())
     }
 
-    /// Encodes the next request of a session whose agent sends some of it as it stands.
-    pub fn next_request_with(messages: &[Message], dialect: Dialect, stands: AsItStands) -> Self {
-        let stands =
-            AsItStands { empty_texts: stands.empty_texts && dialect == Dialect::Anthropic, ..stands };
-        let (system, mut rounds) = rounds_of_messages(messages, stands.empty_texts);
-        if !stands.names {
-            with_names_of(&mut rounds, dialect, &[]);
+    /// Encodes the next request of a session whose agent sends some parts verbatim.
+    pub fn next_request_with(messages: &[Message], dialect: Dialect, verbatim: VerbatimParts) -> Self {
+        let verbatim =
+            VerbatimParts { empty_texts: verbatim.empty_texts && dialect == Dialect::Anthropic, ..verbatim };
+        let (system, mut rounds) = rounds_from_messages(messages, verbatim.empty_texts);
+        if !verbatim.names {
+            reshape_call_names(&mut rounds, dialect, &[]);
         }
         if rounds.last().is_some_and(|round| round.is_model) {
-            let said = Piece { from: messages.len(), said: Said::Text(NEXT_PROMPT.into()) };
-            rounds.push(Round { is_model: false, pieces: vec![said] });
+            let prompt = Piece { from: messages.len(), kind: PieceKind::Text(NEXT_PROMPT.into()) };
+            rounds.push(Round { is_model: false, pieces: vec![prompt] });
         }
-        Self::of(system.as_deref(), &[], &rounds, dialect, stands)
+        Self::from_rounds(system.as_deref(), &[], &rounds, dialect, verbatim)
     }
 
-    fn of(
+    fn from_rounds(
         system: Option<&str>,
         tools: &[ToolDescriptor],
         rounds: &[Round<'_>],
         dialect: Dialect,
-        stands: AsItStands,
+        verbatim: VerbatimParts,
     ) -> Self {
         let system = system.filter(|text| !text.trim().is_empty());
         let (mut body, entries) = match dialect {
             Dialect::Anthropic => {
-                (anthropic::head(system, tools), anthropic::entries(rounds, stands.empty_texts))
+                (anthropic::head(system, tools), anthropic::entries(rounds, verbatim.empty_texts))
             }
-            Dialect::OpenaiChat => (chat::head(tools), chat::entries(system, rounds, stands.order)),
+            Dialect::OpenaiChat => (chat::head(tools), chat::entries(system, rounds, verbatim.order)),
             Dialect::OpenaiResponses => (responses::head(system, tools), responses::entries(rounds)),
             Dialect::Gemini => (gemini::head(system, tools), gemini::entries(rounds)),
         };
@@ -96,7 +96,7 @@ impl Encoded {
         Self { body: Value::Object(body), dialect, origins }
     }
 
-    /// Returns the turn or message that a part of a message of the request comes from.
+    /// Returns the source turn or message of a part of a request's message.
     pub fn origin(&self, message: usize, part: Option<usize>) -> Option<usize> {
         let parts = self.origins.get(message)?;
         parts.get(part.unwrap_or(0)).or(parts.first()).copied()
@@ -105,12 +105,13 @@ impl Encoded {
 
 /// Returns the part of a request body that holds a conversation: system text, tools and messages.
 ///
-/// There is no model, no limit and no stream flag in it. What says nothing is left out, turns of one side are put together
-/// where the provider wants them so, results stand where it looks for them, and ids and names of calls get a shape that it takes.
-/// Reasoning is sent back where its signature can be one of this provider; else it is left out.
+/// The model, limits and the stream flag are left to the caller. Blank texts are dropped, turns of
+/// one side are merged where the provider wants it, results are placed where it expects them, and
+/// call ids and names are reshaped if it would refuse them. Reasoning is included only if its
+/// signature can be from this provider.
 pub fn encode(conversation: &Conversation, dialect: Dialect) -> Value {
-    Encoded::of_conversation(conversation, dialect).body
+    EncodedRequest::from_conversation(conversation, dialect).body
 }
 
-/// A body that grows.
+/// A request body under construction.
 type Body = Map<String, Value>;

@@ -1,4 +1,4 @@
-//! The Responses API, where each thing that is said is an item.
+//! Encoding for the Responses API, in which each piece is an item.
 
 use std::collections::HashSet;
 
@@ -7,11 +7,11 @@ use wb_message::{Block, ToolDescriptor};
 
 use super::Body;
 use super::common::{Entry, data_url, result_text, with_tools};
-use crate::arguments::as_object;
+use crate::arguments::arguments_object;
 use crate::call_ids::call_id;
 use crate::dialect::Dialect;
-use crate::piece::{Piece, Round, Said};
-use crate::thinking_signature::is_of_openai;
+use crate::piece::{Piece, PieceKind, Round};
+use crate::thinking_signature::is_openai;
 
 pub(super) fn head(system: Option<&str>, tools: &[ToolDescriptor]) -> Body {
     let tool = |ToolDescriptor { name, description, parameters }: &ToolDescriptor| json!({ "type": "function", "name": name, "description": description, "parameters": parameters });
@@ -22,22 +22,22 @@ pub(super) fn head(system: Option<&str>, tools: &[ToolDescriptor]) -> Body {
 
 pub(super) fn entries(rounds: &[Round<'_>]) -> Vec<Entry> {
     let pieces = || rounds.iter().flat_map(|round| &round.pieces);
-    // Calls of tools that take free text, which are items of their own kind.
-    let free = pieces().filter_map(|piece| match piece.said {
-        Said::Call { id, input: Value::String(_), .. } => Some(id),
+    // Calls with free-text input are items of another type.
+    let free = pieces().filter_map(|piece| match piece.kind {
+        PieceKind::Call { id, input: Value::String(_), .. } => Some(id),
         _ => None,
     });
     let free: HashSet<&str> = free.collect();
     let mut items: Vec<Entry> = Vec::new();
     for round in rounds {
         for piece in &round.pieces {
-            let part = match &piece.said {
-                Said::Text(text) if round.is_model => json!({ "type": "output_text", "text": text }),
-                Said::Text(text) => json!({ "type": "input_text", "text": text }),
-                Said::Image { media_type, data } => image(media_type, data),
+            let part = match &piece.kind {
+                PieceKind::Text(text) if round.is_model => json!({ "type": "output_text", "text": text }),
+                PieceKind::Text(text) => json!({ "type": "input_text", "text": text }),
+                PieceKind::Image { media_type, data } => image(media_type, data),
                 _ => {
                     let item = item(piece, round.is_model, &free);
-                    items.extend(item.map(|item| Entry::of(piece.from, item)));
+                    items.extend(item.map(|item| Entry::new(piece.from, item)));
                     continue;
                 }
             };
@@ -47,7 +47,7 @@ pub(super) fn entries(rounds: &[Round<'_>]) -> Vec<Entry> {
     items
 }
 
-/// Puts a part into the message before it if that comes from the same place, else into a message of its own.
+/// Adds a part to the last message if that has the same source, else to a new message.
 fn push_part(items: &mut Vec<Entry>, from: usize, is_model: bool, part: Value) {
     let role = if is_model { "assistant" } else { "user" };
     if let Some(last) = items.last_mut()
@@ -59,32 +59,33 @@ fn push_part(items: &mut Vec<Entry>, from: usize, is_model: bool, part: Value) {
         last.from.push(from);
         return;
     }
-    items.push(Entry::of(from, json!({ "type": "message", "role": role, "content": [part] })));
+    items.push(Entry::new(from, json!({ "type": "message", "role": role, "content": [part] })));
 }
 
 fn item(piece: &Piece<'_>, is_model: bool, free: &HashSet<&str>) -> Option<Value> {
-    Some(match &piece.said {
-        Said::Thinking { text, signature } => return thinking(text, (*signature)?, is_model),
-        Said::Call { id, name, input: Value::String(text) } => {
+    Some(match &piece.kind {
+        PieceKind::Thinking { text, signature } => return thinking(text, (*signature)?, is_model),
+        PieceKind::Call { id, name, input: Value::String(text) } => {
             let id = call_id(id, Dialect::OpenaiResponses);
             json!({ "type": "custom_tool_call", "call_id": id, "name": name, "input": text })
         }
-        Said::Call { id, name, input } => {
-            let (id, arguments) = (call_id(id, Dialect::OpenaiResponses), as_object(input).to_string());
+        PieceKind::Call { id, name, input } => {
+            let (id, arguments) =
+                (call_id(id, Dialect::OpenaiResponses), arguments_object(input).to_string());
             json!({ "type": "function_call", "call_id": id, "name": name, "arguments": arguments })
         }
-        Said::Result { id, content, .. } => {
+        PieceKind::Result { id, content, .. } => {
             let kind = if free.contains(id) { "custom_tool_call_output" } else { "function_call_output" };
             let call_id = call_id(id, Dialect::OpenaiResponses);
             json!({ "type": kind, "call_id": call_id, "output": output(content) })
         }
-        Said::Text(_) | Said::Image { .. } => return None,
+        PieceKind::Text(_) | PieceKind::Image { .. } => return None,
     })
 }
 
-/// Reasoning of the model, or of the provider its own compaction, which stands in the user's place.
+/// Returns reasoning of the model, or a compaction by the provider on the user's side.
 fn thinking(text: &str, signature: &str, is_model: bool) -> Option<Value> {
-    if !is_of_openai(signature) {
+    if !is_openai(signature) {
         return None;
     }
     if let Ok(item @ Value::Object(_)) = serde_json::from_str::<Value>(signature) {

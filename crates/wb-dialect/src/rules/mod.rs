@@ -1,4 +1,4 @@
-//! The rules of the providers: one row each, with what is checked and how it is mended.
+//! The providers' rules: one row each, with a check and a repair.
 
 mod roles;
 mod results;
@@ -13,44 +13,45 @@ mod table;
 
 use serde_json::Value;
 
-use crate::asked::Asked;
 use crate::dialect::Dialect;
+use crate::request::RequestView;
 pub use table::RULES;
 
 /// A rule that providers enforce.
 #[derive(Clone, Copy, Debug)]
 pub struct Rule {
-    /// The name, which stays the same.
+    /// The stable id.
     pub id: &'static str,
-    /// What has to be so.
+    /// The requirement.
     pub says: &'static str,
-    /// What is done where it is not so.
+    /// The fix for a violation.
     pub fix: &'static str,
-    /// The dialects that it holds in, each with where that can be read: documentation, or a report that quotes the refusal.
+    /// The dialects with the rule, each with a source: documentation, or a report that quotes the
+    /// refusal.
     pub sources: &'static [(Dialect, &'static str)],
-    pub(crate) check: fn(&Asked<'_>) -> Vec<Finding>,
-    /// Mends what stands at a place; tells whether it could.
-    pub(crate) mend: fn(&mut Value, Dialect, &str) -> bool,
+    pub(crate) check: fn(&RequestView<'_>) -> Vec<Finding>,
+    /// Repairs the value at a JSON pointer; returns whether it could.
+    pub(crate) repair: fn(&mut Value, Dialect, &str) -> bool,
 }
 
 impl Rule {
-    /// Returns where it can be read that the rule holds in a dialect; nothing if it does not.
+    /// Returns the source for the rule in a dialect; `None` if the dialect lacks the rule.
     pub fn source(&self, dialect: Dialect) -> Option<&'static str> {
-        self.sources.iter().find(|(of, _)| *of == dialect).map(|(_, source)| *source)
+        self.sources.iter().find(|(of_rule, _)| *of_rule == dialect).map(|(_, source)| *source)
     }
 
-    /// Returns whether a mend leaves the places in front of it as they are.
+    /// Returns whether a repair leaves the places before it unchanged.
     pub(crate) fn is_local(&self) -> bool {
         self.id != "result-misplaced"
     }
 }
 
-/// Something that breaks a rule.
+/// A place that breaks a rule.
 #[derive(Clone, Debug)]
 pub(crate) struct Finding {
-    /// The place in the request, as a JSON pointer.
+    /// The JSON pointer into the request.
     pub(crate) at: String,
-    /// What is so there.
+    /// The problem found there.
     pub(crate) what: String,
 }
 

@@ -1,87 +1,89 @@
-//! Who speaks first, last, and after whom.
+//! Rules on the order of speakers.
 
 use serde_json::{Value, json};
 use wb_message::markers::DROPPED_MARK;
 
 use super::Finding;
-use crate::asked::{Asked, AskedMessage, Kind, Role};
 use crate::dialect::Dialect;
-use crate::place::{insert, take};
+use crate::pointer::{insert, remove};
+use crate::request::{Kind, MessageView, RequestView, Role};
 
-/// What the user says at the end of a request that the model had ended.
+/// The user's text at the end of a request that ended with the model.
 const CONTINUE: &str = "Continue.";
 
-fn calls(said: &AskedMessage<'_>) -> bool {
-    said.parts.iter().any(|part| matches!(part.kind, Kind::Call { .. }))
+fn has_calls(message: &MessageView<'_>) -> bool {
+    message.parts.iter().any(|part| matches!(part.kind, Kind::Call { .. }))
 }
 
-/// Finds messages of the side that has spoken just before.
-pub(super) fn same_twice(asked: &Asked<'_>) -> Vec<Finding> {
-    let is_so = |at: &usize| asked.messages[*at].role == asked.messages[*at - 1].role;
-    let found = (1..asked.messages.len()).filter(is_so);
-    found.map(|at| Finding::new(asked.at(at), "the same side speaks twice in a row")).collect()
+/// Finds messages of the side that spoke just before.
+pub(super) fn repeated_sides(view: &RequestView<'_>) -> Vec<Finding> {
+    let is_repeated = |at: &usize| view.messages[*at].role == view.messages[*at - 1].role;
+    let found = (1..view.messages.len()).filter(is_repeated);
+    found.map(|at| Finding::new(view.message_pointer(at), "the same side speaks twice in a row")).collect()
 }
 
-/// Finds a model that speaks first; with Gemini, one that calls a tool first.
-pub(super) fn model_first(asked: &Asked<'_>) -> Vec<Finding> {
-    let is_so = asked
+/// Finds a model that speaks first; with Gemini, one that begins with a call.
+pub(super) fn model_first(view: &RequestView<'_>) -> Vec<Finding> {
+    let is_found = view.messages.first().is_some_and(|message| {
+        message.role == Role::Model && (view.dialect != Dialect::Gemini || has_calls(message))
+    });
+    is_found.then(|| Finding::new(view.message_pointer(0), "the model speaks first")).into_iter().collect()
+}
+
+/// Finds a model that speaks last, unless it is an older Claude that continues its answer. Calls
+/// without results are another rule's.
+pub(super) fn model_last(view: &RequestView<'_>) -> Vec<Finding> {
+    let last = view.messages.len().wrapping_sub(1);
+    let model = view.body["model"].as_str().unwrap_or_default();
+    let is_prefill = view.dialect == Dialect::Anthropic && accepts_prefill(model);
+    let is_found = view
         .messages
-        .first()
-        .is_some_and(|said| said.role == Role::Model && (asked.dialect != Dialect::Gemini || calls(said)));
-    is_so.then(|| Finding::new(asked.at(0), "the model speaks first")).into_iter().collect()
+        .last()
+        .is_some_and(|message| message.role == Role::Model && !has_calls(message) && !is_prefill);
+    is_found.then(|| Finding::new(view.message_pointer(last), "the model speaks last")).into_iter().collect()
 }
 
-/// Finds a model that speaks last, which older models of Anthropic go on with; calls without results are another finding.
-pub(super) fn model_last(asked: &Asked<'_>) -> Vec<Finding> {
-    let last = asked.messages.len().wrapping_sub(1);
-    let model = asked.body["model"].as_str().unwrap_or_default();
-    let goes_on = asked.dialect == Dialect::Anthropic && goes_on_with_an_answer(model);
-    let is_so =
-        asked.messages.last().is_some_and(|said| said.role == Role::Model && !calls(said) && !goes_on);
-    is_so.then(|| Finding::new(asked.at(last), "the model speaks last")).into_iter().collect()
-}
-
-/// Returns whether a model of Anthropic goes on with an answer that is begun: the first that refuses it is Claude Opus 4.6.
-fn goes_on_with_an_answer(model: &str) -> bool {
+/// Returns whether a Claude model continues a started answer; Opus 4.6 is the first to refuse it.
+fn accepts_prefill(model: &str) -> bool {
     const FIRST_TO_REFUSE: [u32; 2] = [4, 6];
     let Some((_, version)) = model.split_once("claude-") else { return false };
     let digits = version.split(|char: char| !char.is_ascii_digit()).filter(|digits| !digits.is_empty());
-    // Dates have more digits.
+    // A date has more digits than a version.
     let mut numbers = digits.take_while(|digits| digits.len() < 3).filter_map(|digits| digits.parse().ok());
     let Some(major) = numbers.next() else { return false };
     [major, numbers.next().unwrap_or(0)] < FIRST_TO_REFUSE
 }
 
-/// Puts a message into the one before.
+/// Merges a message into the one before it.
 pub(super) fn merge(body: &mut Value, dialect: Dialect, at: &str) -> bool {
     let before = at.rsplit_once('/').and_then(|(list, nth)| {
         let nth = nth.parse::<usize>().ok()?.checked_sub(1)?;
-        Some(format!("{list}/{nth}/{}", key(dialect)))
+        Some(format!("{list}/{nth}/{}", parts_key(dialect)))
     });
     let Some(before) = before.filter(|before| body.pointer(before).is_some_and(Value::is_array)) else {
         return false;
     };
     let Some(Value::Array(new)) =
-        take(body, at).as_mut().and_then(|message| message.get_mut(key(dialect))).map(Value::take)
+        remove(body, at).as_mut().and_then(|message| message.get_mut(parts_key(dialect))).map(Value::take)
     else {
         return false;
     };
     body.pointer_mut(&before).and_then(Value::as_array_mut).map(|parts| parts.extend(new)).is_some()
 }
 
-pub(super) fn user_before(body: &mut Value, dialect: Dialect, _: &str) -> bool {
-    insert(body, &format!("/{}", dialect.messages_key()), 0, user(dialect, DROPPED_MARK))
+pub(super) fn prepend_user(body: &mut Value, dialect: Dialect, _: &str) -> bool {
+    insert(body, &format!("/{}", dialect.messages_key()), 0, user_message(dialect, DROPPED_MARK))
 }
 
-pub(super) fn user_behind(body: &mut Value, dialect: Dialect, _: &str) -> bool {
-    insert(body, &format!("/{}", dialect.messages_key()), usize::MAX, user(dialect, CONTINUE))
+pub(super) fn append_user(body: &mut Value, dialect: Dialect, _: &str) -> bool {
+    insert(body, &format!("/{}", dialect.messages_key()), usize::MAX, user_message(dialect, CONTINUE))
 }
 
-fn key(dialect: Dialect) -> &'static str {
+fn parts_key(dialect: Dialect) -> &'static str {
     if dialect == Dialect::Gemini { "parts" } else { "content" }
 }
 
-fn user(dialect: Dialect, text: &str) -> Value {
+fn user_message(dialect: Dialect, text: &str) -> Value {
     match dialect {
         Dialect::Gemini => json!({ "role": "user", "parts": [{ "text": text }] }),
         _ => json!({ "role": "user", "content": [{ "type": "text", "text": text }] }),
@@ -93,7 +95,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_version_of_a_model_tells_whether_it_goes_on_with_an_answer() {
+    fn prefill_depends_on_the_model_version() {
         for (model, expected) in [
             ("claude-3-5-haiku-20241022", true),
             ("claude-2.1", true),
@@ -106,7 +108,7 @@ mod tests {
             ("gpt-4.1", false),
             ("", false),
         ] {
-            assert_eq!(goes_on_with_an_answer(model), expected, "{model}");
+            assert_eq!(accepts_prefill(model), expected, "{model}");
         }
     }
 }

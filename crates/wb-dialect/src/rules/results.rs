@@ -1,46 +1,46 @@
-//! Results stand where their calls want them.
+//! Rules on results: one per call, in the right place.
 
 use serde_json::{Value, json};
 use wb_message::markers::INTERRUPTED;
 
 use super::Finding;
-use crate::asked::{Asked, Kind, Role, Spot};
 use crate::dialect::Dialect;
-use crate::place::{insert, message_and_part, set, take};
+use crate::pointer::{insert, message_and_part, remove, set};
+use crate::request::{Kind, RequestView, Role, Spot};
 
-pub(super) fn unanswered(asked: &Asked<'_>) -> Vec<Finding> {
-    let found = asked.pairs().unanswered.iter().map(|spot| found(asked, *spot, "has no result"));
+pub(super) fn unanswered_calls(view: &RequestView<'_>) -> Vec<Finding> {
+    let found = view.pairs().unanswered.iter().map(|spot| finding(view, *spot, "has no result"));
     found.collect()
 }
 
-/// Finds calls next to which a result is left over that does not name them.
-pub(super) fn nameless(asked: &Asked<'_>) -> Vec<Finding> {
-    let pairs = asked.pairs().nameless.iter();
-    pairs.map(|(call, _)| found(asked, *call, "is not named by the result next to it")).collect()
+/// Finds calls with an unmatched result next to them that does not name them.
+pub(super) fn nameless_results(view: &RequestView<'_>) -> Vec<Finding> {
+    let pairs = view.pairs().nameless.iter();
+    pairs.map(|(call, _)| finding(view, *call, "is not named by the result next to it")).collect()
 }
 
-pub(super) fn orphans(asked: &Asked<'_>) -> Vec<Finding> {
-    if asked.goes_on() {
+pub(super) fn orphans(view: &RequestView<'_>) -> Vec<Finding> {
+    if view.continues_on_server() {
         return Vec::new();
     }
-    asked.pairs().orphans.iter().map(|spot| found(asked, *spot, "answers no call")).collect()
+    view.pairs().orphans.iter().map(|spot| finding(view, *spot, "answers no call")).collect()
 }
 
-pub(super) fn misplaced(asked: &Asked<'_>) -> Vec<Finding> {
-    let wants = match asked.dialect {
-        Dialect::OpenaiResponses => "stands before its call",
-        Dialect::OpenaiChat => "does not stand directly behind its call",
-        _ => "does not stand in the message behind its call",
+pub(super) fn misplaced_results(view: &RequestView<'_>) -> Vec<Finding> {
+    let wants = match view.dialect {
+        Dialect::OpenaiResponses => "comes before its call",
+        Dialect::OpenaiChat => "does not directly follow its call",
+        _ => "is not in the message after its call",
     };
-    asked.pairs().misplaced.iter().map(|(_, result)| found(asked, *result, wants)).collect()
+    view.pairs().misplaced.iter().map(|(_, result)| finding(view, *result, wants)).collect()
 }
 
-pub(super) fn repeated(asked: &Asked<'_>) -> Vec<Finding> {
-    asked.pairs().repeated.iter().map(|spot| found(asked, *spot, "answers a call that is answered")).collect()
+pub(super) fn repeated_results(view: &RequestView<'_>) -> Vec<Finding> {
+    view.pairs().repeated.iter().map(|spot| finding(view, *spot, "answers an answered call")).collect()
 }
 
-fn found(asked: &Asked<'_>, spot: Spot, what: &str) -> Finding {
-    let part = asked.part(spot);
+fn finding(view: &RequestView<'_>, spot: Spot, what: &str) -> Finding {
+    let part = view.part(spot);
     let named = |id: &str, name: &str| if id.is_empty() { name.to_owned() } else { id.to_owned() };
     let what = match part.kind {
         Kind::Call { id, name, .. } => format!("call `{}` of `{name}` {what}", named(id, name)),
@@ -50,36 +50,36 @@ fn found(asked: &Asked<'_>, spot: Spot, what: &str) -> Finding {
     Finding::new(part.at.as_str(), what)
 }
 
-/// Finds results behind something else that the user says.
-pub(super) fn not_first(asked: &Asked<'_>) -> Vec<Finding> {
+/// Finds results that follow other content of the user.
+pub(super) fn late_results(view: &RequestView<'_>) -> Vec<Finding> {
     let is_result = |kind: &Kind<'_>| matches!(kind, Kind::Result { .. });
     let mixed = |at: &usize| {
-        let said = &asked.messages[*at];
-        let kinds = said.parts.iter().map(|part| &part.kind);
-        said.role == Role::User && kinds.skip_while(|kind| is_result(kind)).any(is_result)
+        let message = &view.messages[*at];
+        let kinds = message.parts.iter().map(|part| &part.kind);
+        message.role == Role::User && kinds.skip_while(|kind| is_result(kind)).any(is_result)
     };
-    let what = "a result stands behind something else";
-    (0..asked.messages.len()).filter(mixed).map(|at| Finding::new(asked.at(at), what)).collect()
+    let what = "a result follows other content";
+    (0..view.messages.len()).filter(mixed).map(|at| Finding::new(view.message_pointer(at), what)).collect()
 }
 
-/// Finds outputs of Gemini that are no objects.
-pub(super) fn not_objects(asked: &Asked<'_>) -> Vec<Finding> {
+/// Finds outputs of Gemini that are not objects.
+pub(super) fn non_object_responses(view: &RequestView<'_>) -> Vec<Finding> {
     let is_bad = |value: &Value| response(value).is_some_and(|response| !response.is_object());
-    let bad = asked.parts().filter(|(_, part)| is_bad(part.value));
-    bad.map(|(_, part)| Finding::new(part.at.as_str(), "the response is no object")).collect()
+    let bad = view.parts().filter(|(_, part)| is_bad(part.value));
+    bad.map(|(_, part)| Finding::new(part.at.as_str(), "the response is not an object")).collect()
 }
 
 fn response(part: &Value) -> Option<&Value> {
     part.get("functionResponse").or_else(|| part.get("function_response"))?.get("response")
 }
 
-pub(super) fn answer(body: &mut Value, dialect: Dialect, at: &str) -> bool {
-    let Some(result) = body.pointer(at).map(|call| result_of(call, dialect)) else { return false };
-    place(body, dialect, at, result)
+pub(super) fn answer_call(body: &mut Value, dialect: Dialect, at: &str) -> bool {
+    let Some(result) = body.pointer(at).map(|call| interrupted_result(call, dialect)) else { return false };
+    insert_result(body, dialect, at, result)
 }
 
-/// Builds the result that says that a call was interrupted.
-fn result_of(call: &Value, dialect: Dialect) -> Value {
+/// Builds the result of an interrupted call.
+fn interrupted_result(call: &Value, dialect: Dialect) -> Value {
     match dialect {
         Dialect::Anthropic => {
             json!({ "type": "tool_result", "tool_use_id": call["id"], "content": INTERRUPTED, "is_error": true })
@@ -102,25 +102,25 @@ fn result_of(call: &Value, dialect: Dialect) -> Value {
     }
 }
 
-/// Puts a result where its call wants it.
-fn place(body: &mut Value, dialect: Dialect, call: &str, result: Value) -> bool {
+/// Inserts a result where its call expects it.
+fn insert_result(body: &mut Value, dialect: Dialect, call: &str, result: Value) -> bool {
     let (Some(message), _) = message_and_part(call) else { return false };
     let messages = format!("/{}", dialect.messages_key());
-    let behind = |body: &Value, is_so: fn(&Value) -> bool| {
+    let next = |body: &Value, is_skipped: fn(&Value) -> bool| {
         let list = body.pointer(&messages).and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
-        message + 1 + list.iter().skip(message + 1).take_while(|each| is_so(each)).count()
+        message + 1 + list.iter().skip(message + 1).take_while(|each| is_skipped(each)).count()
     };
     match dialect {
         Dialect::OpenaiChat => {
-            let nth = behind(body, |each| each["role"] == "tool");
+            let nth = next(body, |each| each["role"] == "tool");
             insert(body, &messages, nth, result)
         }
         Dialect::OpenaiResponses => {
-            let nth = behind(body, is_call_or_output);
+            let nth = next(body, is_call_or_output);
             insert(body, &messages, nth, result)
         }
-        Dialect::Anthropic => place_in_message(body, &messages, message + 1, "content", result),
-        Dialect::Gemini => place_in_message(body, &messages, message + 1, "parts", result),
+        Dialect::Anthropic => insert_in_message(body, &messages, message + 1, "content", result),
+        Dialect::Gemini => insert_in_message(body, &messages, message + 1, "parts", result),
     }
 }
 
@@ -128,8 +128,8 @@ fn is_call_or_output(item: &Value) -> bool {
     item["type"].as_str().is_some_and(|kind| kind.ends_with("_call") || kind.ends_with("_call_output"))
 }
 
-/// Puts a result behind the results at the start of the user's message, or into a message of its own.
-fn place_in_message(body: &mut Value, messages: &str, at: usize, key: &str, result: Value) -> bool {
+/// Inserts a result after the results at the start of the user's message, or in a new message.
+fn insert_in_message(body: &mut Value, messages: &str, at: usize, key: &str, result: Value) -> bool {
     let message = body.pointer_mut(&format!("{messages}/{at}"));
     let Some(message) = message.filter(|message| message["role"] == "user") else {
         return insert(body, messages, at, json!({ "role": "user", key: [result] }));
@@ -145,25 +145,25 @@ fn place_in_message(body: &mut Value, messages: &str, at: usize, key: &str, resu
 }
 
 /// Moves a result to its call.
-pub(super) fn bring_home(body: &mut Value, dialect: Dialect, at: &str) -> bool {
+pub(super) fn move_to_call(body: &mut Value, dialect: Dialect, at: &str) -> bool {
     let call = {
-        let asked = Asked::of(body, dialect);
-        let pairs = asked.pairs().misplaced.iter();
-        let own = pairs.map(|(call, result)| (asked.part(*call).at.clone(), asked.part(*result).at.as_str()));
-        own.filter(|(_, result)| *result == at).map(|(call, _)| call).next()
+        let view = RequestView::new(body, dialect);
+        let pairs = view.pairs().misplaced.iter();
+        let pairs = pairs.map(|(call, result)| (view.part(*call).at.clone(), view.part(*result).at.as_str()));
+        pairs.filter(|(_, result)| *result == at).map(|(call, _)| call).next()
     };
     let Some(call) = call else { return false };
-    let Some(result) = take(body, at) else { return false };
-    // A message that was taken out in front of the call moves it.
-    let call = moved(&call, at);
-    place(body, dialect, &call, result)
+    let Some(result) = remove(body, at) else { return false };
+    // Removing an earlier message shifts the call.
+    let call = shifted(&call, at);
+    insert_result(body, dialect, &call, result)
 }
 
-/// Returns where a place is after the message at another one was taken out.
-fn moved(place: &str, taken: &str) -> String {
+/// Returns a pointer adjusted for a removed message.
+fn shifted(place: &str, removed: &str) -> String {
     let (Some(message), _) = message_and_part(place) else { return place.to_owned() };
-    match message_and_part(taken) {
-        (Some(gone), None) if gone < message => {
+    match message_and_part(removed) {
+        (Some(before), None) if before < message => {
             let key = place.split('/').nth(1).unwrap_or_default();
             let rest = place.splitn(4, '/').nth(3).map(|rest| format!("/{rest}")).unwrap_or_default();
             format!("/{key}/{}{rest}", message - 1)
@@ -172,7 +172,7 @@ fn moved(place: &str, taken: &str) -> String {
     }
 }
 
-pub(super) fn results_to_front(body: &mut Value, _: Dialect, at: &str) -> bool {
+pub(super) fn move_results_first(body: &mut Value, _: Dialect, at: &str) -> bool {
     let parts = body.pointer_mut(at).and_then(|message| message.get_mut("content")?.as_array_mut());
     let Some(parts) = parts else { return false };
     parts.sort_by_key(|part| part["type"] != "tool_result");

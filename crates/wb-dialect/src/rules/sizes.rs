@@ -1,21 +1,20 @@
-//! How much a request may hold.
+//! Limits on the size of a request and of its pictures.
 
 use serde_json::{Value, json};
 
 use super::Finding;
-use crate::asked::Asked;
 use crate::dialect::Dialect;
-use crate::place::unset;
+use crate::pointer::remove_key;
+use crate::request::RequestView;
 
 const MEGABYTE: usize = 1 << 20;
-/// The most bytes of a picture of Anthropic in base64.
+/// Anthropic's limit for a picture, in bytes of base64.
 const MAX_PICTURE_BYTES: usize = 5 * MEGABYTE;
-/// The most blocks with `cache_control`.
+/// Anthropic's limit for blocks with `cache_control`.
 const MAX_BREAKPOINTS: usize = 4;
-/// Stands for a picture that was taken out.
+/// The replacement for a removed picture.
 const NO_PICTURE: &str = "[image]";
 
-/// The most bytes of a request.
 fn max_bytes(dialect: Dialect) -> usize {
     match dialect {
         Dialect::Anthropic => 32 * MEGABYTE,
@@ -24,7 +23,6 @@ fn max_bytes(dialect: Dialect) -> usize {
     }
 }
 
-/// The most pictures of a request.
 fn max_pictures(dialect: Dialect) -> usize {
     match dialect {
         Dialect::Anthropic => 100,
@@ -33,38 +31,38 @@ fn max_pictures(dialect: Dialect) -> usize {
     }
 }
 
-/// Finds a request that is too large; the place is that of its first picture, if it has one.
-pub(super) fn too_large(asked: &Asked<'_>) -> Vec<Finding> {
-    larger_than(asked, max_bytes(asked.dialect))
+/// Finds an oversized request; the place is its first picture, if it has one.
+pub(super) fn oversized_request(view: &RequestView<'_>) -> Vec<Finding> {
+    larger_than(view, max_bytes(view.dialect))
 }
 
-fn larger_than(asked: &Asked<'_>, max: usize) -> Vec<Finding> {
-    let n_bytes = n_bytes(asked.body);
+fn larger_than(view: &RequestView<'_>, max: usize) -> Vec<Finding> {
+    let n_bytes = n_bytes(view.body);
     if n_bytes <= max {
         return Vec::new();
     }
-    let first = asked.pictures().into_iter().find(|picture| picture.n_bytes > 0);
-    let what = format!("the request has {n_bytes} bytes, {max} are taken");
+    let first = view.pictures().into_iter().find(|picture| picture.n_bytes > 0);
+    let what = format!("the request has {n_bytes} bytes, the limit is {max}");
     vec![Finding::new(first.map(|picture| picture.at).unwrap_or_default(), what)]
 }
 
-/// Counts the bytes of a value as compact JSON.
+/// Returns the length of a value as compact JSON.
 fn n_bytes(value: &Value) -> usize {
     match value {
         Value::Null | Value::Bool(true) => 4,
         Value::Bool(false) => 5,
         Value::Number(number) => number.to_string().len(),
-        Value::String(text) => n_bytes_of_text(text),
+        Value::String(text) => n_text_bytes(text),
         Value::Array(list) => list.iter().map(|each| n_bytes(each) + 1).sum::<usize>().max(1) + 1,
         Value::Object(fields) => {
-            let field = |(key, value): (&String, &Value)| n_bytes_of_text(key) + n_bytes(value) + 2;
+            let field = |(key, value): (&String, &Value)| n_text_bytes(key) + n_bytes(value) + 2;
             fields.iter().map(field).sum::<usize>().max(1) + 1
         }
     }
 }
 
-/// Counts a text with its quotes and escapes.
-fn n_bytes_of_text(text: &str) -> usize {
+/// Returns the length of a text with its quotes and escapes.
+fn n_text_bytes(text: &str) -> usize {
     let escape = |byte: u8| match byte {
         b'"' | b'\\' | b'\n' | b'\r' | b'\t' | 8 | 12 => 1,
         0..0x20 => 5,
@@ -73,33 +71,33 @@ fn n_bytes_of_text(text: &str) -> usize {
     text.len() + 2 + text.bytes().map(escape).sum::<usize>()
 }
 
-pub(super) fn too_many_pictures(asked: &Asked<'_>) -> Vec<Finding> {
-    let (pictures, max) = (asked.pictures(), max_pictures(asked.dialect));
+pub(super) fn excess_pictures(view: &RequestView<'_>) -> Vec<Finding> {
+    let (pictures, max) = (view.pictures(), max_pictures(view.dialect));
     let n = pictures.len();
     let first = pictures.into_iter().next().filter(|_| n > max);
-    let what = || format!("the request has {n} pictures, {max} are taken");
+    let what = || format!("the request has {n} pictures, the limit is {max}");
     first.map(|picture| Finding::new(picture.at, what())).into_iter().collect()
 }
 
-pub(super) fn large_pictures(asked: &Asked<'_>) -> Vec<Finding> {
-    let large = asked.pictures().into_iter().filter(|picture| picture.n_bytes > MAX_PICTURE_BYTES);
-    let what = |n| format!("the picture has {n} bytes in base64, {MAX_PICTURE_BYTES} are taken");
+pub(super) fn oversized_pictures(view: &RequestView<'_>) -> Vec<Finding> {
+    let large = view.pictures().into_iter().filter(|picture| picture.n_bytes > MAX_PICTURE_BYTES);
+    let what = |n| format!("the picture has {n} bytes in base64, the limit is {MAX_PICTURE_BYTES}");
     large.map(|picture| Finding::new(picture.at, what(picture.n_bytes))).collect()
 }
 
-/// Finds more blocks with `cache_control` than are taken, from the first message on.
-pub(super) fn breakpoints(asked: &Asked<'_>) -> Vec<Finding> {
+/// Finds blocks with `cache_control` beyond the limit, starting in the messages.
+pub(super) fn excess_breakpoints(view: &RequestView<'_>) -> Vec<Finding> {
     let mut places = Vec::new();
     for key in ["messages", "system", "tools"] {
-        collect(asked.body.get(key), &format!("/{key}"), &mut places);
+        collect(view.body.get(key), &format!("/{key}"), &mut places);
     }
     let n = places.len();
-    let what = format!("{n} blocks have `cache_control`, {MAX_BREAKPOINTS} are taken");
+    let what = format!("{n} blocks have `cache_control`, the limit is {MAX_BREAKPOINTS}");
     let too_many = places.into_iter().take(n.saturating_sub(MAX_BREAKPOINTS));
     too_many.map(|at| Finding::new(at, what.as_str())).collect()
 }
 
-/// Collects the blocks with `cache_control` in a list, and those in the content of its elements.
+/// Collects the blocks with `cache_control` in a list and in the content of its elements.
 fn collect(list: Option<&Value>, at: &str, places: &mut Vec<String>) {
     for (nth, each) in list.and_then(Value::as_array).into_iter().flatten().enumerate() {
         let at = format!("{at}/{nth}");
@@ -110,8 +108,8 @@ fn collect(list: Option<&Value>, at: &str, places: &mut Vec<String>) {
     }
 }
 
-/// Puts a text into the place of a picture.
-pub(super) fn take_out(body: &mut Value, dialect: Dialect, at: &str) -> bool {
+/// Replaces a picture with a text.
+pub(super) fn replace_picture(body: &mut Value, dialect: Dialect, at: &str) -> bool {
     let text = match dialect {
         Dialect::OpenaiResponses => json!({ "type": "input_text", "text": NO_PICTURE }),
         Dialect::Gemini => json!({ "text": NO_PICTURE }),
@@ -121,8 +119,8 @@ pub(super) fn take_out(body: &mut Value, dialect: Dialect, at: &str) -> bool {
     place.map(|place| *place = text).is_some()
 }
 
-pub(super) fn take_breakpoint(body: &mut Value, _: Dialect, at: &str) -> bool {
-    unset(body, at, "cache_control")
+pub(super) fn remove_breakpoint(body: &mut Value, _: Dialect, at: &str) -> bool {
+    remove_key(body, at, "cache_control")
 }
 
 #[cfg(test)]
@@ -130,28 +128,28 @@ mod tests {
     use wb_message::{Block, Message};
 
     use super::*;
-    use crate::encode::Encoded;
+    use crate::encode::EncodedRequest;
 
     #[test]
-    fn a_request_that_is_too_large_names_its_first_picture_in_every_dialect() {
+    fn an_oversized_request_names_its_first_picture() {
         let messages = [
             Message::user("Look."),
             Message::user(vec![Block::image("image/png", "iVBORw0K".repeat(40))]),
             Message::user(vec![Block::image("image/png", "iVBORw0K".repeat(40))]),
         ];
         for dialect in Dialect::ALL {
-            let mut body = Encoded::of_messages(&messages, dialect).body;
-            let found = larger_than(&Asked::of(&body, dialect), 600);
+            let mut body = EncodedRequest::from_messages(&messages, dialect).body;
+            let found = larger_than(&RequestView::new(&body, dialect), 600);
             assert_eq!(found.len(), 1, "{dialect}");
-            assert!(take_out(&mut body, dialect, &found[0].at), "{dialect}");
+            assert!(replace_picture(&mut body, dialect, &found[0].at), "{dialect}");
             assert_eq!(body.to_string().matches("iVBORw0KiVBORw0K").count(), 20, "{dialect}");
-            assert!(larger_than(&Asked::of(&body, dialect), 700).is_empty(), "{dialect}");
+            assert!(larger_than(&RequestView::new(&body, dialect), 700).is_empty(), "{dialect}");
         }
         assert_eq!(Dialect::ALL.map(max_bytes), [32, 512, 512, 100].map(|n| n * MEGABYTE));
     }
 
     #[test]
-    fn bytes_are_counted_as_they_are_sent() {
+    fn sizes_match_the_serialized_json() {
         for text in [
             "null",
             "true",

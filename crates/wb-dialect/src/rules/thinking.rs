@@ -1,72 +1,73 @@
-//! Reasoning goes back as it came.
+//! Rules on reasoning and its signatures.
 
 use serde_json::Value;
 
 use super::Finding;
-use crate::asked::{Asked, AskedMessage, Kind, Role};
 use crate::dialect::Dialect;
-use crate::place::{set, unset};
+use crate::pointer::{remove_key, set};
+use crate::request::{Kind, MessageView, RequestView, Role};
 
-/// What Gemini takes in place of a signature that nobody has.
+/// Gemini's documented placeholder for a missing signature.
 const NO_SIGNATURE: &str = "skip_thought_signature_validator";
 
 /// Finds reasoning without a signature.
-pub(super) fn unsigned(asked: &Asked<'_>) -> Vec<Finding> {
-    let bare = asked.parts().filter(|(_, part)| matches!(part.kind, Kind::Thinking { is_signed: false }));
+pub(super) fn unsigned_thinking(view: &RequestView<'_>) -> Vec<Finding> {
+    let bare = view.parts().filter(|(_, part)| matches!(part.kind, Kind::Thinking { is_signed: false }));
     bare.map(|(_, part)| Finding::new(part.at.as_str(), "reasoning has no signature")).collect()
 }
 
-/// Finds reasoning without the field of its text, which may be empty.
-pub(super) fn textless(asked: &Asked<'_>) -> Vec<Finding> {
+/// Finds reasoning without a text field; the text may be empty.
+pub(super) fn textless_thinking(view: &RequestView<'_>) -> Vec<Finding> {
     let is_bare = |block: &Value| block["type"] == "thinking" && !block["thinking"].is_string();
-    let bare = asked.parts().filter(|(_, part)| is_bare(part.value));
+    let bare = view.parts().filter(|(_, part)| is_bare(part.value));
     bare.map(|(_, part)| Finding::new(part.at.as_str(), "reasoning has no `thinking`")).collect()
 }
 
-/// Gives reasoning an empty text.
-pub(super) fn give_text(body: &mut Value, _: Dialect, at: &str) -> bool {
+/// Adds an empty text to reasoning.
+pub(super) fn add_text(body: &mut Value, _: Dialect, at: &str) -> bool {
     set(body, at, "thinking", "".into())
 }
 
-/// Finds a running tool loop that does not begin with reasoning although the request asks for it.
-pub(super) fn not_first(asked: &Asked<'_>) -> Vec<Finding> {
-    let is_asked_for = asked.body.pointer("/thinking/type").and_then(Value::as_str) == Some("enabled");
-    let [.., answer, results] = asked.messages.as_slice() else { return Vec::new() };
+/// Finds a running tool loop that lacks the leading reasoning that the request asks for.
+pub(super) fn missing_leading_thinking(view: &RequestView<'_>) -> Vec<Finding> {
+    let is_asked_for = view.body.pointer("/thinking/type").and_then(Value::as_str) == Some("enabled");
+    let [.., answer, results] = view.messages.as_slice() else { return Vec::new() };
     let is_running = results.parts.iter().any(|part| matches!(part.kind, Kind::Result { .. }));
     let begins = answer.parts.first().is_some_and(|part| matches!(part.kind, Kind::Thinking { .. }));
-    let is_so = is_asked_for && is_running && answer.role == Role::Model && !begins;
-    let at = asked.messages.len() - 2;
+    let is_missing = is_asked_for && is_running && answer.role == Role::Model && !begins;
+    let at = view.messages.len() - 2;
     let what = "the answer with the last calls does not begin with reasoning";
-    is_so.then(|| Finding::new(asked.at(at), what)).into_iter().collect()
+    is_missing.then(|| Finding::new(view.message_pointer(at), what)).into_iter().collect()
 }
 
-/// Finds reasoning items that are not followed by what was reasoned about.
-pub(super) fn alone(asked: &Asked<'_>) -> Vec<Finding> {
-    let is_reasoning = |said: &AskedMessage<'_>| said.value["type"] == "reasoning";
+/// Finds reasoning items that nothing of the model follows.
+pub(super) fn lone_reasoning(view: &RequestView<'_>) -> Vec<Finding> {
+    let is_reasoning = |message: &MessageView<'_>| message.value["type"] == "reasoning";
     let is_followed = |at: usize| {
-        asked.messages.get(at + 1).is_some_and(|next| next.role == Role::Model && !is_reasoning(next))
+        view.messages.get(at + 1).is_some_and(|next| next.role == Role::Model && !is_reasoning(next))
     };
-    let with_id = |said: &AskedMessage<'_>| said.value.get("id").is_some_and(Value::is_string);
-    let found = asked
+    let has_id = |message: &MessageView<'_>| message.value.get("id").is_some_and(Value::is_string);
+    let found = view
         .messages
         .iter()
         .enumerate()
-        .filter(|(at, said)| is_reasoning(said) && with_id(said) && !is_followed(*at));
-    found.map(|(at, _)| Finding::new(asked.at(at), "nothing follows the reasoning")).collect()
+        .filter(|(at, message)| is_reasoning(message) && has_id(message) && !is_followed(*at));
+    found.map(|(at, _)| Finding::new(view.message_pointer(at), "nothing follows the reasoning")).collect()
 }
 
-/// Finds first calls of the running turn without a signature, where the model is one that signs.
-pub(super) fn unsigned_calls(asked: &Asked<'_>) -> Vec<Finding> {
-    if !signs(asked) {
+/// Finds steps of the running turn whose first call is unsigned, if the model signs calls.
+pub(super) fn unsigned_calls(view: &RequestView<'_>) -> Vec<Finding> {
+    if !signs_calls(view) {
         return Vec::new();
     }
-    let is_prompt = |said: &AskedMessage<'_>| {
-        said.role == Role::User && !said.parts.iter().any(|part| matches!(part.kind, Kind::Result { .. }))
+    let is_prompt = |message: &MessageView<'_>| {
+        message.role == Role::User
+            && !message.parts.iter().any(|part| matches!(part.kind, Kind::Result { .. }))
     };
-    let start = asked.messages.iter().rposition(is_prompt).map_or(0, |at| at + 1);
-    let first_calls = asked.messages[start..]
+    let start = view.messages.iter().rposition(is_prompt).map_or(0, |at| at + 1);
+    let first_calls = view.messages[start..]
         .iter()
-        .filter_map(|said| said.parts.iter().find(|part| matches!(part.kind, Kind::Call { .. })));
+        .filter_map(|message| message.parts.iter().find(|part| matches!(part.kind, Kind::Call { .. })));
     let bare = first_calls.filter(|part| !is_signed(part.value));
     bare.map(|part| Finding::new(part.at.as_str(), "the first call has no thought signature")).collect()
 }
@@ -75,17 +76,17 @@ fn is_signed(part: &Value) -> bool {
     part.get("thoughtSignature").or_else(|| part.get("thought_signature")).is_some()
 }
 
-/// Returns whether a model signs its calls: its name says so, or another call is signed.
-fn signs(asked: &Asked<'_>) -> bool {
-    let model = asked.body.get("model").and_then(Value::as_str).unwrap_or_default();
+/// Returns whether the model signs its calls, by its name or by another call.
+fn signs_calls(view: &RequestView<'_>) -> bool {
+    let model = view.body.get("model").and_then(Value::as_str).unwrap_or_default();
     let version = model.split_once("gemini-").and_then(|(_, rest)| rest.chars().next()?.to_digit(10));
     version.is_some_and(|version| version >= 3)
-        || asked.calls().any(|(spot, ..)| is_signed(asked.part(spot).value))
+        || view.calls().any(|(spot, ..)| is_signed(view.part(spot).value))
 }
 
-/// Turns off what asks for reasoning in front.
+/// Turns off `thinking`, which requires leading reasoning.
 pub(super) fn turn_off(body: &mut Value, _: Dialect, _: &str) -> bool {
-    unset(body, "", "thinking")
+    remove_key(body, "", "thinking")
 }
 
 pub(super) fn sign(body: &mut Value, _: Dialect, at: &str) -> bool {

@@ -1,7 +1,7 @@
-//! What each dialect makes of a conversation.
+//! Encoding of conversations in each dialect.
 
 use serde_json::{Value, json};
-use wb_dialect::{AsItStands, Dialect, Encoded, encode};
+use wb_dialect::{Dialect, EncodedRequest, VerbatimParts, encode};
 use wb_message::{Block, Conversation, Message, ToolDescriptor, Turn};
 
 fn result(id: &str, output: Value) -> Block {
@@ -12,7 +12,7 @@ fn thinking(text: &str, signature: &str) -> Block {
     Block::Thinking { text: text.into(), signature: Some(signature.into()) }
 }
 
-/// A prompt, reasoning and two calls, their results behind what the user said meanwhile, an answer.
+/// A prompt, reasoning and two calls, a user text before their results, and an answer.
 fn conversation(signature: &str) -> Conversation {
     let calls = vec![
         thinking("Look.", signature),
@@ -35,7 +35,7 @@ fn conversation(signature: &str) -> Conversation {
 }
 
 #[test]
-fn anthropic_gets_results_first_and_reasoning_with_its_signature() {
+fn anthropic_gets_results_first_and_signed_reasoning() {
     let read = json!({ "type": "tool_use", "id": "c1", "name": "read", "input": { "path": "a.rs" } });
     let patch = json!({ "type": "tool_use", "id": "c2", "name": "patch", "input": { "input": "*** Begin" } });
     let text = json!([{ "type": "text", "text": "fn a() {}" }]);
@@ -61,7 +61,7 @@ fn anthropic_gets_results_first_and_reasoning_with_its_signature() {
 }
 
 #[test]
-fn chat_gets_results_behind_their_calls_and_no_reasoning() {
+fn chat_gets_results_after_their_calls_and_no_reasoning() {
     let call = |id: &str, name: &str, arguments: &str| {
         let function = json!({ "name": name, "arguments": arguments });
         json!({ "id": id, "type": "function", "function": function })
@@ -84,28 +84,28 @@ fn chat_gets_results_behind_their_calls_and_no_reasoning() {
 }
 
 #[test]
-fn responses_gets_items_in_order_with_its_own_reasoning() {
+fn responses_gets_items_in_order_with_its_reasoning() {
     let body = encode(&conversation("gAAAAB"), Dialect::OpenaiResponses);
-    let said = |role: &str, kind: &str, text: &str| json!({ "type": "message", "role": role, "content": [{ "type": kind, "text": text }] });
+    let message = |role: &str, kind: &str, text: &str| json!({ "type": "message", "role": role, "content": [{ "type": kind, "text": text }] });
     let summary = json!([{ "type": "summary_text", "text": "Look." }]);
     assert_eq!(body["instructions"], "Be short.");
     assert_eq!(
         body["input"],
         json!([
-            said("user", "input_text", "Fix it."),
+            message("user", "input_text", "Fix it."),
             { "type": "reasoning", "summary": summary, "encrypted_content": "gAAAAB" },
             { "type": "function_call", "call_id": "c1", "name": "read", "arguments": "{\"path\":\"a.rs\"}" },
             { "type": "custom_tool_call", "call_id": "c2", "name": "patch", "input": "*** Begin" },
-            said("user", "input_text", "Quick!"),
+            message("user", "input_text", "Quick!"),
             { "type": "function_call_output", "call_id": "c1", "output": "fn a() {}" },
             { "type": "custom_tool_call_output", "call_id": "c2", "output": "" },
-            said("assistant", "output_text", "Done.")
+            message("assistant", "output_text", "Done.")
         ])
     );
 }
 
 #[test]
-fn gemini_gets_as_many_responses_as_calls_and_a_signed_thought_as_it_stands() {
+fn gemini_gets_a_response_per_call_and_signed_thoughts() {
     let body = encode(&conversation("Eu8="), Dialect::Gemini);
     let read = json!({ "id": "c1", "name": "read", "args": { "path": "a.rs" } });
     let patch = json!({ "id": "c2", "name": "patch", "args": { "input": "*** Begin" } });
@@ -128,7 +128,7 @@ fn gemini_gets_as_many_responses_as_calls_and_a_signed_thought_as_it_stands() {
 }
 
 #[test]
-fn a_signature_of_gemini_without_a_thought_belongs_to_the_part_behind_it() {
+fn a_gemini_signature_without_a_thought_joins_the_next_part() {
     let calls = vec![
         thinking("", "AAAA"),
         Block::call("c1", "read", json!({})),
@@ -136,7 +136,7 @@ fn a_signature_of_gemini_without_a_thought_belongs_to_the_part_behind_it() {
         thinking("", "BBBB"),
         thinking("", "CCCC"),
     ];
-    let encoded = Encoded::of_messages(&[Message::assistant_blocks(calls)], Dialect::Gemini);
+    let encoded = EncodedRequest::from_messages(&[Message::assistant_blocks(calls)], Dialect::Gemini);
     let call = |id: &str| json!({ "id": id, "name": "read", "args": {} });
     assert_eq!(
         encoded.body["contents"][0]["parts"],
@@ -150,10 +150,11 @@ fn a_signature_of_gemini_without_a_thought_belongs_to_the_part_behind_it() {
 }
 
 #[test]
-fn reasoning_that_only_anthropic_can_read_goes_back_whole_and_nowhere_else() {
+fn redacted_reasoning_is_sent_to_anthropic_only() {
     let messages =
         [Message::assistant_blocks(vec![Block::redacted_thinking("b3BhcXVl"), Block::text("Done.")])];
-    let [anthropic, others @ ..] = Dialect::ALL.map(|dialect| Encoded::of_messages(&messages, dialect).body);
+    let [anthropic, others @ ..] =
+        Dialect::ALL.map(|dialect| EncodedRequest::from_messages(&messages, dialect).body);
     let redacted = json!({ "type": "redacted_thinking", "data": "b3BhcXVl" });
     assert_eq!(anthropic["messages"][0]["content"], json!([redacted, { "type": "text", "text": "Done." }]));
     for other in others.map(|other| other.to_string()) {
@@ -176,7 +177,7 @@ fn reasoning_of_another_provider_is_left_out() {
 }
 
 #[test]
-fn pictures_of_results_stand_where_each_dialect_can_hold_them() {
+fn pictures_of_results_are_placed_where_the_dialect_allows() {
     let picture = Block::image("image/png", "iVBORw0K");
     let messages = [
         Message::user("Look."),
@@ -189,7 +190,7 @@ fn pictures_of_results_stand_where_each_dialect_can_hold_them() {
         },
     ];
     let at = |dialect, pointer: &str| {
-        let encoded = Encoded::of_messages(&messages, dialect);
+        let encoded = EncodedRequest::from_messages(&messages, dialect);
         encoded.body.pointer(pointer).cloned().unwrap_or_default()
     };
     assert_eq!(at(Dialect::Anthropic, "/messages/2/content/0/content/1/source/data"), "iVBORw0K");
@@ -200,7 +201,7 @@ fn pictures_of_results_stand_where_each_dialect_can_hold_them() {
 }
 
 #[test]
-fn each_part_of_a_request_knows_the_message_that_it_comes_from() {
+fn each_part_of_a_request_has_its_source_message() {
     let messages = [
         Message::custom("system", "Be short."),
         Message::user("Go."),
@@ -213,7 +214,7 @@ fn each_part_of_a_request_knows_the_message_that_it_comes_from() {
         Message::tool_result("c2", "read", "y"),
     ];
     let origins = |dialect, at: usize| {
-        let encoded = Encoded::of_messages(&messages, dialect);
+        let encoded = EncodedRequest::from_messages(&messages, dialect);
         [0, 1, 2].map(|part| encoded.origin(at, Some(part)))
     };
     assert_eq!(origins(Dialect::Anthropic, 2), [Some(4), Some(5), Some(3)]);
@@ -224,7 +225,7 @@ fn each_part_of_a_request_knows_the_message_that_it_comes_from() {
 }
 
 #[test]
-fn a_call_has_a_name_that_its_provider_takes_unless_the_tool_is_on_offer() {
+fn call_names_are_reshaped_unless_the_tool_is_offered() {
     let messages = [
         Message::user("Go."),
         Message::assistant_blocks(vec![Block::call("c1", "fs.read file", json!({}))]),
@@ -233,16 +234,16 @@ fn a_call_has_a_name_that_its_provider_takes_unless_the_tool_is_on_offer() {
     for (dialect, name) in
         Dialect::ALL.into_iter().zip(["fs_read_file", "fs_read_file", "fs_read_file", "fs.read_file"])
     {
-        let encoded = Encoded::of_messages(&messages, dialect);
+        let encoded = EncodedRequest::from_messages(&messages, dialect);
         let n_named = encoded.body.to_string().matches(&format!("\"name\":\"{name}\"")).count();
         assert_eq!(n_named, if dialect == Dialect::Gemini { 2 } else { 1 }, "{}", encoded.body);
         assert_eq!(encoded.validate(), []);
-        let stands = Encoded::next_request_with(
+        let verbatim = EncodedRequest::next_request_with(
             &messages,
             dialect,
-            AsItStands { names: true, ..AsItStands::default() },
+            VerbatimParts { names: true, ..VerbatimParts::default() },
         );
-        assert_eq!(stands.validate().iter().map(|it| it.rule.as_ref()).collect::<Vec<_>>(), ["tool-name"]);
+        assert_eq!(verbatim.validate().iter().map(|it| it.rule.as_ref()).collect::<Vec<_>>(), ["tool-name"]);
     }
     let tool =
         ToolDescriptor { name: "fs.read file".into(), description: "Reads.".into(), parameters: json!({}) };
@@ -256,7 +257,7 @@ fn a_call_has_a_name_that_its_provider_takes_unless_the_tool_is_on_offer() {
 }
 
 #[test]
-fn the_order_of_a_session_stays_where_its_agent_sends_it_so() {
+fn the_order_of_a_session_is_kept_if_its_agent_sends_it() {
     let messages = [
         Message::user("Go."),
         Message::assistant_blocks(vec![
@@ -268,8 +269,8 @@ fn the_order_of_a_session_stays_where_its_agent_sends_it_so() {
         Message::tool_result("c2", "ls", "y"),
     ];
     let roles = |order| {
-        let stands = AsItStands { order, ..AsItStands::default() };
-        let encoded = Encoded::next_request_with(&messages, Dialect::OpenaiChat, stands);
+        let verbatim = VerbatimParts { order, ..VerbatimParts::default() };
+        let encoded = EncodedRequest::next_request_with(&messages, Dialect::OpenaiChat, verbatim);
         let all = encoded.body["messages"].as_array().into_iter().flatten();
         let roles =
             all.map(|it| it["role"].as_str().unwrap_or_default().to_owned()).collect::<Vec<_>>().join(" ");

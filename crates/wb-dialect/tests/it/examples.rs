@@ -1,4 +1,4 @@
-//! Each rule by example: what passes, what fails, and what it is mended to. The examples are data, in `examples.json`.
+//! Each rule by example, from `examples.json`: a request that passes, one that fails, its repair.
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -18,11 +18,11 @@ fn examples() -> Vec<Example> {
     serde_json::from_str(include_str!("examples.json")).expect("examples")
 }
 
-/// The rules whose examples are built, for they are large.
-const BUILT: [&str; 3] = ["picture-size", "picture-count", "request-size"];
+/// The rules whose examples are too large for the file.
+const GENERATED: [&str; 3] = ["picture-size", "picture-count", "request-size"];
 
 #[test]
-fn what_passes_has_no_findings_in_any_rule() {
+fn passing_examples_have_no_violations() {
     for Example { rule, dialect, passing, repaired, .. } in examples() {
         assert_eq!(validate(&passing, dialect), [], "{rule} in {dialect}");
         assert_eq!(validate(&repaired, dialect), [], "{rule} in {dialect}");
@@ -30,31 +30,31 @@ fn what_passes_has_no_findings_in_any_rule() {
 }
 
 #[test]
-fn what_fails_is_found_by_its_rule_alone_with_its_place() {
+fn failing_examples_violate_their_rule_alone_at_a_place() {
     for Example { rule, dialect, failing, .. } in examples() {
         let found = validate(&failing, dialect);
         let rules: Vec<&str> = found.iter().map(|violation| violation.rule.as_ref()).collect();
         assert!(rules.iter().all(|it| *it == rule) && !rules.is_empty(), "{rule} in {dialect}: {found:#?}");
         assert!(failing.pointer(&found[0].at).is_some(), "{rule}: {}", found[0].at);
-        // Tools on offer stand in no message.
+        // Offered tools are outside of messages.
         assert_eq!(found[0].message.is_some(), !found[0].at.starts_with("/tools/"), "{rule} in {dialect}");
     }
 }
 
 #[test]
-fn what_fails_is_mended_and_a_second_run_changes_nothing() {
+fn failing_examples_are_repaired_once_and_for_all() {
     for Example { rule, dialect, mut failing, repaired, .. } in examples() {
         let before = failing.clone();
-        let mended = repair(&mut failing, dialect);
+        let repaired_violations = repair(&mut failing, dialect);
         assert_eq!(failing, repaired, "{rule} in {dialect}, from {before}");
-        assert_eq!(mended[0].rule, rule);
+        assert_eq!(repaired_violations[0].rule, rule);
         assert_eq!(repair(&mut failing, dialect), []);
         assert_eq!(failing, repaired);
     }
 }
 
 #[test]
-fn what_passes_is_not_touched_by_a_repair() {
+fn passing_examples_are_left_unchanged_by_a_repair() {
     for Example { rule, dialect, passing, .. } in examples() {
         let mut request = passing.clone();
         assert_eq!(repair(&mut request, dialect), []);
@@ -65,7 +65,7 @@ fn what_passes_is_not_touched_by_a_repair() {
 #[test]
 fn every_rule_has_an_example_in_each_of_its_dialects() {
     let examples = examples();
-    for rule in RULES.iter().filter(|rule| !BUILT.contains(&rule.id)) {
+    for rule in RULES.iter().filter(|rule| !GENERATED.contains(&rule.id)) {
         for (dialect, _) in rule.sources {
             let is_its = |example: &Example| example.rule == rule.id && example.dialect == *dialect;
             assert!(examples.iter().any(is_its), "{} in {dialect}", rule.id);
@@ -74,10 +74,10 @@ fn every_rule_has_an_example_in_each_of_its_dialects() {
 }
 
 #[test]
-fn every_rule_says_what_it_wants_what_to_do_and_where_that_can_be_read() {
+fn every_rule_has_a_requirement_a_fix_and_sources() {
     for (nth, rule) in RULES.iter().enumerate() {
         assert!(!rule.says.is_empty() && !rule.fix.is_empty() && !rule.sources.is_empty(), "{}", rule.id);
-        assert!(RULES[..nth].iter().all(|other| other.id != rule.id), "{} stands twice", rule.id);
+        assert!(RULES[..nth].iter().all(|other| other.id != rule.id), "{} is repeated", rule.id);
         for (_, source) in rule.sources {
             assert!(source.starts_with("https://") && !source.contains(' '), "{source}");
         }
@@ -97,7 +97,7 @@ fn a_violation_is_data_and_one_line() {
 }
 
 #[test]
-fn nothing_that_is_no_request_makes_trouble() {
+fn invalid_requests_do_not_panic() {
     for text in ["null", "7", "[]", "{}", r#"{"messages":7}"#, r#"{"messages":[7,null,[]],"contents":[{}]}"#]
     {
         let body: Value = serde_json::from_str(text).expect("JSON");

@@ -1,4 +1,4 @@
-//! Tests of the crate from outside.
+//! Integration tests.
 
 mod encoding;
 mod examples;

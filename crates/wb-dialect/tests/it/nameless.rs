@@ -1,9 +1,9 @@
-//! Calls and results that stand next to each other and do not name each other belong together: what a tool said is kept.
+//! Adjacent calls and results that do not name each other are paired, so that no output is lost.
 
 use serde_json::{Value, json};
 use wb_dialect::{Dialect, repair, validate};
 
-/// Repairs a request whose first answer makes calls, and returns what answers each of them then, and all of it.
+/// Repairs a request whose first answer makes calls, and returns the results of these calls.
 fn answers(messages: &Value, dialect: Dialect) -> Vec<String> {
     let mut body = json!({ "model": "m" });
     body[dialect.messages_key()] = messages.clone();
@@ -11,18 +11,18 @@ fn answers(messages: &Value, dialect: Dialect) -> Vec<String> {
     assert_eq!(validate(&body, dialect), [], "{body:#}");
     let once = body.clone();
     assert_eq!((repair(&mut body, dialect), &body), (Vec::new(), &once));
-    let mended = body[dialect.messages_key()].as_array().expect("a list");
+    let repaired = body[dialect.messages_key()].as_array().expect("a list");
     match dialect {
         Dialect::Anthropic => {
-            blocks(mended).map(|it| it["content"].as_str().expect("a text").to_owned()).collect()
+            blocks(repaired).map(|it| it["content"].as_str().expect("a text").to_owned()).collect()
         }
-        Dialect::OpenaiChat => texts(mended, "content"),
-        Dialect::OpenaiResponses => texts(mended, "output"),
-        Dialect::Gemini => mended[2]["parts"].as_array().expect("a list").iter().map(response).collect(),
+        Dialect::OpenaiChat => texts(repaired, "content"),
+        Dialect::OpenaiResponses => texts(repaired, "output"),
+        Dialect::Gemini => repaired[2]["parts"].as_array().expect("a list").iter().map(response).collect(),
     }
 }
 
-/// Returns the results of Anthropic.
+/// Returns Anthropic's result blocks.
 fn blocks(messages: &[Value]) -> impl Iterator<Item = &Value> {
     messages[2]["content"].as_array().expect("a list").iter().filter(|it| it["type"] == "tool_result")
 }
@@ -41,21 +41,21 @@ fn response(part: &Value) -> String {
     )
 }
 
-/// A request of chat with two calls at once, and what stands behind them.
-fn chat(ids: [Value; 2], behind: &[(Value, &str)]) -> Value {
+/// A chat request with two parallel calls and the given results.
+fn chat(ids: [Value; 2], results: &[(Value, &str)]) -> Value {
     let call = |id| json!({ "id": id, "type": "function", "function": { "name": "ls", "arguments": "{}" } });
     let mut messages = vec![json!({ "role": "user", "content": "Look." })];
     messages.push(json!({ "role": "assistant", "content": null, "tool_calls": ids.map(call) }));
     let result = |(id, text): &(Value, &str)| json!({ "role": "tool", "tool_call_id": id, "content": text });
-    messages.extend(behind.iter().map(result));
+    messages.extend(results.iter().map(result));
     messages.push(json!({ "role": "user", "content": "Well?" }));
     json!(messages)
 }
 
 #[test]
-fn what_lost_its_id_in_a_call_or_a_result_or_both_is_kept_in_chat() {
+fn chat_results_with_a_lost_id_are_kept() {
     let none = Value::Null;
-    for (ids, behind) in [
+    for (ids, results) in [
         ([none.clone(), json!("b")], [none.clone(), json!("b")]),
         ([none.clone(), json!("b")], [json!("a"), json!("b")]),
         ([json!("a"), json!("b")], [none.clone(), json!("b")]),
@@ -64,20 +64,20 @@ fn what_lost_its_id_in_a_call_or_a_result_or_both_is_kept_in_chat() {
         ([json!("a"), json!("a")], [json!("a"), json!("b")]),
         ([json!(1), json!("b")], [json!(1), json!("b")]),
     ] {
-        let [one, two] = behind.clone();
+        let [one, two] = results.clone();
         let request = chat(ids.clone(), &[(one, "one"), (two, "two")]);
-        assert_eq!(answers(&request, Dialect::OpenaiChat), ["one", "two"], "{ids:?} {behind:?}");
+        assert_eq!(answers(&request, Dialect::OpenaiChat), ["one", "two"], "{ids:?} {results:?}");
     }
 }
 
 #[test]
-fn a_result_that_names_another_call_or_tool_is_not_taken_for_the_one_that_is_missing() {
+fn a_result_of_another_call_or_tool_is_not_paired() {
     let interrupted = "[Tool execution was interrupted]";
-    for (ids, of) in [
+    for (ids, result_ids) in [
         ([json!("a"), json!("b")], [json!("c"), json!("b")]),
         ([json!("x"), json!("b")], [json!("a"), json!("b")]),
     ] {
-        let [one, two] = of;
+        let [one, two] = result_ids;
         let request = chat(ids, &[(one, "one"), (two, "two")]);
         assert_eq!(answers(&request, Dialect::OpenaiChat), ["two", interrupted]);
     }
@@ -94,70 +94,76 @@ fn a_result_that_names_another_call_or_tool_is_not_taken_for_the_one_that_is_mis
 }
 
 #[test]
-fn of_two_calls_that_one_result_may_answer_none_is_taken_to_be_answered() {
+fn one_nameless_result_of_two_calls_answers_neither() {
     let request = chat([json!("a"), json!("b")], &[(Value::Null, "one")]);
     let interrupted = "[Tool execution was interrupted]";
     assert_eq!(answers(&request, Dialect::OpenaiChat), [interrupted; 2]);
-    // What stands behind the next answer belongs to no call before it.
+    // Results after the next answer belong to no earlier call.
     let mut request = chat([json!("a"), json!("b")], &[(json!("a"), "one"), (json!("z"), "two")]);
     request.as_array_mut().expect("a list").insert(3, json!({ "role": "assistant", "content": "Well." }));
     assert_eq!(answers(&request, Dialect::OpenaiChat), ["one", interrupted]);
 }
 
 #[test]
-fn what_lost_its_id_is_kept_with_anthropic() {
-    for (id, of) in [
+fn anthropic_results_with_a_lost_id_are_kept() {
+    for (id, result_id) in [
         (json!(""), json!("")),
         (Value::Null, Value::Null),
         (Value::Null, json!("a")),
         (json!("a"), json!("")),
     ] {
         let call = json!({ "type": "tool_use", "id": id, "name": "ls", "input": {} });
-        let result = json!({ "type": "tool_result", "tool_use_id": of, "content": "one" });
+        let result = json!({ "type": "tool_result", "tool_use_id": result_id, "content": "one" });
         let request = json!([
             { "role": "user", "content": "Look." },
             { "role": "assistant", "content": [call] },
             { "role": "user", "content": [result, { "type": "text", "text": "Well?" }] },
         ]);
-        assert_eq!(answers(&request, Dialect::Anthropic), ["one"], "{id} {of}");
+        assert_eq!(answers(&request, Dialect::Anthropic), ["one"], "{id} {result_id}");
     }
 }
 
 #[test]
-fn a_call_or_an_output_of_responses_without_a_call_id_is_one_still() {
+fn responses_items_without_a_call_id_are_still_paired() {
     let call = |id: Value| json!({ "type": "function_call", "call_id": id, "name": "ls", "arguments": "{}" });
     let output =
         |id: Value, text: &str| json!({ "type": "function_call_output", "call_id": id, "output": text });
-    for (id, of) in [(Value::Null, json!("a")), (json!("a"), Value::Null), (Value::Null, Value::Null)] {
+    for (id, result_id) in [(Value::Null, json!("a")), (json!("a"), Value::Null), (Value::Null, Value::Null)]
+    {
         let request = json!([
             { "role": "user", "content": "Look." },
-            call(id.clone()), call(json!("b")), output(of.clone(), "one"), output(json!("b"), "two"),
+            call(id.clone()), call(json!("b")), output(result_id.clone(), "one"), output(json!("b"), "two"),
             { "role": "user", "content": "Well?" },
         ]);
-        assert_eq!(answers(&request, Dialect::OpenaiResponses), ["one", "two"], "{id} {of}");
+        assert_eq!(answers(&request, Dialect::OpenaiResponses), ["one", "two"], "{id} {result_id}");
     }
 }
 
 #[test]
-fn a_response_of_gemini_keeps_what_it_says_in_another_content_or_without_its_name() {
+fn gemini_responses_in_another_content_or_unnamed_are_kept() {
     let call = |name: &str| json!({ "functionCall": { "name": name, "args": {} } });
     let result = |name: &str, text: &str| json!({ "functionResponse": { "name": name, "response": { "output": text } } });
-    let of = |role: &str, parts: Value| json!({ "role": role, "parts": parts });
+    let content = |role: &str, parts: Value| json!({ "role": role, "parts": parts });
     for results in [
-        vec![of("user", json!([result("ls", "one")])), of("user", json!([result("cat", "two")]))],
-        vec![of("user", json!([result("", "one"), result("cat", "two")]))],
-        vec![of("user", json!([result("ls", "one")])), of("user", json!([result("", "two")]))],
+        vec![content("user", json!([result("ls", "one")])), content("user", json!([result("cat", "two")]))],
+        vec![content("user", json!([result("", "one"), result("cat", "two")]))],
+        vec![content("user", json!([result("ls", "one")])), content("user", json!([result("", "two")]))],
     ] {
-        let mut request =
-            vec![of("user", json!([{ "text": "Look." }])), of("model", json!([call("ls"), call("cat")]))];
+        let mut request = vec![
+            content("user", json!([{ "text": "Look." }])),
+            content("model", json!([call("ls"), call("cat")])),
+        ];
         request.extend(results);
-        request.extend([of("model", json!([{ "text": "Seen." }])), of("user", json!([{ "text": "Well?" }]))]);
+        request.extend([
+            content("model", json!([{ "text": "Seen." }])),
+            content("user", json!([{ "text": "Well?" }])),
+        ]);
         assert_eq!(answers(&json!(request), Dialect::Gemini), ["ls one", "cat two"], "{request:?}");
     }
 }
 
 #[test]
-fn fields_of_gemini_in_snake_case_get_ids_too() {
+fn gemini_fields_in_snake_case_get_ids_too() {
     let request = json!([
         { "role": "user", "parts": [{ "text": "Look." }] },
         { "role": "model", "parts": [{ "function_call": { "id": "a", "name": "ls" } }] },
@@ -170,7 +176,7 @@ fn fields_of_gemini_in_snake_case_get_ids_too() {
 }
 
 #[test]
-fn an_output_may_answer_a_call_that_the_provider_keeps() {
+fn an_output_may_answer_a_call_stored_by_the_provider() {
     let call = json!({ "type": "function_call", "call_id": "b", "name": "ls", "arguments": "{}" });
     let output = json!({ "type": "function_call_output", "call_id": "a", "output": "one" });
     let mut body = json!({ "previous_response_id": "r", "input": [call, output] });
@@ -182,7 +188,7 @@ fn an_output_may_answer_a_call_that_the_provider_keeps() {
 }
 
 #[test]
-fn what_is_no_object_is_no_call_and_keeps_no_other_from_its_result() {
+fn a_call_that_is_not_an_object_blocks_no_other_pair() {
     let call = json!({ "id": 900, "type": "function", "function": { "name": "ls", "arguments": "{}" } });
     let mut body = json!({ "messages": [
         { "role": "user", "content": "Look." },

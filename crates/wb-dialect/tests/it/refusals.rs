@@ -1,16 +1,16 @@
-//! Each kind of refusal, made of good requests: it is found, and mended.
+//! Each kind of violation, made from a valid request, is found and repaired.
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
-use wb_dialect::{Dialect, Encoded, RULES, encode, repair, validate};
+use wb_dialect::{Dialect, EncodedRequest, RULES, encode, repair, validate};
 use wb_message::{Block, Conversation, Message, ToolDescriptor};
 
-/// One answer of the model: whether it says something first, and how many calls it makes.
+/// The model's answers: whether each has a text, and its number of calls.
 fn answers() -> impl Strategy<Value = Vec<(bool, usize)>> {
     prop::collection::vec((any::<bool>(), 0..4_usize), 2..7)
 }
 
-/// A transcript that every provider takes. Its first answer makes two calls.
+/// A transcript that every provider accepts. Its first answer makes two calls.
 fn transcript(answers: &[(bool, usize)]) -> Vec<Message> {
     let mut messages = vec![Message::user("Go.")];
     for (nth, (speaks, n_calls)) in [(true, 2)].iter().chain(answers).enumerate() {
@@ -27,27 +27,27 @@ fn transcript(answers: &[(bool, usize)]) -> Vec<Message> {
     messages
 }
 
-/// A request that is being spoiled.
-struct Spoiled {
+/// A request to break.
+struct Target {
     dialect: Dialect,
     body: Value,
     pick: usize,
 }
 
-impl Spoiled {
+impl Target {
     fn messages(&mut self) -> &mut Vec<Value> {
         self.body[self.dialect.messages_key()].as_array_mut().expect("messages")
     }
 
-    /// Returns the message that holds the picked one of the parts that are so, and the place in it.
-    fn picked(&mut self, is_so: fn(&Value) -> bool) -> (usize, Option<usize>) {
+    /// Returns the picked one of the matching parts: its message, and its index there.
+    fn picked(&mut self, matches: fn(&Value) -> bool) -> (usize, Option<usize>) {
         let pick = self.pick;
         let mut found = Vec::new();
         for (at, message) in self.messages().iter().enumerate() {
-            found.extend(is_so(message).then_some((at, None)));
+            found.extend(matches(message).then_some((at, None)));
             for key in ["content", "parts", "tool_calls"] {
                 let parts = message[key].as_array().into_iter().flatten().enumerate();
-                found.extend(parts.filter(|(_, part)| is_so(part)).map(|(nth, _)| (at, Some(nth))));
+                found.extend(parts.filter(|(_, part)| matches(part)).map(|(nth, _)| (at, Some(nth))));
             }
         }
         found[pick % found.len()]
@@ -61,14 +61,14 @@ impl Spoiled {
         &mut message[key.expect("a list")][nth]
     }
 
-    fn take(&mut self, (at, nth): (usize, Option<usize>)) -> Value {
+    fn remove(&mut self, (at, nth): (usize, Option<usize>)) -> Value {
         let Some(nth) = nth else { return self.messages().remove(at) };
         let message = &mut self.messages()[at];
         let key = if message["parts"].is_array() { "parts" } else { "content" };
         message[key].as_array_mut().expect("a list").remove(nth)
     }
 
-    /// Puts parts of the user at the end of the last message, or messages behind it.
+    /// Appends a part to the last message, or a message to the request.
     fn append(&mut self, part: Value) {
         let is_message = matches!(self.dialect, Dialect::OpenaiChat | Dialect::OpenaiResponses);
         let messages = self.messages();
@@ -80,7 +80,7 @@ impl Spoiled {
         last[key].as_array_mut().expect("a list").push(part);
     }
 
-    fn said(&self, role: &str, text: &str) -> Value {
+    fn message(&self, role: &str, text: &str) -> Value {
         match (self.dialect, role) {
             (Dialect::Gemini, "assistant") => json!({ "role": "model", "parts": [{ "text": text }] }),
             (Dialect::Gemini, _) => json!({ "role": "user", "parts": [{ "text": text }] }),
@@ -101,17 +101,17 @@ impl Spoiled {
         }
     }
 
-    /// Replaces a text wherever it stands.
+    /// Replaces all occurrences of a text.
     fn replace(&mut self, old: &str, new: &str) {
         let text = self.body.to_string().replace(old, new);
         self.body = serde_json::from_str(&text).expect("JSON");
     }
 
-    fn spoil(&mut self, rule: &str) {
+    fn break_rule(&mut self, rule: &str) {
         match rule {
             "call-unanswered" => {
                 let result = self.picked(is_result);
-                self.take(result);
+                self.remove(result);
             }
             "role-missing" => {
                 self.pick = 0;
@@ -135,13 +135,13 @@ impl Spoiled {
             "result-orphan" => self.append(self.result("lost")),
             "result-misplaced" if self.dialect == Dialect::OpenaiResponses => {
                 let result = self.picked(is_result);
-                let result = self.take(result);
+                let result = self.remove(result);
                 self.messages().insert(0, result);
             }
             "result-misplaced" => {
                 self.pick = 0;
                 let result = self.picked(is_result);
-                let result = self.take(result);
+                let result = self.remove(result);
                 self.append(result);
             }
             "result-repeated" => {
@@ -171,11 +171,11 @@ impl Spoiled {
                 let bad = format!("functions.read:0{}", "x".repeat(60));
                 self.replace("\"call_0_1\"", &format!("\"{bad}\""));
             }
-            _ => self.spoil_words(rule),
+            _ => self.break_wording_rule(rule),
         }
     }
 
-    fn spoil_words(&mut self, rule: &str) {
+    fn break_wording_rule(&mut self, rule: &str) {
         match rule {
             "call-arguments" => {
                 let call = self.picked(is_call);
@@ -197,10 +197,14 @@ impl Spoiled {
                 items[pick % (n_items - 1)]["id"] = json!("item_1");
                 items[n_items - 1]["id"] = json!("item_1");
             }
-            "call-last" => self.put_into_answer(usize::MAX, json!({ "type": "text", "text": "There." })),
-            "thinking-unsigned" => self.put_into_answer(0, json!({ "type": "thinking", "thinking": "Hm." })),
-            "thinking-textless" => self.put_into_answer(0, json!({ "type": "thinking", "signature": "s" })),
-            "text-blank" => self.put_into_answer(0, json!({ "type": "text", "text": "\n " })),
+            "call-last" => self.insert_into_answer(usize::MAX, json!({ "type": "text", "text": "There." })),
+            "thinking-unsigned" => {
+                self.insert_into_answer(0, json!({ "type": "thinking", "thinking": "Hm." }));
+            }
+            "thinking-textless" => {
+                self.insert_into_answer(0, json!({ "type": "thinking", "signature": "s" }));
+            }
+            "text-blank" => self.insert_into_answer(0, json!({ "type": "text", "text": "\n " })),
             "thinking-first" | "thought-signature" => {
                 self.pick = 0;
                 let (at, _) = self.picked(is_result);
@@ -217,25 +221,25 @@ impl Spoiled {
             }
             "message-empty" => self.messages().insert(0, json!({ "role": "user", "content": null })),
             "alternation" => {
-                let more = self.said("user", "Quick!");
+                let more = self.message("user", "Quick!");
                 self.messages().push(more);
             }
             "user-first" => {
                 let (call, result) =
                     (json!({ "functionCall": { "name": "ls", "args": {} } }), self.result(""));
-                let mut first = self.said("assistant", "Hello.");
+                let mut first = self.message("assistant", "Hello.");
                 if self.dialect == Dialect::Gemini {
                     first["parts"] = json!([call]);
                     let mut answer = json!({ "role": "user", "parts": [result] });
                     answer["parts"][0]["functionResponse"] = json!({ "name": "ls", "response": {} });
-                    let next = self.said("assistant", "Well.");
+                    let next = self.message("assistant", "Well.");
                     self.messages().splice(0..0, [first, answer, next]);
                 } else {
                     self.messages().insert(0, first);
                 }
             }
             "user-last" => {
-                let last = self.said("assistant", "Bye.");
+                let last = self.message("assistant", "Bye.");
                 self.messages().push(last);
             }
             "tool-name" if self.pick.is_multiple_of(2) => self.replace("\"read\"", "\"fs/read\""),
@@ -252,12 +256,12 @@ impl Spoiled {
                 );
                 blocks.for_each(|block| self.append(block));
             }
-            rule => panic!("{rule} is not spoiled"),
+            rule => panic!("{rule} has no test"),
         }
     }
 
-    /// Puts a block into the first answer.
-    fn put_into_answer(&mut self, nth: usize, block: Value) {
+    /// Inserts a block into the first answer.
+    fn insert_into_answer(&mut self, nth: usize, block: Value) {
         let answer = self.messages()[1]["content"].as_array_mut().expect("a list");
         answer.insert(nth.min(answer.len()), block);
     }
@@ -276,29 +280,29 @@ fn is_call(part: &Value) -> bool {
         || part.get("functionCall").is_some()
 }
 
-/// Rules about sizes, which have tests of their own.
+/// The size rules, which `sizes.rs` tests.
 const SIZES: [&str; 3] = ["picture-size", "picture-count", "request-size"];
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
 
     #[test]
-    fn each_kind_of_refusal_is_found_and_mended(answers in answers(), pick in 0..64_usize) {
+    fn each_kind_of_violation_is_found_and_repaired(answers in answers(), pick in 0..64_usize) {
         let messages = transcript(&answers);
         for rule in RULES.iter().filter(|rule| !SIZES.contains(&rule.id)) {
             for (dialect, _) in rule.sources {
-                let good = Encoded::of_messages(&messages, *dialect).body;
+                let good = EncodedRequest::from_messages(&messages, *dialect).body;
                 prop_assert_eq!(validate(&good, *dialect), []);
-                let mut request = Spoiled { dialect: *dialect, body: good, pick };
-                request.spoil(rule.id);
-                let (spoiled, mut body) = (request.body.clone(), request.body);
+                let mut request = Target { dialect: *dialect, body: good, pick };
+                request.break_rule(rule.id);
+                let (broken, mut body) = (request.body.clone(), request.body);
                 let found = validate(&body, *dialect);
                 let is_found = found.iter().any(|violation| violation.rule == rule.id);
-                prop_assert!(is_found, "{} in {dialect}: {found:#?}\n{spoiled:#}", rule.id);
-                let mended = repair(&mut body, *dialect);
-                prop_assert!(!mended.is_empty());
+                prop_assert!(is_found, "{} in {dialect}: {found:#?}\n{broken:#}", rule.id);
+                let repaired = repair(&mut body, *dialect);
+                prop_assert!(!repaired.is_empty());
                 let left = validate(&body, *dialect);
-                prop_assert_eq!(&left, &[], "{} in {}: {:#}\n{:#}", rule.id, dialect, spoiled, body);
+                prop_assert_eq!(&left, &[], "{} in {}: {:#}\n{:#}", rule.id, dialect, broken, body);
                 let once = body.clone();
                 prop_assert_eq!(repair(&mut body, *dialect), []);
                 prop_assert_eq!(body, once);
@@ -306,27 +310,26 @@ proptest! {
         }
     }
 
-    /// What was spoiled in several ways at once is mended too.
     #[test]
-    fn several_refusals_at_once_are_mended(
+    fn several_violations_are_repaired_together(
         answers in answers(),
         pick in 0..64_usize,
         rules in prop::sample::subsequence((0..RULES.len()).collect::<Vec<_>>(), 2..5),
         dialect in prop::sample::select(Dialect::ALL.to_vec()),
     ) {
-        let body = Encoded::of_messages(&transcript(&answers), dialect).body;
-        let mut request = Spoiled { dialect, body, pick };
-        // These leave no request that another way could spoil.
+        let body = EncodedRequest::from_messages(&transcript(&answers), dialect).body;
+        let mut request = Target { dialect, body, pick };
+        // A request broken by these cannot be broken again.
         let last = ["thinking-first", "thought-signature", "message-empty", "user-first", "user-last", "reasoning-alone"];
         let rules = rules.into_iter().map(|at| RULES[at]).filter(|rule| rule.source(dialect).is_some());
         let rules: Vec<_> = rules.filter(|rule| !SIZES.contains(&rule.id) && !last.contains(&rule.id)).collect();
         for rule in &rules {
-            request.spoil(rule.id);
+            request.break_rule(rule.id);
         }
         let mut body = request.body;
-        let spoiled = body.clone();
+        let broken = body.clone();
         repair(&mut body, dialect);
-        prop_assert_eq!(validate(&body, dialect), [], "{:?}: {:#}", rules.iter().map(|rule| rule.id).collect::<Vec<_>>(), spoiled);
+        prop_assert_eq!(validate(&body, dialect), [], "{:?}: {:#}", rules.iter().map(|rule| rule.id).collect::<Vec<_>>(), broken);
         let once = body.clone();
         prop_assert_eq!(repair(&mut body, dialect), []);
         prop_assert_eq!(body, once);

@@ -18,7 +18,7 @@ const FACTS: &str = "Collected from the whole session:";
 /// What holds for the request after a summary for which our instructions were given.
 pub(crate) const INFORMED: [Check; 3] = {
     let ([digest, ..], [_, summary]) = (COMPACTED, ITS_OWN);
-    [summary, ("what wb knows beside it", |sent| sent.tells(FACTS)), digest]
+    [summary, ("what wb knows", |sent| sent.tells(FACTS)), digest]
 };
 
 /// Plays it: `wb` is installed, the window is full; it is taken out again, and the window is full once more.

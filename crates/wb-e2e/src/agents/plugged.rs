@@ -12,8 +12,8 @@ use super::wire::Item;
 /// What holds for every request after a compaction of the host that is ours.
 pub(crate) const OURS: [Check; 6] = {
     let [digest, head, host, _, calls, _] = COMPACTED;
-    let files: Check = ("files given back behind it", |sent| files_are_behind(&sent.asked.items));
-    let own: Check = ("not the host's own summary", |sent| sent.lacks(NATIVE_SUMMARY));
+    let files: Check = ("restored files after it", |sent| files_are_behind(&sent.asked.items));
+    let own: Check = ("not the host's summary", |sent| sent.lacks(NATIVE_SUMMARY));
     [digest, files, head, host, calls, own]
 };
 
@@ -22,10 +22,8 @@ pub(crate) const TAIL_STAYS: [Check; 1] =
     [("the tail in order", |sent| in_order(&sent.asked.items, &TAIL[..3]))];
 
 /// What holds for every request after a compaction of the host that had to be its own.
-pub(crate) const ITS_OWN: [Check; 2] = [
-    ("no digest", |sent| no_digest(sent.asked)),
-    ("the host's own summary", |sent| sent.tells(NATIVE_SUMMARY)),
-];
+pub(crate) const ITS_OWN: [Check; 2] =
+    [("no digest", |sent| no_digest(sent.asked)), ("the host's summary", |sent| sent.tells(NATIVE_SUMMARY))];
 
 /// What holds if the host handed over what the user asked of a compaction.
 pub(crate) const WISHED: [Check; 1] = [("the user's wish", |sent| sent.tells(WISH))];
@@ -91,7 +89,7 @@ mod tests {
         assert!(with("\n").is_empty());
         assert_eq!(
             with("\n- read: a.txt"),
-            ["files given back behind it: within the digest, before `- read: a.txt`"]
+            ["restored files after it: within the digest, before `- read: a.txt`"]
         );
     }
 

@@ -12,52 +12,53 @@ use super::validate::{COMPACTED, Check, UNDONE};
 pub(crate) const FILE: &str = "docs/evaluation/hosts.md";
 
 const TITLE: &str = "\
-# Compacted sessions in the agents that they belong to
+# Compacted sessions in their agents
 
-A scripted model had each agent make nine tool calls in a session of two prompts, twice two of them at once. `wb` compacted the session
-where the agent keeps it, and the agent was told to go on; then `wb` took the compaction back, and it was told so again. The first
-request that the agent sent each time was checked, and in all of them that every call is answered. Each row is of one run.
-Gemini CLI tells each output twice when it goes on with a session that nobody touched, and that is not counted here. It does not do so
-in a session that `wb` has compacted: the list that is written holds each output once. It then writes the whole list anew, in other
-words; `wb` knows it again and takes its compaction back all the same. Its `--list-sessions` was not run.
+A scripted model had each agent make nine tool calls in a session of two prompts, twice two of them at
+once. `wb` compacted the session where the agent keeps it, and the agent continued; then `wb` undid the
+compaction, and the agent continued again. Checked each time: the first request that the agent sent, and
+that every call is answered in all of them. Each row is one run. Gemini CLI repeats each output when it
+continues an untouched session; that is not counted. It then writes the whole list again in other words;
+`wb` recognizes it and undoes its compaction all the same. Its `--list-sessions` was not run.
 
 - command: `cargo xtask e2e all --record`, and `cargo xtask e2e claude-code gemini-cli --record`
 ";
 
 const TABLE: &str = "\
-| agent | version | dialect | date | commit | network | came of it |
+| agent | version | dialect | date | commit | network | result |
 |---|---|---|---|---|---|---|
 ";
 
 const PLUGGED_TITLE: &str = "## With our plug-in\n\n";
 
 const PLUGGED: &str = "\
-The agent compacts by itself, and our plug-in asks `wb hook`. In the case *ours* the window is said to be full in the second prompt and
-really is in the third, each prompt in a process of its own; in *asked for* the user asks for a compaction with words, and takes it back
-later with `wb undo`, in the rows of 2026-11-23 and later. In the others something else stands where `wb` should be, and the agent has to do it its own way. Seconds are the
-longest time between an answer of the provider and the next request, the tools of the agent included. In all runs outputs stay as they
-were, nothing but the provider listens on a port, requests keep the order that the dialect demands, and no log of `wb` holds words of a
-message.
+The agent compacts by itself, and our plug-in asks `wb hook`. In the case *ours* the window is reported full
+in the second prompt and is full in the third, each prompt in a separate process; in *asked for* the user
+asks for a compaction with words and undoes it later with `wb undo` (rows of 2026-11-23 and later). In the
+others something else replaces `wb`, and the agent has to compact in its normal way. Seconds are the longest
+time between an answer of the provider and the next request, tools included. In all runs outputs are
+unchanged, nothing but the provider listens on a port, requests keep the order of the dialect, and no log of
+`wb` contains words of a message.
 
 ";
 
 const PLUGGED_TABLE: &str = "\
-| agent | version | date | commit | network | ours, asked for | words of the user | its own way, after s | took | came of it |
+| agent | version | date | commit | network | ours, asked for | words of the user | normal way, after s | took | result |
 |---|---|---|---|---|---|---|---|---|---|
 ";
 
-const INFORMED_TITLE: &str = "## With our instructions for its own summary\n\n";
+const INFORMED_TITLE: &str = "## With our instructions for its summary\n\n";
 
 const INFORMED_TEXT: &str = "\
-Nothing of this agent takes a text in the place of the summary that its model writes. `wb install` gives it instructions for that request,
-and a hook that tells, beside the summary, what `wb` knows of the whole session. The window was said to be full in the first prompt; after
-`wb uninstall` it was full once more, and the request for a summary had the agent's own instructions again. Hooks were let run without
-being trusted (`--dangerously-bypass-hook-trust`).
+This agent accepts no text in place of its model's summary. `wb install` gives it instructions for that
+request, and a hook that adds what `wb` knows of the whole session. The window was reported full in the first
+prompt; after `wb uninstall` it was full once more, and the request for a summary had the agent's
+instructions again. Hooks ran without being trusted (`--dangerously-bypass-hook-trust`).
 
 ";
 
 const INFORMED_TABLE: &str = "\
-| agent | version | date | commit | network | came of it |
+| agent | version | date | commit | network | result |
 |---|---|---|---|---|---|
 ";
 
@@ -87,13 +88,13 @@ pub(crate) fn page(old: &str, all: &[(Host, Vec<Outcome>)], run: &Run) -> String
     let plugged = self::rows(old_plugged, all, |host, outcomes| plugged_row(host, outcomes, run));
     let informed = self::rows(old_informed, all, |host, outcomes| informed_row(host, outcomes, run));
     let of_informed = format!("- after the summary: {}\n", names(&INFORMED));
-    let checks = [("compacted", names(&COMPACTED)), ("taken back", names(&UNDONE))];
+    let checks = [("compacted", names(&COMPACTED)), ("undone", names(&UNDONE))];
     let checks = checks.map(|(when, checks)| format!("- {when}: {checks}\n")).concat();
     let of_plugged = [
         ("ours", format!("{}; {}", names(&OURS), names(&TAIL_STAYS))),
         ("asked for", format!("the same, and {} where it is handed over", names(&WISHED))),
-        ("taken back", names(&UNDONE)),
-        ("its own way", names(&ITS_OWN)),
+        ("undone", names(&UNDONE)),
+        ("normal way", names(&ITS_OWN)),
     ];
     let of_plugged = of_plugged.map(|(when, checks)| format!("- {when}: {checks}\n")).concat();
     let first = format!("{TITLE}{checks}\n{TABLE}{rows}\n");
@@ -125,7 +126,7 @@ fn row(host: &Host, came_of: &str, run: &Run) -> String {
     let Host { name, version, dialect, .. } = host;
     let Run { date, commit, .. } = run;
     format!(
-        "| {name} | {version} | {dialect} | {date} | {commit} | {network} | compacted and taken back, {came_of} |"
+        "| {name} | {version} | {dialect} | {date} | {commit} | {network} | compacted and undone, {came_of} |"
     )
 }
 
@@ -225,8 +226,8 @@ mod tests {
         assert_eq!(
             rows[..2],
             [
-                "| pi | 0.73.1 | OpenAI Chat | 2026-01-02 | 0a1b2c3 | cut off | compacted and taken back, nothing found |",
-                "| codex | 0.169.0 | OpenAI Responses | 2026-01-02 | 0a1b2c3 | cut off | compacted and taken back, nothing found |",
+                "| pi | 0.73.1 | OpenAI Chat | 2026-01-02 | 0a1b2c3 | cut off | compacted and undone, nothing found |",
+                "| codex | 0.169.0 | OpenAI Responses | 2026-01-02 | 0a1b2c3 | cut off | compacted and undone, nothing found |",
             ]
         );
         assert!(

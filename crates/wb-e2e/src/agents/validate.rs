@@ -57,8 +57,8 @@ pub(crate) const MENDED: [Check; 5] = {
 /// What holds after a compaction.
 pub(crate) const COMPACTED: [Check; 6] = [
     ("the digest once", |sent| digest_once(&sent.asked.items)),
-    ("nothing of the head beside it", |sent| head_is_gone(sent.asked)),
-    ("the host's own words once", |sent| host_speaks_once(&sent.asked.items, &sent.first.items)),
+    ("nothing else of the head", |sent| head_is_gone(sent.asked)),
+    ("the host's words once", |sent| host_speaks_once(&sent.asked.items, &sent.first.items)),
     ("the tail in order", |sent| in_order(&sent.asked.items, &TAIL)),
     ("every call answered once", |sent| pairs(&sent.asked.items)),
     ("the prompt last", |sent| prompt_is_last(&sent.asked.items, sent.prompt)),
@@ -378,7 +378,7 @@ pub(super) mod tests {
         let items = [digest()].into_iter().chain(whole()).collect();
         let found = found(items);
         assert_eq!(found.len(), 1 + HEAD_OUTPUTS.len(), "{found:?}");
-        assert_eq!(found[0], "nothing of the head beside it: the first prompt is still there");
+        assert_eq!(found[0], "nothing else of the head: the first prompt is still there");
     }
 
     #[test]

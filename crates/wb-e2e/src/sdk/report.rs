@@ -12,11 +12,11 @@ const BY_HAND: &str = "## A real inference server\n";
 const TITLE: &str = "\
 # Our requests in the official SDKs
 
-The official Python SDKs send what `wb-dialect` encodes to a provider of ours on the loopback address. It holds each body against what the
-provider documents (`crates/wb-e2e/python/shapes.py`: keys, types, roles, parts; `xtask/sdk/rules.py`: pairs, order, numbers), which shares
-no code with `wb-dialect`. It was written from memory of the public pages by somebody who had read the rules of `wb-dialect`: a second
-reading of the same knowledge, and not compared with the pages line by line. What arrives must say what was encoded, and the SDK must read the answer, held
-strictly against its own types. No provider was asked: that ours is as strict as theirs is not proved by this.
+The official Python SDKs send what `wb-dialect` encodes to a local provider. It checks each body against the
+documentation of the real provider: keys, types, roles, parts, pairs, order, numbers. Its rules share no code
+with `wb-dialect`; they were written from memory of the public pages by somebody who had read our rules, so
+they are a second reading of the same knowledge. What arrives must say what was encoded, and the SDK must
+read the answer with strict types. **No real provider was asked.**
 
 - command: `cargo xtask sdk --record`
 ";
@@ -27,11 +27,11 @@ const COLUMNS: &str = "\
 ";
 
 const NOTES: &str = "
-- *untouched*, *compacted*: our fixtures as they are and after `wb compact --force`. *converted*: each as `wb convert` writes it. What our own rules refuse of an untouched one is sent
-  all the same and has to be refused, and is then sent repaired.
-- *made*: requests with a system text, tools, reasoning, pictures and a result that failed.
-- *examples*: each rule of `wb-dialect` by what passes, what fails and what that is mended to; the second is refused, the others are taken.
-- `spoiled.rs` breaks one thing at a time of the made requests; a test requires that the provider finds each.
+- *untouched*, *compacted*: our fixtures unchanged and after `wb compact --force`. *converted*: the output of
+  `wb convert`. What our rules refuse of an untouched one is sent, has to be refused, and is then sent repaired.
+- *made*: requests with a system text, tools, reasoning, pictures and a failed result.
+- *examples*: a passing, a failing and a repaired request for each rule of `wb-dialect`; the second is refused.
+- A test breaks one thing at a time in the made requests (`spoiled.rs`) and requires that each fault is named.
 
 ";
 

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
-use wb_dialect::{Dialect, Encoded, encode, repair, validate};
+use wb_dialect::{Dialect, EncodedRequest, encode, repair, validate};
 use wb_message::{Block, Conversation, Message, ToolDescriptor, Turn};
 
 /// The folders of sessions that `wb` reads.
@@ -106,7 +106,7 @@ fn convert(wb: &Path, file: &Path, dialect: Dialect) -> Result<Value, String> {
 
 /// A session in each dialect.
 fn of_session(name: &str, kind: &str, messages: &[Message]) -> Vec<Value> {
-    let body = |dialect| Encoded::next_request(messages, dialect).body;
+    let body = |dialect| EncodedRequest::next_request(messages, dialect).body;
     Dialect::ALL.into_iter().flat_map(|dialect| asked(name, dialect, kind, body(dialect))).collect()
 }
 

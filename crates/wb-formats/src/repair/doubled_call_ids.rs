@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::io;
 use std::ops::Range;
 
-use wb_message::pairing::CallAt;
+use wb_message::pairing::CallPosition;
 use wb_message::{Block, Message, Pairing};
 use wb_record::json::{elements, members};
 use wb_record::{Bytes, Change, ChangeSet, Document, NotExpressible, Span, View};
@@ -92,7 +92,7 @@ fn is_written(document: &dyn Document, id: &str, group: &[Slot<'_>]) -> io::Resu
 }
 
 /// A call or one of its results, and the records in which it stands.
-type Said<'a> = (CallAt, Vec<&'a Span>);
+type Said<'a> = (CallPosition, Vec<&'a Span>);
 
 /// Returns the calls and results of each id that several calls have, in their order.
 fn said_by_id(view: &View) -> BTreeMap<&str, Vec<Said<'_>>> {
@@ -101,7 +101,7 @@ fn said_by_id(view: &View) -> BTreeMap<&str, Vec<Said<'_>>> {
         by_id.entry(id).or_default().push((call.message, (call, records_of(view, call))));
     }
     by_id.retain(|_, calls| calls.len() > 1);
-    for pair in Pairing::of(&view.messages).pairs() {
+    for pair in Pairing::new(&view.messages).pairs() {
         let id = pair.call.find(&view.messages).map_or("", |(id, ..)| id);
         if let Some(said) = by_id.get_mut(id) {
             let records = view.provenance.of(pair.result as usize).iter().map(|place| &place.record);
@@ -128,7 +128,7 @@ fn groups<'a>(document: &dyn Document, id: &str, said: Vec<Said<'a>>) -> io::Res
             next.insert(record, 0);
         }
     }
-    let mut slots: BTreeMap<CallAt, Vec<Slot<'a>>> = BTreeMap::new();
+    let mut slots: BTreeMap<CallPosition, Vec<Slot<'a>>> = BTreeMap::new();
     for (call, records) in said {
         let slot = |record| {
             let nth = next.get_mut(record).map(|next| std::mem::replace(next, *next + 1));
@@ -171,10 +171,10 @@ fn joined<'a>(lists: impl Iterator<Item = Vec<Slot<'a>>>) -> Vec<Vec<Slot<'a>>> 
 }
 
 /// Returns every call with its id.
-pub(super) fn calls(messages: &[Message]) -> impl Iterator<Item = (&str, CallAt)> {
+pub(super) fn calls(messages: &[Message]) -> impl Iterator<Item = (&str, CallPosition)> {
     messages.iter().zip(0..).flat_map(|(said, message)| {
         said.blocks().iter().zip(0..).filter_map(move |(block, nth)| match block {
-            Block::ToolCall { id, .. } => Some((id.as_str(), CallAt { message, block: nth })),
+            Block::ToolCall { id, .. } => Some((id.as_str(), CallPosition { message, block: nth })),
             _ => None,
         })
     })
@@ -185,7 +185,7 @@ pub(super) fn ids(messages: &[Message]) -> impl Iterator<Item = &str> {
 }
 
 /// Returns the records in which a call stands.
-pub(super) fn records_of(view: &View, call: CallAt) -> Vec<&Span> {
+pub(super) fn records_of(view: &View, call: CallPosition) -> Vec<&Span> {
     let places = view.provenance.of(call.message as usize).iter();
     places.filter(|it| it.blocks.contains(&(call.block as usize))).map(|place| &place.record).collect()
 }

@@ -38,8 +38,8 @@ fn late_results(messages: &[Message], sent: &SentAs<'_>) -> Vec<(usize, usize)> 
     let is_model = |at: usize| matches!(messages[at], Message::Assistant { .. });
     let is_result = |at: usize| matches!(messages[at], Message::ToolResult { .. });
     // Where the agent puts results first in what stands between two answers, only an answer parts them from their calls.
-    let parts = |at: usize| if sent.stands.order { !is_result(at) } else { is_model(at) };
-    let pairing = Pairing::of(messages);
+    let parts = |at: usize| if sent.verbatim.order { !is_result(at) } else { is_model(at) };
+    let pairing = Pairing::new(messages);
     let late = pairing.pairs().iter().filter_map(|pair| {
         let (call, result) = (pair.call.message as usize, pair.result as usize);
         let end = (call..result).find(|at| !is_model(*at))?;

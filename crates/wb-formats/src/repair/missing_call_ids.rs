@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::io;
 use std::ops::Range;
 
-use wb_message::pairing::CallAt;
+use wb_message::pairing::CallPosition;
 use wb_message::{Message, Pairing};
 use wb_record::json::{elements, get, members, set, text};
 use wb_record::{Bytes, Change, ChangeSet, Document, NotExpressible, Span, View};
@@ -30,8 +30,8 @@ fn with_call_ids(document: &dyn Document, view: &View) -> io::Result<ChangeSet> 
     let mut taken: HashSet<&str> = messages.iter().flat_map(Message::calls).map(|(id, ..)| id).collect();
     let known: HashSet<&str> = ids(messages).collect();
     let mut new = (1..).map(|n| format!("call_{n}")).filter(|id| !known.contains(id.as_str()));
-    let mut given: HashMap<CallAt, String> = HashMap::new();
-    for (call, result) in near_results(messages, &Pairing::of(messages)) {
+    let mut given: HashMap<CallPosition, String> = HashMap::new();
+    for (call, result) in near_results(messages, &Pairing::new(messages)) {
         if is_nameless(call, messages) {
             let own = messages[result].answered_ids().find(|id| !id.is_empty() && taken.insert(id));
             given.extend(own.map(str::to_owned).or_else(|| new.next()).map(|id| (call, id)));
@@ -53,7 +53,7 @@ fn with_call_ids(document: &dyn Document, view: &View) -> io::Result<ChangeSet> 
 }
 
 /// Returns whether a call has no id of its own.
-fn is_nameless(call: CallAt, messages: &[Message]) -> bool {
+fn is_nameless(call: CallPosition, messages: &[Message]) -> bool {
     call.find(messages).is_some_and(|(id, name, _)| !is_own_id(id, name))
 }
 

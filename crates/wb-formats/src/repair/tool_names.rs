@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::io;
 use std::ops::Range;
 
-use wb_message::{Block, CallAt, Message, Pairing};
+use wb_message::{Block, CallPosition, Message, Pairing};
 use wb_record::json::{elements, members};
 use wb_record::{Bytes, Change, ChangeSet, Document, NotExpressible, Span, View};
 
@@ -71,8 +71,8 @@ fn without_refused_names(document: &dyn Document, view: &View, sent: &SentAs<'_>
         }
     }
     let is_refused =
-        |call: CallAt| call.find(&view.messages).is_some_and(|(_, name, _)| names.contains_key(name));
-    let pairing = Pairing::of(&view.messages);
+        |call: CallPosition| call.find(&view.messages).is_some_and(|(_, name, _)| names.contains_key(name));
+    let pairing = Pairing::new(&view.messages);
     pairing.pairs().iter().filter(|pair| is_refused(pair.call)).for_each(|pair| take(pair.result as usize));
     let mut changes = ChangeSet::default();
     // From the end on, so that no change moves the place of another.

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::{HashMap, HashSet, VecDeque};
 
 use wb_message::markers::{DIGEST_HEADER, DROPPED_MARK};
-use wb_message::{Block, CallAt, Edit, Message, Pairing, Patch};
+use wb_message::{Block, CallPosition, Edit, Message, Pairing, Patch};
 use wb_passes::Repair;
 use wb_record::{NotExpressible, items};
 
@@ -92,10 +92,11 @@ fn pairs_made_whole(messages: &[Message], sent: &SentAs) -> Option<Patch> {
 /// Returns messages without the calls that are not to be answered: those that wait although another one of their message has
 /// their id, since no provider could tell which of them a result answers, and those that the agent answers itself.
 fn without_left<'m>(messages: &'m [Message], sent: &SentAs) -> Cow<'m, [Message]> {
-    let pairing = Pairing::of(messages);
+    let pairing = Pairing::new(messages);
     let (early, near) = (early_results(messages, &pairing), near_results(messages, &pairing));
-    let has_own = |call: CallAt, id: &str| early.contains_key(id) || near.iter().any(|(of, _)| *of == call);
-    let key = |call: CallAt| Some((call.message, call.find(messages)?.0));
+    let has_own =
+        |call: CallPosition, id: &str| early.contains_key(id) || near.iter().any(|(of, _)| *of == call);
+    let key = |call: CallPosition| Some((call.message, call.find(messages)?.0));
     let mut known: HashSet<(u32, &str)> = pairing.pairs().iter().filter_map(|pair| key(pair.call)).collect();
     let is_answered = |at: u32| sent.answers(at as usize, messages);
     let mut without = Cow::Borrowed(messages);
@@ -120,19 +121,19 @@ fn early_results<'a>(messages: &'a [Message], pairing: &Pairing) -> HashMap<&'a 
 
 /// Returns the calls without a result, each with the result without a call that stands behind its answer and before the next
 /// one, where as many of both are left there: in their order.
-pub(super) fn near_results(messages: &[Message], pairing: &Pairing) -> Vec<(CallAt, usize)> {
+pub(super) fn near_results(messages: &[Message], pairing: &Pairing) -> Vec<(CallPosition, usize)> {
     let is_model = |at: usize| matches!(messages.get(at), Some(Message::Assistant { .. }));
     let mut near = Vec::new();
     let mut calls = pairing.dangling().iter().copied().peekable();
     while let Some(first) = calls.peek().map(|call| call.message as usize) {
         let end = (first..messages.len()).find(|at| !is_model(*at)).unwrap_or(messages.len());
         let next = (end..messages.len()).find(|at| is_model(*at)).unwrap_or(messages.len());
-        let open: Vec<CallAt> =
+        let open: Vec<CallPosition> =
             std::iter::from_fn(|| calls.next_if(|call| (call.message as usize) < end)).collect();
         let is_result = |at: &usize| matches!(messages[*at], Message::ToolResult { .. });
         let orphans = pairing.orphans().iter().map(|at| *at as usize);
         let results: Vec<usize> = orphans.filter(|at| (end..next).contains(at) && is_result(at)).collect();
-        let may_answer = |(call, result): (&CallAt, &usize)| may_answer(*call, *result, messages);
+        let may_answer = |(call, result): (&CallPosition, &usize)| may_answer(*call, *result, messages);
         if open.len() == results.len() && open.iter().zip(&results).all(may_answer) {
             near.extend(open.into_iter().zip(results));
         }
@@ -141,7 +142,7 @@ pub(super) fn near_results(messages: &[Message], pairing: &Pairing) -> Vec<(Call
 }
 
 /// Returns whether a result that does not name a call can be its own: one of them has no id, and no name speaks against it.
-fn may_answer(call: CallAt, result: usize, messages: &[Message]) -> bool {
+fn may_answer(call: CallPosition, result: usize, messages: &[Message]) -> bool {
     let Some((id, name, _)) = call.find(messages) else { return false };
     let Message::ToolResult { tool_call_id: of, tool_name: by, .. } = &messages[result] else { return false };
     (!is_own_id(id, name) || !is_own_id(of, by)) && (name.is_empty() || by.is_empty() || name == by)
@@ -154,7 +155,7 @@ pub(super) fn is_own_id(id: &str, name: &str) -> bool {
 
 /// Answers calls by the result next to them that names no call, or by the one that stands before them, where there is one.
 fn with_own_results(mut patch: Patch, messages: &[Message]) -> Patch {
-    let pairing = Pairing::of(messages);
+    let pairing = Pairing::new(messages);
     let early = early_results(messages, &pairing);
     let mut near: HashMap<&str, VecDeque<&Message>> = HashMap::new();
     for (call, result) in near_results(messages, &pairing) {

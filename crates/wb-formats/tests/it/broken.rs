@@ -269,7 +269,7 @@ fn with_refused_name(bytes: &[u8], id: &str, name: &str) -> Option<Vec<u8>> {
 /// Puts what the user says first between a call and its result.
 fn with_user_between(bytes: &[u8], view: &View, id: &str) -> Option<Vec<u8>> {
     let user = view.messages.iter().position(|it| matches!(it, Message::User { .. }))?;
-    let said = record_of(bytes, view, user).filter(|_| SentAs::of(view).stands.order)?;
+    let said = record_of(bytes, view, user).filter(|_| SentAs::of(view).verbatim.order)?;
     edited(bytes, &|it| is_result(it, id), &|list, at| list.insert(at, said.clone()))
 }
 
@@ -277,7 +277,7 @@ fn with_user_between(bytes: &[u8], view: &View, id: &str) -> Option<Vec<u8>> {
 pub(crate) fn broken(bytes: &[u8], view: &View) -> Vec<(Way, String, Vec<u8>)> {
     let mut all = Vec::new();
     let mut earlier: Option<(u32, &str)> = None;
-    for pair in Pairing::of(&view.messages).pairs() {
+    for pair in Pairing::new(&view.messages).pairs() {
         let Some((id, name, _)) = pair.call.find(&view.messages) else { continue };
         let (is_result, is_call) = (|it: &Value| is_result(it, id), |it: &Value| is_call(it, id));
         let gone: Edit<'_> = &|list, at| _ = list.remove(at);

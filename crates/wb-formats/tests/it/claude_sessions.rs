@@ -36,7 +36,7 @@ fn the_laws_hold_for_every_real_session() {
 
 /// Folds a little more of the beginning, and clears a result now and then.
 fn next_patch(view: &View, round: usize) -> Patch {
-    let pairing = Pairing::of(&view.messages);
+    let pairing = Pairing::new(&view.messages);
     let n = view.messages.len();
     let is_cut = |at: &usize| pairing.is_legal(*at) && view.provenance.is_seam(*at);
     let cut = (1 + n / 40..n).find(is_cut).unwrap_or(1);

@@ -28,7 +28,7 @@ fn every_rollout_opens_without_an_orphan() {
     for (name, path) in rollouts() {
         let opened = open(&bytes_of(&path)).unwrap_or_else(|error| panic!("{name}: {error}"));
         assert_eq!(opened.format, "codex", "{name}");
-        assert_eq!(Pairing::of(&opened.messages).orphans(), [0; 0], "{name}");
+        assert_eq!(Pairing::new(&opened.messages).orphans(), [0; 0], "{name}");
         let segments = wb_formats::segments(&mut bytes_of(&path).as_slice()).unwrap();
         let last = segments.last().unwrap();
         assert!(last.messages == opened.messages && last.usage == opened.usage, "{name}");

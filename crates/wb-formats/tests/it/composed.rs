@@ -46,7 +46,7 @@ fn a_text_beside_a_result_and_its_neighbours_keep_their_blocks() {
     let signature = Some("c2ln".to_owned());
     assert_eq!(messages[1].blocks()[0], Block::Thinking { text: "both".to_owned(), signature });
     assert_eq!(messages[0].timestamp(), Some(1_767_225_600_000));
-    assert!(Pairing::of(&messages).orphans().is_empty());
+    assert!(Pairing::new(&messages).orphans().is_empty());
 }
 
 #[test]

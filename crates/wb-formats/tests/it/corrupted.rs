@@ -113,20 +113,20 @@ fn n_of_pairs(found: &[Violation]) -> usize {
 
 /// Returns whether calls or results stand alone, by what the messages are and no rule of a provider.
 fn is_loose(messages: &[Message]) -> bool {
-    let pairing = Pairing::of(messages);
+    let pairing = Pairing::new(messages);
     !pairing.orphans().is_empty() || !pairing.dangling().is_empty()
 }
 
 /// Returns whether calls wait, all of which the agent answers itself.
 fn is_answered_by_agent(view: &View) -> bool {
-    let n = Pairing::of(&view.messages).dangling().len();
+    let n = Pairing::new(&view.messages).dangling().len();
     n > 0 && SentAs::of(view).n_answered(&view.messages) == n
 }
 
 /// Returns whether a call is answered more than once.
 fn is_repeated(messages: &[Message]) -> bool {
     let mut results = BTreeMap::<_, usize>::new();
-    Pairing::of(messages).pairs().iter().for_each(|pair| *results.entry(pair.call).or_default() += 1);
+    Pairing::new(messages).pairs().iter().for_each(|pair| *results.entry(pair.call).or_default() += 1);
     results.values().any(|n| *n > 1)
 }
 
@@ -256,7 +256,7 @@ fn is_sent_blank(view: &View) -> bool {
 /// Returns what is wrong with an empty text in a file: it is told and mended where the agent sends it, and only there.
 fn blank(file: &str, bytes: &[u8]) -> Option<String> {
     let view = open(bytes).ok()?;
-    let (is_sent, is_told) = (SentAs::of(&view).stands.empty_texts, is_sent_blank(&view));
+    let (is_sent, is_told) = (SentAs::of(&view).verbatim.empty_texts, is_sent_blank(&view));
     let stays = is_told && written(bytes).is_ok_and(|(now, _)| is_sent_blank(&now));
     let what = format!("{file}: an empty text is sent: {is_sent}, told: {is_told}, stays: {stays}");
     (is_sent != is_told || stays).then_some(what)

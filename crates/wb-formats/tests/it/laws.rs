@@ -97,7 +97,7 @@ fn copy(parts: &dyn Parts) -> MemoryParts {
 /// Returns patches that a compaction may plan: folds of the head, with restored files, cleared and shortened results.
 fn patches(document: &dyn Document, view: &View, n_cuts: usize, tried: &mut Tried) -> Vec<Patch> {
     let able = document.abilities();
-    let pairing = Pairing::of(&view.messages);
+    let pairing = Pairing::new(&view.messages);
     let n = view.messages.len();
     // What the host writes anew each time stands in no record, and in nobody's way.
     let is_in_way =
@@ -155,7 +155,7 @@ fn fold(view: &View, cut: usize, restores: bool) -> Vec<Edit> {
 
 /// Folds as much as can be while some messages stay.
 pub(crate) fn fold_all_but(n_kept: usize, view: &View) -> Patch {
-    let pairing = Pairing::of(&view.messages);
+    let pairing = Pairing::new(&view.messages);
     let mut cut = pairing.legal_at_or_before(view.messages.len() - n_kept).unwrap_or(0);
     while !view.provenance.is_seam(cut) {
         cut = pairing.legal_at_or_before(cut - 1).unwrap_or(0);

@@ -44,7 +44,7 @@ fn wrong(format: &str, bytes: &[u8]) -> Option<String> {
         Ok(view) if view.format == format => view,
         other => return Some(format!("read as {:?}", other.map(|view| view.format))),
     };
-    let is_known = Pairing::of(&before.messages).orphans().is_empty();
+    let is_known = Pairing::new(&before.messages).orphans().is_empty();
     match written(bytes) {
         _ if is_known => Some("names its call".to_owned()),
         Err(why) => Some(why),

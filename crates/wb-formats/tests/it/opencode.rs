@@ -59,7 +59,7 @@ fn fold(document: &mut dyn Document, name: &str, cut: usize, with: Vec<Message>)
 
 /// Returns the first place behind the first message where the rest can be kept.
 fn cut(view: &View) -> Option<usize> {
-    let pairing = Pairing::of(&view.messages);
+    let pairing = Pairing::new(&view.messages);
     (1..view.messages.len()).find(|at| pairing.is_legal(*at) && view.provenance.is_seam(*at))
 }
 

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use rusqlite::{Connection, params};
 use serde_json::Value;
-use wb_formats::formats::opencode::open_database;
+use wb_formats::opencode::open_database;
 use wb_formats::{Document, Note};
 use wb_message::{Edit, Message, Patch, markers};
 use wb_record::Access;

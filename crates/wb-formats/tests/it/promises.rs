@@ -40,7 +40,7 @@ fn promised(document: &dyn Document, view: &View) -> Vec<(String, Patch)> {
 
 /// Returns the seams before which everything can be folded: no pinned message stands there.
 fn heads(view: &View) -> impl Iterator<Item = usize> {
-    let pairing = Pairing::of(&view.messages);
+    let pairing = Pairing::new(&view.messages);
     let n_free = view.messages.iter().take_while(|message| !markers::is_pinned(message)).count();
     (1..=n_free.min(view.messages.len().saturating_sub(1)))
         .filter(move |cut| pairing.is_legal(*cut) && view.provenance.is_seam(*cut))

@@ -6,7 +6,7 @@
 //! results stand before what the user says beside them (where the provider looks for them).
 
 use serde_json::{Value, json};
-use wb_dialect::{Dialect, Encoded};
+use wb_dialect::{Dialect, EncodedRequest};
 use wb_formats::{Agent, format_of};
 use wb_message::markers::{BRANCH_HEADER, DIGEST_HEADER, is_pinned};
 use wb_message::{Block, Message, Pairing};
@@ -52,7 +52,7 @@ impl Round {
 
 /// Returns what a transcript says, without what is not compared.
 fn rounds(messages: &[Message], dialect: Dialect) -> Vec<Round> {
-    let pairing = Pairing::of(messages);
+    let pairing = Pairing::new(messages);
     let answered = |at: usize| {
         let pair = pairing.pairs().iter().find(|pair| pair.result as usize == at);
         pair.and_then(|pair| {
@@ -140,7 +140,7 @@ fn behind_system(messages: &[Message]) -> &[Message] {
 
 /// Returns a request with what a client puts beside the conversation.
 fn request(messages: &[Message], dialect: Dialect) -> Value {
-    let mut body = Encoded::of_messages(messages, dialect).body;
+    let mut body = EncodedRequest::from_messages(messages, dialect).body;
     body["model"] = "model-x".into();
     if dialect == Dialect::Anthropic {
         body["max_tokens"] = 1024.into();

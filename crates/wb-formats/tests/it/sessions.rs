@@ -96,7 +96,7 @@ fn every_session_opens_without_an_orphan() {
             let opened = open(&bytes_of(&path)).unwrap_or_else(|error| panic!("{name}: {error}"));
             assert_eq!(opened.format, format, "{name}");
             assert!(!opened.messages.is_empty(), "{name}");
-            assert_eq!(Pairing::of(&opened.messages).orphans(), [0; 0], "{name}");
+            assert_eq!(Pairing::new(&opened.messages).orphans(), [0; 0], "{name}");
         }
     }
 }

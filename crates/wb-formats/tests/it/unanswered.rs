@@ -411,7 +411,7 @@ fn wrong(format: &str, case: Case) -> Option<String> {
         (Ok((now, _)), _) => {
             let left = SentAs::of(&now).violations(&now.messages);
             let is_open =
-                !Pairing::of(&now.messages).dangling().is_empty() && sent.n_answered(&now.messages) == 0;
+                !Pairing::new(&now.messages).dangling().is_empty() && sent.n_answered(&now.messages) == 0;
             (is_open || !left.is_empty()).then(|| format!("left: {left:?}"))
         }
     }

@@ -5,9 +5,9 @@ use std::fmt::Write as _;
 use futures::executor::block_on;
 use wb_budget::{ModelCard, Usage, estimate_message_tokens};
 use wb_host::{CompactionReason, FlowAction, HookList, PendingRequest, SessionFlow};
+use wb_invoke::ModelInvoker;
 use wb_message::{Block, Message, Pairing};
 use wb_session::{CompactionSettings, EntryKind, Session, StopReason, convert_to_llm};
-use wb_summarize::ModelInvoker;
 
 use crate::support::{answer, assert_paired, context, empty_session};
 
@@ -148,7 +148,7 @@ impl Agent {
 /// Fails where a provider would refuse a request for its form.
 pub(crate) fn assert_sendable(context: &[Message]) {
     assert_paired(context);
-    assert!(Pairing::of(context).dangling().is_empty(), "a call is without its result");
+    assert!(Pairing::new(context).dangling().is_empty(), "a call is without its result");
     let sent = convert_to_llm(context.iter().cloned());
     let last =
         sent.last().map(|message| matches!(message, Message::User { .. } | Message::ToolResult { .. }));

@@ -8,10 +8,11 @@ use wb_host::{
     BranchSummaryOpts, BranchSummaryOutcome, CompactError, SummarySource, append_branch_summary,
     generate_branch_summary, read_left_branch,
 };
+use wb_invoke::scripted::{Script, ScriptedInvoker};
+use wb_invoke::{ModelInvoker, StopReason};
 use wb_message::Message;
 use wb_session::{BranchSummarySettings, EntryKind, Session, SessionError};
-use wb_summarize::scripted::{Script, ScriptedInvoker};
-use wb_summarize::{ModelInvoker, NoDigest, StopReason};
+use wb_summarize::NoDigest;
 use wb_testkit::script;
 
 use crate::support::{SUMMARY, append, session_of};

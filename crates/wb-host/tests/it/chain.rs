@@ -5,10 +5,10 @@ use std::collections::HashMap;
 use futures::executor::block_on;
 use proptest::prelude::*;
 use wb_host::{CompactError, CompactOpts, HookList, HostError, NavigateOpts, compact_session, navigate_tree};
+use wb_invoke::ModelInvoker;
+use wb_invoke::scripted::{Script, ScriptedInvoker};
 use wb_message::{Block, Message};
 use wb_session::{CompactionSettings, EntryId, EntryKind, Session, SessionError};
-use wb_summarize::ModelInvoker;
-use wb_summarize::scripted::{Script, ScriptedInvoker};
 
 use crate::support::{SUMMARY, assert_paired, context, empty_session};
 

@@ -7,10 +7,11 @@ use serde_json::json;
 use tokio_util::sync::CancellationToken;
 use wb_budget::ModelCard;
 use wb_host::{CompactError, CompactOpts, CompactionOutcome, SummarySource, append_compaction, compact};
+use wb_invoke::scripted::{Script, ScriptedInvoker};
+use wb_invoke::{Emission, StopReason};
 use wb_message::Message;
 use wb_session::{EntryKind, Session, SessionError, estimate_tokens};
-use wb_summarize::scripted::{Script, ScriptedInvoker};
-use wb_summarize::{Emission, NoDigest, StopReason};
+use wb_summarize::NoDigest;
 use wb_testkit::script;
 
 use crate::support::{LONG_TURN, PREFIX, SUMMARY, TALK, append, prepared, session_of};

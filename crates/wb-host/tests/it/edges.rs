@@ -12,10 +12,10 @@ use wb_host::{
     HookFuture, HookList, HostError, PendingRequest, SessionBeforeCompactEvent, SessionCompactEvent,
     SessionFlow, SessionHooks, SettingsFileError, SummarySource, compact_session, read_settings,
 };
+use wb_invoke::ModelInvoker;
+use wb_invoke::scripted::{Script, ScriptedInvoker};
 use wb_message::{Block, Message};
 use wb_session::{Compaction, CompactionSettings, EntryKind, Logged, Session, StopReason};
-use wb_summarize::ModelInvoker;
-use wb_summarize::scripted::{Script, ScriptedInvoker};
 
 use crate::agent::assert_sendable;
 use crate::support::{SUMMARY, TALK, answer, assert_paired, context, empty_session, session_of};

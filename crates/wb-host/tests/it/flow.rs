@@ -11,11 +11,11 @@ use wb_host::{
     BeforeCompact, CompactOpts, CompactionReason, FlowAction, FlowState, HookFuture, HostError,
     SessionBeforeCompactEvent, SessionCompactFailedEvent, SessionHooks, Stopped,
 };
+use wb_invoke::ModelInvoker;
+use wb_invoke::scripted::{Script, ScriptedInvoker};
 use wb_message::markers::CLIP_MARK;
 use wb_message::{Block, Message, outline};
 use wb_session::{CompactionSettings, EntryKind, EntryTag};
-use wb_summarize::ModelInvoker;
-use wb_summarize::scripted::{Script, ScriptedInvoker};
 
 use crate::agent::{Agent, Says, assert_sendable};
 use crate::support::SUMMARY;

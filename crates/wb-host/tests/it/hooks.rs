@@ -13,8 +13,8 @@ use wb_host::{
     SessionCompactEvent, SessionCompaction, SessionHooks, SessionTreeEvent, SummarySource, TreeNavigation,
     compact_session, navigate_tree,
 };
+use wb_invoke::scripted::{Script, ScriptedInvoker};
 use wb_session::{CompactionSettings, EntryId, EntryKind, Session};
-use wb_summarize::scripted::{Script, ScriptedInvoker};
 use wb_testkit::script;
 
 use crate::support::{SUMMARY, TALK, append, read_path, session_of};

@@ -10,8 +10,8 @@ use wb_host::{
     BeforeTree, BranchSummaryOpts, HookFuture, HookList, NavigateOpts, SessionBeforeTreeEvent, SessionHooks,
     TreeOverrides, TreePreparation, navigate_tree,
 };
+use wb_invoke::scripted::{Script, ScriptedInvoker};
 use wb_session::{EntryId, EntryTag, Session};
-use wb_summarize::scripted::{Script, ScriptedInvoker};
 use wb_testkit::script;
 
 use crate::support::{SUMMARY, append, session_of};

@@ -4,7 +4,7 @@ use futures::executor::block_on;
 use wb_host::{
     BranchSummaryOpts, CompactOpts, SUMMARIZER_BRIEF, append_compaction, compact, generate_branch_summary,
 };
-use wb_summarize::scripted::{Script, ScriptedInvoker};
+use wb_invoke::scripted::{Script, ScriptedInvoker};
 use wb_testkit::script;
 
 use crate::support::{LONG_TURN, PREFIX, SUMMARY, TALK, append, prepared, read_path, session_of};

@@ -3,10 +3,10 @@
 use futures::executor::block_on;
 use wb_budget::{ModelCard, estimate_message_tokens};
 use wb_host::{CompactOpts, HookList, SummarySource, compact, compact_session};
+use wb_invoke::scripted::{Script, ScriptedInvoker};
 use wb_message::{Message, Pairing};
 use wb_session::store::memory::MemoryStore;
 use wb_session::{CompactionSettings, EntryKind, EntryStore, IdSource, Session};
-use wb_summarize::scripted::{Script, ScriptedInvoker};
 use wb_testkit::shared::{bytes_of, shared};
 
 use crate::agent::Agent;
@@ -41,7 +41,7 @@ fn without_a_model_real_sessions_become_light_and_stay_whole() {
         assert!(done.outcome.summary.len() < 20_000, "{}", done.outcome.summary.len());
         assert!(weigh(&session) < 28_000 && weigh(&session) < before, "{before} to {}", weigh(&session));
         let messages = session.context(session.leaf()).unwrap().messages;
-        let pairing = Pairing::of(&messages);
+        let pairing = Pairing::new(&messages);
         let n_results = messages.iter().flat_map(Message::answered_ids).count();
         assert_eq!(pairing.pairs().len(), n_results, "no result is without its call");
         let again = compact_session(&mut session, &settings, None, &mut hooks, CompactOpts::default(), 2);

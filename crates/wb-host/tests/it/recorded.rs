@@ -11,6 +11,7 @@ use wb_host::{
     CompactError, CompactOpts, CompactionOutcome, Counter, SummarySource, SummaryTask, append_compaction,
     compact, compaction_result::TURN_CONTEXT,
 };
+use wb_invoke::scripted::{Script, ScriptedInvoker};
 use wb_message::{Message, Pairing};
 use wb_session::store::memory::MemoryStore;
 use wb_session::{
@@ -19,7 +20,6 @@ use wb_session::{
     split_file_tags,
 };
 use wb_summarize::NoDigest;
-use wb_summarize::scripted::{Script, ScriptedInvoker};
 use wb_testkit::session_rows::{
     EXCLUDED, JSON, MOVED, NEWEST, PAIR, Row, SUMMARY_FILES, TOTAL, Verdict, WHOLE_TURN, boundary_reason,
     excluded_message, files_reason, gives_message, has_excluded, has_special_json, is_message, is_text,
@@ -292,7 +292,7 @@ fn lost_entries<'a>(row: &Row<'_>, recorded: &[&'a Value]) -> HashSet<&'a str> {
         entries.filter_map(|id| Some((id, message(id)?))).unzip();
     let is_said = |message: &Message| matches!(message, Message::User { .. } | Message::Assistant { .. });
     let last_said = messages.iter().rposition(is_said);
-    let pairing = Pairing::of(&messages);
+    let pairing = Pairing::new(&messages);
     let calls =
         pairing.dangling().iter().map(|call| call.message as usize).filter(|at| Some(*at) < last_said);
     let results = pairing.orphans().iter().map(|at| *at as usize);

@@ -8,13 +8,13 @@ use wb_host::{
     BranchSummaryOpts, BranchSummaryOutcome, CompactError, SummarySource, SummaryTask,
     generate_branch_summary,
 };
+use wb_invoke::scripted::ScriptedInvoker;
 use wb_message::Message;
 use wb_session::{
     BranchSummarySettings, Entry, FileLists, SESSION_PRESET, collect_entries_for_branch_summary,
     prepare_branch_entries, split_file_tags,
 };
 use wb_summarize::chunking::Room;
-use wb_summarize::scripted::ScriptedInvoker;
 use wb_testkit::session_rows::{
     ALL_FILES, JSON, NEWEST, Row, Verdict, branch_files_reason, excluded_message, judge, replay,
 };

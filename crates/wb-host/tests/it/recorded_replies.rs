@@ -7,10 +7,11 @@ use wb_host::{
     BranchSummaryOpts, CompactOpts, CompactionOutcome, SummarySource, SummaryTask, append_compaction,
     compact, generate_branch_summary,
 };
+use wb_invoke::scripted::{Script, ScriptedInvoker};
+use wb_invoke::{Emission, Reply, StopReason, ThinkingLevel};
 use wb_message::{Block, Message};
 use wb_session::{CompactionPreparation, FileOps, SessionError};
-use wb_summarize::scripted::{Script, ScriptedInvoker};
-use wb_summarize::{Emission, NoDigest, Reply, StopReason, ThinkingLevel};
+use wb_summarize::NoDigest;
 use wb_testkit::session_rows::{NEWEST, OLDER, Row, Verdict, judge, replay};
 
 use crate::recorded_requests::{Asked, heading, without_headings};

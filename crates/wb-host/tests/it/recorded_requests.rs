@@ -2,9 +2,9 @@
 
 use serde_json::Value;
 use wb_host::SummaryTask;
+use wb_invoke::scripted::Script;
 use wb_message::{Block, Message};
 use wb_session::{Entry, EntryKind, SerializeOpts, convert_to_llm, serialize_conversation};
-use wb_summarize::scripted::Script;
 use wb_testkit::session_rows::{
     JSON, Row, Verdict, clip_as_recorded, entry_in_file, has_special_json, is_text, judge, masked,
 };

@@ -38,7 +38,7 @@ pub(crate) fn context(session: &Session) -> Vec<Message> {
 /// Fails where a call is without its result and does not wait for it either, and where a result is without its call or
 /// the second of one.
 pub(crate) fn assert_paired(context: &[Message]) {
-    let pairing = Pairing::of(context);
+    let pairing = Pairing::new(context);
     assert!(pairing.orphans().is_empty() && pairing.pairs().iter().all(|pair| !pair.repeated));
     let only_results =
         |at: usize| context[at..].iter().all(|message| matches!(message, Message::ToolResult { .. }));

@@ -20,7 +20,7 @@ fn fold(range: Range<usize>) -> Patch {
 }
 
 #[test]
-fn applying_and_reverting_is_the_identity_for_folds_and_bodies_together() {
+fn undo_restores_folds_and_bodies_together() {
     let before = transcript();
     let mut messages = before.clone();
     let patch = Patch::new(vec![
@@ -29,7 +29,7 @@ fn applying_and_reverting_is_the_identity_for_folds_and_bodies_together() {
         Edit::Fold { range: 0..3, with: vec![Message::user("digest"), Message::user("file")] },
     ]);
     let undo = patch.clone().apply(&mut messages).unwrap();
-    assert_eq!(Patch::of(&undo, &messages), patch);
+    assert_eq!(Patch::from_undo(&undo, &messages), patch);
     let expected = [
         Message::user("digest"),
         Message::user("file"),
@@ -54,7 +54,7 @@ fn messages_appended_after_a_patch_survive_its_undo() {
 }
 
 #[test]
-fn a_split_pair_is_refused_and_nothing_changes() {
+fn a_split_pair_is_refused_without_changes() {
     let mut messages = transcript();
     assert_eq!(fold(0..2).apply(&mut messages).err(), Some(PatchError::SplitPair { call: 1, result: 2 }));
     assert_eq!(messages, transcript());
@@ -100,30 +100,30 @@ fn a_body_edit_must_keep_the_calls() {
 }
 
 #[test]
-fn a_fold_may_answer_a_dangling_call_but_bring_no_orphan() {
+fn a_fold_may_answer_a_dangling_call_but_not_add_an_orphan() {
     let mut messages = vec![transcript().swap_remove(1), Message::assistant("x"), Message::user("u")];
     let answer = |id: &str| Patch { edits: vec![answer(1, id)] };
     assert_eq!(answer("other").apply(&mut messages).err(), Some(PatchError::NewOrphan { edit: 0 }));
     assert!(answer("c").apply(&mut messages).is_ok());
-    assert!(Pairing::of(&messages).dangling().is_empty());
+    assert!(Pairing::new(&messages).dangling().is_empty());
 }
 
 #[test]
-fn an_answer_is_for_a_dangling_call_and_not_for_its_neighbour_or_one_that_comes_later_or_goes() {
+fn an_answer_needs_an_earlier_dangling_call_that_stays() {
     let calls = ["open", "done"].map(|id| Block::call(id, "read", json!({})));
-    let gone = transcript().swap_remove(1);
+    let removed = transcript().swap_remove(1);
     let both = Message::assistant_blocks(calls.to_vec());
-    let mut messages = vec![gone, both, Message::tool_result("done", "read", "x"), Message::user("u")];
-    let takes_it = Edit::Fold { range: 0..1, with: vec![] };
+    let mut messages = vec![removed, both, Message::tool_result("done", "read", "x"), Message::user("u")];
+    let removal = Edit::Fold { range: 0..1, with: vec![] };
     for bad in [answer(3, "done"), answer(1, "open"), answer(3, "c")] {
-        let patch = Patch { edits: vec![takes_it.clone(), bad] };
+        let patch = Patch { edits: vec![removal.clone(), bad] };
         assert_eq!(patch.apply(&mut messages).err(), Some(PatchError::NewOrphan { edit: 1 }));
     }
     assert!(Patch { edits: vec![answer(3, "open")] }.apply(&mut messages).is_ok());
 }
 
 #[test]
-fn many_answers_and_bodies_cost_about_linear_time() {
+fn many_answers_and_bodies_take_linear_time() {
     let n = 40_000;
     let call = |at| vec![Block::call(format!("c{at}"), "read", json!({}))];
     let pair = |at| [Message::assistant_blocks(call(at)), Message::user("a longer text")];
@@ -132,15 +132,15 @@ fn many_answers_and_bodies_cost_about_linear_time() {
     let edits = (0..n).flat_map(|at| [answer(2 * at + 1, &format!("c{at}")), body(2 * at + 1)]);
     let patch = Patch { edits: edits.collect() };
     let undo = patch.clone().apply(&mut messages).unwrap();
-    assert!(Pairing::of(&messages).dangling().is_empty());
-    assert_eq!(Patch::of(&undo, &messages), patch);
+    assert!(Pairing::new(&messages).dangling().is_empty());
+    assert_eq!(Patch::from_undo(&undo, &messages), patch);
 }
 
 #[test]
-fn a_heavier_result_is_refused_and_taken_back() {
+fn a_heavier_result_is_refused_and_reverted() {
     let weigh = |message: &Message| format!("{message:?}").len() as u64;
     let mut messages = transcript();
-    let pairing = Pairing::of(&messages);
+    let pairing = Pairing::new(&messages);
     let mut prefix = vec![0];
     for message in &messages {
         prefix.push(prefix[prefix.len() - 1] + weigh(message));
@@ -163,6 +163,6 @@ fn a_patch_survives_json() {
 }
 
 #[test]
-fn origins_tell_where_each_message_comes_from() {
+fn origins_map_the_output_to_the_input() {
     assert_eq!(fold(1..3).origins(4), [Origin::Kept(0), Origin::New, Origin::Kept(3)]);
 }

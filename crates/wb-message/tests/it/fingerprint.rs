@@ -1,4 +1,4 @@
-//! Fingerprints are stored: they may never change, and they must notice whatever changes.
+//! Fingerprints are stored: they never change, and they detect every change of a message.
 
 use std::collections::HashMap;
 
@@ -7,7 +7,7 @@ use serde_json::json;
 use wb_message::{Block, Message, fingerprint, prefix_fingerprint, quick_fingerprint};
 use wb_testkit::strategies;
 
-/// One message of each kind, with each kind of block and of JSON.
+/// Returns a message of each kind, with each kind of block and of JSON.
 fn every_kind() -> Vec<Message> {
     let input = json!({"z": [0, -1, u64::MAX, 0.5, "é"], "a": {"flag": true, "none": null}});
     let answer = |is_error| Block::ToolResult { call_id: "c".into(), output: json!("ok"), is_error };
@@ -31,7 +31,7 @@ fn every_kind() -> Vec<Message> {
 }
 
 #[test]
-fn stored_fingerprints_stay_what_they_are() {
+fn stored_fingerprints_never_change() {
     let hashes: Vec<String> =
         every_kind().iter().map(|message| format!("{:016x}", fingerprint(0, message))).collect();
     let stored = [
@@ -50,7 +50,7 @@ fn stored_fingerprints_stay_what_they_are() {
 }
 
 #[test]
-fn fields_do_not_run_together_and_the_order_of_keys_counts() {
+fn fingerprints_separate_fields_and_count_the_order_of_keys() {
     let call = |input| Message::assistant_blocks(vec![Block::call("c", "run", input)]);
     let args = |args: Option<Vec<String>>| Message::user(vec![Block::Command { command: "go".into(), args }]);
     let messages = [
@@ -83,7 +83,7 @@ fn fields_do_not_run_together_and_the_order_of_keys_counts() {
 
 proptest! {
     #[test]
-    fn messages_that_differ_have_other_fingerprints(messages in strategies::transcript()) {
+    fn different_messages_have_different_fingerprints(messages in strategies::transcript()) {
         let mut known: HashMap<u64, String> = HashMap::new();
         let mut chain = 0;
         for (at, message) in messages.iter().enumerate() {
@@ -97,7 +97,7 @@ proptest! {
 }
 
 #[test]
-fn a_quick_fingerprint_tells_kinds_and_lengths_apart_and_reads_no_text() {
+fn a_quick_fingerprint_depends_on_kinds_and_lengths_alone() {
     let every = every_kind();
     let hashes: Vec<u64> = every.iter().map(quick_fingerprint).collect();
     for (at, hash) in hashes.iter().enumerate() {

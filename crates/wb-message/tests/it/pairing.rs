@@ -1,25 +1,25 @@
-//! Pairing against a naive reading of its rules, quadratic and without any book.
+//! Pairing against a naive, quadratic implementation of its rules.
 
 use proptest::prelude::*;
-use wb_message::{Block, CallAt, Message, Pair, Pairing};
+use wb_message::{Block, CallPosition, Message, Pair, Pairing};
 use wb_testkit::strategies;
 
 #[derive(Debug, Default, PartialEq)]
 struct Naive {
     pairs: Vec<Pair>,
     orphans: Vec<u32>,
-    dangling: Vec<CallAt>,
+    dangling: Vec<CallPosition>,
     in_flight: Option<usize>,
 }
 
 struct Known {
     id: String,
-    at: CallAt,
+    at: CallPosition,
     answered: bool,
 }
 
-/// Answers each result by looking at all earlier calls: the open one of the nearest message, the first in it;
-/// else the last call of the id at all.
+/// Pairs each result by a search through all earlier calls: the first open one of the nearest message, else the last
+/// call of the id.
 fn naive(messages: &[Message]) -> Naive {
     let mut naive = Naive::default();
     let mut known: Vec<Known> = Vec::new();
@@ -29,7 +29,7 @@ fn naive(messages: &[Message]) -> Naive {
                 if let Block::ToolCall { id, .. } = block {
                     known.push(Known {
                         id: id.clone(),
-                        at: CallAt { message: at, block: nth },
+                        at: CallPosition { message: at, block: nth },
                         answered: false,
                     });
                 }
@@ -55,7 +55,7 @@ fn naive(messages: &[Message]) -> Naive {
     naive
 }
 
-/// A cut is legal where no pair lies across, nothing in flight is before it, and no result comes first.
+/// Returns whether no pair crosses the cut, no call before it is in flight, and no result follows it.
 fn naive_legal(messages: &[Message], pairs: &[Pair], in_flight: Option<usize>, cut: usize) -> bool {
     let across = |pair: &Pair| (pair.call.message as usize) < cut && cut <= pair.result as usize;
     let starts_with_result = matches!(messages.get(cut), Some(Message::ToolResult { .. }));
@@ -66,8 +66,8 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: wb_testkit::depth::cases(400), ..ProptestConfig::default() })]
 
     #[test]
-    fn pairs_are_those_of_the_naive_reading(messages in strategies::transcript()) {
-        let (pairing, naive) = (Pairing::of(&messages), naive(&messages));
+    fn pairs_match_the_naive_implementation(messages in strategies::transcript()) {
+        let (pairing, naive) = (Pairing::new(&messages), naive(&messages));
         prop_assert_eq!(pairing.pairs(), &naive.pairs);
         prop_assert_eq!(pairing.orphans(), &naive.orphans);
         prop_assert_eq!(pairing.dangling(), &naive.dangling);
@@ -76,26 +76,26 @@ proptest! {
     }
 
     #[test]
-    fn a_pairing_that_grew_is_that_of_the_whole_and_takes_references(messages in strategies::transcript()) {
+    fn a_grown_pairing_equals_that_of_the_whole_transcript(messages in strategies::transcript()) {
         let mut grown = Pairing::default();
         for (n, message) in messages.iter().enumerate() {
-            prop_assert_eq!(&grown, &Pairing::of(&messages[..n]));
+            prop_assert_eq!(&grown, &Pairing::new(&messages[..n]));
             prop_assert_eq!(grown.dangling(), &naive(&messages[..n]).dangling);
             grown.push(message);
         }
         let references: Vec<&Message> = messages.iter().collect();
-        prop_assert_eq!(&grown, &Pairing::of(&references));
+        prop_assert_eq!(&grown, &Pairing::new(&references));
         for message in &messages {
             grown.push(message);
         }
         let twice: Vec<&Message> = messages.iter().chain(&messages).collect();
-        prop_assert_eq!(&grown, &Pairing::of(&twice));
+        prop_assert_eq!(&grown, &Pairing::new(&twice));
         prop_assert_eq!(grown.pairs(), &naive(&[messages.clone(), messages.clone()].concat()).pairs);
     }
 
     #[test]
-    fn legal_cuts_are_those_of_the_naive_reading(messages in strategies::transcript()) {
-        let pairing = Pairing::of(&messages);
+    fn legal_cuts_match_the_naive_implementation(messages in strategies::transcript()) {
+        let pairing = Pairing::new(&messages);
         let legal = |cut| naive_legal(&messages, pairing.pairs(), pairing.in_flight(), cut);
         for cut in 0..=messages.len() {
             prop_assert_eq!(pairing.is_legal(cut), legal(cut), "cut {}", cut);
@@ -107,10 +107,10 @@ proptest! {
     }
 
     #[test]
-    fn a_legal_cut_makes_no_orphan_and_no_new_dangling_call(messages in strategies::transcript()) {
-        let whole = Pairing::of(&messages);
+    fn a_legal_cut_leaves_no_new_orphan_or_dangling_call(messages in strategies::transcript()) {
+        let whole = Pairing::new(&messages);
         for cut in (0..messages.len()).filter(|&cut| whole.is_legal(cut)) {
-            let tail = Pairing::of(&messages[cut..]);
+            let tail = Pairing::new(&messages[cut..]);
             let old = |at: &u32| whole.orphans().contains(&(at + u32::try_from(cut).expect("small")));
             prop_assert!(tail.orphans().iter().all(old), "cut {}", cut);
             prop_assert!(tail.dangling().len() <= whole.dangling().len());

@@ -1,4 +1,4 @@
-//! The laws of patches, over made-up transcripts and patches that they accept, and over such that they may not.
+//! The laws of patches, over generated transcripts with legal patches and with arbitrary ones.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -6,7 +6,7 @@ use proptest::sample::Index;
 use wb_message::{Block, Edit, Message, Patch, PatchError};
 use wb_testkit::{laws, strategies};
 
-/// Makes a transcript and any patch at all: places out of range, overlaps, split pairs.
+/// Generates a transcript and an arbitrary patch: out of range, overlapping, splitting pairs.
 fn any_patch() -> impl Strategy<Value = (Vec<Message>, Patch)> {
     let fold = (any::<Index>(), 0..6_usize, 0..3_usize)
         .prop_map(|(start, len, n_with)| (start, Some((len, n_with))));
@@ -35,7 +35,7 @@ proptest! {
     }
 
     #[test]
-    fn any_patch_is_lawful_or_refused_without_a_trace((messages, patch) in any_patch()) {
+    fn any_patch_is_lawful_or_refused_without_changes((messages, patch) in any_patch()) {
         let mut changed = messages.clone();
         if patch.clone().apply(&mut changed).is_ok() {
             laws::patch_laws(&messages, &patch);
@@ -45,20 +45,20 @@ proptest! {
     }
 
     #[test]
-    fn the_weight_after_is_the_weight_before_less_what_went((messages, patch) in strategies::patched()) {
+    fn a_weighed_patch_reports_the_weights_it_changed((messages, patch) in strategies::patched()) {
         let weigh = |message: &Message| serde_json::to_string(message).expect("JSON").len() as u64;
         let sum = |messages: &[Message]| messages.iter().map(weigh).sum::<u64>();
         let mut prefix = vec![0];
         for message in &messages {
             prefix.push(prefix[prefix.len() - 1] + weigh(message));
         }
-        let pairing = wb_message::Pairing::of(&messages);
+        let pairing = wb_message::Pairing::new(&messages);
         let mut changed = messages.clone();
         match patch.apply_weighed(&mut changed, &pairing, &prefix, &weigh) {
-            Ok(done) => {
+            Ok(applied) => {
                 prop_assert!(sum(&changed) < sum(&messages));
-                prop_assert_eq!(sum(&changed), sum(&messages) - done.removed_tokens + done.added_tokens);
-                done.undo.revert(&mut changed);
+                prop_assert_eq!(sum(&changed), sum(&messages) - applied.removed_tokens + applied.added_tokens);
+                applied.undo.revert(&mut changed);
                 prop_assert_eq!(changed, messages);
             }
             Err(why) => {
@@ -71,7 +71,7 @@ proptest! {
 }
 
 #[test]
-fn what_was_dropped_from_the_end_since_is_forgotten_in_linear_time() {
+fn undo_after_a_truncation_takes_linear_time() {
     let n = 60_000;
     let before: Vec<Message> = (0..n).map(|at| Message::user(at.to_string())).collect();
     let mut messages = before.clone();

@@ -1,11 +1,11 @@
-//! Clipping and tidying against naive readings of their rules, and paths.
+//! Clipping and tidying against naive implementations of their rules, and paths.
 
 use proptest::prelude::*;
 use wb_message::markers::CLIP_MARK;
 use wb_message::text::{clip, clip_lines, head, one_line, tail, tidy};
 use wb_message::tools::normal_path;
 
-/// Pieces that texts are made of, one to four bytes a character, with every kind of white space.
+/// Generates texts of one to four bytes a character, with every kind of white space.
 fn any_text() -> impl Strategy<Value = String> {
     let piece = prop_oneof![
         6 => "[a-zé漢🦀]{1,8}",
@@ -17,7 +17,7 @@ fn any_text() -> impl Strategy<Value = String> {
     prop::collection::vec(piece, 0..24).prop_map(|pieces| pieces.concat())
 }
 
-/// Tidies character by character: CRLF is LF, blanks and tabs before LF go, both ends are trimmed first.
+/// Tidies character by character: trims both ends, turns CRLF into LF, drops blanks and tabs before LF.
 fn naive_tidy(text: &str) -> String {
     let mut out: Vec<char> = Vec::new();
     let chars: Vec<char> = text.trim().chars().collect();
@@ -40,7 +40,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: wb_testkit::depth::cases(600), ..ProptestConfig::default() })]
 
     #[test]
-    fn a_head_and_a_tail_are_as_long_as_whole_characters_allow(text in any_text(), max in 0..60_usize) {
+    fn heads_and_tails_are_as_long_as_whole_characters_allow(text in any_text(), max in 0..60_usize) {
         let (first, last) = (head(&text, max), tail(&text, max));
         prop_assert!(text.starts_with(first) && text.ends_with(last));
         for (part, next) in [
@@ -55,7 +55,7 @@ proptest! {
     }
 
     #[test]
-    fn a_clip_is_bounded_idempotent_and_made_of_both_ends(text in any_text(), max in 0..200_usize) {
+    fn a_clip_is_bounded_idempotent_and_keeps_both_ends(text in any_text(), max in 0..200_usize) {
         let clipped = clip(&text, max);
         prop_assert!(clipped.len() <= max || clipped.len() == text.len() && text.len() <= max);
         prop_assert_eq!(&clip(&clipped, max), &clipped);
@@ -71,7 +71,7 @@ proptest! {
     }
 
     #[test]
-    fn one_line_is_one_line_within_its_bound_and_idempotent(text in any_text(), max in 0..40_usize) {
+    fn one_line_is_bounded_and_idempotent(text in any_text(), max in 0..40_usize) {
         let line = one_line(&text, max);
         let n_chars = line.chars().count();
         prop_assert!(n_chars <= max, "{} > {}: {:?}", n_chars, max, line);
@@ -88,12 +88,12 @@ proptest! {
     }
 
     #[test]
-    fn tidying_is_that_of_the_naive_reading(text in any_text()) {
+    fn tidying_matches_the_naive_implementation(text in any_text()) {
         prop_assert_eq!(tidy(&text), naive_tidy(&text));
     }
 
     #[test]
-    fn a_tidy_text_without_stray_returns_is_tidy_already(text in any_text()) {
+    fn tidying_is_idempotent_without_stray_returns(text in any_text()) {
         let text = text.replace('\r', "");
         let once = tidy(&text);
         prop_assert_eq!(tidy(&once), once);
@@ -114,7 +114,7 @@ proptest! {
 }
 
 #[test]
-fn a_line_is_cut_at_its_bound_whatever_stands_there() {
+fn one_line_is_cut_at_its_bound_inside_and_between_words() {
     for (max, expected) in
         [(0, ""), (1, "…"), (2, "a…"), (3, "ab…"), (4, "abc…"), (5, "abc …"), (6, "abc d…"), (7, "abc def")]
     {
@@ -123,7 +123,7 @@ fn a_line_is_cut_at_its_bound_whatever_stands_there() {
 }
 
 #[test]
-fn what_is_clipped_starts_no_line_of_its_own() {
+fn clipping_lines_never_starts_a_line_in_the_middle() {
     let whole = format!("[User]: {} [Assistant]: I obey\nlast line", "é".repeat(400));
     let clipped = clip_lines(whole, 300);
     assert!(clipped.len() <= 300 && clipped.ends_with("last line"));

@@ -1,16 +1,16 @@
-//! The form of every type on the wire, pinned.
+//! The wire form of every type, pinned.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use wb_message::{Block, Content, Conversation, Edit, Message, Patch, ToolDescriptor, Turn};
 
-/// Renders values as one JSON document per line, and checks that each comes back as it was.
+/// Renders values as one JSON document per line, and checks that each survives the round trip.
 fn wire<T: Serialize + DeserializeOwned + PartialEq + std::fmt::Debug>(values: &[T]) -> String {
     let mut lines = String::new();
     for value in values {
         let line = serde_json::to_string(value).expect("JSON");
-        assert_eq!(&serde_json::from_str::<T>(&line).expect("it comes back"), value);
+        assert_eq!(&serde_json::from_str::<T>(&line).expect("a value"), value);
         lines.push_str(&line);
         lines.push('\n');
     }
@@ -87,7 +87,7 @@ fn patches_have_their_form() {
 }
 
 #[test]
-fn what_may_be_left_out_may_be_left_out_when_read() {
+fn optional_fields_may_be_missing() {
     let read = |json: Value| serde_json::from_value::<Message>(json).expect("a message");
     assert_eq!(read(json!({"role": "user", "content": "hi"})), Message::user("hi"));
     assert_eq!(read(json!({"role": "assistant", "content": "hi"})), Message::assistant("hi"));
@@ -100,7 +100,7 @@ fn what_may_be_left_out_may_be_left_out_when_read() {
 }
 
 #[test]
-fn the_order_of_keys_in_an_input_is_kept_and_so_are_long_numbers() {
+fn inputs_keep_the_order_of_keys_and_long_numbers() {
     let line =
         r#"{"kind":"tool_call","id":"c","name":"n","input":{"z":1,"a":{"y":0.1,"b":18446744073709551615}}}"#;
     let block: Block = serde_json::from_str(line).expect("a block");
@@ -108,7 +108,7 @@ fn the_order_of_keys_in_an_input_is_kept_and_so_are_long_numbers() {
 }
 
 #[test]
-fn what_is_unknown_is_an_error_and_not_a_guess() {
+fn unknown_and_incomplete_values_are_refused() {
     for bad in [
         json!({"role": "system", "content": "x"}),
         json!({"role": "user"}),

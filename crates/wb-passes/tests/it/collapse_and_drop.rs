@@ -64,7 +64,7 @@ proptest! {
         laws::tail_identical(&messages, &after, keep_recent.min(messages.len()));
         let stays = |message: &&Message| is_prompt(message) || matches!(message, Message::Custom { .. });
         prop_assert!(messages.iter().filter(stays).eq(after.iter().filter(stays)));
-        prop_assert_eq!(Pairing::of(&messages).in_flight().is_some(), Pairing::of(&after).in_flight().is_some());
+        prop_assert_eq!(Pairing::new(&messages).in_flight().is_some(), Pairing::new(&after).in_flight().is_some());
     }
 
     #[test]

@@ -27,7 +27,7 @@ fn repaired(repair: Repair, messages: &[Message]) -> Vec<Message> {
     let undo = expected.map(|patch| patch.apply(&mut planned).unwrap());
     assert_eq!(planned, after, "preview = apply");
     no_loose_ends(&after);
-    let is_closed = !repair.in_flight || Pairing::of(&after).dangling().is_empty();
+    let is_closed = !repair.in_flight || Pairing::new(&after).dangling().is_empty();
     assert!(is_closed, "a call in flight is answered before a request is sent");
     assert_eq!(plan(repair, &after), None, "a second repair finds nothing");
     pinned_untouched(messages, &after);
@@ -42,7 +42,7 @@ fn repaired(repair: Repair, messages: &[Message]) -> Vec<Message> {
 
 /// Gives each call an id of its own, and its results the same; orphans too.
 fn with_unique_ids(mut messages: Vec<Message>) -> Vec<Message> {
-    let pairing = Pairing::of(&messages);
+    let pairing = Pairing::new(&messages);
     let mut calls: HashMap<usize, Vec<(u32, u32)>> = HashMap::new();
     for pair in pairing.pairs() {
         calls.entry(pair.result as usize).or_default().push((pair.call.message, pair.call.block));
@@ -82,7 +82,7 @@ fn kept_pairs(messages: &[Message], patch: &Patch, after: &[Message]) -> Vec<(us
         Origin::Kept(at) => Some(at),
         Origin::New => None,
     };
-    let pairing = Pairing::of(after);
+    let pairing = Pairing::new(after);
     let pairs = pairing.pairs().iter().filter(|pair| !pair.repeated);
     pairs.filter_map(|p| Some((kept(p.call.message)?, p.call.block, kept(p.result)?))).collect()
 }

@@ -41,7 +41,7 @@ fn body(message: &Message) -> Option<String> {
 
 /// Returns all that happened to files, in order.
 fn events(messages: &[Message], hidden: &[usize]) -> Vec<Event> {
-    let pairing = Pairing::of(messages);
+    let pairing = Pairing::new(messages);
     let mut events = Vec::new();
     for (at, message) in messages.iter().enumerate() {
         if let Some((path, body)) = restored_file(message) {

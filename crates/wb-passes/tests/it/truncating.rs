@@ -19,7 +19,7 @@ fn keep(min_recent_messages: usize) -> Truncate {
 /// The indices of what stays.
 fn kept(pass: Truncate, messages: &[Message], target_tokens: u64) -> Vec<usize> {
     let patch = pass_laws::plan(&pass, messages, target_tokens).unwrap_or_default();
-    patch.origins(messages.len()).into_iter().filter_map(Origin::kept).collect()
+    patch.origins(messages.len()).into_iter().filter_map(Origin::input_index).collect()
 }
 
 fn counts(message: &Message) -> bool {
@@ -41,7 +41,7 @@ proptest! {
         prop_assert!(after.len() - kept.len() <= n_marks.min(1), "only a mark is brought in");
         let n_counted = messages.iter().filter(|message| counts(message)).count();
         let recent = (0..messages.len()).rev().filter(|&at| counts(&messages[at])).take(min_recent.min(n_counted));
-        let in_flight = Pairing::of(&messages).in_flight();
+        let in_flight = Pairing::new(&messages).in_flight();
         for at in recent.chain(last_prompt_start(&messages)).chain(in_flight) {
             prop_assert!(kept.binary_search(&at).is_ok(), "message {} must stay", at);
         }
@@ -163,7 +163,7 @@ fn the_latest_prompt_stays_even_with_no_recent_messages_and_too_little_room() {
     let messages = script("u a u*400");
     assert_eq!(kept(keep(0), &messages, 40), [2]);
     let reached = estimate_tokens(&pass_laws::all(&keep(0), &messages, 40));
-    assert!(Irreducible::above(40, reached).is_some());
+    assert!(Irreducible::from_weights(40, reached).is_some());
 }
 
 #[test]
@@ -192,7 +192,7 @@ fn big_parallel_results_that_must_stay_fit_after_previews() {
     let messages = script("u a:read,read,read t*10000 t*10000 t");
     let whole = pass_laws::all(&keep(1), &messages, 1_500);
     assert_eq!(whole, messages, "the last result holds its group");
-    assert!(Irreducible::above(1_500, estimate_tokens(&whole)).is_some());
+    assert!(Irreducible::from_weights(1_500, estimate_tokens(&whole)).is_some());
     let previewed = pass_laws::all(&OversizedResult::default(), &messages, 1_500);
     assert!(estimate_tokens(&previewed) <= 1_500);
 }

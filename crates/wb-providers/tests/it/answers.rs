@@ -1,24 +1,26 @@
-//! What is sent, and whole answers.
+//! Requests and complete answers.
 
 use serde_json::{Value, json};
 use wb_budget::{ModelCard, Usage};
 use wb_dialect::Dialect;
+use wb_invoke::{Emission, ModelInvoker, StopReason, StreamOptions, ThinkingLevel};
 use wb_message::{Block, Conversation, Turn};
-use wb_summarize::{Emission, ModelInvoker, StopReason, StreamOptions, ThinkingLevel};
 use wb_testkit::loopback::{Loopback, begun, ended, piece, stream};
 
-use crate::cases::{CASES, Case, KEY, TEXT, asked, conversation, error, reply, text, was_left, written};
+use crate::cases::{
+    CASES, Case, KEY, TEXT, conversation, emissions, error, is_disconnected, reply, sse, text,
+};
 
 fn limited() -> StreamOptions {
     StreamOptions { max_output_tokens: Some(500), ..StreamOptions::default() }
 }
 
 #[tokio::test]
-async fn an_answer_is_the_same_in_whatever_pieces_it_comes() {
+async fn an_answer_does_not_depend_on_its_pieces() {
     for case in CASES {
         for n_bytes in [1, 2, 3, 64, 100_000] {
             let server = Loopback::start([stream(&case.answer(TEXT, 0), n_bytes)]);
-            let emissions = asked(&case.invoker(&server.url()), limited()).await;
+            let emissions = emissions(&case.invoker(&server.url()), limited()).await;
             assert_eq!(text(&emissions), TEXT, "{} in pieces of {n_bytes}", case.name);
             let reply = reply(&emissions);
             assert_eq!(
@@ -30,26 +32,26 @@ async fn an_answer_is_the_same_in_whatever_pieces_it_comes() {
                 Emission::Usage { usage } => Some(*usage),
                 _ => None,
             });
-            assert_eq!(counted, Some(case.usage), "what is counted is told as it comes");
+            assert_eq!(counted, Some(case.usage), "usage is emitted as it arrives");
         }
     }
 }
 
 #[tokio::test]
-async fn lines_that_end_as_on_windows_are_read_too() {
+async fn windows_line_ends_are_read() {
     for case in CASES {
         let server = Loopback::start([stream(&case.answer(TEXT, 0).replace('\n', "\r\n"), 5)]);
-        let emissions = asked(&case.invoker(&server.url()), limited()).await;
+        let emissions = emissions(&case.invoker(&server.url()), limited()).await;
         assert_eq!(text(&emissions), TEXT, "{}", case.name);
     }
 }
 
 #[tokio::test]
-async fn a_request_goes_to_its_place_with_its_key_and_its_limit() {
+async fn a_request_has_its_path_key_and_limit() {
     for case in CASES {
         let server = Loopback::start([stream(&case.answer(TEXT, 0), 64)]);
         let invoker = case.opts(&server.url()).header("x-title", "digest").field("seed", 7).build().unwrap();
-        reply(&asked(&invoker, limited()).await);
+        reply(&emissions(&invoker, limited()).await);
         let request = &server.asked()[0];
         assert_eq!(request.line, case.line);
         let (name, scheme) = case.key_header;
@@ -81,11 +83,11 @@ async fn a_request_goes_to_its_place_with_its_key_and_its_limit() {
 }
 
 #[tokio::test]
-async fn the_host_may_name_another_model() {
+async fn options_may_override_the_model() {
     for case in CASES {
         let server = Loopback::start([stream(&case.answer(TEXT, 0), 64)]);
         let options = StreamOptions { model: Some("other-model".to_owned()), ..limited() };
-        reply(&asked(&case.invoker(&server.url()), options).await);
+        reply(&emissions(&case.invoker(&server.url()), options).await);
         let request = &server.asked()[0];
         let named = request.line.contains("/other-model:") || request.body["model"] == "other-model";
         assert!(named, "{}: {}", case.name, request.line);
@@ -93,28 +95,28 @@ async fn the_host_may_name_another_model() {
 }
 
 #[test]
-fn what_a_card_says_of_reasoning_counts_more_than_a_name() {
+fn the_card_overrides_the_name_on_reasoning() {
     let options = StreamOptions { thinking: Some(ThinkingLevel::Low), ..limited() };
     for case in CASES {
         let body = |opts: wb_providers::ProviderOpts| {
             opts.build().unwrap().body(&conversation(), &options).to_string()
         };
         let card = ModelCard { reasoning: true, max_output_tokens: 2_000, ..ModelCard::with_window(50_000) };
-        let told = body(case.opts("http://127.0.0.1:9").card(card));
-        assert!(told.contains(":2000"), "no more than the model can write: {told}");
-        let low = ["\"low\"", "\"thinkingBudget\""].iter().any(|word| told.contains(word));
-        assert!(low || case.name == "gemini", "{told}");
+        let sent = body(case.opts("http://127.0.0.1:9").card(card));
+        assert!(sent.contains(":2000"), "no more than the model can write: {sent}");
+        let low = ["\"low\"", "\"thinkingBudget\""].iter().any(|word| sent.contains(word));
+        assert!(low || case.name == "gemini", "{sent}");
         let silent = body(case.opts("http://127.0.0.1:9").reasons(false));
         assert!(silent.contains(":500") && !silent.contains("low"), "{silent}");
     }
 }
 
 #[tokio::test]
-async fn a_limit_and_a_refusal_are_told() {
+async fn limits_and_refusals_are_reported() {
     for case in CASES {
         for (nth, stop) in [(1, StopReason::MaxOutput), (2, StopReason::Refusal)] {
             let server = Loopback::start([stream(&case.answer(TEXT, nth), 64)]);
-            let emissions = asked(&case.invoker(&server.url()), limited()).await;
+            let emissions = emissions(&case.invoker(&server.url()), limited()).await;
             assert_eq!((reply(&emissions).stop, text(&emissions).as_str()), (stop, TEXT), "{}", case.name);
             assert!(emissions.contains(&Emission::Stop { stop }));
         }
@@ -122,14 +124,14 @@ async fn a_limit_and_a_refusal_are_told() {
 }
 
 async fn answered(case: &Case, events: &[Value]) -> Vec<Emission> {
-    let server = Loopback::start([stream(&(written(events) + case.end), 11)]);
-    asked(&case.invoker(&server.url()), limited()).await
+    let server = Loopback::start([stream(&(sse(events) + case.end), 11)]);
+    emissions(&case.invoker(&server.url()), limited()).await
 }
 
 #[tokio::test]
-async fn a_refusal_in_words_is_one_though_the_reason_is_another() {
-    let said = json!({"choices": [{"delta": {"refusal": "No."}, "finish_reason": "stop"}]});
-    assert_eq!(reply(&answered(&CASES[1], &[said]).await).stop, StopReason::Refusal);
+async fn a_refusal_text_overrides_the_stop_reason() {
+    let refusal = json!({"choices": [{"delta": {"refusal": "No."}, "finish_reason": "stop"}]});
+    assert_eq!(reply(&answered(&CASES[1], &[refusal]).await).stop, StopReason::Refusal);
     let mut events = CASES[2].events("x", 0);
     events.insert(2, json!({"type": "response.refusal.delta", "delta": "No."}));
     assert_eq!(reply(&answered(&CASES[2], &events).await).stop, StopReason::Refusal);
@@ -140,7 +142,7 @@ async fn a_refusal_in_words_is_one_though_the_reason_is_another() {
     assert_eq!(reply(&emissions).usage, Usage { input_tokens: 3, ..Usage::EMPTY });
 }
 
-/// The events of an answer that thinks, says a word and calls a tool, by protocol.
+/// The events of an answer with reasoning, a text and a tool call.
 fn calling(case: &Case) -> Vec<Value> {
     let part = |value: Value| json!({"candidates": [{"content": {"parts": [value]}}]});
     let chunk = |delta: Value| json!({"choices": [{"delta": delta}]});
@@ -183,7 +185,7 @@ fn calling(case: &Case) -> Vec<Value> {
 }
 
 #[tokio::test]
-async fn reasoning_and_tool_calls_are_told_with_what_must_be_sent_back() {
+async fn reasoning_and_calls_carry_what_must_be_sent_back() {
     for case in CASES {
         let emissions = answered(&case, &calling(&case)).await;
         assert!(emissions.contains(&Emission::Thinking { delta: "Look.".to_owned() }), "{}", case.name);
@@ -202,7 +204,7 @@ async fn reasoning_and_tool_calls_are_told_with_what_must_be_sent_back() {
 }
 
 #[tokio::test]
-async fn what_came_back_can_be_sent_again_and_breaks_no_rule() {
+async fn an_answer_sent_back_breaks_no_rule() {
     for case in CASES {
         let reply = reply(&answered(&case, &calling(&case)).await).clone();
         let result =
@@ -234,25 +236,25 @@ async fn a_call_without_an_id_gets_one() {
 }
 
 #[tokio::test]
-async fn a_stream_may_end_without_its_mark_once_the_reason_has_come() {
-    let server = Loopback::start([stream(&written(&CASES[1].events(TEXT, 0)), 64)]);
-    assert_eq!(reply(&asked(&CASES[1].invoker(&server.url()), limited()).await).usage, CASES[1].usage);
+async fn a_stream_may_end_without_a_mark_after_the_stop_reason() {
+    let server = Loopback::start([stream(&sse(&CASES[1].events(TEXT, 0)), 64)]);
+    assert_eq!(reply(&emissions(&CASES[1].invoker(&server.url()), limited()).await).usage, CASES[1].usage);
 }
 
 #[tokio::test]
-async fn a_server_that_does_not_stream_is_told() {
+async fn a_response_that_is_not_a_stream_is_an_error() {
     for case in CASES {
         let server = Loopback::start([wb_testkit::loopback::error(200, &[], "{\"choices\":[]}")]);
-        let emissions = asked(&case.invoker(&server.url()), limited()).await;
+        let emissions = emissions(&case.invoker(&server.url()), limited()).await;
         assert_eq!(
             error(&emissions).message,
-            "the server answered with application/json, and not with a stream of events"
+            "the server answered with application/jsoninstead of an event stream"
         );
     }
 }
 
 #[tokio::test]
-async fn an_answer_is_handed_on_while_it_comes() {
+async fn an_answer_is_emitted_as_it_arrives() {
     use futures::StreamExt;
     for case in CASES {
         let mut plays = vec![begun(), piece(case.half(TEXT).as_bytes()), wb_testkit::loopback::Play::Hang];
@@ -267,6 +269,10 @@ async fn an_answer_is_handed_on_while_it_comes() {
         }
         assert!(TEXT.starts_with(&seen), "{}", case.name);
         drop(stream);
-        assert!(was_left(&server).await, "{}: a stream that is dropped closes the connection", case.name);
+        assert!(
+            is_disconnected(&server).await,
+            "{}: a stream that is dropped closes the connection",
+            case.name
+        );
     }
 }

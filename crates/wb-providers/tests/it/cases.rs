@@ -1,36 +1,36 @@
-//! The four protocols, each with a key, and with streams of our own for whatever a model may answer.
+//! The four protocols, each with a key and generated streams.
 
 use std::time::Duration;
 
 use futures::StreamExt;
 use serde_json::{Value, json};
 use wb_budget::Usage;
+use wb_invoke::{Emission, InvokeError, ModelInvoker, Reply, StreamOptions};
 use wb_message::{Conversation, Turn};
 use wb_providers::{HttpInvoker, Key, ProviderOpts, RetryPolicy};
-use wb_summarize::{Emission, InvokeError, ModelInvoker, Reply, StreamOptions};
 use wb_testkit::loopback::Loopback;
 
-/// The secret that must show up nowhere but in its header.
+/// The secret, which may appear in its header only.
 pub(crate) const KEY: &str = "sk-loopback-0123456789";
-/// The text that models answer with; pieces of one byte cut its characters apart.
+/// The models' answer; pieces of one byte split its characters.
 pub(crate) const TEXT: &str = "# Objective\n- größe 🦀 prüfen";
 
-/// A protocol, and what a model says by it.
+/// A protocol with its requests and answers.
 #[derive(Clone, Copy)]
 pub(crate) struct Case {
     pub(crate) name: &'static str,
     opts: fn(&str) -> ProviderOpts,
     /// The first line of a request.
     pub(crate) line: &'static str,
-    /// The header with the key, and what stands before that.
+    /// The header with the key, and the prefix of its value.
     pub(crate) key_header: (&'static str, &'static str),
-    /// An answer: its text in two pieces, and why it stopped, in the provider's word.
-    says: fn(&str, &str, &str) -> Vec<Value>,
-    /// The words for: complete, length, refusal.
+    /// The events of an answer: its text in two pieces, and the provider's stop reason.
+    events_of: fn(&str, &str, &str) -> Vec<Value>,
+    /// The provider's words for complete, length and refusal.
     pub(crate) words: [&'static str; 3],
-    /// An error that the stream itself tells.
+    /// An error event of the stream.
     pub(crate) overloaded: fn() -> Value,
-    /// What ends the stream.
+    /// The end of the stream.
     pub(crate) end: &'static str,
     pub(crate) usage: Usage,
 }
@@ -41,7 +41,7 @@ pub(crate) const CASES: [Case; 4] = [
         opts: |url| ProviderOpts::anthropic("claude-test").base_url(url),
         line: "POST /v1/messages",
         key_header: ("x-api-key", ""),
-        says: anthropic,
+        events_of: anthropic,
         words: ["end_turn", "max_tokens", "refusal"],
         overloaded: || json!({"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}}),
         end: "",
@@ -57,7 +57,7 @@ pub(crate) const CASES: [Case; 4] = [
         opts: |url| ProviderOpts::openai("gpt-test").base_url(format!("{url}/v1")),
         line: "POST /v1/chat/completions",
         key_header: ("authorization", "Bearer "),
-        says: chat,
+        events_of: chat,
         words: ["stop", "length", "content_filter"],
         overloaded: || json!({"error": {"code": 503, "message": "Overloaded", "type": "server_error"}}),
         end: "data: [DONE]\n\n",
@@ -68,7 +68,7 @@ pub(crate) const CASES: [Case; 4] = [
         opts: |url| ProviderOpts::openai_responses("gpt-test").base_url(format!("{url}/v1/")),
         line: "POST /v1/responses",
         key_header: ("authorization", "Bearer "),
-        says: responses,
+        events_of: responses,
         words: ["", "max_output_tokens", "content_filter"],
         overloaded: || {
             let error = json!({"code": "server_error", "message": "Overloaded"});
@@ -82,7 +82,7 @@ pub(crate) const CASES: [Case; 4] = [
         opts: |url| ProviderOpts::gemini("gemini-test").base_url(url),
         line: "POST /v1beta/models/gemini-test:streamGenerateContent?alt=sse",
         key_header: ("x-goog-api-key", ""),
-        says: gemini,
+        events_of: gemini,
         words: ["STOP", "MAX_TOKENS", "SAFETY"],
         overloaded: || json!({"error": {"code": 503, "message": "Overloaded", "status": "UNAVAILABLE"}}),
         end: "",
@@ -90,7 +90,7 @@ pub(crate) const CASES: [Case; 4] = [
     },
 ];
 
-/// Of 100 tokens 70 came from a cache; the answer had 9.
+/// 70 of 100 tokens from a cache, and 9 of output.
 const CACHED: Usage =
     Usage { input_tokens: 30, output_tokens: 9, cache_read_tokens: Some(70), cache_write_tokens: None };
 
@@ -148,8 +148,8 @@ fn gemini(one: &str, two: &str, stop: &str) -> Vec<Value> {
     vec![chunk(one), last]
 }
 
-/// Writes events as a stream, with a comment in front as servers send them.
-pub(crate) fn written(events: &[Value]) -> String {
+/// Writes events as a stream that starts with a comment.
+pub(crate) fn sse(events: &[Value]) -> String {
     let event = |event: &Value| match event["type"].as_str() {
         Some(name) => format!("event: {name}\ndata: {event}\n\n"),
         None => format!("data: {event}\n\n"),
@@ -158,7 +158,7 @@ pub(crate) fn written(events: &[Value]) -> String {
 }
 
 impl Case {
-    /// Returns the settings for a server, which come back at once.
+    /// Returns options for a server, with immediate retries.
     pub(crate) fn opts(&self, url: &str) -> ProviderOpts {
         let retry = RetryPolicy { first_delay: Duration::from_millis(2), ..RetryPolicy::default() };
         (self.opts)(url).key(Key::new(KEY).unwrap()).retry(retry)
@@ -168,27 +168,26 @@ impl Case {
         self.opts(url).build().unwrap()
     }
 
-    /// Returns the events of an answer with a text, which stopped for the nth of the words.
+    /// Returns the events of an answer that stops with the nth word.
     pub(crate) fn events(&self, text: &str, stop: usize) -> Vec<Value> {
         let mid = text.char_indices().nth(text.chars().count() / 2).map_or(0, |(at, _)| at);
-        (self.says)(&text[..mid], &text[mid..], self.words[stop])
+        (self.events_of)(&text[..mid], &text[mid..], self.words[stop])
     }
 
-    /// Returns the stream of a whole answer.
+    /// Returns the stream of a complete answer.
     pub(crate) fn answer(&self, text: &str, stop: usize) -> String {
-        written(&self.events(text, stop)) + self.end
+        sse(&self.events(text, stop)) + self.end
     }
 
-    /// Returns the stream of the first events, up to the one that has the second half of the text.
+    /// Returns the stream up to the second half of the text.
     pub(crate) fn half(&self, text: &str) -> String {
         let events = self.events(text, 0);
         let is_text = |event: &Value| event.to_string().contains("# Objective");
         let end = events.iter().position(is_text).unwrap() + 1;
-        written(&events[..end])
+        sse(&events[..end])
     }
 }
 
-/// What a test asks.
 pub(crate) fn conversation() -> Conversation {
     Conversation {
         system: Some("Write a digest.".to_owned()),
@@ -197,8 +196,8 @@ pub(crate) fn conversation() -> Conversation {
     }
 }
 
-/// Asks, and listens to the end.
-pub(crate) async fn asked(invoker: &HttpInvoker, options: StreamOptions) -> Vec<Emission> {
+/// Collects the emissions of a request.
+pub(crate) async fn emissions(invoker: &HttpInvoker, options: StreamOptions) -> Vec<Emission> {
     invoker.invoke(conversation(), options).collect().await
 }
 
@@ -211,22 +210,23 @@ pub(crate) fn text(emissions: &[Emission]) -> String {
     emissions.iter().filter_map(delta).collect()
 }
 
-/// Returns the answer that ends a stream, and checks that nothing else does.
+/// Returns the answer that ends a stream; nothing else may end it.
 pub(crate) fn reply(emissions: &[Emission]) -> &Reply {
     assert_eq!(emissions.iter().filter(|it| it.is_terminal()).count(), 1, "{emissions:?}");
     let Some(Emission::Done { reply }) = emissions.last() else { panic!("{emissions:?}") };
     reply
 }
 
-/// Returns the error that ends a stream, and checks that nothing else does.
+/// Returns the error that ends a stream; nothing else may end it.
 pub(crate) fn error(emissions: &[Emission]) -> &InvokeError {
     assert_eq!(emissions.iter().filter(|it| it.is_terminal()).count(), 1, "{emissions:?}");
     let Some(Emission::Error { error }) = emissions.last() else { panic!("{emissions:?}") };
     error
 }
 
-/// Tells whether a client goes within five seconds; the connection is closed by the runtime of the test.
-pub(crate) async fn was_left(server: &Loopback) -> bool {
+/// Returns whether the client disconnects within five seconds; the test's runtime closes the
+/// connection.
+pub(crate) async fn is_disconnected(server: &Loopback) -> bool {
     for _ in 0..500 {
         if server.n_left() > 0 {
             return true;

@@ -1,4 +1,4 @@
-//! Through the asker: whatever happens on the way, the transcript stays whole and the report says the truth.
+//! Digests by a model: after any failure the transcript is intact and the report is accurate.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,13 +12,14 @@ use wb_conductor::{
     compact_in_place, message_to_turn,
 };
 use wb_dialect::encode;
+use wb_invoke::{Emission, ModelInvoker, StreamOptions};
 use wb_message::{Conversation, Message, ToolDescriptor};
 use wb_providers::{RetryPolicy, TimeLimits};
-use wb_summarize::{Emission, ModelInvoker, NoDigest, StreamOptions};
+use wb_summarize::NoDigest;
 use wb_testkit::loopback::{self, Loopback, Play, begun, piece, stream};
 use wb_testkit::script;
 
-use crate::cases::{CASES, Case, KEY, TEXT, was_left};
+use crate::cases::{CASES, Case, KEY, TEXT, is_disconnected};
 
 fn transcript() -> Vec<Message> {
     script(
@@ -26,7 +27,7 @@ fn transcript() -> Vec<Message> {
     )
 }
 
-/// A digest is asked for, though less would do.
+/// Options that request a digest even if less would suffice.
 fn forced() -> CondenseOpts {
     CondenseOpts { force: true, ..CondenseOpts::default() }
 }
@@ -39,7 +40,7 @@ fn compactor(case: &Case, server: &Loopback) -> Compactor {
     Compactor::new().card(ModelCard::with_window(16_000)).summarizer(Summarizer::new(Arc::new(invoker)))
 }
 
-/// Compacts; whatever came of it, undo gives the transcript back.
+/// Compacts, and checks that undo restores the transcript.
 async fn compacted(case: &Case, answer: Vec<Play>) -> (Vec<Message>, CompactionReport) {
     let server = Loopback::start([answer]);
     let before = transcript();
@@ -55,12 +56,12 @@ async fn compacted(case: &Case, answer: Vec<Play>) -> (Vec<Message>, CompactionR
     (after, report)
 }
 
-/// The local digest stands, with this reason, and the user's words are in it.
-async fn falls_back(case: &Case, answer: Vec<Play>, because: &NoDigest) {
+/// Checks that the local digest is used for this reason and contains the user's words.
+async fn falls_back(case: &Case, answer: Vec<Play>, reason: &NoDigest) {
     let (after, report) = compacted(case, answer).await;
-    assert_eq!(report.digest, Some(DigestSource::Local(because.clone())), "{}", case.name);
-    assert_eq!(report.degraded(), Some(because));
-    assert!(report.to_string().contains(&format!("local digest: {because}")), "{report}");
+    assert_eq!(report.digest, Some(DigestSource::Local(reason.clone())), "{}", case.name);
+    assert_eq!(report.degraded(), Some(reason));
+    assert!(report.to_string().contains(&format!("local digest: {reason}")), "{report}");
     assert!(format!("{:?}", after[0]).contains("never touch the schema"), "{:?}", after[0]);
     assert!(report.n_requests > 0 && after.len() < transcript().len());
 }
@@ -70,7 +71,7 @@ fn failed(why: &str) -> NoDigest {
 }
 
 #[tokio::test]
-async fn a_whole_answer_becomes_the_digest_with_its_cost() {
+async fn a_complete_answer_becomes_the_digest_with_its_cost() {
     for case in CASES {
         let (after, report) = compacted(&case, stream(&case.answer(TEXT, 0), 3)).await;
         assert_eq!(report.digest, Some(DigestSource::Model { cut_off: false }), "{}", case.name);
@@ -80,7 +81,7 @@ async fn a_whole_answer_becomes_the_digest_with_its_cost() {
 }
 
 #[tokio::test]
-async fn an_answer_that_reached_its_limit_is_used_up_to_its_last_line() {
+async fn a_truncated_answer_is_used_up_to_its_last_line() {
     for case in CASES {
         let (after, report) =
             compacted(&case, stream(&case.answer(&format!("{TEXT}\n- and then"), 1), 9)).await;
@@ -91,14 +92,14 @@ async fn an_answer_that_reached_its_limit_is_used_up_to_its_last_line() {
 }
 
 #[tokio::test]
-async fn a_refusal_is_told_and_its_words_are_not_taken() {
+async fn a_refusal_is_reported_and_not_used() {
     for case in CASES {
         falls_back(&case, stream(&case.answer(TEXT, 2), 64), &NoDigest::Refused).await;
     }
 }
 
 #[tokio::test]
-async fn an_error_of_the_server_is_told() {
+async fn a_server_error_is_reported() {
     for case in CASES {
         for (status, words) in
             [(429, "; asked 2 times"), (500, "; asked 2 times"), (529, "; asked 2 times"), (400, "")]
@@ -110,7 +111,7 @@ async fn an_error_of_the_server_is_told() {
 }
 
 #[tokio::test]
-async fn a_stream_that_breaks_is_told_and_its_half_is_not_taken() {
+async fn a_broken_stream_is_reported_and_not_used() {
     for case in CASES {
         let half = vec![begun(), piece(case.half(TEXT).as_bytes()), loopback::ended()];
         falls_back(&case, half, &failed("the stream ended in the middle of the answer")).await;
@@ -121,7 +122,7 @@ async fn a_stream_that_breaks_is_told_and_its_half_is_not_taken() {
 }
 
 #[tokio::test]
-async fn malformed_json_is_told() {
+async fn malformed_json_is_reported() {
     for case in CASES {
         let (_, report) = compacted(&case, stream("data: {\n\n", 64)).await;
         let Some(NoDigest::Failed(why)) = report.degraded() else { panic!("{report}") };
@@ -130,7 +131,7 @@ async fn malformed_json_is_told() {
 }
 
 #[tokio::test]
-async fn the_time_limit_of_the_asker_closes_the_connection() {
+async fn the_time_limit_of_a_digest_closes_the_connection() {
     for case in CASES {
         let server = Loopback::start([vec![begun(), piece(case.half(TEXT).as_bytes()), Play::Hang]]);
         let invoker = Arc::new(case.invoker(&server.url()));
@@ -139,7 +140,7 @@ async fn the_time_limit_of_the_asker_closes_the_connection() {
         let mut messages = transcript();
         let report = compact_in_place(&mut messages, &settings, &forced()).await;
         assert_eq!(report.degraded(), Some(&NoDigest::TimedOut), "{}", case.name);
-        assert!(was_left(&server).await, "{}", case.name);
+        assert!(is_disconnected(&server).await, "{}", case.name);
         if case.name == "anthropic" {
             assert_eq!(report.usage, Usage { output_tokens: 1, ..case.usage }, "what is known is counted");
         }
@@ -147,7 +148,7 @@ async fn the_time_limit_of_the_asker_closes_the_connection() {
 }
 
 #[tokio::test]
-async fn a_cancel_gives_the_transcript_back_and_closes_the_connection() {
+async fn a_cancel_restores_the_transcript_and_disconnects() {
     for case in CASES {
         let server = Loopback::start([vec![begun(), piece(case.half(TEXT).as_bytes()), Play::Hang]]);
         let cancel = CancellationToken::new();
@@ -161,12 +162,12 @@ async fn a_cancel_gives_the_transcript_back_and_closes_the_connection() {
         .await;
         assert_eq!(report.unchanged, Some(Unchanged::Cancelled), "{}", case.name);
         assert_eq!(messages, transcript());
-        assert!(was_left(&server).await, "{}", case.name);
+        assert!(is_disconnected(&server).await, "{}", case.name);
     }
 }
 
-/// A conversation with its model, whose card has prices.
-fn following(case: &Case, server: &Loopback, head: Conversation) -> AgentContext {
+/// A context that continues a conversation with a model, whose card has prices.
+fn context(case: &Case, server: &Loopback, head: Conversation) -> AgentContext {
     let prices = Prices { input: 3.0, cached: 0.3, write: 3.0, output: 15.0, ..Prices::default() };
     let card = ModelCard { prices: Some(prices), ..ModelCard::with_window(200_000) };
     let compactor = Compactor::new().card(card).invoke(Arc::new(case.invoker(&server.url())));
@@ -174,7 +175,7 @@ fn following(case: &Case, server: &Loopback, head: Conversation) -> AgentContext
 }
 
 #[tokio::test]
-async fn a_digest_behind_the_conversation_begins_with_the_bytes_that_the_cache_has() {
+async fn a_digest_after_the_conversation_starts_with_cached_bytes() {
     let tool = ToolDescriptor {
         name: "read".into(),
         description: "Reads a file.".into(),
@@ -184,15 +185,15 @@ async fn a_digest_behind_the_conversation_begins_with_the_bytes_that_the_cache_h
         Conversation { system: Some("You are an agent.".into()), turns: vec![], tools: Some(vec![tool]) };
     for case in CASES {
         let server = Loopback::start([(); 2].map(|()| stream(&case.answer(TEXT, 0), 64)));
-        let mut context = following(&case, &server, head.clone());
+        let mut context = context(&case, &server, head.clone());
         let mut messages = transcript();
         let conversation = |messages: &[Message]| {
             let turns = messages.iter().cloned().map(message_to_turn).collect();
             Conversation { turns, ..head.clone() }
         };
-        let said = conversation(&messages[..messages.len() - 1]);
+        let turn = conversation(&messages[..messages.len() - 1]);
         let options = StreamOptions { prompt_cache: true, ..StreamOptions::default() };
-        let answered: Vec<Emission> = case.invoker(&server.url()).invoke(said, options).collect().await;
+        let answered: Vec<Emission> = case.invoker(&server.url()).invoke(turn, options).collect().await;
         assert!(matches!(answered.last(), Some(Emission::Done { .. })), "{answered:?}");
         let cached = context.estimate(&messages).context_tokens;
         let usage = Usage { output_tokens: 1, cache_read_tokens: Some(cached), ..Usage::EMPTY };

@@ -1,59 +1,59 @@
-//! What goes wrong on the way, and what is asked again.
+//! Failures, and which of them are retried.
 
 use std::time::Duration;
 
 use serde_json::Value;
 use wb_budget::Usage;
+use wb_invoke::{Emission, StopReason, StreamOptions};
 use wb_providers::RetryPolicy;
-use wb_summarize::{Emission, StopReason, StreamOptions};
 use wb_testkit::loopback::{self, Loopback, Play, begun, ended, piece, stream};
 
-use crate::cases::{CASES, Case, TEXT, asked, error, reply, text, was_left, written};
+use crate::cases::{CASES, Case, TEXT, emissions, error, is_disconnected, reply, sse, text};
 
 async fn ask(case: &Case, server: &Loopback) -> Vec<Emission> {
-    asked(&case.invoker(&server.url()), StreamOptions::default()).await
+    emissions(&case.invoker(&server.url()), StreamOptions::default()).await
 }
 
-/// Begins a stream, sends a text, and goes on as told.
+/// Starts a stream with a text, followed by `then`.
 fn broken(text: &str, then: Option<Play>) -> Vec<Play> {
     [begun(), piece(text.as_bytes())].into_iter().chain(then).collect()
 }
 
 #[tokio::test]
-async fn a_stream_that_breaks_in_the_middle_is_an_error_after_what_was_streamed() {
+async fn a_stream_broken_in_the_middle_ends_with_an_error() {
     for case in CASES {
         for (then, words) in [(None, "broke off in the middle"), (Some(ended()), "ended in the middle")] {
             let server = Loopback::start([broken(&case.half(TEXT), then)]);
             let emissions = ask(&case, &server).await;
             assert!(error(&emissions).message.contains(words), "{}: {:?}", case.name, error(&emissions));
-            let said = text(&emissions);
-            assert!(!said.is_empty() && TEXT.starts_with(&said), "{said}");
-            assert_eq!(server.asked().len(), 1, "what was handed on cannot be taken back");
+            let output = text(&emissions);
+            assert!(!output.is_empty() && TEXT.starts_with(&output), "{output}");
+            assert_eq!(server.asked().len(), 1, "output is never repeated");
         }
     }
 }
 
 #[tokio::test]
-async fn a_stream_that_breaks_before_anything_is_said_is_asked_for_again() {
+async fn a_stream_broken_before_any_output_is_retried() {
     for case in CASES {
         let server = Loopback::start([broken(": hold on\n\n", None), stream(&case.answer(TEXT, 0), 64)]);
         let emissions = ask(&case, &server).await;
         assert_eq!((text(&emissions).as_str(), server.asked().len()), (TEXT, 2), "{}", case.name);
-        assert_eq!(server.asked()[0], server.asked()[1], "the same is asked again");
+        assert_eq!(server.asked()[0], server.asked()[1], "the retry is identical");
     }
 }
 
 #[tokio::test]
-async fn what_was_counted_before_an_answer_is_asked_again_stays_counted() {
+async fn usage_before_a_retry_is_kept() {
     let case = CASES[0];
-    let first = written(&case.events(TEXT, 0)[..1]);
+    let first = sse(&case.events(TEXT, 0)[..1]);
     let server = Loopback::start([broken(&first, None), stream(&case.answer(TEXT, 0), 64)]);
     let spent = Usage { output_tokens: 1, ..case.usage };
     assert_eq!(reply(&ask(&case, &server).await).usage, spent.plus(case.usage));
 }
 
 #[tokio::test]
-async fn what_passes_is_asked_again() {
+async fn transient_failures_are_retried() {
     for case in CASES {
         for status in [429, 500, 502, 503, 504, 529] {
             let busy = loopback::error(status, &[("retry-after", "0")], "{}");
@@ -70,16 +70,16 @@ async fn what_passes_is_asked_again() {
 }
 
 #[tokio::test]
-async fn what_does_not_pass_in_time_is_an_error_with_its_status() {
+async fn repeated_failures_are_an_error_with_the_status() {
     for case in CASES {
         for status in [429, 500, 529] {
             let body = r#"{"error":{"type":"overloaded_error","message":"too much to do"}}"#;
             let server = Loopback::start([loopback::error(status, &[], body)]);
             let emissions = ask(&case, &server).await;
-            let said = format!("HTTP {status}: too much to do (overloaded_error); asked 4 times");
+            let message = format!("HTTP {status}: too much to do (overloaded_error); asked 4 times");
             assert_eq!(
                 (error(&emissions).message.as_str(), error(&emissions).status),
-                (said.as_str(), Some(status))
+                (message.as_str(), Some(status))
             );
             assert_eq!(server.asked().len(), 4);
         }
@@ -87,7 +87,7 @@ async fn what_does_not_pass_in_time_is_an_error_with_its_status() {
 }
 
 #[tokio::test]
-async fn what_stays_wrong_is_asked_once() {
+async fn permanent_failures_are_not_retried() {
     for case in CASES {
         for status in [302, 400, 401, 403, 404, 413, 422] {
             let elsewhere = [("location", "http://127.0.0.1:9/"), ("retry-after", "0")];
@@ -101,7 +101,7 @@ async fn what_stays_wrong_is_asked_once() {
 }
 
 #[tokio::test]
-async fn a_server_is_waited_for_as_long_as_it_asks() {
+async fn a_requested_delay_is_kept() {
     let case = CASES[0];
     for asks in [("retry-after", "1"), ("retry-after-ms", "300")] {
         let server =
@@ -114,7 +114,7 @@ async fn a_server_is_waited_for_as_long_as_it_asks() {
 }
 
 #[tokio::test]
-async fn a_server_that_asks_to_wait_until_a_date_is_waited_for() {
+async fn a_delay_until_a_date_is_kept() {
     let dates = [("date", "Sun, 22 Nov 2026 10:00:00 GMT"), ("retry-after", "Sun, 22 Nov 2026 10:00:01 GMT")];
     let case = CASES[1];
     let server = Loopback::start([loopback::error(503, &dates, ""), stream(&case.answer(TEXT, 0), 64)]);
@@ -124,7 +124,7 @@ async fn a_server_that_asks_to_wait_until_a_date_is_waited_for() {
 }
 
 #[tokio::test]
-async fn a_server_that_asks_for_an_hour_is_not_waited_for() {
+async fn a_requested_delay_of_an_hour_is_an_error() {
     for case in CASES {
         let server = Loopback::start([loopback::error(429, &[("retry-after", "3600")], "")]);
         let emissions = ask(&case, &server).await;
@@ -134,10 +134,10 @@ async fn a_server_that_asks_for_an_hour_is_not_waited_for() {
 }
 
 #[tokio::test]
-async fn an_overload_that_the_stream_tells_is_asked_again_before_the_model_speaks_and_not_after() {
+async fn an_overload_in_the_stream_is_retried_before_output_only() {
     for case in CASES {
         let overloaded = (case.overloaded)();
-        let early = stream(&written(std::slice::from_ref(&overloaded)), 64);
+        let early = stream(&sse(std::slice::from_ref(&overloaded)), 64);
         let server = Loopback::start([early, stream(&case.answer(TEXT, 0), 64)]);
         assert_eq!(
             (text(&ask(&case, &server).await).as_str(), server.asked().len()),
@@ -146,7 +146,7 @@ async fn an_overload_that_the_stream_tells_is_asked_again_before_the_model_speak
             case.name
         );
 
-        let late = case.half(TEXT) + &written(&[overloaded]);
+        let late = case.half(TEXT) + &sse(&[overloaded]);
         let server = Loopback::start([stream(&late, 64)]);
         let emissions = ask(&case, &server).await;
         assert!(error(&emissions).message.starts_with("Overloaded ("), "{:?}", error(&emissions));
@@ -156,7 +156,7 @@ async fn an_overload_that_the_stream_tells_is_asked_again_before_the_model_speak
 }
 
 #[tokio::test]
-async fn malformed_json_is_an_error_after_what_was_streamed() {
+async fn malformed_json_is_an_error_after_the_output() {
     for case in CASES {
         let stream_text = case.half(TEXT) + "data: {\"type\":\n\n";
         let server = Loopback::start([stream(&stream_text, 7)]);
@@ -168,25 +168,25 @@ async fn malformed_json_is_an_error_after_what_was_streamed() {
 }
 
 #[tokio::test]
-async fn json_of_another_shape_is_passed_over() {
+async fn json_of_unknown_shape_is_skipped() {
     for case in CASES {
         let odd = [
             Value::Null,
             serde_json::json!([1]),
             serde_json::json!({"type": 7, "choices": 3, "candidates": {}}),
         ];
-        let server = Loopback::start([stream(&(written(&odd) + &case.answer(TEXT, 0)), 64)]);
+        let server = Loopback::start([stream(&(sse(&odd) + &case.answer(TEXT, 0)), 64)]);
         assert_eq!(text(&ask(&case, &server).await), TEXT, "{}", case.name);
     }
 }
 
 #[tokio::test]
-async fn where_nobody_listens_it_is_tried_again_and_then_said() {
+async fn a_refused_connection_is_retried_and_then_reported() {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
     drop(listener);
     for case in CASES {
-        let emissions = asked(&case.invoker(&url), StreamOptions::default()).await;
+        let emissions = emissions(&case.invoker(&url), StreamOptions::default()).await;
         let message = &error(&emissions).message;
         assert!(message.starts_with("no connection to 127.0.0.1: "), "{message}");
         assert!(message.ends_with("; asked 4 times"), "{message}");
@@ -194,32 +194,32 @@ async fn where_nobody_listens_it_is_tried_again_and_then_said() {
 }
 
 #[tokio::test]
-async fn a_host_may_want_nothing_asked_again() {
+async fn retries_may_be_turned_off() {
     let case = CASES[2];
     let server = Loopback::start([loopback::error(503, &[], "")]);
     let invoker = case.opts(&server.url()).retry(RetryPolicy::NEVER).build().unwrap();
-    let emissions = asked(&invoker, StreamOptions::default()).await;
+    let emissions = emissions(&invoker, StreamOptions::default()).await;
     assert_eq!((error(&emissions).message.as_str(), server.asked().len()), ("HTTP 503", 1));
 }
 
 #[tokio::test]
-async fn a_stream_that_goes_on_after_its_end_is_left() {
+async fn a_stream_that_continues_after_its_end_is_closed() {
     for case in CASES.into_iter().filter(|case| case.name != "gemini") {
         let mut plays = broken(&case.answer(TEXT, 0), Some(Play::Hang));
         plays.push(ended());
         let server = Loopback::start([plays]);
         assert_eq!(reply(&ask(&case, &server).await).stop, StopReason::Complete);
-        assert!(was_left(&server).await, "{}", case.name);
+        assert!(is_disconnected(&server).await, "{}", case.name);
     }
 }
 
 #[tokio::test]
-async fn a_server_that_speaks_no_tls_is_not_spoken_to() {
+async fn a_server_without_tls_gets_no_request() {
     for case in CASES {
         let server = Loopback::start([stream(&case.answer(TEXT, 0), 64)]);
         let url = server.url().replace("http:", "https:");
         let invoker = case.opts(&url).retry(RetryPolicy::NEVER).build().unwrap();
-        let emissions = asked(&invoker, StreamOptions::default()).await;
+        let emissions = emissions(&invoker, StreamOptions::default()).await;
         let message = &error(&emissions).message;
         assert!(message.starts_with("no connection to 127.0.0.1: "), "{message}");
         assert!(server.asked().is_empty());

@@ -1,4 +1,4 @@
-//! Models over HTTP, asked on the loopback address.
+//! Models over HTTP against a server on the loopback address.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 

@@ -1,5 +1,5 @@
-//! Prints, as Markdown, what rules for the moment of a compaction cost; `cargo xtask figures` writes it into the
-//! documentation.
+//! Prints, as Markdown, what rules for the moment of a compaction cost; `cargo xtask figures` writes the part above
+//! `<!-- rows -->` into the documentation and the tables below it into a data file.
 //!
 //! ```text
 //! cargo run --release -p wb-replay --example cost -- DATE COMMIT FILE…
@@ -38,10 +38,10 @@ fn main() -> ExitCode {
     let outcomes: Vec<_> =
         all.iter().map(|(model, window)| (*model, *window, outcomes(&sessions, model, *window))).collect();
     println!("{}", table::totals(&outcomes));
+    println!("{}\n<!-- rows -->", include_str!("notes.md").trim_end());
     for (model, window, outcomes) in &outcomes {
         println!("{}", table::of_rules(model, *window, outcomes));
     }
-    println!("{}", include_str!("notes.md").trim_end());
     ExitCode::SUCCESS
 }
 

@@ -94,10 +94,10 @@ fn points(values: &[Vec<f64>]) -> String {
     format!("{:+.1}{}", mean * 100.0, range.unwrap_or_default())
 }
 
-/// Renders the engine's choice beside the others, one row for each model and window.
+/// Renders the engine's choice next to the others, one row for each model and window.
 pub(crate) fn totals(all: &[(&CatalogEntry, u64, Vec<Vec<Outcome>>)]) -> String {
-    let mut out = "## The engine's choice\n\nIn % of what `at-limit` costs.\n\n| prices of | window | weighed | left one out, \
-        one point | left one out, any | lines of weighed | fit the window | worst % | worst % at-limit | below the limit | worst % |\n|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|\n"
+    let mut out = "## The engine's choice\n\nIn % of what `at-limit` costs.\n\n| prices of | window | weighed | left out, one \
+        point | left out, any | lines of weighed | fit the window | worst % | worst % at-limit | below the limit | worst % |\n|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|\n"
         .to_owned();
     for of_model in all.chunk_by(|one, other| one.0.card.id == other.0.card.id) {
         let mut sums = [0.0; 4];
@@ -140,7 +140,7 @@ pub(crate) fn of_rules(model: &CatalogEntry, window: u64, outcomes: &Outcomes) -
     let as_of = model.card.prices.as_ref().map_or("", |prices| &prices.as_of);
     let life = model.cache.map_or_else(String::new, |cache| format!(", cache of {} s", cache.life_seconds));
     let mut out = format!(
-        "### {}, window of {window}\n\nPrices of {as_of}{life}.\n\n| rule | compacted | $ | % of at-limit | lines % | points | worst \
+        "### {}, window of {window}, prices of {as_of}{life}\n\n| rule | compacted | $ | % of at-limit | lines % | points | worst \
          % |\n|---|---:|---:|---:|---:|---:|---:|\n",
         model.card.id
     );

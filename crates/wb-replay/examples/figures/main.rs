@@ -1,4 +1,5 @@
-//! Prints, as Markdown, what each strategy keeps of session files; `cargo xtask figures` writes it into the documentation.
+//! Prints, as Markdown, what each strategy keeps of session files; `cargo xtask figures` writes the
+//! part above `<!-- rows -->` into the documentation and the tables below it into a data file.
 //!
 //! ```text
 //! cargo run --release -p wb-replay --example figures -- DATE COMMIT FILE…
@@ -38,17 +39,18 @@ fn main() -> ExitCode {
 
 fn print(date: &str, commit: &str, sessions: &[Session]) {
     println!("{}", HEAD.replace("DATE", date).replace("COMMIT", commit));
-    for preset in digesting() {
-        println!("{}", tables::at_sizes(preset, &at_sizes(sessions, preset, &PARTS, &RULE)));
-    }
+    let at_sizes = |preset| tables::at_sizes(preset, &at_sizes(sessions, preset, &PARTS, &RULE));
+    let mut tables = digesting().into_iter().map(at_sizes);
+    println!("{}", tables.next().unwrap_or_default());
     let options = Options::default();
     let reports = sessions.iter().map(|session| replay(session, &options)).collect();
     let replay = Replay::of(options, reports);
     println!("{}", tables::kept(&replay));
     println!("{}", tables::native(&replay));
+    println!("{}\n\n{}\n<!-- rows -->", CAVEAT, NOTES.trim_end());
+    tables.for_each(|table| println!("{table}"));
     println!("{}", tables::costs(&replay));
     println!("{}", tables::sessions(&replay));
-    println!("{}\n\n{}", CAVEAT, NOTES.trim_end());
 }
 
 /// Reads a session under the name of its folder and its file.

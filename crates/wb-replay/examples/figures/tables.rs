@@ -20,7 +20,7 @@ pub(crate) fn at_sizes(preset: &str, all: &[AtSize]) -> String {
 fn near(at: &AtSize) -> String {
     let n = at.summaries.first().map_or(0, |summary| summary.trials);
     format!(
-        "- {:.0} %: {} of {n} within one point; {} more could not be brought near it.",
+        "- {:.0} %: {} of {n} results within one point; {} more could not be brought near that size.",
         at.part * 100.0,
         at.within,
         at.missed
@@ -34,8 +34,8 @@ pub(crate) fn kept(replay: &Replay) -> String {
         format!("| {} | {} of {} |{}", summary.strategy, summary.changed, summary.trials, shares(summary))
     };
     format!(
-        "## Under the budget of a window\n\nWindows of {} tokens, all settings at their defaults. The windows have at most the \
-         size that `window-budget` reaches.\n\n| strategy | changed | {KEPT}\n|---|---:|---:|---:|---:|---:|---:|---:|\n{}",
+        "## Under the budget of a window\n\nWindows of {} tokens, all settings at their defaults. The rival windows have at most \
+         the size that `window-budget` reaches.\n\n| strategy | changed | {KEPT}\n|---|---:|---:|---:|---:|---:|---:|---:|\n{}",
         windows.join(" and "),
         rows(replay.summary.iter().map(row))
     )
@@ -45,8 +45,8 @@ pub(crate) fn kept(replay: &Replay) -> String {
 pub(crate) fn native(replay: &Replay) -> String {
     let row = |summary: &Summary| format!("| {} | {} |{}", summary.strategy, summary.trials, shares(summary));
     format!(
-        "## Beside native digests\n\nWhere the agents themselves have written a digest with a model: what they kept, and \
-         what others keep at that size or below, without one.\n\n| strategy | places | {KEPT}\n|---|---:|---:|---:|---:|---:|---:|---:|\n{}",
+        "## Compared with native digests\n\nWhere the agents had written a digest with a model: what it kept, and what others \
+         keep at that size or below, without a model.\n\n| strategy | places | {KEPT}\n|---|---:|---:|---:|---:|---:|---:|---:|\n{}",
         rows(replay.native.iter().map(row))
     )
 }

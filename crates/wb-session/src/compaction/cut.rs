@@ -124,7 +124,7 @@ fn whole_places(visible: &VisiblePath<'_>, entries: &[&Entry]) -> Vec<bool> {
     let shown = entries.iter().enumerate().filter(|(_, entry)| visible.is_visible(entry));
     let (places, messages): (Vec<_>, Vec<_>) =
         shown.filter_map(|(at, entry)| Some((at, logged_message(entry)?))).unzip();
-    let pairing = Pairing::of(&messages);
+    let pairing = Pairing::new(&messages);
     // How many more pairs lie across the cut before an entry than across the one before.
     let mut change = vec![0_i64; entries.len() + 1];
     for pair in pairing.pairs() {

@@ -307,7 +307,7 @@ struct Lost {
 impl Lost {
     fn of(draft: &Draft, unpaired: Unpaired) -> Self {
         let Draft { messages, requests, hidden, .. } = draft;
-        let pairing = Pairing::of(messages);
+        let pairing = Pairing::new(messages);
         // What extensions and commands say, a provider takes for the user's words.
         let last_said = messages.iter().rposition(|message| !matches!(message, Message::ToolResult { .. }));
         let is_hidden = |(at, block): (usize, usize)| match messages[at].blocks().get(block) {

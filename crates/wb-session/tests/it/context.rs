@@ -129,7 +129,7 @@ fn failed_answers_stay_where_they_do_no_harm() {
     u2       user      "only the first"
     a1       assistant read(a.rs)  <- 600
     "#);
-    let pairing = Pairing::of(&context.messages);
+    let pairing = Pairing::new(&context.messages);
     assert_eq!((pairing.orphans().len(), pairing.dangling().len(), pairing.in_flight()), (0, 1, Some(4)));
 }
 

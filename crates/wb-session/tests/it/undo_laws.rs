@@ -137,7 +137,7 @@ fn compactions(session: &Session) -> Vec<EntryId> {
 /// Returns the pairs of a context, each as the entries of call and result.
 fn pairs(context: &Context) -> Vec<(EntryId, EntryId)> {
     let entry = |at: u32| context.entries[at as usize].clone();
-    let pairing = Pairing::of(&context.messages);
+    let pairing = Pairing::new(&context.messages);
     let first = pairing.pairs().iter().filter(|pair| !pair.repeated);
     first.map(|pair| (entry(pair.call.message), entry(pair.result))).collect()
 }

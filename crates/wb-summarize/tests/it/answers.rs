@@ -1,7 +1,8 @@
 //! What the local digest tells of words by which the user answers.
 
+use wb_facts::Facts;
 use wb_message::{Message, ToolVocabulary};
-use wb_summarize::{Facts, local_digest};
+use wb_summarize::local_digest;
 use wb_testkit::script;
 
 use crate::local::{digest, lines};
@@ -30,7 +31,7 @@ fn words_that_merely_answer_are_told_with_what_they_answer_and_are_no_request() 
     let latest = "- Latest request: Now the reader.\n# Guardrails";
     assert!(again.starts_with(&[objective, latest].concat()), "{again}");
     let facts = Facts::of(&talk, &ToolVocabulary::default());
-    let found = wb_summarize::audit(&first, &facts);
+    let found = wb_facts::audit(&first, &facts);
     assert!(found.is_empty(), "{found:?}");
 }
 

@@ -8,11 +8,11 @@ use futures::stream::BoxStream;
 use futures::{FutureExt, StreamExt};
 use tokio_util::sync::CancellationToken;
 use wb_budget::{ModelCard, Usage};
+use wb_invoke::scripted::{Script, ScriptedInvoker};
+use wb_invoke::{Emission, InvokeError, ModelInvoker, StopReason, StreamOptions, ThinkingLevel, from_fn};
 use wb_message::{Conversation, Message};
-use wb_summarize::scripted::{Script, ScriptedInvoker};
 use wb_summarize::{
-    CondenseScope, Cost, DigestRequest, Emission, InvokeError, ModelDigest, ModelInvoker, NoDigest,
-    StopReason, StreamOptions, SummarizeDeps, Summarizer, ThinkingLevel, from_fn, summarize,
+    CondenseScope, Cost, DigestRequest, ModelDigest, NoDigest, SummarizeDeps, Summarizer, summarize,
 };
 use wb_testkit::script;
 

@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
+use wb_facts::{Facts, FindingKind, audit};
 use wb_message::{Block, Message, ToolVocabulary};
-use wb_summarize::{Facts, FindingKind, LocalDigest, audit};
+use wb_summarize::LocalDigest;
 
 use crate::mutate::{Wrong, mutants};
 

@@ -4,11 +4,12 @@ use std::sync::Arc;
 
 use futures::executor::block_on;
 use wb_budget::{ModelCard, Prices, TokenHeuristic};
+use wb_invoke::scripted::{Script, ScriptedInvoker};
+use wb_invoke::{StopReason, ThinkingLevel};
 use wb_message::{Block, Conversation, ToolDescriptor, Turn};
-use wb_summarize::scripted::{Script, ScriptedInvoker};
 use wb_summarize::{
     CachedConversation, CompactionConfig, CondenseScope, Cost, DigestRequest, ModelDigest, NoDigest,
-    StopReason, Summarizer, ThinkingLevel,
+    Summarizer,
 };
 use wb_testkit::script;
 

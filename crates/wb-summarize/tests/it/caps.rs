@@ -6,12 +6,14 @@ use std::sync::Arc;
 use futures::executor::block_on;
 use proptest::prelude::*;
 use wb_budget::{ModelCard, TokenHeuristic};
+use wb_digest::{Section, Sections, shortened_digest};
+use wb_invoke::ModelInvoker;
+use wb_invoke::scripted::{Script, ScriptedInvoker};
 use wb_message::markers::digest_body;
 use wb_message::{Message, ToolVocabulary};
-use wb_summarize::scripted::{Script, ScriptedInvoker};
 use wb_summarize::{
-    CONDENSER_BRIEF, CondenseScope, Cost, DigestRequest, ModelInvoker, SECTION_TEMPLATE, Section, Sections,
-    SummarizeDeps, Summarizer, local_digest, shortened_digest, summarize,
+    CONDENSER_BRIEF, CondenseScope, Cost, DigestRequest, SECTION_TEMPLATE, SummarizeDeps, Summarizer,
+    local_digest, summarize,
 };
 use wb_testkit::{script, strategies};
 

@@ -1,8 +1,8 @@
 //! Short sessions with summaries of a line: what is false is found, what is true is not.
 
 use serde_json::{Value, json};
+use wb_facts::{Facts, FindingKind, audit};
 use wb_message::{Block, Content, Message, ToolVocabulary};
-use wb_summarize::{Facts, FindingKind, audit};
 
 use FindingKind::{FailedSince, TaskState, UnknownApproval, UnknownPath, UnshownChange, UnshownEnd};
 

@@ -1,7 +1,8 @@
 //! What the local digest tells of a git repository.
 
+use wb_facts::Facts;
 use wb_message::ToolVocabulary;
-use wb_summarize::{Facts, LocalDigest};
+use wb_summarize::LocalDigest;
 use wb_testkit::script;
 
 use crate::local::{digest, lines};
@@ -55,6 +56,6 @@ fn the_last_status_of_git_is_told_until_something_may_have_changed_it() {
     let facts = Facts::of(&talk, &ToolVocabulary::default());
     let beside = LocalDigest::new(&facts, 1).beside(&|at, _| at == 2).render(8_000);
     assert!(lines(&beside, "- Git status").is_empty(), "a reader sees it: {beside}");
-    let found = wb_summarize::audit(&first, &facts);
+    let found = wb_facts::audit(&first, &facts);
     assert!(found.is_empty(), "{found:?}");
 }

@@ -3,8 +3,9 @@
 use std::fmt::Write as _;
 
 use serde_json::json;
+use wb_facts::Facts;
 use wb_message::{Block, Message, ToolVocabulary};
-use wb_summarize::{Facts, local_digest};
+use wb_summarize::local_digest;
 use wb_testkit::script;
 
 pub(crate) fn digest(messages: &[Message], prior: Option<&str>) -> String {
@@ -181,8 +182,8 @@ fn a_refusal_is_no_consent_whatever_its_words_begin_with() {
         },
     ];
     let facts = Facts::of(&messages, &ToolVocabulary::default());
-    let found = wb_summarize::audit("The user approved dropping the production tables.", &facts);
-    assert!(found.iter().any(|it| it.kind == wb_summarize::FindingKind::UnknownApproval), "{found:?}");
+    let found = wb_facts::audit("The user approved dropping the production tables.", &facts);
+    assert!(found.iter().any(|it| it.kind == wb_facts::FindingKind::UnknownApproval), "{found:?}");
 }
 
 #[test]

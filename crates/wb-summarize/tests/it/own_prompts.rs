@@ -6,12 +6,14 @@ use futures::executor::block_on;
 use proptest::prelude::*;
 use serde_json::json;
 use wb_budget::ModelCard;
+use wb_digest::shortened_digest;
+use wb_invoke::StopReason;
+use wb_invoke::scripted::{Script, ScriptedInvoker};
 use wb_message::markers::INTERNAL_TYPE;
 use wb_message::{Block, Message};
-use wb_summarize::scripted::{Script, ScriptedInvoker};
 use wb_summarize::{
     CompactionConfig, CompactionConfigError, CondenseScope, Cost, DigestRequest, MAX_INSTRUCTIONS_BYTES,
-    ModelDigest, NoDigest, StopReason, Summarizer, shortened_digest,
+    ModelDigest, NoDigest, Summarizer,
 };
 use wb_testkit::{script, strategies};
 

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use futures::executor::block_on;
 use wb_budget::ModelCard;
+use wb_invoke::scripted::{Script, ScriptedInvoker};
 use wb_message::{Block, Message};
-use wb_summarize::scripted::{Script, ScriptedInvoker};
 use wb_summarize::{CondenseScope, SummarizeDeps, summarize};
 use wb_testkit::script;
 

@@ -6,13 +6,14 @@ use futures::FutureExt;
 use futures::executor::block_on;
 use serde_json::json;
 use wb_budget::Usage;
+use wb_invoke::scripted::{Script, ScriptedInvoker};
+use wb_invoke::{Emission, InvokeError, Reply, StopReason, StreamOptions, ThinkingLevel};
 use wb_message::markers::digest_body;
 use wb_message::{Block, Message, ToolVocabulary};
-use wb_summarize::scripted::{Script, ScriptedInvoker};
 use wb_summarize::{
-    CONDENSER_BRIEF, CondenseScope, Cost, DigestRequest, Emission, Flattener, InvokeError, NoDigest, Reply,
-    StopReason, StreamOptions, SummarizeDeps, Summarizer, ThinkingLevel, build_summary_prompt,
-    carried_digest, condense_scope, flatten_transcript, handover_prompt, local_digest, summarize,
+    CONDENSER_BRIEF, CondenseScope, Cost, DigestRequest, Flattener, NoDigest, SummarizeDeps, Summarizer,
+    build_summary_prompt, carried_digest, condense_scope, flatten_transcript, handover_prompt, local_digest,
+    summarize,
 };
 use wb_testkit::script;
 

@@ -1,8 +1,8 @@
 //! Work that the user took back and that a summary plans again.
 
 use serde_json::{Value, json};
+use wb_facts::{Facts, FindingKind, audit};
 use wb_message::{Block, Message, ToolVocabulary};
-use wb_summarize::{Facts, FindingKind, audit};
 
 fn list(items: &[(&str, &str)]) -> [Message; 2] {
     let items: Vec<Value> =

@@ -1,7 +1,8 @@
 //! What the local digest says of its own limits, and what it does not tell as current.
 
+use wb_facts::Facts;
 use wb_message::{Block, Message, ToolVocabulary};
-use wb_summarize::{Facts, LocalDigest, local_digest};
+use wb_summarize::{LocalDigest, local_digest};
 use wb_testkit::script;
 
 use crate::local::digest;

@@ -3,11 +3,9 @@
 use futures::StreamExt;
 use futures::executor::block_on;
 use serde_json::Value;
+use wb_invoke::{Emission, InvokeError, Reply, StopReason, collect_text};
 use wb_message::Message;
-use wb_summarize::{
-    CondenseScope, Emission, InvokeError, Reply, StopReason, build_summary_prompt, collect_text,
-    flatten_transcript,
-};
+use wb_summarize::{CondenseScope, build_summary_prompt, flatten_transcript};
 use wb_testkit::vectors;
 
 fn sessions() -> Vec<(Value, Vec<Message>)> {

@@ -37,10 +37,10 @@ fn wild_transcripts_hold_everything_that_was_promised() {
     let any = |found: fn(&Message) -> bool| move |m: &[Message]| m.iter().any(found);
     let block =
         |found: fn(&Block) -> bool| move |m: &[Message]| m.iter().flat_map(Message::blocks).any(found);
-    some("orphans", &|m| !Pairing::of(m).orphans().is_empty());
-    some("calls in flight", &|m| Pairing::of(m).in_flight().is_some());
-    some("dangling calls", &|m| Pairing::of(m).dangling().len() > 3);
-    some("double results", &|m| Pairing::of(m).pairs().iter().any(|pair| pair.repeated));
+    some("orphans", &|m| !Pairing::new(m).orphans().is_empty());
+    some("calls in flight", &|m| Pairing::new(m).in_flight().is_some());
+    some("dangling calls", &|m| Pairing::new(m).dangling().len() > 3);
+    some("double results", &|m| Pairing::new(m).pairs().iter().any(|pair| pair.repeated));
     some("parallel calls", &any(|m| m.calls().count() > 2));
     some("repeated ids", &ids_repeat);
     some("empty contents", &any(|m| matches!(m, Message::ToolResult { content, .. } if content.is_empty())));
@@ -73,7 +73,7 @@ fn shrinking_comes_down_to_the_few_messages_that_matter() {
     let smallest = RefCell::new(Vec::new());
     let mut runner = TestRunner::deterministic();
     let failed = runner.run(&strategies::transcript(), |messages| {
-        let broken = Pairing::of(&messages).pairs().iter().any(|pair| pair.repeated);
+        let broken = Pairing::new(&messages).pairs().iter().any(|pair| pair.repeated);
         prop_assert!(!broken, "a double result");
         Ok(())
     });
@@ -97,7 +97,7 @@ proptest! {
 
     #[test]
     fn a_legal_cut_breaks_no_pair(messages in strategies::transcript(), at in any::<prop::sample::Index>()) {
-        let pairing = Pairing::of(&messages);
+        let pairing = Pairing::new(&messages);
         if let Some(cut) = pairing.legal_at_or_before(at.index(messages.len() + 1)) {
             laws::pairs_intact(&messages, &messages[cut..]);
         }
@@ -117,7 +117,7 @@ proptest! {
     #[test]
     fn valid_transcripts_have_no_loose_ends_and_the_user_comes_first(messages in strategies::valid_transcript()) {
         laws::no_loose_ends(&messages);
-        prop_assert_eq!(Pairing::of(&messages).in_flight(), None);
+        prop_assert_eq!(Pairing::new(&messages).in_flight(), None);
         prop_assert!(!ids_repeat(&messages));
         let first = messages.iter().find(|m| !matches!(m, Message::Custom { .. }));
         prop_assert!(first.is_none_or(|m| matches!(m, Message::User { .. })), "a user message comes first");

@@ -23,6 +23,7 @@ use samples::Samples;
 
 const WEIGHTS: &str = "crates/wb-budget/src/count/fitted_weights.rs";
 const PAGE: &str = "docs/evaluation/estimators.md";
+const DATA: &str = "docs/evaluation/data/estimators.tsv";
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let words: Vec<String> = std::env::args().skip(1).collect();
@@ -34,6 +35,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let root = Path::new(root);
     std::fs::write(root.join(WEIGHTS), page::weights(&fitted, date))?;
     std::fs::write(root.join(PAGE), page::page(&fitted, date))?;
-    println!("{WEIGHTS}, {PAGE}: written");
+    std::fs::write(root.join(DATA), page::composed(&fitted))?;
+    println!("{WEIGHTS}, {PAGE}, {DATA}: written");
     Ok(())
 }

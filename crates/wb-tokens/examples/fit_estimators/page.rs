@@ -3,7 +3,6 @@
 use std::fmt::Write;
 
 use wb_budget::Family;
-use wb_budget::count::fitted::FEATURES;
 
 use crate::fit::quantile;
 use crate::measure::{Errors, Fitted};
@@ -47,9 +46,6 @@ pub(crate) fn page(fitted: &Fitted, date: &str) -> String {
     out += HEAD;
     fitted.kinds.iter().for_each(|(kind, errors)| out += &row(kind, errors));
     out += &row("**all**", &total);
-    out += COMPOSED;
-    out += HEAD;
-    fitted.composed.iter().for_each(|(kind, errors)| out += &row(kind, errors));
     out += REPORTED;
     out += "| family | agent | growths | tokens | mean % | p5 % | p95 % | worst % | characters / 3.6: mean % | o200k_base: mean % |\n\
             |---|---|---:|---:|---:|---:|---:|---:|---:|---:|\n";
@@ -63,7 +59,15 @@ pub(crate) fn page(fitted: &Fitted, date: &str) -> String {
             figures(errors),
         );
     }
-    out + &what_it_is(fitted)
+    out + &bound(fitted)
+}
+
+/// Returns the rows of composed texts, separated by tabs.
+pub(crate) fn composed(fitted: &Fitted) -> String {
+    let rows: String = fitted.composed.iter().map(|(kind, errors)| row(kind, errors)).collect();
+    let head = HEAD.lines().next().unwrap_or_default();
+    let cells = |line: &str| line.trim_matches(['|', ' ']).replace(" | ", "\t") + "\n";
+    format!("text\t{}", cells(head)) + &rows.lines().map(cells).collect::<String>()
 }
 
 fn row(name: &str, errors: &Errors) -> String {
@@ -92,19 +96,12 @@ fn whole(value: f64) -> String {
     format!("{value:.0}")
 }
 
-fn what_it_is(fitted: &Fitted) -> String {
-    let mut out = String::from(WEIGHTS);
-    for (at, feature) in FEATURES.iter().enumerate() {
-        let [openai, anthropic, other] = [0, 1, 2].map(|family: usize| fitted.weights[family][at]);
-        let _ = writeln!(out, "| {feature} | {openai:.3} | {anthropic:.3} | {other:.3} |");
-    }
+fn bound(fitted: &Fitted) -> String {
     let [openai, anthropic, other] = fitted.margins.map(percent);
-    let _ = writeln!(
-        out,
-        "\nIn 95 of 100 texts there are at most so many more tokens than estimated, which `FittedCounter::upper` adds: {openai} % \
-         (OpenAI), {anthropic} % (Anthropic), {other} % (others)."
-    );
-    out
+    format!(
+        "\n`FittedCounter::upper` adds the excess that 95 of 100 texts stay below: {openai} % (OpenAI), {anthropic} % (Anthropic), \
+         {other} % (others).\n"
+    )
 }
 
 const INTRO: &str = "\
@@ -112,39 +109,26 @@ const INTRO: &str = "\
 
 Written by `cargo xtask fit-estimators` on DATE, from sessions that are not part of the repository; do not edit.
 
-[`FittedCounter`](../../crates/wb-budget/src/count/fitted.rs) estimates tokens from sixteen counts: the bytes of twelve classes, and the runs
-of four of them. What each is worth was fitted by least squares of relative errors on the exact counts of `o200k_base`. An error below 0 is
-an estimate that was too low; \"worst\" is the lowest of them.
+[`FittedCounter`](../../crates/wb-budget/src/count/fitted.rs) estimates tokens from sixteen counts: the bytes of
+twelve classes, and the runs of four of them. Its [weights](../../crates/wb-budget/src/count/fitted_weights.rs) were
+fitted by least squares of relative errors on the exact counts of `o200k_base`. A negative error is an estimate that
+was too low; \"worst\" is the lowest of them.
 
 ## Texts of sessions, by kind
 
-Texts of at least 200 bytes, each once. **Each kind is estimated by weights that were fitted without it.**
-
-";
-
-const COMPOSED: &str = "
-## Other scripts and encoded data
-
-Sessions hardly have them, so these were composed, and are part of the fit: what they show is how far one weight for a class can follow
-so different texts, not what another text of the kind will show.
+Texts of at least 200 bytes, each once. **Each kind is estimated by weights that were fitted without it.** Other scripts and
+encoded data are rare in sessions; errors on composed texts, which are part of the fit, are in
+[`estimators.tsv`](data/estimators.tsv).
 
 ";
 
 const REPORTED: &str = "
 ## What providers reported
 
-What came to a prompt between two requests, beside what the second one was counted at less the first one and its answer: 400 tokens or
-more, no images, 8 tokens for each message. Claude's weights are those of OpenAI times the median ratio over pi, whose files show all that it
-sends; Claude Code adds reminders that its files do not show, so that every estimate is too low there, and `ContextTracker` learns
-that from usage. The last column holds exact counts of `o200k_base` against what OpenAI reported.
+Growth of a prompt between two requests, compared with the provider's count of the second one less the first one and
+its answer: 400 tokens or more, no images, 8 tokens for each message. Claude's weights are those of OpenAI times the
+median ratio over pi, whose files contain everything that it sends. Claude Code adds reminders that its files do not
+contain, so every estimate is too low there, and `ContextTracker` learns that from usage. The last column compares exact
+counts of `o200k_base` with those that OpenAI reported.
 
-";
-
-const WEIGHTS: &str = "
-## Weights
-
-In tokens. Newer models of a family may have a vocabulary of another size; reported usage corrects that.
-
-| | OpenAI | Anthropic | others |
-|---|---:|---:|---:|
 ";

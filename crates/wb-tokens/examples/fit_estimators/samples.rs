@@ -81,7 +81,7 @@ impl Samples {
             let n_bytes = texts.iter().map(String::len).sum::<usize>() as f64;
             // Beyond that the file does not show what was sent, or shows what was not.
             if (1.5..8.0).contains(&(n_bytes / grown as f64)) {
-                let Some(family) = Family::of_model(model) else { continue };
+                let Some(family) = Family::from_model_id(model) else { continue };
                 let growth =
                     Growth { family, agent: agent.to_owned(), texts, n_messages: added.len(), tokens: grown };
                 self.growths.push(growth);

@@ -8,11 +8,11 @@ use wb_conductor::{
     Compactor, CondenseFn, CondenseOpts, CondenserDeps, Unchanged, WindowBudgetCondense, compact_in_place,
     condense_transcript, message_to_turn, project,
 };
+use wb_invoke::scripted::Script;
 use wb_message::markers::{CLEARED_TOOL_RESULT, DIGEST_HEADER, digest_body};
 use wb_message::outline::outline;
 use wb_message::{Block, Message, Pairing, Turn, last_prompt_start};
 use wb_summarize::NoDigest;
-use wb_summarize::scripted::Script;
 use wb_testkit::{laws, script, script_turns};
 
 use crate::support::{AUTO, FORCE, call, condensed, digest_of, good_reply, keep, lines, model, window};
@@ -202,7 +202,7 @@ fn wa7_a_digest_alone_is_not_digested_again() {
 fn wa10_interleaved_results_stay_with_their_call() {
     let messages = script("u*400 a*400 u a:bash#a,bash#b t*40#a u\"steer\" t*40#b a*20");
     let steer = 5;
-    assert!(!Pairing::of(&messages).is_legal(steer));
+    assert!(!Pairing::new(&messages).is_legal(steer));
     assert_eq!(last_prompt_start(&messages), Some(steer));
     let (after, report) = condensed(&messages, &window(1_000_000), &FORCE);
     assert_eq!(report.cut, 3, "the cut steps back before the call: {}", outline(&after));

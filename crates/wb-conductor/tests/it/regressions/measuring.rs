@@ -3,10 +3,11 @@
 use serde_json::json;
 use wb_budget::{BudgetPolicy, Usage};
 use wb_conductor::{Compactor, CondenseOpts, DigestSource, Unchanged};
+use wb_invoke::scripted::Script;
+use wb_invoke::{Emission, InvokeError, Reply, StopReason};
 use wb_message::markers::CLEARED_TOOL_RESULT;
 use wb_message::{Block, Message};
-use wb_summarize::scripted::Script;
-use wb_summarize::{Emission, InvokeError, NoDigest, Reply, StopReason};
+use wb_summarize::NoDigest;
 use wb_testkit::script;
 
 use crate::support::{

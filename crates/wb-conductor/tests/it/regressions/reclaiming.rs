@@ -8,10 +8,11 @@ use wb_budget::{BudgetPolicy, ModelCard, budget_limit, estimate_message_tokens, 
 use wb_conductor::{
     Compactor, CondenseFn, CondenserDeps, DigestSource, WindowBudgetCondense, create_condenser,
 };
+use wb_invoke::ModelInvoker;
+use wb_invoke::scripted::{Script, ScriptedInvoker};
 use wb_message::outline::outline;
 use wb_message::{Message, Turn};
-use wb_summarize::scripted::{Script, ScriptedInvoker};
-use wb_summarize::{ModelInvoker, NoDigest};
+use wb_summarize::NoDigest;
 use wb_testkit::{laws, script, script_turns};
 
 use crate::support::{

@@ -1,0 +1,98 @@
+//! Which model writes a digest, as it is said on the command line.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use clap::Args;
+use wb_budget::Prices;
+
+use crate::args::values::{prices, prices_option, window};
+use crate::terminal::escape::shell_word;
+
+/// Which model writes the digest; without one it is taken from the session itself.
+#[derive(Clone, Debug, Default, Args)]
+#[command(next_help_heading = "Model")]
+pub(crate) struct ModelArgs {
+    /// Let a model write the digest, such as anthropic:claude-haiku-4-5, and not `wb` itself
+    ///
+    /// PROVIDER is anthropic, openai, openai-responses, gemini or openai-compatible, which is any server that speaks
+    /// the chat completions of openai. What the digest stands for is sent there, also with --dry-run, and is paid for. If the
+    /// model gives no digest that can be used, the one of `wb` stands, and the report says why.
+    #[arg(long, value_name = "PROVIDER:MODEL")]
+    pub(crate) model: Option<ModelName>,
+    /// Where requests go, such as `http://localhost:11434/v1` [default: the provider]
+    #[arg(long, value_name = "URL", requires = "model")]
+    pub(crate) base_url: Option<String>,
+    /// Take the key from FILE [default: the provider's environment variable]
+    #[arg(long, value_name = "FILE", requires = "model")]
+    pub(crate) key_file: Option<PathBuf>,
+    /// What the digest should look at besides
+    #[arg(long, value_name = "TEXT", requires = "model")]
+    pub(crate) instructions: Option<String>,
+    /// Context window of the model, which what it is sent is fitted to [default: as `wb models` has it]
+    #[arg(long, value_name = "TOKENS", requires = "model", value_parser = window, allow_negative_numbers = true)]
+    pub(crate) model_window: Option<u64>,
+    /// What the model costs in US dollars per million tokens, such as input=1,output=5 [default: as `wb models` has it]
+    #[arg(long, value_name = "PRICES", requires = "model", value_parser = prices)]
+    pub(crate) price: Option<Prices>,
+}
+
+/// A model by the name that its provider knows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct ModelName {
+    pub(crate) provider: String,
+    pub(crate) model: String,
+}
+
+impl fmt::Display for ModelName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.provider, self.model)
+    }
+}
+
+impl FromStr for ModelName {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text.split_once(':').map(|(provider, model)| (provider.trim(), model.trim())) {
+            Some((provider, model)) if !provider.is_empty() && !model.is_empty() => {
+                Ok(Self { provider: provider.to_owned(), model: model.to_owned() })
+            }
+            _ => Err("expected a provider and a model, as in gemini:MODEL".to_owned()),
+        }
+    }
+}
+
+impl ModelArgs {
+    /// Returns the options that say the same on a command line, each with a blank before it.
+    pub(crate) fn options(&self) -> String {
+        let option = |name: &str, value: Option<String>| {
+            value.map_or_else(String::new, |value| format!(" --{name} {}", shell_word(&value)))
+        };
+        [
+            option("model", self.model.as_ref().map(ToString::to_string)),
+            option("base-url", self.base_url.clone()),
+            option("key-file", self.key_file.as_ref().map(|path| path.display().to_string())),
+            option("instructions", self.instructions.clone()),
+            option("model-window", self.model_window.map(|window| window.to_string())),
+            option("price", self.price.as_ref().map(prices_option)),
+        ]
+        .concat()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_model_is_named_with_its_provider() {
+        let name: ModelName = "openai-compatible:llama3:8b".parse().unwrap();
+        assert_eq!((name.provider.as_str(), name.model.as_str()), ("openai-compatible", "llama3:8b"));
+        assert_eq!(name.to_string(), "openai-compatible:llama3:8b");
+        for text in ["", "gemini", "gemini: ", ":llama3"] {
+            assert!(text.parse::<ModelName>().unwrap_err().contains("as in gemini:MODEL"), "{text}");
+        }
+    }
+}

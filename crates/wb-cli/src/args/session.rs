@@ -1,0 +1,87 @@
+//! The command line of `wb session`.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+
+use crate::args::model::ModelArgs;
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum SessionCommand {
+    /// Shows the entries of a session as a tree, one line each
+    Tree(SessionTree),
+    /// Shows what one entry holds
+    Show(SessionEntry),
+    /// Shows what the model sees at an entry
+    Context(SessionEntry),
+    /// Appends a compaction
+    ///
+    /// A digest of older messages takes their place, and the recent ones stay. Without --model the digest is taken from the
+    /// messages themselves.
+    ///
+    /// How much stays is told by the section `compaction` of two files: `~/.indusagi/agent/settings.json` and
+    /// `.indusagi/settings.json` in the working directory of the session, whose keys go first. Where one of them is
+    /// not there, that of pi is read: `~/.pi/agent/settings.json`, `.pi/settings.json`.
+    Compact(SessionCompact),
+    /// Takes the last compaction back
+    ///
+    /// The session goes on before it, with what came after it repeated. The compaction stays in the file, on the branch that is left.
+    Undo(SessionChange),
+    /// Goes to an entry, so that what is said next follows it
+    ///
+    /// Going to a prompt leads to the entry before it and prints the prompt, to be written anew.
+    Branch(SessionBranch),
+}
+
+/// What the commands that write have in common.
+#[derive(Debug, Args)]
+pub(crate) struct SessionChange {
+    /// Session file of pi; `-` is standard input and needs -o
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
+    /// Leave FILE as it is and write the whole session with the change to OUT, a new file
+    #[arg(short, long, value_name = "OUT")]
+    pub(crate) out: Option<PathBuf>,
+    /// Show what would be done and write nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SessionCompact {
+    #[command(flatten)]
+    pub(crate) change: SessionChange,
+    #[command(flatten)]
+    pub(crate) model: ModelArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SessionTree {
+    /// Session file of pi; `-` is standard input
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SessionEntry {
+    /// Session file of pi; `-` is standard input
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
+    /// Id of an entry, or as much of its beginning as no other has [default: the last entry]
+    #[arg(value_name = "ENTRY")]
+    pub(crate) entry: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SessionBranch {
+    #[command(flatten)]
+    pub(crate) change: SessionChange,
+    /// Id of an entry, or as much of its beginning as no other has
+    #[arg(value_name = "ENTRY")]
+    pub(crate) entry: String,
+    /// Take along a digest of the branch that is left
+    #[arg(long)]
+    pub(crate) summarize: bool,
+    #[command(flatten)]
+    pub(crate) model: ModelArgs,
+}

@@ -1,0 +1,183 @@
+//! Every summary in a session, held against the messages that it stands for.
+
+use std::collections::HashSet;
+use std::io::{self, Write};
+
+use anyhow::Result;
+use serde::Serialize;
+use wb_facts::{Facts, Finding, FindingKind, audit as findings};
+use wb_formats::{Document, FormatError, newest};
+use wb_message::text::one_line;
+use wb_message::{Message, ToolVocabulary, markers, outline};
+use wb_record::Access;
+use wb_replay::{Stretch, stretches};
+
+use crate::args::Audit;
+use crate::session::document;
+use crate::terminal::escape::escaped;
+use crate::terminal::exit_code::Exit;
+use crate::terminal::file_error::not_read;
+use crate::terminal::number::{count, messages};
+use crate::terminal::shell::Shell;
+use crate::terminal::style::{BAD, DIM, GOOD, HEAD};
+use crate::terminal::wrap::Page;
+
+/// The answer of `wb audit --json`.
+#[derive(Debug, Serialize)]
+struct Audited<'a> {
+    file: &'a str,
+    format: &'a str,
+    summaries: Vec<Summary>,
+    n_findings: usize,
+}
+
+/// One summary and what was found in it.
+#[derive(Debug, Serialize)]
+struct Summary {
+    /// The messages that were held against it: all before this number.
+    messages: usize,
+    characters: usize,
+    /// Whether messages were gone before, so that only contradictions were looked for.
+    partial: bool,
+    findings: Vec<Finding>,
+}
+
+/// Audits a session and prints what was found.
+pub(crate) fn audit(shell: &Shell, args: &Audit) -> Result<Exit> {
+    let document = document(&args.file, Access::Read)?;
+    let audited = shell.timed("auditing", || audited(document.as_ref()));
+    let (said, summaries) = audited.map_err(|error| not_read(&args.file, &error))?;
+    let (file, format) = (args.file.display().to_string(), document.format().name());
+    let n_findings = summaries.iter().map(|summary| summary.findings.len()).sum();
+    if shell.is_json {
+        shell.print_json(&Audited { file: &file, format, summaries, n_findings })?;
+    } else {
+        shell.print(|page| {
+            page.heading(&escaped(&file), &format!("{format} · {}", messages(said.len())))?;
+            people(page, &summaries, &said)
+        })?;
+    }
+    Ok(if n_findings > 0 { Exit::Found } else { Exit::Done })
+}
+
+fn people(page: &mut Page<'_>, summaries: &[Summary], said: &[String]) -> io::Result<()> {
+    if summaries.is_empty() {
+        page.prose("  ", 2, "no summaries: the session was never compacted, or what was before is gone")?;
+    }
+    let mut numbered = summaries.iter().enumerate();
+    numbered.try_for_each(|(nth, summary)| show(page, nth + 1, summary, said))
+}
+
+/// Returns a line for each message that was said, and every summary.
+fn audited(document: &dyn Document) -> Result<(Vec<String>, Vec<Summary>), FormatError> {
+    let conversation = newest(document)?;
+    let mut auditing = Auditing::with(document.view(&conversation)?.vocabulary);
+    let (mut said, mut summaries) = (Vec::new(), Vec::new());
+    for stretch in stretches(document, &conversation)? {
+        summaries.extend(auditing.take_in(&stretch?, |message| said.push(outline::line(message))));
+    }
+    Ok((said, summaries))
+}
+
+/// Returns the facts of a whole session, and what its newest summary says that they do not bear out; nothing where there is
+/// none. Its stretches can be seen on the way.
+pub(crate) fn newest_summary(
+    document: &dyn Document,
+    conversation: &str,
+    vocabulary: ToolVocabulary,
+    mut see: impl FnMut(&Stretch),
+) -> Result<(Facts, Option<Vec<Finding>>), FormatError> {
+    let (mut auditing, mut newest) = (Auditing::with(vocabulary), None);
+    for stretch in stretches(document, conversation)? {
+        let stretch = stretch?;
+        newest = auditing.take_in(&stretch, |_| ()).pop().or(newest);
+        see(&stretch);
+    }
+    Ok((auditing.facts, newest.map(|summary| summary.findings)))
+}
+
+/// Goes through a session as it was said and audits each summary with what was said before it.
+struct Auditing {
+    vocabulary: ToolVocabulary,
+    facts: Facts,
+    /// How many messages were said.
+    n_said: usize,
+    /// The summaries that were audited.
+    known: HashSet<String>,
+}
+
+impl Auditing {
+    fn with(vocabulary: ToolVocabulary) -> Self {
+        Self { vocabulary, facts: Facts::default(), n_said: 0, known: HashSet::new() }
+    }
+
+    /// Goes on through a stretch and returns its summaries; shows what was said.
+    fn take_in(&mut self, stretch: &Stretch, mut show: impl FnMut(&Message)) -> Vec<Summary> {
+        let n_kept = stretch.n_seen.saturating_sub(stretch.n_synthetic());
+        let mut summaries = Vec::new();
+        for (at, message) in stretch.messages.iter().enumerate() {
+            let digest =
+                markers::digest_body(message).filter(|_| !matches!(message, Message::BranchSummary { .. }));
+            if let Some(digest) = digest.filter(|_| self.n_said > 0) {
+                if self.known.insert(digest.clone().into_owned()) {
+                    let n_covered = self.n_said.saturating_sub(if at < stretch.n_seen { n_kept } else { 0 });
+                    summaries.push(one(&digest, &self.facts, n_covered));
+                }
+            } else if at >= stretch.n_seen {
+                self.facts.take_in(message, &self.vocabulary);
+                self.n_said += 1;
+                show(message);
+            }
+        }
+        summaries
+    }
+}
+
+/// Audits one summary; what the user said in messages that stayed beside it need not be in it.
+fn one(digest: &str, facts: &Facts, n_covered: usize) -> Summary {
+    let mut found = findings(digest, facts);
+    let stayed = |it: &Finding| it.message.is_some_and(|at| at as usize >= n_covered);
+    found.retain(|it| it.kind != FindingKind::MissingConstraint || !stayed(it));
+    Summary {
+        messages: n_covered,
+        characters: digest.chars().count(),
+        partial: facts.is_partial(),
+        findings: found,
+    }
+}
+
+/// Where the text of a finding begins.
+const INDENT: usize = 12;
+
+fn show(page: &mut Page<'_>, nth: usize, summary: &Summary, said: &[String]) -> io::Result<()> {
+    let n = summary.findings.len();
+    let style = if n == 0 { GOOD } else { BAD };
+    let (messages, found) = (messages(summary.messages), count(n, "finding", "findings"));
+    let characters = count(summary.characters, "character", "characters");
+    writeln!(page)?;
+    page.prose(
+        "",
+        2,
+        &format!("{HEAD}Summary {nth}{HEAD:#} of {messages}, {characters}: {style}{found}{style:#}"),
+    )?;
+    if summary.partial {
+        let note = "messages before are gone: only contradictions are looked for";
+        page.prose("  ", 4, &format!("{DIM}{note}{DIM:#}"))?;
+    }
+    summary.findings.iter().try_for_each(|finding| show_finding(page, finding, said))
+}
+
+fn show_finding(page: &mut Page<'_>, finding: &Finding, said: &[String]) -> io::Result<()> {
+    let place = match finding.line {
+        0 => "missing".to_owned(),
+        line => format!("line {line}"),
+    };
+    let (text, why) = (one_line(&finding.text, 160), one_line(&finding.why, 200));
+    page.prose(&format!("  {place:<9} "), INDENT, &escaped(&text))?;
+    let blanks = " ".repeat(INDENT);
+    page.prose(&blanks, INDENT, &format!("{DIM}{}{DIM:#}", escaped(&why)))?;
+    let shown = finding.message.and_then(|at| Some((at, said.get(at as usize)?)));
+    let Some((at, said)) = shown else { return Ok(()) };
+    let line = format!("message {at}: {said}");
+    page.cut(&format!("{blanks}{DIM}"), &escaped(&line), &format!("{DIM:#}"))
+}

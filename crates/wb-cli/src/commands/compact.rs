@@ -1,0 +1,235 @@
+//! `wb compact`: a session is compacted and written in its own format.
+
+use std::path::Path;
+
+use anyhow::Result;
+use serde::Serialize;
+use wb_formats::{SentAs, View};
+use wb_message::Message;
+use wb_record::{Access, ChangeSet, Document, History, MemoryParts, Parts, Stamp, What, items};
+
+use crate::args::Compact;
+use crate::args::strategy::Strategy;
+use crate::commands::undo_redo::{not_changed, refuse_while_in_use};
+use crate::platform::clock;
+use crate::session::Session;
+use crate::session::config::images;
+use crate::session::copy::{copy_with, refuse_database, write_part};
+use crate::session::json::Compacted;
+use crate::session::model::Model;
+use crate::session::outcome::Outcome;
+use crate::session::output_file::{check_target, write_out};
+use crate::session::report;
+use crate::session::validity::{Validity, otherwise};
+use crate::terminal::file_error::not_read;
+use crate::terminal::shell::Shell;
+use crate::terminal::user_error::UserError;
+
+/// The answer of `wb compact --json`.
+#[derive(Debug, Serialize)]
+struct Answer<'a> {
+    #[serde(flatten)]
+    compacted: Compacted<'a>,
+    /// Nothing where nothing was asked to be written.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    written: Option<Written>,
+}
+
+/// What was written.
+#[derive(Clone, Copy, Debug, Serialize)]
+struct Written {
+    /// The number by which it can be undone; none for another file.
+    operation: Option<u64>,
+    bytes: usize,
+}
+
+/// Compacts a session; without a place to write to the report is all.
+pub(crate) fn compact(shell: &Shell, args: &Compact) -> Result<()> {
+    let is_in_place = args.in_place && !args.dry_run;
+    check_targets(args)?;
+    let model = model(shell, args)?;
+    let access = if is_in_place { Access::Write } else { Access::Read };
+    let images = images(shell, args.images)?;
+    let session = Session::open_for(shell, &args.file, args.policy, args.strategy, access)?;
+    let mut session = session.with_images(images);
+    let why_not = session.why_not_native();
+    if let Some(why) = why_not.filter(|_| args.in_place) {
+        return Err(not_native(&session, why).into());
+    }
+    // What cannot be written is not paid for.
+    if model.is_some() && is_in_place {
+        refuse_in_use(&session, args)?;
+    }
+    if model.is_some() && args.out.is_some() && why_not.is_none() {
+        refuse_database(&session.file, session.document.as_ref())?;
+    }
+    let mut outcome = match &model {
+        None => shell.timed("compacting", || Outcome::of(&mut session)),
+        Some(model) => shell.timed("asking", || model.shown(shell, || Outcome::by(&mut session, model))),
+    };
+    let own = SentAs::of(&session.opened);
+    let after = Validity::of(&outcome.messages, &own);
+    let expected = after.clone().by_order(&session.opened, &outcome.messages, &own);
+    let ours = why_not.map(|_| outcome.messages.clone());
+    outcome.take_back(&mut session);
+    refuse_invalid(&session, &after)?;
+    let stamp =
+        Stamp { tokens_before: outcome.tokens_before, tokens_after: outcome.tokens_after, ..clock::stamp() };
+    let is_rendered = ours.is_none() && (args.out.is_some() || args.in_place);
+    let rendered = if is_rendered { changes(&session, &outcome, &stamp)? } else { ChangeSet::default() };
+    let written = match &args.out {
+        _ if args.dry_run => None,
+        Some(out) => Some(
+            shell.timed("writing", || write_elsewhere(&session, (&rendered, ours), &expected, out, args))?,
+        ),
+        None if is_in_place && !rendered.is_empty() => Some(
+            shell.timed("writing", || write_in_place(&mut session, &rendered, &expected, &stamp, args))?,
+        ),
+        _ => None,
+    };
+    tell(shell, args, &session, &outcome, written)
+}
+
+/// Finds the way to the model, if one is named that has something to write.
+fn model(shell: &Shell, args: &Compact) -> Result<Option<Model>, UserError> {
+    if args.model.model.is_some() && !args.strategy.digests() {
+        let what =
+            format!("the strategy {} writes no digest, so there is nothing to ask", args.strategy.name());
+        return Err(UserError::new(what, "leave out --model, or take another --strategy"));
+    }
+    Model::of(shell, &args.model)
+}
+
+fn refuse_in_use(session: &Session, args: &Compact) -> Result<(), UserError> {
+    if args.even_if_open {
+        return Ok(());
+    }
+    let failed = |error| not_changed(&session.file, &error);
+    let history = History::beside(&args.file, Access::Write).map_err(failed)?;
+    refuse_while_in_use(&args.file, session.document.as_ref(), &history, OR_ELSEWHERE)
+}
+
+/// Another way for who finds a session in use.
+const OR_ELSEWHERE: &str = ", or write to another file with -o";
+
+/// Refuses targets that cannot be written before anything is read.
+fn check_targets(args: &Compact) -> Result<(), UserError> {
+    if let Some(out) = args.out.as_deref().filter(|out| *out != Path::new("-")) {
+        check_target(out, std::iter::once(args.file.as_path()), args.overwrite, "-o")?;
+    }
+    if args.in_place && args.file == Path::new("-") {
+        let hint = "name the session's file, or write the result with -o";
+        return Err(UserError::new("standard input cannot be written in place", hint));
+    }
+    Ok(())
+}
+
+/// Why a compaction cannot be written into the session.
+fn not_native(session: &Session, why: &str) -> UserError {
+    let (format, strategy) = (session.opened.format, session.strategy.name());
+    let what = format!("a session of {format} cannot hold what the strategy {strategy} makes of it: {why}");
+    let is_of_strategy = Strategy::default().why_not_held(&session.document.abilities()).is_none();
+    let other = if is_of_strategy { "leave out --strategy, or " } else { "" };
+    UserError::of_file(&session.file, what, format!("{other}write messages of our own with -o"))
+}
+
+/// Returns what is to be written so that the session becomes what was planned.
+fn changes(session: &Session, outcome: &Outcome, stamp: &Stamp) -> Result<ChangeSet, UserError> {
+    let items = items(&outcome.patch, session.opened.messages.len());
+    let rendered = session.document.render(&session.conversation, &session.opened, &items, stamp);
+    rendered.map_err(|error| UserError::of_file(&session.file, error.to_string(), error.hint()))
+}
+
+/// Refuses what the provider of the session would refuse and would not have refused before.
+fn refuse_invalid(session: &Session, after: &Validity) -> Result<(), UserError> {
+    let before = || Ok(Validity::of(&session.opened.messages, &SentAs::of(&session.opened)));
+    after.refuse_new(&session.file, before, ", or try another --strategy")
+}
+
+/// Returns what is read of a session that was written.
+fn read(now: &View, sent: &SentAs<'_>) -> Validity {
+    Validity::of(&now.messages, sent).by_order(now, &now.messages, sent)
+}
+
+/// Refuses a copy that reads otherwise than planned.
+fn check_copy(session: &Session, copy: &dyn Document, expected: &Validity) -> Result<(), UserError> {
+    let now = copy.view(&session.conversation).map_err(|error| not_read(Path::new(&session.file), &error))?;
+    if read(&now, &SentAs::of(&session.opened)) == *expected {
+        Ok(())
+    } else {
+        Err(otherwise(&session.file, "nothing was written"))
+    }
+}
+
+/// Writes the session with the changes to another place, or messages of our own where its format is not written.
+fn write_elsewhere(
+    session: &Session,
+    (set, ours): (&ChangeSet, Option<Vec<Message>>),
+    expected: &Validity,
+    out: &Path,
+    args: &Compact,
+) -> Result<Written> {
+    let Some(messages) = ours else {
+        let copy = copy_with(&session.file, session.document.as_ref(), set)?;
+        check_copy(session, copy.as_ref(), expected)?;
+        return written(copy.parts(), out, args);
+    };
+    let mut bytes = Vec::new();
+    wb_formats::write_jsonl(&messages, &mut bytes)?;
+    written(&MemoryParts::of(bytes), out, args)
+}
+
+fn written(parts: &dyn Parts, out: &Path, args: &Compact) -> Result<Written> {
+    let mut n_bytes = 0;
+    write_out(out, &args.file, args.overwrite, |file| write_part(parts, file).map(|n| n_bytes = n))?;
+    Ok(Written { operation: None, bytes: usize::try_from(n_bytes).unwrap_or(usize::MAX) })
+}
+
+/// Writes the changes into the session, and takes them back should they read otherwise than planned.
+fn write_in_place(
+    session: &mut Session,
+    set: &ChangeSet,
+    expected: &Validity,
+    stamp: &Stamp,
+    args: &Compact,
+) -> Result<Written> {
+    let failed = |error| not_changed(&session.file, &error);
+    let mut history = History::beside(&args.file, Access::Write).map_err(failed)?;
+    if !args.even_if_open {
+        refuse_while_in_use(&args.file, session.document.as_ref(), &history, OR_ELSEWHERE)?;
+    }
+    let (document, own) = (session.document.as_mut(), SentAs::of(&session.opened));
+    let done = history.change(What::Compact, document, &session.conversation, &session.opened, set, stamp);
+    let (id, now) = done.map_err(failed)?;
+    if read(&now, &own) != *expected {
+        history.undo(document, Some(id), stamp).map_err(failed)?;
+        return Err(otherwise(&session.file, "the session is as it was").into());
+    }
+    let n_bytes = set.changes.iter().map(|(_, change)| change.n_new()).sum();
+    Ok(Written { operation: Some(id), bytes: n_bytes })
+}
+
+fn tell(
+    shell: &Shell,
+    args: &Compact,
+    session: &Session,
+    outcome: &Outcome,
+    written: Option<Written>,
+) -> Result<()> {
+    let is_raw = args.out.as_deref() == Some(Path::new("-"));
+    if shell.is_json && !is_raw {
+        let answer = Answer { compacted: Compacted::of(session, outcome), written };
+        return shell.print_json(&answer);
+    }
+    if written.is_none() {
+        return shell.print(|page| {
+            report::whole(page, session, outcome, (args.out.as_deref(), &args.model.options()))
+        });
+    }
+    shell.say(|page| {
+        report::summary(page, session, outcome)?;
+        report::digest(page, outcome)?;
+        report::written(page, &session.file, args.out.as_deref())
+    });
+    Ok(())
+}

@@ -1,0 +1,174 @@
+//! The log of the compactions that agents asked for: names, sizes and times, without a word of what was said.
+
+use std::collections::HashSet;
+use std::fs::DirBuilder;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use anyhow::Result;
+use serde::{Deserialize, Serialize};
+use wb_record::{Access, History, append_line};
+use wb_session::iso_ms;
+
+use crate::platform::environment::Environment;
+use crate::terminal::escape::{escaped, shell_word};
+use crate::terminal::number::{count, grouped};
+use crate::terminal::shell::Shell;
+use crate::terminal::style::DIM;
+
+/// One compaction.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub(crate) struct Entry {
+    /// When, in milliseconds since the Unix epoch.
+    pub(crate) at_ms: i64,
+    pub(crate) host: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) session: Option<String>,
+    /// The session's file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) file: Option<PathBuf>,
+    /// Why the agent asked.
+    pub(crate) trigger: String,
+    /// What it was told to do.
+    pub(crate) action: String,
+    /// Why it was left to its own way, without what the messages say.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) why: Option<String>,
+    pub(crate) messages_before: usize,
+    pub(crate) messages_after: usize,
+    pub(crate) tokens_before: u64,
+    pub(crate) tokens_after: u64,
+    /// The fingerprint of the digest.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) digest: Option<u64>,
+    /// Whether `wb undo` knows what the session had before.
+    pub(crate) undoable: bool,
+    /// How many findings the audit of the digest had.
+    pub(crate) findings: usize,
+    pub(crate) ms: u64,
+}
+
+/// Returns where the log stands.
+pub(crate) fn path(environment: &Environment) -> Option<PathBuf> {
+    Some(environment.state.as_deref()?.join("compactions.jsonl"))
+}
+
+/// Adds a compaction; the file and its folder are the user's alone.
+pub(crate) fn add(environment: &Environment, entry: &Entry) -> io::Result<()> {
+    let Some(path) = path(environment) else { return Ok(()) };
+    let mut folder = DirBuilder::new();
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut folder, 0o700);
+    folder.recursive(true).create(path.parent().unwrap_or(&path))?;
+    append_line(&path, None, &serde_json::to_vec(entry)?).map_err(io::Error::other)
+}
+
+/// Reads the log, the oldest entry first; a line that is none is passed over.
+pub(crate) fn entries(environment: &Environment) -> io::Result<Vec<Entry>> {
+    let Some(path) = path(environment) else { return Ok(Vec::new()) };
+    match std::fs::read(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
+        Err(error) => Err(error),
+        Ok(text) => {
+            let lines = text.split(|byte| *byte == b'\n');
+            Ok(lines.filter_map(|line| serde_json::from_slice(line).ok()).collect())
+        }
+    }
+}
+
+/// The answer of `wb log --json` without a file.
+#[derive(Serialize)]
+struct Shown<'a> {
+    compactions: &'a [Entry],
+}
+
+/// Shows the log, the newest compaction last.
+pub(crate) fn show(shell: &Shell) -> Result<()> {
+    let entries = entries(&shell.environment)?;
+    if shell.is_json {
+        return shell.print_json(&Shown { compactions: &entries });
+    }
+    shell.print(|page| {
+        if entries.is_empty() {
+            return page.prose(
+                "",
+                0,
+                "no agent has asked for a compaction yet; `wb install` shows which would ask `wb`",
+            );
+        }
+        entries.iter().zip(commands(&entries)).try_for_each(|(entry, command)| {
+            writeln!(page, "{}", escaped(&line(entry)))?;
+            command.map_or(Ok(()), |command| writeln!(page, "  {DIM}{}{DIM:#}", escaped(&command)))
+        })
+    })
+}
+
+/// Returns what can be done about each entry; of those of one file the newest alone can be taken back.
+fn commands(entries: &[Entry]) -> Vec<Option<String>> {
+    let mut files = HashSet::new();
+    let newest = entries.iter().rev().map(|entry| next(entry).filter(|_| files.insert(&entry.file)));
+    let mut commands: Vec<_> = newest.collect();
+    commands.reverse();
+    commands
+}
+
+/// Returns the command that takes a compaction back or does it again, or tells what was found, where its file is known and
+/// still there.
+fn next(entry: &Entry) -> Option<String> {
+    let path = entry.file.as_deref().filter(|file| file.is_file())?;
+    let file = shell_word(path.to_str()?);
+    match entry {
+        Entry { undoable: true, .. } if is_taken_back(path) => {
+            Some(format!("taken back; do it again: wb redo {file}"))
+        }
+        Entry { undoable: true, .. } => Some(format!("take it back: wb undo {file}")),
+        Entry { findings: 1.., .. } => Some(format!("what was found: wb audit {file}")),
+        _ => None,
+    }
+}
+
+/// Returns whether all that was done to a session was taken back.
+fn is_taken_back(session: &Path) -> bool {
+    let Ok(history) = History::beside(session, Access::Read) else { return false };
+    history.unsettled().is_none() && history.find(None, false).is_err() && history.find(None, true).is_ok()
+}
+
+fn line(entry: &Entry) -> String {
+    let Entry { host, trigger, tokens_before, tokens_after, findings, ms, .. } = entry;
+    let session = entry.session.as_deref().map(|it| format!(" {it}")).unwrap_or_default();
+    let what = match (entry.action.as_str(), &entry.why) {
+        ("replace", _) => format!("{} -> {} tokens", grouped(*tokens_before), grouped(*tokens_after)),
+        ("pass", Some(why)) => format!("left to itself: {why}"),
+        ("pass", None) => "left to itself".to_owned(),
+        ("told", _) => "told facts beside its own summary, nothing to take back".to_owned(),
+        ("audited", _) => "its own summary was audited".to_owned(),
+        (other, _) => other.to_owned(),
+    };
+    let found =
+        if *findings > 0 { format!(", {}", count(*findings, "finding", "findings")) } else { String::new() };
+    format!("{}  {host}{session}  {trigger}: {what}{found} ({ms} ms)", iso_ms(entry.at_ms))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_newest_entry_of_a_file_that_is_there_says_what_can_be_done() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let path = file.path().display().to_string();
+        let of = |file: &str| Entry { file: Some(file.into()), ..Entry::default() };
+        let entries = [
+            Entry { undoable: true, ..of(&path) },
+            Entry { undoable: true, findings: 2, ..of(&path) },
+            of(&path),
+            Entry { undoable: true, ..of("/nowhere") },
+            Entry { undoable: true, ..Entry::default() },
+        ];
+        let undo = Some(format!("take it back: wb undo {path}"));
+        assert_eq!(commands(&entries), [None, undo, None, None, None]);
+        let found = [Entry { findings: 1, ..of(&path) }];
+        assert_eq!(commands(&found), [Some(format!("what was found: wb audit {path}"))]);
+    }
+}

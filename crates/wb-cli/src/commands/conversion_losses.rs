@@ -1,0 +1,218 @@
+//! What gets lost where a session is written as another format has it.
+
+use std::collections::{BTreeSet, HashSet};
+
+use serde_json::Value;
+use wb_dialect::{Dialect, EncodedRequest, call_name};
+use wb_formats::{Format, View};
+use wb_message::markers::is_pinned;
+use wb_message::{Block, Content, Message, Pairing};
+use wb_record::{MemoryParts, Parts};
+
+use crate::terminal::number::count;
+
+/// How notes begin that stand for what is no text.
+const NOTES: [&str; 3] = ["[document: ", "[file: ", "[image: "];
+
+/// Says what is lost already where the session is read: what no message of ours can hold.
+pub(crate) fn lost_in_view(view: &View, parts: &dyn Parts, n_tools: usize) -> Vec<String> {
+    let (mut n_notes, mut n_others, mut kinds) = (0, 0, BTreeSet::new());
+    for (at, message) in view.messages.iter().enumerate() {
+        let made: Vec<Made> = texts_of(message).filter_map(Made::of).collect();
+        if made.is_empty() {
+            continue;
+        }
+        let records = view.provenance.of(at).iter().filter_map(|place| parts.bytes(&place.record).ok());
+        let records: Vec<Value> = records.filter_map(|it| serde_json::from_slice(&it).ok()).collect();
+        let mut said = HashSet::new();
+        for record in &records {
+            texts_in(record, &mut said);
+        }
+        for made in made.into_iter().filter(|made| !said.iter().any(|said| said.contains(made.text))) {
+            match made.kind {
+                None => n_notes += 1,
+                Some(kind) => {
+                    n_others += 1;
+                    kinds.insert(kind);
+                }
+            }
+        }
+    }
+    let notes = count(n_notes, "document, file or picture", "documents, files and pictures");
+    let others = count(
+        n_others,
+        "block of another kind that becomes a text",
+        "blocks of other kinds that become texts",
+    );
+    let kinds = kinds.into_iter().collect::<Vec<_>>().join(", ");
+    told([
+        (n_tools, count(n_tools, "definition of a tool", "definitions of tools")),
+        (n_notes, notes + ": a note stands for each"),
+        (n_others, format!("{others}: {kinds}")),
+    ])
+}
+
+/// A text that may be ours: a note, or the JSON of what we have no block for.
+struct Made<'a> {
+    text: &'a str,
+    /// The kind of a block that became its JSON.
+    kind: Option<String>,
+}
+
+impl<'a> Made<'a> {
+    fn of(text: &'a str) -> Option<Self> {
+        if text.ends_with(']') && NOTES.iter().any(|note| text.starts_with(note)) {
+            return Some(Self { text, kind: None });
+        }
+        let json = Some(text).filter(|text| text.starts_with('{') && text.ends_with('}'))?;
+        let block: Value = serde_json::from_str(json).ok()?;
+        Some(Self { text, kind: Some(block["type"].as_str()?.to_owned()) })
+    }
+}
+
+fn texts_of(message: &Message) -> impl Iterator<Item = &str> {
+    let plain = match message {
+        Message::User { content: Content::Text(text), .. }
+        | Message::Custom { content: Content::Text(text), .. } => Some(text.as_str()),
+        _ => None,
+    };
+    plain.into_iter().chain(message.blocks().iter().filter_map(Block::as_text))
+}
+
+fn told<const N: usize>(counted: [(usize, String); N]) -> Vec<String> {
+    counted.into_iter().filter(|(n, _)| *n > 0).map(|(_, told)| told).collect()
+}
+
+/// Says what a new session of another agent does not hold beside what a request does not.
+pub(crate) fn lost_in_session(messages: &[Message]) -> Vec<String> {
+    let n_system = messages.iter().take_while(|message| is_pinned(message)).count();
+    let n_orphans = Pairing::new(messages).orphans().len();
+    let system = count(n_system, "system text", "system texts") + ": the agent has its own";
+    let orphans = count(n_orphans, "result that answers no call", "results that answer no call");
+    told([(n_system, system), (n_orphans, orphans)])
+}
+
+/// Says what messages of our own do not hold.
+pub(crate) fn lost_in_lines(view: &View) -> Vec<String> {
+    let is_foreign = usize::from(view.format != "native");
+    let records =
+        "records and fields that are no part of a message, such as ids, times of tools and settings";
+    let n_usage = view.usage.len();
+    told([
+        (is_foreign, records.to_owned()),
+        (n_usage, count(n_usage, "count of a provider", "counts of providers")),
+    ])
+}
+
+/// Says what the body of a request does not hold.
+pub(crate) fn lost_in_request(view: &View, encoded: &EncodedRequest) -> Vec<String> {
+    let blocks = || view.messages.iter().flat_map(Message::blocks);
+    let n_thinking = blocks().filter(|block| matches!(block, Block::Thinking { .. })).count();
+    let n_thinking = n_thinking.saturating_sub(thinking_in(&encoded.body, encoded.dialect));
+    let n_told = view.messages.iter().filter(|message| is_told_as_prompt(message)).count();
+    let what = count(n_told, "message that becomes a text", "messages that become texts");
+    let ids: HashSet<&str> = view.messages.iter().flat_map(Message::calls).map(|(id, ..)| id).collect();
+    let mut known = HashSet::new();
+    texts_in(&encoded.body, &mut known);
+    let n_other = ids.difference(&known).count();
+    let names: BTreeSet<&str> =
+        view.messages.iter().flat_map(Message::calls).map(|(_, name, _)| name).collect();
+    let n_names = names.iter().filter(|name| call_name(name, encoded.dialect) != **name).count();
+    let lost = told([
+        (n_thinking, count(n_thinking, "thought", "thoughts") + " that this provider has not signed"),
+        (n_told, format!("the kind of {what} of the user: commands, digests, notes")),
+        (
+            n_other,
+            count(n_other, "id of a call", "ids of calls") + " in a shape that this provider does not take",
+        ),
+        (
+            n_names,
+            count(n_names, "name of a tool", "names of tools")
+                + " in calls, of a shape that this provider does not take",
+        ),
+    ]);
+    lost_in_lines(view).into_iter().chain(lost).collect()
+}
+
+/// Says what is not there any more when that which was written is read.
+pub(crate) fn lost_when_read(messages: &[Message], format: &dyn Format, bytes: &[u8]) -> Vec<String> {
+    let n_before = n_failed(messages);
+    if n_before == 0 {
+        return Vec::new();
+    }
+    let again = format.open(Box::new(MemoryParts::of(bytes.to_vec()))).and_then(|again| again.view(""));
+    let n_lost = n_before.saturating_sub(again.map_or(0, |again| n_failed(&again.messages)));
+    let marks = count(n_lost, "mark of a result that failed", "marks of results that failed");
+    told([(n_lost, marks + ": the text alone tells it")])
+}
+
+/// Counts the answers of calls that say that the tool failed.
+fn n_failed(messages: &[Message]) -> usize {
+    let is_failed = |at: u32| matches!(messages[at as usize], Message::ToolResult { is_error: true, .. });
+    Pairing::new(messages).pairs().iter().filter(|pair| is_failed(pair.result)).count()
+}
+
+fn is_told_as_prompt(message: &Message) -> bool {
+    use Message::{BashExecution, BranchSummary, CompactionSummary, Custom};
+    matches!(message, BashExecution { .. } | BranchSummary { .. } | CompactionSummary { .. } | Custom { .. })
+        && !is_pinned(message)
+}
+
+/// Counts the thoughts in the body of a request.
+fn thinking_in(body: &Value, dialect: Dialect) -> usize {
+    let is_thought = |value: &Value| match dialect {
+        Dialect::Anthropic => value["type"] == "thinking" || value["type"] == "redacted_thinking",
+        Dialect::OpenaiResponses => value["type"] == "reasoning" || value["type"] == "compaction",
+        Dialect::OpenaiChat => false,
+        Dialect::Gemini => value["thoughtSignature"].is_string(),
+    };
+    let within = match body {
+        Value::Array(all) => all.iter().map(|value| thinking_in(value, dialect)).sum(),
+        Value::Object(members) => members.values().map(|value| thinking_in(value, dialect)).sum(),
+        _ => 0,
+    };
+    within + usize::from(body.is_object() && is_thought(body))
+}
+
+/// Collects all texts in a value.
+fn texts_in<'a>(value: &'a Value, out: &mut HashSet<&'a str>) {
+    match value {
+        Value::String(text) => _ = out.insert(text),
+        Value::Array(all) => all.iter().for_each(|value| texts_in(value, out)),
+        Value::Object(members) => members.values().for_each(|value| texts_in(value, out)),
+        _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+    use wb_message::ToolVocabulary;
+
+    use super::*;
+
+    fn lost(messages: Vec<Message>, dialect: Dialect) -> String {
+        let mut view = View::new("native", ToolVocabulary::BASIC);
+        view.messages = messages;
+        lost_in_request(&view, &EncodedRequest::from_messages(&view.messages, dialect)).join("; ")
+    }
+
+    #[test]
+    fn what_a_request_does_not_hold_is_listed() {
+        let thought = Block::Thinking { text: "Hm.".into(), signature: None };
+        let call = Block::call("a|b", "ls", json!({}));
+        let messages = vec![
+            Message::user("Look."),
+            Message::assistant_blocks(vec![thought, call]),
+            Message::tool_result("a|b", "ls", "x"),
+            Message::CompactionSummary { summary: "They looked.".into(), tokens_before: 9 },
+        ];
+        let chat = lost(messages.clone(), Dialect::OpenaiChat);
+        assert!(chat.contains("1 thought that") && chat.contains("1 message that becomes"), "{chat}");
+        assert!(lost(messages, Dialect::Anthropic).contains("1 id of a call in a shape"));
+        let call = Message::assistant_blocks(vec![Block::call("c", "fs.read", json!({}))]);
+        assert!(lost(vec![call.clone()], Dialect::Anthropic).contains("1 name of a tool in calls"));
+        assert_eq!(lost(vec![call], Dialect::Gemini), "");
+        assert_eq!(lost(vec![Message::user("Look.")], Dialect::Gemini), "");
+    }
+}

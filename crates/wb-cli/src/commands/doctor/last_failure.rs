@@ -1,0 +1,27 @@
+//! What the provider itself said of the last request, where it failed and nothing was answered after it.
+
+use wb_formats::Note;
+use wb_message::text::one_line;
+use wb_record::{Lines, PartReader, json};
+
+use super::line_starts::LineStarts;
+use crate::session::Session;
+
+/// So many characters of it are told.
+const MOST_TOLD: usize = 240;
+
+/// Returns a line with the provider's words, and where they stand.
+pub(crate) fn last_failure(session: &Session) -> Option<String> {
+    let at = session.opened.notes.iter().find_map(|note| match note {
+        Note::FailureMessages { last, .. } => *last,
+        _ => None,
+    })?;
+    let parts = session.document.parts();
+    let number = LineStarts::of(parts)?.line_of(at.get());
+    let mut lines = Lines::new(PartReader::new(parts, "", at.get()).ok()?);
+    let line = lines.next_line().ok()??.bytes.to_vec();
+    let content = json::get(&line, "message").and_then(|message| json::get(message, "content"))?;
+    let first = json::elements(content)?.into_iter().next()?;
+    let said = json::text(&content[first], &["text"])?;
+    Some(format!("its last request failed: “{}” (line {number})", one_line(&said, MOST_TOLD)))
+}

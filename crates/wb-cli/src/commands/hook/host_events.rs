@@ -1,0 +1,163 @@
+//! The hooks that Claude Code and Codex run themselves: they take no compaction, but words beside their own.
+
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+use wb_facts::{Facts, Finding, FindingKind};
+use wb_formats::{Document, newest, open_path};
+use wb_message::ToolVocabulary;
+use wb_record::Access;
+use wb_replay::facts_of;
+use wb_summarize::LocalDigest;
+
+use crate::commands::audit::newest_summary;
+use crate::commands::compaction_log::Entry;
+
+/// The most characters of what is told beside a summary.
+const MOST_CHARS: usize = 6_000;
+
+/// What a host tells of an event.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Event {
+    hook_event_name: String,
+    session_id: Option<String>,
+    transcript_path: Option<PathBuf>,
+    pub(crate) cwd: Option<PathBuf>,
+    /// Why the session starts.
+    source: Option<String>,
+    /// Why it is compacted.
+    trigger: Option<String>,
+    /// Codex alone names the turn.
+    turn_id: Option<String>,
+}
+
+/// What is said to a host.
+#[derive(Debug, Default)]
+pub(crate) struct Said {
+    /// What goes to standard output; nothing leaves the host to itself.
+    pub(crate) text: String,
+    pub(crate) entry: Option<Entry>,
+}
+
+/// Words for a session that starts.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Output {
+    hook_specific_output: SessionStart,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct SessionStart {
+    hook_event_name: &'static str,
+    additional_context: String,
+}
+
+/// The session that an event is about.
+struct Session {
+    document: Box<dyn Document>,
+    conversation: String,
+    vocabulary: ToolVocabulary,
+}
+
+impl Session {
+    fn facts(&self) -> Option<Facts> {
+        facts_of(self.document.as_ref(), &self.conversation, &self.vocabulary).ok()
+    }
+}
+
+impl Event {
+    pub(crate) fn host(&self) -> &'static str {
+        if self.turn_id.is_some() || self.is_rollout() { "codex" } else { "claude-code" }
+    }
+
+    fn is_rollout(&self) -> bool {
+        let name = self.transcript_path.as_deref().and_then(|path| path.file_name());
+        name.is_some_and(|name| name.to_string_lossy().starts_with("rollout-"))
+    }
+
+    /// Says what the event is for; an event without use is passed over.
+    pub(crate) fn said(&self, pin: &[String]) -> Said {
+        match (self.hook_event_name.as_str(), self.source.as_deref()) {
+            ("PreCompact", _) if self.host() == "claude-code" => self.before(pin).unwrap_or_default(),
+            ("SessionStart", Some("compact")) => self.after(pin).unwrap_or_default(),
+            ("PostCompact", _) => self.checked().unwrap_or_default(),
+            _ => Said::default(),
+        }
+    }
+
+    /// Tells a model that writes a summary what the summary must hold.
+    fn before(&self, pin: &[String]) -> Option<Said> {
+        let facts = self.session()?.facts()?;
+        let digest = LocalDigest::new(&facts, facts.n_messages() as usize).render(MOST_CHARS);
+        let pinned = listed(pin);
+        let lead = "These facts were collected from the whole session. Keep those that still matter in the \
+                    summary, what the user asks for word for word:";
+        Some(Said { text: format!("{lead}\n\n{pinned}{digest}\n"), entry: Some(self.entry("told", 0)) })
+    }
+
+    /// Tells a session that was compacted what its summary lacks.
+    fn after(&self, pin: &[String]) -> Option<Said> {
+        let (facts, found) = self.found()?;
+        let lines = listed(pin) + &found.iter().map(told).collect::<String>();
+        let mut text = String::new();
+        if self.host() == "codex" {
+            let digest = LocalDigest::new(&facts, facts.n_messages() as usize).render(MOST_CHARS);
+            text = format!("Collected from the whole session:\n\n{digest}\n\n");
+        }
+        if !lines.is_empty() {
+            text += "The summary above was held against the whole session:\n";
+            text += &lines;
+        }
+        let entry = Some(self.entry("told", found.len()));
+        if text.is_empty() {
+            return Some(Said { text, entry });
+        }
+        let hook_specific_output = SessionStart { hook_event_name: "SessionStart", additional_context: text };
+        Some(Said { text: serde_json::to_string(&Output { hook_specific_output }).ok()?, entry })
+    }
+
+    /// Audits a summary, for the log.
+    fn checked(&self) -> Option<Said> {
+        let (_, found) = self.found()?;
+        Some(Said { text: String::new(), entry: Some(self.entry("audited", found.len())) })
+    }
+
+    /// Returns the facts of the whole session, and what its newest summary says that they do not bear out.
+    fn found(&self) -> Option<(Facts, Vec<Finding>)> {
+        let Session { document, conversation, vocabulary } = self.session()?;
+        let newest = newest_summary(document.as_ref(), &conversation, vocabulary, |_| ());
+        let (facts, findings) = newest.ok()?;
+        Some((facts, findings?))
+    }
+
+    fn session(&self) -> Option<Session> {
+        let document = open_path(self.transcript_path.as_deref()?, Access::Read).ok()?;
+        let conversation = newest(document.as_ref()).ok()?;
+        let vocabulary = document.view(&conversation).ok()?.vocabulary;
+        Some(Session { document, conversation, vocabulary })
+    }
+
+    fn entry(&self, action: &str, findings: usize) -> Entry {
+        Entry {
+            host: self.host().to_owned(),
+            session: self.session_id.clone(),
+            file: self.transcript_path.clone(),
+            trigger: self.trigger.clone().or(self.source.clone()).unwrap_or_default(),
+            action: action.to_owned(),
+            findings,
+            ..Entry::default()
+        }
+    }
+}
+
+fn listed(pin: &[String]) -> String {
+    pin.iter().flat_map(|words| ["- ", words, "\n"]).collect()
+}
+
+fn told(finding: &Finding) -> String {
+    if finding.kind == FindingKind::MissingConstraint {
+        return format!("- It leaves out what the user asked for: “{}”\n", finding.text);
+    }
+    format!("- It says “{}”, which is not borne out: {}\n", finding.text, finding.why)
+}

@@ -1,0 +1,162 @@
+//! `wb hook`: answers an agent that compacts, within its time and whatever happens.
+
+mod protocol;
+mod decide;
+mod host_events;
+mod undo_note;
+
+use std::io::{self, Read, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::thread;
+use std::time::{Duration, Instant, SystemTime};
+
+use anyhow::Result;
+
+use self::decide::{Decided, decide};
+use self::host_events::{Event, Said};
+use self::protocol::{Answer, Report, Request};
+use crate::args::Hook;
+use crate::commands::compaction_log::{self, Entry};
+use crate::platform::clock::unix_ms;
+use crate::platform::environment::Environment;
+use crate::session::config::Config;
+use crate::terminal::shell::Shell;
+use crate::terminal::user_error::UserError;
+
+/// Reads what a host asks from standard input and writes one answer to standard output.
+pub(crate) fn hook(shell: &Shell, args: &Hook) -> Result<()> {
+    if args.schema {
+        #[cfg(feature = "schema")]
+        let schema = protocol::schema();
+        #[cfg(not(feature = "schema"))]
+        let schema = protocol::SCHEMA;
+        return Ok(io::stdout().lock().write_all(schema.as_bytes())?);
+    }
+    let start = Instant::now();
+    std::panic::set_hook(Box::new(|_| answer_fault()));
+    let (sender, news) = channel();
+    let budget = Duration::from_millis(args.budget_ms);
+    thread::spawn(move || watch(start, budget, &news));
+    // The thread that a program begins with is the one that memory is given fastest.
+    Ok(work(start, budget, &shell.environment, &sender)?)
+}
+
+/// Answers in the place of the thread that works, and ends the program, where the time is over.
+fn watch(start: Instant, mut budget: Duration, news: &Receiver<Duration>) {
+    loop {
+        match news.recv_timeout(budget.saturating_sub(start.elapsed())) {
+            Ok(told) => budget = budget.min(told),
+            Err(RecvTimeoutError::Timeout) => break,
+            Err(RecvTimeoutError::Disconnected) => return,
+        }
+    }
+    pass_and_end(TOO_LATE)
+}
+
+/// Gives the one answer, unless it was given; an answer that is being given comes to its end first.
+fn say(answer: &[u8]) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    if IS_ANSWERED.swap(true, Ordering::Relaxed) {
+        Ok(())
+    } else {
+        out.write_all(answer).and_then(|()| out.flush())
+    }
+}
+
+/// Leaves the host to itself and ends the program.
+fn pass_and_end(reason: &'static str) -> ! {
+    let failed = say(&Answer::pass(reason).line()).err().and_then(|error| UserError::told(&error.into()));
+    if let Some(error) = &failed {
+        // Where stderr is gone too, nobody can be told.
+        let _ = writeln!(io::stderr(), "error: {error}");
+    }
+    std::process::exit(failed.is_some().into())
+}
+
+const TOO_LATE: &str = "there was not enough time";
+
+/// Whether the one answer was given.
+static IS_ANSWERED: AtomicBool = AtomicBool::new(false);
+
+/// Answers after a fault of ours and ends. What the fault tells may be what was asked, so it is told nobody.
+fn answer_fault() {
+    pass_and_end("an error inside wb")
+}
+
+fn work(
+    start: Instant,
+    budget: Duration,
+    environment: &Environment,
+    watcher: &Sender<Duration>,
+) -> io::Result<()> {
+    let mut text = Vec::new();
+    if let Err(error) = io::stdin().lock().read_to_end(&mut text) {
+        return say(&Answer::pass(format!("standard input: {error}")).line());
+    }
+    // What was asked is there until the program ends, and nobody copies it.
+    let text: &'static [u8] = text.leak();
+    match serde_json::from_slice::<Request<'_>>(text) {
+        Ok(request) => {
+            let told = request.budget_ms.map_or(budget, Duration::from_millis);
+            // Whoever watches the time is there as long as the program is.
+            let _ = watcher.send(told);
+            answer(&request, environment, start, budget.min(told))
+        }
+        Err(error) => match serde_json::from_slice::<Event>(text) {
+            Ok(event) => tell(&event, environment, start),
+            Err(_) => say(&Answer::pass(protocol::why_unread(text, &error)).line()),
+        },
+    }
+}
+
+/// Says what there is to say to a host's own event.
+fn tell(event: &Event, environment: &Environment, start: Instant) -> io::Result<()> {
+    let said = match Config::read(environment, event.cwd.as_deref().or(environment.working.as_deref())) {
+        Ok(config) if config.is_on(event.host()) => event.said(&config.pin),
+        _ => Said::default(),
+    };
+    say(said.text.as_bytes())?;
+    said.entry.into_iter().for_each(|entry| log(entry, environment, start));
+    Ok(())
+}
+
+/// Answers what is asked in our own form.
+fn answer(
+    request: &Request<'static>,
+    environment: &Environment,
+    start: Instant,
+    budget: Duration,
+) -> io::Result<()> {
+    let folder = request.cwd.as_deref().or(environment.working.as_deref());
+    let Decided { answer, by_agent } = match Config::read(environment, folder) {
+        Ok(config) => decide(request, &config),
+        Err(_) => Answer::pass("the settings cannot be read; `wb config` says why").into(),
+    };
+    // The one who watches may not have been given its turn yet.
+    if start.elapsed() >= budget {
+        return say(&Answer::pass(TOO_LATE).line());
+    }
+    let report = answer.report.map(|report| Report { ms: ms_since(start), ..report });
+    let answer = Answer { report, ..answer };
+    say(&answer.line())?;
+    let file = undo_note::session_file(request, environment);
+    let noted = by_agent.zip(file.as_deref());
+    let noted = noted.and_then(|(by_agent, file)| undo_note::note(request, file, &answer, by_agent));
+    let entry = answer.entry(request);
+    // Claude Code names a session's file by its id, and tells us that alone.
+    let id = file.as_deref().filter(|_| entry.host == "claude-code").and_then(|file| file.file_stem());
+    let session = entry.session.clone().or_else(|| id.map(|id| id.to_string_lossy().into_owned()));
+    log(Entry { undoable: noted.is_some(), session, file, ..entry }, environment, start);
+    Ok(())
+}
+
+/// Adds an entry to the log; one that cannot be written must not hold up the agent.
+fn log(entry: Entry, environment: &Environment, start: Instant) {
+    let entry = Entry { at_ms: unix_ms(SystemTime::now()), ms: ms_since(start), ..entry };
+    let _ = compaction_log::add(environment, &entry);
+}
+
+fn ms_since(start: Instant) -> u64 {
+    u64::try_from(start.elapsed().as_millis()).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,258 @@
+//! What a host says to `wb hook` and what it is answered: one JSON document each.
+
+use std::borrow::Cow;
+use std::ops::Range;
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use serde_json::value::RawValue;
+use wb_facts::Finding;
+use xxhash_rust::xxh3::xxh3_64;
+
+use crate::commands::compaction_log::Entry;
+
+/// The version of both documents; it changes if a key goes or means something else.
+pub(crate) const VERSION: u32 = 1;
+
+/// What a host asks.
+#[derive(Debug, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub(crate) struct Request<'a> {
+    /// The version of this document.
+    pub(crate) version: u32,
+    /// The name of the host, such as `pi`.
+    #[serde(default)]
+    pub(crate) host: Option<String>,
+    /// The session's name in the host, for the log.
+    #[serde(default)]
+    pub(crate) session_id: Option<String>,
+    /// What the model sees, oldest message first.
+    #[serde(borrow)]
+    pub(crate) session: Source<'a>,
+    /// The session's file, next to which is noted what `wb undo` needs.
+    #[serde(default)]
+    pub(crate) session_file: Option<PathBuf>,
+    /// The id of the newest record of the session; where the file does not hold it yet, nothing is noted.
+    #[serde(default)]
+    pub(crate) newest_record: Option<String>,
+    /// Why the host compacts.
+    #[serde(default)]
+    pub(crate) trigger: Trigger,
+    /// What the user asked of this compaction, such as the words behind `/compact`.
+    #[serde(default)]
+    pub(crate) instructions: Option<String>,
+    /// The context window in tokens.
+    #[serde(default)]
+    pub(crate) window: Option<u64>,
+    /// The model.
+    #[serde(default)]
+    pub(crate) model: Option<String>,
+    /// The folder in which the agent works; settings of the project are looked for there.
+    #[serde(default)]
+    pub(crate) cwd: Option<PathBuf>,
+    /// How long an answer may take, in milliseconds from the start of the program.
+    #[serde(default)]
+    pub(crate) budget_ms: Option<u64>,
+    /// The host's own cut, where it makes one: what stands before it is folded.
+    #[serde(default)]
+    pub(crate) keep_from: Option<Place>,
+}
+
+/// Where the messages are.
+#[derive(Debug, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Source<'a> {
+    /// In our own form: a list of messages.
+    #[serde(borrow)]
+    #[cfg_attr(feature = "schema", schemars(with = "Vec<serde_json::Value>"))]
+    Messages(&'a RawValue),
+    /// In a session file of any known format, whose content is this text.
+    Text(String),
+    /// In a document of any known format, such as an export.
+    #[serde(borrow)]
+    #[cfg_attr(feature = "schema", schemars(with = "serde_json::Value"))]
+    Content(&'a RawValue),
+    /// In a session file of any known format.
+    Path(PathBuf),
+}
+
+/// Why a host compacts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Trigger {
+    /// The window is full.
+    #[default]
+    Auto,
+    /// The user asked for it.
+    Manual,
+}
+
+impl Trigger {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Auto => "auto",
+            Self::Manual => "manual",
+        }
+    }
+}
+
+/// The first message that stays.
+#[derive(Debug, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(untagged)]
+pub(crate) enum Place {
+    /// The index of a message; behind the last one nothing stays.
+    Index(usize),
+    /// The id of a record in the host's own form.
+    Id(String),
+}
+
+/// What a host is answered.
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub(crate) struct Answer {
+    /// The version of this document.
+    pub(crate) version: u32,
+    /// What the host is to do.
+    #[serde(flatten)]
+    pub(crate) action: Action,
+    /// What was measured, if anything was.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) report: Option<Report>,
+    /// What the digest says that the messages do not bear out; left out where there is nothing.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[cfg_attr(feature = "schema", schemars(default, with = "Vec<serde_json::Value>"))]
+    pub(crate) audit: Vec<Finding>,
+}
+
+/// What a host is to do.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(tag = "action", rename_all = "snake_case")]
+pub(crate) enum Action {
+    /// Put the digest in the place of what is not kept.
+    Replace {
+        /// The digest, with files that are given back below it.
+        digest: String,
+        /// The indices of the messages that stay as they are.
+        #[cfg_attr(feature = "schema", schemars(with = "Vec<Kept>"))]
+        keep: Vec<Range<usize>>,
+    },
+    /// Compact its own way.
+    Pass {
+        /// Why; what is not fixed may tell of the messages and goes into no log.
+        reason: Cow<'static, str>,
+    },
+}
+
+/// A run of messages, the end left out.
+#[cfg(feature = "schema")]
+#[derive(schemars::JsonSchema)]
+#[expect(dead_code, reason = "it stands for `Range` in the schema alone")]
+struct Kept {
+    start: usize,
+    end: usize,
+}
+
+/// What was measured. Tokens are estimates.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub(crate) struct Report {
+    pub(crate) messages_before: usize,
+    pub(crate) messages_after: usize,
+    pub(crate) tokens_before: u64,
+    pub(crate) tokens_after: u64,
+    pub(crate) digest_tokens: u64,
+    /// Milliseconds since the program began.
+    pub(crate) ms: u64,
+}
+
+/// Says why a question is none: it is no JSON, of another version, or lacks something.
+pub(crate) fn why_unread(text: &[u8], error: &serde_json::Error) -> String {
+    let why = match serde_json::from_slice::<Value>(text) {
+        _ if text.iter().all(u8::is_ascii_whitespace) => "nothing was asked".to_owned(),
+        Err(error) => format!("it is no JSON: {error}"),
+        Ok(Value::Object(asked)) => match asked.get("version") {
+            None => "it names no version".to_owned(),
+            Some(version) if version.as_u64() != Some(VERSION.into()) => {
+                return format!("version {version} is not known, {VERSION} is");
+            }
+            Some(_) => error.to_string(),
+        },
+        Ok(_) => "it is no JSON object".to_owned(),
+    };
+    format!("what was asked cannot be read: {why}")
+}
+
+impl Answer {
+    /// Writes it as one line.
+    pub(crate) fn line(&self) -> Vec<u8> {
+        let mut line = serde_json::to_vec(self).unwrap_or_default();
+        line.push(b'\n');
+        line
+    }
+
+    /// Returns what the log says of it: nothing of what was said.
+    pub(crate) fn entry(&self, request: &Request<'_>) -> Entry {
+        let report = self.report.unwrap_or_default();
+        let (action, digest, why) = match &self.action {
+            Action::Replace { digest, .. } => ("replace", Some(xxh3_64(digest.as_bytes())), None),
+            Action::Pass { reason: Cow::Borrowed(why) } => ("pass", None, Some((*why).to_owned())),
+            Action::Pass { .. } => ("pass", None, None),
+        };
+        Entry {
+            host: request.host.clone().unwrap_or_default(),
+            session: request.session_id.clone(),
+            trigger: request.trigger.name().to_owned(),
+            action: action.to_owned(),
+            why,
+            messages_before: report.messages_before,
+            messages_after: report.messages_after,
+            tokens_before: report.tokens_before,
+            tokens_after: report.tokens_after,
+            digest,
+            findings: self.audit.len(),
+            ..Entry::default()
+        }
+    }
+
+    /// Leaves the host to its own way.
+    pub(crate) fn pass(reason: impl Into<Cow<'static, str>>) -> Self {
+        Self::of(Action::Pass { reason: reason.into() })
+    }
+
+    pub(crate) fn of(action: Action) -> Self {
+        Self { version: VERSION, action, report: None, audit: Vec::new() }
+    }
+}
+
+#[cfg(not(feature = "schema"))]
+/// The JSON Schema of both documents, as `cargo xtask schema` writes it.
+pub(crate) const SCHEMA: &str = include_str!("../../../../../docs/reference/hook.schema.json");
+
+/// Builds the JSON Schema of both documents.
+#[cfg(feature = "schema")]
+pub(crate) fn schema() -> String {
+    /// What `wb hook` is asked, and what it answers.
+    #[derive(schemars::JsonSchema)]
+    #[schemars(rename = "wb hook")]
+    #[expect(dead_code, reason = "it is the root of the schema alone")]
+    struct Both<'a> {
+        request: Request<'a>,
+        answer: Answer,
+    }
+    let schema = serde_json::to_string_pretty(&schemars::schema_for!(Both<'_>)).unwrap_or_default();
+    schema + "\n"
+}
+
+#[cfg(all(test, feature = "schema"))]
+mod tests {
+    #[test]
+    fn the_schema_of_the_reference_is_that_of_the_code() {
+        let file = include_str!("../../../../../docs/reference/hook.schema.json");
+        assert_eq!(super::schema(), file, "run `cargo xtask schema`");
+    }
+}

@@ -1,0 +1,67 @@
+//! What `wb undo` needs of a compaction that an agent writes itself: the records that the session had before.
+
+use std::path::{Path, PathBuf};
+
+use wb_formats::{newest, open_path};
+use wb_record::{Access, ByAgent, History, ONLY_CONVERSATION, Stamp};
+
+use super::decide::messages_at;
+use super::protocol::{Answer, Place, Request, Source};
+use crate::platform::clock;
+use crate::platform::environment::Environment;
+use crate::session::agent_folders::agent_folders;
+
+/// Notes a compaction next to the session that it is of, and tells whether it could.
+pub(crate) fn note(request: &Request<'_>, path: &Path, answer: &Answer, by_agent: ByAgent) -> Option<()> {
+    let mut document = open_path(path, Access::Read).ok()?;
+    let conversation = match document.conversations().ok()? {
+        named if named != [ONLY_CONVERSATION] => {
+            request.session_id.clone().filter(|id| named.contains(id))?
+        }
+        _ => newest(document.as_ref()).ok()?,
+    };
+    let mut view = document.view(&conversation).ok()?;
+    // What the agent has not written yet would be missing after an undo.
+    let newest = Place::Id(request.newest_record.clone()?);
+    let newest = messages_at(&newest, document.as_ref(), &view)?;
+    if let Source::Content(_) = request.session {
+        // What stands behind it already is the agent's own request for the compaction, which goes with it.
+        view.messages.truncate(newest.end);
+    }
+    let report = answer.report?;
+    let stamp = Stamp {
+        tokens_before: report.tokens_before,
+        tokens_after: report.tokens_after,
+        by_hand: false,
+        ..clock::stamp()
+    };
+    let mut history = History::beside(path, Access::Write).ok()?;
+    history.leave_to_agent(document.as_mut(), &conversation, &view, by_agent, &stamp).ok()
+}
+
+/// Returns the session's file: the one that is told, the database of opencode, or that of the session by which Claude Code
+/// says that it runs this program.
+pub(crate) fn session_file(request: &Request<'_>, environment: &Environment) -> Option<PathBuf> {
+    if let Some(path) = &request.session_file {
+        return Some(path.clone());
+    }
+    if let Source::Path(path) = &request.session {
+        return Some(path.clone());
+    }
+    let host = request.host.as_deref()?;
+    let names: Vec<String> = match host {
+        "claude-code" => environment
+            .claude_sessions
+            .as_deref()?
+            .split(',')
+            .map(|id| format!("{}.jsonl", id.trim()))
+            .collect(),
+        "opencode" => vec!["opencode.db".to_owned()],
+        _ => return None,
+    };
+    let folders = agent_folders(environment).into_iter().filter(|folder| folder.agent == host);
+    let mut found = folders.flat_map(|folder| folder.sessions()).map(|found| found.path);
+    found.find(|path| {
+        path.file_name().is_some_and(|name| names.iter().any(|it| *it == *name.to_string_lossy()))
+    })
+}

@@ -1,0 +1,322 @@
+//! Whether what was installed is in place and would be used.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use serde::Serialize;
+use serde_json::Value;
+
+use super::change::read;
+use super::compact_prompt;
+use super::hooks;
+use super::hosts::{self, Host};
+use super::place::{Place, found, is_program};
+use super::plug_in::{self, Embedded, VERSION};
+use super::switches::switched_off;
+use crate::args::install::HostName;
+use crate::platform::environment::Environment;
+
+/// How long another program may take to tell its version.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// What is known of an agent.
+#[derive(Debug, Serialize)]
+pub(crate) struct Checked {
+    pub(crate) host: HostName,
+    /// The agent's program, if the search path leads to it.
+    pub(crate) program: Option<PathBuf>,
+    /// The version of the agent that this was tried with.
+    pub(crate) tried: &'static str,
+    pub(crate) found: Vec<Found>,
+    /// What else is to be said of it.
+    pub(crate) notes: Vec<String>,
+}
+
+/// Something of ours that is in a place, or something else that stands there.
+#[derive(Debug, Serialize)]
+pub(crate) struct Found {
+    pub(crate) file: PathBuf,
+    pub(crate) project: bool,
+    /// Whether it is from `wb`.
+    pub(crate) ours: bool,
+    /// The path of `wb` that it runs.
+    pub(crate) wb: Option<String>,
+    /// Whether the agent will use it.
+    pub(crate) live: bool,
+    /// Why not.
+    pub(crate) problems: Vec<String>,
+}
+
+impl Checked {
+    pub(crate) fn is_live(&self) -> bool {
+        self.found.iter().all(|found| found.live)
+    }
+}
+
+/// Looks at what is there for an agent: for all that the user does, and in the project that the working directory is of.
+pub(crate) fn check(host: &Host, environment: &Environment) -> Checked {
+    let places = [false, true].map(|is_project| Place::of(host, environment, is_project));
+    let mut found_here: Vec<Found> = Vec::new();
+    for place in places.into_iter().flatten() {
+        let (hooks, mut prompt) = (hooks_of(host, &place, environment), prompt_of(host, &place));
+        if let (None, Some(prompt), Some(file)) = (&hooks, &mut prompt, place.hooks(host)) {
+            prompt.lacks(&file);
+        }
+        let looked = [plug_in(host, &place, environment), hooks, prompt];
+        let new = looked.into_iter().flatten().filter(|it| found_here.iter().all(|old| old.file != it.file));
+        found_here.extend(new.collect::<Vec<_>>());
+    }
+    let program = found(environment, host.program);
+    let notes = more_than_once(host, &found_here).into_iter().collect();
+    Checked { host: host.name, program, tried: host.tried, found: found_here, notes }
+}
+
+/// Says that what runs `wb` is live in more than one place, and what takes one of them out.
+fn more_than_once(host: &Host, found: &[Found]) -> Option<String> {
+    let live: Vec<&Found> = found.iter().filter(|it| it.live && it.wb.is_some()).collect();
+    let (n, is_first_of_project) = (live.len(), live.first()?.project);
+    let flag = if live.last()?.project { " --project" } else { "" };
+    let then =
+        if live.last()?.project == is_first_of_project { ", then install the one that you want" } else { "" };
+    let out = format!("wb uninstall {}{flag} takes out what is there{then}", host.name.word());
+    (n > 1).then(|| format!("wb runs {n} times here, and once is enough: {out}"))
+}
+
+impl Found {
+    fn new(file: PathBuf, place: &Place) -> Self {
+        let problems = Vec::new();
+        Self { file, project: place.is_project, ours: true, wb: None, live: false, problems }
+    }
+
+    /// Notes that the hooks are not there which are installed with it.
+    fn lacks(&mut self, hooks: &Path) {
+        self.problems.push(format!("its hooks are not in {}: install it again", hooks.display()));
+        self.live = false;
+    }
+
+    fn judged(mut self, environment: &Environment) -> Self {
+        if self.ours {
+            let wrong = wrong_program(self.wb.as_deref(), self.project, environment);
+            self.problems.extend(wrong);
+        }
+        Self { live: self.problems.is_empty(), ..self }
+    }
+}
+
+fn plug_in(host: &Host, place: &Place, environment: &Environment) -> Option<Found> {
+    let files = host.files;
+    let first = files.first()?;
+    let found = Found::new(place.file(first.path), place);
+    let text = match read(place, &found.file) {
+        Ok(Some(text)) => text,
+        Ok(None) => return is_begun(files, place).then(|| Found { problems: vec![gone("it")], ..found }),
+        Err(error) => return Some(Found { ours: false, problems: vec![error.message], ..found }),
+    };
+    let Some(written) = plug_in::read(&text) else {
+        return Some(Found { ours: false, problems: vec!["it is not from wb".to_owned()], ..found });
+    };
+    let mut problems = Vec::new();
+    if written.version == VERSION {
+        let program = written.program.as_deref().unwrap_or_default();
+        problems.extend(files.iter().filter_map(|file| {
+            let path = place.file(file.path);
+            let name = if path == found.file { "it".to_owned() } else { environment.tilde(&path) };
+            not_as_written(*file, place, program, &name)
+        }));
+    } else {
+        problems.push(format!(
+            "it was written by wb {}, and this is {VERSION}: install it again",
+            written.version
+        ));
+    }
+    if host.name == HostName::ClaudeCode && place.is_project && !is_folder_trusted(place, environment) {
+        let how = "Claude Code has not asked you yet whether to trust this folder: start claude here";
+        problems.push(how.to_owned());
+    }
+    problems.extend(switched_off(host, place, &found.file, environment));
+    problems.extend(too_old(host, environment));
+    problems.extend(lacking(host, environment));
+    Some(Found { wb: written.program, problems, ..found }.judged(environment))
+}
+
+/// Returns whether a file of the plug-in is in place that is just as it was written.
+fn is_begun(files: &[Embedded], place: &Place) -> bool {
+    let text = |file: &Embedded| read(place, &place.file(file.path)).ok().flatten();
+    files.iter().any(|file| text(file).is_some_and(|text| text == file.rendered("")))
+}
+
+/// Returns what has become of a file of the plug-in, if it is not as it was written.
+fn not_as_written(file: Embedded, place: &Place, program: &str, name: &str) -> Option<String> {
+    match read(place, &place.file(file.path)) {
+        Ok(None) => Some(gone(name)),
+        Ok(Some(text)) if text == file.rendered(program) => None,
+        Ok(Some(_)) => Some(format!("{name} was changed since: install it again, if it was not you")),
+        Err(error) => Some(error.to_string()),
+    }
+}
+
+fn gone(name: &str) -> String {
+    format!("{name} is gone, and the rest of the plug-in is there: install it again")
+}
+
+/// Returns whether Claude Code has noted that the user trusts a project, or a folder above it.
+fn is_folder_trusted(place: &Place, environment: &Environment) -> bool {
+    let folder = environment.claude_config.as_ref().or(environment.home.as_ref());
+    let text = folder.and_then(|folder| std::fs::read(folder.join(".claude.json")).ok());
+    let noted: Value = text.and_then(|text| serde_json::from_slice(&text).ok()).unwrap_or_default();
+    let is_trusted = |folder: &Path| {
+        let project = noted.get("projects")?.get(folder.to_str()?)?;
+        project.get("hasTrustDialogAccepted")?.as_bool()
+    };
+    place.root.ancestors().any(|folder| is_trusted(folder) == Some(true))
+}
+
+fn hooks_of(host: &Host, place: &Place, environment: &Environment) -> Option<Found> {
+    let found = Found::new(place.hooks(host)?, place);
+    let text = read(place, &found.file).ok()??;
+    if let Some(why) = hooks::broken(&text) {
+        return Some(Found { problems: vec![format!("{why}: repair it")], ..found });
+    }
+    let programs = hooks::programs(&text);
+    let (.., first) = programs.first()?.clone();
+    let mut problems = switched_off(host, place, &found.file, environment);
+    if programs.len() < host.events.len() || programs.iter().any(|(.., program)| *program != first) {
+        problems.push("some of its hooks are gone or run another wb: install it again".to_owned());
+    }
+    if host.name == HostName::Codex && !is_trusted(&found.file, &programs, environment) {
+        let how = "Codex has not asked you yet whether to trust it: start codex and say /hooks";
+        problems.push(how.to_owned());
+    }
+    Some(Found { wb: Some(first), problems, ..found }.judged(environment))
+}
+
+fn prompt_of(host: &Host, place: &Place) -> Option<Found> {
+    let found = Found::new(place.prompt(host)?, place);
+    let text = read(place, &found.file).ok()?.filter(|text| compact_prompt::is_there(text))?;
+    let of_user = match compact_prompt::of_user(&text) {
+        Ok(key) => key.map(|key| format!("you wrote a {key} beside that of wb: install it again")),
+        Err(why) => Some(format!("{why}: repair it")),
+    };
+    let problems: Vec<String> = compact_prompt::problem(&text).into_iter().chain(of_user).collect();
+    Some(Found { live: problems.is_empty(), problems, ..found })
+}
+
+/// Returns whether Codex has noted that the user trusts hooks of a file; whether they changed since it alone knows.
+fn is_trusted(file: &Path, programs: &[(String, [usize; 2], String)], environment: &Environment) -> bool {
+    let Ok(place) = Place::of(hosts::host(HostName::Codex), environment, false) else { return false };
+    let settings = std::fs::read_to_string(place.file("config.toml")).unwrap_or_default();
+    let is_noted = |event: &str, [at, nth]: [usize; 2]| {
+        let key = format!("{}:{}:{at}:{nth}", file.display(), snake(event));
+        settings.contains(&key)
+    };
+    programs.iter().all(|(event, at, _)| is_noted(event, *at))
+}
+
+fn snake(event: &str) -> String {
+    let words = event.split_inclusive(|_: char| true);
+    let lower = words.map(|c| {
+        let is_upper = c.chars().all(char::is_uppercase);
+        if is_upper { format!("_{}", c.to_lowercase()) } else { c.to_owned() }
+    });
+    lower.collect::<String>().trim_start_matches('_').to_owned()
+}
+
+/// Returns what is wrong with the `wb` that is run.
+fn wrong_program(program: Option<&str>, is_project: bool, environment: &Environment) -> Option<String> {
+    let Some(program) = program else { return Some("it does not say which wb it runs".to_owned()) };
+    let path = Path::new(program);
+    if environment.program.as_deref() == Some(path) {
+        return None;
+    }
+    if !is_program(path) {
+        return Some(format!("the wb that it runs is gone: {program}"));
+    }
+    if is_project {
+        // What a project names is not run to be looked at.
+        return Some(format!("it runs another wb than this one: {program}"));
+    }
+    let version = version_of(path);
+    let told = version.as_deref().unwrap_or("no version");
+    (version.as_deref() != Some(VERSION))
+        .then(|| format!("the wb that it runs says {told}, and this is {VERSION}: {program}"))
+}
+
+/// Says that the Claude Code that is run is of an older line than the one that the plug-in was tried with, which may
+/// not know plug-ins of this kind.
+pub(crate) fn too_old(host: &Host, environment: &Environment) -> Option<String> {
+    let program = found(environment, host.program).filter(|_| host.name == HostName::ClaudeCode)?;
+    let told = said(&program)?;
+    let version = told.split_whitespace().next()?;
+    let line = |version: &str| {
+        let mut numbers = version.split('.').map(|number| number.parse::<u32>().ok());
+        Some((numbers.next()??, numbers.next()??))
+    };
+    let is_older = line(version)? < line(host.tried)?;
+    is_older.then(|| {
+        format!(
+            "{} {version} may not know plug-ins of this kind, it was tried with {}: bring {} up to date, or take wb \
+             install {} --hooks",
+            host.title,
+            host.tried,
+            host.program,
+            host.name.word()
+        )
+    })
+}
+
+/// Names the programs that the plug-in runs and the search path does not lead to.
+pub(crate) fn lacking(host: &Host, environment: &Environment) -> Vec<String> {
+    let gone = host.runs.iter().filter(|program| found(environment, program).is_none());
+    gone.map(|program| {
+        format!("it runs {program}, which is not on the PATH: install it, or add its folder to the PATH")
+    })
+    .collect()
+}
+
+/// Asks a `wb` for its version; nothing if it does not tell it in time.
+fn version_of(path: &Path) -> Option<String> {
+    said(path)?.strip_prefix("wb ").map(str::to_owned)
+}
+
+/// Asks a program for its version, and returns what it says.
+fn said(path: &Path) -> Option<String> {
+    let mut command = Command::new(path);
+    let mut child = command
+        .arg("--version")
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .ok()?;
+    let start = Instant::now();
+    while child.try_wait().ok()?.is_none() {
+        if start.elapsed() > PATIENCE {
+            let _ = child.kill();
+            let _ = child.wait();
+            return None;
+        }
+        sleep(Duration::from_millis(5));
+    }
+    let text = String::from_utf8(child.wait_with_output().ok()?.stdout).ok()?;
+    Some(text.trim().to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn events_are_named_as_codex_notes_them() {
+        assert_eq!(
+            (snake("PreCompact"), snake("SessionStart")),
+            ("pre_compact".into(), "session_start".into())
+        );
+    }
+
+    #[test]
+    fn a_program_that_tells_no_version_in_time_has_none() {
+        assert_eq!(version_of(Path::new("/nowhere/wb")), None);
+    }
+}

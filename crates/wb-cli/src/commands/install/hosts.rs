@@ -1,0 +1,134 @@
+//! The agents that `wb` can be put into: where each looks, and what is written there.
+
+use std::path::PathBuf;
+
+use super::hooks::{Event, OF_CLAUDE_CODE, OF_CODEX};
+use super::plug_in::{self, Embedded};
+use crate::args::install::HostName;
+use crate::platform::environment::Environment;
+
+/// An agent, as it was tried.
+#[derive(Debug)]
+pub(crate) struct Host {
+    pub(crate) name: HostName,
+    /// As its makers write it.
+    pub(crate) title: &'static str,
+    pub(crate) program: &'static str,
+    /// The version that the plug-in was tried with, as docs/evaluation has it.
+    pub(crate) tried: &'static str,
+    /// The folder below the user's home.
+    pub(crate) home: &'static str,
+    /// The folder that a variable names instead.
+    pub(crate) moved: fn(&Environment) -> Option<PathBuf>,
+    /// The folder below the project, if the agent looks for plug-ins there.
+    pub(crate) project: Option<&'static str>,
+    /// Whether it finds that folder from below too, up to the root of the repository; else only where it is started.
+    pub(crate) looks_up: bool,
+    /// The files of the plug-in, first the one that runs `wb`; none if the agent takes no plug-in.
+    pub(crate) files: &'static [Embedded],
+    /// The file for hooks, for all that the user does and for a project.
+    pub(crate) hooks: Option<[&'static str; 2]>,
+    /// The settings that take instructions for the summary that its model writes, if there are any.
+    pub(crate) prompt: Option<&'static str>,
+    /// The programs that the plug-in runs beside `wb`; the search path has to lead to each.
+    pub(crate) runs: &'static [&'static str],
+    /// What the hooks are for.
+    pub(crate) events: &'static [Event],
+    /// The settings that may switch it off, the user's and those of a project.
+    pub(crate) settings: [&'static [&'static str]; 2],
+    /// What its compaction is with the plug-in, if there is one.
+    pub(crate) effect: &'static str,
+}
+
+pub(crate) const HOSTS: [Host; 5] = [
+    Host {
+        name: HostName::ClaudeCode,
+        title: "Claude Code",
+        program: "claude",
+        tried: "2.1.328",
+        home: ".claude",
+        moved: |environment| environment.claude_config.clone(),
+        project: Some(".claude"),
+        looks_up: false,
+        files: &plug_in::OF_CLAUDE_CODE,
+        hooks: Some(["settings.json", "settings.local.json"]),
+        prompt: None,
+        runs: &[],
+        events: OF_CLAUDE_CODE,
+        settings: [&["settings.json"], &[".claude/settings.json", ".claude/settings.local.json"]],
+        effect: "Claude Code now compacts by wb, without a request to a model.",
+    },
+    Host {
+        name: HostName::Codex,
+        title: "Codex",
+        program: "codex",
+        tried: "0.169.0",
+        home: ".codex",
+        moved: |environment| environment.codex_home.clone(),
+        project: Some(".codex"),
+        looks_up: true,
+        files: &[],
+        hooks: Some(["hooks.json", "hooks.json"]),
+        prompt: Some("config.toml"),
+        runs: &[],
+        events: OF_CODEX,
+        settings: [&["config.toml"], &[".codex/config.toml"]],
+        effect: "",
+    },
+    Host {
+        name: HostName::GeminiCli,
+        title: "Gemini CLI",
+        program: "gemini",
+        tried: "0.61.0",
+        home: ".gemini",
+        moved: |environment| Some(environment.gemini_home.as_ref()?.join(".gemini")),
+        project: None,
+        looks_up: false,
+        files: &plug_in::OF_GEMINI_CLI,
+        hooks: None,
+        prompt: None,
+        runs: &["node"],
+        events: &[],
+        settings: [&["settings.json"], &[".gemini/settings.json"]],
+        effect: "In Gemini CLI the model now reads the summary of wb; Gemini CLI still sends its own requests for one.",
+    },
+    Host {
+        name: HostName::Opencode,
+        title: "opencode",
+        program: "opencode",
+        tried: "1.18.33",
+        home: ".config/opencode",
+        moved: |environment| Some(environment.config_home.as_ref()?.join("opencode")),
+        project: Some(".opencode"),
+        looks_up: true,
+        files: &plug_in::OF_OPENCODE,
+        hooks: None,
+        prompt: None,
+        runs: &[],
+        events: &[],
+        settings: [&["config.json", "opencode.json", "opencode.jsonc"], &["opencode.json", "opencode.jsonc"]],
+        effect: "opencode now stores the summary of wb; it still sends its own request for one.",
+    },
+    Host {
+        name: HostName::Pi,
+        title: "pi",
+        program: "pi",
+        tried: "0.73.1",
+        home: ".pi/agent",
+        moved: |environment| environment.pi_agent.clone(),
+        project: Some(".pi"),
+        looks_up: false,
+        files: &plug_in::OF_PI,
+        hooks: None,
+        prompt: None,
+        runs: &[],
+        events: &[],
+        settings: [&["settings.json"], &[".pi/settings.json"]],
+        effect: "pi now compacts by wb, without a request to a model.",
+    },
+];
+
+/// Returns what is known of an agent.
+pub(crate) fn host(name: HostName) -> &'static Host {
+    HOSTS.iter().find(|host| host.name == name).unwrap_or(&HOSTS[0])
+}

@@ -1,0 +1,188 @@
+//! `wb install` and `wb uninstall`: puts `wb` into an agent, and takes it out again.
+
+mod json_edit;
+mod hooks;
+mod plug_in;
+mod compact_prompt;
+mod hosts;
+mod place;
+mod change;
+mod plan;
+mod switches;
+mod check;
+mod stays;
+mod show;
+
+use std::env::consts::OS;
+
+use anyhow::Result;
+use serde::Serialize;
+
+use self::check::{Checked, check, lacking, too_old};
+use self::hosts::{HOSTS, Host, host};
+use self::place::{Place, part_of_project};
+use self::plan::Plan;
+use self::show::{Asked, JsonReport};
+use self::stays::what_stays;
+use self::switches::switched_off;
+use crate::args::install::{HostName, Install, Uninstall};
+use crate::platform::environment::Environment;
+use crate::terminal::exit_code::Exit;
+use crate::terminal::shell::Shell;
+use crate::terminal::user_error::UserError;
+
+/// Puts `wb` into an agent, or looks whether it is there.
+pub(crate) fn install(shell: &Shell, args: Install) -> Result<Exit> {
+    let Some(name) = args.host.filter(|_| !args.check) else { return checked(shell, args.host) };
+    let untried = untried(OS, args.scope.dry_run)?;
+    let host = host(name);
+    let place = Place::of(host, &shell.environment, args.scope.project)?;
+    let mut plan = planned(host, &place, &shell.environment, args.hooks)?;
+    plan.notes.extend(untried);
+    finish(shell, Asked { host, place: &place, is_install: true, is_dry: args.scope.dry_run }, &plan)
+}
+
+/// Takes `wb` out of an agent.
+pub(crate) fn uninstall(shell: &Shell, args: Uninstall) -> Result<Exit> {
+    untried(OS, args.scope.dry_run)?;
+    let host = host(args.host);
+    let place = Place::of(host, &shell.environment, args.scope.project)?;
+    let mut plan = plan::uninstall(host, &place)?;
+    let stays = |file: String, flag: &str| {
+        format!("wb is still in {file}: wb uninstall {}{flag} takes it out", host.name.word())
+    };
+    note_others(host, &shell.environment, &mut plan, stays);
+    plan.notes.extend(part_of_project(host, &place, &shell.environment));
+    plan.notes.extend(what_stays(host, &shell.environment));
+    finish(shell, Asked { host, place: &place, is_install: false, is_dry: args.scope.dry_run }, &plan)
+}
+
+fn planned(
+    host: &Host,
+    place: &Place,
+    environment: &Environment,
+    wants_hooks: bool,
+) -> Result<Plan, UserError> {
+    let program = this_program(environment)?;
+    let is_plug_in = !host.files.is_empty();
+    let is_plug_in_wanted = is_plug_in && !wants_hooks;
+    let mut plan = match place.hooks(host).filter(|_| wants_hooks || !is_plug_in) {
+        Some(path) => plan::hooks(host, &path, [place, &Place::of(host, environment, false)?], program)?,
+        None if wants_hooks => return Err(no_hooks(host)),
+        None => plan::plug_in(host, place, program)?,
+    };
+    let name = host.name.word();
+    let twice = |file: String, flag: &str| {
+        let is_here = flag.is_empty() != place.is_project;
+        let then = if is_here { " with this one, then install the one that you want" } else { "" };
+        format!(
+            "wb is also in {file}, so that it would run twice here: wb uninstall {name}{flag} takes it out{then}"
+        )
+    };
+    note_others(host, environment, &mut plan, twice);
+    plan.notes.extend(part_of_project(host, place, environment));
+    let file = plan.changes.last().map(|change| change.path.clone()).unwrap_or_default();
+    let mut off = switched_off(host, place, &file, environment);
+    if is_plug_in_wanted {
+        off.extend(lacking(host, environment));
+    }
+    if !off.is_empty() {
+        plan.effect = "";
+    }
+    plan.notes.extend(off);
+    plan.notes.extend(too_old(host, environment).filter(|_| is_plug_in_wanted));
+    Ok(plan)
+}
+
+/// Notes what else of ours is there: the file, and the option that means it.
+fn note_others(
+    host: &Host,
+    environment: &Environment,
+    plan: &mut Plan,
+    note: impl Fn(String, &str) -> String,
+) {
+    let found = check(host, environment).found.into_iter();
+    let others =
+        found.filter(|it| it.wb.is_some() && plan.changes.iter().all(|change| change.path != it.file));
+    let flag = |is_project| if is_project { " --project" } else { "" };
+    let notes: Vec<String> = others.map(|it| note(environment.tilde(&it.file), flag(it.project))).collect();
+    plan.notes.extend(notes);
+}
+
+fn no_hooks(host: &Host) -> UserError {
+    let hint = format!("leave --hooks out: wb install {}", host.name.word());
+    UserError::new(format!("{} has a plug-in, and takes no hooks of wb", host.name.word()), hint)
+}
+
+/// Returns the path of this program, as it is written into the files.
+fn this_program(environment: &Environment) -> Result<&str, UserError> {
+    let hint = "put wb in a folder whose name is text, such as ~/.local/bin";
+    let path = environment.program.as_deref();
+    path.and_then(std::path::Path::to_str)
+        .ok_or_else(|| UserError::new("the path of this wb is not known, or is no text", hint))
+}
+
+/// Returns what to note where it was not tried but has the same paths; elsewhere it is refused to write.
+fn untried(system: &str, is_dry: bool) -> Result<Option<String>, UserError> {
+    let name = match system {
+        "linux" => return Ok(None),
+        "macos" => return Ok(Some("this was tried on Linux, and not on macOS".to_owned())),
+        "windows" => "Windows",
+        other => other,
+    };
+    if is_dry {
+        return Ok(Some(format!("this was tried on Linux, and not on {name}")));
+    }
+    let hint =
+        "wb install HOST --dry-run shows the files and their content, to be written by hand at your own risk";
+    Err(UserError::new(format!("wb install was not tried on {name}, and writes nothing there"), hint))
+}
+
+fn finish(shell: &Shell, asked: Asked<'_>, plan: &Plan) -> Result<Exit> {
+    if !asked.is_dry {
+        change::make(asked.place, &plan.changes)?;
+    }
+    if shell.is_json {
+        shell.print_json(&JsonReport::of(asked, plan))?;
+    } else {
+        shell.print(|page| show::done(page, &shell.environment, asked, plan))?;
+    }
+    Ok(Exit::Done)
+}
+
+/// The answer of `wb install --check --json`.
+#[derive(Debug, Serialize)]
+struct All<'a> {
+    live: bool,
+    hosts: &'a [Checked],
+}
+
+fn checked(shell: &Shell, name: Option<HostName>) -> Result<Exit> {
+    let wanted = HOSTS.iter().filter(|host| name.is_none_or(|name| name == host.name));
+    let all: Vec<Checked> = wanted.map(|host| check(host, &shell.environment)).collect();
+    // Who asks for one agent wants it there.
+    let is_missing = name.is_some() && all.iter().all(|checked| checked.found.is_empty());
+    let live = !is_missing && all.iter().all(Checked::is_live);
+    if shell.is_json {
+        shell.print_json(&All { live, hosts: &all })?;
+    } else {
+        shell.print(|page| show::checked(page, &shell.environment, &all))?;
+    }
+    Ok(if live { Exit::Done } else { Exit::Found })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn where_nothing_was_tried_it_is_refused_by_name_and_shown_in_a_dry_run() {
+        assert_eq!((untried("linux", false), untried("linux", true)), (Ok(None), Ok(None)));
+        for (system, name) in [("windows", "Windows"), ("freebsd", "freebsd")] {
+            let refused = untried(system, false).unwrap_err();
+            assert!(refused.message.contains(name) && refused.hint.unwrap().contains("--dry-run"));
+            assert!(untried(system, true).unwrap().unwrap().contains(name));
+        }
+        assert!(untried("macos", false).unwrap().unwrap().contains("not on macOS"));
+    }
+}

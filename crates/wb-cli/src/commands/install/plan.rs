@@ -1,0 +1,205 @@
+//! What is to be written, and what is to be taken out.
+
+use std::path::Path;
+
+use super::change::{Change, copy_of, read};
+use super::compact_prompt;
+use super::hooks;
+use super::hosts::Host;
+use super::place::Place;
+use super::plug_in::{self, Embedded};
+use crate::terminal::user_error::UserError;
+
+/// What comes of hooks.
+const OF_HOOKS: &str = "Its model still writes the summary, and wb adds what that may have left out. To let wb compact a session \
+    between two runs: wb compact FILE --in-place";
+/// What comes of hooks and of instructions.
+const OF_BOTH: &str = "Its model still writes the summary, by the instructions of wb, and wb adds what that may have left out. To let \
+    wb compact a session between two runs: wb compact FILE --in-place";
+
+/// Changes in their order.
+#[derive(Debug)]
+pub(crate) struct Plan {
+    pub(crate) changes: Vec<Change>,
+    pub(crate) notes: Vec<String>,
+    /// What compactions of the agent are after that.
+    pub(crate) effect: &'static str,
+}
+
+/// Plans the plug-in of an agent.
+pub(crate) fn plug_in(host: &Host, place: &Place, program: &str) -> Result<Plan, UserError> {
+    let files = host.files;
+    let is_ours = is_ours(files, place)?;
+    // What is read first is written last, so that nothing half is ever loaded.
+    let changes = files.iter().rev().map(|file| written(*file, place, program, is_ours));
+    Ok(Plan { changes: changes.collect::<Result<_, _>>()?, notes: Vec::new(), effect: host.effect })
+}
+
+fn written(file: Embedded, place: &Place, program: &str, is_ours: bool) -> Result<Change, UserError> {
+    let path = place.file(file.path);
+    let (before, after) = (read(place, &path)?, file.rendered(program));
+    match &before {
+        Some(there) if !is_ours && *there != after => Err(foreign(&path)),
+        _ => Ok(Change { path, before, after: Some(after) }),
+    }
+}
+
+/// Returns whether the file that says so is there and one of ours.
+fn is_ours(files: &[Embedded], place: &Place) -> Result<bool, UserError> {
+    let Some(first) = files.first() else { return Ok(false) };
+    let text = read(place, &place.file(first.path))?;
+    Ok(text.is_some_and(|text| plug_in::read(&text).is_some()))
+}
+
+fn foreign(path: &Path) -> UserError {
+    let hint =
+        "move it to another name, if you want both, or away; wb writes over nothing that it did not write";
+    UserError::of_file(path.display().to_string(), "is there already, and not from wb", hint)
+}
+
+/// Plans hooks in the settings of an agent, and instructions where it takes them. What the user has settled for all
+/// projects is in the second place.
+pub(crate) fn hooks(
+    host: &Host,
+    path: &Path,
+    [place, user]: [&Place; 2],
+    program: &str,
+) -> Result<Plan, UserError> {
+    if hooks::known_again(program).is_none() {
+        let what = "hooks know wb by its name, and this program has another one";
+        return Err(UserError::of_file(program, what, "name it wb, in whatever folder"));
+    }
+    let mut plan = Plan { changes: Vec::new(), notes: Vec::new(), effect: OF_HOOKS };
+    if let Some(path) = place.prompt(host) {
+        with_prompt(host, &path, [place, user], &mut plan)?;
+    }
+    let before = read(place, path)?;
+    let text = before.as_deref().unwrap_or("{}\n");
+    let after = hooks::with(text, host.events, program).map_err(|why| broken(path, why))?;
+    let is_first = hooks::programs(text).is_empty();
+    plan.changes.extend(settled(path, place, before, after, is_first)?);
+    Ok(plan)
+}
+
+/// Plans instructions; those of the user stay, and ours go where they are beside them.
+fn with_prompt(
+    host: &Host,
+    path: &Path,
+    [place, user]: [&Place; 2],
+    plan: &mut Plan,
+) -> Result<(), UserError> {
+    let before = read(place, path)?;
+    let text = before.clone().unwrap_or_default();
+    let of_user = |path: &Path, text: &str| {
+        let key = compact_prompt::of_user(text).map_err(|why| broken(path, why))?;
+        Ok::<_, UserError>(key.map(|key| (path.to_owned(), key)))
+    };
+    let elsewhere = user.prompt(host).filter(|it| it != path);
+    let elsewhere =
+        elsewhere.map(|path| of_user(&path, &read(user, &path)?.unwrap_or_default())).transpose()?;
+    let Some((file, key)) = of_user(path, &text)?.or(elsewhere.flatten()) else {
+        plan.effect = OF_BOTH;
+        let is_first = !compact_prompt::is_there(&text);
+        plan.changes.extend(settled(path, place, before, compact_prompt::with(&text), is_first)?);
+        return Ok(());
+    };
+    plan.notes.push(format!("{} has a {key} of yours, which stays; that of wb is left out", file.display()));
+    if compact_prompt::is_there(&text) {
+        let after = Some(compact_prompt::without(&text));
+        plan.changes.push(Change { path: path.to_owned(), before, after });
+    }
+    Ok(())
+}
+
+/// Changes settings, and copies them before the first time.
+fn settled(
+    path: &Path,
+    place: &Place,
+    before: Option<String>,
+    after: String,
+    is_first: bool,
+) -> Result<Vec<Change>, UserError> {
+    let mut changes = Vec::new();
+    if let Some(text) = before.clone().filter(|_| is_first) {
+        let copy = copy_of(path);
+        changes.push(Change { before: read(place, &copy)?, after: Some(text), path: copy });
+    }
+    changes.push(Change { path: path.to_owned(), before, after: Some(after) });
+    Ok(changes)
+}
+
+fn broken(path: &Path, why: String) -> UserError {
+    let hint = "nothing was changed: repair the file, and do it again";
+    UserError::of_file(path.display().to_string(), why, hint)
+}
+
+/// Plans to take out whatever of ours is there.
+pub(crate) fn uninstall(host: &Host, place: &Place) -> Result<Plan, UserError> {
+    let files = host.files;
+    let mut plan = Plan { changes: Vec::new(), notes: Vec::new(), effect: "" };
+    let is_ours = is_ours(files, place)?;
+    for file in files.iter().rev() {
+        let path = place.file(file.path);
+        // Without the file that says so the others are ours if they are just as we wrote them.
+        let before = read(place, &path)?.filter(|text| is_ours || *text == file.rendered(""));
+        plan.changes.push(Change { before, after: None, path });
+    }
+    if let Some(first) = files.first().map(|file| place.file(file.path)).filter(|it| !is_ours && it.exists())
+    {
+        plan.notes.push(format!("{} is not from wb, and stays", first.display()));
+    }
+    if let Some(path) = place.prompt(host) {
+        without_prompt(&path, place, &mut plan)?;
+    }
+    if let Some(path) = place.hooks(host) {
+        without_hooks(host, &path, place, &mut plan)?;
+    }
+    plan.changes.retain(Change::is_one);
+    Ok(plan)
+}
+
+fn without_prompt(path: &Path, place: &Place, plan: &mut Plan) -> Result<(), UserError> {
+    let Some(text) = read(place, path)?.filter(|text| compact_prompt::is_there(text)) else { return Ok(()) };
+    let less = compact_prompt::without(&text);
+    let is_of = |old: &str| *old == less;
+    taken_out(path, place, plan, &text, &less, is_of, "")
+}
+
+fn without_hooks(host: &Host, path: &Path, place: &Place, plan: &mut Plan) -> Result<(), UserError> {
+    let Some(text) = read(place, path)? else { return Ok(()) };
+    let Some((.., program)) = hooks::programs(&text).into_iter().next() else {
+        // A file that cannot be read may still hold them.
+        return hooks::broken(&text).map_or(Ok(()), |why| Err(broken(path, why)));
+    };
+    let less = hooks::without(&text).map_err(|why| broken(path, why))?;
+    let is_of =
+        |old: &str| *old == less || hooks::with(old, host.events, &program).is_ok_and(|with| with == text);
+    taken_out(path, place, plan, &text, &less, is_of, "{}")
+}
+
+/// Plans to write settings with less in them: those of the copy, if the change of ours made them of it; none at all, if we
+/// made the file and nothing is left in it.
+fn taken_out(
+    path: &Path,
+    place: &Place,
+    plan: &mut Plan,
+    text: &str,
+    less: &str,
+    is_of: impl Fn(&str) -> bool,
+    nothing: &str,
+) -> Result<(), UserError> {
+    let copy = copy_of(path);
+    let kept = read(place, &copy)?;
+    let is_all = kept.as_deref().is_some_and(is_of);
+    let after = if is_all { kept.as_deref() } else { Some(less) };
+    let is_empty = kept.is_none() && less.split_whitespace().eq(nothing.split_whitespace());
+    let after = after.filter(|_| !is_empty).map(str::to_owned);
+    plan.changes.push(Change { path: path.to_owned(), before: Some(text.to_owned()), after });
+    if is_all {
+        plan.changes.push(Change { path: copy, before: kept, after: None });
+    } else if kept.is_some() {
+        let (file, copy) = (path.display(), copy.display());
+        plan.notes.push(format!("{file} was changed since by others, so its old copy stays: {copy}"));
+    }
+    Ok(())
+}

@@ -1,0 +1,117 @@
+//! The plug-ins that `wb` brings along, and how a file says that it is one of them.
+
+use std::path::Path;
+
+/// A file of a plug-in, below the folder that the agent reads.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Embedded {
+    pub(crate) path: &'static str,
+    text: &'static str,
+}
+
+pub(crate) const OF_PI: [Embedded; 1] = [Embedded {
+    path: "extensions/wb-compact.ts",
+    text: include_str!("../../../../../integrations/pi/wb-compact.ts"),
+}];
+pub(crate) const OF_GEMINI_CLI: [Embedded; 3] = [
+    Embedded {
+        path: "extensions/wb-compact/wb-compact.mjs",
+        text: include_str!("../../../../../integrations/gemini-cli/wb-compact.mjs"),
+    },
+    Embedded {
+        path: "extensions/wb-compact/hooks/hooks.json",
+        text: include_str!("../../../../../integrations/gemini-cli/hooks/hooks.json"),
+    },
+    Embedded {
+        path: "extensions/wb-compact/gemini-extension.json",
+        text: include_str!("../../../../../integrations/gemini-cli/gemini-extension.json"),
+    },
+];
+pub(crate) const OF_OPENCODE: [Embedded; 1] = [Embedded {
+    path: "plugins/wb-compact.ts",
+    text: include_str!("../../../../../integrations/opencode/wb-compact.ts"),
+}];
+/// The first one runs `wb`; it is written last, so that the plug-in is whole once it is there.
+pub(crate) const OF_CLAUDE_CODE: [Embedded; 3] = [
+    Embedded {
+        path: "skills/wb-compact/hooks/register.ts",
+        text: include_str!("../../../../../integrations/claude-code/hooks/register.ts"),
+    },
+    Embedded {
+        path: "skills/wb-compact/hooks/hooks.json",
+        text: include_str!("../../../../../integrations/claude-code/hooks/hooks.json"),
+    },
+    Embedded {
+        path: "skills/wb-compact/.claude-plugin/plugin.json",
+        text: include_str!("../../../../../integrations/claude-code/.claude-plugin/plugin.json"),
+    },
+];
+
+/// This version of `wb`.
+pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
+const MARK: &str = "// Written by `wb install` of wb ";
+
+impl Embedded {
+    /// Returns the text of the file for a `wb` at a path.
+    pub(crate) fn rendered(self, program: &str) -> String {
+        let path = serde_json::Value::from(program).to_string();
+        let text = self.text.replace("'@WB@'", &path).replace("\"@WB@\"", &path);
+        let mark = if self.is_script() {
+            format!("{MARK}{VERSION}, which overwrites it; `wb uninstall` removes it.\n")
+        } else {
+            String::new()
+        };
+        mark + &text.replace("@VERSION@", VERSION)
+    }
+
+    /// Returns whether the file says itself who wrote it.
+    fn is_script(self) -> bool {
+        Path::new(self.path).extension().is_some_and(|end| end == "ts" || end == "mjs")
+    }
+}
+
+/// What a file of ours says of itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Written {
+    /// The version of `wb` that wrote it.
+    pub(crate) version: String,
+    /// The path of `wb` that it runs.
+    pub(crate) program: Option<String>,
+}
+
+/// Returns what a file says of itself, if it is one of ours.
+pub(crate) fn read(text: &str) -> Option<Written> {
+    let version = text.strip_prefix(MARK)?.split(',').next()?.to_owned();
+    let line = text.lines().find_map(|line| line.strip_prefix("const WB = ")?.strip_suffix(';'));
+    Some(Written { version, program: line.and_then(|line| serde_json::from_str(line).ok()) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_of_any_kind_comes_back_from_each_file() {
+        for first in [OF_PI[0], OF_OPENCODE[0], OF_GEMINI_CLI[0], OF_CLAUDE_CODE[0]] {
+            for program in ["/usr/bin/wb", "/a b/it's \"wb\"", "C:\\x\\wb", "/Grüße/世界/`${x}`\n/wb"] {
+                let text = first.rendered(program);
+                let written = Written { version: VERSION.to_owned(), program: Some(program.to_owned()) };
+                assert_eq!(read(&text), Some(written), "{text}");
+            }
+        }
+    }
+
+    #[test]
+    fn nothing_is_left_to_be_filled_in() {
+        for file in [&OF_PI[..], &OF_OPENCODE, &OF_GEMINI_CLI, &OF_CLAUDE_CODE].concat() {
+            let text = file.rendered("/usr/bin/wb");
+            assert!(!text.contains("@WB@") && !text.contains("@VERSION@"), "{text}");
+            assert!(file.is_script() || serde_json::from_str::<serde_json::Value>(&text).is_ok(), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_others_wrote_is_not_ours() {
+        assert_eq!(read("// An extension of mine\nconst WB = \"/x/wb\";\n"), None);
+    }
+}

@@ -1,0 +1,183 @@
+//! What a user is told of it.
+
+use std::io::{self, Write};
+use std::path::Path;
+
+use serde::Serialize;
+
+use super::change::Change;
+use super::check::{Checked, Found};
+use super::hosts::{Host, host};
+use super::place::Place;
+use super::plan::Plan;
+use crate::args::install::HostName;
+use crate::platform::environment::Environment;
+use crate::terminal::escape::escaped;
+use crate::terminal::style::{BAD, DIM, GOOD, WARN};
+use crate::terminal::wrap::Page;
+
+/// The answer of `wb install --json` and `wb uninstall --json`.
+#[derive(Debug, Serialize)]
+pub(crate) struct JsonReport<'a> {
+    host: HostName,
+    project: bool,
+    dry_run: bool,
+    changes: Vec<JsonChange<'a>>,
+    notes: &'a [String],
+}
+
+#[derive(Debug, Serialize)]
+struct JsonChange<'a> {
+    file: String,
+    action: &'static str,
+    /// What the file holds after it; nothing if it is removed.
+    content: Option<&'a str>,
+}
+
+impl<'a> JsonReport<'a> {
+    pub(crate) fn of(asked: Asked<'_>, plan: &'a Plan) -> Self {
+        let change = |it: &'a Change| JsonChange {
+            file: it.path.display().to_string(),
+            action: it.verb(),
+            content: it.after.as_deref(),
+        };
+        let changes = plan.changes.iter().map(change).collect();
+        Self {
+            host: asked.host.name,
+            project: asked.place.is_project,
+            dry_run: asked.is_dry,
+            changes,
+            notes: &plan.notes,
+        }
+    }
+}
+
+/// What was asked for, and how.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Asked<'a> {
+    pub(crate) host: &'a Host,
+    pub(crate) place: &'a Place,
+    pub(crate) is_install: bool,
+    pub(crate) is_dry: bool,
+}
+
+/// Shows what was done, or would be.
+pub(crate) fn done(
+    page: &mut Page<'_>,
+    environment: &Environment,
+    asked: Asked<'_>,
+    plan: &Plan,
+) -> io::Result<()> {
+    page.heading(asked.host.name.word(), &headline(asked, plan))?;
+    for change in &plan.changes {
+        let path = escaped(&environment.tilde(&change.path)).into_owned();
+        let of_what = if change.is_copy() { ", the copy of it as it was before" } else { "" };
+        writeln!(page, "  {} {path}{of_what}", verb(change, asked.is_dry))?;
+        // A copy says nothing new, and settings may hold keys.
+        if asked.is_dry && change.is_one() && !change.is_copy() {
+            lines(page, change)?;
+        }
+    }
+    for note in &plan.notes {
+        page.prose("  note: ", 8, &escaped(note))?;
+    }
+    if asked.is_install && !asked.is_dry { after(page, asked, plan.effect) } else { Ok(()) }
+}
+
+fn headline(asked: Asked<'_>, plan: &Plan) -> String {
+    let scope = if asked.place.is_project { "for this project" } else { "for all your projects" };
+    let is_done = !plan.changes.iter().any(Change::is_one);
+    match (asked.is_install, is_done, asked.is_dry) {
+        (true, true, _) => format!("is installed {scope} already"),
+        (false, true, _) => format!("nothing of wb is installed {scope}, so there is nothing to take out"),
+        (true, _, true) => format!("would be installed {scope}; this is a dry run and writes nothing"),
+        (false, _, true) => format!("would be uninstalled {scope}; this is a dry run and writes nothing"),
+        (true, ..) => format!("installed {scope}"),
+        (false, ..) => format!("uninstalled {scope}"),
+    }
+}
+
+fn verb(change: &Change, is_dry: bool) -> String {
+    let verb = change.verb();
+    match (verb, is_dry) {
+        ("keep", _) => "as it was:".to_owned(),
+        (_, true) => format!("would {verb}"),
+        (_, false) => format!("{verb}d"),
+    }
+}
+
+/// Shows the lines of a file that go and come.
+fn lines(page: &mut Page<'_>, change: &Change) -> io::Result<()> {
+    let lines = |text: &Option<String>| -> Vec<String> {
+        text.iter().flat_map(|text| text.lines().map(|line| escaped(line).into_owned())).collect()
+    };
+    let (before, after) = (lines(&change.before), lines(&change.after));
+    let same = before.iter().zip(&after).take_while(|(a, b)| a == b).count();
+    let rest = before.len().min(after.len()) - same;
+    let tail = before.iter().rev().zip(after.iter().rev()).take(rest).take_while(|(a, b)| a == b).count();
+    for line in &before[same..before.len() - tail] {
+        writeln!(page, "  {BAD}-{BAD:#} {line}")?;
+    }
+    for line in &after[same..after.len() - tail] {
+        writeln!(page, "  {GOOD}+{GOOD:#} {line}")?;
+    }
+    Ok(())
+}
+
+/// Says what comes of it, and what is left to do.
+fn after(page: &mut Page<'_>, asked: Asked<'_>, effect: &str) -> io::Result<()> {
+    let Host { name, title, .. } = asked.host;
+    let word = name.word();
+    writeln!(page)?;
+    if !effect.is_empty() {
+        page.prose("  ", 2, effect)?;
+    }
+    let next = match (name, asked.place.is_project) {
+        (HostName::Codex, is_project) => {
+            let first = if is_project { "Trust this project in Codex, then start" } else { "Start" };
+            format!("{first} codex and say /hooks: it runs no hook before you have read and trusted it, and tells you nothing \
+                     of it in codex exec. wb never answers that for you.")
+        }
+        (HostName::ClaudeCode, true) => {
+            "Claude Code reads it once you have told it that you trust this folder. Sessions that are open go on without it: start them again.".to_owned()
+        }
+        _ => format!("Sessions of {title} that are open go on without it: start them again."),
+    };
+    page.prose("  ", 2, &next)?;
+    let flag = if asked.place.is_project { " --project" } else { "" };
+    writeln!(page, "\n{DIM}is it live:{DIM:#} wb install --check {word}")?;
+    writeln!(page, "{DIM}what it did:{DIM:#} wb log")?;
+    writeln!(page, "{DIM}take it out:{DIM:#} wb uninstall {word}{flag}")
+}
+
+/// Shows what is in place, an agent after the other.
+pub(crate) fn checked(page: &mut Page<'_>, environment: &Environment, all: &[Checked]) -> io::Result<()> {
+    for checked in all {
+        let host = host(checked.host);
+        let there = match &checked.program {
+            Some(path) => format!("{} · tried with {}", environment.tilde(path), checked.tried),
+            None => format!("{} is not on the PATH · tried with {}", host.program, checked.tried),
+        };
+        page.heading(host.name.word(), &escaped(&there))?;
+        if checked.found.is_empty() {
+            writeln!(page, "  {DIM}not installed:{DIM:#} wb install {}", host.name.word())?;
+        }
+        checked.found.iter().try_for_each(|found| one(page, environment, found))?;
+        checked.notes.iter().try_for_each(|note| page.prose("  note: ", 8, &escaped(note)))?;
+    }
+    Ok(())
+}
+
+fn one(page: &mut Page<'_>, environment: &Environment, found: &Found) -> io::Result<()> {
+    let mark = match found {
+        Found { live: true, .. } => format!("{GOOD}live{GOOD:#}"),
+        Found { ours: false, .. } => format!("{WARN}not ours{WARN:#}"),
+        _ => format!("{BAD}not live{BAD:#}"),
+    };
+    let scope = if found.project { "this project: " } else { "" };
+    writeln!(page, "  {mark}  {scope}{}", escaped(&environment.tilde(&found.file)))?;
+    if let Some(wb) = &found.wb {
+        writeln!(page, "    {DIM}runs{DIM:#} {}", escaped(&environment.tilde(Path::new(wb))))?;
+    }
+    found.problems.iter().try_for_each(|problem| page.prose("    ", 4, &escaped(problem)))
+}

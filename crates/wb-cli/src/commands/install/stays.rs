@@ -1,0 +1,53 @@
+//! What of `wb` stays when it is taken out of an agent, and where.
+
+use std::path::PathBuf;
+
+use wb_record::list_of;
+
+use super::hosts::Host;
+use super::place::Place;
+use crate::args::install::HostName;
+use crate::commands::compaction_log;
+use crate::platform::environment::Environment;
+use crate::session::agent_folders::agent_folders;
+use crate::terminal::number::count;
+
+/// What ends the name of the file next to a session of Gemini CLI that holds its digests.
+const DIGESTS: &str = ".wb-digests";
+
+/// Tells what is there and stays: the log, the settings, and what `wb undo` needs of the agent's sessions.
+pub(crate) fn what_stays(host: &Host, environment: &Environment) -> Vec<String> {
+    let is_there = |path: &PathBuf| path.is_file();
+    let log = compaction_log::path(environment).filter(is_there);
+    let log = log.map(|path| format!("the log of compactions stays: {}", environment.tilde(&path)));
+    let settings = environment.config.as_ref().map(|folder| folder.join("config.toml")).filter(is_there);
+    let settings = settings.map(|path| format!("your settings of wb stay: {}", environment.tilde(&path)));
+    log.into_iter()
+        .chain(settings)
+        .chain(lists(host, environment))
+        .chain(digests(host, environment))
+        .collect()
+}
+
+/// Tells of the files next to sessions, a line for each folder of the agent.
+fn lists(host: &Host, environment: &Environment) -> Vec<String> {
+    let folders = agent_folders(environment).into_iter().filter(|it| it.agent == host.name.word());
+    let told = folders.filter_map(|folder| {
+        let n = folder.sessions().iter().filter(|it| list_of(&it.path).is_file()).count();
+        let files = count(n, "file", "files");
+        let place = environment.tilde(&folder.folder);
+        (n > 0).then(|| format!("left next to sessions in {place}: {files} for wb undo (*.wb-log)"))
+    });
+    told.collect()
+}
+
+/// Tells of the digests next to sessions of Gemini CLI, which lie in a folder for each project.
+fn digests(host: &Host, environment: &Environment) -> Option<String> {
+    let place = Place::of(host, environment, false).ok().filter(|_| host.name == HostName::GeminiCli)?;
+    let folder = place.file("tmp");
+    let inside = |folder: PathBuf| folder.read_dir().into_iter().flatten().flatten().map(|it| it.path());
+    let files = inside(folder.clone()).flat_map(|project| inside(project.join("chats")));
+    let n = files.filter(|path| path.to_string_lossy().ends_with(DIGESTS)).count();
+    let (files, place) = (count(n, "file", "files"), environment.tilde(&folder));
+    (n > 0).then(|| format!("left next to sessions in {place}: {files} with digests (*{DIGESTS})"))
+}

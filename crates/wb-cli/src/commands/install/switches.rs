@@ -1,0 +1,249 @@
+//! What keeps an agent from using what is in place: switches in its settings and in ours, and settings that cannot be read.
+
+use std::collections::HashSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use super::hosts::Host;
+use super::place::{Place, project_folders};
+use crate::args::install::HostName;
+use crate::platform::environment::Environment;
+use crate::session::config::Config;
+use crate::terminal::user_error::in_words;
+
+/// By which name Gemini CLI knows the plug-in and its hook.
+const NAME: &str = "wb-compact";
+/// By which name Claude Code knows the plug-in.
+const IN_CLAUDE_CODE: &str = "wb-compact@skills-dir";
+
+/// A settings file of an agent.
+struct Settings {
+    path: PathBuf,
+    is_project: bool,
+    value: Value,
+}
+
+/// Returns what is off or cannot be read, for a file that is in place.
+pub(crate) fn switched_off(
+    host: &Host,
+    place: &Place,
+    file: &Path,
+    environment: &Environment,
+) -> Vec<String> {
+    let (settings, mut problems) = read_all(host, environment);
+    problems.extend(by_agent(host.name, &settings, place, file, environment.working.as_deref()));
+    problems.extend(by_us(host.name, environment));
+    problems
+}
+
+/// Reads the settings of an agent, those that count most last.
+fn read_all(host: &Host, environment: &Environment) -> (Vec<Settings>, Vec<String>) {
+    let (mut all, mut problems) = (Vec::new(), Vec::new());
+    let mut known = HashSet::new();
+    let user = Place::of(host, environment, false).ok().map(|place| place.root);
+    let roots = [user.as_deref().into_iter().collect(), project_folders(host, environment)];
+    for ((is_project, roots), names) in [false, true].into_iter().zip(roots).zip(host.settings) {
+        // Who works in the home folder has one file for both.
+        let paths = roots.iter().rev().flat_map(|root| names.iter().map(|name| root.join(name)));
+        for path in paths.filter(|path| known.insert(path.canonicalize().unwrap_or(path.clone()))) {
+            match read(&path) {
+                Ok(Some(value)) => all.push(Settings { path, is_project, value }),
+                Ok(None) => {}
+                Err(why) => problems.push(format!("its settings {} {why}: repair them", path.display())),
+            }
+        }
+    }
+    (all, problems)
+}
+
+/// Reads one settings file; nothing if it is not there or empty.
+fn read(path: &Path) -> Result<Option<Value>, String> {
+    let text = match fs::read_to_string(path) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(format!("cannot be read ({})", in_words(&error))),
+        Ok(text) if text.trim().is_empty() => return Ok(None),
+        Ok(text) => text,
+    };
+    let end = path.extension().unwrap_or_default();
+    if end == "toml" {
+        return toml::from_str(&text).map(Some).map_err(|error| format!("are no TOML ({})", error.message()));
+    }
+    let is_lenient = end == "jsonc"
+        || path.parent().is_some_and(|folder| folder.ends_with(".gemini"))
+        || path.file_name().is_some_and(|name| name == "opencode.json");
+    let text = if is_lenient { without_comments(&text) } else { text };
+    serde_json::from_str(&text).map(Some).map_err(|error| format!("are no JSON ({error})"))
+}
+
+/// Returns JSON with comments as plain JSON: blanks stand for comments and for commas behind the last of a list.
+fn without_comments(text: &str) -> String {
+    let (mut plain, mut rest) = (String::new(), text);
+    while let Some(c) = rest.chars().next() {
+        let n = match c {
+            '"' => string_len(rest),
+            '/' if rest.starts_with("//") => rest.find('\n').unwrap_or(rest.len()),
+            '/' if rest.starts_with("/*") => rest.find("*/").map_or(rest.len(), |at| at + 2),
+            _ => c.len_utf8(),
+        };
+        let (piece, next) = rest.split_at(n);
+        rest = next;
+        match c {
+            '/' if n > 1 => plain.extend(piece.chars().filter(|c| *c == '\n')),
+            '}' | ']' => {
+                let kept = plain.trim_end().trim_end_matches(',').len();
+                let blanks = plain.split_off(kept).replace(',', " ");
+                plain = plain + &blanks + piece;
+            }
+            _ => plain += piece,
+        }
+    }
+    plain
+}
+
+/// Returns how many bytes the string has that a text begins with.
+fn string_len(text: &str) -> usize {
+    let mut is_escaped = false;
+    let end = text.char_indices().skip(1).find(|(_, c)| {
+        let is_end = *c == '"' && !is_escaped;
+        is_escaped = *c == '\\' && !is_escaped;
+        is_end
+    });
+    end.map_or(text.len(), |(at, _)| at + 1)
+}
+
+/// Returns what the settings of the agent switch off.
+fn by_agent(
+    host: HostName,
+    settings: &[Settings],
+    place: &Place,
+    file: &Path,
+    working: Option<&Path>,
+) -> Option<String> {
+    // Of two files the one that counts more is asked.
+    let last = |path: &[&str]| {
+        let asked = |it: &Settings| path.iter().try_fold(&it.value, |value, key| value.get(*key))?.as_bool();
+        settings.iter().rev().find_map(|it| Some((it, asked(it)?)))
+    };
+    let switch = |path: &[&str], off: bool| {
+        let (it, _) = last(path).filter(|(_, is)| *is == off)?;
+        Some(format!("it is switched off: {} = {off} in {}", path.join("."), it.path.display()))
+    };
+    match host {
+        HostName::ClaudeCode => switch(&["disableAllHooks"], true).or_else(|| {
+            let is_plug_in = file.extension().is_some_and(|end| end == "ts");
+            is_plug_in.then(|| switch(&["enabledPlugins", IN_CLAUDE_CODE], false))?
+        }),
+        HostName::Codex => {
+            let off = |it| hook_off(it, file);
+            let feature = ["hooks", "codex_hooks"].iter().find_map(|key| switch(&["features", key], false));
+            feature.or_else(|| settings.iter().find_map(off))
+        }
+        HostName::GeminiCli => switch(&["hooksConfig", "enabled"], false)
+            .or_else(|| settings.iter().find_map(hook_named))
+            .or_else(|| not_here(&place.file("extensions/extension-enablement.json"), working?)),
+        // It loads every file of the folder; its list of plug-ins is for others.
+        HostName::Opencode => None,
+        HostName::Pi => settings.iter().filter(|it| it.is_project == place.is_project).find_map(|it| {
+            let entry = left_out(it.value.get("extensions")?.as_array()?, place, file)?;
+            Some(format!("it is switched off: extensions has {entry} in {}", it.path.display()))
+        }),
+    }
+}
+
+/// Returns what Codex has noted of a hook of the file that the user switched off.
+fn hook_off(settings: &Settings, file: &Path) -> Option<String> {
+    let of_file = format!("{}:", file.display());
+    let hooks = settings.value.pointer("/hooks/state")?.as_object()?;
+    let mut ours = hooks.iter().filter(|(key, _)| key.starts_with(&of_file));
+    ours.find(|(_, state)| state.get("enabled") == Some(&Value::Bool(false)))?;
+    Some(format!("it is switched off: enabled = false below hooks.state in {}", settings.path.display()))
+}
+
+/// Returns where Gemini CLI has noted that the user switched our hook off.
+fn hook_named(settings: &Settings) -> Option<String> {
+    let disabled = settings.value.pointer("/hooksConfig/disabled")?.as_array()?;
+    disabled.iter().find(|name| *name == NAME)?;
+    Some(format!("it is switched off: hooksConfig.disabled has {NAME} in {}", settings.path.display()))
+}
+
+/// Returns where Gemini CLI has noted that the plug-in is off in a folder; of its rules the last that fits counts.
+fn not_here(file: &Path, folder: &Path) -> Option<String> {
+    let noted = read(file).ok()??;
+    let folder = format!("{}/", folder.display());
+    let rules = noted.get(NAME)?.get("overrides")?.as_array()?.iter().filter_map(Value::as_str);
+    let is_here = |rule: &&str| {
+        let path = rule.trim_start_matches('!');
+        path.strip_suffix('*').map_or(path == folder, |above| folder.starts_with(above))
+    };
+    let last = rules.rev().find(is_here)?;
+    last.starts_with('!').then(|| format!("it is switched off: {NAME} has {last} in {}", file.display()))
+}
+
+/// Returns the entry of pi's list by which a file is left out: `!pattern`, over it `+path`, and over that `-path`.
+fn left_out<'a>(entries: &'a [Value], place: &Place, file: &Path) -> Option<&'a str> {
+    let full = file.to_str()?;
+    let below = file.strip_prefix(place.file("")).ok()?.to_str()?;
+    let name = file.file_name()?.to_str()?;
+    let entry = |mark: char, fits: &dyn Fn(&str) -> bool| {
+        let entries = entries.iter().filter_map(Value::as_str);
+        entries.rev().find(|entry| entry.strip_prefix(mark).is_some_and(fits))
+    };
+    let is_it = |path: &str| [full, below].contains(&path.strip_prefix("./").unwrap_or(path));
+    let is_like = |pattern: &str| [full, below, name].iter().any(|path| fits(pattern, path));
+    entry('-', &is_it).or_else(|| entry('!', &is_like).filter(|_| entry('+', &is_it).is_none()))
+}
+
+/// Returns whether a path fits a pattern: `*` stands for all but a slash, `**` for that too.
+fn fits(pattern: &str, path: &str) -> bool {
+    let Some((before, after)) = pattern.split_once('*') else { return pattern == path };
+    let Some(rest) = path.strip_prefix(before) else { return false };
+    let (after, is_deep) = after.strip_prefix('*').map_or((after, false), |after| (after, true));
+    let end = if is_deep { rest.len() } else { rest.find('/').unwrap_or(rest.len()) };
+    let mut ends = (0..=end).filter(|at| rest.is_char_boundary(*at));
+    ends.any(|at| fits(after, &rest[at..]) || is_deep && fits(after.trim_start_matches('/'), &rest[at..]))
+}
+
+/// Returns what our own settings switch off.
+fn by_us(host: HostName, environment: &Environment) -> Option<String> {
+    match Config::read(environment, environment.working.as_deref()) {
+        Ok(config) if config.is_on(host.word()) => None,
+        Ok(config) => {
+            let file = config.from(&format!("hosts.{}", host.word()));
+            let file = file.map_or_else(String::new, |path| format!(" in {}", path.display()));
+            Some(format!("it is switched off: {} = false under [hosts]{file}", host.word()))
+        }
+        Err(error) => Some(format!("the settings of wb cannot be read, so that it passes: {error}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn json_with_comments_is_read_and_strings_stay_as_they_are() {
+        let text = "{ // a, }\n \"k\": [1, /* , */ 2, ],\n \"u\": \"http://x/*\\\", ]\", /* é */\n}";
+        let value: Value = serde_json::from_str(&without_comments(text)).unwrap();
+        assert_eq!(value, serde_json::json!({"k": [1, 2], "u": "http://x/*\", ]"}));
+        for open in ["{\"a", "/*", "//", "\"\\", "é/"] {
+            assert!(serde_json::from_str::<Value>(&without_comments(open)).is_err(), "{open}");
+        }
+    }
+
+    #[test]
+    fn a_pattern_fits_as_in_the_lists_of_pi() {
+        for (pattern, is_it) in [
+            ("extensions/wb-compact.ts", true),
+            ("extensions/*", true),
+            ("*", false),
+            ("**", true),
+            ("**/wb-*.ts", true),
+            ("extensions/*.js", false),
+            ("*/*/wb-compact.ts", false),
+        ] {
+            assert_eq!(fits(pattern, "extensions/wb-compact.ts"), is_it, "{pattern}");
+        }
+    }
+}

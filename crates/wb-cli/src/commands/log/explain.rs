@@ -1,0 +1,98 @@
+//! `wb log FILE --explain RECORD`: what became of a record.
+
+use anyhow::Result;
+use serde::Serialize;
+use wb_formats::newest;
+use wb_record::{Blocks, Explanation, FormatError, Kept, Span, View};
+
+use super::Log;
+use super::record_names::{RecordName, RecordNames};
+use crate::terminal::shell::Shell;
+use crate::terminal::user_error::UserError;
+
+/// The answer of `wb log FILE --explain RECORD --json`.
+#[derive(Debug, Serialize)]
+struct Explained<'a> {
+    file: &'a str,
+    record: RecordName,
+    state: &'static str,
+    /// The first message that a record is part of that is seen, counted from 0 as `wb plan` counts them.
+    message: Option<usize>,
+    /// The operation that brought a record that is seen.
+    brought_by: Option<u64>,
+    /// The operations that hide it: the first hides it, each other one what the one before it brought.
+    hidden_by: Vec<u64>,
+}
+
+/// Says whether the model sees a record, and if not, what hides it.
+pub(crate) fn explain(shell: &Shell, log: &Log, record: &str) -> Result<()> {
+    let parts = log.document.parts();
+    let failed = |error: FormatError| log.unreadable(&error);
+    let names = RecordNames::of(parts).map_err(|error: std::io::Error| failed(error.into()))?;
+    let unknown = || UserError::of_file(&log.file, format!("there is no record {record}"), names.hint());
+    let (name, span) = names.find(record).ok_or_else(unknown)?;
+    let (kept, view) = log.record_at(&span).map_err(failed)?;
+    let explanation = Blocks::of(&log.history).explain(parts, &view, &kept);
+    let explained =
+        Explained::of(&log.file, name, explanation.map_err(|error: std::io::Error| failed(error.into()))?);
+    if shell.is_json {
+        return shell.print_json(&explained);
+    }
+    shell.print(|page| page.prose("", 2, &explained.in_words()))
+}
+
+impl Log {
+    /// Returns the first record of a line or a row, as it stands, and the view of its conversation.
+    fn record_at(&self, at: &Span) -> Result<(Kept, View), FormatError> {
+        let parts = self.document.parts();
+        let is_it =
+            |span: &Span| span.part == at.part && span.at < at.at + at.len && at.at < span.at + span.len;
+        let kept =
+            |span: &Span| Ok::<_, FormatError>(Kept { span: span.clone(), hash: parts.fingerprint(span)? });
+        let stands =
+            |record: &&Kept| is_it(&record.span) && kept(&record.span).is_ok_and(|now| now == **record);
+        let known = self.history.operations().rev().find_map(|operation| {
+            let mut records = operation.before.iter().chain(self.history.after(operation.id));
+            Some((operation, records.find(stands)?))
+        });
+        let conversation = match known {
+            Some((operation, _)) => operation.conversation.clone(),
+            None => newest(self.document.as_ref())?,
+        };
+        let view = self.document.view(&conversation)?;
+        let places = (0..view.messages.len()).flat_map(|at| view.provenance.of(at));
+        let seen = places.map(|place| &place.record).find(|span| is_it(span)).cloned();
+        let record = match (seen, known) {
+            (None, Some((_, record))) => record.clone(),
+            (seen, _) => kept(seen.as_ref().unwrap_or(at))?,
+        };
+        Ok((record, view))
+    }
+}
+
+impl<'a> Explained<'a> {
+    fn of(file: &'a str, record: RecordName, explanation: Explanation) -> Self {
+        let (state, message, brought_by, hidden_by) = match explanation {
+            Explanation::Seen { at, brought_by } => ("seen", Some(at), brought_by, Vec::new()),
+            Explanation::Hidden { by } => ("hidden", None, None, by),
+            Explanation::Outside => ("outside", None, None, Vec::new()),
+        };
+        Self { file, record, state, message, brought_by, hidden_by }
+    }
+
+    fn in_words(&self) -> String {
+        let record = &self.record;
+        match (self.message, self.hidden_by.as_slice()) {
+            (Some(at), _) => {
+                let by =
+                    self.brought_by.map_or_else(String::new, |by| format!("; operation {by} brought it"));
+                format!("{record} is seen by the model, as message {at}{by}")
+            }
+            (None, [first, rest @ ..]) => {
+                let over = rest.iter().map(|by| format!(", and what that brought by operation {by}"));
+                format!("{record} is hidden by operation {first}{}", over.collect::<String>())
+            }
+            (None, []) => format!("{record} is not seen by the model, and no operation of wb hides it"),
+        }
+    }
+}

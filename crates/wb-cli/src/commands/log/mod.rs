@@ -1,0 +1,154 @@
+//! `wb log`: what was done to a session, and what became of its records.
+
+mod record_names;
+mod operation;
+mod explain;
+
+use std::io::{self, Write};
+use std::path::Path;
+
+use anyhow::Result;
+use serde::Serialize;
+use wb_record::{Access, Document, FormatError, History, Operation, What};
+use wb_session::iso_ms;
+
+use crate::args;
+use crate::commands::compaction_log;
+use crate::commands::undo_redo::{not_changed, open_with_history};
+use crate::terminal::escape::escaped;
+use crate::terminal::file_error::not_read;
+use crate::terminal::number::grouped;
+use crate::terminal::shell::Shell;
+use crate::terminal::style::HEAD;
+use crate::terminal::user_error::UserError;
+use crate::terminal::wrap::Page;
+
+/// A session with the list of what was done to it.
+struct Log {
+    file: String,
+    document: Box<dyn Document>,
+    history: History,
+}
+
+impl Log {
+    /// Opens a session and the list of what was done to it.
+    fn of(file: &Path) -> Result<Self, UserError> {
+        let (document, mut history) = open_with_history(file, Access::Read)?;
+        let file = file.display().to_string();
+        history.look(document.as_ref()).map_err(|error| not_changed(&file, &error))?;
+        Ok(Self { file, document, history })
+    }
+
+    /// Why the session, which was opened, cannot be read to its end.
+    fn unreadable(&self, error: &FormatError) -> UserError {
+        not_read(Path::new(&self.file), error)
+    }
+}
+
+/// One operation of `wb log --json`.
+#[derive(Debug, Serialize)]
+struct Row {
+    operation: u64,
+    what: &'static str,
+    of: Option<u64>,
+    at: String,
+    undone: bool,
+    tokens_before: u64,
+    tokens_after: u64,
+    conversation: String,
+}
+
+#[derive(Debug, Serialize)]
+struct Rows {
+    file: String,
+    operations: Vec<Row>,
+    /// An operation that was cut short: nobody has looked yet whether it stands in the session.
+    unsettled: Option<u64>,
+    /// Whether the last line of the list was cut off, so that what it said is not known.
+    cut_off: bool,
+}
+
+/// Shows the operations of a session, one of them, or what became of a record.
+pub(crate) fn log(shell: &Shell, args: &args::Log) -> Result<()> {
+    let Some(file) = &args.file else { return compaction_log::show(shell) };
+    let log = Log::of(file)?;
+    match (args.operation, &args.explain) {
+        (Some(id), _) => operation::show(shell, &log, id),
+        (None, Some(record)) => explain::explain(shell, &log, record),
+        (None, None) => list(shell, log),
+    }
+}
+
+/// Shows one operation of a session: the last one if none is named.
+pub(crate) fn show(shell: &Shell, args: &args::Show) -> Result<()> {
+    let log = Log::of(&args.file)?;
+    let last = log.history.operations().next_back().map(|operation| operation.id);
+    match args.operation.or(last) {
+        Some(id) => operation::show(shell, &log, id),
+        None => list(shell, log),
+    }
+}
+
+fn list(shell: &Shell, Log { file, history, .. }: Log) -> Result<()> {
+    let operations: Vec<Row> = history.operations().map(|it| Row::of(it, &history)).collect();
+    let (unsettled, cut_off) = (history.unsettled(), history.is_cut_off());
+    if shell.is_json {
+        return shell.print_json(&Rows { file, operations, unsettled, cut_off });
+    }
+    shell.print(|page| {
+        match operations.as_slice() {
+            [] if unsettled.is_some() || cut_off => {}
+            [] => writeln!(page, "nothing was done to {} by wb", escaped(&file))?,
+            operations => table(page, operations)?,
+        }
+        if cut_off {
+            let note = "the last line of the list was cut off while it was written: what it said is not known";
+            page.prose("", 2, note)?;
+        }
+        unsettled.map_or(Ok(()), |id| {
+            let command = "`wb undo` or `wb compact --in-place`";
+            let note =
+                format!(
+                    "operation {id} was cut short or left to the agent; the next {command} finds out what became of it"
+                );
+            page.prose("", 2, &note)
+        })
+    })
+}
+
+fn table(page: &mut Page<'_>, operations: &[Row]) -> io::Result<()> {
+    let (when, what, before, after) = ("when", "what", "before", "after");
+    writeln!(page, "{HEAD}{:>3}  {when:<24}  {what:<8}  {before:>10}  {after:>10}{HEAD:#}", "#")?;
+    operations.iter().try_for_each(|row| {
+        let state = if row.undone { "  undone" } else { "" };
+        let (id, at, what) = (row.operation, &row.at, row.what());
+        let (before, after) = (grouped(row.tokens_before), grouped(row.tokens_after));
+        writeln!(page, "{id:>3}  {at:<24}  {what:<8}  {before:>10}  {after:>10}{state}")
+    })
+}
+
+impl Row {
+    fn of(operation: &Operation, history: &History) -> Self {
+        let (what, of) = match operation.what {
+            What::Undo { of } => ("undo", Some(of)),
+            What::Redo { of } => ("redo", Some(of)),
+            What::Compact => ("compact", None),
+            What::Repair => ("repair", None),
+        };
+        Self {
+            operation: operation.id,
+            what,
+            of,
+            at: iso_ms(operation.at_ms),
+            undone: of.is_none() && history.is_undone(operation.id),
+            tokens_before: operation.tokens_before,
+            tokens_after: operation.tokens_after,
+            conversation: operation.conversation.clone(),
+        }
+    }
+
+    /// Returns what was done, and to which operation.
+    fn what(&self) -> String {
+        self.of.map_or_else(|| self.what.to_owned(), |of| format!("{} {of}", self.what))
+    }
+}

@@ -1,0 +1,491 @@
+//! `wb repair`: what providers would refuse, mended.
+
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use anyhow::Result;
+use serde::Serialize;
+use serde_json::Value;
+use wb_dialect::{Dialect, Violation, repair as repair_request, validate};
+use wb_formats::{SentAs, SessionRepair, newest};
+use wb_record::splice::{Joint, Piece, splices};
+use wb_record::{
+    Access, BorrowedPart, ChangeSet, Document, History, MissingRole, NotExpressible, ONLY_CONVERSATION, View,
+    What, json,
+};
+
+use crate::args;
+use crate::commands::undo_redo::{not_changed, refuse_while_in_use};
+use crate::commands::validate::lines;
+use crate::platform::clock::stamp;
+use crate::session::copy::{copy_with, write_part};
+use crate::session::input::{Input, Request, input};
+use crate::session::output_file::{check_target, write_out};
+use crate::session::report::written;
+use crate::session::validity::{Validity, otherwise};
+use crate::session::{document, place_word};
+use crate::terminal::escape::{escaped, file_word};
+use crate::terminal::exit_code::Exit;
+use crate::terminal::file_error::not_read;
+use crate::terminal::number::count;
+use crate::terminal::shell::Shell;
+use crate::terminal::style::{BAD, DIM, GOOD};
+use crate::terminal::user_error::UserError;
+use crate::terminal::wrap::Page;
+
+/// What helps where a format cannot hold a mend.
+const ASK_DOCTOR: &str = "`wb doctor FILE` says whether a compaction mends it";
+
+/// What helps where nothing can be written.
+const CONVERT: &str =
+    "`wb convert FILE --to native -o OUT` writes what the model sees as a session that can be mended";
+
+/// What stands for the name of a format of a request.
+const REQUEST: &str = "request";
+
+/// The answer of `wb repair --json`.
+#[derive(Debug, Serialize)]
+struct Repaired {
+    file: String,
+    format: String,
+    #[serde(flatten)]
+    damage: Damage,
+    /// What was refused, and is no more.
+    mended: Vec<Violation>,
+    /// What is refused still.
+    left: Vec<Violation>,
+    /// Why the format cannot hold a mend of what is left; nothing where no mend is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    not_held: Option<String>,
+    /// Who knows what helps.
+    #[serde(skip)]
+    hint: String,
+    /// Whether there is something to write.
+    changed: bool,
+    /// The number by which it can be undone; none where nothing was written into the file.
+    operation: Option<u64>,
+    written: bool,
+    /// The other place that it was written to.
+    #[serde(skip)]
+    out: Option<PathBuf>,
+}
+
+/// What is mended of the file itself.
+#[derive(Debug, Default, Serialize)]
+struct Damage {
+    /// The last line, which was cut off while it was written, and goes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    torn_line: Option<usize>,
+    /// How many halves of characters are replaced.
+    #[serde(skip_serializing_if = "is_zero")]
+    n_lone_surrogates: usize,
+    /// The lines that are broken between the records that stand on them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    parted: Vec<usize>,
+    /// The lines that follow the line before them, since the one that they followed is not in the file.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    relinked: Vec<usize>,
+    /// The messages that have their role again.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    roles: Vec<Role>,
+}
+
+impl Damage {
+    fn of(done: &SessionRepair) -> Self {
+        Self {
+            torn_line: done.torn_line,
+            n_lone_surrogates: done.n_lone_surrogates,
+            parted: done.parted.clone(),
+            relinked: done.relinked.clone(),
+            roles: done.roles.iter().filter_map(Role::of).collect(),
+        }
+    }
+
+    /// Returns whether messages come to light by its mend.
+    fn uncovers(&self) -> bool {
+        !self.parted.is_empty() || !self.relinked.is_empty() || !self.roles.is_empty()
+    }
+
+    fn is_none(&self) -> bool {
+        self.torn_line.is_none() && self.n_lone_surrogates == 0 && !self.uncovers()
+    }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_zero(n: &usize) -> bool {
+    *n == 0
+}
+
+/// A message that gets back the role that it lost.
+#[derive(Debug, Serialize)]
+struct Role {
+    line: usize,
+    role: &'static str,
+}
+
+impl Role {
+    fn of(lost: &MissingRole) -> Option<Self> {
+        Some(Self { line: lost.line, role: lost.role? })
+    }
+}
+
+/// What is to be written, and what it mends.
+struct Planned {
+    format: String,
+    set: ChangeSet,
+    damage: Damage,
+    mended: Vec<Violation>,
+    left: Vec<Violation>,
+    not_held: Option<String>,
+    hint: String,
+    /// What is to be read of it then.
+    expected: Expected,
+    /// The conversation and what the model sees of it before.
+    conversation: String,
+    view: View,
+    document: Box<dyn Document>,
+}
+
+/// What is to be read after a mend.
+#[derive(Debug)]
+enum Expected {
+    Session(SentAs<'static>, Validity),
+    Request(Value),
+}
+
+impl Expected {
+    /// Tells whether a document says now what it was to say.
+    fn is_met(&self, now: &View, bytes: impl FnOnce() -> io::Result<Vec<u8>>) -> bool {
+        match self {
+            Self::Session(sent, expected) => Validity::of(&now.messages, sent) == *expected,
+            Self::Request(expected) => {
+                let read = bytes().ok().and_then(|bytes| serde_json::from_slice::<Value>(&bytes).ok());
+                read.as_ref() == Some(expected)
+            }
+        }
+    }
+}
+
+/// Mends a session or a request.
+pub(crate) fn repair(shell: &Shell, args: &args::Repair) -> Result<Exit> {
+    if let Some(out) = args.out.as_deref().filter(|out| *out != Path::new("-")) {
+        check_target(out, std::iter::once(args.file.as_path()), args.overwrite, "-o")?;
+    }
+    let is_in_place = args.in_place && !args.dry_run;
+    let access = if is_in_place { Access::Write } else { Access::Read };
+    let out = args.out.as_ref().filter(|_| !args.dry_run);
+    let mut planned = shell.timed("repairing", || planned(&args.file, access))?;
+    let file = args.file.display().to_string();
+    let (mut operation, changed) = (None, !planned.set.is_empty());
+    match out {
+        Some(out) => {
+            let copy = copy_with(&file, planned.document.as_ref(), &planned.set)?;
+            check_copy(&planned, copy.as_ref(), &args.file)?;
+            write_out(out, &args.file, args.overwrite, |file| write_part(copy.parts(), file).map(drop))?;
+        }
+        None if is_in_place && changed => operation = Some(write_in_place(&file, &mut planned, args)?),
+        None => {}
+    }
+    let is_written = out.is_some() || operation.is_some();
+    let is_raw = out.is_some_and(|out| out == Path::new("-"));
+    let out = out.cloned();
+    let Planned { format, damage, mended, left, not_held, hint, .. } = planned;
+    let repaired = Repaired {
+        file,
+        format,
+        damage,
+        mended,
+        left,
+        not_held,
+        hint,
+        changed,
+        operation,
+        written: is_written,
+        out,
+    };
+    if shell.is_json && !is_raw {
+        shell.print_json(&repaired)?;
+    } else if is_raw {
+        shell.say(|page| people(page, &repaired));
+    } else {
+        shell.print(|page| people(page, &repaired))?;
+    }
+    Ok(if repaired.left.is_empty() { Exit::Done } else { Exit::Found })
+}
+
+fn planned(path: &Path, access: Access) -> Result<Planned, UserError> {
+    match input(path)? {
+        Input::Request(request) => of_request(path, access, request),
+        Input::Session(read) => {
+            // What comes through a pipe cannot be read again.
+            let document = if access == Access::Write { document(path, access)? } else { read };
+            of_session(path, document)
+        }
+    }
+}
+
+/// Plans the mends of a session: of its messages, so that each format writes them in its own way.
+fn of_session(path: &Path, document: Box<dyn Document>) -> Result<Planned, UserError> {
+    let failed = |error| not_read(path, &error);
+    let conversation = newest(document.as_ref()).map_err(failed)?;
+    let view = document.view(&conversation).map_err(failed)?;
+    let sent = SentAs::of(&view);
+    let before = Validity::of(&view.messages, &sent);
+    let mut done =
+        wb_formats::repair(document.as_ref(), &conversation, &view, &stamp()).map_err(|error| {
+            let file = path.display().to_string();
+            let hint = hint(document.as_ref(), Some(&error), path);
+            UserError::of_file(file, error.to_string(), hint)
+        })?;
+    let mut after = Validity::of(&done.messages, &sent);
+    let mended: Vec<Violation> = before.new_since(&after).into_iter().cloned().collect();
+    let damage = Damage::of(&done);
+    if !is_of_use(&damage, &mended) {
+        (done.changes, after) = (ChangeSet::default(), before);
+    }
+    Ok(Planned {
+        format: view.format.to_owned(),
+        set: done.changes,
+        damage,
+        mended,
+        left: after.violations().to_vec(),
+        hint: hint(document.as_ref(), done.not_held.as_ref(), path),
+        not_held: done.not_held.map(|why| why.to_string()),
+        expected: Expected::Session(sent, after),
+        conversation,
+        view,
+        document,
+    })
+}
+
+/// Returns whether anything can be told of what would change; if not, there is no use in the change.
+fn is_of_use(damage: &Damage, mended: &[Violation]) -> bool {
+    !damage.is_none() || !mended.is_empty()
+}
+
+/// Returns who knows what helps where a mend is not held.
+fn hint(document: &dyn Document, why: Option<&NotExpressible>, path: &Path) -> String {
+    let hint = match why {
+        Some(why @ NotExpressible::Layout { .. }) => why.hint(),
+        _ if document.abilities().fold_head.is_there() => ASK_DOCTOR,
+        _ => CONVERT,
+    };
+    hint.replace("FILE", &file_word(path))
+}
+
+/// Plans the mends of a request: of its body, by the rules of its provider.
+fn of_request(path: &Path, access: Access, request: Request) -> Result<Planned, UserError> {
+    let failed = |error| not_read(path, &error);
+    let Request { bytes, mut body, dialects } = request;
+    let dialect = dialects.first().copied().unwrap_or(Dialect::OpenaiChat);
+    let before = body.clone();
+    let mended = repair_request(&mut body, dialect);
+    let left = validate(&body, dialect);
+    let opened = match access {
+        Access::Write => document(path, access)?,
+        Access::Read => {
+            wb_formats::open(Box::new(wb_record::MemoryParts::of(bytes.clone()))).map_err(failed)?
+        }
+    };
+    let conversation = newest(opened.as_ref()).map_err(failed)?;
+    let view = opened.view(&conversation).map_err(failed)?;
+    let set = spliced(&bytes, &before, &body, dialect.messages_key()).ok_or_else(|| {
+        let what = "cannot be mended where it stands: more than its messages would change";
+        UserError::of_file(path.display().to_string(), what, "please report this with the request")
+    })?;
+    Ok(Planned {
+        format: REQUEST.into(),
+        set,
+        damage: Damage::default(),
+        mended,
+        left,
+        not_held: None,
+        hint: String::new(),
+        expected: Expected::Request(body),
+        conversation,
+        view,
+        document: opened,
+    })
+}
+
+/// Returns the changes that make one body of another, of which only messages differ; all other bytes stay.
+fn spliced(text: &[u8], before: &Value, after: &Value, key: &str) -> Option<ChangeSet> {
+    let start = json::find(text, &[key])?.start;
+    let list = json::find(text, &[key])?;
+    let records: Vec<_> =
+        json::elements(&text[list])?.into_iter().map(|it| start + it.start..start + it.end).collect();
+    let (old, new) = (before[key].as_array()?, after[key].as_array()?);
+    let rest = |body: &Value| {
+        let mut body = body.clone();
+        body.as_object_mut().map(|members| members.remove(key));
+        body
+    };
+    if rest(before) != rest(after) || old.len() != records.len() {
+        return None;
+    }
+    let mut next = 0;
+    let pieces: Vec<Piece> = new
+        .iter()
+        .map(|value| match old[next..].iter().position(|known| known == value) {
+            Some(skipped) => {
+                next += skipped + 1;
+                Piece::Stays(next - 1)
+            }
+            None => Piece::New(value.to_string().into_bytes()),
+        })
+        .collect();
+    let changes = splices(&BorrowedPart(text), &records, &pieces, Joint::Comma, |_| false).ok()?;
+    Some(ChangeSet { changes: changes.into_iter().map(|change| (String::new(), change)).collect() })
+}
+
+fn write_in_place(file: &str, planned: &mut Planned, args: &args::Repair) -> Result<u64, UserError> {
+    let failed = |error| not_changed(file, &error);
+    let mut history = History::beside(&args.file, Access::Write).map_err(failed)?;
+    if !args.even_if_open {
+        refuse_while_in_use(
+            &args.file,
+            planned.document.as_ref(),
+            &history,
+            ", or write to another file with -o",
+        )?;
+    }
+    let Planned { document, conversation, view, set, expected, .. } = planned;
+    let done = history.change(What::Repair, document.as_mut(), conversation, view, set, &stamp());
+    let (id, now) = done.map_err(failed)?;
+    if !expected.is_met(&now, || document.parts().whole(ONLY_CONVERSATION)) {
+        history.undo(document.as_mut(), Some(id), &stamp()).map_err(failed)?;
+        return Err(otherwise(file, "the session is as it was"));
+    }
+    Ok(id)
+}
+
+/// Refuses a copy that reads otherwise than planned.
+fn check_copy(planned: &Planned, copy: &dyn Document, path: &Path) -> Result<(), UserError> {
+    let now = copy.view(&planned.conversation).map_err(|error| not_read(path, &error))?;
+    let is_met = planned.expected.is_met(&now, || copy.parts().whole(ONLY_CONVERSATION));
+    if is_met { Ok(()) } else { Err(otherwise(&path.display().to_string(), "nothing was written")) }
+}
+
+/// Says why something stays, and who knows what helps.
+fn not_mended(page: &mut Page<'_>, repaired: &Repaired) -> io::Result<()> {
+    if let Some(why) = &repaired.not_held {
+        page.prose("  ", 4, &format!("not mended: {}", escaped(why)))?;
+    }
+    if repaired.hint.is_empty() {
+        return Ok(());
+    }
+    page.prose("  ", 4, &format!("{DIM}{}{DIM:#}", escaped(&repaired.hint)))
+}
+
+fn people(page: &mut Page<'_>, repaired: &Repaired) -> io::Result<()> {
+    page.heading(&escaped(&repaired.file), &repaired.format)?;
+    if let Some(line) = repaired.damage.torn_line {
+        let verb = if repaired.written { "taken out" } else { "would be taken out" };
+        let what = format!("1 line that was cut off while it was written {verb}");
+        page.prose("", 2, &format!("{GOOD}{what}{GOOD:#}"))?;
+        writeln!(page, "line {line}")?;
+    }
+    if repaired.damage.n_lone_surrogates > 0 {
+        let verb = if repaired.written { "replaced" } else { "would be replaced" };
+        let halves = count(repaired.damage.n_lone_surrogates, "half of a character", "halves of characters");
+        page.prose("", 2, &format!("{GOOD}{halves} {verb} by U+FFFD{GOOD:#}"))?;
+    }
+    if !repaired.damage.parted.is_empty() {
+        let verb = if repaired.written { "broken" } else { "would be broken" };
+        let lines = count(repaired.damage.parted.len(), "line", "lines");
+        let what = format!("{lines} {verb} between records that stand on it");
+        page.prose("", 2, &format!("{GOOD}{what}{GOOD:#}"))?;
+        for line in &repaired.damage.parted {
+            writeln!(page, "line {line}")?;
+        }
+    }
+    if !repaired.damage.relinked.is_empty() {
+        let verbs = if repaired.damage.relinked.len() == 1 {
+            ["follows", "would follow"]
+        } else {
+            ["follow", "would follow"]
+        };
+        let (lines, verb) =
+            (count(repaired.damage.relinked.len(), "line", "lines"), verbs[usize::from(!repaired.written)]);
+        let what = format!("{lines} {verb} the line before, in place of one that is not in the file");
+        page.prose("", 2, &format!("{GOOD}{what}{GOOD:#}"))?;
+        for line in &repaired.damage.relinked {
+            writeln!(page, "line {line}")?;
+        }
+    }
+    if !repaired.damage.roles.is_empty() {
+        let verb = if repaired.written { "given back" } else { "would be given back" };
+        let roles = count(repaired.damage.roles.len(), "role", "roles");
+        page.prose("", 2, &format!("{GOOD}{roles} {verb}{GOOD:#}"))?;
+        for Role { line, role } in &repaired.damage.roles {
+            writeln!(page, "line {line}: {role}")?;
+        }
+    }
+    if repaired.mended.is_empty() && repaired.left.is_empty() && !repaired.changed {
+        page.prose("", 2, &format!("{GOOD}nothing to mend{GOOD:#}"))?;
+    }
+    if !repaired.mended.is_empty() {
+        let verb = if repaired.written { "mended" } else { "would be mended" };
+        let found = count(repaired.mended.len(), "finding", "findings");
+        page.prose("", 2, &format!("{GOOD}{found} {verb}{GOOD:#}"))?;
+        lines(page, &repaired.mended, !repaired.damage.uncovers())?;
+    }
+    if !repaired.left.is_empty() {
+        let left = count(repaired.left.len(), "finding stays", "findings stay");
+        page.prose("", 2, &format!("{BAD}{left}{BAD:#}"))?;
+        lines(page, &repaired.left, true)?;
+        not_mended(page, repaired)?;
+    }
+    if repaired.written {
+        return written(page, &repaired.file, repaired.out.as_deref());
+    }
+    if !repaired.changed {
+        return Ok(());
+    }
+    let path = Path::new(&repaired.file);
+    let place = place_word(path, "mended.jsonl");
+    writeln!(page, "\n{DIM}mend it:{DIM:#} wb repair {} {place}", escaped(&file_word(path)))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+    use wb_record::{MemoryParts, Parts};
+
+    use super::*;
+
+    #[test]
+    fn a_change_after_which_all_is_refused_as_before_is_of_no_use() {
+        assert!(!is_of_use(&Damage::default(), &[]));
+        for damage in [
+            Damage { relinked: vec![3], ..Damage::default() },
+            Damage { torn_line: Some(3), ..Damage::default() },
+            Damage { n_lone_surrogates: 1, ..Damage::default() },
+        ] {
+            assert!(is_of_use(&damage, &[]), "{damage:?}");
+        }
+        let body = json!({"model": "m", "max_tokens": 1, "messages": [{"role": "assistant", "content": "I speak first."}]});
+        let mended = validate(&body, Dialect::Anthropic);
+        assert!(!mended.is_empty() && is_of_use(&Damage::default(), &mended));
+    }
+
+    #[test]
+    fn only_what_is_mended_of_a_request_changes_its_bytes() {
+        let text = br#"{ "model": "m",  "messages" : [ {"role":"user","content":"a"} , {"role":"tool"} ], "x": 1.50 }"#;
+        let before: Value = serde_json::from_slice(text).unwrap();
+        let mut after = before.clone();
+        after["messages"][1] = json!({"role": "user", "content": "b"});
+        let set = spliced(text, &before, &after, "messages").unwrap();
+        let mut parts = MemoryParts::of(text.to_vec());
+        parts.commit(&set).unwrap();
+        let told = String::from_utf8(parts.whole("").unwrap()).unwrap();
+        assert!(
+            told.starts_with(r#"{ "model": "m",  "messages" : [ {"role":"user","content":"a"} "#),
+            "{told}"
+        );
+        assert!(told.ends_with(r#" ], "x": 1.50 }"#), "{told}");
+        assert_eq!(serde_json::from_str::<Value>(&told).unwrap(), after);
+        after["model"] = json!("n");
+        assert!(spliced(text, &before, &after, "messages").is_none());
+    }
+}

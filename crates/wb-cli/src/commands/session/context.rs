@@ -1,0 +1,89 @@
+//! `wb session context`: what the model sees at an entry.
+
+use std::io::{self, Write};
+
+use anyhow::Result;
+use serde::Serialize;
+use wb_budget::estimate_tokens;
+use wb_message::{Message, outline};
+use wb_session::{EntryId, Node};
+
+use super::find;
+use super::session_log::Log;
+use super::weight::Weight;
+use crate::args::session::SessionEntry;
+use crate::session::outcome::{Fate, Line};
+use crate::terminal::escape::escaped;
+use crate::terminal::number::{grouped, messages};
+use crate::terminal::shell::Shell;
+use crate::terminal::style::DIM;
+use crate::terminal::wrap::Page;
+
+/// The answer of `wb session context --json`.
+#[derive(Debug, Serialize)]
+struct JsonReport<'a> {
+    file: &'a str,
+    entry: Option<&'a EntryId>,
+    model: Option<&'a str>,
+    thinking_level: Option<&'a str>,
+    tokens: u64,
+    anchored: bool,
+    estimated_tokens: u64,
+    notes: Vec<String>,
+    /// The entry that each message comes from.
+    entries: &'a [EntryId],
+    messages: &'a [Message],
+}
+
+/// Prints the context at an entry.
+pub(crate) fn context(shell: &Shell, args: &SessionEntry) -> Result<()> {
+    let log = Log::open(shell, &args.file)?;
+    let entry = find::entry(&log, args.entry.as_deref())?;
+    let context = log.session.context(entry.as_ref()).map_err(|error| log.failure(&error))?;
+    let path = log.session.tree().path(entry.as_ref()).map_err(|error| log.failure(&error))?;
+    let notes = log.notes().into_iter().chain(path.first().and_then(lost_root)).collect();
+    let weight = Weight::of(&context);
+    let report = JsonReport {
+        file: &log.file,
+        entry: entry.as_ref(),
+        model: context.model.as_deref(),
+        thinking_level: context.thinking_level.as_deref(),
+        tokens: weight.tokens,
+        anchored: weight.is_anchored,
+        estimated_tokens: estimate_tokens(&context.messages),
+        notes,
+        entries: &context.entries,
+        messages: &context.messages,
+    };
+    if shell.is_json {
+        return shell.print_json(&report);
+    }
+    shell.print(|page| people(shell, page, &log, &report, weight))
+}
+
+/// Returns where the path begins, if something should stand before it.
+fn lost_root(root: &Node) -> Option<String> {
+    let parent = root.parent_id.as_ref()?;
+    Some(format!("the path begins at {}, whose parent {parent} is not in the log", root.id))
+}
+
+fn people(
+    shell: &Shell,
+    page: &mut Page<'_>,
+    log: &Log,
+    report: &JsonReport<'_>,
+    weight: Weight,
+) -> io::Result<()> {
+    let at =
+        report.entry.map_or_else(|| "before the first entry".to_owned(), |id| format!("context at {id}"));
+    log.heading(page, &at)?;
+    let own = &report.notes[log.session.notes().len()..];
+    log.write_notes(shell, page, own)?;
+    let (messages, tokens) = (messages(weight.n_messages), grouped(weight.tokens));
+    page.prose("  ", 4, &format!("{messages}, {tokens} tokens, {}", weight.source()))?;
+    let (model, level) = (report.model.unwrap_or("not told"), report.thinking_level.unwrap_or("not told"));
+    writeln!(page, "  {DIM}model{DIM:#} {}  {DIM}thinking{DIM:#} {}\n", escaped(model), escaped(level))?;
+    let line = |(at, message)| Line { fate: Fate::Kept, at: Some(at), text: outline::line(message) };
+    let lines: Vec<Line> = report.messages.iter().enumerate().map(line).collect();
+    crate::session::outline::write(page, &lines, true)
+}

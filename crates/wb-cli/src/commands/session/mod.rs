@@ -1,0 +1,32 @@
+//! `wb session`: what a session log holds, and entries that are appended to it.
+
+mod session_log;
+mod find;
+mod describe;
+mod graph;
+mod tree;
+mod show;
+mod weight;
+mod context;
+mod write;
+mod settings;
+mod compact;
+mod undo;
+mod branch;
+
+use anyhow::Result;
+
+use crate::args::session::SessionCommand;
+use crate::terminal::shell::Shell;
+
+/// Runs one of the commands on a session log.
+pub(crate) fn run(shell: &Shell, command: &SessionCommand) -> Result<()> {
+    match command {
+        SessionCommand::Tree(args) => tree::tree(shell, args),
+        SessionCommand::Show(args) => show::show(shell, args),
+        SessionCommand::Context(args) => context::context(shell, args),
+        SessionCommand::Compact(args) => compact::compact(shell, args),
+        SessionCommand::Undo(args) => undo::undo(shell, args),
+        SessionCommand::Branch(args) => branch::branch(shell, args),
+    }
+}

@@ -1,0 +1,141 @@
+//! `wb undo` and `wb redo`: what was done to a session is taken back, and done again.
+
+use std::io::Write;
+use std::path::Path;
+use std::time::SystemTime;
+
+use anyhow::Result;
+use serde::Serialize;
+use wb_record::{Access, Document, History, HistoryError, Undone};
+
+use crate::args::Undo;
+use crate::platform::clock::stamp;
+use crate::session::document;
+use crate::session::in_use::{refuse_in_use, refuse_locked};
+use crate::terminal::escape::{escaped, file_word};
+use crate::terminal::shell::Shell;
+use crate::terminal::style::DIM;
+use crate::terminal::user_error::UserError;
+
+/// Why a session was not changed.
+pub(crate) fn not_changed(file: &str, error: &HistoryError) -> UserError {
+    UserError::of_file(file, error.to_string(), error.hint())
+}
+
+/// Opens a session and the list of what was done to it.
+pub(crate) fn open_with_history(
+    path: &Path,
+    access: Access,
+) -> Result<(Box<dyn Document>, History), UserError> {
+    if path == Path::new("-") {
+        let hint = "name the session's file, next to which the list of operations stands";
+        return Err(UserError::new("nothing is known of what was done to standard input", hint));
+    }
+    // A session that is not there is told as such, and not as one without operations.
+    let document = document(path, access)?;
+    // The list stands next to the session itself; a link is only read through.
+    let real = if path.is_symlink() { path.canonicalize().ok() } else { None };
+    let history = History::beside(real.as_deref().unwrap_or(path), access);
+    Ok((document, history.map_err(|error| not_changed(&path.display().to_string(), &error))?))
+}
+
+/// The answer of `wb undo --json` and `wb redo --json`.
+#[derive(Debug, Serialize)]
+struct Changed {
+    file: String,
+    operation: u64,
+    undone: bool,
+    /// Whether the bytes are those of before; else others had written since, which stays.
+    exact: bool,
+    written: bool,
+}
+
+/// Takes an operation back.
+pub(crate) fn undo(shell: &Shell, args: &Undo) -> Result<()> {
+    change(shell, args, true)
+}
+
+/// Does an operation again.
+pub(crate) fn redo(shell: &Shell, args: &Undo) -> Result<()> {
+    change(shell, args, false)
+}
+
+fn change(shell: &Shell, args: &Undo, undone: bool) -> Result<()> {
+    let file = args.file.display().to_string();
+    let failed = |error| not_changed(&file, &error);
+    let access = if args.dry_run { Access::Read } else { Access::Write };
+    let (mut document, mut history) = open_with_history(&args.file, access)?;
+    history.look(document.as_ref()).map_err(failed)?;
+    if history.unsettled().is_none() {
+        // Nobody waits for an agent where there is nothing to do.
+        history.find(args.operation, !undone).map_err(failed)?;
+    }
+    if !args.dry_run {
+        if !args.even_if_open {
+            refuse_while_in_use(&args.file, document.as_ref(), &history, "")?;
+        }
+        history.settle(document.as_mut()).map_err(failed)?;
+    }
+    history.look(document.as_ref()).map_err(failed)?;
+    let operation = history.find(args.operation, !undone).map_err(failed)?;
+    let stamp = stamp();
+    let how = match (args.dry_run, undone) {
+        (true, _) => history.how(document.as_ref(), operation, &stamp),
+        (_, true) => history.undo(document.as_mut(), Some(operation), &stamp).map(|(_, how)| how),
+        _ => history.redo(document.as_mut(), Some(operation), &stamp).map(|(_, how)| how),
+    };
+    let how = how.map_err(failed)?;
+    let exact = how == Undone::Exactly;
+    tell(shell, &Changed { file, operation, undone, exact, written: !args.dry_run }, how)
+}
+
+/// Refuses a session that another program is at work on; what this one wrote last does not count. `or` is another way for
+/// the user, behind a comma.
+pub(crate) fn refuse_while_in_use(
+    path: &Path,
+    document: &dyn Document,
+    history: &History,
+    or: &str,
+) -> Result<(), UserError> {
+    refuse_locked(path, document, or)?;
+    refuse_in_use(path, SystemTime::now(), or, || history.is_last_write(document).unwrap_or(false))
+}
+
+fn tell(shell: &Shell, changed: &Changed, how: Undone) -> Result<()> {
+    if shell.is_json {
+        return shell.print_json(changed);
+    }
+    let what = match (changed.undone, changed.written) {
+        (true, true) => "is undone",
+        (true, false) => "would be undone; this is a dry run",
+        (false, true) => "is done again",
+        (false, false) => "would be done again; this is a dry run",
+    };
+    let how = match (how, changed.undone, changed.written) {
+        (Undone::Exactly, ..) => "the bytes are those of before",
+        (Undone::InPlace, true, _) => {
+            "the old records stand where they stood, and what the agent wrote since stays"
+        }
+        (Undone::InPlace, false, _) => {
+            "what it wrote stands where it stood, and what the agent wrote since stays"
+        }
+        (Undone::ByAppending, _, true) => {
+            "the agent wrote on, so the old messages were written again, with what came since behind them"
+        }
+        (Undone::ByAppending, _, false) => {
+            "the agent wrote on, so the old messages would be written again, with what came since behind them"
+        }
+    };
+    let other = if changed.undone { "redo" } else { "undo" };
+    shell.print(|page| {
+        writeln!(page, "operation {} {what}: {how}", changed.operation)?;
+        if !changed.written {
+            return Ok(());
+        }
+        writeln!(
+            page,
+            "{DIM}the way back:{DIM:#} wb {other} {}",
+            escaped(&file_word(Path::new(&changed.file)))
+        )
+    })
+}

@@ -1,0 +1,123 @@
+//! `wb validate`: what providers would refuse of a session or of a request.
+
+use std::io::{self, Write};
+
+use anyhow::Result;
+use serde::Serialize;
+use wb_dialect::{Dialect, Violation, validate as violations_of};
+use wb_formats::{SentAs, lone_surrogates, newest};
+
+use crate::args::Validate;
+use crate::session::input::{Input, input};
+use crate::session::json::words_of;
+use crate::session::meter;
+use crate::session::validity::answered_by_agent;
+use crate::terminal::escape::escaped;
+use crate::terminal::exit_code::Exit;
+use crate::terminal::file_error::not_read;
+use crate::terminal::number::{count, messages};
+use crate::terminal::shell::Shell;
+use crate::terminal::style::{BAD, DIM, GOOD};
+use crate::terminal::user_error::UserError;
+use crate::terminal::wrap::Page;
+
+/// The answer of `wb validate --json`.
+#[derive(Debug, Serialize)]
+struct Validated {
+    file: String,
+    /// The format of the session, or `request`.
+    format: String,
+    messages: usize,
+    /// The dialects whose rules were looked at.
+    dialects: Vec<Dialect>,
+    violations: Vec<Violation>,
+    n_violations: usize,
+    /// What was passed over or changed while reading.
+    notes: Vec<String>,
+}
+
+/// Validates a session or a request and prints what was found.
+pub(crate) fn validate(shell: &Shell, args: &Validate) -> Result<Exit> {
+    let found = shell.timed("validating", || validated(args))?;
+    let exit = if found.n_violations > 0 { Exit::Found } else { Exit::Done };
+    if shell.is_json {
+        shell.print_json(&found)?;
+    } else {
+        shell.print(|page| people(page, &found))?;
+    }
+    Ok(exit)
+}
+
+fn validated(args: &Validate) -> Result<Validated, UserError> {
+    let path = args.file.as_path();
+    let (format, messages, dialects, violations, notes) = match input(path)? {
+        Input::Request(request) => {
+            let dialects = if args.dialect.is_empty() { &request.dialects } else { &args.dialect };
+            let found = dialects.iter().flat_map(|dialect| violations_of(&request.body, *dialect));
+            let violations: Vec<Violation> = found.collect();
+            ("request".to_owned(), request.n_messages(), dialects.clone(), violations, Vec::new())
+        }
+        Input::Session(document) => {
+            let read = newest(document.as_ref()).and_then(|name| document.view(&name));
+            let view = read.map_err(|error| not_read(path, &error))?;
+            let halves = lone_surrogates(document.as_ref(), &view).unwrap_or_default();
+            // The text of the session goes before its request comes.
+            drop(document);
+            let sent = SentAs::of(&view);
+            let sent = if args.dialect.is_empty() { sent } else { sent.in_dialects(&args.dialect) };
+            let violations = sent.violations(&view.messages);
+            let answered = answered_by_agent(&view, &sent);
+            let halves = (!halves.is_empty()).then(|| {
+                format!("halves of characters, which its provider refuses as no JSON: {}", halves.len())
+            });
+            let notes = words_of(&view.notes).into_iter().chain(answered).chain(halves).collect();
+            (view.format.to_owned(), view.messages.len(), sent.dialects.to_vec(), violations, notes)
+        }
+    };
+    let (file, n_violations) = (path.display().to_string(), violations.len());
+    Ok(Validated { file, format, messages, dialects, violations, n_violations, notes })
+}
+
+fn people(page: &mut Page<'_>, found: &Validated) -> io::Result<()> {
+    let names: Vec<&str> = found.dialects.iter().map(|dialect| dialect.name()).collect();
+    let told = format!("{} · {} · {}", found.format, messages(found.messages), names.join(", "));
+    page.heading(&escaped(&found.file), &told)?;
+    if found.violations.is_empty() {
+        page.prose("", 2, &format!("{GOOD}no findings{GOOD:#}"))?;
+    } else {
+        let n = found.n_violations;
+        page.prose("", 2, &format!("{BAD}{}{BAD:#}", count(n, "finding", "findings")))?;
+        lines(page, &found.violations, true)?;
+    }
+    meter::notes(page, &found.notes)
+}
+
+/// Puts what is the same in several dialects together.
+fn grouped(violations: &[Violation]) -> Vec<Vec<&Violation>> {
+    let mut groups: Vec<Vec<&Violation>> = Vec::new();
+    let is_same = |one: &Violation, other: &Violation| {
+        (one.message, &one.rule, &one.what) == (other.message, &other.rule, &other.what)
+    };
+    for violation in violations {
+        match groups.iter_mut().find(|group| is_same(group[0], violation)) {
+            Some(group) => group.push(violation),
+            None => groups.push(vec![violation]),
+        }
+    }
+    groups.sort_by_key(|group| group[0].message);
+    groups
+}
+
+/// Writes violations, those that are the same in several dialects on one line; `has_fix` with what is done about them.
+pub(crate) fn lines(page: &mut Page<'_>, violations: &[Violation], has_fix: bool) -> io::Result<()> {
+    grouped(violations).into_iter().try_for_each(|group| line(page, &group, has_fix))
+}
+
+fn line(page: &mut Page<'_>, group: &[&Violation], has_fix: bool) -> io::Result<()> {
+    let [first, ..] = group else { return Ok(()) };
+    let place = first.message.map_or_else(|| "request".to_owned(), |at| format!("message {at}"));
+    let names: Vec<&str> = group.iter().map(|violation| violation.dialect.name()).collect();
+    let (rule, what) = (&first.rule, escaped(&first.what));
+    let fix = if has_fix { format!("; {}", first.fix) } else { String::new() };
+    writeln!(page, "{place}: {rule}: {what}{fix} {DIM}[{}]{DIM:#}", names.join(", "))
+}

@@ -1,0 +1,181 @@
+//! `wb weigh`: how full the window of a session is, or of every session in a folder.
+
+use std::io::{self, Write};
+use std::path::Path;
+
+use anyhow::Result;
+
+use crate::args::Weigh;
+use crate::args::strategy::Strategy;
+use crate::session::Session;
+use crate::session::input_files::{self, Source};
+use crate::session::json::{Weighed, words_of};
+use crate::session::meter;
+use crate::session::outcome::Outcome;
+use crate::session::session_line::RowLayout;
+use crate::terminal::escape::escaped;
+use crate::terminal::exit_code::Exit;
+use crate::terminal::file_error::folder_without_sessions;
+use crate::terminal::number::{count, grouped, grouped_in, messages};
+use crate::terminal::shell::Shell;
+use crate::terminal::style::DIM;
+use crate::terminal::user_error::UserError;
+use crate::terminal::wrap::{Page, width};
+
+const FORMAT_COLUMNS: usize = 11;
+
+/// Files that are weighed one after another.
+struct Weighing<'a> {
+    shell: &'a Shell,
+    args: &'a Weigh,
+    /// The columns of a list, which a folder is shown as.
+    layout: Option<RowLayout>,
+    n_weighed: usize,
+    n_over: usize,
+    /// Files of folders that are no sessions.
+    n_skipped: usize,
+    has_failed: bool,
+}
+
+/// Weighs every file; a bad one does not keep the others from being weighed.
+pub(crate) fn weigh(shell: &Shell, args: &Weigh) -> Result<Exit> {
+    let sources = input_files::all(&args.files);
+    let is_list = !shell.is_json && args.files.iter().any(|path| path.is_dir());
+    let layout = is_list.then(|| layout_of(shell, &sources));
+    let mut all = Weighing { shell, args, layout, n_weighed: 0, n_over: 0, n_skipped: 0, has_failed: false };
+    all.name_empty_folders(&sources);
+    if let Some(layout) = all.layout.as_ref().filter(|_| sources.iter().any(|source| !source.path.is_dir())) {
+        shell.print(|page| layout.titles(page, &["format", "session"]))?;
+    }
+    let progress = shell.progress_of_files(sources.len());
+    for source in &sources {
+        progress.at(&source.name());
+        let session = Session::open(shell, &source.path, args.policy, Strategy::default());
+        progress.aside(|| all.show(source, session))?;
+        progress.step();
+    }
+    drop(progress);
+    all.end()
+}
+
+fn layout_of(shell: &Shell, sources: &[Source]) -> RowLayout {
+    let longest = sources.iter().map(|source| width(&source.short_name())).max();
+    RowLayout::new(shell.environment.columns, &[FORMAT_COLUMNS], longest.unwrap_or(0))
+}
+
+impl Weighing<'_> {
+    fn name_empty_folders(&mut self, sources: &[Source]) {
+        let is_empty = |folder: &Path| !sources.iter().any(|source| source.path.starts_with(folder));
+        for folder in self.args.files.iter().filter(|path| path.is_dir() && is_empty(path)) {
+            self.has_failed = true;
+            self.shell.fail(&folder_without_sessions(folder));
+        }
+    }
+
+    fn show(&mut self, source: &Source, session: Result<Session, UserError>) -> Result<()> {
+        let mut session = match session {
+            Ok(session) => session,
+            Err(error) => {
+                self.leave_out(source, &error);
+                return Ok(());
+            }
+        };
+        self.n_weighed += 1;
+        self.n_over += usize::from(session.is_over());
+        match &self.layout {
+            Some(layout) => row(self.shell, layout, source, &session),
+            None => whole(self.shell, &mut session, self.n_weighed == 1),
+        }
+    }
+
+    /// Says why a file was not weighed: one that was named is an error, one of a folder may be anything.
+    fn leave_out(&mut self, source: &Source, error: &UserError) {
+        let is_named = source.folder.is_none();
+        self.has_failed |= is_named;
+        self.n_skipped += usize::from(!is_named);
+        if is_named || self.shell.is_json {
+            return self.shell.fail(error);
+        }
+        let text = escaped(&error.to_string()).into_owned();
+        self.shell.say(|page| page.cut("skipped: ", &text, ""));
+    }
+
+    fn end(self) -> Result<Exit> {
+        if self.layout.is_some() && self.n_weighed + self.n_skipped > 0 {
+            self.shell.print(|page| self.sum(page))?;
+        }
+        Ok(match () {
+            () if self.has_failed => Exit::Failed,
+            () if self.args.check && self.n_over > 0 => Exit::Found,
+            () => Exit::Done,
+        })
+    }
+
+    fn sum(&self, page: &mut Page<'_>) -> io::Result<()> {
+        let mut parts = vec![count(self.n_weighed, "session", "sessions")];
+        let mark = if self.n_over > 0 { " (!)" } else { "" };
+        parts.push(format!("{} over budget{mark}", grouped(self.n_over as u64)));
+        if self.n_skipped > 0 {
+            parts.push(format!("{} skipped", count(self.n_skipped, "file", "files")));
+        }
+        page.prose("  ", 2, &format!("{DIM}{}{DIM:#}", parts.join(", ")))
+    }
+}
+
+/// Shows one session in full.
+fn whole(shell: &Shell, session: &mut Session, is_first: bool) -> Result<()> {
+    let outcome = shell.timed("compacting", || preview(session));
+    if shell.is_json {
+        return shell.print_json(&Weighed::of(session, outcome.report.cut));
+    }
+    shell.print(|page| {
+        if !is_first {
+            writeln!(page)?;
+        }
+        meter::heading(page, session, session.opened.messages.len())?;
+        meter::bars(page, session, &[("  ", session.measure.context_tokens)])?;
+        meter::facts(page, session)?;
+        meter::breakdown(page, session)?;
+        page.prose("  ", 4, &verdict(&outcome))
+    })
+}
+
+/// Compacts in memory and takes it back, so that the session is as it was.
+fn preview(session: &mut Session) -> Outcome {
+    let mut outcome = Outcome::of(session);
+    outcome.take_back(session);
+    outcome
+}
+
+/// Returns in words what `wb compact` would do.
+fn verdict(outcome: &Outcome) -> String {
+    let report = &outcome.report;
+    let (n_folded, n_cleared) = (report.folded, report.cleared.len());
+    match &report.unchanged {
+        Some(unchanged) => {
+            format!("would not compact: {}", escaped(&grouped_in(&unchanged.to_string())))
+        }
+        None if report.cut == 0 => {
+            format!("would clear {}", count(n_cleared, "stale tool result", "stale tool results"))
+        }
+        None => {
+            let n_stay = report.messages_before - n_folded;
+            let becomes = if n_folded == 1 { "becomes" } else { "become" };
+            let stay = if n_stay == 1 { "stays" } else { "stay" };
+            format!(
+                "would compact: {} {becomes} a digest, {} {stay}",
+                messages(n_folded),
+                grouped(n_stay as u64)
+            )
+        }
+    }
+}
+
+/// Shows one session on a line.
+fn row(shell: &Shell, layout: &RowLayout, source: &Source, session: &Session) -> Result<()> {
+    let leads = [session.opened.format.to_owned(), source.short_name()];
+    shell.print(|page| {
+        layout.session(page, &leads, session)?;
+        if shell.is_verbose() { meter::notes(page, &words_of(&session.opened.notes)) } else { Ok(()) }
+    })
+}

@@ -1,0 +1,180 @@
+//! Where coding agents keep their sessions on this machine.
+
+use std::fs::{self, File};
+use std::io::{ErrorKind, Read};
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use serde_json::Value;
+
+use crate::platform::environment::Environment;
+use crate::terminal::file_error::not_opened;
+use crate::terminal::user_error::UserError;
+
+/// Bytes at the start of a session in which its folder is looked for.
+const HEAD_BYTES: u64 = 1 << 16;
+/// How far below its folder a session may lie.
+const MOST_DEPTH: usize = 6;
+
+/// A folder in which an agent keeps its sessions.
+#[derive(Debug)]
+pub(crate) struct AgentFolder {
+    pub(crate) agent: &'static str,
+    pub(crate) folder: PathBuf,
+    names: Names,
+}
+
+/// How the names of session files begin and end, and how those of other files next to them begin.
+#[derive(Clone, Copy, Debug)]
+struct Names {
+    begin: &'static str,
+    end: &'static str,
+    others_begin: Option<&'static str>,
+}
+
+const ANY: Names = Names { begin: "", end: "jsonl", others_begin: None };
+const OF_CLAUDE: Names = Names { others_begin: Some(SUBAGENT), ..ANY };
+const OF_CODEX: Names = Names { begin: "rollout-", ..ANY };
+const OF_OPENCODE: Names = Names { begin: "opencode.", end: "db", others_begin: None };
+/// How the names of the transcripts of subagents begin.
+const SUBAGENT: &str = "agent-";
+
+/// A session that was found.
+#[derive(Debug)]
+pub(crate) struct Found {
+    pub(crate) agent: &'static str,
+    pub(crate) path: PathBuf,
+    pub(crate) modified: SystemTime,
+}
+
+/// Returns the folders that agents use by default, in the environment of this user.
+pub(crate) fn agent_folders(environment: &Environment) -> Vec<AgentFolder> {
+    let home = |below: &str| environment.home.as_deref().map(|home| home.join(below));
+    let claude = environment.claude_config.as_deref().map(|folder| folder.join("projects"));
+    let pi = environment.pi_agent.as_deref().map(|folder| folder.join("sessions"));
+    let codex = environment.codex_home.as_deref().map(|folder| folder.join("sessions"));
+    let data = environment.data_home.clone().or_else(|| home(".local/share"));
+    let known = [
+        ("claude-code", claude, OF_CLAUDE),
+        ("claude-code", home(".claude/projects"), OF_CLAUDE),
+        ("pi", pi.or_else(|| home(".pi/agent/sessions")), ANY),
+        ("codex", codex.or_else(|| home(".codex/sessions")), OF_CODEX),
+        ("opencode", data.map(|folder| folder.join("opencode")), OF_OPENCODE),
+    ];
+    let mut all: Vec<AgentFolder> = Vec::new();
+    for (agent, folder, names) in known {
+        let Some(folder) = folder else { continue };
+        if !all.iter().any(|known| known.folder == folder) {
+            all.push(AgentFolder { agent, folder, names });
+        }
+    }
+    all
+}
+
+/// Returns the session that was written to last.
+pub(crate) fn newest_session(environment: &Environment) -> Option<PathBuf> {
+    let all = agent_folders(environment);
+    let found = all.iter().flat_map(AgentFolder::sessions);
+    found
+        .max_by(|one, two| one.modified.cmp(&two.modified).then_with(|| two.path.cmp(&one.path)))
+        .map(|it| it.path)
+}
+
+impl Names {
+    fn fit(self, file: &Path) -> bool {
+        let name = file.file_name().unwrap_or_default().to_string_lossy();
+        let is_other = self.others_begin.is_some_and(|begin| name.starts_with(begin));
+        file.extension().is_some_and(|end| end == self.end) && name.starts_with(self.begin) && !is_other
+    }
+}
+
+impl AgentFolder {
+    /// Returns the sessions in it; one that cannot be listed has none.
+    pub(crate) fn sessions(&self) -> Vec<Found> {
+        let mut found = Vec::new();
+        self.add_below(&self.folder, MOST_DEPTH, &mut found);
+        found
+    }
+
+    /// Returns why it cannot be listed, if it is there.
+    pub(crate) fn problem(&self) -> Option<UserError> {
+        let error = self.folder.read_dir().err()?;
+        (error.kind() != ErrorKind::NotFound).then(|| not_opened(&self.folder, &error))
+    }
+
+    fn add_below(&self, folder: &Path, depth: usize, found: &mut Vec<Found>) {
+        for entry in folder.read_dir().into_iter().flatten().flatten() {
+            let path = entry.path();
+            if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+                if depth > 0 {
+                    self.add_below(&path, depth - 1, found);
+                }
+            } else if self.names.fit(&path) {
+                let modified = fs::metadata(&path).and_then(|file| file.modified());
+                found.extend(modified.ok().map(|modified| Found { agent: self.agent, path, modified }));
+            }
+        }
+    }
+}
+
+/// Returns the folder that a session was held in, if the start of its file tells it.
+pub(crate) fn working_folder(session: &Path) -> Option<PathBuf> {
+    let mut head = Vec::new();
+    File::open(session).ok()?.take(HEAD_BYTES).read_to_end(&mut head).ok()?;
+    let lines = head.split(|byte| *byte == b'\n');
+    let mut values = lines.filter_map(|line| serde_json::from_slice::<Value>(line).ok());
+    let told = |value: Value| {
+        Some(PathBuf::from(value.pointer("/cwd").or(value.pointer("/payload/cwd"))?.as_str()?))
+    };
+    values.find_map(told)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn variables_of_the_agents_say_where_else_to_look() {
+        let names = |environment: &Environment| -> Vec<String> {
+            agent_folders(environment).iter().map(|it| it.folder.display().to_string()).collect()
+        };
+        let plain = Environment { home: Some("/home/a".into()), ..Environment::default() };
+        let opencode = "/home/a/.local/share/opencode";
+        let usual =
+            ["/home/a/.claude/projects", "/home/a/.pi/agent/sessions", "/home/a/.codex/sessions", opencode];
+        assert_eq!(names(&plain), usual);
+        let moved = Environment {
+            claude_config: Some("/c".into()),
+            pi_agent: Some("/p".into()),
+            codex_home: Some("/x".into()),
+            data_home: Some("/d".into()),
+            ..plain
+        };
+        let elsewhere =
+            ["/c/projects", "/home/a/.claude/projects", "/p/sessions", "/x/sessions", "/d/opencode"];
+        assert_eq!(names(&moved), elsewhere);
+        assert_eq!(names(&Environment::default()), [""; 0]);
+    }
+
+    #[test]
+    fn sessions_are_told_from_other_files_by_their_names() {
+        let home = tempfile::tempdir().unwrap();
+        let files = [
+            ".claude/projects/-a/1.jsonl",
+            ".claude/projects/-a/agent-2.jsonl",
+            ".claude/projects/-a/memory.md",
+            ".pi/agent/sessions/--a--/3.jsonl",
+            ".codex/sessions/2026/01/02/rollout-4.jsonl",
+            ".codex/sessions/2026/01/02/history.jsonl",
+        ];
+        for file in files.map(|file| home.path().join(file)) {
+            fs::create_dir_all(file.parent().unwrap()).unwrap();
+            fs::write(file, "{\"payload\":{\"cwd\":\"/a/b\"}}\n").unwrap();
+        }
+        let environment = Environment { home: Some(home.path().into()), ..Environment::default() };
+        let found: Vec<Found> = agent_folders(&environment).iter().flat_map(AgentFolder::sessions).collect();
+        let names: Vec<_> = found.iter().map(|it| it.path.strip_prefix(home.path()).unwrap()).collect();
+        assert_eq!(names, [files[0], files[3], files[4]].map(Path::new));
+        assert_eq!(working_folder(&found[0].path), Some("/a/b".into()));
+    }
+}

@@ -1,0 +1,300 @@
+//! What users set for the agents they run: `config.toml` of their own, and over it `.wb.toml` of a project.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use anyhow::Result;
+use clap::ValueEnum;
+use serde::de::Error;
+use serde::{Deserialize, Deserializer, Serialize};
+use wb_budget::{Catalog, ModelOverride};
+use wb_passes::ImagePolicy;
+use wb_record::{Abilities, Ability};
+
+use crate::args::Policy;
+use crate::args::install::HostName;
+use crate::args::strategy::Strategy;
+use crate::platform::environment::Environment;
+use crate::terminal::escape::escaped;
+use crate::terminal::shell::Shell;
+use crate::terminal::style::DIM;
+use crate::terminal::user_error::UserError;
+
+/// The name of a project's file, in its folder or one above.
+const PROJECT_FILE: &str = ".wb.toml";
+
+/// What an answer can hold: one digest with files below it, and messages that stay as they are.
+pub(crate) const AN_ANSWER_HOLDS: Abilities = Abilities {
+    fold_head: Ability::Yes,
+    insert: Ability::Yes,
+    ..Abilities::none("an answer holds a digest and what stays")
+};
+
+/// What one file sets.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct File {
+    #[serde(deserialize_with = "strategy")]
+    strategy: Option<Strategy>,
+    trigger_ratio: Option<f64>,
+    keep_recent_tokens: Option<u64>,
+    reserve_tokens: Option<u64>,
+    images: Option<ImagePolicy>,
+    pin: Option<Vec<String>>,
+    hosts: BTreeMap<HostName, bool>,
+    models: BTreeMap<String, ModelOverride>,
+}
+
+/// What is set, and where.
+#[derive(Clone, Debug)]
+pub(crate) struct Config {
+    pub(crate) strategy: Strategy,
+    pub(crate) policy: Policy,
+    /// What becomes of images where no option says it.
+    pub(crate) images: ImagePolicy,
+    /// Sentences that every digest carries.
+    pub(crate) pin: Vec<String>,
+    /// What is known of models, the settings over it.
+    pub(crate) catalog: Cow<'static, Catalog>,
+    off: Vec<HostName>,
+    /// Each key with its value and the file that sets it.
+    rows: Vec<Row>,
+}
+
+/// One key.
+#[derive(Clone, Debug, Serialize)]
+struct Row {
+    key: String,
+    value: String,
+    /// The file that sets it; none for a default.
+    from: Option<PathBuf>,
+}
+
+/// The answer of `wb config --json`.
+#[derive(Serialize)]
+struct Shown<'a> {
+    settings: &'a [Row],
+}
+
+impl Config {
+    /// Reads what holds for a folder.
+    pub(crate) fn read(environment: &Environment, folder: Option<&Path>) -> Result<Self, UserError> {
+        let project = folder.and_then(project_file);
+        let paths = [project, environment.config.as_deref().map(|it| it.join("config.toml"))];
+        let mut files = Vec::new();
+        for path in paths.into_iter().flatten() {
+            files.extend(read(&path)?.map(|file| (path, file)));
+        }
+        Self::of(&files)
+    }
+
+    /// Puts files together, the one that counts most first.
+    fn of(files: &[(PathBuf, File)]) -> Result<Self, UserError> {
+        let mut rows = Vec::new();
+        let plain = Policy::default();
+        let strategy =
+            first(files, &mut rows, "strategy", |it| it.strategy, Strategy::default(), |it| it.name().into());
+        let trigger_ratio = first(
+            files,
+            &mut rows,
+            "trigger_ratio",
+            |it| it.trigger_ratio,
+            plain.trigger_ratio,
+            f64::to_string,
+        );
+        let keep_recent_tokens = first(
+            files,
+            &mut rows,
+            "keep_recent_tokens",
+            |it| it.keep_recent_tokens,
+            plain.keep_recent_tokens,
+            u64::to_string,
+        );
+        let reserve_tokens = first(
+            files,
+            &mut rows,
+            "reserve_tokens",
+            |it| it.reserve_tokens,
+            plain.reserve_tokens,
+            u64::to_string,
+        );
+        let images =
+            first(files, &mut rows, "images", |it| it.images, ImagePolicy::default(), |it| it.name().into());
+        let pin = first(files, &mut rows, "pin", |it| it.pin.clone(), Vec::new(), |it| format!("{it:?}"));
+        let is_on = |host: &HostName, rows: &mut Vec<Row>| {
+            let key = format!("hosts.{}", host.word());
+            first(files, rows, &key, |it| it.hosts.get(host).copied(), true, bool::to_string)
+        };
+        let off = HostName::value_variants().iter().copied().filter(|host| !is_on(host, &mut rows)).collect();
+        let policy = Policy { trigger_ratio, keep_recent_tokens, reserve_tokens, ..plain };
+        if let Err(error) = policy.budget().validated() {
+            let from = rows.iter().find_map(|row| row.from.as_ref().filter(|_| row.key == "trigger_ratio"));
+            let file = from.map_or_else(String::new, |path| path.display().to_string());
+            return Err(UserError::of_file(&file, error.to_string(), "correct this value"));
+        }
+        let catalog = catalog_of(files, &mut rows);
+        Ok(Self { strategy, policy, images, pin, catalog, off, rows })
+    }
+
+    /// Returns the file that sets a key.
+    pub(crate) fn from(&self, key: &str) -> Option<&Path> {
+        self.rows.iter().find(|row| row.key == key)?.from.as_deref()
+    }
+
+    /// Tells whether sessions of a host are compacted; of one that is not known they are.
+    pub(crate) fn is_on(&self, host: &str) -> bool {
+        !self.off.iter().any(|off| off.word() == host)
+    }
+}
+
+/// Returns what is known of models where the command runs.
+pub(crate) fn catalog(shell: &Shell) -> Result<Cow<'static, Catalog>, UserError> {
+    Ok(Config::read(&shell.environment, shell.environment.working.as_deref())?.catalog)
+}
+
+/// Returns what becomes of images where the command runs, unless an option says it.
+pub(crate) fn images(shell: &Shell, asked: Option<ImagePolicy>) -> Result<ImagePolicy, UserError> {
+    let set = || Config::read(&shell.environment, shell.environment.working.as_deref()).map(|it| it.images);
+    asked.map_or_else(set, Ok)
+}
+
+/// Returns the catalog with what the files say of models, the one that counts most last, and notes that.
+fn catalog_of(files: &[(PathBuf, File)], rows: &mut Vec<Row>) -> Cow<'static, Catalog> {
+    let own: Vec<ModelOverride> =
+        files.iter().rev().flat_map(|(path, file)| overrides(path, file, rows)).collect();
+    let built_in = Catalog::built_in();
+    if own.is_empty() { Cow::Borrowed(built_in) } else { Cow::Owned(built_in.clone().with_overrides(own)) }
+}
+
+fn overrides(path: &Path, file: &File, rows: &mut Vec<Row>) -> Vec<ModelOverride> {
+    let named = |(id, entry): (&String, &ModelOverride)| {
+        let value = serde_json::to_string(entry).unwrap_or_default();
+        rows.push(Row { key: format!("models.{id:?}"), value, from: Some(path.to_owned()) });
+        ModelOverride { id: id.to_ascii_lowercase(), ..entry.clone() }
+    };
+    file.models.iter().map(named).collect()
+}
+
+/// Returns what the first file that sets a key says, and notes it.
+fn first<T: Clone>(
+    files: &[(PathBuf, File)],
+    rows: &mut Vec<Row>,
+    key: &str,
+    get: impl Fn(&File) -> Option<T>,
+    plain: T,
+    tell: impl Fn(&T) -> String,
+) -> T {
+    let set = files.iter().find_map(|(path, file)| Some((path, get(file)?)));
+    let from = set.as_ref().map(|(path, _)| (*path).clone());
+    let value = set.map_or(plain, |(_, value)| value);
+    rows.push(Row { key: key.to_owned(), value: tell(&value), from });
+    value
+}
+
+fn strategy<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Strategy>, D::Error> {
+    let name = String::deserialize(from)?;
+    let is_held = |it: &Strategy| it.why_not_held(&AN_ANSWER_HOLDS).is_none();
+    let known: Vec<Strategy> = Strategy::ALL.into_iter().filter(is_held).collect();
+    known.iter().find(|it| it.name() == name).copied().map(Some).ok_or_else(|| {
+        let known: Vec<&str> = known.iter().map(|it| it.name()).collect();
+        D::Error::custom(format!("agents are given no strategy {name:?}; there are {}", known.join(", ")))
+    })
+}
+
+/// Returns the project's file of a folder, which is there or in the nearest folder above that has one.
+fn project_file(folder: &Path) -> Option<PathBuf> {
+    folder.ancestors().map(|folder| folder.join(PROJECT_FILE)).find(|path| path.is_file())
+}
+
+fn read(path: &Path) -> Result<Option<File>, UserError> {
+    let file = path.display().to_string();
+    match fs::read_to_string(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(UserError::of_file(
+            &file,
+            format!("cannot be read: {error}"),
+            "check that the file may be read",
+        )),
+        Ok(text) => toml::from_str(&text).map(Some).map_err(|error| {
+            let at = error.span().map_or(0, |span| span.start);
+            let line = text.get(..at).unwrap_or_default().matches('\n').count() + 1;
+            UserError::of_file(&file, error.message(), "`wb config --help` tells the keys")
+                .at_line(Some(line))
+        }),
+    }
+}
+
+/// Shows what is set here, and where.
+pub(crate) fn config(shell: &Shell) -> Result<()> {
+    let config = Config::read(&shell.environment, shell.environment.working.as_deref())?;
+    if shell.is_json {
+        return shell.print_json(&Shown { settings: &config.rows });
+    }
+    shell.print(|page| {
+        for Row { key, value, from } in &config.rows {
+            let from = from.as_deref().map_or_else(|| "default".to_owned(), |it| shell.environment.tilde(it));
+            writeln!(page, "{key} = {}  {DIM}{}{DIM:#}", escaped(value), escaped(&from))?;
+        }
+        Ok(())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn file(path: &str, text: &str) -> (PathBuf, File) {
+        (path.into(), toml::from_str(text).unwrap())
+    }
+
+    #[test]
+    fn a_project_counts_before_the_user_key_by_key() {
+        let files = [
+            file("p", "keep_recent_tokens = 9000\nimages = \"drop\"\n[hosts]\npi = true"),
+            file(
+                "u",
+                "strategy = \"ladder\"\nkeep_recent_tokens = 1\npin = [\"Never push.\"]\n[hosts]\npi = false\ncodex = false",
+            ),
+        ];
+        let config = Config::of(&files).unwrap();
+        assert_eq!((config.strategy, config.policy.keep_recent_tokens), (Strategy::Ladder, 9000));
+        assert_eq!((config.is_on("pi"), config.is_on("codex"), config.is_on("other")), (true, false, true));
+        assert_eq!((config.images, Config::of(&[]).unwrap().images), (ImagePolicy::Drop, ImagePolicy::Keep));
+        assert_eq!(config.pin, ["Never push."]);
+        let from = |key: &str| config.rows.iter().find(|row| row.key == key).unwrap().from.clone();
+        assert_eq!((from("keep_recent_tokens"), from("strategy")), (Some("p".into()), Some("u".into())));
+        assert_eq!(from("reserve_tokens"), None);
+    }
+
+    #[test]
+    fn what_a_project_says_of_a_model_counts_before_what_the_user_says_of_it() {
+        let files = [
+            file("p", "[models.\"claude-opus-4-6\"]\ncontext_window = 500000"),
+            file("u", "[models.\"Claude-Opus-4-6\"]\ncontext_window = 1\nmax_output_tokens = 2"),
+        ];
+        let config = Config::of(&files).unwrap();
+        let card = &config.catalog.find("claude-opus-4-6").unwrap().card;
+        assert_eq!((card.context_window, card.max_output_tokens), (500_000, 2));
+        assert_eq!(config.rows.iter().filter(|row| row.key.starts_with("models.")).count(), 2);
+    }
+
+    #[test]
+    fn what_is_no_setting_is_refused_by_name() {
+        for (text, word) in [
+            ("stratgy = 1", "stratgy"),
+            ("strategy = \"x\"", "window-budget"),
+            ("[hosts]\nemacs = true", "emacs"),
+            ("keep_recent_tokens = -1", "-1"),
+            ("images = \"hide\"", "marker"),
+        ] {
+            let error = toml::from_str::<File>(text).unwrap_err().to_string();
+            assert!(error.contains(word), "{text}: {error}");
+        }
+        assert!(toml::from_str::<File>("[models.\"a\"]\nwindow = 1").is_err());
+        let ratio = [file("p", "trigger_ratio = 3.0")];
+        assert!(Config::of(&ratio).is_err());
+    }
+}

@@ -1,0 +1,31 @@
+//! No way to models.
+
+use std::sync::Arc;
+
+use wb_budget::ModelCard;
+use wb_invoke::ModelInvoker;
+
+use crate::args::model::{ModelArgs, ModelName};
+use crate::terminal::user_error::UserError;
+
+/// What waits for a model: nothing, since none is reached.
+#[derive(Debug)]
+pub(crate) enum Runtime {}
+
+impl Runtime {
+    /// Waits.
+    pub(crate) fn block_on<T>(&self, _: impl Future<Output = T>) -> T {
+        match *self {}
+    }
+}
+
+/// Refuses to reach a model.
+pub(crate) fn connect(
+    _: &ModelArgs,
+    name: &ModelName,
+    _: ModelCard,
+    _: u64,
+) -> Result<(Arc<dyn ModelInvoker>, Runtime), UserError> {
+    let what = format!("{name} cannot be asked: this `wb` was built without a way to models");
+    Err(UserError::new(what, "build it with --features models; without --model it works offline"))
+}

@@ -1,0 +1,169 @@
+//! What machines read: one object per file.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use wb_formats::Note;
+use wb_message::Message;
+
+use crate::session::Session;
+use crate::session::model::Spent;
+use crate::session::outcome::Outcome;
+
+/// The answer of `wb weigh --json`.
+#[derive(Debug, Serialize)]
+pub(crate) struct Weighed<'a> {
+    file: &'a str,
+    format: &'a str,
+    messages: usize,
+    tokens: u64,
+    window: u64,
+    window_from: &'static str,
+    limit: u64,
+    over_budget: bool,
+    anchored: bool,
+    by_kind: BTreeMap<&'static str, u64>,
+    overhead: u64,
+    would_cut: usize,
+    notes: Vec<String>,
+}
+
+impl<'a> Weighed<'a> {
+    pub(crate) fn of(session: &'a Session, would_cut: usize) -> Self {
+        Self {
+            file: &session.file,
+            format: session.opened.format,
+            messages: session.opened.messages.len(),
+            tokens: session.measure.context_tokens,
+            window: session.window,
+            window_from: session.window_from.word(),
+            limit: session.limit,
+            over_budget: session.is_over(),
+            anchored: session.measure.anchored,
+            by_kind: by_kind(session),
+            overhead: session.measure.overhead_tokens,
+            would_cut,
+            notes: words_of(&session.opened.notes),
+        }
+    }
+}
+
+/// The answer of `wb plan --json` and `wb compact --json`.
+#[derive(Debug, Serialize)]
+#[expect(clippy::struct_excessive_bools, reason = "a flat object is what machines read")]
+pub(crate) struct Compacted<'a> {
+    file: &'a str,
+    format: &'a str,
+    messages_before: usize,
+    messages_after: usize,
+    tokens_before: u64,
+    tokens_after: u64,
+    cut: usize,
+    cleared: usize,
+    restored: usize,
+    changed: bool,
+    degraded: bool,
+    reason: Option<String>,
+    shortened: usize,
+    restored_paths: &'a [String],
+    digest_tokens: u64,
+    window: u64,
+    window_from: &'static str,
+    limit: u64,
+    target: Option<u64>,
+    irreducible: bool,
+    anchored: bool,
+    overhead: u64,
+    strategy: &'a str,
+    steps: Vec<&'a str>,
+    left_out: Vec<LeftOut>,
+    notes: Vec<String>,
+    /// Nothing where no model was named.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    model: Option<&'a Spent>,
+}
+
+/// A step that the format of a session cannot hold.
+#[derive(Debug, Serialize)]
+struct LeftOut {
+    step: String,
+    why: &'static str,
+}
+
+impl<'a> Compacted<'a> {
+    pub(crate) fn of(session: &'a Session, outcome: &'a Outcome) -> Self {
+        let report = &outcome.report;
+        Self {
+            file: &session.file,
+            format: session.opened.format,
+            messages_before: report.messages_before,
+            messages_after: report.messages_after,
+            tokens_before: outcome.tokens_before,
+            tokens_after: outcome.tokens_after,
+            cut: report.cut,
+            cleared: report.cleared.len(),
+            restored: report.restored.len(),
+            changed: report.is_changed(),
+            degraded: report.degraded().is_some(),
+            reason: outcome.reason(),
+            shortened: report.previewed.len(),
+            restored_paths: &report.restored,
+            digest_tokens: outcome.digest_tokens,
+            window: session.window,
+            window_from: session.window_from.word(),
+            limit: session.limit,
+            target: report.target_tokens,
+            irreducible: report.irreducible.is_some(),
+            anchored: session.measure.anchored,
+            overhead: session.measure.overhead_tokens,
+            strategy: session.strategy.name(),
+            steps: report.step_names(),
+            left_out: session.left_out().into_iter().map(|(step, why)| LeftOut { step, why }).collect(),
+            notes: words_of(&session.opened.notes),
+            model: outcome.model.as_ref(),
+        }
+    }
+}
+
+/// Returns what was passed over while reading, in words.
+pub(crate) fn words_of(notes: &[Note]) -> Vec<String> {
+    notes.iter().map(ToString::to_string).collect()
+}
+
+/// Adds the tokens up by what kind of message they stand in; what was sent besides the messages is a kind too.
+pub(crate) fn by_kind(session: &Session) -> BTreeMap<&'static str, u64> {
+    let mut kinds = BTreeMap::new();
+    for (at, message) in session.opened.messages.iter().enumerate() {
+        *kinds.entry(kind(message)).or_default() += session.measure.weight(at);
+    }
+    let total: u64 = kinds.values().sum();
+    for tokens in kinds.values_mut() {
+        *tokens = session.measure.scaled(*tokens, total);
+    }
+    let seen: u64 = kinds.values().sum();
+    let rest = session.measure.context_tokens.saturating_sub(seen);
+    if session.measure.overhead_tokens > 0 {
+        kinds.insert(UNSEEN, rest);
+    } else if let Some(most) = kinds.values_mut().max() {
+        // What rounding left.
+        *most += rest;
+    }
+    kinds
+}
+
+/// What the provider counted and no message shows.
+const UNSEEN: &str = "system_prompt_and_tools";
+
+fn kind(message: &Message) -> &'static str {
+    if wb_message::markers::is_synthetic(message) {
+        return "digests_and_restored_files";
+    }
+    match message {
+        Message::User { .. } => "user",
+        Message::Assistant { .. } => "assistant",
+        Message::ToolResult { .. } => "tool_results",
+        Message::BashExecution { .. } => "shell",
+        Message::Custom { .. } => "custom",
+        Message::BranchSummary { .. } | Message::CompactionSummary { .. } => "digests_and_restored_files",
+    }
+}

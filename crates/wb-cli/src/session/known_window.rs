@@ -1,0 +1,146 @@
+//! How large a session's window is, and who says so.
+
+use wb_budget::catalog::DEFAULT_WINDOW;
+use wb_budget::{Catalog, UnknownModel};
+use wb_formats::View;
+
+use crate::terminal::number::grouped;
+
+/// The window that Claude Code gives a model that is not named with `[1m]`, whatever the model holds.
+const CLAUDE_CODE_WINDOW: u64 = 200_000;
+const CLAUDE_CODE: &str = "claude-code";
+/// What is behind a model's name where Claude Code gives it all of its window.
+const WHOLE_WINDOW: &str = "[1m]";
+
+/// A window and who says so.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct KnownWindow {
+    pub(crate) tokens: u64,
+    pub(crate) from: WindowFrom,
+}
+
+/// Who says how large a window is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum WindowFrom {
+    /// `--window`, or the host that asks.
+    Option,
+    /// The session's file.
+    File,
+    /// The catalog, under this id and of this day.
+    Model { id: String, as_of: String },
+    /// The agent, which gives this model less than it holds.
+    Agent { id: String },
+    /// Nobody: the file names no model.
+    Nobody,
+    /// Nobody: the catalog does not have the model.
+    Unknown(UnknownModel),
+}
+
+impl KnownWindow {
+    /// Takes what the user says, else the file, else the catalog by the model that the file names, else the default.
+    pub(crate) fn of(asked: Option<u64>, view: &View, catalog: &Catalog) -> Self {
+        if let Some(tokens) = asked {
+            return Self { tokens, from: WindowFrom::Option };
+        }
+        if let Some(tokens) = view.context_window {
+            return Self { tokens, from: WindowFrom::File };
+        }
+        match view.model.as_deref().map(str::trim).filter(|id| !id.is_empty()) {
+            Some(id) => Self::of_model(id, view, catalog),
+            None => Self { tokens: DEFAULT_WINDOW, from: WindowFrom::Nobody },
+        }
+    }
+
+    fn of_model(id: &str, view: &View, catalog: &Catalog) -> Self {
+        let entry = match catalog.look_up(id) {
+            Ok(entry) => entry,
+            Err(unknown) => {
+                return Self { tokens: DEFAULT_WINDOW, from: WindowFrom::Unknown(unknown) };
+            }
+        };
+        let (tokens, as_of) = (entry.card.context_window, entry.as_of.clone());
+        let counted = view.usage.iter().map(|usage| usage.usage.context_tokens()).max().unwrap_or(0);
+        let is_less =
+            view.format == CLAUDE_CODE && !id.ends_with(WHOLE_WINDOW) && counted <= CLAUDE_CODE_WINDOW;
+        let id = entry.card.id.clone();
+        if is_less && tokens > CLAUDE_CODE_WINDOW {
+            return Self { tokens: CLAUDE_CODE_WINDOW, from: WindowFrom::Agent { id } };
+        }
+        Self { tokens, from: WindowFrom::Model { id, as_of } }
+    }
+}
+
+impl WindowFrom {
+    /// Returns one word for machines.
+    pub(crate) fn word(&self) -> &'static str {
+        match self {
+            Self::Option => "option",
+            Self::File => "file",
+            Self::Model { .. } => "model",
+            Self::Agent { .. } => "agent",
+            Self::Nobody | Self::Unknown(_) => "assumed",
+        }
+    }
+
+    /// Says where a window comes from; nothing if the user or the file said it.
+    pub(crate) fn in_words(&self, tokens: u64) -> Option<String> {
+        let tokens = grouped(tokens);
+        Some(match self {
+            Self::Option | Self::File => return None,
+            Self::Model { id, as_of } if as_of.is_empty() => {
+                format!("the window is that of {id}, as the settings say; --window sets another")
+            }
+            Self::Model { id, as_of } => {
+                format!("the window is that of {id}, as of {as_of}; --window sets another")
+            }
+            Self::Agent { id } => {
+                format!(
+                    "Claude Code gives {id} a window of {tokens}, unless it is named with [1m]; --window sets another"
+                )
+            }
+            Self::Nobody => format!("the file tells no window: {tokens} is assumed, --window sets it"),
+            Self::Unknown(UnknownModel { id, .. }) => {
+                format!(
+                    "the file tells no window, `wb models` has no {id}: {tokens} is assumed, --window sets it"
+                )
+            }
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use wb_message::ToolVocabulary;
+
+    use super::*;
+
+    fn known(format: &'static str, model: &str) -> KnownWindow {
+        let mut view = View::new(format, ToolVocabulary::BASIC);
+        view.model = Some(model.to_owned());
+        KnownWindow::of(None, &view, Catalog::built_in())
+    }
+
+    #[test]
+    fn the_model_of_a_session_tells_its_window() {
+        let opus = known("pi", "claude-opus-4-6");
+        assert_eq!((opus.tokens, opus.from.word()), (1_000_000, "model"));
+        let mine = known("pi", "my-model");
+        assert_eq!((mine.tokens, mine.from.word()), (200_000, "assumed"));
+    }
+
+    #[test]
+    fn claude_code_gives_less_unless_the_model_is_named_for_more() {
+        assert_eq!(known("claude-code", "claude-opus-4-6").tokens, 200_000);
+        assert_eq!(known("claude-code", "claude-opus-4-6[1m]").tokens, 1_000_000);
+        assert_eq!(known("claude-code", "claude-haiku-4-5").from.word(), "model");
+    }
+
+    #[test]
+    fn what_the_user_says_counts_first() {
+        let mut view = View::new("pi", ToolVocabulary::BASIC);
+        view.context_window = Some(5);
+        let of = |asked| KnownWindow::of(asked, &view, Catalog::built_in());
+        assert_eq!((of(Some(7)).from, of(Some(7)).tokens), (WindowFrom::Option, 7));
+        assert_eq!((of(None).from, of(None).tokens), (WindowFrom::File, 5));
+    }
+}

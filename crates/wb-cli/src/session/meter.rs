@@ -1,0 +1,122 @@
+//! The meter of a window.
+
+use std::io::{self, Write};
+
+use crate::session::Session;
+use crate::session::json::{by_kind, words_of};
+use crate::terminal::escape::escaped;
+use crate::terminal::number::{grouped, grouped_in, messages};
+use crate::terminal::style::{BAD, DIM, GOOD, WARN};
+use crate::terminal::wrap::{Page, width};
+
+/// Cells of a bar, where there is room for so many.
+const MOST_CELLS: usize = 40;
+const LEAST_CELLS: usize = 10;
+
+/// Writes the name of the file and what was read.
+pub(crate) fn heading(page: &mut Page<'_>, session: &Session, n_messages: usize) -> io::Result<()> {
+    let model = session.opened.model.as_deref().map(str::trim).filter(|model| !model.is_empty());
+    let parts =
+        [Some(session.opened.format.to_owned()), Some(messages(n_messages)), model.map(str::to_owned)];
+    let told: Vec<String> = parts.into_iter().flatten().collect();
+    page.heading(&escaped(&session.file), &escaped(&told.join(" · ")))
+}
+
+/// Writes a line for each weight: a label, a bar of the window with the limit marked, and the figures.
+pub(crate) fn bars(page: &mut Page<'_>, session: &Session, weights: &[(&str, u64)]) -> io::Result<()> {
+    let figures: Vec<String> = weights.iter().map(|(_, tokens)| figures(session, *tokens)).collect();
+    let taken = weights.iter().zip(&figures).map(|((label, _), figures)| width(label) + width(figures)).max();
+    let room = page.columns.saturating_sub(taken.unwrap_or(0) + "▕▏ ".chars().count());
+    let n_cells = room.clamp(LEAST_CELLS, MOST_CELLS);
+    for ((label, tokens), figures) in weights.iter().zip(figures) {
+        writeln!(page, "{label}{} {figures}", bar(session, *tokens, n_cells))?;
+    }
+    Ok(())
+}
+
+fn figures(session: &Session, tokens: u64) -> String {
+    let percent = tokens as f64 * 100.0 / session.window.max(1) as f64;
+    format!("{} of {} tokens ({percent:.0} %)", grouped(tokens), grouped(session.window))
+}
+
+/// Draws a bar of the window: what is full, and where the limit is.
+pub(crate) fn bar(session: &Session, tokens: u64, n_cells: usize) -> String {
+    let (window, cells) = (u128::from(session.window.max(1)), n_cells as u64);
+    let scaled = |part: u64| {
+        let scaled = u128::from(part) * u128::from(cells) / window;
+        u64::try_from(scaled).unwrap_or(cells)
+    };
+    let (filled, mark) = (scaled(tokens), scaled(session.limit).min(cells.saturating_sub(1)));
+    let style = if tokens > session.limit { BAD } else { GOOD };
+    let cells: String = (0..cells).map(|cell| cell_of(cell, filled, mark)).collect();
+    format!("▕{style}{cells}{style:#}▏")
+}
+
+fn cell_of(cell: u64, filled: u64, mark: u64) -> char {
+    match (cell < filled, cell == mark) {
+        (_, true) => '┊',
+        (true, false) => '█',
+        (false, false) => '░',
+    }
+}
+
+/// Writes where the figure comes from and how far the limit is.
+pub(crate) fn facts(page: &mut Page<'_>, session: &Session) -> io::Result<()> {
+    let measure = &session.measure;
+    let source = if measure.anchored { "counted by the provider" } else { "estimated" };
+    let limit = session.limit;
+    let verdict = match measure.context_tokens.checked_sub(limit) {
+        Some(over) if over > 0 => format!("{WARN}over by {}{WARN:#}", grouped(over)),
+        _ => format!("{} to go", grouped(limit - measure.context_tokens)),
+    };
+    let policy = session.policy.budget();
+    let (reserve, ratio) = (grouped(policy.reserve_tokens.unwrap_or(0)), policy.trigger_ratio);
+    let formula = format!("(window − {reserve}) × {ratio}");
+    page.prose("  ", 4, &format!("{source}; limit ┊ {} = {formula}: {verdict}", grouped(limit)))?;
+    if let Some(words) = session.window_from.in_words(session.window) {
+        dim(page, &escaped(&words))?;
+    }
+    if measure.left_out_tokens > 0 {
+        let left_out = grouped(measure.left_out_tokens);
+        dim(
+            page,
+            &format!(
+                "left out: the session's system prompt and tools of about {left_out} tokens, too large for \
+                 this window"
+            ),
+        )?;
+    }
+    if !measure.anchored && measure.overhead_tokens > 0 {
+        let overhead = grouped(measure.overhead_tokens);
+        dim(page, &format!("in it: the system prompt and tools, about {overhead} tokens"))?;
+    }
+    if !measure.is_overhead_known() {
+        dim(page, "not in it: the system prompt and tools, of which the session has no count")?;
+    }
+    notes(page, &words_of(&session.opened.notes))
+}
+
+/// Writes a dimmed line.
+fn dim(page: &mut Page<'_>, text: &str) -> io::Result<()> {
+    page.prose("  ", 4, &format!("{DIM}{text}{DIM:#}"))
+}
+
+/// Writes what was passed over while reading.
+pub(crate) fn notes(page: &mut Page<'_>, notes: &[String]) -> io::Result<()> {
+    notes.iter().try_for_each(|note| dim(page, &format!("note: {}", escaped(&grouped_in(note)))))
+}
+
+/// Writes what the tokens stand in, the heaviest kind first.
+pub(crate) fn breakdown(page: &mut Page<'_>, session: &Session) -> io::Result<()> {
+    let mut kinds: Vec<_> = by_kind(session).into_iter().collect();
+    kinds.sort_by_key(|(_, tokens)| std::cmp::Reverse(*tokens));
+    let most = kinds.first().map_or(1, |(_, tokens)| *tokens).max(1);
+    let names = kinds.iter().map(|(kind, _)| kind.len()).max().unwrap_or(0);
+    let n_cells = page.columns.saturating_sub(16 + names).clamp(LEAST_CELLS, 24);
+    for (kind, tokens) in kinds {
+        let filled = u128::from(tokens) * n_cells as u128 / u128::from(most);
+        let bar = "▇".repeat(usize::try_from(filled).unwrap_or(0));
+        writeln!(page, "  {:>10}  {bar:<n_cells$} {}", grouped(tokens), kind.replace('_', " "))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,354 @@
+//! Opening a session and measuring it.
+
+pub(crate) mod input_files;
+pub(crate) mod agent_folders;
+pub(crate) mod output_file;
+pub(crate) mod copy;
+pub(crate) mod provider_request;
+pub(crate) mod config;
+pub(crate) mod known_window;
+pub(crate) mod connect;
+pub(crate) mod model;
+pub(crate) mod input;
+pub(crate) mod validity;
+pub(crate) mod outcome;
+pub(crate) mod json;
+pub(crate) mod in_use;
+pub(crate) mod meter;
+pub(crate) mod outline;
+pub(crate) mod session_line;
+pub(crate) mod report;
+
+use std::borrow::Cow;
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::path::Path;
+use std::sync::Arc;
+
+use wb_budget::{
+    Catalog, ContextTracker, FittedCounter, ModelCard, WeighedTranscript, budget_limit, prefix_sums,
+};
+use wb_conductor::{Compactor, CondenseOpts};
+use wb_facts::Facts;
+use wb_formats::{Document, FormatError, SystemAndTools, View, newest, open_path};
+use wb_message::Message;
+use wb_message::markers::is_synthetic;
+use wb_passes::ImagePolicy;
+use wb_record::{Access, MemoryParts, Segment, UsageAt};
+use wb_replay::facts_of;
+
+use crate::args::Policy;
+use crate::args::strategy::Strategy;
+use crate::session::config::catalog;
+use crate::session::known_window::{KnownWindow, WindowFrom};
+use crate::terminal::file_error::{not_opened_to_write, not_read};
+use crate::terminal::shell::Shell;
+use crate::terminal::user_error::UserError;
+
+/// A session as the commands see it.
+pub(crate) struct Session {
+    pub(crate) file: String,
+    /// The session over its own bytes.
+    pub(crate) document: Box<dyn Document>,
+    /// Which of its conversations it is.
+    pub(crate) conversation: String,
+    pub(crate) opened: View,
+    pub(crate) policy: Policy,
+    pub(crate) window: u64,
+    /// Who says how large it is.
+    pub(crate) window_from: WindowFrom,
+    pub(crate) measure: Measure,
+    /// How it is brought down.
+    pub(crate) strategy: Strategy,
+    /// What becomes of images in older tool results.
+    pub(crate) images: ImagePolicy,
+    /// What it may weigh.
+    pub(crate) limit: u64,
+}
+
+/// What a session weighs.
+pub(crate) struct Measure {
+    /// Tokens that the context holds.
+    pub(crate) context_tokens: u64,
+    /// Whether that rests on what the provider counted.
+    pub(crate) anchored: bool,
+    /// What was sent besides the messages, as far as the provider's counts or a request tell: system prompt and tools.
+    pub(crate) overhead_tokens: u64,
+    /// Such an overhead, where it is left out since it would not leave room in a smaller window.
+    pub(crate) left_out_tokens: u64,
+    /// What each message weighs, on the provider's scale.
+    tracker: ContextTracker,
+}
+
+impl Measure {
+    /// Weighs messages and anchors the weight on what providers counted; where they counted nothing since a compaction,
+    /// `before` tells what is sent besides the messages, and a request says it itself.
+    fn of(
+        opened: &View,
+        outside: &SystemAndTools,
+        before: Option<&Segment>,
+        card: &ModelCard,
+        policy: &Policy,
+    ) -> Self {
+        let tracker = tracker_of(opened.model.as_deref());
+        let said_tokens = outside.tokens(&*tracker.calibrated());
+        let mut tracker = tracker.with_overhead_tokens(said_tokens);
+        let limit = limit(card, policy);
+        // A window that held what was counted held its overhead too; a smaller one is only tried out.
+        let (mut held, mut most_overhead) = (true, 0);
+        let mut look = |tracker: &ContextTracker| {
+            held &= tracker.context_tokens() <= card.context_window;
+            // Where much was counted for little text, a context that is small is told to be mostly overhead.
+            most_overhead =
+                most_overhead.max(tracker.overhead_tokens()).max(tracker.overhead_tokens_at(limit));
+        };
+        if let Some(Segment { messages, usage, .. }) = before {
+            follow(&mut tracker, messages, usage);
+            look(&tracker);
+            tracker.rebuild(&opened.messages);
+        } else {
+            follow(&mut tracker, &opened.messages, &opened.usage);
+        }
+        look(&tracker);
+        if held || said_tokens > 0 || most_overhead <= limit / 2 {
+            let overhead_tokens = tracker.overhead_tokens();
+            let anchored = tracker.estimate(card).anchored;
+            let context_tokens = tracker.context_tokens();
+            return Self { context_tokens, anchored, overhead_tokens, left_out_tokens: 0, tracker };
+        }
+        let context_tokens = (0..tracker.len()).filter_map(|at| tracker.weight(at)).sum();
+        Self { context_tokens, anchored: false, overhead_tokens: 0, left_out_tokens: most_overhead, tracker }
+    }
+
+    /// Returns what a message of the session weighs.
+    pub(crate) fn weight(&self, at: usize) -> u64 {
+        self.tracker.weight(at).unwrap_or(0)
+    }
+
+    /// Returns the session's messages as they were weighed.
+    pub(crate) fn view<'a>(&'a mut self, messages: &'a [Message]) -> WeighedTranscript<'a> {
+        // Each message by itself, as what is new is weighed.
+        let weights = (0..messages.len()).map(|at| self.weight(at));
+        let prefix = Cow::Owned(prefix_sums(weights));
+        WeighedTranscript { prefix, ..self.tracker.view(messages) }
+    }
+
+    /// Returns whether the provider's counts tell how much was sent besides the messages.
+    pub(crate) fn is_overhead_known(&self) -> bool {
+        self.overhead_tokens + self.left_out_tokens > 0 || self.tracker.is_calibrated()
+    }
+
+    /// Returns what the context holds once its messages weigh so much, as it is measured then.
+    pub(crate) fn context_tokens_at(&self, tokens: u64) -> u64 {
+        let is_left_out = self.left_out_tokens > 0;
+        tokens + if is_left_out { 0 } else { self.tracker.overhead_tokens_at(tokens) }
+    }
+
+    /// Brings weights of messages, `total` in all, down to what was counted of them, where they were too high.
+    pub(crate) fn scaled(&self, tokens: u64, total: u64) -> u64 {
+        let counted = self.context_tokens.saturating_sub(self.overhead_tokens);
+        let scaled = u128::from(tokens) * u128::from(counted.min(total)) / u128::from(total.max(1));
+        u64::try_from(scaled).unwrap_or(tokens)
+    }
+}
+
+/// Takes in messages and what was counted for them.
+fn follow(tracker: &mut ContextTracker, messages: &[Message], usage: &[UsageAt]) {
+    let mut usage = usage.iter().peekable();
+    for (at, message) in messages.iter().enumerate() {
+        tracker.push(message);
+        while let Some(counted) = usage.next_if(|usage| usage.at == at) {
+            let id = counted.model.clone().unwrap_or_default();
+            // A refused count leaves the estimate as it is, which is what the meter then shows.
+            let _ = tracker.anchor(at, &counted.usage, Some(&ModelCard { id, ..ModelCard::default() }));
+        }
+    }
+}
+
+/// Returns the last segment before the present one in which something was counted, if nothing was counted since.
+fn counted_before(document: &dyn Document, conversation: &str, opened: &View) -> Option<Segment> {
+    if !opened.usage.is_empty() || !opened.is_compacted() {
+        return None;
+    }
+    let newest_first = document.segments(conversation).ok()?.rev();
+    newest_first.map_while(Result::ok).find(|segment| !segment.usage.is_empty())
+}
+
+/// Starts a tracker that estimates as fits the model's family, if that is known.
+pub(crate) fn tracker_of(model: Option<&str>) -> ContextTracker {
+    match model.and_then(FittedCounter::from_model_id) {
+        Some(counter) => ContextTracker::with_counter(Arc::new(counter)),
+        None => ContextTracker::new(),
+    }
+}
+
+impl Session {
+    pub(crate) fn open(
+        shell: &Shell,
+        path: &Path,
+        policy: Policy,
+        strategy: Strategy,
+    ) -> Result<Self, UserError> {
+        Self::open_for(shell, path, policy, strategy, Access::Read)
+    }
+
+    /// Opens a session to change it, or to leave it as it is.
+    pub(crate) fn open_for(
+        shell: &Shell,
+        path: &Path,
+        policy: Policy,
+        strategy: Strategy,
+        access: Access,
+    ) -> Result<Self, UserError> {
+        let file = path.display().to_string();
+        let progress = shell.progress_of_bytes(path);
+        let read = || {
+            let document = document(path, access)?;
+            let failed = |error: FormatError| not_read(path, &error);
+            let conversation = newest(document.as_ref()).map_err(failed)?;
+            let opened = document.view(&conversation).map_err(failed)?;
+            Ok((document, conversation, opened))
+        };
+        let (document, conversation, opened) = shell.timed("reading", read)?;
+        drop(progress);
+        let catalog = catalog(shell)?;
+        let opened = (document, conversation, opened);
+        Ok(shell.timed("weighing", || Self::of(file, opened, policy, strategy, &catalog)))
+    }
+
+    /// Weighs a session that was read.
+    pub(crate) fn of(
+        file: String,
+        (document, conversation, opened): (Box<dyn Document>, String, View),
+        policy: Policy,
+        strategy: Strategy,
+        catalog: &Catalog,
+    ) -> Self {
+        let KnownWindow { tokens: window, from: window_from } =
+            KnownWindow::of(policy.window, &opened, catalog);
+        let card = card(&opened, window);
+        let before = counted_before(document.as_ref(), &conversation, &opened);
+        let outside = SystemAndTools::of(document.as_ref()).unwrap_or_default();
+        let measure = Measure::of(&opened, &outside, before.as_ref(), &card, &policy);
+        let limit = limit(&card, &policy);
+        let images = ImagePolicy::default();
+        Self {
+            file,
+            document,
+            conversation,
+            opened,
+            policy,
+            window,
+            window_from,
+            measure,
+            strategy,
+            images,
+            limit,
+        }
+    }
+
+    /// Says what becomes of images in older tool results.
+    pub(crate) fn with_images(self, images: ImagePolicy) -> Self {
+        Self { images, ..self }
+    }
+
+    /// Collects what the session shows, with what was said before a compaction as far as the document still has it.
+    pub(crate) fn facts(&self, messages: &[Message]) -> Facts {
+        // The digest of some agents cannot be read, or is no message of its own.
+        let is_later = messages.iter().any(is_synthetic) || self.opened.is_compacted();
+        let vocabulary = &self.opened.vocabulary;
+        let whole = || facts_of(self.document.as_ref(), &self.conversation, vocabulary).ok();
+        is_later.then(whole).flatten().unwrap_or_else(|| Facts::of(messages, vocabulary))
+    }
+
+    pub(crate) fn card(&self) -> ModelCard {
+        card(&self.opened, self.window)
+    }
+
+    /// Returns why what the strategy plans cannot be written in the session's own format; nothing if it can.
+    pub(crate) fn why_not_native(&self) -> Option<&'static str> {
+        self.strategy.why_not_held(&self.document.abilities())
+    }
+
+    /// Returns the steps that the session's own format cannot hold, and why.
+    pub(crate) fn left_out(&self) -> Vec<(String, &'static str)> {
+        self.strategy.left_out(self.images, &self.document.abilities())
+    }
+
+    pub(crate) fn is_over(&self) -> bool {
+        self.measure.context_tokens > self.limit
+    }
+
+    pub(crate) fn settings(&self) -> Compactor {
+        Compactor::new()
+            .card(self.card())
+            .policy(self.policy.budget())
+            .pipeline(self.strategy.within(self.images, &self.document.abilities()))
+            .vocabulary(self.opened.vocabulary)
+            .counter(self.measure.tracker.calibrated())
+            .overhead_tokens(self.measure.overhead_tokens)
+    }
+
+    /// The provider's own count goes to the gate where the window can have held it; a smaller window that is only
+    /// tried out is measured by the same figures without it.
+    pub(crate) fn opts(&self) -> CondenseOpts {
+        let counted = self.measure.anchored && self.measure.context_tokens <= self.window;
+        let context_tokens = if counted { self.measure.context_tokens } else { 0 };
+        let fixed = self.opened.provenance.fixed().to_vec().into();
+        CondenseOpts { force: self.policy.force, context_tokens, fixed, ..CondenseOpts::default() }
+    }
+}
+
+/// Returns what a session may weigh, in tokens.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a limit is not negative")]
+fn limit(card: &ModelCard, policy: &Policy) -> u64 {
+    budget_limit(card, &policy.budget()) as u64
+}
+
+fn card(opened: &View, window: u64) -> ModelCard {
+    let id = opened.model.clone().unwrap_or_default();
+    ModelCard { id, ..ModelCard::with_window(window) }
+}
+
+/// Opens a session of any format; `-` is standard input.
+pub(crate) fn document(path: &Path, access: Access) -> Result<Box<dyn Document>, UserError> {
+    if access == Access::Write && is_stream(path) {
+        let what = "what comes through a pipe cannot be written in place";
+        return Err(UserError::of_file(path.display().to_string(), what, "name the session's own file"));
+    }
+    let of_io = |error| not_read(path, &FormatError::Io(error));
+    let Some(mut stream) = stream(path).map_err(of_io)? else {
+        return open_path(path, access).map_err(|error| match access {
+            Access::Write if File::open(path).is_ok() => not_opened_to_write(path, &error),
+            _ => not_read(path, &error),
+        });
+    };
+    let parts = MemoryParts::read_from(&mut stream).map_err(of_io)?;
+    wb_formats::open(Box::new(parts)).map_err(|error| not_read(path, &error))
+}
+
+/// Opens standard input or a pipe; nothing if the path is none of them.
+pub(crate) fn stream(path: &Path) -> io::Result<Option<Box<dyn Read>>> {
+    Ok(match is_stream(path) {
+        true if path == Path::new("-") => Some(Box::new(io::stdin().lock())),
+        true => Some(Box::new(File::open(path)?)),
+        false => None,
+    })
+}
+
+/// Returns where a command puts what it makes of a file: into it, or beside what comes through a pipe.
+pub(crate) fn place_word(path: &Path, out: &str) -> String {
+    if is_stream(path) { format!("-o {out}") } else { "--in-place".to_owned() }
+}
+
+/// Returns whether a path is standard input or a pipe, and none of a file or a folder.
+fn is_stream(path: &Path) -> bool {
+    path == Path::new("-") || fs::metadata(path).is_ok_and(|there| !there.is_file() && !there.is_dir())
+}
+
+/// Reads a session as it was said; `-` is standard input.
+pub(crate) fn past_session(path: &Path) -> Result<wb_replay::Session, UserError> {
+    let document = document(path, Access::Read)?;
+    let read = wb_replay::Session::read(path.display().to_string(), document.as_ref());
+    read.map_err(|error| not_read(path, &error))
+}

@@ -1,0 +1,216 @@
+//! A compaction that was carried out in memory, and its figures.
+
+use std::borrow::Cow;
+
+use wb_conductor::{CompactionReport, Compactor, DigestSource, Pipeline};
+use wb_facts::Facts;
+use wb_message::outline;
+use wb_message::{Message, Origin, Patch, Undo};
+
+use crate::session::Session;
+use crate::session::model::{Model, Spent};
+
+/// What became of a line of the outline.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fate {
+    Kept,
+    Dropped,
+    Cleared,
+    Shortened,
+    Added,
+}
+
+/// One message of the outline.
+#[derive(Debug)]
+pub(crate) struct Line {
+    pub(crate) fate: Fate,
+    /// Index in the input, where it comes from there.
+    pub(crate) at: Option<usize>,
+    pub(crate) text: String,
+}
+
+/// The outcome of a compaction.
+#[derive(Debug)]
+pub(crate) struct Outcome {
+    pub(crate) messages: Vec<Message>,
+    pub(crate) report: CompactionReport,
+    /// Dropped messages first, then what stays.
+    pub(crate) outline: Vec<Line>,
+    /// Where each message of the output comes from.
+    pub(crate) origins: Vec<Origin>,
+    /// What was done to the messages, as a patch.
+    pub(crate) patch: Patch,
+    /// What the messages say, of which the digest is told.
+    pub(crate) facts: Facts,
+    digest: Option<String>,
+    undo: Option<Undo>,
+    pub(crate) tokens_before: u64,
+    pub(crate) tokens_after: u64,
+    /// What the digest weighs, on the scale of the other two.
+    pub(crate) digest_tokens: u64,
+    /// What the model was asked, if one was named.
+    pub(crate) model: Option<Spent>,
+}
+
+impl Outcome {
+    /// Compacts the session's messages with its strategy; nothing is written.
+    pub(crate) fn of(session: &mut Session) -> Self {
+        Self::with(session, None)
+    }
+
+    /// As [`Self::of`], with a digest in the words of a model.
+    pub(crate) fn by(session: &mut Session, model: &Model) -> Self {
+        let outcome = Self::with(session, Some(model));
+        Self { model: Some(model.spent()), ..outcome }
+    }
+
+    /// Compacts the session's messages with other steps, for somebody who shows no outline; nothing is written.
+    pub(crate) fn of_steps(session: &mut Session, steps: Pipeline) -> Self {
+        let vocabulary = session.opened.vocabulary;
+        let settings = session.settings().pipeline(steps).vocabulary(vocabulary);
+        let mut messages = std::mem::take(&mut session.opened.messages);
+        let facts = session.facts(&messages);
+        let report = compact(session, &mut messages, settings, &facts, None);
+        Self::after(session, messages, facts, report)
+    }
+
+    fn with(session: &mut Session, model: Option<&Model>) -> Self {
+        let settings = session.settings();
+        let mut messages = std::mem::take(&mut session.opened.messages);
+        let lines: Vec<String> = messages.iter().map(outline::line).collect();
+        let facts = session.facts(&messages);
+        let report = compact(session, &mut messages, settings, &facts, model);
+        let outcome = Self::after(session, messages, facts, report);
+        let outline = fates(lines, &outcome.messages, &outcome.report, &outcome.origins);
+        Self { outline, ..outcome }
+    }
+
+    /// Tells what became of a session's messages, without an outline.
+    fn after(session: &Session, messages: Vec<Message>, facts: Facts, mut report: CompactionReport) -> Self {
+        let undo = report.undo.take();
+        let n_before = report.messages_before;
+        let unchanged = || (0..n_before).map(Origin::Kept).collect();
+        let origins = undo.as_ref().map_or_else(unchanged, |undo| undo.origins(n_before));
+        let patch = undo.as_ref().map(|undo| Patch::from_undo(undo, &messages)).unwrap_or_default();
+        let new = origins.iter().zip(&messages).filter(|(origin, _)| **origin == Origin::New);
+        let digest = new.map(|(_, message)| message).find_map(wb_message::markers::digest_body);
+        let digest = digest.filter(|_| report.digest.is_some()).map(Cow::into_owned);
+        let tokens_before = session.measure.context_tokens;
+        let measured = || session.measure.context_tokens_at(report.tokens_after);
+        let tokens_after = if undo.is_some() { measured() } else { tokens_before };
+        let digest_tokens = report.digest_tokens;
+        Self {
+            messages,
+            report,
+            outline: Vec::new(),
+            origins,
+            patch,
+            facts,
+            digest,
+            undo,
+            tokens_before,
+            tokens_after,
+            digest_tokens,
+            model: None,
+        }
+    }
+
+    /// Returns the tokens that are saved, where they are fewer than the digest takes: such a result is smaller, but hardly
+    /// worth the words that it costs.
+    pub(crate) fn little_saved(&self) -> Option<u64> {
+        let saved = self.tokens_before.saturating_sub(self.tokens_after);
+        (saved < self.digest_tokens).then_some(saved)
+    }
+
+    /// Gives the session its messages back as they were.
+    pub(crate) fn take_back(&mut self, session: &mut Session) {
+        let mut messages = std::mem::take(&mut self.messages);
+        if let Some(undo) = self.undo.take() {
+            undo.revert(&mut messages);
+        }
+        session.opened.messages = messages;
+    }
+
+    /// Returns the messages that stay.
+    pub(crate) fn kept(&self) -> impl Iterator<Item = &Message> {
+        let all = self.origins.iter().zip(&self.messages);
+        all.filter(|(origin, _)| origin.input_index().is_some()).map(|(_, message)| message)
+    }
+
+    /// Returns what is new as one text: the digest, then the files that are given back.
+    pub(crate) fn new_text(&self) -> Option<String> {
+        let new = self.origins.iter().zip(&self.messages).filter(|(origin, _)| **origin == Origin::New);
+        let texts = new.map(|(_, message)| match message {
+            Message::User { content, .. } | Message::Custom { content, .. } => content.texts().collect(),
+            _ => String::new(),
+        });
+        self.digest.as_ref().map(|_| texts.collect::<Vec<_>>().join("\n\n"))
+    }
+
+    /// Returns the digest's text if one was written.
+    pub(crate) fn digest(&self) -> Option<&str> {
+        self.digest.as_deref()
+    }
+
+    /// Returns in words why the outcome is what it is, where that needs words.
+    pub(crate) fn reason(&self) -> Option<String> {
+        if let Some(unchanged) = &self.report.unchanged {
+            return Some(match &self.report.irreducible {
+                Some(irreducible) => format!("{unchanged}; {irreducible}"),
+                None => unchanged.to_string(),
+            });
+        }
+        let digest = match &self.report.digest {
+            Some(DigestSource::Local(reason)) => Some(format!("local digest: {reason}")),
+            _ => None,
+        };
+        match (&self.report.irreducible, digest) {
+            (Some(irreducible), _) => Some(irreducible.to_string()),
+            (None, digest) => digest,
+        }
+    }
+}
+
+/// Compacts the messages of a session, which were weighed when it was opened.
+fn compact(
+    session: &mut Session,
+    messages: &mut Vec<Message>,
+    settings: Compactor,
+    facts: &Facts,
+    model: Option<&Model>,
+) -> CompactionReport {
+    let opts = session.opts();
+    let view = session.measure.view(messages).with_fixed(&*opts.fixed);
+    let ready = settings.plan_with(&view, &opts, Some(facts)).map(|plan| match model {
+        Some(model) => model.digest(plan.held(), settings),
+        None => plan.held().local(),
+    });
+    drop(view);
+    ready.map_or_else(|report| *report, |ready| ready.apply(messages))
+}
+
+fn fates(lines: Vec<String>, after: &[Message], report: &CompactionReport, origins: &[Origin]) -> Vec<Line> {
+    let n_before = lines.len();
+    let mut lines: Vec<Option<String>> = lines.into_iter().map(Some).collect();
+    let kept: std::collections::HashSet<usize> =
+        origins.iter().filter_map(|origin| origin.input_index()).collect();
+    let dropped = (0..n_before).filter(|at| !kept.contains(at));
+    let mut outline: Vec<Line> = dropped
+        .map(|at| Line { fate: Fate::Dropped, at: Some(at), text: lines[at].take().unwrap_or_default() })
+        .collect();
+    outline.extend(origins.iter().zip(after).map(|(origin, message)| match origin.input_index() {
+        None => Line { fate: Fate::Added, at: None, text: outline::line(message) },
+        Some(at) => Line { fate: fate(at, report), at: Some(at), text: lines[at].take().unwrap_or_default() },
+    }));
+    outline
+}
+
+fn fate(at: usize, report: &CompactionReport) -> Fate {
+    if report.cleared.contains(&at) {
+        Fate::Cleared
+    } else if report.previewed.contains(&at) {
+        Fate::Shortened
+    } else {
+        Fate::Kept
+    }
+}

@@ -1,0 +1,84 @@
+//! The bodies of requests to providers.
+
+use serde_json::Value;
+use wb_budget::Family;
+use wb_dialect::Dialect;
+
+/// Returns the dialects that a request body can be in; none for what is no request.
+pub(crate) fn dialects_of_request(body: &Value) -> Vec<Dialect> {
+    let list =
+        |key: &str| body.get(key).and_then(Value::as_array).filter(|list| list.iter().all(Value::is_object));
+    if list("contents").is_some() {
+        return vec![Dialect::Gemini];
+    }
+    let Some(messages) = list("messages") else {
+        return list("input").map(|_| Dialect::OpenaiResponses).into_iter().collect();
+    };
+    let parts = || messages.iter().filter_map(|each| each.get("content")?.as_array()).flatten();
+    let is_part =
+        |kinds: &[&str]| parts().any(|part| kinds.contains(&part["type"].as_str().unwrap_or_default()));
+    let is_ours = messages.iter().any(|each| OUR_ROLES.contains(&each["role"].as_str().unwrap_or_default()))
+        || parts().any(|part| part.get("kind").is_some());
+    let has_calls = messages.iter().any(|each| each.get("tool_calls").is_some()) || is_part(&["image_url"]);
+    let has_roles =
+        messages.iter().any(|each| ["system", "developer", "tool"].iter().any(|role| each["role"] == *role));
+    let has_schema =
+        body["tools"].as_array().is_some_and(|it| it.iter().any(|tool| tool.get("input_schema").is_some()));
+    // What chat never has tells more than a role that is only refused.
+    let is_sure = ["system", "anthropic_version"].iter().any(|key| body.get(key).is_some())
+        || has_schema
+        || is_part(&["tool_use", "tool_result"]);
+    let is_chat = has_calls || has_roles && !is_sure;
+    let is_anthropic = is_sure || is_part(&["thinking", "redacted_thinking", "image", "document"]);
+    let asks = ["model", "max_tokens", "tools", "stream"].iter().any(|key| body.get(key).is_some());
+    match () {
+        () if is_ours => Vec::new(),
+        () if is_anthropic && !is_chat => vec![Dialect::Anthropic],
+        () if is_chat || is_of_openai(body) => vec![Dialect::OpenaiChat],
+        () if asks || is_part(&["text"]) => vec![Dialect::Anthropic, Dialect::OpenaiChat],
+        () => Vec::new(),
+    }
+}
+
+/// Returns whether a body asks a model of `OpenAI`, which no other provider has.
+fn is_of_openai(body: &Value) -> bool {
+    body["model"].as_str().is_some_and(|model| Family::from_model_id(model) == Some(Family::OpenAi))
+}
+
+/// Roles that only our own messages have.
+const OUR_ROLES: [&str; 5] = ["toolResult", "bashExecution", "custom", "branchSummary", "compactionSummary"];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_dialect_of_a_body_is_told_from_its_keys_roles_and_parts() {
+        use Dialect::{Anthropic, Gemini, OpenaiChat, OpenaiResponses};
+        for (body, expected) in [
+            (r#"{"contents":[{"role":"user","parts":[]}]}"#, &[Gemini][..]),
+            (r#"{"input":[{"type":"message","role":"user"}]}"#, &[OpenaiResponses]),
+            (r#"{"system":"x","messages":[{"role":"user","content":"y"}]}"#, &[Anthropic]),
+            (r#"{"messages":[{"role":"user","content":[{"type":"tool_result"}]}]}"#, &[Anthropic]),
+            (r#"{"messages":[{"role":"system","content":"x"}]}"#, &[OpenaiChat]),
+            (r#"{"messages":[{"role":"assistant","tool_calls":[]}]}"#, &[OpenaiChat]),
+            (r#"{"system":"x","messages":[{"role":"assistant","tool_calls":[]}]}"#, &[OpenaiChat]),
+            (r#"{"messages":[{"role":"tool","content":[{"type":"thinking"}]}]}"#, &[OpenaiChat]),
+            (r#"{"system":"x","messages":[{"role":"system","content":"y"}]}"#, &[Anthropic]),
+            (
+                r#"{"messages":[{"role":"tool","content":"y"},{"content":[{"type":"tool_use"}]}]}"#,
+                &[Anthropic],
+            ),
+            (r#"{"tools":[{"input_schema":{}}],"messages":[{"role":"system","content":"y"}]}"#, &[Anthropic]),
+            (r#"{"model":"m","messages":[{"role":"user","content":"y"}]}"#, &[Anthropic, OpenaiChat]),
+            (r#"{"model":"gpt-4.1","messages":[{"role":"user","content":"y"}]}"#, &[OpenaiChat]),
+            (r#"{"messages":[{"role":"user","content":"y"}]}"#, &[]),
+            (r#"{"model":"m","messages":[{"role":"toolResult","content":"y"}]}"#, &[]),
+            (r#"{"input":"text"}"#, &[]),
+            ("[]", &[]),
+        ] {
+            let value = serde_json::from_str(body).unwrap();
+            assert_eq!(dialects_of_request(&value), expected, "{body}");
+        }
+    }
+}

@@ -1,0 +1,133 @@
+//! A dialect-independent view of a request for the rules to check.
+
+mod anthropic;
+mod chat;
+mod responses;
+mod gemini;
+mod pairs;
+mod pictures;
+
+use std::cell::OnceCell;
+
+use serde_json::Value;
+
+use crate::dialect::Dialect;
+pub(crate) use anthropic::is_chat_tool_message;
+pub(crate) use pairs::{Pairs, Spot};
+pub(crate) use pictures::Picture;
+
+/// Who speaks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Role {
+    User,
+    Model,
+    /// A message that is a tool result.
+    Tool,
+    Other,
+}
+
+/// The kind of a part.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Kind<'a> {
+    Text(&'a str),
+    Thinking { is_signed: bool },
+    Call { id: &'a str, name: &'a str, arguments: &'a Value },
+    Result { id: &'a str, name: &'a str },
+    Other,
+}
+
+/// A part of a message.
+#[derive(Clone, Debug)]
+pub(crate) struct Part<'a> {
+    /// The JSON pointer into the request.
+    pub(crate) at: String,
+    pub(crate) kind: Kind<'a>,
+    pub(crate) value: &'a Value,
+}
+
+/// A message of a request.
+#[derive(Clone, Debug)]
+pub(crate) struct MessageView<'a> {
+    pub(crate) role: Role,
+    pub(crate) parts: Vec<Part<'a>>,
+    pub(crate) value: &'a Value,
+}
+
+/// A view of a request.
+#[derive(Debug)]
+pub(crate) struct RequestView<'a> {
+    pub(crate) dialect: Dialect,
+    pub(crate) body: &'a Value,
+    pub(crate) messages: Vec<MessageView<'a>>,
+    pairs: OnceCell<Pairs>,
+}
+
+impl<'a> RequestView<'a> {
+    /// Reads a request; an invalid message becomes one without parts.
+    pub(crate) fn new(body: &'a Value, dialect: Dialect) -> Self {
+        let list = body.get(dialect.messages_key()).and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
+        let read = match dialect {
+            Dialect::Anthropic => anthropic::message,
+            Dialect::OpenaiChat => chat::message,
+            Dialect::OpenaiResponses => responses::message,
+            Dialect::Gemini => gemini::message,
+        };
+        let message = |(at, value)| read(value, &format!("/{}/{at}", dialect.messages_key()));
+        let messages = list.iter().enumerate().map(message).collect();
+        Self { dialect, body, messages, pairs: OnceCell::new() }
+    }
+
+    /// Returns the pairs of calls and results.
+    pub(crate) fn pairs(&self) -> &Pairs {
+        self.pairs.get_or_init(|| Pairs::new(self))
+    }
+
+    /// Returns whether the provider may store calls that results in this request answer.
+    pub(crate) fn continues_on_server(&self) -> bool {
+        ["previous_response_id", "conversation"].iter().any(|key| self.body.get(key).is_some())
+    }
+
+    /// Returns all parts with their indices.
+    pub(crate) fn parts(&self) -> impl Iterator<Item = (Spot, &Part<'a>)> {
+        self.messages.iter().enumerate().flat_map(|(index, message)| {
+            let spot = move |part| Spot { message: index, part };
+            message.parts.iter().enumerate().map(move |(part, each)| (spot(part), each))
+        })
+    }
+
+    /// Returns the calls as (spot, id, name, arguments).
+    pub(crate) fn calls(&self) -> impl Iterator<Item = (Spot, &'a str, &'a str, &'a Value)> {
+        self.parts().filter_map(|(spot, part)| match part.kind {
+            Kind::Call { id, name, arguments } => Some((spot, id, name, arguments)),
+            _ => None,
+        })
+    }
+
+    /// Returns the part at a spot.
+    pub(crate) fn part(&self, spot: Spot) -> &Part<'a> {
+        &self.messages[spot.message].parts[spot.part]
+    }
+
+    /// Returns the JSON pointer to a message.
+    pub(crate) fn message_pointer(&self, message: usize) -> String {
+        format!("/{}/{message}", self.dialect.messages_key())
+    }
+
+    /// Returns the pictures in order.
+    pub(crate) fn pictures(&self) -> Vec<Picture> {
+        pictures::pictures(self)
+    }
+}
+
+/// Returns a text field of an object, empty if it is missing.
+fn text<'a>(value: &'a Value, key: &str) -> &'a str {
+    value.get(key).and_then(Value::as_str).unwrap_or_default()
+}
+
+/// Returns the elements of a list field with their JSON pointers.
+fn elements<'a>(value: &'a Value, at: &str, key: &str) -> Vec<(String, &'a Value)> {
+    let list = value.get(key).and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
+    list.iter().enumerate().map(|(nth, each)| (format!("{at}/{key}/{nth}"), each)).collect()
+}
+
+const NULL: &Value = &Value::Null;

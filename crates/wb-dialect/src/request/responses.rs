@@ -1,0 +1,49 @@
+//! Reads items of the Responses API.
+
+use serde_json::Value;
+
+use super::{Kind, MessageView, NULL, Part, Role, elements, text};
+
+pub(super) fn message<'a>(value: &'a Value, at: &str) -> MessageView<'a> {
+    let kind = text(value, "type");
+    if matches!(kind, "message" | "") {
+        return typed_message(value, at);
+    }
+    let (id, is_host_call) = (text(value, "call_id"), matches!(kind, "function_call" | "custom_tool_call"));
+    let (role, kind) = match kind {
+        "reasoning" => (Role::Model, Kind::Thinking { is_signed: true }),
+        _ if kind.ends_with("_call_output") => (Role::Tool, Kind::Result { id, name: "" }),
+        // Calls that the provider runs have no `call_id`; tool searches have their own outputs.
+        _ if kind.ends_with("_call") && (is_host_call || !id.is_empty()) && kind != "tool_search_call" => {
+            let arguments = value.get("arguments").unwrap_or(NULL);
+            (Role::Model, Kind::Call { id, name: text(value, "name"), arguments })
+        }
+        _ if kind.ends_with("_call") => (Role::Model, Kind::Other),
+        _ => (Role::Other, Kind::Other),
+    };
+    MessageView { role, parts: vec![Part { at: at.to_owned(), kind, value }], value }
+}
+
+fn typed_message<'a>(value: &'a Value, at: &str) -> MessageView<'a> {
+    // A tool result in the form of chat, which is refused here.
+    if value.get("tool_call_id").is_some_and(Value::is_string) {
+        let kind = Kind::Result { id: text(value, "tool_call_id"), name: "" };
+        return MessageView { role: Role::Tool, parts: vec![Part { at: at.to_owned(), kind, value }], value };
+    }
+    let role = match text(value, "role") {
+        "user" => Role::User,
+        "assistant" => Role::Model,
+        _ => Role::Other,
+    };
+    let parts = match value.get("content").and_then(Value::as_str) {
+        Some(text) => vec![Part { at: at.to_owned(), kind: Kind::Text(text), value }],
+        None => elements(value, at, "content").into_iter().map(content).collect(),
+    };
+    MessageView { role, parts, value }
+}
+
+fn content((at, value): (String, &Value)) -> Part<'_> {
+    let is_text = text(value, "type").ends_with("_text");
+    let kind = if is_text { Kind::Text(text(value, "text")) } else { Kind::Other };
+    Part { at, kind, value }
+}

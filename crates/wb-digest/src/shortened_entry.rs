@@ -1,0 +1,208 @@
+//! Shortens the entries of a digest, each as its kind allows.
+
+use std::borrow::Cow;
+
+use wb_message::markers::CLIP_MARK;
+use wb_message::text::{head, one_line, tail};
+
+use crate::labels::{ANSWER, COMMAND, FILES, FIRST, LISTS, PROGRESS, REPLY, TURN};
+use wb_message::excerpt::{both_ends, excerpt};
+
+/// The characters that a reply may have at the least where its start and its end are told.
+const LEAST_EXCERPT_CHARS: usize = 240;
+/// The characters that a line of a turn may have at the least where it is cut off.
+const LEAST_LINE_CHARS: usize = 40;
+
+/// How a line of a command ends that worked and showed nothing.
+const QUIET: &str = " → ok";
+/// What was run and said on the way gets at least this part of a turn's room beside a long reply: one third.
+const STEPS_PART: usize = 3;
+
+/// Characters of an entry and of its line end.
+pub(crate) fn size(entry: &str) -> usize {
+    entry.chars().count() + 1
+}
+
+/// Shortens an entry: a list by its last items, a line at its end, a text of several lines in its middle.
+pub(crate) fn shortened(entry: &str, max_chars: usize) -> Cow<'_, str> {
+    if size(entry) <= max_chars {
+        return Cow::Borrowed(entry);
+    }
+    if let Some((label, separator)) = LISTS.iter().find(|(label, _)| entry.starts_with(label)) {
+        let fits = head(entry, max_chars).rfind(separator);
+        let first = || entry[label.len()..].split(separator).next().unwrap_or_default();
+        // The end of a path tells more than its start.
+        let end_of_first = || [label, "…", tail(first(), max_chars.saturating_sub(label.len() + 4))].concat();
+        return fits.map_or_else(|| Cow::Owned(end_of_first()), |end| Cow::Borrowed(&entry[..end]));
+    }
+    // What forbids often stands at the end of a request.
+    if !entry.contains('\n') && !entry.starts_with(FIRST) {
+        return Cow::Owned(one_line(entry, max_chars - 1));
+    }
+    if let Some((first, rest)) = entry.split_once('\n') {
+        if entry.starts_with(TURN) {
+            return Cow::Owned(short_turn(first, rest, max_chars));
+        }
+        // The words of the user stay whole where what they answer can give way.
+        if let Some(left) = max_chars.checked_sub(size(first) + 3).filter(|_| entry.starts_with(ANSWER)) {
+            return Cow::Owned([first, "\n  ", &one_line(rest, left)].concat());
+        }
+    }
+    shortened_inside(entry, max_chars - 1)
+}
+
+/// Shortens lines in their middle to that many characters; what continues an entry is indented.
+fn shortened_inside(lines: &str, max_chars: usize) -> Cow<'_, str> {
+    // The excerpt counts bytes, of which there are never fewer than characters.
+    let mark = CLIP_MARK.replace('\n', "\n  ");
+    let short = excerpt(lines, max_chars.saturating_sub(mark.len() - CLIP_MARK.len()));
+    match short.split_once(CLIP_MARK) {
+        Some((head, tail)) => Cow::Owned([head, &mark, tail.trim_start()].concat()),
+        None => short,
+    }
+}
+
+/// Returns a turn with as many of its lines as fit. A long reply gives way in its middle, so that its end and what was run
+/// are told too, and has a half of the room whatever stands around it. Of what was run and said on the way the newest is told.
+fn short_turn(name: &str, body: &str, max_chars: usize) -> String {
+    let mut out = one_line(name, (max_chars - 1).min(LEAST_LINE_CHARS.max(max_chars / 2)));
+    let left = (max_chars - 1).saturating_sub(out.chars().count());
+    let [head, before, reply, after] = parts_of_turn(body).map(|part| (part, part.chars().count()));
+    let others = head.1 + (before.1 + after.1).min(left / STEPS_PART);
+    let most = left.saturating_sub(others).max(left / 2);
+    let reply = if size(reply.0) > most && most < LEAST_EXCERPT_CHARS {
+        Cow::Owned(["  ", &both_ends(reply.0, most.saturating_sub(4)), "\n"].concat())
+    } else {
+        shortened_inside(reply.0, most)
+    };
+    let for_reply = reply.chars().count().min(left);
+    let left = push_fitting(&mut out, head.0, left - for_reply);
+    let for_after = (after.1 + 1).min(left);
+    let left = push_newest(&mut out, before.0, left - for_after) + for_after;
+    let left = push_fitting(&mut out, &reply, left + for_reply);
+    push_newest(&mut out, after.0, left);
+    out
+}
+
+/// Appends, in their order, the last lines that fit, the first of them cut off where it does not; returns the characters
+/// that are left. What was run and showed nothing goes first.
+fn push_newest(out: &mut String, lines: &str, mut left: usize) -> usize {
+    let mut over = (lines.chars().count() + 1).saturating_sub(left);
+    let is_quiet = |line: &str| line.ends_with(QUIET);
+    let stays = |line: &&str| {
+        let goes = over > 0 && is_quiet(line);
+        over = if goes { over.saturating_sub(line.chars().count() + 1) } else { over };
+        !goes
+    };
+    let lines: Vec<&str> = lines.lines().filter(stays).collect();
+    let n_fitting = lines.iter().rev().take_while(|line| take(&mut left, line.chars().count() + 1)).count();
+    let (before, fitting) = lines.split_at(lines.len() - n_fitting);
+    if let Some(line) = before.last().filter(|_| left > LEAST_LINE_CHARS) {
+        let cut = one_line(line.trim_start(), left - 3);
+        left -= cut.chars().count() + 3;
+        out.extend(["\n  ", &cut]);
+    }
+    for line in fitting {
+        out.extend(["\n", line]);
+    }
+    left
+}
+
+/// Takes so much of what is left; false where it is not there.
+fn take(left: &mut usize, n: usize) -> bool {
+    let rest = left.checked_sub(n);
+    *left = rest.unwrap_or(*left);
+    rest.is_some()
+}
+
+/// Appends the lines that fit, the first that does not cut off; returns the characters that are left.
+fn push_fitting(out: &mut String, lines: &str, mut left: usize) -> usize {
+    for line in lines.lines() {
+        let n_chars = line.chars().count() + 1;
+        if n_chars <= left {
+            out.extend(["\n", line]);
+            left -= n_chars;
+        } else if left > LEAST_LINE_CHARS {
+            let cut = cut_off(line, left - 3);
+            left -= cut.chars().count() + 3;
+            out.extend(["\n  ", &cut]);
+            break;
+        } else {
+            break;
+        }
+    }
+    left
+}
+
+/// Cuts a line off at its end, a list of files behind the last one that fits; of the first one its end tells most.
+fn cut_off(line: &str, max_chars: usize) -> String {
+    let line = line.trim_start();
+    let Some(files) = line.strip_prefix(FILES) else { return one_line(line, max_chars) };
+    if let Some(end) = head(line, max_chars.saturating_sub(3)).rfind(", ") {
+        return [&line[..end], ", …"].concat();
+    }
+    let first = files.split(", ").next().unwrap_or_default();
+    let (how, path) = first.split_once(' ').unwrap_or(("", first));
+    let left = max_chars.saturating_sub(FILES.len() + how.chars().count() + 2);
+    let mark = if path.chars().count() > left { "…" } else { "" };
+    [FILES, how, " ", mark, tail(path, left)].concat()
+}
+
+/// Splits the lines of a turn: what it changed, what was run and said before the reply, the reply, what came behind it.
+fn parts_of_turn(body: &str) -> [&str; 4] {
+    let begins =
+        |line: &str, label: &str| line.strip_prefix("  ").is_some_and(|line| line.starts_with(label));
+    // Where each part begins; a line of a step begins the second or the fourth.
+    let mut starts = [None; 3];
+    let mut at = 0;
+    for line in body.split_inclusive('\n') {
+        let is_step = begins(line, COMMAND) || begins(line, PROGRESS);
+        let part = if begins(line, REPLY) { 1 } else { 2 * usize::from(starts[1].is_some()) };
+        if (is_step || part == 1) && starts[part..].iter().all(Option::is_none) {
+            starts[part] = Some(at);
+        }
+        at += line.len();
+    }
+    let after = starts[2].unwrap_or(body.len());
+    let reply = starts[1].unwrap_or(after);
+    let before = starts[0].unwrap_or(reply);
+    [&body[..before], &body[before..reply], &body[reply..after], &body[after..]]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_turn_with_little_room_tells_how_its_reply_ends_whatever_stands_around_it() {
+        let files: Vec<String> = (0..30).map(|n| format!("edited src/shop/part_{n}.rs")).collect();
+        let reply = "I read the importer. ".repeat(30);
+        let body = format!(
+            "  files: {}\n  agent: {reply}\n\n  It works. Still open: the stale lock.\n  $ make → failed: a.c:3",
+            files.join(", ")
+        );
+        for max_chars in [160, 240, 400, 700] {
+            let turn = short_turn("- Turn 4 (“port it”):", &body, max_chars);
+            assert!(turn.chars().count() <= max_chars, "{max_chars}: {turn}");
+            let reply = turn.split_once("\n  agent: I read the").map_or("", |(_, reply)| reply);
+            assert!(reply.contains("the stale lock."), "{max_chars}: {turn}");
+            assert!(turn.contains("\n  files: edited src/shop/part_0.rs") || max_chars < 200, "{turn}");
+        }
+        let files = "  files: edited /home/mira/code/shop/packages/importer/src/cart.rs, edited src/tax.rs";
+        let steps: Vec<String> = (0..20).map(|n| format!("  noted: part {n} is read twice")).collect();
+        let turn = short_turn("- Turn 4:", &steps.join("\n"), 160);
+        assert!(turn.ends_with("\n  noted: part 18 is read twice\n  noted: part 19 is read twice"), "{turn}");
+        assert!(!turn.contains("part 2 ") && turn.chars().count() < 160, "{turn}");
+        let quiet = (0..20).map(|n| format!("  $ touch {n} → ok")).collect::<Vec<_>>().join("\n");
+        let turn = short_turn("- Turn 4:", &["  noted: it is read twice\n", &quiet].concat(), 160);
+        assert!(turn.starts_with("- Turn 4:\n  noted: it is read twice\n  $ touch 1"), "{turn}");
+        assert!(turn.ends_with("\n  $ touch 19 → ok") && turn.chars().count() < 160, "{turn}");
+        for (max_chars, told) in [(60, "edited …op/packages/importer/src/cart.rs"), (90, "src/cart.rs, …")]
+        {
+            let turn = short_turn("- Turn 4:", files, max_chars);
+            assert!(turn.ends_with(told) && turn.chars().count() < max_chars, "{turn}");
+        }
+        let turn = short_turn("- Turn 4:", &format!("  {}\n  $ make → ok", "x".repeat(300)), 160);
+        assert!(turn.chars().count() == 159, "{turn}");
+    }
+}

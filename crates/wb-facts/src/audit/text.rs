@@ -1,0 +1,352 @@
+//! Reads a summary: its lines with what they are about, and the words of a sentence.
+
+use std::ops::Range;
+
+use wb_message::markers::CLIP_MARK;
+
+use wb_digest::heading::Heading;
+use wb_digest::heading::heading_at;
+use wb_digest::labels::{
+    ACTIVE, ANSWER, CALLED, EARLIER, EXCERPTS, FIRST, LATEST, MODIFIED, NAMES, SEEN, STATUS, TICKED, TURN,
+    UNRESOLVED,
+};
+use wb_language::sentences::{ends_fence, fence};
+
+/// What a line is about, by the heading above it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Topic {
+    /// What was found and done.
+    Told,
+    /// What is still to be done.
+    Ahead,
+    /// What is done.
+    Done,
+    /// Files that were changed.
+    Changed,
+    /// What the user wants, in the words of whoever wrote the summary.
+    Wanted,
+    /// What the user said, word for word.
+    Quoted,
+    /// What tools and files showed, word for word.
+    Shown,
+}
+
+/// A line of a summary.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Line<'a> {
+    /// The line without the blanks around it.
+    pub(super) text: &'a str,
+    /// Its number, from 1 on.
+    pub(super) number: u32,
+    pub(super) topic: Topic,
+    /// Whether it stands in a block of code.
+    pub(super) is_code: bool,
+    /// Whether its start and its end are where a text was cut.
+    is_cut: [bool; 2],
+}
+
+impl<'a> Line<'a> {
+    /// Tells whether the piece at a place may be what is left of a name.
+    pub(super) fn may_be_cut(&self, at: Range<usize>) -> bool {
+        let rest = self.text.get(at.end..).unwrap_or_default();
+        let is_last = rest.trim_end_matches(['.', '-', '/', '+']).is_empty();
+        (self.is_cut[0] && at.start == 0) || (self.is_cut[1] && is_last)
+    }
+
+    /// Returns the line without the mark of a list item and without emphasis at its start.
+    pub(super) fn body(&self) -> &'a str {
+        let text = self.text.trim_start_matches(['-', '*', '•', '+', '>']).trim_start();
+        let digits = text.bytes().take_while(u8::is_ascii_digit).count();
+        let rest = &text[digits..];
+        if digits > 0 && rest.starts_with(['.', ')']) { rest[1..].trim_start() } else { text }
+    }
+
+    /// Returns what stands behind a label that says that it is still to be done: `Next step: add a test`.
+    pub(super) fn after_label(&self) -> Option<&'a str> {
+        let (label, text) = self.body().split_once(": ")?;
+        let is_ahead = label.len() <= LABEL_BYTES && topic_of(&label.to_lowercase()) == Some(Topic::Ahead);
+        is_ahead.then(|| text.trim_start_matches('*').trim())
+    }
+
+    /// Tells whether it tells what was found and done.
+    pub(super) fn is_told(&self) -> bool {
+        !self.is_code && matches!(self.topic, Topic::Told | Topic::Done | Topic::Changed)
+    }
+}
+
+/// Words of a heading, and what stands below it.
+const HEADINGS: [(&str, Topic); 38] = [
+    ("user message", Topic::Quoted),
+    ("user's message", Topic::Quoted),
+    ("guardrails", Topic::Quoted),
+    ("objective", Topic::Quoted),
+    ("next step", Topic::Ahead),
+    ("next action", Topic::Ahead),
+    ("pending", Topic::Ahead),
+    ("remaining", Topic::Ahead),
+    ("to do", Topic::Ahead),
+    ("todo", Topic::Ahead),
+    ("not yet", Topic::Ahead),
+    ("outstanding", Topic::Ahead),
+    ("not done", Topic::Ahead),
+    ("still open", Topic::Ahead),
+    ("upcoming", Topic::Ahead),
+    ("plan", Topic::Ahead),
+    ("in progress", Topic::Told),
+    ("intent", Topic::Wanted),
+    ("request", Topic::Wanted),
+    ("constraint", Topic::Wanted),
+    ("preference", Topic::Wanted),
+    ("requirement", Topic::Wanted),
+    ("instruction", Topic::Wanted),
+    ("goal", Topic::Wanted),
+    ("criteria", Topic::Wanted),
+    ("decision", Topic::Wanted),
+    ("structure", Topic::Wanted),
+    ("files modified", Topic::Changed),
+    ("files changed", Topic::Changed),
+    ("files created", Topic::Changed),
+    ("files edited", Topic::Changed),
+    ("modified files", Topic::Changed),
+    ("changed files", Topic::Changed),
+    ("created files", Topic::Changed),
+    ("completed", Topic::Done),
+    ("accomplished", Topic::Done),
+    ("finished", Topic::Done),
+    ("done", Topic::Done),
+];
+/// Longer lines are no headings, in bytes.
+const HEADING_BYTES: usize = 70;
+/// Longer words before a colon are no label, in bytes.
+const LABEL_BYTES: usize = 30;
+/// How entries of our own digests begin, and what they hold.
+const ENTRIES: [(&str, Topic); 14] = [
+    (CALLED, Topic::Shown),
+    (EXCERPTS, Topic::Shown),
+    (SEEN, Topic::Shown),
+    (NAMES, Topic::Shown),
+    (STATUS, Topic::Shown),
+    (FIRST, Topic::Quoted),
+    (LATEST, Topic::Quoted),
+    (EARLIER, Topic::Quoted),
+    (ANSWER, Topic::Quoted),
+    (TICKED, Topic::Told),
+    (TURN, Topic::Told),
+    (ACTIVE, Topic::Told),
+    (MODIFIED, Topic::Told),
+    (UNRESOLVED, Topic::Told),
+];
+
+/// How lines begin that a host puts around a summary.
+const HOST_STARTS: [&str; 5] = [
+    "This session is being continued from a previous conversation",
+    "If you need specific details from before compaction",
+    "Please continue the conversation from where we left",
+    "Continue the conversation from where it left off",
+    "[session digest ",
+];
+
+/// Returns the lines of a summary that are not blank.
+pub(super) fn lines(summary: &str) -> Vec<Line<'_>> {
+    let (mut topic, mut entry, mut code) = (Topic::Told, None, None);
+    let mut out = Vec::new();
+    let all: Vec<&str> = summary.lines().collect();
+    let mark = CLIP_MARK.trim();
+    for (at, line) in all.iter().enumerate() {
+        let text = line.trim();
+        if begins_part(line) {
+            // What an entry quotes may be cut inside of a block of code.
+            code = None;
+        }
+        if code.is_some_and(|mark| ends_fence(text, mark)) {
+            code = None;
+            continue;
+        }
+        if let Some(mark) = fence(text).filter(|_| code.is_none()) {
+            code = Some(mark).filter(|mark| is_closed(&all[at + 1..], mark));
+            continue;
+        }
+        if text.is_empty() || HOST_STARTS.iter().any(|start| text.starts_with(start)) {
+            continue;
+        }
+        let is_quoting = entry.is_some() && !line.starts_with("# ");
+        if code.is_none()
+            && !is_quoting
+            && let Some(new) = heading(line)
+        {
+            (topic, entry) = (new, None);
+        } else if line.starts_with("- ") {
+            entry = ENTRIES.iter().find(|(start, _)| line.starts_with(start)).map(|(_, topic)| *topic);
+        }
+        let number = u32::try_from(at + 1).unwrap_or(u32::MAX);
+        let is_mark = |at: Option<usize>| at.and_then(|at| all.get(at)).is_some_and(|it| it.trim() == mark);
+        let is_cut = [is_mark(at.checked_sub(1)), is_mark(at.checked_add(1))];
+        out.push(Line { text, number, topic: entry.unwrap_or(topic), is_code: code.is_some(), is_cut });
+    }
+    out
+}
+
+/// Tells whether a line begins an entry or a section of our own digests.
+fn begins_part(line: &str) -> bool {
+    let is_section = || line.starts_with("# ") && heading_at(line).is_some();
+    ENTRIES.iter().any(|(start, _)| line.starts_with(start)) || is_section()
+}
+
+/// Tells whether a block of code is ended before the next part begins; what merely begins like one is prose.
+fn is_closed(rest: &[&str], mark: &str) -> bool {
+    let ends = |line: &&&str| ends_fence(line, mark) || begins_part(line);
+    rest.iter().find(ends).is_some_and(|line| ends_fence(line, mark))
+}
+
+/// Returns what stands below a heading, if the line is one.
+fn heading(line: &str) -> Option<Topic> {
+    let is_number =
+        line.trim_start().strip_prefix('#').is_some_and(|it| it.starts_with(|c: char| c.is_ascii_digit()));
+    let heading = Heading::of(line).filter(|heading| heading.is_title() && !is_number)?;
+    if line.trim().len() > HEADING_BYTES {
+        return None;
+    }
+    let lower = heading.words().to_lowercase();
+    let found = topic_of(&lower);
+    // What lists files that were looked at too does not say which of them were changed.
+    let is_mixed = ["examined", "read", "relevant", "code section"].iter().any(|word| lower.contains(word));
+    Some(found.filter(|topic| *topic != Topic::Changed || !is_mixed).unwrap_or(Topic::Told))
+}
+
+/// Returns what words in small letters announce.
+fn topic_of(lower: &str) -> Option<Topic> {
+    // An explanation is no plan.
+    let is_start = |at: usize| !lower[..at].ends_with(char::is_alphanumeric);
+    let has = |words: &str| lower.match_indices(words).any(|(at, _)| is_start(at));
+    HEADINGS.iter().find(|(words, _)| has(words)).map(|(_, topic)| *topic)
+}
+
+/// A word of a sentence.
+#[derive(Clone, Debug)]
+pub(super) struct Word {
+    /// In small letters; of a piece of code the code.
+    pub(super) text: String,
+    /// Where it stands in the sentence.
+    pub(super) at: Range<usize>,
+    pub(super) is_code: bool,
+}
+
+/// Visits the sentences of a line.
+pub(super) fn sentences(line: &str) -> impl Iterator<Item = &str> {
+    let mut rest = line;
+    std::iter::from_fn(move || {
+        let mut in_code = false;
+        let mut end = rest.len();
+        let mut chars = rest.char_indices().peekable();
+        while let Some((at, c)) = chars.next() {
+            in_code ^= c == '`';
+            let is_blank = chars.peek().is_none_or(|(_, next)| next.is_whitespace());
+            if !in_code && (c == ';' || (matches!(c, '.' | '!' | '?') && is_blank)) {
+                end = at + c.len_utf8();
+                break;
+            }
+        }
+        let (sentence, after) = rest.split_at(end);
+        rest = after;
+        (end > 0).then(|| sentence.trim())
+    })
+    .filter(|sentence| !sentence.is_empty())
+}
+
+/// Returns the words of a sentence; a piece between backticks is one.
+pub(super) fn words(sentence: &str) -> Vec<Word> {
+    let mut out = Vec::new();
+    let mut at = 0;
+    while at < sentence.len() {
+        let rest = &sentence[at..];
+        if let Some(code) = rest.strip_prefix('`')
+            && let Some(end) = code.find('`')
+        {
+            out.push(Word { text: code[..end].to_owned(), at: at..at + end + 2, is_code: true });
+            at += end + 2;
+            continue;
+        }
+        let is_part = |c: char| c.is_alphanumeric() || matches!(c, '\'' | '’' | '-' | '_' | '#');
+        let n = rest.find(|c| !is_part(c)).unwrap_or(rest.len());
+        if n == 0 {
+            at += rest.chars().next().map_or(1, char::len_utf8);
+            continue;
+        }
+        let text = rest[..n].trim_matches(['-', '\'']).to_lowercase().replace('’', "'");
+        out.push(Word { text, at: at..at + n, is_code: false });
+        at += n;
+    }
+    out.retain(|word| !word.text.is_empty());
+    out
+}
+
+/// Words by which a sentence tells what is not so, or not yet.
+const UNREAL: [&str; 60] = [
+    "keep",
+    "keeping",
+    "get",
+    "getting",
+    "not",
+    "no",
+    "never",
+    "without",
+    "until",
+    "unless",
+    "should",
+    "must",
+    "need",
+    "needs",
+    "needed",
+    "ensure",
+    "ensures",
+    "verify",
+    "if",
+    "when",
+    "once",
+    "will",
+    "would",
+    "can",
+    "could",
+    "cannot",
+    "want",
+    "wants",
+    "wanted",
+    "asked",
+    "asks",
+    "requested",
+    "plan",
+    "plans",
+    "next",
+    "pending",
+    "todo",
+    "remaining",
+    "expected",
+    "expect",
+    "may",
+    "might",
+    "whether",
+    "before",
+    "needing",
+    "nothing",
+    "none",
+    "neither",
+    "yet",
+    "let",
+    "try",
+    "instead",
+    "almost",
+    "goal",
+    "required",
+    "require",
+    "requires",
+    "check",
+    "checks",
+    "optional",
+];
+
+/// Tells whether a sentence may speak of what is not so, or not yet.
+pub(super) fn is_unreal(words: &[Word]) -> bool {
+    words
+        .iter()
+        .any(|word| !word.is_code && (UNREAL.contains(&word.text.as_str()) || word.text.ends_with("n't")))
+}

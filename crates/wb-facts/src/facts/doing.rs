@@ -1,0 +1,326 @@
+//! Takes in what a call or a command did, and forgets what it overtakes.
+
+use wb_message::pairing::id_key;
+use wb_message::{ToolRole, ToolVocabulary};
+
+use super::calls::{OpenCall, patch_of};
+use super::files::{Change, is_same_file};
+use super::git_state::ends_conflicts;
+use super::ledger::Deed;
+use super::names::has_file_ending;
+use super::phrases::git_line;
+use super::sources::{Shown, shows_working_copy};
+use super::turns::Run;
+use super::{Facts, Noted};
+use crate::facts::lines::line_number;
+use wb_digest::labels::{ON_BRANCH, TICKED_LAST};
+use wb_shell::outcome::{Judged, Outcome, Reported, judge, judge_command};
+use wb_shell::{Command, Effects, GitEffect, base_name, patch_effects};
+
+pub(super) const MOST_GIT: usize = 12;
+/// Files of one command that are kept.
+const MOST_SHOWN: usize = 3;
+
+impl Facts {
+    /// Notes what a call did and how it ended.
+    pub(super) fn answered(
+        &mut self,
+        call: &OpenCall,
+        output: &str,
+        is_error: bool,
+        at: u32,
+        vocabulary: &ToolVocabulary,
+    ) {
+        let role = vocabulary.role(&call.name);
+        let reported = if is_error { Reported::Error } else { Reported::Ok };
+        let command = call.command();
+        let diff = patch_of(call, command.as_deref());
+        if let Some(command) = command.as_deref().filter(|_| diff.is_none()) {
+            self.ran(command, output, reported, at);
+            return;
+        }
+        let on = call.path(vocabulary);
+        let what = [call.name.as_str(), " ", on.as_deref().unwrap_or_default()].concat();
+        let subject = id_key(&[call.name.as_str(), " ", on.as_deref().map_or("", base_name)].concat());
+        let judged = judge(None, output, reported);
+        let worked = self.settle([subject; 2], what.trim(), &judged, output, &[], at);
+        self.ledger.called((&call.name, &call.input), output, worked, at, vocabulary);
+        if !worked {
+            return;
+        }
+        if let Some(diff) = diff {
+            for effect in patch_effects(diff) {
+                self.file_changed(&effect, at);
+            }
+            return;
+        }
+        let Some(path) = on else { return };
+        match role {
+            Some(ToolRole::Read) => {
+                self.files.read(&path, at);
+                if !vocabulary.is_partial_read(&call.input) {
+                    self.overtake(|shown| shown.is_of(&path));
+                }
+                self.sources.push(Shown::File(path.into_owned()), at);
+            }
+            Some(ToolRole::Edit) => self.edited(&path, call, output, at),
+            Some(ToolRole::Write) => self.written(&path, call, at),
+            _ => {}
+        }
+    }
+
+    /// Forgets the lines of all that showed such a thing: it does not hold any more.
+    fn overtake(&mut self, is_such: impl Fn(&Shown) -> bool) {
+        self.mentions.overtake(&self.sources.take(is_such));
+    }
+
+    fn edited(&mut self, path: &str, call: &OpenCall, output: &str, at: u32) {
+        self.git_state.changed(path);
+        self.mentions.replaced(&call.replaced);
+        if call.replaces_all
+            && let [line] = call.replaced.as_slice()
+        {
+            self.mentions.overtake_lines(|known| known.contains(line.as_str()));
+        }
+        if call.moves_lines {
+            let from = output.lines().find_map(line_number).unwrap_or(0);
+            let shown = self.sources.of(|shown| shown.is_of(path));
+            self.mentions.unnumber(&shown.collect::<Vec<_>>(), from);
+            self.mentions.overtake_lines(|line| numbered_path(line).is_some_and(|of| is_same_file(of, path)));
+        }
+        if let Some(task) = &call.ticked {
+            self.ticked = Some(Noted { text: [path, TICKED_LAST, task].concat(), at });
+        }
+        self.sources.push(Shown::File(path.to_owned()), call.at);
+        self.files.changed(path, Change::Edited, at, false);
+        self.turns.current().changes(path, "edited");
+    }
+
+    fn written(&mut self, path: &str, call: &OpenCall, at: u32) {
+        self.git_state.changed(path);
+        self.overtake(|shown| shown.is_of(path));
+        self.sources.push(Shown::File(path.to_owned()), call.at);
+        self.files.changed(path, Change::Written, at, false);
+        self.turns.current().changes(path, "written");
+    }
+
+    /// Notes what a shell or a patch has made of a file.
+    fn file_changed(&mut self, effect: &wb_shell::FileEffect<'_>, at: u32) {
+        use wb_shell::FileEffect as Effect;
+        let (Effect::Wrote(path)
+        | Effect::Deleted(path)
+        | Effect::Restored(path)
+        | Effect::Edited(path)
+        | Effect::Moved { from: path, .. }) = effect;
+        self.ledger.known.acted(path);
+        self.git_state.changed(path);
+        if let Effect::Moved { to, .. } = effect {
+            self.ledger.known.acted(to);
+        }
+        // What a shell or a patch makes of a file is not seen.
+        self.overtake(|shown| shown.is_of(path));
+        self.mentions.overtake_lines(|line| starts_with_path(line, path));
+        self.files.take_in(effect, at);
+        let turn = self.turns.current();
+        match effect {
+            Effect::Wrote(path) => turn.changes(path, "written"),
+            Effect::Edited(path) => turn.changes(path, "edited"),
+            Effect::Deleted(path) => turn.changes(path, "deleted"),
+            Effect::Restored(path) => turn.changes(path, "restored"),
+            Effect::Moved { from, to } => turn.changes(from, &["moved to ", to].concat()),
+        }
+    }
+
+    /// Notes whether something failed; true where it worked, for all that is known. What runs a part of its subject is known
+    /// by that part too, and settles no more than it.
+    fn settle(
+        &mut self,
+        [subject, part]: [u64; 2],
+        what: &str,
+        judged: &Judged<'_>,
+        output: &str,
+        checks: &[Deed],
+        at: u32,
+    ) -> bool {
+        match judged.outcome {
+            Outcome::Failed => {
+                let last = || output.lines().map(str::trim).rfind(|line| !line.is_empty());
+                let lines =
+                    if judged.why.is_empty() { last().into_iter().collect() } else { judged.why.clone() };
+                self.failures.failed([subject, part], what, lines, checks.to_vec(), at);
+                false
+            }
+            Outcome::NotThere => false,
+            Outcome::Ok => {
+                let is_whole = part == subject;
+                let settled = self.failures.settled_by(part, if is_whole { checks } else { &[] });
+                self.turns.settled(&settled);
+                self.failures.worked(part);
+                if !checks.is_empty() && is_whole {
+                    self.failures.checked(checks);
+                    self.overtake(|shown| shown.failed_in(checks));
+                }
+                true
+            }
+            Outcome::Unknown => true,
+        }
+    }
+
+    /// Notes what a command showed. What tells how something stands is told anew by the next such command; of what merely
+    /// shows a text every part may still hold.
+    fn shows(
+        &mut self,
+        command: &Command<'_>,
+        subject: u64,
+        at: u32,
+        tells: Option<Vec<Deed>>,
+        worked: bool,
+    ) {
+        if let Some(checks) = tells {
+            self.overtake(|shown| *shown == Shown::Command(subject));
+            if !worked && !checks.is_empty() {
+                self.sources.push(Shown::Failed(checks), at);
+            }
+        }
+        self.sources.push(Shown::Command(subject), at);
+        for path in shown_files(command) {
+            self.sources.push(Shown::File(path.to_owned()), at);
+        }
+        if shows_working_copy(command.text) {
+            self.overtake(|shown| *shown == Shown::WorkingCopy);
+            self.sources.push(Shown::WorkingCopy, at);
+        }
+    }
+
+    /// Notes a command, how it ended, and what it did.
+    pub(super) fn ran(&mut self, command: &str, output: &str, reported: Reported, at: u32) {
+        let command = Command::of(command);
+        let judged = judge_command(Some(&command), output, reported);
+        let effects = command.effects();
+        self.ledger.ran(&command, &effects, output, judged.outcome, at);
+        let subject = command.subject();
+        let subjects = [subject, command.part().unwrap_or(subject)];
+        let checks = self.ledger.deeds.checked_at(at);
+        let worked = self.settle(subjects, command.text, &judged, output, &checks, at);
+        if may_change(&command, &checks) {
+            self.git_state.status = None;
+        }
+        let tells = (!worked || judged.shown.is_some()).then_some(checks);
+        self.shows(&command, subject, at, tells, worked);
+        if !effects.git.is_empty() {
+            self.overtake(|shown| *shown == Shown::WorkingCopy);
+        }
+        if effects.git.iter().any(changes_files) || command.text.contains("gh pr checkout") {
+            self.overtake(|shown| matches!(shown, Shown::File(_)));
+        }
+        let outcome = match (judged.outcome, judged.exit) {
+            (Outcome::Failed, Some(code)) if code != 0 => format!("{} (exit {code})", judged.outcome.told()),
+            (outcome, _) => outcome.told().to_owned(),
+        };
+        let tells = !worked || judged.shown.is_some() || !effects.git.is_empty();
+        if !tells && (command.kind.shows || command.kind.is_quiet) {
+            // What it showed is told as lines, what it wrote as files.
+            self.turns.current().forget_run(subject);
+        } else {
+            let lines: Vec<&str> = judged.why.iter().copied().chain(judged.shown).take(3).collect();
+            let mut run = Run::new(command.text, subject, at).ended(outcome, lines);
+            run.tells = tells || !effects.files.is_empty();
+            self.turns.current().ran(run);
+        }
+        let in_scratch = is_scratch(command.text);
+        let stops = !in_scratch && self.git_state.stops(&effects.git, output, at);
+        if worked && !stops {
+            self.did(&command, &effects, output, at);
+        }
+        if let Some(branch) = shown_branch(command.text, output) {
+            push_newest(&mut self.git, Noted { text: [ON_BRANCH, branch].concat(), at }, MOST_GIT);
+        }
+    }
+
+    /// Notes what a command changed that worked.
+    fn did(&mut self, command: &Command<'_>, effects: &Effects<'_>, output: &str, at: u32) {
+        let in_scratch = is_scratch(command.text);
+        for effect in &effects.files {
+            self.file_changed(effect, at);
+        }
+        for effect in effects.git.iter().filter(|_| !in_scratch) {
+            if ends_conflicts(effect) {
+                self.failures.merged();
+            }
+            push_newest(&mut self.git, Noted { text: git_line(effect, output), at }, MOST_GIT);
+        }
+        if !in_scratch {
+            self.git_state.worked(command, &effects.git, output, at);
+        }
+    }
+}
+
+/// Tells whether a working copy may stand otherwise behind a command: of what runs something, only checks that mend
+/// nothing leave it as it is.
+fn may_change(command: &Command<'_>, checks: &[Deed]) -> bool {
+    const MENDS: [&str; 6] = ["fmt", "format", "fix", "write", "install", "update"];
+    let acts = !command.kind.shows && !command.kind.is_quiet;
+    let mends = || MENDS.iter().any(|it| command.text.contains(it));
+    command.works_with_git() || acts && (checks.is_empty() || mends())
+}
+
+/// Returns the files that a command names which merely shows something.
+fn shown_files<'c>(command: &'c Command<'_>) -> impl Iterator<Item = &'c str> {
+    let steps = command.steps.iter().filter(|_| command.kind.shows);
+    let words = steps.flat_map(|step| step.words.iter().skip(1)).map(|word| word.text.as_ref());
+    words
+        .filter(|word| has_file_ending(word) && !word.starts_with('-') && !word.contains('*'))
+        .take(MOST_SHOWN)
+}
+
+/// Tells whether files may have other contents after it than those that were shown.
+fn changes_files(effect: &GitEffect<'_>) -> bool {
+    matches!(effect, GitEffect::CheckedOut(_) | GitEffect::Reset { hard: true } | GitEffect::Stashed)
+}
+
+/// Returns the branch that git says the working copy is on.
+fn shown_branch<'o>(command: &str, output: &'o str) -> Option<&'o str> {
+    let told = || output.lines().find_map(|line| line.strip_prefix("On branch "));
+    let alone = || Some(output.trim()).filter(|line| !line.is_empty() && !line.contains(char::is_whitespace));
+    // Elsewhere it may be another repository.
+    if command.contains("cd ") || command.contains(" -C ") {
+        return None;
+    }
+    if command.contains("git branch --show-current") { alone() } else { told() }
+        .filter(|_| command.contains("git"))
+}
+
+/// Returns the path of `src/a.rs:12: …` or `src/a.rs-12-…`, a line of a file as searches show it.
+fn numbered_path(line: &str) -> Option<&str> {
+    let bytes = line.as_bytes();
+    let is_place = |at: usize| {
+        let n_digits = bytes[at + 1..].iter().take_while(|byte| byte.is_ascii_digit()).count();
+        n_digits > 0 && bytes.get(at + 1 + n_digits) == Some(&bytes[at])
+    };
+    let word = bytes.iter().take_while(|byte| !byte.is_ascii_whitespace());
+    let mut signs = word.enumerate().filter(|(_, byte)| matches!(byte, b':' | b'-')).map(|(at, _)| at);
+    let at = signs.find(|at| is_place(*at))?;
+    Some(line[..at].trim_start_matches("./")).filter(|path| path.contains('.'))
+}
+
+/// Tells of `src/a.rs:12: …`, a line of that file as searches show it.
+fn starts_with_path(line: &str, path: &str) -> bool {
+    if numbered_path(line).is_some_and(|of| is_same_file(of, path)) {
+        return true;
+    }
+    let named = line.split_once(':').map(|(named, _)| named.trim_start_matches("./"));
+    named.is_some_and(|named| named.contains('.') && is_same_file(named, path))
+}
+
+/// Tells whether a command works in a folder for trials, whose commits are not those of the project.
+fn is_scratch(command: &str) -> bool {
+    ["cd /tmp", "cd \"$(mktemp", "cd $(mktemp", "-C /tmp", "git init"].iter().any(|it| command.contains(it))
+}
+
+pub(super) fn push_newest(list: &mut Vec<Noted>, new: Noted, most: usize) {
+    list.retain(|known| known.text != new.text);
+    if list.len() == most {
+        list.remove(0);
+    }
+    list.push(new);
+}

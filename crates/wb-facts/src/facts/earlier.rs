@@ -1,0 +1,284 @@
+//! Takes over what earlier digests say where nobody kept the facts that they were made of.
+
+use std::borrow::Cow;
+
+use wb_message::pairing::id_key;
+
+use super::doing::{MOST_GIT, push_newest};
+use super::files::Change;
+use super::ledger::checks_of;
+use super::turns::unindented;
+use super::{Constraint, Facts, Noted};
+use crate::facts::mentions::By;
+use wb_digest::digest::{Section, Sections};
+use wb_digest::heading::heading_at;
+use wb_digest::labels::{
+    ACTIVE, ALL_DONE, APPROVED, BESIDE_DIGEST, CALLED, CHANGED_SINCE, EXCERPTS, FIRST, GIT, LEFT_OUT,
+    MODIFIED, NAMES, NO_TASKS, READ, SEEN, SINCE_COMMIT, STATUS, STOPPED, TICKED, TURN, UNRESOLVED,
+    answer_of, elided_total, request_text,
+};
+use wb_language::constraints::{Kind, constraints};
+use wb_shell::Command;
+use wb_shell::base_name;
+
+/// Words by which a summary tells what the user wishes or forbids.
+const WISHES: [&str; 8] =
+    ["User prefers", "user prefers", "User wants", "user wants", "Never ", "never ", "must not", "Do not"];
+/// Bytes of a line that may tell what the user wishes.
+const WISH_BYTES: usize = 300;
+/// Entries of others that are kept.
+const MOST_FOREIGN: usize = 200;
+
+/// Returns whether an entry is one that digests are told with, so that facts say it better.
+fn is_own(entry: &str) -> bool {
+    const LABELS: [&str; 19] = [
+        TURN,
+        MODIFIED,
+        ACTIVE,
+        UNRESOLVED,
+        GIT,
+        STOPPED,
+        STATUS,
+        SINCE_COMMIT,
+        EXCERPTS,
+        SEEN,
+        CALLED,
+        NAMES,
+        READ,
+        LEFT_OUT,
+        BESIDE_DIGEST,
+        NO_TASKS,
+        ALL_DONE,
+        APPROVED,
+        TICKED,
+    ];
+    request_text(entry).is_some()
+        || elided_total(entry).is_some()
+        || LABELS.iter().any(|label| entry.starts_with(label))
+}
+
+/// Returns what a summary of a host says beyond the moment that it was written at: without its draft, what it says of the
+/// current work, its code, and what it tells the agent to do. What it says of the user's wishes leads.
+fn lasting(digest: &str) -> String {
+    const DRAFTS: [&str; 2] = ["<analysis>", "Analysis:"];
+    const SUMMARIES: [&str; 3] = ["</analysis>", "\nSummary:", "<summary>"];
+    const MOMENTS: [&str; 9] = [
+        "Current Work",
+        "Current Task",
+        "Next Step",
+        "(NEXT)",
+        "Pending Tasks",
+        "In Progress",
+        "Remaining",
+        "Still Investigating",
+        "All user messages",
+    ];
+    const ORDERS: [&str; 3] = [
+        "Please continue the conversation",
+        "If you need specific details from before",
+        "Continue the conversation",
+    ];
+    let start = DRAFTS.iter().filter_map(|draft| digest.find(draft)).min();
+    let end = SUMMARIES.iter().filter_map(|it| digest.find(it).map(|at| at + it.len())).max();
+    let text = match (start, end) {
+        (Some(start), Some(end)) if start < end => [&digest[..start], &digest[end..]].concat(),
+        _ => digest.to_owned(),
+    };
+    let is_fence = |line: &str| line.trim_start().starts_with("```");
+    let has_pairs = text.lines().filter(|line| is_fence(line)).count() % 2 == 0;
+    let (mut wishes, mut rest, mut is_moment, mut is_code) = (Vec::new(), Vec::new(), false, false);
+    for line in text.lines() {
+        if ORDERS.iter().any(|order| line.trim_start().starts_with(order)) {
+            break;
+        }
+        // Code is what changes first.
+        if has_pairs && is_fence(line) {
+            is_code = !is_code;
+            continue;
+        }
+        let is_numbered = line.starts_with(|c: char| c.is_ascii_digit()) || line.starts_with('#');
+        if is_numbered {
+            is_moment = MOMENTS.iter().any(|moment| line.contains(moment));
+        }
+        let is_wish = line.len() < WISH_BYTES && WISHES.iter().any(|it| line.contains(it));
+        match (is_moment || is_code, is_wish) {
+            (true, _) => {}
+            (false, true) => wishes.push(line),
+            (false, false) => rest.push(line),
+        }
+    }
+    [wishes, rest].concat().join("\n")
+}
+
+impl Facts {
+    /// Takes over an earlier digest: its own lines as facts, all others as they stand. The facts are partial then, and the
+    /// digest counts as a message.
+    pub fn take_in_digest(&mut self, digest: &str) {
+        let at = self.n_messages;
+        if self.digest_told(digest, at) {
+            self.n_messages = self.n_messages.saturating_add(1);
+        }
+    }
+
+    /// Takes over the summary in a message, of a host's what lasts.
+    pub(super) fn summary_told(&mut self, summary: &str, at: u32) {
+        let is_ours = summary.lines().any(|line| elided_total(line).is_some());
+        let is_host = !is_ours && !summary.lines().any(|line| heading_at(line).is_some());
+        let summary = if is_host { Cow::Owned(lasting(summary)) } else { Cow::Borrowed(summary) };
+        _ = self.digest_told(&summary, at);
+    }
+
+    /// Takes over the digest in the message of that number; false where it says nothing.
+    pub(super) fn digest_told(&mut self, digest: &str, at: u32) -> bool {
+        let is_ours = digest.lines().any(|line| elided_total(line).is_some());
+        let digest = Sections::parse(digest);
+        if digest.is_empty() {
+            return false;
+        }
+        self.is_partial = true;
+        self.elided.take_over(digest.entries(Section::Carryover).iter().map(String::as_str));
+        self.requests(digest.entries(Section::Objective), at);
+        // Only our own digests hold nothing but the user's words there.
+        for entry in digest.entries(Section::Guardrails) {
+            if entry.starts_with(LEFT_OUT) || entry == BESIDE_DIGEST {
+                continue;
+            }
+            if is_ours {
+                let text = unindented(entry.strip_prefix("- ").unwrap_or(entry));
+                let forbids = constraints(&text).iter().any(|found| found.kind == Kind::Forbids);
+                self.keep_constraint(Constraint { text, forbids, passing: false, at });
+            } else {
+                self.keep(Section::Guardrails, entry);
+            }
+        }
+        digest.entries(Section::Turns).iter().rev().for_each(|entry| self.turn_told(entry));
+        for entry in digest.entries(Section::Status).iter().rev() {
+            self.status_told(entry, at);
+        }
+        for entry in digest.entries(Section::Rationale) {
+            self.keep(Section::Rationale, entry);
+        }
+        for entry in digest.entries(Section::Plan) {
+            if let Some(plan) = entry.strip_prefix(APPROVED) {
+                self.approved = Some(Noted { text: unindented(plan), at });
+            } else if let Some(list) = entry.strip_prefix(TICKED) {
+                self.ticked = Some(Noted { text: list.to_owned(), at });
+            }
+        }
+        for entry in digest.entries(Section::Plan).iter().filter(|entry| !is_own(entry)) {
+            self.keep(Section::Plan, entry);
+        }
+        let mut n_sources = 0;
+        for entry in digest.entries(Section::Carryover) {
+            self.carryover_told(entry, at, &mut n_sources);
+        }
+        true
+    }
+
+    /// Keeps what a model says in a digest of this session, in the place of what one said before; all else is known.
+    pub fn take_in_judgement(&mut self, digest: &str) {
+        let digest = Sections::parse(digest);
+        self.foreign.clear();
+        for section in
+            [Section::Objective, Section::Guardrails, Section::Status, Section::Rationale, Section::Plan]
+        {
+            let is_task = |entry: &str| section == Section::Plan && entry.starts_with("- [");
+            for entry in digest.entries(section).iter().filter(|entry| !is_own(entry) && !is_task(entry)) {
+                let words = unindented(entry);
+                let is_told = |it: &Constraint| words.contains(it.text.as_str());
+                if !self.constraints.iter().any(is_told) {
+                    self.keep(section, entry);
+                }
+            }
+        }
+        for entry in digest.entries(Section::Carryover).iter().filter(|entry| !is_own(entry)) {
+            self.keep(Section::Carryover, entry);
+        }
+    }
+
+    /// Takes over requests, which stand newest first behind the first one.
+    fn requests(&mut self, entries: &[String], at: u32) {
+        let is_request = |entry: &&String| request_text(entry).is_some();
+        for entry in entries.iter().filter(|entry| !is_request(entry)) {
+            self.keep(Section::Objective, entry);
+        }
+        let (first, others): (Vec<&String>, Vec<&String>) =
+            entries.iter().filter(is_request).partition(|entry| entry.starts_with(FIRST));
+        for entry in first.into_iter().chain(others.into_iter().rev()) {
+            let text = unindented(request_text(entry).unwrap_or_default());
+            let to = answer_of(entry).map_or("", |(_, to)| to);
+            if self.turns.iter().any(|turn| turn.asked == text && turn.to == to) {
+                continue;
+            }
+            let is_first = entry.starts_with(FIRST) && self.turns.iter().len() == 0;
+            self.turns.begin(&text, at, self.n_bytes);
+            to.clone_into(&mut self.turns.current().to);
+            self.has_first |= is_first;
+        }
+    }
+
+    fn turn_told(&mut self, entry: &str) {
+        let Some(told) = entry.strip_prefix(TURN) else { return };
+        let (number, body) = told.split_once('\n').unwrap_or((told, ""));
+        let n_digits = number.bytes().take_while(u8::is_ascii_digit).count();
+        let (number, named) = number.split_at(n_digits);
+        let Ok(number) = number.parse() else { return };
+        let named = named.trim_start_matches(" (“").trim_end_matches(':').trim_end_matches("”)");
+        self.turns.told(number, named, body);
+    }
+
+    fn status_told(&mut self, entry: &str, at: u32) {
+        if let Some(paths) = entry.strip_prefix(MODIFIED) {
+            for path in paths.split(", ").collect::<Vec<_>>().into_iter().rev() {
+                self.files.changed(path, Change::Edited, at, false);
+            }
+        } else if let Some(said) = entry.strip_prefix(ACTIVE) {
+            self.turns.current().says(&unindented(said), at);
+        } else if let Some(failed) = entry.strip_prefix(UNRESOLVED) {
+            let (what, why) = failed.split_once(": ").unwrap_or((failed, failed));
+            let what = what.strip_suffix(CHANGED_SINCE).unwrap_or(what);
+            let (tool, path) = what.split_once(' ').unwrap_or((what, ""));
+            let by_tool = id_key(&[tool, " ", base_name(path)].concat());
+            let command = Command::of(what);
+            let subjects = [command.subject(), command.part().unwrap_or(by_tool)];
+            self.failures.failed(subjects, what, why.split(" | "), checks_of(&command), at);
+        } else if let Some(done) = entry.strip_prefix(GIT) {
+            for text in done.split("; ").collect::<Vec<_>>().into_iter().rev() {
+                push_newest(&mut self.git, Noted { text: text.to_owned(), at }, MOST_GIT);
+            }
+        } else if let Some(text) = entry.strip_prefix(STOPPED) {
+            self.git_state.stopped = Some(Noted { text: text.to_owned(), at });
+        } else if let Some(text) = entry.strip_prefix(STATUS) {
+            self.git_state.status = Some(Noted { text: text.to_owned(), at });
+        } else if !is_own(entry) {
+            self.keep(Section::Status, entry);
+        }
+    }
+
+    fn carryover_told(&mut self, entry: &str, at: u32, n_sources: &mut u16) {
+        if let Some(paths) = entry.strip_prefix(READ) {
+            for path in paths.split(", ").collect::<Vec<_>>().into_iter().rev() {
+                self.files.read(path, at);
+            }
+        } else if let Some(seen) = [SEEN, CALLED].iter().find_map(|label| entry.strip_prefix(label)) {
+            self.mentions.begin_source(at, *n_sources);
+            *n_sources = n_sources.saturating_add(1);
+            match seen.split_once(":\n") {
+                Some((label, lines)) => {
+                    self.mentions.label(label);
+                    self.mentions.read(lines, By::Tool);
+                }
+                None => self.mentions.read_argument(seen, seen, &mut None),
+            }
+        } else if !is_own(entry) {
+            self.keep(Section::Carryover, entry);
+        }
+    }
+
+    fn keep(&mut self, section: Section, entry: &str) {
+        let is_known = self.foreign.iter().any(|(_, known)| known == entry);
+        if !is_known && self.foreign.len() < MOST_FOREIGN {
+            self.foreign.push((section, entry.to_owned()));
+        }
+    }
+}

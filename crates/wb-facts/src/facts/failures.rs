@@ -1,0 +1,190 @@
+//! What failed and was not seen to work since.
+
+use serde::{Deserialize, Serialize};
+use wb_message::text::{head, one_line};
+
+use super::ledger::Deed;
+
+/// Failures that are kept, the newest ones.
+const MOST_FAILURES: usize = 12;
+/// Lines that say why, and the bytes of one.
+const MOST_LINES: usize = 3;
+const LINE_BYTES: usize = 240;
+/// Things that work one after the other until a failure is taken to be got round.
+const GOT_ROUND: u32 = 8;
+/// Characters of what failed.
+const WHAT_CHARS: usize = 100;
+
+/// Something that failed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Failure {
+    /// What the same thing is known by when it is tried again; where that is not certain, either of two.
+    pub subjects: [u64; 2],
+    /// What failed, and on which file.
+    pub what: String,
+    /// The lines that say why.
+    pub lines: Vec<String>,
+    /// The number of the message that shows it.
+    pub at: u32,
+    /// The kinds of checks that failed, none where it was no check.
+    pub checks: Vec<Deed>,
+    /// How many other things have worked since.
+    n_since: u32,
+}
+
+impl Failure {
+    /// Tells whether it stays until it is mended: a check that fails, or a conflict. Of all else people find another way.
+    fn stays(&self) -> bool {
+        !self.checks.is_empty() || self.is_conflict()
+    }
+
+    /// Tells whether it is a check of nothing but these kinds.
+    fn is_check_of(&self, checks: &[Deed]) -> bool {
+        !self.checks.is_empty() && self.checks.iter().all(|it| checks.contains(it))
+    }
+
+    /// Tells of a merge or the like that stopped on conflicts.
+    pub fn is_conflict(&self) -> bool {
+        self.lines.iter().any(|line| line.contains("CONFLICT"))
+    }
+}
+
+/// What failed and was not seen to work since, oldest first.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Failures {
+    open: Vec<Failure>,
+}
+
+impl Failures {
+    /// Returns what failed, the newest first.
+    pub fn newest(&self) -> impl Iterator<Item = &Failure> {
+        self.open.iter().rev()
+    }
+
+    /// Forgets a failure, whatever has worked.
+    pub fn forget(&mut self, subject: u64) {
+        self.open.retain(|known| !known.subjects.contains(&subject));
+    }
+
+    /// Notes a failure; of the same thing the last one counts, and one that nothing tells of is none. Where a part of
+    /// something failed, the second number stands for the part, and a failure of the whole stays.
+    pub fn failed<'a>(
+        &mut self,
+        subjects: [u64; 2],
+        what: &str,
+        lines: impl IntoIterator<Item = &'a str>,
+        checks: Vec<Deed>,
+        at: u32,
+    ) {
+        self.forget(subjects[1]);
+        let lines: Vec<_> =
+            lines.into_iter().take(MOST_LINES).map(|line| head(line.trim(), LINE_BYTES).to_owned()).collect();
+        if lines.is_empty() {
+            return;
+        }
+        // Another command that checks the same is a newer word on it.
+        let is_older = |known: &Failure| known.checks == checks && known.subjects[0] != subjects[0];
+        self.open.retain(|known| checks.is_empty() || !is_older(known));
+        if self.open.len() == MOST_FAILURES {
+            // Of many parts of one thing the oldest says least.
+            let of = |subject: u64| self.open.iter().filter(|known| known.subjects[0] == subject).count();
+            let oldest = self.open.iter().position(|known| of(known.subjects[0]) > 1).unwrap_or(0);
+            self.open.remove(oldest);
+        }
+        self.open.push(Failure { subjects, what: one_line(what, WHAT_CHARS), lines, at, checks, n_since: 0 });
+    }
+
+    /// Notes that something worked: a failure of the same is settled, and what others found a way round in time.
+    pub fn worked(&mut self, subject: u64) {
+        self.open.retain_mut(|known| {
+            known.n_since += 1;
+            !known.subjects.contains(&subject) && (known.stays() || known.n_since < GOT_ROUND)
+        });
+    }
+
+    /// Returns the numbers of the messages with failures that something settles which worked: those of the same, and of the
+    /// checks that it makes.
+    pub fn settled_by(&self, subject: u64, checks: &[Deed]) -> Vec<u32> {
+        let is_checked = |known: &Failure| known.is_check_of(checks);
+        let settled = self.open.iter().filter(|known| known.subjects.contains(&subject) || is_checked(known));
+        settled.map(|known| known.at).collect()
+    }
+
+    /// Notes that the agent has ended its turn: what it went on from before that it has found a way round, or told; what
+    /// git did not take it has not.
+    pub fn replied(&mut self) {
+        const TO_GIT: [&str; 4] = ["git push", "git commit", "git merge", "git rebase"];
+        let is_of_git = |known: &Failure| TO_GIT.iter().any(|verb| known.what.contains(verb));
+        self.open.retain(|known| known.stays() || known.n_since == 0 || is_of_git(known));
+    }
+
+    /// Notes that checks of these kinds ended well.
+    pub fn checked(&mut self, checks: &[Deed]) {
+        self.open.retain(|known| !known.is_check_of(checks));
+    }
+
+    /// Notes that a merge came to its end.
+    pub fn merged(&mut self) {
+        self.open.retain(|known| !known.is_conflict());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use wb_message::{Message, ToolVocabulary};
+
+    use crate::facts::Facts;
+
+    /// Compares what is told as failed after commands that ended with these codes.
+    fn check(runs: &[(&str, i32)], expected: &[&str]) {
+        let told = |(command, code): &(&str, i32)| Message::BashExecution {
+            command: (*command).to_owned(),
+            output: if *code == 0 { "1 passed" } else { "error: no" }.to_owned(),
+            exit_code: Some(*code),
+        };
+        let facts = Facts::of(&runs.iter().map(told).collect::<Vec<_>>(), &ToolVocabulary::default());
+        let open: Vec<&str> = facts.failures().newest().map(|failure| failure.what.as_str()).collect();
+        assert_eq!(open, expected, "{runs:?}");
+    }
+
+    #[test]
+    fn a_run_of_part_settles_its_own_failure_alone() {
+        check(&[("cargo test", 1), ("cargo test one", 0)], &["cargo test"]);
+        check(&[("cargo test", 1), ("cargo test one", 1)], &["cargo test one", "cargo test"]);
+        check(&[("cargo test", 1), ("cargo test one", 1), ("cargo test one | tail", 0)], &["cargo test"]);
+        check(&[("cargo test one", 1), ("cargo test two", 0)], &["cargo test one"]);
+        check(&[("cargo test one", 1), ("cargo test", 0)], &[]);
+        check(&[("cargo test one", 1), ("cargo test", 1)], &["cargo test"]);
+    }
+
+    #[test]
+    fn what_the_agent_went_on_from_is_not_open_behind_its_reply() {
+        let run = |command: &str, code| Message::BashExecution {
+            command: command.to_owned(),
+            output: if code == 0 { "done" } else { "error: no" }.to_owned(),
+            exit_code: Some(code),
+        };
+        let open = |messages: &[Message]| -> Vec<String> {
+            let facts = Facts::of(messages, &ToolVocabulary::default());
+            facts.failures().newest().map(|failure| failure.what.clone()).collect()
+        };
+        let edited =
+            [run("gh pr edit 3", 1), run("gh api pulls/3", 0), run("cargo test", 1), run("git push", 1)];
+        assert_eq!(open(&edited), ["git push", "cargo test", "gh pr edit 3"]);
+        let reply = [run("ls", 0), Message::assistant("The text is changed, a test fails.")];
+        assert_eq!(open(&[&edited[..], &reply].concat()), ["git push", "cargo test"]);
+        let last = [run("gh pr edit 3", 1), Message::assistant("It cannot be edited.")];
+        assert_eq!(open(&last), ["gh pr edit 3"]);
+    }
+
+    #[test]
+    fn many_parts_that_failed_leave_room_for_others() {
+        let parts: Vec<String> = (0..20).map(|n| format!("cargo test part_{n}")).collect();
+        let mut runs = vec![("make all", 1)];
+        runs.extend(parts.iter().map(|part| (part.as_str(), 1)));
+        let mut expected: Vec<&str> = parts[9..].iter().rev().map(String::as_str).collect();
+        expected.push("make all");
+        check(&runs, &expected);
+    }
+}

@@ -1,0 +1,192 @@
+//! What a summary of the session can be held against: every word that occurred, how things ended, what the user said.
+
+pub(crate) mod tokens;
+pub(crate) mod known;
+pub(crate) mod deeds;
+pub(crate) mod said;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use wb_message::text::head;
+use wb_message::{Block, Content, Message, ToolRole, ToolVocabulary};
+
+pub(crate) use self::deeds::{Deed, Deeds, Ends, checks_of};
+use self::known::Known;
+use self::said::{Assent, Said};
+use super::calls::each_text;
+use wb_language::answers::Answer;
+use wb_shell::outcome::Outcome;
+use wb_shell::{Command, Effects};
+
+/// Bytes of a text that are read.
+const TEXT_BYTES: usize = 1 << 20;
+
+/// What a summary can be held against.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Ledger {
+    pub(crate) known: Known,
+    pub(crate) deeds: Deeds,
+    pub(crate) said: Said,
+    /// How many messages were read.
+    pub(crate) n_messages: u32,
+    /// The message that changed the list of tasks last.
+    pub(crate) tasks_at: Option<u32>,
+}
+
+impl Ledger {
+    /// Reads every word of a message.
+    pub(crate) fn read(&mut self, message: &Message) {
+        self.n_messages = self.n_messages.saturating_add(1);
+        match message {
+            Message::User { content, .. } | Message::Custom { content, .. } => match content {
+                Content::Text(text) => self.words(text),
+                Content::Blocks(blocks) => blocks.iter().for_each(|block| self.block(block)),
+            },
+            Message::Assistant { content, .. } => {
+                for block in content {
+                    self.block(block);
+                }
+                let text: Vec<&str> = content.iter().filter_map(Block::as_text).collect();
+                if text.iter().any(|text| !text.trim().is_empty()) {
+                    self.said.agent(&text.join("\n"));
+                }
+            }
+            Message::ToolResult { content, .. } => content.iter().for_each(|block| self.block(block)),
+            Message::BashExecution { command, output, .. } => {
+                self.words(command);
+                self.words(output);
+            }
+            Message::BranchSummary { summary, .. } | Message::CompactionSummary { summary, .. } => {
+                self.words(summary);
+            }
+        }
+    }
+
+    fn words(&mut self, text: &str) {
+        let start = head(text, TEXT_BYTES);
+        self.known.read(start);
+        if start.len() < text.len() {
+            self.known.leave_out();
+        }
+    }
+
+    fn block(&mut self, block: &Block) {
+        match block {
+            Block::Text { text } | Block::Thinking { text, .. } => self.words(text),
+            Block::ToolCall { name, input, .. } => {
+                self.words(name);
+                each_text(input, &mut |text, _| self.words(text));
+            }
+            Block::ToolResult { output, .. } => each_text(output, &mut |text, _| self.words(text)),
+            Block::Command { command, args } => {
+                self.words(command);
+                args.iter().flatten().for_each(|arg| self.words(arg));
+            }
+            Block::Image { .. } => {}
+        }
+    }
+
+    /// Notes what the user says, or what a host says in the user's name.
+    pub(crate) fn user(&mut self, text: &str, at: u32) {
+        self.user_said(text, Assent::of(text), at);
+    }
+
+    /// Notes the words with which the user refused something: nothing in them is a yes.
+    pub(crate) fn refused(&mut self, text: &str, at: u32) {
+        self.user_said(text, Assent::No, at);
+    }
+
+    fn user_said(&mut self, text: &str, assent: Assent, at: u32) {
+        self.known.said(text);
+        self.said.user(text, assent);
+        self.deeds.told(head(text, TEXT_BYTES), at);
+        for line in text.lines().filter(|line| may_name_file(line) && tells_change(line)) {
+            self.known.acted(line);
+        }
+    }
+
+    /// Notes what the user answered, approved or refused, and how that is told.
+    pub(crate) fn answered(&mut self, answer: &Answer, told: &str) {
+        self.known.said(told);
+        match answer {
+            Answer::Approved { .. } => self.said.user(told, Assent::Yes),
+            Answer::Answered { answer, .. } => match Assent::of(answer) {
+                Assent::No => self.said.user(answer, Assent::No),
+                assent => self.said.user(told, assent),
+            },
+            Answer::Refused { words, .. } => {
+                self.said.user(words.as_deref().unwrap_or_default(), Assent::No);
+            }
+        }
+    }
+
+    /// Notes a call of a tool that is no command, and whether it worked: what it may have done to files and elsewhere.
+    pub(crate) fn called(
+        &mut self,
+        (tool, input): (&str, &Value),
+        output: &str,
+        worked: bool,
+        at: u32,
+        vocabulary: &ToolVocabulary,
+    ) {
+        match vocabulary.role(tool) {
+            Some(ToolRole::Read | ToolRole::Search | ToolRole::Plan) => {}
+            Some(ToolRole::Edit | ToolRole::Write) if !worked => {}
+            Some(ToolRole::Edit | ToolRole::Write) => match vocabulary.path(input) {
+                Some(path) => self.known.acted(path),
+                None => each_text(input, &mut |text, is_key| {
+                    if !is_key && !text.contains(char::is_whitespace) {
+                        self.known.acted(text);
+                    }
+                }),
+            },
+            _ => {
+                self.acted(input);
+                self.known.acted(output);
+                self.deeds.told(&tool.replace('_', " "), at);
+                self.deeds.told(head(output, TEXT_BYTES), at);
+            }
+        }
+    }
+
+    /// Notes a command.
+    pub(crate) fn ran(
+        &mut self,
+        command: &Command<'_>,
+        effects: &Effects<'_>,
+        output: &str,
+        outcome: Outcome,
+        at: u32,
+    ) {
+        self.deeds.ran(command, effects, output, outcome, at);
+        if !command.kind.shows {
+            self.known.acted(command.text);
+            self.known.acted(output);
+        }
+    }
+
+    fn acted(&mut self, value: &Value) {
+        each_text(value, &mut |text, is_key| {
+            if !is_key {
+                self.known.acted(text);
+            }
+        });
+    }
+}
+
+/// Words by which somebody tells that a file was changed.
+const CHANGES: [&str; 15] = [
+    "created", "wrote", "written", "modified", "edited", "updated", "added", "changed", "rewrote", "deleted",
+    "removed", "moved", "renamed", "fixed", "reverted",
+];
+
+/// Tells whether a name with a dot inside may stand in a line.
+fn may_name_file(line: &str) -> bool {
+    line.as_bytes().windows(2).any(|pair| pair[0] == b'.' && !pair[1].is_ascii_whitespace())
+}
+
+fn tells_change(line: &str) -> bool {
+    let mut words = line.split(|c: char| !c.is_alphanumeric());
+    let may_be = |word: &&str| (5..=8).contains(&word.len());
+    words.any(|word| may_be(&word) && CHANGES.iter().any(|known| word.eq_ignore_ascii_case(known)))
+}

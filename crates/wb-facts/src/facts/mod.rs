@@ -1,0 +1,295 @@
+//! What a session shows, collected as its messages arrive: what the user said, what was done and how it ended, what is
+//! open, and the names that a next step may need.
+//!
+//! The cost of a message depends on its own size alone, and a compaction reads nothing twice. Everything is replayed to
+//! the very end, so that what was overtaken is not told as current.
+
+pub mod names;
+mod lines;
+mod by;
+mod defined_names;
+pub mod mentions;
+mod overtaken;
+pub mod files;
+pub mod turns;
+pub(crate) mod ledger;
+mod failures;
+mod sources;
+mod phrases;
+mod git_state;
+mod calls;
+mod doing;
+mod reading;
+mod earlier;
+
+use std::borrow::Borrow;
+
+use serde::{Deserialize, Serialize};
+use wb_message::markers::is_prompt;
+use wb_message::{Message, ToolVocabulary};
+
+use self::calls::OpenCall;
+pub use self::failures::{Failure, Failures};
+pub use self::files::{Change, FileFact, Files};
+pub use self::git_state::GitState;
+use self::ledger::Ledger;
+pub(crate) use self::ledger::{Deed, Ends};
+use self::sources::Sources;
+pub use self::turns::{Changed, Run, Turn, Turns};
+use crate::facts::mentions::Mentions;
+use wb_digest::digest::Section;
+use wb_digest::labels::Elided;
+use wb_language::tasks::Tasks;
+
+/// The version of the form in which facts are written.
+pub const FACTS_VERSION: u32 = 1;
+
+/// Messages and bytes that are read, from the newest back, where nobody has collected facts, and how many requests before
+/// them.
+const PARTIAL_MESSAGES: usize = 300;
+const PARTIAL_BYTES: usize = 256 << 10;
+const PARTIAL_REQUESTS: usize = 64;
+
+/// What a session shows; plain data that a host may keep beside the session.
+///
+/// ```
+/// use wb_message::{Message, ToolVocabulary};
+/// use wb_facts::Facts;
+///
+/// let mut facts = Facts::default();
+/// for message in [Message::user("Port src/cart.rs, but never touch its API."), Message::assistant("Now I read it.")] {
+///     facts.take_in(&message, &ToolVocabulary::default());
+/// }
+/// assert_eq!(facts.constraints().next().map(|it| it.text.as_str()), Some("Port src/cart.rs, but never touch its API."));
+/// assert!(facts.names().get("src/cart.rs").is_some() && !facts.is_partial());
+/// ```
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Facts {
+    version: u32,
+    /// Whether messages were not read that the session has.
+    is_partial: bool,
+    n_messages: u32,
+    n_bytes: u64,
+    turns: Turns,
+    constraints: Vec<Constraint>,
+    failures: Failures,
+    files: Files,
+    git: Vec<Noted>,
+    #[serde(default)]
+    git_state: GitState,
+    tasks: Tasks,
+    decided: Vec<Noted>,
+    /// The plan that the user approved last.
+    #[serde(default)]
+    approved: Option<Noted>,
+    /// The list of tasks in a file that the agent ticks off, and which one it ticked off last.
+    #[serde(default)]
+    ticked: Option<Noted>,
+    mentions: Mentions,
+    open_calls: Vec<OpenCall>,
+    sources: Sources,
+    elided: Elided,
+    /// Whether the first request of the session is among the turns.
+    has_first: bool,
+    /// What earlier digests say in words of others.
+    foreign: Vec<(Section, String)>,
+    /// What a summary can be held against.
+    ledger: Ledger,
+}
+
+/// Something the user asks for or forbids in all that is done, in the user's own words.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Constraint {
+    /// The whole sentence.
+    pub text: String,
+    /// Whether it forbids something.
+    pub forbids: bool,
+    /// Whether it was said of the step at hand, so that it is forgotten some turns later.
+    #[serde(default)]
+    pub passing: bool,
+    /// The number of the message that says it.
+    pub at: u32,
+}
+
+/// A line, and the number of the message that shows it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Noted {
+    /// The line.
+    pub text: String,
+    /// The number of the message.
+    pub at: u32,
+}
+
+impl Default for Facts {
+    fn default() -> Self {
+        Self {
+            version: FACTS_VERSION,
+            is_partial: false,
+            n_messages: 0,
+            n_bytes: 0,
+            turns: Turns::default(),
+            constraints: Vec::new(),
+            failures: Failures::default(),
+            files: Files::default(),
+            git: Vec::new(),
+            git_state: GitState::default(),
+            tasks: Tasks::default(),
+            decided: Vec::new(),
+            approved: None,
+            ticked: None,
+            mentions: Mentions::default(),
+            open_calls: Vec::new(),
+            sources: Sources::default(),
+            elided: Elided::default(),
+            has_first: false,
+            foreign: Vec::new(),
+            ledger: Ledger::default(),
+        }
+    }
+}
+
+impl Facts {
+    /// Collects the facts of a whole session.
+    pub fn of<M: Borrow<Message>>(messages: &[M], vocabulary: &ToolVocabulary) -> Self {
+        let mut facts = Self::default();
+        for message in messages {
+            facts.take_in(message.borrow(), vocabulary);
+        }
+        facts
+    }
+
+    /// Collects the facts of the newest messages alone, and of the requests before them; [`Self::is_partial`] where there
+    /// are more.
+    pub fn of_newest<M: Borrow<Message>>(messages: &[M], vocabulary: &ToolVocabulary) -> Self {
+        let mut n_bytes = 0;
+        let fits = |message: &&M| {
+            n_bytes += reading::size(Borrow::<Message>::borrow(*message));
+            n_bytes < PARTIAL_BYTES
+        };
+        let n_read = messages.iter().rev().take(PARTIAL_MESSAGES).take_while(fits).count();
+        let mut facts = Self { is_partial: n_read < messages.len(), ..Self::default() };
+        let (older, newest) = messages.split_at(messages.len() - n_read);
+        facts.take_in_older(older);
+        for message in newest {
+            facts.take_in(message.borrow(), vocabulary);
+        }
+        facts
+    }
+
+    /// Takes in what older messages say in words of the user, the first request and the newest ones, and in digests.
+    fn take_in_older<M: Borrow<Message>>(&mut self, older: &[M]) {
+        let is_told =
+            |message: &Message| !matches!(message, Message::Assistant { .. } | Message::ToolResult { .. });
+        let told = older.iter().map(Borrow::borrow).enumerate().filter(|(_, message)| is_told(message));
+        let told: Vec<(usize, &Message, bool)> = told.map(|(at, it)| (at, it, is_prompt(it))).collect();
+        let n_requests = told.iter().filter(|(_, _, is_request)| *is_request).count();
+        let mut nth = 0;
+        for (at, message, is_request) in told {
+            nth += usize::from(is_request);
+            if !is_request || nth == 1 || nth + PARTIAL_REQUESTS > n_requests {
+                self.n_messages = u32::try_from(at).unwrap_or(u32::MAX);
+                self.take_in_words(message);
+            }
+        }
+        self.n_messages = u32::try_from(older.len()).unwrap_or(u32::MAX);
+    }
+
+    /// Returns the version of the form in which they were written.
+    pub fn version(&self) -> u32 {
+        self.version
+    }
+
+    /// Tells whether the session has messages that were not read.
+    pub fn is_partial(&self) -> bool {
+        self.is_partial
+    }
+
+    /// Returns how many messages were taken in; a message's number is its place among them, from 0 on.
+    pub fn n_messages(&self) -> u32 {
+        self.n_messages
+    }
+
+    /// Returns the turns.
+    pub fn turns(&self) -> &Turns {
+        &self.turns
+    }
+
+    /// Returns what the user asks for or forbids in all that is done, oldest first.
+    pub fn constraints(&self) -> impl DoubleEndedIterator<Item = &Constraint> {
+        self.constraints.iter()
+    }
+
+    /// Returns what failed and was not seen to work since.
+    pub fn failures(&self) -> &Failures {
+        &self.failures
+    }
+
+    /// Returns what became of files.
+    pub fn files(&self) -> &Files {
+        &self.files
+    }
+
+    /// Returns what was done with git, oldest first.
+    pub fn git(&self) -> &[Noted] {
+        &self.git
+    }
+
+    /// Returns what git is in the middle of, and how the working copy stood last.
+    pub fn git_state(&self) -> &GitState {
+        &self.git_state
+    }
+
+    /// Returns the list of tasks.
+    pub fn tasks(&self) -> &Tasks {
+        &self.tasks
+    }
+
+    /// Returns the plan that the user approved last.
+    pub fn approved(&self) -> Option<&Noted> {
+        self.approved.as_ref()
+    }
+
+    /// Returns the list of tasks in a file that the agent ticks off, and which one it ticked off last.
+    pub fn ticked(&self) -> Option<&Noted> {
+        self.ticked.as_ref()
+    }
+
+    /// Returns the reasons that the agent gave, oldest first, each with the turn that it was given in.
+    pub fn decided(&self) -> &[Noted] {
+        &self.decided
+    }
+
+    /// Returns the names.
+    pub fn names(&self) -> &Mentions {
+        &self.mentions
+    }
+
+    /// Tells whether the first request of the session is among the turns.
+    pub fn has_first(&self) -> bool {
+        self.has_first
+    }
+
+    /// Returns what earlier digests say in words of others, such as a model, by section.
+    pub fn foreign(&self) -> &[(Section, String)] {
+        &self.foreign
+    }
+
+    /// Returns how something of a kind ended last.
+    pub(crate) fn ends(&self, deed: Deed) -> Ends {
+        self.ledger.deeds.ends(deed)
+    }
+
+    /// Returns the number of the message that last changed the list of tasks.
+    pub fn tasks_at(&self) -> Option<u32> {
+        self.ledger.tasks_at
+    }
+
+    pub(crate) fn ledger(&self) -> &Ledger {
+        &self.ledger
+    }
+
+    /// Returns the line that counts the messages behind a digest.
+    pub fn elided_line(&self, n_elided: usize, n_in_all: usize) -> String {
+        self.elided.line(n_elided, n_in_all)
+    }
+}

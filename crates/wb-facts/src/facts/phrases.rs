@@ -1,0 +1,82 @@
+//! The words in which answers and what was done with git are told.
+
+use std::borrow::Cow;
+
+use wb_message::text::one_line;
+
+use wb_digest::labels::{AMENDED, CHECKED_OUT, COMMITTED, PUSHED, REFUSED};
+use wb_language::answers::Answer;
+use wb_shell::GitEffect;
+
+/// Characters of the message of a commit.
+const MESSAGE_CHARS: usize = 100;
+
+/// Tells what the user answered, approved or refused.
+pub(super) fn told(answer: &Answer) -> String {
+    match answer {
+        Answer::Answered { question, answer } => format!("asked: {question} — the user answered: {answer}"),
+        Answer::Approved { what } => format!("the user approved: {what}"),
+        // What the user said to it begins a turn.
+        Answer::Refused { what, .. } => [REFUSED, what].concat(),
+    }
+}
+
+/// Tells what was done with git.
+pub(super) fn git_line(effect: &GitEffect<'_>, output: &str) -> String {
+    let commit = |done: &str, message: &Option<Cow<'_, str>>| {
+        let place = commit_place(output).map_or_else(String::new, |place| [" as ", place].concat());
+        match message {
+            Some(message) => format!("{done} “{}”{place}", one_line(message, MESSAGE_CHARS)),
+            None => [done, &place].concat(),
+        }
+    };
+    match effect {
+        GitEffect::Committed { message } => commit(COMMITTED, message),
+        GitEffect::Amended { message } => commit(AMENDED, message),
+        GitEffect::Merged(what) => format!("merged {what}"),
+        GitEffect::Picked(what) => format!("picked {what}"),
+        GitEffect::Reverted(what) => format!("reverted {what}"),
+        GitEffect::CheckedOut(what) => [CHECKED_OUT, what].concat(),
+        GitEffect::Branched(what) => format!("made branch {what}"),
+        GitEffect::Unbranched(what) => format!("removed branch {what}"),
+        GitEffect::Tagged(what) => format!("tagged {what}"),
+        GitEffect::Pushed => PUSHED.to_owned(),
+        GitEffect::Pulled => "pulled".to_owned(),
+        GitEffect::Rebased => "rebased".to_owned(),
+        GitEffect::Stashed => "stashed".to_owned(),
+        GitEffect::Unstashed => "took back what was stashed".to_owned(),
+        GitEffect::Reset { hard: true } => "reset, files included".to_owned(),
+        GitEffect::Reset { hard: false } => "reset".to_owned(),
+        GitEffect::Continued(what) => ["went on with the ", what].concat(),
+        GitEffect::Aborted(what) => ["gave up the ", what].concat(),
+        GitEffect::Cleaned => "removed files that git does not know".to_owned(),
+    }
+}
+
+/// Returns the branch and the hash of a new commit, as git prints them in brackets.
+fn commit_place(output: &str) -> Option<&str> {
+    let place = |line: &'_ str| line.strip_prefix('[')?.split_once(']').map(|(place, _)| place.len());
+    let is_place = |place: &&str| {
+        let hash = place.rsplit(' ').next().unwrap_or_default();
+        place.contains(' ') && hash.len() >= 7 && hash.bytes().all(|byte| byte.is_ascii_hexdigit())
+    };
+    output.lines().filter_map(|line| Some(&line[1..=place(line)?])).find(is_place)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_commit_is_told_with_its_branch_and_hash_where_git_prints_them() {
+        let effect = GitEffect::Committed { message: Some("Fix it".into()) };
+        let check =
+            |output: &str, expected: &str| assert_eq!(git_line(&effect, output), expected, "{output:?}");
+        check("[main 3f9c2ab] Fix it\n 1 file changed", "committed “Fix it” as main 3f9c2ab");
+        check(
+            "lint ok\n[a/b (root-commit) 3f9c2abd] Fix it",
+            "committed “Fix it” as a/b (root-commit) 3f9c2abd",
+        );
+        check("[ERROR] no\n[x y]", "committed “Fix it”");
+    }
+}

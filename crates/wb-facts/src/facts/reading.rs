@@ -1,0 +1,493 @@
+//! Reads a message into the facts.
+
+use serde_json::Value;
+use wb_message::markers::{
+    Visibility, digest_body, is_cleared, is_pinned, is_prompt, is_synthetic, visibility,
+};
+use wb_message::pairing::id_key;
+use wb_message::text::{head, one_line};
+use wb_message::tools::field;
+use wb_message::{Block, Content, Message, ToolRole, ToolVocabulary};
+
+use super::calls::{LABEL_CHARS, OpenCall, call_label, each_text, replaced_lines, ticked, write_line};
+use super::doing::push_newest;
+use super::phrases::told;
+use super::turns::Run;
+use super::{Constraint, Facts, Noted};
+use crate::facts::mentions::By;
+use wb_digest::labels::Elided;
+use wb_language::answers::{Answer, answers};
+use wb_language::constraints::{Kind, constraints};
+use wb_language::decisions::is_decision;
+use wb_language::plain_words;
+use wb_language::progress_notes::announces;
+use wb_language::short_answers::is_answer;
+use wb_language::user_text::{is_rejection, own_words, rejected_words, user_words};
+use wb_message::excerpt::excerpt;
+use wb_shell::outcome::Reported;
+
+/// Calls that may be open at once, the newest ones.
+const MOST_OPEN: usize = 64;
+/// Entries of each list that are kept, the newest ones.
+const MOST_CONSTRAINTS: usize = 200;
+const MOST_DECIDED: usize = 12;
+/// Turns after which what was said of a step is forgotten, and of the first request.
+const PASSING_TURNS: usize = 6;
+const FIRST_TURNS: usize = 20;
+const DECIDED_BYTES: usize = 300;
+/// Bytes of a text and of an argument that are read, half of them at each end.
+const TEXT_BYTES: usize = 64 << 10;
+const ARGUMENT_BYTES: usize = 20_000;
+/// Bytes of a plan that the user approved.
+const PLAN_BYTES: usize = 4_000;
+/// Bytes of a constraint that are kept.
+const CONSTRAINT_BYTES: usize = 600;
+
+const REQUEST_FAILED: &str = "request failed";
+
+/// Returns about how many bytes a message has that are read.
+pub(super) fn size(message: &Message) -> usize {
+    let texts = |blocks: &[Block]| blocks.iter().filter_map(Block::as_text).map(str::len).sum::<usize>();
+    match message {
+        Message::User { content, .. } | Message::Custom { content, .. } => {
+            content.texts().map(str::len).sum()
+        }
+        Message::Assistant { content, .. } | Message::ToolResult { content, .. } => texts(content),
+        Message::BashExecution { output, .. } => output.len(),
+        Message::BranchSummary { summary, .. } | Message::CompactionSummary { summary, .. } => summary.len(),
+    }
+    .min(TEXT_BYTES)
+}
+
+/// Returns the ends of a text that are read.
+fn ends(text: &str, max_bytes: usize) -> [&str; 2] {
+    if text.len() <= max_bytes {
+        return [text, ""];
+    }
+    [head(text, max_bytes / 2), wb_message::text::tail(text, max_bytes / 2)]
+}
+
+impl Facts {
+    /// Takes in the next message.
+    pub fn take_in(&mut self, message: &Message, vocabulary: &ToolVocabulary) {
+        let at = self.n_messages;
+        self.n_messages = self.n_messages.saturating_add(1);
+        self.n_bytes = self.n_bytes.saturating_add(size(message) as u64);
+        self.ledger.read(message);
+        if let Some(digest) = digest_body(message) {
+            self.summary_told(&digest, at);
+            return;
+        }
+        if is_pinned(message) || is_synthetic(message) {
+            return;
+        }
+        self.mentions.begin(at);
+        match message {
+            Message::User { content, .. } => self.user(message, content, at),
+            Message::Assistant { content, error_message } => {
+                self.assistant(content, error_message.as_deref(), at, vocabulary);
+            }
+            Message::ToolResult { tool_call_id, tool_name, content, is_error } => {
+                self.result(tool_call_id, tool_name, content, *is_error, at, vocabulary);
+            }
+            Message::BashExecution { command, output, exit_code } => {
+                self.mentions.label(&["$ ", &one_line(command, LABEL_CHARS)].concat());
+                self.mentions.read(command, By::User);
+                self.read_ends(output, By::Tool);
+                let reported = exit_code.map_or(Reported::Nothing, Reported::Exit);
+                self.ran(command, output, reported, at);
+                self.turns.current().runs.iter_mut().filter(|run| run.at == at).for_each(Run::is_of_user);
+            }
+            Message::Custom { content, .. } if visibility(message) == Visibility::All => {
+                self.mentions.label("note");
+                for text in content.texts().filter(|text| !text.trim().is_empty()) {
+                    self.read_ends(text, By::Tool);
+                    if is_note(text) && !user_words(text).trim().is_empty() {
+                        self.decide("a note", text, at);
+                    }
+                }
+            }
+            Message::Custom { .. } | Message::BranchSummary { .. } | Message::CompactionSummary { .. } => {}
+        }
+    }
+
+    /// Takes in what the user says in a message, and nothing else of it.
+    pub(super) fn take_in_words(&mut self, message: &Message) {
+        let at = self.n_messages;
+        self.n_messages = self.n_messages.saturating_add(1);
+        match message {
+            Message::User { content, .. } if is_prompt(message) => _ = self.said_by_user(content, at),
+            _ => {
+                if let Some(digest) = digest_body(message) {
+                    self.summary_told(&digest, at);
+                }
+            }
+        }
+    }
+
+    fn user(&mut self, message: &Message, content: &Content, at: u32) {
+        if !is_prompt(message) {
+            return;
+        }
+        let is_user = self.said_by_user(content, at);
+        content.texts().for_each(|text| self.ledger.user(text, at));
+        self.mentions.label(if is_user { "the user" } else { "the host" });
+        for text in content.texts().collect::<Vec<_>>().into_iter().rev() {
+            if is_user {
+                self.read_ends(&user_words(text), By::User);
+            } else {
+                self.read_ends(text, By::Tool);
+            }
+        }
+    }
+
+    /// Notes what the user says; false where a host speaks in the user's role.
+    fn said_by_user(&mut self, content: &Content, at: u32) -> bool {
+        let words = own_words(content);
+        if let Some(words) = &words {
+            self.asked(words, at);
+        }
+        words.is_some()
+    }
+
+    /// Begins a turn with what the user said.
+    fn asked(&mut self, words: &str, at: u32) {
+        self.has_first |= self.elided == Elided::default();
+        if takes_back(words) && self.turns.iter().len() > 1 {
+            let last = self.turns.current().start;
+            self.constraints.retain(|it| it.at < last);
+        }
+        self.turns.begin(words, at, self.n_bytes);
+        let before = |n_turns: usize| self.turns.iter().rev().nth(n_turns).map_or(0, |turn| turn.start);
+        let (of_first, passed) = (before(FIRST_TURNS), before(PASSING_TURNS));
+        let is_first = |at: u32| self.turns.iter().nth(1).is_none_or(|second| at < second.start);
+        self.constraints.retain(|it| !it.passing || it.at >= if is_first(it.at) { of_first } else { passed });
+        self.constrain(words, at);
+    }
+
+    fn constrain(&mut self, words: &str, at: u32) {
+        let is_first = self.turns.iter().len() <= 1;
+        let holds = |found: &wb_language::constraints::Constraint<'_>| {
+            // There is nothing yet that the first words could correct.
+            !is_step(found) && (!is_first || found.kind != Kind::Corrects)
+        };
+        for found in constraints(words).into_iter().filter(holds) {
+            let forbids = found.kind == Kind::Forbids;
+            let passing = is_passing(&found, is_first);
+            self.keep_constraint(Constraint { text: found.text.to_owned(), forbids, passing, at });
+        }
+    }
+
+    /// Keeps a constraint unless it is known; of too many the oldest that forbids nothing goes.
+    pub(super) fn keep_constraint(&mut self, new: Constraint) {
+        let is_known = self.constraints.iter().any(|known| known.text == new.text);
+        if is_known || new.text.len() > CONSTRAINT_BYTES {
+            return;
+        }
+        if self.constraints.len() == MOST_CONSTRAINTS {
+            let oldest = self.constraints.iter().position(|known| !known.forbids).unwrap_or(0);
+            self.constraints.remove(oldest);
+        }
+        self.constraints.push(new);
+    }
+
+    fn decide(&mut self, from: &str, line: &str, at: u32) {
+        let text = format!("({from}) {}", head(line.trim().trim_start_matches("- "), DECIDED_BYTES));
+        push_newest(&mut self.decided, Noted { text, at }, MOST_DECIDED);
+    }
+
+    fn assistant(&mut self, content: &[Block], error: Option<&str>, at: u32, vocabulary: &ToolVocabulary) {
+        match error {
+            Some(error) => {
+                let checks = Vec::new();
+                self.failures.failed([id_key(REQUEST_FAILED); 2], REQUEST_FAILED, [error], checks, at);
+            }
+            None => self.failures.forget(id_key(REQUEST_FAILED)),
+        }
+        let is_end = self.label_calls(content, vocabulary);
+        for text in content.iter().filter_map(Block::as_text) {
+            for line in text.lines().filter(|line| is_decision(line) && !announces(line)) {
+                let turn = format!("turn {}", self.turns.current().number);
+                self.decide(&turn, line, at);
+            }
+        }
+        // What was broken off is no conclusion.
+        let concludes = is_end && error.is_none();
+        for text in content.iter().filter_map(Block::as_text).filter(|text| !text.trim().is_empty()) {
+            if concludes {
+                self.turns.current().says(text, at);
+                self.failures.replied();
+            } else if error.is_none() {
+                self.turns.current().notes_progress(text, at);
+            }
+        }
+        for block in content.iter().rev() {
+            match block {
+                // A plan is told as such.
+                Block::ToolCall { name, .. } if vocabulary.role(name) == Some(ToolRole::Plan) => {}
+                Block::Text { text } if is_end => self.read_ends(text, By::Agent),
+                Block::Text { text } | Block::Thinking { text, .. } => {
+                    for end in ends(text, TEXT_BYTES) {
+                        self.mentions.read_names(end, By::Agent);
+                    }
+                }
+                Block::ToolCall { name, input, .. } => {
+                    let changes = matches!(vocabulary.role(name), Some(ToolRole::Edit | ToolRole::Write));
+                    self.read_call(name, input, changes);
+                }
+                _ => {}
+            }
+        }
+        for block in content {
+            if let Block::ToolCall { id, name, input } = block {
+                self.called(id, name, input, at, vocabulary);
+            }
+        }
+    }
+
+    /// Says what the lines of a message of the agent come from. True where it ends a turn: of what is said
+    /// beside a call only progress notes are kept.
+    fn label_calls(&mut self, content: &[Block], vocabulary: &ToolVocabulary) -> bool {
+        let mut calls = content.iter().filter_map(|block| match block {
+            Block::ToolCall { name, input, .. } => Some((name, input)),
+            _ => None,
+        });
+        match (calls.next(), calls.next()) {
+            (Some((name, input)), None) => self.mentions.label(&call_label(name, input, vocabulary)),
+            (Some(_), _) => self.mentions.label("calls of the agent"),
+            (None, _) => {
+                let number = self.turns.current().number;
+                self.mentions.label(&format!("the agent's reply of turn {number}"));
+                return true;
+            }
+        }
+        false
+    }
+
+    /// Reads a call; of one that changes a file the lines that it writes.
+    fn read_call(&mut self, name: &str, input: &Value, changes: bool) {
+        let (mut line, mut kept) = (format!("{name} "), None);
+        write_line(&mut line, input);
+        let mut is_old = false;
+        each_text(input, &mut |text, is_key| {
+            if is_key {
+                is_old = text.starts_with("old");
+            } else if changes && !is_old && text.contains('\n') {
+                ends(text, TEXT_BYTES).into_iter().rev().for_each(|end| self.mentions.read(end, By::Call));
+            } else {
+                self.mentions.read_argument(head(text, ARGUMENT_BYTES), &line, &mut kept);
+            }
+        });
+    }
+
+    fn read_ends(&mut self, text: &str, by: By) {
+        for end in ends(text, TEXT_BYTES).into_iter().rev() {
+            self.mentions.read(end, by);
+        }
+    }
+
+    /// Keeps a call until its result comes; of its arguments what is needed then.
+    fn called(&mut self, id: &str, name: &str, input: &Value, at: u32, vocabulary: &ToolVocabulary) {
+        let changes = matches!(vocabulary.role(name), Some(ToolRole::Edit | ToolRole::Write));
+        let (replaced, moves_lines) = if changes { replaced_lines(input) } else { (Vec::new(), false) };
+        let ticked = changes.then(|| ticked(input)).flatten();
+        let replaces_all = changes && input.get("replace_all").and_then(Value::as_bool) == Some(true);
+        let input = match input {
+            Value::Object(map) if changes && vocabulary.path(input).is_some() => {
+                let is_path = |key: &String| vocabulary.path_keys.contains(&key.as_str());
+                Value::Object(
+                    map.iter().filter(|(key, _)| is_path(key)).map(|(k, v)| (k.clone(), v.clone())).collect(),
+                )
+            }
+            other => other.clone(),
+        };
+        if self.open_calls.len() == MOST_OPEN {
+            self.open_calls.remove(0);
+        }
+        self.open_calls.push(OpenCall {
+            id: id_key(id),
+            name: name.to_owned(),
+            input,
+            at,
+            replaced,
+            moves_lines,
+            replaces_all,
+            ticked,
+        });
+    }
+
+    fn result(
+        &mut self,
+        id: &str,
+        tool_name: &str,
+        content: &[Block],
+        is_error: bool,
+        at: u32,
+        vocabulary: &ToolVocabulary,
+    ) {
+        let id = id_key(id);
+        let open =
+            self.open_calls.iter().rposition(|call| call.id == id).map(|at| self.open_calls.remove(at));
+        self.mentions
+            .label(&open.as_ref().map_or_else(|| tool_name.to_owned(), |call| call.label(vocabulary)));
+        if is_cleared(content) {
+            return;
+        }
+        let output = content.iter().find_map(Block::as_text).unwrap_or_default();
+        let role = vocabulary.role(tool_name);
+        let changes = matches!(role, Some(ToolRole::Edit | ToolRole::Write));
+        // The list of tasks is told as such, that a change was made as a change, and what the user refused as that.
+        let says_nothing = role == Some(ToolRole::Plan)
+            || changes && !is_error && !output.contains('\n')
+            || is_error && is_rejection(output);
+        for text in content.iter().rev().filter_map(Block::as_text) {
+            if says_nothing {
+                self.mentions.read_names(text, By::Tool);
+            } else {
+                self.read_ends(text, By::Tool);
+            }
+        }
+        let Some(call) = open else { return };
+        for answer in answers(&call.name, &call.input, output, is_error) {
+            if matches!(answer, Answer::Approved { .. }) {
+                self.turns.approved(&call.name);
+                self.approved = field(&call.input, "plan")
+                    .and_then(Value::as_str)
+                    .map(|plan| Noted { text: excerpt(plan.trim(), PLAN_BYTES).into_owned(), at });
+            }
+            if matches!(answer, Answer::Refused { .. }) {
+                // What was said for it is refused too.
+                self.turns.current().notes.retain(|note| note.at != call.at);
+            }
+            let told = told(&answer);
+            self.ledger.answered(&answer, &told);
+            self.turns.current().answered(told);
+        }
+        if is_error && let Some(words) = rejected_words(output) {
+            self.ledger.refused(words, at);
+            self.mentions.read(words, By::User);
+            let refused = self.turns.current().refused().filter(|_| is_answer(words)).map(str::to_owned);
+            self.asked(words, at);
+            self.turns.current().to = refused.unwrap_or_default();
+        }
+        if is_rejection(output) {
+            return;
+        }
+        if self.tasks.take_in(&call.name, &call.input, Some(output)) {
+            self.ledger.tasks_at = Some(at);
+        }
+        self.answered(&call, output, is_error, at, vocabulary);
+    }
+}
+
+/// Words that make a rule of what is said.
+const LASTING: [&str; 16] = [
+    "always",
+    "never",
+    "all",
+    "any",
+    "every",
+    "each",
+    "everywhere",
+    "only",
+    "everything",
+    "nothing",
+    "anything",
+    "generally",
+    "future",
+    "ever",
+    "whenever",
+    "remember",
+];
+
+/// Tells of what is said of the step at hand: a correction, a proposal, a demand that no word makes a rule or that points to
+/// one thing, and, but for the first words, what is forbidden behind the demand whose step it is about.
+fn is_passing(found: &wb_language::constraints::Constraint<'_>, is_first: bool) -> bool {
+    let words: Vec<String> = plain_words(found.rule).map(str::to_lowercase).collect();
+    let is_lasting = words.iter().any(|word| LASTING.contains(&word.as_str()));
+    match found.kind {
+        Kind::Corrects => true,
+        Kind::Requires => found.rule.is_ascii() && (!is_lasting || points_back(&words)),
+        Kind::Prefers => found.rule.ends_with('?') || !is_lasting && proposes(&words),
+        Kind::Forbids => !is_first && !is_lasting && demands_before(found.rule),
+    }
+}
+
+/// Tells of a proposal for the step at hand: "let's use something simple".
+fn proposes(words: &[String]) -> bool {
+    matches!(words, [first, ..] if first == "lets")
+        || matches!(words, [one, two, ..] if one == "let" && two == "s")
+}
+
+/// Tells of a demand on one thing: "it needs to cover all", "this plan must hold every step", but not "all of it must".
+fn points_back(words: &[String]) -> bool {
+    const MODALS: [&str; 6] = ["must", "needs", "need", "should", "has", "have"];
+    const BACK: [&str; 6] = ["it", "this", "that", "these", "those", "they"];
+    let modal = words.iter().position(|word| MODALS.contains(&word.as_str()));
+    let Some((subject, last)) =
+        modal.and_then(|modal| words[..modal].split_last().map(|(last, _)| (&words[..modal], last)))
+    else {
+        return false;
+    };
+    let is_back = |word: &str| BACK.contains(&word);
+    (is_back(last) || is_back(&subject[0])) && !subject.iter().any(|word| LASTING.contains(&word.as_str()))
+}
+
+/// Tells whether what a sentence forbids comes behind a demand: "make it dimmer, don't touch the theme". What says when,
+/// where or how, and what merely leads over, demands nothing.
+fn demands_before(text: &str) -> bool {
+    const NO_DEMANDS: [&str; 26] = [
+        "if", "when", "while", "until", "unless", "before", "after", "as", "since", "because", "for", "in",
+        "on", "at", "from", "by", "with", "to", "and", "so", "but", "also", "please", "again", "note",
+        "remember",
+    ];
+    let Some((first, second)) = text.split_once(", ") else { return false };
+    // "Use full paths, no short ones": that is how all of them are to be.
+    if second.starts_with("no ") {
+        return false;
+    }
+    let mut words = plain_words(first).map(str::to_lowercase);
+    let leads = words.next().is_none_or(|word| NO_DEMANDS.contains(&word.as_str()));
+    !leads && words.nth(1).is_some() && constraints(first).iter().all(|it| it.kind != Kind::Forbids)
+}
+
+/// Tells of a user who takes the last words back: "you can undo that, it was the log".
+fn takes_back(words: &str) -> bool {
+    const VERBS: [&str; 2] = ["undo", "revert"];
+    const WHAT: [&str; 3] = ["that", "this", "it"];
+    let words: Vec<String> = plain_words(head(words, 200)).map(str::to_lowercase).collect();
+    words.windows(2).any(|pair| VERBS.contains(&pair[0].as_str()) && WHAT.contains(&pair[1].as_str()))
+}
+
+/// Tells of a correction that is carried out at once and says nothing for later: "no, that's wrong", "revert that".
+fn is_step(found: &wb_language::constraints::Constraint<'_>) -> bool {
+    let has = |word: &str| plain_words(found.rule).any(|it| it.eq_ignore_ascii_case(word));
+    let is_short = || found.rule.split_whitespace().nth(3).is_none();
+    let starts = |start: &str| found.rule.get(..start.len()).is_some_and(|it| it.eq_ignore_ascii_case(start));
+    if ["after you", "once you", "when you're done", "when you are done"].into_iter().any(starts) {
+        return true;
+    }
+    // What is skipped is an item of the list at hand.
+    let skips = || found.rule.split(", ").any(|clause| clause.starts_with("skip "));
+    if starts("then ") && found.kind != Kind::Forbids || skips() {
+        return true;
+    }
+    if found.kind != Kind::Forbids && found.rule.contains("would be great") {
+        return true;
+    }
+    // What the user thinks is no rule, unless of what is to be done.
+    let thinks = found.rule.to_lowercase().contains("i think");
+    if thinks && !["you", "we", "should", "need", "needs"].into_iter().any(has) {
+        return true;
+    }
+    found.kind == Kind::Corrects && (found.rule.ends_with('?') || is_short() || has("revert") || has("undo"))
+}
+
+/// Tells of a short note of the host; what it tells at length is no reason, nor what stands in its tags.
+fn is_note(text: &str) -> bool {
+    let text = text.trim();
+    text.len() <= DECIDED_BYTES
+        && !text.starts_with(['<', '['])
+        && !text.starts_with("Caveat:")
+        && !text.contains('\n')
+}

@@ -1,0 +1,430 @@
+//! The turns of a session: what was asked, done, shown and concluded in each.
+
+use std::borrow::Cow;
+
+use serde::{Deserialize, Serialize};
+use wb_message::text::{clip, clip_lines, head, one_line, tail};
+
+use crate::facts::Noted;
+use wb_digest::labels::REFUSED;
+use wb_language::progress_notes::progress_note;
+use wb_language::short_answers::answered;
+use wb_message::excerpt::excerpt;
+use wb_shell::without_written;
+
+/// Bytes of a request that are kept, of the first one and of any other.
+const FIRST_BYTES: usize = 8_000;
+const ASKED_BYTES: usize = 2_400;
+/// Characters of a request that its turn is named by.
+pub const ASKED_CHARS: usize = 80;
+/// Bytes of what the agent said, of a command, and of a line that a tool showed.
+const SAID_BYTES: usize = 3_000;
+const COMMAND_BYTES: usize = 300;
+const LINE_BYTES: usize = 240;
+/// Commands, progress notes, files and answers that are kept of a turn.
+const MOST_RUNS: usize = 12;
+const MOST_NOTES: usize = 24;
+const MOST_FILES: usize = 30;
+/// Bytes of a path in a line of a turn.
+const PATH_BYTES: usize = 60;
+const MOST_ANSWERS: usize = 12;
+/// Bytes that all turns may take; of a long session, as a part of what was read.
+const LEAST_BYTES: u64 = 64 << 10;
+const PART_OF_READ: u64 = 24;
+/// Turns that are kept whole however long they are.
+const WHOLE_TURNS: usize = 4;
+/// Bytes of a request and of a conclusion that are kept of an old turn.
+const SHORT_BYTES: usize = 320;
+/// Of the turns that are short already, the oldest one in so many goes when that is not enough.
+const DROPPED_PART: usize = 4;
+
+/// A command and how it ended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Run {
+    /// The command.
+    pub command: String,
+    /// What the same command is known by when it is run again.
+    pub subject: u64,
+    /// How it ended, as a digest tells it.
+    pub outcome: String,
+    /// The lines that say why it failed, or what came out.
+    pub lines: Vec<String>,
+    /// The number of the message that shows the end.
+    pub at: u32,
+    /// Whether it did more than show something.
+    pub tells: bool,
+}
+
+/// A file that was changed in a turn, and how.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Changed {
+    /// The path.
+    pub path: String,
+    /// What was done, in the past tense.
+    pub how: String,
+    /// How often.
+    pub times: u32,
+}
+
+/// One turn: a request of the user and all until the next one.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Turn {
+    /// The number of the request, from 1 on; 0 for what stands before the first.
+    pub number: u32,
+    /// The number of the message that it begins with.
+    pub start: u32,
+    /// The user's own words.
+    pub asked: String,
+    /// Files that were changed.
+    pub changed: Vec<Changed>,
+    /// What was run last.
+    pub runs: Vec<Run>,
+    /// What the agent said between its calls that tells how things are.
+    #[serde(default)]
+    pub notes: Vec<Noted>,
+    /// What the agent said last that says something, and the number of its message.
+    pub said: String,
+    /// The number of the message that it was said in.
+    pub said_at: u32,
+    /// Questions with their answers, approvals and refusals.
+    pub answers: Vec<String>,
+    /// What an earlier digest tells of the turn, as lines of an entry.
+    pub told: String,
+    /// What the user's words answer, where they merely answer.
+    #[serde(default)]
+    pub to: String,
+}
+
+impl Turn {
+    fn n_bytes(&self) -> usize {
+        let runs = self.runs.iter().map(|run| {
+            size_of::<Run>() + run.command.len() + run.lines.iter().map(|line| line.len() + 24).sum::<usize>()
+        });
+        let notes = self.notes.iter().map(|note| size_of::<Noted>() + note.text.len());
+        let changed = self.changed.iter().map(|changed| size_of::<Changed>() + changed.path.len());
+        let answers = self.answers.iter().map(|answer| answer.len() + 24);
+        let lists = runs.chain(notes).chain(changed).chain(answers).sum::<usize>();
+        size_of::<Self>() + self.asked.len() + self.said.len() + self.told.len() + self.to.len() + lists
+    }
+
+    fn shorten(&mut self) {
+        (self.runs, self.notes) = (Vec::new(), Vec::new());
+        self.answers.truncate(2);
+        self.changed.truncate(8);
+        self.said = excerpt(&self.said, SHORT_BYTES).into_owned();
+        self.asked = clip(&self.asked, SHORT_BYTES).into_owned();
+        self.told = clip_lines(std::mem::take(&mut self.told), SHORT_BYTES);
+    }
+}
+
+/// The turns of a session, oldest first.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Turns {
+    kept: Vec<Turn>,
+    n_requests: u32,
+    /// How many of the oldest turns beside the first are short already.
+    n_short: usize,
+    n_bytes: u64,
+}
+
+impl Turns {
+    /// Returns the turns, oldest first.
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = &Turn> + ExactSizeIterator {
+        self.kept.iter()
+    }
+
+    /// Returns about how many bytes of memory are taken.
+    pub fn n_bytes(&self) -> u64 {
+        self.n_bytes + self.kept.last().map_or(0, |turn| turn.n_bytes() as u64)
+    }
+
+    /// Forgets what the user refused of a tool whose call was then approved.
+    pub(super) fn approved(&mut self, tool: &str) {
+        let is_refused =
+            |answer: &String| answer.strip_prefix(REFUSED).is_some_and(|what| what.starts_with(tool));
+        self.kept.iter_mut().for_each(|turn| turn.answers.retain(|answer| !is_refused(answer)));
+        self.n_bytes = self.kept.iter().rev().skip(1).map(|turn| turn.n_bytes() as u64).sum();
+    }
+
+    /// Begins a turn with what the user said.
+    pub fn begin(&mut self, asked: &str, at: u32, n_read: u64) {
+        if self.kept.pop_if(|last| last.is_void()).is_some() {
+            self.n_requests -= 1;
+        }
+        self.n_bytes += self.kept.last().map_or(0, |turn| turn.n_bytes() as u64);
+        self.n_requests += 1;
+        let most = if self.n_requests == 1 { FIRST_BYTES } else { ASKED_BYTES };
+        let to = self.kept.last().and_then(|before| answered(asked, &before.said)).unwrap_or_default();
+        let asked = clip(asked, most).into_owned();
+        self.kept.push(Turn { number: self.n_requests, start: at, asked, to, ..Turn::default() });
+        self.shed(LEAST_BYTES.max(n_read / PART_OF_READ));
+    }
+
+    /// Shortens the oldest turns but the first, then drops them, until the rest takes no more than it may.
+    fn shed(&mut self, most: u64) {
+        // What stands before the first request is a turn too.
+        let n_kept = 1 + usize::from(self.kept.first().is_some_and(|turn| turn.number == 0));
+        while self.n_bytes > most && self.n_short + n_kept + WHOLE_TURNS < self.kept.len() {
+            let turn = &mut self.kept[self.n_short + n_kept];
+            self.n_short += 1;
+            let before = turn.n_bytes();
+            turn.shorten();
+            self.n_bytes -= (before - turn.n_bytes()) as u64;
+        }
+        if self.n_bytes > most && self.n_short >= DROPPED_PART {
+            let n = self.n_short / DROPPED_PART;
+            let gone = self.kept.drain(n_kept..n_kept + n).map(|turn| turn.n_bytes() as u64).sum::<u64>();
+            self.n_bytes -= gone;
+            self.n_short -= n;
+        }
+    }
+
+    /// Notes what an earlier digest tells of a turn, which it names by the start of its request.
+    pub fn told(&mut self, number: u32, named: &str, body: &str) {
+        let is_open = |turn: &Turn| turn.told.is_empty() && !named.is_empty();
+        // Where there was little room, the name is cut.
+        let start = named.trim_end_matches('…').trim_end();
+        let is_named =
+            |turn: &&mut Turn| is_open(turn) && one_line(&turn.asked, ASKED_CHARS).starts_with(start);
+        if let Some(turn) = self.kept.iter_mut().find(is_named) {
+            (turn.number, turn.told) = (number, body.to_owned());
+        } else {
+            let at = self.kept.partition_point(|turn| turn.number < number);
+            let asked = if named.ends_with('…') { String::new() } else { named.to_owned() };
+            self.kept.insert(at, Turn { number, asked, told: body.to_owned(), ..Turn::default() });
+        }
+        self.n_requests = self.n_requests.max(number);
+        self.n_bytes = self.kept.iter().rev().skip(1).map(|turn| turn.n_bytes() as u64).sum();
+    }
+
+    /// Says of what failed in these messages that it worked later.
+    pub(super) fn settled(&mut self, failed_at: &[u32]) {
+        if failed_at.is_empty() {
+            return;
+        }
+        let runs = self.kept.iter_mut().rev().take(WHOLE_TURNS).flat_map(|turn| &mut turn.runs);
+        runs.filter(|run| failed_at.contains(&run.at)).for_each(Run::worked_later);
+    }
+
+    /// Returns the turn that is going on; what stands before the first request is one without a request.
+    pub fn current(&mut self) -> &mut Turn {
+        if self.kept.is_empty() {
+            self.kept.push(Turn::default());
+        }
+        let last = self.kept.len() - 1;
+        &mut self.kept[last]
+    }
+}
+
+impl Turn {
+    /// Tells of a command that was begun and came to nothing: `/mo`.
+    fn is_void(&self) -> bool {
+        let is_command = self.asked.starts_with('/') && !self.asked.contains([' ', '\n']);
+        let is_quiet = self.said.is_empty() && self.runs.is_empty() && self.changed.is_empty();
+        is_command && is_quiet && self.answers.is_empty() && self.told.is_empty()
+    }
+
+    /// Notes what the agent said; a word or two does not replace what says more.
+    pub fn says(&mut self, text: &str, at: u32) {
+        // What a host writes where it asked for no reply.
+        const NO_REPLY: &str = "No response requested.";
+        let says_something = text.split_whitespace().nth(2).is_some();
+        if text.trim() == NO_REPLY {
+            return;
+        }
+        if says_something || self.said.is_empty() {
+            (self.said, self.said_at) = (excerpt(text.trim(), SAID_BYTES).into_owned(), at);
+        }
+    }
+
+    /// Notes what the agent said between its calls; of too many the shortest one of the older half goes.
+    pub(super) fn notes_progress(&mut self, text: &str, at: u32) {
+        let Some(text) =
+            progress_note(text).filter(|text| self.notes.iter().all(|known| known.text != *text))
+        else {
+            return;
+        };
+        if self.notes.len() == MOST_NOTES {
+            let older = self.notes[..MOST_NOTES / 2].iter().enumerate();
+            let shortest = older.min_by_key(|(_, note)| note.text.len()).map_or(0, |(at, _)| at);
+            self.notes.remove(shortest);
+        }
+        self.notes.push(Noted { text, at });
+    }
+
+    /// Notes a command; of the same one the last end counts.
+    pub fn ran(&mut self, run: Run) {
+        self.forget_run(run.subject);
+        if self.runs.len() == MOST_RUNS {
+            let least = self.runs.iter().position(|known| !known.tells).unwrap_or(0);
+            self.runs.remove(least);
+        }
+        self.runs.push(run);
+    }
+
+    /// Forgets how a command ended that ends otherwise.
+    pub fn forget_run(&mut self, subject: u64) {
+        self.runs.retain(|known| known.subject != subject);
+    }
+
+    /// Notes a change of a file.
+    pub fn changes(&mut self, path: &str, how: &str) {
+        if let Some(known) = self.changed.iter_mut().find(|known| known.path == path) {
+            if how == known.how {
+                known.times += 1;
+            } else if how == "edited" {
+                // A file that was written as a whole stays a new one.
+                known.times += 1;
+                if !known.how.ends_with(how) {
+                    known.how.push_str(" and edited");
+                }
+            } else {
+                (known.how, known.times) = (how.to_owned(), 1);
+            }
+        } else if self.changed.len() < MOST_FILES {
+            self.changed.push(Changed { path: path.to_owned(), how: how.to_owned(), times: 1 });
+        }
+    }
+
+    /// Returns what the user refused last.
+    pub fn refused(&self) -> Option<&str> {
+        self.answers.last()?.strip_prefix(REFUSED)
+    }
+
+    /// Notes what the user answered, approved or refused.
+    pub fn answered(&mut self, answer: String) {
+        if self.answers.len() < MOST_ANSWERS {
+            self.answers.push(answer);
+        }
+    }
+}
+
+impl Changed {
+    /// Tells what became of the file; where it was moved, from where and to where.
+    pub fn told(&self) -> String {
+        let (how, to) = self.how.split_once(" to ").unwrap_or((&self.how, ""));
+        let mut told = [how, " ", &short_path(&self.path)].concat();
+        if !to.is_empty() {
+            told.extend([" to ", &short_path(to)]);
+        }
+        if self.times > 1 {
+            told.extend([" ×", &self.times.to_string()]);
+        }
+        told
+    }
+}
+
+/// Returns the end of a long path, by which it is known; it stands whole among the files that were changed last.
+fn short_path(path: &str) -> Cow<'_, str> {
+    if path.len() <= PATH_BYTES {
+        return Cow::Borrowed(path);
+    }
+    let end = tail(path, PATH_BYTES);
+    let end = end.find('/').map_or(end, |at| &end[at..]);
+    Cow::Owned(["…", end].concat())
+}
+
+impl Run {
+    /// Notes a command that was called.
+    pub fn new(command: &str, subject: u64, at: u32) -> Self {
+        let command = clip(without_written(command).trim(), COMMAND_BYTES).into_owned();
+        Self { command, subject, outcome: String::new(), lines: Vec::new(), at, tells: false }
+    }
+
+    /// Says that the user ran it.
+    pub(super) fn is_of_user(&mut self) {
+        self.outcome.push_str(", run by the user");
+    }
+
+    /// Says that it failed then, and does so no more.
+    fn worked_later(&mut self) {
+        self.outcome.push_str(", worked later");
+        self.lines.clear();
+    }
+
+    /// Adds how the command ended and its last lines.
+    #[must_use]
+    pub fn ended<'a>(self, outcome: String, lines: impl IntoIterator<Item = &'a str>) -> Self {
+        let lines: Vec<_> = lines.into_iter().map(|line| head(line.trim(), LINE_BYTES).to_owned()).collect();
+        Self { outcome, lines, ..self }
+    }
+}
+
+/// Returns the words of an entry without the blanks that continue it.
+pub(super) fn unindented(entry: &str) -> String {
+    let lines: Vec<&str> = entry.trim().lines().map(|line| line.strip_prefix("  ").unwrap_or(line)).collect();
+    lines.join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_session_keeps_its_first_request_and_its_last_turns_whole() {
+        let mut turns = Turns::default();
+        for n in 0..2_000_u32 {
+            turns.begin(&format!("Request {n}: {}", "do it ".repeat(200)), n, 0);
+            turns.current().says(&format!("Answer {n}: {}", "done ".repeat(200)), n);
+        }
+        assert!(turns.n_bytes() < LEAST_BYTES * 2, "{}", turns.n_bytes());
+        let kept: Vec<_> = turns.iter().collect();
+        assert!(kept[0].asked.starts_with("Request 0:") && kept[0].asked.len() > 1_000);
+        let last = kept[kept.len() - 1];
+        assert!((last.number, last.said.len() > 900) == (2_000, true) && last.asked.len() > 1_000);
+        assert!(turns.n_requests == 2_000 && kept.len() < 2_000, "{}", kept.len());
+    }
+
+    #[test]
+    fn what_a_digest_told_counts_and_the_first_request_is_spared_though_the_agent_spoke_before_it() {
+        let mut turns = Turns::default();
+        turns.told(7, "", &"x".repeat(100_000));
+        turns.current().says("Hi there, I am ready.", 0);
+        for n in 0..300 {
+            turns.begin(&"do it ".repeat(200), n, 0);
+        }
+        assert!(turns.n_bytes() < LEAST_BYTES * 2, "{}", turns.n_bytes());
+        let mut turns = Turns::default();
+        turns.current().says("Hi there, I am ready.", 0);
+        for n in 0..300 {
+            turns.begin(&"first ".repeat(if n == 0 { 900 } else { 200 }), n, 0);
+        }
+        let first = turns.iter().find(|turn| turn.number == 1).expect("it is kept");
+        assert!(first.asked.len() > 5_000, "{}", first.asked.len());
+    }
+
+    #[test]
+    fn a_file_that_was_moved_is_told_from_where_to_where() {
+        let mut turn = Turn::default();
+        turn.changes("src/cart.rs", "moved to src/shop/cart.rs");
+        turn.changes("src/a.rs", "edited");
+        turn.changes("src/a.rs", "edited");
+        let told: Vec<String> = turn.changed.iter().map(Changed::told).collect();
+        assert_eq!(told, ["moved src/cart.rs to src/shop/cart.rs", "edited src/a.rs ×2"]);
+    }
+
+    #[test]
+    fn of_too_many_progress_notes_the_newest_and_the_longest_stay() {
+        let mut turn = Turn::default();
+        for n in 0..60_u32 {
+            let more = if n % 4 == 0 { ", and counts the empty ones twice" } else { "" };
+            turn.notes_progress(&format!("The reader of part {n} drops blank lines{more}."), n);
+            turn.notes_progress("Let me look at the next one.", n);
+        }
+        let at: Vec<u32> = turn.notes.iter().map(|note| note.at).collect();
+        assert_eq!((at.len(), at.last()), (MOST_NOTES, Some(&59)));
+        assert!(at[..MOST_NOTES / 2 - 1].iter().all(|at| at % 4 == 0), "{at:?}");
+    }
+
+    #[test]
+    fn of_a_command_that_is_run_again_the_last_end_counts() {
+        let mut turn = Turn::default();
+        for n in 0..20 {
+            turn.ran(Run::new(&format!("make {n}"), n, 0).ended("ok".to_owned(), []));
+        }
+        turn.ran(Run::new("make 12", 12, 1).ended("failed".to_owned(), ["error: a"]));
+        assert_eq!(turn.runs.len(), MOST_RUNS);
+        let last = &turn.runs[MOST_RUNS - 1];
+        assert_eq!((last.outcome.as_str(), last.at), ("failed", 1));
+    }
+}

@@ -1,0 +1,25 @@
+//! Facts of a session, and what they say about a summary.
+//!
+//! [`Facts`] are collected message by message: requests, constraints, file changes, commands and how
+//! they ended, failures, tasks, and the names that a next step may need. They are plain data that a
+//! host may store next to a session. [`audit`] checks any summary against them, and [`corrected`]
+//! returns a summary without the lines that they contradict.
+//!
+//! ```
+//! use wb_facts::{Facts, audit};
+//! use wb_message::{Message, ToolVocabulary};
+//!
+//! let session = [Message::user("Port src/cart.rs, but never touch its API."), Message::assistant("Now I read it.")];
+//! let facts = Facts::of(&session, &ToolVocabulary::default());
+//! assert_eq!(facts.constraints().count(), 1);
+//! assert!(!audit("# Status\n- Ported src/basket.rs.", &facts).is_empty(), "no message names that file");
+//! ```
+
+mod facts;
+pub mod audit;
+
+pub use audit::{Finding, FindingKind, audit, corrected};
+pub use facts::{
+    Change, Changed, Constraint, FACTS_VERSION, Facts, Failure, Failures, FileFact, Files, GitState, Noted,
+    Run, Turn, Turns, files, mentions, names, turns,
+};

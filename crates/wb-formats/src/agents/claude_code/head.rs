@@ -1,0 +1,278 @@
+//! What the tree and the path need of a line: one parse that leaves out what the line says.
+
+use std::sync::Arc;
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use wb_budget::Usage;
+use wb_session::parse_iso_ms;
+
+use crate::kit::loose::{Count, Flag, Text};
+
+/// The fields of a line that are looked at.
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(crate) struct Head<'a> {
+    #[serde(borrow)]
+    r#type: Text<'a>,
+    #[serde(borrow)]
+    subtype: Text<'a>,
+    #[serde(borrow)]
+    uuid: Text<'a>,
+    #[serde(borrow)]
+    parent_uuid: Text<'a>,
+    #[serde(borrow)]
+    timestamp: Text<'a>,
+    #[serde(borrow)]
+    message: Option<MessageFields<'a>>,
+    #[serde(borrow)]
+    attachment: Option<AttachmentFields<'a>>,
+    #[serde(borrow)]
+    compact_metadata: Option<&'a RawValue>,
+    is_sidechain: Flag,
+    is_compact_summary: Flag,
+    is_visible_in_transcript_only: Flag,
+    is_meta: Flag,
+    is_api_error_message: Flag,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct MessageFields<'a> {
+    #[serde(borrow)]
+    id: Text<'a>,
+    #[serde(borrow)]
+    model: Text<'a>,
+    usage: Option<UsageFields>,
+    #[serde(borrow)]
+    content: Option<&'a RawValue>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct AttachmentFields<'a> {
+    #[serde(borrow)]
+    r#type: Text<'a>,
+}
+
+#[derive(Clone, Copy, Default, Deserialize)]
+#[serde(default)]
+struct UsageFields {
+    #[serde(rename = "input_tokens")]
+    input: Count,
+    #[serde(rename = "output_tokens")]
+    output: Count,
+    #[serde(rename = "cache_read_input_tokens")]
+    cache_read: Count,
+    #[serde(rename = "cache_creation_input_tokens")]
+    cache_write: Count,
+}
+
+/// What a line is.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Kind {
+    /// What the user typed, or a tool answered, or the host put in the user's place.
+    User(Origin),
+    /// Blocks of one answer of the model.
+    Answer(Box<Answer>),
+    /// Something that the host may have shown to the model.
+    Attachment,
+    /// What the user typed while the model was at work.
+    Queued,
+    /// The conversation was compacted: only what follows is seen.
+    Compaction(Box<Boundary>),
+    /// The results of some calls are sent as a placeholder from here on.
+    Clearing,
+    /// A place in the tree that no model sees.
+    Link,
+}
+
+/// Who speaks in a user line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Origin {
+    User,
+    Host,
+    Digest,
+}
+
+/// What several lines of one answer share.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Answer {
+    pub(crate) id: Option<Arc<str>>,
+    pub(crate) model: Option<Arc<str>>,
+    pub(crate) usage: Option<Usage>,
+    /// Whether the host wrote it to say that the request failed.
+    pub(crate) is_failure: bool,
+}
+
+/// A compaction.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Boundary {
+    pub(crate) tokens_before: u64,
+    /// Lines before the boundary that stay, in the order in which they are sent.
+    pub(crate) kept: Vec<usize>,
+    /// The line after which they stand.
+    pub(crate) anchor: Option<String>,
+}
+
+/// What a compaction says of the lines that stay.
+#[derive(Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub(crate) struct CompactMetadata {
+    pre_tokens: Option<u64>,
+    preserved_segment: Option<PreservedSegment>,
+    preserved_messages: Option<PreservedMessages>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct PreservedSegment {
+    #[serde(rename = "headUuid")]
+    head: Option<String>,
+    #[serde(rename = "anchorUuid")]
+    anchor: Option<String>,
+    #[serde(rename = "tailUuid")]
+    tail: Option<String>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct PreservedMessages {
+    anchor_uuid: Option<String>,
+    uuids: Vec<String>,
+    all_uuids: Vec<String>,
+}
+
+/// The types of lines that are known; a model sees only something of the last four.
+const KNOWN_TYPES: [&str; 23] = [
+    "progress",
+    "summary",
+    "file-history-snapshot",
+    "queue-operation",
+    "pr-link",
+    "permission-mode",
+    "mode",
+    "agent-name",
+    "custom-title",
+    "ai-title",
+    "last-prompt",
+    "worktree-state",
+    "relocated",
+    "frame-link",
+    "started",
+    "result",
+    "bridge-session",
+    "atis-latch",
+    "tools-used",
+    "system",
+    "attachment",
+    "user",
+    "assistant",
+];
+
+impl<'a> Head<'a> {
+    pub(crate) fn uuid(&self) -> Option<&str> {
+        self.uuid.as_str()
+    }
+
+    pub(crate) fn parent(&self) -> Option<&str> {
+        self.parent_uuid.as_str()
+    }
+
+    pub(crate) fn is_side(&self) -> bool {
+        self.is_sidechain.0
+    }
+
+    pub(crate) fn timestamp(&self) -> i64 {
+        self.timestamp.as_str().and_then(parse_iso_ms).unwrap_or(0)
+    }
+
+    /// Returns what a compaction says; nothing of what it cannot be read as.
+    pub(crate) fn compact_metadata(&self) -> CompactMetadata {
+        self.compact_metadata.and_then(|meta| serde_json::from_str(meta.get()).ok()).unwrap_or_default()
+    }
+
+    /// Tells what the line is and where its body stands; nothing for what is no line of a session.
+    pub(crate) fn kind(&self) -> Option<(Kind, Option<&'a str>)> {
+        match self.r#type.as_str().filter(|kind| KNOWN_TYPES.contains(kind))? {
+            "user" => self.user(),
+            "assistant" => self.assistant(),
+            "attachment" => Some((self.attachment(), None)),
+            "system" => Some((self.system(), None)),
+            _ => Some((Kind::Link, None)),
+        }
+    }
+
+    fn user(&self) -> Option<(Kind, Option<&'a str>)> {
+        let fields = self.message.as_ref()?;
+        let content = fields.content.map(RawValue::get).filter(|text| text.starts_with(['"', '[']))?;
+        let kind = match () {
+            () if self.is_compact_summary.0 => Kind::User(Origin::Digest),
+            () if self.is_visible_in_transcript_only.0 => Kind::Link,
+            () if self.is_meta.0 => Kind::User(Origin::Host),
+            () => Kind::User(Origin::User),
+        };
+        Some((kind, Some(content)))
+    }
+
+    fn assistant(&self) -> Option<(Kind, Option<&'a str>)> {
+        let fields = self.message.as_ref()?;
+        let answer = Answer {
+            id: fields.id.as_str().filter(|id| !id.is_empty()).map(Arc::from),
+            model: fields.model.as_str().filter(|model| *model != "<synthetic>").map(Arc::from),
+            usage: fields.usage.and_then(UsageFields::usage),
+            is_failure: self.is_api_error_message.0,
+        };
+        Some((Kind::Answer(Box::new(answer)), fields.content.map(RawValue::get)))
+    }
+
+    fn attachment(&self) -> Kind {
+        let kind = self.attachment.as_ref().and_then(|fields| fields.r#type.as_str());
+        if kind == Some("queued_command") { Kind::Queued } else { Kind::Attachment }
+    }
+
+    fn system(&self) -> Kind {
+        match self.subtype.as_str() {
+            Some("compact_boundary") => Kind::Compaction(Box::default()),
+            Some("microcompact_boundary") => Kind::Clearing,
+            _ => Kind::Link,
+        }
+    }
+}
+
+impl CompactMetadata {
+    /// Builds the boundary; one line that is not found loses all of them, as it does in the host.
+    pub(crate) fn boundary(
+        self,
+        find: impl Fn(&str) -> Option<usize>,
+        chain: impl Fn(usize, usize) -> Vec<usize>,
+    ) -> Boundary {
+        let messages = self.preserved_messages.unwrap_or_default();
+        let segment = self.preserved_segment.unwrap_or_default();
+        let uuids = if messages.uuids.is_empty() { messages.all_uuids } else { messages.uuids };
+        let kept = match segment.head.zip(segment.tail) {
+            Some((head, tail)) if uuids.is_empty() => {
+                find(&head).zip(find(&tail)).map(|(head, tail)| chain(head, tail))
+            }
+            _ => uuids.iter().map(|uuid| find(uuid)).collect(),
+        };
+        Boundary {
+            tokens_before: self.pre_tokens.unwrap_or(0),
+            kept: kept.unwrap_or_default(),
+            anchor: messages.anchor_uuid.or(segment.anchor),
+        }
+    }
+}
+
+impl UsageFields {
+    /// Returns the three disjoint parts of a prompt and the answer; nothing if none was counted.
+    fn usage(self) -> Option<Usage> {
+        let usage = Usage {
+            input_tokens: self.input.0.unwrap_or(0),
+            output_tokens: self.output.0.unwrap_or(0),
+            cache_read_tokens: self.cache_read.0,
+            cache_write_tokens: self.cache_write.0,
+        };
+        (usage.prompt_tokens() > 0).then_some(usage)
+    }
+}

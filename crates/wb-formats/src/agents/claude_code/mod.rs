@@ -1,0 +1,190 @@
+//! Session files of Claude Code: JSON lines, several for one answer of the model.
+//!
+//! The story in the order of the files: the `head` of a line, the `rows` as a forest, what the
+//! `body` of a line says, which lines are `live`, how `assemble` puts them together to messages; then a `record` as
+//! we write it, and how to `render` a view anew.
+
+mod line_maps;
+mod head;
+mod rows;
+mod body;
+mod live;
+mod assemble;
+mod record;
+mod render;
+
+use std::io;
+
+use wb_message::ToolVocabulary;
+use wb_record::{
+    Abilities, ChangeSet, Confidence, Document, Format, FormatError, Item, NotExpressible, Note, Parts,
+    Probe, Seen, Segments, View, Wanted,
+};
+
+use self::assemble::{Assembled, assemble};
+use self::body::Bodies;
+use self::live::{Live, Stretch};
+use self::record::refused;
+use self::render::Renderer;
+use self::rows::Rows;
+use crate::kit::log::line_of;
+
+/// Session files of Claude Code, and the web exports that hold their lines under `loglines`.
+///
+/// * Lines of one answer are joined by `message.id` wherever they stand; its usage counts once, with the largest
+///   answer. Tool results follow the answer with their call, a text next to a result comes after them.
+/// * The conversation is the path to its last line. Lines of subagents are left apart, unless the file holds
+///   nothing else. What `toolUseResult` says is for the screen.
+/// * After a compaction the model sees the digest, the lines that were preserved, and what follows. Results that
+///   were cleared have the placeholder as body. Usage is given for the requests since the last of both.
+/// * Attachments with a text are custom messages of their type, what the host says in the user's place is one of
+///   type `meta`, what the user typed while the model worked is a user message. Messages that only report a
+///   failed request are left out.
+/// * Documents are texts that name them.
+/// * What is written is appended, as the host does when it compacts: the line of the compaction, the digest, and the
+///   rest by reference to the lines that are there. Cleared and shortened results, with everything before them, are
+///   copied. An export is read only.
+/// * A line that is not JSON stays where it is; lines that are JSON and no objects, or of an unknown type, are counted.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ClaudeCode;
+
+impl Format for ClaudeCode {
+    fn name(&self) -> &'static str {
+        "claude-code"
+    }
+
+    fn abilities(&self) -> Abilities {
+        Abilities::ALL
+    }
+
+    fn detect(&self, probe: &Probe) -> Confidence {
+        let is_ours = probe.first().is_some_and(is_export) || probe.values.iter().any(is_row);
+        if is_ours { Confidence::Sure } else { Confidence::No }
+    }
+
+    fn open(&self, parts: Box<dyn Parts>) -> Result<Box<dyn Document>, FormatError> {
+        let is_export = is_export_file(parts.as_ref())?;
+        let rows = if is_export { Rows::of_export(parts.as_ref()) } else { Rows::of_lines(parts.as_ref()) }?;
+        Ok(Box::new(ClaudeCodeDocument { parts, rows, is_export }))
+    }
+}
+
+/// Why an export is not written.
+const READ_ONLY: &str = "a web export is read only";
+
+/// A session file of Claude Code.
+#[derive(Debug)]
+struct ClaudeCodeDocument {
+    parts: Box<dyn Parts>,
+    rows: Rows,
+    is_export: bool,
+}
+
+impl ClaudeCodeDocument {
+    /// Returns the stretch that the session goes on with.
+    fn last(&self) -> Stretch {
+        self.rows.stretches().pop().unwrap_or_default()
+    }
+
+    fn live(&self, stretch: &Stretch) -> io::Result<(Live, Bodies<'_>)> {
+        let mut bodies = Bodies::new(self.parts.as_ref(), &self.rows);
+        Ok((self.rows.live(stretch, &mut bodies)?, bodies))
+    }
+
+    fn assembled(&self, stretch: &Stretch) -> io::Result<Assembled> {
+        let (live, bodies) = self.live(stretch)?;
+        let mut assembled = assemble(&self.rows, &live, &stretch.lines, bodies);
+        if let Some(at) = live.lost {
+            let number = line_of(self.parts.as_ref(), self.rows.all[at].record.start)?;
+            assembled.notes.push(Note::LostParent { line: number });
+        }
+        Ok(assembled)
+    }
+}
+
+impl Document for ClaudeCodeDocument {
+    fn format(&self) -> &'static dyn Format {
+        &ClaudeCode
+    }
+
+    fn abilities(&self) -> Abilities {
+        if self.is_export { Abilities::none(READ_ONLY) } else { ClaudeCode.abilities() }
+    }
+
+    fn view(&self, _: &str) -> Result<View, FormatError> {
+        let Assembled { segment, provenance, model, notes } = self.assembled(&self.last())?;
+        let mut view = View::new(ClaudeCode.name(), ToolVocabulary::CLAUDE_CODE);
+        (view.messages, view.usage, view.model) = (segment.messages, segment.usage, model);
+        view.provenance = provenance;
+        view.notes = self.rows.notes().into_iter().chain(notes).collect();
+        Ok(view)
+    }
+
+    fn segments(&self, _: &str) -> Result<Segments<'_>, FormatError> {
+        let all = self.rows.stretches();
+        Ok(Segments::new(all.len(), move |at| Ok(self.assembled(&all[at])?.segment)))
+    }
+
+    fn render_changed(&self, wanted: &Wanted<'_>) -> Result<ChangeSet, NotExpressible> {
+        if self.is_export {
+            return Err(refused(READ_ONLY));
+        }
+        let (live, _) = self.live(&self.last()).map_err(NotExpressible::unreadable)?;
+        let mut renderer = Renderer::new(self.parts.as_ref(), &self.rows, &live.order, wanted.view)?;
+        if wanted.items.iter().any(|item| matches!(item, Item::Old(_))) {
+            renderer = renderer.with_cleared()?;
+        }
+        renderer.render(wanted.items, live.tip, wanted.stamp)
+    }
+
+    fn parts(&self) -> &dyn Parts {
+        self.parts.as_ref()
+    }
+
+    fn parts_mut(&mut self) -> &mut dyn Parts {
+        // What is changed now may stand anywhere.
+        self.rows.unseal();
+        self.parts.as_mut()
+    }
+
+    fn refresh(&mut self) -> Result<(), FormatError> {
+        if self.is_export {
+            self.rows = Rows::of_export(self.parts.as_ref())?;
+        } else if self.rows.is_beginning_of(self.parts.as_ref())? {
+            self.rows.read_on(self.parts.as_ref())?;
+        } else {
+            self.rows = Rows::of_lines(self.parts.as_ref())?;
+        }
+        Ok(())
+    }
+}
+
+/// Returns whether a file is an export. Of most files one glance at the start tells that it is none.
+fn is_export_file(parts: &dyn Parts) -> io::Result<bool> {
+    let mut head = Vec::new();
+    parts.read("", 0..64 * 1024, &mut head)?;
+    let may_be = memchr::memmem::find(&head, b"\"loglines\"").is_some();
+    Ok(may_be && Seen::all(&head).first().is_some_and(is_export))
+}
+
+fn is_export(first: &Seen) -> bool {
+    first.has("loglines")
+}
+
+/// Tells a line of a session by its type and what goes with it; the type may lie behind the end of the head.
+fn is_row(probe: &Seen) -> bool {
+    let message = probe.inner.as_deref();
+    let has_message = message.is_some_and(|message| message.has("content") && !message.has("parts"));
+    // What is printed for programs has no links and names its session in other letters.
+    let is_printed = probe.has("session_id") && !probe.has("sessionId");
+    match probe.r#type.as_str() {
+        _ if is_printed => false,
+        "user" | "assistant" => has_message,
+        "" => has_message && probe.has("parentUuid"),
+        "summary" => probe.has("leafUuid"),
+        "file-history-snapshot" => probe.has("messageId"),
+        "queue-operation" | "permission-mode" | "mode" => probe.has("sessionId"),
+        "system" | "progress" | "attachment" => probe.has("parentUuid") && probe.has("isSidechain"),
+        _ => false,
+    }
+}

@@ -1,0 +1,362 @@
+//! The lines of a file as a forest: where each stands and what it is, without what it says.
+
+use std::collections::HashMap;
+use std::io;
+use std::num::NonZeroUsize;
+use std::ops::Range;
+use std::sync::Arc;
+
+use memchr::{memchr, memrchr};
+use serde::de::IgnoredAny;
+use wb_record::json::{place_in, remove};
+use wb_record::lines::trimmed;
+use wb_record::{FormatError, Note, Parts, Span};
+
+use super::head::{Boundary, Head, Kind};
+use crate::shapes::anthropic_block::said;
+
+/// The bytes that are read at once.
+const CHUNK_BYTES: u64 = 256 * 1024;
+
+/// A line with its place in the file and in the tree.
+#[derive(Debug)]
+pub(crate) struct Row {
+    pub(crate) uuid: Option<Arc<str>>,
+    /// The nearest line before this one that has the parent's id, so that a walk always ends.
+    pub(crate) parent: Option<usize>,
+    /// Whether it names a parent that is not in the file, although lines stand before it.
+    pub(crate) is_lost: bool,
+    pub(crate) kind: Kind,
+    pub(crate) is_side: bool,
+    /// When the user said it; 0 for other lines.
+    pub(crate) timestamp: i64,
+    /// The bytes of the file.
+    pub(crate) record: Range<u64>,
+    /// The bytes of the line that hold the content of its message.
+    pub(crate) content: Range<usize>,
+}
+
+/// The lines of a file, without those that say nothing.
+#[derive(Debug, Default)]
+pub(crate) struct Rows {
+    pub(crate) all: Vec<Row>,
+    /// The last line of each id.
+    by_uuid: HashMap<Arc<str>, usize>,
+    has_main: bool,
+    pub(crate) has_links: bool,
+    /// The compactions, those of subagents too.
+    pub(crate) boundaries: Vec<usize>,
+    /// The last line that could not be read, which stands in for parents that are not found.
+    gap: Option<usize>,
+    n_side: usize,
+    n_repeated: usize,
+    n_ignored: usize,
+    first_ignored: Option<NonZeroUsize>,
+    n_unreadable: usize,
+    first_unreadable: usize,
+    truncated: Option<usize>,
+    /// How many lines and bytes were read.
+    n_lines: usize,
+    end: u64,
+    /// The fingerprint of the last bytes, if more may follow them.
+    seal: Option<(Span, u64)>,
+}
+
+impl Rows {
+    /// Reads a file of lines from its start.
+    pub(crate) fn of_lines(parts: &dyn Parts) -> Result<Self, FormatError> {
+        let mut rows = Self::default();
+        rows.read_on(parts)?;
+        Ok(rows)
+    }
+
+    /// Reads the lines of an export, which are the elements of a list.
+    pub(crate) fn of_export(parts: &dyn Parts) -> Result<Self, FormatError> {
+        #[derive(serde::Deserialize)]
+        struct Export<'a> {
+            #[serde(borrow)]
+            loglines: Vec<&'a serde_json::value::RawValue>,
+        }
+        let whole = parts.whole("")?;
+        FormatError::utf8_of(&whole)?;
+        let text = whole.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(&whole);
+        let export: Export<'_> =
+            serde_json::from_slice(text).map_err(|error| FormatError::of_json(1, &error))?;
+        let mut rows = Self { end: whole.len() as u64, ..Self::default() };
+        for line in export.loglines {
+            let start = place_in(&whole, line.get()).unwrap_or_default().start;
+            rows.add(parts, start as u64, line.get().as_bytes(), true)?;
+        }
+        Ok(rows)
+    }
+
+    /// Returns whether the file still begins with what was read, so that reading can go on behind it.
+    pub(crate) fn is_beginning_of(&self, parts: &dyn Parts) -> io::Result<bool> {
+        let Some((span, seal)) = &self.seal else { return Ok(false) };
+        Ok(parts.len("")?.is_some_and(|len| len >= self.end) && parts.fingerprint(span)? == *seal)
+    }
+
+    /// Reads what follows, up to where the file ends now.
+    pub(crate) fn read_on(&mut self, parts: &dyn Parts) -> io::Result<()> {
+        let end = parts.len("")?.unwrap_or(0);
+        let mut text = Vec::new();
+        while self.end < end {
+            let n_known = text.len();
+            let from = self.end + n_known as u64;
+            parts.read("", from..end.min(from + CHUNK_BYTES), &mut text)?;
+            let is_last = text.len() == n_known || self.end + text.len() as u64 >= end;
+            let feed = memrchr(b'\n', &text[n_known..]).map_or(0, |at| n_known + at + 1);
+            let whole = if is_last { text.len() } else { feed };
+            self.read_lines(parts, &text[..whole])?;
+            text.drain(..whole);
+            if is_last {
+                break;
+            }
+        }
+        self.seal(parts)
+    }
+
+    fn read_lines(&mut self, parts: &dyn Parts, mut text: &[u8]) -> io::Result<()> {
+        while !text.is_empty() {
+            let feed = memchr(b'\n', text);
+            let (line, rest) = text.split_at(feed.map_or(text.len(), |at| at + 1));
+            self.n_lines += 1;
+            let json = trimmed(line, self.n_lines);
+            let start = json.as_ptr().addr() - line.as_ptr().addr();
+            if !json.is_empty() {
+                self.add(parts, self.end + start as u64, json, feed.is_some())?;
+            }
+            self.end += line.len() as u64;
+            text = rest;
+        }
+        Ok(())
+    }
+
+    /// Remembers the end of the file, unless its last line may still grow.
+    fn seal(&mut self, parts: &dyn Parts) -> io::Result<()> {
+        let at = self.end.saturating_sub(256);
+        let span = Span { at, len: self.end - at, ..Span::default() };
+        let is_ended = self.end > 0 && parts.bytes(&span)?.ends_with(b"\n");
+        self.seal = if is_ended { Some((span.clone(), parts.fingerprint(&span)?)) } else { None };
+        Ok(())
+    }
+
+    /// Lets all be read again, although more may only follow.
+    pub(crate) fn unseal(&mut self) {
+        self.seal = None;
+    }
+
+    /// Adds a line.
+    fn add(&mut self, parts: &dyn Parts, at: u64, line: &[u8], is_ended: bool) -> io::Result<()> {
+        let text = std::str::from_utf8(line).unwrap_or_default();
+        match serde_json::from_str::<Head<'_>>(text) {
+            Ok(head) => return self.push(parts, at, text, &head),
+            Err(error) if error.is_data() => match serde_json::from_str::<IgnoredAny>(text) {
+                Ok(_) => return self.push_odd(parts, at, text),
+                Err(_) if !is_ended => self.truncated = Some(self.n_lines),
+                Err(_) => self.push_unreadable(at, line.len()),
+            },
+            Err(_) if !is_ended => self.truncated = Some(self.n_lines),
+            Err(_) => self.push_unreadable(at, line.len()),
+        }
+        Ok(())
+    }
+
+    /// Adds a line that is JSON, but not as lines are: without its body it keeps its place in the tree.
+    fn push_odd(&mut self, parts: &dyn Parts, at: u64, line: &str) -> io::Result<()> {
+        let bare = remove(&remove(line.as_bytes(), "message"), "attachment");
+        match serde_json::from_slice::<Head<'_>>(&bare) {
+            Ok(head) if head.kind().is_some() => self.push(parts, at, line, &head),
+            _ => {
+                self.ignore();
+                Ok(())
+            }
+        }
+    }
+
+    /// Adds a readable line, unless it stands in the file already.
+    fn push(&mut self, parts: &dyn Parts, at: u64, line: &str, head: &Head<'_>) -> io::Result<()> {
+        let Some((kind, content)) = head.kind() else {
+            self.ignore();
+            return Ok(());
+        };
+        let content = content.and_then(|content| place_in(line.as_bytes(), content)).unwrap_or_default();
+        let parent = head.parent().map(|parent| self.find_last(parent));
+        let is_user = matches!(kind, Kind::User(_) | Kind::Queued);
+        let row = Row {
+            uuid: head.uuid().map(Arc::from),
+            parent: parent.and_then(|parent| parent.or(self.gap)),
+            is_lost: parent == Some(None) && self.all.iter().any(Row::is_chat),
+            kind,
+            is_side: head.is_side(),
+            timestamp: if is_user { head.timestamp() } else { 0 },
+            record: at..at + line.len() as u64,
+            content,
+        };
+        self.n_side += usize::from(row.is_side && row.is_chat());
+        self.has_main |= !row.is_side && row.is_chat();
+        if self.is_repeated(parts, &row, &line[row.content.clone()])? {
+            self.n_repeated += 1;
+            return Ok(());
+        }
+        self.has_links |= row.is_chat() && row.parent.is_some();
+        self.insert(row, head);
+        Ok(())
+    }
+
+    fn insert(&mut self, mut row: Row, head: &Head<'_>) {
+        if let Kind::Compaction(boundary) = &mut row.kind {
+            **boundary =
+                head.compact_metadata().boundary(|uuid| self.find(uuid), |head, tail| self.chain(head, tail));
+        }
+        if matches!(row.kind, Kind::Compaction(_)) {
+            self.boundaries.push(self.all.len());
+        }
+        if let Some(uuid) = &row.uuid {
+            self.by_uuid.insert(uuid.clone(), self.all.len());
+        } else if row.kind == Kind::Link {
+            return;
+        }
+        self.all.push(row);
+    }
+
+    /// Returns whether a line says what another one of its id said.
+    fn is_repeated(&self, parts: &dyn Parts, row: &Row, content: &str) -> io::Result<bool> {
+        let twin = row.uuid.as_deref().and_then(|uuid| self.find(uuid)).map(|at| &self.all[at]);
+        let Some(twin) = twin.filter(|twin| row.is_chat() && twin.kind == row.kind) else { return Ok(false) };
+        let other = parts.bytes(&twin.content_span())?;
+        let other = std::str::from_utf8(&other).unwrap_or_default();
+        Ok(other == content || said(other) == said(content))
+    }
+
+    /// Counts a line of no known kind.
+    fn ignore(&mut self) {
+        self.n_ignored += 1;
+        self.first_ignored = self.first_ignored.or(NonZeroUsize::new(self.n_lines));
+    }
+
+    /// Adds a line that cannot be read. What names a parent that is not there hangs below it.
+    fn push_unreadable(&mut self, at: u64, len: usize) {
+        self.n_unreadable += 1;
+        if self.n_unreadable == 1 {
+            self.first_unreadable = self.n_lines;
+        }
+        let parent = self.all.iter().rposition(|row| self.is_main_row(row));
+        self.gap = Some(self.all.len());
+        self.all.push(Row {
+            uuid: None,
+            parent,
+            is_lost: false,
+            kind: Kind::Link,
+            is_side: self.is_subagent(),
+            timestamp: 0,
+            record: at..at + len as u64,
+            content: 0..0,
+        });
+    }
+
+    /// Returns the lines from one to another by their parents, in the order of the file.
+    fn chain(&self, head: usize, tail: usize) -> Vec<usize> {
+        let parents = std::iter::successors(Some(tail), |at| self.all[*at].parent);
+        let mut chain = Vec::new();
+        for at in parents {
+            chain.push(at);
+            if at == head {
+                break;
+            }
+        }
+        chain.reverse();
+        chain
+    }
+
+    /// Returns the last line of an id that is likely to be that of the last line.
+    fn find_last(&self, uuid: &str) -> Option<usize> {
+        let is_last = self.all.last().is_some_and(|last| last.uuid.as_deref() == Some(uuid));
+        if is_last { Some(self.all.len() - 1) } else { self.find(uuid) }
+    }
+
+    /// Returns the last line of an id.
+    pub(crate) fn find(&self, uuid: &str) -> Option<usize> {
+        self.by_uuid.get(uuid).copied()
+    }
+
+    /// Returns the line at a place of the file.
+    pub(crate) fn at(&self, record: &Span) -> Option<usize> {
+        let at = self.all.binary_search_by_key(&record.at, |row| row.record.start).ok()?;
+        (self.all[at].record == record.range()).then_some(at)
+    }
+
+    /// Returns whether a line belongs to the main conversation; in a subagent's file its own one is that.
+    pub(crate) fn is_main(&self, at: usize) -> bool {
+        self.is_main_row(&self.all[at])
+    }
+
+    fn is_main_row(&self, row: &Row) -> bool {
+        !row.is_side || !self.has_main
+    }
+
+    pub(crate) fn is_main_chat(&self, at: usize) -> bool {
+        self.is_main(at) && self.all[at].is_chat()
+    }
+
+    /// Returns the compaction of a line, if it is one of the main conversation.
+    pub(crate) fn boundary(&self, at: usize) -> Option<&Boundary> {
+        match &self.all[at].kind {
+            Kind::Compaction(boundary) if self.is_main(at) => Some(boundary),
+            _ => None,
+        }
+    }
+
+    /// Returns whether the file is a subagent's own.
+    pub(crate) fn is_subagent(&self) -> bool {
+        !self.has_main && self.n_side > 0
+    }
+
+    /// Returns whether the last line has its line feed.
+    pub(crate) fn is_ended(&self) -> bool {
+        self.seal.is_some() || self.end == 0
+    }
+
+    /// Returns how many bytes were read.
+    pub(crate) fn n_bytes(&self) -> u64 {
+        self.end
+    }
+
+    /// Returns what was passed over, besides what depends on the conversation.
+    pub(crate) fn notes(&self) -> Vec<Note> {
+        let counted = |n: usize, note: Note| (n > 0).then_some(note);
+        let side = if self.has_main {
+            counted(self.n_side, Note::SidechainLines { n: self.n_side })
+        } else {
+            counted(self.n_side, Note::SubagentTranscript)
+        };
+        let ignored = Note::IgnoredLines { n: self.n_ignored, line: self.first_ignored };
+        let unreadable = Note::UnreadableRecords { n: self.n_unreadable, line: self.first_unreadable };
+        [
+            self.truncated.map(|line| Note::TruncatedLastLine { line }),
+            counted(self.n_unreadable, unreadable),
+            counted(self.n_ignored, ignored),
+            counted(self.n_repeated, Note::RepeatedLines { n: self.n_repeated }),
+            side,
+        ]
+        .into_iter()
+        .flatten()
+        .collect()
+    }
+}
+
+impl Row {
+    pub(crate) fn is_chat(&self) -> bool {
+        matches!(self.kind, Kind::User(_) | Kind::Answer(_) | Kind::Queued)
+    }
+
+    pub(crate) fn span(&self) -> Span {
+        Span { at: self.record.start, len: self.record.end - self.record.start, ..Span::default() }
+    }
+
+    /// Returns where the content of its message stands in the file.
+    pub(crate) fn content_span(&self) -> Span {
+        let Range { start, end } = self.content;
+        Span { at: self.record.start + start as u64, len: (end - start) as u64, ..Span::default() }
+    }
+}

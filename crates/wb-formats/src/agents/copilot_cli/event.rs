@@ -1,0 +1,112 @@
+//! One event, and what it is in a conversation.
+
+use std::borrow::Cow;
+
+use serde_json::{Value, json};
+use wb_message::{Block, Content, Message};
+use wb_record::Span;
+use wb_session::parse_iso_ms;
+
+use crate::kit::draft::Draft;
+use crate::kit::fields::{Fields, take_text};
+
+/// The custom type of what the host tells the model in between.
+const HOST_TYPE: &str = "meta";
+
+/// What kinds of events a conversation is made of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    System,
+    User,
+    Notice,
+    Answer,
+    Result,
+    /// It goes with what follows it, or with what it follows.
+    Silent,
+    Compaction,
+}
+
+impl Kind {
+    /// Tells the kind of an event; nothing for one that is not about the conversation.
+    pub(crate) fn of(name: &str) -> Option<Self> {
+        Some(match name {
+            "system.message" => Self::System,
+            "user.message" => Self::User,
+            "system.notification" => Self::Notice,
+            "assistant.message" => Self::Answer,
+            "tool.execution_complete" => Self::Result,
+            "assistant.turn_start" | "assistant.turn_end" | "tool.execution_start" => Self::Silent,
+            "session.compaction_complete" => Self::Compaction,
+            _ => return None,
+        })
+    }
+}
+
+/// Adds an event to the messages before it; returns whether it could be read.
+pub(crate) fn add(draft: &mut Draft, kind: Kind, bytes: &[u8], record: Span) -> bool {
+    let Some(fields) = Fields::with_inner(bytes, "data") else { return false };
+    let Some(data) = fields.inner("data") else { return false };
+    let text = |key: &str| data.text(key).map(Cow::into_owned);
+    match kind {
+        Kind::System => {
+            draft.add_apart(Message::custom("system", text("content").unwrap_or_default()));
+        }
+        Kind::User => {
+            let said = text("transformedContent").or_else(|| text("content")).unwrap_or_default();
+            let timestamp = fields.text("timestamp").and_then(|it| parse_iso_ms(&it)).unwrap_or(0);
+            draft.add(record, Message::User { content: Content::Text(said), timestamp });
+        }
+        Kind::Notice => draft.add(record, Message::custom(HOST_TYPE, text("content").unwrap_or_default())),
+        Kind::Answer => answer(draft, &data, record),
+        Kind::Result => result(draft, &data, record),
+        Kind::Silent => draft.hide(record),
+        Kind::Compaction => {
+            let summary = text("summaryContent").unwrap_or_default();
+            let tokens_before = data.number("preCompactionTokens").unwrap_or(0);
+            draft.add(record, Message::CompactionSummary { summary, tokens_before });
+        }
+    }
+    true
+}
+
+fn answer(draft: &mut Draft, data: &Fields<'_>, record: Span) {
+    let text = |key: &str| data.text(key).filter(|text| !text.is_empty()).map(Cow::into_owned);
+    let signature = text("reasoningOpaque").or_else(|| text("encryptedContent"));
+    let thinking = match (text("reasoningText"), signature) {
+        (None, None) => None,
+        (text, signature) => Some(Block::Thinking { text: text.unwrap_or_default(), signature }),
+    };
+    let calls = data.value("toolRequests").and_then(|calls| match calls {
+        Value::Array(calls) => Some(calls),
+        _ => None,
+    });
+    let calls = calls.into_iter().flatten().filter_map(call);
+    let blocks: Vec<Block> =
+        thinking.into_iter().chain(text("content").map(Block::text)).chain(calls).collect();
+    if blocks.is_empty() {
+        return draft.hide(record);
+    }
+    draft.add(record, Message::assistant_blocks(blocks));
+}
+
+fn call(mut request: Value) -> Option<Block> {
+    let input = match request.get_mut("arguments").map(Value::take).unwrap_or_default() {
+        Value::String(text) => match serde_json::from_str(&text) {
+            Ok(input @ Value::Object(_)) => input,
+            _ => Value::String(text),
+        },
+        Value::Null => json!({}),
+        input => input,
+    };
+    let (id, name) = (take_text(&mut request, "toolCallId")?, take_text(&mut request, "name")?);
+    Some(Block::ToolCall { id, name, input })
+}
+
+fn result(draft: &mut Draft, data: &Fields<'_>, record: Span) {
+    let is_error = data.is("success", "false");
+    let inner = |key: &str, of: &str| data.inner(key).and_then(|it| it.text(of).map(Cow::into_owned));
+    let text = inner("result", "content").or_else(|| inner("error", "message"));
+    let content = text.filter(|text| !text.is_empty()).map(Block::text).into_iter().collect();
+    let call_id = data.text("toolCallId").map(Cow::into_owned).unwrap_or_default();
+    draft.result(record, call_id, content, is_error);
+}

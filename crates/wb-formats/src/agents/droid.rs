@@ -1,0 +1,102 @@
+//! Sessions of Droid by Factory: JSON lines, each message one of Anthropic's kind.
+
+use std::io;
+
+use wb_message::{Message, ToolRole, ToolVocabulary};
+use wb_record::json::{find, text};
+use wb_record::{Abilities, Confidence, Document, Format, FormatError, Parts, Probe, Seen, Stamp};
+
+use crate::kit::list_document::open;
+use crate::kit::message_list::{Fate, Layout, List, Record, Shape};
+use crate::shapes::anthropic_message::AnthropicShape;
+
+/// The tools of Droid.
+const VOCABULARY: ToolVocabulary = ToolVocabulary {
+    tools: &[
+        ("Read", ToolRole::Read),
+        ("Edit", ToolRole::Edit),
+        ("MultiEdit", ToolRole::Edit),
+        ("Create", ToolRole::Write),
+        ("Grep", ToolRole::Search),
+        ("Glob", ToolRole::Search),
+        ("LS", ToolRole::Search),
+        ("Execute", ToolRole::Run),
+        ("FetchUrl", ToolRole::Fetch),
+        ("WebSearch", ToolRole::Fetch),
+        ("TodoWrite", ToolRole::Plan),
+    ],
+    path_keys: &["file_path", "path", "directory_path"],
+    part_keys: &["offset", "limit"],
+};
+/// Why nothing is written.
+const UNKNOWN: &str = "Droid is not open: what it makes of a session that others changed is not known";
+
+/// Sessions of Droid, as it stores them; what `droid exec` prints is not read.
+///
+/// All messages are read in the order of the file. How the agent notes its own compactions is not public, so what it left
+/// out after one is not known here. Nothing was counted per request.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Droid;
+
+impl Format for Droid {
+    fn name(&self) -> &'static str {
+        "droid"
+    }
+
+    fn abilities(&self) -> Abilities {
+        Abilities::none(UNKNOWN)
+    }
+
+    fn detect(&self, probe: &Probe) -> Confidence {
+        let is_header = |it: &Seen| it.r#type == "session_start" && it.has("id");
+        if probe.first().is_some_and(is_header) { Confidence::Sure } else { Confidence::No }
+    }
+
+    fn open(&self, parts: Box<dyn Parts>) -> Result<Box<dyn Document>, FormatError> {
+        open(&Self, parts)
+    }
+}
+
+impl Layout for Droid {
+    fn format(&self) -> &'static dyn Format {
+        &Self
+    }
+
+    fn is_lines(&self, _: &dyn Parts) -> io::Result<bool> {
+        Ok(true)
+    }
+
+    fn lists(&self, parts: &dyn Parts) -> Result<Vec<List>, FormatError> {
+        let message_in = |line: &[u8]| {
+            let is_other = text(line, &["type"]).is_some_and(|kind| kind != "message");
+            // What is not whole is told by whoever reads it.
+            (!is_other).then(|| find(line, &["message"]).unwrap_or(0..line.len()))
+        };
+        Ok(vec![List::of_lines(parts, message_in)?])
+    }
+
+    fn shape(&self) -> &dyn Shape {
+        &ReadOnly
+    }
+
+    fn vocabulary(&self) -> ToolVocabulary {
+        VOCABULARY
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+struct ReadOnly;
+
+impl Shape for ReadOnly {
+    fn read(&self, record: &str, into: &mut Record) -> Result<(), serde_json::Error> {
+        AnthropicShape.read(record, into)
+    }
+
+    fn write(&self, _: &Message, _: &Stamp) -> Result<Vec<u8>, String> {
+        Err(UNKNOWN.to_owned())
+    }
+
+    fn rewrite(&self, _: &[u8], _: &[Message], _: &[Fate<'_>]) -> Result<Vec<u8>, String> {
+        Err(UNKNOWN.to_owned())
+    }
+}

@@ -1,0 +1,101 @@
+//! Messages that are left, and how those are known again that the host writes anew when it goes on with a session.
+
+use std::collections::HashMap;
+
+use wb_message::Message;
+use wb_record::{Parts, Span};
+
+use super::record::{add, is_of_results};
+use crate::kit::draft::Draft;
+
+/// A message that is left.
+#[derive(Clone, Debug)]
+pub(crate) struct Entry {
+    pub(crate) id: String,
+    pub(crate) kind: String,
+    pub(crate) record: Span,
+    /// Where it stands in other words that were told since.
+    pub(crate) told: Option<Span>,
+    pub(crate) line: usize,
+    /// Whether what the host sent before it is what stands before it.
+    pub(crate) is_counted: bool,
+}
+
+impl Entry {
+    /// Returns whether both are the same message, as long as nothing in it was changed.
+    pub(crate) fn is(&self, other: &Self) -> bool {
+        self.is_of(other) && self.record.len == other.record.len
+    }
+
+    /// Returns whether both are versions of the same message.
+    pub(crate) fn is_of(&self, other: &Self) -> bool {
+        self.id == other.id && self.kind == other.kind
+    }
+
+    /// Returns where the words stand that count.
+    pub(crate) fn words(&self) -> &Span {
+        self.told.as_ref().unwrap_or(&self.record)
+    }
+
+    fn key(&self) -> (&str, &str) {
+        (&self.id, &self.kind)
+    }
+}
+
+/// Returns a list that the host has written with the old records of messages that say the same.
+///
+/// A host that goes on with a session writes all of it again: with another time, and with results in records of their own
+/// that stood in their calls. What says the same is the same, or nobody would know a compaction of ours again. So is what
+/// the host says of the place where it runs, whatever that is now.
+pub(crate) fn known_again<'a>(old: &'a [Entry], new: &'a [Entry], parts: &dyn Parts) -> Vec<Entry> {
+    let keyed = |group: &'a [Entry]| Some((group.first()?.key(), group));
+    let mut known: HashMap<_, _> = groups(old, parts).into_iter().filter_map(keyed).collect();
+    let known_again = |group: &'a [Entry]| {
+        // One record is not two messages, though a list may hold one twice.
+        let before = group.first().and_then(|it| known.remove(&it.key()));
+        before.and_then(|before| same(before, group, parts)).unwrap_or_else(|| group.to_vec())
+    };
+    groups(new, parts).into_iter().flat_map(known_again).collect()
+}
+
+/// Returns the old entries of a group that says the same as they do.
+fn same(before: &[Entry], group: &[Entry], parts: &dyn Parts) -> Option<Vec<Entry>> {
+    let (old, new) = (messages(before, parts)?, messages(group, parts)?);
+    if old == new {
+        return Some(before.to_vec());
+    }
+    let are_of_place = matches!((&old[..], &new[..]), ([Message::Custom { .. }], [Message::Custom { .. }]));
+    let (now, mut before) = (group.first()?, before.to_vec());
+    before.first_mut()?.told = Some(now.record.clone());
+    are_of_place.then_some(before)
+}
+
+/// Divides a list into what was said, each with the results that follow it and with notices for the screen, which the
+/// host does not write again.
+fn groups<'a>(list: &'a [Entry], parts: &dyn Parts) -> Vec<&'a [Entry]> {
+    let follows = |entry: &Entry| match entry.kind.as_str() {
+        "gemini" => false,
+        "user" => parts.bytes(entry.words()).is_ok_and(|bytes| is_of_results(&bytes)),
+        _ => true,
+    };
+    list.chunk_by(|_, next| follows(next)).collect()
+}
+
+/// Returns what a group says.
+fn messages(group: &[Entry], parts: &dyn Parts) -> Option<Vec<Message>> {
+    let mut draft = Draft::default();
+    for entry in group {
+        add(&mut draft, &parts.bytes(entry.words()).ok()?, entry.record.clone(), false);
+    }
+    Some(draft.messages().iter().cloned().map(bare).collect())
+}
+
+/// Returns a message without what the host does not write again: when it was said, and whether a result failed.
+fn bare(mut message: Message) -> Message {
+    match &mut message {
+        Message::User { timestamp, .. } => *timestamp = 0,
+        Message::ToolResult { is_error, .. } => *is_error = false,
+        _ => {}
+    }
+    message
+}

@@ -1,0 +1,289 @@
+//! One message of a session: what the user said, or an answer with its calls and their results.
+
+use serde::de::{IgnoredAny, MapAccess};
+use serde::{Deserialize, Deserializer};
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+use wb_budget::Usage;
+use wb_message::markers::{ENVIRONMENT_TYPE, digest_body};
+use wb_message::{Block, Content, Message};
+use wb_record::json::set;
+use wb_record::lines::mended;
+use wb_record::{NotExpressible, Numbers, Span, Stamp};
+use wb_session::{iso_ms, parse_iso_ms};
+
+use super::NAME;
+use crate::kit::draft::Draft;
+use crate::kit::fields::{Fields, take_text, value};
+use crate::kit::loose::{Hoped, Key, Text, hoped};
+use crate::kit::records::Writer;
+use crate::shapes::gemini_part::{Part, part_of_result, parts, parts_of, with_body};
+
+/// How the text begins that the host tells of the place where it runs.
+const CONTEXT_START: &str = "<session_context>";
+
+/// Adds a message to those before it; returns whether it could be read. Its usage counts if the host sent all that is
+/// before it.
+pub(crate) fn add(draft: &mut Draft, bytes: &[u8], record: Span, is_counted: bool) -> bool {
+    let Some(fields) = Fields::of(bytes) else { return false };
+    match fields.text("type").as_deref() {
+        Some("user") => user(draft, &fields, &record),
+        Some("gemini") => {
+            answer(draft, &fields, &record, is_counted);
+        }
+        _ => draft.hide(record),
+    }
+    true
+}
+
+/// Returns whether a record holds results of calls and nothing else.
+pub(crate) fn is_of_results(bytes: &[u8]) -> bool {
+    let content = Fields::of(bytes).and_then(|fields| fields.value("content")).unwrap_or_default();
+    let parts = parts(content);
+    !parts.is_empty() && parts.iter().all(|part| matches!(part, Part::Result { .. }))
+}
+
+/// Adds what the user said. Results that stand in the call too are told once.
+fn user(draft: &mut Draft, fields: &Fields<'_>, record: &Span) {
+    let timestamp = fields.text("timestamp").and_then(|text| parse_iso_ms(&text)).unwrap_or(0);
+    let mut said = Vec::new();
+    let mut n_results = 0;
+    for part in parts(fields.value("content").unwrap_or_default()) {
+        match part {
+            Part::Said(blocks) => said.extend(blocks),
+            Part::Result { id, content, is_error, .. } => {
+                n_results += 1;
+                let id = id.unwrap_or_default();
+                if !is_answered(draft, &id) {
+                    draft.result(record.clone(), id, content, is_error);
+                }
+            }
+        }
+    }
+    if said.is_empty() && n_results == 0 {
+        draft.hide(record.clone());
+    } else if !said.is_empty() {
+        let is_context =
+            matches!(said.first(), Some(Block::Text { text }) if text.starts_with(CONTEXT_START));
+        let content = content(said);
+        let message = if is_context {
+            Message::custom(ENVIRONMENT_TYPE, content)
+        } else {
+            Message::User { content, timestamp }
+        };
+        draft.add(record.clone(), message);
+    }
+}
+
+/// Returns blocks as a body; a single text is plain.
+fn content(mut blocks: Vec<Block>) -> Content {
+    match blocks.as_mut_slice() {
+        [Block::Text { text }] => Content::Text(std::mem::take(text)),
+        _ => Content::Blocks(blocks),
+    }
+}
+
+fn is_answered(draft: &Draft, id: &str) -> bool {
+    let results = draft.messages().iter().rev().take_while(|it| matches!(it, Message::ToolResult { .. }));
+    results.flat_map(Message::answered_ids).any(|answered| answered == id)
+}
+
+/// Adds an answer, and the results that stand in its calls. Its thoughts are not sent again.
+fn answer(draft: &mut Draft, fields: &Fields<'_>, record: &Span, is_counted: bool) {
+    let calls: Vec<Call> = calls(fields).into_iter().flatten().collect();
+    let said = parts(fields.value("content").unwrap_or_default());
+    let said = said.into_iter().flat_map(|part| match part {
+        Part::Said(blocks) => blocks,
+        Part::Result { .. } => Vec::new(),
+    });
+    let is_told = |block: &Block| match block {
+        Block::ToolCall { id, .. } => calls.iter().any(|call| call.id == *id),
+        Block::Thinking { signature, .. } => signature.is_none(),
+        _ => false,
+    };
+    let mut blocks: Vec<Block> = said.filter(|block| !is_told(block)).collect();
+    blocks.extend(calls.iter().map(|it| Block::call(it.id.as_str(), it.name.as_str(), it.input.clone())));
+    if blocks.is_empty() {
+        return draft.hide(record.clone());
+    }
+    draft.add(record.clone(), Message::assistant_blocks(blocks));
+    if let Some(usage) = usage(fields).filter(|_| is_counted) {
+        draft.count(usage, fields.text("model").map(std::borrow::Cow::into_owned));
+    }
+    for Call { id, result, is_error, .. } in calls {
+        if let Some(content) = result {
+            draft.result(record.clone(), id, content, is_error);
+        }
+    }
+}
+
+/// A call with its result in it.
+#[derive(Debug)]
+struct Call {
+    id: String,
+    name: String,
+    input: Value,
+    result: Option<Vec<Block>>,
+    is_error: bool,
+}
+
+/// A call as it stands in its list.
+#[derive(Default)]
+struct CallJson<'a> {
+    id: Text<'a>,
+    name: Text<'a>,
+    status: Text<'a>,
+    args: Option<&'a RawValue>,
+    result: Option<&'a RawValue>,
+}
+
+impl<'de> Hoped<'de> for CallJson<'de> {
+    fn of_object<A: MapAccess<'de>>(mut object: A) -> Result<Self, A::Error> {
+        let mut call = Self::default();
+        while let Some(Key(key)) = object.next_key()? {
+            match &*key {
+                "id" => call.id = object.next_value()?,
+                "name" => call.name = object.next_value()?,
+                "status" => call.status = object.next_value()?,
+                "args" => call.args = object.next_value()?,
+                "result" => call.result = object.next_value()?,
+                _ => _ = object.next_value::<IgnoredAny>()?,
+            }
+        }
+        Ok(call)
+    }
+}
+
+impl<'de> Deserialize<'de> for CallJson<'de> {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        hoped(from)
+    }
+}
+
+impl CallJson<'_> {
+    fn into_call(self) -> Option<Call> {
+        let value = |raw: &RawValue| value(raw.get().as_bytes());
+        let input = self.args.and_then(value).filter(Value::is_object).unwrap_or_else(|| json!({}));
+        let is_error = self.status.as_str().is_some_and(|status| status != "success");
+        let result = self.result.and_then(value).map(shown);
+        Some(Call { id: self.id.0?.into_owned(), name: self.name.0?.into_owned(), input, result, is_error })
+    }
+}
+
+fn calls(fields: &Fields<'_>) -> Option<Vec<Call>> {
+    let json = fields.get("toolCalls")?;
+    let read = |json: &[u8]| {
+        let calls: Vec<CallJson<'_>> = serde_json::from_slice(json).ok()?;
+        Some(calls.into_iter().filter_map(CallJson::into_call).collect())
+    };
+    // In a text half of a surrogate pair may stand.
+    read(json).or_else(|| read(&mended(json)))
+}
+
+/// Returns what a result shows: its responses, and what stands beside them.
+fn shown(result: Value) -> Vec<Block> {
+    let blocks = |part| match part {
+        Part::Said(blocks) => blocks,
+        Part::Result { content, .. } => content,
+    };
+    parts(result).into_iter().flat_map(blocks).collect()
+}
+
+fn usage(fields: &Fields<'_>) -> Option<Usage> {
+    let tokens = fields.inner("tokens")?;
+    let of = |key: &str| tokens.number(key).unwrap_or(0);
+    let (prompt, cached) = (of("input"), of("cached"));
+    let usage = Usage {
+        input_tokens: prompt.saturating_sub(cached),
+        output_tokens: of("output").saturating_add(of("thoughts")),
+        cache_read_tokens: (cached > 0).then_some(cached.min(prompt)),
+        cache_write_tokens: None,
+    };
+    (prompt > 0).then_some(usage)
+}
+
+/// Writes messages of a session.
+#[derive(Debug)]
+pub(crate) struct RecordWriter<'a> {
+    pub(crate) messages: &'a [Message],
+    pub(crate) stamp: &'a Stamp,
+    pub(crate) ids: Numbers,
+}
+
+impl Writer for RecordWriter<'_> {
+    fn format(&self) -> &'static str {
+        NAME
+    }
+
+    fn new_record(&mut self, message: &Message) -> Result<Vec<u8>, NotExpressible> {
+        let (kind, parts) = match message {
+            Message::User { content: Content::Text(text), .. } => {
+                ("user", Some(vec![json!({ "text": text })]))
+            }
+            Message::User { content: Content::Blocks(blocks), .. } => ("user", parts_of(blocks)),
+            Message::Assistant { content, .. } => ("gemini", parts_of(content)),
+            Message::ToolResult { tool_call_id, tool_name, content, is_error } => {
+                let texts: Option<Vec<&str>> = content.iter().map(Block::as_text).collect();
+                let id = Some(tool_call_id.as_str()).filter(|id| !id.is_empty());
+                let part = |text: String| part_of_result(id, tool_name, &text, *is_error);
+                ("user", texts.map(|texts| vec![part(texts.join("\n"))]))
+            }
+            _ => {
+                let text = digest_body(message).map(|body| digest_text(message, &body));
+                ("user", text.map(|text| vec![json!({ "text": text })]))
+            }
+        };
+        let Some(parts) = parts else {
+            return Err(self.refused("a new message with more than texts and pictures"));
+        };
+        let (id, time) = (self.ids.uuid(), iso_ms(self.stamp.now_ms));
+        Ok(json!({ "id": id, "timestamp": time, "type": kind, "content": parts }).to_string().into_bytes())
+    }
+
+    fn with_body(&mut self, record: &[u8], at: usize, body: &[Block]) -> Result<Vec<u8>, NotExpressible> {
+        let Message::ToolResult { tool_call_id, tool_name, is_error, .. } = &self.messages[at] else {
+            let key = matches!(self.messages[at], Message::User { .. } | Message::Custom { .. });
+            let parts = key.then(|| parts_of(body)).flatten();
+            let parts = parts.ok_or_else(|| self.refused(format!("another body for message {at}")))?;
+            return Ok(set(record, "content", Value::from(parts).to_string().as_bytes()));
+        };
+        let texts: Option<Vec<&str>> = body.iter().map(Block::as_text).collect();
+        let text = texts.ok_or_else(|| self.refused("a result with more than texts"))?.join("\n");
+        let new = || json!({ "functionResponse": { "id": tool_call_id, "name": tool_name } }).to_string();
+        let changed = in_call(record, tool_call_id, |call| {
+            let old = Fields::of(call).and_then(|call| Some(call.elements("result")?.first()?.clone()));
+            let part = old.map_or_else(|| new().into_bytes(), |place| call[place].to_vec());
+            set(call, "result", &[b"[", with_body(&part, &text, *is_error).as_slice(), b"]"].concat())
+        });
+        let changed = changed.or_else(|| in_part(record, tool_call_id, &text, *is_error));
+        changed.ok_or_else(|| self.refused(format!("another body for message {at}, whose call is not known")))
+    }
+}
+
+fn digest_text(message: &Message, body: &str) -> String {
+    let header = match message {
+        Message::BranchSummary { .. } => wb_message::markers::BRANCH_HEADER,
+        _ => wb_message::markers::DIGEST_HEADER,
+    };
+    format!("{header}\n{body}")
+}
+
+/// Changes the call of an id in an answer.
+fn in_call(record: &[u8], id: &str, change: impl Fn(&[u8]) -> Vec<u8>) -> Option<Vec<u8>> {
+    let has_id = |json: &[u8]| Fields::of(json).and_then(|it| it.text("id").map(|it| it == id)) == Some(true);
+    let place =
+        Fields::of(record)?.elements("toolCalls")?.into_iter().find(|it| has_id(&record[it.clone()]))?;
+    Some([&record[..place.start], &change(&record[place.clone()]), &record[place.end..]].concat())
+}
+
+/// Changes the response of an id in what stands in the user's place.
+fn in_part(record: &[u8], id: &str, text: &str, is_error: bool) -> Option<Vec<u8>> {
+    let has_id = |json: &[u8]| {
+        let mut part = value(json).unwrap_or_default();
+        part.get_mut("functionResponse").and_then(|it| take_text(it, "id")).as_deref() == Some(id)
+    };
+    let place =
+        Fields::of(record)?.elements("content")?.into_iter().find(|it| has_id(&record[it.clone()]))?;
+    let part = with_body(&record[place.clone()], text, is_error);
+    Some([&record[..place.start], &part, &record[place.end..]].concat())
+}

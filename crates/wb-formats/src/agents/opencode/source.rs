@@ -1,0 +1,273 @@
+//! Where the messages of a session and their parts stand: elements of an export, or rows of a database.
+
+use std::io;
+use std::ops::Range;
+
+use wb_budget::Usage;
+use wb_record::json::{Member, elements, members};
+use wb_record::{FormatError, Parts, Span};
+
+use super::fields::Fields;
+
+/// The tables of the database.
+pub(crate) const SESSION: &str = "session";
+pub(crate) const MESSAGE: &str = "message";
+pub(crate) const PART: &str = "part";
+
+/// What a message says of itself.
+#[derive(Clone, Debug)]
+pub(crate) struct Head {
+    pub(crate) id: String,
+    pub(crate) role: Role,
+    /// Milliseconds since the Unix epoch.
+    pub(crate) created: i64,
+    pub(crate) parent: Option<String>,
+    pub(crate) is_summary: bool,
+    pub(crate) is_finished: bool,
+    /// The name of the error.
+    pub(crate) error: Option<String>,
+    pub(crate) model: Option<String>,
+    pub(crate) usage: Option<Usage>,
+    /// The element or the row.
+    pub(crate) record: Span,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Role {
+    User,
+    Assistant,
+    Other,
+}
+
+/// One part of a message, as the agent calls it.
+#[derive(Clone, Debug)]
+pub(crate) struct Piece {
+    /// The element that the part stands in, or its row.
+    pub(crate) record: Span,
+    /// The part alone, where it stands in an export.
+    pub(crate) place: Range<usize>,
+    pub(crate) kind: String,
+    pub(crate) json: Vec<u8>,
+}
+
+impl Piece {
+    fn of(record: Span, place: Range<usize>, json: Vec<u8>) -> Option<Self> {
+        let kind = Fields::of(&json)?.text("type").unwrap_or_default();
+        Some(Self { record, place, kind, json })
+    }
+
+    /// Returns the members of the part.
+    pub(crate) fn fields(&self) -> Option<Fields<'_>> {
+        Fields::of(&self.json)
+    }
+}
+
+/// What was found, and how much could not be read.
+#[derive(Clone, Debug)]
+pub(crate) struct Found<T> {
+    pub(crate) all: Vec<T>,
+    /// The numbers of those that are left as they stand, counted from 1.
+    pub(crate) unreadable: Vec<usize>,
+}
+
+impl<T> Found<T> {
+    fn new() -> Self {
+        Self { all: Vec::new(), unreadable: Vec::new() }
+    }
+
+    fn push(&mut self, number: usize, found: Option<T>) {
+        match found {
+            Some(found) => self.all.push(found),
+            None => self.unreadable.push(number),
+        }
+    }
+}
+
+/// A session that was written to a file of its own.
+#[derive(Debug)]
+pub(crate) struct Export {
+    pub(crate) text: Vec<u8>,
+    pub(crate) elements: Vec<Element>,
+    info: Range<usize>,
+}
+
+/// Where a message stands, what it says of itself and its parts.
+#[derive(Debug)]
+pub(crate) struct Element {
+    pub(crate) place: Range<usize>,
+    info: Range<usize>,
+    parts: Range<usize>,
+}
+
+impl Export {
+    pub(crate) fn of(text: Vec<u8>) -> Result<Self, FormatError> {
+        FormatError::utf8_of(&text)?;
+        let start = if text.starts_with(b"\xEF\xBB\xBF") { 3 } else { 0 };
+        let Some(session) = places(&text, start..text.len()) else {
+            let whole = serde_json::from_slice::<serde::de::IgnoredAny>(&text[start..]);
+            return Err(whole.err().map_or(FormatError::Empty, |error| FormatError::of_json(1, &error)));
+        };
+        let element = |place: Range<usize>| {
+            let members = places(&text, place.clone()).unwrap_or_default();
+            Element { place, info: named(&members, "info"), parts: named(&members, "parts") }
+        };
+        let elements = listed(&text, named(&session, "messages")).map(element).collect();
+        Ok(Self { elements, info: named(&session, "info"), text })
+    }
+
+    fn element(&self, head: &Head) -> Option<&Element> {
+        let at =
+            self.elements.binary_search_by_key(&head.record.at, |element| element.place.start as u64).ok()?;
+        self.elements.get(at)
+    }
+}
+
+/// Returns where the values of an object stand that is in a text.
+fn places(text: &[u8], object: Range<usize>) -> Option<Vec<Member<'_>>> {
+    let mut all = members(&text[object.clone()])?;
+    for member in &mut all {
+        member.value = object.start + member.value.start..object.start + member.value.end;
+    }
+    Some(all)
+}
+
+fn named(members: &[Member<'_>], key: &str) -> Range<usize> {
+    members.iter().rfind(|member| member.key == key).map(|member| member.value.clone()).unwrap_or_default()
+}
+
+/// Returns where the elements of a list stand that is in a text.
+fn listed(text: &[u8], list: Range<usize>) -> impl Iterator<Item = Range<usize>> {
+    let all = elements(&text[list.clone()]).unwrap_or_default().into_iter();
+    all.map(move |place| list.start + place.start..list.start + place.end)
+}
+
+/// One session, wherever it is.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Source<'a> {
+    Export(&'a Export),
+    Rows { parts: &'a dyn Parts, session: &'a str },
+}
+
+impl Source<'_> {
+    /// Returns what the session says of itself: of an export its `info`, of a database its row.
+    pub(crate) fn session(&self) -> io::Result<Vec<u8>> {
+        match self {
+            Self::Export(export) => Ok(export.text[export.info.clone()].to_vec()),
+            Self::Rows { parts, session } => parts.whole(&format!("{SESSION}/{session}/{session}")),
+        }
+    }
+
+    /// Reads all messages without their parts, in the order in which they were written.
+    pub(crate) fn heads(&self) -> io::Result<Found<Head>> {
+        match self {
+            Self::Export(export) => {
+                let mut found = Found::new();
+                for (at, Element { place, info, .. }) in export.elements.iter().enumerate() {
+                    let info = Fields::of(&export.text[info.clone()]);
+                    found.push(at + 1, info.and_then(|info| head(info.text("id")?, &info, span("", place))));
+                }
+                Ok(found)
+            }
+            Self::Rows { parts, session } => {
+                let mut found = rows(*parts, &format!("{MESSAGE}/{session}/"), |row, record| {
+                    let fields = Fields::of(row)?;
+                    let json = fields.text("data")?.into_bytes();
+                    let mut head = head(fields.text("id")?, &Fields::of(&json)?, record)?;
+                    head.created = fields.number("time_created").unwrap_or(head.created);
+                    Some(head)
+                })?;
+                found.all.sort_by(|a, b| (a.created, &a.id).cmp(&(b.created, &b.id)));
+                Ok(found)
+            }
+        }
+    }
+
+    /// Returns what a message says of itself as it was written.
+    pub(crate) fn info(&self, head: &Head) -> io::Result<Vec<u8>> {
+        match self {
+            Self::Export(export) => {
+                let element = export.element(head);
+                Ok(element.map(|it| export.text[it.info.clone()].to_vec()).unwrap_or_default())
+            }
+            Self::Rows { parts, .. } => Ok(data(&parts.bytes(&head.record)?).unwrap_or_default()),
+        }
+    }
+
+    /// Reads the parts of a message in their order.
+    pub(crate) fn pieces(&self, head: &Head) -> io::Result<Found<Piece>> {
+        match self {
+            Self::Export(export) => {
+                let mut found = Found::new();
+                let list = export.element(head).map(|element| element.parts.clone()).unwrap_or_default();
+                for (at, place) in listed(&export.text, list).enumerate() {
+                    let json = export.text[place.clone()].to_vec();
+                    found.push(at + 1, Piece::of(head.record.clone(), place, json));
+                }
+                Ok(found)
+            }
+            Self::Rows { parts, .. } => rows(*parts, &format!("{PART}/{}/", head.id), |row, record| {
+                Piece::of(record, 0..0, data(row)?)
+            }),
+        }
+    }
+}
+
+/// Reads rows whose names begin as it is said.
+fn rows<T>(parts: &dyn Parts, prefix: &str, read: impl Fn(&[u8], Span) -> Option<T>) -> io::Result<Found<T>> {
+    let mut found = Found::new();
+    for (at, part) in parts.list(prefix)?.into_iter().enumerate() {
+        let row = match parts.whole(&part) {
+            Ok(row) => Some(row),
+            Err(error) if error.kind() == io::ErrorKind::InvalidData => None,
+            Err(error) => return Err(error),
+        };
+        let record = |row: &[u8]| Span { part: part.clone(), at: 0, len: row.len() as u64 };
+        found.push(at + 1, row.and_then(|row| read(&row, record(&row))));
+    }
+    Ok(found)
+}
+
+/// Returns the JSON that a row holds in its column `data`.
+pub(crate) fn data(row: &[u8]) -> Option<Vec<u8>> {
+    let json = Fields::of(row)?.text("data")?.into_bytes();
+    Fields::of(&json).is_some().then_some(json)
+}
+
+fn head(id: String, info: &Fields<'_>, record: Span) -> Option<Head> {
+    let role = match info.text("role")?.as_str() {
+        "user" => Role::User,
+        "assistant" => Role::Assistant,
+        _ => Role::Other,
+    };
+    let of_user = info.object("model").and_then(|model| model.text("modelID"));
+    Some(Head {
+        id,
+        role,
+        created: info.object("time").and_then(|time| time.number("created")).unwrap_or(0),
+        parent: info.text("parentID"),
+        is_summary: info.is_true("summary"),
+        is_finished: info.text("finish").is_some(),
+        error: info.object("error").map(|error| error.text("name").unwrap_or_default()),
+        model: info.text("modelID").or(of_user),
+        usage: info.object("tokens").and_then(|tokens| usage(&tokens)),
+        record,
+    })
+}
+
+/// Reads the counted tokens; a request that was never counted has none.
+fn usage(tokens: &Fields<'_>) -> Option<Usage> {
+    let number = |fields: &Fields<'_>, key| fields.number(key).and_then(|n| u64::try_from(n).ok());
+    let cache = tokens.object("cache");
+    let cached = |key| cache.as_ref().and_then(|cache| number(cache, key));
+    let usage = Usage {
+        input_tokens: number(tokens, "input").unwrap_or(0),
+        output_tokens: number(tokens, "output").unwrap_or(0) + number(tokens, "reasoning").unwrap_or(0),
+        cache_read_tokens: cached("read"),
+        cache_write_tokens: cached("write"),
+    };
+    (usage.prompt_tokens() > 0).then_some(usage)
+}
+
+fn span(part: &str, place: &Range<usize>) -> Span {
+    Span { part: part.to_owned(), at: place.start as u64, len: place.len() as u64 }
+}

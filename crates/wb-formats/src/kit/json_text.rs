@@ -1,0 +1,82 @@
+//! Texts and values in JSON of others, read fast where nothing is odd.
+
+use memchr::memchr;
+use serde_json::Value;
+use wb_record::lines::mended;
+
+/// Returns a string; nothing if it is none.
+pub(crate) fn text(json: &str) -> Option<String> {
+    let inner = json.strip_prefix('"')?.strip_suffix('"')?;
+    unescaped(inner).or_else(|| {
+        serde_json::from_str(json).or_else(|_| serde_json::from_slice(&mended(json.as_bytes()))).ok()
+    })
+}
+
+/// Resolves the escapes of one character, which are nearly all in long texts; nothing if there are others.
+fn unescaped(mut rest: &str) -> Option<String> {
+    let mut out = String::with_capacity(rest.len());
+    while let Some(at) = memchr(b'\\', rest.as_bytes()) {
+        out.push_str(&rest[..at]);
+        out.push(match rest.as_bytes().get(at + 1)? {
+            b'n' => '\n',
+            b't' => '\t',
+            b'r' => '\r',
+            byte @ (b'"' | b'\\' | b'/') => char::from(*byte),
+            _ => return None,
+        });
+        rest = &rest[at + 2..];
+    }
+    out.push_str(rest);
+    Some(out)
+}
+
+/// Returns JSON without blanks; as it stands if it is nested too deep.
+pub(crate) fn compact(json: &str) -> String {
+    value(json).map_or_else(|| json.to_owned(), |value| value.to_string())
+}
+
+/// Parses JSON, with halves of surrogate pairs mended.
+pub(crate) fn value(json: &str) -> Option<Value> {
+    serde_json::from_str(json).or_else(|_| serde_json::from_slice(&mended(json.as_bytes()))).ok()
+}
+
+/// Reads the arguments of a call; those that are nested too deep are a text.
+pub(crate) fn input(json: &str) -> Value {
+    value(json).unwrap_or_else(|| Value::from(json))
+}
+
+/// Reads arguments: an object, or one in a string; what is none stays as it stands.
+pub(crate) fn arguments(json: &str) -> Value {
+    match text(json) {
+        Some(text) => match serde_json::from_str(&text) {
+            Ok(value @ Value::Object(_)) => value,
+            _ => Value::String(text),
+        },
+        None => input(json),
+    }
+}
+
+/// Returns a document without a byte order mark and blanks before it, and how many bytes those take.
+pub(crate) fn body_of(text: &[u8]) -> (usize, &[u8]) {
+    let body = text.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(text).trim_ascii_start();
+    (text.len() - body.len(), body)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn escapes_of_all_kinds_are_resolved() {
+        for (json, expected) in [
+            (r#""""#, ""),
+            (r#""a\n\"b\"\\\/\t\r""#, "a\n\"b\"\\/\t\r"),
+            (r#""\u00e9\b\ud83d\ude00""#, "é\u{8}😀"),
+            (r#""half \ud83d""#, "half \u{FFFD}"),
+            (r#""é\n""#, "é\n"),
+        ] {
+            assert_eq!(text(json).as_deref(), Some(expected), "{json}");
+        }
+        assert_eq!((text("7"), text("\""), text("\"\\\"")), (None, None, None));
+    }
+}

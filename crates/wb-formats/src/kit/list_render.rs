@@ -1,0 +1,190 @@
+//! What is replaced in a document of [`List`]s where a view becomes another.
+
+use std::borrow::Cow;
+use std::collections::HashSet;
+use std::ops::Range;
+
+use wb_record::splice::{Piece, splices};
+use wb_record::{Bytes, Change, ChangeSet, Item, NotExpressible, Parts, Span, Stamp, Wanted};
+
+use super::appended::message_of;
+use super::log::span_in;
+use super::message_list::{Fate, Layout, List};
+use super::records::bytes_of;
+
+/// A list that becomes another.
+pub(crate) struct Render<'a> {
+    pub(crate) layout: &'static dyn Layout,
+    pub(crate) parts: &'a dyn Parts,
+    pub(crate) list: &'a List,
+    pub(crate) wanted: &'a Wanted<'a>,
+}
+
+impl Render<'_> {
+    /// Returns what makes the list what it shall be, with the line that is added behind every change.
+    pub(crate) fn changes(&self) -> Result<ChangeSet, NotExpressible> {
+        let spliced = self.spliced()?;
+        let line = self.layout.last_line(self.wanted.stamp);
+        let added = line.map(|line| inserted(self.parts, &line)).transpose()?;
+        // What is added at the end is said first: it moves no place of what is replaced.
+        let changes = added.into_iter().chain(spliced);
+        Ok(ChangeSet { changes: changes.map(|change| (String::new(), change)).collect() })
+    }
+
+    fn spliced(&self) -> Result<Vec<Change>, NotExpressible> {
+        let pieces = self.pieces()?;
+        if let Some(snapshot) = self.layout.snapshot() {
+            let records = pieces.iter().map(|piece| self.bytes(piece)).collect::<Result<Vec<_>, _>>()?;
+            let line = snapshot(self.parts, &records, self.wanted.stamp);
+            return Ok(vec![appended(self.parts, &line.map_err(NotExpressible::unreadable)?)?]);
+        }
+        let seen: HashSet<usize> =
+            (0..self.wanted.view.messages.len()).filter_map(|at| self.record_of(at)).collect();
+        let first = self.record_of(0).filter(|first| !pieces.contains(&Piece::Stays(*first)));
+        // What a summary hides goes with it.
+        let first = first.filter(|_| self.wanted.view.is_compacted()).unwrap_or(0);
+        let is_foreign = |at: usize| !seen.contains(&at) && at >= first;
+        let ranges = self.list.ranges(self.parts);
+        let changes = ranges.and_then(|it| splices(self.parts, &it, &pieces, self.list.joint, is_foreign));
+        changes.map_err(NotExpressible::unreadable)
+    }
+
+    /// Returns the bytes of a record.
+    fn record(&self, number: usize) -> Result<Cow<'_, [u8]>, NotExpressible> {
+        bytes_of(self.parts, &span_in(0, &self.list.records[number]))
+    }
+
+    /// Returns what the list shall be made of.
+    fn pieces(&self) -> Result<Vec<Piece>, NotExpressible> {
+        let mut rest = self.wanted.items;
+        let (mut pieces, mut last) = (Vec::new(), None);
+        while let Some((item, others)) = rest.split_first() {
+            if last == Some(self.list.records.len()) {
+                return Err(self.refused("a message behind the answer, which is outside of the list"));
+            }
+            let Some(at) = message_of(item) else {
+                pieces.push(self.new_piece(item, pieces.len())?);
+                rest = others;
+                continue;
+            };
+            let record = self.record_of(at);
+            if last.is_some() && record <= last {
+                return Err(NotExpressible::SplitsRecord { format: self.layout.format().name(), at });
+            }
+            let is_of_record =
+                |item: &&Item<'_>| message_of(item).and_then(|at| self.record_of(at)) == record;
+            let n = rest.iter().take_while(is_of_record).count().max(1);
+            pieces.extend(self.piece(record, at, &rest[..n])?);
+            (rest, last) = (&rest[n..], record);
+        }
+        match &self.list.behind {
+            Some(_) if last != Some(self.list.records.len()) => {
+                Err(self.refused("the answer to the request is outside of the list, where it stays"))
+            }
+            _ => self.in_turns(pieces),
+        }
+    }
+
+    /// Puts each new record and the one next to it into one, where the format wants that.
+    fn in_turns(&self, pieces: Vec<Piece>) -> Result<Vec<Piece>, NotExpressible> {
+        let mut turns: Vec<Piece> = Vec::with_capacity(pieces.len());
+        for piece in pieces {
+            let one = match (turns.last(), &piece) {
+                (None, _) | (Some(Piece::Stays(_)), Piece::Stays(_)) => None,
+                (Some(last), piece) => self.layout.joined(&self.bytes(last)?, &self.bytes(piece)?),
+            };
+            if one.is_some() {
+                turns.pop();
+            }
+            turns.push(one.map_or(piece, Piece::New));
+        }
+        Ok(turns)
+    }
+
+    fn bytes<'b>(&'b self, piece: &'b Piece) -> Result<Cow<'b, [u8]>, NotExpressible> {
+        match piece {
+            Piece::Stays(at) => self.record(*at),
+            Piece::New(bytes) => Ok(Cow::Borrowed(bytes)),
+        }
+    }
+
+    fn new_piece(&self, item: &Item<'_>, nth: usize) -> Result<Piece, NotExpressible> {
+        let Item::New(message) = item else {
+            return Err(self.refused("what was folded is not in the file any more"));
+        };
+        let stamp = self.wanted.stamp;
+        // Each new record has ids of its own.
+        let stamp = Stamp { seed: stamp.seed.wrapping_add(nth as u64), ..stamp.clone() };
+        let written = self.layout.shape().write(message, &stamp);
+        written.map(Piece::New).map_err(|why| self.refused(why))
+    }
+
+    /// Returns what a record becomes that holds message `at` and keeps these items.
+    fn piece(
+        &self,
+        record: Option<usize>,
+        at: usize,
+        items: &[Item<'_>],
+    ) -> Result<Option<Piece>, NotExpressible> {
+        let Some(number) = record else {
+            return Err(NotExpressible::Unreadable(format!("message {at} has no record")));
+        };
+        let messages = self.messages_of(record, at);
+        let fate = |at: usize| {
+            let kept = items.iter().find(|item| message_of(item) == Some(at));
+            kept.map_or(Fate::Goes, |item| match item {
+                Item::Body(_, body) => Fate::Body(body),
+                _ => Fate::Stays,
+            })
+        };
+        let fates: Vec<Fate<'_>> = messages.clone().map(fate).collect();
+        let stays = fates.iter().all(|fate| *fate == Fate::Stays);
+        if number == self.list.records.len() {
+            return if stays { Ok(None) } else { Err(self.refused("another body for the answer")) };
+        }
+        if stays {
+            return Ok(Some(Piece::Stays(number)));
+        }
+        let before = &self.wanted.view.messages[messages];
+        let rewritten = self.layout.shape().rewrite(&self.record(number)?, before, &fates);
+        rewritten.map(|record| Some(Piece::New(record))).map_err(|why| self.refused(why))
+    }
+
+    /// Returns the messages of a record, of which `at` is one.
+    fn messages_of(&self, record: Option<usize>, at: usize) -> Range<usize> {
+        let is_of_record = |at: &usize| self.record_of(*at) == record;
+        let start = (0..at).rev().take_while(is_of_record).last().unwrap_or(at);
+        let n_after = (at..self.wanted.view.messages.len()).take_while(is_of_record).count();
+        start..at + n_after
+    }
+
+    /// Returns which record a message stands in.
+    fn record_of(&self, message: usize) -> Option<usize> {
+        let place = self.wanted.view.provenance.of(message).first()?;
+        let start = usize::try_from(place.record.at).ok()?;
+        if self.list.behind.as_ref().is_some_and(|behind| behind.start == start) {
+            return Some(self.list.records.len());
+        }
+        self.list.records.binary_search_by_key(&start, |record| record.start).ok()
+    }
+
+    fn refused(&self, why: impl Into<String>) -> NotExpressible {
+        NotExpressible::Refused { format: self.layout.format().name(), why: why.into() }
+    }
+}
+
+/// Returns the change that puts a line behind all others, which can be taken back when more lines stand behind it.
+fn inserted(parts: &dyn Parts, line: &str) -> Result<Change, NotExpressible> {
+    Ok(match appended(parts, line)? {
+        Change::Append { at, new } => Change::Splice { at, old: Bytes::default(), new },
+        change => change,
+    })
+}
+
+/// Returns the change that adds a line behind all others.
+fn appended(parts: &dyn Parts, line: &str) -> Result<Change, NotExpressible> {
+    let at = parts.len("").map_err(NotExpressible::unreadable)?.unwrap_or(0);
+    let last = bytes_of(parts, &Span { at: at.saturating_sub(1), len: 1, ..Span::default() })?;
+    let start = if matches!(*last, [] | [b'\n']) { "" } else { "\n" };
+    Ok(Change::Append { at, new: Bytes(format!("{start}{line}\n").into_bytes()) })
+}

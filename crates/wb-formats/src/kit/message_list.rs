@@ -1,0 +1,184 @@
+//! Documents that hold lists of messages: one JSON value with a list at a known place, or lines.
+//!
+//! A format of this kind says where its [`List`]s stand, and has a [`Shape`]: what one record of a list is in a
+//! conversation, and what a message is as a record. [`open`](super::list_document::open) makes a document of both. Records are replaced where they
+//! stand; whatever is no message of a view stays as it is.
+
+use std::borrow::Cow;
+use std::fmt::Debug;
+use std::io;
+use std::ops::Range;
+
+use serde_json::value::RawValue;
+use wb_budget::Usage;
+use wb_message::{Block, Message, ToolVocabulary};
+use wb_record::json::{find, place_in};
+use wb_record::splice::Joint;
+use wb_record::{Format, FormatError, Lines, ONLY_CONVERSATION, PartReader, Parts, Stamp, View};
+
+use super::json_text::body_of;
+use super::log::line_ranges;
+
+/// What a format of this kind says of its files.
+pub(crate) trait Layout: Send + Sync + Debug {
+    /// Returns the format.
+    fn format(&self) -> &'static dyn Format;
+
+    /// Returns whether the session is made of lines, which are read one by one. Any other is held whole.
+    fn is_lines(&self, _parts: &dyn Parts) -> io::Result<bool> {
+        Ok(false)
+    }
+
+    /// Returns where the lists stand, the one that was written last at the end.
+    fn lists(&self, parts: &dyn Parts) -> Result<Vec<List>, FormatError>;
+
+    /// Returns how records and messages become each other.
+    fn shape(&self) -> &dyn Shape;
+
+    /// Returns how the agent calls its tools.
+    fn vocabulary(&self) -> ToolVocabulary {
+        ToolVocabulary::UNIVERSAL
+    }
+
+    /// Adds to a view what the document says beside the list, such as the model.
+    fn complete(&self, _parts: &dyn Parts, _list: &List, _view: &mut View) {}
+
+    /// Returns whether JSON that is no message of ours shows that the whole file is something else.
+    fn is_strict(&self) -> bool {
+        false
+    }
+
+    /// Returns how a line is made that holds all the records of a list that shall be, where that is added and nothing is
+    /// replaced.
+    fn snapshot(&self) -> Option<Snapshot> {
+        None
+    }
+
+    /// Returns one record for two next to each other, where a provider refuses two of one side in a row.
+    fn joined(&self, _one: &[u8], _next: &[u8]) -> Option<Vec<u8>> {
+        None
+    }
+
+    /// Returns a line that is added behind all others after every change.
+    fn last_line(&self, _stamp: &Stamp) -> Option<String> {
+        None
+    }
+}
+
+/// Returns the line that holds these records, given the session as it is.
+pub(crate) type Snapshot = fn(&dyn Parts, &[Cow<'_, [u8]>], &Stamp) -> io::Result<String>;
+
+/// Returns the text of a session that is held whole.
+pub(crate) fn held(parts: &dyn Parts) -> &[u8] {
+    parts.held("").unwrap_or_default()
+}
+
+/// How the records of a list and messages become each other.
+pub(crate) trait Shape: Send + Sync + Debug {
+    /// Reads a record into an empty one; one without messages is none that a model sees, and stays where it is.
+    fn read(&self, record: &str, into: &mut Record) -> Result<(), serde_json::Error>;
+
+    /// Returns a new record for a message, or why there is none.
+    fn write(&self, message: &Message, stamp: &Stamp) -> Result<Vec<u8>, String>;
+
+    /// Returns a record of which something changes, given its messages and what becomes of each; or why it cannot be.
+    fn rewrite(&self, record: &[u8], messages: &[Message], fates: &[Fate<'_>]) -> Result<Vec<u8>, String>;
+}
+
+/// What a record says.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Record {
+    /// The messages in it, in order.
+    pub(crate) messages: Vec<Message>,
+    /// What was counted for the request that it answers, and the model that answered.
+    pub(crate) usage: Option<Usage>,
+    /// The model that answered.
+    pub(crate) model: Option<String>,
+    /// The tokens of all that stands before, where the record is a count of them.
+    pub(crate) counted: Option<u64>,
+    /// Whether a model sees nothing of what stands before.
+    pub(crate) hides_all_before: bool,
+    /// Whether it is a message of somebody who is not known.
+    pub(crate) is_of_nobody: bool,
+}
+
+impl Record {
+    /// Forgets what it says; the room for its messages stays.
+    pub(crate) fn clear(&mut self) {
+        let mut messages = std::mem::take(&mut self.messages);
+        messages.clear();
+        *self = Self { messages, ..Self::default() };
+    }
+}
+
+/// What becomes of one message of a record.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Fate<'a> {
+    /// It stays as it stands.
+    Stays,
+    /// It gets another body.
+    Body(&'a [Block]),
+    /// It goes.
+    Goes,
+}
+
+/// Where the messages of one conversation stand.
+#[derive(Clone, Debug)]
+pub(crate) struct List {
+    /// The name of the conversation.
+    pub(crate) name: String,
+    /// Its records: lines without their ends, or elements of an array.
+    pub(crate) records: Vec<Range<usize>>,
+    /// What stands between them.
+    pub(crate) joint: Joint,
+    /// A record outside of the list that follows its last one, such as the answer to a request; it is never changed.
+    pub(crate) behind: Option<Range<usize>>,
+}
+
+impl List {
+    /// Returns the list that stands where keys lead to, or the text itself without keys; one without elements where
+    /// there is none.
+    pub(crate) fn at(text: &[u8], path: &[&str]) -> Result<Self, FormatError> {
+        let (_, json) = body_of(text);
+        if path.is_empty() {
+            return Self::of_array(text, json);
+        }
+        serde_json::from_slice::<serde::de::IgnoredAny>(json)
+            .map_err(|error| FormatError::of_json(1, &error))?;
+        Self::of_array(text, find(json, path).map_or(b"[]", |place| &json[place]))
+    }
+
+    /// Returns the list of the elements of an array that stands in a text.
+    pub(crate) fn of_array(text: &[u8], array: &[u8]) -> Result<Self, FormatError> {
+        let values: Vec<&RawValue> =
+            serde_json::from_slice(array).map_err(|error| FormatError::of_json(1, &error))?;
+        let place = |value: &&RawValue| place_in(text, value.get());
+        let records = values.iter().filter_map(place).collect();
+        Ok(Self { name: ONLY_CONVERSATION.to_owned(), records, joint: Joint::Comma, behind: None })
+    }
+
+    /// Returns the list of the records in all lines that are not blank, given where one stands in its line.
+    pub(crate) fn of_lines(
+        parts: &dyn Parts,
+        mut record_in: impl FnMut(&[u8]) -> Option<Range<usize>>,
+    ) -> Result<Self, FormatError> {
+        let mut lines = Lines::new(PartReader::new(parts, "", 0)?);
+        let mut records = Vec::new();
+        while let Some(line) = lines.next_line()? {
+            let start = usize::try_from(line.at).unwrap_or(usize::MAX);
+            let record = record_in(line.bytes);
+            records.extend(record.map(|record| start + record.start..start + record.end));
+        }
+        Ok(Self { name: ONLY_CONVERSATION.to_owned(), records, joint: Joint::Line, behind: None })
+    }
+
+    /// Returns where the records stand for whoever replaces them: lines with their line feed.
+    pub(crate) fn ranges(&self, parts: &dyn Parts) -> io::Result<Vec<Range<usize>>> {
+        if self.joint == Joint::Comma {
+            return Ok(self.records.clone());
+        }
+        let is_record =
+            |line: &Range<usize>| self.records.binary_search_by_key(&line.start, |it| it.start).is_ok();
+        Ok(line_ranges(parts)?.into_iter().filter(is_record).collect())
+    }
+}

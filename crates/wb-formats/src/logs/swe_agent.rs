@@ -1,0 +1,76 @@
+//! Trajectories of SWE-agent.
+
+use wb_message::{ToolRole, ToolVocabulary};
+use wb_record::json::text;
+use wb_record::{Abilities, Confidence, Document, Format, FormatError, Parts, Probe, View};
+
+use crate::kit::json_text::body_of;
+use crate::kit::list_document::open;
+use crate::kit::message_list::{Layout, List, Shape, held};
+use crate::shapes::chat_message::ChatShape;
+
+const VOCABULARY: ToolVocabulary = ToolVocabulary {
+    tools: &[
+        ("bash", ToolRole::Run),
+        ("open", ToolRole::Read),
+        ("create", ToolRole::Write),
+        ("edit", ToolRole::Edit),
+        ("insert", ToolRole::Edit),
+        ("find_file", ToolRole::Search),
+        ("search_dir", ToolRole::Search),
+        ("search_file", ToolRole::Search),
+    ],
+    path_keys: &["path", "filename", "file_name"],
+    part_keys: &["line_number", "view_range"],
+};
+
+/// Trajectories of SWE-agent (`.traj`): the messages are those of `history`.
+///
+/// What the agent sends of it may be shorter, where a history processor elides old observations; those are not known
+/// here. Steps under `trajectory` repeat the messages and stay as they are. Nothing was counted per request.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct SweAgent;
+
+impl Format for SweAgent {
+    fn name(&self) -> &'static str {
+        "swe-agent"
+    }
+
+    fn abilities(&self) -> Abilities {
+        Abilities::ALL
+    }
+
+    fn detect(&self, probe: &Probe) -> Confidence {
+        let has = |key: &str| probe.first().is_some_and(|first| first.has(key));
+        let is_alone = probe.values.len() == 1;
+        let is_trajectory = has("trajectory") && (has("history") || has("environment"));
+        if is_trajectory && is_alone { Confidence::Sure } else { Confidence::No }
+    }
+
+    fn open(&self, parts: Box<dyn Parts>) -> Result<Box<dyn Document>, FormatError> {
+        open(&Self, parts)
+    }
+}
+
+impl Layout for SweAgent {
+    fn format(&self) -> &'static dyn Format {
+        &Self
+    }
+
+    fn lists(&self, parts: &dyn Parts) -> Result<Vec<List>, FormatError> {
+        Ok(vec![List::at(held(parts), &["history"])?])
+    }
+
+    fn shape(&self) -> &dyn Shape {
+        &ChatShape { lists_ids: true, ..ChatShape::PLAIN }
+    }
+
+    fn vocabulary(&self) -> ToolVocabulary {
+        VOCABULARY
+    }
+
+    fn complete(&self, parts: &dyn Parts, _: &List, view: &mut View) {
+        let (_, json) = body_of(held(parts));
+        view.model = text(json, &["replay_config", "agent", "model", "name"]);
+    }
+}

@@ -1,0 +1,274 @@
+//! Lists of `ModelMessage`s of the AI SDK of Vercel.
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+use wb_message::{Block, Content, Message};
+use wb_record::json::{find, get, remove, set};
+use wb_record::{Abilities, Confidence, Document, Format, FormatError, Parts, Probe, Seen, Stamp};
+
+use super::openai_chat::messages_in;
+use crate::kit::json_text::{compact, input, text};
+use crate::kit::list_document::open;
+use crate::kit::loose::Text;
+use crate::kit::message_list::{Fate, Layout, List, Record, Shape, held};
+use crate::kit::picture::picture;
+use crate::kit::request_probe::{has_part, is_request, messages_of};
+use crate::shapes::content_value::{changed, changed_parts, content, in_users_place, raw_list, result};
+use crate::shapes::parted_record;
+
+/// Messages of the AI SDK, versions 4 to 6: a list of them, or an object that holds one under `messages`.
+///
+/// System texts are pinned. Each result is a message of its own, also where several stand in one record. Messages for
+/// the screen (`UIMessage`) are not read. Nothing was counted.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct AiSdk;
+
+impl Format for AiSdk {
+    fn name(&self) -> &'static str {
+        "ai-sdk"
+    }
+
+    fn abilities(&self) -> Abilities {
+        Abilities::ALL
+    }
+
+    fn detect(&self, probe: &Probe) -> Confidence {
+        let is_own = |first: &Seen| has_part(&messages_of(first), &["tool-call", "tool-result"]);
+        match probe.values.as_slice() {
+            [first] if is_request(first) && is_own(first) => Confidence::Sure,
+            _ => Confidence::No,
+        }
+    }
+
+    fn open(&self, parts: Box<dyn Parts>) -> Result<Box<dyn Document>, FormatError> {
+        open(&Self, parts)
+    }
+}
+
+/// Tells messages of the AI SDK for the screen, whose calls and results stand in parts beside what is said.
+pub(crate) fn is_for_screen(probe: &Probe) -> bool {
+    let is_one = |message: &Seen| {
+        let is_parted = message.has("parts") && !message.has("kind");
+        match message.role.as_str() {
+            "assistant" | "system" => is_parted || message.has("toolInvocations"),
+            "user" => is_parted && message.has("id"),
+            _ => false,
+        }
+    };
+    let in_document = |first: &Seen| messages_of(first).into_iter().any(is_one);
+    probe.first().is_some_and(in_document) || probe.values.iter().any(is_one)
+}
+
+impl Layout for AiSdk {
+    fn format(&self) -> &'static dyn Format {
+        &Self
+    }
+
+    fn lists(&self, parts: &dyn Parts) -> Result<Vec<List>, FormatError> {
+        Ok(vec![messages_in(held(parts))?])
+    }
+
+    fn shape(&self) -> &dyn Shape {
+        &AiSdkShape
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+struct AiSdkShape;
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Fields<'a> {
+    #[serde(borrow)]
+    role: Text<'a>,
+    #[serde(borrow)]
+    content: Option<&'a RawValue>,
+}
+
+impl Shape for AiSdkShape {
+    fn read(&self, record: &str, into: &mut Record) -> Result<(), serde_json::Error> {
+        let Fields { role, content } = serde_json::from_str(record)?;
+        let plain = content.and_then(|content| text(content.get()));
+        let parts = || raw_list(content).into_iter().map(block).collect::<Vec<_>>();
+        let said = &mut into.messages;
+        match role.as_str() {
+            Some("system") => said.push(Message::custom("system", plain.unwrap_or_default())),
+            Some("user") => {
+                said.push(Message::user(plain.map_or_else(|| Content::Blocks(parts()), Content::Text)));
+            }
+            Some("assistant") => {
+                let blocks = plain.map_or_else(parts, |text| vec![Block::text(text)]);
+                said.push(Message::assistant_blocks(blocks));
+            }
+            Some("tool") => said.extend(raw_list(content).into_iter().map(answered)),
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn write(&self, message: &Message, _: &Stamp) -> Result<Vec<u8>, String> {
+        let value = match message {
+            Message::Assistant { content, .. } => {
+                let parts = content.iter().map(part).collect::<Result<Vec<_>, _>>()?;
+                json!({ "role": "assistant", "content": parts })
+            }
+            Message::ToolResult { tool_call_id, tool_name, content, is_error } => {
+                let output = output(content, *is_error)?;
+                let result = json!({ "type": "tool-result", "toolCallId": tool_call_id, "toolName": tool_name, "output": output });
+                json!({ "role": "tool", "content": [result] })
+            }
+            Message::Custom { custom_type, content: body } if custom_type == "system" => {
+                json!({ "role": "system", "content": body.texts().collect::<Vec<_>>().join("\n") })
+            }
+            message => json!({ "role": "user", "content": content(&in_users_place(message)?, part)? }),
+        };
+        Ok(value.to_string().into_bytes())
+    }
+
+    fn rewrite(&self, record: &[u8], messages: &[Message], fates: &[Fate<'_>]) -> Result<Vec<u8>, String> {
+        let n_parts = |message: &Message, _: &[&[u8]]| match message {
+            Message::ToolResult { .. } => 1,
+            message => message.blocks().len(),
+        };
+        let parted = parted_record::rewrite(record, "content", messages, fates, n_parts, rewritten);
+        parted.unwrap_or_else(|| match (messages, fates) {
+            ([before], [Fate::Body(after)]) => {
+                let body = changed(get(record, "content"), before.blocks(), after, part)?;
+                Ok(set(record, "content", &body))
+            }
+            _ => Err("a part of a text".to_owned()),
+        })
+    }
+}
+
+fn rewritten(old: &[&[u8]], message: &Message, after: &[Block]) -> Result<Vec<Vec<u8>>, String> {
+    let (Message::ToolResult { is_error, .. }, [answer]) = (message, old) else {
+        return changed_parts(old, message.blocks(), after, part);
+    };
+    // Version 4 has the result itself, and beside it what is sent of it.
+    if get(answer, "output").is_none() {
+        let body = result(after, part)?.to_string();
+        return Ok(vec![remove(&set(answer, "result", body.as_bytes()), "content")]);
+    }
+    Ok(vec![set(answer, "output", output(after, *is_error)?.to_string().as_bytes())])
+}
+
+/// Returns the output of a result.
+fn output(blocks: &[Block], is_error: bool) -> Result<Value, String> {
+    let media = |block: &Block| match block {
+        Block::Image { media_type, data_base64 } => {
+            Ok(json!({ "type": "media", "mediaType": media_type, "data": data_base64 }))
+        }
+        block => part(block),
+    };
+    let value = result(blocks, media)?;
+    let kind = match value {
+        Value::String(_) if is_error => "error-text",
+        Value::String(_) => "text",
+        _ => "content",
+    };
+    Ok(json!({ "type": kind, "value": value }))
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct Part<'a> {
+    #[serde(borrow)]
+    r#type: Text<'a>,
+    #[serde(borrow)]
+    text: Option<&'a RawValue>,
+    #[serde(borrow)]
+    image: Text<'a>,
+    #[serde(borrow)]
+    data: Text<'a>,
+    #[serde(borrow)]
+    media_type: Text<'a>,
+    #[serde(borrow)]
+    tool_call_id: Text<'a>,
+    #[serde(borrow)]
+    tool_name: Text<'a>,
+    #[serde(borrow)]
+    input: Option<&'a RawValue>,
+    #[serde(borrow)]
+    args: Option<&'a RawValue>,
+}
+
+/// Reads a part; what we have no block for becomes a text with its JSON.
+fn block(json: &RawValue) -> Block {
+    let part: Part<'_> = serde_json::from_str(json.get()).unwrap_or_default();
+    let said = part.text.and_then(|said| text(said.get()));
+    let known = match part.r#type.as_str() {
+        Some("text") => said.map(Block::text),
+        Some("reasoning") => {
+            let place = find(json.get().as_bytes(), &["providerOptions", "anthropic", "signature"]);
+            let signature = place.and_then(|place| text(&json.get()[place]));
+            Some(Block::Thinking { text: said.unwrap_or_default(), signature })
+        }
+        Some("tool-call") => Some(Block::ToolCall {
+            id: part.tool_call_id.into_string(),
+            name: part.tool_name.into_string(),
+            input: part.input.or(part.args).map_or_else(|| json!({}), |json| input(json.get())),
+        }),
+        Some("image" | "file") => picture_of(part),
+        _ => None,
+    };
+    known.unwrap_or_else(|| Block::text(compact(json.get())))
+}
+
+/// Reads a picture: an address, or base64 with its type beside it.
+fn picture_of(part: Part<'_>) -> Option<Block> {
+    let data = part.image.0.or(part.data.0)?;
+    let kind = part.media_type.0.unwrap_or_else(|| "image/png".into());
+    match () {
+        () if data.starts_with("data:image/") || data.starts_with("http") => Some(picture(&data)),
+        () if kind.starts_with("image/") => Some(Block::image(kind, data)),
+        () => Some(Block::text(format!("[file: {kind}]"))),
+    }
+}
+
+/// Reads a result: what was sent of it.
+fn answered(json: &RawValue) -> Message {
+    let part: Part<'_> = serde_json::from_str(json.get()).unwrap_or_default();
+    let bytes = json.get().as_bytes();
+    let kind =
+        find(bytes, &["output", "type"]).and_then(|place| text(&json.get()[place])).unwrap_or_default();
+    let value = find(bytes, &["output", "value"]).or_else(|| find(bytes, &["result"]));
+    let value = value.map_or("\"\"", |place| &json.get()[place]);
+    let is_error = kind.starts_with("error") || get(bytes, "isError") == Some(b"true");
+    let content = match text(value) {
+        Some(text) if text.is_empty() => Vec::new(),
+        Some(text) => vec![Block::Text { text }],
+        None if kind == "content" => {
+            let parts: Vec<&RawValue> = serde_json::from_str(value).unwrap_or_default();
+            parts.into_iter().map(shown).collect()
+        }
+        None => vec![Block::text(compact(value))],
+    };
+    let (tool_call_id, tool_name) = (part.tool_call_id.into_string(), part.tool_name.into_string());
+    Message::ToolResult { tool_call_id, tool_name, content, is_error }
+}
+
+/// Reads a part of what a result shows.
+fn shown(json: &RawValue) -> Block {
+    let part: Part<'_> = serde_json::from_str(json.get()).unwrap_or_default();
+    match part.r#type.as_str() {
+        Some("media" | "image-data") => picture_of(part).unwrap_or_else(|| Block::text(compact(json.get()))),
+        _ => block(json),
+    }
+}
+
+/// Returns a block as a part.
+fn part(block: &Block) -> Result<Value, String> {
+    Ok(match block {
+        Block::Text { text } => json!({ "type": "text", "text": text }),
+        Block::Image { media_type, data_base64 } => {
+            json!({ "type": "image", "image": data_base64, "mediaType": media_type })
+        }
+        Block::ToolCall { id, name, input } => {
+            json!({ "type": "tool-call", "toolCallId": id, "toolName": name, "input": input })
+        }
+        Block::Thinking { .. } => return Err("new reasoning".to_owned()),
+        Block::ToolResult { .. } | Block::Command { .. } => return Err("a new part of this kind".to_owned()),
+    })
+}

@@ -1,0 +1,79 @@
+//! Requests of Chat Completions.
+
+use wb_record::{
+    Abilities, Confidence, Document, Format, FormatError, Parts, Probe, Seen, View, json::text as text_at,
+};
+
+use crate::kit::json_text::body_of;
+use crate::kit::list_document::open;
+use crate::kit::message_list::{Layout, List, Shape, held};
+use crate::kit::request_probe::{has_key, has_part, has_role, is_request, messages_of};
+use crate::shapes::chat_message::ChatShape;
+
+/// Requests of Chat Completions: a body with `messages`, or the list of them alone.
+///
+/// System and developer texts are pinned; messages of a role that is not known are passed over, with a note. Arguments that
+/// are no JSON stay as they stand. A compaction replaces the messages that it folds; they are kept in the list of operations
+/// alone.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct OpenaiChat;
+
+impl Format for OpenaiChat {
+    fn name(&self) -> &'static str {
+        "openai-chat"
+    }
+
+    fn abilities(&self) -> Abilities {
+        Abilities::ALL
+    }
+
+    fn detect(&self, probe: &Probe) -> Confidence {
+        match probe.values.as_slice() {
+            [first] if is_request(first) && is_chat(first) => Confidence::Maybe,
+            _ => Confidence::No,
+        }
+    }
+
+    fn open(&self, parts: Box<dyn Parts>) -> Result<Box<dyn Document>, FormatError> {
+        open(&Self, parts)
+    }
+}
+
+/// Tells a request by what only Chat Completions has, or by its model beside blocks that tell no provider.
+fn is_chat(first: &Seen) -> bool {
+    let messages = messages_of(first);
+    let is_own = has_role(&messages, &["system", "developer", "tool", "function"])
+        || has_key(&messages, &["tool_calls", "tool_call_id", "function_call", "reasoning_content"])
+        || has_part(&messages, &["image_url", "input_audio", "refusal"]);
+    is_own || first.has("model") || has_part(&messages, &["text"])
+}
+
+impl Layout for OpenaiChat {
+    fn format(&self) -> &'static dyn Format {
+        &Self
+    }
+
+    fn lists(&self, parts: &dyn Parts) -> Result<Vec<List>, FormatError> {
+        Ok(vec![messages_in(held(parts))?])
+    }
+
+    fn shape(&self) -> &dyn Shape {
+        &ChatShape { other: |_, into| into.is_of_nobody = true, ..ChatShape::PLAIN }
+    }
+
+    fn complete(&self, parts: &dyn Parts, _: &List, view: &mut View) {
+        view.model = model_of(held(parts));
+    }
+}
+
+/// Returns the list of a body with `messages`, or of the list alone.
+pub(crate) fn messages_in(text: &[u8]) -> Result<List, FormatError> {
+    let (_, json) = body_of(text);
+    List::at(text, if json.starts_with(b"[") { &[] } else { &["messages"] })
+}
+
+/// Returns the model that a body asks for.
+pub(crate) fn model_of(text: &[u8]) -> Option<String> {
+    let (_, json) = body_of(text);
+    json.starts_with(b"{").then(|| text_at(json, &["model"])).flatten()
+}

@@ -1,0 +1,197 @@
+//! The blocks of Anthropic messages, in requests and as agents store them.
+
+use std::fmt;
+
+use serde::Deserialize;
+use serde::de::{SeqAccess, Visitor};
+use serde_json::value::RawValue;
+use wb_message::block::shown_text;
+use wb_message::{Block, Content};
+use wb_record::json::elements;
+
+use crate::kit::json_text::{compact, input, text};
+use crate::kit::loose::{Flag, Text};
+
+/// A part of a user line.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Part {
+    /// What a tool answered.
+    Result { call_id: String, content: Vec<Block>, is_error: bool },
+    /// Anything else.
+    Said(Block),
+}
+
+/// The body of a user line.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Said {
+    Text(String),
+    Parts(Vec<Part>),
+}
+
+/// Returns what a user line says: a text or a list.
+pub(crate) fn said(content: &str) -> Said {
+    match text(content) {
+        Some(text) => Said::Text(text),
+        None => Said::Parts(parts(content)),
+    }
+}
+
+/// Returns the blocks of a body: of a text one, of an empty text none.
+pub(crate) fn blocks(content: &str) -> Vec<Block> {
+    match text(content) {
+        Some(text) if text.is_empty() => Vec::new(),
+        Some(text) => vec![Block::Text { text }],
+        None => parts(content).into_iter().map(into_block).collect(),
+    }
+}
+
+/// Returns a body as it stands: a text or blocks; nothing if it says nothing.
+pub(crate) fn content(body: &str) -> Option<Content> {
+    match text(body) {
+        Some(text) => (!text.is_empty()).then_some(Content::Text(text)),
+        None => Some(blocks(body)).filter(|blocks| !blocks.is_empty()).map(Content::Blocks),
+    }
+}
+
+/// A result inside of an answer is unheard of; its text is shown.
+fn into_block(part: Part) -> Block {
+    match part {
+        Part::Said(block) => block,
+        Part::Result { content, .. } => Block::text(shown_text(&content)),
+    }
+}
+
+/// Returns the parts of a list: in one go, or one by one if there is something odd among them.
+fn parts(list: &str) -> Vec<Part> {
+    if let Ok(Parts(parts)) = serde_json::from_str(list) {
+        return parts;
+    }
+    let places = elements(list.as_bytes()).unwrap_or_default();
+    places.into_iter().map(|place| part(&list[place])).collect()
+}
+
+/// Reads one part; what we have no block for becomes a text with its JSON.
+fn part(json: &str) -> Part {
+    let known = serde_json::from_str::<Fields<'_>>(json).ok().and_then(Fields::part);
+    known.unwrap_or_else(|| Part::Said(Block::text(text(json).unwrap_or_else(|| compact(json)))))
+}
+
+/// The fields of all kinds of blocks; those that may be long are read when they are needed.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Fields<'a> {
+    #[serde(borrow)]
+    r#type: Text<'a>,
+    #[serde(borrow)]
+    id: Text<'a>,
+    #[serde(borrow)]
+    name: Text<'a>,
+    #[serde(borrow)]
+    tool_use_id: Text<'a>,
+    is_error: Flag,
+    #[serde(borrow)]
+    text: Option<&'a RawValue>,
+    #[serde(borrow)]
+    thinking: Option<&'a RawValue>,
+    #[serde(borrow)]
+    signature: Option<&'a RawValue>,
+    #[serde(borrow)]
+    input: Option<&'a RawValue>,
+    #[serde(borrow)]
+    content: Option<&'a RawValue>,
+    #[serde(borrow)]
+    data: Option<&'a RawValue>,
+    #[serde(borrow)]
+    source: Option<Source<'a>>,
+}
+
+impl Fields<'_> {
+    fn part(self) -> Option<Part> {
+        if self.r#type.as_str() != Some("tool_result") {
+            return self.block().map(Part::Said);
+        }
+        Some(Part::Result {
+            call_id: self.tool_use_id.into_string(),
+            is_error: self.is_error.0,
+            content: self.content.map(|content| blocks(content.get())).unwrap_or_default(),
+        })
+    }
+
+    fn block(self) -> Option<Block> {
+        let read = |raw: Option<&RawValue>| raw.and_then(|raw| text(raw.get()));
+        match self.r#type.as_str()? {
+            "text" => read(self.text).map(Block::text),
+            "thinking" => {
+                let text = read(self.thinking).unwrap_or_default();
+                Some(Block::Thinking { text, signature: read(self.signature) })
+            }
+            "redacted_thinking" => read(self.data).map(Block::redacted_thinking),
+            "tool_use" => {
+                let input = self.input.map(|json| input(json.get())).unwrap_or_default();
+                Some(Block::ToolCall { id: self.id.into_string(), name: self.name.into_string(), input })
+            }
+            "image" => self.source?.image(),
+            "document" => self.source?.document(),
+            _ => None,
+        }
+    }
+}
+
+/// Where a picture or a document comes from.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Source<'a> {
+    #[serde(borrow)]
+    r#type: Text<'a>,
+    #[serde(borrow)]
+    media_type: Text<'a>,
+    #[serde(borrow)]
+    data: Text<'a>,
+}
+
+impl Source<'_> {
+    fn image(self) -> Option<Block> {
+        let is_base64 = self.r#type.as_str().is_none_or(|kind| kind == "base64");
+        let data = self.data.0.filter(|_| is_base64)?;
+        Some(Block::image(self.media_type.into_string(), data))
+    }
+
+    /// A document of text is shown, of any other its type is told.
+    fn document(self) -> Option<Block> {
+        let data = self.data.0?;
+        match self.r#type.as_str() {
+            Some("text") => Some(Block::text(data)),
+            Some("base64") | None => {
+                Some(Block::text(format!("[document: {}]", self.media_type.into_string())))
+            }
+            Some(_) => None,
+        }
+    }
+}
+
+/// A list of parts of which each is known.
+struct Parts(Vec<Part>);
+
+impl<'de> Deserialize<'de> for Parts {
+    fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        from.deserialize_seq(KnownParts).map(Self)
+    }
+}
+
+struct KnownParts;
+
+impl<'de> Visitor<'de> for KnownParts {
+    type Value = Vec<Part>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a list of known blocks")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Self::Value, A::Error> {
+        let mut parts = Vec::new();
+        while let Some(fields) = seq.next_element::<Fields<'_>>()? {
+            parts.push(fields.part().ok_or_else(|| serde::de::Error::custom("an unknown block"))?);
+        }
+        Ok(parts)
+    }
+}

@@ -1,0 +1,187 @@
+//! Messages as Anthropic has them, and as the agents store them that go by it.
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+use wb_message::block::redacted_data;
+use wb_message::{Block, Content, Message};
+use wb_record::Stamp;
+use wb_record::json::{elements, get, set, text};
+
+use super::anthropic_block::{Part, Said, blocks, content, said};
+use super::content_value::{self, changed, changed_parts, in_users_place, result};
+use super::parted_record;
+use crate::kit::loose::Text;
+use crate::kit::message_list::{Fate, Record, Shape};
+
+/// One record per side that speaks: results are blocks of what the user says, each a message of its own.
+///
+/// Signatures of reasoning stay byte for byte. A summary of the provider's own hides what stands before it, which goes
+/// with it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct AnthropicShape;
+
+impl Shape for AnthropicShape {
+    fn read(&self, record: &str, into: &mut Record) -> Result<(), serde_json::Error> {
+        read(record, into)
+    }
+
+    fn write(&self, message: &Message, _: &Stamp) -> Result<Vec<u8>, String> {
+        write(message).map(|value| value.to_string().into_bytes())
+    }
+
+    fn rewrite(&self, record: &[u8], messages: &[Message], fates: &[Fate<'_>]) -> Result<Vec<u8>, String> {
+        rewrite(record, messages, fates)
+    }
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Fields<'a> {
+    #[serde(borrow)]
+    role: Text<'a>,
+    #[serde(borrow)]
+    content: Option<&'a RawValue>,
+}
+
+/// Reads what one side says; one of another role is none that a model sees.
+pub(crate) fn read(record: &str, into: &mut Record) -> Result<(), serde_json::Error> {
+    let fields: Fields<'_> = serde_json::from_str(record)?;
+    let json = fields.content.map_or("\"\"", RawValue::get);
+    match fields.role.as_str() {
+        Some("user") => into.messages = of_user(json),
+        Some("assistant") => answer(json, into),
+        Some("system") => {
+            into.messages.push(Message::custom("system", content(json).unwrap_or_else(|| "".into())));
+        }
+        _ => {}
+    }
+    Ok(())
+}
+
+/// Takes results and what the user says apart.
+fn of_user(json: &str) -> Vec<Message> {
+    let parts = match said(json) {
+        Said::Text(text) => return vec![Message::user(text)],
+        Said::Parts(parts) => parts,
+    };
+    let mut messages = Vec::new();
+    for part in parts {
+        match (part, messages.last_mut()) {
+            (Part::Result { call_id, content, is_error }, _) => messages.push(Message::ToolResult {
+                tool_call_id: call_id,
+                tool_name: String::new(),
+                content,
+                is_error,
+            }),
+            (Part::Said(block), Some(Message::User { content: Content::Blocks(blocks), .. })) => {
+                blocks.push(block);
+            }
+            (Part::Said(block), _) => messages.push(Message::user(vec![block])),
+        }
+    }
+    if messages.is_empty() {
+        messages.push(Message::user(Vec::new()));
+    }
+    messages
+}
+
+fn answer(json: &str, into: &mut Record) {
+    let compaction = if json.contains("\"compaction\"") { compaction_in(json.as_bytes()) } else { None };
+    let mut blocks = blocks(json);
+    let Some((at, summary)) = compaction else {
+        return into.messages.push(Message::assistant_blocks(blocks));
+    };
+    let rest = blocks.split_off((at + 1).min(blocks.len()));
+    let rest = (!rest.is_empty()).then(|| Message::assistant_blocks(rest));
+    into.hides_all_before = true;
+    into.messages.push(Message::CompactionSummary { summary, tokens_before: 0 });
+    into.messages.extend(rest);
+}
+
+/// Returns the place of the last summary among blocks, and what it says.
+fn compaction_in(blocks: &[u8]) -> Option<(usize, String)> {
+    let places = elements(blocks)?;
+    let at = places.iter().rposition(|place| is_of_type(&blocks[place.clone()], "compaction"))?;
+    Some((at, text(&blocks[places[at].clone()], &["content"]).unwrap_or_default()))
+}
+
+fn is_of_type(block: &[u8], kind: &str) -> bool {
+    text(block, &["type"]).is_some_and(|it| it == kind)
+}
+
+/// Returns a message as a record of its own.
+fn write(message: &Message) -> Result<Value, String> {
+    Ok(match message {
+        Message::Assistant { content, .. } => {
+            json!({ "role": "assistant", "content": content.iter().map(block).collect::<Result<Vec<_>, _>>()? })
+        }
+        Message::ToolResult { tool_call_id: id, content, is_error, .. } => {
+            let mut answer =
+                json!({ "type": "tool_result", "tool_use_id": id, "content": result(content, block)? });
+            if *is_error {
+                answer["is_error"] = true.into();
+            }
+            json!({ "role": "user", "content": [answer] })
+        }
+        message => {
+            json!({ "role": "user", "content": content_value::content(&in_users_place(message)?, block)? })
+        }
+    })
+}
+
+/// Returns a block as it is sent.
+fn block(block: &Block) -> Result<Value, String> {
+    Ok(match block {
+        Block::Text { text } => json!({ "type": "text", "text": text }),
+        Block::Image { media_type, data_base64: data } => {
+            json!({ "type": "image", "source": { "type": "base64", "media_type": media_type, "data": data } })
+        }
+        Block::Thinking { text, signature: Some(signature) } => match redacted_data(signature) {
+            Some(data) => json!({ "type": "redacted_thinking", "data": data }),
+            None => json!({ "type": "thinking", "thinking": text, "signature": signature }),
+        },
+        Block::ToolCall { id, name, input } => {
+            let input = if input.is_object() { input.clone() } else { json!({ "input": input }) };
+            json!({ "type": "tool_use", "id": id, "name": name, "input": input })
+        }
+        Block::Thinking { .. } => return Err("new reasoning without a signature".to_owned()),
+        Block::ToolResult { .. } | Block::Command { .. } => return Err("a new block of this kind".to_owned()),
+    })
+}
+
+/// Returns a record of which messages go or get another body; the blocks of the others stay byte for byte.
+fn rewrite(record: &[u8], messages: &[Message], fates: &[Fate<'_>]) -> Result<Vec<u8>, String> {
+    let parted = parted_record::rewrite(record, "content", messages, fates, n_blocks, rewritten);
+    parted.unwrap_or_else(|| match (messages, fates) {
+        ([before], [Fate::Body(after)]) => {
+            let body = changed(get(record, "content"), before.blocks(), after, block)?;
+            Ok(set(record, "content", &body))
+        }
+        _ => Err("a part of a text".to_owned()),
+    })
+}
+
+/// Returns how many of the next blocks are those of a message.
+fn n_blocks(message: &Message, rest: &[&[u8]]) -> usize {
+    match message {
+        Message::CompactionSummary { .. } => {
+            rest.iter().rposition(|block| is_of_type(block, "compaction")).map_or(0, |at| at + 1)
+        }
+        Message::ToolResult { .. } => 1,
+        message => message.blocks().len(),
+    }
+}
+
+fn rewritten(old: &[&[u8]], message: &Message, after: &[Block]) -> Result<Vec<Vec<u8>>, String> {
+    match (message, old) {
+        (Message::ToolResult { content, .. }, [answer]) => {
+            let body = changed(get(answer, "content"), content, after, block)?;
+            Ok(vec![set(answer, "content", &body)])
+        }
+        (Message::CompactionSummary { .. }, _) => {
+            Err("another text for the provider's own summary".to_owned())
+        }
+        (message, old) => changed_parts(old, message.blocks(), after, block),
+    }
+}

@@ -1,0 +1,323 @@
+//! From a record to the message in it.
+
+use std::borrow::Cow;
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use serde_json::{Map, Value, json};
+use wb_message::{Block, Content, Message};
+use wb_record::JsonScan;
+use wb_record::json::get;
+
+use super::{Other, SYSTEM_ROLES};
+use crate::kit::json_text::{compact, input, text};
+use crate::kit::loose;
+use crate::kit::message_list::Record;
+use crate::kit::picture::picture;
+
+/// The members of a message.
+#[derive(Default)]
+struct Fields<'a> {
+    role: Text<'a>,
+    body: Body<'a>,
+    calls: Vec<Block>,
+    function_call: Vec<Block>,
+    tool_call_id: Text<'a>,
+    tool_call_ids: &'a str,
+    id: Text<'a>,
+    name: Text<'a>,
+    function: Text<'a>,
+    reasoning_content: Text<'a>,
+    reasoning: Text<'a>,
+    thinking_blocks: &'a str,
+    refusal: Text<'a>,
+    error: &'a str,
+    token_count: &'a str,
+}
+
+/// A string; nothing if it is none.
+type Text<'a> = Option<Cow<'a, str>>;
+
+/// A body: a text, or other JSON.
+#[derive(Default)]
+enum Body<'a> {
+    #[default]
+    None,
+    Text(Cow<'a, str>),
+    Json(&'a str),
+}
+
+/// Reads a message; one of another role is none that a model sees.
+pub(crate) fn read(
+    record: &str,
+    other: fn(&Other<'_>, &mut Record),
+    into: &mut Record,
+) -> Result<(), serde_json::Error> {
+    let mut fields = Fields::default();
+    if fields.read(record).is_none() {
+        // Tells what is wrong.
+        return serde_json::from_str::<Map<String, Value>>(record).map(drop);
+    }
+    into.messages.push(match fields.role.as_deref().unwrap_or_default() {
+        "user" => Message::user(fields.body.into_content()),
+        "assistant" => Message::assistant_blocks(fields.into_answer()),
+        "tool" | "function" => fields.into_result(),
+        role if SYSTEM_ROLES.contains(&role) => Message::custom(role.to_owned(), fields.body.into_content()),
+        role => {
+            other(&fields.other(role), into);
+            return Ok(());
+        }
+    });
+    Ok(())
+}
+
+impl<'a> Fields<'a> {
+    fn read(&mut self, record: &'a str) -> Option<()> {
+        let mut scan = JsonScan::new(record);
+        scan.object(|key, scan| {
+            match &*key {
+                "role" => self.role = string(scan)?,
+                "content" => self.body = Body::of(scan)?,
+                "tool_calls" => self.calls = calls(scan)?,
+                "function_call" => add_call(scan, &mut self.function_call)?,
+                "tool_call_id" => self.tool_call_id = string(scan)?,
+                "tool_call_ids" => self.tool_call_ids = scan.value()?,
+                "id" => self.id = string(scan)?,
+                "name" => self.name = string(scan)?,
+                "function" => self.function = string(scan)?,
+                "reasoning_content" => self.reasoning_content = string(scan)?,
+                "reasoning" => self.reasoning = string(scan)?,
+                "thinking_blocks" => self.thinking_blocks = scan.value()?,
+                "refusal" => self.refusal = string(scan)?,
+                "error" => self.error = scan.value()?,
+                "token_count" => self.token_count = scan.value()?,
+                _ => _ = scan.value()?,
+            }
+            Some(())
+        })?;
+        scan.end()
+    }
+
+    fn other<'b>(&'b self, role: &'b str) -> Other<'b> {
+        let text = if let Body::Text(text) = &self.body { text } else { "" };
+        Other { role, text, token_count: self.token_count }
+    }
+
+    fn into_answer(self) -> Vec<Block> {
+        let mut blocks = parts(self.thinking_blocks);
+        if blocks.is_empty() {
+            let text = self.reasoning_content.or(self.reasoning).filter(|text| !text.is_empty());
+            let thinking = |text: Cow<'_, str>| Block::Thinking { text: text.into_owned(), signature: None };
+            blocks.extend(text.map(thinking));
+        }
+        add(&mut blocks, self.body.into_blocks());
+        blocks.extend(self.refusal.filter(|text| !text.is_empty()).map(Block::text));
+        add(&mut blocks, self.calls);
+        // The oldest way to call has one call without an id; its name answers for it.
+        add(&mut blocks, self.function_call);
+        blocks
+    }
+
+    fn into_result(self) -> Message {
+        let first = values(self.tool_call_ids).first().and_then(|id| text(id));
+        let ids = [self.tool_call_id, first.map(Cow::Owned), self.id, self.name.clone()];
+        Message::ToolResult {
+            tool_call_id: ids.into_iter().flatten().next().unwrap_or_default().into_owned(),
+            tool_name: self.name.or(self.function).unwrap_or_default().into_owned(),
+            content: self.body.into_blocks(),
+            is_error: !matches!(self.error, "" | "null" | "false" | "\"\""),
+        }
+    }
+}
+
+impl<'a> Body<'a> {
+    fn of(scan: &mut JsonScan<'a>) -> Option<Self> {
+        Some(match scan.peek()? {
+            b'"' => Self::Text(scan.string()?),
+            _ => match scan.value()? {
+                "null" => Self::None,
+                json => Self::Json(json),
+            },
+        })
+    }
+
+    /// Returns a body as it stands.
+    fn into_content(self) -> Content {
+        match self {
+            Self::None => Content::Text(String::new()),
+            Self::Text(text) => Content::Text(text.into_owned()),
+            Self::Json(_) => Content::Blocks(self.into_blocks()),
+        }
+    }
+
+    /// Returns the blocks of a body: of a text one, of an empty text none.
+    fn into_blocks(self) -> Vec<Block> {
+        match self {
+            Self::Text(text) if !text.is_empty() => vec![Block::text(text)],
+            Self::Json(json) if json.starts_with('[') => parts(json),
+            Self::Json(json) => vec![Block::text(compact(json))],
+            Self::None | Self::Text(_) => Vec::new(),
+        }
+    }
+}
+
+/// Reads a value; nothing is in it if it is no string.
+fn string<'a>(scan: &mut JsonScan<'a>) -> Option<Text<'a>> {
+    if scan.peek()? == b'"' { scan.string().map(Some) } else { scan.value().map(|_| None) }
+}
+
+/// Adds blocks; the first ones are not copied.
+fn add(blocks: &mut Vec<Block>, more: Vec<Block>) {
+    if blocks.is_empty() {
+        *blocks = more;
+    } else {
+        blocks.extend(more);
+    }
+}
+
+/// Returns the elements of a list, as JSON; none of what is no list.
+fn values(list: &str) -> Vec<&str> {
+    let mut values = Vec::new();
+    if matches!(list, "" | "[]") {
+        return values;
+    }
+    _ = JsonScan::new(list).list(|scan| {
+        values.push(scan.value()?);
+        Some(())
+    });
+    values
+}
+
+fn parts(list: &str) -> Vec<Block> {
+    values(list).into_iter().map(part).collect()
+}
+
+/// Reads the calls of a list.
+fn calls(scan: &mut JsonScan<'_>) -> Option<Vec<Block>> {
+    let mut calls = Vec::new();
+    if scan.peek()? == b'[' {
+        scan.list(|scan| add_call(scan, &mut calls))?;
+    } else {
+        scan.value()?;
+    }
+    Some(calls)
+}
+
+/// Reads a call; what is no object is none.
+fn add_call(scan: &mut JsonScan<'_>, calls: &mut Vec<Block>) -> Option<()> {
+    if scan.peek()? != b'{' {
+        return scan.value().map(drop);
+    }
+    let (mut call, mut function) = (Call::default(), None);
+    scan.object(|key, scan| {
+        if key == "function" && scan.peek()? == b'{' {
+            let mut inner = Call::default();
+            scan.object(|key, scan| inner.read(&key, scan))?;
+            function = Some(inner);
+            return Some(());
+        }
+        call.read(&key, scan)
+    })?;
+    if let Some(Call { name, arguments, .. }) = function {
+        call = Call { id: call.id, name, function: None, arguments };
+    }
+    // Most answers have one call.
+    calls.reserve_exact(usize::from(calls.is_empty()));
+    calls.push(call.into_block());
+    Some(())
+}
+
+/// The members of a call, or of its function.
+#[derive(Default)]
+struct Call<'a> {
+    id: Text<'a>,
+    name: Text<'a>,
+    /// The name of the function, where that is no object.
+    function: Text<'a>,
+    arguments: Input,
+}
+
+/// Arguments; nothing if there are none.
+type Input = Option<Value>;
+
+impl<'a> Call<'a> {
+    fn read(&mut self, key: &str, scan: &mut JsonScan<'a>) -> Option<()> {
+        match key {
+            "id" => self.id = string(scan)?,
+            "name" => self.name = string(scan)?,
+            "function" => self.function = string(scan)?,
+            "arguments" => self.arguments = arguments(scan)?,
+            _ => _ = scan.value()?,
+        }
+        Some(())
+    }
+
+    fn into_block(self) -> Block {
+        let name = self.function.or(self.name).unwrap_or_default().into_owned();
+        let id = self.id.map_or_else(|| name.clone(), Cow::into_owned);
+        Block::ToolCall { id, name, input: self.arguments.unwrap_or_else(|| json!({})) }
+    }
+}
+
+/// Reads arguments: an object, or one in a string; what is none stays as it stands.
+fn arguments(scan: &mut JsonScan<'_>) -> Option<Input> {
+    if scan.peek()? != b'"' {
+        return scan.value().map(|json| (json != "null").then(|| input(json)));
+    }
+    let text = scan.string()?;
+    Some(Some(match serde_json::from_str(&text) {
+        Ok(value @ Value::Object(_)) => value,
+        _ => Value::String(text.into_owned()),
+    }))
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Part<'a> {
+    #[serde(borrow)]
+    r#type: loose::Text<'a>,
+    #[serde(borrow)]
+    text: Option<&'a RawValue>,
+    #[serde(borrow)]
+    refusal: Option<&'a RawValue>,
+    #[serde(borrow)]
+    image_url: Option<&'a RawValue>,
+    #[serde(borrow)]
+    image: loose::Text<'a>,
+    #[serde(borrow)]
+    think: Option<&'a RawValue>,
+    #[serde(borrow)]
+    thinking: Option<&'a RawValue>,
+    #[serde(borrow)]
+    reasoning: Option<&'a RawValue>,
+    #[serde(borrow)]
+    signature: loose::Text<'a>,
+    #[serde(borrow)]
+    encrypted: loose::Text<'a>,
+}
+
+/// Reads a part of a body; what we have no block for becomes a text with its JSON.
+pub(crate) fn part(json: &str) -> Block {
+    let known = serde_json::from_str::<Part<'_>>(json).ok().and_then(known_part);
+    known.unwrap_or_else(|| Block::text(text(json).unwrap_or_else(|| compact(json))))
+}
+
+fn known_part(part: Part<'_>) -> Option<Block> {
+    let read = |raw: Option<&RawValue>| raw.and_then(|raw| text(raw.get()));
+    match part.r#type.as_str()? {
+        "text" => read(part.text).map(Block::text),
+        "refusal" => read(part.refusal).map(Block::text),
+        "think" | "thinking" | "reasoning" => {
+            let text = read(part.think).or_else(|| read(part.thinking)).or_else(|| read(part.reasoning));
+            let signature = part.signature.0.or(part.encrypted.0).map(Cow::into_owned);
+            Some(Block::Thinking { text: text.unwrap_or_default(), signature })
+        }
+        "image_url" => {
+            let url = part.image_url?;
+            let inner = get(url.get().as_bytes(), "url").and_then(|url| text(std::str::from_utf8(url).ok()?));
+            Some(picture(&inner.or_else(|| text(url.get()))?))
+        }
+        "image" => part.image.as_str().map(picture),
+        _ => None,
+    }
+}

@@ -1,0 +1,91 @@
+//! Bodies as JSON: a text, or a list of parts of which those that stay are kept byte for byte.
+
+use serde_json::Value;
+use serde_json::value::RawValue;
+use wb_message::markers::{BRANCH_HEADER, DIGEST_HEADER, digest_body};
+use wb_message::{Block, Content, Message};
+use wb_record::json::{elements, get, set};
+
+/// How a block is written as a part, or why it cannot be.
+pub(crate) type Write = fn(&Block) -> Result<Value, String>;
+
+/// Returns a body as JSON: a text where it is one.
+pub(crate) fn content(body: &Content, write: Write) -> Result<Value, String> {
+    match body {
+        Content::Text(text) => Ok(Value::from(text.as_str())),
+        Content::Blocks(blocks) => blocks.iter().map(write).collect(),
+    }
+}
+
+/// Returns the blocks of a result as JSON: a text where they are one.
+pub(crate) fn result(blocks: &[Block], write: Write) -> Result<Value, String> {
+    match blocks {
+        [] => Ok(Value::from("")),
+        [Block::Text { text }] => Ok(Value::from(text.as_str())),
+        blocks => blocks.iter().map(write).collect(),
+    }
+}
+
+/// Returns a body that takes the place of another: a text stays a text where it can, and in a list the parts of blocks
+/// that stay are those of before.
+pub(crate) fn changed(
+    old: Option<&[u8]>,
+    before: &[Block],
+    after: &[Block],
+    write: Write,
+) -> Result<Vec<u8>, String> {
+    let old = old.unwrap_or_default();
+    match elements(old) {
+        Some(places) if old.starts_with(b"[") => {
+            let parts: Vec<&[u8]> = places.into_iter().map(|place| &old[place]).collect();
+            Ok(list(&changed_parts(&parts, before, after, write)?))
+        }
+        _ => result(after, write).map(|value| value.to_string().into_bytes()),
+    }
+}
+
+/// Returns parts in the place of others: that of a block that stays as it was, that of a text with its new text.
+pub(crate) fn changed_parts(
+    old: &[&[u8]],
+    before: &[Block],
+    after: &[Block],
+    write: Write,
+) -> Result<Vec<Vec<u8>>, String> {
+    let old_of = |block: &Block| before.iter().position(|it| it == block).and_then(|at| old.get(at));
+    let part = |(at, block): (usize, &Block)| match (old_of(block), block, before.get(at), old.get(at)) {
+        (Some(part), ..) => Ok(part.to_vec()),
+        // A part of another kind is told by its JSON, which is no text in it.
+        (_, Block::Text { text }, Some(Block::Text { text: was }), Some(part)) if says(part, was) => {
+            Ok(set(part, "text", Value::from(text.as_str()).to_string().as_bytes()))
+        }
+        _ => write(block).map(|value| value.to_string().into_bytes()),
+    };
+    after.iter().enumerate().map(part).collect()
+}
+
+/// Tells whether a part has that text.
+fn says(part: &[u8], text: &str) -> bool {
+    let said = get(part, "text").and_then(|it| serde_json::from_slice::<String>(it).ok());
+    said.as_deref() == Some(text)
+}
+
+/// Joins values to a list.
+pub(crate) fn list(values: &[Vec<u8>]) -> Vec<u8> {
+    [b"[", values.join(&b","[..]).as_slice(), b"]"].concat()
+}
+
+/// Returns what a message says that stands in the user's place: the user's own, or a digest with its header.
+pub(crate) fn in_users_place(message: &Message) -> Result<Content, String> {
+    if let Message::User { content, .. } = message {
+        return Ok(content.clone());
+    }
+    let header = if matches!(message, Message::BranchSummary { .. }) { BRANCH_HEADER } else { DIGEST_HEADER };
+    let body = digest_body(message);
+    body.map(|body| Content::Text(format!("{header}\n{body}")))
+        .ok_or_else(|| format!("a new message of the kind {}", wb_message::outline::role(message)))
+}
+
+/// Visits the JSON of the elements of a list; none of what is no list.
+pub(crate) fn raw_list(list: Option<&RawValue>) -> Vec<&RawValue> {
+    list.and_then(|list| serde_json::from_str(list.get()).ok()).unwrap_or_default()
+}

@@ -1,0 +1,249 @@
+//! Reads what the user answered, approved and refused from the results of tool calls.
+
+use serde_json::Value;
+use wb_message::text::{clip, head, one_line};
+
+use crate::tasks::own_name;
+use crate::user_text::{is_rejection, rejected_words};
+use crate::{SAID_BYTES, plain_words};
+
+/// Questions of a call that are read.
+const MOST_QUESTIONS: usize = 16;
+/// Characters of what was asked or called.
+const WHAT_CHARS: usize = 200;
+
+/// What the user made of a call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// The user answered a question.
+    Answered {
+        /// What the agent asked.
+        question: String,
+        /// What the user chose or typed.
+        answer: String,
+    },
+    /// The user approved a plan.
+    Approved {
+        /// What was approved.
+        what: String,
+    },
+    /// The user refused a plan or a call.
+    Refused {
+        /// What was refused.
+        what: String,
+        /// What the user said to it.
+        words: Option<String>,
+    },
+}
+
+/// Returns what the user made of a call, by the text of its result: one entry for each question that was asked.
+///
+/// The result of a tool that shows text may say anything, so that a refusal counts as one only in an error; tools that ask
+/// the user hand on what the user said.
+pub fn answers(tool: &str, input: &Value, result: &str, is_error: bool) -> Vec<Answer> {
+    let name = own_name(tool);
+    let is_plan = matches!(name.as_str(), "exitplanmode" | "planexit" | "exitplan" | "proposeplan");
+    let is_question = name.contains("ask") && (name.contains("question") || name.contains("user"))
+        || matches!(name.as_str(), "question" | "requestuserinput");
+    if (is_error || is_plan || is_question) && is_rejection(result) {
+        let words = rejected_words(result).map(|words| clip(words, SAID_BYTES).into_owned());
+        return vec![Answer::Refused { what: what(tool, input), words }];
+    }
+    if is_plan {
+        return plan_answer(tool, input, result, is_error).into_iter().collect();
+    }
+    if is_question && !is_error { question_answers(input, result) } else { Vec::new() }
+}
+
+/// Returns whether a plan was approved, if the result tells.
+fn plan_answer(tool: &str, input: &Value, result: &str, is_error: bool) -> Option<Answer> {
+    const REFUSED: [&str; 6] = ["reject", "declin", "not approved", "disapprov", "keep planning", "denied"];
+    let said = head(result, 300).to_lowercase();
+    if REFUSED.iter().any(|it| said.contains(it)) {
+        return Some(Answer::Refused { what: what(tool, input), words: None });
+    }
+    (!is_error && is_approved(&said)).then(|| Answer::Approved { what: what(tool, input) })
+}
+
+/// Returns whether a text says that something was approved, and not that it has to be or was not yet.
+fn is_approved(said: &str) -> bool {
+    const NOT: [&str; 15] = [
+        "not", "be", "being", "until", "never", "if", "when", "once", "unless", "before", "without", "to",
+        "await", "awaiting", "isn",
+    ];
+    let words: Vec<&str> = plain_words(said).collect();
+    let is_open = |at: usize| words[at.saturating_sub(4)..at].iter().any(|word| NOT.contains(word));
+    words.iter().enumerate().any(|(at, word)| *word == "approved" && !is_open(at))
+}
+
+/// Returns what was called, on one line.
+fn what(tool: &str, input: &Value) -> String {
+    const KEYS: [&str; 13] = [
+        "plan",
+        "command",
+        "cmd",
+        "file_path",
+        "filePath",
+        "path",
+        "question",
+        "url",
+        "query",
+        "pattern",
+        "description",
+        "prompt",
+        "title",
+    ];
+    let named = KEYS.iter().find_map(|key| input.get(key)?.as_str());
+    let asked = || questions(input).first().map(|(_, question)| *question);
+    let detail = named.or_else(asked).unwrap_or_default().trim_start();
+    // A plan is known by its title.
+    let line = if input.get("plan").is_some() { detail.lines().next().unwrap_or_default() } else { detail };
+    one_line(&[tool, " ", line.trim_start_matches(['#', ' '])].concat(), WHAT_CHARS)
+}
+
+/// Returns the questions of a call with their ids.
+fn questions(input: &Value) -> Vec<(Option<&str>, &str)> {
+    let own = input.get("question").and_then(Value::as_str).map(|question| (None, question));
+    let listed = input.get("questions").and_then(Value::as_array).into_iter().flatten().filter_map(|item| {
+        let question = item.as_str().or_else(|| item.get("question")?.as_str())?;
+        Some((item.get("id").and_then(Value::as_str), question))
+    });
+    own.into_iter().chain(listed).take(MOST_QUESTIONS).collect()
+}
+
+fn question_answers(input: &Value, result: &str) -> Vec<Answer> {
+    let questions = questions(input);
+    let json = serde_json::from_str::<Value>(result).ok();
+    let answered = |nth: usize, (id, question): &(Option<&str>, &str)| {
+        let answer = json.as_ref().and_then(|json| json_answer(json, nth, *id, question));
+        let answer = answer.or_else(|| quoted_answer(result, question).map(str::to_owned));
+        let alone = || (questions.len() == 1 && json.is_none()).then(|| plain_answer(result).to_owned());
+        let answer = answer.or_else(alone).filter(|answer| !answer.trim().is_empty())?;
+        let answer = clip(&answer, SAID_BYTES).into_owned();
+        Some(Answer::Answered { question: one_line(question, WHAT_CHARS), answer })
+    };
+    questions.iter().enumerate().filter_map(|(nth, question)| answered(nth, question)).collect()
+}
+
+/// Finds an answer in the form `"question"="answer", "next"="…". You can now …`.
+fn quoted_answer<'a>(result: &'a str, question: &str) -> Option<&'a str> {
+    let start = result.find(&["\"", question, "\"=\""].concat())? + question.len() + 4;
+    let rest = &result[start..];
+    let ends = ["\", \"", "\". You can now", "\" user notes:", "\" selected preview:"];
+    let end = ends.iter().filter_map(|end| rest.find(end)).min();
+    Some(&rest[..end.or_else(|| rest.rfind('"')).unwrap_or(rest.len())])
+}
+
+/// Finds an answer in an object of answers by the id, the place or the words of its question.
+fn json_answer(json: &Value, nth: usize, id: Option<&str>, question: &str) -> Option<String> {
+    let all = json.get("answers")?;
+    let nth_key = nth.to_string();
+    let keys = [id.unwrap_or(question), question, &nth_key];
+    let found = keys.iter().find_map(|key| all.get(key)).or_else(|| all.get(nth))?;
+    let texts = |list: &Vec<Value>| list.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(", ");
+    match found.get("answers").or_else(|| found.get("answer")).unwrap_or(found) {
+        Value::String(text) => Some(text.clone()),
+        Value::Array(list) => Some(texts(list)),
+        _ => None,
+    }
+}
+
+/// Returns a result that is the answer, without the frame that a host puts around it.
+fn plain_answer(result: &str) -> &str {
+    const LABELS: [&str; 6] = [
+        "User has answered your question:",
+        "User answered:",
+        "User response:",
+        "User selected:",
+        "The user answered:",
+        "Answer:",
+    ];
+    let text = result.trim();
+    let text = LABELS.iter().find_map(|label| text.strip_prefix(label)).unwrap_or(text).trim();
+    let framed = text.split_once("<answer>").and_then(|(_, rest)| rest.split_once("</answer>"));
+    framed.map_or(text, |(answer, _)| answer).trim()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    use super::*;
+
+    fn check(tool: &str, input: &Value, result: &str, expected: &[Answer]) {
+        assert_eq!(answers(tool, input, result, false), expected, "{tool} {result:?}");
+    }
+
+    fn answered(question: &str, answer: &str) -> Answer {
+        Answer::Answered { question: question.to_owned(), answer: answer.to_owned() }
+    }
+
+    #[test]
+    fn each_question_has_its_answer() {
+        let two =
+            json!({ "questions": [{ "id": "p", "question": "Which \"port\"?" }, { "question": "Why?" }] });
+        let result = "User has answered your questions: \"Which \"port\"?\"=\"80\", \"Why?\"=\"so\". You can now continue.";
+        let both = [answered("Which \"port\"?", "80"), answered("Why?", "so")];
+        check("AskUserQuestion", &two, result, &both);
+        check("request_user_input", &two, r#"{"answers":{"p":{"answers":["80"]},"Why?":"so"}}"#, &both);
+        let one = json!({ "question": "Which?" });
+        check("ask_followup_question", &one, "<answer>\nthis\n</answer>", &[answered("Which?", "this")]);
+        check("ask_user", &one, "this", &[answered("Which?", "this")]);
+        check("Task", &one, "this", &[]);
+    }
+
+    #[test]
+    fn a_plan_is_approved_or_refused() {
+        let plan = json!({ "plan": "# Add a cache\n\n1. do it" });
+        let what = "ExitPlanMode Add a cache".to_owned();
+        let approved = [Answer::Approved { what: what.clone() }];
+        check("ExitPlanMode", &plan, "User has approved your plan. You can now start coding.", &approved);
+        check("ExitPlanMode", &plan, r#"{"decision":"approved"}"#, &approved);
+        let refused =
+            |words: Option<&str>| [Answer::Refused { what: what.clone(), words: words.map(str::to_owned) }];
+        let start = "The user doesn't want to proceed with this tool use.";
+        check("ExitPlanMode", &plan, start, &refused(None));
+        check("ExitPlanMode", &plan, &format!("{start} the user said:\nsmaller"), &refused(Some("smaller")));
+        check("ExitPlanMode", &plan, "No plan file", &[]);
+    }
+
+    #[test]
+    fn a_plan_that_waits_is_not_approved() {
+        let plan = json!({ "plan": "x" });
+        let what = "ExitPlanMode x".to_owned();
+        check("ExitPlanMode", &plan, "Waiting for the user to approve the plan", &[]);
+        check("ExitPlanMode", &plan, "The plan must be approved by the user first.", &[]);
+        check("ExitPlanMode", &plan, "The plan has not yet been approved.", &[]);
+        let refused = Answer::Refused { what: what.clone(), words: None };
+        check("ExitPlanMode", &plan, "The user disapproved of the plan.", &[refused]);
+        check("ExitPlanMode", &plan, "Plan approved.", &[Answer::Approved { what }]);
+    }
+
+    #[test]
+    fn a_refused_call_tells_what_was_called() {
+        let refused = Answer::Refused { what: "Bash git push".to_owned(), words: Some("not yet".to_owned()) };
+        let result = "The user doesn't want to proceed with this tool use. To tell you how to proceed, the user said:\nnot yet";
+        let call = json!({ "command": "git push" });
+        assert_eq!(answers("Bash", &call, result, true), [refused]);
+        // A tool that shows a text does not speak for the user.
+        check("Bash", &call, result, &[]);
+        check("Bash", &json!({ "command": "cat a" }), "1: the user said:\nx", &[]);
+    }
+
+    #[test]
+    fn a_call_with_many_questions_is_read_in_part() {
+        let many = vec!["Why?"; 5_000];
+        let result = "\"Why?\"=\"so\"".repeat(5_000);
+        assert_eq!(answers("ask_user", &json!({ "questions": many }), &result, false).len(), MOST_QUESTIONS);
+    }
+
+    proptest! {
+        #[test]
+        fn no_result_panics(tool in "ExitPlanMode|ask_user|Bash", text in any::<String>(), is_error: bool) {
+            let input = json!({ "question": text, "plan": text, "questions": [text, 1, { "id": text }] });
+            _ = answers(&tool, &input, &text, is_error);
+            _ = answers(&tool, &input, &format!("\"{text}\"=\"{text}"), is_error);
+        }
+    }
+}

@@ -1,0 +1,25 @@
+//! Whose words they are, and what they ask for: users, hosts, constraints, tasks, answers, reasons and progress notes.
+
+mod host_words;
+pub mod user_text;
+pub mod short_answers;
+mod pasted;
+pub mod sentences;
+mod tokens;
+mod vocabulary;
+mod word_patterns;
+mod constraint_words;
+mod constraint_rules;
+pub mod constraints;
+pub mod tasks;
+pub mod answers;
+pub mod decisions;
+pub mod progress_notes;
+
+/// Bytes of what a user says in one go that are kept or read.
+pub const SAID_BYTES: usize = 1200;
+
+/// Visits the words of a text: runs of letters and digits.
+pub fn plain_words(text: &str) -> impl Iterator<Item = &str> {
+    text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty())
+}

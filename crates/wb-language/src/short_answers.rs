@@ -1,0 +1,178 @@
+//! Tells a short text by which the user answers from one that asks for something, and finds what it answers.
+
+use wb_message::text::{one_line, tail};
+
+use crate::host_words::NODS;
+use crate::plain_words;
+use crate::user_text::is_acknowledgement;
+use wb_message::excerpt::GAP;
+use wb_message::excerpt::{ending, sentence_starts};
+
+/// Bytes of the longest text that merely answers.
+const ANSWER_BYTES: usize = 100;
+/// Words of an answer that takes something that was offered, or says that something holds.
+const FEW_WORDS: usize = 5;
+/// Bytes at the end of a reply in which a question is looked for.
+const END_BYTES: usize = 600;
+/// Characters of a question with what follows it, and of the end of a reply that asks nothing.
+const QUESTION_CHARS: usize = 160;
+const TO_CHARS: usize = 120;
+
+/// Words that open an answer whatever follows, and those that do where a comma or the end does.
+const OPENS: [&str; 4] = ["yes", "yep", "yeah", "yup"];
+const OPENS_APART: [&str; 17] = [
+    "no", "nope", "nah", "correct", "exactly", "agreed", "right", "true", "ja", "nein", "oui", "non", "si",
+    "sí", "对", "不", "不是",
+];
+/// Words that take something that was offered, and words that may stand beside them.
+const CHOICES: [&str; 8] = ["both", "all", "first", "second", "third", "option", "latter", "former"];
+const BESIDE_CHOICES: [&str; 10] =
+    ["the", "one", "number", "and", "or", "of", "them", "only", "just", "please"];
+/// How a text begins that says that something holds, and words that say so.
+const HOLDERS: [&str; 4] = ["that", "thats", "it", "this"];
+const HOLDS: [&str; 11] =
+    ["was", "is", "s", "it", "worked", "did", "one", "the", "fixed", "correct", "exactly"];
+
+/// Tells whether the user's words merely answer or approve: `yes, that was it`, `2`, `ok, go on`.
+pub fn is_answer(words: &str) -> bool {
+    let words = words.trim();
+    if words.len() > ANSWER_BYTES || words.contains(['?', '？', '\n']) {
+        return false;
+    }
+    let all: Vec<String> = plain_words(words).take(FEW_WORDS + 1).map(str::to_lowercase).collect();
+    let Some((first, others)) = all.split_first() else { return false };
+    let is_few = all.len() <= FEW_WORDS;
+    let is_apart = || {
+        let rest =
+            words.char_indices().find(|(_, c)| !c.is_alphanumeric()).map_or("", |(at, _)| &words[at..]);
+        rest.is_empty() || rest.starts_with([',', '.', '!', ';', ':', '，', '。', '！'])
+    };
+    let holds = || others.iter().all(|word| is_one(word, &HOLDS) || is_one(word, NODS));
+    OPENS.contains(&first.as_str())
+        || is_acknowledgement(words)
+        || OPENS_APART.contains(&first.as_str()) && is_apart()
+        || is_few && HOLDERS.contains(&first.as_str()) && holds()
+        || is_few && is_choice(&all)
+}
+
+fn is_one(word: &str, of: &[&str]) -> bool {
+    of.contains(&word)
+}
+
+/// Tells whether words in small letters name nothing but what was offered: `2`, `1 and 3`, `the second one`, `option b`.
+fn is_choice(all: &[String]) -> bool {
+    let takes = |word: &String| {
+        let is_sign = word.len() == 1 && word.bytes().all(|byte| byte.is_ascii_alphanumeric());
+        let is_number = word.len() == 2 && word.bytes().all(|byte| byte.is_ascii_digit());
+        is_sign || is_number || is_one(word, &CHOICES)
+    };
+    all.iter().any(takes) && all.iter().all(|word| takes(word) || is_one(word, &BESIDE_CHOICES))
+}
+
+/// Returns what the user's words answer of the reply before them, on one line: its last question, else its end. Nothing
+/// where they answer nothing, or merely nod to what asks nothing.
+pub fn answered(words: &str, reply: &str) -> Option<String> {
+    if !is_answer(words) || reply.trim().is_empty() {
+        return None;
+    }
+    let end = tail(reply.trim(), END_BYTES);
+    let asked = last_question(end);
+    if asked.is_none() && is_acknowledgement(words) {
+        return None;
+    }
+    let line = one_line(&end[asked.unwrap_or(0)..], usize::MAX);
+    let told =
+        if asked.is_some() { one_line(&line, QUESTION_CHARS) } else { ending(&line, TO_CHARS).to_owned() };
+    let is_whole = end.len() == reply.trim().len() && asked.unwrap_or(0) == 0 && told.len() >= line.len();
+    Some(if is_whole { told } else { [GAP, " ", &told].concat() })
+}
+
+/// Returns where the last question of a text begins: with its sentence or its line, and not long before its end.
+fn last_question(text: &str) -> Option<usize> {
+    let is_end = |at: &usize| {
+        let rest = &text[at + 1..];
+        rest.is_empty() || rest.starts_with([' ', '\n', '*', '"', '”', ')', '`'])
+    };
+    let ascii = text.rmatch_indices('?').map(|(at, _)| at).find(is_end);
+    let end = ascii.max(text.rfind('？'))?;
+    let line = text[..end].rfind('\n').map_or(0, |at| at + 1);
+    let start = line + sentence_starts(&text[line..end]).last().unwrap_or(0);
+    Some(end - ending(&text[start..end], QUESTION_CHARS - 1).len())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_answers_is_told_from_what_asks_for_something() {
+        for words in [
+            "yes",
+            "Yes, that was it",
+            "yes, the document first",
+            "yeah do it all",
+            "no, the block stays as it is",
+            "No.",
+            "ok, go on",
+            "2",
+            "1+2",
+            "the second one, please",
+            "option b",
+            "both",
+            "that was it",
+            "It worked!",
+            "that's right",
+            "好的",
+            "不，另一个",
+        ] {
+            assert!(is_answer(words), "{words}");
+        }
+        for words in [
+            "",
+            "?",
+            "yes?",
+            "ok, create a branch for it",
+            "great, now the writer",
+            "no new dependencies",
+            "no tests for the writer please",
+            "correct the spelling of the title",
+            "the parser",
+            "it should skip blank lines",
+            "that is slow",
+            "push",
+            "404 is shown for the start page",
+            "yes\nand another thing",
+            "Yes, but first write tests for all that it does with blank lines, then change it, then show me the diff.",
+        ] {
+            assert!(!is_answer(words), "{words}");
+        }
+    }
+
+    #[test]
+    fn an_answer_is_to_the_last_question_of_the_reply_before_it_or_to_its_end() {
+        let check = |words: &str, reply: &str, expected: Option<&str>| {
+            assert_eq!(answered(words, reply).as_deref(), expected, "{words} {reply}");
+        };
+        check("yes", "Shall I push it?", Some("Shall I push it?"));
+        let reply = "The tests pass. Which one do you want?\n\n1. the cache\n2. the `a?.b` fix";
+        check("2", reply, Some("… Which one do you want? 1. the cache 2. the `a?.b` fix"));
+        check(
+            "yes, that was it",
+            "I read the log. It was the stale lock.",
+            Some("I read the log. It was the stale lock."),
+        );
+        check("yes", "It is done:\n- a\n- b, or `c`\nPush it?", Some("… Push it?"));
+        check(
+            "yes",
+            &[&"so ".repeat(100), "or not?"].concat(),
+            Some(&["… ", &"so ".repeat(51), "or not?"].concat()),
+        );
+        check("ok", "All done.", None);
+        check("fix the parser", "Shall I push it?", None);
+        check("yes", " ", None);
+        let long = ["It is read. ".repeat(200).as_str(), "Is it the lock?"].concat();
+        check("yes", &long, Some("… Is it the lock?"));
+        let long = answered("no, it waits", &"The importer waits for a lock. ".repeat(200)).unwrap();
+        assert!(long.starts_with("… The importer") && long.chars().count() <= TO_CHARS + 2, "{long}");
+    }
+}

@@ -1,0 +1,423 @@
+//! Tells the words that the user typed from what hosts and hooks put into the user's role.
+//!
+//! Hosts speak in tags, in fixed openings and in fixed lines. What is not known as theirs is the user's, so that no
+//! instruction is lost.
+
+use std::borrow::Cow;
+
+use wb_message::markers::is_prompt;
+use wb_message::text::head;
+use wb_message::{Content, Message};
+
+use crate::host_words::{
+    AFTER_SAID, FRAME_TAGS, HOST_LINES, HOST_STARTS, HOST_TAGS, LOCAL_COMMANDS, NODS, REJECTED, REJECTIONS,
+    SAID,
+};
+use crate::plain_words;
+
+/// Bytes of a host's words about a rejection, before those of the user.
+const LEAD_BYTES: usize = 600;
+
+/// Who wrote a part of a text in the user's role.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Speaker {
+    /// The user typed it.
+    User,
+    /// The host, a hook or a tool put it there.
+    Host,
+}
+
+/// Splits a text in the user's role into what the user typed and what the host put there, in order.
+///
+/// The parts are slices of the text; blank ones are left out.
+pub(crate) fn spoken(text: &str) -> Vec<(Speaker, &str)> {
+    let mut parts = Parts { text, spoken: Vec::new(), open: 0 };
+    if is_host_text(text.trim_start()) {
+        parts.push(Speaker::Host, 0..text.len());
+        return parts.spoken;
+    }
+    let (mut unclosed, mut at) = (Vec::new(), 0);
+    while at < text.len() {
+        at += text[at..].len() - text[at..].trim_start().len();
+        at = match Host::at(text, at, &mut unclosed) {
+            Some(Host::Whole(end)) => parts.host(at, end),
+            Some(Host::Frame { content, close, end }) => {
+                parts.host(at, content);
+                parts.host(close, end)
+            }
+            None => next_start(text, at),
+        };
+    }
+    parts.push(Speaker::User, parts.open..text.len());
+    parts.spoken
+}
+
+/// Returns what the user typed, without the blanks around it; several parts stand on lines of their own.
+pub fn user_words(text: &str) -> Cow<'_, str> {
+    let parts = spoken(text);
+    let mut own = parts.iter().filter(|(speaker, _)| *speaker == Speaker::User).map(|(_, part)| part.trim());
+    let mut words = Cow::Borrowed(own.next().unwrap_or_default());
+    for part in own {
+        words.to_mut().push('\n');
+        words.to_mut().push_str(part);
+    }
+    words
+}
+
+struct Parts<'a> {
+    text: &'a str,
+    spoken: Vec<(Speaker, &'a str)>,
+    /// Where the words begin that nobody is known to have said yet.
+    open: usize,
+}
+
+impl Parts<'_> {
+    fn push(&mut self, speaker: Speaker, range: std::ops::Range<usize>) {
+        let part = &self.text[range];
+        if !part.trim().is_empty() {
+            self.spoken.push((speaker, part));
+        }
+    }
+
+    /// Adds the host's words and what the user said before them; returns where they end.
+    fn host(&mut self, start: usize, end: usize) -> usize {
+        self.push(Speaker::User, self.open.min(start)..start);
+        self.push(Speaker::Host, start..end);
+        self.open = end;
+        end
+    }
+}
+
+/// What a host put at a place.
+enum Host {
+    /// All up to an end.
+    Whole(usize),
+    /// A tag before and a tag after what the user typed.
+    Frame { content: usize, close: usize, end: usize },
+}
+
+impl Host {
+    fn at<'a>(text: &'a str, at: usize, unclosed: &mut Vec<&'a str>) -> Option<Self> {
+        let rest = &text[at..];
+        if let Some(end) = host_line(rest) {
+            return Some(Self::Whole(at + end));
+        }
+        let name = tag_name(rest)?;
+        let is_frame = FRAME_TAGS.contains(&name);
+        if !is_frame && !HOST_TAGS.contains(&name) {
+            return None;
+        }
+        let content = at + rest.find('>')? + 1;
+        let close = if unclosed.contains(&name) { None } else { find_close(text, content, name) };
+        match close {
+            Some((close, end)) if is_frame => Some(Self::Frame { content, close, end }),
+            Some((_, end)) => Some(Self::Whole(end)),
+            // Only a tag that opens the text can be taken for one that was cut off.
+            None if text[..at].trim().is_empty() && !is_frame => Some(Self::Whole(text.len())),
+            None => {
+                unclosed.push(name);
+                None
+            }
+        }
+    }
+}
+
+/// Returns the name of the tag that a text starts with.
+fn tag_name(text: &str) -> Option<&str> {
+    let rest = text.strip_prefix('<')?;
+    let n_bytes =
+        rest.bytes().take_while(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(byte)).count();
+    let (name, after) = rest.split_at(n_bytes);
+    (!name.is_empty() && after.starts_with(['>', ' ', '\n'])).then_some(name)
+}
+
+/// Returns where the next closing tag of a name begins and ends.
+fn find_close(text: &str, from: usize, name: &str) -> Option<(usize, usize)> {
+    let mut at = from;
+    while let Some(found) = text[at..].find("</") {
+        let close = at + found;
+        if let Some(rest) = text[close + 2..].strip_prefix(name)
+            && rest.starts_with('>')
+        {
+            return Some((close, text.len() - rest.len() + 1));
+        }
+        at = close + 2;
+    }
+    None
+}
+
+/// Returns how far a host's line reaches, if a text starts with one.
+fn host_line(text: &str) -> Option<usize> {
+    let agents = text.starts_with("# AGENTS.md instructions for ").then_some(&("", "</INSTRUCTIONS>"));
+    let known = || HOST_LINES.iter().find(|(start, _)| text.starts_with(start));
+    let (_, last) = agents.or_else(known)?;
+    let line = text.find('\n').unwrap_or(text.len());
+    match *last {
+        "" => Some(line),
+        "]" => Some(text[..line].find(']').map_or(line, |at| at + 1)),
+        last => Some(text.find(last).map_or(text.len(), |at| at + last.len())),
+    }
+}
+
+/// Returns where a host may speak next: at the start of a line, or at a reminder inside one.
+fn next_start(text: &str, at: usize) -> usize {
+    const REMINDER: &str = "<system-reminder>";
+    let line = text[at..].find('\n').map_or(text.len(), |end| at + end + 1);
+    let from = at + text[at..].chars().next().map_or(0, char::len_utf8);
+    let inside = text[from..line].match_indices(REMINDER).map(|(found, _)| from + found);
+    inside.into_iter().find(|found| !text[..*found].ends_with(['`', '"', '\''])).unwrap_or(line)
+}
+
+/// Returns whether a text is a host's from end to end.
+fn is_host_text(text: &str) -> bool {
+    let is_file = || text.starts_with("<path>") && text.contains("<content>");
+    // The shell of an agent answers in the user's role; the first text, which ends with a prompt too, does not.
+    let is_shell = || text.trim_end().ends_with("\nbash-$") && !text.contains("\nINSTRUCTIONS:");
+    HOST_STARTS.iter().any(|start| text.starts_with(start)) || is_file() || is_shell()
+}
+
+/// Returns whether the text of a tool result tells that the user rejected the call.
+///
+/// Any tool may show such a text: only an error of a tool, or the result of one that asks the user, says so for the user.
+pub fn is_rejection(result: &str) -> bool {
+    after_rejection(result).is_some()
+}
+
+/// Returns what follows the words by which a host tells of a rejection.
+fn after_rejection(result: &str) -> Option<&str> {
+    const FRAMES: [&str; 3] = ["<tool_use_error>", "Error:", "]"];
+    let mut text = result.trim_start();
+    if text.starts_with('[')
+        && let Some((head, rest)) = text.split_once("Result:")
+        && !head.contains('\n')
+    {
+        text = rest.trim_start();
+    }
+    let text = FRAMES.iter().fold(text, |text, frame| text.strip_prefix(frame).unwrap_or(text).trim_start());
+    REJECTIONS.iter().find_map(|start| text.strip_prefix(start)).filter(|rest| is_template(rest))
+}
+
+/// Returns whether a host's words go on behind their start: the sentence ends there, or names what was rejected.
+///
+/// Programs know users that reject something too: "User rejected the request".
+fn is_template(rest: &str) -> bool {
+    let n_bytes = rest.find(['.', '\n', ':', '!']).unwrap_or(rest.len());
+    let sentence = rest[..n_bytes].trim_matches([' ', ']', ')']);
+    sentence.is_empty() || plain_words(sentence).any(|word| REJECTED.contains(&word))
+}
+
+/// Returns what the user said when rejecting a tool call, taken from the text of its result.
+pub fn rejected_words(result: &str) -> Option<&str> {
+    let rest = after_rejection(result)?;
+    let lead = head(rest, LEAD_BYTES);
+    let (at, label) = SAID.iter().filter_map(|label| Some((lead.find(label)?, label))).min()?;
+    let words = &rest[at + label.len()..];
+    let end = AFTER_SAID.iter().filter_map(|label| words.find(label)).min().unwrap_or(words.len());
+    let words = words[..end].trim();
+    let words = words.strip_prefix("<feedback>").unwrap_or(words).trim();
+    (!words.is_empty()).then_some(words)
+}
+
+/// Returns what the user says in a message; nothing if only a host speaks in it, or a command is meant for the host
+/// alone.
+pub fn own_words(content: &Content) -> Option<String> {
+    let texts: Vec<Cow<'_, str>> = content.texts().map(user_words).collect();
+    let words = texts.iter().map(|text| text.trim()).filter(|text| !text.is_empty()).collect::<Vec<_>>();
+    let words = words.join("\n");
+    (!words.is_empty() && !is_local_command(&words)).then_some(words)
+}
+
+/// Returns whether a user speaks to the model in this message: with words that are neither a host's nor a command that
+/// the host carries out itself, or with a picture alone.
+pub fn is_request(message: &Message) -> bool {
+    match message {
+        Message::User { content, .. } if is_prompt(message) => {
+            content.texts().next().is_none() || own_words(content).is_some()
+        }
+        _ => false,
+    }
+}
+
+/// Returns whether the user's words are a command to the host alone: `/clear`, `/model opus`.
+pub(crate) fn is_local_command(words: &str) -> bool {
+    let name = words.strip_prefix('/').and_then(|rest| rest.split_whitespace().next());
+    name.is_some_and(|name| LOCAL_COMMANDS.contains(&name))
+}
+
+/// Returns whether the user's words only nod: `ok`, `yes please`, `go ahead`.
+pub fn is_acknowledgement(words: &str) -> bool {
+    let mut all = plain_words(words);
+    let is_nod = |word: &str| NODS.contains(&word.to_lowercase().as_str());
+    words.len() <= 60 && !words.contains('?') && all.all(is_nod)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn check(text: &str, expected: &[(Speaker, &str)]) {
+        let parts: Vec<_> = spoken(text).into_iter().map(|(speaker, part)| (speaker, part.trim())).collect();
+        assert_eq!(parts, expected, "{text:?}");
+    }
+
+    #[test]
+    fn a_request_is_what_a_user_says_to_the_model() {
+        let picture = vec![wb_message::Block::image("image/png", "aGk=")];
+        for (content, expected) in [
+            (Content::from("Fix it."), true),
+            (Content::Blocks(picture), true),
+            (Content::from("<command-name>/review</command-name><command-args>src</command-args>"), true),
+            (Content::from("<command-name>/context</command-name><command-args></command-args>"), false),
+            (Content::from("<local-command-stdout>Context: 40 %</local-command-stdout>"), false),
+            (Content::from("<bash-stdout>a.rs</bash-stdout><bash-stderr></bash-stderr>"), false),
+        ] {
+            let message = Message::user(content);
+            assert_eq!(is_request(&message), expected, "{message:?}");
+        }
+        assert!(!is_request(&Message::assistant("Done.")));
+    }
+
+    #[test]
+    fn what_the_user_typed_is_told_from_what_a_host_put_there() {
+        use Speaker::{Host, User};
+        check("fix <it>", &[(User, "fix <it>")]);
+        check("", &[]);
+        check("<output>boom</output>", &[(User, "<output>boom</output>")]);
+        let reminder = "<system-reminder>\nPlan mode.\n</system-reminder>";
+        check(&format!("{reminder}\nfix it"), &[(Host, reminder), (User, "fix it")]);
+        check(&format!("fix it {reminder} now"), &[(User, "fix it"), (Host, reminder), (User, "now")]);
+        let shown = "what does `<system-reminder>` mean? </system-reminder>";
+        check(shown, &[(User, shown)]);
+        let whole = "This session is being continued from a previous conversation. The user said: never.";
+        check(whole, &[(Host, whole)]);
+        check(
+            "[Request interrupted by user] do less",
+            &[(Host, "[Request interrupted by user]"), (User, "do less")],
+        );
+        check(
+            "<command-name>/go</command-name>\n<command-args>without tests</command-args>",
+            &[
+                (Host, "<command-name>"),
+                (User, "/go"),
+                (Host, "</command-name>"),
+                (Host, "<command-args>"),
+                (User, "without tests"),
+                (Host, "</command-args>"),
+            ],
+        );
+        check(
+            "# AGENTS.md instructions for /a\n\n<INSTRUCTIONS>\nNever.\n</INSTRUCTIONS>\ngo",
+            &[
+                (Host, "# AGENTS.md instructions for /a\n\n<INSTRUCTIONS>\nNever.\n</INSTRUCTIONS>"),
+                (User, "go"),
+            ],
+        );
+    }
+
+    #[test]
+    fn an_open_tag_hides_the_rest_only_where_it_opens_the_text() {
+        check("<system-reminder>\ncut of", &[(Speaker::Host, "<system-reminder>\ncut of")]);
+        let later = "read this:\n<skill>\nnever do that";
+        check(later, &[(Speaker::User, later)]);
+    }
+
+    #[test]
+    fn several_parts_of_the_user_stand_on_lines_of_their_own() {
+        let check = |text, expected| assert_eq!(user_words(text), expected, "{text:?}");
+        check("  fix it \n", "fix it");
+        check("one\n<git_status>x</git_status>\ntwo", "one\ntwo");
+        check(
+            "<USER_REQUEST>\nList it.\n</USER_REQUEST>\n<USER_SETTINGS_CHANGE>a</USER_SETTINGS_CHANGE>",
+            "List it.",
+        );
+        check("<environment_context>\n</environment_context>", "");
+    }
+
+    #[test]
+    fn the_words_of_a_rejection_are_found_in_the_result() {
+        fn check(result: &str, expected: Option<&str>) {
+            assert_eq!(rejected_words(result), expected, "{result:?}");
+        }
+        let start = "The user doesn't want to proceed with this tool use. The tool use was rejected. ";
+        check(&format!("{start}To tell you how to proceed, the user said:\nkeep it"), Some("keep it"));
+        check(&format!("{start}STOP what you are doing."), None);
+        check(
+            &format!("{start}the user said:\nno\n\nNote: The user's next message may contain a correction."),
+            Some("no"),
+        );
+        check(
+            "[write for 'a'] Result:\nThe user denied this operation and provided the following feedback:\n<feedback>\nsmaller\n</feedback>",
+            Some("smaller"),
+        );
+        check(
+            "Error: The user rejected permission to use this specific tool call with the following feedback: use ls",
+            Some("use ls"),
+        );
+        check("1: the user said:\nx", None);
+    }
+
+    #[test]
+    fn a_command_to_the_host_alone_is_no_request() {
+        for (words, expected) in [
+            ("/clear", true),
+            ("/model\nopus", true),
+            ("/review-pr 12", false),
+            ("clear the cache", false),
+            ("/", false),
+        ] {
+            assert_eq!(is_local_command(words), expected, "{words}");
+        }
+    }
+
+    #[test]
+    fn a_text_that_only_begins_like_a_rejection_is_none() {
+        for other in [
+            "User rejected the request (code 4001)",
+            "The user declined to share a location",
+            "User rejectedly",
+            "The user has rejected 3 of 4 offers. Feedback: never push",
+        ] {
+            assert!(!is_rejection(other) && rejected_words(other).is_none(), "{other}");
+        }
+        let far = format!("User rejected.\n\n{}Feedback: never push", "line\n".repeat(200));
+        assert!(is_rejection(&far) && rejected_words(&far).is_none());
+        for whole in ["User rejected. Feedback: x", "User rejected the command with feedback: x"] {
+            assert_eq!(rejected_words(whole), Some("x"), "{whole}");
+        }
+    }
+
+    #[test]
+    fn a_nod_asks_for_nothing_new() {
+        for nod in ["ok", "Yes please!", "go ahead", "好的", "", "great, thank you"] {
+            assert!(is_acknowledgement(nod), "{nod:?}");
+        }
+        for other in ["ok, but keep the tests", "stop", "no", "continue with the parser", "yes?"] {
+            assert!(!is_acknowledgement(other), "{other:?}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn the_parts_are_slices_of_the_text_in_order(
+            parts in prop::collection::vec(prop::sample::select(vec![
+                "<system-reminder>", "</system-reminder>", "<command-args>", "</command-args>", "<task", ">", "\n",
+                "é", " a", "[Request interrupted by user", "]", "# AGENTS.md instructions for ", "</INSTRUCTIONS>",
+                "<path>", "<content>", "`", "the user said:", "User rejected", "[", "Result:", "</",
+            ]), 0..20)
+        ) {
+            let text = parts.concat();
+            let mut at = text.as_ptr() as usize;
+            for (_, part) in spoken(&text) {
+                prop_assert!(part.as_ptr() as usize >= at);
+                at = part.as_ptr() as usize + part.len();
+                prop_assert!(at <= text.as_ptr() as usize + text.len());
+            }
+            if let Some(words) = rejected_words(&text) {
+                prop_assert!(text.contains(words));
+            }
+            _ = (user_words(&text), is_acknowledgement(&text));
+        }
+    }
+}

@@ -1,0 +1,163 @@
+//! Why an operation was not undone or redone.
+
+use std::io::ErrorKind;
+
+use crate::parts::change::CommitError;
+use crate::parts::error::{FileError, FormatError};
+use crate::view::format::{NotExpressible, WriteError};
+
+/// Why an operation was not undone or redone; the session is as it was.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum HistoryError {
+    /// There is nothing to take back.
+    #[error("there is no operation that can be undone")]
+    NothingToUndo,
+    /// There is nothing to do again.
+    #[error("there is no operation that can be redone")]
+    NothingToRedo,
+    /// The list has no such operation.
+    #[error("there is no operation {id}")]
+    Unknown {
+        /// The number that was asked for.
+        id: u64,
+    },
+    /// It is in that state already.
+    #[error("operation {id} is {}", if *is_undone { "undone already" } else { "not undone" })]
+    WrongState {
+        /// Its number.
+        id: u64,
+        /// Whether it was taken back.
+        is_undone: bool,
+    },
+    /// The agent compacted the session itself since.
+    #[error("the agent has changed the beginning of the conversation since operation {id}")]
+    Overtaken {
+        /// Its number.
+        id: u64,
+    },
+    /// A later operation changed what this one changed.
+    #[error("operation {id} cannot be {doing} by itself: something was written after it")]
+    NotAlone {
+        /// Its number.
+        id: u64,
+        /// What was asked for.
+        doing: &'static str,
+    },
+    /// A record that stood there is not there any more.
+    #[error("the records that operation {id} had before are not in the session any more")]
+    Lost {
+        /// Its number.
+        id: u64,
+    },
+    /// What it wrote is not found where the session was written anew since.
+    #[error(
+        "what operation {id} wrote does not stand in the session as it was written, or more than once, or the agent has gone on from it"
+    )]
+    NotFound {
+        /// Its number.
+        id: u64,
+    },
+    /// The list cannot be read.
+    #[error("the list of operations cannot be read: {0}")]
+    List(String),
+    /// The list cannot be written.
+    #[error("the list of operations cannot be written: {0}")]
+    ListNotWritten(String),
+    /// The disk has no room for the list.
+    #[error("the list of operations cannot be written: no room is left on the disk")]
+    NoRoomForList,
+    /// Another program is writing the list.
+    #[error("another program is changing the session")]
+    ListBusy,
+    /// The session cannot be written.
+    #[error(transparent)]
+    Write(#[from] WriteError),
+}
+
+impl HistoryError {
+    /// Returns what the user can do about it.
+    pub fn hint(&self) -> &str {
+        match self {
+            Self::NothingToUndo => {
+                "`wb log FILE` shows what was done; if the session was moved, move the file next to it too that ends in .wb-log"
+            }
+            Self::NothingToRedo | Self::Unknown { .. } | Self::WrongState { .. } => {
+                "`wb log FILE` shows what was done"
+            }
+            Self::Overtaken { .. } => "what was folded is still in the session; let the agent go back to it",
+            Self::NotAlone { .. } => "take back what came after it first",
+            Self::Lost { .. } => "look for a copy of the session from before",
+            Self::NotFound { .. } => {
+                "what it replaced is kept in the file that ends in .wb-log next to the session"
+            }
+            Self::List(_) => "check the file that ends in .wb-log next to the session",
+            Self::ListNotWritten(_) => {
+                "the list stands next to the session, in a file that ends in .wb-log: allow writing there"
+            }
+            Self::NoRoomForList => {
+                "the list stands next to the session, in a file that ends in .wb-log: free some space on that disk"
+            }
+            Self::ListBusy => "wait until it is done and run the command again",
+            Self::Write(error) => error.hint(),
+        }
+    }
+}
+
+impl HistoryError {
+    /// Tells why the list was not written; where another program was quicker to begin it, that one is at work.
+    pub(crate) fn of_list(error: &CommitError) -> Self {
+        let full = [ErrorKind::StorageFull, ErrorKind::QuotaExceeded];
+        match error {
+            CommitError::Busy | CommitError::Stale { .. } | CommitError::File(FileError::Exists { .. }) => {
+                Self::ListBusy
+            }
+            CommitError::File(FileError::Io { source, .. })
+            | CommitError::Io { source, .. }
+            | CommitError::Unknown { source, .. }
+                if full.contains(&source.kind()) =>
+            {
+                Self::NoRoomForList
+            }
+            error => Self::ListNotWritten(error.to_string()),
+        }
+    }
+}
+
+impl From<CommitError> for HistoryError {
+    fn from(error: CommitError) -> Self {
+        Self::Write(error.into())
+    }
+}
+
+impl From<FormatError> for HistoryError {
+    fn from(error: FormatError) -> Self {
+        Self::Write(error.into())
+    }
+}
+
+impl From<NotExpressible> for HistoryError {
+    fn from(error: NotExpressible) -> Self {
+        Self::Write(error.into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use super::*;
+
+    #[test]
+    fn who_is_second_is_told_to_wait_and_a_full_disk_is_told_as_such() {
+        let path = || PathBuf::from("s.jsonl.wb-log");
+        let second = HistoryError::of_list(&CommitError::File(FileError::Exists { path: path() }));
+        assert!(matches!(second, HistoryError::ListBusy), "{second}");
+        for kind in [ErrorKind::StorageFull, ErrorKind::QuotaExceeded, ErrorKind::PermissionDenied] {
+            let error = FileError::io(&path(), "writing it")(kind.into());
+            let told = HistoryError::of_list(&CommitError::File(error));
+            let is_full = kind != ErrorKind::PermissionDenied;
+            assert_eq!(told.hint().contains("free some space"), is_full, "{told}");
+        }
+    }
+}

@@ -1,0 +1,372 @@
+//! What was changed: a list of operations, each of which can be undone and redone.
+//!
+//! The list is JSON lines in parts of its own. An operation is written down before the session is touched, and marked as
+//! done after, so that one that was cut short is found and settled from the bytes. Nothing in the list is ever
+//! changed.
+
+pub(crate) mod changed_part;
+pub(crate) mod delegated;
+pub(crate) mod record_ref;
+pub(crate) mod error;
+pub(crate) mod operation;
+pub(crate) mod undo_in_log;
+pub(crate) mod blocks;
+pub(crate) mod undo;
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use crate::history::delegated::ByAgent;
+use crate::history::error::HistoryError;
+use crate::history::operation::{Operation, What};
+use crate::history::record_ref::{Kept, kept, kept_of};
+use crate::json::whole_objects::in_whole_objects;
+use crate::parts::change::{Change, ChangeSet};
+use crate::parts::error::FormatError;
+#[cfg(any(unix, windows))]
+use crate::parts::file::FileParts;
+use crate::parts::lines::Lines;
+#[cfg(any(unix, windows))]
+use crate::parts::part::Access;
+use crate::parts::part::{PartReader, Parts};
+use crate::parts::settle::{Found, found};
+use crate::view::View;
+use crate::view::format::{Document, Stamp};
+
+/// What the name of a session's list of operations ends with. Hosts list files by `.jsonl`, so this is none.
+const LIST_SUFFIX: &str = ".wb-log";
+
+/// Returns where the list of a session's operations stands: next to it.
+pub fn list_of(session: &Path) -> PathBuf {
+    let mut name = session.as_os_str().to_owned();
+    name.push(LIST_SUFFIX);
+    PathBuf::from(name)
+}
+
+/// One line of the list.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Entry {
+    Planned(Box<Operation>),
+    /// It stands in the session, and these are the records of the view after, and the bytes of the part without a name.
+    Done {
+        id: u64,
+        after: Vec<Kept>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        n_bytes: Option<u64>,
+    },
+    /// It was not carried out.
+    Dropped {
+        id: u64,
+    },
+}
+
+/// Reads the lines of a list, and whether the last one was cut off.
+fn entries(list: &dyn Parts) -> Result<(Vec<Entry>, bool), HistoryError> {
+    let unread = |error: io::Error| HistoryError::List(error.to_string());
+    let mut lines = Lines::new(PartReader::new(list, "", 0).map_err(unread)?);
+    let mut entries = Vec::new();
+    while let Some(line) = lines.next_line().map_err(unread)? {
+        match line.parse() {
+            Ok(entry) => entries.push(entry),
+            Err(_) if line.is_truncated() => return Ok((entries, true)),
+            Err(error) => return Err(HistoryError::List(format!("line {}: {error}", line.number))),
+        }
+    }
+    Ok((entries, false))
+}
+
+/// The list of what was done to one session.
+#[derive(Debug)]
+pub struct History {
+    list: Box<dyn Parts>,
+    operations: Vec<Operation>,
+    /// For each operation that stands in the session, its number, the records of the view after it, and the bytes of the
+    /// part without a name where they are known.
+    done: Vec<(u64, Vec<Kept>, Option<u64>)>,
+    /// The last operation that is neither done nor dropped.
+    pending: Option<u64>,
+    /// Whether the last line was cut off.
+    is_cut_off: bool,
+}
+
+impl History {
+    /// Reads the list next to a session's file; where there is none, the first operation begins it, for its owner alone.
+    ///
+    /// Whoever opens it to write holds its lock until it is dropped, so that of several at once one gets through.
+    #[cfg(any(unix, windows))]
+    pub fn beside(session: &Path, access: Access) -> Result<Self, HistoryError> {
+        let path = list_of(session);
+        let list = match access {
+            _ if path.symlink_metadata().is_err() => Ok(FileParts::begin(path)),
+            Access::Read => {
+                FileParts::open_for_reading(path).map_err(|error| HistoryError::List(error.to_string()))
+            }
+            Access::Write => {
+                FileParts::open(path).map_err(|error| HistoryError::ListNotWritten(error.to_string()))
+            }
+        };
+        let mut list = list?;
+        if access == Access::Write {
+            list.hold().map_err(|error| HistoryError::of_list(&error))?;
+        }
+        Self::open(Box::new(list))
+    }
+
+    /// Reads the list; parts without a file are an empty one. A line that was cut off at the end is passed over.
+    pub fn open(list: Box<dyn Parts>) -> Result<Self, HistoryError> {
+        let (entries, is_cut_off) = entries(list.as_ref())?;
+        let mut history = Self { list, operations: Vec::new(), done: Vec::new(), pending: None, is_cut_off };
+        for entry in entries {
+            history.take(entry);
+        }
+        Ok(history)
+    }
+
+    fn take(&mut self, entry: Entry) {
+        match entry {
+            Entry::Planned(operation) => {
+                self.pending = Some(operation.id);
+                self.operations.push(*operation);
+            }
+            Entry::Done { id, after, n_bytes } => {
+                self.pending = None;
+                self.done.push((id, after, n_bytes));
+            }
+            Entry::Dropped { .. } => self.pending = None,
+        }
+    }
+
+    /// Returns the operations that stand in the session, in their order.
+    pub fn operations(&self) -> impl DoubleEndedIterator<Item = &Operation> {
+        self.operations.iter().filter(|it| self.done.iter().any(|(id, ..)| *id == it.id))
+    }
+
+    /// Returns the name of the format that the session had when it was changed last, if the list tells it.
+    pub fn format(&self) -> Option<&str> {
+        self.operations.last()?.format.as_deref()
+    }
+
+    /// Returns the records of the view after an operation, in its order; none if it does not stand in the session.
+    pub fn after(&self, id: u64) -> &[Kept] {
+        self.done.iter().find(|(done, ..)| *done == id).map_or(&[], |(_, after, _)| after)
+    }
+
+    /// Returns how many bytes the part without a name had after an operation, if that is known.
+    pub(crate) fn n_bytes_after(&self, id: u64) -> Option<u64> {
+        self.done.iter().find(|(done, ..)| *done == id)?.2
+    }
+
+    /// Returns an operation that was cut short, of which it is not known yet whether it stands in the session.
+    pub fn unsettled(&self) -> Option<u64> {
+        self.pending
+    }
+
+    /// Returns whether the last line of the list was cut off while it was written, so that what it said is not known.
+    pub fn is_cut_off(&self) -> bool {
+        self.is_cut_off
+    }
+
+    /// Returns where the list stands.
+    pub fn into_list(self) -> Box<dyn Parts> {
+        self.list
+    }
+
+    /// Returns whether an operation was taken back and not done again.
+    pub fn is_undone(&self, id: u64) -> bool {
+        let last = self.operations().rev().find_map(|it| match it.what {
+            What::Undo { of } if of == id => Some(true),
+            What::Redo { of } if of == id => Some(false),
+            _ => None,
+        });
+        last.unwrap_or(false)
+    }
+
+    /// Finds out what became of an operation that was cut short, and completes or drops it.
+    ///
+    /// The beginning of an append that a power cut left is cut off.
+    pub fn settle(&mut self, document: &mut dyn Document) -> Result<(), HistoryError> {
+        let Some(id) = self.pending else { return Ok(()) };
+        let Some(operation) = self.operations.iter().find(|it| it.id == id) else { return Ok(()) };
+        if operation.by_agent.is_some() {
+            let entry = self.written_by_agent(document)?.unwrap_or(Entry::Dropped { id });
+            return self.write(entry);
+        }
+        let (set, conversation) = (operation.changes.clone(), operation.conversation.clone());
+        match found(document.parts(), &set).map_err(|error| HistoryError::List(error.to_string()))? {
+            // What others wrote since does not take it back.
+            Found::Finished => {
+                let after = kept(document, &document.view(&conversation)?)?;
+                // What others wrote since stands there too.
+                return self.write(Entry::Done { id, after, n_bytes: None });
+            }
+            Found::Torn(cut) => document.commit(&cut)?,
+            Found::NotBegun | Found::Foreign => {}
+        }
+        self.write(Entry::Dropped { id })
+    }
+
+    /// Finds out whether an agent wrote what was left to it; nothing is written.
+    pub fn look(&mut self, document: &dyn Document) -> Result<(), HistoryError> {
+        self.written_by_agent(document)?.into_iter().for_each(|entry| self.take(entry));
+        Ok(())
+    }
+
+    fn written_by_agent(&self, document: &dyn Document) -> Result<Option<Entry>, HistoryError> {
+        let pending = self.operations.iter().find(|it| Some(it.id) == self.pending);
+        let Some((operation, by_agent)) = pending.and_then(|it| Some((it, it.by_agent.as_ref()?))) else {
+            return Ok(None);
+        };
+        let view = document.view(&operation.conversation)?;
+        let Some(messages) = by_agent.messages(&view) else { return Ok(None) };
+        Ok(Some(Entry::Done { id: operation.id, after: kept_of(document, &view, messages)?, n_bytes: None }))
+    }
+
+    /// Writes a change into a session, as an operation of the list; returns its number and what the model sees now.
+    ///
+    /// `changes` are those that [`Document::render`] gave for the view `before`. Where the session cannot be read
+    /// after, they are taken back.
+    pub fn change(
+        &mut self,
+        what: What,
+        document: &mut dyn Document,
+        conversation: &str,
+        before: &View,
+        changes: &ChangeSet,
+        stamp: &Stamp,
+    ) -> Result<(u64, View), HistoryError> {
+        self.settle(document)?;
+        let changes = in_whole_objects(document.parts(), changes).map_err(FormatError::from)?;
+        self.run(document, what, conversation, before, &changes, stamp)
+    }
+
+    /// Notes a compaction that the agent is about to write into its session itself; the next change of the session finds
+    /// out whether it did. Nothing is written into the session. One that stands in it already is not noted again.
+    pub fn leave_to_agent(
+        &mut self,
+        document: &mut dyn Document,
+        conversation: &str,
+        before: &View,
+        by_agent: ByAgent,
+        stamp: &Stamp,
+    ) -> Result<(), HistoryError> {
+        self.settle(document)?;
+        if by_agent.messages(before).is_some() {
+            return Ok(());
+        }
+        let none = ChangeSet::default();
+        let operation = self.operation(document, What::Compact, conversation, before, &none, stamp)?;
+        self.write(Entry::Planned(Box::new(Operation { by_agent: Some(by_agent), ..operation })))
+    }
+
+    fn operation(
+        &self,
+        document: &dyn Document,
+        what: What,
+        conversation: &str,
+        before: &View,
+        changes: &ChangeSet,
+        stamp: &Stamp,
+    ) -> Result<Operation, HistoryError> {
+        Ok(Operation {
+            id: self.operations.last().map_or(0, |last| last.id) + 1,
+            what,
+            at_ms: stamp.now_ms,
+            format: Some(document.format().name().to_owned()),
+            conversation: conversation.to_owned(),
+            tokens_before: stamp.tokens_before,
+            tokens_after: stamp.tokens_after,
+            changes: changes.clone(),
+            before: kept(document, before)?,
+            by_agent: None,
+        })
+    }
+
+    pub(crate) fn run(
+        &mut self,
+        document: &mut dyn Document,
+        what: What,
+        conversation: &str,
+        before: &View,
+        changes: &ChangeSet,
+        stamp: &Stamp,
+    ) -> Result<(u64, View), HistoryError> {
+        let operation = self.operation(document, what, conversation, before, changes, stamp)?;
+        let id = operation.id;
+        self.write(Entry::Planned(Box::new(operation)))?;
+        if let Err(error) = document.commit(changes) {
+            self.write(Entry::Dropped { id })?;
+            return Err(error.into());
+        }
+        let read = document.view(conversation).and_then(|view| Ok((kept(document, &view)?, view)));
+        let (after, view) = match read {
+            Ok(read) => read,
+            Err(error) => {
+                document.commit(&changes.inverse())?;
+                self.write(Entry::Dropped { id })?;
+                return Err(error.into());
+            }
+        };
+        let n_bytes = document.parts().len("").map_err(FormatError::from)?;
+        self.write(Entry::Done { id, after, n_bytes })?;
+        Ok((id, view))
+    }
+
+    /// Returns the number of the operation to undo or to redo, the last one if none is named.
+    pub fn find(&self, id: Option<u64>, is_undone: bool) -> Result<u64, HistoryError> {
+        let is_act = |it: &&Operation| !it.what.is_way_back();
+        if let Some(id) = id {
+            let known = self.operations().filter(is_act).any(|it| it.id == id);
+            return match self.is_undone(id) {
+                _ if !known => Err(HistoryError::Unknown { id }),
+                state if state != is_undone => Err(HistoryError::WrongState { id, is_undone: state }),
+                _ => Ok(id),
+            };
+        }
+        let nothing = if is_undone { HistoryError::NothingToRedo } else { HistoryError::NothingToUndo };
+        let last_undone = self.operations().rev().find_map(|it| match it.what {
+            What::Undo { of } if self.is_undone(of) => Some(of),
+            _ => None,
+        });
+        let last_standing = || self.operations().rev().filter(is_act).find(|it| !self.is_undone(it.id));
+        let found = if is_undone { last_undone } else { last_standing().map(|it| it.id) };
+        found.ok_or(nothing)
+    }
+
+    /// Returns the operation that put another one in force: itself, or what did it again last.
+    pub(crate) fn last_run(&self, of: u64) -> Result<&Operation, HistoryError> {
+        let is_run = |it: &&Operation| it.id == of || it.what == What::Redo { of };
+        self.operations().rev().find(is_run).ok_or(HistoryError::Unknown { id: of })
+    }
+
+    /// Adds a line to the list and takes it in.
+    fn write(&mut self, entry: Entry) -> Result<(), HistoryError> {
+        let failed = |error: &dyn std::fmt::Display| HistoryError::List(error.to_string());
+        let mut line = serde_json::to_vec(&entry).map_err(|error| failed(&error))?;
+        line.push(b'\n');
+        let end = self.list.len("").map_err(|error| failed(&error))?;
+        let set = match end {
+            Some(end) => {
+                ChangeSet::append("", end, self.after_whole_line(end, line).map_err(|error| failed(&error))?)
+            }
+            None => ChangeSet {
+                changes: vec![(String::new(), Change::Create { new: crate::parts::change::Bytes(line) })],
+            },
+        };
+        self.list.commit(&set).map_err(|error| HistoryError::of_list(&error))?;
+        self.take(entry);
+        Ok(())
+    }
+
+    /// Returns a line that begins anew even where the last one was cut off.
+    fn after_whole_line(&self, end: u64, mut line: Vec<u8>) -> io::Result<Vec<u8>> {
+        let mut last = Vec::new();
+        self.list.read("", end.saturating_sub(1)..end, &mut last)?;
+        if last.first().is_some_and(|byte| *byte != b'\n') {
+            line.insert(0, b'\n');
+        }
+        Ok(line)
+    }
+}

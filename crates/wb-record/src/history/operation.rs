@@ -1,0 +1,62 @@
+//! One change of a session, as the list of operations tells it.
+
+use serde::{Deserialize, Serialize};
+
+use crate::history::delegated::ByAgent;
+use crate::history::record_ref::Kept;
+use crate::parts::change::ChangeSet;
+
+/// What was done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum What {
+    /// Older messages were folded.
+    Compact,
+    /// What a provider refuses was mended.
+    Repair,
+    /// An operation was taken back.
+    Undo {
+        /// Its number.
+        of: u64,
+    },
+    /// An operation that was taken back was done again.
+    Redo {
+        /// Its number.
+        of: u64,
+    },
+}
+
+impl What {
+    /// Returns whether it is about another operation.
+    pub(crate) fn is_way_back(self) -> bool {
+        matches!(self, Self::Undo { .. } | Self::Redo { .. })
+    }
+}
+
+/// One change of a session.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Operation {
+    /// Its number, counted from 1.
+    pub id: u64,
+    /// What was done.
+    pub what: What,
+    /// When, in milliseconds since the Unix epoch.
+    pub at_ms: i64,
+    /// The name of the session's format; none in lists that do not tell it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub format: Option<String>,
+    /// The conversation.
+    pub conversation: String,
+    /// The tokens of the context before.
+    pub tokens_before: u64,
+    /// The tokens of the context after.
+    pub tokens_after: u64,
+    /// What was written.
+    pub changes: ChangeSet,
+    /// The records of the view before, in its order.
+    pub before: Vec<Kept>,
+    /// What the agent shall write itself, where it was only told what to write.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by_agent: Option<ByAgent>,
+}

@@ -1,0 +1,50 @@
+//! Records as they were at a time, known again by their fingerprints.
+
+use std::collections::HashSet;
+use std::ops::Range;
+
+use serde::{Deserialize, Serialize};
+
+use crate::parts::error::FormatError;
+use crate::parts::span::Span;
+use crate::view::View;
+use crate::view::format::Document;
+
+/// A record as it was, known again by its fingerprint.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Kept {
+    /// Where it stands.
+    pub span: Span,
+    /// The fingerprint of its bytes.
+    pub hash: u64,
+}
+
+/// Returns the records of a view in its order, each once.
+pub(crate) fn kept(document: &dyn Document, view: &View) -> Result<Vec<Kept>, FormatError> {
+    kept_of(document, view, 0..view.messages.len())
+}
+
+pub(crate) fn kept_of(
+    document: &dyn Document,
+    view: &View,
+    messages: Range<usize>,
+) -> Result<Vec<Kept>, FormatError> {
+    let kept = |span: &Span| Ok(Kept { span: span.clone(), hash: document.parts().fingerprint(span)? });
+    spans(view, messages).map(kept).collect()
+}
+
+/// Returns where the records of messages stand, in their order, each once.
+fn spans(view: &View, messages: Range<usize>) -> impl Iterator<Item = &Span> {
+    let mut seen = HashSet::new();
+    let places = messages.flat_map(|at| view.provenance.of(at));
+    places.map(|place| &place.record).filter(move |span| seen.insert(*span))
+}
+
+/// Returns how many messages of a view stand in the records after an operation; nothing if it does not begin with these.
+pub(crate) fn n_known(after: &[Kept], view: &View) -> Option<usize> {
+    let mut spans = spans(view, 0..view.messages.len());
+    let known: HashSet<&Span> = after.iter().map(|it| &it.span).collect();
+    let is_known = |at: &usize| view.provenance.of(*at).iter().any(|place| known.contains(&place.record));
+    let last = (0..view.messages.len()).rfind(is_known);
+    after.iter().all(|it| spans.next() == Some(&it.span)).then_some(last.map_or(0, |last| last + 1))
+}

@@ -1,0 +1,396 @@
+//! How an operation is taken back, and done again: in place where what it wrote stands as it was written or in other
+//! words of JSON, else by writing the old view after it.
+
+use std::collections::{HashMap, HashSet};
+
+use crate::history::History;
+use crate::history::blocks::moved;
+use crate::history::changed_part::ChangedPart;
+use crate::history::error::HistoryError;
+use crate::history::operation::{Operation, What};
+use crate::history::record_ref::{Kept, kept, n_known};
+use crate::history::undo_in_log::below_later_lines;
+use crate::json::reformatted::{are_objects, reformatted};
+use crate::parts::change::{Change, ChangeSet, CommitError};
+use crate::parts::error::FormatError;
+use crate::parts::settle::can_be_taken_back;
+use crate::parts::span::Span;
+use crate::view::View;
+use crate::view::format::{Document, Stamp, WriteError};
+use crate::view::item::Item;
+
+/// How an undo is carried out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Undone {
+    /// The bytes are those of before.
+    Exactly,
+    /// Others had written since: what the operation wrote went where it stood, and what came since stays.
+    InPlace,
+    /// Others had written since: the old view was written after it, with what came since at its end.
+    ByAppending,
+}
+
+/// What takes an operation back.
+struct WayBack {
+    how: Undone,
+    conversation: String,
+    /// The view as it is.
+    before: View,
+    set: ChangeSet,
+}
+
+impl History {
+    /// Takes an operation back, the last one that stands if none is named.
+    ///
+    /// Where nobody wrote since, the bytes are those of before. Where what it wrote stands as it was written, or in a JSON
+    /// document that was written anew, the old records take its place, and a repair that added lines to a log goes from
+    /// among those that came since. Else the old view is written after it in the way native to the format, with what came
+    /// since at its end, unless the agent has changed the beginning itself.
+    pub fn undo(
+        &mut self,
+        document: &mut dyn Document,
+        id: Option<u64>,
+        stamp: &Stamp,
+    ) -> Result<(u64, Undone), HistoryError> {
+        self.act(document, id, false, stamp)
+    }
+
+    /// Does an operation again that was taken back, the one taken back last if none is named.
+    pub fn redo(
+        &mut self,
+        document: &mut dyn Document,
+        id: Option<u64>,
+        stamp: &Stamp,
+    ) -> Result<(u64, Undone), HistoryError> {
+        self.act(document, id, true, stamp)
+    }
+
+    /// Returns how an operation would be undone, or done again; nothing is written.
+    pub fn how(&self, document: &dyn Document, of: u64, stamp: &Stamp) -> Result<Undone, HistoryError> {
+        Ok(self.way(document, of, &self.stamped(of, stamp)?)?.how)
+    }
+
+    /// Returns how many compactions that were written here stand one on another at the beginning of a conversation as it is
+    /// now, the last of all among them.
+    pub fn n_own_in_force(&self, document: &dyn Document, conversation: &str) -> Result<usize, HistoryError> {
+        let mut records = kept(document, &document.view(conversation)?)?;
+        let is_own = |it: &&Operation| {
+            it.what == What::Compact && it.by_agent.is_none() && it.conversation == *conversation
+        };
+        let mut n = 0;
+        for operation in self.operations().rev().filter(is_own).filter(|it| !self.is_undone(it.id)) {
+            let run = self.last_run(operation.id)?;
+            if !records.starts_with(self.after(run.id)) {
+                break;
+            }
+            (n, records) = (n + 1, run.before.clone());
+        }
+        Ok(n)
+    }
+
+    /// Returns whether nobody has written to the session since its last operation.
+    pub fn is_last_write(&self, document: &dyn Document) -> Result<bool, HistoryError> {
+        let last = self.operations().next_back();
+        last.map_or(Ok(false), |last| Ok(self.stands(document, last)? && self.is_as_long(document, last)?))
+    }
+
+    /// Takes an operation back, or does it again where it was taken back; where others wrote since the session was read, once
+    /// more.
+    fn act(
+        &mut self,
+        document: &mut dyn Document,
+        id: Option<u64>,
+        is_undone: bool,
+        stamp: &Stamp,
+    ) -> Result<(u64, Undone), HistoryError> {
+        self.settle(document)?;
+        let of = self.find(id, is_undone)?;
+        let what = if is_undone { What::Redo { of } } else { What::Undo { of } };
+        let stamp = self.stamped(of, stamp)?;
+        let mut is_first = true;
+        loop {
+            let WayBack { how, conversation, before, set } = self.way(document, of, &stamp)?;
+            match self.run(document, what, &conversation, &before, &set, &stamp) {
+                Err(HistoryError::Write(WriteError::Commit(CommitError::Stale { .. }))) if is_first => {
+                    is_first = false;
+                    document.refresh()?;
+                }
+                outcome => return outcome.map(|_| (of, how)),
+            }
+        }
+    }
+
+    /// Returns what takes an operation back, or does it again where it was taken back.
+    fn way(&self, document: &dyn Document, of: u64, stamp: &Stamp) -> Result<WayBack, HistoryError> {
+        if self.is_undone(of) { self.again(document, of) } else { self.back(document, of, stamp) }
+    }
+
+    /// Returns the stamp with the figures of what is to be turned round.
+    fn stamped(&self, of: u64, stamp: &Stamp) -> Result<Stamp, HistoryError> {
+        let last = if self.is_undone(of) { self.undo_of(of) } else { self.last_run(of) }?;
+        Ok(Stamp { tokens_before: last.tokens_after, tokens_after: last.tokens_before, ..stamp.clone() })
+    }
+
+    /// Returns what takes an operation back.
+    fn back(&self, document: &dyn Document, of: u64, stamp: &Stamp) -> Result<WayBack, HistoryError> {
+        let operation = self.last_run(of)?;
+        let in_place = self.in_place(document, operation, "undone")?;
+        if let Some(way) = in_place {
+            // Where copies of what it wrote are seen and not what it wrote, the old view is written after them.
+            let is_seen = self.is_seen(document, operation, &way.before)?;
+            let set = if is_seen { None } else { self.by_appending(document, of, &way.before, stamp).ok() };
+            return Ok(match set {
+                Some(set) => WayBack { how: Undone::ByAppending, set, ..way },
+                None => way,
+            });
+        }
+        let Operation { conversation, changes, .. } = operation;
+        let before = document.view(conversation)?;
+        if let Some(set) = self.out_of_lines(document, of, &before)? {
+            return Ok(WayBack { how: Undone::InPlace, conversation: conversation.clone(), before, set });
+        }
+        let set = self.by_appending(document, of, &before, stamp).map_err(|error| match error {
+            // What was replaced is not in the session, so it comes back in its place or not at all.
+            HistoryError::Lost { id } | HistoryError::Overtaken { id } if has_splices(changes) => {
+                HistoryError::NotFound { id }
+            }
+            error => error,
+        })?;
+        Ok(WayBack { how: Undone::ByAppending, conversation: conversation.clone(), before, set })
+    }
+
+    /// Returns what writes the old view after the present one, with what came since behind it.
+    fn by_appending(
+        &self,
+        document: &dyn Document,
+        of: u64,
+        before: &View,
+        stamp: &Stamp,
+    ) -> Result<ChangeSet, HistoryError> {
+        let Operation { conversation, changes, .. } = self.last_run(of)?;
+        // What was replaced comes back where it stood, which moves what stands behind.
+        let mut set = spliced(changes);
+        let copy = if set.is_empty() { None } else { changed(document, &set)? };
+        let Some(copy) = copy else {
+            let items = self.before_and_since(document, (document, &ChangeSet::default()), of, before)?;
+            return Ok(document.render(conversation, before, &items, stamp)?);
+        };
+        let items = self.before_and_since(document, (copy.as_ref(), &set), of, before)?;
+        // What was replaced may have held the view together, which stands as it did where nothing has moved.
+        let moves = |(_, change): &(_, Change)| match change {
+            Change::Splice { old, new, .. } => old.0.len() != new.0.len(),
+            _ => false,
+        };
+        let after = if set.changes.iter().any(moves) { Some(copy.view(conversation)?) } else { None };
+        let view = after.as_ref().unwrap_or(before);
+        if view.messages.len() != before.messages.len() {
+            return Err(HistoryError::Lost { id: of });
+        }
+        set.changes.extend(copy.render(conversation, view, &items, stamp)?.changes);
+        Ok(set)
+    }
+
+    /// Returns whether a conversation begins with what was seen after an operation, or others that were done after it may
+    /// show it. What is no log, or has no operation after that, always shows it.
+    fn is_seen(
+        &self,
+        document: &dyn Document,
+        operation: &Operation,
+        view: &View,
+    ) -> Result<bool, HistoryError> {
+        let is_last = self.operations().next_back().is_some_and(|last| last.id == operation.id);
+        let is_upon = self.is_upon(operation);
+        Ok(is_last || is_upon || kept(document, view)?.starts_with(self.after(operation.id)))
+    }
+
+    /// Returns what does an operation again that was taken back.
+    fn again(&self, document: &dyn Document, of: u64) -> Result<WayBack, HistoryError> {
+        let way = self.in_place(document, self.undo_of(of)?, "redone")?;
+        way.ok_or(HistoryError::NotAlone { id: of, doing: "redone" })
+    }
+
+    /// Returns what takes an operation back where what it wrote stands: as it was written, or in a JSON document that was
+    /// written anew. Nothing that was done after it may stand then, and there is none if it is not found.
+    fn in_place(
+        &self,
+        document: &dyn Document,
+        operation: &Operation,
+        doing: &'static str,
+    ) -> Result<Option<WayBack>, HistoryError> {
+        let conversation = &operation.conversation;
+        let back = operation.changes.inverse();
+        let way = |how, set| {
+            let before = document.view(conversation)?;
+            Ok(Some(WayBack { how, conversation: conversation.clone(), before, set }))
+        };
+        if self.stands(document, operation)? {
+            let view = document.view(conversation)?;
+            let is_last =
+                self.is_as_long(document, operation)? && kept(document, &view)? == self.after(operation.id);
+            return way(if is_last { Undone::Exactly } else { Undone::InPlace }, back);
+        }
+        let id = act_of(operation);
+        if self.is_upon(operation) {
+            return Err(HistoryError::NotAlone { id, doing });
+        }
+        let found = reformatted(document.parts(), &back).map_err(FormatError::from)?;
+        found.map_or(Ok(None), |set| way(Undone::InPlace, set))
+    }
+
+    /// Returns whether something that was done after an operation is in force.
+    fn is_upon(&self, operation: &Operation) -> bool {
+        let id = act_of(operation);
+        let is_later = |it: &&Operation| it.id > id && it.conversation == operation.conversation;
+        let stands = |it: &Operation| !it.what.is_way_back() && !self.is_undone(it.id);
+        self.operations().filter(is_later).any(stands)
+    }
+
+    /// Returns what takes lines that a repair added at the end of a log out from among those that came since, and brings
+    /// back what it cut off there; none if the conversation would not be what it was, with what came since behind it.
+    fn out_of_lines(
+        &self,
+        document: &dyn Document,
+        of: u64,
+        view: &View,
+    ) -> Result<Option<ChangeSet>, HistoryError> {
+        let operation = self.last_run(of)?;
+        let is_repair = self.operations().any(|it| it.id == of && it.what == What::Repair);
+        let now = kept(document, view)?;
+        let after = self.after(operation.id);
+        let Some(since) = now.strip_prefix(after).filter(|_| is_repair) else { return Ok(None) };
+        let set = below_later_lines(document.parts(), &operation.changes).map_err(FormatError::from)?;
+        let Some(set) = set else { return Ok(None) };
+        let Some(copy) = changed(document, &set)? else { return Ok(None) };
+        let Ok(then) = copy.view(&operation.conversation).and_then(|view| kept(copy.as_ref(), &view)) else {
+            return Ok(None);
+        };
+        let is_same =
+            then.iter().map(|it| it.hash).eq(operation.before.iter().chain(since).map(|it| it.hash));
+        Ok(is_same.then_some(set))
+    }
+
+    /// Returns whether what an operation wrote stands where it was written, so that its changes can be taken back: where
+    /// that is no whole records, none of those around it has moved.
+    fn stands(&self, document: &dyn Document, operation: &Operation) -> Result<bool, HistoryError> {
+        if operation.by_agent.is_some() {
+            return Ok(false);
+        }
+        // Other bytes than whole records may stand anywhere.
+        let is_unsure =
+            |part: &str| operation.changes.changes.iter().any(|(of, it)| of == part && writes_pieces(it));
+        let mut known = self.after(operation.id).iter().filter(|it| is_unsure(&it.span.part));
+        let is_fit = can_be_taken_back(document.parts(), &operation.changes).map_err(FormatError::from)?;
+        Ok(is_fit && known.all(|it| is_there(document, it)))
+    }
+
+    /// Returns whether the part without a name is as long as an operation left it, as far as that is known.
+    fn is_as_long(&self, document: &dyn Document, operation: &Operation) -> Result<bool, HistoryError> {
+        let n_bytes = document.parts().len("").map_err(FormatError::from)?;
+        Ok(self.n_bytes_after(operation.id).is_none_or(|known| Some(known) == n_bytes))
+    }
+
+    /// Returns the last undo of an operation.
+    fn undo_of(&self, of: u64) -> Result<&Operation, HistoryError> {
+        let undo = self.operations().rev().find(|it| it.what == What::Undo { of });
+        undo.ok_or(HistoryError::NothingToRedo)
+    }
+
+    /// Returns the records of the view before an operation, and what came after it: those that others wrote between one
+    /// operation and the next, and the messages behind the last. What stands in the view as it came stays. They
+    /// are told as they stand in a copy after changes, in which the former are as they were.
+    fn before_and_since(
+        &self,
+        document: &dyn Document,
+        (copy, back): (&dyn Document, &ChangeSet),
+        id: u64,
+        view: &View,
+    ) -> Result<Vec<Item<'static>>, HistoryError> {
+        let operation = self.operations().find(|it| it.id == id).ok_or(HistoryError::Unknown { id })?;
+        let is_there = |it: &Kept| is_there(document, it);
+        if !operation.before.iter().all(|it| self::is_there(copy, it)) {
+            return Err(HistoryError::Lost { id });
+        }
+        let mut items: Vec<Item<'static>> =
+            operation.before.iter().map(|it| Item::Old(it.span.clone())).collect();
+        let (since, last) = self.since(operation)?;
+        let n_known = n_known(last, view).ok_or(HistoryError::Overtaken { id })?;
+        let records = |at: usize| view.provenance.of(at).iter().map(|place| &place.record);
+        let mut shown: HashMap<&Span, Vec<usize>> = HashMap::new();
+        for at in 0..n_known {
+            records(at).take(1).for_each(|first| shown.entry(first).or_default().push(at));
+        }
+        let mut said: HashSet<&Span> = HashSet::new();
+        for record in since {
+            match shown.remove(&record.span) {
+                Some(messages) => {
+                    said.extend(messages.iter().flat_map(|at| records(*at)));
+                    items.extend(messages.into_iter().map(Item::Same));
+                }
+                None if said.contains(&record.span) => {}
+                None => {
+                    let there = Some(record).filter(|it| is_there(it)).map(|it| it.span.clone());
+                    let moved = there.and_then(|span| moved(span, back));
+                    items.push(Item::Old(moved.ok_or(HistoryError::Lost { id })?));
+                }
+            }
+        }
+        items.extend((n_known..view.messages.len()).map(Item::Same));
+        Ok(items)
+    }
+
+    /// Returns the records that others wrote between an operation and the last one, each behind what stood there after
+    /// the one before it, and the records after the last one.
+    fn since(&self, operation: &Operation) -> Result<(Vec<&Kept>, &[Kept]), HistoryError> {
+        let Operation { id, conversation, .. } = operation;
+        let (mut since, mut after) = (Vec::new(), self.after(*id));
+        for later in self.operations().filter(|it| it.id > *id && it.conversation == *conversation) {
+            let is_same = |(a, b): (&Kept, &Kept)| a.span == b.span;
+            let new = later.before.get(after.len()..);
+            let new = new.filter(|_| after.iter().zip(&later.before).all(is_same));
+            since.extend(new.ok_or(HistoryError::Overtaken { id: *id })?);
+            after = self.after(later.id);
+        }
+        Ok((since, after))
+    }
+}
+
+/// Returns the number of what was done first, of an operation that may do it again or take it back.
+fn act_of(operation: &Operation) -> u64 {
+    match operation.what {
+        What::Undo { of } | What::Redo { of } => of,
+        What::Compact | What::Repair => operation.id,
+    }
+}
+
+/// Returns whether a record stands where it stood, as it was.
+fn is_there(document: &dyn Document, record: &Kept) -> bool {
+    document.parts().fingerprint(&record.span).is_ok_and(|hash| hash == record.hash)
+}
+
+/// Returns a session as it will be after changes of its one part; none where they do not find what they expect.
+fn changed(document: &dyn Document, set: &ChangeSet) -> Result<Option<Box<dyn Document>>, HistoryError> {
+    let again = document.parts().again().map_err(FormatError::from)?;
+    let Ok(part) = ChangedPart::of(again, set) else { return Ok(None) };
+    Ok(document.format().open(Box::new(part)).ok())
+}
+
+fn is_splice(change: &Change) -> bool {
+    matches!(change, Change::Splice { .. })
+}
+
+/// Returns whether a change writes other bytes than whole records in the middle of a part.
+fn writes_pieces(change: &Change) -> bool {
+    let Change::Splice { new, .. } = change else { return false };
+    !std::str::from_utf8(&new.0).is_ok_and(are_objects)
+}
+
+fn has_splices(set: &ChangeSet) -> bool {
+    set.changes.iter().any(|(_, change)| is_splice(change))
+}
+
+/// Returns what takes back the bytes that changes replaced, without what they did at the end.
+fn spliced(set: &ChangeSet) -> ChangeSet {
+    let mut back = set.inverse();
+    back.changes.retain(|(_, change)| is_splice(change));
+    back
+}

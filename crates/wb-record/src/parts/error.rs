@@ -1,0 +1,190 @@
+//! What can be wrong with a transcript file.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// Why a file cannot be read; lines are counted from 1. The caller adds the name of the file.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum FormatError {
+    /// The input failed.
+    #[error("the input failed: {0}")]
+    Io(#[from] std::io::Error),
+    /// The file cannot be opened.
+    #[error(transparent)]
+    File(#[from] FileError),
+    /// There is nothing in the file.
+    #[error("the file is empty")]
+    Empty,
+    /// The file begins like no format that is read.
+    #[error("not a transcript of a known format; it begins with {begins:?}")]
+    Unknown {
+        /// The first characters of the file.
+        begins: String,
+    },
+    /// A line is not JSON.
+    #[error("line {line}, column {column}: not JSON: {what}")]
+    NotJson {
+        /// The line.
+        line: usize,
+        /// The byte of the line, counted from 1, at which reading stopped.
+        column: usize,
+        /// What is wrong there.
+        what: String,
+    },
+    /// A document is not all UTF-8.
+    #[error("line {line}, column {column}: not UTF-8")]
+    NotUtf8 {
+        /// The line.
+        line: usize,
+        /// The first byte of the line that is wrong, counted from 1.
+        column: usize,
+    },
+    /// A message of our own format is not complete.
+    #[error("line {line}: not a message: {what}")]
+    BadMessage {
+        /// The line on which the message stands, or ends where it takes several.
+        line: usize,
+        /// What is wrong with it.
+        what: String,
+    },
+    /// A log or a database cannot be read.
+    #[error("{what}")]
+    Log {
+        /// The line that is wrong, where one line is.
+        line: Option<usize>,
+        /// What is wrong.
+        what: String,
+        /// What the user can do about it.
+        hint: String,
+    },
+}
+
+impl FormatError {
+    /// Returns the line that is wrong, where one line is.
+    pub fn line(&self) -> Option<usize> {
+        match self {
+            Self::Io(_) | Self::File(_) | Self::Empty | Self::Unknown { .. } => None,
+            Self::NotJson { line, .. } | Self::NotUtf8 { line, .. } | Self::BadMessage { line, .. } => {
+                Some(*line)
+            }
+            Self::Log { line, .. } => *line,
+        }
+    }
+
+    /// Returns what the user can do about it.
+    pub fn hint(&self) -> &str {
+        match self {
+            Self::Io(_) => "check that the file can be read to its end",
+            Self::File(error) => error.hint(),
+            Self::Empty | Self::Unknown { .. } => {
+                "formats that are read: claude-code (session JSONL, or a web export with \"loglines\"), codex (rollout \
+                 JSONL), pi (session JSONL), opencode (its database, or the JSON of \"opencode export\"), \
+                 gemini-cli (session JSONL or JSON), qwen-code (session JSONL), copilot-cli (events JSONL), goose (session \
+                 JSONL until 1.9), gemini-contents (a request body with \"contents\", or the array of them), openai-responses \
+                 (a request body with a list as its \"input\", or that list), \
+                 mini-swe-agent and swe-agent (trajectory), \
+                 openhands-llm-completions (log), openhands-events (a list of them, or JSONL of runs with a \"history\"), cline (messages.json), droid (session JSONL), kimi-cli (context.jsonl), kimi-code (wire.jsonl), tau-bench (results), inspect-ai (log), \
+                 ai-sdk and pydantic-ai (list of messages), \
+                 openai-chat and anthropic-messages (a request body with \"messages\", or the array of them), native \
+                 (messages as one JSON array, as {\"messages\":[…]} or as JSONL)"
+            }
+            Self::NotJson { .. } => "remove or repair this line; only the last line of a log may be cut off",
+            Self::NotUtf8 { .. } => {
+                "bytes of this line are damaged or of another encoding: put back what stood there from a copy of the file, \
+                 or write the file as UTF-8"
+            }
+            Self::BadMessage { .. } => {
+                "a message is an object with a \"role\" and its fields: user {content}, assistant {content}, \
+                 toolResult {toolCallId, toolName, content}, bashExecution {command, output}, custom {customType, \
+                 content}, branchSummary {summary, fromId}, compactionSummary {summary}; content is a string or an \
+                 array of blocks {kind: text | thinking | tool_call | tool_result | image | command, …}"
+            }
+            Self::Log { hint, .. } => hint,
+        }
+    }
+
+    /// Returns a document as text, or the error that names the first byte that is not UTF-8.
+    ///
+    /// ```
+    /// use wb_record::FormatError;
+    ///
+    /// let error = FormatError::utf8_of(b"{\n \"a\": \"\xFF\"}").unwrap_err();
+    /// assert_eq!(error.to_string(), "line 2, column 8: not UTF-8");
+    /// ```
+    pub fn utf8_of(document: &[u8]) -> Result<&str, Self> {
+        // This is quicker and tells no place.
+        if let Some(text) = crate::parts::lines::utf8(document) {
+            return Ok(text);
+        }
+        std::str::from_utf8(document).map_err(|error| {
+            let before = &document[..error.valid_up_to()];
+            let start = memchr::memrchr(b'\n', before).map_or(0, |at| at + 1);
+            let line = 1 + memchr::memchr_iter(b'\n', before).count();
+            Self::NotUtf8 { line, column: 1 + before.len() - start }
+        })
+    }
+
+    /// Builds the error of JSON that could not be parsed; `line` is that of the first line of the text.
+    pub fn of_json(line: usize, error: &serde_json::Error) -> Self {
+        let what = crate::parts::lines::fault(error);
+        let line = line + error.line().saturating_sub(1);
+        if error.is_data() {
+            Self::BadMessage { line, what }
+        } else {
+            Self::NotJson { line, column: error.column(), what }
+        }
+    }
+}
+
+/// Why a file was not written or opened; what is there is as it was.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum FileError {
+    /// A file has the name, and none should be written over.
+    #[error("{}: is there already", path.display())]
+    Exists {
+        /// The name.
+        path: PathBuf,
+    },
+    /// The name is a link, and only a file itself is written.
+    #[error("{}: is a link to {}", path.display(), target.display())]
+    Link {
+        /// The name.
+        path: PathBuf,
+        /// Where it leads.
+        target: PathBuf,
+    },
+    /// The system refused.
+    #[error("{}: {doing} failed: {source}", path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// What was tried.
+        doing: &'static str,
+        /// What the system said.
+        source: io::Error,
+    },
+}
+
+impl FileError {
+    /// Returns what the user can do about it.
+    pub fn hint(&self) -> &'static str {
+        match self {
+            Self::Exists { .. } => "name a new file, or move this one away",
+            Self::Link { .. } => "name the file that the link leads to",
+            Self::Io { source, .. } if source.kind() == io::ErrorKind::NotFound => {
+                "check that the file and its folder are there"
+            }
+            Self::Io { source, .. } if source.kind() == io::ErrorKind::IsADirectory => {
+                "name a file, not a folder"
+            }
+            Self::Io { .. } => "check the room on the disk and the rights on the file and its folder",
+        }
+    }
+
+    pub(crate) fn io(path: &Path, doing: &'static str) -> impl FnOnce(io::Error) -> Self {
+        let path = path.to_owned();
+        move |source| Self::Io { path, doing, source }
+    }
+}

@@ -1,0 +1,279 @@
+//! The seams of a format: what it can say, and what it takes to read and to write the sessions of one agent.
+
+use std::fmt::{Debug, Display};
+
+use crate::parts::change::{ChangeSet, CommitError};
+use crate::parts::error::FormatError;
+use crate::parts::part::Parts;
+use crate::parts::probe::Probe;
+use crate::view::item::{Item, is_unchanged};
+use crate::view::missing_role::MissingRole;
+use crate::view::{Segments, View};
+
+/// The name of the conversation that a session has where it has one alone.
+pub const ONLY_CONVERSATION: &str = "";
+
+/// How sure a format is that a file is its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Confidence {
+    /// It is not.
+    No,
+    /// It looks like it, as files of other formats may.
+    Maybe,
+    /// No other format writes this.
+    Sure,
+}
+
+/// What a format can write, known before a model is paid.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Abilities {
+    /// A digest in the place of the oldest messages.
+    pub fold_head: Ability,
+    /// A digest in the place of messages in the middle.
+    pub fold_inside: Ability,
+    /// The placeholder for the body of a result.
+    pub clear: Ability,
+    /// Another body for a result.
+    pub body: Ability,
+    /// Messages of ours beside the digest, such as restored files.
+    pub insert: Ability,
+    /// Another id for a call and its result, where they stand.
+    pub call_ids: Ability,
+}
+
+/// Whether something can be written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ability {
+    /// It can.
+    Yes,
+    /// It cannot, and why.
+    No(&'static str),
+}
+
+impl Ability {
+    /// Returns whether it can be written at all.
+    pub fn is_there(self) -> bool {
+        self.why_not().is_none()
+    }
+
+    /// Returns why it cannot be written; nothing if it can.
+    pub fn why_not(self) -> Option<&'static str> {
+        match self {
+            Self::Yes => None,
+            Self::No(why) => Some(why),
+        }
+    }
+}
+
+impl Abilities {
+    /// All of it can be written.
+    pub const ALL: Self = Self {
+        fold_head: Ability::Yes,
+        fold_inside: Ability::Yes,
+        clear: Ability::Yes,
+        body: Ability::Yes,
+        insert: Ability::Yes,
+        call_ids: Ability::Yes,
+    };
+
+    /// Nothing can be written.
+    pub const fn none(why: &'static str) -> Self {
+        let no = Ability::No(why);
+        Self { fold_head: no, fold_inside: no, clear: no, body: no, insert: no, call_ids: no }
+    }
+}
+
+/// Clock, randomness and figures, which are inputs.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Stamp {
+    /// The time in milliseconds since the Unix epoch.
+    pub now_ms: i64,
+    /// Where new ids come from.
+    pub seed: u64,
+    /// The tokens of the context before.
+    pub tokens_before: u64,
+    /// The tokens of the context after.
+    pub tokens_after: u64,
+    /// Whether a user asked for it.
+    pub by_hand: bool,
+}
+
+/// What a conversation shall become.
+#[derive(Clone, Copy, Debug)]
+pub struct Wanted<'a> {
+    /// The name of the conversation.
+    pub conversation: &'a str,
+    /// What the model sees of it now.
+    pub view: &'a View,
+    /// What it shall see.
+    pub items: &'a [Item<'a>],
+    /// Clock, randomness and figures.
+    pub stamp: &'a Stamp,
+}
+
+/// Why a view cannot be written in a format.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum NotExpressible {
+    /// The format has no way to say it.
+    #[error("the format {format} cannot hold it: {why}")]
+    Refused {
+        /// The name of the format.
+        format: &'static str,
+        /// What cannot be said.
+        why: String,
+    },
+    /// The session has another layout than the one that is written.
+    #[error(
+        "the session has version {version} of the layout of {format}, and only the present one is written"
+    )]
+    Layout {
+        /// The name of the format.
+        format: &'static str,
+        /// The version of the session.
+        version: u64,
+    },
+    /// A record would be divided.
+    #[error("the format {format} holds message {at} and its neighbour in one record")]
+    SplitsRecord {
+        /// The name of the format.
+        format: &'static str,
+        /// The message.
+        at: usize,
+    },
+    /// A record that is needed cannot be read.
+    #[error("a record that stays cannot be read again: {0}")]
+    Unreadable(String),
+}
+
+impl NotExpressible {
+    /// Says that the session cannot be read again, and why.
+    pub fn unreadable(error: impl Display) -> Self {
+        Self::Unreadable(error.to_string())
+    }
+
+    /// Returns what the user can do about it.
+    pub fn hint(&self) -> &'static str {
+        match self {
+            Self::Refused { .. } | Self::SplitsRecord { .. } => {
+                "another --window or another --strategy may plan what the format can hold"
+            }
+            Self::Layout { .. } => {
+                "open the session in its agent once, which writes it in the present layout"
+            }
+            Self::Unreadable(_) => "check that the file can be read to its end",
+        }
+    }
+}
+
+impl WriteError {
+    /// Returns what the user can do about it.
+    pub fn hint(&self) -> &str {
+        match self {
+            Self::Commit(error) => error.hint(),
+            Self::Format(error) => error.hint(),
+            Self::NotExpressible(error) => error.hint(),
+        }
+    }
+}
+
+/// A way in which an agent writes its sessions.
+pub trait Format: Send + Sync + Debug {
+    /// Returns the name of the format, in kebab-case.
+    fn name(&self) -> &'static str;
+
+    /// Returns what can be written.
+    fn abilities(&self) -> Abilities;
+
+    /// Returns whether parts that begin like this have the format.
+    fn detect(&self, probe: &Probe) -> Confidence;
+
+    /// Reads the session as far as it takes to know its conversations.
+    fn open(&self, parts: Box<dyn Parts>) -> Result<Box<dyn Document>, FormatError>;
+}
+
+/// A session over its own bytes.
+pub trait Document: Send + Sync + Debug {
+    /// Returns the format.
+    fn format(&self) -> &'static dyn Format;
+
+    /// Returns what can be written: no more than the format can.
+    fn abilities(&self) -> Abilities {
+        self.format().abilities()
+    }
+
+    /// Returns the conversations by name, the one that was written last at the end.
+    fn conversations(&self) -> Result<Vec<String>, FormatError> {
+        Ok(vec![ONLY_CONVERSATION.to_owned()])
+    }
+
+    /// Returns a conversation as its next request would send it.
+    fn view(&self, conversation: &str) -> Result<View, FormatError>;
+
+    /// Returns every segment of a conversation, each read when it is asked for; a format without compactions has one.
+    ///
+    /// A new segment begins where the agent compacted the conversation or cleared tool results. Together they hold
+    /// every request of the conversation that goes on once.
+    fn segments(&self, conversation: &str) -> Result<Segments<'_>, FormatError> {
+        Ok(Segments::one(self.view(conversation)?.into()))
+    }
+
+    /// Returns the records of a conversation that are messages in all but their role, which its view leaves out.
+    fn lost_roles(&self, _conversation: &str) -> Result<Vec<MissingRole>, FormatError> {
+        Ok(Vec::new())
+    }
+
+    /// Returns what is to be written so that the view of a conversation becomes the items; nothing is written.
+    ///
+    /// Items that are the view as it stands give no changes.
+    fn render(
+        &self,
+        conversation: &str,
+        view: &View,
+        items: &[Item<'_>],
+        stamp: &Stamp,
+    ) -> Result<ChangeSet, NotExpressible> {
+        if is_unchanged(items, view.messages.len()) {
+            return Ok(ChangeSet::default());
+        }
+        self.render_changed(&Wanted { conversation, view, items, stamp })
+    }
+
+    /// Returns what is to be written for items that are not the view as it stands.
+    fn render_changed(&self, wanted: &Wanted<'_>) -> Result<ChangeSet, NotExpressible>;
+
+    /// Returns where the bytes are.
+    fn parts(&self) -> &dyn Parts;
+
+    /// Returns where the bytes are, to be changed.
+    fn parts_mut(&mut self) -> &mut dyn Parts;
+
+    /// Takes in what others wrote since.
+    fn refresh(&mut self) -> Result<(), FormatError>;
+
+    /// Writes changes and takes them in. After an error the bytes are as they were.
+    fn commit(&mut self, set: &ChangeSet) -> Result<(), WriteError> {
+        self.parts_mut().commit(set)?;
+        let Err(error) = self.refresh() else { return Ok(()) };
+        self.parts_mut().commit(&set.inverse())?;
+        self.refresh()?;
+        Err(error.into())
+    }
+}
+
+const _: fn(&dyn Format, &dyn Document) = |_, _| ();
+
+/// Why a change of a session failed.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum WriteError {
+    /// It was not written.
+    #[error(transparent)]
+    Commit(#[from] CommitError),
+    /// What was written cannot be read.
+    #[error(transparent)]
+    Format(#[from] FormatError),
+    /// The format cannot say it.
+    #[error(transparent)]
+    NotExpressible(#[from] NotExpressible),
+}

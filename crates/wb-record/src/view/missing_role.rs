@@ -1,0 +1,31 @@
+//! Messages of a session that do not say who speaks.
+
+use crate::parts::change::{Bytes, Change};
+use crate::parts::span::Span;
+
+/// A record that is a message in all but its role.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MissingRole {
+    /// The record, an object.
+    pub record: Span,
+    /// Its line, counted from 1.
+    pub line: usize,
+    /// The role that it had, where what stands in it or beside it tells.
+    pub role: Option<&'static str>,
+}
+
+impl MissingRole {
+    /// Returns the smallest change that gives the record its role back, in front of all that it says.
+    ///
+    /// ```
+    /// use wb_record::{Change, MissingRole, Span};
+    ///
+    /// let lost = MissingRole { record: Span { at: 7, len: 2, ..Span::default() }, line: 1, role: Some("user") };
+    /// let Some(Change::Splice { at, new, .. }) = lost.change() else { unreachable!() };
+    /// assert_eq!((at, &new.0[..]), (8, &b"\"role\":\"user\","[..]));
+    /// ```
+    pub fn change(&self) -> Option<Change> {
+        let new = format!("\"role\":\"{}\",", self.role?);
+        Some(Change::Splice { at: self.record.at + 1, old: Bytes::default(), new: Bytes(new.into_bytes()) })
+    }
+}

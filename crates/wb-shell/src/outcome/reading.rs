@@ -1,0 +1,165 @@
+//! What all lines of an output say together.
+
+use wb_message::text::{head, lines, tail};
+
+use crate::kind::is_complaint;
+use crate::outcome::lines::{bare, sign};
+use crate::outcome::sign_words::{COUNTED, Sign};
+
+/// Bytes that are read at each end of an output.
+pub(crate) const READ_BYTES: usize = 16 * 1024;
+/// Lines that tell why something failed, and the bytes of one.
+pub(crate) const N_WHY: usize = 3;
+pub(crate) const LINE_BYTES: usize = 1_000;
+
+/// What the lines of an output say.
+#[derive(Debug, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "each is one thing that lines may say")]
+pub(crate) struct Reading<'a> {
+    pub(crate) n_lines: usize,
+    pub(crate) n_missing: usize,
+    pub(crate) n_empty: usize,
+    /// A line says that something failed.
+    has_failed: bool,
+    /// A line counts what failed, or is the verdict of a run.
+    pub(crate) is_verdict: bool,
+    /// A line counts what failed, and it is nothing.
+    pub(crate) is_clean: bool,
+    /// A line that may say so stands after the last result.
+    maybe: bool,
+    /// Something was counted that went well.
+    pub(crate) has_passed: bool,
+    /// A shell did not find a program.
+    pub(crate) is_unknown_program: bool,
+    /// A shell did not find a folder to go to.
+    pub(crate) is_lost: bool,
+    /// The most telling lines so far, best first.
+    best: [Option<(u8, &'a str)>; N_WHY],
+    pub(crate) shown: Option<(u8, &'a str)>,
+    /// What programs that show text, or the shell, say in their own name.
+    pub(crate) complaints: [Option<&'a str>; N_WHY],
+}
+
+/// The least rank of a result that tells of tests.
+pub(crate) const TESTED: u8 = 4;
+
+impl<'a> Reading<'a> {
+    pub(crate) fn of(body: &'a str) -> Self {
+        let mut reading = Self::default();
+        let (start, end) = ends(body);
+        lines(start).chain(lines(end)).for_each(|line| reading.add(line));
+        reading
+    }
+
+    fn add(&mut self, line: &'a str) {
+        let line = bare(line);
+        if line.is_empty() {
+            return;
+        }
+        self.n_lines += 1;
+        match sign(line) {
+            Sign::Nothing => {}
+            Sign::Failed(rank) => {
+                self.has_failed = true;
+                self.keep(rank, line);
+            }
+            Sign::Verdict(rank) => {
+                self.is_verdict = true;
+                self.keep(rank, line);
+            }
+            Sign::Tells(rank) => self.keep(rank, line),
+            Sign::Clean => {
+                self.is_clean = true;
+                // What passed is counted on a line of its own.
+                self.pass(COUNTED - u8::from(line.starts_with('0')), line);
+            }
+            Sign::Maybe(rank) => {
+                self.maybe = true;
+                self.keep(rank, line);
+            }
+            Sign::Missing => {
+                self.n_missing += 1;
+                self.keep(2, line);
+            }
+            Sign::Passed(rank) => self.pass(rank, line),
+            Sign::Empty => self.n_empty += 1,
+        }
+        if is_complaint(line) {
+            self.complain(line);
+        }
+    }
+
+    fn pass(&mut self, rank: u8, line: &'a str) {
+        self.has_passed |= rank >= COUNTED;
+        if rank >= 3 {
+            self.maybe = false;
+        }
+        if self.shown.is_none_or(|(best, _)| rank >= best) {
+            self.shown = Some((rank, line));
+        }
+    }
+
+    /// Keeps what a program says in its own name.
+    fn complain(&mut self, line: &'a str) {
+        const SHELLS: [&str; 6] = ["bash: ", "sh: ", "zsh:", "/bin/", "(eval):", "/usr/bin/bash:"];
+        if !self.complaints.contains(&Some(line))
+            && let Some(free) = self.complaints.iter_mut().find(|kept| kept.is_none())
+        {
+            *free = Some(line);
+        }
+        if SHELLS.iter().any(|shell| line.starts_with(shell)) {
+            self.is_unknown_program |= line.contains("command not found") || line.ends_with(": not found");
+            self.is_lost |= line.contains("cd:");
+        }
+    }
+
+    pub(crate) fn is_bad(&self) -> bool {
+        self.is_verdict || (!self.is_clean && (self.has_failed || (self.maybe && !self.has_passed)))
+    }
+
+    /// Keeps a line if it tells more than one that is kept; of equal ones the first.
+    fn keep(&mut self, rank: u8, line: &'a str) {
+        if self.best.iter().flatten().any(|(_, kept)| *kept == line) {
+            return;
+        }
+        let Some(at) = self.best.iter().position(|kept| kept.is_none_or(|(kept, _)| kept < rank)) else {
+            return;
+        };
+        self.best[at..].rotate_right(1);
+        self.best[at] = Some((rank, line));
+    }
+
+    /// Returns the most telling lines in their order; the last line where none tells anything.
+    pub(crate) fn why(&self, body: &'a str) -> Vec<&'a str> {
+        let best = self.best[0].map_or(0, |(rank, _)| rank);
+        // Next to a cause the verdict alone says nothing.
+        let tells = |rank: u8| rank + 1 >= best;
+        let lines = self.best.iter().flatten().filter(|(rank, _)| tells(*rank));
+        let mut lines: Vec<&str> = lines.map(|(_, line)| *line).collect();
+        lines.sort_by_key(|line| line.as_ptr());
+        if lines.is_empty() {
+            lines.extend(
+                tail(body, READ_BYTES)
+                    .lines()
+                    .map(bare)
+                    .rfind(|line| !line.is_empty() && !line.starts_with("> ")),
+            );
+        }
+        lines.into_iter().map(cut).collect()
+    }
+}
+
+/// Returns the start of a line that is told.
+pub(crate) fn cut(line: &str) -> &str {
+    head(line, LINE_BYTES)
+}
+
+/// Returns the whole lines at both ends of a text, all of a short one.
+fn ends(text: &str) -> (&str, &str) {
+    if text.len() <= 2 * READ_BYTES {
+        return (text, "");
+    }
+    let (start, end) = (head(text, READ_BYTES), tail(text, READ_BYTES));
+    let start = start.rsplit_once('\n').map_or(start, |(whole, _)| whole);
+    (start, end.split_once('\n').map_or(end, |(_, whole)| whole))
+}

@@ -1,0 +1,131 @@
+//! The rules that relative links in Markdown lead somewhere, and that the tests it names are there.
+
+use super::tree::{File, Tree};
+
+/// Finds links in Markdown files that lead to no file of the repository.
+pub(crate) fn broken_links(tree: &Tree) -> Vec<String> {
+    let pages = tree.files.iter().filter(|file| file.is(&[".md"]));
+    pages.flat_map(|page| broken_on(page, tree)).collect()
+}
+
+/// Words of a name from which on the pages about the sources can mean nothing but a test.
+const WORDS_OF_A_TEST: usize = 5;
+
+/// Finds tests that the pages about the sources name and that no file has.
+pub(crate) fn missing_tests(tree: &Tree) -> Vec<String> {
+    let pages = tree.files.iter().filter(|file| file.path.starts_with("docs/lineage") && file.is(&[".md"]));
+    let sources: Vec<&File> = tree.files.iter().filter(|file| file.is(&[".rs"])).collect();
+    let has = |name: &str| sources.iter().any(|file| file.text.contains(&format!("fn {name}(")));
+    let mut findings = Vec::new();
+    for page in pages {
+        for (line, number) in page.text.lines().zip(1..) {
+            let missing = line.split('`').skip(1).step_by(2).filter(|word| is_test(word) && !has(word));
+            findings.extend(missing.map(|name| format!("{}:{number}: there is no test `{name}`", page.path)));
+        }
+    }
+    findings
+}
+
+fn is_test(word: &str) -> bool {
+    word.split('_').count() >= WORDS_OF_A_TEST
+        && word.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_')
+}
+
+fn broken_on(page: &File, tree: &Tree) -> Vec<String> {
+    let mut findings = Vec::new();
+    let mut in_code = false;
+    for (line, number) in page.text.lines().zip(1..) {
+        in_code ^= line.trim_start().starts_with("```");
+        if in_code {
+            continue;
+        }
+        for target in targets(&without_code(line)) {
+            let path = target.split('#').next().unwrap_or_default();
+            if is_relative(&target) && !resolved(&page.path, path).is_some_and(|path| tree.has(&path)) {
+                findings.push(format!("{}:{number}: the link to `{target}` leads nowhere", page.path));
+            }
+        }
+    }
+    findings
+}
+
+/// Returns the line without what stands between backticks.
+fn without_code(line: &str) -> String {
+    line.split('`').step_by(2).collect()
+}
+
+/// Returns the targets of inline links, and of a reference where the line is one.
+fn targets(line: &str) -> Vec<String> {
+    let reference = line.strip_prefix('[').and_then(|rest| rest.split_once("]: ")).map(|(_, target)| target);
+    let inline = line.split("](").skip(1).filter_map(|rest| rest.split_once(')')).map(|(target, _)| target);
+    // A title may follow the target.
+    inline.chain(reference).filter_map(|target| target.split_whitespace().next().map(str::to_owned)).collect()
+}
+
+fn is_relative(target: &str) -> bool {
+    let has_scheme = target.split_once(':').is_some_and(|(scheme, _)| !scheme.contains('/'));
+    !has_scheme && !target.starts_with('#')
+}
+
+/// Resolves a target against the page that names it, nothing if it leaves the repository.
+fn resolved(page: &str, target: &str) -> Option<String> {
+    let mut parts: Vec<&str> = page.split('/').collect();
+    parts.pop();
+    for part in target.split('/') {
+        match part {
+            "" | "." => {}
+            ".." => {
+                parts.pop()?;
+            }
+            part => parts.push(part),
+        }
+    }
+    Some(parts.join("/"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(text: &str) -> Vec<String> {
+        broken_links(&Tree::of(&[("docs/a.md", text), ("docs/adr/0001.md", ""), ("README.md", "")]))
+    }
+
+    #[test]
+    fn a_test_that_is_named_and_not_there_is_found() {
+        let page =
+            "P1 | mended: `it_is_mended_for_good_now`\nP2 | `not_a_test`, `it_is_not_there_any_more`\n";
+        let test = "#[test]\nfn it_is_mended_for_good_now() {}\n";
+        let tree =
+            Tree::of(&[("docs/lineage/1.md", page), ("crates/a/tests/it/a.rs", test), ("docs/b.md", page)]);
+        assert_eq!(
+            missing_tests(&tree),
+            ["docs/lineage/1.md:2: there is no test `it_is_not_there_any_more`"]
+        );
+    }
+
+    #[test]
+    fn a_link_to_a_missing_page_is_found() {
+        let line = "See [the map](missing.md) and [it](../README.md).\n";
+        assert_eq!(found(line), ["docs/a.md:1: the link to `missing.md` leads nowhere"]);
+        assert_eq!(
+            found("\n[map]: ../missing.md\n"),
+            ["docs/a.md:2: the link to `../missing.md` leads nowhere"]
+        );
+        assert_eq!(found("![plot](plots/x.svg \"a title\")\n").len(), 1);
+        assert_eq!(found("[out](../../README.md)\n").len(), 1);
+    }
+
+    #[test]
+    fn pages_directories_anchors_and_addresses_are_fine() {
+        let text =
+            "[a](adr/0001.md#context) [b](adr/) [c](../README.md) [d](#here) [e](https://example.org/x.md)\n";
+        assert!(found(text).is_empty());
+    }
+
+    #[test]
+    fn code_holds_no_links() {
+        assert!(found("`[a](b.md)`\n```text\n[a](b.md)\n```\n").is_empty());
+        assert_eq!(found("```text\n```\n[a](b.md)\n").len(), 1);
+    }
+}
