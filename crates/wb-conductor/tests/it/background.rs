@@ -170,7 +170,7 @@ fn runtime() -> Runtime {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 200, max_shrink_iters: 2_000, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: wb_testkit::depth::cases(200), max_shrink_iters: 2_000, ..ProptestConfig::default() })]
 
     #[test]
     fn any_order_of_what_may_happen_keeps_the_laws(

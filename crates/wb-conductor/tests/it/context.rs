@@ -189,7 +189,7 @@ fn a_drop_at_every_await_changes_nothing() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(100))]
+    #![proptest_config(ProptestConfig::with_cases(wb_testkit::depth::cases(100)))]
 
     /// What one gate says, every gate says: the tracker's, the plan's, and that of a transcript read anew.
     #[test]

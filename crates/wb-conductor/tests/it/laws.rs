@@ -231,7 +231,7 @@ fn call(id: &str, path: &str) -> Block {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 300, max_shrink_iters: 2000, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: wb_testkit::depth::cases(300), max_shrink_iters: 2000, ..ProptestConfig::default() })]
 
     #[test]
     fn every_compaction_keeps_the_laws(messages in strategies::transcript(), case in case()) {

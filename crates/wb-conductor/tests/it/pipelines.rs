@@ -71,7 +71,7 @@ fn repair_tokens(messages: &[Message]) -> u64 {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(300))]
+    #![proptest_config(ProptestConfig::with_cases(wb_testkit::depth::cases(300)))]
 
     #[test]
     fn every_preset_keeps_the_laws_at_any_budget(

@@ -107,7 +107,7 @@ fn a_change_of_a_single_byte_or_of_the_order_of_keys_ends_the_prefix() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 100, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: wb_testkit::depth::cases(100), ..ProptestConfig::default() })]
 
     #[test]
     fn a_prefix_is_what_two_requests_share_up_to_a_legal_cut(

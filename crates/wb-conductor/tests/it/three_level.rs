@@ -67,7 +67,7 @@ fn budgets() -> impl Strategy<Value = Budget> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: wb_testkit::depth::cases(400), ..ProptestConfig::default() })]
 
     #[test]
     fn compaction_in_levels_keeps_the_laws(messages in aged_transcript(), levels in options(), budget in budgets()) {

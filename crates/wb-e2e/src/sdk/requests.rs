@@ -140,7 +140,7 @@ fn line(name: &str, dialect: Dialect, kind: &str, body: &Value, is_refused: bool
 }
 
 /// Requests with everything in them that a dialect can say: a system text, tools, reasoning, pictures, results that failed.
-fn made() -> Vec<Value> {
+pub(super) fn made() -> Vec<Value> {
     let conversations = Dialect::ALL.map(|dialect| (dialect, conversation(dialect)));
     let made =
         conversations.map(|(dialect, asked)| line("made", dialect, "made", &encode(&asked, dialect), false));

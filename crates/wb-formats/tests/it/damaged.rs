@@ -5,6 +5,7 @@ use std::path::Path;
 use serde_json::Value;
 use wb_formats::{FormatError, Note, View, segments};
 use wb_message::Message;
+use wb_testkit::depth::places;
 
 use crate::support::{FIXTURES, open};
 
@@ -23,7 +24,7 @@ fn try_all(name: &str, bytes: &[u8]) {
 #[test]
 fn a_file_that_is_cut_anywhere_is_opened_or_refused() {
     for (name, bytes) in FIXTURES {
-        for end in 0..bytes.len() {
+        for end in places(0..bytes.len()) {
             try_all(name, &bytes[..end]);
         }
     }
@@ -33,7 +34,7 @@ fn a_file_that_is_cut_anywhere_is_opened_or_refused() {
 fn lines_before_a_cut_are_always_read() {
     for (name, bytes) in FIXTURES.iter().filter(|(name, bytes)| is_log(name) && open(bytes).is_ok()) {
         let first = bytes.iter().position(|byte| *byte == b'\n').unwrap() + 1;
-        for end in first..bytes.len() {
+        for end in places(first..bytes.len()) {
             let opened = open(&bytes[..end]).unwrap();
             let is_noted = opened.notes.iter().any(|note| matches!(note, Note::TruncatedLastLine { .. }));
             let is_cut = !matches!(bytes[end - 1], b'\n' | b'}') && bytes[end] != b'\n';
@@ -180,7 +181,7 @@ fn the_first_line_that_is_ignored_is_named() {
 #[test]
 fn a_file_with_a_byte_changed_is_opened_or_refused() {
     for (name, bytes) in FIXTURES {
-        for at in 0..bytes.len() {
+        for at in places(0..bytes.len()) {
             let mut bytes = bytes.to_vec();
             bytes[at] = [b'"', b'}', b'[', b'\n', b'9', b',', 0xFF][at % 7];
             try_all(name, &bytes);

@@ -69,7 +69,7 @@ fn step(session: &mut Session, what: u8, at: usize) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(300))]
+    #![proptest_config(ProptestConfig::with_cases(wb_testkit::depth::cases(300)))]
     #[test]
     fn always_the_gauge_reads_what_the_whole_path_weighs(
         steps in prop::collection::vec((0_u8..11, 0_usize..400, any::<bool>()), 0..40),

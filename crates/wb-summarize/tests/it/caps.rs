@@ -46,7 +46,7 @@ fn words(entries: &[String]) -> Vec<Vec<String>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: wb_testkit::depth::cases(200), ..ProptestConfig::default() })]
 
     #[test]
     fn a_local_digest_is_deterministic_and_never_above_its_cap(

@@ -203,7 +203,7 @@ fn tools_are_shown_with_names_and_arguments_and_internal_texts_never() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: wb_testkit::depth::cases(200), ..ProptestConfig::default() })]
 
     #[test]
     fn every_request_fits_into_the_summarizers_window(
