@@ -116,7 +116,7 @@ fn tab_separated(markdown: &str) -> String {
             rows += &(cells.collect::<Vec<_>>().join("\t") + "\n");
         } else if line.starts_with('#') {
             let gap = if rows.is_empty() { "" } else { "\n" };
-            rows.extend([gap, "# ", line.trim_start_matches('#').trim(), "\n"]);
+            rows += &[gap, "# ", line.trim_start_matches('#').trim(), "\n"].concat();
         }
     }
     rows
