@@ -6,16 +6,16 @@ use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
-/// Where the table is kept.
+/// The page with the table.
 const PAGE: &str = "docs/evaluation/weight.md";
 
-/// What stands above the table.
+/// The text above the table.
 const HEAD: &str = "\
 # Weight
 
 How many crates from the registry are compiled into each crate of this workspace, with its normal and build dependencies, on this
 platform: those of `cargo tree -e normal,build`, each name and version once. The first figure is with the features that are on by
-default; behind each feature stands how many it adds to none at all. `cargo xtask weight` writes this page from `Cargo.lock`.
+default; each feature is followed by the number that it adds to none at all. `cargo xtask weight` writes this page from `Cargo.lock`.
 
 ";
 
@@ -61,10 +61,10 @@ fn crates(metadata: &Value) -> BTreeMap<String, Vec<Feature>> {
     let packages = metadata["packages"].as_array().into_iter().flatten();
     let named = packages.filter_map(|package| Some((package["name"].as_str()?, &package["features"])));
     let used = named.filter(|(name, _)| !matches!(*name, "xtask" | "wb-testkit"));
-    used.map(|(name, features)| (name.to_owned(), shown(features))).collect()
+    used.map(|(name, features)| (name.to_owned(), features_of(features))).collect()
 }
 
-fn shown(features: &Value) -> Vec<Feature> {
+fn features_of(features: &Value) -> Vec<Feature> {
     let defaults = features["default"].as_array().map_or(&[][..], Vec::as_slice);
     let names = features.as_object().into_iter().flatten().map(|(name, _)| name);
     let names = names.filter(|name| *name != "default");
@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn features_are_listed_and_those_that_are_on_by_default_are_told() {
+    fn features_are_listed_and_the_default_ones_marked() {
         let packages = json!([
             {"name": "wb-cli", "features": {"default": ["models"], "schema": [], "models": []}},
             {"name": "xtask", "features": {}},
