@@ -1,4 +1,5 @@
-//! `cargo xtask layers`: dependencies point to a smaller layer, and those of the core outwards are few.
+//! `cargo xtask layers`: dependencies point to a smaller layer, and those of the core outwards are
+//! few.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -7,7 +8,7 @@ use serde_json::Value;
 
 use crate::judged;
 
-/// What a crate may depend on outside of the workspace.
+/// The crates that a crate may depend on outside of the workspace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Diet {
     /// [`SYNC`] and the named crates.
@@ -107,9 +108,9 @@ fn metadata(root: &Path) -> Result<Value, String> {
 struct Edge<'a> {
     from: &'a str,
     to: &'a str,
-    /// Whether it points to a crate of this workspace.
+    /// True if it points to a crate of this workspace.
     inside: bool,
-    /// Whether a feature is what turns it on.
+    /// True if a feature turns it on.
     optional: bool,
 }
 
@@ -254,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_on_no_diet_may_stand_behind_a_feature_only_if_it_is_on_that_list() {
+    fn a_crate_on_no_diet_may_be_optional_only_if_it_is_listed() {
         let with = |name, optional| {
             let dependency = json!({ "name": name, "kind": null, "path": null, "optional": optional });
             findings(&json!({ "packages": [{ "name": "wb-budget", "dependencies": [dependency] }] })).len()
