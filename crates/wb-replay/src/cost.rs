@@ -142,7 +142,7 @@ impl Spent {
 pub(crate) struct Growing<'a> {
     pub(crate) messages: Vec<Message>,
     clock: Clock<'a>,
-    /// Whether the cache has outlived its time.
+    /// True if the cache has outlived its time.
     pub(crate) is_cold: bool,
     /// The weight of each message, in tokens.
     weights: Vec<u64>,

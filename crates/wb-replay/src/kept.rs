@@ -36,9 +36,9 @@ pub struct Kept {
     pub tokens: u64,
     /// The messages.
     pub messages: usize,
-    /// Whether every result without a call, and every call without a result, is such in the history too.
+    /// True if every result without a call, and every call without a result, is such in the history too.
     pub pairs_intact: bool,
-    /// Whether anything was changed.
+    /// True if anything was changed.
     pub changed: bool,
 }
 
@@ -145,7 +145,7 @@ pub fn prompt_texts(message: &Message) -> impl Iterator<Item = &str> {
 #[derive(Debug)]
 struct Probe {
     text: String,
-    /// Whether the text was longer, so that a word may go on where this ends.
+    /// True if the text was longer, so that a word may go on where this ends.
     is_cut: bool,
 }
 

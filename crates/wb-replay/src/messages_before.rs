@@ -12,7 +12,7 @@ pub(crate) struct Said {
     /// Under what a message can be found among all, from when on somebody looks there.
     known: HashSet<u64>,
     n_known: usize,
-    /// Whether the last one asked for something.
+    /// True if the last one asked for something.
     is_in_flight: bool,
 }
 
@@ -23,7 +23,7 @@ struct Print {
     /// What is left of it when it is told again, and what it must be to be that.
     left: u64,
     again: u64,
-    /// Whether `left` of one is enough to be `again` of the other.
+    /// True if `left` of one is enough to be `again` of the other.
     is_loose: bool,
 }
 

@@ -1,9 +1,9 @@
-//! What each feature of a text is worth, in 1/4096 tokens; written by `cargo xtask fit-estimators`, not by hand.
+//! Weights of text features in 1/4096 tokens; written by `cargo xtask fit-estimators`, not by hand.
 
 /// The day of the fit.
 pub const FITTED_ON: &str = "2026-11-22";
 
-/// By family, in the order of [`super::fitted::FEATURES`].
+/// Weights by family, in the order of [`super::fitted::FEATURES`].
 #[rustfmt::skip]
 pub(super) const WEIGHTS: [[u32; 16]; 3] = [
     [918, 221, 732, 1404, 521, 163, 563, 232, 0, 1154, 463, 6632, 2616, 4257, 2942, 2711],
@@ -11,5 +11,5 @@ pub(super) const WEIGHTS: [[u32; 16]; 3] = [
     [1049, 253, 836, 1604, 596, 186, 643, 265, 0, 1319, 529, 7577, 2989, 4863, 3361, 3097],
 ];
 
-/// How far above an estimate a text's tokens are at the most in 95 of 100 texts, by family, in thousandths.
+/// The margin above an estimate that 95 of 100 texts stay below, by family, in thousandths.
 pub(super) const MARGINS: [u64; 3] = [147, 147, 147];

@@ -1,4 +1,4 @@
-//! What is written: the weights as source, and the page with the errors.
+//! Renders the weights as source, and the page with their errors.
 
 use std::fmt::Write;
 
@@ -8,7 +8,7 @@ use wb_budget::count::fitted::FEATURES;
 use crate::fit::quantile;
 use crate::measure::{Errors, Fitted};
 
-/// Weights are in such parts of a token.
+/// The unit of the weights is 1/4096 token.
 const PARTS: f64 = 4096.0;
 
 /// Returns the source of the weights.
@@ -20,11 +20,12 @@ pub(crate) fn weights(fitted: &Fitted, date: &str) -> String {
     let lines: String = fitted.weights.iter().map(|weights| line(weights)).collect();
     let margins: Vec<String> = fitted.margins.iter().map(|margin| whole((margin * 1000.0).ceil())).collect();
     format!(
-        "//! What each feature of a text is worth, in 1/4096 tokens; written by `cargo xtask fit-estimators`, not by hand.\n\n\
+        "//! Weights of text features in 1/4096 tokens; written by `cargo xtask fit-estimators`, not by hand.\n\n\
          /// The day of the fit.\npub const FITTED_ON: &str = \"{date}\";\n\n\
-         /// By family, in the order of [`super::fitted::FEATURES`].\n#[rustfmt::skip]\n\
+         /// Weights by family, in the order of [`super::fitted::FEATURES`].\n#[rustfmt::skip]\n\
          pub(super) const WEIGHTS: [[u32; 16]; 3] = [\n{lines}];\n\n\
-         /// How far above an estimate a text's tokens are at the most in 95 of 100 texts, by family, in thousandths.\n\
+         /// The margin above an estimate that 95 of 100 texts stay below, by family, in
+         /// thousandths.\n\
          pub(super) const MARGINS: [u64; 3] = [{}];\n",
         margins.join(", ")
     )
@@ -63,7 +64,7 @@ pub(crate) fn page(fitted: &Fitted, date: &str) -> String {
             figures(errors),
         );
     }
-    out + &what_it_is(fitted)
+    out + &weights_table(fitted)
 }
 
 fn row(name: &str, errors: &Errors) -> String {
@@ -76,8 +77,8 @@ fn row(name: &str, errors: &Errors) -> String {
 fn figures(errors: &Errors) -> String {
     let of = |part| percent(quantile(&errors.fitted, part));
     let worst = percent(quantile(&errors.fitted, 0.0).min(0.0));
-    let (own, plain) = (percent(mean(&errors.fitted)), percent(mean(&errors.plain)));
-    format!("{own} | {} | {} | {worst} | {plain}", of(0.05), of(0.95))
+    let (fitted, plain) = (percent(mean(&errors.fitted)), percent(mean(&errors.plain)));
+    format!("{fitted} | {} | {} | {worst} | {plain}", of(0.05), of(0.95))
 }
 
 fn mean(errors: &[f64]) -> f64 {
@@ -92,7 +93,7 @@ fn whole(value: f64) -> String {
     format!("{value:.0}")
 }
 
-fn what_it_is(fitted: &Fitted) -> String {
+fn weights_table(fitted: &Fitted) -> String {
     let mut out = String::from(WEIGHTS);
     for (at, feature) in FEATURES.iter().enumerate() {
         let [openai, anthropic, other] = [0, 1, 2].map(|family: usize| fitted.weights[family][at]);
@@ -101,7 +102,7 @@ fn what_it_is(fitted: &Fitted) -> String {
     let [openai, anthropic, other] = fitted.margins.map(percent);
     let _ = writeln!(
         out,
-        "\nIn 95 of 100 texts there are at most so many more tokens than estimated, which `FittedCounter::upper` adds: {openai} % \
+        "\n95 of 100 texts have at most this many more tokens than estimated, which `FittedCounter::upper` adds: {openai} % \
          (OpenAI), {anthropic} % (Anthropic), {other} % (others)."
     );
     out
@@ -113,30 +114,30 @@ const INTRO: &str = "\
 Written by `cargo xtask fit-estimators` on DATE, from sessions that are not part of the repository; do not edit.
 
 [`FittedCounter`](../../crates/wb-budget/src/count/fitted.rs) estimates tokens from sixteen counts: the bytes of twelve classes, and the runs
-of four of them. What each is worth was fitted by least squares of relative errors on the exact counts of `o200k_base`. An error below 0 is
+of four of them. Their weights were fitted by least squares of relative errors to the exact counts of `o200k_base`. A negative error is
 an estimate that was too low; \"worst\" is the lowest of them.
 
 ## Texts of sessions, by kind
 
-Texts of at least 200 bytes, each once. **Each kind is estimated by weights that were fitted without it.**
+Texts of at least 200 bytes, each once. **Each kind is estimated with weights fitted without it.**
 
 ";
 
 const COMPOSED: &str = "
 ## Other scripts and encoded data
 
-Sessions hardly have them, so these were composed, and are part of the fit: what they show is how far one weight for a class can follow
-so different texts, not what another text of the kind will show.
+They are rare in sessions, so these texts were composed, and they are part of the fit: they show how well one weight per class suits
+different texts, not the error on another text of the kind.
 
 ";
 
 const REPORTED: &str = "
 ## What providers reported
 
-What came to a prompt between two requests, beside what the second one was counted at less the first one and its answer: 400 tokens or
-more, no images, 8 tokens for each message. Claude's weights are those of OpenAI times the median ratio over pi, whose files show all that it
-sends; Claude Code adds reminders that its files do not show, so that every estimate is too low there, and `ContextTracker` learns
-that from usage. The last column holds exact counts of `o200k_base` against what OpenAI reported.
+Texts added to a prompt between two requests, compared with the reported size of the second request less the first one and its answer: 400
+tokens or more, no images, 8 tokens for each message. Claude's weights are those of OpenAI times the median ratio over pi, whose files contain
+everything that it sends; Claude Code adds reminders that its files omit, so every estimate is too low there, and `ContextTracker` learns
+that from usage. The last column compares exact counts of `o200k_base` with OpenAI's reports.
 
 ";
 
