@@ -1,4 +1,5 @@
-//! Prints, as Markdown, what each strategy keeps of session files; `cargo xtask figures` writes it into the documentation.
+//! Prints what each strategy keeps of session files as Markdown; `cargo xtask figures` writes it
+//! into the documentation.
 //!
 //! ```text
 //! cargo run --release -p wb-replay --example figures -- DATE COMMIT FILE…
@@ -11,11 +12,11 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use wb_record::Access;
-use wb_replay::{CAVEAT, CutRule, Options, Replay, Session, at_sizes, digesting, replay};
+use wb_replay::{CAVEAT, CutRule, Options, Replay, Session, compare_at_sizes, digest_presets, replay};
 
-/// The parts of a history that it is compacted to.
+/// The shares that histories are compacted to.
 const PARTS: [f64; 3] = [0.10, 0.15, 0.25];
-/// Where histories are compacted to a part of themselves: sizes that take several hours of work.
+/// The places of compactions to a share of the history: sizes of several hours of work.
 const RULE: CutRule = CutRule { first: 60_000.0, step: 40_000.0, n_future: 40, max_cuts: 6 };
 
 const HEAD: &str = include_str!("head.md");
@@ -32,18 +33,18 @@ fn main() -> ExitCode {
         eprintln!("none of the files is a session");
         return ExitCode::FAILURE;
     }
-    print(date, commit, &sessions);
+    print_page(date, commit, &sessions);
     ExitCode::SUCCESS
 }
 
-fn print(date: &str, commit: &str, sessions: &[Session]) {
+fn print_page(date: &str, commit: &str, sessions: &[Session]) {
     println!("{}", HEAD.replace("DATE", date).replace("COMMIT", commit));
-    for preset in digesting() {
-        println!("{}", tables::at_sizes(preset, &at_sizes(sessions, preset, &PARTS, &RULE)));
+    for preset in digest_presets() {
+        println!("{}", tables::compare_at_sizes(preset, &compare_at_sizes(sessions, preset, &PARTS, &RULE)));
     }
     let options = Options::default();
     let reports = sessions.iter().map(|session| replay(session, &options)).collect();
-    let replay = Replay::of(options, reports);
+    let replay = Replay::new(options, reports);
     println!("{}", tables::kept(&replay));
     println!("{}", tables::native(&replay));
     println!("{}", tables::costs(&replay));
@@ -51,7 +52,7 @@ fn print(date: &str, commit: &str, sessions: &[Session]) {
     println!("{}\n\n{}", CAVEAT, NOTES.trim_end());
 }
 
-/// Reads a session under the name of its folder and its file.
+/// Reads a session, named by its folder and file.
 fn read(path: &Path) -> Option<Session> {
     let folder = path.parent().and_then(Path::file_name).unwrap_or_default().display();
     let name = format!("{folder}/{}", path.file_name().unwrap_or_default().display());

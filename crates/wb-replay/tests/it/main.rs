@@ -1,3 +1,3 @@
-//! Integration tests of the replay.
+//! Integration tests.
 
 mod laws;
