@@ -3,12 +3,12 @@
 use wb_message::Message;
 
 use crate::cuts::CutRule;
-use crate::kept::{Reference, Retention};
 use crate::needs::Names;
 use crate::replay::{Summary, places, summarize_strategy};
+use crate::resized_history::{ResizedHistory, TOLERANCE};
+use crate::retention::{Reference, Retention};
 use crate::session::Session;
 use crate::strategy::{RIVALS, Strategy, pipeline};
-use crate::to_size::{ResizedHistory, TOLERANCE};
 
 /// The results of a preset and its rivals at one share of the history.
 #[derive(Clone, Debug)]
@@ -92,7 +92,7 @@ impl SizeTotals {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::to_size::tests::history;
+    use crate::resized_history::tests::history;
 
     #[test]
     fn rivals_are_at_most_as_large_as_the_preset() {

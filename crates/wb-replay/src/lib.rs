@@ -33,16 +33,16 @@
 mod names;
 mod message_text;
 mod needs;
-mod kept;
+mod retention;
 mod cuts;
 mod times;
-mod messages_before;
+mod message_log;
 mod session;
 mod strategy;
 mod cost;
 mod rules;
 mod bootstrap;
-mod to_size;
+mod resized_history;
 mod replay;
 mod equal_sizes;
 mod svg;
@@ -52,14 +52,14 @@ pub use bootstrap::Interval;
 pub use cost::{Point, Spending, Tally};
 pub use cuts::CutRule;
 pub use equal_sizes::{SizeComparison, compare_at_sizes};
-pub use kept::{LooseEnds, Retention, prompt_texts, retained_shares};
 pub use message_text::{body, size, total_size};
 pub use names::entities;
 pub use needs::{Names, Need};
 pub use replay::{
     CAVEAT, CostRow, NATIVE, Options, Outcome, Replay, SessionReport, Summary, Trial, replay, summarize,
 };
+pub use resized_history::{ResizedHistory, digest_presets};
+pub use retention::{LooseEnds, Retention, prompt_texts, retained_shares};
 pub use rules::{Course, Places, RULES, Rule, Run};
 pub use session::{Segment, Session, collect_facts, segments};
 pub use strategy::{STRATEGIES, Strategy};
-pub use to_size::{ResizedHistory, digest_presets};

@@ -7,12 +7,12 @@ use wb_message::{Message, markers};
 use crate::bootstrap::Interval;
 use crate::cost::{Spending, Tally, spend, spend_native};
 use crate::cuts::CutRule;
-use crate::kept::{Reference, Retention};
 use crate::needs::Names;
+use crate::resized_history::{ResizedHistory, digest_presets};
+use crate::retention::{Reference, Retention};
 use crate::rules::{Course, RULES};
 use crate::session::{Segment, Session};
 use crate::strategy::{Engine, RIVALS, STRATEGIES, Strategy, pipeline};
-use crate::to_size::{ResizedHistory, digest_presets};
 
 /// The caveat for the figures of a [`Replay`].
 pub const CAVEAT: &str = "A name or line that is still there can be used, but may be overlooked: containing it is \

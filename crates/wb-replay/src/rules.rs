@@ -12,9 +12,9 @@ use wb_conductor::{AgentContext, CompactionReport, Compactor, CondenseOpts};
 use wb_message::{Message, Origin};
 
 use crate::cost::{CachedContext, Spending, is_answer};
-use crate::kept::retained_shares;
 use crate::message_text::context_text;
 use crate::needs::{Names, Need};
+use crate::retention::retained_shares;
 use crate::session::Session;
 
 /// A rule for when to compact.

@@ -1,6 +1,6 @@
 //! Past sessions: their segments between native compactions, and their messages without any.
 
-use crate::messages_before::MessageLog;
+use crate::message_log::MessageLog;
 use crate::times::read_times;
 use wb_formats::{Document, FormatError};
 use wb_message::{Message, ToolVocabulary, markers};
