@@ -44,22 +44,21 @@ mod rules;
 mod bootstrap;
 mod resized_history;
 mod replay;
-mod equal_sizes;
 mod svg;
 pub mod html;
 
 pub use bootstrap::Interval;
 pub use cost::{Point, Spending, Tally};
 pub use cuts::CutRule;
-pub use equal_sizes::{SizeComparison, compare_at_sizes};
 pub use message_text::{body, size, total_size};
 pub use names::entities;
 pub use needs::{Names, Need};
 pub use replay::{
-    CAVEAT, CostRow, NATIVE, Options, Outcome, Replay, SessionReport, Summary, Trial, replay, summarize,
+    CAVEAT, CostRow, NATIVE, Options, Outcome, Replay, SessionReport, Summary, Trial, places, replay,
+    summarize, summarize_strategy,
 };
-pub use resized_history::{ResizedHistory, digest_presets};
-pub use retention::{LooseEnds, Retention, prompt_texts, retained_shares};
+pub use resized_history::{ResizedHistory, TOLERANCE, digest_presets};
+pub use retention::{LooseEnds, Reference, Retention, prompt_texts, retained_shares};
 pub use rules::{Course, Places, RULES, Rule, Run};
 pub use session::{Segment, Session, collect_facts, segments};
-pub use strategy::{STRATEGIES, Strategy};
+pub use strategy::{RIVALS, STRATEGIES, Strategy};

@@ -261,11 +261,7 @@ fn trials(session: &Session, options: &Options) -> Vec<Trial> {
 }
 
 /// Returns the places of a segment with enough needs, and a reference for each.
-pub(crate) fn places<'a>(
-    segment: &'a Segment,
-    names: &'a Names,
-    rule: &CutRule,
-) -> Vec<(usize, Reference<'a>)> {
+pub fn places<'a>(segment: &'a Segment, names: &'a Names, rule: &CutRule) -> Vec<(usize, Reference<'a>)> {
     let cuts = rule.cuts(&segment.messages, &names.sizes(), segment.n_seen).into_iter();
     let needed = cuts.map(|cut| (cut, names.needs(cut, rule.n_future)));
     let enough = needed.filter(|(_, needs)| needs.len() >= MIN_NEEDS);
@@ -380,7 +376,7 @@ fn summary(
 }
 
 /// Sums up what a strategy retained at the places of each session.
-pub(crate) fn summarize_strategy(strategy: &'static str, sessions: &[Vec<Retention>]) -> Option<Summary> {
+pub fn summarize_strategy(strategy: &'static str, sessions: &[Vec<Retention>]) -> Option<Summary> {
     let all = || sessions.iter().flatten();
     let share = |value: fn(&Retention) -> Option<f64>| {
         let values = sessions.iter().map(|kept| kept.iter().filter_map(value).collect());

@@ -13,7 +13,7 @@ use crate::message_text::total_size;
 use crate::strategy::pipeline;
 
 /// The accepted deviation from the requested share.
-pub(crate) const TOLERANCE: f64 = 0.01;
+pub const TOLERANCE: f64 = 0.01;
 /// The maximum number of bisection steps.
 const MAX_TRIES: usize = 12;
 /// The share of a budget's limit that is its target.
@@ -132,12 +132,12 @@ fn floor(limit: f64) -> u64 {
 }
 
 #[cfg(test)]
-pub(crate) mod tests {
+mod tests {
     use super::*;
     use serde_json::json;
     use wb_message::{Block, ToolRole};
 
-    pub(crate) fn history() -> Vec<Message> {
+    fn history() -> Vec<Message> {
         let step = |n: usize| {
             let (id, file) = (format!("c{n}"), format!("src/part_{}.rs", n % 60));
             let call = Block::call(&id, "Bash", json!({"command": format!("make {file}")}));

@@ -46,17 +46,21 @@ pub struct Retention {
 
 /// The content of a history that a context can retain.
 #[derive(Debug)]
-pub(crate) struct Reference<'a> {
-    pub(crate) history: &'a [Message],
-    pub(crate) needs: Vec<Need<'a>>,
+pub struct Reference<'a> {
+    /// The history.
+    pub history: &'a [Message],
+    /// The needs after it.
+    pub needs: Vec<Need<'a>>,
     user_words: Vec<Probe>,
     constraints: Vec<Probe>,
-    pub(crate) size: f64,
+    /// The size of the history; see [`crate::size`].
+    pub size: f64,
     loose_ends: LooseEnds,
 }
 
 impl<'a> Reference<'a> {
-    pub(crate) fn new(history: &'a [Message], needs: Vec<Need<'a>>) -> Self {
+    /// Collects what a context can retain of a history.
+    pub fn new(history: &'a [Message], needs: Vec<Need<'a>>) -> Self {
         let prompts = || history.iter().flat_map(prompt_texts);
         Self {
             history,
@@ -69,7 +73,7 @@ impl<'a> Reference<'a> {
     }
 
     /// Measures what a context retains.
-    pub(crate) fn measure(&self, context: &[Message]) -> Retention {
+    pub fn measure(&self, context: &[Message]) -> Retention {
         let text = context_text(context);
         let folded = one_line(&text, usize::MAX);
         let (names, lines) = retained_shares(&text, &self.needs);

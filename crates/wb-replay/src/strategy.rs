@@ -40,7 +40,7 @@ pub const STRATEGIES: [Strategy; PRESETS.len() + 4] = {
 };
 
 /// The rivals that are given the size of what they are compared with.
-pub(crate) const RIVALS: [Strategy; 2] = [Strategy::SlidingWindow, Strategy::MaskedWindow];
+pub const RIVALS: [Strategy; 2] = [Strategy::SlidingWindow, Strategy::MaskedWindow];
 
 impl Strategy {
     /// Returns the name in tables and JSON.
@@ -63,7 +63,7 @@ impl Strategy {
     }
 
     /// Shortens a history to a size without the engine; a preset leaves it unchanged.
-    pub(crate) fn shorten(self, history: &[Message], max_size: f64) -> Vec<Message> {
+    pub fn shorten(self, history: &[Message], max_size: f64) -> Vec<Message> {
         match self {
             Self::SlidingWindow => slide(history.to_vec(), max_size),
             Self::MaskedWindow => slide(mask(history.to_vec()), max_size),

@@ -6,13 +6,15 @@
 //! ```
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "an example reads files and prints")]
 
+mod equal_sizes;
 mod tables;
 
 use std::path::Path;
 use std::process::ExitCode;
 
+use equal_sizes::compare_at_sizes;
 use wb_record::Access;
-use wb_replay::{CAVEAT, CutRule, Options, Replay, Session, compare_at_sizes, digest_presets, replay};
+use wb_replay::{CAVEAT, CutRule, Options, Replay, Session, digest_presets, replay};
 
 /// The shares that histories are compacted to.
 const PARTS: [f64; 3] = [0.10, 0.15, 0.25];

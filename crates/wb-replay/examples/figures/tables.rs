@@ -1,6 +1,8 @@
 //! Renders the tables as Markdown.
 
-use wb_replay::{CostRow, Interval, Replay, SessionReport, SizeComparison, Summary};
+use wb_replay::{CostRow, Interval, Replay, SessionReport, Summary};
+
+use crate::equal_sizes::SizeComparison;
 
 const KEPT: &str = "size % | names % | lines % | user words % | constraints % | broken pairs |";
 

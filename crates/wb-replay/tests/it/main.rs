@@ -1,3 +1,6 @@
 //! Integration tests.
 
+#[path = "../../examples/figures/equal_sizes.rs"]
+mod comparison;
+mod equal_sizes;
 mod laws;

@@ -1,31 +1,27 @@
 //! Compares presets with their rivals at equal sizes.
 
+use wb_conductor::Pipeline;
 use wb_message::Message;
-
-use crate::cuts::CutRule;
-use crate::needs::Names;
-use crate::replay::{Summary, places, summarize_strategy};
-use crate::resized_history::{ResizedHistory, TOLERANCE};
-use crate::retention::{Reference, Retention};
-use crate::session::Session;
-use crate::strategy::{RIVALS, Strategy, pipeline};
+use wb_replay::{
+    CutRule, Names, RIVALS, Reference, ResizedHistory, Retention, Session, Strategy, Summary, TOLERANCE,
+    places, summarize_strategy,
+};
 
 /// The results of a preset and its rivals at one share of the history.
 #[derive(Clone, Debug)]
-#[non_exhaustive]
-pub struct SizeComparison {
+pub(crate) struct SizeComparison {
     /// The requested share of the history's size.
-    pub part: f64,
+    pub(crate) part: f64,
     /// The number of places without a budget that leads near that size.
-    pub missed: usize,
+    pub(crate) missed: usize,
     /// The number of results within a hundredth of the history.
-    pub within: usize,
+    pub(crate) within: usize,
     /// The preset, then the sliding and the masked window of at most the size that it reached.
-    pub summaries: Vec<Summary>,
+    pub(crate) summaries: Vec<Summary>,
 }
 
 /// Compares a preset with windows at equal sizes, over all places of all sessions.
-pub fn compare_at_sizes(
+pub(crate) fn compare_at_sizes(
     sessions: &[Session],
     preset: &'static str,
     parts: &[f64],
@@ -33,7 +29,7 @@ pub fn compare_at_sizes(
 ) -> Vec<SizeComparison> {
     let mut gathered: Vec<SizeTotals> = parts.iter().map(|part| SizeTotals::new(*part)).collect();
     for session in sessions {
-        let pipeline = pipeline(preset, session.vocabulary);
+        let pipeline = Pipeline::preset(preset).unwrap_or_default().vocabulary(session.vocabulary);
         let mut kept = vec![Vec::new(); parts.len()];
         for segment in &session.segments {
             let names = Names::new(&segment.messages);
@@ -86,23 +82,5 @@ impl SizeTotals {
             within: self.within,
             summaries: summaries.collect(),
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::resized_history::tests::history;
-
-    #[test]
-    fn rivals_are_at_most_as_large_as_the_preset() {
-        let session = Session::new("s", history());
-        let rule = CutRule { first: 20_000.0, step: 10_000.0, n_future: 40, max_cuts: 6 };
-        let [at] = &compare_at_sizes(&[session], "window-budget", &[0.15], &rule)[..] else {
-            panic!("one part")
-        };
-        let [ours, sliding, masked] = &at.summaries[..] else { panic!("three rows") };
-        assert_eq!((ours.trials, at.missed), (at.within, 0));
-        assert!(sliding.size.mean <= ours.size.mean && masked.size.mean <= ours.size.mean);
     }
 }
