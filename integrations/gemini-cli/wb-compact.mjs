@@ -1,6 +1,6 @@
-// Compacts Gemini CLI sessions with `wb`: each request gets the digest in place of the summary of a compression.
-// Gemini CLI still makes its two requests for the summary and keeps it in the session; on any failure here, the model
-// reads that summary.
+// Compacts Gemini CLI sessions with `wb`: each request gets the digest in place of the summary of
+// a compression. Gemini CLI still makes its two requests for the summary and keeps it in the
+// session; on any failure here, the model reads that summary.
 // @ts-check
 import { spawn } from "node:child_process";
 import { existsSync, readFileSync, renameSync, writeFileSync } from "node:fs";
@@ -54,7 +54,7 @@ const textOf = (entry) => partsOf(entry).filter((part) => !part.thought).map((pa
 const isPrompt = (entry) => entry.type === "user" && !partsOf(entry).some((part) => part.functionResponse);
 
 /**
- * Reads a session; returns the messages before the summary, and the number of prompts kept after it.
+ * Reads a session; returns the messages before the summary, and the number of prompts after it.
  * @param {string} file
  * @param {(text: string) => boolean} isSummary
  */
@@ -85,7 +85,8 @@ function readBeforeSummary(file, isSummary) {
 }
 
 /**
- * Returns messages in the format of `wb`. A session contains a result in up to three places; the first counts.
+ * Returns messages in the format of `wb`. A session contains a result in up to three places; the
+ * first counts.
  * @param {Entry[]} entries
  * @param {Known[]} known
  */

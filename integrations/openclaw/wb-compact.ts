@@ -6,7 +6,7 @@ const WB = "@WB@";
 /** The time budget of `wb` in milliseconds, and the grace period before it is stopped. */
 const BUDGET_MS = 8000;
 const GRACE_MS = 1000;
-/** The end of the digest: openclaw appends recent turns, and passes all of that as the previous summary. */
+/** The end of the digest; openclaw appends recent turns and passes on all as the last summary. */
 const END = "[end of the digest]";
 
 type Part = { type: string; text?: string; id?: string; name?: string; arguments?: unknown };
@@ -57,7 +57,7 @@ function toWbMessages(messages: HostMessage[]): object[] {
   });
 }
 
-/** Returns the text after `/compact`, which openclaw appends to its own instructions for a summary. */
+/** Returns the text after `/compact`, which openclaw appends to its own instructions. */
 function userInstructions(instructions = ""): string | undefined {
   const words = /^Additional context from \/compact.*\n<untrusted-text>\n([^]*?)\n<\/untrusted-text>/m.exec(instructions)?.[1];
   // Without any, openclaw inserts its default instructions.

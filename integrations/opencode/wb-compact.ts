@@ -1,5 +1,5 @@
-// Compacts opencode sessions with `wb`: its digest replaces the model's summary, unless `wb` cannot do better.
-// opencode still makes its request for a summary.
+// Compacts opencode sessions with `wb`: its digest replaces the model's summary, unless `wb` cannot
+// do better. opencode still makes its request for a summary.
 import { spawn } from "node:child_process";
 import type { Plugin } from "@opencode-ai/plugin";
 
@@ -75,7 +75,7 @@ export const WbCompact: Plugin = async ({ client, directory }) => {
     "experimental.session.compacting": async ({ sessionID }) => {
       armed.add(sessionID);
     },
-    // The first call after that gets the messages to fold, the only early sign of which ones are kept.
+    // The first call after that gets the messages to fold: the only early sign of the kept ones.
     "experimental.chat.messages.transform": async (_, { messages }) => {
       const last = messages.at(-1)?.info;
       if (last !== undefined && armed.has(last.sessionID)) begin(last.sessionID, last.id);

@@ -17,9 +17,11 @@
 //! let step = |n: usize| {
 //!     let id = format!("c{n}");
 //!     let call = Block::call(&id, "Read", json!({"path": format!("src/part_{}.rs", n % 30)}));
-//!     [Message::assistant_blocks(vec![call]), Message::tool_result(id, "Read", "fn f() {}\n".repeat(60))]
+//!     let result = Message::tool_result(id, "Read", "fn f() {}\n".repeat(60));
+//!     [Message::assistant_blocks(vec![call]), result]
 //! };
-//! let messages = [Message::user("Read all parts.")].into_iter().chain((0..90).flat_map(step)).collect();
+//! let prompt = [Message::user("Read all parts.")];
+//! let messages = prompt.into_iter().chain((0..90).flat_map(step)).collect();
 //! let options = Options { windows: vec![16_000], ..Options::default() };
 //! let report = replay(&Session::new("parts", messages), &options);
 //! let summaries = summarize(&[report]);

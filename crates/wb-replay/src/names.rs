@@ -20,7 +20,8 @@ const MIN_CHARS: usize = 5;
 /// hexadecimal digits.
 ///
 /// ```
-/// let found: Vec<_> = wb_replay::entities("see `src/lib.rs`, parseHeader() and 0a1b2c3.").collect();
+/// let text = "see `src/lib.rs`, parseHeader() and 0a1b2c3.";
+/// let found: Vec<_> = wb_replay::entities(text).collect();
 /// assert_eq!(found, ["src/lib.rs", "parseHeader", "0a1b2c3"]);
 /// ```
 pub fn entities(text: &str) -> impl FusedIterator<Item = &str> {

@@ -17,8 +17,8 @@ use crate::needs::Need;
 /// The number of characters of a user's text that are searched for.
 const PROBE_CHARS: usize = 200;
 
-/// The share of a history that a context retains. Shares are from 0 to 1, `None` if there was nothing to
-/// keep.
+/// The share of a history that a context retains. Shares are from 0 to 1, `None` if there was
+/// nothing to keep.
 ///
 /// Retained text can be used but may be overlooked: the measure is necessary and not sufficient.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]

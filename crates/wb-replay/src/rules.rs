@@ -25,13 +25,13 @@ pub enum Rule {
     Never,
     /// At the limit of the engine's budget.
     AtLimit,
-    /// When the engine expects a saving: [`wb_budget::Worth`].
+    /// If the engine expects a saving: [`wb_budget::Worth`].
     Weighed,
     /// Above this percentage of the window.
     Percent(u8),
     /// After this number of new tokens.
     Every(u64),
-    /// When reading what a compaction would have removed has cost as much as the compaction.
+    /// After reading removable content has cost as much as the compaction.
     BreakEven,
 }
 

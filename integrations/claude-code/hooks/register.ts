@@ -1,4 +1,4 @@
-// Compacts Claude Code sessions with `wb`, without a model; falls back to Claude Code's own compaction.
+// Compacts Claude Code sessions with `wb`, without a model; falls back to its own compaction.
 import type { Register } from 'claude-code';
 
 const WB = '@WB@';
@@ -11,10 +11,11 @@ type Result = { tool_use_id: string; text?: string; isError?: boolean };
 type HostMessage = { role: string; text?: string; toolUses?: Use[]; toolResults?: Result[]; handle?: unknown };
 
 /**
- * Joins the pieces of one answer, and the results of its calls: returned separately, only the last call would keep its
- * result. Drops the handles: a message with its handle would be logged again before the boundary, with the old history.
+ * Merges the pieces of one answer, and the results of its calls: returned separately, only the
+ * last call would keep its result. Drops the handles: a message with its handle would be logged
+ * again before the boundary, with the old history.
  */
-function joined(messages: HostMessage[]): HostMessage[] {
+function mergePieces(messages: HostMessage[]): HostMessage[] {
   const all: HostMessage[] = [];
   const isResult = ({ text, toolResults = [] }: HostMessage) => toolResults.length > 0 && !text;
   for (const { handle, ...message } of messages) {
@@ -66,7 +67,7 @@ function isThinking(messages: HostMessage[]): boolean {
 export const register: Register = (on) => {
   on('session.compact', async ($, e, next) => {
     if (e.trigger === 'precompute') return next(e);
-    const messages = joined(e.messages);
+    const messages = mergePieces(e.messages);
     const { converted, owners } = toWbMessages(messages);
     const question = { version: 1, host: 'claude-code', budget_ms: BUDGET_MS, trigger: e.trigger === 'manual' ? 'manual' : 'auto',
       instructions: e.instructions, session: { messages: converted }, newest_record: e.messages[e.messages.length - 1]?.handle,
