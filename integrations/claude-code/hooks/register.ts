@@ -54,8 +54,8 @@ function toWbMessages(messages: HostMessage[]) {
 }
 
 /**
- * Returns whether a running tool loop has thoughts, whose content the host does not provide. A provider refuses calls
- * without their thoughts, so such a loop is folded too.
+ * Returns whether a running tool loop has thoughts, whose content the host does not provide. A
+ * provider refuses calls without their thoughts, so such a loop is folded too.
  */
 function isThinking(messages: HostMessage[]): boolean {
   const isPrompt = ({ role, text }: HostMessage) => role === 'user' && !!text;
