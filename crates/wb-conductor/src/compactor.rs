@@ -209,7 +209,7 @@ impl Compactor {
     }
 
     /// Collects the facts of a whole session with the vocabulary of the steps.
-    pub fn facts_of(&self, messages: &[Message]) -> Facts {
+    pub fn collect_facts(&self, messages: &[Message]) -> Facts {
         Facts::of(messages, &self.pipeline.vocabulary)
     }
 

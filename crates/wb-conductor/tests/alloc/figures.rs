@@ -147,7 +147,7 @@ const DRAFT_PERCENT: u64 = 18;
 /// cleared bodies.
 pub(crate) fn condensed(case: &Case, mut messages: Vec<Message>) -> Figure {
     let payload = payload_bytes(&messages) as u64;
-    let facts = case.settings.facts_of(&messages);
+    let facts = case.settings.collect_facts(&messages);
     let (info, report) = of(|| condense(case, &mut messages, &facts));
     assert!(report.is_changed(), "{report}");
     let restored: u64 = restored_bytes(&report, &messages);

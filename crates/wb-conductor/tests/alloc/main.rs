@@ -76,7 +76,7 @@ fn heaps(messages: &[Message]) -> Vec<*const u8> {
 fn moves_what_it_keeps(case: &Case) {
     let mut messages = transcript(1_000, Script::Latin);
     let before = heaps(&messages);
-    let facts = case.settings.facts_of(&messages);
+    let facts = case.settings.collect_facts(&messages);
     let report = figures::condense(case, &mut messages, &facts);
     let undo = report.undo.expect("it was changed");
     let after = heaps(&messages);

@@ -17,7 +17,7 @@ use wb_formats::{FormatError, Note, SentAs};
 use wb_message::Message;
 use wb_message::markers::digest_body;
 use wb_record::{Access, History, Span};
-use wb_replay::Stretch;
+use wb_replay::Segment;
 
 use self::last_failure::last_failure;
 use self::line_starts::{LineStarts, unreadable_lines};
@@ -211,7 +211,7 @@ impl Past {
     fn of(session: &Session, path: &Path) -> Result<Self, FormatError> {
         let mut compactions = Compactions::default();
         let Session { document, conversation, opened, .. } = session;
-        let see = |stretch: &Stretch| compactions.see(stretch);
+        let see = |segment: &Segment| compactions.see(segment);
         let (_, summary) = newest_summary(document.as_ref(), conversation, opened.vocabulary, see)?;
         let n_by_hand = History::beside(path, Access::Read)
             .and_then(|history| history.n_own_in_force(document.as_ref(), conversation));
@@ -230,8 +230,8 @@ struct Compactions {
 }
 
 impl Compactions {
-    fn see(&mut self, stretch: &Stretch) {
-        let (n, n_new) = (stretch.messages.len() - stretch.n_synthetic(), stretch.new_messages().len());
+    fn see(&mut self, segment: &Segment) {
+        let (n, n_new) = (segment.messages.len() - segment.n_synthetic(), segment.new_messages().len());
         match self.n_shown.replace(n) {
             None => {}
             // What had been folded is seen again.
@@ -407,13 +407,13 @@ mod tests {
 
     use super::*;
 
-    /// Returns how many compactions are close, given how many messages each stretch shows of those before and says anew.
-    fn n_close(stretches: &[(usize, usize)]) -> usize {
+    /// Returns how many compactions are close, given how many messages each segment shows of those before and says anew.
+    fn n_close(segments: &[(usize, usize)]) -> usize {
         let mut compactions = Compactions::default();
-        for (n_seen, n_new) in stretches.iter().copied() {
+        for (n_seen, n_new) in segments.iter().copied() {
             let digest = Message::CompactionSummary { summary: "Done.".to_owned(), tokens_before: 9 };
             let said = vec![Message::user("more"); n_seen + n_new];
-            compactions.see(&Stretch { messages: [vec![digest], said].concat(), n_seen: n_seen + 1 });
+            compactions.see(&Segment { messages: [vec![digest], said].concat(), n_seen: n_seen + 1 });
         }
         compactions.n_close()
     }

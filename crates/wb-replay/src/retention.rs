@@ -1,4 +1,4 @@
-//! What a compacted history still holds, and what it weighs.
+//! Measures what a compacted history retains.
 
 use std::collections::HashMap;
 
@@ -14,64 +14,70 @@ use crate::message_text::{context_text, total_size};
 use crate::names::is_word;
 use crate::needs::Need;
 
-/// How much of a user's text is looked for, in characters.
+/// The number of characters of a user's text that are searched for.
 const PROBE_CHARS: usize = 200;
 
-/// What a context holds of a history. Shares are parts of 1; none where there was nothing to keep.
+/// The share of a history that a context retains. Shares are from 0 to 1, `None` if there was
+/// nothing to keep.
 ///
-/// A text that is there can be used, but may be overlooked: what is measured is necessary and not sufficient.
+/// Retained text can be used but may be overlooked: the measure is necessary and not sufficient.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
-pub struct Kept {
-    /// The share of the needed names that are still there (name as retained, NAR).
+pub struct Retention {
+    /// The share of needed names that are retained (name as retained, NAR).
     pub names: f64,
-    /// The share of the needed names whose last line is still there (grounded, gNAR).
+    /// The share of needed names whose last line is retained (grounded, gNAR).
     pub lines: f64,
-    /// The share of the user's texts whose first 200 characters are still there, whatever blanks are between words.
+    /// The share of the user's texts whose first 200 characters are retained, apart from white
+    /// space.
     pub user_words: Option<f64>,
-    /// The share of the user's sentences that ask for something or forbid it whose first 200 characters are still there.
+    /// The share of the user's demands and prohibitions whose first 200 characters are retained.
     pub constraints: Option<f64>,
-    /// The size as a part of the history's; see [`crate::size`].
+    /// The size as a share of the history's; see [`crate::size`].
     pub size: f64,
-    /// The weight in tokens, as the engine counts them.
+    /// The engine's token count.
     pub tokens: u64,
-    /// The messages.
+    /// The number of messages.
     pub messages: usize,
-    /// Whether every result without a call, and every call without a result, is such in the history too.
+    /// True if every unpaired call or result is also unpaired in the history.
     pub pairs_intact: bool,
-    /// Whether anything was changed.
+    /// True if the history was changed.
     pub changed: bool,
 }
 
-/// What a history holds that a context can keep.
+/// The content of a history that a context can retain.
 #[derive(Debug)]
-pub(crate) struct Asked<'a> {
-    pub(crate) history: &'a [Message],
-    pub(crate) needs: Vec<Need<'a>>,
+pub struct Reference<'a> {
+    /// The history.
+    pub history: &'a [Message],
+    /// The needs after it.
+    pub needs: Vec<Need<'a>>,
     user_words: Vec<Probe>,
     constraints: Vec<Probe>,
-    pub(crate) size: f64,
+    /// The size of the history; see [`crate::size`].
+    pub size: f64,
     loose_ends: LooseEnds,
 }
 
-impl<'a> Asked<'a> {
-    pub(crate) fn new(history: &'a [Message], needs: Vec<Need<'a>>) -> Self {
+impl<'a> Reference<'a> {
+    /// Collects what a context can retain of a history.
+    pub fn new(history: &'a [Message], needs: Vec<Need<'a>>) -> Self {
         let prompts = || history.iter().flat_map(prompt_texts);
         Self {
             history,
             needs,
-            user_words: prompts().filter_map(Probe::of).collect(),
-            constraints: prompts().flat_map(constraints).filter_map(|it| Probe::of(it.text)).collect(),
+            user_words: prompts().filter_map(Probe::new).collect(),
+            constraints: prompts().flat_map(constraints).filter_map(|it| Probe::new(it.text)).collect(),
             size: total_size(history),
-            loose_ends: LooseEnds::of(history),
+            loose_ends: LooseEnds::find(history),
         }
     }
 
-    /// Measures what a context keeps.
-    pub(crate) fn kept_in(&self, context: &[Message]) -> Kept {
+    /// Measures what a context retains.
+    pub fn measure(&self, context: &[Message]) -> Retention {
         let text = context_text(context);
         let folded = one_line(&text, usize::MAX);
-        let (names, lines) = retained(&text, &self.needs);
-        Kept {
+        let (names, lines) = retained_shares(&text, &self.needs);
+        Retention {
             names,
             lines,
             user_words: share(&self.user_words, &folded),
@@ -79,14 +85,14 @@ impl<'a> Asked<'a> {
             size: total_size(context) / self.size,
             tokens: estimate_tokens(context),
             messages: context.len(),
-            pairs_intact: LooseEnds::of(context).are_among(&self.loose_ends),
+            pairs_intact: LooseEnds::find(context).is_subset_of(&self.loose_ends),
             changed: context != self.history,
         }
     }
 }
 
-/// Returns the share of the needed names that a text holds, and of those whose line it holds.
-pub fn retained(text: &str, needs: &[Need<'_>]) -> (f64, f64) {
+/// Returns the share of needed names that a text contains, and of those whose line it contains.
+pub fn retained_shares(text: &str, needs: &[Need<'_>]) -> (f64, f64) {
     let holds = |needle: &str| memmem::find(text.as_bytes(), needle.as_bytes()).is_some();
     let n_names = needs.iter().filter(|need| holds(need.name)).count();
     let n_lines = needs.iter().filter(|need| holds(need.line)).count();
@@ -102,8 +108,8 @@ pub struct LooseEnds {
 }
 
 impl LooseEnds {
-    /// Finds what is loose in a transcript.
-    pub fn of(messages: &[Message]) -> Self {
+    /// Finds the unpaired calls and results of a transcript.
+    pub fn find(messages: &[Message]) -> Self {
         let pairing = Pairing::new(messages);
         let results = pairing.orphans().iter().filter_map(|at| messages.get(*at as usize));
         let calls = pairing.dangling().iter().filter_map(|call| {
@@ -115,8 +121,8 @@ impl LooseEnds {
         Self { results: counted(results.flat_map(Message::answered_ids)), calls: counted(calls) }
     }
 
-    /// Returns whether all of it is loose in another transcript too.
-    pub fn are_among(&self, others: &Self) -> bool {
+    /// Returns whether all of them are unpaired in another transcript too.
+    pub fn is_subset_of(&self, others: &Self) -> bool {
         let among = |few: &HashMap<String, usize>, many: &HashMap<String, usize>| {
             few.iter().all(|(id, n)| many.get(id).is_some_and(|n_many| n <= n_many))
         };
@@ -132,7 +138,7 @@ fn counted<'a>(ids: impl Iterator<Item = &'a str>) -> HashMap<String, usize> {
     all
 }
 
-/// Visits the texts of a message if it is a user's prompt.
+/// Returns the texts of a user's prompt, none for other messages.
 pub fn prompt_texts(message: &Message) -> impl Iterator<Item = &str> {
     let content = match message {
         Message::User { content, .. } if is_prompt(message) => Some(content),
@@ -141,25 +147,25 @@ pub fn prompt_texts(message: &Message) -> impl Iterator<Item = &str> {
     content.into_iter().flat_map(Content::texts)
 }
 
-/// What of a text is looked for.
+/// The part of a text to search for.
 #[derive(Debug)]
 struct Probe {
     text: String,
-    /// Whether the text was longer, so that a word may go on where this ends.
+    /// True if the text was longer, so a word may continue after the end.
     is_cut: bool,
 }
 
 impl Probe {
-    /// Builds what is looked for; none of a text without words.
-    fn of(text: &str) -> Option<Self> {
+    /// Returns the probe for a text, unless it is blank.
+    fn new(text: &str) -> Option<Self> {
         let line = one_line(text, PROBE_CHARS + 1);
         let (text, is_cut) = line.strip_suffix('…').map_or((line.as_str(), false), |text| (text, true));
         let text = text.trim_end().to_owned();
         (!text.is_empty()).then_some(Self { text, is_cut })
     }
 
-    /// Returns whether a text holds it and not only as a part of longer words, as `cargo` holds `go`.
-    fn is_in(&self, text: &str) -> bool {
+    /// Returns whether a text contains it as whole words: `cargo` does not contain `go`.
+    fn is_found_in(&self, text: &str) -> bool {
         let ends = |at: usize| !text[..at].ends_with(is_word) || !text[at..].starts_with(is_word);
         let is_whole = |at: usize| ends(at) && (self.is_cut || ends(at + self.text.len()));
         let mut from = 0;
@@ -174,7 +180,7 @@ impl Probe {
 }
 
 fn share(probes: &[Probe], text: &str) -> Option<f64> {
-    let n_kept = probes.iter().filter(|probe| probe.is_in(text)).count();
+    let n_kept = probes.iter().filter(|probe| probe.is_found_in(text)).count();
     (!probes.is_empty()).then(|| n_kept as f64 / probes.len() as f64)
 }
 
@@ -185,7 +191,7 @@ mod tests {
     use serde_json::json;
     use wb_message::Block;
 
-    /// Two prompts, a file that is read, and a call that uses two names of it.
+    /// Two prompts, a file read, and a call that uses two names from it.
     fn session() -> Vec<Message> {
         vec![
             Message::user("Make src/parser.rs\n  faster. Never touch the public API."),
@@ -200,14 +206,14 @@ mod tests {
         ]
     }
 
-    fn kept(context: &[Message]) -> Kept {
+    fn kept(context: &[Message]) -> Retention {
         let messages = session();
-        let names = Names::of(&messages);
-        Asked::new(&messages[..4], names.needs(4, 40)).kept_in(context)
+        let names = Names::new(&messages);
+        Reference::new(&messages[..4], names.needs(4, 40)).measure(context)
     }
 
     #[test]
-    fn the_whole_history_keeps_all() {
+    fn the_whole_history_retains_everything() {
         let all = kept(&session()[..4]);
         assert_eq!((all.names, all.lines, all.size), (1.0, 1.0, 1.0));
         assert_eq!((all.user_words, all.constraints), (Some(1.0), Some(1.0)));
@@ -216,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_may_be_there_without_its_line() {
+    fn a_name_may_be_retained_without_its_line() {
         let digest =
             "They said: Make src/parser.rs faster. Never touch the public API.\nparse_header calls a reader";
         let some = kept(&[Message::user(digest), Message::user("And now?")]);
@@ -229,43 +235,44 @@ mod tests {
     }
 
     #[test]
-    fn a_result_whose_call_went_is_a_broken_pair() {
+    fn a_result_without_its_call_is_a_broken_pair() {
         assert!(!kept(&session()[2..4]).pairs_intact);
         assert!(kept(&session()[3..4]).pairs_intact);
     }
 
     #[test]
-    fn another_pair_that_is_broken_does_not_make_up_for_one_that_was() {
+    fn unpaired_calls_are_compared_by_id() {
         let call = |id: &str| Message::assistant_blocks(vec![Block::call(id, "Read", json!({}))]);
         let history =
             [call("lost"), Message::user("go"), call("a"), Message::tool_result("a", "Read", "body")];
-        let of = |messages: &[Message]| LooseEnds::of(messages).are_among(&LooseEnds::of(&history));
-        assert!(of(&history) && of(&history[1..]) && of(&history[..2]));
-        assert!(!of(&history[1..3]) && !of(&history[3..]));
+        let is_subset =
+            |messages: &[Message]| LooseEnds::find(messages).is_subset_of(&LooseEnds::find(&history));
+        assert!(is_subset(&history) && is_subset(&history[1..]) && is_subset(&history[..2]));
+        assert!(!is_subset(&history[1..3]) && !is_subset(&history[3..]));
     }
 
     #[test]
     fn a_short_prompt_is_not_found_inside_of_a_word() {
         let messages = [Message::user("go")];
-        let asked = Asked::new(&messages, Vec::new());
-        let kept = |text: &str| asked.kept_in(&[Message::user(text)]).user_words;
+        let reference = Reference::new(&messages, Vec::new());
+        let kept = |text: &str| reference.measure(&[Message::user(text)]).user_words;
         assert_eq!((kept("cargo"), kept("gone"), kept("go_on")), (Some(0.0), Some(0.0), Some(0.0)));
         assert_eq!((kept("cargo: go."), kept("“go”"), kept("go")), (Some(1.0), Some(1.0), Some(1.0)));
-        assert!(Probe::of("go go").unwrap().is_in("cargo go go"));
+        assert!(Probe::new("go go").unwrap().is_found_in("cargo go go"));
     }
 
     #[test]
-    fn of_a_long_prompt_the_first_200_characters_are_looked_for() {
+    fn the_first_200_characters_of_a_long_prompt_count() {
         let words = "ä".repeat(150) + "  " + &"b".repeat(100);
-        let probe = Probe::of(&words).unwrap();
+        let probe = Probe::new(&words).unwrap();
         assert_eq!((probe.text.chars().count(), probe.is_cut), (200, true));
-        assert!(probe.is_in(&one_line(&words, usize::MAX)));
+        assert!(probe.is_found_in(&one_line(&words, usize::MAX)));
     }
 
     #[test]
     fn a_history_without_prompts_has_no_share_of_them() {
         let messages = [Message::assistant("Well.")];
-        let none = Asked::new(&messages, Vec::new()).kept_in(&messages);
+        let none = Reference::new(&messages, Vec::new()).measure(&messages);
         assert_eq!((none.user_words, none.constraints), (None, None));
         assert_eq!((none.names, none.lines), (0.0, 0.0));
     }

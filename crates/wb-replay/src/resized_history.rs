@@ -1,4 +1,4 @@
-//! Histories compacted to a given part of their size, so that strategies compare at equal sizes.
+//! Compacts histories to a given share of their size, so that strategies compare at equal sizes.
 
 use std::sync::Arc;
 
@@ -12,70 +12,73 @@ use wb_message::{Message, ToolVocabulary};
 use crate::message_text::total_size;
 use crate::strategy::pipeline;
 
-/// How far a result may be from the size that it was to have, as a part of the history.
-pub(crate) const TOLERANCE: f64 = 0.01;
-/// How often a range is halved before the nearest result is taken.
+/// The accepted deviation from the requested share.
+pub const TOLERANCE: f64 = 0.01;
+/// The maximum number of bisection steps.
 const MAX_TRIES: usize = 12;
-/// A budget's target is this part of its limit.
-const LANDS_AT: f64 = 7.0 / 8.0;
+/// The share of a budget's limit that is its target.
+const TARGET_SHARE: f64 = 7.0 / 8.0;
 
 /// Returns the presets that write a digest.
-pub fn digesting() -> Vec<&'static str> {
+pub fn digest_presets() -> Vec<&'static str> {
     let digests = |name: &&str| {
         pipeline(name, ToolVocabulary::UNIVERSAL).steps.iter().any(|step| matches!(step, Step::Digest(_)))
     };
     PRESETS.into_iter().filter(digests).collect()
 }
 
-/// A history that is compacted to several sizes.
+/// A history to compact to several sizes.
 #[derive(Debug)]
-pub struct Forced<'a> {
+pub struct ResizedHistory<'a> {
     history: &'a [Message],
     view: WeighedTranscript<'a>,
     facts: Facts,
     size: f64,
 }
 
-impl<'a> Forced<'a> {
-    /// Weighs a history of an agent that calls its tools like this.
+impl<'a> ResizedHistory<'a> {
+    /// Weighs a history with the agent's tools.
     pub fn new(history: &'a [Message], vocabulary: &ToolVocabulary) -> Self {
         let counter: Arc<dyn TokenCounter> = Arc::new(TokenHeuristic::DEFAULT);
         let facts = Facts::of(history, vocabulary);
         Self { history, view: WeighedTranscript::new(history, &counter), facts, size: total_size(history) }
     }
 
-    /// Compacts the history to about a part of its size, without a model; none if nothing near it can be reached.
+    /// Compacts the history to about a share of its size, without a model; `None` if no result is
+    /// near.
     ///
-    /// Budgets are tried until the result is within a hundredth of the history; else the nearest is returned. The caps in tokens of
-    /// tail, digest and restored files are lifted, so that the budget's shares alone divide the room. Where that leads
-    /// from too small to too large at once, files take less than their share. Everything else has its default.
+    /// Budgets are bisected until the result is within a hundredth of the history; else the nearest
+    /// is returned. The token caps of tail, digest and restored files are lifted, so only the
+    /// budget's shares divide the room. Where this jumps from too small to too large, restored
+    /// files get less. All else has its default.
     pub fn to(&self, part: f64, pipeline: &Pipeline) -> Option<Vec<Message>> {
         self.search(part, pipeline).filter(|(missed, _)| *missed < part / 2.0).map(|(_, compacted)| compacted)
     }
 
-    /// Compacts the history to what is nearest to a part of its size, however far that is.
+    /// Compacts the history as near as possible to a share of its size.
     pub(crate) fn nearest(&self, part: f64, pipeline: &Pipeline) -> Vec<Message> {
         self.search(part, pipeline).map_or_else(|| self.history.to_vec(), |(_, compacted)| compacted)
     }
 
-    /// Returns the result that is nearest to a size, and by how much that is missed.
+    /// Returns the nearest result and its deviation.
     fn search(&self, part: f64, pipeline: &Pipeline) -> Option<(f64, Vec<Message>)> {
         let total = self.view.total_tokens() as f64;
         let mut search = Search { part, nearest: None };
-        let large = search.halve((0.0, total), total * part / LANDS_AT, |limit| {
-            self.tried(self.within(limit, limit, pipeline))
+        let large = search.halve((0.0, total), total * part / TARGET_SHARE, |limit| {
+            self.measured(self.within(limit, limit, pipeline))
         });
         if search.is_missed() {
-            search.halve((0.0, large), large / 2.0, |files| self.tried(self.within(large, files, pipeline)));
+            search
+                .halve((0.0, large), large / 2.0, |files| self.measured(self.within(large, files, pipeline)));
         }
         search.nearest
     }
 
-    fn tried(&self, compacted: Vec<Message>) -> (f64, Vec<Message>) {
+    fn measured(&self, compacted: Vec<Message>) -> (f64, Vec<Message>) {
         (total_size(&compacted) / self.size, compacted)
     }
 
-    /// Compacts the history under a limit, and files to what they may take, in tokens.
+    /// Compacts the history under a limit, with a cap for restored files, in tokens.
     fn within(&self, limit: f64, files: f64, pipeline: &Pipeline) -> Vec<Message> {
         let policy = BudgetPolicy { keep_recent: u64::MAX, ..AUTO_CONDENSE_POLICY };
         let mut budget = Budget::from_limit(floor(limit), &policy, 0);
@@ -88,7 +91,7 @@ impl<'a> Forced<'a> {
     }
 }
 
-/// The search for a size, and the result that was nearest to it.
+/// A bisection for a share of the size, with the nearest result so far.
 struct Search {
     part: f64,
     nearest: Option<(f64, Vec<Message>)>,
@@ -99,7 +102,7 @@ impl Search {
         self.nearest.as_ref().is_none_or(|(missed, _)| *missed > TOLERANCE)
     }
 
-    /// Halves a range until a value leads to the size; returns the least value that has led above it.
+    /// Bisects a range until a value leads to the share; returns the least value that led above it.
     fn halve(
         &mut self,
         (mut low, mut high): (f64, f64),
@@ -129,28 +132,28 @@ fn floor(limit: f64) -> u64 {
 }
 
 #[cfg(test)]
-pub(crate) mod tests {
+mod tests {
     use super::*;
     use serde_json::json;
     use wb_message::{Block, ToolRole};
 
-    pub(crate) fn history() -> Vec<Message> {
+    fn history() -> Vec<Message> {
         let step = |n: usize| {
             let (id, file) = (format!("c{n}"), format!("src/part_{}.rs", n % 60));
             let call = Block::call(&id, "Bash", json!({"command": format!("make {file}")}));
-            let said = Block::text(format!("Now I make {file}, since others need it. ").repeat(20));
+            let text = Block::text(format!("Now I make {file}, since others need it. ").repeat(20));
             let output = format!("{file} is made\n").repeat(30);
-            let answer = Message::assistant_blocks(vec![said, call]);
+            let answer = Message::assistant_blocks(vec![text, call]);
             [Message::user(format!("Make part {n}.")), answer, Message::tool_result(id, "Bash", output)]
         };
         [Message::user("Make all parts.")].into_iter().chain((0..200).flat_map(step)).collect()
     }
 
     #[test]
-    fn a_history_is_compacted_to_the_part_that_is_asked_for() {
+    fn a_history_is_compacted_to_the_requested_share() {
         let history = history();
-        let forced = Forced::new(&history, &ToolVocabulary::UNIVERSAL);
-        for preset in digesting() {
+        let forced = ResizedHistory::new(&history, &ToolVocabulary::UNIVERSAL);
+        for preset in digest_presets() {
             for part in [0.10, 0.15, 0.25] {
                 let compacted = forced.to(part, &pipeline(preset, ToolVocabulary::UNIVERSAL)).unwrap();
                 let reached = total_size(&compacted) / forced.size;
@@ -161,24 +164,25 @@ pub(crate) mod tests {
 
     #[test]
     fn the_presets_with_a_digest_are_known() {
-        assert_eq!(digesting(), ["window-budget", "ladder"]);
+        assert_eq!(digest_presets(), ["window-budget", "ladder"]);
     }
     #[test]
-    fn what_an_agents_own_tools_did_is_told() {
+    fn custom_tools_of_an_agent_are_recognized() {
         let own =
             ToolVocabulary { tools: &[("put", ToolRole::Write)], path_keys: &["target"], part_keys: &[] };
         let step = |n: usize| {
             let call = Block::call(format!("c{n}"), "put", json!({"target": format!("src/part_{n}.rs")}));
-            let said = Block::text("Others need it. ".repeat(20));
+            let text = Block::text("Others need it. ".repeat(20));
             [
-                Message::assistant_blocks(vec![said, call]),
+                Message::assistant_blocks(vec![text, call]),
                 Message::tool_result(format!("c{n}"), "put", "done"),
             ]
         };
         let history: Vec<Message> =
             [Message::user("Make all.")].into_iter().chain((0..200).flat_map(step)).collect();
-        let told =
-            |vocabulary| Forced::new(&history, vocabulary).nearest(0.2, &pipeline("window-budget", own));
-        assert_ne!(told(&own), told(&ToolVocabulary::UNIVERSAL));
+        let compacted = |vocabulary| {
+            ResizedHistory::new(&history, vocabulary).nearest(0.2, &pipeline("window-budget", own))
+        };
+        assert_ne!(compacted(&own), compacted(&ToolVocabulary::UNIVERSAL));
     }
 }
