@@ -19,7 +19,7 @@ use crate::agents;
 use report::Sent;
 use requests::Requests;
 
-const USAGE: &str = "usage: cargo xtask sdk [--server] [--wb PROGRAM] [--record] [--or-skip] [--few]\n";
+const USAGE: &str = "usage: cargo xtask sdk [--server] [--wb PROGRAM] [--record] [--or-skip]\n";
 
 #[derive(Debug, Default, PartialEq)]
 struct Options {
@@ -28,8 +28,6 @@ struct Options {
     is_recorded: bool,
     /// Without Python nothing is done.
     is_skippable: bool,
-    /// Sessions of the first folder only.
-    is_few: bool,
 }
 
 impl Options {
@@ -41,7 +39,6 @@ impl Options {
                 "--wb" => options.wb = Some(words.next().ok_or(USAGE)?.into()),
                 "--record" => options.is_recorded = true,
                 "--or-skip" => options.is_skippable = true,
-                "--few" => options.is_few = true,
                 _ => return Err(USAGE.to_owned()),
             }
         }
@@ -95,7 +92,7 @@ fn send(root: &Path, options: &Options) -> Result<(), String> {
     let start = Instant::now();
     let scratch = folder.join("sessions");
     std::fs::create_dir_all(&scratch).map_err(|error| format!("{}: {error}", scratch.display()))?;
-    let requests = requests::all(root, &wb, &scratch, options.is_few)?;
+    let requests = requests::all(root, &wb, &scratch)?;
     let sent = sender::send_all(root, &python, &requests.lines)?;
     println!(
         "sdk: {} requests by {}, {} refused as they have to be, {:.1} s",
@@ -142,7 +139,7 @@ mod tests {
     #[test]
     fn words_that_are_not_known_are_told_the_usage() {
         assert_eq!(Options::read(&["--all"]), Err(USAGE.to_owned()));
-        let options = Options { wb: Some("wb".into()), is_few: true, ..Options::default() };
-        assert_eq!(Options::read(&["--wb", "wb", "--few"]), Ok(options));
+        let options = Options { wb: Some("wb".into()), is_skippable: true, ..Options::default() };
+        assert_eq!(Options::read(&["--wb", "wb", "--or-skip"]), Ok(options));
     }
 }

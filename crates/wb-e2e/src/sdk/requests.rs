@@ -29,11 +29,10 @@ pub(crate) struct Requests {
     pub(crate) n_unread: usize,
 }
 
-/// Makes all requests; sessions are compacted by `wb` into a folder. A few are those of the first folder of sessions.
-pub(crate) fn all(root: &Path, wb: &Path, scratch: &Path, is_few: bool) -> Result<Requests, String> {
+/// Makes all requests; sessions are compacted by `wb` into a folder.
+pub(crate) fn all(root: &Path, wb: &Path, scratch: &Path) -> Result<Requests, String> {
     let mut requests = Requests::default();
-    let folders = if is_few { &FOLDERS[..1] } else { &FOLDERS[..] };
-    for folder in folders {
+    for folder in FOLDERS {
         for file in files(&root.join(folder))? {
             requests.add_file(root, &file, wb, scratch)?;
         }
