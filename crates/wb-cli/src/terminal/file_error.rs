@@ -98,7 +98,7 @@ pub(crate) fn not_read(path: &Path, error: &FormatError) -> UserError {
         FormatError::Empty => {
             UserError::of_file(file, "the file is empty", "name a session that something was said in")
         }
-        FormatError::Unknown { begins } => {
+        FormatError::Unknown { begins, .. } => {
             let what = format!("holds nothing that is known; it begins with {begins}");
             let hint = "`wb formats` lists what is read: sessions, logs and requests";
             UserError::of_file(file, what, hint).foreign()

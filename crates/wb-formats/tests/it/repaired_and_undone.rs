@@ -10,7 +10,7 @@ use wb_record::{Bytes, Change, ChangeSet, Document, History, HistoryError, Memor
 use crate::broken::{Way, broken};
 use crate::laws::said;
 use crate::rounds::{AGENTS, anew, longer};
-use crate::support::{FIXTURES, open};
+use crate::support::{fixtures, open};
 
 /// What others do with a session between two operations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -145,7 +145,7 @@ const KEPT: [(&str, Way, &str); 1] = [
 #[test]
 fn a_repair_is_taken_back_whatever_came_after_it_or_nothing_is_changed() {
     let (mut n_undone, mut refused) = (0, Vec::new());
-    for (name, bytes) in FIXTURES {
+    for (name, bytes) in fixtures() {
         let Ok(view) = open(bytes) else { continue };
         let mut all = broken(bytes, &view);
         all.sort_by_key(|(way, ..)| *way);

@@ -4,7 +4,7 @@ use wb_message::{Edit, Message, Patch, markers};
 use wb_record::{MemoryParts, Stamp, items};
 
 use crate::errors::{one_step_errors, percentile, percents};
-use crate::support::{FIXTURES, bytes_of, files_of, shared};
+use crate::support::{bytes_of, files_of, fixtures, shared};
 
 #[test]
 fn on_long_pi_sessions_the_99th_percentile_of_the_one_step_error_is_below_one_and_a_half_percent() {
@@ -41,7 +41,7 @@ const NOT_VOIDED: [&str; 10] = [
 #[test]
 fn what_was_counted_before_a_result_was_cleared_counts_no_more() {
     let (mut formats, mut stale) = (std::collections::BTreeSet::new(), Vec::new());
-    for (file, bytes) in FIXTURES {
+    for (file, bytes) in fixtures() {
         let Ok(mut document) = wb_formats::open(Box::new(MemoryParts::of(*bytes))) else { continue };
         let Ok(name) = wb_formats::newest(document.as_ref()) else { continue };
         let Ok(view) = document.view(&name) else { continue };

@@ -46,7 +46,7 @@ use crate::kit::log::line_of;
 ///   copied. An export is read only.
 /// * A line that is not JSON stays where it is; lines that are JSON and no objects, or of an unknown type, are counted.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct ClaudeCode;
+pub(crate) struct ClaudeCode;
 
 impl Format for ClaudeCode {
     fn name(&self) -> &'static str {
