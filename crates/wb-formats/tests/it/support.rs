@@ -18,7 +18,7 @@ pub(crate) fn fixtures() -> &'static [Fixture] {
             files_of(&folder).into_iter().map(move |(name, path)| (format!("{format}/{name}"), path))
         };
         let files = files_of(&root).into_iter().flat_map(of_format);
-        files.map(|(name, path)| (&*name.leak(), &*std::fs::read(path).unwrap().leak())).collect()
+        files.map(|(name, path)| (&*name.leak(), &*bytes_of(&path).leak())).collect()
     });
     &FIXTURES
 }

@@ -65,9 +65,9 @@ pub(crate) fn doctor(shell: &Shell, args: &Doctor) -> Result<Exit> {
 }
 
 fn newest(shell: &Shell) -> Result<PathBuf, UserError> {
-    let hint = "name a session's file; `wb` shows where it looks";
+    let hint = "name a session file; `wb` lists the folders it searches";
     newest_session(&shell.environment)
-        .ok_or_else(|| UserError::new("there is no session of a known agent on this machine", hint))
+        .ok_or_else(|| UserError::new("no sessions of known agents found on this machine", hint))
 }
 
 /// Returns the complaints of every check, and notes.
@@ -90,7 +90,7 @@ fn examine(session: &mut Session, path: &Path) -> (Vec<Complaint>, Vec<String>) 
 fn render_text(page: &mut Page<'_>, diagnosis: &Diagnosis) -> io::Result<()> {
     page.heading(&escaped(&diagnosis.file), diagnosis.format)?;
     if diagnosis.complaints.is_empty() {
-        page.prose("", 2, &format!("{GOOD}nothing is seen that would keep it from going on{GOOD:#}"))?;
+        page.prose("", 2, &format!("{GOOD}no problems found{GOOD:#}"))?;
     }
     for Complaint { what, line, mend, advice, .. } in &diagnosis.complaints {
         let line = line.map_or_else(String::new, |line| format!(" (line {line})"));

@@ -25,7 +25,7 @@ struct Commands {
 
 impl Commands {
     fn repair(&self) -> String {
-        format!("wb repair {} {}", file_word(&self.path), place_word(&self.path, "mended.jsonl"))
+        format!("wb repair {} {}", file_word(&self.path), place_word(&self.path, "repaired.jsonl"))
     }
 
     fn compact(&self, more: &str) -> String {
@@ -200,7 +200,8 @@ fn compacted(session: &mut Session, now: &Validity) -> Result<Option<Compacted>,
 }
 
 /// What helps where the format of a session holds no digest.
-const NOT_NATIVE: &str = "its own format holds no digest; `wb compact FILE -o OUT` writes what is left as a session in the format of wb";
+const NOT_NATIVE: &str =
+    "its format cannot hold a digest; `wb compact FILE -o OUT` writes the result in the format of wb";
 
 fn broken(validity: &Validity) -> HashSet<String> {
     validity.violations().iter().map(|violation| violation.rule.to_string()).collect()

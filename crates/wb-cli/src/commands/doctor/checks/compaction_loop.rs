@@ -18,7 +18,7 @@ fn find(case: &Examination<'_>) -> Vec<Complaint> {
     let n = case.past.n_looped;
     let complaint = || {
         let what = format!(
-            "its last {n} compactions have fewer than {FEW_MESSAGES} messages between them: it compacts in a loop"
+            "it compacts in a loop: fewer than {FEW_MESSAGES} messages between each of its last {n} compactions"
         );
         Complaint::new(what, case.remedies.make_room(), LOOPED)
     };
@@ -26,8 +26,8 @@ fn find(case: &Examination<'_>) -> Vec<Complaint> {
 }
 
 /// What helps where nothing is left to fold.
-const LOOPED: &str = "nothing is left to fold, so it is not the messages that fill the window: take out tools, or files of \
-     instructions that the agent always loads, or take a model with a larger window";
+const LOOPED: &str = "no messages are left to compact, so something else fills the window: remove tools or files of \
+     instructions that the agent always loads, or use a model with a larger window";
 
 /// The compactions of a session that were not taken back.
 #[derive(Debug, Default)]

@@ -12,7 +12,7 @@ pub(crate) const CHECK: Check = Check { rule: "half-character", find };
 fn find(Examination { session, remedies, .. }: &Examination<'_>) -> Vec<Complaint> {
     let Some(first) = remedies.halves.first() else { return Vec::new() };
     let halves = count(remedies.halves.len(), "half of a character", "halves of characters");
-    let what = format!("its provider would refuse the request as no JSON: it holds {halves}");
+    let what = format!("its provider would reject the request as invalid JSON: it contains {halves}");
     let starts = LineStarts::of(session.document.parts());
     let line = starts.filter(|_| first.part.is_empty()).map(|lines| lines.line_of(first.at));
     vec![Complaint::new(what, remedies.mend_halves(), GO_BACK).at_line(line)]

@@ -18,11 +18,12 @@ fn complaint(note: &Note, case: &Examination<'_>) -> Option<Complaint> {
     let (complaint, line) = match note {
         Note::MissingRoles { n, line } => {
             let (verb, messages) = (if *n == 1 { "does" } else { "do" }, count(*n, "message", "messages"));
-            let what = format!("{messages} {verb} not say who speaks");
+            let what = format!("{messages} {verb} not have a role");
             (Complaint::new(what, case.remedies.mend_record(note), NOBODY), *line)
         }
         Note::LostParent { line } => {
-            let what = "a line follows one that is not in the file, and the agent may see nothing before it";
+            let what =
+                "a line names a parent that is not in the file, so the agent may see nothing before it";
             (Complaint::new(what.to_owned(), case.remedies.mend_record(note), LOST), *line)
         }
         _ => return None,
@@ -30,6 +31,6 @@ fn complaint(note: &Note, case: &Examination<'_>) -> Option<Complaint> {
     Some(complaint.at_line(Some(line)))
 }
 
-const NOBODY: &str = "name the \"role\" of what begins at this line in an editor, after a copy of the file";
+const NOBODY: &str = "copy the file, then add the \"role\" of the message at this line in an editor";
 
-const LOST: &str = "nothing that wb writes brings the line back: take it from a copy of the file, or tell the agent what it has to know";
+const LOST: &str = "wb cannot restore the line: copy it from a backup, or repeat its content to the agent";

@@ -37,8 +37,7 @@ pub(crate) const CHECKS: [Check; 9] = [
 ];
 
 /// What helps where no command does.
-const GO_BACK: &str =
-    "nothing that wb writes mends it: in the agent, go back before it came, or begin a new session";
+const GO_BACK: &str = "wb cannot repair it: in the agent, rewind to before it, or start a new session";
 
 fn place(violation: &Violation) -> String {
     violation.message.map_or_else(|| "the request".to_owned(), |at| format!("message {at}"))

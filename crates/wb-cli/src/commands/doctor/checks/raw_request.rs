@@ -27,7 +27,7 @@ fn find(Examination { session, remedies, .. }: &Examination<'_>) -> Vec<Complain
     repair(&mut body, dialect);
     let left: HashSet<Cow<'static, str>> = validate(&body, dialect).into_iter().map(|it| it.rule).collect();
     let complaint = |it: &wb_dialect::Violation| {
-        let what = format!("its provider would refuse {} as it stands: {}", place(it), it.what);
+        let what = format!("its provider would reject {} verbatim: {}", place(it), it.what);
         let mend = (!left.contains(&it.rule)).then(|| remedies.mend_request());
         Complaint::new(what, mend, GO_BACK)
     };

@@ -13,11 +13,10 @@ fn find(Examination { session, remedies, .. }: &Examination<'_>) -> Vec<Complain
     if tokens <= session.window {
         return Vec::new();
     }
-    let what =
-        format!("its context has {} tokens, and the window {}", grouped(tokens), grouped(session.window));
+    let what = format!("its context has {} tokens, the window {}", grouped(tokens), grouped(session.window));
     vec![Complaint::new(what, remedies.fit(session.window), remedies.not_compacted().unwrap_or(TOO_LARGE))]
 }
 
 /// What helps where the messages that stay fill the window alone.
-const TOO_LARGE: &str = "no compaction makes it small enough, since the messages that stay fill the window alone: in the \
-     agent, go back before the largest one and name a file in its place, or take a model with a larger window";
+const TOO_LARGE: &str = "no compaction makes it small enough, since the recent messages alone fill the window: in the \
+     agent, rewind to before the largest one and name a file instead, or use a model with a larger window";

@@ -24,9 +24,7 @@ fn complaint(
     Examination { session, path, remedies, .. }: &Examination<'_>,
 ) -> Option<Complaint> {
     let (what, line, advice) = match note {
-        Note::TruncatedLastLine { line } => {
-            ("its last line was cut off while it was written".to_owned(), *line, CUT_OFF)
-        }
+        Note::TruncatedLastLine { line } => ("its last line is truncated".to_owned(), *line, CUT_OFF),
         Note::UnreadableRecords { n, line } => {
             let (names, advice) = unread(session, path, *line);
             let which = which_lines(*n, *line, session);
@@ -60,11 +58,10 @@ fn which_lines(n: usize, first: usize, session: &Session) -> String {
     format!(": {}{}", numbers.join(", "), if n > found.len() { ", …" } else { "" })
 }
 
-const CUT_OFF: &str = "what it said is lost; if the agent does not open the session, or before another program appends to it, \
-     take the line out in an editor";
-const UNREAD: &str = "wb reads the others and leaves it as it stands; if the agent does not open the session, take the line \
-     out in an editor, after a copy of the file, and ask `wb doctor` again";
-const UNREAD_ELEMENT: &str = "wb reads the others and leaves it as it stands; if the agent does not open the session, take the whole \
-     element out in an editor, from the `{` at this line to its `}` with one comma beside it, after a copy of the file, and ask \
-     `wb doctor` again";
-const UNREAD_ROW: &str = "wb reads the others and leaves it as it stands";
+const CUT_OFF: &str = "its content is lost; if the agent does not open the session, or before another program appends to it, \
+     remove the line in an editor";
+const UNREAD: &str = "wb reads the others and leaves it unchanged; if the agent does not open the session, copy the file, remove the line \
+     in an editor, and run `wb doctor` again";
+const UNREAD_ELEMENT: &str = "wb reads the others and leaves it unchanged; if the agent does not open the session, copy the file, remove the whole \
+     element in an editor, from the `{` at this line to its `}` with one adjacent comma, and run `wb doctor` again";
+const UNREAD_ROW: &str = "wb reads the others and leaves it unchanged";

@@ -48,7 +48,7 @@ pub(crate) fn harmless_findings(case: &Examination<'_>) -> Option<String> {
     let is_one = !findings.is_empty() && !findings.iter().any(is_misleading);
     let n = count(findings.len(), "finding", "findings");
     is_one.then(|| {
-        format!("its newest summary has {n}, and does not contradict the session: {}", audit_of(case.path))
+        format!("its newest summary has {n}, none of which contradicts the session: {}", audit_of(case.path))
     })
 }
 
@@ -57,5 +57,4 @@ fn audit_of(path: &Path) -> String {
 }
 
 /// What helps an agent that goes on from what is not so.
-const UNTRUE: &str =
-    "tell the agent what is so before it goes on; the command below shows all that was found";
+const UNTRUE: &str = "correct the agent before it resumes; the command below shows every finding";
