@@ -31,10 +31,30 @@ pub enum Section {
     Turns,
 }
 
-/// Parts per hundred of a digest's size that each section may claim before others take what is left.
-const SHARES: [usize; N_SECTIONS] = [32, 10, 12, 4, 6, 4, 8, 24];
+/// Each section, the heading that it appears under, and its share of the digest's size in percent, which it may claim
+/// before others take the rest. Rows are in the order of [`Section`]; headings have the order of [`SECTION_TEMPLATE`].
+const SECTIONS: [(Section, Section, usize); N_SECTIONS] = [
+    (Section::Objective, Section::Objective, 32),
+    (Section::Guardrails, Section::Guardrails, 10),
+    (Section::Status, Section::Status, 12),
+    (Section::Rationale, Section::Rationale, 4),
+    (Section::Plan, Section::Plan, 6),
+    (Section::Carryover, Section::Carryover, 4),
+    (Section::Carried, Section::Carryover, 8),
+    (Section::Turns, Section::Status, 24),
+];
 
 const N_SECTIONS: usize = 8;
+
+/// Returns the sections with a heading, in the order of the headings.
+fn headings() -> impl Iterator<Item = Section> {
+    SECTIONS.into_iter().filter(|(section, heading, _)| section == heading).map(|(section, ..)| section)
+}
+
+/// Returns the share of each section, in percent.
+fn shares() -> impl Iterator<Item = usize> {
+    SECTIONS.into_iter().map(|(.., percent)| percent)
+}
 
 /// Entries of a section that are kept; no digest has room for more.
 const MAX_ENTRIES: usize = 400;
@@ -77,19 +97,11 @@ impl Sections {
     ///
     /// A line that is indented continues the entry before it, whatever it says.
     pub fn parse(digest: &str) -> Self {
-        const ORDER: [Section; 6] = [
-            Section::Objective,
-            Section::Guardrails,
-            Section::Status,
-            Section::Rationale,
-            Section::Plan,
-            Section::Carryover,
-        ];
         let mut sections = Self::default();
         let mut current = Section::Carryover;
         for line in digest.lines().map(str::trim_end).filter(|line| !line.is_empty()) {
-            if let Some(at) = heading_at(line) {
-                current = ORDER[at];
+            if let Some(section) = heading_at(line).and_then(|at| headings().nth(at)) {
+                current = section;
                 continue;
             }
             let known = &mut sections.entries[current as usize];
@@ -132,14 +144,20 @@ impl Sections {
         reverse_dated(&mut chosen);
         let n_bytes: usize = chosen.iter().flatten().map(|entry| entry.len() + 1).sum();
         let mut out = String::with_capacity(HEADER_BYTES + frame + n_bytes);
-        let [objective, guardrails, status, rationale, plan, carryover, carried, turns] = &chosen;
-        let status = turns.iter().rev().chain(status).cloned().collect();
-        let carryover = [carryover.as_slice(), carried].concat();
-        let sections = [objective, guardrails, &status, rationale, plan, &carryover];
-        for (heading, entries) in SECTION_TEMPLATE.lines().zip(sections) {
-            out.push_str(heading);
+        // Turns are in the status, oldest first, before its other entries.
+        chosen[Section::Turns as usize].reverse();
+        for (line, heading) in SECTION_TEMPLATE.lines().zip(headings()) {
+            out.push_str(line);
             out.push('\n');
-            push_entries(&mut out, entries);
+            let mut parts: Vec<Section> = SECTIONS
+                .iter()
+                .filter(|(_, under, _)| *under == heading)
+                .map(|(section, ..)| *section)
+                .collect();
+            parts.sort_by_key(|section| *section != Section::Turns);
+            let entries: Vec<_> =
+                parts.iter().flat_map(|section| &chosen[*section as usize]).cloned().collect();
+            push_entries(&mut out, &entries);
         }
         out.truncate(out.trim_end().len());
         out
@@ -170,7 +188,7 @@ impl Sections {
         let first = self.entries[at].first().filter(|entry| entry.starts_with(FIRST));
         let most_whole = SHORT_REQUEST_CHARS.min(left).max(room / 2);
         let whole = first.map(|entry| size(entry)).filter(|n_chars| *n_chars <= most_whole);
-        let most = entry_chars(room, SHARES[at]).max(whole.unwrap_or(SHORT_REQUEST_CHARS.min(room / 2)));
+        let most = entry_chars(room, SECTIONS[at].2).max(whole.unwrap_or(SHORT_REQUEST_CHARS.min(room / 2)));
         take_fitting(
             &self.entries[at][..first.iter().len()],
             &mut chosen[at],
@@ -178,10 +196,10 @@ impl Sections {
             &mut most.clone(),
             &mut left,
         );
-        let claimed = self.entries.iter().zip(SHARES).filter(|(entries, _)| !entries.is_empty());
+        let claimed = self.entries.iter().zip(shares()).filter(|(entries, _)| !entries.is_empty());
         let whole: usize = claimed.map(|(_, percent)| percent).sum();
         for is_rest in [false, true] {
-            for (at, percent) in SHARES.into_iter().enumerate() {
+            for (at, percent) in shares().enumerate() {
                 let mut share = if is_rest { left } else { room * percent / whole.max(1) };
                 let (entries, chosen) = (&self.entries[at], &mut chosen[at]);
                 if at == Section::Guardrails as usize {

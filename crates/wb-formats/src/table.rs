@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use wb_record::Ability;
 
-use crate::detect::FORMATS;
+use crate::formats::{FORMATS, FormatRow};
 
 /// What the page says of new sessions.
 const NEW_SESSIONS: &str = "
@@ -25,7 +25,7 @@ pub fn formats_table() -> String {
          |---|---|---|---|---|---|---|\n",
     );
     let mut reasons = String::new();
-    for format in FORMATS {
+    for FormatRow { format, .. } in FORMATS {
         let it = format.abilities();
         let named = [
             ("a digest for the oldest messages", it.fold_head),
@@ -45,5 +45,14 @@ pub fn formats_table() -> String {
     if !reasons.is_empty() {
         page = format!("{page}\nWhat cannot be written, and why:\n\n{reasons}");
     }
-    page + NEW_SESSIONS
+    page + &files_table() + NEW_SESSIONS
+}
+
+/// Returns the table of files, compactions and usage.
+fn files_table() -> String {
+    let mut table = String::from("\n| format | files | compactions | usage |\n|---|---|---|---|\n");
+    for FormatRow { format, files, compactions, usage, .. } in FORMATS {
+        let _ = writeln!(table, "| `{}` | {files} | {compactions} | {usage} |", format.name());
+    }
+    table
 }

@@ -8,11 +8,11 @@ use crate::args::model::ModelArgs;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum SessionCommand {
-    /// Shows the entries of a session as a tree, one line each
+    /// Show the entries of a session as a tree
     Tree(SessionTree),
-    /// Shows what one entry holds
+    /// Show the content of an entry
     Show(SessionEntry),
-    /// Shows what the model sees at an entry
+    /// Show what the model sees at an entry
     Context(SessionEntry),
     /// Appends a compaction
     ///
@@ -27,9 +27,9 @@ pub(crate) enum SessionCommand {
     ///
     /// The session goes on before it, with what came after it repeated. The compaction stays in the file, on the branch that is left.
     Undo(SessionChange),
-    /// Goes to an entry, so that what is said next follows it
+    /// Move to an entry, so that the next message follows it
     ///
-    /// Going to a prompt leads to the entry before it and prints the prompt, to be written anew.
+    /// For a prompt, moves to the entry before it and prints the prompt, so that you can rewrite it.
     Branch(SessionBranch),
 }
 
@@ -79,7 +79,7 @@ pub(crate) struct SessionBranch {
     /// Id of an entry, or as much of its beginning as no other has
     #[arg(value_name = "ENTRY")]
     pub(crate) entry: String,
-    /// Take along a digest of the branch that is left
+    /// Add a digest of the branch that you leave
     #[arg(long)]
     pub(crate) summarize: bool,
     #[command(flatten)]

@@ -54,13 +54,13 @@ pub(crate) fn audit(shell: &Shell, args: &Audit) -> Result<Exit> {
     } else {
         shell.print(|page| {
             page.heading(&escaped(&file), &format!("{format} · {}", messages(said.len())))?;
-            people(page, &summaries, &said)
+            render_text(page, &summaries, &said)
         })?;
     }
     Ok(if n_findings > 0 { Exit::Found } else { Exit::Done })
 }
 
-fn people(page: &mut Page<'_>, summaries: &[Summary], said: &[String]) -> io::Result<()> {
+fn render_text(page: &mut Page<'_>, summaries: &[Summary], said: &[String]) -> io::Result<()> {
     if summaries.is_empty() {
         page.prose("  ", 2, "no summaries: the session was never compacted, or what was before is gone")?;
     }

@@ -83,7 +83,7 @@ pub(crate) fn compare(shell: &Shell, args: &Compare) -> Result<()> {
     }
     shell.print(|page| {
         meter::heading(page, &session, n_before)?;
-        people(page, &session, &compared)
+        render_text(page, &session, &compared)
     })
 }
 
@@ -122,7 +122,7 @@ fn note(outcome: &Outcome) -> String {
     outcome.report.step_names().join(", ")
 }
 
-fn people(page: &mut Page<'_>, session: &Session, compared: &Compared<'_>) -> io::Result<()> {
+fn render_text(page: &mut Page<'_>, session: &Session, compared: &Compared<'_>) -> io::Result<()> {
     let source = if compared.anchored { "counted by the provider" } else { "estimated" };
     let (tokens, window) = (grouped(compared.tokens_before), grouped(session.window));
     let limit = grouped(session.limit);

@@ -124,7 +124,7 @@ pub(crate) fn written(page: &mut Page<'_>, file: &str, out: Option<&Path>) -> io
     let (lead, text) = match out {
         Some(out) if out == Path::new("-") => return Ok(()),
         Some(out) => ("written to:", out.display().to_string()),
-        None => ("take it back:", format!("wb undo {}", file_word(Path::new(file)))),
+        None => ("to undo:", format!("wb undo {}", file_word(Path::new(file)))),
     };
     writeln!(page, "\n{DIM}{lead}{DIM:#} {}", escaped(&text))
 }

@@ -72,7 +72,7 @@ fn a_folder_is_no_session_but_may_hold_one() {
 #[test]
 fn a_folder_without_sessions_has_nothing_to_weigh() {
     let (error, hint) = refused(&["weigh", "crates/wb-cli/src"]);
-    assert_eq!(error, "crates/wb-cli/src: no session files are in this folder or below it");
+    assert_eq!(error, "crates/wb-cli/src: no session files found in or below this folder");
     assert!(hint.starts_with("session files end in .jsonl or .json"), "{hint}");
 }
 
@@ -116,11 +116,11 @@ fn what_helps_where_json_is_torn_depends_on_how_it_lies_in_its_lines() {
 #[test]
 fn what_holds_no_session_is_told_with_its_beginning() {
     let (error, hint) = told(&wb_with(&["weigh", "-"], b"hello\nthere\n"));
-    assert_eq!(error, "-: holds nothing that is known; it begins with hello");
-    assert!(hint.contains("`wb formats` lists what is read"), "{hint}");
+    assert_eq!(error, "-: is not in a known format; it begins with hello");
+    assert!(hint.contains("`wb formats` lists the known formats"), "{hint}");
     let (error, hint) = told(&wb_with(&["weigh", "-"], b""));
     assert_eq!(error, "-: the file is empty");
-    assert_eq!(hint, "name a session that something was said in");
+    assert_eq!(hint, "name a session with at least one message");
 }
 
 #[test]

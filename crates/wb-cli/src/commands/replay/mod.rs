@@ -83,7 +83,7 @@ fn of_model(shell: &Shell, options: Options, id: &str) -> Result<Options, UserEr
     let hint = "name its prices with --price, or another model; wb models shows them all";
     let model = catalog.look_up(id).map_err(|error| UserError::new(error.to_string(), hint))?;
     if model.card.prices.is_none() {
-        return Err(UserError::new(format!("the catalog tells no prices of {id}"), hint));
+        return Err(UserError::new(format!("no prices known for {id}"), hint));
     }
     Ok(options.with_model(model))
 }

@@ -1,4 +1,4 @@
-//! The stretches of a session in which the context only grew: a new one begins at a compaction, and where results were
+//! The segments of a session in which the context only grew: a new one begins at a compaction, and where results were
 //! cleared between two requests.
 
 use std::ops::Range;
@@ -8,7 +8,7 @@ use super::log::Log;
 
 /// Requests that were made while the context only grew.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Stretch {
+pub(crate) struct SegmentRequests {
     /// The messages of the requests.
     pub(crate) counted: Range<usize>,
     /// How many messages there were at its end.
@@ -17,8 +17,8 @@ pub(crate) struct Stretch {
     until: i64,
 }
 
-/// Returns the stretches of everything that was between two compactions, in order.
-pub(crate) fn stretches(log: &Log, epoch: &Range<usize>) -> Vec<Stretch> {
+/// Returns the segments of everything that was between two compactions, in order.
+pub(crate) fn segment_requests(log: &Log, epoch: &Range<usize>) -> Vec<SegmentRequests> {
     let clearings = log.clearings(&log.live(epoch.end));
     let requests: Vec<usize> = epoch.clone().filter(|at| log.heads[*at].usage.is_some()).collect();
     let mut start = epoch.start;
@@ -29,15 +29,15 @@ pub(crate) fn stretches(log: &Log, epoch: &Range<usize>) -> Vec<Stretch> {
         let is_cleared = |(of, since): &(usize, i64)| of < request && now < *since && *since <= until;
         if clearings.iter().any(is_cleared) {
             let end = next.copied().unwrap_or(epoch.end);
-            all.push(Stretch { counted: start..end, end, until: now });
+            all.push(SegmentRequests { counted: start..end, end, until: now });
             start = end;
         }
     }
-    all.push(Stretch { counted: start..epoch.end, end: epoch.end, until: i64::MAX });
+    all.push(SegmentRequests { counted: start..epoch.end, end: epoch.end, until: i64::MAX });
     all
 }
 
-impl Stretch {
+impl SegmentRequests {
     /// Returns the messages as they were at its end, and what was counted in it.
     pub(crate) fn assembled(&self, log: &Log) -> Assembled {
         assemble(log, &log.live(self.end), &self.counted, self.until)

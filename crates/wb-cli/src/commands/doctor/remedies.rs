@@ -25,7 +25,7 @@ struct Commands {
 
 impl Commands {
     fn repair(&self) -> String {
-        format!("wb repair {} {}", file_word(&self.path), place_word(&self.path, "mended.jsonl"))
+        format!("wb repair {} {}", file_word(&self.path), place_word(&self.path, "repaired.jsonl"))
     }
 
     fn compact(&self, more: &str) -> String {
@@ -36,7 +36,7 @@ impl Commands {
 
 /// What commands would make of a session.
 #[derive(Debug)]
-pub(crate) struct Ways {
+pub(crate) struct Remedies {
     commands: Commands,
     /// What providers refuse of it now.
     pub(crate) now: Validity,
@@ -57,13 +57,13 @@ struct Compacted {
     broken: HashSet<String>,
 }
 
-impl Ways {
+impl Remedies {
     /// Plans what may help: a mend where something is refused, compactions where they are asked about.
-    pub(crate) fn of(session: &mut Session, is_looped: bool) -> Self {
+    pub(crate) fn plan(session: &mut Session, is_looped: bool) -> Self {
         let sent = SentAs::of(&session.opened);
         let now = Validity::of(&session.opened.messages, &sent);
         let halves = lone_surrogates(session.document.as_ref(), &session.opened).unwrap_or_default();
-        let is_damaged = !halves.is_empty() || session.opened.notes.iter().any(is_of_a_damage);
+        let is_damaged = !halves.is_empty() || session.opened.notes.iter().any(is_repairable);
         let is_sound = now.is_valid() && !is_damaged;
         let mended = if is_sound { Mended::default() } else { mended(session, &sent) };
         let is_large = session.measure.context_tokens > session.window;
@@ -133,7 +133,7 @@ impl Ways {
 }
 
 /// Returns whether a note tells of a record that `wb repair` may mend.
-pub(crate) fn is_of_a_damage(note: &Note) -> bool {
+pub(crate) fn is_repairable(note: &Note) -> bool {
     matches!(
         note,
         Note::MissingRoles { .. }
@@ -200,7 +200,8 @@ fn compacted(session: &mut Session, now: &Validity) -> Result<Option<Compacted>,
 }
 
 /// What helps where the format of a session holds no digest.
-const NOT_NATIVE: &str = "its own format holds no digest; `wb compact FILE -o OUT` writes what is left as a session in the format of wb";
+const NOT_NATIVE: &str =
+    "its format cannot hold a digest; `wb compact FILE -o OUT` writes the result in the format of wb";
 
 fn broken(validity: &Validity) -> HashSet<String> {
     validity.violations().iter().map(|violation| violation.rule.to_string()).collect()
