@@ -5,9 +5,9 @@ use futures::future::BoxFuture;
 use wb_message::Message;
 use wb_summarize::{CondenseScope, SummarizeDeps, Summary, summarize};
 
+use crate::compact::compact_in_place;
 use crate::compactor::{Compactor, CondenseOpts, CondenserDeps};
 use crate::pipeline::Pipeline;
-use crate::runner::compact_in_place;
 
 /// An async function from a transcript to a condensed one.
 pub type Condenser = Box<dyn Fn(Vec<Message>) -> BoxFuture<'static, Vec<Message>> + Send + Sync>;

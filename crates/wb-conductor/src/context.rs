@@ -16,8 +16,8 @@ use crate::compactor::{Compactor, CondenseOpts};
 use crate::continuation::{DEFAULT_MAX_CONTINUATIONS, ReplyDraft, TruncationState};
 use crate::plan::{Plan, Ready, Sent};
 use crate::prompt_cache::{PromptPrefix, StablePrefix};
-use crate::rate::Rate;
 use crate::report::{CompactionReport, DigestSource, Unchanged};
+use crate::session_rate::Rate;
 
 /// Follows an agent's transcript and compacts it.
 ///

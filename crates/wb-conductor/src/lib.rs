@@ -27,20 +27,23 @@ mod draft;
 pub mod pipeline;
 pub mod turns;
 pub mod plan;
-mod step_runner;
+mod engine;
 pub mod compactor;
 mod breaker;
-pub mod runner;
+pub mod compact;
 pub mod condenser;
-pub mod host;
+pub mod document0;
 pub mod continuation;
 pub mod prompt_cache;
-mod rate;
+mod session_rate;
 pub mod context;
 pub mod agent_settings;
 
 pub use agent_settings::{AgentSections, AgentSettings, ContextTransform, SettingsError};
 pub use breaker::{BREAKER_AFTER, BREAKER_LASTS};
+pub use compact::{
+    compact_in_place, compact_locally, compact_locally_with, compact_turns, condense_transcript,
+};
 pub use compactor::{Compactor, CondenseOpts, CondenserDeps, DEFAULT_TIMEOUT};
 pub use condenser::{Condenser, condense, create_condenser};
 pub use context::AgentContext;
@@ -48,7 +51,7 @@ pub use continuation::{
     CONTINUATION_PROMPT, CallDraft, DEFAULT_MAX_CONTINUATIONS, ReplyDraft, SortedCalls, TruncationState,
     continuation_message, needs_truncation_recovery,
 };
-pub use host::{CondenseFn, IdentityCondense, WindowBudgetCondense};
+pub use document0::{CondenseFn, IdentityCondense, WindowBudgetCondense};
 pub use pipeline::{
     DEFAULT_MAX_RESTORED, DIGEST, DigestStep, PRESETS, Pipeline, PipelineError, RESTORE, RestoreStep, Step,
     Trigger, does,
@@ -56,9 +59,6 @@ pub use pipeline::{
 pub use plan::{Plan, Ready};
 pub use prompt_cache::{PromptPrefix, StablePrefix};
 pub use report::{CompactionReport, DigestSource, StepReport, Unchanged};
-pub use runner::{
-    compact_in_place, compact_locally, compact_locally_with, compact_turns, condense_transcript,
-};
 pub use turns::{Projection, TurnsUndo, content_to_blocks, message_to_turn, project, turn_to_messages};
 pub use wb_budget::Irreducible;
 pub use wb_summarize::{Summarizer, from_fn};

@@ -10,9 +10,9 @@ use wb_summarize::{
     CondenseScope, Facts, LocalDigest, REQUEST_BYTES, digest_message, has_news, is_request, newest_timestamp,
 };
 
+use crate::engine::StepRunner;
 use crate::pipeline::DigestStep;
 use crate::plan::{Head, within_transcript};
-use crate::step_runner::StepRunner;
 
 /// The weight in tokens of a digest that is only a count, which is never left out.
 const LEAST_DIGEST_TOKENS: u64 = 45;

@@ -4,9 +4,9 @@ use async_trait::async_trait;
 use wb_message::Turn;
 
 use crate::breaker::Breaker;
+use crate::compact::compact_turns;
 use crate::compactor::{Compactor, CondenseOpts, CondenserDeps};
 use crate::report::CompactionReport;
-use crate::runner::compact_turns;
 use crate::turns::TurnsUndo;
 
 /// Condenses a host's turns.
