@@ -17,7 +17,7 @@ async fn main() {
     let (mut messages, mut n_compactions) = (Vec::new(), 0);
     // host:
     let compactor = Compactor::new().card(ModelCard::with_window(32_000)).invoke(Arc::new(from_fn(complete)));
-    let mut context = AgentContext::with(compactor).start_above(Some(12_000));
+    let mut context = AgentContext::from_compactor(compactor).start_above(Some(12_000));
     for n in 0..120 {
         messages.push(Message::user(format!("step {n} {}", "x".repeat(900))));
         for report in context.before_request(&mut messages) {

@@ -21,7 +21,7 @@ fn main() {
     // host:
     let model = Summarizer::new(Arc::new(from_fn(complete))).timeout(Duration::from_mins(1));
     let compactor = Compactor::new().card(ModelCard::with_window(12_000)).summarizer(model);
-    let mut context = AgentContext::with(compactor);
+    let mut context = AgentContext::from_compactor(compactor);
     let report = block_on(context.compact(&mut messages, &CondenseOpts::default()));
     println!("{report}");
     // :host

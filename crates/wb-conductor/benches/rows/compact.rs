@@ -25,6 +25,7 @@ const FORCED: CondenseOpts = CondenseOpts {
     context_tokens: 0,
     instructions: None,
     fixed: Cow::Borrowed(&[]),
+    facts: None,
     cancel: None,
 };
 
@@ -91,7 +92,9 @@ fn tracked(bed: &Bed) -> Row<'_> {
     let whole = ContextTracker::of(&bed.messages);
     let state = (bed.messages.clone(), whole.clone());
     let compact = move |(messages, tracker): &mut (Vec<Message>, ContextTracker)| {
-        let ready = compactor.plan(&tracker.view(messages), &FORCED).map(|plan| plan.held().local());
+        let view = tracker.view(messages);
+        let input = compactor.plan_input(&view, &FORCED);
+        let ready = compactor.steps().plan(view, input).map(|plan| plan.without_guard().local());
         ready.expect("there is a head to fold").apply_tracked(messages, tracker)
     };
     let take_back = move |state: &mut (Vec<Message>, ContextTracker), report| {
@@ -108,7 +111,7 @@ fn tracked(bed: &Bed) -> Row<'_> {
 }
 
 fn context(bed: &Bed) -> Row<'_> {
-    let mut context = AgentContext::with(Compactor::new());
+    let mut context = AgentContext::from_compactor(Compactor::new());
     context.observe(&bed.messages);
     let compact =
         |(messages, context): &mut (Vec<Message>, AgentContext)| context.compact_locally(messages, &FORCED);

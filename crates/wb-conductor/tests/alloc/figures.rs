@@ -1,8 +1,10 @@
 //! What the stages allocate, beside what they may; shared by the tests and by the table.
 
+use std::sync::Arc;
+
 use allocation_counter::{AllocationInfo, measure};
 use wb_budget::{AUTO_CONDENSE_POLICY, ContextTracker, ModelCard, budget_limit, estimate_tokens};
-use wb_conductor::{CompactionReport, Compactor, CondenseOpts, compact_locally_with};
+use wb_conductor::{CompactionReport, Compactor, CondenseOpts, compact_locally};
 use wb_message::markers::{CLEARED_TOOL_RESULT, digest_body, restored_file};
 use wb_message::{Block, Content, Message, ToolVocabulary};
 use wb_summarize::{Facts, flatten_into, flatten_transcript};
@@ -117,9 +119,12 @@ pub(crate) fn cases() -> [Case; 5] {
     ]
 }
 
-/// Condenses without a model, with the facts at hand.
-pub(crate) fn condense(case: &Case, messages: &mut Vec<Message>, facts: &Facts) -> CompactionReport {
-    compact_locally_with(messages, &case.settings, &case.opts, facts)
+impl Case {
+    /// Returns the options with the facts of a whole session.
+    pub(crate) fn opts_with_facts(&self, messages: &[Message]) -> CondenseOpts {
+        let facts = Some(Arc::new(self.settings.facts_of(messages)));
+        CondenseOpts { facts, ..self.opts.clone() }
+    }
 }
 
 /// The part of the payload that facts may take, in percent.
@@ -146,8 +151,8 @@ const DRAFT_PERCENT: u64 = 18;
 /// cleared bodies.
 pub(crate) fn condensed(case: &Case, mut messages: Vec<Message>) -> Figure {
     let payload = payload_bytes(&messages) as u64;
-    let facts = case.settings.facts_of(&messages);
-    let (info, report) = of(|| condense(case, &mut messages, &facts));
+    let opts = case.opts_with_facts(&messages);
+    let (info, report) = of(|| compact_locally(&mut messages, &case.settings, &opts));
     assert!(report.is_changed(), "{report}");
     let restored: u64 = restored_bytes(&report, &messages);
     let digest: u64 = after_digest(&messages).map_or(0, |text| text.len() as u64);

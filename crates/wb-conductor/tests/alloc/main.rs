@@ -6,6 +6,7 @@
 mod figures;
 
 use figures::{Case, Figure, cases};
+use wb_conductor::compact_locally;
 use wb_message::{Block, Content, Message, Origin};
 use wb_testkit::workload::{Script, transcript};
 
@@ -76,8 +77,8 @@ fn heaps(messages: &[Message]) -> Vec<*const u8> {
 fn moves_what_it_keeps(case: &Case) {
     let mut messages = transcript(1_000, Script::Latin);
     let before = heaps(&messages);
-    let facts = case.settings.facts_of(&messages);
-    let report = figures::condense(case, &mut messages, &facts);
+    let opts = case.opts_with_facts(&messages);
+    let report = compact_locally(&mut messages, &case.settings, &opts);
     let undo = report.undo.expect("it was changed");
     let after = heaps(&messages);
     let mut n_kept = 0;

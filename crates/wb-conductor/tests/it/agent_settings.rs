@@ -122,10 +122,10 @@ async fn one_configuration_makes_a_running_agent() -> Result<(), SettingsError> 
     // Above the threshold a digest is asked for while the request goes out; the next one has it.
     let mut messages = session();
     assert!(context.before_request(&mut messages).is_empty());
-    assert!(context.stable_prefix(&messages).is_some(), "the cache is on by default");
+    assert!(context.has_prompt_cache(), "the cache is on by default");
     messages.push(Message::assistant("Ported."));
     context.after_response(&messages, &Usage::EMPTY);
-    context.settled().await;
+    context.wait().await;
     let [report] = &context.before_request(&mut messages)[..] else { panic!("the digest is there") };
     assert!(report.digest_tokens > 0 && report.digest_tokens <= 600, "{report}");
     assert!(!report.previewed.is_empty() || report.folded > 70, "{report}");
@@ -139,8 +139,8 @@ async fn one_configuration_makes_a_running_agent() -> Result<(), SettingsError> 
 
     let cut =
         ReplyDraft { text: "and then".into(), stop: Some(StopReason::MaxOutput), ..ReplyDraft::default() };
-    assert!(context.continued(&cut).is_some());
-    assert!(context.continued(&cut).is_none(), "once, as configured");
+    assert!(context.continuation(&cut).is_some());
+    assert!(context.continuation(&cut).is_none(), "once, as configured");
     assert_eq!(context.whole_answer("the end"), "and thenthe end");
     Ok(())
 }
@@ -154,7 +154,7 @@ async fn what_is_off_asks_no_model() -> Result<(), SettingsError> {
         AgentSettings::from_json(json)?.context(&ModelCard::with_window(40_000), Some(invoker.clone()))?;
     let mut messages = session();
     context.before_request(&mut messages);
-    context.settled().await;
+    context.wait().await;
     let report =
         context.compact(&mut messages, &CondenseOpts { force: true, ..CondenseOpts::default() }).await;
     assert!(report.is_changed() && invoker.requests().is_empty(), "{report}");

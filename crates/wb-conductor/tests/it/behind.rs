@@ -30,7 +30,7 @@ fn session() -> Vec<Message> {
 
 /// Follows a session whose provider has counted so many tokens, most of them in its cache.
 fn follow(invoker: &Arc<ScriptedInvoker>, card: ModelCard, cached: u64) -> (AgentContext, Vec<Message>) {
-    let context = AgentContext::with(Compactor::new().card(card).invoke(invoker.clone()));
+    let context = AgentContext::from_compactor(Compactor::new().card(card).invoke(invoker.clone()));
     let mut context = context.same_model(head(), Some(ThinkingLevel::Low));
     let messages = session();
     let tokens = context.estimate(&messages).context_tokens;
@@ -80,7 +80,7 @@ fn a_digest_that_is_asked_for_while_turns_go_on_stands_behind_the_conversation_t
     let (mut context, mut messages) = follow(&invoker, card(200_000), 14_000);
     let report = runtime.block_on(async {
         assert!(context.start(&messages, &FORCE));
-        context.settled().await;
+        context.wait().await;
         context.finish(&mut messages).unwrap()
     });
     assert!(report.asked.unwrap().is_behind(), "{report}");
@@ -98,7 +98,7 @@ fn a_cache_that_is_cold_or_empty_is_dearer_than_a_prompt_by_itself() {
 
     let invoker = Arc::new(ScriptedInvoker::new([Script::says(good_reply("x"))]));
     let (mut context, mut messages) = follow(&invoker, card(200_000), 14_000);
-    context.cache_is_cold();
+    context.mark_cache_cold();
     let report = block_on(context.compact(&mut messages, &FORCE));
     assert_eq!(report.asked.unwrap().behind.cache_read_tokens, Some(0), "{report}");
     assert!(invoker.prompts()[0].contains("<scrollback>"));

@@ -22,7 +22,7 @@ fn cut(text: &str, calls: Vec<CallDraft>) -> ReplyDraft {
 fn heard(emissions: &[Emission]) -> ReplyDraft {
     let mut draft = ReplyDraft::default();
     for emission in emissions {
-        draft.take(emission);
+        draft.push(emission);
     }
     draft
 }
@@ -88,11 +88,11 @@ fn all_parts_are_the_answer_in_order_and_a_step_starts_anew() {
     let mut state = TruncationState::default();
     let parts = ["Once upon a ti", "me there was a transc", "ript."];
     for part in &parts[..2] {
-        let appended = state.continued(&cut(part, vec![]), DEFAULT_MAX_CONTINUATIONS).unwrap();
+        let appended = state.continuation(&cut(part, vec![]), DEFAULT_MAX_CONTINUATIONS).unwrap();
         assert_eq!(appended, [Message::assistant(*part), continuation_message()]);
     }
     let last = ReplyDraft { stop: Some(StopReason::Complete), ..cut(parts[2], vec![]) };
-    assert_eq!(state.continued(&last, DEFAULT_MAX_CONTINUATIONS), None);
+    assert_eq!(state.continuation(&last, DEFAULT_MAX_CONTINUATIONS), None);
     assert_eq!(state.finish(&last.text), "Once upon a time there was a transcript.");
     assert_eq!(state, TruncationState::default());
     assert_eq!(state.finish("next"), "next");
@@ -118,10 +118,10 @@ fn zero_continuations_switch_it_off() {
 #[test]
 fn after_a_call_that_was_cut_off_the_text_starts_a_new_paragraph() {
     let mut state = TruncationState::default();
-    let appended = state.continued(&cut("I write it.", vec![call("{\"pa")]), 1).unwrap();
+    let appended = state.continuation(&cut("I write it.", vec![call("{\"pa")]), 1).unwrap();
     assert_eq!(appended, [Message::assistant("I write it."), continuation_message()], "no call is replayed");
     assert_eq!(state.finish("In two pieces."), "I write it.\n\nIn two pieces.");
-    let appended = state.continued(&cut(" \n", vec![call("{\"pa")]), 1).unwrap();
+    let appended = state.continuation(&cut(" \n", vec![call("{\"pa")]), 1).unwrap();
     assert_eq!(appended, [continuation_message()], "no provider takes an empty answer");
 }
 

@@ -4,13 +4,12 @@ use std::sync::Arc;
 
 use futures::executor::block_on;
 use serde_json::json;
-use tokio_util::sync::CancellationToken;
 use wb_budget::{
     AUTO_CONDENSE_POLICY, Budget, ModelCard, TokenCounter, TokenHeuristic, Usage, WeighedTranscript,
     estimate_tokens,
 };
 use wb_conductor::{
-    Compactor, CondenseOpts, Pipeline, ReplyDraft, Step, Summarizer, Trigger, compact_in_place,
+    Compactor, CondenseOpts, Pipeline, PlanInput, ReplyDraft, Step, Summarizer, Trigger, compact_in_place,
 };
 use wb_message::markers::digest_body;
 use wb_message::{Block, Message};
@@ -47,8 +46,8 @@ fn a_small_budget_is_not_taken_for_the_window_of_the_model() {
         let counter: Arc<dyn TokenCounter> = Arc::new(TokenHeuristic::DEFAULT);
         let view = WeighedTranscript::new(&transcript, &counter);
         let budget = Budget::of_limit(limit, &AUTO_CONDENSE_POLICY, 0);
-        let plan = Pipeline::bare().plan(&view, &budget, Trigger::Forced).unwrap();
-        block_on(plan.ask(&Summarizer::new(invoker.clone()), &CancellationToken::new()));
+        let plan = Pipeline::digest_only().plan(view, PlanInput::new(budget, Trigger::Forced)).unwrap();
+        block_on(plan.ask(Some(&Summarizer::new(invoker.clone())), None));
         assert_eq!(invoker.prompts().len(), 1);
     }
 }
@@ -92,11 +91,11 @@ fn a_forged_fence_is_told_whatever_its_case_and_blanks() {
 #[test]
 fn a_whole_answer_brings_the_calls_that_were_not_streamed_and_doubles_none() {
     let mut draft = ReplyDraft::default();
-    draft.take(&Emission::ToolCallStart { id: "b".into(), name: "write".into() });
-    draft.take(&Emission::ToolCallDelta { id: "b".into(), args_delta: r#"{"x":1}"#.into() });
+    draft.push(&Emission::ToolCallStart { id: "b".into(), name: "write".into() });
+    draft.push(&Emission::ToolCallDelta { id: "b".into(), args_delta: r#"{"x":1}"#.into() });
     let blocks = vec![Block::call("a", "read", json!({})), Block::call("b", "write", json!({ "x": 1 }))];
     let reply = Reply { model: String::new(), usage: Usage::EMPTY, stop: StopReason::ToolCalls, blocks };
-    draft.take(&Emission::Done { reply });
+    draft.push(&Emission::Done { reply });
     assert_eq!(draft.calls.iter().map(|call| call.id.as_str()).collect::<Vec<_>>(), ["a", "b"]);
 }
 

@@ -59,21 +59,21 @@ fn digest_after(n_compactions: usize, first: &str, mut context: AgentContext) ->
 fn a_long_first_request_is_told_whole_where_a_quarter_of_the_limit_holds_it() {
     let first = long_request(70);
     for n_compactions in [1, 5] {
-        let (digest, _) = digest_after(n_compactions, &first, AgentContext::with(window(32_000)));
+        let (digest, _) = digest_after(n_compactions, &first, AgentContext::from_compactor(window(32_000)));
         let lost: Vec<&str> = first.lines().filter(|line| !digest.contains(line)).collect();
         assert!(lost.is_empty(), "{lost:?} lost:\n{digest}");
     }
     // Here a quarter does not hold it.
-    let (digest, tokens) = digest_after(1, &first, AgentContext::with(window(8_000)));
+    let (digest, tokens) = digest_after(1, &first, AgentContext::from_compactor(window(8_000)));
     assert!(digest.contains("1. Part 1 ") && !digest.contains("35. Part 35 "), "{digest}");
     assert!(tokens < 1_500, "{tokens}");
 }
 
 #[test]
 fn where_no_file_is_given_back_the_digest_has_its_lines_all_the_same() {
-    let without = Pipeline::of(&serde_json::json!(["microcompact", "digest"])).expect("steps");
+    let without = Pipeline::from_settings(&serde_json::json!(["microcompact", "digest"])).expect("steps");
     for settings in [window(32_000).max_restored(0), window(32_000).pipeline(without)] {
-        let (digest, tokens) = digest_after(1, FIRST, AgentContext::with(settings.clone()));
+        let (digest, tokens) = digest_after(1, FIRST, AgentContext::from_compactor(settings.clone()));
         let share = settings.budget().expect("a window").digest;
         assert!(tokens > share, "{tokens} of {share} and lines:\n{digest}");
     }
@@ -81,7 +81,7 @@ fn where_no_file_is_given_back_the_digest_has_its_lines_all_the_same() {
 
 #[test]
 fn after_twenty_compactions_a_context_knows_what_was_there_from_the_start() {
-    let mut context = AgentContext::with(window(32_000));
+    let mut context = AgentContext::from_compactor(window(32_000));
     let (mut messages, mut all) = (Vec::new(), Vec::new());
     let (mut n_done, mut largest) = (0, 0);
     for n in 0..1_500 {
@@ -118,7 +118,7 @@ fn facts_that_were_written_and_read_back_go_on_as_if_nothing_had_happened() {
     let (kept, rest) = messages.split_at(30);
     let facts = Facts::of(kept, &ToolVocabulary::default());
     let text = serde_json::to_string(&facts).expect("plain data");
-    let mut context = AgentContext::with(window(32_000))
+    let mut context = AgentContext::from_compactor(window(32_000))
         .resume(kept, serde_json::from_str(&text).expect("what was written"));
     context.observe(&messages);
     let whole = Facts::of(&messages, &ToolVocabulary::default());
@@ -139,7 +139,7 @@ fn a_run_without_facts_says_that_it_has_those_of_the_newest_messages() {
 #[test]
 fn what_a_model_said_is_told_on_where_a_later_digest_has_none() {
     let invoker = model(Script::says(good_reply("All totals are cents by Friday.")));
-    let mut context = AgentContext::with(window(12_000).invoke(invoker.clone()));
+    let mut context = AgentContext::from_compactor(window(12_000).invoke(invoker.clone()));
     let mut messages: Vec<Message> = (0..40).flat_map(turn).collect();
     let report = block_on(context.compact(&mut messages, &FORCE));
     assert_eq!(report.digest, Some(DigestSource::Model { cut_off: false }), "{report}");
@@ -163,7 +163,7 @@ fn what_a_model_says_is_held_against_the_session_struck_where_it_is_false_and_co
     );
     let said = "# Objective\n- Count cents.\n# Status\n- `src/cart.rs` is edited. All tests pass.\n- See `src/basket.rs`.";
     let invoker = model(Script::says(said));
-    let mut context = AgentContext::with(window(12_000).invoke(invoker.clone()));
+    let mut context = AgentContext::from_compactor(window(12_000).invoke(invoker.clone()));
     let report = block_on(context.compact(&mut messages, &FORCE));
     assert_eq!(report.digest, Some(DigestSource::Model { cut_off: false }), "{report}");
     let found: Vec<_> = report.findings.iter().map(|it| (it.kind, it.text.as_str())).collect();

@@ -17,7 +17,6 @@ mod behind;
 mod examples;
 mod agent_settings;
 mod continuation;
-mod prompt_cache;
 mod recipes;
 mod pipelines;
 mod three_level;

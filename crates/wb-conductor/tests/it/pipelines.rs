@@ -26,7 +26,7 @@ fn presets() -> [Pipeline; 3] {
         {"step": "tool-output", "max_lines": 6}, {"step": "collapse", "keep_recent": 4}, "preview",
         {"step": "drop_middle", "keep_recent": 4}
     ]);
-    [preset("ladder"), Pipeline::of(&three_level).unwrap(), policy(MIN_RECENT, artifact)]
+    [preset("ladder"), Pipeline::from_settings(&three_level).unwrap(), policy(MIN_RECENT, artifact)]
 }
 
 fn preset(name: &str) -> Pipeline {
@@ -215,7 +215,7 @@ fn the_presets_are_lists_of_steps() {
     assert_eq!(names(&preset("three-level")), "[tool-output, collapse, preview, drop-middle]");
     assert_eq!(names(&preset("policy")), "[oversized-result, truncate, repair]");
     assert_eq!(
-        names(&preset("ladder").without("preview")),
+        names(&preset("ladder").without_step("preview")),
         "[microcompact, tool-output, digest, drop-middle, restore]"
     );
 }
@@ -244,7 +244,7 @@ fn images_go_first_and_only_where_that_is_asked_for() {
     assert_eq!(steps(ImagePolicy::Drop), (vec!["images".to_owned()], 14, messages.len()));
     let (kept, n_changed, _) = steps(ImagePolicy::Keep);
     assert!(kept.contains(&"digest".to_owned()) && n_changed == 0, "{kept:?}");
-    let named = Pipeline::of(&json!([{"step": "images", "policy": "drop"}, "digest"])).unwrap();
+    let named = Pipeline::from_settings(&json!([{"step": "images", "policy": "drop"}, "digest"])).unwrap();
     assert_eq!(format!("{:?}", named.images(ImagePolicy::Marker).steps), "[images, digest]");
 }
 

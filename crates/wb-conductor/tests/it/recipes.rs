@@ -63,7 +63,7 @@ fn presets_and_an_order_of_your_own() -> Result<(), Box<dyn Error>> {
 
     let steps = json!([{"step": "tool-output", "max_lines": 20}, "digest", "truncate", "repair"]);
     let compactor = Compactor::new().card(ModelCard::with_window(12_000));
-    let compactor = compactor.pipeline(Pipeline::of(&steps)?);
+    let compactor = compactor.pipeline(Pipeline::from_settings(&steps)?);
     let mut request = messages.clone();
     let report = compact_locally(&mut request, &compactor, &CondenseOpts::default());
     assert!(report.tokens_after <= report.target_tokens.ok_or("it has a window")?, "{report}");
@@ -110,7 +110,7 @@ async fn a_digest_in_the_background() {
     let mut messages = long_session();
     messages.extend((0..120).flat_map(|_| long_session()));
     let compactor = Compactor::new().card(ModelCard::with_window(200_000)).invoke(your_model);
-    let mut context = AgentContext::with(compactor).start_above(Some(100_000));
+    let mut context = AgentContext::from_compactor(compactor).start_above(Some(100_000));
     for report in context.before_request(&mut messages) {
         println!("{report}");
     }
@@ -130,7 +130,7 @@ fn a_tokenizer_of_your_own() {
     let (tokenizer, conversation) = (Words(' '), Conversation::default());
     let counter: Arc<dyn TokenCounter> = Arc::new(move |text: &str| tokenizer.count(text) as u64);
     let compactor = Compactor::new().card(ModelCard::with_window(200_000)).counter(counter);
-    let mut context = AgentContext::with(compactor).overhead_of(&conversation);
+    let mut context = AgentContext::from_compactor(compactor).overhead_of(&conversation);
     assert_eq!(
         context.estimate(&[Message::user("one two three")]).context_tokens,
         3 + 4 + 2,

@@ -24,19 +24,21 @@ fn session() -> Vec<Message> {
 }
 
 /// Plans a compaction of a transcript and asks for its digest; the future holds no transcript.
-fn asked_of(
+fn request(
     messages: &[Message],
     settings: &Compactor,
+    summarizer: Option<&Summarizer>,
     opts: &CondenseOpts,
 ) -> impl Future<Output = Ready> + Send + 'static + use<> {
     let view = WeighedTranscript::new(messages, settings.token_counter());
-    let plan = settings.plan(&view, opts).expect("something to fold");
-    settings.ask(plan, opts)
+    let input = settings.plan_input(&view, opts);
+    let plan = settings.steps().plan(view, input).expect("something to fold");
+    plan.ask(summarizer, opts.cancel.as_ref())
 }
 
 /// Plans a forced compaction, changes the transcript meanwhile, and applies.
 fn meanwhile(before: &[Message], change: impl FnOnce(&mut Vec<Message>)) -> (Vec<Message>, CompactionReport) {
-    let ready = block_on(asked_of(before, &Compactor::new(), &FORCE));
+    let ready = block_on(request(before, &Compactor::new(), None, &FORCE));
     let mut messages = before.to_vec();
     change(&mut messages);
     let report = ready.apply(&mut messages);
@@ -93,7 +95,7 @@ fn a_changed_prefix_is_refused_and_nothing_changes() {
 #[test]
 fn a_proposal_that_was_applied_already_is_refused() {
     let mut messages = session();
-    let ready = |messages: &[Message]| block_on(asked_of(messages, &Compactor::new(), &FORCE));
+    let ready = |messages: &[Message]| block_on(request(messages, &Compactor::new(), None, &FORCE));
     let (first, second) = (ready(&messages), ready(&messages));
     assert!(first.apply(&mut messages).is_changed());
     let once = messages.clone();
@@ -133,7 +135,7 @@ fn a_cancel_before_or_while_the_model_runs_returns_the_input() {
         let cancel = CancellationToken::new();
         let reply = if cancel_at == "while it runs" { Script::Hang } else { Script::says(good_reply("x")) };
         let invoker = model(reply);
-        let settings = Compactor::new().summarizer(Summarizer::new(invoker.clone()).timeout(Duration::MAX));
+        let summarizer = Summarizer::new(invoker.clone()).timeout(Duration::MAX);
         let opts = CondenseOpts { cancel: Some(cancel.clone()), ..FORCE };
         let at = |now: &str| {
             if now == cancel_at {
@@ -141,7 +143,7 @@ fn a_cancel_before_or_while_the_model_runs_returns_the_input() {
             }
         };
         at("before prepare");
-        let mut running = Box::pin(asked_of(&before, &settings, &opts));
+        let mut running = Box::pin(request(&before, &Compactor::new(), Some(&summarizer), &opts));
         at("before run");
         let ready = if cancel_at == "while it runs" {
             assert!(running.as_mut().now_or_never().is_none(), "it waits for the model");
@@ -161,7 +163,7 @@ fn a_cancel_before_or_while_the_model_runs_returns_the_input() {
 }
 
 fn timed_out(report: &CompactionReport, after: &[Message]) {
-    assert_eq!(report.degraded(), Some(&NoDigest::TimedOut), "{report}");
+    assert_eq!(report.fallback_reason(), Some(&NoDigest::TimedOut), "{report}");
     assert!(digest_of(after).contains("- First request: port it"));
 }
 

@@ -7,7 +7,9 @@ use futures::executor::block_on;
 use wb_budget::{
     AUTO_CONDENSE_POLICY, Budget, BudgetPolicy, ModelCard, TokenCounter, TokenHeuristic, WeighedTranscript,
 };
-use wb_conductor::{CompactionReport, Compactor, CondenseOpts, Pipeline, Trigger, compact_in_place};
+use wb_conductor::{
+    CompactionReport, Compactor, CondenseOpts, Pipeline, PlanInput, Trigger, compact_in_place,
+};
 use wb_message::markers::{digest_body, restored_file};
 use wb_message::outline::outline;
 use wb_message::{Block, Content, Message};
@@ -20,6 +22,7 @@ pub(crate) const FORCE: CondenseOpts = CondenseOpts {
     context_tokens: 0,
     instructions: None,
     fixed: Cow::Borrowed(&[]),
+    facts: None,
     cancel: None,
 };
 
@@ -30,6 +33,7 @@ pub(crate) const AUTO: CondenseOpts = CondenseOpts {
     context_tokens: 0,
     instructions: None,
     fixed: Cow::Borrowed(&[]),
+    facts: None,
     cancel: None,
 };
 
@@ -83,7 +87,7 @@ pub(crate) fn run(
     let trigger = if force { Trigger::Forced } else { Trigger::Auto };
     let ready = {
         let view = WeighedTranscript::new(messages, &counter);
-        pipeline.plan(&view, &budget, trigger).map(wb_conductor::Plan::local)
+        pipeline.plan(view, PlanInput::new(budget, trigger)).map(wb_conductor::Plan::local)
     };
     ready.map_or_else(|report| *report, |ready| ready.apply(messages))
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use proptest::prelude::*;
 use serde_json::json;
 use wb_budget::{AUTO_CONDENSE_POLICY, Budget, TokenCounter, WeighedTranscript, estimate_tokens};
-use wb_conductor::{CompactionReport, Pipeline, Plan, Trigger};
+use wb_conductor::{CompactionReport, Pipeline, Plan, PlanInput, Trigger};
 use wb_message::{Block, Message};
 use wb_testkit::three_level::{QUARTER, aged, ends, few};
 use wb_testkit::{laws, script};
@@ -35,7 +35,7 @@ impl Levels {
             "preview",
             { "step": "drop-middle", "keep_recent": keep_recent, "keep_first": keep_first },
         ]);
-        Pipeline::of(&steps).unwrap()
+        Pipeline::from_settings(&steps).unwrap()
     }
 }
 
@@ -44,7 +44,7 @@ pub(crate) fn compact(levels: Levels, messages: &mut Vec<Message>, budget: Budge
     let counter: Arc<dyn TokenCounter> = Arc::new(QUARTER);
     let ready = {
         let view = WeighedTranscript::new(messages, &counter);
-        levels.pipeline().plan(&view, &budget, Trigger::Auto).map(Plan::local)
+        levels.pipeline().plan(view, PlanInput::new(budget, Trigger::Auto)).map(Plan::local)
     };
     ready.map_or_else(|report| *report, |ready| ready.apply(messages))
 }

@@ -17,7 +17,7 @@ use wb_conductor::{
 };
 use wb_message::markers::{CLEARED_TOOL_RESULT, is_prompt, is_synthetic, restored_file};
 use wb_message::tools::normal_path;
-use wb_message::{Block, Message, Origin, Pairing, ToolVocabulary, Turn};
+use wb_message::{Block, Message, Pairing, ToolVocabulary, Turn};
 use wb_passes::{RehydrateOpts, clear_stale_tool_results, compactable_tool_names, rehydrate_recent_reads};
 use wb_summarize::ModelInvoker;
 use wb_summarize::scripted::{Script, ScriptedInvoker};
@@ -391,8 +391,7 @@ fn every_recorded_turn_projects_as_recorded_unless_it_is_a_tool_turn() {
             assert!(is_tool || roles == [kind.clone()], "{roles:?} {kind}");
         }
         let projection = project(turns.clone());
-        let origins: Vec<_> = (0..projection.messages.len()).map(Origin::Kept).collect();
-        assert_eq!(projection.restore(&origins, |_| false), turns, "nothing is lost on the way");
+        assert_eq!(projection.into_turns(), turns, "nothing is lost");
     }
     assert_eq!(rows.len(), 10);
 }

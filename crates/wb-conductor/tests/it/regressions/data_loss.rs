@@ -138,7 +138,7 @@ fn wa6_a_failing_model_does_not_destroy_the_head() {
     ] {
         assert!(digest.contains(fact), "{fact} is lost:\n{digest}");
     }
-    assert_eq!(report.degraded(), Some(&NoDigest::Failed("429: slow down".into())));
+    assert_eq!(report.fallback_reason(), Some(&NoDigest::Failed("429: slow down".into())));
     assert!(report.to_string().ends_with("; local digest: the model failed: 429: slow down"), "{report}");
 }
 

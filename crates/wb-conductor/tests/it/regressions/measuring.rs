@@ -103,7 +103,7 @@ fn wd1_only_a_reply_that_says_something_under_headings_is_a_digest() {
     let messages = script("u\"port it\" a*400 u*400 a*400 u\"now\"");
     for (reply, why) in stopped.into_iter().chain(others) {
         let (after, report) = condensed(&messages, &Compactor::new().invoke(model(reply)), &FORCE);
-        assert_eq!(report.degraded(), Some(&why));
+        assert_eq!(report.fallback_reason(), Some(&why));
         assert!(
             digest_of(&after).contains("- First request: port it") && !digest_of(&after).contains("MODEL")
         );
@@ -116,7 +116,7 @@ fn wd1_only_a_reply_that_says_something_under_headings_is_a_digest() {
         "{}",
         digest_of(&after)
     );
-    assert_eq!(report.degraded(), None);
+    assert_eq!(report.fallback_reason(), None);
     // An aborted reply is a cancel: the input comes back.
     let reply = Script::stops(good_reply("MODEL"), StopReason::Aborted);
     let (after, report) = condensed(&messages, &Compactor::new().invoke(model(reply)), &FORCE);

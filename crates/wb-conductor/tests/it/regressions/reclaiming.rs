@@ -106,7 +106,7 @@ fn wb4_a_result_that_is_not_lighter_in_tokens_is_never_taken() {
         assert_eq!(digest_of(&after), "# Carryover\n4 messages elided into this digest (4 in all).");
         assert_eq!(invoker.requests().len(), 0, "no call is paid for a digest of two dozen tokens");
         assert_eq!(report.digest, Some(DigestSource::Local(NoDigest::NoRoom)));
-        assert_eq!(report.degraded(), None, "nothing went wrong");
+        assert_eq!(report.fallback_reason(), None, "nothing went wrong");
     }
 }
 
