@@ -23,3 +23,4 @@ mod three_level;
 mod three_level_edges;
 mod three_level_rates;
 mod edges;
+mod how_a_compaction_runs;
