@@ -1,4 +1,4 @@
-//! Prints what the stages allocate beside what they may, as a Markdown table.
+//! Prints the allocations of the stages and their limits, as a Markdown table.
 
 #[path = "../tests/alloc/figures.rs"]
 mod figures;
@@ -24,7 +24,7 @@ fn main() -> io::Result<()> {
     Ok(())
 }
 
-/// Every figure for a transcript of that many messages.
+/// Every figure for a transcript of `n_messages`.
 fn all(n_messages: usize, script: Script) -> Vec<Figure> {
     let messages = transcript(n_messages, script);
     let mut figures = Vec::from(appends(&messages));

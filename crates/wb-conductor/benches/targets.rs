@@ -1,9 +1,9 @@
-//! Prints every row beside its limit as a Markdown table, and whether the targets hold.
+//! Prints every row and its limit as a Markdown table, and whether the targets hold.
 //!
-//! `cargo bench -p wb-conductor --bench targets -- [--check] [1000 10000 …] [flatten …]`: numbers are sizes in
-//! messages, words choose rows by name; with `--check` the exit code tells whether every target was measured and
-//! holds. Row and limit are sampled in
-//! turn, so that what else the machine does falls on both; each figure is the median of its samples.
+//! `cargo bench -p wb-conductor --bench targets -- [--check] [1000 10000 …] [flatten …]`: numbers
+//! are sizes in messages, words choose rows by name; with `--check` the exit code reports whether
+//! every target was measured and holds. Row and limit are sampled in turn, so that other load on
+//! the machine affects both; each figure is the median of its samples.
 
 mod rows;
 
@@ -14,9 +14,9 @@ use std::time::Duration;
 use rows::{Bed, Most, Row, Sample, Target};
 use wb_testkit::workload::Script;
 
-/// Targets are held from this size up; below, fixed costs weigh more than what is measured.
+/// The least size at which targets count; below it fixed costs dominate.
 const TARGETS_FROM: usize = 1_000;
-/// Least time of one sample, far above what the clock can tell apart.
+/// The least time of one sample, far above the resolution of the clock.
 const SAMPLE: Duration = Duration::from_millis(2);
 /// Time after which no further pair of samples is taken, once there are enough.
 const PATIENCE: Duration = Duration::from_millis(1_500);
@@ -44,23 +44,23 @@ fn main() -> io::Result<ExitCode> {
     Ok(if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
-/// Tells machine, date and compiler.
+/// Returns machine, date and compiler.
 fn head(out: &mut impl Write) -> io::Result<()> {
-    let cpu = said("lscpu", &[]);
+    let cpu = command_output("lscpu", &[]);
     let field = |name: &str| {
         let line = cpu.lines().find_map(|line| line.strip_prefix(name));
         line.map_or_else(|| "unknown".to_owned(), |value| value.trim().to_owned())
     };
     writeln!(out, "- machine: {}, {} cores", field("Model name:"), field("CPU(s):"))?;
-    writeln!(out, "- date: {}", said("date", &["-u", "+%F %R UTC"]))?;
-    writeln!(out, "- compiler: {}", said("rustc", &["--version"]))?;
+    writeln!(out, "- date: {}", command_output("date", &["-u", "+%F %R UTC"]))?;
+    writeln!(out, "- compiler: {}", command_output("rustc", &["--version"]))?;
     writeln!(out, "- command: `cargo bench -p wb-conductor --bench targets`")?;
     writeln!(out)?;
     writeln!(out, "| messages | script | what | median | limit | median | ratio | target |")?;
     writeln!(out, "|---:|---|---|---:|---|---:|---:|---|")
 }
 
-fn said(program: &str, args: &[&str]) -> String {
+fn command_output(program: &str, args: &[&str]) -> String {
     let output = Command::new(program).args(args).output();
     output.map_or_else(
         |_| "unknown".to_owned(),
@@ -68,14 +68,14 @@ fn said(program: &str, args: &[&str]) -> String {
     )
 }
 
-/// Measures and prints one transcript's rows; tells whether every target was there and holds.
+/// Measures and prints one transcript's rows; returns whether every target was measured and holds.
 fn table(out: &mut impl Write, bed: &Bed, words: &[&String]) -> io::Result<bool> {
     let (mut met, mut result) = (String::new(), Ok(()));
     bed.each_row(&mut |row| {
         if !words.is_empty() && !words.iter().any(|word| row.what.contains(*word)) {
             return;
         }
-        let measured = Measured::of(row);
+        let measured = Measured::new(row);
         if let Some(target) = measured.target.filter(|_| measured.holds()) {
             met.push(target.letter);
         }
@@ -87,7 +87,8 @@ fn table(out: &mut impl Write, bed: &Bed, words: &[&String]) -> io::Result<bool>
     result.map(|()| met == expected(bed) || bed.n_messages < TARGETS_FROM)
 }
 
-/// Returns the letters of the targets that a transcript must show; a row that goes missing fails the check.
+/// Returns the letters of the targets that a transcript must show; a row that goes missing fails
+/// the check.
 fn expected(bed: &Bed) -> &'static str {
     match (bed.n_messages, bed.script) {
         (1_000, _) => "aaabcefgik",
@@ -107,7 +108,7 @@ struct Measured {
 
 impl Measured {
     /// Samples row and limit in turn and takes the median of each.
-    fn of(row: Row<'_>) -> Self {
+    fn new(row: Row<'_>) -> Self {
         let Row { what, limit_is, target, mut subject, mut limit } = row;
         let (n, n_limit) = (calibrate(&mut subject), calibrate(&mut limit));
         let (mut samples, mut limits) = (Vec::new(), Vec::new());
@@ -149,7 +150,8 @@ impl Measured {
     }
 }
 
-/// Finds how often a sample repeats its work to take long enough; the first turns also warm the caches.
+/// Finds how often a sample repeats its work to take long enough; the first turns also warm the
+/// caches.
 fn calibrate(sample: &mut Sample<'_>) -> u64 {
     let mut n = 1;
     while sample(n) < SAMPLE {

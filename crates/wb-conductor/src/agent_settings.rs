@@ -1,5 +1,5 @@
-//! [`AgentSettings`]: an agent's settings file, which builds an [`AgentContext`]. Each key has an effect,
-//! or is refused with the reason.
+//! [`AgentSettings`]: an agent's settings file, which builds an [`AgentContext`]. Each key has an
+//! effect, or is refused with the reason.
 
 use std::sync::Arc;
 
@@ -101,14 +101,14 @@ impl AgentSettings {
         serde_json::from_str::<Self>(json)?.validated()
     }
 
-    /// Reads settings from an agent's file, under a key such as `agent.context`; an empty key means the
-    /// whole file. Other parts of the file are ignored; unknown keys in the settings are skipped and
-    /// returned.
+    /// Reads settings from an agent's file, under a key such as `agent.context`; an empty key means
+    /// the whole file. Other parts of the file are ignored; unknown keys in the settings are
+    /// skipped and returned.
     ///
     /// ```
     /// use wb_conductor::AgentSettings;
     ///
-    /// let file = r#"{"theme": "dark", "context": {"budget": {"keep_recent": 4000}, "colour": 3}}"#;
+    /// let file = r#"{"theme": 1, "context": {"colour": 3, "budget": {"keep_recent": 4000}}}"#;
     /// let (settings, unknown) = AgentSettings::from_file(file, "context")?;
     /// assert_eq!((settings.budget.keep_recent, unknown), (4000, vec!["colour".to_owned()]));
     /// # Ok::<(), wb_conductor::SettingsError>(())
@@ -136,8 +136,8 @@ impl AgentSettings {
         Ok(self)
     }
 
-    /// Builds the context of an agent that runs on a model, which also writes the digests if it has an
-    /// invoker.
+    /// Builds the context of an agent that runs on a model, which also writes the digests if it has
+    /// an invoker.
     pub fn context(
         &self,
         card: &ModelCard,

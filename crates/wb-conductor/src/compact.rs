@@ -48,8 +48,8 @@ pub fn compact_locally(
 
 /// Compacts a host's turns in place; see [`compact_in_place`]. The undo comes with the report.
 ///
-/// The result never has more turns than before. Dropping the future before it is done leaves the turns
-/// unchanged.
+/// The result never has more turns than before. Dropping the future before it is done leaves the
+/// turns unchanged.
 pub async fn compact_turns(
     turns: &mut Vec<Turn>,
     settings: &Compactor,

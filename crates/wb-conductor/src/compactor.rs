@@ -1,5 +1,5 @@
-//! [`Compactor`] holds the decisions of a host: model, budget, counter and steps. [`CondenseOpts`] are
-//! the options of one compaction.
+//! [`Compactor`] holds the decisions of a host: model, budget, counter and steps. [`CondenseOpts`]
+//! are the options of one compaction.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -27,9 +27,9 @@ pub struct CondenseOpts {
     pub force: bool,
     /// The model that the invoker is asked to use.
     pub model: Option<String>,
-    /// The tokens in the context as the provider reported them; 0 if unknown. A figure of more than a
-    /// sixteenth above the window is refused. The difference to the estimate counts as fixed; a host
-    /// with poor estimates sets `ContextTracker::calibrated` as the counter. An
+    /// The tokens in the context as the provider reported them; 0 if unknown. A figure of more than
+    /// a sixteenth above the window is refused. The difference to the estimate counts as fixed; a
+    /// host with poor estimates sets `ContextTracker::calibrated` as the counter. An
     /// [`AgentContext`](crate::AgentContext) ignores it in favour of
     /// [`anchor`](crate::AgentContext::anchor).
     pub context_tokens: u64,
@@ -39,8 +39,8 @@ pub struct CondenseOpts {
     /// The messages whose body cannot change, ascending.
     pub fixed: Cow<'static, [usize]>,
     /// The facts of a whole session, which ends with the transcript's last message. Without them a
-    /// digest is written from the newest messages; an [`AgentContext`](crate::AgentContext) collects
-    /// them itself.
+    /// digest is written from the newest messages; an [`AgentContext`](crate::AgentContext)
+    /// collects them itself.
     pub facts: Option<Arc<Facts>>,
     /// Cancels this compaction, and no other; the input is unchanged.
     pub cancel: Option<CancellationToken>,
@@ -94,7 +94,8 @@ impl fmt::Debug for Compactor {
 }
 
 impl Compactor {
-    /// Starts from the defaults: no model, no window, [`AUTO_CONDENSE_POLICY`], [`Pipeline::default`].
+    /// Starts from the defaults: no model, no window, [`AUTO_CONDENSE_POLICY`],
+    /// [`Pipeline::default`].
     pub fn new() -> Self {
         Self::default()
     }
@@ -148,7 +149,8 @@ impl Compactor {
         self
     }
 
-    /// Weighs the system prompt and the tools of a conversation, without its turns, as the overhead.
+    /// Weighs the system prompt and the tools of a conversation, without its turns, as the
+    /// overhead.
     #[must_use]
     pub fn overhead_of(self, conversation: &Conversation) -> Self {
         let overhead_tokens = self.counter.overhead(conversation);
@@ -233,8 +235,8 @@ impl Compactor {
     }
 }
 
-/// Returns the reason to refuse a provider's figure: it is more than a sixteenth above the window. A
-/// prompt that was slightly too long was counted too, and needs the compaction most.
+/// Returns the reason to refuse a provider's figure: it is more than a sixteenth above the window.
+/// A prompt that was slightly too long was counted too, and needs the compaction most.
 fn refused_usage(budget: &Budget, context_tokens: u64) -> Option<String> {
     let window = budget.window.filter(|window| context_tokens > window.saturating_add(window / 16))?;
     Some(format!("usage of {context_tokens} tokens refused: the window holds {window}"))

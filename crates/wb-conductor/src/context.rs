@@ -1,5 +1,5 @@
-//! [`AgentContext`] is the one object that a host of messages holds: it follows the transcript, reports
-//! when it is over budget, and compacts it.
+//! [`AgentContext`] is the one object that a host of messages holds: it follows the transcript,
+//! reports when it is over budget, and compacts it.
 
 use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
@@ -20,10 +20,10 @@ use crate::session_rate::SessionRate;
 
 /// Follows an agent's transcript and compacts it.
 ///
-/// The host keeps the messages; each call gets them and observes those appended since the last call, so
-/// that nothing is counted twice. If the host removed messages or changed the last known one, everything
-/// is counted again at once; an earlier change is detected before the next compaction. A change that
-/// leaves every length the same is not detected.
+/// The host keeps the messages; each call gets them and observes those appended since the last
+/// call, so that nothing is counted twice. If the host removed messages or changed the last known
+/// one, everything is counted again at once; an earlier change is detected before the next
+/// compaction. A change that leaves every length the same is not detected.
 ///
 /// ```
 /// use wb_budget::{ModelCard, Usage};
@@ -47,7 +47,7 @@ pub struct AgentContext {
     compactor: Compactor,
     tracker: ContextTracker,
     facts: Facts,
-    /// Whether the host changed messages after the facts were collected from them.
+    /// Is true if the host changed messages after the facts were collected from them.
     facts_are_old: bool,
     breaker: Breaker,
     task: Option<BackgroundTask>,
@@ -64,7 +64,8 @@ pub struct AgentContext {
     max_continuations: u32,
 }
 
-/// The constant part of each request to the model that runs the conversation and writes the digests.
+/// The constant part of each request to the model that runs the conversation and writes the
+/// digests.
 #[derive(Debug)]
 struct SameModel {
     /// System text and tools.
@@ -73,7 +74,8 @@ struct SameModel {
 }
 
 impl AgentContext {
-    /// Follows transcripts for a model with this card; digests are built from the transcript itself.
+    /// Follows transcripts for a model with this card; digests are built from the transcript
+    /// itself.
     pub fn new(card: ModelCard) -> Self {
         Self::from_compactor(Compactor::new().card(card))
     }
@@ -100,8 +102,8 @@ impl AgentContext {
         }
     }
 
-    /// Weighs the system prompt and the tools of a conversation, without its turns, as the overhead of
-    /// each request, until usage is reported.
+    /// Weighs the system prompt and the tools of a conversation, without its turns, as the overhead
+    /// of each request, until usage is reported.
     #[must_use]
     pub fn overhead_of(mut self, conversation: &Conversation) -> Self {
         let overhead_tokens = self.compactor.token_counter().overhead(conversation);
@@ -110,12 +112,13 @@ impl AgentContext {
         self
     }
 
-    /// Lets the model of the conversation write the digests too, through the same invoker. Each request
-    /// has `head` (system text and tools, weighed as in [`Self::overhead_of`]) and `thinking`.
+    /// Lets the model of the conversation write the digests too, through the same invoker. Each
+    /// request has `head` (system text and tools, weighed as in [`Self::overhead_of`]) and
+    /// `thinking`.
     ///
-    /// A digest is then asked for after the conversation, which the provider has in its cache, if that
-    /// costs less than a separate prompt: the card has the prices, and usage shows the cached part. The
-    /// report has both costs. The turns of the host's requests must be those that
+    /// A digest is then asked for after the conversation, which the provider has in its cache, if
+    /// that costs less than a separate prompt: the card has the prices, and usage shows the cached
+    /// part. The report has both costs. The turns of the host's requests must be those that
     /// [`message_to_turn`](crate::message_to_turn) makes of the messages, or the cache is missed.
     #[must_use]
     pub fn same_model(self, head: Conversation, thinking: Option<ThinkingLevel>) -> Self {
@@ -123,15 +126,15 @@ impl AgentContext {
         Self { same_model: Some(SameModel { head, thinking }), ..context }
     }
 
-    /// Asks for a digest while turns go on, once the context has more than this number of tokens; for
-    /// hosts that call [`Self::before_request`] inside a tokio runtime.
+    /// Asks for a digest while turns go on, once the context has more than this number of tokens;
+    /// for hosts that call [`Self::before_request`] inside a tokio runtime.
     #[must_use]
     pub fn start_above(self, tokens: Option<u64>) -> Self {
         Self { start_above: tokens, ..self }
     }
 
-    /// Asks for no digest that would save less than this part of the transcript, in millionths; 30 % by
-    /// default.
+    /// Asks for no digest that would save less than this part of the transcript, in millionths; 30
+    /// % by default.
     #[must_use]
     pub fn min_savings_ppm(self, min_savings_ppm: u64) -> Self {
         Self { min_savings_ppm, ..self }
@@ -149,8 +152,8 @@ impl AgentContext {
         Self { max_continuations, ..self }
     }
 
-    /// Goes on with the facts of an earlier session, which end with the last of these messages. Facts of
-    /// another version are collected again from the messages.
+    /// Goes on with the facts of an earlier session, which end with the last of these messages.
+    /// Facts of another version are collected again from the messages.
     #[must_use]
     pub fn resume(mut self, messages: &[Message], facts: Facts) -> Self {
         self.tracker.rebuild(messages);
@@ -211,8 +214,8 @@ impl AgentContext {
         }
     }
 
-    /// Records the provider's count for the request that the last message answers. An impossible count is
-    /// refused, and the estimate remains.
+    /// Records the provider's count for the request that the last message answers. An impossible
+    /// count is refused, and the estimate remains.
     pub fn anchor(&mut self, messages: &[Message], usage: &Usage) -> Result<(), UsageRefused> {
         self.observe(messages);
         let at = self.tracker.len().saturating_sub(1);
@@ -235,7 +238,8 @@ impl AgentContext {
         self.breaker.record(report, opts, breaker_open)
     }
 
-    /// Compacts without a model and without waiting, if the context is over budget or that is forced.
+    /// Compacts without a model and without waiting, if the context is over budget or that is
+    /// forced.
     pub fn compact_locally(&mut self, messages: &mut Vec<Message>, opts: &CondenseOpts) -> CompactionReport {
         let plan = self.plan(messages, opts, u64::MAX);
         match plan.map(|plan| opts.local(plan.without_guard())) {
@@ -244,8 +248,8 @@ impl AgentContext {
         }
     }
 
-    /// Plans over the current transcript. The gate fires above `gate_tokens`, or above the limit if that
-    /// is less.
+    /// Plans over the current transcript. The gate fires above `gate_tokens`, or above the limit if
+    /// that is less.
     fn plan<'a>(
         &'a mut self,
         messages: &'a [Message],
@@ -310,8 +314,8 @@ impl AgentContext {
         if self.tracker.is_calibrated() { 0 } else { self.compactor.counter.margin_permille() }
     }
 
-    /// Keeps what a model wrote, so that a digest without one can continue it. After a useless reply to a
-    /// request that continued the conversation, later requests are separate.
+    /// Keeps what a model wrote, so that a digest without one can continue it. After a useless
+    /// reply to a request that continued the conversation, later requests are separate.
     fn note_digest(&mut self, report: &CompactionReport, messages: &[Message]) {
         let was_cached = report.asked.is_some_and(|costs| costs.is_behind());
         if was_cached && matches!(&report.digest, Some(DigestSource::Local(reason)) if reason.is_of_reply()) {
@@ -329,9 +333,9 @@ impl AgentContext {
     ///
     /// The reports are in that order, two if both were done; undo the last one first.
     ///
-    /// If the card has prices, a context near its limit is compacted before it is over budget if that is
-    /// cheaper until the end of the session; see [`Prospect`](wb_budget::Prospect). The report has the
-    /// costs.
+    /// If the card has prices, a context near its limit is compacted before it is over budget if
+    /// that is cheaper until the end of the session; see [`Prospect`](wb_budget::Prospect). The
+    /// report has the costs.
     pub fn before_request(&mut self, messages: &mut Vec<Message>) -> Vec<CompactionReport> {
         let mut reports = Vec::from_iter(self.finish(messages));
         let is_over = self.is_over(messages);
@@ -353,8 +357,8 @@ impl AgentContext {
         let _ = self.anchor(messages, usage);
     }
 
-    /// Records that the provider's cache has expired since the last request, so that the next prompt is
-    /// written to it whole. It counts if the card has prices.
+    /// Records that the provider's cache has expired since the last request, so that the next
+    /// prompt is written to it whole. It counts if the card has prices.
     pub fn mark_cache_cold(&mut self) {
         self.rate.is_cold = true;
     }
@@ -374,14 +378,15 @@ impl AgentContext {
         Some(ready.apply_tracked(messages, &mut self.tracker))
     }
 
-    /// Starts a compaction whose digest is asked for while turns go on. Returns false if there is nothing
-    /// to do, one is running already, there is no model to ask, or there is no tokio runtime.
+    /// Starts a compaction whose digest is asked for while turns go on. Returns false if there is
+    /// nothing to do, one is running already, there is no model to ask, or there is no tokio
+    /// runtime.
     pub fn start(&mut self, messages: &[Message], opts: &CondenseOpts) -> bool {
         (opts.force || !self.breaker.is_open()) && self.start_if_saves(messages, opts, 0)
     }
 
-    /// Starts a compaction above the threshold, if even the longest digest saves enough. If it does not,
-    /// tries again after enough growth.
+    /// Starts a compaction above the threshold, if even the longest digest saves enough. If it does
+    /// not, tries again after enough growth.
     fn start_if_due(&mut self, messages: &[Message]) {
         let total = self.tracker.context_tokens();
         let has_grown = |at: u64| total < at || total >= at.saturating_add(MIN_COMPACTION_GAIN_TOKENS);
@@ -415,8 +420,8 @@ impl AgentContext {
         true
     }
 
-    /// Inserts the digest of a started compaction if it has arrived; never waits. Messages appended since
-    /// stay.
+    /// Inserts the digest of a started compaction if it has arrived; never waits. Messages appended
+    /// since stay.
     pub fn finish(&mut self, messages: &mut Vec<Message>) -> Option<CompactionReport> {
         let ready = self.task.take_if(|task| task.is_finished())?.into_ready();
         self.observe(messages);
@@ -429,12 +434,14 @@ impl AgentContext {
         Some(self.breaker.record(report, &CondenseOpts::default(), false))
     }
 
-    /// Returns whether the digest of a started compaction has arrived, for [`Self::finish`] to insert.
+    /// Returns whether the digest of a started compaction has arrived, for [`Self::finish`] to
+    /// insert.
     pub fn is_ready(&self) -> bool {
         self.task.as_ref().is_some_and(BackgroundTask::is_finished)
     }
 
-    /// Waits until the digest of a started compaction has arrived; returns at once if none was started.
+    /// Waits until the digest of a started compaction has arrived; returns at once if none was
+    /// started.
     pub async fn wait(&mut self) {
         if let Some(task) = &mut self.task {
             task.wait().await;
@@ -452,8 +459,8 @@ impl AgentContext {
         self.tracker.rebuild(messages);
     }
 
-    /// Returns the messages to append before the model is asked again, because its answer was cut off;
-    /// `None` if the answer is final.
+    /// Returns the messages to append before the model is asked again, because its answer was cut
+    /// off; `None` if the answer is final.
     pub fn continuation(&mut self, draft: &ReplyDraft) -> Option<Vec<Message>> {
         self.continuation.continuation(draft, self.max_continuations)
     }

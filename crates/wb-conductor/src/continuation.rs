@@ -31,8 +31,8 @@ pub struct CallDraft {
 }
 
 impl CallDraft {
-    /// Returns the call if its arguments are a whole JSON object; blank arguments are an empty object unless
-    /// `is_cut`.
+    /// Returns the call if its arguments are a whole JSON object; blank arguments are an empty
+    /// object unless `is_cut`.
     fn complete(&self, is_cut: bool) -> Option<Block> {
         let input = match serde_json::from_str(&self.args) {
             Ok(input @ Value::Object(_)) => input,
@@ -84,8 +84,9 @@ impl ReplyDraft {
         draft
     }
 
-    /// Adds one emission. A whole answer at the end sets the text, and those calls and arguments that were
-    /// not streamed: the stream is what the model wrote, while a gateway may have edited the answer.
+    /// Adds one emission. A whole answer at the end sets the text, and those calls and arguments
+    /// that were not streamed: the stream is what the model wrote, while a gateway may have edited
+    /// the answer.
     pub fn push(&mut self, emission: &Emission) {
         match emission {
             Emission::Text { delta } => self.text.push_str(delta),
@@ -133,8 +134,8 @@ impl ReplyDraft {
     }
 }
 
-/// Returns whether an answer was cut off at its limit and needs a continuation: a call is incomplete, or
-/// there is text and no call.
+/// Returns whether an answer was cut off at its limit and needs a continuation: a call is
+/// incomplete, or there is text and no call.
 pub fn needs_truncation_recovery(draft: &ReplyDraft) -> bool {
     let mut calls = draft.calls.iter().enumerate();
     let has_only_text = draft.calls.is_empty() && !draft.text.is_empty();
@@ -167,8 +168,9 @@ impl TruncationState {
         true
     }
 
-    /// Returns the messages to append before the model is asked again, or `None` if the answer is final: its
-    /// text so far, then the [`continuation_message`]. Calls are omitted, since none of them was run.
+    /// Returns the messages to append before the model is asked again, or `None` if the answer is
+    /// final: its text so far, then the [`continuation_message`]. Calls are omitted, since none of
+    /// them was run.
     pub fn continuation(&mut self, draft: &ReplyDraft, max_continuations: u32) -> Option<Vec<Message>> {
         self.should_retry(draft, max_continuations).then(|| {
             let text = Some(&draft.text).filter(|text| !text.trim().is_empty()).cloned();

@@ -1,4 +1,5 @@
-//! [`DigestWriter`] renders a digest within its bound, so that the steps planned after it stay right.
+//! [`DigestWriter`] renders a digest within its bound, so that the steps planned after it stay
+//! right.
 
 use std::sync::Arc;
 

@@ -1,5 +1,5 @@
-//! The names of document 0, as thin covers over the engine: `condense_transcript`, `create_condenser`,
-//! `condense`, and `CondenseFn` with its two implementations.
+//! The names of document 0, as thin covers over the engine: `condense_transcript`,
+//! `create_condenser`, `condense`, and `CondenseFn` with its two implementations.
 
 use std::fmt;
 use std::sync::Arc;
@@ -62,8 +62,8 @@ pub type Condenser = Box<dyn Fn(Vec<Message>) -> BoxFuture<'static, Vec<Message>
 
 /// Builds a condenser: if the transcript is over the card's budget, its head becomes one digest.
 ///
-/// Without a card, or with one without a window, it returns its input. It neither clears tool results
-/// nor restores files; [`condense_transcript`] does.
+/// Without a card, or with one without a window, it returns its input. It neither clears tool
+/// results nor restores files; [`condense_transcript`] does.
 pub fn create_condenser(deps: CondenserDeps) -> Condenser {
     let settings = Compactor::from(deps).pipeline(Pipeline::digest_only());
     Box::new(move |mut messages| {
@@ -106,9 +106,10 @@ impl CondenseFn for IdentityCondense {
 
 /// Condenses a host's turns with the whole pipeline.
 ///
-/// Turns become messages and turns again without loss: unchanged ones are moved, pairs stay pairs. After
-/// [`BREAKER_AFTER`](crate::BREAKER_AFTER) runs in a row that did not help, no model is asked for
-/// [`BREAKER_LASTS`](crate::BREAKER_LASTS) runs; then it is tried again. Clones share that count.
+/// Turns become messages and turns again without loss: unchanged ones are moved, pairs stay pairs.
+/// After [`BREAKER_AFTER`](crate::BREAKER_AFTER) runs in a row that did not help, no model is asked
+/// for [`BREAKER_LASTS`](crate::BREAKER_LASTS) runs; then it is tried again. Clones share that
+/// count.
 #[derive(Clone, Debug, Default)]
 pub struct WindowBudgetCondense {
     settings: Compactor,
@@ -126,8 +127,8 @@ impl WindowBudgetCondense {
         Self { settings, breaker: Breaker::default() }
     }
 
-    /// Condenses turns in place as [`compact_turns`] does, with the breaker; indices and counts of the
-    /// report are those of the projected messages.
+    /// Condenses turns in place as [`compact_turns`] does, with the breaker; indices and counts of
+    /// the report are those of the projected messages.
     pub async fn compact_in_place(
         &self,
         turns: &mut Vec<Turn>,

@@ -1,5 +1,5 @@
-//! [`Draft`] is an overlay over the borrowed input: it copies and moves nothing but what is new. Each
-//! step is a patch over the draft; at the end all of them are one patch over the input.
+//! [`Draft`] is an overlay over the borrowed input: it copies and moves nothing but what is new.
+//! Each step is a patch over the draft; at the end all of them are one patch over the input.
 
 use std::borrow::Cow;
 use std::cell::OnceCell;
@@ -210,8 +210,8 @@ impl<'a> Draft<'a> {
 
     /// Applies a patch that a step planned over [`Self::view`].
     ///
-    /// A patch that breaks a rule, replaces the digest, makes more turns than before, or adds weight
-    /// without permission is refused, and nothing changes.
+    /// A patch that breaks a rule, replaces the digest, makes more turns than before, or adds
+    /// weight without permission is refused, and nothing changes.
     pub(crate) fn apply(&mut self, patch: Patch, may_add: bool) -> Result<(), PatchError> {
         // Edits of bodies leave calls and results alone, so the original bodies are as good here.
         patch.check(&self.originals(), self.pairing())?;
@@ -368,8 +368,8 @@ impl<'a> Draft<'a> {
         Ok(())
     }
 
-    /// Returns the input, and all steps as one patch over it with the digest in its place: the edit,
-    /// and the index among the messages that the edit inserts.
+    /// Returns the input, and all steps as one patch over it with the digest in its place: the
+    /// edit, and the index among the messages that the edit inserts.
     pub(crate) fn into_patch(
         self,
         mut digest: Option<Message>,

@@ -1,13 +1,13 @@
 //! The engine: the stages of a compaction, and the callers that drive them.
 //!
 //! A [`Pipeline`] of steps plans over a weighed transcript and returns a [`Plan`]; the plan becomes
-//! [`Ready`], without a model or by asking one; and the ready change is applied as one patch, or not at
-//! all. A [`Compactor`] holds the decisions of a host. The callers use it: [`compact_in_place`] for
-//! messages, [`WindowBudgetCondense`] for a host's turns, and [`AgentContext`] for the loop of an agent,
-//! also while turns go on.
+//! [`Ready`], without a model or by asking one; and the ready change is applied as one patch, or
+//! not at all. A [`Compactor`] holds the decisions of a host. The callers use it:
+//! [`compact_in_place`] for messages, [`WindowBudgetCondense`] for a host's turns, and
+//! [`AgentContext`] for the loop of an agent, also while turns go on.
 //!
-//! The files are listed in the order of their dependencies; `docs/how-a-compaction-runs.md` walks one
-//! transcript along them.
+//! The files are listed in the order of their dependencies; `docs/how-a-compaction-runs.md` walks
+//! one transcript along them.
 //!
 //! ```
 //! use wb_budget::ModelCard;
@@ -15,7 +15,8 @@
 //! use wb_message::Message;
 //!
 //! let mut messages: Vec<Message> = (0..40)
-//!     .flat_map(|n| [Message::user(format!("Step {n}: {}", "x".repeat(900))), Message::assistant("Done.")])
+//!     .map(|n| Message::user(format!("Step {n}: {}", "x".repeat(900))))
+//!     .flat_map(|step| [step, Message::assistant("Done.")])
 //!     .collect();
 //! let compactor = Compactor::new().card(ModelCard::with_window(12_000));
 //! let report = compact_locally(&mut messages, &compactor, &CondenseOpts::default());

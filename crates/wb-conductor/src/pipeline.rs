@@ -28,7 +28,7 @@ pub enum PipelineError {
     /// A step is invalid.
     #[error("step {nth}: {why}")]
     Step {
-        /// Its position, from 1 on.
+        /// The position, from 1 on.
         nth: usize,
         /// The reason.
         why: String,
@@ -41,7 +41,7 @@ pub struct PlanInput<'a> {
     pub(crate) budget: Result<Budget, PolicyError>,
     pub(crate) trigger: Trigger,
     pub(crate) facts: Option<&'a Facts>,
-    /// Whether the budget is based on the provider's count.
+    /// Is true if the budget is based on the provider's count.
     pub(crate) anchored: bool,
     /// The reason why the provider's count was refused.
     pub(crate) refused: Option<String>,
@@ -67,18 +67,19 @@ impl<'a> PlanInput<'a> {
 /// Steps in the order in which they are tried.
 ///
 /// ```
-/// use std::sync::Arc;
-/// use wb_budget::{AUTO_CONDENSE_POLICY, Budget, ModelCard, TokenCounter, TokenHeuristic, WeighedTranscript};
-/// use wb_conductor::{Pipeline, PlanInput, Trigger};
+/// use wb_budget::{AUTO_CONDENSE_POLICY, Budget, ModelCard, WeighedTranscript};
+/// use wb_conductor::{Compactor, Pipeline, PlanInput, Trigger};
 /// use wb_message::Message;
 ///
 /// let mut messages: Vec<Message> = (0..40)
-///     .flat_map(|n| [Message::user(format!("Step {n}: {}", "x".repeat(900))), Message::assistant("Done.")])
+///     .map(|n| Message::user(format!("Step {n}: {}", "x".repeat(900))))
+///     .flat_map(|step| [step, Message::assistant("Done.")])
 ///     .collect();
-/// let counter: Arc<dyn TokenCounter> = Arc::new(TokenHeuristic::DEFAULT);
-/// let budget = Budget::resolve(Some(&ModelCard::with_window(12_000)), &AUTO_CONDENSE_POLICY, 0)?;
-/// let view = WeighedTranscript::new(&messages, &counter);
-/// let plan = Pipeline::default().plan(view, PlanInput::new(budget, Trigger::Auto)).expect("over budget");
+/// let card = ModelCard::with_window(12_000);
+/// let budget = Budget::resolve(Some(&card), &AUTO_CONDENSE_POLICY, 0)?;
+/// let view = WeighedTranscript::new(&messages, Compactor::new().token_counter());
+/// let input = PlanInput::new(budget, Trigger::Auto);
+/// let plan = Pipeline::default().plan(view, input).expect("it is over budget");
 /// let ready = plan.local();
 /// let report = ready.apply(&mut messages);
 /// assert!(report.tokens_after <= budget.target);
@@ -96,7 +97,8 @@ pub struct Pipeline {
 const LADDER_MAX_LINES: usize = 200;
 
 impl Default for Pipeline {
-    /// Builds the preset `window-budget`: stale results cleared, one digest of the head, restored files.
+    /// Builds the preset `window-budget`: stale results cleared, one digest of the head, restored
+    /// files.
     fn default() -> Self {
         let digest = Step::Digest(DigestStep::default());
         let restore = Step::Restore(RestoreStep::default());
@@ -113,7 +115,8 @@ impl Pipeline {
         Self { steps, vocabulary: ToolVocabulary::default() }
     }
 
-    /// Builds a preset by its name, one of [`PRESETS`]; each is a list of steps with their defaults.
+    /// Builds a preset by its name, one of [`PRESETS`]; each is a list of steps with their
+    /// defaults.
     pub fn preset(name: &str) -> Option<Self> {
         let steps = match name {
             "window-budget" => return Some(Self::default()),
@@ -136,12 +139,15 @@ impl Pipeline {
     /// use serde_json::json;
     /// use wb_conductor::Pipeline;
     ///
-    /// let steps = json!([{"step": "tool-output", "max_lines": 20}, "digest", {"step": "restore", "max_files": 2}]);
-    /// assert_eq!(format!("{:?}", Pipeline::from_settings(&steps)?.steps), "[tool-output, digest, restore]");
+    /// let output = json!({"step": "tool-output", "max_lines": 20});
+    /// let steps = json!([output, "digest", {"step": "restore", "max_files": 2}]);
+    /// let steps = Pipeline::from_settings(&steps)?.steps;
+    /// assert_eq!(format!("{steps:?}"), "[tool-output, digest, restore]");
     /// assert!(Pipeline::from_settings(&json!("ladder")).is_ok());
     /// let error = Pipeline::from_settings(&json!(["tool-outputs"])).unwrap_err();
-    /// assert_eq!(error.to_string(), "step 1: there is no step `tool-outputs`; there are microcompact, \
-    ///     images, preview, oversized-result, tool-output, collapse, drop-middle, truncate, repair, digest, restore");
+    /// let reason = "step 1: there is no step `tool-outputs`; there are microcompact, images, preview, \
+    ///     oversized-result, tool-output, collapse, drop-middle, truncate, repair, digest, restore";
+    /// assert_eq!(error.to_string(), reason);
     /// # Ok::<(), wb_conductor::PipelineError>(())
     /// ```
     pub fn from_settings(settings: &Value) -> Result<Self, PipelineError> {

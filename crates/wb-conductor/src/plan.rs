@@ -27,12 +27,12 @@ pub struct Plan<'a> {
     pub(crate) draft: Draft<'a>,
     pub(crate) head: Option<Head<'a>>,
     pub(crate) budget: Budget,
-    /// Whether the transcript was over budget.
+    /// Is true if the transcript was over budget.
     pub(crate) is_over: bool,
     pub(crate) may_add: bool,
     /// The conversation with the model, if that model also writes the digests.
     pub(crate) sent: Option<SentConversation<'a>>,
-    /// Whether the transcript may change before the change is applied.
+    /// Is true if the transcript may change before the change is applied.
     pub(crate) is_guarded: bool,
     pub(crate) report: CompactionReport,
 }
@@ -89,8 +89,8 @@ impl Plan<'_> {
         self.head.is_some() && self.digest_tokens() >= USEFUL_DIGEST_TOKENS
     }
 
-    /// Skips the check for a changed transcript, for a caller that has it locked until the result is
-    /// applied.
+    /// Skips the check for a changed transcript, for a caller that has it locked until the result
+    /// is applied.
     #[must_use]
     pub fn without_guard(self) -> Self {
         Self { is_guarded: false, ..self }
@@ -101,8 +101,8 @@ impl Plan<'_> {
         self.local_because(NoDigest::NoModel)
     }
 
-    /// Asks a model, if there is one and the plan has a digest; the local digest replaces a reply that
-    /// is no use.
+    /// Asks a model, if there is one and the plan has a digest; the local digest replaces a reply
+    /// that is no use.
     ///
     /// The request is rendered now, so that the future owns all that it needs and turns may go on
     /// meanwhile. A cancel and a dropped future change nothing.
@@ -192,7 +192,8 @@ impl Plan<'_> {
         self.into_ready(digest)
     }
 
-    /// Renders the request to a model; `None` without a digest, or with one too short for its price.
+    /// Renders the request to a model; `None` without a digest, or with one too short for its
+    /// price.
     fn request(&self, card: Option<&ModelCard>, kept: String) -> Option<DigestRequest> {
         let head = self.head.as_ref().filter(|_| self.wants_model())?;
         let messages = &self.draft.input.messages[..head.cut];

@@ -1,4 +1,5 @@
-//! [`Ready`] is a change that can be applied: at once and whole, or not at all. It holds no transcript.
+//! [`Ready`] is a change that can be applied: at once and whole, or not at all. It holds no
+//! transcript.
 
 use std::fmt;
 use std::mem::take;
@@ -47,8 +48,8 @@ impl fmt::Debug for InputFigures {
 }
 
 impl Ready {
-    /// Replaces the local digest by the model's, or records why the local one stays. Claims that the
-    /// session contradicts are removed, and missing facts are added.
+    /// Replaces the local digest by the model's, or records why the local one stays. Claims that
+    /// the session contradicts are removed, and missing facts are added.
     pub(crate) fn take_reply(
         &mut self,
         (reply, cost): (Result<ModelDigest, NoDigest>, Cost),
@@ -85,10 +86,11 @@ impl Ready {
         &self.patch
     }
 
-    /// Applies the change to the transcript that it was planned on; messages may have been appended.
+    /// Applies the change to the transcript that it was planned on; messages may have been
+    /// appended.
     ///
-    /// If the planned messages have changed, the result would not be lighter, or the host cancelled,
-    /// the transcript is unchanged and the report says why.
+    /// If the planned messages have changed, the result would not be lighter, or the host
+    /// cancelled, the transcript is unchanged and the report says why.
     pub fn apply(self, messages: &mut Vec<Message>) -> CompactionReport {
         let is_same = messages.len() >= self.n_messages
             && self.fingerprint.is_none_or(|known| known == prefix_fingerprint(&messages[..self.n_messages]));

@@ -13,7 +13,8 @@ use wb_summarize::{AskCosts, Facts, Finding, FindingKind, NoDigest};
 pub struct StepReport {
     /// The step's name.
     pub name: String,
-    /// The weight of the transcript after it, in tokens; a digest counts with the most that it may weigh.
+    /// The weight of the transcript after it, in tokens; a digest counts with the most that it may
+    /// weigh.
     pub tokens_after: u64,
     /// The messages after it.
     pub messages_after: usize,
@@ -59,7 +60,7 @@ impl fmt::Display for Unchanged {
 pub enum DigestSource {
     /// The model.
     Model {
-        /// Whether its reply was cut off at its limit.
+        /// Is true if its reply was cut off at its limit.
         cut_off: bool,
     },
     /// The engine itself, for this reason.
@@ -82,17 +83,17 @@ pub struct CompactionReport {
     pub messages_after: usize,
     /// Tokens that the gate used: the provider's figure, else the estimate and the overhead.
     pub context_tokens: u64,
-    /// Whether [`Self::context_tokens`] is the provider's figure.
+    /// Is true if [`Self::context_tokens`] is the provider's figure.
     pub anchored: bool,
-    /// The most tokens that the context may hold, if nothing was ever reported and the counter knows its
-    /// error. The gate uses it; all other figures are the estimate.
+    /// The most tokens that the context may hold, if nothing was ever reported and the counter
+    /// knows its error. The gate uses it; all other figures are the estimate.
     pub at_most_tokens: Option<u64>,
     /// Tokens above which the gate fires, if there is a window.
     pub limit_tokens: Option<u64>,
     /// The most tokens that the output should have, if there is a window.
     pub target_tokens: Option<u64>,
-    /// Index of the first message of the tail; all before it was folded, except pinned messages and a
-    /// latest prompt that was too long for a digest. 0 if nothing was folded.
+    /// Index of the first message of the tail; all before it was folded, except pinned messages and
+    /// a latest prompt that was too long for a digest. 0 if nothing was folded.
     pub cut: usize,
     /// Messages that were folded.
     pub folded: usize,
@@ -108,11 +109,11 @@ pub struct CompactionReport {
     pub digest: Option<DigestSource>,
     /// The facts behind the digest, if the run collected them itself; see [`Facts::is_partial`].
     pub facts: Option<Box<Facts>>,
-    /// The claims in the model's digest that the session contradicts, which were removed, and the missing
-    /// constraints, which were added as far as they fit.
+    /// The claims in the model's digest that the session contradicts, which were removed, and the
+    /// missing constraints, which were added as far as they fit.
     pub findings: Vec<Finding>,
-    /// The costs of both ways to ask for the digest, and the choice; only if the model of the conversation
-    /// writes it and its prices are known.
+    /// The costs of both ways to ask for the digest, and the choice; only if the model of the
+    /// conversation writes it and its prices are known.
     pub asked: Option<AskCosts>,
     /// The usage of the model's requests.
     pub usage: Usage,
@@ -124,7 +125,7 @@ pub struct CompactionReport {
     pub irreducible: Option<Irreducible>,
     /// The costs of compacting now or later, if prices are known and a session is followed.
     pub worth: Option<Worth>,
-    /// Whether the breaker was open, so that no model was asked.
+    /// Is true if the breaker was open, so that no model was asked.
     pub breaker_open: bool,
     /// The reason why the input is unchanged; `None` if it was changed.
     pub unchanged: Option<Unchanged>,

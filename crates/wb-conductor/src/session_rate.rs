@@ -1,5 +1,5 @@
-//! [`SessionRate`]: the requests of a session, and the tokens that each added. It weighs a compaction
-//! below the limit by prices.
+//! [`SessionRate`]: the requests of a session, and the tokens that each added. It weighs a
+//! compaction below the limit by prices.
 
 use wb_budget::{Prices, Prospect, Usage, Worth};
 
@@ -17,7 +17,7 @@ pub(crate) struct SessionRate {
     sent_tokens: u64,
     /// The sum of the contexts in all requests.
     all_sent_tokens: u64,
-    /// Whether the cache has expired since then.
+    /// Is true if the cache has expired since then.
     pub(crate) is_cold: bool,
     /// The part of it that the provider read from its cache or wrote to it.
     cached_tokens: u64,
@@ -45,8 +45,8 @@ impl SessionRate {
         self.cached_tokens = usage.prompt_tokens() - usage.input_tokens;
     }
 
-    /// Returns the tokens of a prompt in the cache if it begins like the last one. A provider that counts
-    /// no writes has more of them.
+    /// Returns the tokens of a prompt in the cache if it begins like the last one. A provider that
+    /// counts no writes has more of them.
     pub(crate) fn cached_tokens(&self) -> u64 {
         if self.is_cold { 0 } else { self.cached_tokens }
     }

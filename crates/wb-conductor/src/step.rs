@@ -85,7 +85,8 @@ impl Step {
         Self::Always(Arc::new(pass))
     }
 
-    /// Builds a step from settings; see [`Pipeline::from_settings`](crate::Pipeline::from_settings).
+    /// Builds a step from settings; see
+    /// [`Pipeline::from_settings`](crate::Pipeline::from_settings).
     pub(crate) fn from_settings(settings: &Value) -> Result<Self, String> {
         let mut options = match settings {
             Value::Object(options) => options.clone(),

@@ -1,8 +1,8 @@
 //! The bridge between a host's turns and messages, without loss.
 //!
-//! [`project`] moves the blocks of turns into messages: each tool-result block becomes a separate tool
-//! result. After a patch the unchanged messages move back into their turns, with the same ids, names,
-//! flags and signatures.
+//! [`project`] moves the blocks of turns into messages: each tool-result block becomes a separate
+//! tool result. After a patch the unchanged messages move back into their turns, with the same ids,
+//! names, flags and signatures.
 
 use std::collections::{HashMap, HashSet};
 
@@ -48,8 +48,8 @@ pub struct Projection {
 
 /// Splits turns into messages.
 ///
-/// Result blocks of tool turns and of user turns become tool results under the name of the call that they
-/// answer; the other blocks of a tool turn become a `toolTurn` custom message.
+/// Result blocks of tool turns and of user turns become tool results under the name of the call
+/// that they answer; the other blocks of a tool turn become a `toolTurn` custom message.
 pub fn project(turns: Vec<Turn>) -> Projection {
     let (messages, parts) = (Vec::with_capacity(turns.len()), Vec::with_capacity(turns.len()));
     let mut projection = Projection { messages, parts };
@@ -148,8 +148,8 @@ impl Projection {
         (turns, TurnsUndo { undo, origins, rest })
     }
 
-    /// Joins messages into turns. `origins` has the origin of each message, and `is_replaced` is true for
-    /// a kept one with a new body; a new message becomes a separate turn.
+    /// Joins messages into turns. `origins` has the origin of each message, and `is_replaced` is
+    /// true for a kept one with a new body; a new message becomes a separate turn.
     fn join(self, origins: &[Origin], is_replaced: impl Fn(usize) -> bool) -> (Vec<Turn>, TurnsRest) {
         let Self { messages, mut parts } = self;
         let mut turns: Vec<Turn> = Vec::new();
@@ -203,8 +203,8 @@ pub struct TurnsUndo {
 }
 
 impl TurnsUndo {
-    /// Restores the turns before the compaction. Turns appended since stay at the end, and turns removed
-    /// from the end since stay removed.
+    /// Restores the turns before the compaction. Turns appended since stay at the end, and turns
+    /// removed from the end since stay removed.
     pub fn revert(self, turns: &mut Vec<Turn>) {
         let Self { undo, origins, rest: TurnsRest { mut parts, layout } } = self;
         let n_turns = layout.iter().filter(|piece| piece.opens_turn).count();
@@ -280,7 +280,8 @@ fn new_message_blocks(message: Message) -> (Role, Vec<Block>) {
     role_and_blocks(message_to_turn(message))
 }
 
-/// Returns the part of an output that a model reads, and the output unless it is a string: that moves.
+/// Returns the part of an output that a model reads, and the output unless it is a string: that
+/// moves.
 fn shown_output(output: Value, mut room: Vec<Block>) -> (Vec<Block>, Option<Value>) {
     match output {
         Value::String(text) => {
@@ -349,8 +350,8 @@ pub fn content_to_blocks(content: Content) -> Vec<Block> {
 
 /// Builds the turn that carries a message; a tool result keeps its call id and error flag.
 ///
-/// Shell executions, custom messages and summaries become user turns, since gateways have no role for
-/// them.
+/// Shell executions, custom messages and summaries become user turns, since gateways have no role
+/// for them.
 pub fn message_to_turn(message: Message) -> Turn {
     match message {
         Message::Assistant { content, .. } => Turn::Assistant { blocks: content },

@@ -125,8 +125,9 @@ impl<'a> StepRunner<'a, '_> {
         Head { cut, facts, n_elided, own_tokens, lines_tokens, least_tokens: least, timestamp }
     }
 
-    /// Returns the tokens that a digest may take on top of its share, to quote the first and the last
-    /// request in full: what no other part may have, and with the share at most a quarter of the limit.
+    /// Returns the tokens that a digest may take on top of its share, to quote the first and the
+    /// last request in full: what no other part may have, and with the share at most a quarter of
+    /// the limit.
     fn most_for_requests(&self) -> u64 {
         let BudgetSplit { room, tail, digest, restored, is_hopeless } = self.split;
         if is_hopeless || !self.budget.has_target() {
@@ -149,8 +150,8 @@ impl<'a> StepRunner<'a, '_> {
         self.draft.input.counter.text(&requests).min(most)
     }
 
-    /// Returns the tokens that the lines below the digest need, at most [`Self::most_lines`]; files get
-    /// the rest.
+    /// Returns the tokens that the lines below the digest need, at most [`Self::most_lines`]; files
+    /// get the rest.
     fn needed_lines(&self, facts: &Facts, cut: usize) -> u64 {
         let most = self.most_lines();
         if most == 0 {
@@ -175,7 +176,8 @@ impl<'a> StepRunner<'a, '_> {
         let cut = self.within_recent(step, cut);
         let kept = self.prompt_to_keep(step, places, cut);
         let kept_tokens = kept.map_or(0, |at| places.weight(at));
-        // A head of digests and restored files is folded only to make room, if one digest is shorter.
+        // A head of digests and restored files is folded only to make room, if one digest is
+        // shorter.
         let one_digest = self.split.digest + self.most_lines() + self.most_for_requests();
         let one_digest = one_digest.max(2 * LEAST_DIGEST_TOKENS);
         let makes_room = !self.fits(places.total()) && places.light[cut] - kept_tokens > one_digest;
@@ -183,8 +185,8 @@ impl<'a> StepRunner<'a, '_> {
         if news || (makes_room && self.budget.has_target()) { cut } else { 0 }
     }
 
-    /// Returns the place of a message of the input, or of the next one that is left; an earlier place if
-    /// a cut there would separate a pair.
+    /// Returns the place of a message of the input, or of the next one that is left; an earlier
+    /// place if a cut there would separate a pair.
     fn place_of(&self, at: usize) -> usize {
         let is_there = |place: &usize| self.draft.origin(*place).is_some_and(|origin| origin >= at);
         let place = (0..self.draft.len()).find(is_there);
@@ -201,8 +203,8 @@ impl<'a> StepRunner<'a, '_> {
         has_news(std::slice::from_ref(&self.draft.original(at)))
     }
 
-    /// Returns whether `tokens` fit in the room that the fixed parts leave; without a window the room is
-    /// the tail's.
+    /// Returns whether `tokens` fit in the room that the fixed parts leave; without a window the
+    /// room is the tail's.
     fn fits(&self, tokens: u64) -> bool {
         !self.split.is_hopeless && tokens <= self.split.room
     }
@@ -222,8 +224,8 @@ impl<'a> StepRunner<'a, '_> {
         (self.split.digest + self.most_lines()).max(LEAST_DIGEST_TOKENS)
     }
 
-    /// Returns the latest prompt if it is before the cut, too long for a digest to quote in full, and
-    /// there is room for it.
+    /// Returns the latest prompt if it is before the cut, too long for a digest to quote in full,
+    /// and there is room for it.
     fn prompt_to_keep(&self, step: DigestStep, places: &Places, cut: usize) -> Option<usize> {
         let at = places.prompt.filter(|at| *at < cut && step.keep_prompt)?;
         let message = self.draft.original(at);

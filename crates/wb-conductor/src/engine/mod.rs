@@ -14,7 +14,7 @@ use crate::plan::{Head, Plan};
 use crate::report::{CompactionReport, StepReport, Unchanged};
 use crate::step::{DigestStep, Step, Trigger};
 
-/// The tokens of the lines below a digest, in addition to half of the digest's own bound.
+/// The tokens of the lines below a digest, in addition to half of the digest's bound.
 const LINES_TOKENS: u64 = 1450;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,7 +43,7 @@ pub(crate) struct StepRunner<'a, 'p> {
     facts: Option<&'a Facts>,
     head: Option<Head<'a>>,
     steps: Vec<StepReport>,
-    /// Whether a step ran that may add weight.
+    /// Is true if a step ran that may add weight.
     may_add: bool,
 }
 
@@ -207,10 +207,10 @@ impl<'a, 'p> StepRunner<'a, 'p> {
         self.head.is_some()
     }
 
-    /// Returns the most tokens of the lines below a digest: most of the share of restored files, since
-    /// a line says more for its tokens than a whole file. It is at most half of the digest's bound
-    /// plus [`LINES_TOKENS`], and at most twice the digest. All figures are chosen by measurement
-    /// (docs/evaluation/retention.md).
+    /// Returns the most tokens of the lines below a digest: most of the share of restored files,
+    /// since a line says more for its tokens than a whole file. It is at most half of the digest's
+    /// bound plus [`LINES_TOKENS`], and at most twice the digest. All figures are chosen by
+    /// measurement (docs/evaluation/retention.md).
     fn most_lines(&self) -> u64 {
         let most = (self.split.restored / 8 * 7)
             .min(self.budget.digest / 2 + LINES_TOKENS)

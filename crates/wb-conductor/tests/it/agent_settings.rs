@@ -1,4 +1,4 @@
-//! An agent's settings as people write them, and what each key does.
+//! An agent's settings as people write them, and the effect of each key.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use wb_testkit::script;
 use crate::support::good_reply;
 
 #[test]
-fn nothing_said_is_every_default() {
+fn empty_settings_are_the_defaults() {
     assert_eq!(AgentSettings::from_json("{}").unwrap(), AgentSettings::default());
 }
 
@@ -26,7 +26,7 @@ fn settings_survive_a_trip_through_json() {
 }
 
 #[test]
-fn an_agents_own_file_is_read_under_a_key_and_what_is_unknown_is_told() {
+fn an_agents_file_is_read_under_a_key_and_returns_unknown_keys() {
     let file = r#"{
         "editor": {"tabs": 2},
         "agent": {"context": {
@@ -43,13 +43,13 @@ fn an_agents_own_file_is_read_under_a_key_and_what_is_unknown_is_told() {
     assert_eq!(missing.to_string(), "there is no key `agent.ctx`");
 }
 
-/// Returns what is said of refused settings.
+/// Returns the message about refused settings.
 fn refused(json: &str) -> String {
     AgentSettings::from_json(json).unwrap_err().to_string()
 }
 
 #[test]
-fn an_unknown_key_a_wrong_type_and_a_bad_range_are_refused_by_name() {
+fn unknown_keys_wrong_types_and_bad_ranges_are_refused_by_name() {
     let unknown = refused(r#"{"sections": {"compaction": {"execution_mode": "off"}}}"#);
     assert!(unknown.contains("unknown field `execution_mode`") && unknown.contains("line 1"), "{unknown}");
     let typed = refused(r#"{"context_policy": {"max_context_tokens": "many"}}"#);
@@ -146,7 +146,7 @@ async fn one_configuration_makes_a_running_agent() -> Result<(), SettingsError> 
 }
 
 #[tokio::test]
-async fn what_is_off_asks_no_model() -> Result<(), SettingsError> {
+async fn compaction_mode_off_asks_no_model() -> Result<(), SettingsError> {
     let json =
         r#"{"context_policy": {"autocompact_threshold": 1000}, "sections": {"compaction": {"mode": "off"}}}"#;
     let invoker = Arc::new(ScriptedInvoker::new([Script::says(good_reply("x"))]));

@@ -1,4 +1,5 @@
-//! Compactions while turns go on: any order of turns, starts, ends and edits keeps the laws, and nothing is paid twice.
+//! Compactions while turns go on: any order of turns, starts, ends and edits keeps the laws, and
+//! nothing is paid twice.
 
 use std::sync::{Arc, Mutex};
 
@@ -23,14 +24,14 @@ use crate::support::{AUTO, FORCE, good_reply, keep, model, window};
 
 type Answer = Result<String, String>;
 
-/// A model that answers when it is told to; an answer that is dropped makes it panic.
+/// A model that answers on a signal; a dropped answer makes it panic.
 #[derive(Debug, Default)]
 struct Waiting {
     open: Mutex<Vec<oneshot::Sender<Answer>>>,
 }
 
 impl Waiting {
-    /// Returns how many requests are being worked on.
+    /// Returns the number of running requests.
     fn n_running(&self) -> usize {
         self.open.lock().unwrap().iter().filter(|request| !request.is_canceled()).count()
     }
@@ -66,7 +67,7 @@ impl ModelInvoker for Waiting {
     }
 }
 
-/// What may happen next.
+/// A possible next event.
 #[derive(Clone, Debug)]
 enum Event {
     Append(Vec<Message>),
@@ -212,7 +213,7 @@ fn long_session() -> Vec<Message> {
 }
 
 #[tokio::test]
-async fn a_panic_is_a_failure_and_the_digest_is_our_own() {
+async fn a_panic_is_a_failure_and_the_digest_is_local() {
     let waiting = Arc::new(Waiting::default());
     let mut context = AgentContext::from_compactor(window(12_000).invoke(waiting.clone()));
     let mut messages = long_session();
@@ -234,7 +235,7 @@ async fn a_busy_task_of_the_host_gets_the_digest_at_once() {
     while !context.is_ready() {
         tokio::task::yield_now().await;
     }
-    // What is left of the host's share of time does not matter.
+    // The host's remaining share of time does not matter.
     while tokio::task::coop::has_budget_remaining() {
         tokio::task::coop::consume_budget().await;
     }
@@ -242,7 +243,7 @@ async fn a_busy_task_of_the_host_gets_the_digest_at_once() {
 }
 
 #[test]
-fn a_runtime_that_is_shut_down_changes_nothing_and_the_next_may_start() {
+fn a_runtime_that_shuts_down_changes_nothing() {
     let waiting = Arc::new(Waiting::default());
     let mut context = AgentContext::from_compactor(window(12_000).invoke(waiting));
     let mut messages = long_session();
@@ -289,7 +290,7 @@ async fn a_transcript_that_is_edited_each_turn_does_not_pay_each_turn() {
 }
 
 #[tokio::test]
-async fn what_saves_too_little_is_not_paid_for_until_enough_was_added() {
+async fn a_digest_that_saves_too_little_is_not_requested() {
     let invoker = model(Script::says(good_reply("port it")));
     let settings = window(60_000).policy(keep(500)).invoke(invoker.clone());
     let mut context = AgentContext::from_compactor(settings).start_above(Some(100)).min_savings_ppm(800_000);
@@ -307,7 +308,7 @@ async fn what_saves_too_little_is_not_paid_for_until_enough_was_added() {
 }
 
 #[tokio::test]
-async fn it_is_taken_back_after_a_rewind_without_made_up_messages() {
+async fn undo_after_a_rewind_makes_up_no_messages() {
     let mut context =
         AgentContext::from_compactor(window(12_000).invoke(model(Script::says(good_reply("port it")))));
     let mut messages = long_session();
@@ -345,7 +346,7 @@ async fn a_lost_result_early_on_blocks_no_later_compaction() {
 }
 
 #[test]
-fn one_request_and_two_hundred_steps_are_compacted_and_the_request_stays() {
+fn one_request_with_two_hundred_steps_is_compacted_and_stays() {
     let mut context = AgentContext::from_compactor(window(12_000));
     let mut messages = script("s u\"port the importer\" [a:bash t*200]x200");
     let report = context.compact_locally(&mut messages, &AUTO);

@@ -1,4 +1,4 @@
-//! The one object that a host holds: what it counts, when it compacts, and what it may never do.
+//! `AgentContext`: its counts, its compactions, and its invariants.
 
 use std::sync::Arc;
 
@@ -57,7 +57,7 @@ fn an_edit_far_ahead_is_noticed_before_a_compaction() {
     let mut messages = long_session();
     let mut context = AgentContext::from_compactor(window(12_000));
     context.observe(&messages);
-    // A host that rewrites a reply takes its call with it: what was paired before is true no more.
+    // A host that rewrites a reply removes its call with it: the earlier pairing is void.
     messages.drain(3..5);
     messages.insert(3, Message::user("looked at by hand ".repeat(40)));
     messages.insert(4, Message::assistant("Seen."));
@@ -69,7 +69,7 @@ fn an_edit_far_ahead_is_noticed_before_a_compaction() {
 }
 
 #[tokio::test]
-async fn what_is_over_even_with_the_digest_is_compacted_and_both_can_be_taken_back() {
+async fn a_digest_that_is_not_enough_is_followed_by_a_compaction() {
     let invoker = model(Script::says(good_reply("port it")));
     let mut context = AgentContext::from_compactor(window(12_000).policy(keep(1_000)).invoke(invoker));
     let mut messages = long_session();
@@ -88,7 +88,7 @@ async fn what_is_over_even_with_the_digest_is_compacted_and_both_can_be_taken_ba
 }
 
 #[test]
-fn the_overhead_of_a_conversation_is_counted_until_usage_tells_it() {
+fn the_overhead_is_counted_until_usage_is_reported() {
     let conversation = Conversation {
         system: Some("You are a coding agent. ".repeat(200)),
         turns: Vec::new(),
@@ -125,7 +125,7 @@ async fn a_digest_is_asked_for_while_turns_go_on() {
 }
 
 #[tokio::test]
-async fn what_changed_meanwhile_is_not_compacted() {
+async fn a_transcript_changed_meanwhile_is_not_compacted() {
     let mut messages = long_session();
     let mut context =
         AgentContext::from_compactor(window(12_000).invoke(model(Script::says(good_reply("x")))));
@@ -152,7 +152,7 @@ fn files_can_be_bounded_and_switched_off() {
 }
 
 #[test]
-fn a_compaction_that_was_cancelled_before_changes_nothing_with_and_without_a_model() {
+fn a_cancelled_compaction_changes_nothing() {
     let cancel = CancellationToken::new();
     cancel.cancel();
     let opts = CondenseOpts { cancel: Some(cancel), ..FORCE };
@@ -170,7 +170,7 @@ fn a_compaction_that_was_cancelled_before_changes_nothing_with_and_without_a_mod
     assert_eq!(messages, long_session());
 }
 
-/// A drop or a cancel at any time of a request leaves everything as it was.
+/// A drop or a cancel at any time of a request leaves everything unchanged.
 #[test]
 fn a_drop_at_every_await_changes_nothing() {
     let before = long_session();
@@ -192,7 +192,7 @@ fn a_drop_at_every_await_changes_nothing() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(100))]
 
-    /// What one gate says, every gate says: the tracker's, the plan's, and that of a transcript read anew.
+    /// All gates agree: the tracker's, the plan's, and that of a transcript read again.
     #[test]
     fn all_gates_agree(
         messages in strategies::transcript(),
@@ -217,7 +217,7 @@ proptest! {
         laws::pairs_intact(&messages, &copy);
     }
 
-    /// A growing transcript is never sent over its limit, and a tracker is what a fresh count is.
+    /// A growing transcript is never sent over its limit, and a tracker equals a fresh count.
     #[test]
     fn no_request_is_over_its_limit_by_the_default_count(
         messages in strategies::valid_transcript_of(20..=60),
@@ -241,7 +241,7 @@ proptest! {
 }
 
 #[test]
-fn an_open_breaker_keeps_the_model_from_being_asked() {
+fn an_open_breaker_prevents_the_request() {
     let invoker = model(Script::fails("429"));
     let mut context = AgentContext::from_compactor(window(8_000).policy(keep(1_000)).invoke(invoker.clone()));
     for _ in 0..3 {
@@ -252,7 +252,7 @@ fn an_open_breaker_keeps_the_model_from_being_asked() {
 }
 
 #[test]
-fn an_estimate_that_knows_its_error_is_over_as_soon_as_it_may_be_until_a_provider_counts() {
+fn an_estimate_adds_its_error_until_a_provider_counts() {
     let counter = Arc::new(FittedCounter::new(Family::Anthropic));
     let mut context = AgentContext::from_compactor(window(12_000).counter(counter));
     let mut messages = script("u a");

@@ -13,7 +13,7 @@ mod chained;
 mod context;
 mod facts;
 mod background;
-mod behind;
+mod cached_conversation;
 mod examples;
 mod agent_settings;
 mod continuation;

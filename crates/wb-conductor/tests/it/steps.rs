@@ -1,4 +1,4 @@
-//! Prepare, run, apply: what may happen between the steps.
+//! Plan, ask, apply: events between the stages.
 
 use std::time::Duration;
 
@@ -46,7 +46,7 @@ fn meanwhile(before: &[Message], change: impl FnOnce(&mut Vec<Message>)) -> (Vec
 }
 
 #[test]
-fn messages_appended_meanwhile_are_kept() {
+fn messages_appended_meanwhile_stay() {
     let before = session();
     let appended = script("u\"one more\" a:edit(src/a.rs) t a*40");
     let (after, report) = meanwhile(&before, |messages| messages.extend(appended.clone()));
@@ -112,7 +112,7 @@ fn a_late_result_for_a_call_of_the_head_is_not_orphaned() {
     assert_eq!(report.unchanged, Some(Unchanged::Refused(refused)), "{report}");
     assert_eq!(after, [before.clone(), vec![late.clone()]].concat());
 
-    // The next compaction knows of the pair, and keeps it together.
+    // The next compaction keeps the pair together.
     let (next, report) = condensed(&after, &Compactor::new(), &FORCE);
     laws::pairs_intact(&after, &next);
     assert!(report.cut <= 1, "{}", outline(&next));
@@ -196,7 +196,7 @@ fn dropping_the_future_leaves_the_transcript_untouched() {
 }
 
 #[test]
-fn pinned_messages_survive_and_the_digest_stands_right_before_the_tail() {
+fn pinned_messages_survive_and_the_digest_precedes_the_tail() {
     let before = script("s\"be kind\" s u*300 a*300 s\"in the middle\" a:read(src/a.rs) t*60 s u\"now\" a");
     let (after, report) = condensed(&before, &Compactor::new(), &FORCE);
     laws::pinned_untouched(&before, &after);
@@ -216,8 +216,8 @@ fn pinned_messages_survive_and_the_digest_stands_right_before_the_tail() {
     laws::tail_identical(&before, &after, before.len() - report.cut);
 }
 
-/// Runs one compaction of a session that is over budget, and tells whether the model was asked.
-fn asked(host: &WindowBudgetCondense, invoker: &ScriptedInvoker, force: bool) -> (bool, CompactionReport) {
+/// Runs one compaction of a session over budget, and returns whether the model was asked.
+fn run_once(host: &WindowBudgetCondense, invoker: &ScriptedInvoker, force: bool) -> (bool, CompactionReport) {
     let before = invoker.requests().len();
     let report = run(host, "[u*300 a*300]x10 u\"now\"", if force { &FORCE } else { &AUTO });
     (invoker.requests().len() > before, report)
@@ -229,33 +229,33 @@ fn run(host: &WindowBudgetCondense, said: &str, opts: &CondenseOpts) -> Compacti
 }
 
 #[test]
-fn the_breaker_opens_after_two_useless_runs_and_closes_when_one_helps_or_is_forced() {
+fn the_breaker_opens_after_two_useless_runs_and_closes_on_help() {
     let replies = [Script::fails("429"), Script::fails("429"), Script::says(good_reply("x"))];
     let invoker = std::sync::Arc::new(ScriptedInvoker::new(replies));
     let settings = window(8_000).policy(keep(1_000)).invoke(invoker.clone());
     let host = WindowBudgetCondense::with_settings(settings);
 
-    let (was_asked, report) = asked(&host, &invoker, false);
+    let (was_asked, report) = run_once(&host, &invoker, false);
     assert!(was_asked && !report.breaker_open && !host.is_breaker_open());
-    let (was_asked, _) = asked(&host, &invoker, false);
+    let (was_asked, _) = run_once(&host, &invoker, false);
     assert!(was_asked && host.is_breaker_open(), "two in a row");
 
-    // A forced run asks in spite of it, and closes it since it helps.
+    // A forced run asks anyway, and closes the breaker since it helps.
     let clone = host.clone();
-    let (was_asked, report) = asked(&clone, &invoker, true);
+    let (was_asked, report) = run_once(&clone, &invoker, true);
     assert!(was_asked && !report.breaker_open);
     assert_eq!(report.digest, Some(DigestSource::Model { cut_off: false }));
     assert!(!host.is_breaker_open(), "clones share the memory");
 }
 
 #[test]
-fn an_open_breaker_asks_no_model_for_a_while_says_so_and_then_tries_it_again() {
+fn an_open_breaker_asks_no_model_and_then_tries_again() {
     let invoker = model(Script::fails("429"));
     let settings = window(8_000).policy(keep(1_000)).invoke(invoker.clone());
     let host = WindowBudgetCondense::with_settings(settings);
     let mut was_asked = Vec::new();
     for _ in 0..11 {
-        let (asked, report) = asked(&host, &invoker, false);
+        let (asked, report) = run_once(&host, &invoker, false);
         assert_eq!(asked, !report.breaker_open, "{report}");
         assert_eq!(report.to_string().ends_with("; breaker open: no model is asked"), report.breaker_open);
         assert!(report.is_changed(), "the local digest helps all the same");
@@ -265,7 +265,7 @@ fn an_open_breaker_asks_no_model_for_a_while_says_so_and_then_tries_it_again() {
 }
 
 #[test]
-fn runs_of_which_nothing_was_asked_do_not_open_the_breaker() {
+fn runs_without_a_request_do_not_open_the_breaker() {
     let host = WindowBudgetCondense::with_settings(window(100_000));
     for _ in 0..4 {
         let report = run(&host, "u a", &AUTO);
@@ -281,7 +281,7 @@ fn runs_of_which_nothing_was_asked_do_not_open_the_breaker() {
 }
 
 #[test]
-fn digests_alone_are_folded_where_they_do_not_fit_and_only_then() {
+fn digests_alone_are_folded_only_if_they_do_not_fit() {
     let digests: Vec<Message> = (0..60)
         .map(|n| Message::CompactionSummary {
             summary: format!("{n}: {}", "fact ".repeat(120)),
@@ -296,14 +296,14 @@ fn digests_alone_are_folded_where_they_do_not_fit_and_only_then() {
 
 #[test]
 fn a_user_who_quotes_a_header_is_still_a_user() {
-    let quote = format!("{} stands in my log; why?", wb_message::markers::DIGEST_HEADER);
+    let quote = format!("{} appears in my log; why?", wb_message::markers::DIGEST_HEADER);
     let messages = vec![Message::user("first"), Message::assistant("x".repeat(4_000)), Message::user(quote)];
     let (after, report) = condensed(&messages, &Compactor::new(), &FORCE);
     assert_eq!((report.cut, after.last()), (2, messages.last()), "{report}");
 }
 
 #[test]
-fn where_nothing_can_fit_the_request_is_kept_all_the_same() {
+fn if_nothing_can_fit_the_request_stays() {
     let messages = vec![Message::user("Port the parser to nom."), Message::assistant("x".repeat(80_000))];
     let messages = [script("u*600"), messages].concat();
     let (after, report) = condensed(&messages, &window(20_000), &AUTO);

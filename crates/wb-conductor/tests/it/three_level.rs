@@ -58,7 +58,7 @@ fn options() -> impl Strategy<Value = Levels> {
     (few(), few(), few()).prop_map(levels)
 }
 
-/// A limit with something beside the transcript; the target is the limit or leaves a distance to it.
+/// A limit with overhead; the target is the limit or below it.
 fn budgets() -> impl Strategy<Value = Budget> {
     let limit = prop_oneof![0..60_u64, 60..600_u64, 600..20_000_u64];
     (limit, any::<bool>()).prop_map(|(limit, lands)| {
