@@ -160,7 +160,8 @@ impl Agent {
             let conversation = self.request()?;
             show(Event::Sent(&conversation));
             let said = &mut |delta: &str| show(Event::Text(delta));
-            match ask(self.model.invoker.as_ref(), conversation, cancel, said).await {
+            let prompt_cache = self.context.has_prompt_cache();
+            match ask(self.model.invoker.as_ref(), conversation, prompt_cache, cancel, said).await {
                 Answer::Whole(draft, reply) => {
                     has_recovered = false;
                     if let Some(ended) = self.take(&draft, reply, cancel, show).await? {
@@ -191,7 +192,7 @@ impl Agent {
     fn note_idle_time(&mut self) {
         let idle = u64::try_from(now_ms().saturating_sub(self.answered_ms)).unwrap_or(0);
         if self.model.cache_life.is_some_and(|life| Duration::from_millis(idle) >= life) {
-            self.context.cache_is_cold();
+            self.context.mark_cache_cold();
         }
     }
 
@@ -230,7 +231,7 @@ impl Agent {
         cancel: &CancellationToken,
         show: Show<'_>,
     ) -> Result<Option<Ended>, AgentError> {
-        if let Some(more) = self.context.continued(draft) {
+        if let Some(more) = self.context.continuation(draft) {
             more.into_iter().try_for_each(|message| self.append(message, None))?;
             return Ok(None);
         }
@@ -369,7 +370,7 @@ fn compactor(model: &Model) -> Compactor {
 /// Follows a transcript; a digest is asked for in the background from three quarters of the limit on.
 fn follow(compactor: &Compactor, descriptors: &[ToolDescriptor]) -> AgentContext {
     let limit = compactor.budget().ok().map(|budget| budget.limit);
-    let context = AgentContext::with(compactor.clone()).same_model(head(descriptors), None);
+    let context = AgentContext::from_compactor(compactor.clone()).same_model(head(descriptors), None);
     context.start_above(limit.map(|limit| limit / 4 * 3))
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use wb_budget::{
     AUTO_CONDENSE_POLICY, Budget, BudgetPolicy, TokenCounter, TokenHeuristic, WeighedTranscript,
 };
-use wb_conductor::{PRESETS, Pipeline, Step, Trigger};
+use wb_conductor::{PRESETS, Pipeline, PlanInput, Step, Trigger};
 use wb_facts::Facts;
 use wb_message::{Message, ToolVocabulary};
 
@@ -84,8 +84,9 @@ impl<'a> ResizedHistory<'a> {
         let mut budget = Budget::from_limit(floor(limit), &policy, 0);
         (budget.digest, budget.restored) = (u64::MAX, floor(files));
         let mut messages = self.history.to_vec();
-        if let Ok(plan) = pipeline.plan_with(&self.view, &budget, Trigger::Auto, Some(&self.facts)) {
-            plan.held().local().apply(&mut messages);
+        let input = PlanInput::new(budget, Trigger::Auto).facts(&self.facts);
+        if let Ok(plan) = pipeline.plan(self.view.clone(), input) {
+            plan.without_guard().local().apply(&mut messages);
         }
         messages
     }

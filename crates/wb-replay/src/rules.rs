@@ -183,7 +183,7 @@ impl<'a> Driver<'a> {
             rule,
             prices: course.prices,
             window,
-            context: AgentContext::with(compactor.clone()),
+            context: AgentContext::from_compactor(compactor.clone()),
             compactor,
             cached: CachedContext::new(course.session, course.life_seconds),
             left: 0.0,
@@ -196,7 +196,7 @@ impl<'a> Driver<'a> {
         if self.rule != Rule::Never {
             let n_before = self.cached.messages.len();
             if self.cached.is_cold {
-                self.context.cache_is_cold();
+                self.context.mark_cache_cold();
             }
             let reports = if self.is_due() {
                 vec![self.compact_now()]
@@ -229,10 +229,11 @@ impl<'a> Driver<'a> {
         let policy = BudgetPolicy { trigger_ratio, reserve_tokens: None, ..AUTO_CONDENSE_POLICY };
         self.context.observe(&self.cached.messages);
         let facts = self.context.facts().clone();
-        let at_once = AgentContext::with(self.compactor.clone().policy(policy));
+        let at_once = AgentContext::from_compactor(self.compactor.clone().policy(policy));
         let mut at_once = at_once.resume(&self.cached.messages, facts.clone());
         let report = at_once.compact_locally(&mut self.cached.messages, &CondenseOpts::default());
-        self.context = AgentContext::with(self.compactor.clone()).resume(&self.cached.messages, facts);
+        self.context =
+            AgentContext::from_compactor(self.compactor.clone()).resume(&self.cached.messages, facts);
         report
     }
 

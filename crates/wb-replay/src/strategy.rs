@@ -1,7 +1,9 @@
 //! The compared strategies: the engine's presets, and simple rivals of the same size.
 
+use std::sync::Arc;
+
 use wb_budget::ModelCard;
-use wb_conductor::{Compactor, CondenseOpts, PRESETS, Pipeline, compact_locally_with};
+use wb_conductor::{Compactor, CondenseOpts, PRESETS, Pipeline, compact_locally};
 use wb_message::{Block, Message, ToolVocabulary, markers};
 
 use crate::message_text::size;
@@ -94,8 +96,9 @@ impl Engine {
     pub(crate) fn compact(&self, preset: &str, mut messages: Vec<Message>) -> Vec<Message> {
         let pipeline = pipeline(preset, self.vocabulary);
         let compactor = self.compactor.clone().pipeline(pipeline);
-        let facts = compactor.collect_facts(&messages);
-        compact_locally_with(&mut messages, &compactor, &CondenseOpts::default(), &facts);
+        let facts = Some(Arc::new(compactor.collect_facts(&messages)));
+        let opts = CondenseOpts { facts, ..CondenseOpts::default() };
+        compact_locally(&mut messages, &compactor, &opts);
         messages
     }
 }

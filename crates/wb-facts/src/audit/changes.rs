@@ -7,7 +7,7 @@ use crate::facts::files::is_same_file;
 use crate::facts::{Change, Facts, FileFact};
 use wb_shell::base_name;
 
-/// What a summary says was done to a file.
+/// The change to a file that a summary claims.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Claim {
     Changed,
@@ -59,7 +59,7 @@ pub(super) fn check(lines: &[Line<'_>], facts: &Facts, out: &mut Vec<Finding>) {
     }
 }
 
-/// Returns the files of a sentence of which it says right beside their names what was done.
+/// Returns the files of a sentence whose change is named right next to them.
 fn claims(sentence: &str) -> Vec<(Name<'_>, Claim)> {
     let files: Vec<Name<'_>> = names(sentence).into_iter().filter(|name| is_file(name.text)).collect();
     let (mut out, mut last) = (Vec::new(), None);
@@ -77,7 +77,7 @@ fn claims(sentence: &str) -> Vec<(Name<'_>, Claim)> {
     out
 }
 
-/// Tells whether nothing but the joint of a list stands between two names.
+/// Reports whether nothing but a list separator is between two names.
 fn is_joint(between: &str) -> bool {
     let between = between.trim_matches([' ', '`', '*', ',']);
     between.is_empty()

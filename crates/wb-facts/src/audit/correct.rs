@@ -34,7 +34,7 @@ pub fn corrected<'s>(summary: &'s str, findings: &[Finding]) -> Cow<'s, str> {
     Cow::Owned(out.join("\n"))
 }
 
-/// Returns a line without the sentences that hold one of the pieces; nothing where no sentence is left.
+/// Returns a line without the sentences that contain one of the pieces, or nothing if none is left.
 fn without(line: &str, pieces: &[&str]) -> Option<String> {
     let start = line.len() - line.trim_start_matches([' ', '-', '*']).len();
     let (mark, words) = line.split_at(start);

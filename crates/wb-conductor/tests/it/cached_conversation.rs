@@ -1,4 +1,4 @@
-//! A digest behind the conversation, as the provider has it in its cache: when it is asked for so, and what becomes of it.
+//! Requests for a digest that continue the conversation in the provider's cache.
 
 use std::sync::Arc;
 
@@ -29,9 +29,9 @@ fn session() -> Vec<Message> {
     )
 }
 
-/// Follows a session whose provider has counted so many tokens, most of them in its cache.
+/// Follows a session whose provider has counted `tokens`, most of them in its cache.
 fn follow(invoker: &Arc<ScriptedInvoker>, card: ModelCard, cached: u64) -> (AgentContext, Vec<Message>) {
-    let context = AgentContext::with(Compactor::new().card(card).invoke(invoker.clone()));
+    let context = AgentContext::from_compactor(Compactor::new().card(card).invoke(invoker.clone()));
     let mut context = context.same_model(head(), Some(ThinkingLevel::Low));
     let messages = session();
     let tokens = context.estimate(&messages).context_tokens;
@@ -53,7 +53,7 @@ fn compacted(replies: Vec<Script>, card: ModelCard, cached: u64) -> (Arc<Scripte
     (invoker, report)
 }
 
-/// How many of the turns that were sent are those of the session; the request stands behind them.
+/// Returns the number of sent turns that are those of the session; the request follows them.
 fn n_shared(invoker: &ScriptedInvoker, nth: usize) -> usize {
     let turns: Vec<_> = session().into_iter().map(message_to_turn).collect();
     let sent = &invoker.requests()[nth].0.turns;
@@ -62,7 +62,7 @@ fn n_shared(invoker: &ScriptedInvoker, nth: usize) -> usize {
 }
 
 #[test]
-fn what_the_cache_has_is_sent_again_up_to_the_cut() {
+fn the_cached_conversation_is_sent_again_up_to_the_cut() {
     let (invoker, report) = compacted(vec![Script::says(good_reply("port it"))], card(200_000), 14_000);
     assert_eq!(report.digest, Some(DigestSource::Model { cut_off: false }), "{report}");
     let (conversation, options) = &invoker.requests()[0];
@@ -75,13 +75,13 @@ fn what_the_cache_has_is_sent_again_up_to_the_cut() {
 }
 
 #[test]
-fn a_digest_that_is_asked_for_while_turns_go_on_stands_behind_the_conversation_too() {
+fn a_background_digest_continues_the_conversation_too() {
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     let invoker = Arc::new(ScriptedInvoker::new([Script::says(good_reply("port it"))]));
     let (mut context, mut messages) = follow(&invoker, card(200_000), 14_000);
     let report = runtime.block_on(async {
         assert!(context.start(&messages, &FORCE));
-        context.settled().await;
+        context.wait().await;
         context.finish(&mut messages).unwrap()
     });
     assert!(report.asked.unwrap().is_behind(), "{report}");
@@ -89,7 +89,7 @@ fn a_digest_that_is_asked_for_while_turns_go_on_stands_behind_the_conversation_t
 }
 
 #[test]
-fn a_cache_that_is_cold_or_empty_is_dearer_than_a_prompt_by_itself() {
+fn a_cold_or_empty_cache_costs_more_than_a_separate_prompt() {
     let (invoker, report) = compacted(vec![Script::says(good_reply("x"))], card(200_000), 0);
     assert!(
         !report.asked.unwrap().is_behind() && report.to_string().contains("; asked by itself "),
@@ -99,7 +99,7 @@ fn a_cache_that_is_cold_or_empty_is_dearer_than_a_prompt_by_itself() {
 
     let invoker = Arc::new(ScriptedInvoker::new([Script::says(good_reply("x"))]));
     let (mut context, mut messages) = follow(&invoker, card(200_000), 14_000);
-    context.cache_is_cold();
+    context.mark_cache_cold();
     let report = block_on(context.compact(&mut messages, &FORCE));
     assert_eq!(report.asked.unwrap().behind.cache_read_tokens, Some(0), "{report}");
     assert!(invoker.prompts()[0].contains("<scrollback>"));
@@ -125,7 +125,7 @@ fn nothing_is_weighed_without_prices_or_for_another_model() {
 }
 
 #[test]
-fn a_reply_that_is_of_no_use_is_told_and_the_next_digest_is_asked_for_by_itself() {
+fn after_a_useless_reply_the_next_request_is_separate() {
     let replies = vec![Script::stops("I read on.", StopReason::ToolCalls), Script::says(good_reply("x"))];
     let invoker = Arc::new(ScriptedInvoker::new(replies));
     let (mut context, mut messages) = follow(&invoker, card(200_000), 14_000);
