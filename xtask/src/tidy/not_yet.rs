@@ -14,7 +14,6 @@ pub(crate) const NOT_YET: &[&str] = &[
     "wb-facts",
     "wb-invoke",
     "wb-language",
-    "wb-shell",
     "wb-conductor",
     "wb-formats",
     "wb-host",

@@ -239,7 +239,7 @@ impl Facts {
             let what = what.strip_suffix(CHANGED_SINCE).unwrap_or(what);
             let (tool, path) = what.split_once(' ').unwrap_or((what, ""));
             let by_tool = id_key(&[tool, " ", base_name(path)].concat());
-            let command = Command::of(what);
+            let command = Command::parse(what);
             let subjects = [command.subject(), command.part().unwrap_or(by_tool)];
             self.failures.failed(subjects, what, why.split(" | "), checks_of(&command), at);
         } else if let Some(done) = entry.strip_prefix(GIT) {

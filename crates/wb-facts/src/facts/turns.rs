@@ -10,7 +10,7 @@ use wb_digest::labels::REFUSED;
 use wb_language::progress_notes::progress_note;
 use wb_language::short_answers::answered;
 use wb_message::excerpt::excerpt;
-use wb_shell::without_written;
+use wb_shell::without_file_bodies;
 
 /// Bytes of a request that are kept, of the first one and of any other.
 const FIRST_BYTES: usize = 8_000;
@@ -327,7 +327,7 @@ fn short_path(path: &str) -> Cow<'_, str> {
 impl Run {
     /// Notes a command that was called.
     pub fn new(command: &str, subject: u64, at: u32) -> Self {
-        let command = clip(without_written(command).trim(), COMMAND_BYTES).into_owned();
+        let command = clip(without_file_bodies(command).trim(), COMMAND_BYTES).into_owned();
         Self { command, subject, outcome: String::new(), lines: Vec::new(), at, tells: false }
     }
 
