@@ -12,7 +12,6 @@ pub(crate) const NOT_YET: &[&str] = &[
     "wb-digest",
     "wb-e2e",
     "wb-facts",
-    "wb-invoke",
     "wb-language",
     "wb-conductor",
     "wb-formats",
