@@ -9,7 +9,6 @@ pub(crate) const NOT_YET: &[&str] = &[
     "wb-budget",
     "wb-cli",
     "wb-compat",
-    "wb-digest",
     "wb-e2e",
     "wb-facts",
     "wb-language",

@@ -4,12 +4,11 @@ use std::ops::Range;
 
 use wb_message::markers::CLIP_MARK;
 
-use wb_digest::heading::Heading;
-use wb_digest::heading::heading_at;
 use wb_digest::labels::{
     ACTIVE, ANSWER, CALLED, EARLIER, EXCERPTS, FIRST, LATEST, MODIFIED, NAMES, SEEN, STATUS, TICKED, TURN,
     UNRESOLVED,
 };
+use wb_digest::{Heading, Section};
 use wb_language::sentences::{ends_fence, fence};
 
 /// What a line is about, by the heading above it.
@@ -188,7 +187,7 @@ pub(super) fn lines(summary: &str) -> Vec<Line<'_>> {
 
 /// Tells whether a line begins an entry or a section of our own digests.
 fn begins_part(line: &str) -> bool {
-    let is_section = || line.starts_with("# ") && heading_at(line).is_some();
+    let is_section = || line.starts_with("# ") && Section::from_heading(line).is_some();
     ENTRIES.iter().any(|(start, _)| line.starts_with(start)) || is_section()
 }
 
@@ -202,7 +201,7 @@ fn is_closed(rest: &[&str], mark: &str) -> bool {
 fn heading(line: &str) -> Option<Topic> {
     let is_number =
         line.trim_start().strip_prefix('#').is_some_and(|it| it.starts_with(|c: char| c.is_ascii_digit()));
-    let heading = Heading::of(line).filter(|heading| heading.is_title() && !is_number)?;
+    let heading = Heading::parse(line).filter(|heading| heading.is_title() && !is_number)?;
     if line.trim().len() > HEADING_BYTES {
         return None;
     }
