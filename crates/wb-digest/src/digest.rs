@@ -9,7 +9,7 @@ use crate::labels::{ANSWER, DECIDED, EARLIER, FIRST, LATEST, LEFT_OUT, NOT_ALL, 
 use crate::section::{N_SECTIONS, SECTIONS, Section, SectionRow};
 use crate::shortened_entry::{shortened, size};
 
-/// The most entries of a section; no digest has room for more.
+/// The maximum number of entries of a section; no digest has room for more.
 const MAX_ENTRIES: usize = 400;
 
 type Entries<T> = [Vec<T>; N_SECTIONS];
@@ -223,13 +223,13 @@ pub fn shorten_digest(digest: &str, max_chars: usize) -> Cow<'_, str> {
 /// Room for the header of the message.
 const HEADER_BYTES: usize = 64;
 
-/// The least room for a note about omitted requests.
+/// The minimum room for a note about omitted requests.
 const LEAST_FOR_GAP_CHARS: usize = 1_000;
 
-/// The least room next to the headings: a line or two.
+/// The minimum room next to the headings: a line or two.
 const LEAST_ROOM_CHARS: usize = 80;
 
-/// The least limit of an entry, so that the shortened entry is of use.
+/// The lowest limit of an entry, so that the shortened entry is of use.
 const LEAST_ENTRY_CHARS: usize = 120;
 /// The characters of a first request, with its label, that stay verbatim; a longer one keeps them
 /// if half of the room is left.

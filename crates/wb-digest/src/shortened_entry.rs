@@ -8,9 +8,9 @@ use wb_message::text::{head, one_line, tail};
 use crate::labels::{ANSWER, COMMAND, FILES, FIRST, LISTS, PROGRESS, REPLY, TURN};
 use wb_message::excerpt::{both_ends, excerpt};
 
-/// The least characters of a reply that shows its start and its end.
+/// The minimum characters of a reply that shows its start and its end.
 const LEAST_EXCERPT_CHARS: usize = 240;
-/// The least characters of a line that is cut off.
+/// The minimum characters of a line that is cut off.
 const LEAST_LINE_CHARS: usize = 40;
 
 /// The end of a line for a command that succeeded without a result.

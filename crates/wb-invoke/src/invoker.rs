@@ -46,8 +46,8 @@ pub struct StreamOptions {
     /// The amount of thinking.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub thinking: Option<ThinkingLevel>,
-    /// The most tokens of the visible answer. If a provider counts thinking as part of the answer,
-    /// its invoker adds a reserve.
+    /// The maximum tokens of the visible answer. If a provider counts thinking as part of the
+    /// answer, its invoker adds a reserve.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_output_tokens: Option<u64>,
     /// Enables the prompt cache of providers that do not use it by default.

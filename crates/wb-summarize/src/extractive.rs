@@ -26,7 +26,7 @@ use wb_language::user_text::is_acknowledgement;
 use wb_message::excerpt::excerpt;
 
 /// Bytes of a user's request that are kept verbatim.
-pub const REQUEST_BYTES: usize = wb_language::SAID_BYTES;
+pub const REQUEST_BYTES: usize = wb_language::UTTERANCE_BYTES;
 /// Bytes of the first request where a reader sees all of it beside the digest.
 const SHOWN_BYTES: usize = 400;
 /// Paths that are told of each kind.
@@ -411,7 +411,7 @@ fn lines_within(max_chars: usize) -> usize {
 }
 
 fn task_line(task: &Task) -> String {
-    format!("- [{}] {}", task.state.word(), one_line(&task.text, LINE_CHARS))
+    format!("- [{}] {}", task.state.as_str(), one_line(&task.text, LINE_CHARS))
 }
 
 /// Puts a sentence of the user on one entry; it is not cut.

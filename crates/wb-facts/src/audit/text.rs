@@ -9,7 +9,7 @@ use wb_digest::labels::{
     UNRESOLVED,
 };
 use wb_digest::{Heading, Section};
-use wb_language::sentences::{ends_fence, fence};
+use wb_language::sentences::{fence, is_fence_end};
 
 /// What a line is about, by the heading above it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -157,7 +157,7 @@ pub(super) fn lines(summary: &str) -> Vec<Line<'_>> {
             // What an entry quotes may be cut inside of a block of code.
             code = None;
         }
-        if code.is_some_and(|mark| ends_fence(text, mark)) {
+        if code.is_some_and(|mark| is_fence_end(text, mark)) {
             code = None;
             continue;
         }
@@ -193,8 +193,8 @@ fn begins_part(line: &str) -> bool {
 
 /// Tells whether a block of code is ended before the next part begins; what merely begins like one is prose.
 fn is_closed(rest: &[&str], mark: &str) -> bool {
-    let ends = |line: &&&str| ends_fence(line, mark) || begins_part(line);
-    rest.iter().find(ends).is_some_and(|line| ends_fence(line, mark))
+    let ends = |line: &&&str| is_fence_end(line, mark) || begins_part(line);
+    rest.iter().find(ends).is_some_and(|line| is_fence_end(line, mark))
 }
 
 /// Returns what stands below a heading, if the line is one.
