@@ -61,7 +61,7 @@ impl Section {
         SECTIONS.iter().find(|row| row.name().is_some_and(|name| heading.is(name))).map(|row| row.section)
     }
 
-    /// Returns the line above its entries, if it has a heading of its own.
+    /// Returns the line above its entries, if it has one.
     pub(crate) fn heading(self) -> Option<&'static str> {
         SECTIONS.iter().find(|row| row.section == self)?.heading
     }

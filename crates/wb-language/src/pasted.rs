@@ -142,13 +142,13 @@ fn is_stamped(line: &str) -> bool {
 
 /// Returns whether a line has more signs than prose.
 fn is_dense(line: &str) -> bool {
-    const SIGNS: [bool; 256] = set_of(b"{}[]<>=|\\;$&~^%_@#+");
+    const SIGNS: [bool; 256] = byte_set(b"{}[]<>=|\\;$&~^%_@#+");
     let n_signs = line.bytes().filter(|byte| SIGNS[usize::from(*byte)]).count();
     n_signs > 3 && n_signs * 8 > line.len()
 }
 
-/// Marks the bytes that are in a list.
-pub(crate) const fn set_of(bytes: &[u8]) -> [bool; 256] {
+/// Returns a table that marks the bytes of a list.
+pub(crate) const fn byte_set(bytes: &[u8]) -> [bool; 256] {
     let (mut set, mut at) = ([false; 256], 0);
     while at < bytes.len() {
         set[bytes[at] as usize] = true;

@@ -5,7 +5,7 @@
 
 use wb_message::text::head;
 
-use crate::pasted::{closes, data_tag, is_data, is_error, is_label, set_of};
+use crate::pasted::{byte_set, closes, data_tag, is_data, is_error, is_label};
 
 /// A sentence or the sentence of a list item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -250,7 +250,7 @@ fn split_block<'a>(text: &'a str, nth: usize, block: &Block, out: &mut Vec<Sente
 
 /// Returns whether a byte may begin a quote, a bracket or the end of a sentence.
 fn may_end_or_open(byte: u8) -> bool {
-    const SIGNS: [bool; 256] = set_of(b"`\"(\n.!?");
+    const SIGNS: [bool; 256] = byte_set(b"`\"(\n.!?");
     byte >= 0xc0 || SIGNS[usize::from(byte)]
 }
 

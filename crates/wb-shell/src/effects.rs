@@ -26,11 +26,13 @@ impl<'a> FileEffect<'a> {
     /// Returns the effect with owned paths.
     pub fn into_owned<'b>(self) -> FileEffect<'b> {
         match self {
-            Self::Wrote(path) => FileEffect::Wrote(own(path)),
-            Self::Edited(path) => FileEffect::Edited(own(path)),
-            Self::Deleted(path) => FileEffect::Deleted(own(path)),
-            Self::Moved { from, to } => FileEffect::Moved { from: own(from), to: own(to) },
-            Self::Restored(path) => FileEffect::Restored(own(path)),
+            Self::Wrote(path) => FileEffect::Wrote(to_owned_text(path)),
+            Self::Edited(path) => FileEffect::Edited(to_owned_text(path)),
+            Self::Deleted(path) => FileEffect::Deleted(to_owned_text(path)),
+            Self::Moved { from, to } => {
+                FileEffect::Moved { from: to_owned_text(from), to: to_owned_text(to) }
+            }
+            Self::Restored(path) => FileEffect::Restored(to_owned_text(path)),
         }
     }
 
@@ -49,7 +51,7 @@ impl<'a> FileEffect<'a> {
     }
 }
 
-fn own<'b>(text: Cow<'_, str>) -> Cow<'b, str> {
+fn to_owned_text<'b>(text: Cow<'_, str>) -> Cow<'b, str> {
     Cow::Owned(text.into_owned())
 }
 
@@ -107,15 +109,15 @@ impl GitEffect<'_> {
     /// Returns the effect with owned texts.
     pub fn into_owned<'b>(self) -> GitEffect<'b> {
         match self {
-            Self::Committed { message } => GitEffect::Committed { message: message.map(own) },
-            Self::Amended { message } => GitEffect::Amended { message: message.map(own) },
-            Self::Merged(name) => GitEffect::Merged(own(name)),
-            Self::Picked(name) => GitEffect::Picked(own(name)),
-            Self::Reverted(name) => GitEffect::Reverted(own(name)),
-            Self::CheckedOut(name) => GitEffect::CheckedOut(own(name)),
-            Self::Branched(name) => GitEffect::Branched(own(name)),
-            Self::Unbranched(name) => GitEffect::Unbranched(own(name)),
-            Self::Tagged(name) => GitEffect::Tagged(own(name)),
+            Self::Committed { message } => GitEffect::Committed { message: message.map(to_owned_text) },
+            Self::Amended { message } => GitEffect::Amended { message: message.map(to_owned_text) },
+            Self::Merged(name) => GitEffect::Merged(to_owned_text(name)),
+            Self::Picked(name) => GitEffect::Picked(to_owned_text(name)),
+            Self::Reverted(name) => GitEffect::Reverted(to_owned_text(name)),
+            Self::CheckedOut(name) => GitEffect::CheckedOut(to_owned_text(name)),
+            Self::Branched(name) => GitEffect::Branched(to_owned_text(name)),
+            Self::Unbranched(name) => GitEffect::Unbranched(to_owned_text(name)),
+            Self::Tagged(name) => GitEffect::Tagged(to_owned_text(name)),
             Self::Pushed => GitEffect::Pushed,
             Self::Pulled => GitEffect::Pulled,
             Self::Rebased => GitEffect::Rebased,

@@ -14,7 +14,7 @@ const LINE_BYTES: usize = 1_000;
 
 /// The signs in the lines of an output.
 #[derive(Debug, Default)]
-#[expect(clippy::struct_excessive_bools, reason = "each is a sign of its own")]
+#[expect(clippy::struct_excessive_bools, reason = "each is a separate sign")]
 pub(crate) struct Reading<'a> {
     pub(crate) n_lines: usize,
     pub(crate) n_missing: usize,
