@@ -23,8 +23,8 @@ pub(crate) fn size(entry: &str) -> usize {
     entry.chars().count() + 1
 }
 
-/// Shortens an entry: a list by its last items, a line at its end, a text of several lines in its
-/// middle.
+/// Shortens an entry: drops the last items of a list, the end of a line or the middle of several
+/// lines.
 pub(crate) fn shortened(entry: &str, max_chars: usize) -> Cow<'_, str> {
     if size(entry) <= max_chars {
         return Cow::Borrowed(entry);
@@ -87,7 +87,7 @@ fn short_turn(name: &str, body: &str, max_chars: usize) -> String {
     out
 }
 
-/// Appends the last lines that fit, in order, and the end of the line before them; returns the
+/// Appends the last lines that fit, in order, and the start of the line before them; returns the
 /// characters left. Commands without a result are dropped first.
 fn push_newest(out: &mut String, lines: &str, mut left: usize) -> usize {
     let mut over = (lines.chars().count() + 1).saturating_sub(left);
