@@ -44,7 +44,7 @@ impl SummaryTask {
 
     /// Returns the heading of the form that a line is, in whatever way it is written.
     pub fn heading_of(self, line: &str) -> Option<&'static str> {
-        let found = Heading::of(line)?;
+        let found = Heading::parse(line)?;
         let headings = self.format().lines().filter(|line| line.starts_with('#'));
         let mut named = headings.map(|heading| (heading, heading.trim_start_matches('#').trim_start()));
         named.find(|(_, name)| found.is(name)).map(|(heading, _)| heading)

@@ -12,12 +12,12 @@ use crate::evidence::{evidence, with_evidence};
 use crate::git_entries::git_entries;
 use crate::model_addition::{Addition, FIRST_PERCENT};
 use crate::turn_steps::{LINE_CHARS, Step};
-use wb_digest::digest::{Section, Sections};
 pub use wb_digest::labels::{ACTIVE, UNRESOLVED};
 use wb_digest::labels::{
-    ALL_DONE, ANSWER, APPROVED, ASKED_SINCE, BESIDE_DIGEST, CHANGED_SINCE, EARLIER, FILES, FIRST, LATEST,
-    MODIFIED, NO_TASKS, READ, REPLY, TICKED, TO, TURN,
+    ALL_DONE, ANSWER, APPROVED, ASKED_SINCE, CHANGED_SINCE, EARLIER, FILES, FIRST, LATEST, MODIFIED,
+    NO_TASKS, READ, REPLY, TICKED, TO, TURN, USER_MESSAGES_APPLY,
 };
+use wb_digest::{Section, Sections};
 use wb_facts::turns::ASKED_CHARS;
 use wb_facts::{Change, Changed, Facts, Failure, FileFact, Noted, Turn};
 use wb_language::short_answers::is_answer;
@@ -26,7 +26,7 @@ use wb_language::user_text::is_acknowledgement;
 use wb_message::excerpt::excerpt;
 
 /// Bytes of a user's request that are kept verbatim.
-pub const REQUEST_BYTES: usize = wb_language::SAID_BYTES;
+pub const REQUEST_BYTES: usize = wb_language::UTTERANCE_BYTES;
 /// Bytes of the first request where a reader sees all of it beside the digest.
 const SHOWN_BYTES: usize = 400;
 /// Paths that are told of each kind.
@@ -170,7 +170,7 @@ impl<'a> LocalDigest<'a> {
         let mut out = Sections::default();
         self.objective(&mut out, max_chars);
         if self.facts.constraints().any(|it| self.is_shown(it.at)) {
-            out.add(Section::Guardrails, BESIDE_DIGEST);
+            out.add(Section::Guardrails, USER_MESSAGES_APPLY);
         }
         for constraint in self.constraints() {
             out.add(Section::Guardrails, bullet(&constraint));
@@ -411,7 +411,7 @@ fn lines_within(max_chars: usize) -> usize {
 }
 
 fn task_line(task: &Task) -> String {
-    format!("- [{}] {}", task.state.word(), one_line(&task.text, LINE_CHARS))
+    format!("- [{}] {}", task.state.as_str(), one_line(&task.text, LINE_CHARS))
 }
 
 /// Puts a sentence of the user on one entry; it is not cut.

@@ -84,7 +84,7 @@ pub(super) fn check(lines: &[Line<'_>], facts: &Facts, out: &mut Vec<Finding>) {
 /// Holds a line of our own digests, a command and its end, against the runs of that command.
 fn run(line: &Line<'_>, told: &str, turn: Option<u32>, facts: &Facts, out: &mut Vec<Finding>) {
     let mut arrows = told.match_indices(ARROW).map(|(at, arrow)| (&told[..at], &told[at + arrow.len()..]));
-    let Some((command, end)) = arrows.find_map(|(told, end)| Some((told, Outcome::of_told(end)?))) else {
+    let Some((command, end)) = arrows.find_map(|(told, end)| Some((told, Outcome::from_prefix(end)?))) else {
         return;
     };
     let is_same = |run: &&Run| {
@@ -97,9 +97,9 @@ fn run(line: &Line<'_>, told: &str, turn: Option<u32>, facts: &Facts, out: &mut 
     };
     let own = turn.map_or_else(Vec::new, |_| of(turn));
     let runs = if own.is_empty() { of(None) } else { own };
-    let agrees = |run: &&Run| Outcome::of_told(&run.outcome) == Some(end);
+    let agrees = |run: &&Run| Outcome::from_prefix(&run.outcome) == Some(end);
     let Some(last) = runs.last().filter(|_| !runs.iter().any(agrees)) else { return };
-    let has_failed = Outcome::of_told(&last.outcome) == Some(Outcome::Failed);
+    let has_failed = Outcome::from_prefix(&last.outcome) == Some(Outcome::Failed);
     let kind =
         if has_failed && end == Outcome::Ok { FindingKind::FailedSince } else { FindingKind::UnshownEnd };
     let why = format!("the command ended otherwise: {}", last.outcome);

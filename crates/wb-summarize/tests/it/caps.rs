@@ -6,7 +6,7 @@ use std::sync::Arc;
 use futures::executor::block_on;
 use proptest::prelude::*;
 use wb_budget::{ModelCard, TokenHeuristic};
-use wb_digest::{Section, Sections, shortened_digest};
+use wb_digest::{Section, Sections, shorten_digest};
 use wb_invoke::ModelInvoker;
 use wb_invoke::scripted::{Script, ScriptedInvoker};
 use wb_message::markers::digest_body;
@@ -97,7 +97,7 @@ proptest! {
         max_chars in 0..3_000_usize,
     ) {
         let digest = render(&messages, 3_000);
-        let short = shortened_digest(&digest, max_chars);
+        let short = shorten_digest(&digest, max_chars);
         prop_assert!(short.chars().count() <= max_chars);
         prop_assert!(digest.chars().count() > max_chars || *short == digest);
     }

@@ -347,7 +347,7 @@ mod tests {
     fn after(runs: &[(&str, Outcome)]) -> Deeds {
         let mut deeds = Deeds::default();
         for (at, (command, outcome)) in runs.iter().enumerate() {
-            let command = Command::of(command);
+            let command = Command::parse(command);
             deeds.ran(&command, &command.effects(), "", *outcome, u32::try_from(at).unwrap_or(0));
         }
         deeds

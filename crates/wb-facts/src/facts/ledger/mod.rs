@@ -159,7 +159,7 @@ impl Ledger {
         at: u32,
     ) {
         self.deeds.ran(command, effects, output, outcome, at);
-        if !command.kind.shows {
+        if !command.kind.is_viewer {
             self.known.acted(command.text);
             self.known.acted(output);
         }
