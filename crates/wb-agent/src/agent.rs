@@ -9,10 +9,10 @@ use wb_budget::{Family, FittedCounter, ModelCard, TokenEstimate};
 use wb_conductor::{
     AgentContext, CompactionReport, Compactor, CondenseOpts, Pipeline, ReplyDraft, message_to_turn,
 };
-use wb_host::is_overflow_error;
 use wb_message::markers::is_synthetic;
 use wb_message::{Conversation, Message, ToolDescriptor, ToolVocabulary};
 use wb_passes::Repair;
+use wb_providers::is_overflow_error;
 use wb_session::{EntryId, Request};
 use wb_summarize::{Facts, Reply};
 

@@ -202,7 +202,7 @@ pub(crate) struct Models {
 
 #[derive(Debug, Args)]
 pub(crate) struct Manual {
-    /// The command, such as `weigh` or `session undo` [default: wb itself]
+    /// The command, such as `weigh` or `session branch` [default: wb itself]
     #[arg(value_name = "COMMAND")]
     pub(crate) command: Vec<String>,
 }

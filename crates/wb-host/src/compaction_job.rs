@@ -1,7 +1,5 @@
 //! One compaction of a session in three steps: prepared from it, run without it, appended to it.
 
-use std::sync::Arc;
-
 use tokio_util::sync::CancellationToken;
 use wb_budget::{TokenCounter, Usage};
 use wb_session::{
@@ -16,7 +14,6 @@ use crate::hooks::{
     BeforeCompact, CompactionReason, HookCompaction, HookList, SessionBeforeCompactEvent,
     SessionCompactEvent, SessionCompactFailedEvent,
 };
-use crate::summarize::tokens_of;
 
 /// Why a session stays as it was.
 #[derive(Debug, thiserror::Error)]
@@ -98,14 +95,12 @@ pub(crate) struct Place {
     leaf: Option<EntryId>,
     /// The end of what it condenses, where that is not the leaf: the answer after it failed and is left behind.
     base: Option<EntryId>,
-    /// Is shared as long as the compaction is on its way.
-    pub(crate) ticket: Arc<()>,
 }
 
 impl Place {
     pub(crate) fn new(session: &Session, end: Option<&EntryId>, reason: CompactionReason) -> Self {
         let base = end.filter(|end| Some(*end) != session.leaf()).cloned();
-        Self { reason, leaf: session.leaf().cloned(), base, ticket: Arc::default() }
+        Self { reason, leaf: session.leaf().cloned(), base }
     }
 
     pub(crate) fn will_retry(&self) -> bool {
@@ -175,14 +170,6 @@ impl CompactionJob {
     /// Returns what would be summarized and what kept.
     pub fn preparation(&self) -> &CompactionPreparation {
         &self.event.preparation
-    }
-
-    /// Returns the estimate of what the summary takes the place of.
-    pub(crate) fn n_tokens_summarized(&self) -> u64 {
-        let (it, counter) = (self.preparation(), &*self.opts.counter);
-        let previous = it.previous_summary.as_deref().map_or(0, |text| counter.text(text));
-        let messages = [&it.messages_to_summarize, &it.turn_prefix_messages];
-        messages.map(|it| tokens_of(it, counter)).into_iter().fold(previous, u64::saturating_add)
     }
 
     /// Returns why the session is compacted.

@@ -7,15 +7,6 @@
 //! [`append_branch_summary`]. [`compact_session`] and [`navigate_tree`] go the whole way and let [`SessionHooks`] have
 //! their say.
 //!
-//! A host that wants a session to be compacted by itself asks a [`SessionFlow`] before each request and after each
-//! answer; the [`FlowAction`] that it gets says what to do. If the session must be free while a model is asked, a
-//! [`CompactionJob`] is run apart from it and its outcome appended afterwards. The example `agent_loop` is such a host,
-//! `custom_compaction` one with a hook of its own. What takes a compaction back is
-//! [`Session::undo_compaction`](wb_session::Session::undo_compaction).
-//!
-//! [`read_settings`] reads the settings of a session from two files. [`is_overflow`] tells whether an answer shows that
-//! the context was too large.
-//!
 //! Tokens are counted by a [`Counter`], which is the heuristic of the whole product unless a host gives another. There
 //! are no clocks here: times are inputs.
 //!
@@ -46,7 +37,6 @@
 
 pub mod settings_files;
 pub mod counter;
-pub mod overflow;
 pub mod prompt;
 mod chunk;
 mod request;
@@ -58,11 +48,6 @@ pub mod branch;
 pub mod hooks;
 pub mod compaction_job;
 pub mod navigate;
-pub mod context_usage;
-mod answer_outcome;
-pub mod shorten;
-pub mod flow_action;
-pub mod flow;
 
 pub use branch::{
     BranchSummaryOpts, BranchSummaryOutcome, LeftBranch, append_branch_summary, generate_branch_summary,
@@ -71,19 +56,14 @@ pub use branch::{
 pub use compaction::{CompactOpts, append_compaction, compact};
 pub use compaction_job::{CompactionJob, FinishedCompaction, HostError, SessionCompaction, compact_session};
 pub use compaction_result::{CompactError, CompactionOutcome, SummarySource};
-pub use context_usage::{ContextUsage, PendingRequest};
 pub use counter::Counter;
-pub use flow::{SessionFlow, UNHELPFUL_COMPACTIONS};
-pub use flow_action::{Compacted, FlowAction, FlowState, Shortened, Stopped};
 pub use hooks::{
     BeforeCompact, BeforeTree, CompactionReason, HookCompaction, HookError, HookFault, HookFuture, HookList,
     HookSummary, NoHooks, SessionBeforeCompactEvent, SessionBeforeTreeEvent, SessionCompactEvent,
     SessionCompactFailedEvent, SessionHooks, SessionTreeEvent, TreeOverrides, TreePreparation,
 };
 pub use navigate::{NavigateOpts, TreeNavigation, navigate_tree};
-pub use overflow::{is_overflow, is_overflow_error};
 pub use prompt::{SUMMARIZER_BRIEF, SUMMARY_FORMAT, SummaryTask, TURN_PREFIX_FORMAT};
 pub use settings_files::{SettingsFileError, SettingsNote, SettingsRead, read_settings};
-pub use shorten::Shortening;
 /// What stops a compaction or a summary from outside; of the crate `tokio-util`.
 pub use tokio_util::sync::CancellationToken;

@@ -12,7 +12,7 @@
 //! there when the session is opened again; both only append.
 //!
 //! What a compaction of a session needs is prepared here and run elsewhere: [`estimate_context`] and
-//! [`should_compact`] tell when (a [`ContextGauge`] does so again and again), [`prepare_compaction`] and
+//! [`should_compact`] tell when, [`prepare_compaction`] and
 //! [`prepare_branch_entries`] tell what goes to a model.
 //!
 //! This crate knows messages, usage and weights, but no models and no clocks; files it touches
@@ -48,8 +48,8 @@ mod compaction;
 
 pub use compaction::{
     AbandonedBranch, BRANCH_SUMMARY_PREFIX, BranchPreparation, BranchSummarySettings,
-    COMPACTION_SUMMARY_PREFIX, CompactionPreparation, CompactionSettings, ContextEstimate, ContextGauge,
-    CutPoint, FileLists, FileOps, SESSION_PRESET, SerializeOpts, SessionSettings, SessionSettingsError,
+    COMPACTION_SUMMARY_PREFIX, CompactionPreparation, CompactionSettings, ContextEstimate, CutPoint,
+    FileLists, FileOps, SESSION_PRESET, SerializeOpts, SessionSettings, SessionSettingsError,
     calculate_context_tokens, collect_entries_for_branch_summary, compute_file_lists, convert_to_llm,
     cut_candidates, estimate_context, estimate_tokens, files, find_cut_point, find_turn_start,
     format_file_operations, kept_from, last_usage, prepare_branch_entries, prepare_compaction,

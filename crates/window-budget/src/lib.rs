@@ -160,10 +160,10 @@
 //!
 #![cfg_attr(feature = "host", doc = "```")]
 #![cfg_attr(not(feature = "host"), doc = "```ignore")]
-//! use window_budget::host::{HookList, FlowAction, SessionFlow, PendingRequest, read_settings};
+//! use window_budget::host::{CompactOpts, HookList, compact_session, read_settings};
 //! use window_budget::session::store::jsonl::JsonlStore;
 //! use window_budget::session::{Durability, IdSource, NewSession, Session};
-//! use window_budget::{Message, ModelCard};
+//! use window_budget::Message;
 //!
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -177,13 +177,9 @@
 //! session.append(&Message::user("Go on.").into(), 3)?;
 //!
 //! let settings = read_settings(Some(&folder.join("user.json")), Some(&folder.join("project.json")))?.settings;
-//! let mut flow = SessionFlow::new(settings.compaction);
-//! let pending = PendingRequest { card: ModelCard::with_window(48_000), ..PendingRequest::default() };
-//! if let FlowAction::Compact(job) = flow.before_request(&session, &pending)? {
-//!     let mut hooks = HookList::default();
-//!     let done = flow.complete(*job, &mut session, None, &mut hooks, 4).await?; // Some(&model) for better digests
-//!     assert!(!done.context.is_over());
-//! }
+//! let mut hooks = HookList::default();
+//! let settings = settings.compaction;
+//! compact_session(&mut session, &settings, None, &mut hooks, CompactOpts::default(), 4).await?;
 //! assert_eq!(session.context(session.leaf())?.messages.len(), 2); // the digest, and what was asked last
 //! session.undo_compaction(5)?;
 //! assert_eq!(session.context(session.leaf())?.messages.len(), 3);

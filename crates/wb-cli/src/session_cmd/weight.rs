@@ -127,10 +127,6 @@ impl Summary {
         }
     }
 
-    pub(crate) fn text(&self) -> &str {
-        &self.digest
-    }
-
     /// Writes who wrote it, how long it is and which files it names.
     pub(crate) fn write_facts(&self, page: &mut Page<'_>) -> io::Result<()> {
         let by = match self.digest_by {

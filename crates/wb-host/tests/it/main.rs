@@ -4,21 +4,11 @@
 
 mod support;
 mod settings_files;
-mod overflow;
 mod prompts;
-mod recipe;
 mod compaction;
 mod branch;
 mod hooks;
-mod agent;
-mod chain;
-mod reads;
-mod flow;
-mod fitting;
-mod edges;
-mod shorten;
 mod navigate;
-mod real;
 
 mod recorded_requests;
 mod recorded;

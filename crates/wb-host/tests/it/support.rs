@@ -1,11 +1,10 @@
 //! Sessions in memory, what is prepared from them, and what holds of their contexts.
 
-use wb_budget::Usage;
-use wb_message::{Message, Pairing};
+use wb_message::Message;
 use wb_session::store::memory::MemoryStore;
 use wb_session::{
-    CompactionPreparation, CompactionSettings, Entry, EntryId, EntryKind, IdSource, Logged, NewSession,
-    Request, SESSION_PRESET, Session, SessionError, StopReason, prepare_compaction,
+    CompactionPreparation, CompactionSettings, Entry, EntryId, IdSource, NewSession, SESSION_PRESET, Session,
+    SessionError, prepare_compaction,
 };
 use wb_testkit::script;
 
@@ -22,27 +21,6 @@ pub(crate) fn empty_session() -> Session {
 /// Appends messages and returns their entries' ids.
 pub(crate) fn append(session: &mut Session, messages: Vec<Message>) -> Vec<EntryId> {
     messages.into_iter().map(|message| session.append(&message.into(), 1_000).unwrap()).collect()
-}
-
-/// Appends an answer with what the provider counted and how it ended.
-pub(crate) fn answer(session: &mut Session, message: Message, usage: Option<Usage>, stop_reason: StopReason) {
-    let request = Some(Request { usage, stop_reason, ..Request::default() });
-    session.append(&EntryKind::Message(Logged { message, request, is_excluded: false }), 1).unwrap();
-}
-
-/// Returns what the model sees at the leaf.
-pub(crate) fn context(session: &Session) -> Vec<Message> {
-    session.context(session.leaf()).unwrap().messages
-}
-
-/// Fails where a call is without its result and does not wait for it either, and where a result is without its call or
-/// the second of one.
-pub(crate) fn assert_paired(context: &[Message]) {
-    let pairing = Pairing::of(context);
-    assert!(pairing.orphans().is_empty() && pairing.pairs().iter().all(|pair| !pair.repeated));
-    let only_results =
-        |at: usize| context[at..].iter().all(|message| matches!(message, Message::ToolResult { .. }));
-    assert!(pairing.dangling().iter().all(|call| only_results(call.message as usize + 1)));
 }
 
 pub(crate) fn session_of(turns: &str) -> (Session, Vec<EntryId>) {

@@ -3,7 +3,6 @@
 mod settings;
 mod context_view;
 mod accounting;
-mod context_gauge;
 mod cut;
 pub mod files;
 mod convert;
@@ -17,7 +16,6 @@ pub use accounting::{
 pub use branch_summary::{
     AbandonedBranch, BranchPreparation, collect_entries_for_branch_summary, prepare_branch_entries,
 };
-pub use context_gauge::ContextGauge;
 pub use context_view::{SESSION_PRESET, kept_from};
 pub use convert::{BRANCH_SUMMARY_PREFIX, COMPACTION_SUMMARY_PREFIX, convert_to_llm};
 pub use cut::{CutPoint, cut_candidates, find_cut_point, find_turn_start};

@@ -19,7 +19,6 @@ mod undo_laws;
 mod crash;
 mod chain;
 mod accounting;
-mod context_gauge;
 mod preparing;
 mod files;
 mod branching;

@@ -2,20 +2,23 @@
 
 use serde_json::Value;
 use wb_budget::Usage;
-use wb_host::{is_overflow, is_overflow_error};
-use wb_session::{Request, StopReason};
+use wb_providers::{is_overflow_error, is_overflow_reply};
+use wb_summarize::{Reply, StopReason};
 use wb_testkit::session_rows::{NEWEST, judge, replay};
 
 /// They take a throttled request for an overflow, though waiting mends it.
 const THROTTLED: &str = "a throttled request is no overflow";
 
-fn answer(stop_reason: StopReason, input_tokens: u64, output_tokens: u64) -> Request {
-    let usage = Usage { input_tokens, output_tokens, ..Usage::EMPTY };
-    Request { stop_reason, usage: Some(usage), ..Request::default() }
+fn reply(stop: StopReason, usage: Usage) -> Reply {
+    Reply { model: "m".to_owned(), blocks: Vec::new(), usage, stop }
 }
 
-/// Reads what a row asks about.
-fn request_of(params: &Value) -> Request {
+fn answer(stop: StopReason, input_tokens: u64, output_tokens: u64) -> Reply {
+    reply(stop, Usage { input_tokens, output_tokens, ..Usage::EMPTY })
+}
+
+/// Judges what a row asks about.
+fn is_overflow(params: &Value) -> bool {
     let tokens = |key: &str| params["usage"][key].as_u64();
     let usage = Usage {
         input_tokens: tokens("input").unwrap_or(0),
@@ -23,20 +26,24 @@ fn request_of(params: &Value) -> Request {
         cache_read_tokens: tokens("cacheRead"),
         cache_write_tokens: tokens("cacheWrite"),
     };
-    Request {
-        provider: params["provider"].as_str().map(str::to_owned),
-        usage: params["usage"].is_object().then_some(usage),
-        stop_reason: serde_json::from_value(params["stopReason"].clone()).unwrap(),
-        ..Request::default()
-    }
+    let stop = match params["stopReason"].as_str() {
+        Some("error") => {
+            let error = params["errorMessage"].as_str();
+            return error.is_some_and(|error| is_overflow_error(error, params["provider"].as_str()));
+        }
+        Some("stop") => StopReason::Complete,
+        Some("length") => StopReason::MaxOutput,
+        Some("toolUse") => StopReason::ToolCalls,
+        _ => StopReason::Aborted,
+    };
+    is_overflow_reply(&reply(stop, usage), params["contextWindow"].as_u64().unwrap_or(0))
 }
 
 #[test]
 fn the_recorded_answers_are_given_but_for_a_throttled_request() {
     replay("is_overflow", NEWEST, (45, 44), &[(THROTTLED, 1)], |row| {
+        let ours = is_overflow(row.params);
         let error = row.params["errorMessage"].as_str();
-        let window_tokens = row.params["contextWindow"].as_u64().unwrap_or(0);
-        let ours = is_overflow(&request_of(row.params), error, window_tokens);
         let is_throttled = error.is_some_and(|error| error.starts_with("ThrottlingException"));
         judge(row.output.as_bool() == Some(ours), THROTTLED, is_throttled, ours)
     });
@@ -112,38 +119,26 @@ fn a_status_without_a_body_counts_as_its_provider_means_it() {
 }
 
 #[test]
-fn only_the_error_of_a_failed_request_is_read() {
-    let error = Some("prompt is too long");
-    for stop in [StopReason::Stop, StopReason::Length, StopReason::ToolUse, StopReason::Aborted] {
-        assert!(!is_overflow(&answer(stop, 1, 1), error, 200_000), "{stop:?}");
-    }
-    assert!(is_overflow(&answer(StopReason::Error, 0, 0), error, 0));
-    assert!(!is_overflow(&answer(StopReason::Error, 300_000, 0), None, 200_000));
-    let bodyless = Request { provider: Some("cerebras".into()), ..answer(StopReason::Error, 0, 0) };
-    assert!(is_overflow(&bodyless, Some("400 (no body)"), 0));
-}
-
-#[test]
 fn a_complete_answer_overflows_above_the_window_and_not_at_it() {
     let stopped = |input, cached, window| {
-        let mut request = answer(StopReason::Stop, input, 9);
-        request.usage.as_mut().unwrap().cache_read_tokens = Some(cached);
-        is_overflow(&request, None, window)
+        let mut reply = answer(StopReason::Complete, input, 9);
+        reply.usage.cache_read_tokens = Some(cached);
+        is_overflow_reply(&reply, window)
     };
     assert!(!stopped(1, 99, 100) && stopped(1, 100, 100) && stopped(101, 0, 100));
     assert!(!stopped(u64::MAX, u64::MAX, 0), "the window is not known");
     assert!(stopped(u64::MAX, u64::MAX, u64::MAX - 1));
-    assert!(!is_overflow(&Request { usage: None, ..answer(StopReason::Stop, 0, 0) }, None, 1));
+    assert!(!is_overflow_reply(&answer(StopReason::ToolCalls, 200, 9), 100), "it has calls to run");
 }
 
 #[test]
 fn an_answer_without_room_overflows_from_99_percent_on() {
-    let cut = |input, output, window| is_overflow(&answer(StopReason::Length, input, output), None, window);
+    let cut =
+        |input, output, window| is_overflow_reply(&answer(StopReason::MaxOutput, input, output), window);
     assert!(!cut(98, 0, 100) && cut(99, 0, 100) && !cut(99, 1, 100));
     assert!(!cut(98, 0, 99) && cut(99, 0, 99), "99 % of 99 are more than 98");
     assert!(cut(u64::MAX, 0, u64::MAX) && !cut(u64::MAX / 100 * 98, 0, u64::MAX));
     assert!(!cut(0, 0, 0), "the window is not known");
-    assert!(!is_overflow(&Request { usage: None, ..answer(StopReason::Length, 0, 0) }, None, 100));
 }
 
 #[test]

@@ -3,9 +3,9 @@
 //! Providers say it in an error text, each in its own words, or not at all: some cut the prompt or leave no room for an
 //! answer, which only the counts of tokens show. The rules are those of pi; the texts are data, below.
 
-use wb_session::{Request, StopReason};
+use wb_summarize::{Reply, StopReason};
 
-/// What providers say when a prompt is too large: lower-case pieces that stand in this order on one line.
+/// What providers say when a prompt is too large: lower-case pieces in this order on one line.
 const OVERFLOW_TEXTS: [&[&str]; 38] = [
     // Anthropic, also through Bedrock and Vertex; Fireworks.
     &["prompt is too long"],
@@ -69,14 +69,14 @@ const OVERFLOW_TEXTS: [&[&str]; 38] = [
     // LM Studio.
     &["greater than the context length"],
     &["model is loaded with context length of only"],
-    // nginx and what stands on it, in front of anyone.
+    // nginx and its derivatives, in front of anyone.
     &["413 request entity too large"],
     // Several, without more words; Cohere, with them.
     &["too many tokens"],
     &["token limit exceeded"],
 ];
 
-/// Words of an error that waiting or paying mends, whatever else it says.
+/// Words of an error that goes away by waiting or paying, whatever else it says.
 ///
 /// Bedrock calls a throttled request one of "too many tokens", and asks to wait.
 const OTHER_TEXTS: [&str; 10] = [
@@ -107,34 +107,32 @@ pub fn is_overflow_error(error: &str, provider: Option<&str>) -> bool {
     if OTHER_TEXTS.iter().any(|text| error.contains(text)) {
         return false;
     }
-    let tells_by_400 = provider.is_some_and(|name| name.eq_ignore_ascii_case(BODYLESS_400_PROVIDER));
+    let means_400 = provider.is_some_and(|name| name.eq_ignore_ascii_case(BODYLESS_400_PROVIDER));
     is_bodyless(&error, "413")
-        || (tells_by_400 && is_bodyless(&error, "400"))
+        || (means_400 && is_bodyless(&error, "400"))
         || error.lines().any(|line| OVERFLOW_TEXTS.iter().any(|pieces| has_in_order(line, pieces)))
 }
 
-/// Returns whether an answer shows that the context did not fit a window of `window_tokens`; 0 if that is unknown.
+/// Returns whether a reply shows that the context did not fit a window of `window_tokens`; 0 if that is unknown.
 ///
-/// A failed request shows it by its error, a complete answer by a prompt of more tokens than the window, an answer that
-/// was cut off before its first token by a prompt of 99 % of the window or more. The prompt is what was sent anew and
-/// what was read from the cache.
-pub fn is_overflow(request: &Request, error: Option<&str>, window_tokens: u64) -> bool {
-    let usage = request.usage.unwrap_or_default();
-    let prompt_tokens = usage.prompt_tokens();
-    match request.stop_reason {
-        StopReason::Error => error.is_some_and(|error| is_overflow_error(error, request.provider.as_deref())),
-        StopReason::Stop => window_tokens > 0 && prompt_tokens > window_tokens,
-        StopReason::Length => usage.output_tokens == 0 && is_full(prompt_tokens, window_tokens),
+/// A complete reply shows it by a prompt of more tokens than the window, one that was cut off before its first token by
+/// a prompt of 99 % of the window or more. The prompt is what was sent anew and what was read from the cache. A failed
+/// request shows it by its error; see [`is_overflow_error`].
+pub fn is_overflow_reply(reply: &Reply, window_tokens: u64) -> bool {
+    let prompt_tokens = reply.usage.prompt_tokens();
+    match reply.stop {
+        StopReason::Complete => window_tokens > 0 && prompt_tokens > window_tokens,
+        StopReason::MaxOutput => reply.usage.output_tokens == 0 && is_full(prompt_tokens, window_tokens),
         _ => false,
     }
 }
 
-/// Returns whether so many tokens leave no room in a window; never if the window is not known.
-pub(crate) fn is_full(tokens: u64, window_tokens: u64) -> bool {
+/// Returns whether a prompt leaves no room in a window; never if the window is not known.
+fn is_full(tokens: u64, window_tokens: u64) -> bool {
     window_tokens > 0 && u128::from(tokens) * 100 >= u128::from(window_tokens) * FULL_PERCENT
 }
 
-/// Returns whether pieces stand in a text one after the other.
+/// Returns whether a text contains pieces one after the other.
 fn has_in_order(text: &str, pieces: &[&str]) -> bool {
     let mut rest = text;
     pieces.iter().all(|piece| match rest.split_once(piece) {
@@ -158,7 +156,7 @@ mod tests {
     use super::*;
 
     /// What providers say, in the order of the rows: our own figures in their words.
-    const SAID: [&str; OVERFLOW_TEXTS.len()] = [
+    const ERRORS: [&str; OVERFLOW_TEXTS.len()] = [
         r#"400 {"type":"error","error":{"type":"invalid_request_error","message":"prompt is too long: 210000 tokens > 200000 maximum"}}"#,
         "input length and `max_tokens` exceed context limit: 190000 + 20000 > 200000, decrease input length or `max_tokens` and try again",
         r#"413 {"type":"error","error":{"type":"request_too_large","message":"Request exceeds the maximum size"}}"#,
@@ -201,7 +199,7 @@ mod tests {
 
     #[test]
     fn each_row_finds_what_its_provider_says_and_no_other_row_does() {
-        for (at, said) in SAID.iter().enumerate() {
+        for (at, said) in ERRORS.iter().enumerate() {
             let lower = said.to_ascii_lowercase();
             let finds = |row: &usize| lower.lines().any(|line| has_in_order(line, OVERFLOW_TEXTS[*row]));
             assert_eq!((0..OVERFLOW_TEXTS.len()).filter(finds).collect::<Vec<_>>(), [at], "{said}");
@@ -219,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn pieces_stand_in_their_order_and_do_not_overlap() {
+    fn pieces_appear_in_their_order_and_do_not_overlap() {
         assert!(has_in_order("a b c", &["a", "c"]));
         assert!(!has_in_order("c b a", &["a", "c"]));
         assert!(!has_in_order("aba", &["ab", "ba"]));
