@@ -45,7 +45,7 @@ const fn dev(name: &'static str) -> Room {
 const FACADE_ONLY: (&str, &str) = ("window-budget", "wb-compat");
 
 /// The layers of the workspace; `docs/architecture.md` draws them.
-const ROOMS: [Room; 19] = [
+const ROOMS: [Room; 18] = [
     room("wb-message", 0, Diet::Sync(&["memchr", "xxhash-rust"])),
     room("wb-budget", 1, Diet::Sync(&["bytecount"])),
     room("wb-summarize", 2, Diet::Async(&[])),
@@ -53,16 +53,15 @@ const ROOMS: [Room; 19] = [
     room("wb-record", 2, Diet::Sync(&["memchr", "rusqlite", "simdutf8", "tempfile", "xxhash-rust"])),
     room("wb-dialect", 2, Diet::Sync(&[])),
     room("wb-conductor", 3, Diet::Async(&[])),
-    room("wb-session", 3, Diet::Sync(&["rusqlite"])),
     room("wb-tokens", 3, Diet::Free),
     room("wb-providers", 3, Diet::Free),
-    room("wb-host", 4, Diet::Async(&[])),
-    room("wb-formats", 4, Diet::Sync(&["memchr"])),
+    room("wb-session", 4, Diet::Async(&["rusqlite"])),
+    room("wb-formats", 5, Diet::Sync(&["memchr"])),
     room("wb-compat", 4, Diet::Sync(&[])),
-    room("wb-replay", 5, Diet::Sync(&["memchr"])),
-    room("wb-agent", 6, Diet::Free),
-    room("wb-cli", 6, Diet::Free),
-    room("window-budget", 6, Diet::Free),
+    room("wb-replay", 6, Diet::Sync(&["memchr"])),
+    room("wb-agent", 7, Diet::Free),
+    room("wb-cli", 7, Diet::Free),
+    room("window-budget", 7, Diet::Free),
     dev("wb-testkit"),
     dev("xtask"),
 ];
@@ -225,7 +224,7 @@ mod tests {
             check("wb-message", &["serde", "memchr", "rand"]),
             ["wb-message -> rand: not on the diet of wb-message"]
         );
-        assert_eq!(check("wb-session", &["tokio"]).len(), 1, "the session is sync");
+        assert_eq!(check("wb-record", &["tokio"]).len(), 1, "records are sync");
         assert!(check("wb-conductor", &["tokio", "async-trait"]).is_empty());
         assert!(check("wb-cli", &["clap", "anyhow"]).is_empty());
     }

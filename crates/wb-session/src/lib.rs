@@ -44,17 +44,13 @@ pub mod store;
 mod entry;
 mod tree;
 mod session;
-mod compaction;
+pub mod document2;
+#[cfg(feature = "driver")]
+pub mod driver;
 
-pub use compaction::{
-    AbandonedBranch, BRANCH_SUMMARY_PREFIX, BranchPreparation, BranchSummarySettings,
-    COMPACTION_SUMMARY_PREFIX, CompactionPreparation, CompactionSettings, ContextEstimate, CutPoint,
-    FileLists, FileOps, SESSION_PRESET, SerializeOpts, SessionSettings, SessionSettingsError,
-    calculate_context_tokens, collect_entries_for_branch_summary, compute_file_lists, convert_to_llm,
-    cut_candidates, estimate_context, estimate_tokens, files, find_cut_point, find_turn_start,
-    format_file_operations, kept_from, last_usage, prepare_branch_entries, prepare_compaction,
-    prepare_compaction_within, serialize_conversation, should_compact, split_file_tags, without_fences,
-};
+pub use document2::*;
+#[cfg(feature = "driver")]
+pub use driver::*;
 pub use entry::{
     BranchSummary, Compaction, ContextEdit, Custom, CustomMessage, Entry, EntryKind, EntryTag, Label, Logged,
     ModelChange, NewSession, Replacement, Request, SessionInfo, StopReason, ThinkingLevelChange, iso_ms,
@@ -64,6 +60,9 @@ pub use error::{SessionError, StoreError, Torn};
 pub use id::{EntryId, IdSource};
 pub use session::{LEAF_MARK, Session, UNDO_MARK, UndoneCompaction};
 pub use store::{Durability, EntryStore, Record};
+/// What stops a compaction or a summary from outside; of the crate `tokio-util`.
+#[cfg(feature = "driver")]
+pub use tokio_util::sync::CancellationToken;
 pub use tree::{
     Context, Header, LogNote, NEWEST_VERSION, Node, RequestAt, SessionLog, Tree, Unpaired, build_context,
 };

@@ -156,11 +156,11 @@
 //! # }
 //! ```
 //!
-//! A session in a file that is compacted by itself, and a compaction that is taken back; with the feature `host`:
+//! A session in a file that is compacted by itself, and a compaction that is taken back; with the feature `session`:
 //!
-#![cfg_attr(feature = "host", doc = "```")]
-#![cfg_attr(not(feature = "host"), doc = "```ignore")]
-//! use window_budget::host::{CompactOpts, HookList, compact_session, read_settings};
+#![cfg_attr(feature = "session", doc = "```")]
+#![cfg_attr(not(feature = "session"), doc = "```ignore")]
+//! use window_budget::session::{CompactOpts, HookList, compact_session, read_settings};
 //! use window_budget::session::store::jsonl::JsonlStore;
 //! use window_budget::session::{Durability, IdSource, NewSession, Session};
 //! use window_budget::Message;
@@ -194,13 +194,11 @@ pub use wb_compat as compat;
 pub use wb_conductor as conductor;
 #[cfg(feature = "formats")]
 pub use wb_formats as formats;
-#[cfg(feature = "host")]
-pub use wb_host as host;
 pub use wb_message as message;
 pub use wb_passes as passes;
 #[cfg(any(feature = "anthropic", feature = "gemini", feature = "openai", feature = "openai-responses"))]
 pub use wb_providers as providers;
-#[cfg(any(feature = "formats", feature = "host"))]
+#[cfg(any(feature = "formats", feature = "session"))]
 pub use wb_session as session;
 pub use wb_summarize as summarize;
 #[cfg(feature = "tokens")]

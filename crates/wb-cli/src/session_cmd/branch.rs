@@ -5,7 +5,7 @@ use std::io;
 use anyhow::Result;
 use futures::executor::block_on;
 use serde::Serialize;
-use wb_host::{BranchSummaryOpts, HookList, HostError, NavigateOpts, navigate_tree};
+use wb_session::{BranchSummaryOpts, HookList, HostError, NavigateOpts, navigate_tree};
 use wb_session::{EntryId, EntryKind, LEAF_MARK, Session, SessionError};
 
 use super::find;

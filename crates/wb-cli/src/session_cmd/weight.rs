@@ -5,7 +5,7 @@ use std::io;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use wb_budget::{ModelCard, estimate_text};
-use wb_host::SummarySource;
+use wb_session::SummarySource;
 use wb_session::{Context, FileLists, Session, SessionError};
 use wb_summarize::NoDigest;
 

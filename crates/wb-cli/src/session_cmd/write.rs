@@ -5,8 +5,8 @@ use std::path::Path;
 use std::time::SystemTime;
 
 use wb_formats::SentAs;
-use wb_host::HostError;
 use wb_message::Message;
+use wb_session::HostError;
 use wb_session::store::memory::MemoryStore;
 use wb_session::{EntryId, EntryKind, NEWEST_VERSION, Session, SessionError, StoreError};
 

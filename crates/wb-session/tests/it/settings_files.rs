@@ -2,9 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use wb_host::settings_files::MAX_SETTINGS_BYTES;
-use wb_host::{SettingsFileError, SettingsRead, read_settings};
 use wb_session::SessionSettings;
+use wb_session::driver::settings_files::MAX_SETTINGS_BYTES;
+use wb_session::{SettingsFileError, SettingsRead, read_settings};
 
 /// Writes a file of its own for a test.
 #[expect(clippy::disallowed_methods, reason = "a test is at the edge")]

@@ -1,13 +1,13 @@
 //! Every text that a model reads, pinned.
 
 use futures::executor::block_on;
-use wb_host::{
+use wb_session::{
     BranchSummaryOpts, CompactOpts, SUMMARIZER_BRIEF, append_compaction, compact, generate_branch_summary,
 };
 use wb_summarize::scripted::{Script, ScriptedInvoker};
 use wb_testkit::script;
 
-use crate::support::{LONG_TURN, PREFIX, SUMMARY, TALK, append, prepared, read_path, session_of};
+use crate::talks::{LONG_TURN, PREFIX, SUMMARY, TALK, append, prepared, read_path, session_of};
 
 /// Returns the last prompt; of the conversation in it only the lines that tell who speaks.
 fn last_prompt(invoker: &ScriptedInvoker) -> String {

@@ -8,10 +8,10 @@ use wb_message::Message;
 use wb_summarize::timer::DEFAULT_TIMEOUT;
 use wb_summarize::{AskOpts, Cost, ModelInvoker, NoDigest, ThinkingLevel, ask_in_parts};
 
-use crate::compaction_result::{CompactError, SummarySource};
-use crate::local::local_summary;
-use crate::prompt::{Focus, SummaryTask};
-use crate::request::SummaryRequest;
+use crate::document2::compaction_result::{CompactError, SummarySource};
+use crate::document2::local::local_summary;
+use crate::document2::prompt::{Focus, SummaryTask};
+use crate::document2::request::SummaryRequest;
 
 /// What is to be summarized in one go.
 #[derive(Clone, Copy, Debug)]

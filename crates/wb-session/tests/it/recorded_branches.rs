@@ -3,12 +3,12 @@
 use futures::executor::block_on;
 use serde_json::Value;
 use wb_budget::ModelCard;
-use wb_host::branch::BRANCH_SUMMARY_TOKENS;
-use wb_host::{
+use wb_message::Message;
+use wb_session::document2::branch_summary::BRANCH_SUMMARY_TOKENS;
+use wb_session::{
     BranchSummaryOpts, BranchSummaryOutcome, CompactError, SummarySource, SummaryTask,
     generate_branch_summary,
 };
-use wb_message::Message;
 use wb_session::{
     BranchSummarySettings, Entry, FileLists, SESSION_PRESET, collect_entries_for_branch_summary,
     prepare_branch_entries, split_file_tags,

@@ -10,13 +10,13 @@ use std::sync::Arc;
 use futures::FutureExt;
 use futures::executor::block_on;
 use serde_json::json;
-use wb_host::{
-    BeforeCompact, CompactOpts, HookCompaction, HookError, HookFuture, HookList, SessionBeforeCompactEvent,
-    SessionCompaction, SessionHooks, compact_session,
-};
 use wb_message::outline::outline;
 use wb_message::{Conversation, Message, Turn};
 use wb_session::store::memory::MemoryStore;
+use wb_session::{
+    BeforeCompact, CompactOpts, HookCompaction, HookError, HookFuture, HookList, SessionBeforeCompactEvent,
+    SessionCompaction, SessionHooks, compact_session,
+};
 use wb_session::{
     CompactionSettings, IdSource, NewSession, SerializeOpts, Session, convert_to_llm, serialize_conversation,
 };

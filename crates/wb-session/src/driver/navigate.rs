@@ -1,16 +1,16 @@
 //! Going to another branch, with the hooks' say in it.
 
+use crate::{Entry, EntryId, EntryKind, Session, SessionError};
 use wb_budget::Usage;
 use wb_message::{Content, Message};
-use wb_session::{Entry, EntryId, EntryKind, Session, SessionError};
 use wb_summarize::ModelInvoker;
 
-use crate::branch::{
+use crate::document2::branch_summary::{
     BranchSummaryOpts, BranchSummaryOutcome, append_branch_summary, generate_branch_summary, read_left_branch,
 };
-use crate::compaction_job::HostError;
-use crate::compaction_result::{CompactError, SummarySource};
-use crate::hooks::{
+use crate::document2::compaction_result::{CompactError, SummarySource};
+use crate::driver::compaction_job::HostError;
+use crate::driver::hooks::{
     BeforeTree, HookList, HookSummary, SessionBeforeTreeEvent, SessionTreeEvent, TreeOverrides,
     TreePreparation,
 };

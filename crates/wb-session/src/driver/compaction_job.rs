@@ -1,16 +1,16 @@
 //! One compaction of a session in three steps: prepared from it, run without it, appended to it.
 
-use tokio_util::sync::CancellationToken;
-use wb_budget::{TokenCounter, Usage};
-use wb_session::{
+use crate::{
     CompactionPreparation, CompactionSettings, Entry, EntryId, EntryTag, Node, Session, SessionError,
     cut_candidates, estimate_context, kept_from, prepare_compaction_within,
 };
+use tokio_util::sync::CancellationToken;
+use wb_budget::{TokenCounter, Usage};
 use wb_summarize::ModelInvoker;
 
-use crate::compaction::{CompactOpts, append_compaction, compact};
-use crate::compaction_result::{CompactError, CompactionOutcome, SummarySource};
-use crate::hooks::{
+use crate::document2::compact::{CompactOpts, append_compaction, compact};
+use crate::document2::compaction_result::{CompactError, CompactionOutcome, SummarySource};
+use crate::driver::hooks::{
     BeforeCompact, CompactionReason, HookCompaction, HookList, SessionBeforeCompactEvent,
     SessionCompactEvent, SessionCompactFailedEvent,
 };

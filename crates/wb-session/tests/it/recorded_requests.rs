@@ -1,8 +1,8 @@
 //! What the newest recorded version sends for a summary, and why ours is another text.
 
 use serde_json::Value;
-use wb_host::SummaryTask;
 use wb_message::{Block, Message};
+use wb_session::SummaryTask;
 use wb_session::{Entry, EntryKind, SerializeOpts, convert_to_llm, serialize_conversation};
 use wb_summarize::scripted::Script;
 use wb_testkit::session_rows::{

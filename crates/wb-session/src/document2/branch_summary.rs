@@ -2,18 +2,18 @@
 
 use std::time::Duration;
 
-use serde_json::Value;
-use tokio_util::sync::CancellationToken;
-use wb_budget::{TokenHeuristic, Usage};
-use wb_session::{
+use crate::{
     BranchPreparation, BranchSummary, BranchSummarySettings, Entry, EntryId, Session, SessionError,
     prepare_branch_entries,
 };
+use serde_json::Value;
+use tokio_util::sync::CancellationToken;
+use wb_budget::{TokenHeuristic, Usage};
 use wb_summarize::{ASSUMED_WINDOW_TOKENS, ModelInvoker};
 
-use crate::compaction_result::{CompactError, SummarySource};
-use crate::prompt::{Focus, SummaryTask};
-use crate::summarize::{Piece, SummaryRun};
+use crate::document2::compaction_result::{CompactError, SummarySource};
+use crate::document2::prompt::{Focus, SummaryTask};
+use crate::document2::summarize::{Piece, SummaryRun};
 
 /// The most tokens of the summary of a branch.
 pub const BRANCH_SUMMARY_TOKENS: u64 = 2048;
@@ -22,7 +22,7 @@ pub const BRANCH_SUMMARY_TOKENS: u64 = 2048;
 #[derive(Clone, Debug, Default)]
 pub struct BranchSummaryOpts {
     /// What the user wants the summary to look at, at most
-    /// [`MAX_INSTRUCTIONS_BYTES`](crate::prompt::MAX_INSTRUCTIONS_BYTES) of it.
+    /// [`MAX_INSTRUCTIONS_BYTES`](crate::document2::prompt::MAX_INSTRUCTIONS_BYTES) of it.
     pub custom_instructions: Option<String>,
     /// Whether these stand in the place of our instructions; the form of the summary stays.
     pub replace_instructions: bool,

@@ -3,18 +3,18 @@
 use futures::executor::block_on;
 use serde_json::{Value, json};
 use wb_budget::{ModelCard, Usage};
-use wb_host::{
+use wb_message::{Block, Message};
+use wb_session::{
     BranchSummaryOpts, CompactOpts, CompactionOutcome, SummarySource, SummaryTask, append_compaction,
     compact, generate_branch_summary,
 };
-use wb_message::{Block, Message};
 use wb_session::{CompactionPreparation, FileOps, SessionError};
 use wb_summarize::scripted::{Script, ScriptedInvoker};
 use wb_summarize::{Emission, NoDigest, Reply, StopReason, ThinkingLevel};
 use wb_testkit::session_rows::{NEWEST, OLDER, Row, Verdict, judge, replay};
 
 use crate::recorded_requests::{Asked, heading, without_headings};
-use crate::support::{TALK, append, empty_session, prepared, read_path, session_of};
+use crate::talks::{TALK, append, empty_session, prepared, read_path, session_of};
 
 const REFUSED: &str = "where theirs is an error the local digest stands in, and the other half is asked for";
 const TAKEN: &str = "a reply that is empty or was broken off is not taken";

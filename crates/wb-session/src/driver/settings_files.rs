@@ -5,9 +5,9 @@ use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
+use crate::{SessionSettings, SessionSettingsError};
 use serde_json::Value;
 use wb_record::lines::fault;
-use wb_session::{SessionSettings, SessionSettingsError};
 
 /// The most bytes of a settings file: far more than anyone writes by hand, so that a larger one is another file.
 pub const MAX_SETTINGS_BYTES: u64 = 1 << 20;

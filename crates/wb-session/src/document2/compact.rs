@@ -2,24 +2,24 @@
 
 use std::time::Duration;
 
+use crate::{Compaction, CompactionPreparation, EntryId, EntryKind, FileOps, Session, SessionError};
 use tokio_util::sync::CancellationToken;
 use wb_budget::TokenCounter;
-use wb_session::{Compaction, CompactionPreparation, EntryId, EntryKind, FileOps, Session, SessionError};
 use wb_summarize::ModelInvoker;
 
-use crate::compaction_result::{
+use crate::document2::compaction_result::{
     CompactError, CompactionOutcome, NO_PRIOR_HISTORY, SummarySource, TURN_CONTEXT,
 };
-use crate::counter::Counter;
-use crate::local::after_history;
-use crate::prompt::{Focus, SummaryTask};
-use crate::summarize::{Lighter, Piece, SummaryRun, lighter, tokens_of};
+use crate::document2::counter::Counter;
+use crate::document2::local::after_history;
+use crate::document2::prompt::{Focus, SummaryTask};
+use crate::document2::summarize::{Lighter, Piece, SummaryRun, lighter, tokens_of};
 
 /// How [`compact`] works; everything is optional.
 #[derive(Clone, Debug, Default)]
 pub struct CompactOpts {
     /// What the user wants the summary to look at, at most
-    /// [`MAX_INSTRUCTIONS_BYTES`](crate::prompt::MAX_INSTRUCTIONS_BYTES) of it.
+    /// [`MAX_INSTRUCTIONS_BYTES`](crate::document2::prompt::MAX_INSTRUCTIONS_BYTES) of it.
     pub custom_instructions: Option<String>,
     /// The most tokens of each reply; by default four fifths of the settings' reserve for the history and half of it
     /// for a turn's first part, as pi has it, and never more than the model's card allows or half of its window.

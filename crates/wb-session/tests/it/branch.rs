@@ -4,17 +4,17 @@ use futures::executor::block_on;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 use wb_budget::ModelCard;
-use wb_host::{
+use wb_message::Message;
+use wb_session::{
     BranchSummaryOpts, BranchSummaryOutcome, CompactError, SummarySource, append_branch_summary,
     generate_branch_summary, read_left_branch,
 };
-use wb_message::Message;
 use wb_session::{BranchSummarySettings, EntryKind, Session, SessionError};
 use wb_summarize::scripted::{Script, ScriptedInvoker};
 use wb_summarize::{ModelInvoker, NoDigest, StopReason};
 use wb_testkit::script;
 
-use crate::support::{SUMMARY, append, session_of};
+use crate::talks::{SUMMARY, append, session_of};
 
 /// A root, and below it B, C, D with a call; the target E, F is the other branch.
 fn two_branches() -> (Session, Vec<wb_session::EntryId>, Vec<wb_session::EntryId>) {

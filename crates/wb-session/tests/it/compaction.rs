@@ -6,14 +6,14 @@ use futures::executor::block_on;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 use wb_budget::ModelCard;
-use wb_host::{CompactError, CompactOpts, CompactionOutcome, SummarySource, append_compaction, compact};
 use wb_message::Message;
+use wb_session::{CompactError, CompactOpts, CompactionOutcome, SummarySource, append_compaction, compact};
 use wb_session::{EntryKind, Session, SessionError, estimate_tokens};
 use wb_summarize::scripted::{Script, ScriptedInvoker};
 use wb_summarize::{Emission, NoDigest, StopReason};
 use wb_testkit::script;
 
-use crate::support::{LONG_TURN, PREFIX, SUMMARY, TALK, append, prepared, session_of};
+use crate::talks::{LONG_TURN, PREFIX, SUMMARY, TALK, append, prepared, session_of};
 
 fn run(
     session: &Session,

@@ -2,14 +2,14 @@
 
 use std::borrow::Cow;
 
+use crate::document2::files::{MODIFIED_FILES_TAGS, READ_FILES_TAGS};
 use wb_budget::TokenHeuristic;
 use wb_message::markers::digest_body;
 use wb_message::{Message, ToolVocabulary};
-use wb_session::files::{MODIFIED_FILES_TAGS, READ_FILES_TAGS};
 use wb_summarize::extractive::{ACTIVE, UNRESOLVED};
 use wb_summarize::{Section, Sections, carried_digest, local_digest};
 
-use crate::compaction_result::{NO_PRIOR_HISTORY, TURN_CONTEXT};
+use crate::document2::compaction_result::{NO_PRIOR_HISTORY, TURN_CONTEXT};
 
 /// Room for the headings that the form has besides those of a digest, and for their empty lines.
 const FRAME_CHARS: usize = 120;

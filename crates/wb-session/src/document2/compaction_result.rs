@@ -1,8 +1,8 @@
 //! What came of a compaction, and why there was none.
 
+use crate::EntryId;
 use serde_json::Value;
 use wb_budget::Usage;
-use wb_session::EntryId;
 use wb_summarize::NoDigest;
 
 /// Stands before the summary of a turn's first part, after that of the history.

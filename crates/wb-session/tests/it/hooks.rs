@@ -7,7 +7,7 @@ use futures::executor::block_on;
 use futures::future::{pending, ready};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
-use wb_host::{
+use wb_session::{
     BeforeCompact, BeforeTree, CompactError, CompactOpts, HookCompaction, HookError, HookFuture, HookList,
     HookSummary, HostError, NavigateOpts, NoHooks, SessionBeforeCompactEvent, SessionBeforeTreeEvent,
     SessionCompactEvent, SessionCompaction, SessionHooks, SessionTreeEvent, SummarySource, TreeNavigation,
@@ -17,7 +17,7 @@ use wb_session::{CompactionSettings, EntryId, EntryKind, Session};
 use wb_summarize::scripted::{Script, ScriptedInvoker};
 use wb_testkit::script;
 
-use crate::support::{SUMMARY, TALK, append, read_path, session_of};
+use crate::talks::{SUMMARY, TALK, append, read_path, session_of};
 
 /// How a hook behaves.
 #[derive(Clone)]

@@ -7,12 +7,12 @@ use std::collections::HashSet;
 use futures::executor::block_on;
 use serde_json::Value;
 use wb_budget::ModelCard;
-use wb_host::{
-    CompactError, CompactOpts, CompactionOutcome, Counter, SummarySource, SummaryTask, append_compaction,
-    compact, compaction_result::TURN_CONTEXT,
-};
 use wb_message::{Message, Pairing};
 use wb_session::store::memory::MemoryStore;
+use wb_session::{
+    CompactError, CompactOpts, CompactionOutcome, Counter, SummarySource, SummaryTask, append_compaction,
+    compact, document2::compaction_result::TURN_CONTEXT,
+};
 use wb_session::{
     CompactionPreparation, CompactionSettings, Context, Entry, EntryKind, IdSource, Logged, NEWEST_VERSION,
     SESSION_PRESET, Session, estimate_context, estimate_tokens, find_turn_start, prepare_compaction,
@@ -28,7 +28,7 @@ use wb_testkit::session_rows::{
 use wb_testkit::shared::bytes_of;
 
 use crate::recorded_requests::{Asked, GUARDED, LONG_RESULT, SHELL, THINKING, says, without_headings};
-use crate::support::read_path;
+use crate::talks::read_path;
 
 const NOT_LIGHTER: &str = "a summary that is not lighter than what it stands for is not taken";
 const FAILED: &str = "a failed answer that says nothing, and calls of one, are not sent";

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use futures::FutureExt;
 use futures::executor::block_on;
 use futures::future::ready;
-use wb_host::{
+use wb_session::{
     BeforeTree, BranchSummaryOpts, HookFuture, HookList, NavigateOpts, SessionBeforeTreeEvent, SessionHooks,
     TreeOverrides, TreePreparation, navigate_tree,
 };
@@ -14,7 +14,7 @@ use wb_session::{EntryId, EntryTag, Session};
 use wb_summarize::scripted::{Script, ScriptedInvoker};
 use wb_testkit::script;
 
-use crate::support::{SUMMARY, append, session_of};
+use crate::talks::{SUMMARY, append, session_of};
 
 /// The tree: below A the branch B, C, D with the leaf, and E, F, the target.
 fn diagram() -> (Session, Vec<(EntryId, char)>) {

@@ -1,7 +1,7 @@
 //! The prompts of a session's summaries: the conversation in fences, then what to write and in which form.
 
+use crate::without_fences;
 use wb_message::text;
-use wb_session::without_fences;
 use wb_summarize::Heading;
 
 /// The system text that makes a model the writer of a summary.
