@@ -1,4 +1,4 @@
-//! A hook that makes compactions with a model of its own, as an extension of a host would.
+//! A hook that makes compactions with another model, as an extension of a host would.
 //!
 //! It summarizes all that a compaction would, the first part of a split turn included, under its own prompt. Here the
 //! model plays back a script; any `ModelInvoker` will do.
@@ -10,15 +10,15 @@ use std::sync::Arc;
 use futures::FutureExt;
 use futures::executor::block_on;
 use serde_json::json;
+use wb_budget::ModelCard;
+use wb_conductor::{AgentContext, CondenseOpts};
 use wb_message::outline::outline;
 use wb_message::{Conversation, Message, Turn};
 use wb_session::store::memory::MemoryStore;
 use wb_session::{
-    BeforeCompact, CompactOpts, HookCompaction, HookError, HookFuture, HookList, SessionBeforeCompactEvent,
-    SessionCompaction, SessionHooks, compact_session,
-};
-use wb_session::{
-    CompactionSettings, IdSource, NewSession, SerializeOpts, Session, convert_to_llm, serialize_conversation,
+    BeforeCompact, CompactionSettings, HookCompaction, HookError, HookFuture, HookList, IdSource, NewSession,
+    SerializeOpts, Session, SessionBeforeCompactEvent, SessionDriver, SessionHooks, convert_to_llm,
+    serialize_conversation,
 };
 use wb_summarize::scripted::{Script, ScriptedInvoker};
 use wb_summarize::{ModelInvoker, StreamOptions, collect_text};
@@ -70,11 +70,11 @@ fn main() -> Result<(), Box<dyn Error>> {
     let model = Arc::new(ScriptedInvoker::new([Script::says("The importer was being ported.")]));
     let mut hooks = HookList::default();
     hooks.push(Arc::new(CheapSummaries { model }));
-    let settings = CompactionSettings { keep_recent_tokens: 3, ..CompactionSettings::default() };
-    let run = compact_session(&mut session, &settings, None, &mut hooks, CompactOpts::default(), 5);
-    let SessionCompaction { outcome, .. } = block_on(run)?;
+    let context = AgentContext::new(ModelCard::with_window(48_000));
+    let mut driver = SessionDriver::new(session, context, CompactionSettings::default())?.with_hooks(hooks);
+    let done = block_on(driver.compact(&CondenseOpts::default(), 5))?;
 
-    println!("written by: {:?}", outcome.source);
-    print!("{}", outline(&session.context(session.leaf())?.messages));
+    println!("{done}");
+    print!("{}", outline(driver.messages()));
     Ok(())
 }

@@ -11,12 +11,13 @@
 //! [`Session::undo_compaction`] takes its last compaction back, [`Session::mark_leaf`] moves its leaf so that it is
 //! there when the session is opened again; both only append.
 //!
-//! What a compaction of a session needs is prepared here and run elsewhere: [`estimate_context`] and
-//! [`should_compact`] tell when, [`prepare_compaction`] and
-//! [`prepare_branch_entries`] tell what goes to a model.
+//! With the feature `driver`, which is on by default, a [`SessionDriver`] keeps a session within its model's window: the
+//! engine of `wb-conductor` compacts, hooks of extensions have their say, and each compaction becomes entries of the
+//! log. [`read_settings`] reads when and how from two files. [`document2`] has the published functions of the document
+//! that describes such sessions, as recorded.
 //!
-//! This crate knows messages, usage and weights, but no models and no clocks; files it touches
-//! in [`store`] alone, and reads from any [`BufRead`](std::io::BufRead).
+//! This crate knows no clocks; files it touches in [`store`] and [`read_settings`] alone, and reads from any
+//! [`BufRead`](std::io::BufRead).
 //!
 //! ```
 //! use wb_message::outline::outline;

@@ -156,14 +156,13 @@
 //! # }
 //! ```
 //!
-//! A session in a file that is compacted by itself, and a compaction that is taken back; with the feature `session`:
+//! A session in a file that is compacted automatically, and an undo; with the feature `session`:
 //!
 #![cfg_attr(feature = "session", doc = "```")]
 #![cfg_attr(not(feature = "session"), doc = "```ignore")]
-//! use window_budget::session::{CompactOpts, HookList, compact_session, read_settings};
 //! use window_budget::session::store::jsonl::JsonlStore;
-//! use window_budget::session::{Durability, IdSource, NewSession, Session};
-//! use window_budget::Message;
+//! use window_budget::session::{Durability, IdSource, NewSession, Session, SessionDriver, read_settings};
+//! use window_budget::{Message, ModelCard};
 //!
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -171,18 +170,19 @@
 //! # std::fs::create_dir_all(&folder)?;
 //! let file = folder.join("session.jsonl");
 //! let store = JsonlStore::create(&file, Durability::default())?; // JsonlStore::open and Session::open go on with it
-//! let mut session = Session::create(Box::new(store), &NewSession::default(), IdSource::new(7))?;
-//! session.append(&Message::user("Port the importer.").into(), 1)?; // times are milliseconds since the Unix epoch
-//! session.append(&Message::assistant("Working on it. ".repeat(9_000)).into(), 2)?;
-//! session.append(&Message::user("Go on.").into(), 3)?;
+//! let session = Session::create(Box::new(store), &NewSession::default(), IdSource::new(7))?;
 //!
-//! let settings = read_settings(Some(&folder.join("user.json")), Some(&folder.join("project.json")))?.settings;
-//! let mut hooks = HookList::default();
-//! let settings = settings.compaction;
-//! compact_session(&mut session, &settings, None, &mut hooks, CompactOpts::default(), 4).await?;
-//! assert_eq!(session.context(session.leaf())?.messages.len(), 2); // the digest, and what was asked last
-//! session.undo_compaction(5)?;
-//! assert_eq!(session.context(session.leaf())?.messages.len(), 3);
+//! let read = read_settings(Some(&folder.join("user.json")), Some(&folder.join("project.json")))?;
+//! let card = ModelCard::with_window(48_000);
+//! let context = read.follow(read.compactor(&card, None)?, &card); // Some(model) for better digests
+//! let mut driver = SessionDriver::new(session, context, read.settings.compaction)?;
+//! driver.append(Message::user("Port the importer."), None, 1)?; // times are milliseconds since the Unix epoch
+//! driver.append(Message::assistant("Working on it. ".repeat(9_000)), None, 2)?;
+//! driver.append(Message::user("Go on."), None, 3)?;
+//!
+//! driver.before_request(4).await?;
+//! assert_eq!(driver.messages().len(), 2); // the digest, and what was asked last
+//! assert!(driver.undo(5)? && driver.messages().len() == 3);
 //! # std::fs::remove_dir_all(&folder)?;
 //! # Ok(())
 //! # }

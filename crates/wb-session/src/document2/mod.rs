@@ -2,7 +2,7 @@
 //! for and merged into, as recorded. The product's own way to compact a session is the
 //! driver; these functions stay for hosts that know the document.
 
-mod settings;
+pub mod settings;
 mod context_view;
 mod accounting;
 mod cut;

@@ -269,6 +269,11 @@ impl HookList {
         self.hooks.push(hooks);
     }
 
+    /// Returns whether there are no hooks.
+    pub fn is_empty(&self) -> bool {
+        self.hooks.is_empty()
+    }
+
     /// Returns what went wrong since it was asked last.
     pub fn take_faults(&mut self) -> Vec<HookFault> {
         std::mem::take(&mut self.faults)

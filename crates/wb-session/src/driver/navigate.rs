@@ -9,7 +9,7 @@ use crate::document2::branch_summary::{
     BranchSummaryOpts, BranchSummaryOutcome, append_branch_summary, generate_branch_summary, read_left_branch,
 };
 use crate::document2::compaction_result::{CompactError, SummarySource};
-use crate::driver::compaction_job::HostError;
+use crate::driver::before_compact::DriverError;
 use crate::driver::hooks::{
     BeforeTree, HookList, HookSummary, SessionBeforeTreeEvent, SessionTreeEvent, TreeOverrides,
     TreePreparation,
@@ -56,7 +56,7 @@ pub async fn navigate_tree(
     hooks: &mut HookList,
     opts: NavigateOpts,
     timestamp_ms: i64,
-) -> Result<TreeNavigation, HostError> {
+) -> Result<TreeNavigation, DriverError> {
     let old_leaf_id = session.leaf().cloned();
     let (goal, editor_text) = goal(session.entry(target)?);
     if old_leaf_id.as_ref() == Some(target) {
@@ -82,7 +82,7 @@ async fn summary_and_label(
     hooks: &mut HookList,
     event: &SessionBeforeTreeEvent,
     opts: NavigateOpts,
-) -> Result<(Option<BranchSummaryOutcome>, Option<String>), HostError> {
+) -> Result<(Option<BranchSummaryOutcome>, Option<String>), DriverError> {
     let NavigateOpts { mut label, mut summary, user_wants_summary } = opts;
     match said_by_hooks(hooks, event).await? {
         None => {}
@@ -151,7 +151,7 @@ enum Said {
 async fn said_by_hooks(
     hooks: &mut HookList,
     event: &SessionBeforeTreeEvent,
-) -> Result<Option<Said>, HostError> {
+) -> Result<Option<Said>, DriverError> {
     let is_wanted = event.preparation.user_wants_summary;
     let judge = |answer| match answer {
         BeforeTree::Cancel => Ok(Some(None)),
@@ -166,9 +166,9 @@ async fn said_by_hooks(
     let answer =
         hooks.first(ask, &event.signal, |hooks, event| hooks.session_before_tree(event), judge).await;
     match answer {
-        Err(_) => Err(HostError::cancelled()),
-        Ok(Some(None)) => Err(HostError::CancelledByHook),
-        Ok(_) if event.signal.is_cancelled() => Err(HostError::cancelled()),
+        Err(_) => Err(DriverError::cancelled()),
+        Ok(Some(None)) => Err(DriverError::CancelledByHook),
+        Ok(_) if event.signal.is_cancelled() => Err(DriverError::cancelled()),
         Ok(said) => Ok(said.flatten()),
     }
 }
@@ -178,7 +178,7 @@ async fn summary_of_left(
     event: &SessionBeforeTreeEvent,
     invoker: Option<&dyn ModelInvoker>,
     opts: BranchSummaryOpts,
-) -> Result<Option<BranchSummaryOutcome>, HostError> {
+) -> Result<Option<BranchSummaryOutcome>, DriverError> {
     let entries: Vec<&Entry> = event.preparation.entries_to_summarize.iter().collect();
     match generate_branch_summary(&entries, invoker, opts).await {
         Ok(outcome) => Ok(Some(outcome)),

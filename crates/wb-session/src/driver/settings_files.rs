@@ -1,23 +1,33 @@
-//! The settings of a session from two files: those of a user, and over them those of a project.
+//! The settings of a session from two files: those of a user, and over them those of a project. Document 2 names the
+//! sections `compaction` and `branchSummary`; the section `context` holds the settings of document 4.
 
 use std::fmt;
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use crate::{SessionSettings, SessionSettingsError};
 use serde_json::Value;
+use wb_budget::{BudgetPolicy, ModelCard};
+use wb_conductor::{AgentContext, AgentSettings, Compactor, SettingsError};
 use wb_record::lines::fault;
+use wb_summarize::ModelInvoker;
+
+use crate::document2::settings::{CompactionSettings, SessionSettings, SessionSettingsError};
 
 /// The most bytes of a settings file: far more than anyone writes by hand, so that a larger one is another file.
 pub const MAX_SETTINGS_BYTES: u64 = 1 << 20;
 
 /// What two settings files say together.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct SettingsRead {
     /// The settings; what neither file sets has its default.
     pub settings: SessionSettings,
+    /// Whether a file has the section `compaction`.
+    pub sets_compaction: bool,
+    /// The section `context` of the last file that has one.
+    pub context: Option<AgentSettings>,
     /// What a user should know about the files, the global one first.
     pub notes: Vec<SettingsNote>,
 }
@@ -97,6 +107,14 @@ pub enum SettingsFileError {
         /// The key, what may stand there and what does.
         source: SessionSettingsError,
     },
+    /// The section `context` was refused.
+    #[error("{}: context: {source}", path.display())]
+    BadContext {
+        /// The file.
+        path: PathBuf,
+        /// The reason.
+        source: SettingsError,
+    },
 }
 
 impl SettingsFileError {
@@ -110,14 +128,17 @@ impl SettingsFileError {
             Self::NotJson { .. } => {
                 "repair the file at this place; it must be one JSON object, in UTF-8 and without comments"
             }
-            Self::BadValue { .. } => "correct this value, or remove its key to get the default",
+            Self::BadValue { .. } | Self::BadContext { .. } => {
+                "correct this value, or remove its key to get the default"
+            }
         }
     }
 }
 
-/// Reads the sections `compaction` and `branchSummary` of two settings files, either of which may be absent.
+/// Reads the sections `compaction`, `branchSummary` and `context` of two settings files, either of which may be absent.
 ///
-/// What the project's file sets counts, then what the global one sets, then the default, each key on its own. The
+/// What the project's file sets counts, then what the global one sets, then the default, each key on its own, but for
+/// `context`, which counts as a whole. The
 /// paths are the host's, which knows its places; `None` stands for a file that the host does not have. A path where
 /// nothing is gives neither error nor note; an empty file sets nothing and is noted. Other sections belong to the host.
 ///
@@ -137,7 +158,44 @@ pub fn read_settings(
     Ok(read)
 }
 
+/// The section of an agent's settings, as document 4 has them.
+const CONTEXT: &str = "context";
+
 impl SettingsRead {
+    /// Builds a compactor for a model of a card, with the model that writes digests, if there is one.
+    ///
+    /// The section `compaction` sets when it fires, above the window less `reserveTokens`, and how much of the tail
+    /// stays, `keepRecentTokens`; all else is up to the section `context`, or to the defaults of a [`Compactor`].
+    pub fn compactor(
+        &self,
+        card: &ModelCard,
+        invoke: Option<Arc<dyn ModelInvoker>>,
+    ) -> Result<Compactor, SettingsError> {
+        let compactor = match &self.context {
+            Some(context) => context.compactor(card, invoke)?,
+            None => invoke.into_iter().fold(Compactor::new().card(card.clone()), Compactor::invoke),
+        };
+        let CompactionSettings { reserve_tokens, keep_recent_tokens, .. } = self.settings.compaction;
+        let policy = BudgetPolicy {
+            trigger_ratio: 1.0,
+            keep_recent: keep_recent_tokens,
+            reserve_tokens: Some(reserve_tokens),
+        };
+        Ok(if self.sets_compaction { compactor.policy(policy) } else { compactor })
+    }
+
+    /// Follows a transcript with a compactor; digests are asked for in the background above the threshold of the section
+    /// `context`, or from three quarters of the limit on where there is none.
+    pub fn follow(&self, compactor: Compactor, card: &ModelCard) -> AgentContext {
+        match &self.context {
+            Some(context) => context.follow(compactor, card),
+            None => {
+                let limit = compactor.budget().ok().map(|budget| budget.limit);
+                AgentContext::with(compactor).start_above(limit.map(|limit| limit / 4 * 3))
+            }
+        }
+    }
+
     fn take(&mut self, path: &Path, bytes: &[u8]) -> Result<(), SettingsFileError> {
         // Some editors write a byte order mark.
         let json = bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(bytes);
@@ -155,6 +213,15 @@ impl SettingsRead {
         let (settings, unknown) =
             overridden.map_err(|source| SettingsFileError::BadValue { path: path.to_owned(), source })?;
         self.settings = settings;
+        self.sets_compaction |= file.get("compaction").is_some();
+        let mut unknown = unknown;
+        if let Some(section) = file.get(CONTEXT) {
+            let read = AgentSettings::from_file(&section.to_string(), "");
+            let (context, keys) =
+                read.map_err(|source| SettingsFileError::BadContext { path: path.to_owned(), source })?;
+            unknown.extend(keys.into_iter().map(|key| format!("{CONTEXT}.{key}")));
+            self.context = Some(context);
+        }
         self.notes
             .extend(unknown.into_iter().map(|key| SettingsNote::UnknownKey { path: path.to_owned(), key }));
         Ok(())

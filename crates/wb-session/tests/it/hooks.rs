@@ -1,4 +1,4 @@
-//! The whole way of a compaction and of going to another branch, with hooks that have their say.
+//! Hooks before and after a compaction, and before and after a session goes to another branch.
 
 use std::sync::{Arc, Mutex};
 
@@ -7,17 +7,18 @@ use futures::executor::block_on;
 use futures::future::{pending, ready};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
+use wb_budget::ModelCard;
+use wb_conductor::{AgentContext, Compactor, CondenseOpts, DigestSource};
 use wb_session::{
-    BeforeCompact, BeforeTree, CompactError, CompactOpts, HookCompaction, HookError, HookFuture, HookList,
-    HookSummary, HostError, NavigateOpts, NoHooks, SessionBeforeCompactEvent, SessionBeforeTreeEvent,
-    SessionCompactEvent, SessionCompaction, SessionHooks, SessionTreeEvent, SummarySource, TreeNavigation,
-    compact_session, navigate_tree,
+    BeforeCompact, BeforeTree, CompactError, Compacted, CompactionSettings, DriverError, EntryId, EntryKind,
+    EntryTag, HookCompaction, HookError, HookFuture, HookList, HookSummary, NavigateOpts, NoHooks, Session,
+    SessionBeforeCompactEvent, SessionBeforeTreeEvent, SessionCompactEvent, SessionDriver, SessionHooks,
+    SessionTreeEvent, TreeNavigation, navigate_tree,
 };
-use wb_session::{CompactionSettings, EntryId, EntryKind, Session};
 use wb_summarize::scripted::{Script, ScriptedInvoker};
 use wb_testkit::script;
 
-use crate::talks::{SUMMARY, TALK, append, read_path, session_of};
+use crate::talks::{SUMMARY, TALK, append, session_of};
 
 /// How a hook behaves.
 #[derive(Clone)]
@@ -115,15 +116,25 @@ fn is_send<T: Send>(future: T) -> T {
     future
 }
 
-fn compacted(
-    session: &mut Session,
-    hooks: &mut HookList,
-    opts: CompactOpts,
-) -> (Result<SessionCompaction, HostError>, usize) {
-    let invoker = ScriptedInvoker::new([Script::says(SUMMARY)]);
-    let settings = CompactionSettings { keep_recent_tokens: 12, ..CompactionSettings::default() };
-    let run = compact_session(session, &settings, Some(&invoker), hooks, opts, 9_000);
-    (block_on(is_send(run)), invoker.prompts().len())
+/// A session whose digests a model writes, and how often that is asked.
+fn driver(session: Session, hooks: HookList) -> (SessionDriver, Arc<ScriptedInvoker>) {
+    let invoker = Arc::new(ScriptedInvoker::new([Script::says("# Objective\n- Fix the cart.")]));
+    let compactor = Compactor::new().card(ModelCard::with_window(200_000)).invoke(invoker.clone());
+    let compactor = compactor.max_restored(0);
+    let context = AgentContext::with(compactor);
+    let driver = SessionDriver::new(session, context, CompactionSettings::default()).unwrap();
+    (driver.with_hooks(hooks), invoker)
+}
+
+fn compacted(driver: &mut SessionDriver, opts: &CondenseOpts) -> Result<Compacted, DriverError> {
+    block_on(is_send(driver.compact(opts, 9_000)))
+}
+
+fn is_by_model(done: Result<Compacted, DriverError>) -> bool {
+    match done.unwrap() {
+        Compacted::ByEngine(report) => matches!(report.digest, Some(DigestSource::Model { .. })),
+        _ => false,
+    }
 }
 
 fn replacement(first_kept_entry_id: &EntryId) -> BeforeCompact {
@@ -136,116 +147,138 @@ fn replacement(first_kept_entry_id: &EntryId) -> BeforeCompact {
 }
 
 #[test]
-fn hooks_without_an_answer_are_told_before_and_after_the_entry_is_appended() {
-    let (mut session, _) = session_of(TALK);
+fn hooks_without_an_answer_hear_of_a_compaction_before_and_after_it_is_appended() {
+    let (session, _) = session_of(TALK);
     let noting = Noting::compacts(BeforeCompact::Proceed);
     let mut hooks = list(std::slice::from_ref(&noting));
     hooks.push(Arc::new(NoHooks));
-    let opts = CompactOpts { custom_instructions: Some("API".into()), ..CompactOpts::default() };
-    let (done, n_asked) = compacted(&mut session, &mut hooks, opts);
-    let done = done.unwrap();
-    assert_eq!((done.outcome.source, n_asked), (SummarySource::Model, 1));
-    assert_eq!(session.leaf(), Some(&done.entry_id));
-    let after = format!("after {} false", done.entry_id);
+    let (mut driver, invoker) = driver(session, hooks);
+    let opts = CondenseOpts { instructions: Some("API".into()), ..CondenseOpts::default() };
+    assert!(is_by_model(compacted(&mut driver, &opts)));
+    assert_eq!(invoker.prompts().len(), 1);
+    let path = driver.session().path().unwrap();
+    let compaction = path.iter().rfind(|node| node.tag == EntryTag::Compaction).unwrap();
+    let after = format!("after {} false", compaction.id);
     assert_eq!(noting.heard(), ["before 7 of 9 Some(\"API\")", &after]);
-    assert!(hooks.take_faults().is_empty());
+    assert!(driver.hooks().take_faults().is_empty());
 }
 
 #[test]
-fn a_hook_that_cancels_leaves_the_session_as_it_is() {
-    let (mut session, ids) = session_of(TALK);
+fn a_hook_that_cancels_leaves_the_session_as_it_is_and_no_model_is_asked() {
+    let (session, ids) = session_of(TALK);
     let (first, second) = (Noting::compacts(BeforeCompact::Cancel), Noting::compacts(replacement(&ids[4])));
-    let (done, n_asked) =
-        compacted(&mut session, &mut list(&[first, second.clone()]), CompactOpts::default());
-    assert!(matches!(done, Err(HostError::CancelledByHook)), "{done:?}");
-    assert_eq!((session.leaf(), n_asked, second.heard().len()), (ids.last(), 0, 0));
+    let (mut driver, invoker) = driver(session, list(&[first, second.clone()]));
+    let known = driver.messages().to_vec();
+    let done = compacted(&mut driver, &CondenseOpts::default());
+    assert!(matches!(done, Ok(Compacted::Cancelled)), "{done:?}");
+    assert_eq!((driver.session().leaf(), driver.messages()), (ids.last(), &known[..]));
+    assert_eq!((invoker.prompts().len(), second.heard().len()), (0, 0));
 }
 
 #[test]
-fn the_first_compaction_of_a_hook_is_appended_as_it_is() {
-    let (mut session, ids) = session_of(TALK);
+fn the_first_compaction_of_a_hook_is_appended_as_it_is_and_undone_as_any() {
+    let (session, ids) = session_of(TALK);
     let all = [BeforeCompact::Proceed, replacement(&ids[4]), BeforeCompact::Cancel].map(Noting::compacts);
-    let (done, n_asked) = compacted(&mut session, &mut list(&all), CompactOpts::default());
-    let done = done.unwrap();
-    assert_eq!((done.outcome.source, n_asked), (SummarySource::Hook, 0));
-    let EntryKind::Compaction(entry) = session.entry(&done.entry_id).unwrap().kind else { panic!() };
+    let (mut driver, invoker) = driver(session, list(&all));
+    let known = driver.messages().to_vec();
+    let done = compacted(&mut driver, &CondenseOpts::default()).unwrap();
+    let Compacted::ByHook(entry_id) = done else { panic!("{done:?}") };
+    assert_eq!(invoker.prompts().len(), 0);
+    let EntryKind::Compaction(entry) = driver.session().entry(&entry_id).unwrap().kind else { panic!() };
     assert_eq!((entry.summary.as_str(), entry.tokens_before, entry.from_hook), ("mine", 999, true));
     assert_eq!(entry.first_kept_entry_id, Some(ids[4].clone()));
     assert_eq!(entry.details, Some(json!([1, {"any": "thing"}])));
-    assert!(all.iter().all(|hooks| hooks.heard().last() == Some(&format!("after {} true", done.entry_id))));
+    assert!(all.iter().all(|hooks| hooks.heard().last() == Some(&format!("after {entry_id} true"))));
+    assert_eq!(driver.messages()[1..], known[4..]);
+    assert!(driver.undo(9_001).unwrap() && driver.messages() == known);
 }
 
 #[test]
-fn what_a_hook_returns_is_checked_against_the_path() {
-    let (mut session, ids) = session_of(TALK);
-    let entries = read_path(&session, session.leaf()).unwrap();
-    let is_result = |id: &&EntryId| {
-        entries.iter().any(|entry| {
-            entry.id == **id
-                && matches!(&entry.kind, EntryKind::Message(it) if it.message.answered_ids().next().is_some())
-        })
-    };
-    let result = ids.iter().find(is_result).unwrap();
-    let other = {
-        session.branch(&ids[0]).unwrap();
-        let other = append(&mut session, script("a"));
-        session.branch(ids.last().unwrap()).unwrap();
-        other
-    };
+fn what_a_hook_returns_is_checked_against_the_context() {
+    let (session, ids) = session_of(TALK);
+    let heavy = BeforeCompact::Replace(HookCompaction {
+        summary: "word ".repeat(20_000),
+        first_kept_entry_id: ids[4].clone(),
+        tokens_before: 0,
+        details: None,
+    });
     let blank = BeforeCompact::Replace(HookCompaction {
         summary: " ".into(),
         first_kept_entry_id: ids[4].clone(),
         tokens_before: 0,
         details: None,
     });
-    let bad = [replacement(&"nowhere".into()), replacement(result), replacement(&other[0]), blank];
-    let mut hooks = list(&bad.map(Noting::compacts));
-    let (done, n_asked) = compacted(&mut session, &mut hooks, CompactOpts::default());
-    assert_eq!((done.unwrap().outcome.source, n_asked), (SummarySource::Model, 1));
-    let faults = hooks.take_faults();
+    // The third is a result, which stays with its call.
+    let bad = [replacement(&"nowhere".into()), replacement(&ids[2]), heavy, blank];
+    let (mut driver, _) = driver(session, list(&bad.map(Noting::compacts)));
+    assert!(is_by_model(compacted(&mut driver, &CondenseOpts::default())));
+    let faults = driver.hooks().take_faults();
     assert_eq!(faults.iter().map(|fault| fault.hook).collect::<Vec<_>>(), [0, 1, 2, 3]);
     assert_eq!(faults[0].what, "the session cannot be cut at entry nowhere");
+    assert_eq!(faults[2].what, "the summary is heavier than what it replaces");
     assert_eq!(
         (faults[3].what.as_str(), faults[3].event),
         ("the summary is blank", "session_before_compact")
     );
-    // What the compaction left out cannot be kept by the next one.
-    append(&mut session, script(r#"u"More." a*3000 u"This is the very end of it." a"ok""#));
-    let mut hooks = list(&[Noting::compacts(replacement(&ids[0]))]);
-    compacted(&mut session, &mut hooks, CompactOpts::default()).0.unwrap();
-    assert_eq!(hooks.take_faults().len(), 1);
 }
 
 #[test]
 fn a_hook_that_fails_or_panics_is_reported_and_passed_over() {
-    let (mut session, _) = session_of(TALK);
-    let mut hooks = list(&[Way::Fails, Way::Panics].map(Noting::new));
-    let (done, _) = compacted(&mut session, &mut hooks, CompactOpts::default());
-    assert_eq!(done.unwrap().outcome.source, SummarySource::Model);
-    let faults: Vec<_> =
-        hooks.take_faults().into_iter().map(|fault| (fault.hook, fault.event, fault.what)).collect();
+    let (session, _) = session_of(TALK);
+    let (mut driver, _) = driver(session, list(&[Way::Fails, Way::Panics].map(Noting::new)));
+    assert!(is_by_model(compacted(&mut driver, &CondenseOpts::default())));
+    let faults = driver.hooks().take_faults();
+    let faults: Vec<_> = faults.into_iter().map(|fault| (fault.hook, fault.event, fault.what)).collect();
     let (before, after) = ("session_before_compact", "session_compact");
     let (no_luck, oh_no) = ("no luck".to_owned(), "panicked: oh no".to_owned());
     assert_eq!(
         faults,
         [(0, before, no_luck.clone()), (1, before, oh_no.clone()), (0, after, no_luck), (1, after, oh_no)]
     );
-    assert!(hooks.take_faults().is_empty());
+    assert!(driver.hooks().take_faults().is_empty());
 }
 
 #[test]
 fn a_hook_that_hangs_ends_with_the_cancelled_run() {
-    let (mut session, ids) = session_of(TALK);
+    let (session, ids) = session_of(TALK);
     let cancel = CancellationToken::new();
-    let opts = CompactOpts { cancel: Some(cancel.clone()), ..CompactOpts::default() };
+    let opts = CondenseOpts { cancel: Some(cancel.clone()), ..CondenseOpts::default() };
     let later = std::thread::spawn(move || {
         std::thread::sleep(std::time::Duration::from_millis(20));
         cancel.cancel();
     });
-    let (done, _) = compacted(&mut session, &mut list(&[Noting::new(Way::Hangs)]), opts);
+    let (mut driver, _) = driver(session, list(&[Noting::new(Way::Hangs)]));
+    let done = compacted(&mut driver, &opts);
     later.join().unwrap();
-    assert!(matches!(done, Err(HostError::Compact(CompactError::Cancelled { .. }))), "{done:?}");
-    assert_eq!(session.leaf(), ids.last());
+    assert!(matches!(done, Err(DriverError::Compact(CompactError::Cancelled { .. }))), "{done:?}");
+    assert_eq!(driver.session().leaf(), ids.last());
+}
+
+#[test]
+fn an_automatic_compaction_asks_the_hooks_too_and_a_dropped_wait_changes_nothing() {
+    let talk: String = (0..40).map(|_| r#"u*900 a"Done." "#).collect();
+    let full = |way: Way| {
+        let (session, _) = session_of(&talk);
+        let context = AgentContext::new(ModelCard::with_window(6_000));
+        let noting = Noting::new(way);
+        let driver = SessionDriver::new(session, context, CompactionSettings::default()).unwrap();
+        (driver.with_hooks(list(std::slice::from_ref(&noting))), noting)
+    };
+    let answers = |answer| Way::Answers(Box::new((answer, BeforeTree::Proceed)));
+    let (mut driver, noting) = full(answers(BeforeCompact::Proceed));
+    let done = block_on(driver.before_request(1)).unwrap();
+    assert!(matches!(&done[..], [Compacted::ByEngine(report)] if report.is_changed()), "{done:?}");
+    assert_eq!(noting.heard().len(), 2);
+
+    let (mut driver, _) = full(answers(BeforeCompact::Cancel));
+    let known = driver.messages().to_vec();
+    let done = block_on(driver.before_request(1)).unwrap();
+    assert!(matches!(done[..], [Compacted::Cancelled]) && driver.messages() == known, "{done:?}");
+
+    let (mut driver, _) = full(Way::Hangs);
+    assert!(driver.before_request(1).now_or_never().is_none());
+    assert_eq!(driver.messages(), known);
+    assert!(driver.context().is_over(&known), "the context follows what is there");
 }
 
 /// A root R, the answer E with the prompt F on one branch, and B, C on the other, where the leaf is.
@@ -263,7 +296,7 @@ fn go(
     target: &EntryId,
     hooks: &mut HookList,
     user_wants_summary: bool,
-) -> (Result<TreeNavigation, HostError>, usize) {
+) -> (Result<TreeNavigation, DriverError>, usize) {
     let invoker = ScriptedInvoker::new([Script::says(SUMMARY)]);
     let opts = NavigateOpts { user_wants_summary, ..NavigateOpts::default() };
     let run = navigate_tree(session, target, Some(&invoker), hooks, opts, 9_000);
@@ -337,7 +370,7 @@ fn a_hook_that_cancels_keeps_the_session_where_it_is() {
     for wants in [true, false] {
         let mut hooks = list(&[Noting::new(Way::Panics), Noting::goes(BeforeTree::Cancel)]);
         let (gone, n_asked) = go(&mut session, &ids[1], &mut hooks, wants);
-        assert!(matches!(gone, Err(HostError::CancelledByHook)));
+        assert!(matches!(gone, Err(DriverError::CancelledByHook)));
         assert_eq!((session.leaf(), n_asked), (left.last(), 0));
         assert_eq!(hooks.take_faults()[0].what, "panicked: oh no");
     }
