@@ -11,7 +11,6 @@ use crate::document2::compaction_result::{
     CompactError, CompactionOutcome, NO_PRIOR_HISTORY, SummarySource, TURN_CONTEXT,
 };
 use crate::document2::counter::Counter;
-use crate::document2::local::after_history;
 use crate::document2::prompt::{Focus, SummaryTask};
 use crate::document2::summarize::{Lighter, Piece, SummaryRun, lighter, tokens_of};
 
@@ -119,7 +118,8 @@ async fn merged(
     let mut prefix =
         run.summarize(Piece { task, messages: prefix, previous: None, max_output_tokens }).await?;
     if history != NO_PRIOR_HISTORY {
-        prefix = after_history(&prefix);
+        // The first request of the turn is not that of the session, of which there is a history.
+        prefix = prefix.replacen("\n- First request:", "\n- Latest request:", 1);
     }
     Ok([&history, "\n\n---\n\n", TURN_CONTEXT, "\n\n", &prefix].concat())
 }

@@ -22,8 +22,6 @@ mod request;
 #[cfg(feature = "driver")]
 pub mod compaction_result;
 #[cfg(feature = "driver")]
-mod local;
-#[cfg(feature = "driver")]
 mod summarize;
 #[cfg(feature = "driver")]
 pub mod compact;

@@ -4,12 +4,14 @@ use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 use wb_budget::{DIGEST_TOKENS, TokenCounter, TokenHeuristic};
-use wb_message::Message;
+use wb_message::markers::digest_body;
+use wb_message::{Message, ToolVocabulary};
 use wb_summarize::timer::DEFAULT_TIMEOUT;
-use wb_summarize::{AskOpts, Cost, ModelInvoker, NoDigest, ThinkingLevel, ask_in_parts};
+use wb_summarize::{
+    AskOpts, Cost, ModelInvoker, NoDigest, ThinkingLevel, ask_in_parts, carried_digest, local_digest,
+};
 
 use crate::document2::compaction_result::{CompactError, SummarySource};
-use crate::document2::local::local_summary;
 use crate::document2::prompt::{Focus, SummaryTask};
 use crate::document2::request::SummaryRequest;
 
@@ -92,6 +94,16 @@ impl<'a> SummaryRun<'a> {
             Some(why) => SummarySource::Local(why.clone()),
         }
     }
+}
+
+/// Writes a digest from the messages themselves, of at most about `max_tokens` tokens; earlier summaries are carried.
+fn local_summary(messages: &[Message], previous: Option<&str>, max_tokens: u64) -> String {
+    let carried = carried_digest(messages);
+    let prior: Vec<&str> = previous.into_iter().chain(carried.as_deref()).collect();
+    let prior = (!prior.is_empty()).then(|| prior.join("\n\n"));
+    let others: Vec<&Message> = messages.iter().filter(|message| digest_body(message).is_none()).collect();
+    let digest = local_digest(&others, &ToolVocabulary::default(), prior.as_deref());
+    digest.render(TokenHeuristic::DEFAULT.chars_within(max_tokens))
 }
 
 /// A local digest takes one part in so many of what it stands for, and at least so many tokens.

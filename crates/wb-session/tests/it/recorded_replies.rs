@@ -159,15 +159,15 @@ fn compare_refused(row: &Row<'_>, outcome: &CompactionOutcome, why: NoDigest) ->
     let variant = &row.params["variant"];
     let reason = if [NoDigest::Blank, NoDigest::Cancelled].contains(&why) { TAKEN } else { REFUSED };
     let start = match variant["previousSummary"].as_str() {
-        Some(_) if variant["messagesToSummarize"].is_null() => "## Goal\n- Latest request: hello hello",
-        None if variant["messagesToSummarize"].is_null() => "## Goal\n- First request: hello hello",
+        Some(_) if variant["messagesToSummarize"].is_null() => "# Objective\n- Latest request: hello hello",
+        None if variant["messagesToSummarize"].is_null() => "# Objective\n- First request: hello hello",
         Some(previous) => previous,
         None => {
-            "No prior history.\n\n---\n\n**Turn Context (split turn):**\n\n## Goal\n- First request: prefix"
+            "No prior history.\n\n---\n\n**Turn Context (split turn):**\n\n# Objective\n- First request: prefix"
         }
     };
     // A first request that is told whole may weigh as much as the history; the digest is one of all messages then.
-    let alone = ["## Goal\n- First request: prefix", "## Goal\n- Latest request: prefix"];
+    let alone = ["# Objective\n- First request: prefix", "# Objective\n- Latest request: prefix"];
     let stands_alone = alone.iter().any(|start| outcome.summary.starts_with(start));
     let tags = "\n\n<read-files>\nr\n</read-files>\n\n<modified-files>\nw\n</modified-files>";
     let is_local = outcome.source == SummarySource::Local(why)
@@ -199,7 +199,7 @@ fn replies_about_a_branch_are_taken_or_refused_as_recorded() {
             }
             (Some(why), theirs) => {
                 let is_local = outcome.source == SummarySource::Local(why)
-                    && outcome.summary.starts_with("## Goal\n- First request: hello hello");
+                    && outcome.summary.starts_with("# Objective\n- First request: hello hello");
                 let is_error = theirs.is_none() && row.output["error"].is_string();
                 judge(false, if is_error { REFUSED } else { TAKEN }, is_local, outcome)
             }
