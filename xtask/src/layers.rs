@@ -55,7 +55,7 @@ const ROOMS: [Room; 18] = [
     room("wb-conductor", 3, Diet::Async(&[])),
     room("wb-tokens", 3, Diet::Free),
     room("wb-providers", 3, Diet::Free),
-    room("wb-session", 4, Diet::Async(&["rusqlite"])),
+    room("wb-session", 4, Diet::Async(&[])),
     room("wb-formats", 5, Diet::Sync(&["memchr"])),
     room("wb-compat", 4, Diet::Sync(&[])),
     room("wb-replay", 6, Diet::Sync(&["memchr"])),

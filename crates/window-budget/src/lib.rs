@@ -15,8 +15,7 @@
 //! | feature | what it adds |
 //! |---|---|
 //! | `formats` | `formats`: session files of other agents are read; and `session` |
-//! | `host` | `host`: sessions are compacted by a flow, by hand and with hooks, branches summarized; and `session` |
-//! | `sqlite` | `session::store::sqlite`, a session in a database; and `formats` |
+//! | `session` | `session`: sessions that are compacted automatically and on request, with hooks and branch summaries |
 //! | `compat` | `compat`: other systems as they were recorded, faults included |
 //! | `tokens` | `tokens`: the tokens of OpenAI's models, counted exactly |
 //! | `scripted` | `summarize::scripted`, a model that plays back replies |

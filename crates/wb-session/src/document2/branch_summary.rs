@@ -2,10 +2,6 @@
 
 use std::time::Duration;
 
-use crate::{
-    BranchPreparation, BranchSummary, BranchSummarySettings, Entry, EntryId, Session, SessionError,
-    prepare_branch_entries,
-};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 use wb_budget::{TokenHeuristic, Usage};
@@ -14,6 +10,10 @@ use wb_summarize::{ASSUMED_WINDOW_TOKENS, ModelInvoker};
 use crate::document2::compaction_result::{CompactError, SummarySource};
 use crate::document2::prompt::{Focus, SummaryTask};
 use crate::document2::summarize::{Piece, SummaryRun};
+use crate::{
+    BranchPreparation, BranchSummary, BranchSummarySettings, Entry, EntryId, Session, SessionError,
+    prepare_branch_entries,
+};
 
 /// The most tokens of the summary of a branch.
 pub const BRANCH_SUMMARY_TOKENS: u64 = 2048;

@@ -1,8 +1,9 @@
 //! A conversation as text, in parts that fit a model's window.
 
-use crate::{SerializeOpts, convert_to_llm, serialize_conversation};
 use wb_message::Message;
 use wb_message::text::clip_lines;
+
+use crate::{SerializeOpts, convert_to_llm, serialize_conversation};
 
 /// Serializes messages into texts of at most `max_bytes` bytes each, in order.
 pub(crate) fn chunks(messages: &[Message], max_bytes: usize) -> Vec<String> {

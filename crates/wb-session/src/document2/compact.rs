@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use crate::{Compaction, CompactionPreparation, EntryId, EntryKind, FileOps, Session, SessionError};
 use tokio_util::sync::CancellationToken;
 use wb_budget::TokenCounter;
 use wb_summarize::ModelInvoker;
@@ -10,9 +9,10 @@ use wb_summarize::ModelInvoker;
 use crate::document2::compaction_result::{
     CompactError, CompactionOutcome, NO_PRIOR_HISTORY, SummarySource, TURN_CONTEXT,
 };
-use crate::document2::counter::Counter;
+use crate::document2::context_view::SESSION_PRESET;
 use crate::document2::prompt::{Focus, SummaryTask};
 use crate::document2::summarize::{Lighter, Piece, SummaryRun, lighter, tokens_of};
+use crate::{Compaction, CompactionPreparation, EntryId, EntryKind, FileOps, Session, SessionError};
 
 /// How [`compact`] works; everything is optional.
 #[derive(Clone, Debug, Default)]
@@ -28,8 +28,6 @@ pub struct CompactOpts {
     pub timeout: Option<Duration>,
     /// Stops the run when cancelled.
     pub cancel: Option<CancellationToken>,
-    /// What is kept, and a summary and what it stands for, are weighed with.
-    pub counter: Counter,
 }
 
 /// Summarizes what a compaction was prepared with.
@@ -38,13 +36,16 @@ pub struct CompactOpts {
 /// history, the previous summary is carried as it is. A reply that failed, was refused, blank, without headings or not
 /// lighter than its material is not taken: the local digest takes its place, and the outcome's source says why. Of a
 /// reply that was cut off, the whole lines are taken, if they say something under a heading. A run that was cancelled
-/// and one that would not make the context lighter are errors.
+/// and one that would not make the context lighter are errors. Weights are those of [`SESSION_PRESET`].
+///
+/// This is the published function; [`SessionDriver::compact`](crate::SessionDriver::compact) compacts with the engine.
 pub async fn compact(
     preparation: CompactionPreparation,
     invoker: Option<&dyn ModelInvoker>,
     opts: CompactOpts,
 ) -> Result<CompactionOutcome, CompactError> {
-    let CompactOpts { custom_instructions, max_output_tokens, timeout, cancel, counter } = opts;
+    let CompactOpts { custom_instructions, max_output_tokens, timeout, cancel } = opts;
+    let counter = &SESSION_PRESET;
     let focus = Focus { instructions: custom_instructions, replaces: false };
     let mut run = SummaryRun::new(invoker, focus, timeout, cancel);
     if preparation.messages_to_summarize.is_empty() && preparation.turn_prefix_messages.is_empty() {
@@ -57,14 +58,14 @@ pub async fn compact(
     let CompactionPreparation { mut messages_to_summarize, turn_prefix_messages, previous_summary, .. } =
         preparation;
     let messages = [&messages_to_summarize, &turn_prefix_messages];
-    let before = messages.map(|it| tokens_of(it, &*counter)).into_iter().fold(0, u64::saturating_add);
-    let (before, tags) = weighed(before, previous_summary.as_deref(), &preparation.file_ops, &*counter);
+    let before = messages.map(|it| tokens_of(it, counter)).into_iter().fold(0, u64::saturating_add);
+    let (before, tags) = weighed(before, previous_summary.as_deref(), &preparation.file_ops, counter);
     let all = || {
         messages_to_summarize.extend(turn_prefix_messages);
         messages_to_summarize
     };
     let Lighter { mut summary, source } =
-        lighter(&run, &*counter, summary, before, all, previous_summary.as_deref())?;
+        lighter(&run, counter, summary, before, all, previous_summary.as_deref())?;
     summary.push_str(&tags);
     Ok(CompactionOutcome {
         summary,

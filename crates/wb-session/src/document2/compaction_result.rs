@@ -1,9 +1,10 @@
 //! What came of a compaction, and why there was none.
 
-use crate::EntryId;
 use serde_json::Value;
 use wb_budget::Usage;
 use wb_summarize::NoDigest;
+
+use crate::EntryId;
 
 /// Stands before the summary of a turn's first part, after that of the history.
 pub const TURN_CONTEXT: &str = "**Turn Context (split turn):**";

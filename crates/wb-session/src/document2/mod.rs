@@ -14,8 +14,6 @@ mod branch_entries;
 #[cfg(feature = "driver")]
 pub mod prompt;
 #[cfg(feature = "driver")]
-mod counter;
-#[cfg(feature = "driver")]
 mod chunk;
 #[cfg(feature = "driver")]
 mod request;
@@ -45,11 +43,9 @@ pub use compact::{CompactOpts, append_compaction, compact};
 pub use compaction_result::{CompactError, CompactionOutcome, SummarySource};
 pub use context_view::{SESSION_PRESET, kept_from};
 pub use convert::{BRANCH_SUMMARY_PREFIX, COMPACTION_SUMMARY_PREFIX, convert_to_llm};
-#[cfg(feature = "driver")]
-pub use counter::Counter;
 pub use cut::{CutPoint, cut_candidates, find_cut_point, find_turn_start};
 pub use files::{FileLists, FileOps, compute_file_lists, format_file_operations, split_file_tags};
-pub use prepare::{CompactionPreparation, prepare_compaction, prepare_compaction_within};
+pub use prepare::{CompactionPreparation, prepare_compaction};
 #[cfg(feature = "driver")]
 pub use prompt::{SUMMARIZER_BRIEF, SUMMARY_FORMAT, SummaryTask, TURN_PREFIX_FORMAT};
 pub use serialize::{SerializeOpts, serialize_conversation, without_fences};

@@ -44,20 +44,6 @@ pub fn prepare_compaction(
     settings: &CompactionSettings,
     counter: &dyn TokenCounter,
 ) -> Option<CompactionPreparation> {
-    prepare_compaction_within(path, settings, u64::MAX, counter)
-}
-
-/// Prepares a compaction as [`prepare_compaction`] does, whose kept tail has at most the given tokens if
-/// the session can be cut so.
-///
-/// A tail reaches over `keep_recent_tokens` by its first entry. If that makes it too large, the entry is summarized
-/// too.
-pub fn prepare_compaction_within(
-    path: &[&Entry],
-    settings: &CompactionSettings,
-    max_kept_tokens: u64,
-    counter: &dyn TokenCounter,
-) -> Option<CompactionPreparation> {
     let previous = last_compaction(path);
     if previous.is_some_and(|at| at + 1 == path.len()) {
         return None;
@@ -65,19 +51,7 @@ pub fn prepare_compaction_within(
     let visible = VisiblePath::of(path);
     let is_kind = |entry: &&Entry| compaction_of(entry).is_none();
     let entries: Vec<&Entry> = path.get(kept_from(path)..)?.iter().copied().filter(is_kind).collect();
-    let keep = settings.keep_recent_tokens.min(max_kept_tokens);
-    let cut_keeping = |keep| cut_projected(&visible, &entries, 0..entries.len(), keep, counter);
-    let weight = |entries: &[&Entry]| {
-        entries.iter().filter_map(|entry| visible.weigh(entry, counter)).reduce(u64::saturating_add)
-    };
-    let mut cut = cut_keeping(keep);
-    let without_first = |cut: &CutPoint| weight(entries.get(cut.first_kept_entry_index + 1..)?);
-    let tail = entries.get(cut.first_kept_entry_index..).and_then(weight);
-    if tail > Some(max_kept_tokens)
-        && let Some(keep) = without_first(&cut)
-    {
-        cut = cut_keeping(keep.min(max_kept_tokens));
-    }
+    let cut = cut_projected(&visible, &entries, 0..entries.len(), settings.keep_recent_tokens, counter);
     let tokens_before = estimate_context(path, counter).tokens;
     prepared(path, &visible, &entries, cut, settings, tokens_before)
 }

@@ -1,8 +1,9 @@
 //! The prompts of a session's summaries: the conversation in fences, then what to write and in which form.
 
-use crate::without_fences;
 use wb_message::text;
 use wb_summarize::Heading;
+
+use crate::without_fences;
 
 /// The system text that makes a model the writer of a summary.
 pub const SUMMARIZER_BRIEF: &str = include_str!("templates/system.md").trim_ascii_end();

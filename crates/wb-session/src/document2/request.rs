@@ -1,7 +1,5 @@
 //! What a model is asked for a summary, and what of its reply is taken.
 
-use crate::document2::files::{MODIFIED_FILES_TAGS, READ_FILES_TAGS};
-use crate::split_file_tags;
 use wb_budget::{ModelCard, TokenHeuristic};
 use wb_message::text::clip_lines;
 use wb_message::{Conversation, Message, Turn};
@@ -10,7 +8,9 @@ use wb_summarize::length::most_output_tokens;
 use wb_summarize::{NoDigest, Question, ReplyText, under_headings};
 
 use crate::document2::chunk::chunks;
+use crate::document2::files::{MODIFIED_FILES_TAGS, READ_FILES_TAGS};
 use crate::document2::prompt::{CONVERSATION_TAG, Focus, SUMMARIZER_BRIEF, SummaryTask, prompt};
+use crate::split_file_tags;
 
 /// What a model is asked; it owns its text.
 #[derive(Debug)]

@@ -1,5 +1,7 @@
 //! The hooks of a compaction: what they are given, and which of their answers count.
 
+use tokio_util::sync::CancellationToken;
+use wb_budget::Usage;
 use wb_message::markers::{digest_body, is_synthetic};
 use wb_message::{Message, Pairing};
 
@@ -11,8 +13,6 @@ use crate::document2::settings::CompactionSettings;
 use crate::entry::Entry;
 use crate::error::SessionError;
 use crate::id::EntryId;
-use tokio_util::sync::CancellationToken;
-use wb_budget::Usage;
 
 /// Why a session stays as it was.
 #[derive(Debug, thiserror::Error)]

@@ -4,12 +4,13 @@ use std::fmt;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
-use crate::{CompactionPreparation, Entry, EntryId};
 use futures::FutureExt;
 use futures::future::{BoxFuture, Either, ready, select};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 use wb_message::text::one_line;
+
+use crate::{CompactionPreparation, Entry, EntryId};
 
 /// Why a session is compacted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]

@@ -1,6 +1,5 @@
 //! Going to another branch, with the hooks' say in it.
 
-use crate::{Entry, EntryId, EntryKind, Session, SessionError};
 use wb_budget::Usage;
 use wb_message::{Content, Message};
 use wb_summarize::ModelInvoker;
@@ -14,6 +13,7 @@ use crate::driver::hooks::{
     BeforeTree, HookList, HookSummary, SessionBeforeTreeEvent, SessionTreeEvent, TreeOverrides,
     TreePreparation,
 };
+use crate::{Entry, EntryId, EntryKind, Session, SessionError};
 
 /// How [`navigate_tree`] works.
 #[derive(Clone, Debug, Default)]

@@ -79,7 +79,11 @@ fn a_reply_that_is_of_no_use_is_never_taken() {
     ] {
         let (outcome, _) = run(&session, 5, [reply]);
         assert_eq!(outcome.source, SummarySource::Local(why));
-        assert!(outcome.summary.starts_with("# Objective\n- First request: Fix the cart"), "{}", outcome.summary);
+        assert!(
+            outcome.summary.starts_with("# Objective\n- First request: Fix the cart"),
+            "{}",
+            outcome.summary
+        );
         assert!(outcome.summary.contains("# Guardrails\n- Fix the cart, but never touch"));
         assert!(outcome.summary.ends_with("<modified-files>\nsrc/main.rs\n</modified-files>"));
         assert_eq!(outcome.n_requests, 1);
@@ -156,7 +160,8 @@ fn a_split_turn_after_a_history_gets_two_summaries_one_after_the_other() {
     let (partly, _) = run(&session, 120, [Script::fails("down"), Script::says(PREFIX)]);
     assert_eq!(partly.source, SummarySource::Partly(NoDigest::Failed("down".into())));
     assert!(
-        partly.summary.starts_with("# Objective\n- First request: Before.") && partly.summary.contains(PREFIX)
+        partly.summary.starts_with("# Objective\n- First request: Before.")
+            && partly.summary.contains(PREFIX)
     );
 }
 

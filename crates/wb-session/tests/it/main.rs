@@ -9,8 +9,6 @@ mod recorded;
 mod damaged;
 mod edges;
 mod store;
-#[cfg(feature = "sqlite")]
-mod store_sqlite;
 mod writing;
 mod session;
 mod tree;

@@ -10,8 +10,8 @@ use wb_budget::ModelCard;
 use wb_message::{Message, Pairing};
 use wb_session::store::memory::MemoryStore;
 use wb_session::{
-    CompactError, CompactOpts, CompactionOutcome, Counter, SummarySource, SummaryTask, append_compaction,
-    compact, document2::compaction_result::TURN_CONTEXT,
+    CompactError, CompactOpts, CompactionOutcome, SummarySource, SummaryTask, append_compaction, compact,
+    document2::compaction_result::TURN_CONTEXT,
 };
 use wb_session::{
     CompactionPreparation, CompactionSettings, Context, Entry, EntryKind, IdSource, Logged, NEWEST_VERSION,
@@ -102,8 +102,7 @@ impl Run {
         let card = ModelCard::with_window(1_000_000);
         let invoker = ScriptedInvoker::new(scripts.collect::<Vec<Script>>()).with_card(card);
         let custom_instructions = row.params["custom"].as_str().map(str::to_owned);
-        let counter = Counter::new(SESSION_PRESET);
-        let opts = CompactOpts { custom_instructions, counter, ..CompactOpts::default() };
+        let opts = CompactOpts { custom_instructions, ..CompactOpts::default() };
         let result = block_on(compact(preparation.clone(), Some(&invoker), opts));
         Ok(Self { preparation, result, prompts: invoker.prompts() })
     }
