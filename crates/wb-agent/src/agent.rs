@@ -225,7 +225,9 @@ impl Agent {
     async fn make_room(&mut self, show: Show<'_>) -> Result<(), AgentError> {
         self.note_idle_time();
         let done = self.driver.before_request(now_ms()).await?;
-        done.iter().for_each(|done| report(done, show));
+        for done in &done {
+            report(done, show);
+        }
         Ok(())
     }
 

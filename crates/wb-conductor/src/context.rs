@@ -1,15 +1,11 @@
 //! The one object that a host of messages holds: it follows the transcript, says when it is too full, and compacts it.
 
-use std::sync::Arc;
-
 use futures::FutureExt;
 use futures::future::{Either, ready};
 use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
-use wb_budget::{
-    Budget, ContextTracker, ModelCard, PolicyError, TokenCounter, TokenEstimate, Usage, UsageRefused,
-};
+use wb_budget::{Budget, ContextTracker, ModelCard, PolicyError, TokenEstimate, Usage, UsageRefused};
 use wb_message::markers::digest_body;
 use wb_message::{Conversation, Message, Undo};
 use wb_summarize::facts::FACTS_VERSION;
@@ -216,17 +212,12 @@ impl AgentContext {
         self
     }
 
-    /// Follows another transcript with the facts of its session, as [`Self::resume`] does; nothing is under way then.
+    /// Follows another transcript as [`Self::resume`] does.
     pub fn restart(&mut self, messages: &[Message], facts: Facts) {
         self.task = None;
         self.tracker.rebuild(messages);
         self.facts_are_old = facts.version() != FACTS_VERSION;
         self.facts = facts;
-    }
-
-    /// Returns what messages are weighed with.
-    pub fn counter(&self) -> &Arc<dyn TokenCounter> {
-        self.compactor.token_counter()
     }
 
     /// Takes in what was appended since the last call. Every other call does that by itself.

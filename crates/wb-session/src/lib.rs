@@ -13,8 +13,8 @@
 //!
 //! With the feature `driver`, which is on by default, a [`SessionDriver`] keeps a session within its model's window: the
 //! engine of `wb-conductor` compacts, hooks of extensions have their say, and each compaction becomes entries of the
-//! log. [`read_settings`] reads when and how from two files. [`document2`] has the published functions of the document
-//! that describes such sessions, as recorded.
+//! log. [`read_settings`] reads when and how from two files. [`document2`] has functions with fixed names and answers that
+//! other hosts of such sessions know.
 //!
 //! This crate knows no clocks; files it touches in [`store`] and [`read_settings`] alone, and reads from any
 //! [`BufRead`](std::io::BufRead).

@@ -38,7 +38,7 @@ pub struct CompactOpts {
 /// reply that was cut off, the whole lines are taken, if they say something under a heading. A run that was cancelled
 /// and one that would not make the context lighter are errors. Weights are those of [`SESSION_PRESET`].
 ///
-/// This is the published function; [`SessionDriver::compact`](crate::SessionDriver::compact) compacts with the engine.
+/// [`SessionDriver::compact`](crate::SessionDriver::compact) compacts with the engine.
 pub async fn compact(
     preparation: CompactionPreparation,
     invoker: Option<&dyn ModelInvoker>,

@@ -1,6 +1,5 @@
-//! The published names of document 2 (sessions of pi): what a compaction and a branch summary are prepared from, asked
-//! for and merged into, as recorded. The product's own way to compact a session is the
-//! driver; these functions stay for hosts that know the document.
+//! Functions with fixed names and answers, for hosts that know sessions by them: what a compaction and a branch summary
+//! are prepared from, asked for and merged into. A session is compacted by the [driver](crate::driver), not by these.
 
 pub mod settings;
 mod context_view;

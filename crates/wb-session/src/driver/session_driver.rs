@@ -5,7 +5,7 @@ use std::fmt;
 use tokio_util::sync::CancellationToken;
 use wb_budget::{TokenEstimate, Usage};
 use wb_conductor::{AgentContext, CompactionReport, CondenseOpts};
-use wb_message::{Message, ToolVocabulary};
+use wb_message::{Message, ToolVocabulary, Undo};
 use wb_summarize::{CondenseScope, Facts, ModelInvoker, digest_message};
 
 use super::before_compact::{DriverError, Planned, Question, ask_hooks};
@@ -16,7 +16,7 @@ use crate::document2::compact::append_compaction;
 use crate::document2::compaction_result::CompactionOutcome;
 use crate::document2::files::FileOps;
 use crate::document2::settings::CompactionSettings;
-use crate::entry::{Compaction, CustomMessage, EntryKind, EntryTag, Logged, Request};
+use crate::entry::{Compaction, CustomMessage, Entry, EntryKind, EntryTag, Logged, Request};
 use crate::error::SessionError;
 use crate::id::EntryId;
 use crate::session::Session;
@@ -152,14 +152,18 @@ impl SessionDriver {
         self.session.sync()
     }
 
-    /// Appends a message, with the request that it answers: first to the session, then to the transcript.
+    /// Appends a message, with the request that it answers: first to the session, then to the transcript. A prompt without
+    /// a time gets this one.
     pub fn append(
         &mut self,
-        message: Message,
+        mut message: Message,
         request: Option<Request>,
         now_ms: i64,
     ) -> Result<(), SessionError> {
-        self.has_recovered &= !matches!(message, Message::User { .. });
+        if let Message::User { timestamp, .. } = &mut message {
+            self.has_recovered = false;
+            *timestamp = if *timestamp == 0 { now_ms } else { *timestamp };
+        }
         let kind = match &message {
             Message::Custom { custom_type, content } => EntryKind::CustomMessage(CustomMessage {
                 custom_type: custom_type.clone(),
@@ -249,7 +253,6 @@ impl SessionDriver {
         }
         let facts = self.facts().clone();
         self.reload(Some(facts))?;
-        self.last_step = None;
         Ok(true)
     }
 
@@ -310,11 +313,13 @@ impl SessionDriver {
         let mut file_ops = FileOps::default();
         let n_head =
             self.entries.get(report.cut).and_then(|id| branch_entries.iter().position(|it| it.id == *id));
-        let is_digest = |entry: &&crate::entry::Entry| entry.kind.tag() == EntryTag::Compaction;
+        let is_digest = |entry: &&Entry| entry.kind.tag() == EntryTag::Compaction;
         let head = branch_entries.iter().take(n_head.unwrap_or(branch_entries.len()));
         head.chain(branch_entries.iter().rfind(is_digest)).for_each(|entry| file_ops.note_summary(entry));
         let folded = &self.messages[..report.cut.min(self.messages.len())];
-        folded.iter().for_each(|message| file_ops.note_calls(message));
+        for message in folded {
+            file_ops.note_calls(message);
+        }
         let planned = Planned {
             messages: &self.messages,
             entries: &self.entries,
@@ -330,7 +335,7 @@ impl SessionDriver {
             signal: opts.cancel.clone().unwrap_or_default(),
             reason,
         };
-        let counter = self.context.counter().clone();
+        let counter = self.context.tracker().calibrated();
         let weigh = |message: &Message| counter.message(message);
         match ask_hooks(&mut self.hooks, question, &weigh).await {
             Ok(None) => Ok(None),
@@ -387,7 +392,7 @@ impl SessionDriver {
         if let Some(last) = last {
             file_ops.note_summary(&self.session.entry(&last.id)?);
         }
-        let folded = report.undo.iter().flat_map(|undo| undo.folded());
+        let folded = report.undo.iter().flat_map(Undo::folded);
         folded.for_each(|message| file_ops.note_calls(message));
         let note = StepNote::from(&report);
         let digest = step.append(&mut self.session, &note, &file_ops.lists(), now_ms)?;

@@ -187,13 +187,11 @@ impl SettingsRead {
     /// Follows a transcript with a compactor; digests are asked for in the background above the threshold of the section
     /// `context`, or from three quarters of the limit on where there is none.
     pub fn follow(&self, compactor: Compactor, card: &ModelCard) -> AgentContext {
-        match &self.context {
-            Some(context) => context.follow(compactor, card),
-            None => {
-                let limit = compactor.budget().ok().map(|budget| budget.limit);
-                AgentContext::with(compactor).start_above(limit.map(|limit| limit / 4 * 3))
-            }
+        if let Some(context) = &self.context {
+            return context.follow(compactor, card);
         }
+        let limit = compactor.budget().ok().map(|budget| budget.limit);
+        AgentContext::with(compactor).start_above(limit.map(|limit| limit / 4 * 3))
     }
 
     fn take(&mut self, path: &Path, bytes: &[u8]) -> Result<(), SettingsFileError> {

@@ -26,6 +26,7 @@ mod settings_files;
 mod prompts;
 mod compaction;
 mod branch;
+mod driver;
 mod hooks;
 mod navigate;
 mod recorded_requests;
