@@ -17,7 +17,7 @@ pub(crate) enum SessionCommand {
     /// Goes to an entry, so that what is said next follows it
     ///
     /// Going to a prompt leads to the entry before it and prints the prompt, to be written anew.
-    Branch(SessionBranch),
+    Branch(Box<SessionBranch>),
 }
 
 /// What the commands that write have in common.

@@ -214,7 +214,6 @@ impl AgentContext {
 
     /// Follows another transcript as [`Self::resume`] does.
     pub fn restart(&mut self, messages: &[Message], facts: Facts) {
-        self.task = None;
         self.tracker.rebuild(messages);
         self.facts_are_old = facts.version() != FACTS_VERSION;
         self.facts = facts;

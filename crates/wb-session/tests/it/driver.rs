@@ -84,7 +84,9 @@ fn a_session_is_undone_compaction_by_compaction_that_of_another_program_too() {
         let new = [Message::user("word ".repeat(900)), Message::assistant("Done."), Message::user("Go on.")];
         for message in new {
             driver.append(message, None, n + 1).unwrap();
-            seen.iter_mut().for_each(|older| older.extend(driver.messages().last().cloned()));
+            for older in &mut seen {
+                older.extend(driver.messages().last().cloned());
+            }
         }
         seen.push(driver.messages().to_vec());
     }

@@ -2,6 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use wb_budget::ModelCard;
+use wb_conductor::Compactor;
 use wb_session::SessionSettings;
 use wb_session::driver::settings_files::MAX_SETTINGS_BYTES;
 use wb_session::{SettingsFileError, SettingsRead, read_settings};
@@ -168,4 +170,31 @@ fn a_file_at_the_cap_is_read_and_a_byte_more_is_refused() {
     assert_eq!(read_one(&file("at-cap", padded(MAX_SETTINGS_BYTES))).unwrap(), SettingsRead::default());
     let (text, _) = refusal("above-cap", padded(MAX_SETTINGS_BYTES + 1));
     assert_eq!(text, ": expected at most 1048576 bytes of settings, found more");
+}
+
+#[test]
+fn the_settings_of_an_agent_are_a_section_of_the_same_files_and_count_as_a_whole() {
+    let global = file("agent-global", r#"{"context": {"budget": {"keep_recent": 4000}, "colour": 3}}"#);
+    let read = read_one(&global).unwrap();
+    assert_eq!(read.context.as_ref().unwrap().budget.keep_recent, 4000);
+    assert!(read.notes[0].to_string().ends_with("the key context.colour is not known and sets nothing"));
+    let project = file("agent-project", r#"{"context": {"max_continuation_retries": 1}}"#);
+    let both = read_settings(Some(&global), Some(&project)).unwrap().context.unwrap();
+    assert_eq!((both.max_continuation_retries, both.budget.keep_recent), (1, 6000));
+    let (text, hint) = refusal("agent-bad", r#"{"context": {"budget": {"trigger_ratio": 7}}}"#);
+    assert!(text.starts_with(": context: budget: trigger ratio 7 is not in (0, 1]"), "{text}");
+    assert_eq!(hint, "correct this value, or remove its key to get the default");
+}
+
+#[test]
+fn a_section_of_compaction_sets_the_limit_and_the_tail_over_those_of_an_agent() {
+    let card = ModelCard::with_window(100_000);
+    let budget = |name: &str, bytes: &str| {
+        read_one(&file(name, bytes)).unwrap().compactor(&card, None).unwrap().budget().unwrap()
+    };
+    let both = r#"{"compaction": {"reserveTokens": 20000, "keepRecentTokens": 9000}, "context": {"budget": {"keep_recent": 1}}}"#;
+    let both = budget("limit-both", both);
+    assert_eq!((both.limit, both.tail), (80_000, 9_000));
+    let none = budget("limit-none", "{}");
+    assert_eq!(none.limit, Compactor::new().card(card.clone()).budget().unwrap().limit);
 }
