@@ -54,7 +54,7 @@ pub fn last_usage(path: &[&Entry]) -> Option<(usize, Usage)> {
 /// Estimates the tokens of the context at the end of a path.
 ///
 /// The last valid count is taken as it is and what came after it is estimated. A count from before the newest
-/// compaction or edit tells of another prompt and is not used; without one all messages are estimated. An answer that
+/// compaction or edit belongs to another prompt and is not used; without one all messages are estimated. An answer that
 /// failed before it said anything counts nothing, since it is not sent. [`SESSION_PRESET`] is the counter of the
 /// recorded answers.
 pub fn estimate_context(path: &[&Entry], counter: &dyn TokenCounter) -> ContextEstimate {
@@ -83,7 +83,7 @@ pub(crate) struct Tally {
 }
 
 impl Tally {
-    /// Adds an entry of a weight; `is_current` tells whether a count in it is of the context as it is now.
+    /// Adds an entry of a weight; `is_current` says whether a count in it is of the present context.
     pub(crate) fn take(&mut self, tokens: u64, entry: &Entry, is_current: bool) {
         let tokens = if is_mute_failure(entry) { 0 } else { tokens };
         let it = &mut self.estimate;

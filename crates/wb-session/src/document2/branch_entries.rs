@@ -52,7 +52,7 @@ pub fn collect_entries_for_branch_summary<'a>(
 /// Chooses the newest messages of a branch within a budget of tokens; no budget takes all.
 ///
 /// Results of tools are left out. The walk ends with the first message that does not fit; a summary at that place is
-/// taken anyway while less than nine tenths of the budget are used, for it stands for much. Files are noted of
+/// taken anyway while less than nine tenths of the budget are used, for it replaces much. Files are noted of
 /// the whole branch, from calls and from the details of summaries.
 pub fn prepare_branch_entries(
     entries: &[&Entry],

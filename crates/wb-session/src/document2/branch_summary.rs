@@ -24,7 +24,7 @@ pub struct BranchSummaryOpts {
     /// What the user wants the summary to look at, at most
     /// [`MAX_INSTRUCTIONS_BYTES`](crate::document2::prompt::MAX_INSTRUCTIONS_BYTES) of it.
     pub custom_instructions: Option<String>,
-    /// Whether these stand in the place of our instructions; the form of the summary stays.
+    /// Whether these replace our instructions; the form of the summary stays.
     pub replace_instructions: bool,
     /// How much of the window is kept free.
     pub settings: BranchSummarySettings,
@@ -78,7 +78,7 @@ pub fn read_left_branch(session: &Session, target: &EntryId) -> Result<LeftBranc
 ///
 /// The room is the window of the invoker's card, or [`ASSUMED_WINDOW_TOKENS`], less the settings' reserve; if that
 /// leaves none, half of the window. Replies are judged as those of [`compact`](crate::compact) are, and the local
-/// digest stands in for one that is of no use. A branch without messages and a cancelled run are errors.
+/// digest replaces one that is of no use. A branch without messages and a cancelled run are errors.
 pub async fn generate_branch_summary(
     entries: &[&Entry],
     invoker: Option<&dyn ModelInvoker>,

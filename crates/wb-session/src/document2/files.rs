@@ -230,14 +230,14 @@ fn sorted<'a>(paths: impl Iterator<Item = &'a str>) -> Vec<String> {
     paths
 }
 
-/// Returns whether a path takes one line and cannot end the list that it stands in.
+/// Returns whether a path takes one line and cannot end the list that it is in.
 fn is_printable(path: &str) -> bool {
     let tags = [READ_FILES_TAGS.0, READ_FILES_TAGS.1, MODIFIED_FILES_TAGS.0, MODIFIED_FILES_TAGS.1];
     !path.contains(['\n', '\r', '\u{2028}', '\u{2029}', '\u{85}'])
         && !tags.iter().any(|tag| path.contains(tag))
 }
 
-/// Takes the first paths that fit between tags, and tells whether any was left out.
+/// Takes the first paths that fit between tags, and returns whether any was left out.
 fn fitting<'a>(paths: impl Iterator<Item = &'a str>) -> (Vec<&'a str>, bool) {
     let (mut taken, mut n_units, mut is_cut) = (Vec::new(), 0, false);
     for path in paths {

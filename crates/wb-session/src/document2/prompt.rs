@@ -20,10 +20,10 @@ const TURN_PREFIX: &str = include_str!("templates/turn_prefix.md").trim_ascii_en
 const BRANCH: &str = include_str!("templates/branch.md").trim_ascii_end();
 const RULES: &str = include_str!("templates/rules.md").trim_ascii_end();
 
-/// Opens the conversation; in no text that is quoted does it stand.
+/// Opens the conversation; no quoted text contains it.
 pub(crate) const CONVERSATION_TAG: &str = "<conversation>";
 
-/// What a summary stands for.
+/// The part of a session that a summary replaces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum SummaryTask {
     /// The older part of a session.
@@ -75,7 +75,7 @@ impl SummaryTask {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Focus {
     pub(crate) instructions: Option<String>,
-    /// Whether they stand in the place of ours; the form stays.
+    /// Whether they replace ours; the form stays.
     pub(crate) replaces: bool,
 }
 

@@ -49,9 +49,9 @@ pub fn serialize_conversation(messages: &[Message], opts: SerializeOpts) -> Stri
     text.out
 }
 
-/// How the lines begin that tell who speaks.
+/// The beginnings of lines that name the speaker.
 const LABEL_STARTS: [&str; 3] = ["[User]", "[Assistant", "[Tool result]"];
-/// The names of the tags that stand around what a summarizer is given.
+/// The names of the tags around the input of a summarizer.
 const FENCES: [&str; 2] = ["conversation", "previous-summary"];
 /// What ends a line for some reader.
 const LINE_ENDS: [char; 5] = ['\n', '\r', '\u{85}', '\u{2028}', '\u{2029}'];

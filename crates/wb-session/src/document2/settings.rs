@@ -61,9 +61,9 @@ pub struct SessionSettings {
 pub struct SessionSettingsError {
     /// The key with its section, as in `compaction.reserveTokens`.
     pub key: String,
-    /// What may stand there.
+    /// The expected value.
     pub expected: &'static str,
-    /// What stands there, cut where it is long.
+    /// The value found, cut where it is long.
     pub found: String,
 }
 

@@ -106,7 +106,7 @@ fn local_summary(messages: &[Message], previous: Option<&str>, max_tokens: u64) 
     digest.render(TokenHeuristic::DEFAULT.chars_within(max_tokens))
 }
 
-/// A local digest takes one part in so many of what it stands for, and at least so many tokens.
+/// A local digest takes one part in `LOCAL_PART` of what it replaces, and at least `LEAST_LOCAL_TOKENS`.
 const LOCAL_PART: u64 = 4;
 const LEAST_LOCAL_TOKENS: u64 = 250;
 
@@ -114,11 +114,11 @@ const LEAST_LOCAL_TOKENS: u64 = 250;
 fn local_tokens(piece: &Piece<'_>) -> u64 {
     let heuristic = &TokenHeuristic::DEFAULT;
     let previous = piece.previous.map_or(0, |previous| heuristic.text_tokens(previous));
-    let stands_for = tokens_of(piece.messages, heuristic).saturating_add(previous);
-    (stands_for / LOCAL_PART).clamp(LEAST_LOCAL_TOKENS, DIGEST_TOKENS)
+    let replaced = tokens_of(piece.messages, heuristic).saturating_add(previous);
+    (replaced / LOCAL_PART).clamp(LEAST_LOCAL_TOKENS, DIGEST_TOKENS)
 }
 
-/// A summary that is lighter than what it stands for.
+/// A summary that is lighter than what it replaces.
 pub(crate) struct Lighter {
     pub(crate) summary: String,
     pub(crate) source: SummarySource,

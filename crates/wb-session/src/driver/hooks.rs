@@ -25,14 +25,14 @@ pub enum CompactionReason {
     Overflow,
 }
 
-/// What hooks are given before a compaction.
+/// The event that hooks get before a compaction.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct SessionBeforeCompactEvent {
     /// What would be summarized and what kept.
     pub preparation: CompactionPreparation,
     /// The entries of the current branch from the first one on that is in the context, oldest first, the last
-    /// compaction among them. What stands above is in its summary.
+    /// compaction among them. What is above is in its summary.
     pub branch_entries: Vec<Entry>,
     /// What the user wants the summary to look at.
     pub custom_instructions: Option<String>,
@@ -44,7 +44,7 @@ pub struct SessionBeforeCompactEvent {
     pub will_retry: bool,
 }
 
-/// What hooks are given after a compaction was appended.
+/// The event that hooks get after a compaction was appended.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct SessionCompactEvent {
@@ -58,7 +58,7 @@ pub struct SessionCompactEvent {
     pub will_retry: bool,
 }
 
-/// What hooks are given after a compaction came to nothing; nothing was appended.
+/// The event that hooks get after a compaction came to nothing; nothing was appended.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct SessionCompactFailedEvent {
@@ -90,13 +90,13 @@ pub struct TreePreparation {
     pub user_wants_summary: bool,
     /// What the user wants the summary to look at.
     pub custom_instructions: Option<String>,
-    /// Whether these stand in the place of ours.
+    /// Whether these replace ours.
     pub replace_instructions: bool,
     /// The label that the summary gets, or the target if there is no summary.
     pub label: Option<String>,
 }
 
-/// What hooks are given before a session goes to another branch, whether or not a summary is wanted.
+/// The event that hooks get before a session goes to another branch, whether or not a summary is wanted.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct SessionBeforeTreeEvent {
@@ -106,7 +106,7 @@ pub struct SessionBeforeTreeEvent {
     pub signal: CancellationToken,
 }
 
-/// What hooks are given after a session went to another branch.
+/// The event that hooks get after a session went to another branch.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct SessionTreeEvent {
@@ -166,7 +166,7 @@ pub enum BeforeTree {
 pub struct TreeOverrides {
     /// What the summary is to look at.
     pub custom_instructions: Option<String>,
-    /// Whether these stand in the place of ours.
+    /// Whether these replace ours.
     pub replace_instructions: Option<bool>,
     /// The label that the summary gets, or the target if there is no summary.
     pub label: Option<String>,
@@ -202,12 +202,12 @@ pub trait SessionHooks: Send + Sync {
         ready(Ok(BeforeCompact::Proceed)).boxed()
     }
 
-    /// Is told of a compaction after it was appended.
+    /// Hears of a compaction after it was appended.
     fn session_compact<'a>(&'a self, _event: &'a SessionCompactEvent) -> HookFuture<'a, ()> {
         ready(Ok(())).boxed()
     }
 
-    /// Is told that a compaction came to nothing after it had begun.
+    /// Hears that a compaction came to nothing after it had begun.
     fn session_compact_failed<'a>(&'a self, _event: &'a SessionCompactFailedEvent) -> HookFuture<'a, ()> {
         ready(Ok(())).boxed()
     }
@@ -217,7 +217,7 @@ pub trait SessionHooks: Send + Sync {
         ready(Ok(BeforeTree::Proceed)).boxed()
     }
 
-    /// Is told that the session went to another branch.
+    /// Hears that the session went to another branch.
     fn session_tree<'a>(&'a self, _event: &'a SessionTreeEvent) -> HookFuture<'a, ()> {
         ready(Ok(())).boxed()
     }
@@ -307,14 +307,14 @@ impl HookList {
         Ok(None)
     }
 
-    /// Tells every hook of what happened.
-    pub(crate) async fn tell<E>(
+    /// Reports an event to every hook.
+    pub(crate) async fn notify<E>(
         &mut self,
         event: (&'static str, &E),
-        tell: impl for<'a> Fn(&'a dyn SessionHooks, &'a E) -> HookFuture<'a, ()>,
+        ask: impl for<'a> Fn(&'a dyn SessionHooks, &'a E) -> HookFuture<'a, ()>,
     ) {
         // Nobody can cancel this one, and no answer ends it.
-        let _ = self.first(event, &CancellationToken::new(), tell, |()| Ok(None::<()>)).await;
+        let _ = self.first(event, &CancellationToken::new(), ask, |()| Ok(None::<()>)).await;
     }
 }
 

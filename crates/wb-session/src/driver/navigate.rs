@@ -1,4 +1,4 @@
-//! Going to another branch, with the hooks' say in it.
+//! Going to another branch, with hooks before and after.
 
 use wb_budget::Usage;
 use wb_message::{Content, Message};
@@ -43,7 +43,7 @@ pub struct TreeNavigation {
 }
 
 /// Goes to another entry of a session: asks the hooks, summarizes what is left if that is wanted, moves the leaf, and
-/// tells the hooks.
+/// notifies the hooks.
 ///
 /// Going to a prompt or to a message of an extension leads to the entry before it and gives its words back. Going to
 /// the leaf changes nothing and asks nobody. A hook's summary counts only if the user wants one, and if it is not
@@ -72,7 +72,7 @@ pub async fn navigate_tree(
     let new_leaf_id = session.leaf().cloned();
     let gone = TreeNavigation { old_leaf_id, new_leaf_id, editor_text, summary_entry_id, summary };
     let event = tree_event(session, &gone)?;
-    hooks.tell(("session_tree", &event), |hooks, event| hooks.session_tree(event)).await;
+    hooks.notify(("session_tree", &event), |hooks, event| hooks.session_tree(event)).await;
     Ok(gone)
 }
 

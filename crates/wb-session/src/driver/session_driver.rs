@@ -349,7 +349,7 @@ impl SessionDriver {
                     from_extension: false,
                 };
                 let failed = ("session_compact_failed", &event);
-                self.hooks.tell(failed, |hooks, event| hooks.session_compact_failed(event)).await;
+                self.hooks.notify(failed, |hooks, event| hooks.session_compact_failed(event)).await;
                 if matches!(error, DriverError::CancelledByHook) {
                     Ok(Some(Compacted::Cancelled))
                 } else {
@@ -383,7 +383,7 @@ impl SessionDriver {
         reason: CompactionReason,
         now_ms: i64,
     ) -> Result<Compacted, DriverError> {
-        let folded = Folded::of(&report, &mut self.messages, &self.entries);
+        let folded = Folded::from_report(&report, &mut self.messages, &self.entries);
         let Some(Folded { step, entries, is_touched }) = folded else {
             return Ok(Compacted::ByEngine(Box::new(report)));
         };
@@ -417,7 +417,7 @@ impl SessionDriver {
         let compaction_entry = self.session.entry(entry)?;
         let will_retry = reason == CompactionReason::Overflow;
         let event = SessionCompactEvent { compaction_entry, from_extension, reason, will_retry };
-        self.hooks.tell(("session_compact", &event), |hooks, event| hooks.session_compact(event)).await;
+        self.hooks.notify(("session_compact", &event), |hooks, event| hooks.session_compact(event)).await;
         Ok(())
     }
 

@@ -104,7 +104,7 @@ pub enum SettingsFileError {
     BadValue {
         /// The file.
         path: PathBuf,
-        /// The key, what may stand there and what does.
+        /// The key, the expected value and the one found.
         source: SessionSettingsError,
     },
     /// The section `context` was refused.
@@ -139,7 +139,7 @@ impl SettingsFileError {
 ///
 /// What the project's file sets counts, then what the global one sets, then the default, each key on its own, but for
 /// `context`, which counts as a whole. The
-/// paths are the host's, which knows its places; `None` stands for a file that the host does not have. A path where
+/// paths are the host's, which knows its places; `None` is a file that the host does not have. A path where
 /// nothing is gives neither error nor note; an empty file sets nothing and is noted. Other sections belong to the host.
 ///
 /// # Errors

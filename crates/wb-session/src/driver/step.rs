@@ -56,14 +56,14 @@ impl StepNote {
     }
 }
 
-/// What a compaction did to the entries of a log, so that the context that is built of them is the transcript that it left.
+/// The changes of a compaction to the entries of a log, so that the context that is built of them is the transcript that it left.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Step {
     /// The digest.
     pub(crate) digest: Option<String>,
     /// The first entry that stays.
     pub(crate) first_kept: Option<EntryId>,
-    /// Entries behind that one which go.
+    /// Entries after that one which are hidden.
     pub(crate) hidden: Vec<EntryId>,
     /// Entries with another body.
     pub(crate) edited: Vec<(EntryId, Content)>,
@@ -145,8 +145,8 @@ pub(crate) fn undo_last(session: &mut Session, now_ms: i64) -> Result<bool, Sess
 
 /// A compaction as it goes into a log.
 ///
-/// A log puts the digest first, then what is kept. So a prompt that the engine left in front of the digest goes behind it, and
-/// what else is new, such as a file that was given back, has no place and goes.
+/// A log puts the digest first, then what is kept. So a prompt that the engine left before the digest goes after it, and
+/// other new messages, such as a restored file, have no place and are dropped.
 #[derive(Debug)]
 pub(crate) struct Folded {
     /// What is written.
@@ -159,7 +159,7 @@ pub(crate) struct Folded {
 
 impl Folded {
     /// Reads what a compaction did, and brings the messages that it left into the order of the log.
-    pub(crate) fn of(
+    pub(crate) fn from_report(
         report: &CompactionReport,
         messages: &mut Vec<Message>,
         before: &[EntryId],
@@ -175,7 +175,7 @@ impl Folded {
         let is_touched = origins.contains(&Origin::New);
         let digest = without_new(messages, &origins);
         // As it will be when the log is read again, which has no place for the time that it reaches to.
-        let message = |told: &String| digest_message(CondenseScope::Session, told, 0);
+        let message = |text: &String| digest_message(CondenseScope::Session, text, 0);
         messages.splice(..0, digest.as_ref().map(message));
         let from = if digest.is_some() { kept.first().copied().unwrap_or(before.len()) } else { 0 };
         let is_gone = |at: &usize| kept.binary_search(at).is_err();
