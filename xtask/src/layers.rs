@@ -63,15 +63,14 @@ const ROOMS: &[Room] = &[
     room("wb-summarize", 3, Diet::Async(&[])),
     room("wb-tokens", 3, Diet::Free),
     room("wb-providers", 3, Diet::Free),
-    room("wb-session", 3, Diet::Sync(&["rusqlite"])),
     room("wb-conductor", 4, Diet::Async(&[])),
-    room("wb-host", 4, Diet::Async(&[])),
-    room("wb-formats", 4, Diet::Sync(&["memchr"])),
+    room("wb-session", 5, Diet::Async(&[])),
+    room("wb-formats", 6, Diet::Sync(&["memchr"])),
     room("wb-compat", 4, Diet::Sync(&[])),
-    room("wb-replay", 5, Diet::Sync(&["memchr"])),
-    room("wb-agent", 6, Diet::Free),
-    room("wb-cli", 6, Diet::Free),
-    room("window-budget", 6, Diet::Free),
+    room("wb-replay", 7, Diet::Sync(&["memchr"])),
+    room("wb-agent", 8, Diet::Free),
+    room("wb-cli", 8, Diet::Free),
+    room("window-budget", 8, Diet::Free),
     dev("wb-testkit"),
     dev("wb-e2e"),
     dev(XTASK),
@@ -249,7 +248,7 @@ mod tests {
             check("wb-message", &["serde", "memchr", "rand"]),
             ["wb-message -> rand: not on the diet of wb-message"]
         );
-        assert_eq!(check("wb-session", &["tokio"]).len(), 1, "the session is sync");
+        assert_eq!(check("wb-record", &["tokio"]).len(), 1, "records are sync");
         assert!(check("wb-conductor", &["tokio", "async-trait"]).is_empty());
         assert!(check("wb-cli", &["clap", "anyhow"]).is_empty());
     }

@@ -142,6 +142,15 @@ impl AgentSettings {
         card: &ModelCard,
         invoke: Option<Arc<dyn ModelInvoker>>,
     ) -> Result<AgentContext, SettingsError> {
+        Ok(self.follow(self.compactor(card, invoke)?, card))
+    }
+
+    /// Builds the compactor alone, for a host that sets more on it before it [follows](Self::follow) a transcript.
+    pub fn compactor(
+        &self,
+        card: &ModelCard,
+        invoke: Option<Arc<dyn ModelInvoker>>,
+    ) -> Result<Compactor, SettingsError> {
         let policy = self.context_policy.clamp_to(card);
         let compaction = &self.sections.compaction;
         let reserve = self.budget.reserve_tokens.unwrap_or(0).max(policy.max_output_tokens as u64);
@@ -152,17 +161,25 @@ impl AgentSettings {
             .policy(budget)
             .digest_tokens(compaction.max_summary_tokens())
             .pipeline(self.steps()?);
-        let is_off = compaction.execution_mode == CompactionExecutionMode::Off;
-        let compactor = match invoke.filter(|_| !is_off) {
+        Ok(match invoke.filter(|_| !self.is_off()) {
             Some(invoke) => compactor.summarizer(Summarizer::new(invoke).configured(compaction)?),
             None => compactor,
-        };
-        let threshold = policy.autocompact_threshold.filter(|_| !is_off).map(|most| most as u64);
-        Ok(AgentContext::from_compactor(compactor)
+        })
+    }
+
+    /// Follows a transcript with a compactor, as these settings want it for a model of that card.
+    pub fn follow(&self, compactor: Compactor, card: &ModelCard) -> AgentContext {
+        let policy = self.context_policy.clamp_to(card);
+        let threshold = policy.autocompact_threshold.filter(|_| !self.is_off()).map(|most| most as u64);
+        AgentContext::from_compactor(compactor)
             .start_above(threshold)
-            .min_savings_ppm(compaction.min_savings_ppm())
+            .min_savings_ppm(self.sections.compaction.min_savings_ppm())
             .prompt_cache(policy.enable_prompt_cache)
-            .max_continuations(self.max_continuation_retries))
+            .max_continuations(self.max_continuation_retries)
+    }
+
+    fn is_off(&self) -> bool {
+        self.sections.compaction.execution_mode == CompactionExecutionMode::Off
     }
 
     /// Returns the steps, after a preview of oversized results and with the raw tail of the policy.

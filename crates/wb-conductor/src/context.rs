@@ -158,10 +158,15 @@ impl AgentContext {
     /// Facts of another version are collected again from the messages.
     #[must_use]
     pub fn resume(mut self, messages: &[Message], facts: Facts) -> Self {
+        self.restart(messages, facts);
+        self
+    }
+
+    /// Follows another transcript as [`Self::resume`] does.
+    pub fn restart(&mut self, messages: &[Message], facts: Facts) {
         self.tracker.rebuild(messages);
         self.facts_are_old = facts.version() != FACTS_VERSION;
         self.facts = facts;
-        self
     }
 
     /// Resolves the budget, without reported usage.

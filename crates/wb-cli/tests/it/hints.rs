@@ -231,7 +231,7 @@ fn with_json_an_error_is_one_object_on_standard_output() {
     assert_eq!((code, &usage["error"]["file"]), (2, &json!(null)));
     let (_, asked) = of(&["man", "--json"]);
     assert!(asked["error"]["message"].as_str().unwrap().contains("there is no JSON of it"), "{asked}");
-    for verb in ["tree", "show", "context", "compact", "undo"] {
+    for verb in ["tree", "show", "context"] {
         let (code, error) = of(&["session", verb, "none.jsonl", "--json"]);
         assert_eq!((code, &error["error"]["message"]), (1, &json!("no such file")), "{verb}");
     }
@@ -262,7 +262,6 @@ fn every_json_document_has_a_version() {
         format!("session tree {pi}"),
         format!("session show {pi}"),
         format!("session context {pi}"),
-        format!("session compact {pi} --dry-run"),
     ] {
         let args: Vec<&str> = line.split_whitespace().chain(["--json"]).collect();
         let document: Value = serde_json::from_str(&wb(&args).stdout).unwrap();
