@@ -1,11 +1,11 @@
-//! Whether an answer shows that the context was too large for the model's window.
+//! Detection of replies and errors that mean the context was too large for the model's window.
 //!
-//! Providers say it in an error text, each in its own words, or not at all: some cut the prompt or leave no room for an
-//! answer, which only the counts of tokens show. The rules are those of pi; the texts are data, below.
+//! Each provider has its own error text. Some return no error but truncate the prompt or leave no
+//! room for an answer, which only the token counts show. The rules are those of pi.
 
 use wb_invoke::{Reply, StopReason};
 
-/// What providers say when a prompt is too large: lower-case pieces in this order on one line.
+/// The error texts for a prompt that is too large: lower-case pieces in this order on one line.
 const OVERFLOW_TEXTS: [&[&str]; 38] = [
     // Anthropic, also through Bedrock and Vertex; Fireworks.
     &["prompt is too long"],
@@ -100,8 +100,8 @@ const FULL_PERCENT: u128 = 99;
 
 /// Returns whether a provider's error says that the prompt did not fit its window.
 ///
-/// Texts are compared without regard to the case of ASCII letters. An error that speaks of throttling, rate limits or
-/// quotas is none of these. A status 413 without a body is one from anybody, a status 400 without a body from Cerebras.
+/// Comparison ignores ASCII case. An error about throttling, rate limits or quotas does not count.
+/// A status 413 without a body counts for every provider, a status 400 without a body for Cerebras.
 pub fn is_overflow_error(error: &str, provider: Option<&str>) -> bool {
     let error = error.to_ascii_lowercase();
     if OTHER_TEXTS.iter().any(|text| error.contains(text)) {
@@ -113,11 +113,12 @@ pub fn is_overflow_error(error: &str, provider: Option<&str>) -> bool {
         || error.lines().any(|line| OVERFLOW_TEXTS.iter().any(|pieces| has_in_order(line, pieces)))
 }
 
-/// Returns whether a reply shows that the context did not fit a window of `window_tokens`; 0 if that is unknown.
+/// Returns whether a reply shows that the context did not fit a window of `window_tokens`, which is 0
+/// if unknown.
 ///
-/// A complete reply shows it by a prompt of more tokens than the window, one that was cut off before its first token by
-/// a prompt of 99 % of the window or more. The prompt is what was sent anew and what was read from the cache. A failed
-/// request shows it by its error; see [`is_overflow_error`].
+/// A complete reply counts if the prompt has more tokens than the window; a reply that was cut off
+/// before its first token, if the prompt takes 99 % of the window or more. The prompt includes tokens
+/// read from the cache. For failed requests see [`is_overflow_error`].
 pub fn is_overflow_reply(reply: &Reply, window_tokens: u64) -> bool {
     let prompt_tokens = reply.usage.prompt_tokens();
     match reply.stop {
@@ -144,7 +145,7 @@ fn has_in_order(text: &str, pieces: &[&str]) -> bool {
     })
 }
 
-/// Returns whether an error is this status and nothing more, as clients write it: `413 status code (no body)`.
+/// Returns whether an error is only this status, as clients write it: `413 status code (no body)`.
 fn is_bodyless(error: &str, status: &str) -> bool {
     let Some(after) = error.trim_start().strip_prefix(status) else { return false };
     let after = after.trim_start();
@@ -155,7 +156,7 @@ fn is_bodyless(error: &str, status: &str) -> bool {
 mod tests {
     use super::*;
 
-    /// What providers say, in the order of the rows: our own figures in their words.
+    /// One error for each row of [`OVERFLOW_TEXTS`], in order, with figures made up.
     const ERRORS: [&str; OVERFLOW_TEXTS.len()] = [
         r#"400 {"type":"error","error":{"type":"invalid_request_error","message":"prompt is too long: 210000 tokens > 200000 maximum"}}"#,
         "input length and `max_tokens` exceed context limit: 190000 + 20000 > 200000, decrease input length or `max_tokens` and try again",

@@ -5,7 +5,6 @@
 pub(crate) const NOT_YET: &[&str] = &[
     // One a line, so that branches which clean different crates merge.
     "docs",
-    "fuzz",
     "wb-agent",
     "wb-budget",
     "wb-cli",
@@ -14,9 +13,7 @@ pub(crate) const NOT_YET: &[&str] = &[
     "wb-facts",
     "wb-conductor",
     "wb-formats",
-    "wb-host",
     "wb-message",
-    "wb-passes",
     "wb-record",
     "wb-replay",
     "wb-session",
@@ -33,7 +30,6 @@ pub(crate) fn part(path: &str) -> &str {
     match (names.next(), names.next()) {
         (Some("crates"), Some(name)) if !name.contains(".md") => name,
         (Some("xtask"), _) => "xtask",
-        (Some("fuzz"), _) => "fuzz",
         _ => "docs",
     }
 }

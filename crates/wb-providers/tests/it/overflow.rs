@@ -6,7 +6,7 @@ use wb_invoke::{Reply, StopReason};
 use wb_providers::{is_overflow_error, is_overflow_reply};
 use wb_testkit::session_rows::{NEWEST, judge, replay};
 
-/// They take a throttled request for an overflow, though waiting mends it.
+/// They take a throttled request for an overflow, though waiting repairs it.
 const THROTTLED: &str = "a throttled request is no overflow";
 
 fn reply(stop: StopReason, usage: Usage) -> Reply {
@@ -50,7 +50,7 @@ fn the_recorded_answers_are_given_but_for_a_throttled_request() {
 }
 
 #[test]
-fn errors_that_waiting_or_paying_mends_are_no_overflow() {
+fn rate_limits_and_quotas_are_no_overflow() {
     for error in [
         "ThrottlingException: Too many tokens, please wait before trying again.",
         "Too many tokens, please wait before trying again.",
