@@ -1,7 +1,8 @@
-//! What must hold of any bytes: [`read`], [`compact`], [`validate`], [`repair`], one fuzz target each. A panic is a finding.
+//! Properties of arbitrary bytes, one fuzz target each: [`read`], [`compact`], [`validate`] and
+//! [`repair`]. A panic is a finding.
 //!
-//! `cargo xtask fuzz [TARGET]` gathers the composed files of the repository as a start and runs them. Bytes are changed by
-//! libFuzzer, and every other time as the JSON that they are ([`mutate`]).
+//! `cargo xtask fuzz [TARGET]` runs them, starting from the repository's fixtures. Inputs are
+//! mutated by libFuzzer and, half of the time, as JSON ([`mutate`]).
 
 mod mutate;
 mod prepare;
@@ -18,12 +19,12 @@ use wb_testkit::laws::loose_content as said;
 
 pub use mutate::mutate;
 
-use prepare::compacted;
+use prepare::plan_compaction;
 
 const STAMP: Stamp =
     Stamp { now_ms: 1_800_000_000_000, seed: 7, tokens_before: 90_000, tokens_after: 9_000, by_hand: true };
 
-/// Opens any bytes and looks at all that can be seen of them; what is not changed stays byte for byte.
+/// Opens arbitrary bytes and reads everything; without a change they stay byte for byte.
 pub fn read(bytes: &[u8]) {
     let Some(document) = open(bytes) else { return };
     for name in document.conversations().unwrap_or_default() {
@@ -39,11 +40,11 @@ pub fn read(bytes: &[u8]) {
     assert_eq!(document.parts().whole("").expect("memory"), bytes);
 }
 
-/// Compacts a session for a window that is too small for it: if its own providers would take the session, they would take
-/// that too, what is written is read again as it was planned, and taken back it is the same bytes.
+/// Compacts a session for a window that is too small. A valid session stays valid, the written file
+/// reads as planned, and an undo restores the bytes.
 pub fn compact(bytes: &[u8]) {
     let Some((mut document, name, view)) = newest_of(bytes) else { return };
-    let Some((patch, planned)) = compacted(document.as_ref(), &view, bytes.len()) else { return };
+    let Some((patch, planned)) = plan_compaction(document.as_ref(), &view, bytes.len()) else { return };
     let sent = SentAs::of(&view);
     let is_valid = sent.violations(&view.messages).is_empty();
     let after = sent.violations(&planned);
@@ -55,21 +56,21 @@ pub fn compact(bytes: &[u8]) {
         return;
     }
     let now = document.view(&name).expect("what was written can be read");
-    // Where results stand apart from their calls, a reader puts some right and leaves others.
+    // A reader reorders some results that are apart from their calls, but not all.
     if is_valid {
-        assert_eq!(said(&now.messages), said(&planned), "read otherwise than planned");
+        assert_eq!(said(&now.messages), said(&planned), "reads differently than planned");
     }
     let copy = document.parts().whole("").expect("memory");
     let anew = newest_of(&copy).map(|(.., anew)| anew);
-    // A bare list of messages may have lost the blocks that told its format.
+    // A bare list of messages may have lost the blocks that identified its format.
     if let Some(anew) = anew.filter(|anew| anew.format == view.format) {
         assert_eq!((said(&anew.messages), anew.provenance), (said(&now.messages), now.provenance));
     }
-    document.commit(&set.inverse()).expect("what was written can be taken back");
+    document.commit(&set.inverse()).expect("what was written can be undone");
     assert_eq!(document.parts().whole("").expect("memory"), bytes);
 }
 
-/// Checks any JSON as a request, and any session as the request that it would send.
+/// Validates arbitrary JSON as a request, and a session by its next request.
 pub fn validate(bytes: &[u8]) {
     if let Ok(body) = serde_json::from_slice::<Value>(bytes) {
         for dialect in Dialect::ALL {
@@ -86,7 +87,8 @@ pub fn validate(bytes: &[u8]) {
     }
 }
 
-/// Mends any JSON as a request, and any session: less is refused than before, and a second time changes nothing.
+/// Repairs arbitrary JSON as a request, and sessions: violations decrease, and a second repair
+/// changes nothing.
 pub fn repair(bytes: &[u8]) {
     if let Ok(body) = serde_json::from_slice::<Value>(bytes) {
         Dialect::ALL.into_iter().for_each(|dialect| repair_request(&body, dialect));
@@ -98,42 +100,44 @@ pub fn repair(bytes: &[u8]) {
 
 fn repair_request(body: &Value, dialect: Dialect) {
     let n_before = wb_dialect::validate(body, dialect).len();
-    let mut mended = body.clone();
-    let done = wb_dialect::repair(&mut mended, dialect);
-    assert!(!done.is_empty() || mended == *body, "changed without a reason");
-    let left = wb_dialect::validate(&mended, dialect);
+    let mut repaired = body.clone();
+    let done = wb_dialect::repair(&mut repaired, dialect);
+    assert!(!done.is_empty() || repaired == *body, "changed without a reason");
+    let left = wb_dialect::validate(&repaired, dialect);
     assert!(left.len() <= n_before, "{n_before} before, then {left:?}");
-    let once = mended.clone();
-    let again = wb_dialect::repair(&mut mended, dialect);
-    assert!(again.is_empty() && mended == once, "a second repair: {again:?}");
+    let once = repaired.clone();
+    let again = wb_dialect::repair(&mut repaired, dialect);
+    assert!(again.is_empty() && repaired == once, "a second repair: {again:?}");
 }
 
-/// Mends a session as `wb repair` does: what is written is read again as it was planned, and taken back it is the same bytes.
+/// Repairs a session as `wb repair` does: the written file reads as planned, and an undo restores
+/// the bytes.
 fn repair_session(mut document: Box<dyn Document>, name: &str, view: &View, bytes: &[u8]) {
-    let Ok(mended) = wb_formats::repair(document.as_ref(), name, view, &STAMP) else { return };
+    let Ok(repaired) = wb_formats::repair(document.as_ref(), name, view, &STAMP) else { return };
     let sent = SentAs::of(view);
-    let (before, after) = (refused(&view.messages, &sent), refused(&mended.messages, &sent));
+    let (before, after) = (refused(&view.messages, &sent), refused(&repaired.messages, &sent));
     assert!(after.len() <= before.len(), "{before:?}, then {after:?}");
-    if mended.changes.is_empty() {
-        assert_eq!(mended.messages, view.messages, "changed, and nothing to write");
+    if repaired.changes.is_empty() {
+        assert_eq!(repaired.messages, view.messages, "changed, and nothing to write");
         return;
     }
-    if document.commit(&mended.changes).is_err() {
-        assert!(mended.messages.is_empty(), "what was mended cannot be read");
+    if document.commit(&repaired.changes).is_err() {
+        assert!(repaired.messages.is_empty(), "what was repaired cannot be read");
         return;
     }
-    let now = document.view(name).expect("what was mended can be read");
-    assert_eq!(said(&now.messages), said(&mended.messages), "read otherwise than planned");
-    keeps_what_is_said(&view.messages, &now.messages);
-    // What is left may be what the format cannot hold, which is an error then.
+    let now = document.view(name).expect("what was repaired can be read");
+    assert_eq!(said(&now.messages), said(&repaired.messages), "reads differently than planned");
+    check_content(&view.messages, &now.messages);
+    // The rest may be inexpressible in the format, which is then an error.
     let again = wb_formats::repair(document.as_ref(), name, &now, &STAMP).map(|it| it.changes);
     assert_eq!(again.unwrap_or_default(), ChangeSet::default(), "a second repair changes something");
-    document.commit(&mended.changes.inverse()).expect("what was mended can be taken back");
+    document.commit(&repaired.changes.inverse()).expect("what was repaired can be undone");
     assert_eq!(document.parts().whole("").expect("memory"), bytes);
 }
 
-/// Checks that all that the two sides said is there still in its order, but for empty texts and the ids and names of calls.
-fn keeps_what_is_said(before: &[Message], after: &[Message]) {
+/// Checks that all content of the two sides is kept in order, apart from empty texts, call ids and
+/// call names.
+fn check_content(before: &[Message], after: &[Message]) {
     let all = |messages: &[Message]| {
         let is_result = |(role, _): &(String, Vec<Block>)| role.starts_with("result ");
         let others = said(messages).into_iter().filter(|it| !is_result(it));
@@ -155,12 +159,12 @@ fn without_id_and_name(block: Block) -> Block {
     }
 }
 
-/// The rule about signatures looks at the turn that goes on alone, and an answered call goes on with its turn.
-const OF_THE_OPEN_TURN: &str = "thought-signature";
+/// The rule on signatures concerns the open turn only, which a newly answered call may extend.
+const OPEN_TURN_RULE: &str = "thought-signature";
 
 fn refused(messages: &[Message], sent: &SentAs<'_>) -> Vec<Violation> {
     let all = sent.violations(messages).into_iter();
-    all.filter(|it| it.rule != OF_THE_OPEN_TURN).collect()
+    all.filter(|it| it.rule != OPEN_TURN_RULE).collect()
 }
 
 fn open(bytes: &[u8]) -> Option<Box<dyn Document>> {

@@ -1,16 +1,17 @@
-//! Bytes changed as the JSON that they are: values removed, repeated, replaced by others of the same file or by odd ones.
+//! Mutates bytes as JSON: values are removed, repeated, or replaced by others of the file or odd
+//! ones.
 
 use libfuzzer_sys::fuzzer_mutate;
 use serde_json::{Value, json};
 use wb_testkit::random::Random;
 
-/// Changes the input in place and returns its new size: every other time as JSON, else as libFuzzer does it.
+/// Mutates the input in place, as JSON or by libFuzzer, and returns its new size.
 pub fn mutate(data: &mut [u8], size: usize, max_size: usize, seed: u32) -> usize {
     let mut random = Random(u64::from(seed) | 1 << 40);
     if random.below(2) == 0 {
         return fuzzer_mutate(data, size, max_size);
     }
-    match as_json(&data[..size], &mut random) {
+    match mutate_json(&data[..size], &mut random) {
         Some(new) if new.len() <= max_size && new != data[..size] => {
             data[..new.len()].copy_from_slice(&new);
             new.len()
@@ -19,8 +20,8 @@ pub fn mutate(data: &mut [u8], size: usize, max_size: usize, seed: u32) -> usize
     }
 }
 
-/// Changes one document, or one to three of its lines; nothing if there is no JSON.
-fn as_json(bytes: &[u8], random: &mut Random) -> Option<Vec<u8>> {
+/// Changes one document, or one to three of its lines, if they are JSON.
+fn mutate_json(bytes: &[u8], random: &mut Random) -> Option<Vec<u8>> {
     if let Ok(mut whole) = serde_json::from_slice::<Value>(bytes) {
         change(&mut whole, random);
         return serde_json::to_vec(&whole).ok();
@@ -43,25 +44,25 @@ fn as_json(bytes: &[u8], random: &mut Random) -> Option<Vec<u8>> {
     Some(lines.concat())
 }
 
-/// Changes one value, chosen by chance, of all that are in it.
+/// Changes one random value.
 fn change(whole: &mut Value, random: &mut Random) {
     let n_values = count(whole);
     let (from, to) = (random.below(n_values), random.below(n_values));
     let other = if random.below(2) == 0 { nth(whole, from).clone() } else { odd(random) };
     let target = nth(whole, to);
-    let way = random.below(5);
+    let kind = random.below(5);
     match target {
-        Value::Array(list) if !list.is_empty() && way < 3 => {
+        Value::Array(list) if !list.is_empty() && kind < 3 => {
             let (at, from) = (random.below(list.len()), random.below(list.len()));
-            match way {
+            match kind {
                 0 => drop(list.remove(at)),
                 1 => list.insert(at, list[from].clone()),
                 _ => list.swap(at, from),
             }
         }
-        Value::Object(map) if !map.is_empty() && way < 2 => {
+        Value::Object(map) if !map.is_empty() && kind < 2 => {
             let key = map.keys().nth(random.below(map.len())).cloned().unwrap_or_default();
-            match way {
+            match kind {
                 0 => drop(map.shift_remove(&key)),
                 _ => drop(map.insert(key, other)),
             }
@@ -104,7 +105,7 @@ fn count(value: &Value) -> usize {
     }
 }
 
-/// Returns the value of this number, counted from the root in the order of the text.
+/// Returns the nth value, counted from the root in text order.
 fn nth(value: &mut Value, mut n: usize) -> &mut Value {
     if n == 0 || !(value.is_array() || value.is_object()) {
         return value;

@@ -1,4 +1,4 @@
-//! A compaction as `wb compact` plans it, chosen by a number.
+//! Plans a compaction as `wb compact` does, chosen by a number.
 
 use wb_budget::ModelCard;
 use wb_conductor::{Compactor, CondenseOpts, compact_locally};
@@ -8,12 +8,12 @@ use wb_passes::ImagePolicy;
 
 use crate::strategy::Strategy;
 
-/// The windows, in tokens: one that hardly holds anything, and one that holds a little.
+/// A tiny and a small window, in tokens.
 const WINDOWS: [u64; 2] = [600, 4_000];
 
-/// Plans a compaction by one of the strategies, for one of the windows, forced or not; nothing if it changes nothing.
-/// Returns the patch and what it makes of the messages.
-pub(crate) fn compacted(
+/// Plans a compaction with a strategy, a window and force chosen by a number; returns the patch and
+/// the resulting messages, unless nothing changes.
+pub(crate) fn plan_compaction(
     document: &dyn Document,
     view: &View,
     choice: usize,

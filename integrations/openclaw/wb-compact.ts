@@ -1,21 +1,21 @@
-// Compacts sessions of openclaw with `wb`: no request to a model, and openclaw's own way where `wb` cannot do better.
+// Compacts openclaw sessions with `wb`, without a model; falls back to openclaw's own compaction.
 import { spawn } from "node:child_process";
 import { definePluginEntry } from "openclaw/plugin-sdk/plugin-entry";
 
 const WB = "@WB@";
-/** Milliseconds that `wb` may take, and those that it then has to say so before it is stopped. */
+/** The time budget of `wb` in milliseconds, and the grace period before it is stopped. */
 const BUDGET_MS = 8000;
 const GRACE_MS = 1000;
-/** Closes the digest: openclaw writes recent turns behind it, and hands all of that over as the previous summary. */
+/** The end of the digest; openclaw appends recent turns and passes on all as the last summary. */
 const END = "[end of the digest]";
 
 type Part = { type: string; text?: string; id?: string; name?: string; arguments?: unknown };
-type Told = { role: string; content?: string | Part[]; toolCallId?: string; toolName?: string; isError?: boolean };
+type HostMessage = { role: string; content?: string | Part[]; toolCallId?: string; toolName?: string; isError?: boolean };
 type Answer =
   | { version: 1; action: "replace"; digest: string }
   | { version: 1; action: "pass"; reason: string };
 
-/** Asks `wb hook`; whatever goes wrong on the way, openclaw goes its own way. */
+/** Calls `wb hook`; after any failure openclaw compacts by itself. */
 function ask(question: object, signal?: AbortSignal): Promise<Answer> {
   return new Promise((resolve) => {
     let text = "";
@@ -23,7 +23,7 @@ function ask(question: object, signal?: AbortSignal): Promise<Answer> {
     const end = (reason: string) => {
       clearTimeout(timer);
       child.kill("SIGKILL");
-      // What `wb` started might still hold it open.
+      // A child process of `wb` might keep it open.
       child.stdout.destroy();
       resolve({ version: 1, action: "pass", reason });
     };
@@ -37,15 +37,15 @@ function ask(question: object, signal?: AbortSignal): Promise<Answer> {
         const answer = JSON.parse(text);
         if (answer.version === 1 && (answer.action !== "replace" || answer.digest)) resolve(answer);
       } catch {}
-      // Where that was an answer, this one comes too late to count.
+      // Ignored if an answer has already been resolved.
       end("there was no answer of this version");
     });
     child.stdin.end(JSON.stringify({ version: 1, host: "openclaw", budget_ms: BUDGET_MS, ...question }));
   });
 }
 
-/** Returns messages in the form of `wb`; what openclaw tells beside them is no part of the conversation. */
-function inOurForm(messages: Told[]): object[] {
+/** Returns messages in the format of `wb`; other roles are not part of the conversation. */
+function toWbMessages(messages: HostMessage[]): object[] {
   return messages.flatMap(({ role, content = "", toolCallId, toolName, isError }): object[] => {
     const parts = typeof content === "string" ? [{ type: "text", text: content }] : content;
     const text = parts.flatMap((part) => (part.type === "text" && part.text ? [part.text] : [])).join("\n");
@@ -57,10 +57,10 @@ function inOurForm(messages: Told[]): object[] {
   });
 }
 
-/** Returns the words behind `/compact`, which openclaw hands over below its own instructions for a summary. */
-function wordsOfTheUser(instructions = ""): string | undefined {
+/** Returns the text after `/compact`, which openclaw appends to its own instructions. */
+function userInstructions(instructions = ""): string | undefined {
   const words = /^Additional context from \/compact.*\n<untrusted-text>\n([^]*?)\n<\/untrusted-text>/m.exec(instructions)?.[1];
-  // Without any, its standing ones take their place.
+  // Without any, openclaw inserts its default instructions.
   if (words?.startsWith("Write the summary body in the primary language")) return undefined;
   return words?.replaceAll("&lt;", "<").replaceAll("&gt;", ">");
 }
@@ -73,12 +73,12 @@ export default definePluginEntry({
     api.registerCompactionProvider({
       id: "wb",
       label: "wb",
-      // An empty summary has openclaw write its own.
+      // An empty summary makes openclaw write its own.
       async summarize({ messages, signal, customInstructions, previousSummary }) {
         const earlier = previousSummary ? [{ role: "user", content: previousSummary.split(`\n\n${END}`, 1)[0] }] : [];
-        const told = [...earlier, ...inOurForm(messages as Told[])];
-        const instructions = wordsOfTheUser(customInstructions);
-        const answer = await ask({ session: { messages: told }, keep_from: told.length, instructions,
+        const converted = [...earlier, ...toWbMessages(messages as HostMessage[])];
+        const instructions = userInstructions(customInstructions);
+        const answer = await ask({ session: { messages: converted }, keep_from: converted.length, instructions,
           trigger: instructions === undefined ? "auto" : "manual" }, signal);
         return answer.action === "replace" ? `${answer.digest}\n\n${END}` : "";
       },

@@ -1,9 +1,9 @@
-// Compacts sessions of pi with `wb`: no request to a model, and pi's own way where `wb` cannot do better.
+// Compacts pi sessions with `wb`, without a model; falls back to pi's own compaction.
 import { spawn } from "node:child_process";
 import type { ExtensionAPI, ExtensionContext, SessionEntry } from "@mariozechner/pi-coding-agent";
 
 const WB = "@WB@";
-/** Milliseconds that `wb` may take, and those that it then has to say so before it is stopped. */
+/** The time budget of `wb` in milliseconds, and the grace period before it is stopped. */
 const BUDGET_MS = 8000;
 const GRACE_MS = 1000;
 
@@ -11,7 +11,7 @@ type Answer =
   | { version: 1; action: "replace"; digest: string }
   | { version: 1; action: "pass"; reason: string };
 
-/** Asks `wb hook`; whatever goes wrong on the way, pi goes its own way. */
+/** Calls `wb hook`; after any failure pi compacts by itself. */
 function ask(question: object, signal: AbortSignal): Promise<Answer> {
   return new Promise((resolve) => {
     let text = "";
@@ -19,7 +19,7 @@ function ask(question: object, signal: AbortSignal): Promise<Answer> {
     const end = (reason: string) => {
       clearTimeout(timer);
       child.kill("SIGKILL");
-      // What `wb` started might still hold it open.
+      // A child process of `wb` might keep it open.
       child.stdout.destroy();
       resolve({ version: 1, action: "pass", reason });
     };
@@ -33,21 +33,21 @@ function ask(question: object, signal: AbortSignal): Promise<Answer> {
         const answer = JSON.parse(text);
         if (answer.version === 1 && (answer.action !== "replace" || answer.digest)) resolve(answer);
       } catch {}
-      // Where that was an answer, this one comes too late to count.
+      // Ignored if an answer has already been resolved.
       end("there was no answer of this version");
     });
     child.stdin.end(JSON.stringify({ version: 1, host: "pi", budget_ms: BUDGET_MS, ...question }));
   });
 }
 
-/** Returns entries as a session file of their own, each below the one before. */
-function asFile(entries: SessionEntry[], ctx: ExtensionContext): string {
+/** Returns entries as a separate session file, each a child of the one before. */
+function toSessionFile(entries: SessionEntry[], ctx: ExtensionContext): string {
   const header = ctx.sessionManager.getHeader() ?? { type: "session", version: 3, id: "branch", timestamp: new Date(0).toISOString(), cwd: ctx.cwd };
   const chained = entries.map((entry, at) => ({ ...entry, parentId: entries[at - 1]?.id ?? null }));
   return [header, ...chained].map((line) => JSON.stringify(line)).join("\n");
 }
 
-function about(ctx: ExtensionContext) {
+function sessionContext(ctx: ExtensionContext) {
   return { session_id: ctx.sessionManager.getSessionId(), session_file: ctx.sessionManager.getSessionFile(),
     newest_record: ctx.sessionManager.getBranch().findLast(({ type }) => type === "message")?.id, cwd: ctx.cwd, window: ctx.model?.contextWindow, model: ctx.model?.id };
 }
@@ -55,7 +55,7 @@ function about(ctx: ExtensionContext) {
 export default function (pi: ExtensionAPI) {
   pi.on("session_before_compact", async ({ preparation, branchEntries, customInstructions, signal }, ctx) => {
     const { firstKeptEntryId, tokensBefore, fileOps } = preparation;
-    const question = { ...about(ctx), session: { text: asFile(branchEntries, ctx) }, instructions: customInstructions,
+    const question = { ...sessionContext(ctx), session: { text: toSessionFile(branchEntries, ctx) }, instructions: customInstructions,
       trigger: customInstructions === undefined ? "auto" : "manual", keep_from: firstKeptEntryId };
     const answer = await ask(question, signal);
     if (answer.action !== "replace") return undefined;
@@ -67,7 +67,7 @@ export default function (pi: ExtensionAPI) {
   pi.on("session_before_tree", async ({ preparation, signal }, ctx) => {
     const { entriesToSummarize, userWantsSummary, customInstructions } = preparation;
     if (!userWantsSummary || entriesToSummarize.length === 0) return undefined;
-    const question = { ...about(ctx), session: { text: asFile(entriesToSummarize, ctx) }, instructions: customInstructions,
+    const question = { ...sessionContext(ctx), session: { text: toSessionFile(entriesToSummarize, ctx) }, instructions: customInstructions,
       trigger: "manual", keep_from: Number.MAX_SAFE_INTEGER };
     const answer = await ask(question, signal);
     return answer.action === "replace" ? { summary: { summary: answer.digest } } : undefined;

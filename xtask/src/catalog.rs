@@ -13,7 +13,7 @@ const DIALECTS: [&str; 4] = ["anthropic", "openai", "openai-responses", "gemini"
 const MOST_TOKENS: u64 = 20_000_000;
 /// The dearest million tokens, in US dollars.
 const MOST_DOLLARS: f64 = 1_000.0;
-/// How often as dear as the input a write to a cache is at the most.
+/// The most that a write to a cache costs, as a multiple of the price of input.
 const MOST_WRITE: f64 = 2.0;
 
 /// Checks the table below the root.
@@ -101,7 +101,7 @@ fn are_plausible(prices: &Value) -> bool {
     is_ordered && write <= input * MOST_WRITE && output <= MOST_DOLLARS
 }
 
-/// Tells whether a value is a day, such as `2026-01-31`.
+/// Returns whether a value is a day, such as `2026-01-31`.
 fn is_date(value: &Value) -> bool {
     let Some(parts) = value.as_str().map(|text| text.split('-').collect::<Vec<_>>()) else { return false };
     let number = |part: &str, digits: usize| {

@@ -45,9 +45,9 @@ pub(crate) const STEPS: [(&str, Action, Runs); 13] = [
     ("each crate alone", Action::Own(each_crate_alone), Runs::All),
     ("test", Action::Tests, Runs::All),
     ("rustdoc", Action::Rustdoc("doc --workspace --no-deps --all-features"), Runs::All),
-    ("e2e", Action::EndToEnd("e2e --or-skip pi codex opencode"), Runs::All),
-    ("sdk", Action::EndToEnd("sdk --or-skip --few"), Runs::Short),
-    ("sdk", Action::EndToEnd("sdk --or-skip"), Runs::Deep),
+    ("e2e", Action::EndToEnd("e2e --or-skip pi codex"), Runs::Short),
+    ("e2e", Action::EndToEnd("e2e --or-skip pi codex opencode"), Runs::Deep),
+    ("sdk", Action::EndToEnd("sdk --or-skip"), Runs::All),
     ("integrations", Action::EndToEnd("integrations"), Runs::Deep),
     ("dist", Action::Own(dist::run), Runs::Deep),
 ];

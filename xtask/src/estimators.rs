@@ -1,4 +1,5 @@
-//! `cargo xtask fit-estimators`: fits the estimators of tokens on real sessions, and writes weights and errors.
+//! `cargo xtask fit-estimators`: fits the estimators of tokens on real sessions, and writes weights
+//! and errors.
 
 use std::path::Path;
 use std::process::{Command, Stdio};

@@ -1,4 +1,5 @@
-//! `cargo xtask figures`: measures on real sessions what a compaction keeps, and writes that into the documentation.
+//! `cargo xtask figures`: measures on real sessions what a compaction keeps, and writes that into
+//! the documentation.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -8,9 +9,10 @@ struct Program {
     /// The package whose example it is.
     package: &'static str,
     example: &'static str,
-    /// What is written from what it prints.
+    /// The file that its output is written to.
     file: &'static str,
-    /// The folders of sessions that it reads, in the folder of the shared data; all where none is named.
+    /// The folders of sessions that it reads, in the folder of the shared data; all where none is
+    /// named.
     folders: &'static [&'static str],
 }
 
@@ -33,12 +35,13 @@ const PROGRAMS: [Program; 3] = [
 const ROWS: &str = "<!-- rows -->\n";
 /// The folder of all sessions in the folder of the shared data.
 const SESSIONS: &str = "sessions";
-/// A folder beside the sessions that holds none.
+/// A folder among those of sessions that has none.
 const LICENSES: &str = "LICENSES";
 /// The end of the name of a copy of another file, which is measured once.
 const COPY: &str = ".v3.jsonl";
 
-/// Writes the figures; the words are the folder of the shared data and the date, both of which may be left out.
+/// Writes the figures; the words are the folder of the shared data and the date, both of which may
+/// be left out.
 pub(crate) fn run(root: &Path, words: &[&str]) -> Result<(), String> {
     let (folder, date) = match words {
         [] => (None, None),
@@ -116,7 +119,7 @@ fn tab_separated(markdown: &str) -> String {
             rows += &(cells.collect::<Vec<_>>().join("\t") + "\n");
         } else if line.starts_with('#') {
             let gap = if rows.is_empty() { "" } else { "\n" };
-            rows += &format!("{gap}# {}\n", line.trim_start_matches('#').trim());
+            rows += &[gap, "# ", line.trim_start_matches('#').trim(), "\n"].concat();
         }
     }
     rows
@@ -133,7 +136,7 @@ fn files_below(folder: &Path, out: &mut Vec<PathBuf>) {
     }
 }
 
-/// Returns the last commit, and whether there are changes on top of it beside those of the file that tells it.
+/// Returns the last commit, marked if files other than the named one have uncommitted changes.
 pub(crate) fn commit_of_head(root: &Path, file: &str) -> Result<String, String> {
     let git = |words: &str| output(Command::new("git").args(words.split(' ')).current_dir(root));
     let changes = git("status --porcelain --untracked-files=no")?;

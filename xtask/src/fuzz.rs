@@ -1,7 +1,8 @@
-//! `cargo xtask fuzz`: gives any bytes to everything that takes what others wrote, and writes down what came of it.
+//! `cargo xtask fuzz`: gives any bytes to everything that takes what others wrote, and writes down
+//! what came of it.
 //!
-//! The targets are in `fuzz/`, which is no crate of the workspace. Each begins with the composed files of the repository
-//! and with what earlier runs kept. The figures are what libFuzzer prints.
+//! The targets are in `fuzz/`, which is no crate of the workspace. Each begins with the composed
+//! files of the repository and with what earlier runs kept. The figures are what libFuzzer prints.
 
 use std::fmt::Write as _;
 use std::io::{BufRead, BufReader};
@@ -12,19 +13,19 @@ use crate::figures::{commit_of_head, date_of_head};
 
 const TARGETS: [&str; 4] = ["read", "compact", "validate", "repair"];
 
-/// Where the composed files are that a run begins with.
+/// The folders of the composed files that a run starts with.
 const SEEDS: [&str; 2] = ["fixtures/sessions", "crates/wb-formats/tests/fixtures"];
 
 /// The file with a test for each finding.
 const REGRESSIONS: &str = "crates/wb-formats/tests/it/fuzzed.rs";
 
-/// Where the page is.
+/// The page of results.
 const PAGE: &str = "docs/evaluation/fuzz.md";
 
-/// How long a target runs unless it is said.
+/// The minutes that a target runs by default.
 const MINUTES: u64 = 10;
 
-/// How libFuzzer is started. There is no unsafe code here for a sanitizer to look after.
+/// The words that start libFuzzer. There is no unsafe code here for a sanitizer to look after.
 const RUN: &str = "run nightly cargo fuzz run --sanitizer none";
 
 const LIMITS: &str = "-timeout=10 -max_len=65536 -rss_limit_mb=2048 -print_final_stats=1";
@@ -34,21 +35,21 @@ const USAGE: &str = "usage: cargo xtask fuzz [read|compact|validate|repair] [--m
 
 /// Runs one target or all, one after the other, up to the first finding.
 pub(crate) fn run(root: &Path, words: &[&str]) -> Result<(), String> {
-    let (targets, minutes) = asked(words)?;
+    let (targets, minutes) = parsed(words)?;
     for target in targets {
         seed(root, target)?;
-        let told = Told::of(root, target, minutes)?;
-        println!("{}", told.row("today", "here").trim_end());
-        let row = told.row(&date_of_head(root)?, &commit_of_head(root, PAGE)?);
+        let run = Run::start(root, target, minutes)?;
+        println!("{}", run.row("today", "here").trim_end());
+        let row = run.row(&date_of_head(root)?, &commit_of_head(root, PAGE)?);
         write_page(root, &row)?;
-        if let Some(finding) = told.finding {
+        if let Some(finding) = run.finding {
             return Err(format!("{target}: {finding}\nhint: the input is in fuzz/artifacts/{target}"));
         }
     }
     Ok(())
 }
 
-fn asked<'a>(words: &[&'a str]) -> Result<(Vec<&'a str>, u64), String> {
+fn parsed<'a>(words: &[&'a str]) -> Result<(Vec<&'a str>, u64), String> {
     let (targets, minutes) = match words {
         [targets @ .., "--minutes", n] => (targets, n.parse().map_err(|_| USAGE.to_owned())?),
         targets => (targets, MINUTES),
@@ -74,9 +75,9 @@ fn seed(root: &Path, target: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// What libFuzzer told of a run.
+/// The result of a run, from the output of libFuzzer.
 #[derive(Debug, Default, PartialEq, Eq)]
-struct Told {
+struct Run {
     target: String,
     seconds: u64,
     executions: u64,
@@ -87,22 +88,22 @@ struct Told {
     finding: Option<String>,
 }
 
-impl Told {
-    fn of(root: &Path, target: &str, minutes: u64) -> Result<Self, String> {
+impl Run {
+    fn start(root: &Path, target: &str, minutes: u64) -> Result<Self, String> {
         let failed = |error: std::io::Error| format!("cargo fuzz: {error}\n{USAGE}");
         let time = format!("-max_total_time={}", minutes * 60);
         let words = RUN.split(' ').chain([target, "--", &time]).chain(LIMITS.split(' '));
         let mut program = Command::new("rustup");
         program.args(words).current_dir(root.join("fuzz")).env_remove("CARGO").env_remove("RUSTUP_TOOLCHAIN");
         let mut child = program.stdin(Stdio::null()).stderr(Stdio::piped()).spawn().map_err(failed)?;
-        let mut told = Self { target: target.to_owned(), ..Self::default() };
+        let mut run = Self { target: target.to_owned(), ..Self::default() };
         for line in child.stderr.take().into_iter().flat_map(|lines| BufReader::new(lines).split(b'\n')) {
-            told.take(&String::from_utf8_lossy(&line.map_err(failed)?));
+            run.take(&String::from_utf8_lossy(&line.map_err(failed)?));
         }
         let status = child.wait().map_err(failed)?;
-        match &told.finding {
+        match &run.finding {
             None if !status.success() => Err(format!("cargo fuzz run {target}: {status}\n{USAGE}")),
-            _ => Ok(told),
+            _ => Ok(run),
         }
     }
 
@@ -163,7 +164,8 @@ fn write_page(root: &Path, row: &str) -> Result<(), String> {
     std::fs::write(root.join(PAGE), page(&old, row, &tests)).map_err(|error| format!("{PAGE}: {error}"))
 }
 
-/// Returns the page with a new row in the place of that of the same target, and what was found until now.
+/// Returns the page with a new row in the place of that of the same target, and what was found
+/// until now.
 fn page(old: &str, row: &str, tests: &str) -> String {
     let of = |target: &str| {
         let start = format!("| {target} |");
@@ -193,15 +195,15 @@ Done 31499 runs in 21 second(s)
 stat::number_of_executed_units: 31499
 ";
 
-    fn told(output: &str) -> Told {
-        let mut told = Told { target: "read".to_owned(), ..Told::default() };
-        output.lines().for_each(|line| told.take(line));
-        told
+    fn run_from(output: &str) -> Run {
+        let mut run = Run { target: "read".to_owned(), ..Run::default() };
+        output.lines().for_each(|line| run.take(line));
+        run
     }
 
     #[test]
     fn the_figures_are_those_that_are_printed() {
-        let row = told(OUTPUT).row("2026-01-02", "0a1b2c3");
+        let row = run_from(OUTPUT).row("2026-01-02", "0a1b2c3");
         assert_eq!(row, "| read | 2026-01-02 | 0a1b2c3 | 21 | 31499 | 20499 | 68 | none |\n");
     }
 
@@ -209,13 +211,13 @@ stat::number_of_executed_units: 31499
     fn a_panic_is_a_finding_and_so_is_what_libfuzzer_ends() {
         let panic =
             "thread '<unnamed>' (17) panicked at src/lib.rs:57:5:\n==17== ERROR: libFuzzer: deadly signal";
-        assert!(told(panic).finding.is_some_and(|it| it.contains("src/lib.rs:57")));
-        assert!(told("==17== ERROR: libFuzzer: timeout after 10 seconds").finding.is_some());
+        assert!(run_from(panic).finding.is_some_and(|it| it.contains("src/lib.rs:57")));
+        assert!(run_from("==17== ERROR: libFuzzer: timeout after 10 seconds").finding.is_some());
     }
 
     #[test]
     fn a_row_takes_the_place_of_the_one_of_its_target() {
-        let first = page("", &told(OUTPUT).row("2026-01-02", "a"), "#[test]\nfn it_ends() {}");
+        let first = page("", &run_from(OUTPUT).row("2026-01-02", "a"), "#[test]\nfn it_ends() {}");
         let other = page(&first, "| compact | 2026-01-03 | b |\n", "");
         let again = page(&other, "| read | 2026-01-04 | c |\n", "");
         assert!(first.contains("each with a test: 1 of them"), "{first}");
@@ -225,8 +227,8 @@ stat::number_of_executed_units: 31499
 
     #[test]
     fn one_target_or_all_are_run_for_as_long_as_is_said() {
-        assert_eq!(asked(&[]), Ok((TARGETS.to_vec(), MINUTES)));
-        assert_eq!(asked(&["repair", "--minutes", "1"]), Ok((vec!["repair"], 1)));
-        assert!(asked(&["reed"]).is_err() && asked(&["--minutes", "x"]).is_err());
+        assert_eq!(parsed(&[]), Ok((TARGETS.to_vec(), MINUTES)));
+        assert_eq!(parsed(&["repair", "--minutes", "1"]), Ok((vec!["repair"], 1)));
+        assert!(parsed(&["reed"]).is_err() && parsed(&["--minutes", "x"]).is_err());
     }
 }

@@ -1,4 +1,5 @@
-//! `cargo xtask layers`: dependencies point to a smaller layer, and those of the core outwards are few.
+//! `cargo xtask layers`: dependencies point to a smaller layer, and those of the core outwards are
+//! few.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -7,7 +8,7 @@ use serde_json::Value;
 
 use crate::judged;
 
-/// What a crate may depend on outside of the workspace.
+/// The crates that a crate may depend on outside of the workspace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Diet {
     /// [`SYNC`] and the named crates.
@@ -62,15 +63,14 @@ const ROOMS: &[Room] = &[
     room("wb-summarize", 3, Diet::Async(&[])),
     room("wb-tokens", 3, Diet::Free),
     room("wb-providers", 3, Diet::Free),
-    room("wb-session", 3, Diet::Sync(&["rusqlite"])),
     room("wb-conductor", 4, Diet::Async(&[])),
-    room("wb-host", 4, Diet::Async(&[])),
-    room("wb-formats", 4, Diet::Sync(&["memchr"])),
+    room("wb-session", 5, Diet::Async(&[])),
+    room("wb-formats", 6, Diet::Sync(&["memchr"])),
     room("wb-compat", 4, Diet::Sync(&[])),
-    room("wb-replay", 5, Diet::Sync(&["memchr"])),
-    room("wb-agent", 6, Diet::Free),
-    room("wb-cli", 6, Diet::Free),
-    room("window-budget", 6, Diet::Free),
+    room("wb-replay", 7, Diet::Sync(&["memchr"])),
+    room("wb-agent", 8, Diet::Free),
+    room("wb-cli", 8, Diet::Free),
+    room("window-budget", 8, Diet::Free),
     dev("wb-testkit"),
     dev("wb-e2e"),
     dev(XTASK),
@@ -107,9 +107,9 @@ fn metadata(root: &Path) -> Result<Value, String> {
 struct Edge<'a> {
     from: &'a str,
     to: &'a str,
-    /// Whether it points to a crate of this workspace.
+    /// True if it points to a crate of this workspace.
     inside: bool,
-    /// Whether a feature is what turns it on.
+    /// True if a feature turns it on.
     optional: bool,
 }
 
@@ -248,13 +248,13 @@ mod tests {
             check("wb-message", &["serde", "memchr", "rand"]),
             ["wb-message -> rand: not on the diet of wb-message"]
         );
-        assert_eq!(check("wb-session", &["tokio"]).len(), 1, "the session is sync");
+        assert_eq!(check("wb-record", &["tokio"]).len(), 1, "records are sync");
         assert!(check("wb-conductor", &["tokio", "async-trait"]).is_empty());
         assert!(check("wb-cli", &["clap", "anyhow"]).is_empty());
     }
 
     #[test]
-    fn what_is_on_no_diet_may_stand_behind_a_feature_only_if_it_is_on_that_list() {
+    fn a_crate_on_no_diet_may_be_optional_only_if_it_is_listed() {
         let with = |name, optional| {
             let dependency = json!({ "name": name, "kind": null, "path": null, "optional": optional });
             findings(&json!({ "packages": [{ "name": "wb-budget", "dependencies": [dependency] }] })).len()

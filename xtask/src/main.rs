@@ -28,7 +28,7 @@ usage: cargo xtask <command>
   ci [--deep]
           formatting, layers, catalog, tidiness, lints, each crate alone, tests, documentation, and where npm and Python
           are installed real agents and the SDKs, stopping at the first failure. --deep runs all cases of each law, all
-          requests by the SDKs, the types of the plug-ins and dist, and writes docs/evaluation/deep.md
+          sessions through opencode, the types of the plug-ins and dist, and writes docs/evaluation/deep.md
   dist    builds wb as users install it, and holds its size and the time that an agent waits for its answer
   e2e HOST… [--wb PROGRAM] [--only CASE] [--keep] [--record]
           real agents go on with sessions of theirs that wb has compacted, by hand or asked by our plug-in; HOST is pi,

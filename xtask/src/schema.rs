@@ -1,9 +1,11 @@
-//! `cargo xtask schema`: writes the JSON Schemas and the table of formats where the documentation keeps them.
+//! `cargo xtask schema`: writes the JSON Schemas and the table of formats where the documentation
+//! keeps them.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// The programs that print references, and their files; a test of each crate holds the file against it.
+/// The programs that print references, and their files; a test of each crate holds the file against
+/// it.
 const PRINTED: [(&str, &str); 3] = [
     (
         "run --quiet -p wb-conductor --features schema --example settings_schema",

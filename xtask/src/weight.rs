@@ -6,10 +6,10 @@ use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
-/// Where the table is kept.
+/// The page with the table.
 const PAGE: &str = "docs/evaluation/weight.md";
 
-/// What stands above the table.
+/// The text above the table.
 const HEAD: &str = "\
 # Weight
 
@@ -62,10 +62,10 @@ fn crates(metadata: &Value) -> BTreeMap<String, Vec<Feature>> {
     let packages = metadata["packages"].as_array().into_iter().flatten();
     let named = packages.filter_map(|package| Some((package["name"].as_str()?, &package["features"])));
     let used = named.filter(|(name, _)| !matches!(*name, "xtask" | "wb-testkit"));
-    used.map(|(name, features)| (name.to_owned(), shown(features))).collect()
+    used.map(|(name, features)| (name.to_owned(), features_of(features))).collect()
 }
 
-fn shown(features: &Value) -> Vec<Feature> {
+fn features_of(features: &Value) -> Vec<Feature> {
     let defaults = features["default"].as_array().map_or(&[][..], Vec::as_slice);
     let names = features.as_object().into_iter().flatten().map(|(name, _)| name);
     let names = names.filter(|name| *name != "default");
@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn features_are_listed_and_those_that_are_on_by_default_are_told() {
+    fn features_are_listed_and_the_default_ones_marked() {
         let packages = json!([
             {"name": "wb-cli", "features": {"default": ["models"], "schema": [], "models": []}},
             {"name": "xtask", "features": {}},

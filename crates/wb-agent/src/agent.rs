@@ -1,28 +1,28 @@
 //! The agent: a transcript, a log, a model, tools, and an [`AgentContext`] that keeps it all within the window.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
-use wb_budget::{Family, FittedCounter, ModelCard, TokenEstimate};
-use wb_conductor::{
-    AgentContext, CompactionReport, Compactor, CondenseOpts, Pipeline, ReplyDraft, message_to_turn,
-};
+use wb_budget::{Family, FittedCounter, TokenEstimate};
+use wb_conductor::{CompactionReport, Compactor, CondenseOpts, ReplyDraft, message_to_turn};
 use wb_facts::Facts;
-use wb_host::is_overflow_error;
-use wb_invoke::Reply;
+use wb_invoke::{Reply, StopReason};
 use wb_message::markers::is_synthetic;
-use wb_message::{Conversation, Message, ToolDescriptor, ToolVocabulary};
+use wb_message::{Conversation, Message, ToolDescriptor};
 use wb_passes::Repair;
-use wb_session::{EntryId, Request};
+use wb_providers::{is_overflow_error, is_overflow_reply};
+use wb_session::{
+    Compacted, EntryId, HookList, NavigateOpts, Request, SessionDriver, SettingsRead, StepNote,
+    TreeNavigation,
+};
 
 use crate::answer::{Answer, Call, ask, message_of, request_of};
 use crate::clock::now_ms;
 use crate::error::AgentError;
-use crate::journal::{Journal, StepNote};
+use crate::journal::Journal;
 use crate::model::Model;
-use crate::step::Folded;
 use crate::tools::{STOPPED, ToolBox, ToolOutput};
 use crate::validity;
 
@@ -48,6 +48,8 @@ pub enum Event<'a> {
     Result(&'a ToolOutput),
     /// The transcript was compacted, or could not be.
     Compacted(&'a CompactionReport),
+    /// A hook compacted the session by this entry.
+    CompactedByHook(&'a EntryId),
     /// A request is sent.
     Sent(&'a Conversation),
 }
@@ -70,13 +72,9 @@ pub struct Agent {
     model: Model,
     tools: ToolBox,
     descriptors: Vec<ToolDescriptor>,
-    compactor: Compactor,
-    context: AgentContext,
-    journal: Journal,
-    messages: Vec<Message>,
-    /// The entry of each message.
-    entries: Vec<EntryId>,
-    last_step: Option<StepNote>,
+    driver: SessionDriver,
+    log: PathBuf,
+    limit_tokens: Option<u64>,
     /// When the model has answered last.
     answered_ms: i64,
 }
@@ -84,32 +82,38 @@ pub struct Agent {
 impl Agent {
     /// Begins a session, or goes on with one: calls that were under way when it was left are answered first.
     pub fn new(model: Model, tools: ToolBox, journal: Journal) -> Result<Self, AgentError> {
+        Self::with_settings(model, tools, journal, &SettingsRead::default())
+    }
+
+    /// As [`Self::new`], with settings from files: when the session is compacted, by which steps, and how much stays.
+    pub fn with_settings(
+        model: Model,
+        tools: ToolBox,
+        journal: Journal,
+        settings: &SettingsRead,
+    ) -> Result<Self, AgentError> {
         let descriptors = tools.descriptors();
-        let compactor = compactor(&model);
-        let opened = journal.load(&ToolVocabulary::UNIVERSAL)?;
-        let context = follow(&compactor, &descriptors).resume(&opened.messages, opened.facts);
-        let (messages, entries) = (opened.messages, opened.entries);
-        let mut agent = Self {
-            model,
-            tools,
-            descriptors,
-            compactor,
-            context,
-            journal,
-            messages,
-            entries,
-            last_step: opened.last_step,
-            answered_ms: 0,
-        };
+        let compactor = compactor(&model, settings)?;
+        let limit_tokens = compactor.budget().ok().and_then(|budget| budget.window.map(|_| budget.limit));
+        let context = settings.follow(compactor, &model.card).same_model(head(&descriptors), None);
+        let Journal { session, path: log } = journal;
+        let driver = SessionDriver::new(session, context, settings.settings.compaction)?;
+        let mut agent = Self { model, tools, descriptors, driver, log, limit_tokens, answered_ms: 0 };
         agent.answer_open_calls()?;
         Ok(agent)
     }
 
+    /// Adds the hooks of extensions, which are asked before the session is compacted or goes to another branch.
+    #[must_use]
+    pub fn with_hooks(self, hooks: HookList) -> Self {
+        Self { driver: self.driver.with_hooks(hooks), ..self }
+    }
+
     /// Answers calls that nobody is running any more.
     fn answer_open_calls(&mut self) -> Result<(), AgentError> {
-        let mut repaired = self.messages.clone();
+        let mut repaired = self.messages().to_vec();
         let _ = Repair { in_flight: true, ..Repair::default() }.repair(&mut repaired);
-        for answer in repaired.drain(self.messages.len().min(repaired.len())..) {
+        for answer in repaired.drain(self.messages().len().min(repaired.len())..) {
             self.append(answer, None)?;
         }
         Ok(())
@@ -117,32 +121,42 @@ impl Agent {
 
     /// Returns the transcript.
     pub fn messages(&self) -> &[Message] {
-        &self.messages
+        self.driver.messages()
     }
 
     /// Returns what the session shows so far.
     pub fn facts(&self) -> &Facts {
-        self.context.facts()
+        self.driver.facts()
     }
 
-    /// Returns the log.
-    pub fn journal(&mut self) -> &mut Journal {
-        &mut self.journal
+    /// Returns the file of the log.
+    pub fn log(&self) -> &Path {
+        &self.log
+    }
+
+    /// Waits until the log is on the disk.
+    pub fn sync(&mut self) -> Result<(), AgentError> {
+        Ok(self.driver.sync()?)
+    }
+
+    /// Returns the session with its hooks and branches.
+    pub fn driver(&mut self) -> &mut SessionDriver {
+        &mut self.driver
     }
 
     /// Returns what was noted of the last compaction.
     pub fn last_step(&self) -> Option<&StepNote> {
-        self.last_step.as_ref()
+        self.driver.last_step()
     }
 
-    /// Tells how full the window is.
+    /// Returns how full the window is.
     pub fn estimate(&mut self) -> TokenEstimate {
-        self.context.estimate(&self.messages)
+        self.driver.estimate()
     }
 
     /// Returns the tokens above which the transcript is compacted.
     pub fn limit_tokens(&self) -> Option<u64> {
-        self.compactor.budget().ok().and_then(|budget| budget.window.map(|_| budget.limit))
+        self.limit_tokens
     }
 
     /// Takes what the user says, and works until the model has nothing more to do or the user stops it. After an error the
@@ -154,29 +168,42 @@ impl Agent {
         show: Show<'_>,
     ) -> Result<Ended, AgentError> {
         self.append(Message::User { content: text.into(), timestamp: now_ms() }, None)?;
-        let mut has_recovered = false;
         loop {
-            self.make_room(show)?;
+            self.make_room(show).await?;
             let conversation = self.request()?;
             show(Event::Sent(&conversation));
             let said = &mut |delta: &str| show(Event::Text(delta));
-            match ask(self.model.invoker.as_ref(), conversation, cancel, said).await {
+            let prompt_cache = self.driver.context().has_prompt_cache();
+            match ask(self.model.invoker.as_ref(), conversation, prompt_cache, cancel, said).await {
+                // The provider knows its window better than any count.
+                Answer::Failed(error) if is_overflow_error(&error.message, None) => {
+                    if !self.recover(cancel, show).await? {
+                        return Err(error.into());
+                    }
+                }
+                Answer::Whole(_, reply)
+                    if self.left_no_room(&reply) && self.recover(cancel, show).await? => {}
                 Answer::Whole(draft, reply) => {
-                    has_recovered = false;
                     if let Some(ended) = self.take(&draft, reply, cancel, show).await? {
                         return Ok(ended);
                     }
                 }
                 Answer::Stopped(text) => return self.stopped(&text),
-                // The provider knows its window better than any count.
-                Answer::Failed(error) if !has_recovered && is_overflow_error(&error.message, None) => {
-                    has_recovered = true;
-                    let report = self.context.compact_locally(&mut self.messages, &forced(cancel));
-                    self.record(&report, show)?;
-                }
                 Answer::Failed(error) => return Err(error.into()),
             }
         }
+    }
+
+    /// Compacts because the provider refused the context; false where that was tried already.
+    async fn recover(&mut self, cancel: &CancellationToken, show: Show<'_>) -> Result<bool, AgentError> {
+        let Some(done) = self.driver.recover(cancel, now_ms()).await? else { return Ok(false) };
+        report(&done, show);
+        Ok(true)
+    }
+
+    /// Returns whether a reply was cut off before its first word, since the context filled the window.
+    fn left_no_room(&self, reply: &Reply) -> bool {
+        reply.stop == StopReason::MaxOutput && is_overflow_reply(reply, self.model.card.context_window)
     }
 
     /// Keeps what was said until the user stopped it.
@@ -191,23 +218,19 @@ impl Agent {
     fn note_idle_time(&mut self) {
         let idle = u64::try_from(now_ms().saturating_sub(self.answered_ms)).unwrap_or(0);
         if self.model.cache_life.is_some_and(|life| Duration::from_millis(idle) >= life) {
-            self.context.cache_is_cold();
+            self.driver.context().mark_cache_cold();
         }
     }
 
     /// Brings the transcript within the window: a digest that has come is put in, a full window is compacted, and above
     /// the threshold a digest is asked for meanwhile.
-    fn make_room(&mut self, show: Show<'_>) -> Result<(), AgentError> {
+    async fn make_room(&mut self, show: Show<'_>) -> Result<(), AgentError> {
         self.note_idle_time();
-        if let Some(report) = self.context.finish(&mut self.messages) {
-            self.record(&report, show)?;
+        let done = self.driver.before_request(now_ms()).await?;
+        for done in &done {
+            report(done, show);
         }
-        let reports = if self.context.is_over(&self.messages) {
-            vec![self.context.compact_locally(&mut self.messages, &CondenseOpts::default())]
-        } else {
-            self.context.before_request(&mut self.messages)
-        };
-        reports.iter().try_for_each(|report| self.record(report, show))
+        Ok(())
     }
 
     /// Builds the next request, and looks at it a last time.
@@ -216,7 +239,7 @@ impl Agent {
         if context_window > 0 && context_tokens > context_window {
             return Err(AgentError::TooLarge { tokens: context_tokens, window: context_window });
         }
-        let turns = self.messages.iter().cloned().map(message_to_turn).collect();
+        let turns = self.messages().iter().cloned().map(message_to_turn).collect();
         let conversation = Conversation { turns, ..head(&self.descriptors) };
         validity::check(&conversation, &self.model.dialects)?;
         Ok(conversation)
@@ -230,19 +253,19 @@ impl Agent {
         cancel: &CancellationToken,
         show: Show<'_>,
     ) -> Result<Option<Ended>, AgentError> {
-        if let Some(more) = self.context.continued(draft) {
+        if let Some(more) = self.driver.context().continuation(draft) {
             more.into_iter().try_for_each(|message| self.append(message, None))?;
             return Ok(None);
         }
         self.answered_ms = now_ms();
         let (request, usage) = (request_of(&reply), reply.usage);
         let is_taken =
-            |id: &str| self.messages.iter().flat_map(Message::calls).any(|(known, ..)| known == id);
-        let (message, calls) =
-            message_of(reply.blocks, &format!("call_{}", self.journal.n_entries()), is_taken);
+            |id: &str| self.messages().iter().flat_map(Message::calls).any(|(known, ..)| known == id);
+        let n_entries = self.driver.session().tree().nodes().len();
+        let (message, calls) = message_of(reply.blocks, &format!("call_{n_entries}"), is_taken);
         self.append(message, Some(request))?;
-        self.context.after_response(&self.messages, &usage);
-        self.context.whole_answer("");
+        self.driver.after_response(&usage);
+        self.driver.context().whole_answer("");
         if calls.is_empty() {
             return Ok(Some(Ended::Done));
         }
@@ -274,37 +297,8 @@ impl Agent {
         self.append(result(call.id, call.name, output.text), None)
     }
 
-    /// Writes a message into the log, then into the transcript.
     fn append(&mut self, message: Message, request: Option<Request>) -> Result<(), AgentError> {
-        let entry = self.journal.append(&message, request)?;
-        self.messages.push(message);
-        self.entries.push(entry);
-        Ok(())
-    }
-
-    /// Writes a compaction into the log and shows it.
-    fn record(&mut self, report: &CompactionReport, show: Show<'_>) -> Result<(), AgentError> {
-        if let Some(Folded { step, entries, is_touched }) =
-            Folded::of(report, &mut self.messages, &self.entries)
-        {
-            let note = StepNote::of(report);
-            let digest = self.journal.append_step(step, &note)?;
-            self.entries = digest.into_iter().chain(entries).collect();
-            self.last_step = Some(note);
-            if is_touched {
-                self.follow_anew();
-            }
-        }
-        show(Event::Compacted(report));
-        Ok(())
-    }
-
-    /// Follows a transcript that was changed elsewhere; what the session has shown stays known.
-    fn follow_anew(&mut self) {
-        self.context.cancel();
-        let facts = self.context.facts().clone();
-        let context = std::mem::replace(&mut self.context, AgentContext::new(ModelCard::default()));
-        self.context = context.resume(&self.messages, facts);
+        Ok(self.driver.append(message, request, now_ms())?)
     }
 
     /// Compacts now, in the model's words where there is one that can write; instructions say what the digest is to hold
@@ -314,31 +308,40 @@ impl Agent {
         instructions: Option<&str>,
         cancel: &CancellationToken,
         show: Show<'_>,
-    ) -> Result<CompactionReport, AgentError> {
-        self.context.cancel();
+    ) -> Result<Compacted, AgentError> {
         self.note_idle_time();
-        let opts = CondenseOpts { instructions: instructions.map(str::to_owned), ..forced(cancel) };
-        let report = Box::pin(self.context.compact(&mut self.messages, &opts)).await;
-        self.record(&report, show)?;
-        Ok(report)
+        let instructions = instructions.map(str::to_owned);
+        let opts = CondenseOpts { instructions, cancel: Some(cancel.clone()), ..CondenseOpts::default() };
+        let done = self.driver.compact(&opts, now_ms()).await?;
+        report(&done, show);
+        Ok(done)
     }
 
-    /// Takes the last compaction back; false where there is none. What is over the limit then is compacted again before the
-    /// next request.
+    /// Undoes the last compaction; false where there is none. What is over the limit then is compacted again before the next
+    /// request.
     pub fn undo(&mut self) -> Result<bool, AgentError> {
-        self.context.cancel();
-        if !self.journal.take_back()? {
-            return Ok(false);
-        }
-        (self.messages, self.entries) = self.journal.context()?;
-        self.last_step = None;
-        self.follow_anew();
-        Ok(true)
+        Ok(self.driver.undo(now_ms())?)
     }
 
-    /// Returns how many messages stand for others.
+    /// Goes to another entry of the session, as [`SessionDriver::navigate`] does, and takes along a summary of what is
+    /// left if that is wanted.
+    pub async fn navigate(
+        &mut self,
+        target: &EntryId,
+        user_wants_summary: bool,
+    ) -> Result<TreeNavigation, AgentError> {
+        let invoker = self.model.writes_digests.then(|| Arc::clone(&self.model.invoker));
+        let opts = NavigateOpts { user_wants_summary, ..NavigateOpts::default() };
+        let gone = self.driver.navigate(target, invoker.as_deref(), opts, now_ms()).await?;
+        if gone.new_leaf_id != gone.old_leaf_id && gone.summary_entry_id.is_none() {
+            self.driver.mark_leaf(now_ms())?;
+        }
+        Ok(gone)
+    }
+
+    /// Returns how many messages are digests.
     pub fn n_digests(&self) -> usize {
-        self.messages.iter().filter(|message| is_synthetic(message)).count()
+        self.messages().iter().filter(|message| is_synthetic(message)).count()
     }
 
     /// Tells whether the model writes digests.
@@ -357,22 +360,19 @@ fn head(descriptors: &[ToolDescriptor]) -> Conversation {
     Conversation { system, turns: Vec::new(), tools }
 }
 
-/// Files are not given back after a compaction: a log has no place for them between the digest and the tail, and the
+fn report(done: &Compacted, show: Show<'_>) {
+    match done {
+        Compacted::ByEngine(report) => show(Event::Compacted(report)),
+        Compacted::ByHook(entry) => show(Event::CompactedByHook(entry)),
+        _ => {}
+    }
+}
+
+/// Files are not restored after a compaction: a log has no place for them between the digest and the tail, and the
 /// model can read them again.
-fn compactor(model: &Model) -> Compactor {
-    let pipeline = Pipeline::default().max_restored(0);
+fn compactor(model: &Model, settings: &SettingsRead) -> Result<Compactor, AgentError> {
     let counter = FittedCounter::from_model_id(&model.card.id).unwrap_or(FittedCounter::new(Family::Other));
-    let compactor = Compactor::new().card(model.card.clone()).counter(Arc::new(counter)).pipeline(pipeline);
-    if model.writes_digests { compactor.invoke(Arc::clone(&model.invoker)) } else { compactor }
-}
-
-/// Follows a transcript; a digest is asked for in the background from three quarters of the limit on.
-fn follow(compactor: &Compactor, descriptors: &[ToolDescriptor]) -> AgentContext {
-    let limit = compactor.budget().ok().map(|budget| budget.limit);
-    let context = AgentContext::with(compactor.clone()).same_model(head(descriptors), None);
-    context.start_above(limit.map(|limit| limit / 4 * 3))
-}
-
-fn forced(cancel: &CancellationToken) -> CondenseOpts {
-    CondenseOpts { force: true, cancel: Some(cancel.clone()), ..CondenseOpts::default() }
+    let invoker = model.writes_digests.then(|| Arc::clone(&model.invoker));
+    let compactor = settings.compactor(&model.card, invoker)?;
+    Ok(compactor.counter(Arc::new(counter)).max_restored(0))
 }

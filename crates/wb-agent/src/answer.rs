@@ -23,11 +23,11 @@ pub(crate) enum Answer {
 pub(crate) async fn ask(
     invoker: &dyn ModelInvoker,
     conversation: Conversation,
+    prompt_cache: bool,
     cancel: &CancellationToken,
     show: &mut (dyn FnMut(&str) + Send),
 ) -> Answer {
-    let options =
-        StreamOptions { cancel: Some(cancel.clone()), prompt_cache: true, ..StreamOptions::default() };
+    let options = StreamOptions { cancel: Some(cancel.clone()), prompt_cache, ..StreamOptions::default() };
     let mut stream = invoker.invoke(conversation, options);
     let mut draft = ReplyDraft::default();
     loop {
@@ -39,7 +39,7 @@ pub(crate) async fn ask(
         let Some(emission) = next else {
             return Answer::Failed(InvokeError::new("the answer ended before its end"));
         };
-        draft.take(&emission);
+        draft.push(&emission);
         match emission {
             Emission::Text { delta } => show(&delta),
             Emission::Error { error } => return Answer::Failed(error),

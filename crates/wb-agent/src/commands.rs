@@ -11,7 +11,8 @@ use crate::error::AgentError;
 /// What `/help` shows.
 pub const HELP: &str = "\
 /compact [INSTRUCTIONS]  fold older messages now; instructions are for a model that writes the digest
-/undo                    take the last compaction back
+/undo                    undo the last compaction
+/branch ENTRY            go back to an entry of the log, with a summary of what is left; `wb session tree` shows them
 /context                 how full the window is
 /why                     what the last compaction did, and what its audit found
 /quit                    leave; `--resume` goes on from there
@@ -27,8 +28,10 @@ pub enum Command<'a> {
     Prompt(&'a str),
     /// Folds older messages now.
     Compact(Option<&'a str>),
-    /// Takes the last compaction back.
+    /// Undoes the last compaction.
     Undo,
+    /// Goes to an entry of the log.
+    Branch(&'a str),
     /// Tells how full the window is.
     Context,
     /// Tells what the last compaction did.
@@ -52,6 +55,7 @@ impl<'a> Command<'a> {
             ("", _) => Self::Nothing,
             ("/compact", rest) => Self::Compact((!rest.is_empty()).then_some(rest)),
             ("/undo", _) => Self::Undo,
+            ("/branch", entry) if !entry.is_empty() => Self::Branch(entry),
             ("/context", _) => Self::Context,
             ("/why", _) => Self::Why,
             ("/quit" | "/exit", _) => Self::Quit,
@@ -68,11 +72,11 @@ pub async fn compact(
     instructions: Option<&str>,
     cancel: &CancellationToken,
 ) -> Result<String, AgentError> {
-    let report = agent.compact(instructions, cancel, &mut |_: Event<'_>| {}).await?;
+    let done = agent.compact(instructions, cancel, &mut |_: Event<'_>| {}).await?;
     let ignored = instructions.is_some() && !agent.writes_digests();
     let note =
         if ignored { "\nno model writes the digest, so the instructions were not followed" } else { "" };
-    Ok(format!("{}{note}", grouped_in(&report.to_string())))
+    Ok(format!("{}{note}", grouped_in(&done.to_string())))
 }
 
 /// Takes the last compaction back and tells what became of it.
@@ -86,6 +90,15 @@ pub fn undo(agent: &mut Agent) -> Result<String, AgentError> {
         _ => "",
     };
     Ok(format!("taken back: {} tokens in {} messages{over}", grouped(tokens), n_messages(agent)))
+}
+
+/// Goes to an entry of the log, and returns what became of it.
+pub async fn branch(agent: &mut Agent, entry: &str) -> Result<String, AgentError> {
+    let gone = agent.navigate(&entry.into(), true).await?;
+    let place =
+        gone.new_leaf_id.as_ref().map_or("before the first entry".to_owned(), |id| format!("at {id}"));
+    let prompt = gone.editor_text.map_or_else(String::new, |text| format!("\nthe prompt was: {text}"));
+    Ok(format!("the session goes on {place}, with {} messages{prompt}", n_messages(agent)))
 }
 
 /// Draws how full the window is.
@@ -107,7 +120,7 @@ pub fn context(agent: &mut Agent) -> String {
     let mut out = format!("▕{meter}▏ {tokens} of {window} tokens ({percent} %), {how}\n");
     let (messages, digests) = (n_messages(agent), agent.n_digests());
     let _ = writeln!(out, "{messages} messages, {digests} of them a digest; compacted above {limit} ┊");
-    let _ = write!(out, "log: {}", agent.journal().path().display());
+    let _ = write!(out, "log: {}", agent.log().display());
     out
 }
 

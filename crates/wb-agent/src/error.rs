@@ -2,9 +2,10 @@
 
 use std::io;
 
+use wb_conductor::SettingsError;
 use wb_dialect::Dialect;
 use wb_invoke::InvokeError;
-use wb_session::SessionError;
+use wb_session::{DriverError, SessionError, SettingsFileError};
 
 /// Why the agent cannot go on, or cannot begin.
 #[derive(Debug, thiserror::Error)]
@@ -32,6 +33,15 @@ pub enum AgentError {
     /// The log could not be read or written.
     #[error("the log: {0}")]
     Session(#[from] SessionError),
+    /// The session was not compacted, or did not go to another branch.
+    #[error(transparent)]
+    Driver(DriverError),
+    /// A settings file was refused.
+    #[error("{0}\nhint: {hint}", hint = .0.hint())]
+    SettingsFile(#[from] SettingsFileError),
+    /// The settings make no sense for the model.
+    #[error("the settings: {0}")]
+    Settings(#[from] SettingsError),
     /// A file or a folder could not be used.
     #[error("{what}: {source}")]
     File {
@@ -50,5 +60,14 @@ impl AgentError {
     pub(crate) fn of_file(what: impl Into<String>) -> impl FnOnce(io::Error) -> Self {
         let what = what.into();
         move |source| Self::File { what, source }
+    }
+}
+
+impl From<DriverError> for AgentError {
+    fn from(error: DriverError) -> Self {
+        match error {
+            DriverError::Session(error) => Self::Session(error),
+            error => Self::Driver(error),
+        }
     }
 }

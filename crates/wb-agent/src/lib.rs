@@ -1,9 +1,9 @@
 //! A small agent that works for hours inside a small window: five tools in one folder, any model or none, a log to go on from.
 //!
-//! It shows a host how the pieces fit. An [`Agent`] holds the transcript and a [`Journal`], its log over `wb-session`; an
-//! `AgentContext` of `wb-conductor` says when the window is full and folds the head, in the background where a model writes the
-//! digest. Each message is written down before it counts, and each compaction becomes entries of the log, so that what is
-//! read again is what was there: [`Agent::new`] goes on after a kill at any place. Before a request is sent, it is checked by the rules of its provider a last time.
+//! It shows a host how the pieces fit. An [`Agent`] runs on a `SessionDriver` of `wb-session`, whose log is the file of a
+//! [`Journal`]. The driver's `AgentContext` folds the head when the window is full, in the background where a model writes the
+//! digest. Each message is appended before it counts, and each compaction becomes entries of the log, so that the
+//! same transcript is read again: [`Agent::new`] goes on after a kill at any place. Before a request is sent, it is checked by the rules of its provider a last time.
 //!
 //! The tools of a [`ToolBox`] stay in their [`Sandbox`], but for a command of the shell, which begins there and has a limited
 //! time. Without a network there is the [`Offline`] model, which runs what the user names, and [`Script`]s.
@@ -35,7 +35,6 @@ mod tools;
 mod script;
 mod model;
 mod validity;
-mod step;
 mod journal;
 mod answer;
 mod agent;
@@ -43,7 +42,7 @@ pub mod commands;
 
 pub use agent::{Agent, Ended, Event, Show};
 pub use error::AgentError;
-pub use journal::{Journal, StepNote};
+pub use journal::Journal;
 pub use model::Model;
 pub use sandbox::Sandbox;
 pub use script::{Offline, Script};

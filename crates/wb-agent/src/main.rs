@@ -13,6 +13,7 @@ use wb_agent::commands::{self, Command};
 use wb_agent::{Agent, AgentError, Ended, Event, Journal, Model, Sandbox, ToolBox, ToolLimits};
 use wb_message::number::{grouped, grouped_in};
 use wb_message::text::one_line;
+use wb_session::{SettingsRead, read_settings};
 
 /// Stands for the newest session of the folder.
 const NEWEST: &str = "newest";
@@ -44,6 +45,12 @@ struct Args {
     /// Where logs are kept [default: wb-agent in `$XDG_STATE_HOME`, or in ~/.local/state]
     #[arg(long, value_name = "FOLDER")]
     logs: Option<PathBuf>,
+    /// Settings of when and how the session is compacted [default: wb-agent/settings.json in `$XDG_CONFIG_HOME`, or in ~/.config]
+    ///
+    /// Sections are `compaction` (`enabled`, `reserveTokens`, `keepRecentTokens`), `branchSummary`, and `context` with the
+    /// settings of an agent. Keys in .wb-agent/settings.json of the folder override them.
+    #[arg(long, value_name = "FILE")]
+    settings: Option<PathBuf>,
     /// Leave the bash tool out; a command is not held in the folder
     #[arg(long)]
     no_bash: bool,
@@ -80,7 +87,7 @@ async fn run(args: &Args) -> Result<(), AgentError> {
     let mut agent = agent(args)?;
     if let Some(prompt) = &args.prompt {
         prompted(&mut agent, prompt).await?;
-        return agent.journal().sync();
+        return agent.sync();
     }
     println!("{} · {} · /help shows the commands", agent.folder().display(), args.model);
     println!("{}", commands::context(&mut agent));
@@ -98,7 +105,7 @@ async fn run(args: &Args) -> Result<(), AgentError> {
         }
     }
     println!();
-    agent.journal().sync()
+    agent.sync()
 }
 
 fn agent(args: &Args) -> Result<Agent, AgentError> {
@@ -122,12 +129,29 @@ fn agent(args: &Args) -> Result<Agent, AgentError> {
         has_bash: !args.no_bash,
         ..ToolLimits::default()
     };
-    Agent::new(model, ToolBox::new(sandbox, limits), journal)
+    let read = settings(args, sandbox.root())?;
+    for note in &read.notes {
+        eprintln!("note: {note}");
+    }
+    Agent::with_settings(model, ToolBox::new(sandbox, limits), journal, &read)
+}
+
+/// Reads the user's settings and those of the folder.
+fn settings(args: &Args, folder: &Path) -> Result<SettingsRead, AgentError> {
+    if let Some(file) = args.settings.as_ref().filter(|file| !file.exists()) {
+        return Err(AgentError::Usage(format!("{}: there is no such settings file", file.display())));
+    }
+    let config = || variable("XDG_CONFIG_HOME").or_else(|| Some(variable("HOME")?.join(".config")));
+    let user = args.settings.clone().or_else(|| Some(config()?.join("wb-agent/settings.json")));
+    Ok(read_settings(user.as_deref(), Some(&folder.join(".wb-agent/settings.json")))?)
+}
+
+fn variable(name: &str) -> Option<PathBuf> {
+    std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from)
 }
 
 fn logs(args: &Args) -> Result<PathBuf, AgentError> {
-    let set = |name| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
-    let state = || set("XDG_STATE_HOME").or_else(|| Some(set("HOME")?.join(".local/state")));
+    let state = || variable("XDG_STATE_HOME").or_else(|| Some(variable("HOME")?.join(".local/state")));
     let logs = args.logs.clone().or_else(|| Some(state()?.join("wb-agent")));
     logs.ok_or_else(|| AgentError::Usage("there is no home folder; name a folder with --logs".to_owned()))
 }
@@ -156,6 +180,10 @@ async fn obey(agent: &mut Agent, line: &str) -> Result<bool, AgentError> {
         Command::Context => println!("{}", commands::context(agent)),
         Command::Why => println!("{}", commands::why(agent)),
         Command::Undo => println!("{}", commands::undo(agent)?),
+        Command::Branch(entry) => match commands::branch(agent, entry).await {
+            Err(error @ AgentError::Session(_)) => println!("{error}"),
+            done => println!("{}", done?),
+        },
         Command::Compact(instructions) => {
             let cancel = CancellationToken::new();
             let done = stoppable(&cancel, commands::compact(agent, instructions, &cancel)).await?;
@@ -197,6 +225,7 @@ fn show(event: &Event<'_>) {
             let n_bytes = grouped(output.text.len() as u64);
             println!("{mark} {n_bytes} bytes: {}", one_line(&output.text, 90));
         }
+        Event::CompactedByHook(entry) => println!("\n⟲ compacted by a hook, in entry {entry}"),
         Event::Compacted(report) => println!("\n⟲ {}", grouped_in(&report.to_string())),
         _ => {}
     }

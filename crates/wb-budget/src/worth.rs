@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn a_compaction_is_near_if_the_limit_is_or_the_cache_is_cold() {
+    fn a_compaction_is_near_if_the_limit_is_or_the_mark_cache_cold() {
         let known = Prospect { tokens: 1_600, n_requests: 20, ..known() };
         assert!(known.is_near() && !Prospect { n_requests: 19, ..known }.is_near());
         assert!(Prospect { n_requests: 0, is_cold: true, ..known }.is_near());

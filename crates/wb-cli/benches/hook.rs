@@ -110,7 +110,7 @@ fn main() -> io::Result<()> {
     println!(
         "| messages | bytes asked | runs | least | median | most | limit |\n|---:|---:|---:|---:|---:|---:|---:|"
     );
-    for (n_messages, limit_ms) in [(500, 40), (10_000, 400)] {
+    for (n_messages, limit_ms) in [(500, 30), (10_000, 300)] {
         let file = folder.path().join("question.json");
         let text = question(n_messages).to_string();
         fs::write(&file, &text)?;

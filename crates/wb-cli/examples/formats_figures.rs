@@ -178,25 +178,25 @@ fn compacted(document: &dyn Document, conversation: &str, view: &View, window: u
 /// The counts over all files of a format.
 #[derive(Default)]
 struct Sum {
-    n_files: usize,
-    n_messages: usize,
-    n_same: usize,
-    n_refused: usize,
-    n_native: usize,
-    n_unwritten: usize,
-    n_new: usize,
+    files: usize,
+    messages: usize,
+    same: usize,
+    refused: usize,
+    native: usize,
+    unwritten: usize,
+    new: usize,
 }
 
 impl Sum {
     fn add(&mut self, it: &Read) {
         let count = |state: Written| it.compacted.iter().filter(|(written, _)| *written == state).count();
-        self.n_files += 1;
-        self.n_messages += it.n_messages;
-        self.n_same += usize::from(it.is_same);
-        self.n_refused += usize::from(it.n_found[0] > 0);
-        self.n_native += count(Written::Native);
-        self.n_unwritten += count(Written::Refused);
-        self.n_new += it.compacted.iter().map(|(_, n)| n).sum::<usize>();
+        self.files += 1;
+        self.messages += it.n_messages;
+        self.same += usize::from(it.is_same);
+        self.refused += usize::from(it.n_found[0] > 0);
+        self.native += count(Written::Native);
+        self.unwritten += count(Written::Refused);
+        self.new += it.compacted.iter().map(|(_, n)| n).sum::<usize>();
     }
 }
 
@@ -209,10 +209,10 @@ fn page(rows: &[Row], date: &str, commit: &str) -> String {
     let mut page = HEAD.replace("DATE", date).replace("COMMIT", commit);
     let _ = writeln!(page, "{} files, {} of them read. {COLUMNS}", rows.len(), read.len());
     for (format, sum) in sums {
-        let Sum { n_files, n_messages, n_same, n_refused, n_native, n_unwritten, n_new } = sum;
+        let Sum { files, messages, same, refused, native, unwritten, new } = sum;
         let _ = writeln!(
             page,
-            "| {format} | {n_files} | {n_messages} | {n_same} | {n_refused} | {n_native} | {n_unwritten} | {n_new} |"
+            "| {format} | {files} | {messages} | {same} | {refused} | {native} | {unwritten} | {new} |"
         );
     }
     page.push_str("<!-- rows -->\n");

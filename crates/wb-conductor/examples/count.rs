@@ -1,4 +1,4 @@
-//! Counts a transcript, what is sent next to it, and a text by a tokenizer of your own.
+//! Counts a transcript, its overhead, and a text with a custom tokenizer.
 #![expect(clippy::print_stdout, reason = "a program for the terminal")]
 
 use wb_budget::{TokenCounter, TokenHeuristic, estimate_tokens};

@@ -1,4 +1,4 @@
-//! Compacts while turns go on: the digest is asked for in a task, and put in when it is there.
+//! Compacts while turns go on: a task asks for the digest, which is inserted when it arrives.
 #![expect(clippy::print_stdout, reason = "a program for the terminal")]
 
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use wb_budget::{ModelCard, Usage};
 use wb_conductor::{AgentContext, Compactor, from_fn};
 use wb_message::{Conversation, Message};
 
-/// Stands for a call of your provider.
+/// Replaces a call of your provider.
 async fn complete(_: Conversation) -> Result<String, std::io::Error> {
     Ok("# Objective\n- do the steps".to_owned())
 }
@@ -17,7 +17,7 @@ async fn main() {
     let (mut messages, mut n_compactions) = (Vec::new(), 0);
     // host:
     let compactor = Compactor::new().card(ModelCard::with_window(32_000)).invoke(Arc::new(from_fn(complete)));
-    let mut context = AgentContext::with(compactor).start_above(Some(12_000));
+    let mut context = AgentContext::from_compactor(compactor).start_above(Some(12_000));
     for n in 0..120 {
         messages.push(Message::user(format!("step {n} {}", "x".repeat(900))));
         for report in context.before_request(&mut messages) {

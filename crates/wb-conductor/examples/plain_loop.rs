@@ -1,5 +1,5 @@
-//! The commonest host, a loop over a list of messages: 300 turns of an agent with tools in a window of 32,000 tokens,
-//! with its overhead counted, a tracker that counts nothing twice, and every compaction taken back at the end.
+//! The commonest host, a loop over a list of messages: 300 turns of an agent with tools in a window
+//! of 32,000 tokens, with its overhead counted, and every compaction undone at the end.
 #![expect(clippy::print_stdout, reason = "a program for the terminal")]
 
 use serde_json::json;
@@ -7,7 +7,7 @@ use wb_budget::{ModelCard, TokenCounter, TokenHeuristic, Usage, estimate_tokens}
 use wb_conductor::AgentContext;
 use wb_message::{Block, Conversation, Message, ToolDescriptor};
 
-/// What is sent next to the transcript with each request.
+/// The parts of each request other than the transcript.
 fn conversation() -> Conversation {
     let read = ToolDescriptor {
         name: "read".to_owned(),
@@ -18,7 +18,7 @@ fn conversation() -> Conversation {
     Conversation { system, turns: Vec::new(), tools: Some(vec![read]) }
 }
 
-/// One turn of the agent: a file is read, and something is said about it.
+/// One turn of the agent: a file is read, with a remark about it.
 fn turn(messages: &mut Vec<Message>, n: usize) {
     let (id, path) = (format!("call_{n}"), format!("src/module_{}.rs", n % 12));
     messages.push(Message::assistant_blocks(vec![Block::call(&id, "read", json!({"path": path}))]));
@@ -48,5 +48,5 @@ fn main() {
         context.undo(&mut messages, undo);
     }
     assert_eq!(messages.len(), 1 + 300 * 3 + 12, "all of it is back");
-    println!("{n_compactions} compactions, all taken back: {} messages", messages.len());
+    println!("{n_compactions} compactions, all undone: {} messages", messages.len());
 }

@@ -1,4 +1,5 @@
-//! Compacts with a closure as the model; where it fails, the digest is taken from the transcript itself.
+//! Compacts with a closure as the model; if it fails, the digest is built from the transcript
+//! itself.
 #![expect(clippy::print_stdout, reason = "a program for the terminal")]
 
 use std::sync::Arc;
@@ -9,7 +10,7 @@ use wb_budget::ModelCard;
 use wb_conductor::{AgentContext, Compactor, CondenseOpts, DigestSource, Summarizer, from_fn};
 use wb_message::{Conversation, Message};
 
-/// Stands for a call of your provider.
+/// Replaces a call of your provider.
 async fn complete(conversation: Conversation) -> Result<String, std::io::Error> {
     assert_eq!(conversation.turns.len(), 1);
     Ok("# Objective\n- do sixty steps\n# Status\n- Shipped: most of them".to_owned())
@@ -21,7 +22,7 @@ fn main() {
     // host:
     let model = Summarizer::new(Arc::new(from_fn(complete))).timeout(Duration::from_mins(1));
     let compactor = Compactor::new().card(ModelCard::with_window(12_000)).summarizer(model);
-    let mut context = AgentContext::with(compactor);
+    let mut context = AgentContext::from_compactor(compactor);
     let report = block_on(context.compact(&mut messages, &CondenseOpts::default()));
     println!("{report}");
     // :host

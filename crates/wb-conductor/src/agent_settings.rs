@@ -1,4 +1,5 @@
-//! From an agent's settings file to an [`AgentContext`]: each key acts, or is refused with its reason.
+//! [`AgentSettings`]: an agent's settings file, which builds an [`AgentContext`]. Each key has an
+//! effect, or is refused with the reason.
 
 use std::sync::Arc;
 
@@ -12,22 +13,23 @@ use wb_summarize::{CompactionConfig, CompactionConfigError, CompactionExecutionM
 use crate::compactor::Compactor;
 use crate::context::AgentContext;
 use crate::continuation::DEFAULT_MAX_CONTINUATIONS;
-use crate::pipeline::{Pipeline, PipelineError, Step};
+use crate::pipeline::{Pipeline, PipelineError};
+use crate::step::Step;
 
-/// What can be set for one agent; keys that are left out get the defaults.
+/// The settings of one agent; missing keys get the defaults.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]
 pub struct AgentSettings {
-    /// When a transcript is compacted and how much of its tail stays.
+    /// The gate, and the size of the tail that stays.
     pub budget: BudgetPolicy,
-    /// The window, the answer's part of it, and when a digest is asked for while turns go on.
+    /// The window, the answer's part of it, and the threshold for a digest while turns go on.
     pub context_policy: ContextWindowPolicy,
-    /// The steps: the name of a preset, or a list; see [`Pipeline::of`].
+    /// The steps: the name of a preset, or a list; see [`Pipeline::from_settings`].
     pub pipeline: Value,
     /// The sections of the subsystems.
     pub sections: AgentSections,
-    /// How often an answer that was cut off is continued; with 0 it never is.
+    /// The number of continuations of an answer that was cut off; with 0 there are none.
     pub max_continuation_retries: u32,
 }
 
@@ -36,20 +38,20 @@ pub struct AgentSettings {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]
 pub struct AgentSections {
-    /// How older history becomes a digest.
+    /// The digest of older history.
     pub compaction: CompactionConfig,
-    /// What is done to a request before it is sent.
+    /// The changes to a request before it is sent.
     pub context_transform: ContextTransform,
 }
 
-/// The section of what is done to a request before it is sent.
+/// The section about changes to a request before it is sent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]
 pub struct ContextTransform {
-    /// When tool results are previewed and how long a preview is.
+    /// The size of tool results that are previewed, and of a preview.
     pub artifact_compaction: ArtifactCompactionConfig,
-    /// What becomes of images in older tool results once a transcript is over its budget.
+    /// The treatment of images in older tool results once a transcript is over its budget.
     pub images: ImagePolicy,
 }
 
@@ -65,47 +67,47 @@ impl Default for AgentSettings {
     }
 }
 
-/// Why settings were refused; nothing of them is used.
+/// The reason why settings were refused; none of them is used.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SettingsError {
-    /// No JSON, or a value of the wrong type.
+    /// Invalid JSON, or a value of the wrong type.
     #[error("{0}")]
     Json(#[from] serde_json::Error),
     /// The file has no such key.
     #[error("there is no key `{0}`")]
     NoKey(String),
-    /// A value of `budget` makes no sense.
+    /// A value of `budget` is invalid.
     #[error("budget: {0}")]
     Budget(#[from] PolicyError),
-    /// A value of `context_policy` makes no sense.
+    /// A value of `context_policy` is invalid.
     #[error("context_policy: {0}")]
     ContextPolicy(#[source] PolicyError),
-    /// A value of `sections.compaction` makes no sense.
+    /// A value of `sections.compaction` is invalid.
     #[error("sections.compaction: {0}")]
     Compaction(#[from] CompactionConfigError),
-    /// A value of `sections.context_transform.artifact_compaction` makes no sense.
+    /// A value of `sections.context_transform.artifact_compaction` is invalid.
     #[error("sections.context_transform.artifact_compaction.{0}")]
     Artifact(#[source] PolicyError),
-    /// The steps make no sense.
+    /// The steps are invalid.
     #[error("pipeline: {0}")]
     Pipeline(#[from] PipelineError),
 }
 
 impl AgentSettings {
-    /// Reads settings that stand alone; unknown keys are refused.
+    /// Reads a settings file; unknown keys are refused.
     pub fn from_json(json: &str) -> Result<Self, SettingsError> {
         serde_json::from_str::<Self>(json)?.validated()
     }
 
-    /// Reads settings out of an agent's own file, where they stand under a key such as `agent.context`; an empty key
-    /// means the whole file. What stands beside them is not looked at; keys inside that are unknown here are passed over
-    /// and returned.
+    /// Reads settings from an agent's file, under a key such as `agent.context`; an empty key means
+    /// the whole file. Other parts of the file are ignored; unknown keys in the settings are
+    /// skipped and returned.
     ///
     /// ```
     /// use wb_conductor::AgentSettings;
     ///
-    /// let file = r#"{"theme": "dark", "context": {"budget": {"keep_recent": 4000}, "colour": 3}}"#;
+    /// let file = r#"{"theme": 1, "context": {"colour": 3, "budget": {"keep_recent": 4000}}}"#;
     /// let (settings, unknown) = AgentSettings::from_file(file, "context")?;
     /// assert_eq!((settings.budget.keep_recent, unknown), (4000, vec!["colour".to_owned()]));
     /// # Ok::<(), wb_conductor::SettingsError>(())
@@ -118,27 +120,37 @@ impl AgentSettings {
         }
         let mut settings = place.ok_or_else(|| SettingsError::NoKey(key.to_owned()))?.clone();
         let mut unknown = Vec::new();
-        take_unknown(&mut settings, &known_keys()?, "", &mut unknown);
+        remove_unknown(&mut settings, &known_keys()?, "", &mut unknown);
         Ok((serde_json::from_value::<Self>(settings)?.validated()?, unknown))
     }
 
-    /// Returns the settings if every value that has a range is within it, and every key is acted on.
+    /// Returns the settings if every value is within its range.
     pub fn validated(mut self) -> Result<Self, SettingsError> {
         self.budget = self.budget.validated()?;
         self.context_policy = self.context_policy.validated().map_err(SettingsError::ContextPolicy)?;
         self.sections.compaction = self.sections.compaction.validated()?;
         let artifacts = self.sections.context_transform.artifact_compaction.validated();
         artifacts.map_err(SettingsError::Artifact)?;
-        Pipeline::of(&self.pipeline)?;
+        Pipeline::from_settings(&self.pipeline)?;
         Ok(self)
     }
 
-    /// Builds the context of an agent that runs on a model, which also writes the digests if it can be asked.
+    /// Builds the context of an agent that runs on a model, which also writes the digests if it has
+    /// an invoker.
     pub fn context(
         &self,
         card: &ModelCard,
         invoke: Option<Arc<dyn ModelInvoker>>,
     ) -> Result<AgentContext, SettingsError> {
+        Ok(self.follow(self.compactor(card, invoke)?, card))
+    }
+
+    /// Builds the compactor alone, for a host that sets more on it before it [follows](Self::follow) a transcript.
+    pub fn compactor(
+        &self,
+        card: &ModelCard,
+        invoke: Option<Arc<dyn ModelInvoker>>,
+    ) -> Result<Compactor, SettingsError> {
         let policy = self.context_policy.clamp_to(card);
         let compaction = &self.sections.compaction;
         let reserve = self.budget.reserve_tokens.unwrap_or(0).max(policy.max_output_tokens as u64);
@@ -149,23 +161,31 @@ impl AgentSettings {
             .policy(budget)
             .digest_tokens(compaction.max_summary_tokens())
             .pipeline(self.steps()?);
-        let is_off = compaction.execution_mode == CompactionExecutionMode::Off;
-        let compactor = match invoke.filter(|_| !is_off) {
+        Ok(match invoke.filter(|_| !self.is_off()) {
             Some(invoke) => compactor.summarizer(Summarizer::new(invoke).configured(compaction)?),
             None => compactor,
-        };
-        let threshold = policy.autocompact_threshold.filter(|_| !is_off).map(|most| most as u64);
-        Ok(AgentContext::with(compactor)
-            .start_above(threshold)
-            .min_savings_ppm(compaction.min_savings_ppm())
-            .prompt_cache(policy.enable_prompt_cache)
-            .max_continuations(self.max_continuation_retries))
+        })
     }
 
-    /// Returns the steps, with oversized results previewed in front and the raw tail that the policy asks for.
+    /// Follows a transcript with a compactor, as these settings want it for a model of that card.
+    pub fn follow(&self, compactor: Compactor, card: &ModelCard) -> AgentContext {
+        let policy = self.context_policy.clamp_to(card);
+        let threshold = policy.autocompact_threshold.filter(|_| !self.is_off()).map(|most| most as u64);
+        AgentContext::from_compactor(compactor)
+            .start_above(threshold)
+            .min_savings_ppm(self.sections.compaction.min_savings_ppm())
+            .prompt_cache(policy.enable_prompt_cache)
+            .max_continuations(self.max_continuation_retries)
+    }
+
+    fn is_off(&self) -> bool {
+        self.sections.compaction.execution_mode == CompactionExecutionMode::Off
+    }
+
+    /// Returns the steps, after a preview of oversized results and with the raw tail of the policy.
     fn steps(&self) -> Result<Pipeline, SettingsError> {
         let ContextTransform { artifact_compaction: config, images } = self.sections.context_transform;
-        let mut pipeline = Pipeline::of(&self.pipeline)?.images(images);
+        let mut pipeline = Pipeline::from_settings(&self.pipeline)?.images(images);
         let previews = Step::always(OversizedResult { config });
         if pipeline.steps.iter().all(|step| step.name() != previews.name()) {
             pipeline.steps.insert(0, previews);
@@ -183,7 +203,7 @@ impl AgentSettings {
     }
 }
 
-/// Returns settings in which every key is there.
+/// Returns settings in which every key is present.
 fn known_keys() -> serde_json::Result<Value> {
     let mut settings = AgentSettings::default();
     settings.budget.reserve_tokens = Some(0);
@@ -193,15 +213,15 @@ fn known_keys() -> serde_json::Result<Value> {
     serde_json::to_value(settings)
 }
 
-/// Takes the keys out of settings that the known ones do not have, and notes where they stood.
-fn take_unknown(settings: &mut Value, known: &Value, at: &str, unknown: &mut Vec<String>) {
+/// Removes the unknown keys of settings and adds their paths to `unknown`.
+fn remove_unknown(settings: &mut Value, known: &Value, at: &str, unknown: &mut Vec<String>) {
     let (Value::Object(map), Value::Object(known)) = (settings, known) else { return };
     for (key, mut value) in std::mem::replace(map, Map::new()) {
         let path = if at.is_empty() { key.clone() } else { format!("{at}.{key}") };
         match known.get(&key) {
             None => unknown.push(path),
             Some(known) => {
-                take_unknown(&mut value, known, &path, unknown);
+                remove_unknown(&mut value, known, &path, unknown);
                 map.insert(key, value);
             }
         }

@@ -1,4 +1,4 @@
-//! Whether a model is asked at all: not for a while after runs that did not help.
+//! [`Breaker`] stops asking a model for a while after runs that did not help.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -6,16 +6,16 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use crate::compactor::CondenseOpts;
 use crate::report::{CompactionReport, Unchanged};
 
-/// Runs that did not help, in a row, after which no model is asked any more.
+/// The runs in a row that did not help, after which no model is asked.
 pub const BREAKER_AFTER: u32 = 2;
 
-/// Runs that an open breaker lasts before a model is tried again.
+/// The runs that an open breaker lasts before a model is tried again.
 pub const BREAKER_LASTS: u32 = 3;
 
 /// Counts the runs in a row that did not help; clones share the count.
 ///
-/// After [`BREAKER_AFTER`] of them no model is asked for [`BREAKER_LASTS`] runs; then it is tried again. A run that helps,
-/// or a forced one that does, closes the breaker.
+/// After [`BREAKER_AFTER`] of them no model is asked for [`BREAKER_LASTS`] runs; then it is tried
+/// again. A run that helps, forced or not, closes the breaker.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Breaker {
     n_useless: Arc<AtomicU32>,
@@ -27,30 +27,30 @@ impl Breaker {
         since.is_some_and(|since| since % (BREAKER_LASTS + 1) != BREAKER_LASTS)
     }
 
-    /// Counts a run that an open breaker has kept from being started.
+    /// Counts a run that an open breaker prevented.
     pub(crate) fn skip(&self) {
         self.n_useless.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Learns from a run and notes in its report whether the breaker kept the model from being asked.
-    pub(crate) fn done(
+    /// Counts a run, and notes in its report whether the breaker was open.
+    pub(crate) fn record(
         &self,
         mut report: CompactionReport,
         opts: &CondenseOpts,
         was_open: bool,
     ) -> CompactionReport {
         if !(opts.force && report.unchanged.is_some()) {
-            self.learn(&report, was_open);
+            self.count(&report, was_open);
         }
         report.breaker_open = was_open;
         report
     }
 
-    /// A run without a model tells nothing about the model, so it does not close the breaker.
-    fn learn(&self, report: &CompactionReport, was_open: bool) {
+    /// A run without a model does not close the breaker, since it shows nothing about the model.
+    fn count(&self, report: &CompactionReport, was_open: bool) {
         let helped = match &report.unchanged {
-            None => report.irreducible.is_none() && report.degraded().is_none() && !was_open,
-            // Nothing was asked of these, so they tell nothing.
+            None => report.irreducible.is_none() && report.fallback_reason().is_none() && !was_open,
+            // No model was asked.
             Some(Unchanged::UnderBudget | Unchanged::Cancelled) => return,
             // A transcript that is edited each turn must not pay each turn.
             Some(Unchanged::PrefixChanged) if report.n_requests == 0 => return,

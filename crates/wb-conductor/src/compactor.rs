@@ -1,4 +1,5 @@
-//! What a host decides: the model, the budget, and what the engine may assume.
+//! [`Compactor`] holds the decisions of a host: model, budget, counter and steps. [`CondenseOpts`]
+//! are the options of one compaction.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -7,75 +8,58 @@ use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 use wb_budget::{
     AUTO_CONDENSE_POLICY, Budget, BudgetPolicy, ModelCard, PolicyError, Prices, TokenCounter, TokenHeuristic,
+    WeighedTranscript,
 };
 use wb_facts::Facts;
 use wb_invoke::ModelInvoker;
 use wb_message::{Conversation, Message, ToolVocabulary};
 use wb_summarize::Summarizer;
 
-use crate::pipeline::{Pipeline, Trigger};
-use crate::plan::{Plan, Ready};
+use crate::pipeline::{Pipeline, PlanInput};
+use crate::plan::Plan;
+use crate::ready::Ready;
+use crate::step::Trigger;
 
 pub use wb_invoke::timer::DEFAULT_TIMEOUT;
 
-/// What one compaction is asked for.
+/// The options of one compaction.
 #[derive(Clone, Debug, Default)]
 pub struct CondenseOpts {
     /// Folds everything before the last prompt, whatever the gate says (a manual `/compact`).
     pub force: bool,
     /// The model that the invoker is asked to use.
     pub model: Option<String>,
-    /// Tokens that the context really holds now, as the provider reported; 0 where unknown. A figure of more than a
-    /// sixteenth above the window is refused. What it has over the estimate counts as fixed; a host whose estimates are
-    /// far off sets `ContextTracker::calibrated` as the counter. An [`AgentContext`](crate::AgentContext) knows better:
-    /// what it was told by [`anchor`](crate::AgentContext::anchor).
+    /// The tokens in the context as the provider reported them; 0 if unknown. A figure of more than
+    /// a sixteenth above the window is refused. The difference to the estimate counts as fixed; a
+    /// host with poor estimates sets `ContextTracker::calibrated` as the counter. An
+    /// [`AgentContext`](crate::AgentContext) ignores it in favour of
+    /// [`anchor`](crate::AgentContext::anchor).
     pub context_tokens: u64,
-    /// What the digest is to hold besides, for a model; they take the place of the summarizer's own
+    /// Instructions to a model about the contents of the digest; they replace the summarizer's
     /// [`instructions`](Summarizer::instructions).
     pub instructions: Option<String>,
-    /// The messages whose body stays as it is, ascending: what holds them can hold no other one.
+    /// The messages whose body cannot change, ascending.
     pub fixed: Cow<'static, [usize]>,
-    /// Cancels this compaction, and no other; the input comes back as it was.
+    /// The facts of a whole session, which ends with the transcript's last message. Without them a
+    /// digest is written from the newest messages; an [`AgentContext`](crate::AgentContext)
+    /// collects them itself.
+    pub facts: Option<Arc<Facts>>,
+    /// Cancels this compaction, and no other; the input is unchanged.
     pub cancel: Option<CancellationToken>,
 }
 
 impl CondenseOpts {
-    /// Returns whether a gate decides, or the host has asked.
     pub(crate) fn trigger(&self) -> Trigger {
         if self.force { Trigger::Forced } else { Trigger::Auto }
     }
 
-    /// Returns the token that cancels this compaction; nobody has it where the host gave none.
-    pub(crate) fn cancel_token(&self) -> CancellationToken {
-        self.cancel.clone().unwrap_or_default()
-    }
-
     /// Makes a change without a model, which the host may cancel until it is applied.
     pub(crate) fn local(&self, plan: Plan<'_>) -> Ready {
-        plan.local().cancelled_by(self.cancel_token())
+        plan.local().with_cancel(self.cancel.clone().unwrap_or_default())
     }
 }
 
-/// What a condenser needs; all of it is optional.
-#[derive(Clone, Default)]
-pub struct CondenserDeps {
-    /// The model; none gives local digests.
-    pub invoke: Option<Arc<dyn ModelInvoker>>,
-    /// The card of the model whose window is budgeted; none means that there is no window to measure.
-    pub card: Option<ModelCard>,
-    /// The policy; [`AUTO_CONDENSE_POLICY`] where none is given.
-    pub policy: Option<BudgetPolicy>,
-}
-
-impl fmt::Debug for CondenserDeps {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut shown = f.debug_struct("CondenserDeps");
-        shown.field("invoke", &self.invoke.is_some()).field("card", &self.card).field("policy", &self.policy);
-        shown.finish()
-    }
-}
-
-/// Everything that a host can decide, with defaults that work without a model, a key or a network.
+/// All decisions of a host, with defaults that need no model, key or network.
 #[derive(Clone)]
 pub struct Compactor {
     pub(crate) summarizer: Option<Summarizer>,
@@ -83,8 +67,8 @@ pub struct Compactor {
     pub(crate) policy: BudgetPolicy,
     pub(crate) counter: Arc<dyn TokenCounter>,
     pub(crate) overhead_tokens: u64,
-    /// The most tokens of a digest, where that is less than the budget's own.
-    digest_tokens: u64,
+    /// The most tokens of a digest, if that is less than the budget allows.
+    pub(crate) digest_tokens: u64,
     pub(crate) pipeline: Pipeline,
 }
 
@@ -111,16 +95,9 @@ impl fmt::Debug for Compactor {
     }
 }
 
-impl From<CondenserDeps> for Compactor {
-    fn from(deps: CondenserDeps) -> Self {
-        let CondenserDeps { invoke, card, policy } = deps;
-        let summarizer = invoke.map(Summarizer::new);
-        Self { summarizer, card, policy: policy.unwrap_or(AUTO_CONDENSE_POLICY), ..Self::default() }
-    }
-}
-
 impl Compactor {
-    /// Starts from the defaults: no model, no window, [`AUTO_CONDENSE_POLICY`], [`Pipeline::default`].
+    /// Starts from the defaults: no model, no window, [`AUTO_CONDENSE_POLICY`],
+    /// [`Pipeline::default`].
     pub fn new() -> Self {
         Self::default()
     }
@@ -131,14 +108,14 @@ impl Compactor {
         self.summarizer(Summarizer::new(invoke))
     }
 
-    /// Sets who writes digests, and how it is asked.
+    /// Sets the summarizer: the model that writes digests, and its options.
     #[must_use]
     pub fn summarizer(mut self, summarizer: Summarizer) -> Self {
         self.summarizer = Some(summarizer);
         self
     }
 
-    /// Asks no model; digests are taken from the transcript itself.
+    /// Asks no model; digests are built from the transcript itself.
     #[must_use]
     pub fn without_model(mut self) -> Self {
         self.summarizer = None;
@@ -159,21 +136,23 @@ impl Compactor {
         self
     }
 
-    /// Sets what messages are weighed with.
+    /// Sets the counter that weighs messages.
     #[must_use]
     pub fn counter(mut self, counter: Arc<dyn TokenCounter>) -> Self {
         self.counter = counter;
         self
     }
 
-    /// Sets the tokens of what is sent beside the transcript: system prompt and tool schemas.
+    /// Sets the tokens that a request has in addition to the transcript: system prompt and tool
+    /// schemas.
     #[must_use]
     pub fn overhead_tokens(mut self, overhead_tokens: u64) -> Self {
         self.overhead_tokens = overhead_tokens;
         self
     }
 
-    /// Weighs what is sent beside the transcript: the system prompt and the tools of a conversation, not its turns.
+    /// Weighs the system prompt and the tools of a conversation, without its turns, as the
+    /// overhead.
     #[must_use]
     pub fn overhead_of(self, conversation: &Conversation) -> Self {
         let overhead_tokens = self.counter.overhead(conversation);
@@ -194,14 +173,14 @@ impl Compactor {
         self
     }
 
-    /// Sets how the agent's tools are called.
+    /// Sets the names of the agent's tools.
     #[must_use]
     pub fn vocabulary(mut self, vocabulary: ToolVocabulary) -> Self {
         self.pipeline.vocabulary = vocabulary;
         self
     }
 
-    /// Limits how many files are given back.
+    /// Limits the number of restored files.
     #[must_use]
     pub fn max_restored(mut self, n: usize) -> Self {
         self.pipeline = self.pipeline.max_restored(n);
@@ -209,13 +188,18 @@ impl Compactor {
     }
 
     /// Collects the facts of a whole session with the vocabulary of the steps.
-    pub fn facts_of(&self, messages: &[Message]) -> Facts {
+    pub fn collect_facts(&self, messages: &[Message]) -> Facts {
         Facts::from_messages(messages, &self.pipeline.vocabulary)
     }
 
-    /// Returns what messages are weighed with.
+    /// Returns the counter that weighs messages.
     pub fn token_counter(&self) -> &Arc<dyn TokenCounter> {
         &self.counter
+    }
+
+    /// Returns the steps.
+    pub fn steps(&self) -> &Pipeline {
+        &self.pipeline
     }
 
     /// Resolves the budget.
@@ -225,12 +209,28 @@ impl Compactor {
         Ok(budget)
     }
 
-    /// Returns what the model costs, if its card tells that.
+    /// Returns the input of [`Pipeline::plan`] for one compaction of a transcript.
+    pub fn plan_input<'o>(&self, view: &WeighedTranscript<'_>, opts: &'o CondenseOpts) -> PlanInput<'o> {
+        let (mut anchored, mut refused) = (false, None);
+        let budget = self.budget().map(|budget| {
+            refused = refused_usage(&budget, opts.context_tokens);
+            anchored = opts.context_tokens > 0 && refused.is_none();
+            if anchored {
+                budget.with_counted_context(opts.context_tokens, view.total_tokens())
+            } else {
+                budget
+            }
+        });
+        let (trigger, facts) = (opts.trigger(), opts.facts.as_deref());
+        PlanInput { budget, trigger, facts, anchored, refused, at_most_tokens: None }
+    }
+
+    /// Returns the prices of the model, if its card has them.
     pub(crate) fn prices(&self) -> Option<&Prices> {
         self.card.as_ref()?.prices.as_ref()
     }
 
-    /// Returns the summarizer that one compaction asks.
+    /// Returns the summarizer of one compaction.
     pub(crate) fn summarizer_for(&self, opts: &CondenseOpts) -> Option<Summarizer> {
         let summarizer = self.summarizer.clone()?;
         let summarizer = match opts.instructions.as_deref() {
@@ -239,4 +239,11 @@ impl Compactor {
         };
         Some(if opts.model.is_some() { summarizer.model(opts.model.clone()) } else { summarizer })
     }
+}
+
+/// Returns the reason to refuse a provider's figure: it is more than a sixteenth above the window.
+/// A prompt that was slightly too long was counted too, and needs the compaction most.
+fn refused_usage(budget: &Budget, context_tokens: u64) -> Option<String> {
+    let window = budget.window.filter(|window| context_tokens > window.saturating_add(window / 16))?;
+    Some(format!("usage of {context_tokens} tokens refused: the window holds {window}"))
 }

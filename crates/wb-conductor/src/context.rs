@@ -1,9 +1,7 @@
-//! The one object that a host of messages holds: it follows the transcript, says when it is too full, and compacts it.
+//! [`AgentContext`] is the one object that a host of messages holds: it follows the transcript,
+//! reports when it is over budget, and compacts it.
 
-use futures::FutureExt;
-use futures::future::{Either, ready};
 use tokio::runtime::Handle;
-use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use wb_budget::{Budget, ContextTracker, ModelCard, PolicyError, TokenEstimate, Usage, UsageRefused};
 use wb_facts::FACTS_VERSION;
@@ -13,20 +11,21 @@ use wb_message::markers::digest_body;
 use wb_message::{Conversation, Message, Undo};
 use wb_summarize::{CompactionConfig, MIN_COMPACTION_GAIN_TOKENS, savings_ratio_ppm};
 
+use crate::background::BackgroundTask;
 use crate::breaker::Breaker;
 use crate::compactor::{Compactor, CondenseOpts};
 use crate::continuation::{DEFAULT_MAX_CONTINUATIONS, ReplyDraft, TruncationState};
-use crate::plan::{Plan, Ready, Sent};
-use crate::prompt_cache::{PromptPrefix, StablePrefix};
-use crate::rate::Rate;
+use crate::pipeline::PlanInput;
+use crate::plan::{Plan, SentConversation};
 use crate::report::{CompactionReport, DigestSource, Unchanged};
+use crate::session_rate::SessionRate;
 
 /// Follows an agent's transcript and compacts it.
 ///
-/// The messages stay the host's; each call is handed them and takes in what was appended since the last one, so that
-/// nothing is counted twice. A host that dropped messages, or changed the last one that was known, is noticed at once,
-/// and everything is counted anew; a change further ahead is noticed before a compaction at the latest. One that leaves
-/// every length as it was goes unnoticed.
+/// The host keeps the messages; each call gets them and observes those appended since the last
+/// call, so that nothing is counted twice. If the host removed messages or changed the last known
+/// one, everything is counted again at once; an earlier change is detected before the next
+/// compaction. A change that leaves every length the same is not detected.
 ///
 /// ```
 /// use wb_budget::{ModelCard, Usage};
@@ -41,7 +40,7 @@ use crate::report::{CompactionReport, DigestSource, Unchanged};
 ///         assert!(report.tokens_after <= report.target_tokens.unwrap());
 ///     }
 ///     messages.push(Message::assistant("Done."));
-///     context.after_response(&messages, &Usage::EMPTY); // what the provider counted, where it does
+///     context.after_response(&messages, &Usage::EMPTY); // the provider's count, if it reports one
 /// }
 /// assert!(messages.len() < 120 && !context.is_over(&messages));
 /// ```
@@ -50,26 +49,25 @@ pub struct AgentContext {
     compactor: Compactor,
     tracker: ContextTracker,
     facts: Facts,
-    /// Whether the host changed messages that the facts were collected from.
+    /// Is true if the host changed messages after the facts were collected from them.
     facts_are_old: bool,
     breaker: Breaker,
-    task: Option<Task>,
-    /// Above so many tokens a digest is asked for while turns go on.
+    task: Option<BackgroundTask>,
+    /// The tokens above which a digest is asked for while turns go on.
     start_above: Option<u64>,
-    /// What part of the transcript a digest must save, in millionths.
+    /// The part of the transcript that a digest must save, in millionths.
     min_savings_ppm: u64,
-    /// How many tokens the context held when a digest would have saved too little.
+    /// The context when a digest would have saved too little.
     not_worth_it_at: Option<u64>,
-    rate: Rate,
-    /// What is sent beside the transcript to the model that writes the digests too.
+    rate: SessionRate,
     same_model: Option<SameModel>,
-    /// What was sent last, where a cache is used.
-    sent: Option<PromptPrefix>,
+    prompt_cache: bool,
     continuation: TruncationState,
     max_continuations: u32,
 }
 
-/// What the model of the conversation, which writes the digests too, is sent in each request.
+/// The constant part of each request to the model that runs the conversation and writes the
+/// digests.
 #[derive(Debug)]
 struct SameModel {
     /// System text and tools.
@@ -77,36 +75,15 @@ struct SameModel {
     thinking: Option<ThinkingLevel>,
 }
 
-/// A digest that is asked for while turns go on.
-#[derive(Debug)]
-struct Task {
-    running: JoinHandle<Ready>,
-    /// What came out, once somebody has waited for it.
-    ready: Option<Ready>,
-    cancel: CancellationToken,
-}
-
-impl Task {
-    fn is_finished(&self) -> bool {
-        self.ready.is_some() || self.running.is_finished()
-    }
-}
-
-impl Drop for Task {
-    fn drop(&mut self) {
-        self.cancel.cancel();
-        self.running.abort();
-    }
-}
-
 impl AgentContext {
-    /// Follows transcripts for a model of that card; digests are taken from the transcript itself.
+    /// Follows transcripts for a model with this card; digests are built from the transcript
+    /// itself.
     pub fn new(card: ModelCard) -> Self {
-        Self::with(Compactor::new().card(card))
+        Self::from_compactor(Compactor::new().card(card))
     }
 
-    /// Follows transcripts with a compactor of your own: model, policy, counter, steps.
-    pub fn with(compactor: Compactor) -> Self {
+    /// Follows transcripts with a custom compactor: model, policy, counter, steps.
+    pub fn from_compactor(compactor: Compactor) -> Self {
         let tracker = ContextTracker::with_counter(compactor.token_counter().clone());
         let tracker = tracker.with_overhead_tokens(compactor.overhead_tokens);
         Self {
@@ -119,16 +96,16 @@ impl AgentContext {
             start_above: None,
             min_savings_ppm: CompactionConfig::default().min_savings_ppm(),
             not_worth_it_at: None,
-            rate: Rate::default(),
+            rate: SessionRate::default(),
             same_model: None,
-            sent: None,
+            prompt_cache: true,
             continuation: TruncationState::default(),
             max_continuations: DEFAULT_MAX_CONTINUATIONS,
         }
     }
 
-    /// Weighs what is sent beside the transcript, as long as no usage tells it: the system prompt and the tools of a
-    /// conversation, not its turns.
+    /// Weighs the system prompt and the tools of a conversation, without its turns, as the overhead
+    /// of each request, until usage is reported.
     #[must_use]
     pub fn overhead_of(mut self, conversation: &Conversation) -> Self {
         let overhead_tokens = self.compactor.token_counter().overhead(conversation);
@@ -137,89 +114,99 @@ impl AgentContext {
         self
     }
 
-    /// Says that the model of the conversation writes the digests too, through the same invoker, and what each request has beside
-    /// the messages: system text and tools, which are weighed as by [`Self::overhead_of`], and how much to think.
+    /// Lets the model of the conversation write the digests too, through the same invoker. Each
+    /// request has `head` (system text and tools, weighed as in [`Self::overhead_of`]) and
+    /// `thinking`.
     ///
-    /// A digest is then asked for behind the conversation as the provider has it in its cache, if that is cheaper than a prompt
-    /// by itself: the card tells the prices, and usage what is in the cache. The report tells what was weighed. The turns of
-    /// the host's requests must be those that [`message_to_turn`](crate::message_to_turn) makes of the messages, or the cache is missed.
+    /// A digest is then asked for after the conversation, which the provider has in its cache, if
+    /// that costs less than a separate prompt: the card has the prices, and usage shows the cached
+    /// part. The report has both costs. The turns of the host's requests must be those that
+    /// [`message_to_turn`](crate::message_to_turn) makes of the messages, or the cache is missed.
     #[must_use]
     pub fn same_model(self, head: Conversation, thinking: Option<ThinkingLevel>) -> Self {
-        let weighed = self.overhead_of(&head);
-        Self { same_model: Some(SameModel { head, thinking }), ..weighed }
+        let context = self.overhead_of(&head);
+        Self { same_model: Some(SameModel { head, thinking }), ..context }
     }
 
-    /// Asks for a digest while turns go on, as soon as the context holds more than so many tokens; for hosts that call
-    /// [`Self::before_request`] inside a tokio runtime.
+    /// Asks for a digest while turns go on, once the context has more than this number of tokens;
+    /// for hosts that call [`Self::before_request`] inside a tokio runtime.
     #[must_use]
     pub fn start_above(self, tokens: Option<u64>) -> Self {
         Self { start_above: tokens, ..self }
     }
 
-    /// Asks for no digest that would save less than this part of the transcript, in millionths; 30 % if nothing is said.
+    /// Asks for no digest that would save less than this part of the transcript, in millionths; 30
+    /// % by default.
     #[must_use]
     pub fn min_savings_ppm(self, min_savings_ppm: u64) -> Self {
         Self { min_savings_ppm, ..self }
     }
 
-    /// Follows what is sent, so that [`Self::stable_prefix`] can tell where a cache breakpoint belongs.
+    /// Sets whether the host's requests ask the provider to cache them; they do by default.
     #[must_use]
     pub fn prompt_cache(self, enabled: bool) -> Self {
-        Self { sent: enabled.then(PromptPrefix::default), ..self }
+        Self { prompt_cache: enabled, ..self }
     }
 
-    /// Sets how often an answer that was cut off is continued; with 0 it never is.
+    /// Sets the number of continuations of an answer that was cut off; with 0 there are none.
     #[must_use]
     pub fn max_continuations(self, max_continuations: u32) -> Self {
         Self { max_continuations, ..self }
     }
 
-    /// Returns the leading messages of a request that is about to be sent which are the same as in the one before: a
-    /// cache breakpoint stands behind them. Nothing without [`Self::prompt_cache`].
-    pub fn stable_prefix(&mut self, messages: &[Message]) -> Option<StablePrefix> {
-        self.sent.as_mut()?.stable_prefix(messages, true)
+    /// Goes on with the facts of an earlier session, which end with the last of these messages.
+    /// Facts of another version are collected again from the messages.
+    #[must_use]
+    pub fn resume(mut self, messages: &[Message], facts: Facts) -> Self {
+        self.restart(messages, facts);
+        self
     }
 
-    /// Returns what is appended before the model is asked again because its answer was cut off; nothing if the answer is
-    /// final.
-    pub fn continued(&mut self, draft: &ReplyDraft) -> Option<Vec<Message>> {
-        self.continuation.continued(draft, self.max_continuations)
+    /// Follows another transcript as [`Self::resume`] does.
+    pub fn restart(&mut self, messages: &[Message], facts: Facts) {
+        self.tracker.rebuild(messages);
+        self.facts_are_old = facts.version() != FACTS_VERSION;
+        self.facts = facts;
     }
 
-    /// Ends a step: returns all that was said before a continuation, and the last text, as one answer.
-    pub fn whole_answer(&mut self, last: &str) -> String {
-        self.continuation.finish(last)
-    }
-
-    /// Resolves the budget, without what usage has told.
+    /// Resolves the budget, without reported usage.
     pub fn budget(&self) -> Result<Budget, PolicyError> {
         self.compactor.budget()
     }
 
-    /// Returns what follows the transcript.
+    /// Returns the tracker of the transcript.
     pub fn tracker(&self) -> &ContextTracker {
         &self.tracker
     }
 
-    /// Returns what the session shows so far, compacted parts included.
+    /// Returns the facts of the session so far, compacted parts included.
     pub fn facts(&self) -> &Facts {
         &self.facts
     }
 
-    /// Goes on with the facts of a session that was left, which end with the last of these messages. Facts of another
-    /// version are collected again from the messages.
-    #[must_use]
-    pub fn resume(mut self, messages: &[Message], facts: Facts) -> Self {
-        self.tracker.rebuild(messages);
-        self.facts_are_old = facts.version() != FACTS_VERSION;
-        self.facts = facts;
-        self
+    /// Returns whether the host's requests ask the provider to cache them.
+    pub fn has_prompt_cache(&self) -> bool {
+        self.prompt_cache
     }
 
-    /// Takes in what was appended since the last call. Every other call does that by itself.
+    /// Estimates how full the window is; a window of 0 is an unknown one.
+    pub fn estimate(&mut self, messages: &[Message]) -> TokenEstimate {
+        self.observe(messages);
+        self.tracker.estimate(self.compactor.card.as_ref().unwrap_or(&ModelCard::default()))
+    }
+
+    /// Returns whether the context is over budget.
+    pub fn is_over(&mut self, messages: &[Message]) -> bool {
+        self.observe(messages);
+        let tokens = self.tracker.context_tokens();
+        let budget = self.compactor.budget().map(|budget| budget.with_overhead(0));
+        budget.is_ok_and(|budget| budget.with_margin(self.margin_permille()).is_over(tokens))
+    }
+
+    /// Observes the messages appended since the last call. Every other call does that itself.
     pub fn observe(&mut self, messages: &[Message]) {
         let n_known = self.tracker.len().min(messages.len());
-        // Who shortens a transcript may have changed more of it; who appends has changed the last message at the most.
+        // A shorter transcript may differ anywhere; a longer one only in its last known message.
         let first = if n_known < self.tracker.len() { 0 } else { n_known.saturating_sub(1) };
         self.facts_are_old |= n_known < self.tracker.len();
         self.tracker.truncate(n_known);
@@ -234,11 +221,111 @@ impl AgentContext {
         }
     }
 
-    /// Keeps what a model said, so that a digest without one can go on from there. Where its reply behind the conversation was of no
-    /// use, it is asked by itself from now on.
+    /// Records the provider's count for the request that the last message answers. An impossible
+    /// count is refused, and the estimate remains.
+    pub fn anchor(&mut self, messages: &[Message], usage: &Usage) -> Result<(), UsageRefused> {
+        self.observe(messages);
+        let at = self.tracker.len().saturating_sub(1);
+        self.tracker.anchor(at, usage, self.compactor.card.as_ref())?;
+        self.rate.on_answer(usage);
+        Ok(())
+    }
+
+    /// Compacts with the model if there is one. Dropping the future leaves everything unchanged.
+    pub async fn compact(&mut self, messages: &mut Vec<Message>, opts: &CondenseOpts) -> CompactionReport {
+        let breaker_open = self.breaker.is_open() && !opts.force;
+        let summarizer = self.compactor.summarizer_for(opts).filter(|_| !breaker_open);
+        let plan = self.plan(messages, opts, u64::MAX);
+        let reply = plan.map(|plan| plan.without_guard().ask(summarizer.as_ref(), opts.cancel.as_ref()));
+        let report = match reply {
+            Ok(reply) => reply.await.apply_tracked(messages, &mut self.tracker),
+            Err(report) => *report,
+        };
+        self.note_digest(&report, messages);
+        self.breaker.record(report, opts, breaker_open)
+    }
+
+    /// Compacts without a model and without waiting, if the context is over budget or that is
+    /// forced.
+    pub fn compact_locally(&mut self, messages: &mut Vec<Message>, opts: &CondenseOpts) -> CompactionReport {
+        let plan = self.plan(messages, opts, u64::MAX);
+        match plan.map(|plan| opts.local(plan.without_guard())) {
+            Ok(ready) => ready.apply_tracked(messages, &mut self.tracker),
+            Err(report) => *report,
+        }
+    }
+
+    /// Plans over the current transcript. The gate fires above `gate_tokens`, or above the limit if
+    /// that is less.
+    fn plan<'a>(
+        &'a mut self,
+        messages: &'a [Message],
+        opts: &'a CondenseOpts,
+        gate_tokens: u64,
+    ) -> Result<Plan<'a>, Box<CompactionReport>> {
+        self.refresh(messages);
+        let (context_tokens, anchored) = (self.tracker.context_tokens(), self.tracker.is_anchored());
+        let margin = self.margin_permille();
+        let at_most = context_tokens.saturating_add(context_tokens.saturating_mul(margin).div_ceil(1000));
+        let budget = self.compactor.budget();
+        let limit = budget.as_ref().map_or(u64::MAX, |budget| budget.limit);
+        let view = self.tracker.view(messages).with_fixed(&*opts.fixed);
+        let total_tokens = view.total_tokens();
+        let budget = budget.map(|budget| {
+            let budget = budget.with_overhead(0).with_counted_context(context_tokens, total_tokens);
+            budget.with_margin(margin).with_lower_limit(gate_tokens)
+        });
+        let input = PlanInput {
+            budget,
+            trigger: opts.trigger(),
+            facts: Some(&self.facts),
+            anchored,
+            refused: None,
+            at_most_tokens: (margin > 0).then_some(at_most),
+        };
+        let mut plan = self.compactor.pipeline.plan(view, input)?;
+        let prices = self.compactor.prices();
+        plan.report.worth = prices.map(|prices| self.rate.weigh(&plan, limit, prices));
+        // A change since the last count invalidates it, and the cache with it.
+        let cached_tokens = if anchored { self.rate.cached_tokens() } else { 0 };
+        plan.sent = self.same_model.as_ref().zip(self.compactor.card.as_ref()).map(
+            |(SameModel { head, thinking }, card)| SentConversation {
+                head,
+                thinking: *thinking,
+                cached_tokens,
+                card,
+            },
+        );
+        Ok(plan)
+    }
+
+    /// Brings the tracker and the facts up to date, even if the host changed earlier messages.
+    fn refresh(&mut self, messages: &[Message]) {
+        self.observe(messages);
+        if !self.tracker.knows_from(0, messages) {
+            self.rebuild(messages);
+        }
+        if self.facts_are_old {
+            self.facts = Facts::from_messages(messages, &self.compactor.pipeline.vocabulary);
+            self.facts_are_old = false;
+        }
+    }
+
+    fn rebuild(&mut self, messages: &[Message]) {
+        self.tracker.rebuild(messages);
+        self.facts_are_old = true;
+    }
+
+    /// Returns by how many thousandths the estimate may be too low; 0 once a provider has counted.
+    fn margin_permille(&self) -> u64 {
+        if self.tracker.is_calibrated() { 0 } else { self.compactor.counter.margin_permille() }
+    }
+
+    /// Keeps what a model wrote, so that a digest without one can continue it. After a useless
+    /// reply to a request that continued the conversation, later requests are separate.
     fn note_digest(&mut self, report: &CompactionReport, messages: &[Message]) {
-        let was_behind = report.asked.is_some_and(|costs| costs.is_behind());
-        if was_behind && matches!(&report.digest, Some(DigestSource::Local(reason)) if reason.is_of_reply()) {
+        let was_cached = report.asked.is_some_and(|costs| costs.is_behind());
+        if was_cached && matches!(&report.digest, Some(DigestSource::Local(reason)) if reason.is_of_reply()) {
             self.same_model = None;
         }
         if let Some(DigestSource::Model { .. }) = report.digest
@@ -248,94 +335,43 @@ impl AgentContext {
         }
     }
 
-    fn rebuild(&mut self, messages: &[Message]) {
-        self.tracker.rebuild(messages);
-        self.facts_are_old = true;
-    }
-
-    /// Takes what the provider counted for the request that the last message answers. Counts that cannot be true are
-    /// refused, and the estimate stands.
-    pub fn anchor(&mut self, messages: &[Message], usage: &Usage) -> Result<(), UsageRefused> {
-        self.observe(messages);
-        let at = self.tracker.len().saturating_sub(1);
-        self.tracker.anchor(at, usage, self.compactor.card.as_ref())?;
-        self.rate.answered(usage);
-        Ok(())
-    }
-
-    /// Tells how full the window is; a window of 0 is an unknown one.
-    pub fn estimate(&mut self, messages: &[Message]) -> TokenEstimate {
-        self.observe(messages);
-        self.tracker.estimate(self.compactor.card.as_ref().unwrap_or(&ModelCard::default()))
-    }
-
-    /// Tells whether the context is over budget; reads what is new since the last call.
-    pub fn is_over(&mut self, messages: &[Message]) -> bool {
-        self.observe(messages);
-        let tokens = self.tracker.context_tokens();
-        let budget = self.compactor.budget().map(|budget| budget.with_overhead(0));
-        budget.is_ok_and(|budget| budget.with_margin(self.margin_permille()).is_over(tokens))
-    }
-
-    /// Returns by how many thousandths there may be more tokens than are estimated; 0 once a provider has counted.
-    fn margin_permille(&self) -> u64 {
-        if self.tracker.is_calibrated() { 0 } else { self.compactor.counter.margin_permille() }
-    }
-
-    /// Compacts without a model and without waiting, whether the context is over budget or that is forced.
-    pub fn compact_locally(&mut self, messages: &mut Vec<Message>, opts: &CondenseOpts) -> CompactionReport {
-        match self.plan(messages, opts, |_, plan| opts.local(plan.held())) {
-            Err(report) => *report,
-            Ok(ready) => ready.apply_tracked(messages, &mut self.tracker),
-        }
-    }
-
-    /// Compacts with the model where there is one. Dropping the future leaves everything as it was.
-    pub async fn compact(&mut self, messages: &mut Vec<Message>, opts: &CondenseOpts) -> CompactionReport {
-        let breaker_open = self.breaker.is_open() && !opts.force;
-        let asked = self.plan(messages, opts, |compactor, plan| {
-            if breaker_open {
-                return Either::Left(ready(opts.local(plan.held())));
-            }
-            Either::Right(compactor.ask(plan.held(), opts))
-        });
-        let report = match asked {
-            Err(report) => *report,
-            Ok(asked) => asked.await.apply_tracked(messages, &mut self.tracker),
-        };
-        self.note_digest(&report, messages);
-        self.breaker.done(report, opts, breaker_open)
-    }
-
-    /// Brings a transcript within its budget before it is sent, and tells what was done, in that order: a digest that was
-    /// asked for meanwhile is put in, and what is over budget even so is compacted without a model. Nothing waits.
+    /// Brings a transcript within its budget before it is sent: inserts a digest that was asked for
+    /// earlier, then compacts without a model if the context is still over budget. Nothing waits.
     ///
-    /// Two reports come where both were done; who takes them back takes back the last one first.
+    /// The reports are in that order, two if both were done; undo the last one first.
     ///
-    /// Where the card tells prices, a context near its limit is compacted before it is over budget if that is
-    /// cheaper until the end of the session; see [`Prospect`](wb_budget::Prospect). The report tells what was weighed.
+    /// If the card has prices, a context near its limit is compacted before it is over budget if
+    /// that is cheaper until the end of the session; see [`Prospect`](wb_budget::Prospect). The
+    /// report has the costs.
     pub fn before_request(&mut self, messages: &mut Vec<Message>) -> Vec<CompactionReport> {
-        let mut done = Vec::from_iter(self.finish(messages));
+        let mut reports = Vec::from_iter(self.finish(messages));
         let is_over = self.is_over(messages);
-        self.rate.request(self.tracker.context_tokens());
+        self.rate.on_request(self.tracker.context_tokens());
         if is_over {
-            done.push(self.compact_locally(messages, &CondenseOpts::default()));
+            reports.push(self.compact_locally(messages, &CondenseOpts::default()));
         } else if let Some(report) = self.compact_if_it_pays(messages) {
-            done.push(report);
+            reports.push(report);
         } else {
             self.start_if_due(messages);
         }
-        self.rate.sent(self.tracker.context_tokens());
-        done
+        self.rate.on_sent(self.tracker.context_tokens());
+        reports
     }
 
-    /// Says that the provider's cache has outlived its time since the last request, so that the next prompt is written
-    /// to it whole. It counts where the card tells prices.
-    pub fn cache_is_cold(&mut self) {
+    /// Records the answer that the messages end with, and the provider's count for it.
+    pub fn after_response(&mut self, messages: &[Message], usage: &Usage) {
+        // A refused count leaves the estimate unchanged.
+        let _ = self.anchor(messages, usage);
+    }
+
+    /// Records that the provider's cache has expired since the last request, so that the next
+    /// prompt is written to it whole. It counts if the card has prices.
+    pub fn mark_cache_cold(&mut self) {
         self.rate.is_cold = true;
     }
 
-    /// Compacts below the limit, if that is cheaper until the end of the session than any later compaction.
+    /// Compacts below the limit, if that is cheaper until the end of the session than any later
+    /// compaction.
     fn compact_if_it_pays(&mut self, messages: &mut Vec<Message>) -> Option<CompactionReport> {
         self.compactor.prices()?;
         let (limit, tokens) = (self.budget().ok()?.limit, self.tracker.context_tokens());
@@ -343,156 +379,101 @@ impl AgentContext {
             return None;
         }
         let opts = CondenseOpts::default();
-        let planned = self.plan_above(messages, &opts, tokens.saturating_sub(1), |_, plan| {
-            let pays = plan.report.worth.is_some_and(|worth| worth.pays_now());
-            pays.then(|| opts.local(plan.held()))
-        });
-        Some(planned.ok()??.apply_tracked(messages, &mut self.tracker))
+        let plan = self.plan(messages, &opts, tokens.saturating_sub(1)).ok();
+        let plan = plan.filter(|plan| plan.report.worth.is_some_and(|worth| worth.pays_now()))?;
+        let ready = opts.local(plan.without_guard());
+        Some(ready.apply_tracked(messages, &mut self.tracker))
     }
 
-    /// Takes in the answer that the messages end with, and what the provider counted for it.
-    pub fn after_response(&mut self, messages: &[Message], usage: &Usage) {
-        // A count that is refused leaves the estimate as it is.
-        let _ = self.anchor(messages, usage);
-    }
-
-    /// Starts a compaction whose digest is asked for while turns go on; false where nothing is to be done, one is on its
-    /// way already, no model would be asked, or there is no tokio runtime to run on.
+    /// Starts a compaction whose digest is asked for while turns go on. Returns false if there is
+    /// nothing to do, one is running already, there is no model to ask, or there is no tokio
+    /// runtime.
     pub fn start(&mut self, messages: &[Message], opts: &CondenseOpts) -> bool {
         (opts.force || !self.breaker.is_open()) && self.start_if_saves(messages, opts, 0)
     }
 
-    /// Starts a compaction above the threshold, if even a digest as long as it may be saves enough. What was not worth it
-    /// is looked at again when enough was added.
+    /// Starts a compaction above the threshold, if even the longest digest saves enough. If it does
+    /// not, tries again after enough growth.
     fn start_if_due(&mut self, messages: &[Message]) {
         let total = self.tracker.context_tokens();
         let has_grown = |at: u64| total < at || total >= at.saturating_add(MIN_COMPACTION_GAIN_TOKENS);
-        let due = self.start_above.is_some_and(|most| total > most)
+        let is_due = self.start_above.is_some_and(|most| total > most)
             && self.not_worth_it_at.is_none_or(has_grown)
             && self.task.is_none();
-        if !due {
+        if !is_due {
             return;
         }
         if self.breaker.is_open() {
             return self.breaker.skip();
         }
         let opts = CondenseOpts { force: true, ..CondenseOpts::default() };
-        let started = self.start_if_saves(messages, &opts, self.min_savings_ppm);
-        self.not_worth_it_at = (!started).then_some(total);
+        let is_started = self.start_if_saves(messages, &opts, self.min_savings_ppm);
+        self.not_worth_it_at = (!is_started).then_some(total);
     }
 
     /// Starts a compaction that saves at least this part of the context, in millionths.
     fn start_if_saves(&mut self, messages: &[Message], opts: &CondenseOpts, min_savings_ppm: u64) -> bool {
         let (Ok(runtime), None) = (Handle::try_current(), &self.task) else { return false };
-        if self.compactor.summarizer.is_none() {
+        let cancel = CancellationToken::new();
+        let Some(summarizer) = self.compactor.summarizer_for(opts) else { return false };
+        let Ok(plan) = self.plan(messages, opts, u64::MAX) else { return false };
+        let total = plan.report.context_tokens;
+        let left = total.saturating_sub(plan.tokens_saved());
+        if savings_ratio_ppm(total, left) < min_savings_ppm {
             return false;
         }
-        let cancel = CancellationToken::new();
-        let opts = CondenseOpts { cancel: Some(cancel.clone()), ..opts.clone() };
-        let planned = self.plan(messages, &opts, |compactor, plan| {
-            let total = plan.report.context_tokens;
-            let left = total.saturating_sub(plan.tokens_saved());
-            (savings_ratio_ppm(total, left) >= min_savings_ppm).then(|| compactor.ask(plan, &opts))
-        });
-        let Ok(Some(asked)) = planned else { return false };
-        self.task = Some(Task { running: runtime.spawn(asked), ready: None, cancel });
+        let reply = plan.ask(Some(&summarizer), Some(&cancel));
+        self.task = Some(BackgroundTask::spawn(&runtime, reply, cancel));
         true
     }
 
-    /// Puts in what was started, if it is there; never waits. Messages that were appended meanwhile stay.
+    /// Inserts the digest of a started compaction if it has arrived; never waits. Messages appended
+    /// since stay.
     pub fn finish(&mut self, messages: &mut Vec<Message>) -> Option<CompactionReport> {
-        let task = self.task.as_mut().filter(|task| task.is_finished())?;
-        // Unconstrained, because a task that has used up its share of time would be told to come back later.
-        let ready = task
-            .ready
-            .take()
-            .or_else(|| tokio::task::unconstrained(&mut task.running).now_or_never().and_then(Result::ok));
-        // What is there already is not to be cancelled with its task.
-        task.cancel = CancellationToken::new();
-        self.task = None;
+        let ready = self.task.take_if(|task| task.is_finished())?.into_ready();
         self.observe(messages);
-        // The host had the messages meanwhile, so that all of them are read again.
+        // The host had the messages meanwhile, so all of them are checked.
         let report = ready?.apply_tracked(messages, &mut self.tracker);
         if report.unchanged == Some(Unchanged::PrefixChanged) {
             self.rebuild(messages);
         }
         self.note_digest(&report, messages);
-        Some(self.breaker.done(report, &CondenseOpts::default(), false))
+        Some(self.breaker.record(report, &CondenseOpts::default(), false))
     }
 
-    /// Tells whether what was started is there, to be put in by [`Self::finish`]; false where nothing was.
+    /// Returns whether the digest of a started compaction has arrived, for [`Self::finish`] to
+    /// insert.
     pub fn is_ready(&self) -> bool {
-        self.task.as_ref().is_some_and(Task::is_finished)
+        self.task.as_ref().is_some_and(BackgroundTask::is_finished)
     }
 
-    /// Waits until what was started is there; at once where nothing was.
-    pub async fn settled(&mut self) {
-        if let Some(task) = self.task.as_mut().filter(|task| !task.is_finished()) {
-            task.ready = (&mut task.running).await.ok();
+    /// Waits until the digest of a started compaction has arrived; returns at once if none was
+    /// started.
+    pub async fn wait(&mut self) {
+        if let Some(task) = &mut self.task {
+            task.wait().await;
         }
     }
 
-    /// Gives up what was started.
+    /// Cancels a started compaction.
     pub fn cancel(&mut self) {
         self.task = None;
     }
 
-    /// Takes a compaction back; messages that were appended since stay.
+    /// Undoes a compaction; messages appended since stay.
     pub fn undo(&mut self, messages: &mut Vec<Message>, undo: Undo) {
         undo.revert(messages);
         self.tracker.rebuild(messages);
     }
 
-    fn plan<R>(
-        &mut self,
-        messages: &[Message],
-        opts: &CondenseOpts,
-        then: impl FnOnce(&Compactor, Plan<'_>) -> R,
-    ) -> Result<R, Box<CompactionReport>> {
-        self.plan_above(messages, opts, u64::MAX, then)
+    /// Returns the messages to append before the model is asked again, because its answer was cut
+    /// off; `None` if the answer is final.
+    pub fn continuation(&mut self, draft: &ReplyDraft) -> Option<Vec<Message>> {
+        self.continuation.continuation(draft, self.max_continuations)
     }
 
-    /// Plans with a gate that fires above so many tokens, or above the limit if that is less.
-    fn plan_above<R>(
-        &mut self,
-        messages: &[Message],
-        opts: &CondenseOpts,
-        tokens: u64,
-        then: impl FnOnce(&Compactor, Plan<'_>) -> R,
-    ) -> Result<R, Box<CompactionReport>> {
-        self.observe(messages);
-        if !self.tracker.knows_from(0, messages) {
-            self.rebuild(messages);
-        }
-        if self.facts_are_old {
-            self.facts = Facts::from_messages(messages, &self.compactor.pipeline.vocabulary);
-            self.facts_are_old = false;
-        }
-        let (context_tokens, anchored) = (self.tracker.context_tokens(), self.tracker.is_anchored());
-        let margin = self.margin_permille();
-        let (compactor, view) = (&self.compactor, self.tracker.view(messages).with_fixed(&*opts.fixed));
-        let total_tokens = view.total_tokens();
-        let budget = compactor.budget();
-        let limit = budget.as_ref().map_or(u64::MAX, |budget| budget.limit);
-        let budget =
-            budget.map(|budget| budget.with_overhead(0).with_counted_context(context_tokens, total_tokens));
-        let budget = budget.map(|budget| budget.with_margin(margin).with_lower_limit(tokens));
-        let at_most = context_tokens.saturating_add(context_tokens.saturating_mul(margin).div_ceil(1000));
-        let doubted = |report: &mut CompactionReport| report.at_most_tokens = (margin > 0).then_some(at_most);
-        let planned = compactor.plan_within(&view, budget, opts, (anchored, None), Some(&self.facts));
-        let mut plan = planned.map_err(|mut report| {
-            doubted(&mut report);
-            report
-        })?;
-        doubted(&mut plan.report);
-        let worth = compactor.prices().map(|prices| self.rate.weigh(&plan, limit, prices));
-        let sent = self.same_model.as_ref().zip(compactor.card.as_ref()).map(
-            |(SameModel { head, thinking }, card)| {
-                // What was counted last is void where it was changed since, and so is the cache.
-                let cached_tokens = if anchored { self.rate.cached_tokens() } else { 0 };
-                Sent { head, thinking: *thinking, cached_tokens, card }
-            },
-        );
-        Ok(then(compactor, Plan { sent, ..plan.weighed(worth) }))
+    /// Ends a step: returns the text before each continuation, and the last text, as one answer.
+    pub fn whole_answer(&mut self, last: &str) -> String {
+        self.continuation.finish(last)
     }
 }

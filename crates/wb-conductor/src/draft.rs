@@ -1,9 +1,9 @@
-//! A transcript on its way down: an overlay over the borrowed input, in which nothing is moved or copied but what is
-//! new. Every step is a patch that is taken in here; at the end all of them are one patch over the input.
+//! [`Draft`] is an overlay over the borrowed input: it copies and moves nothing but what is new.
+//! Each step is a patch over the draft; at the end all of them are one patch over the input.
 
 use std::borrow::Cow;
 use std::cell::OnceCell;
-use std::mem::take;
+use std::mem::{replace, take};
 use std::ops::Range;
 
 use wb_budget::{WeighedTranscript, prefix_sums};
@@ -13,30 +13,47 @@ use wb_message::{Block, Edit, Message, Origin, Pairing, Patch, PatchError};
 /// One place of a draft.
 #[derive(Debug)]
 enum Slot {
-    /// A message of the input as it is.
+    /// An unchanged message of the input.
     Kept(usize),
-    /// A message of the input whose body was cleared, and its weight; it is built only if somebody looks.
+    /// A message of the input with a cleared body, and its weight; built only if a step reads it.
     Cleared(usize, u64, OnceCell<Box<Message>>),
     /// A message of the input with another body.
-    Edited(Box<Edited>),
-    /// A message that a step brought, and its weight.
+    Edited(Box<EditedMessage>),
+    /// A message that a step inserted, and its weight.
     New(Box<Message>, u64),
-    /// Where the digest will stand, and the most that it may weigh.
+    /// The place of the digest, and the most that it may weigh.
     Hole(Box<Message>, u64),
 }
 
-/// A message with another body; the whole of it is built only if somebody looks.
+/// A message with another body; the whole of it is built only if a step reads it.
 #[derive(Debug)]
-struct Edited {
+struct EditedMessage {
     at: usize,
     content: Vec<Block>,
     weight: u64,
     message: OnceCell<Message>,
 }
 
-impl Edited {
+impl EditedMessage {
     fn message(&self, input: &WeighedTranscript<'_>) -> &Message {
         self.message.get_or_init(|| input.messages[self.at].with_body(self.content.clone()))
+    }
+}
+
+impl Slot {
+    fn with_body(self, content: Vec<Block>, weight: u64) -> Self {
+        let body = |at, content: Vec<Block>| {
+            if is_cleared(&content) {
+                return Self::Cleared(at, weight, OnceCell::new());
+            }
+            Self::Edited(Box::new(EditedMessage { at, content, weight, message: OnceCell::new() }))
+        };
+        match self {
+            Self::Kept(at) | Self::Cleared(at, ..) => body(at, content),
+            Self::Edited(edited) => body(edited.at, content),
+            Self::New(message, _) => Self::New(Box::new(message.with_body(content)), weight),
+            hole @ Self::Hole(..) => hole,
+        }
     }
 }
 
@@ -45,47 +62,58 @@ const MOST_TOOLS: usize = 16;
 
 /// The input with all that the steps so far have planned.
 pub(crate) struct Draft<'a> {
-    pub(crate) input: &'a WeighedTranscript<'a>,
+    pub(crate) input: WeighedTranscript<'a>,
     slots: Vec<Slot>,
-    /// Running sums of the weights.
-    pub(crate) prefix: Cow<'a, [u64]>,
-    /// None as long as the input's own is right, since edits of bodies separate nothing.
+    /// Running sums of the weights; `None` while those of the input are right.
+    prefix: Option<Vec<u64>>,
+    /// `None` while the input's pairing is right, since edits of bodies separate nothing.
     pairing: Option<Pairing>,
-    /// What a cleared result weighs, by tool: nothing else of it is left. A transcript has few tools and many results.
+    /// The weight of a cleared result by tool. A transcript has few tools and many results.
     cleared: Vec<(String, u64)>,
 }
 
 impl<'a> Draft<'a> {
-    pub(crate) fn new(input: &'a WeighedTranscript<'a>) -> Self {
+    pub(crate) fn new(input: WeighedTranscript<'a>) -> Self {
         let slots = (0..input.messages.len()).map(Slot::Kept).collect();
-        Self { input, slots, prefix: Cow::Borrowed(&input.prefix), pairing: None, cleared: Vec::new() }
+        Self { input, slots, prefix: None, pairing: None, cleared: Vec::new() }
     }
 
     pub(crate) fn len(&self) -> usize {
         self.slots.len()
     }
 
+    /// Returns the running sums of the weights.
+    pub(crate) fn prefix(&self) -> &[u64] {
+        self.prefix.as_deref().unwrap_or(&self.input.prefix)
+    }
+
     /// Returns the weight in tokens, the digest counted with the most that it may weigh.
     pub(crate) fn total(&self) -> u64 {
-        self.prefix[self.slots.len()]
+        self.prefix()[self.slots.len()]
     }
 
     pub(crate) fn pairing(&self) -> &Pairing {
         self.pairing.as_ref().unwrap_or(&self.input.pairing)
     }
 
-    fn weight(&self, at: usize) -> u64 {
-        self.prefix[at + 1] - self.prefix[at]
+    pub(crate) fn weight(&self, at: usize) -> u64 {
+        let prefix = self.prefix();
+        prefix[at + 1] - prefix[at]
     }
 
-    /// Returns the weight of the messages before the first one that is changed.
+    pub(crate) fn range_weight(&self, range: &Range<usize>) -> u64 {
+        let prefix = self.prefix();
+        prefix[range.end] - prefix[range.start]
+    }
+
+    /// Returns the weight of the messages before the first changed one.
     pub(crate) fn stable_tokens(&self) -> u64 {
         let is_kept = |(at, slot): &(usize, &Slot)| matches!(slot, Slot::Kept(origin) if origin == at);
         let n_stable = self.slots.iter().enumerate().take_while(is_kept).count();
         self.input.prefix[n_stable]
     }
 
-    /// Returns the index in the input that a place stands for.
+    /// Returns the index in the input of the message at a place.
     pub(crate) fn origin(&self, at: usize) -> Option<usize> {
         match &self.slots[at] {
             Slot::Kept(at) | Slot::Cleared(at, ..) => Some(*at),
@@ -94,7 +122,7 @@ impl<'a> Draft<'a> {
         }
     }
 
-    /// Returns the message that a place stands for, with the body that it has in the input.
+    /// Returns the message at a place, with the body that it has in the input.
     pub(crate) fn original(&self, at: usize) -> &Message {
         match &self.slots[at] {
             Slot::New(message, _) | Slot::Hole(message, _) => message,
@@ -110,7 +138,7 @@ impl<'a> Draft<'a> {
         Cow::Owned((0..self.len()).map(|at| self.original(at)).collect())
     }
 
-    /// Tells whether it has each message of the input and no other, whatever became of their bodies.
+    /// Returns whether it has each message of the input and no other, with any bodies.
     pub(crate) fn has_only_input(&self) -> bool {
         self.pairing.is_none()
     }
@@ -123,7 +151,7 @@ impl<'a> Draft<'a> {
         })
     }
 
-    /// Allows the digest another weight.
+    /// Changes the most that the digest may weigh.
     pub(crate) fn resize_hole(&mut self, room: u64) {
         if let Some((at, _)) = self.hole()
             && let Slot::Hole(_, tokens) = &mut self.slots[at]
@@ -133,21 +161,14 @@ impl<'a> Draft<'a> {
         }
     }
 
-    /// Returns the messages of the input from `cut` on whose bodies a reader will not see any more, in order.
+    /// Returns the messages of the input from `cut` on whose bodies the result lacks, in order.
     pub(crate) fn hidden(&self, cut: usize) -> Vec<usize> {
-        let mut shown = vec![false; self.input.messages.len()];
-        for slot in &self.slots {
-            match slot {
-                Slot::Kept(at) => shown[*at] = true,
-                Slot::Edited(edited) => shown[edited.at] = true,
-                Slot::Cleared(..) | Slot::New(..) | Slot::Hole(..) => {}
-            }
-        }
-        (cut..shown.len()).filter(|&at| !shown[at]).collect()
+        let visible = self.visible();
+        (cut..visible.slots.len()).filter(|&at| visible.slots[at].is_none()).collect()
     }
 
-    /// Returns what of the input a reader will still see.
-    pub(crate) fn shown(&self) -> Shown<'_> {
+    /// Returns the part of the input that the result still contains.
+    pub(crate) fn visible(&self) -> VisibleInput<'_> {
         let mut slots = vec![None; self.input.messages.len()];
         for slot in &self.slots {
             match slot {
@@ -156,21 +177,21 @@ impl<'a> Draft<'a> {
                 Slot::Cleared(..) | Slot::New(..) | Slot::Hole(..) => {}
             }
         }
-        Shown { slots }
+        VisibleInput { slots }
     }
 
-    /// Returns the transcript as the steps before have left it.
+    /// Returns the transcript after the steps so far.
     pub(crate) fn view(&self) -> WeighedTranscript<'_> {
         let cleared = |at: usize| Box::new(self.input.messages[at].with_body(cleared_body()));
         let message = |slot| match slot {
             &Slot::Kept(at) => self.input.messages[at],
             Slot::Cleared(at, _, message) => message.get_or_init(|| cleared(*at)),
-            Slot::Edited(edited) => edited.message(self.input),
+            Slot::Edited(edited) => edited.message(&self.input),
             Slot::New(message, _) | Slot::Hole(message, _) => message,
         };
         WeighedTranscript {
             messages: self.slots.iter().map(message).collect(),
-            prefix: Cow::Borrowed(&self.prefix),
+            prefix: Cow::Borrowed(self.prefix()),
             pairing: Cow::Borrowed(self.pairing()),
             counter: self.input.counter.clone(),
             turns: None,
@@ -178,7 +199,7 @@ impl<'a> Draft<'a> {
         }
     }
 
-    /// Returns the places of the messages whose body stays as it is.
+    /// Returns the places of the messages with a fixed body.
     fn fixed(&self) -> Cow<'_, [usize]> {
         if self.has_only_input() || self.input.fixed.is_empty() {
             return Cow::Borrowed(&self.input.fixed);
@@ -187,30 +208,30 @@ impl<'a> Draft<'a> {
         (0..self.len()).filter(is_fixed).collect()
     }
 
-    /// Takes in what a step planned over [`Self::view`].
+    /// Applies a patch that a step planned over [`Self::view`].
     ///
-    /// A patch that breaks a rule, takes the digest, makes more turns than before, or adds weight without being
-    /// allowed to is refused, and nothing changes.
-    pub(crate) fn take_in(&mut self, patch: Patch, may_add: bool) -> Result<(), PatchError> {
-        // Edits of bodies leave calls and results alone, so that what stood there before tells as much.
+    /// A patch that breaks a rule, replaces the digest, makes more turns than before, or adds
+    /// weight without permission is refused, and nothing changes.
+    pub(crate) fn apply(&mut self, patch: Patch, may_add: bool) -> Result<(), PatchError> {
+        // Edits of bodies leave calls and results alone, so the original bodies are as good here.
         patch.check(&self.originals(), self.pairing())?;
-        let brought = self.weigh_brought(&patch, may_add)?;
+        let weights = self.new_weights(&patch, may_add)?;
         self.check_digest_and_turns(&patch)?;
         let folds = patch.edits.iter().any(|edit| matches!(edit, Edit::Fold { .. }));
         if folds {
-            self.splice(patch, brought);
+            self.splice(patch, weights);
             self.sum();
             let originals: Vec<&Message> = (0..self.len()).map(|at| self.original(at)).collect();
             self.pairing = Some(Pairing::new(&originals));
         } else {
-            self.edit(patch, brought);
+            self.edit(patch, weights);
             self.sum();
         }
         Ok(())
     }
 
-    /// Returns the weight of each message that a patch brings or edits, in the order of its edits.
-    fn weigh_brought(&mut self, patch: &Patch, may_add: bool) -> Result<Vec<u64>, PatchError> {
+    /// Returns the weight of each message that a patch inserts or edits, in the order of its edits.
+    fn new_weights(&mut self, patch: &Patch, may_add: bool) -> Result<Vec<u64>, PatchError> {
         let (mut weights, mut removed_tokens) = (Vec::with_capacity(patch.edits.len()), 0_u64);
         for edit in &patch.edits {
             match edit {
@@ -219,7 +240,7 @@ impl<'a> Draft<'a> {
                     weights.push(self.edited_weight(*at, content));
                 }
                 Edit::Fold { range, with } => {
-                    removed_tokens += self.prefix[range.end] - self.prefix[range.start];
+                    removed_tokens += self.range_weight(range);
                     weights.extend(with.iter().map(|message| self.input.counter.message(message)));
                 }
             }
@@ -251,11 +272,11 @@ impl<'a> Draft<'a> {
     fn check_digest_and_turns(&self, patch: &Patch) -> Result<(), PatchError> {
         let digest = self.hole().map(|(at, _)| at);
         for (nth, edit) in patch.edits.iter().enumerate() {
-            let takes = match edit {
+            let replaces_digest = match edit {
                 Edit::Body { at, .. } => digest == Some(*at),
                 Edit::Fold { range, .. } => digest.is_some_and(|at| range.contains(&at)),
             };
-            if takes {
+            if replaces_digest {
                 return Err(PatchError::Misplaced { edit: nth });
             }
         }
@@ -269,7 +290,7 @@ impl<'a> Draft<'a> {
         }
     }
 
-    /// Returns how many turns, or messages where there are none, the result of a patch has.
+    /// Returns the number of turns, or of messages without turns, in the result of a patch.
     fn n_turns(&self, origins: &[Origin]) -> usize {
         let Some(turns) = &self.input.turns else { return origins.len() };
         let (mut n_turns, mut open) = (0, None);
@@ -281,7 +302,8 @@ impl<'a> Draft<'a> {
         n_turns
     }
 
-    /// Returns how many messages, or turns of a host, may still be added without there being more than before.
+    /// Returns the number of messages, or turns of a host, that can be added without exceeding the
+    /// number in the input.
     pub(crate) fn n_free(&self) -> usize {
         let Some(turns) = &self.input.turns else {
             return self.input.messages.len().saturating_sub(self.len());
@@ -290,12 +312,12 @@ impl<'a> Draft<'a> {
         turns.last().map_or(0, |last| last + 1).saturating_sub(self.n_turns(&origins))
     }
 
-    /// Edits bodies where they stand.
+    /// Edits bodies in place.
     fn edit(&mut self, patch: Patch, weights: Vec<u64>) {
         for (edit, weight) in patch.edits.into_iter().zip(weights) {
             if let Edit::Body { at, content } = edit {
-                let slot = std::mem::replace(&mut self.slots[at], Slot::Kept(0));
-                self.slots[at] = slot.edited(content, weight);
+                let slot = replace(&mut self.slots[at], Slot::Kept(0));
+                self.slots[at] = slot.with_body(content, weight);
             }
         }
     }
@@ -316,7 +338,7 @@ impl<'a> Draft<'a> {
                 Edit::Body { at, content } => {
                     self.slots.extend(old.by_ref().take(at - next));
                     let weight = weights.next().unwrap_or(0);
-                    self.slots.extend(old.next().map(|slot| slot.edited(content, weight)));
+                    self.slots.extend(old.next().map(|slot| slot.with_body(content, weight)));
                     next = at + 1;
                 }
             }
@@ -330,14 +352,14 @@ impl<'a> Draft<'a> {
             Slot::Edited(edited) => edited.weight,
             Slot::Cleared(_, weight, _) | Slot::New(_, weight) | Slot::Hole(_, weight) => *weight,
         });
-        self.prefix = Cow::Owned(prefix_sums(weights));
+        self.prefix = Some(prefix_sums(weights));
     }
 
-    /// Takes in a patch whose only new message stands for the digest, which may weigh so much.
-    pub(crate) fn dig(&mut self, patch: Patch, room: u64) -> Result<(), PatchError> {
-        let place = place_of_new(&patch);
-        self.take_in(patch, true)?;
-        let slot = std::mem::replace(&mut self.slots[place], Slot::Kept(0));
+    /// Applies a patch whose only new message is the place of the digest, which may weigh `room`.
+    pub(crate) fn apply_with_hole(&mut self, patch: Patch, room: u64) -> Result<(), PatchError> {
+        let place = first_new_place(&patch);
+        self.apply(patch, true)?;
+        let slot = replace(&mut self.slots[place], Slot::Kept(0));
         self.slots[place] = match slot {
             Slot::New(message, _) => Slot::Hole(message, room),
             other => other,
@@ -346,46 +368,49 @@ impl<'a> Draft<'a> {
         Ok(())
     }
 
-    /// Returns all steps as one patch over the input with the digest in its place, and that place: the edit, and which
-    /// of the messages that it brings.
-    pub(crate) fn into_patch(self, mut digest: Option<Message>) -> (Patch, Option<(usize, usize)>) {
+    /// Returns the input, and all steps as one patch over it with the digest in its place: the
+    /// edit, and the index among the messages that the edit inserts.
+    pub(crate) fn into_patch(
+        self,
+        mut digest: Option<Message>,
+    ) -> (WeighedTranscript<'a>, Patch, Option<(usize, usize)>) {
         let n = self.input.messages.len();
         let n_bodies =
             self.slots.iter().filter(|slot| matches!(slot, Slot::Cleared(..) | Slot::Edited(_))).count();
-        let mut folder = Folder::default();
-        folder.edits.reserve(n_bodies + 1);
+        let mut builder = PatchBuilder::default();
+        builder.edits.reserve(n_bodies + 1);
         let mut digest_at = None;
         for slot in self.slots {
             match slot {
-                Slot::Kept(at) => folder.keep(at),
+                Slot::Kept(at) => builder.keep(at),
                 Slot::Cleared(at, ..) => {
-                    folder.keep(at);
-                    folder.edits.push(Edit::Body { at, content: cleared_body() });
+                    builder.keep(at);
+                    builder.edits.push(Edit::Body { at, content: cleared_body() });
                 }
                 Slot::Edited(edited) => {
-                    folder.keep(edited.at);
-                    folder.edits.push(Edit::Body { at: edited.at, content: edited.content });
+                    builder.keep(edited.at);
+                    builder.edits.push(Edit::Body { at: edited.at, content: edited.content });
                 }
-                Slot::New(message, _) => folder.with.push(*message),
+                Slot::New(message, _) => builder.with.push(*message),
                 Slot::Hole(..) => {
-                    digest_at = Some((folder.edits.len(), folder.with.len()));
-                    folder.with.extend(digest.take());
+                    digest_at = Some((builder.edits.len(), builder.with.len()));
+                    builder.with.extend(digest.take());
                 }
             }
         }
-        folder.fold(n);
-        (Patch { edits: folder.edits }, digest_at)
+        builder.fold(n);
+        (self.input, Patch { edits: builder.edits }, digest_at)
     }
 }
 
-/// What of an input a reader will still see, by its indices.
-pub(crate) struct Shown<'d> {
+/// The part of an input that a result still contains, by indices of the input.
+pub(crate) struct VisibleInput<'d> {
     slots: Vec<Option<&'d Slot>>,
 }
 
-impl Shown<'_> {
-    /// Tells whether a line of a message is still there.
-    pub(crate) fn shows(&self, at: usize, line: &str) -> bool {
+impl VisibleInput<'_> {
+    /// Returns whether a line of a message is still there.
+    pub(crate) fn has_line(&self, at: usize, line: &str) -> bool {
         match self.slots.get(at).copied().flatten() {
             Some(Slot::Edited(edited)) => {
                 edited.content.iter().filter_map(Block::as_text).any(|text| text.contains(line))
@@ -395,46 +420,28 @@ impl Shown<'_> {
     }
 }
 
-/// Returns where the first message that a patch brings stands after it.
-fn place_of_new(patch: &Patch) -> usize {
-    let mut n_gone = 0;
+/// Returns the place after a patch of the first message that it inserts.
+fn first_new_place(patch: &Patch) -> usize {
+    let mut n_removed = 0;
     for edit in &patch.edits {
         match edit {
-            Edit::Fold { range, with } if !with.is_empty() => return range.start - n_gone,
-            Edit::Fold { range, .. } => n_gone += range.len(),
+            Edit::Fold { range, with } if !with.is_empty() => return range.start - n_removed,
+            Edit::Fold { range, .. } => n_removed += range.len(),
             Edit::Body { .. } => {}
         }
     }
     0
 }
 
-impl Slot {
-    /// Returns the place with another body.
-    fn edited(self, content: Vec<Block>, weight: u64) -> Self {
-        let body = |at, content: Vec<Block>| {
-            if is_cleared(&content) {
-                return Self::Cleared(at, weight, OnceCell::new());
-            }
-            Self::Edited(Box::new(Edited { at, content, weight, message: OnceCell::new() }))
-        };
-        match self {
-            Self::Kept(at) | Self::Cleared(at, ..) => body(at, content),
-            Self::Edited(edited) => body(edited.at, content),
-            Self::New(message, _) => Self::New(Box::new(message.with_body(content)), weight),
-            hole @ Self::Hole(..) => hole,
-        }
-    }
-}
-
 /// Collects the folds between messages that stay.
 #[derive(Default)]
-struct Folder {
+struct PatchBuilder {
     edits: Vec<Edit>,
     with: Vec<Message>,
     next: usize,
 }
 
-impl Folder {
+impl PatchBuilder {
     fn keep(&mut self, at: usize) {
         self.fold(at);
         self.next = at + 1;

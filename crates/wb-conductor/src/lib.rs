@@ -1,9 +1,13 @@
-//! Where the stages of a compaction meet.
+//! The engine: the stages of a compaction, and the callers that drive them.
 //!
-//! A [`Pipeline`] of steps looks at a weighed transcript and gives a [`Plan`]; the plan becomes [`Ready`], without a model
-//! or by asking one; and what is ready is applied as one patch, or not at all. A [`Compactor`] holds what a compaction
-//! needs to know. On top of it stand the callers: [`compact_in_place`] for messages, [`WindowBudgetCondense`] for a
-//! host's turns, and [`AgentContext`] for a loop of an agent, also while turns go on.
+//! A [`Pipeline`] of steps plans over a weighed transcript and returns a [`Plan`]; the plan becomes
+//! [`Ready`], without a model or by asking one; and the ready change is applied as one patch, or
+//! not at all. A [`Compactor`] holds the decisions of a host. The callers use it:
+//! [`compact_in_place`] for messages, [`WindowBudgetCondense`] for a host's turns, and
+//! [`AgentContext`] for the loop of an agent, also while turns go on.
+//!
+//! The files are listed in the order of their dependencies; `docs/how-a-compaction-runs.md` walks
+//! one transcript along them.
 //!
 //! ```
 //! use wb_budget::ModelCard;
@@ -11,7 +15,8 @@
 //! use wb_message::Message;
 //!
 //! let mut messages: Vec<Message> = (0..40)
-//!     .flat_map(|n| [Message::user(format!("Step {n}: {}", "x".repeat(900))), Message::assistant("Done.")])
+//!     .map(|n| Message::user(format!("Step {n}: {}", "x".repeat(900))))
+//!     .flat_map(|step| [step, Message::assistant("Done.")])
 //!     .collect();
 //! let compactor = Compactor::new().card(ModelCard::with_window(12_000));
 //! let report = compact_locally(&mut messages, &compactor, &CondenseOpts::default());
@@ -23,42 +28,42 @@
 //! ```
 
 pub mod report;
-mod draft;
-pub mod pipeline;
 pub mod turns;
-pub mod plan;
-mod step_runner;
+pub mod step;
+mod draft;
+mod digest_writer;
+mod ready;
+mod plan;
+mod engine;
+pub mod pipeline;
 pub mod compactor;
+pub mod compact;
 mod breaker;
-pub mod runner;
-pub mod condenser;
-pub mod host;
+pub mod document0;
 pub mod continuation;
-pub mod prompt_cache;
-mod rate;
+mod session_rate;
+mod background;
 pub mod context;
 pub mod agent_settings;
 
 pub use agent_settings::{AgentSections, AgentSettings, ContextTransform, SettingsError};
 pub use breaker::{BREAKER_AFTER, BREAKER_LASTS};
-pub use compactor::{Compactor, CondenseOpts, CondenserDeps, DEFAULT_TIMEOUT};
-pub use condenser::{Condenser, condense, create_condenser};
+pub use compact::{compact_in_place, compact_locally, compact_turns};
+pub use compactor::{Compactor, CondenseOpts, DEFAULT_TIMEOUT};
 pub use context::AgentContext;
 pub use continuation::{
     CONTINUATION_PROMPT, CallDraft, DEFAULT_MAX_CONTINUATIONS, ReplyDraft, SortedCalls, TruncationState,
     continuation_message, needs_truncation_recovery,
 };
-pub use host::{CondenseFn, IdentityCondense, WindowBudgetCondense};
-pub use pipeline::{
-    DEFAULT_MAX_RESTORED, DIGEST, DigestStep, PRESETS, Pipeline, PipelineError, RESTORE, RestoreStep, Step,
-    Trigger, does,
+pub use document0::{
+    CondenseFn, Condenser, CondenserDeps, IdentityCondense, WindowBudgetCondense, condense,
+    condense_transcript, create_condenser,
 };
-pub use plan::{Plan, Ready};
-pub use prompt_cache::{PromptPrefix, StablePrefix};
+pub use pipeline::{PRESETS, Pipeline, PipelineError, PlanInput};
+pub use plan::Plan;
+pub use ready::Ready;
 pub use report::{CompactionReport, DigestSource, StepReport, Unchanged};
-pub use runner::{
-    compact_in_place, compact_locally, compact_locally_with, compact_turns, condense_transcript,
-};
+pub use step::{DEFAULT_MAX_RESTORED, DIGEST, DigestStep, RESTORE, RestoreStep, Step, Trigger, step_effect};
 pub use turns::{Projection, TurnsUndo, content_to_blocks, message_to_turn, project, turn_to_messages};
 pub use wb_budget::Irreducible;
 pub use wb_invoke::from_fn;

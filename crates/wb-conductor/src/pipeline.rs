@@ -1,184 +1,85 @@
-//! The one way down: steps from cheap to dear, planned until the transcript fits. Every strategy is a preset, data.
+//! A [`Pipeline`] is a list of steps, from cheap to expensive; [`Pipeline::plan`] plans them over a
+//! transcript until it fits. Every strategy is a preset, and a preset is data.
 
-use std::fmt;
-use std::sync::Arc;
-
-use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
+use wb_budget::{Budget, PolicyError, WeighedTranscript};
+use wb_facts::Facts;
 use wb_message::ToolVocabulary;
-use wb_passes::{ImagePolicy, Images, Microcompact, PASSES, Pass, Preview, pass_entry};
+use wb_passes::{ImagePolicy, Images, Microcompact, Preview};
 
-/// The name of the step that folds the head into a digest, as reports and settings show it.
-pub const DIGEST: &str = "digest";
-/// The name of the step that gives files back.
-pub const RESTORE: &str = "restore";
+use crate::engine::StepRunner;
+use crate::plan::Plan;
+use crate::report::CompactionReport;
+use crate::step::{DigestStep, RestoreStep, Step, Trigger};
 
-/// The most files that a compaction gives back by default.
-pub const DEFAULT_MAX_RESTORED: usize = 5;
-
-/// One step of a [`Pipeline`].
-#[derive(Clone)]
-#[non_exhaustive]
-pub enum Step {
-    /// A pass that is run while the transcript is over its target; what it plans must be lighter.
-    Pass(Arc<dyn Pass>),
-    /// A pass that is run whether or not the transcript is over budget, and may add weight.
-    Always(Arc<dyn Pass>),
-    /// Folds the head into one digest, asked of a model where there is one.
-    Digest(DigestStep),
-    /// Gives back files that the digest's head showed last; it adds weight within its share.
-    Restore(RestoreStep),
-}
-
-/// How many files are given back.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct RestoreStep {
-    /// The most files.
-    pub max_files: usize,
-}
-
-impl Default for RestoreStep {
-    fn default() -> Self {
-        Self { max_files: DEFAULT_MAX_RESTORED }
-    }
-}
-
-/// How a head is folded.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct DigestStep {
-    /// Whether a latest prompt that is too long for a digest stays although it stands before the cut.
-    pub keep_prompt: bool,
-    /// How many of the newest messages stay at the least.
-    pub min_recent_messages: usize,
-    /// The cut of a host that makes its own: the index of the first message that stays, whatever the budget says.
-    #[serde(skip)]
-    pub cut: Option<usize>,
-}
-
-impl Default for DigestStep {
-    fn default() -> Self {
-        Self { keep_prompt: true, min_recent_messages: 0, cut: None }
-    }
-}
-
-impl Step {
-    /// Builds a step of a pass that is run while the transcript is over its target.
-    pub fn pass(pass: impl Pass + 'static) -> Self {
-        Self::Pass(Arc::new(pass))
-    }
-
-    /// Builds a step of a pass that is always run.
-    pub fn always(pass: impl Pass + 'static) -> Self {
-        Self::Always(Arc::new(pass))
-    }
-
-    /// Builds a step from settings; see [`Pipeline::of`].
-    fn of(settings: &Value) -> Result<Self, String> {
-        let mut options = match settings {
-            Value::Object(options) => options.clone(),
-            _ => Map::new(),
-        };
-        let name = options.remove("step").unwrap_or_else(|| settings.clone());
-        let name = name.as_str().ok_or("it is neither a name nor an object with a `step`")?.replace('_', "-");
-        let told = |error: serde_json::Error| error.to_string();
-        match name.as_str() {
-            DIGEST => serde_json::from_value(Value::Object(options)).map(Self::Digest).map_err(told),
-            RESTORE => serde_json::from_value(Value::Object(options)).map(Self::Restore).map_err(told),
-            _ => {
-                let entry = pass_entry(&name).ok_or_else(|| no_step(&name))?;
-                let pass = entry.build(&options).map_err(told)?;
-                Ok(if entry.always { Self::Always(pass) } else { Self::Pass(pass) })
-            }
-        }
-    }
-
-    /// Returns what the step did, in the past tense, as reports tell it; nothing for a pass from elsewhere.
-    pub fn does(&self) -> Option<&'static str> {
-        does(self.name())
-    }
-
-    /// Returns the step's name, as reports and settings show it.
-    pub fn name(&self) -> &str {
-        match self {
-            Self::Pass(pass) | Self::Always(pass) => pass.name(),
-            Self::Digest(_) => DIGEST,
-            Self::Restore(_) => RESTORE,
-        }
-    }
-}
-
-impl fmt::Debug for Step {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
-
-/// Returns what a step of that name did, in the past tense; nothing for a pass from elsewhere.
-pub fn does(step: &str) -> Option<&'static str> {
-    match step {
-        DIGEST => Some("folded the head into a digest"),
-        RESTORE => Some("gave back files that were read last"),
-        pass => pass_entry(pass).map(|entry| entry.does),
-    }
-}
-
-fn no_step(name: &str) -> String {
-    let passes = PASSES.iter().map(|entry| entry.pass().name().to_owned());
-    let all: Vec<String> = passes.chain([DIGEST.to_owned(), RESTORE.to_owned()]).collect();
-    format!("there is no step `{name}`; there are {}", all.join(", "))
-}
-
-/// Why settings make no [`Pipeline`].
+/// The reason why settings make no [`Pipeline`].
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PipelineError {
     /// No preset has this name.
     #[error("there is no preset `{name}`; there are {}", PRESETS.join(", "))]
     NoPreset {
-        /// What was given.
+        /// The name in the settings.
         name: String,
     },
-    /// It is neither a name nor a list.
+    /// The value is neither a name nor a list.
     #[error("a pipeline is the name of a preset or a list of steps")]
     NoList,
-    /// A step makes no sense.
+    /// A step is invalid.
     #[error("step {nth}: {why}")]
     Step {
-        /// Its place, from 1 on.
+        /// The position, from 1 on.
         nth: usize,
-        /// What is wrong with it.
+        /// The reason.
         why: String,
     },
 }
 
-/// Whether a gate decides, or the host has asked.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Trigger {
-    /// Nothing is planned unless the transcript is over budget.
-    #[default]
-    Auto,
-    /// The steps are run whatever the transcript weighs (a manual `/compact`); a digest then takes everything before the
-    /// last prompt.
-    Forced,
+/// Everything that [`Pipeline::plan`] needs in addition to the transcript.
+#[derive(Debug)]
+pub struct PlanInput<'a> {
+    pub(crate) budget: Result<Budget, PolicyError>,
+    pub(crate) trigger: Trigger,
+    pub(crate) facts: Option<&'a Facts>,
+    /// Is true if the budget is based on the provider's count.
+    pub(crate) anchored: bool,
+    /// The reason why the provider's count was refused.
+    pub(crate) refused: Option<String>,
+    /// The most tokens that the context may hold if the estimate is too low.
+    pub(crate) at_most_tokens: Option<u64>,
+}
+
+impl<'a> PlanInput<'a> {
+    /// Plans within a budget.
+    pub fn new(budget: Budget, trigger: Trigger) -> Self {
+        let (budget, facts) = (Ok(budget), None);
+        Self { budget, trigger, facts, anchored: false, refused: None, at_most_tokens: None }
+    }
+
+    /// Writes the digest from the facts of a whole session, which ends with the transcript's last
+    /// message. Without them the facts are collected from the newest messages.
+    #[must_use]
+    pub fn facts(self, facts: &'a Facts) -> Self {
+        Self { facts: Some(facts), ..self }
+    }
 }
 
 /// Steps in the order in which they are tried.
 ///
 /// ```
-/// use std::sync::Arc;
-/// use wb_budget::{AUTO_CONDENSE_POLICY, Budget, ModelCard, TokenCounter, TokenHeuristic, WeighedTranscript};
-/// use wb_conductor::{Pipeline, Trigger};
+/// use wb_budget::{AUTO_CONDENSE_POLICY, Budget, ModelCard, WeighedTranscript};
+/// use wb_conductor::{Compactor, Pipeline, PlanInput, Trigger};
 /// use wb_message::Message;
 ///
 /// let mut messages: Vec<Message> = (0..40)
-///     .flat_map(|n| [Message::user(format!("Step {n}: {}", "x".repeat(900))), Message::assistant("Done.")])
+///     .map(|n| Message::user(format!("Step {n}: {}", "x".repeat(900))))
+///     .flat_map(|step| [step, Message::assistant("Done.")])
 ///     .collect();
-/// let counter: Arc<dyn TokenCounter> = Arc::new(TokenHeuristic::DEFAULT);
-/// let budget = Budget::resolve(Some(&ModelCard::with_window(12_000)), &AUTO_CONDENSE_POLICY, 0)?;
-/// let view = WeighedTranscript::new(&messages, &counter);
-/// let plan = Pipeline::default().plan(&view, &budget, Trigger::Auto).expect("it is over budget");
+/// let card = ModelCard::with_window(12_000);
+/// let budget = Budget::resolve(Some(&card), &AUTO_CONDENSE_POLICY, 0)?;
+/// let view = WeighedTranscript::new(&messages, Compactor::new().token_counter());
+/// let input = PlanInput::new(budget, Trigger::Auto);
+/// let plan = Pipeline::default().plan(view, input).expect("it is over budget");
 /// let ready = plan.local();
 /// let report = ready.apply(&mut messages);
 /// assert!(report.tokens_after <= budget.target);
@@ -186,9 +87,9 @@ pub enum Trigger {
 /// ```
 #[derive(Clone, Debug)]
 pub struct Pipeline {
-    /// The steps, from cheap to dear.
+    /// The steps, from cheap to expensive.
     pub steps: Vec<Step>,
-    /// Which tools read, change files and can be run again.
+    /// The names of the tools that read, change files and can be run again.
     pub vocabulary: ToolVocabulary,
 }
 
@@ -196,7 +97,8 @@ pub struct Pipeline {
 const LADDER_MAX_LINES: usize = 200;
 
 impl Default for Pipeline {
-    /// Builds the preset `window-budget`: stale results cleared, then one digest of the head, files given back.
+    /// Builds the preset `window-budget`: stale results cleared, one digest of the head, restored
+    /// files.
     fn default() -> Self {
         let digest = Step::Digest(DigestStep::default());
         let restore = Step::Restore(RestoreStep::default());
@@ -208,7 +110,13 @@ impl Default for Pipeline {
 pub const PRESETS: [&str; 4] = ["window-budget", "three-level", "policy", "ladder"];
 
 impl Pipeline {
-    /// Builds a preset by its name, one of [`PRESETS`]; each is a list of steps with their defaults.
+    /// Builds a pipeline of these steps under the universal vocabulary.
+    pub fn new(steps: Vec<Step>) -> Self {
+        Self { steps, vocabulary: ToolVocabulary::default() }
+    }
+
+    /// Builds a preset by its name, one of [`PRESETS`]; each is a list of steps with their
+    /// defaults.
     pub fn preset(name: &str) -> Option<Self> {
         let steps = match name {
             "window-budget" => return Some(Self::default()),
@@ -220,7 +128,7 @@ impl Pipeline {
             }
             _ => return None,
         };
-        Self::of(&steps).ok()
+        Self::from_settings(&steps).ok()
     }
 
     /// Builds a pipeline from settings: the name of a preset, or a list of steps.
@@ -231,38 +139,38 @@ impl Pipeline {
     /// use serde_json::json;
     /// use wb_conductor::Pipeline;
     ///
-    /// let steps = json!([{"step": "tool-output", "max_lines": 20}, "digest", {"step": "restore", "max_files": 2}]);
-    /// assert_eq!(format!("{:?}", Pipeline::of(&steps)?.steps), "[tool-output, digest, restore]");
-    /// assert!(Pipeline::of(&json!("ladder")).is_ok());
-    /// assert_eq!(Pipeline::of(&json!(["tool-outputs"])).unwrap_err().to_string(), "step 1: there is no step `tool-outputs`; \
-    ///     there are microcompact, images, preview, oversized-result, tool-output, collapse, drop-middle, truncate, repair, digest, restore");
+    /// let output = json!({"step": "tool-output", "max_lines": 20});
+    /// let steps = json!([output, "digest", {"step": "restore", "max_files": 2}]);
+    /// let steps = Pipeline::from_settings(&steps)?.steps;
+    /// assert_eq!(format!("{steps:?}"), "[tool-output, digest, restore]");
+    /// assert!(Pipeline::from_settings(&json!("ladder")).is_ok());
+    /// let error = Pipeline::from_settings(&json!(["tool-outputs"])).unwrap_err();
+    /// let reason = "step 1: there is no step `tool-outputs`; there are microcompact, images, preview, \
+    ///     oversized-result, tool-output, collapse, drop-middle, truncate, repair, digest, restore";
+    /// assert_eq!(error.to_string(), reason);
     /// # Ok::<(), wb_conductor::PipelineError>(())
     /// ```
-    pub fn of(settings: &Value) -> Result<Self, PipelineError> {
+    pub fn from_settings(settings: &Value) -> Result<Self, PipelineError> {
         match settings {
             Value::String(name) => {
                 Self::preset(name).ok_or_else(|| PipelineError::NoPreset { name: name.clone() })
             }
             Value::Array(steps) => {
-                let step =
-                    |(at, step)| Step::of(step).map_err(|why| PipelineError::Step { nth: at + 1, why });
+                let step = |(at, step)| {
+                    Step::from_settings(step).map_err(|why| PipelineError::Step { nth: at + 1, why })
+                };
                 steps.iter().enumerate().map(step).collect::<Result<_, _>>().map(Self::new)
             }
             _ => Err(PipelineError::NoList),
         }
     }
 
-    /// Builds a pipeline of these steps under the universal vocabulary.
-    pub fn new(steps: Vec<Step>) -> Self {
-        Self { steps, vocabulary: ToolVocabulary::default() }
-    }
-
-    /// Builds the pipeline of the bare condenser: one digest and nothing beside it.
-    pub fn bare() -> Self {
+    /// Builds the pipeline of the bare condenser: one digest and no other step.
+    pub fn digest_only() -> Self {
         Self::new(vec![Step::Digest(DigestStep { keep_prompt: false, ..DigestStep::default() })])
     }
 
-    /// Limits how many files are given back.
+    /// Limits the number of restored files.
     #[must_use]
     pub fn max_restored(mut self, n: usize) -> Self {
         for step in &mut self.steps {
@@ -273,7 +181,7 @@ impl Pipeline {
         self
     }
 
-    /// Folds what stands before the cut of a host that makes its own; without one the budget says where.
+    /// Folds the messages before a cut that the host chose; with `None` the budget decides.
     #[must_use]
     pub fn cut_at(mut self, cut: Option<usize>) -> Self {
         for step in &mut self.steps {
@@ -284,28 +192,47 @@ impl Pipeline {
         self
     }
 
-    /// Takes images out of older tool results before anything else is tried; with [`ImagePolicy::Keep`] nothing changes.
+    /// Removes images from older tool results first; with [`ImagePolicy::Keep`] nothing changes.
     #[must_use]
     pub fn images(self, policy: ImagePolicy) -> Self {
         if policy == ImagePolicy::Keep {
             return self;
         }
         let step = Step::pass(Images { policy });
-        let mut pipeline = self.without(step.name());
+        let mut pipeline = self.without_step(step.name());
         pipeline.steps.insert(0, step);
         pipeline
     }
 
-    /// Leaves out the steps of that name, such as `microcompact`.
+    /// Removes the steps with a name such as `microcompact`.
     #[must_use]
-    pub fn without(mut self, name: &str) -> Self {
+    pub fn without_step(mut self, name: &str) -> Self {
         self.steps.retain(|step| step.name() != name);
         self
     }
 
-    /// Sets how the agent's tools are called.
+    /// Sets the names of the agent's tools.
     #[must_use]
     pub fn vocabulary(self, vocabulary: ToolVocabulary) -> Self {
         Self { vocabulary, ..self }
+    }
+
+    /// Plans all steps over a transcript. It is pure: nothing is changed or paid for. If there is
+    /// nothing to do, the error is a report with the reason.
+    pub fn plan<'a>(
+        &self,
+        view: WeighedTranscript<'a>,
+        input: PlanInput<'a>,
+    ) -> Result<Plan<'a>, Box<CompactionReport>> {
+        let PlanInput { budget, trigger, facts, anchored, refused, at_most_tokens } = input;
+        let budget = budget.map_err(|error| {
+            let report = CompactionReport::from_policy_error(&view, error);
+            Box::new(CompactionReport { at_most_tokens, ..report })
+        })?;
+        let noted = |report| CompactionReport { anchored, at_most_tokens, refused, ..report };
+        match StepRunner::new(view, budget, trigger, &self.vocabulary, facts).run(&self.steps) {
+            Ok(plan) => Ok(Plan { report: noted(plan.report), ..plan }),
+            Err(report) => Err(Box::new(noted(*report))),
+        }
     }
 }

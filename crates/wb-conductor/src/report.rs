@@ -1,10 +1,12 @@
-//! What a compaction did, what it gave up and why.
+//! [`CompactionReport`]: the figures of a compaction, its digest's source, the reason if nothing
+//! changed, and the undo.
 
 use std::fmt;
 
 use wb_budget::{Irreducible, PolicyError, Usage, WeighedTranscript, Worth};
 use wb_facts::{Facts, Finding, FindingKind};
-use wb_message::{PatchError, Undo};
+use wb_message::markers::is_cleared;
+use wb_message::{Edit, Patch, PatchError, Undo};
 use wb_summarize::{AskCosts, NoDigest};
 
 /// A step that changed the transcript.
@@ -12,27 +14,28 @@ use wb_summarize::{AskCosts, NoDigest};
 pub struct StepReport {
     /// The step's name.
     pub name: String,
-    /// What the transcript weighed after it, in tokens; a digest counts with the most that it may weigh.
+    /// The weight of the transcript after it, in tokens; a digest counts with the most that it may
+    /// weigh.
     pub tokens_after: u64,
     /// The messages after it.
     pub messages_after: usize,
 }
 
-/// Why the input came back as it was.
+/// The reason why the input is unchanged.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Unchanged {
     /// The transcript is within its budget.
     UnderBudget,
-    /// Nothing before the tail is worth folding, and nothing in it can be shortened.
+    /// Nothing before the tail is worth folding, and nothing in the tail can be shortened.
     NothingToFold,
     /// The result would not be lighter.
     NotLighter,
     /// The host cancelled.
     Cancelled,
-    /// The transcript is no longer the one that was prepared.
+    /// The transcript has changed since it was planned.
     PrefixChanged,
-    /// The policy makes no sense.
+    /// The policy is invalid.
     BadPolicy(PolicyError),
     /// The patch was refused.
     Refused(PatchError),
@@ -52,20 +55,20 @@ impl fmt::Display for Unchanged {
     }
 }
 
-/// Who wrote the digest.
+/// The writer of a digest.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum DigestSource {
     /// The model.
     Model {
-        /// Whether its reply reached its limit, so that it had more to say.
+        /// Is true if its reply was cut off at its limit.
         cut_off: bool,
     },
-    /// The engine itself, and why.
+    /// The engine itself, for this reason.
     Local(NoDigest),
 }
 
-/// What a compaction did. [`fmt::Display`] gives it in one line.
+/// The report of a compaction. [`fmt::Display`] prints it as one line.
 #[derive(Debug, Default)]
 #[non_exhaustive]
 pub struct CompactionReport {
@@ -79,19 +82,19 @@ pub struct CompactionReport {
     pub messages_before: usize,
     /// Messages of the output.
     pub messages_after: usize,
-    /// Tokens that the gate went by: what the provider reported, else the estimate and the overhead.
+    /// Tokens that the gate used: the provider's figure, else the estimate and the overhead.
     pub context_tokens: u64,
-    /// Whether [`Self::context_tokens`] is what the provider reported.
+    /// Is true if [`Self::context_tokens`] is the provider's figure.
     pub anchored: bool,
-    /// How many tokens there may be, where nothing was ever reported and the counter knows how far off it may be. The gate
-    /// goes by that; all other figures are the estimate.
+    /// The most tokens that the context may hold, if nothing was ever reported and the counter
+    /// knows its error. The gate uses it; all other figures are the estimate.
     pub at_most_tokens: Option<u64>,
-    /// Tokens above which the gate fires, where there is a window.
+    /// Tokens above which the gate fires, if there is a window.
     pub limit_tokens: Option<u64>,
-    /// Tokens at or below which the output should land, where there is a window.
+    /// The most tokens that the output should have, if there is a window.
     pub target_tokens: Option<u64>,
-    /// Index of the first message of the tail; what stands before it was folded, but for pinned messages and a latest
-    /// prompt that was too long for a digest. 0 where nothing was folded.
+    /// Index of the first message of the tail; all before it was folded, except pinned messages and
+    /// a latest prompt that was too long for a digest. 0 if nothing was folded.
     pub cut: usize,
     /// Messages that were folded.
     pub folded: usize,
@@ -99,46 +102,46 @@ pub struct CompactionReport {
     pub cleared: Vec<usize>,
     /// Indices in the input of bodies that were shortened.
     pub previewed: Vec<usize>,
-    /// Paths of the files that were given back, oldest first.
+    /// Paths of the restored files, oldest first.
     pub restored: Vec<String>,
-    /// The digest's weight in tokens, 0 where nothing was folded.
+    /// The digest's weight in tokens, 0 if nothing was folded.
     pub digest_tokens: u64,
-    /// Who wrote the digest, where there is one.
+    /// The writer of the digest, if there is one.
     pub digest: Option<DigestSource>,
-    /// What the digest was told from, where the run collected it itself; see [`Facts::is_partial`].
+    /// The facts behind the digest, if the run collected them itself; see [`Facts::is_partial`].
     pub facts: Option<Box<Facts>>,
-    /// What in the model's digest the session does not bear out, which was struck, and which constraints were missing, which
-    /// were added as far as they fit.
+    /// The claims in the model's digest that the session contradicts, which were removed, and the
+    /// missing constraints, which were added as far as they fit.
     pub findings: Vec<Finding>,
-    /// How the model was asked for the digest and what that was chosen by, where the host says that it is the model of the
-    /// conversation, and its prices are known.
+    /// The costs of both ways to ask for the digest, and the choice; only if the model of the
+    /// conversation writes it and its prices are known.
     pub asked: Option<AskCosts>,
-    /// What the model's requests cost.
+    /// The usage of the model's requests.
     pub usage: Usage,
-    /// How many requests were made.
+    /// The number of requests.
     pub n_requests: usize,
-    /// Why a figure that the host gave was not believed.
+    /// The reason why a figure from the host was refused.
     pub refused: Option<String>,
-    /// Why the output is not within its target.
+    /// The reason why the output is not within its target.
     pub irreducible: Option<Irreducible>,
-    /// What the moment was chosen by, where prices are known and a session is followed.
+    /// The costs of compacting now or later, if prices are known and a session is followed.
     pub worth: Option<Worth>,
-    /// Whether runs that did not help have opened the breaker, so that no model is asked.
+    /// Is true if the breaker was open, so that no model was asked.
     pub breaker_open: bool,
-    /// Why the input came back as it was; none where it was changed.
+    /// The reason why the input is unchanged; `None` if it was changed.
     pub unchanged: Option<Unchanged>,
-    /// What takes the change back.
+    /// The undo of the change.
     pub undo: Option<Undo>,
 }
 
 impl CompactionReport {
-    /// Tells whether the transcript was changed.
+    /// Returns whether the transcript was changed.
     pub fn is_changed(&self) -> bool {
         self.unchanged.is_none()
     }
 
-    /// Returns why a local digest stands where a model was asked for one.
-    pub fn degraded(&self) -> Option<&NoDigest> {
+    /// Returns the reason why the local digest replaces one that a model was asked for.
+    pub fn fallback_reason(&self) -> Option<&NoDigest> {
         match &self.digest {
             Some(DigestSource::Local(NoDigest::NoModel | NoDigest::NoRoom) | DigestSource::Model { .. })
             | None => None,
@@ -151,13 +154,27 @@ impl CompactionReport {
         self.steps.iter().map(|step| step.name.as_str()).collect()
     }
 
-    /// Reports that a policy makes no sense, so that nothing was planned.
-    pub(crate) fn of_bad_policy(view: &WeighedTranscript<'_>, error: PolicyError) -> Self {
+    /// Reports an invalid policy, for which nothing was planned.
+    pub(crate) fn from_policy_error(view: &WeighedTranscript<'_>, error: PolicyError) -> Self {
         let (tokens_before, messages_before) = (view.total_tokens(), view.messages.len());
-        Self { tokens_before, messages_before, ..Self::default() }.not_changed(Unchanged::BadPolicy(error))
+        Self { tokens_before, messages_before, ..Self::default() }.into_unchanged(Unchanged::BadPolicy(error))
     }
 
-    pub(crate) fn not_changed(mut self, reason: Unchanged) -> Self {
+    /// Records which bodies a patch clears and which it shortens.
+    pub(crate) fn note_bodies(&mut self, patch: &Patch) {
+        let clears = |edit: &&Edit| matches!(edit, Edit::Body { content, .. } if is_cleared(content));
+        self.cleared.reserve_exact(patch.edits.iter().filter(clears).count());
+        for edit in &patch.edits {
+            match edit {
+                Edit::Body { at, content } if is_cleared(content) => self.cleared.push(*at),
+                Edit::Body { at, .. } => self.previewed.push(*at),
+                Edit::Fold { .. } => {}
+            }
+        }
+    }
+
+    /// Drops the figures of a change that was not made.
+    pub(crate) fn into_unchanged(mut self, reason: Unchanged) -> Self {
         self.steps.clear();
         self.cleared.clear();
         self.previewed.clear();
@@ -172,38 +189,7 @@ impl CompactionReport {
         self.unchanged = Some(reason);
         self
     }
-}
 
-impl fmt::Display for CompactionReport {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.unchanged {
-            Some(reason) => {
-                let (tokens, n_messages) = (self.tokens_before, self.messages_before);
-                let plural = if n_messages == 1 { "" } else { "s" };
-                write!(f, "unchanged ({reason}): {tokens} tokens in {n_messages} message{plural}")?;
-            }
-            None => self.fmt_changed(f)?,
-        }
-        if let Some(irreducible) = &self.irreducible {
-            write!(f, "; {irreducible}")?;
-        }
-        if let Some(at_most) = self.at_most_tokens {
-            write!(f, "; estimated, at most {at_most} tokens in the context")?;
-        }
-        if let Some(refused) = &self.refused {
-            write!(f, "; {refused}")?;
-        }
-        if let Some(worth) = &self.worth {
-            write!(f, "; weighed: {worth}")?;
-        }
-        if self.breaker_open {
-            f.write_str("; breaker open: no model is asked")?;
-        }
-        Ok(())
-    }
-}
-
-impl CompactionReport {
     fn fmt_changed(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (tokens, messages) = (self.tokens_after, self.messages_after);
         write!(
@@ -238,5 +224,34 @@ impl CompactionReport {
             Some(costs) => write!(f, "; {costs}"),
             None => Ok(()),
         }
+    }
+}
+
+impl fmt::Display for CompactionReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.unchanged {
+            Some(reason) => {
+                let (tokens, n_messages) = (self.tokens_before, self.messages_before);
+                let plural = if n_messages == 1 { "" } else { "s" };
+                write!(f, "unchanged ({reason}): {tokens} tokens in {n_messages} message{plural}")?;
+            }
+            None => self.fmt_changed(f)?,
+        }
+        if let Some(irreducible) = &self.irreducible {
+            write!(f, "; {irreducible}")?;
+        }
+        if let Some(at_most) = self.at_most_tokens {
+            write!(f, "; estimated, at most {at_most} tokens in the context")?;
+        }
+        if let Some(refused) = &self.refused {
+            write!(f, "; {refused}")?;
+        }
+        if let Some(worth) = &self.worth {
+            write!(f, "; weighed: {worth}")?;
+        }
+        if self.breaker_open {
+            f.write_str("; breaker open: no model is asked")?;
+        }
+        Ok(())
     }
 }

@@ -1,7 +1,8 @@
-//! The bridge between a host's turns and the transcript that is condensed; nothing is lost on the way.
+//! The bridge between a host's turns and messages, without loss.
 //!
-//! Turns are taken apart into messages by moving: each tool-result block becomes a tool result of its own. After
-//! a patch the untouched messages move back into their turns, with ids, names, flags and signatures as they were.
+//! [`project`] moves the blocks of turns into messages: each tool-result block becomes a separate
+//! tool result. After a patch the unchanged messages move back into their turns, with the same ids,
+//! names, flags and signatures.
 
 use std::collections::{HashMap, HashSet};
 
@@ -18,50 +19,50 @@ enum Role {
     Tool,
 }
 
-/// What a message was before it was taken out of its turn.
+/// The origin of a message in its turn.
 #[derive(Clone, Debug, PartialEq)]
-struct Part {
+struct TurnPart {
     turn: usize,
     role: Role,
     result: Option<ResultPart>,
 }
 
-/// What a tool-result block had beside its text.
+/// The fields of a tool-result block that its message lacks.
 #[derive(Clone, Debug, PartialEq)]
 struct ResultPart {
-    /// The output, unless it was a string: that has been moved into the message.
+    /// The output, unless it was a string: then it is in the message.
     output: Option<Value>,
     is_error: Option<bool>,
 }
 
-/// The message and the place in it of the last call of each id, by the key of the id.
+/// The message of the last call of each id and the call's index in it, by the key of the id.
 type Calls = HashMap<u64, (usize, usize)>;
 
-/// Turns as messages, and what is needed to go back.
+/// Turns as messages, and the data needed to restore the turns.
 #[derive(Debug, Default)]
 pub struct Projection {
     /// The messages.
     pub messages: Vec<Message>,
-    parts: Vec<Part>,
+    parts: Vec<TurnPart>,
 }
 
-/// Takes turns apart into messages.
+/// Splits turns into messages.
 ///
-/// Result blocks of tool turns and of user turns become tool results under the name of the call that they answer;
-/// what else stands in a tool turn becomes a `toolTurn` custom message.
+/// Result blocks of tool turns and of user turns become tool results under the name of the call
+/// that they answer; the other blocks of a tool turn become a `toolTurn` custom message.
 pub fn project(turns: Vec<Turn>) -> Projection {
     let (messages, parts) = (Vec::with_capacity(turns.len()), Vec::with_capacity(turns.len()));
     let mut projection = Projection { messages, parts };
     let mut calls = Calls::default();
-    for (turn, taken) in turns.into_iter().enumerate() {
-        match taken {
-            Turn::User { blocks } => projection.take_mixed(turn, Role::User, blocks, &calls),
-            Turn::Tool { blocks } => projection.take_mixed(turn, Role::Tool, blocks, &calls),
+    for (turn, content) in turns.into_iter().enumerate() {
+        match content {
+            Turn::User { blocks } => projection.push_mixed(turn, Role::User, blocks, &calls),
+            Turn::Tool { blocks } => projection.push_mixed(turn, Role::Tool, blocks, &calls),
             Turn::Assistant { blocks } => {
                 let message = Message::assistant_blocks(blocks);
                 let at = projection.messages.len();
                 calls.extend(message.calls().enumerate().map(|(nth, (id, ..))| (id_key(id), (at, nth))));
-                projection.take(Part { turn, role: Role::Assistant, result: None }, message);
+                projection.push(TurnPart { turn, role: Role::Assistant, result: None }, message);
             }
         }
     }
@@ -69,16 +70,16 @@ pub fn project(turns: Vec<Turn>) -> Projection {
 }
 
 impl Projection {
-    fn take(&mut self, part: Part, message: Message) {
+    fn push(&mut self, part: TurnPart, message: Message) {
         self.parts.push(part);
         self.messages.push(message);
     }
 
-    fn take_mixed(&mut self, turn: usize, role: Role, blocks: Vec<Block>, calls: &Calls) {
+    fn push_mixed(&mut self, turn: usize, role: Role, blocks: Vec<Block>, calls: &Calls) {
         if let [Block::ToolResult { .. }] = blocks.as_slice() {
             let mut room = blocks;
             if let Some(Block::ToolResult { call_id, output, is_error }) = room.pop() {
-                self.take_result(turn, role, (call_id, output, is_error), (calls, room));
+                self.push_result(turn, role, (call_id, output, is_error), (calls, room));
             }
             return;
         }
@@ -87,26 +88,26 @@ impl Projection {
         for block in blocks {
             match block {
                 Block::ToolResult { call_id, output, is_error } => {
-                    self.take_others(turn, role, &mut others);
-                    self.take_result(turn, role, (call_id, output, is_error), (calls, Vec::new()));
+                    self.push_others(turn, role, &mut others);
+                    self.push_result(turn, role, (call_id, output, is_error), (calls, Vec::new()));
                 }
                 other => others.push(other),
             }
         }
         if is_empty {
-            self.take(Part { turn, role, result: None }, plain_message(role, Vec::new()));
+            self.push(TurnPart { turn, role, result: None }, plain_message(role, Vec::new()));
         }
-        self.take_others(turn, role, &mut others);
+        self.push_others(turn, role, &mut others);
     }
 
-    fn take_others(&mut self, turn: usize, role: Role, others: &mut Vec<Block>) {
+    fn push_others(&mut self, turn: usize, role: Role, others: &mut Vec<Block>) {
         if !others.is_empty() {
-            self.take(Part { turn, role, result: None }, plain_message(role, std::mem::take(others)));
+            self.push(TurnPart { turn, role, result: None }, plain_message(role, std::mem::take(others)));
         }
     }
 
-    /// Takes a result; its body goes into the given list, which is empty.
-    fn take_result(
+    /// Adds a result; its body goes into `room`, which is an empty list.
+    fn push_result(
         &mut self,
         turn: usize,
         role: Role,
@@ -115,47 +116,50 @@ impl Projection {
     ) {
         let (content, output) = shown_output(output, room);
         let message = Message::ToolResult {
-            tool_name: self.name_of(&call_id, calls).to_owned(),
+            tool_name: self.tool_name(&call_id, calls).to_owned(),
             tool_call_id: call_id,
             content,
             is_error: is_error.unwrap_or(false),
         };
-        self.take(Part { turn, role, result: Some(ResultPart { output, is_error }) }, message);
+        self.push(TurnPart { turn, role, result: Some(ResultPart { output, is_error }) }, message);
     }
 
-    /// Returns the name of the tool that was called last under an id.
-    fn name_of(&self, call_id: &str, calls: &Calls) -> &str {
+    /// Returns the name of the tool in the last call with an id.
+    fn tool_name(&self, call_id: &str, calls: &Calls) -> &str {
         let called = calls.get(&id_key(call_id)).and_then(|(at, nth)| self.messages[*at].calls().nth(*nth));
         called.map_or("", |(_, name, _)| name)
     }
 
-    /// Returns the turn that each message was taken from.
-    pub fn turns_of(&self) -> Vec<usize> {
+    /// Returns the index of each message's turn.
+    pub fn turn_indices(&self) -> Vec<usize> {
         self.parts.iter().map(|part| part.turn).collect()
     }
 
-    /// Puts messages back into their turns as they were taken out.
-    pub fn back(self) -> Vec<Turn> {
+    /// Joins unchanged messages into their turns again.
+    pub fn into_turns(self) -> Vec<Turn> {
         let origins: Vec<_> = (0..self.messages.len()).map(Origin::Kept).collect();
-        self.restore(&origins, |_| false)
+        self.join(&origins, |_| false).0
     }
 
-    /// Puts messages back into turns. `origins` tells where each message comes from and `replaced` whether a
-    /// kept one has a new body; a new message becomes a turn of its own.
-    pub fn restore(self, origins: &[Origin], replaced: impl Fn(usize) -> bool) -> Vec<Turn> {
-        self.restore_with_rest(origins, replaced).0
+    /// Joins messages after a patch into turns; the second value reverts both.
+    pub(crate) fn into_turns_with_undo(self, undo: Undo, n_before: usize) -> (Vec<Turn>, TurnsUndo) {
+        let origins = undo.origins(n_before);
+        let (turns, rest) = self.join(&origins, |at| undo.has_new_body(at));
+        (turns, TurnsUndo { undo, origins, rest })
     }
 
-    /// As [`Self::restore`]; returns what else is needed to go back to the turns before.
-    fn restore_with_rest(self, origins: &[Origin], replaced: impl Fn(usize) -> bool) -> (Vec<Turn>, Rest) {
+    /// Joins messages into turns. `origins` has the origin of each message, and `is_replaced` is
+    /// true for a kept one with a new body; a new message becomes a separate turn.
+    fn join(self, origins: &[Origin], is_replaced: impl Fn(usize) -> bool) -> (Vec<Turn>, TurnsRest) {
         let Self { messages, mut parts } = self;
         let mut turns: Vec<Turn> = Vec::new();
-        let mut layout: Vec<Piece> = Vec::with_capacity(messages.len());
+        let mut layout: Vec<PieceLayout> = Vec::with_capacity(messages.len());
         let mut open = None;
         for (message, origin) in messages.into_iter().zip(origins) {
-            let part = origin.input_index().and_then(|at| parts.get_mut(at).map(|part| (part, replaced(at))));
+            let part =
+                origin.input_index().and_then(|at| parts.get_mut(at).map(|part| (part, is_replaced(at))));
             let (turn, role, blocks) = match part {
-                None => (None, None, blocks_of_new(message)),
+                None => (None, None, new_message_blocks(message)),
                 Some((part, replaced)) => {
                     let blocks = original_blocks(message, part.result.as_mut(), replaced);
                     (Some(part.turn), Some(part.role), (part.role, blocks))
@@ -165,59 +169,51 @@ impl Projection {
             open = turn;
             let (new_role, blocks) = blocks;
             let n_blocks = blocks.len();
-            layout.push(Piece { opens_turn: !same_turn, n_blocks });
+            layout.push(PieceLayout { opens_turn: !same_turn, n_blocks });
             match turns.last_mut() {
                 Some(last) if same_turn => blocks_mut(last).extend(blocks),
-                _ => turns.push(turn_of(role.unwrap_or(new_role), blocks)),
+                _ => turns.push(build_turn(role.unwrap_or(new_role), blocks)),
             }
         }
-        (turns, Rest { parts, layout })
+        (turns, TurnsRest { parts, layout })
     }
 }
 
-/// What of the turns before is not in the turns after.
+/// The data of the turns before that the turns after lack.
 #[derive(Debug)]
-struct Rest {
-    /// The parts before, with the outputs of messages that are gone or have another body.
-    parts: Vec<Part>,
-    /// What each message after is of its turn.
-    layout: Vec<Piece>,
+struct TurnsRest {
+    /// The parts before, with the outputs of messages that were removed or have another body.
+    parts: Vec<TurnPart>,
+    /// The place in its turn of each message after.
+    layout: Vec<PieceLayout>,
 }
 
-/// What a message is of its turn.
 #[derive(Clone, Copy, Debug)]
-struct Piece {
+struct PieceLayout {
     opens_turn: bool,
     n_blocks: usize,
 }
 
-/// Takes a compaction of turns back.
+/// The undo of a compaction of turns.
 #[derive(Debug)]
 #[must_use = "dropping it makes the compaction final"]
 pub struct TurnsUndo {
     undo: Undo,
     origins: Vec<Origin>,
-    rest: Rest,
+    rest: TurnsRest,
 }
 
 impl TurnsUndo {
-    /// Puts messages that a patch was applied to back into turns, and keeps what takes all of it back.
-    pub(crate) fn of(projection: Projection, undo: Undo, n_before: usize) -> (Vec<Turn>, Self) {
-        let origins = undo.origins(n_before);
-        let (turns, rest) = projection.restore_with_rest(&origins, |at| undo.has_new_body(at));
-        (turns, Self { undo, origins, rest })
-    }
-
-    /// Brings the turns back to what they were before the compaction. Turns appended since stay at the end, and what was
-    /// dropped from the end since stays away.
+    /// Restores the turns before the compaction. Turns appended since stay at the end, and turns
+    /// removed from the end since stay removed.
     pub fn revert(self, turns: &mut Vec<Turn>) {
-        let Self { undo, origins, rest: Rest { mut parts, layout } } = self;
+        let Self { undo, origins, rest: TurnsRest { mut parts, layout } } = self;
         let n_turns = layout.iter().filter(|piece| piece.opens_turn).count();
         let later = turns.split_off(n_turns.min(turns.len()));
         let (mut messages, mut outputs) = (Vec::new(), Vec::new());
         let pieces = layout.chunk_by(|_, next| !next.opens_turn);
         for (turn, pieces) in std::mem::take(turns).into_iter().zip(pieces) {
-            take_pieces(turn, pieces, &mut messages, &mut outputs);
+            split_turn(turn, pieces, &mut messages, &mut outputs);
         }
         let n_left = messages.len();
         for (origin, output) in origins.iter().zip(outputs) {
@@ -230,27 +226,32 @@ impl TurnsUndo {
         undo.revert(&mut messages);
         let lost: HashSet<usize> =
             origins.iter().skip(n_left).filter_map(|origin| origin.input_index()).collect();
-        let kept = parts.into_iter().enumerate().filter(|(at, _)| !lost.contains(at));
-        let parts = kept.map(|(_, part)| part).collect();
-        *turns = Projection { messages, parts }.back();
+        let remaining = parts.into_iter().enumerate().filter(|(at, _)| !lost.contains(at));
+        let parts = remaining.map(|(_, part)| part).collect();
+        *turns = Projection { messages, parts }.into_turns();
         turns.extend(later);
     }
 }
 
-/// Takes a turn apart into the messages that it was put together from.
-fn take_pieces(turn: Turn, pieces: &[Piece], messages: &mut Vec<Message>, outputs: &mut Vec<Option<Value>>) {
+/// Splits a turn into the messages that it was joined from.
+fn split_turn(
+    turn: Turn,
+    pieces: &[PieceLayout],
+    messages: &mut Vec<Message>,
+    outputs: &mut Vec<Option<Value>>,
+) {
     let (role, blocks) = role_and_blocks(turn);
     let mut blocks = blocks.into_iter();
-    for (nth, Piece { n_blocks, .. }) in pieces.iter().enumerate() {
+    for (nth, PieceLayout { n_blocks, .. }) in pieces.iter().enumerate() {
         let is_last = nth + 1 == pieces.len();
         let piece: Vec<Block> = blocks.by_ref().take(if is_last { usize::MAX } else { *n_blocks }).collect();
-        let (message, output) = message_of(role, piece);
+        let (message, output) = piece_message(role, piece);
         messages.push(message);
         outputs.push(output);
     }
 }
 
-fn message_of(role: Role, mut piece: Vec<Block>) -> (Message, Option<Value>) {
+fn piece_message(role: Role, mut piece: Vec<Block>) -> (Message, Option<Value>) {
     if role == Role::Assistant {
         return (Message::assistant_blocks(piece), None);
     }
@@ -277,11 +278,12 @@ fn role_and_blocks(turn: Turn) -> (Role, Vec<Block>) {
     }
 }
 
-fn blocks_of_new(message: Message) -> (Role, Vec<Block>) {
+fn new_message_blocks(message: Message) -> (Role, Vec<Block>) {
     role_and_blocks(message_to_turn(message))
 }
 
-/// Returns what a model is shown of an output, and the output itself unless it is a string: that was moved.
+/// Returns the part of an output that a model reads, and the output unless it is a string: that
+/// moves.
 fn shown_output(output: Value, mut room: Vec<Block>) -> (Vec<Block>, Option<Value>) {
     match output {
         Value::String(text) => {
@@ -299,7 +301,7 @@ fn plain_message(role: Role, blocks: Vec<Block>) -> Message {
     }
 }
 
-fn turn_of(role: Role, blocks: Vec<Block>) -> Turn {
+fn build_turn(role: Role, blocks: Vec<Block>) -> Turn {
     match role {
         Role::User => Turn::User { blocks },
         Role::Assistant => Turn::Assistant { blocks },
@@ -313,14 +315,14 @@ fn blocks_mut(turn: &mut Turn) -> &mut Vec<Block> {
     }
 }
 
-/// Returns the blocks that a message was made of; a replaced body becomes the output.
-fn original_blocks(message: Message, result: Option<&mut ResultPart>, replaced: bool) -> Vec<Block> {
+/// Returns the blocks that a message had in its turn; a replaced body becomes the output.
+fn original_blocks(message: Message, result: Option<&mut ResultPart>, is_replaced: bool) -> Vec<Block> {
     let Message::ToolResult { tool_call_id: call_id, mut content, .. } = message else {
         return content_to_blocks(body(message));
     };
     let Some(result) = result else { return content };
-    let output = if replaced { None } else { result.output.take() };
-    let output = output.unwrap_or_else(|| output_of(&mut content));
+    let output = if is_replaced { None } else { result.output.take() };
+    let output = output.unwrap_or_else(|| take_output(&mut content));
     content.clear();
     content.push(Block::ToolResult { call_id, output, is_error: result.is_error });
     content
@@ -350,14 +352,15 @@ pub fn content_to_blocks(content: Content) -> Vec<Block> {
 
 /// Builds the turn that carries a message; a tool result keeps its call id and error flag.
 ///
-/// Shell executions, custom messages and summaries become user turns, since gateways have no role for them.
+/// Shell executions, custom messages and summaries become user turns, since gateways have no role
+/// for them.
 pub fn message_to_turn(message: Message) -> Turn {
     match message {
         Message::Assistant { content, .. } => Turn::Assistant { blocks: content },
         Message::ToolResult { tool_call_id, mut content, is_error, .. } => Turn::Tool {
             blocks: vec![Block::ToolResult {
                 call_id: tool_call_id,
-                output: output_of(&mut content),
+                output: take_output(&mut content),
                 is_error: Some(is_error),
             }],
         },
@@ -365,13 +368,13 @@ pub fn message_to_turn(message: Message) -> Turn {
     }
 }
 
-/// Returns the messages that a turn is taken apart into; see [`project`].
+/// Splits a turn into messages; see [`project`].
 pub fn turn_to_messages(turn: Turn) -> Vec<Message> {
     project(vec![turn]).messages
 }
 
-/// Returns a tool's output: a string where the body is one text, else an array of blocks.
-fn output_of(content: &mut [Block]) -> Value {
+/// Takes a tool's output: a string if the body is one text, else an array of blocks.
+fn take_output(content: &mut [Block]) -> Value {
     match content {
         [Block::Text { text }] => Value::String(std::mem::take(text)),
         blocks => Value::Array(blocks.iter().filter_map(|block| serde_json::to_value(block).ok()).collect()),
@@ -410,14 +413,12 @@ mod tests {
     }
 
     #[test]
-    fn every_turn_survives_the_round_trip() {
-        let projection = project(turns());
-        let origins: Vec<_> = (0..projection.messages.len()).map(Origin::Kept).collect();
-        assert_eq!(projection.restore(&origins, |_| false), turns());
+    fn turns_survive_the_round_trip() {
+        assert_eq!(project(turns()).into_turns(), turns());
     }
 
     #[test]
-    fn result_blocks_become_tool_results_under_the_name_of_their_call() {
+    fn result_blocks_become_tool_results_with_the_tools_name() {
         let messages = project(turns()).messages;
         assert_eq!(messages[2], Message::tool_result("a", "read", "body"));
         assert_eq!(messages[3], Message::tool_error("b", "bash", "out"));
@@ -430,14 +431,14 @@ mod tests {
         let Message::ToolResult { content, .. } = &mut projection.messages[3] else { panic!("a result") };
         *content = wb_message::markers::cleared_body();
         let origins: Vec<_> = (0..projection.messages.len()).map(Origin::Kept).collect();
-        let restored = projection.restore(&origins, |at| at == 3);
+        let restored = projection.join(&origins, |at| at == 3).0;
         let cleared = result("b", json!(wb_message::markers::CLEARED_TOOL_RESULT), Some(true));
         assert_eq!(restored[2].blocks()[1], cleared);
         assert_eq!(restored[2].blocks()[0], turns()[2].blocks()[0]);
     }
 
     #[test]
-    fn a_tool_result_message_becomes_a_tool_turn_with_its_id_and_flag() {
+    fn a_tool_result_becomes_a_tool_turn_with_its_id_and_flag() {
         let turn = message_to_turn(Message::tool_error("c", "bash", "no"));
         assert_eq!(turn, Turn::Tool { blocks: vec![result("c", json!("no"), Some(true))] });
     }

@@ -1,66 +1,43 @@
-//! A digest as six sections of lines: parsed, merged and rendered within a size.
+//! A digest as sections of entries: parsed, merged and rendered within a size.
 
 use std::borrow::Cow;
 
-use serde::{Deserialize, Serialize};
-
 use wb_message::text::clip;
 
-use crate::heading::{SECTION_TEMPLATE, heading_at};
+use crate::heading::SECTION_TEMPLATE;
 use crate::labels::{ANSWER, DECIDED, EARLIER, FIRST, LATEST, LEFT_OUT, NOT_ALL, TURN};
+use crate::section::{N_SECTIONS, SECTIONS, Section, SectionRow};
 use crate::shortened_entry::{shortened, size};
 
-/// Which of the six sections a line belongs to, in the order of the headings.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Section {
-    /// What the user wants.
-    Objective,
-    /// What must or must not be done.
-    Guardrails,
-    /// What is done, in work, in the way.
-    Status,
-    /// Why things are as they are.
-    Rationale,
-    /// What comes next.
-    Plan,
-    /// Everything else that is worth keeping, and what was elided.
-    Carryover,
-    /// What earlier digests say that is of none of the other kinds; it ends the carryover.
-    Carried,
-    /// The turns, the newest one first; they stand in the status, oldest first.
-    Turns,
-}
-
-/// Parts per hundred of a digest's size that each section may claim before others take what is left.
-const SHARES: [usize; N_SECTIONS] = [32, 10, 12, 4, 6, 4, 8, 24];
-
-const N_SECTIONS: usize = 8;
-
-/// Entries of a section that are kept; no digest has room for more.
+/// The maximum number of entries of a section; no digest has room for more.
 const MAX_ENTRIES: usize = 400;
 
-/// The lines of a digest by section; an entry may span lines, the most important one first, of requests the newest.
+type Entries<T> = [Vec<T>; N_SECTIONS];
+
+/// The entries of a digest by section.
+///
+/// An entry may span lines. The most important entry is first; among requests, the newest.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Sections {
-    entries: [Vec<String>; N_SECTIONS],
+    entries: Entries<String>,
 }
 
 impl Sections {
-    /// Adds an entry unless the section has it already or it is blank.
+    /// Adds an entry unless it is blank or already known.
     ///
-    /// Whatever it says, it reads back as one entry: a line of it that could pass for a heading or for an entry of its
-    /// own becomes part of it.
+    /// It parses as one entry again: a line in it that looks like a heading or an entry is
+    /// indented.
     pub fn add(&mut self, section: Section, entry: impl Into<String>) {
-        let entry = one_entry(entry.into());
+        let entry = normalize_entry(entry.into());
         let known = &mut self.entries[section as usize];
         if known.len() < MAX_ENTRIES && !entry.trim().is_empty() && !known.contains(&entry) {
             known.push(entry);
         }
     }
 
-    /// Puts an entry in front of all others of its section.
-    pub fn lead(&mut self, section: Section, entry: &str) {
-        self.entries[section as usize].insert(0, one_entry(entry.to_owned()));
+    /// Inserts an entry before all others of its section.
+    pub fn insert_first(&mut self, section: Section, entry: &str) {
+        self.entries[section as usize].insert(0, normalize_entry(entry.to_owned()));
     }
 
     /// Returns the entries of a section.
@@ -73,23 +50,15 @@ impl Sections {
         self.entries.iter().all(Vec::is_empty)
     }
 
-    /// Reads a digest; what stands before the first heading counts as carryover, `none` is nothing.
+    /// Parses a digest. Text before the first heading is carryover; `none` is not an entry.
     ///
-    /// A line that is indented continues the entry before it, whatever it says.
+    /// An indented line continues the entry before it.
     pub fn parse(digest: &str) -> Self {
-        const ORDER: [Section; 6] = [
-            Section::Objective,
-            Section::Guardrails,
-            Section::Status,
-            Section::Rationale,
-            Section::Plan,
-            Section::Carryover,
-        ];
         let mut sections = Self::default();
         let mut current = Section::Carryover;
         for line in digest.lines().map(str::trim_end).filter(|line| !line.is_empty()) {
-            if let Some(at) = heading_at(line) {
-                current = ORDER[at];
+            if let Some(section) = Section::from_heading(line) {
+                current = section;
                 continue;
             }
             let known = &mut sections.entries[current as usize];
@@ -104,13 +73,13 @@ impl Sections {
                 _ => known.push(line.to_owned()),
             }
         }
-        sections.part_turns();
+        sections.separate_turns();
         reverse_dated(&mut sections.entries);
         sections
     }
 
-    /// Puts the entries on turns apart from the rest of the status, the newest one first.
-    fn part_turns(&mut self) {
+    /// Moves the turns out of the status, newest first.
+    fn separate_turns(&mut self) {
         let status = std::mem::take(&mut self.entries[Section::Status as usize]);
         let (turns, status) = status.into_iter().partition(|entry| entry.starts_with(TURN));
         self.entries[Section::Turns as usize] = turns;
@@ -118,170 +87,100 @@ impl Sections {
         self.entries[Section::Status as usize] = status;
     }
 
-    /// Renders all six headings with as many entries as fit into that many characters; an empty section says
-    /// `none`. If not even the headings and a line fit, only the carryover is rendered.
+    /// Renders all six headings with the entries that fit into `max_chars`; an empty section says
+    /// `none`. If the headings and a line do not fit, renders only the carryover.
     ///
-    /// Where not all fit, an entry that is longer than half of its section's share keeps its head and tail, so
-    /// that one long request does not push out all others.
+    /// If not all entries fit, one longer than half of the share of its section is shortened, so
+    /// that a long request does not displace all others.
     pub fn render(&self, max_chars: usize) -> String {
         let frame = SECTION_TEMPLATE.chars().count() + 1 + "none\n".len() * 6;
         let Some(room) = max_chars.checked_sub(frame).filter(|room| *room >= LEAST_ROOM_CHARS) else {
             return self.render_carryover(max_chars);
         };
-        let mut chosen = self.chosen(room);
+        let mut chosen = self.choose(room);
         reverse_dated(&mut chosen);
         let n_bytes: usize = chosen.iter().flatten().map(|entry| entry.len() + 1).sum();
         let mut out = String::with_capacity(HEADER_BYTES + frame + n_bytes);
-        let [objective, guardrails, status, rationale, plan, carryover, carried, turns] = &chosen;
-        let status = turns.iter().rev().chain(status).cloned().collect();
-        let carryover = [carryover.as_slice(), carried].concat();
-        let sections = [objective, guardrails, &status, rationale, plan, &carryover];
-        for (heading, entries) in SECTION_TEMPLATE.lines().zip(sections) {
-            out.push_str(heading);
-            out.push('\n');
-            push_entries(&mut out, entries);
+        for row in &SECTIONS {
+            let Some(heading) = row.heading else { continue };
+            out.extend([heading, "\n"]);
+            let entries = chosen[row.section as usize].iter();
+            match row.section {
+                Section::Status => {
+                    push_entries(&mut out, chosen[Section::Turns as usize].iter().rev().chain(entries));
+                }
+                Section::Carryover => {
+                    push_entries(&mut out, entries.chain(&chosen[Section::Carried as usize]));
+                }
+                _ => push_entries(&mut out, entries),
+            }
         }
         out.truncate(out.trim_end().len());
         out
     }
 
-    /// Returns the entries of each section that fit: first that which leads the carryover and says what is gone, then
-    /// each section within its share of what the sections with entries divide, then in order with what is left.
-    fn chosen(&self, room: usize) -> [Vec<Cow<'_, str>>; N_SECTIONS] {
+    /// Chooses the entries of each section that fit into a room.
+    fn choose(&self, room: usize) -> Entries<Cow<'_, str>> {
         let all: usize = self.entries.iter().flatten().map(|entry| size(entry)).sum();
         if all <= room {
             return self.entries.each_ref().map(|entries| entries.iter().map(Cow::from).collect());
         }
-        let mut chosen = <[Vec<Cow<'_, str>>; N_SECTIONS]>::default();
-        let requests: usize = self.entries(Section::Objective).iter().map(|entry| size(entry)).sum();
-        let for_gap = if requests > room / 3 && room > LEAST_FOR_GAP_CHARS { size(NOT_ALL) } else { 0 };
-        let mut left = room - for_gap;
-        let at = Section::Carryover as usize;
-        take_fitting(
-            &self.entries[at][..1.min(self.entries[at].len())],
-            &mut chosen[at],
-            room,
-            &mut room.clone(),
-            &mut left,
-        );
-        let at = Section::Objective as usize;
-        // What the user asked for first stays word for word if it is short, also where there is room for little else, and
-        // where it takes no more than half.
-        let first = self.entries[at].first().filter(|entry| entry.starts_with(FIRST));
-        let most_whole = SHORT_REQUEST_CHARS.min(left).max(room / 2);
-        let whole = first.map(|entry| size(entry)).filter(|n_chars| *n_chars <= most_whole);
-        let most = entry_chars(room, SHARES[at]).max(whole.unwrap_or(SHORT_REQUEST_CHARS.min(room / 2)));
-        take_fitting(
-            &self.entries[at][..first.iter().len()],
-            &mut chosen[at],
-            most,
-            &mut most.clone(),
-            &mut left,
-        );
-        let claimed = self.entries.iter().zip(SHARES).filter(|(entries, _)| !entries.is_empty());
-        let whole: usize = claimed.map(|(_, percent)| percent).sum();
-        for is_rest in [false, true] {
-            for (at, percent) in SHARES.into_iter().enumerate() {
-                let mut share = if is_rest { left } else { room * percent / whole.max(1) };
-                let (entries, chosen) = (&self.entries[at], &mut chosen[at]);
-                if at == Section::Guardrails as usize {
-                    take_whole(entries, chosen, &mut share, &mut left);
-                } else {
-                    let mut most = entry_chars(room, percent);
-                    if at == Section::Plan as usize {
-                        // A plan of several lines may take what a few tasks leave.
-                        most = most.max(share / entries.len().max(1));
-                    }
-                    let latest = entries.iter().position(|entry| entry.starts_with(LATEST));
-                    let is_whole = |at: &usize| *at >= chosen.len() && size(&entries[*at]) <= share / 4 * 3;
-                    if let Some(latest) = latest.filter(is_whole) {
-                        // So does what the user asked for last where it leaves a quarter of the share to the earlier requests.
-                        let most = share;
-                        take_fitting(&entries[..=latest], chosen, most, &mut share, &mut left);
-                    }
-                    if at == Section::Turns as usize {
-                        if chosen.is_empty() {
-                            // The only turn may take the share, the newest of two a half of it.
-                            let newest = &entries[..entries.len().min(1)];
-                            let most = most.max(share / entries.len().max(1));
-                            take_fitting(newest, chosen, most, &mut share, &mut left);
-                        }
-                        // More turns in short say more than two at length, but few may take the share among them.
-                        let equal = share / (entries.len() - chosen.len()).max(1);
-                        most = entry_chars(room, percent / 3).max(equal);
-                    }
-                    take_fitting(entries, chosen, most, &mut share, &mut left);
-                }
-            }
-        }
-        let guardrails = Section::Guardrails as usize;
-        left += for_gap;
-        left -= self.mark_gap(&mut chosen[Section::Objective as usize], left);
-        self.count_left_out(&mut chosen[guardrails], left);
-        chosen
-    }
-
-    /// Says behind the first request that others found no room, if that finds some; returns what it takes.
-    fn mark_gap(&self, chosen: &mut Vec<Cow<'_, str>>, left: usize) -> usize {
-        let is_gap = chosen.len() < self.entries(Section::Objective).len();
-        if !is_gap || chosen.len() < 2 || chosen.iter().any(|entry| entry == NOT_ALL) || size(NOT_ALL) > left
-        {
-            return 0;
-        }
-        chosen.insert(usize::from(chosen[0].starts_with(FIRST)), Cow::Borrowed(NOT_ALL));
-        size(NOT_ALL)
-    }
-
-    /// Says how many constraints found no room, if that finds some.
-    fn count_left_out(&self, chosen: &mut Vec<Cow<'_, str>>, left: usize) {
-        let n_left_out = self.entries(Section::Guardrails).len() - chosen.len();
-        let entry = format!("{LEFT_OUT}{n_left_out}");
-        if n_left_out > 0 && size(&entry) <= left {
-            chosen.push(Cow::Owned(entry));
-        }
+        let mut choice = Choice { sections: self, chosen: Entries::default(), room, left: room };
+        let for_gap = choice.reserve_gap();
+        choice.take_first_of_carryover();
+        choice.take_first_request();
+        choice.take_shares();
+        choice.take_rest();
+        choice.left += for_gap;
+        choice.note_gap();
+        choice.count_left_out();
+        choice.chosen
     }
 
     fn render_carryover(&self, max_chars: usize) -> String {
-        let entries = &self.entries[Section::Carryover as usize];
         let mut out = String::from("# Carryover\n");
-        let mut left = max_chars.saturating_sub(out.len());
-        let mut chosen = Vec::new();
-        take_fitting(entries, &mut chosen, LEAST_ENTRY_CHARS, &mut left, &mut max_chars.clone());
-        if chosen.is_empty() {
-            chosen.extend(entries.first().map(|entry| shortened(entry, LEAST_ENTRY_CHARS)));
+        let room = max_chars.saturating_sub(out.len());
+        let mut choice = Choice { sections: self, chosen: Entries::default(), room, left: room };
+        choice.take(Section::Carryover, usize::MAX, LEAST_ENTRY_CHARS, room);
+        let carryover = &choice.chosen[Section::Carryover as usize];
+        if carryover.is_empty() {
+            let first = self.entries(Section::Carryover).first();
+            push_entries(&mut out, first.map(|entry| shortened(entry, LEAST_ENTRY_CHARS)).iter());
+        } else {
+            push_entries(&mut out, carryover.iter());
         }
-        push_entries(&mut out, &chosen);
         out.truncate(out.trim_end().len());
         out
     }
 }
 
-/// Puts what has an order in time, of which the newest is the most important one, in that order, and back: the user's
-/// requests behind the first one, and the reasons that were given.
-fn reverse_dated(entries: &mut [Vec<impl AsRef<str>>; N_SECTIONS]) {
+/// Reverses dated entries between newest first and oldest first: requests after the first one, and
+/// reasons.
+fn reverse_dated(entries: &mut Entries<impl AsRef<str>>) {
     let is_request = |entry: &str| [LATEST, EARLIER, ANSWER].iter().any(|label| entry.starts_with(label));
     reverse_run(&mut entries[Section::Objective as usize], is_request);
     reverse_run(&mut entries[Section::Rationale as usize], |entry| entry.starts_with(DECIDED));
 }
 
-/// Reverses the first run of such entries.
-fn reverse_run(entries: &mut [impl AsRef<str>], is_one: impl Fn(&str) -> bool) {
-    let start = entries.iter().position(|entry| is_one(entry.as_ref())).unwrap_or(entries.len());
-    let n = entries[start..].iter().take_while(|entry| is_one(entry.as_ref())).count();
+/// Reverses the first run of matching entries.
+fn reverse_run(entries: &mut [impl AsRef<str>], is_match: impl Fn(&str) -> bool) {
+    let start = entries.iter().position(|entry| is_match(entry.as_ref())).unwrap_or(entries.len());
+    let n = entries[start..].iter().take_while(|entry| is_match(entry.as_ref())).count();
     entries[start..start + n].reverse();
 }
 
-/// Marks a first line that could pass for a heading, and indents the lines after it.
-fn one_entry(entry: String) -> String {
+/// Marks a first line that looks like a heading, and indents the lines after it.
+fn normalize_entry(entry: String) -> String {
     let first = entry.split('\n').next().unwrap_or_default();
-    let begins = !first.starts_with("  ") && !first.trim().is_empty() && heading_at(first).is_none();
+    let begins =
+        !first.starts_with("  ") && !first.trim().is_empty() && Section::from_heading(first).is_none();
     let is_indented = |line: &str| line.is_empty() || line.starts_with("  ");
     if begins && entry.split('\n').skip(1).all(is_indented) {
         return entry;
     }
     let mut lines = entry.trim_start().split('\n');
     let first = lines.next().unwrap_or_default();
-    let mark = if heading_at(first).is_some() { "- " } else { "" };
+    let mark = if Section::from_heading(first).is_some() { "- " } else { "" };
     let mut out = [mark, first].concat();
     for line in lines {
         out.extend(["\n", if is_indented(line) { "" } else { "  " }, line]);
@@ -289,28 +188,27 @@ fn one_entry(entry: String) -> String {
     out
 }
 
-/// Appends what an earlier digest says under headings that a digest, cut off before its end, does not have.
+/// Appends the sections of an earlier digest that a truncated digest does not reach.
 ///
-/// What is done and what comes next are left out: they may not hold any more.
-pub fn completed(digest: &str, earlier: &str) -> String {
-    const LASTING: [(usize, Section); 4] =
-        [(0, Section::Objective), (1, Section::Guardrails), (3, Section::Rationale), (5, Section::Carryover)];
+/// The status and the plan are left out: they may be out of date.
+pub fn add_missing_sections(digest: &str, earlier: &str) -> String {
+    const LASTING: [Section; 4] =
+        [Section::Objective, Section::Guardrails, Section::Rationale, Section::Carryover];
     let mut out = digest.to_owned();
     let mut earlier = Sections::parse(earlier);
     reverse_dated(&mut earlier.entries);
-    for (at, section) in LASTING {
+    for section in LASTING {
         let entries = earlier.entries(section);
-        let is_told = digest.lines().any(|line| heading_at(line) == Some(at));
-        if let Some(heading) = SECTION_TEMPLATE.lines().nth(at).filter(|_| !is_told && !entries.is_empty()) {
+        let is_present = digest.lines().any(|line| Section::from_heading(line) == Some(section));
+        if let Some(heading) = section.heading().filter(|_| !is_present && !entries.is_empty()) {
             out.extend(["\n", heading, "\n", &entries.join("\n")]);
         }
     }
     out
 }
 
-/// Shortens a digest to that many characters by its entries, so that its headings stay whole; one that fits comes
-/// back as it is.
-pub fn shortened_digest(digest: &str, max_chars: usize) -> Cow<'_, str> {
+/// Shortens a digest to `max_chars` by its entries, so that its headings stay whole.
+pub fn shorten_digest(digest: &str, max_chars: usize) -> Cow<'_, str> {
     if digest.chars().count() <= max_chars {
         return Cow::Borrowed(digest);
     }
@@ -322,69 +220,187 @@ pub fn shortened_digest(digest: &str, max_chars: usize) -> Cow<'_, str> {
     })
 }
 
-/// Room for the header that the message of a digest starts with.
+/// Room for the header of the message.
 const HEADER_BYTES: usize = 64;
 
-/// What is left next to the headings must be so much that a line can say what was left out.
+/// The minimum room for a note about omitted requests.
 const LEAST_FOR_GAP_CHARS: usize = 1_000;
 
-/// What is left next to the headings must hold a line or two.
+/// The minimum room next to the headings: a line or two.
 const LEAST_ROOM_CHARS: usize = 80;
 
-/// The characters that even the longest entry may have, so that what is left of it is of use.
+/// The lowest limit of an entry, so that the shortened entry is of use.
 const LEAST_ENTRY_CHARS: usize = 120;
-/// The characters of a first request, with its label, that are kept whole wherever they fit; of a longer one so many are
-/// kept if that leaves half of the room.
+/// The characters of a first request, with its label, that stay verbatim; a longer one keeps them
+/// if half of the room is left.
 const SHORT_REQUEST_CHARS: usize = 620;
 
-/// Returns how long an entry may be if not all fit.
+/// Returns the limit of an entry if not all fit.
 fn entry_chars(room: usize, percent: usize) -> usize {
     (room * percent / 200).max(LEAST_ENTRY_CHARS)
 }
 
-fn push_entries(out: &mut String, entries: &[Cow<'_, str>]) {
-    if entries.is_empty() {
-        out.push_str("none\n");
-    }
+fn push_entries<'e>(out: &mut String, mut entries: impl Iterator<Item = &'e Cow<'e, str>>) {
+    let first = entries.next().map_or("none", |entry| entry);
+    out.extend([first, "\n"]);
     for entry in entries {
-        out.push_str(entry);
-        out.push('\n');
+        out.extend([entry, "\n"]);
     }
 }
 
-/// Takes those of the entries that fit as they are: a rule that is cut says another thing.
-fn take_whole<'a>(
-    entries: &'a [String],
-    chosen: &mut Vec<Cow<'a, str>>,
-    share: &mut usize,
-    left: &mut usize,
-) {
-    for entry in entries {
-        let n_chars = size(entry);
-        if n_chars <= (*share).min(*left) && !chosen.iter().any(|known| known == entry) {
-            *share -= n_chars;
-            *left -= n_chars;
-            chosen.push(Cow::Borrowed(entry));
-        }
-    }
+/// A choice of entries that fit into a room.
+struct Choice<'a> {
+    sections: &'a Sections,
+    chosen: Entries<Cow<'a, str>>,
+    /// The characters of the digest without its headings.
+    room: usize,
+    /// The characters that are left.
+    left: usize,
 }
 
-/// Takes entries in order, long ones shortened, as long as they fit.
-fn take_fitting<'a>(
-    entries: &'a [String],
-    chosen: &mut Vec<Cow<'a, str>>,
-    max_entry_chars: usize,
-    share: &mut usize,
-    left: &mut usize,
-) {
-    for entry in &entries[chosen.len()..] {
-        let entry = shortened(entry, max_entry_chars);
-        if size(&entry) > (*share).min(*left) {
-            break;
+impl<'a> Choice<'a> {
+    fn chosen(&mut self, section: Section) -> &mut Vec<Cow<'a, str>> {
+        &mut self.chosen[section as usize]
+    }
+
+    /// Reserves the characters of a note about omitted requests; returns their number.
+    fn reserve_gap(&mut self) -> usize {
+        let requests: usize = self.sections.entries(Section::Objective).iter().map(|entry| size(entry)).sum();
+        let is_likely = requests > self.room / 3 && self.room > LEAST_FOR_GAP_CHARS;
+        let for_gap = if is_likely { size(NOT_ALL) } else { 0 };
+        self.left -= for_gap;
+        for_gap
+    }
+
+    /// Takes the entry that leads the carryover, which counts the elided messages.
+    fn take_first_of_carryover(&mut self) {
+        self.take(Section::Carryover, 1, self.room, self.room);
+    }
+
+    /// Takes the first request, verbatim if it is short or at most half of the room.
+    fn take_first_request(&mut self) {
+        let row = &SECTIONS[Section::Objective as usize];
+        let entries = self.sections.entries(row.section);
+        let Some(first) = entries.first().filter(|entry| entry.starts_with(FIRST)) else { return };
+        let max_whole = SHORT_REQUEST_CHARS.min(self.left).max(self.room / 2);
+        let whole = Some(size(first)).filter(|n_chars| *n_chars <= max_whole);
+        let least = whole.unwrap_or(SHORT_REQUEST_CHARS.min(self.room / 2));
+        let max_chars = entry_chars(self.room, row.share).max(least);
+        self.take(row.section, 1, max_chars, max_chars);
+    }
+
+    /// Fills the share of each section; sections without entries leave theirs to the others.
+    fn take_shares(&mut self) {
+        let is_claimed = |row: &&SectionRow| !self.sections.entries(row.section).is_empty();
+        let claimed: usize = SECTIONS.iter().filter(is_claimed).map(|row| row.share).sum();
+        for row in &SECTIONS {
+            self.take_section(row, self.room * row.share / claimed.max(1));
         }
-        *share -= size(&entry);
-        *left -= size(&entry);
-        chosen.push(entry);
+    }
+
+    /// Gives the rest of the room to the sections in order.
+    fn take_rest(&mut self) {
+        for row in &SECTIONS {
+            self.take_section(row, self.left);
+        }
+    }
+
+    fn take_section(&mut self, row: &SectionRow, share: usize) {
+        let section = row.section;
+        let max_chars = entry_chars(self.room, row.share);
+        let equal = share / self.sections.entries(section).len().max(1);
+        match section {
+            Section::Guardrails => self.take_whole(section, share),
+            Section::Turns => {
+                let share = self.take_latest(section, share);
+                self.take_turns(row, share);
+            }
+            _ => {
+                let share = self.take_latest(section, share);
+                // A plan of several lines may take the room of a few tasks.
+                let max_chars = if section == Section::Plan { max_chars.max(equal) } else { max_chars };
+                self.take(section, usize::MAX, max_chars, share);
+            }
+        }
+    }
+
+    /// Takes the entries up to the latest request, verbatim if it leaves a quarter of the share to
+    /// earlier ones; returns the rest of the share.
+    fn take_latest(&mut self, section: Section, share: usize) -> usize {
+        let entries = self.sections.entries(section);
+        let latest = entries.iter().position(|entry| entry.starts_with(LATEST));
+        let n_chosen = self.chosen(section).len();
+        let fits = |at: &usize| *at >= n_chosen && size(&entries[*at]) <= share / 4 * 3;
+        latest.filter(fits).map_or(share, |at| self.take(section, at + 1, share, share))
+    }
+
+    /// Takes turns: many short ones rather than a few long ones.
+    fn take_turns(&mut self, row: &SectionRow, mut share: usize) {
+        let n_turns = self.sections.entries(row.section).len();
+        if self.chosen(row.section).is_empty() {
+            // The newest turn may take an equal part of the share.
+            let max_chars = entry_chars(self.room, row.share).max(share / n_turns.max(1));
+            share = self.take(row.section, 1, max_chars, share);
+        }
+        let equal = share / (n_turns - self.chosen(row.section).len()).max(1);
+        self.take(row.section, usize::MAX, entry_chars(self.room, row.share / 3).max(equal), share);
+    }
+
+    /// Takes the first `n_entries` in order, long ones shortened, until one does not fit; returns
+    /// the rest of the share.
+    fn take(
+        &mut self,
+        section: Section,
+        n_entries: usize,
+        max_entry_chars: usize,
+        mut share: usize,
+    ) -> usize {
+        let n_chosen = self.chosen(section).len();
+        for entry in self.sections.entries(section).iter().take(n_entries).skip(n_chosen) {
+            let entry = shortened(entry, max_entry_chars);
+            let n_chars = size(&entry);
+            if n_chars > share.min(self.left) {
+                break;
+            }
+            share -= n_chars;
+            self.left -= n_chars;
+            self.chosen(section).push(entry);
+        }
+        share
+    }
+
+    /// Takes all entries that fit verbatim: a shortened rule may say something else.
+    fn take_whole(&mut self, section: Section, mut share: usize) {
+        for entry in self.sections.entries(section) {
+            let n_chars = size(entry);
+            if n_chars <= share.min(self.left) && !self.chosen(section).iter().any(|known| known == entry) {
+                share -= n_chars;
+                self.left -= n_chars;
+                self.chosen(section).push(Cow::Borrowed(entry));
+            }
+        }
+    }
+
+    /// Notes after the first request that others are omitted, if the note fits.
+    fn note_gap(&mut self) {
+        let n_requests = self.sections.entries(Section::Objective).len();
+        let left = self.left;
+        let chosen = self.chosen(Section::Objective);
+        let has_gap = chosen.len() >= 2 && chosen.len() < n_requests;
+        if has_gap && size(NOT_ALL) <= left && !chosen.iter().any(|entry| entry == NOT_ALL) {
+            chosen.insert(usize::from(chosen[0].starts_with(FIRST)), Cow::Borrowed(NOT_ALL));
+            self.left -= size(NOT_ALL);
+        }
+    }
+
+    /// Notes the number of omitted constraints, if the note fits.
+    fn count_left_out(&mut self) {
+        let n_constraints = self.sections.entries(Section::Guardrails).len();
+        let n_left_out = n_constraints - self.chosen(Section::Guardrails).len();
+        let entry = format!("{LEFT_OUT}{n_left_out}");
+        if n_left_out > 0 && size(&entry) <= self.left {
+            self.chosen(Section::Guardrails).push(Cow::Owned(entry));
+        }
     }
 }
 
@@ -393,7 +409,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn parsing_a_rendered_digest_gives_its_entries_back() {
+    fn a_rendered_digest_parses_into_its_entries() {
         let mut sections = Sections::default();
         sections.add(Section::Objective, "- first request: fix it\n  on two lines");
         sections.add(Section::Plan, "- ship");
@@ -405,7 +421,7 @@ mod tests {
     }
 
     #[test]
-    fn a_digest_never_exceeds_its_size_and_a_tiny_one_is_the_carryover() {
+    fn a_digest_stays_in_its_size_and_a_tiny_one_is_the_carryover() {
         let mut sections = Sections::default();
         for n in 0..200 {
             sections.add(Section::Status, format!("- line {n} of a long status"));
@@ -420,7 +436,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_asked_for_first_and_last_stays_whole_in_half_of_the_room_and_in_the_share_of_requests() {
+    fn the_first_and_the_latest_request_stay_whole_if_they_fit() {
         let mut sections = Sections::default();
         let words = |label: &str, n_words: usize| [label, &"word ".repeat(n_words), "end"].concat();
         let (first, latest) = (words(FIRST, 180), words(LATEST, 80));

@@ -1,9 +1,10 @@
-//! Lines that are headings, in any form that models write them.
+//! Headings of a digest, in any form that models write.
 
-/// A line that may be a heading: its words, and how much of a heading it looks like.
+/// A line that may be a heading.
 ///
-/// Known forms: `# Plan` at any level, `**Plan**`, `**Plan:**`, `1. Plan`, `Plan:` alone on a line, `PLAN`; each with
-/// or without something in parentheses after it. Items of a list and indented lines are no headings.
+/// Known forms: `# Plan` at any level, `**Plan**`, `**Plan:**`, `1. Plan`, `Plan:` alone on a line
+/// and `PLAN`, each optionally with a text in parentheses after it. List items and indented lines
+/// are not headings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Heading<'a> {
     words: &'a str,
@@ -12,14 +13,13 @@ pub struct Heading<'a> {
     is_framed: bool,
 }
 
-/// No heading is longer, in bytes.
+/// The longest heading, in bytes.
 const MAX_BYTES: usize = 160;
-/// How an item of a list begins.
 const BULLETS: [&str; 3] = ["- ", "* ", "+ "];
 
 impl<'a> Heading<'a> {
-    /// Reads a line; `None` if it can be no heading, whatever it says.
-    pub fn of(line: &'a str) -> Option<Self> {
+    /// Parses a line; `None` if it cannot be a heading.
+    pub fn parse(line: &'a str) -> Option<Self> {
         let trimmed = line.trim();
         let is_item = BULLETS.iter().any(|bullet| trimmed.starts_with(bullet));
         if line.starts_with("  ") || is_item || trimmed.len() > MAX_BYTES {
@@ -31,20 +31,20 @@ impl<'a> Heading<'a> {
         (!words.is_empty()).then(|| Self { words, has_hash: trimmed.starts_with('#'), is_marked, is_framed })
     }
 
-    /// Returns its words, without marks and without what stands in parentheses behind them.
+    /// Returns the words, without marks and a text in parentheses after them.
     pub fn words(self) -> &'a str {
         self.words
     }
 
-    /// Returns whether the line as a whole is marked: by a `#`, by emphasis around it or by a colon behind it.
+    /// Returns whether the whole line is marked by a `#`, by emphasis or by a final colon.
     pub fn is_title(self) -> bool {
         self.has_hash || self.is_framed
     }
 
-    /// Returns whether it is the heading of that name, in upper or lower case.
+    /// Returns whether this is the heading with a name, ignoring case.
     ///
-    /// After a `#` more words may follow the name, if they make no sentence; in the other forms it stands alone, so
-    /// that a sentence that begins with the name is none.
+    /// After a `#` more words may follow the name unless they form a sentence. The other forms
+    /// contain the name only, so a sentence that begins with it is not a heading.
     pub fn is(self, name: &str) -> bool {
         let Some((start, rest)) = self.words.split_at_checked(name.len()) else { return false };
         if !start.eq_ignore_ascii_case(name) {
@@ -57,7 +57,8 @@ impl<'a> Heading<'a> {
     }
 }
 
-/// Strips hashes, emphasis, a number, a colon and what stands in parentheses; tells whether there was any but the last.
+/// Strips hashes, emphasis, a number, a colon and a text in parentheses; returns whether any mark
+/// but the last was found.
 fn without_marks(line: &str) -> (&str, bool) {
     let (mut words, mut is_marked) = (line, false);
     loop {
@@ -91,24 +92,12 @@ fn without_parenthesis(words: &str) -> &str {
 /// The six headings of a digest, one per line, in order.
 pub const SECTION_TEMPLATE: &str = include_str!("templates/sections.md").trim_ascii_end();
 
-/// Returns the names of the six headings, in order: their first words.
-pub fn headings() -> impl Iterator<Item = &'static str> {
-    let words = SECTION_TEMPLATE.lines().map(|line| line.trim_start_matches("# "));
-    words.map(|words| words.split(' ').next().unwrap_or(words))
-}
-
-/// Returns the position among the six of the heading that a line is, in any form that [`Heading`] knows.
-pub fn heading_at(line: &str) -> Option<usize> {
-    let heading = Heading::of(line)?;
-    headings().position(|name| heading.is(name))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn is(line: &str, name: &str) -> bool {
-        Heading::of(line).is_some_and(|heading| heading.is(name))
+        Heading::parse(line).is_some_and(|heading| heading.is(name))
     }
 
     #[test]
@@ -143,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_that_only_begins_with_the_word_is_none() {
+    fn a_line_that_only_begins_with_the_word_is_not_a_heading() {
         for line in [
             "Status",
             "status",

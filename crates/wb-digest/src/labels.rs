@@ -1,4 +1,4 @@
-//! The words that begin the entries of a digest, so that the next digest can carry them over.
+//! The words that begin the entries of a digest, by which the next digest recognizes them.
 
 /// Begins the entry for the first request.
 pub const FIRST: &str = "- First request:";
@@ -6,17 +6,17 @@ pub const FIRST: &str = "- First request:";
 pub const LATEST: &str = "- Latest request:";
 /// Begins the entry for a request in between.
 pub const EARLIER: &str = "- Earlier request:";
-/// Notes that some requests are left out.
+/// Notes that some requests are omitted.
 pub const NOT_ALL: &str = "- Requests in between are left out for want of room.";
-/// Begins the entry for words that merely answer a question.
+/// Begins the entry for an answer to a question.
 pub const ANSWER: &str = "- The user's answer:";
 /// Begins the line with the question of an [`ANSWER`].
 pub const TO: &str = "\n  to: ";
 /// Begins the entry for the agent's last words.
 pub const ACTIVE: &str = "- Active: ";
-/// Begins the entry for a failure that was not followed by a success.
+/// Begins the entry for a failure without a later success.
 pub const UNRESOLVED: &str = "- Stuck? ";
-/// Follows a failed check if files were changed after it, so that it may pass by now.
+/// Follows a failed check if files changed after it, so that it may pass now.
 pub const CHANGED_SINCE: &str = " (files changed since)";
 /// Begins the entry for a turn; its number follows.
 pub const TURN: &str = "- Turn ";
@@ -28,11 +28,11 @@ pub const ARROW: &str = " → ";
 pub const FILES: &str = "files: ";
 /// Begins the lines of a turn with the agent's last words.
 pub const REPLY: &str = "agent: ";
-/// Begins the line of a turn with what the agent noted between its calls.
+/// Begins the line of a turn with a note of the agent between its calls.
 pub const PROGRESS: &str = "noted: ";
-/// Begins the line of a turn that names what the user refused; the tool's name follows.
+/// Begins the line of a turn that names a refused call; the tool's name follows.
 pub const REFUSED: &str = "the user refused: ";
-/// Begins the entry for a reason; the turn in which it was given follows.
+/// Begins the entry for a reason; its turn follows.
 pub const DECIDED: &str = "- (";
 /// Begins the entry for actions in git.
 pub const GIT: &str = "- Git, newest first: ";
@@ -40,15 +40,15 @@ pub const GIT: &str = "- Git, newest first: ";
 pub const ON_BRANCH: &str = "on branch ";
 /// Names a commit.
 pub const COMMITTED: &str = "committed";
-/// Names a change of the last commit.
+/// Names an amendment.
 pub const AMENDED: &str = "amended the last commit";
 /// Names a push.
 pub const PUSHED: &str = "pushed";
 /// Names a checkout; the branch follows.
 pub const CHECKED_OUT: &str = "checked out ";
-/// Begins the entry for files that were changed after the last commit.
+/// Begins the entry for files changed after the last commit.
 pub const SINCE_COMMIT: &str = "- Since the last commit: ";
-/// Begins the entry for an unfinished merge, rebase or the like.
+/// Begins the entry for an unfinished operation, such as a merge.
 pub const STOPPED: &str = "- Git is not finished: ";
 /// Begins the entry for the last output of `git status`.
 pub const STATUS: &str = "- Git status as last shown: ";
@@ -56,24 +56,24 @@ pub const STATUS: &str = "- Git status as last shown: ";
 pub const NO_TASKS: &str = "- No list of tasks was kept with a tool.";
 /// Notes that no task is open.
 pub const ALL_DONE: &str = "- All tasks of the agent's list are done";
-/// Begins the entry for the plan that the user approved last.
+/// Begins the entry for the plan approved last.
 pub const APPROVED: &str = "- The plan that the user approved last: ";
 /// Begins the entry for a list of tasks in a file.
 pub const TICKED: &str = "- A list in a file tells what is done and what is open: ";
-/// Begins the name of the task that was ticked off last.
+/// Begins the name of the task ticked off last.
 pub const TICKED_LAST: &str = "; ticked off last: ";
-/// Notes that the user made another request after the list was finished.
+/// Notes a request after the list was finished.
 pub const ASKED_SINCE: &str = "; the user has asked for more since";
-/// Begins the entry that counts the constraints left out.
+/// Begins the entry that counts omitted constraints.
 pub const LEFT_OUT: &str = "- Left out for want of room: ";
-/// Points to constraints in the messages that follow the digest.
-pub const BESIDE_DIGEST: &str = "- What the user's messages beside this digest say holds too.";
-/// Introduces the entries that quote single lines.
+/// Refers to constraints in the messages that follow the digest.
+pub const USER_MESSAGES_APPLY: &str = "- What the user's messages beside this digest say holds too.";
+/// Introduces the quotes of single lines.
 pub const EXCERPTS: &str =
     "- Single lines as they were last shown; others are left out, and some may have changed since:";
 /// Begins an entry with lines of a tool, a file or a speaker.
 pub const SEEN: &str = "- Seen last in ";
-/// Begins an entry that names a call as a whole.
+/// Begins an entry that names a call.
 pub const CALLED: &str = "- Called: ";
 /// Begins the list of changed files.
 pub const MODIFIED: &str = "- Files changed last: ";
@@ -86,61 +86,63 @@ pub const LISTS: [(&str, &str); 3] = [(MODIFIED, ", "), (READ, ", "), (NAMES, BE
 /// Separates the names of a list.
 pub const BETWEEN_NAMES: &str = " · ";
 
-/// How many messages a digest stands for, as far as it is known.
+/// The number of messages that earlier digests replaced, as far as known.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Elided {
-    /// What earlier digests tell, if any does.
-    pub(crate) before: Option<usize>,
-    /// Whether there are messages besides, of which no digest tells the count.
-    pub(crate) beside: bool,
+    /// The count of earlier digests, if any has one.
+    before: Option<usize>,
+    /// An earlier digest has no count.
+    #[serde(rename = "beside")]
+    has_uncounted: bool,
 }
 
 const ELIDED: &str = " elided into this digest";
-/// Ends the count where an earlier digest tells none.
-const BESIDE: &str = ", beside those of an earlier one.";
+/// Follows the count if an earlier digest has none.
+const UNCOUNTED: &str = ", beside those of an earlier one.";
 
 impl Elided {
-    /// Takes over the counts of an earlier digest, given the entries of its carryover.
-    pub fn take_over<'e>(&mut self, carryover: impl Iterator<Item = &'e str>) {
-        let (mut is_told, mut sum) = (false, self.before.unwrap_or(0));
+    /// Adds the counts in the carryover of an earlier digest.
+    pub fn add_earlier<'e>(&mut self, carryover: impl Iterator<Item = &'e str>) {
+        let (mut is_counted, mut sum) = (false, self.before.unwrap_or(0));
         for (entry, total) in carryover.filter_map(|entry| Some((entry, elided_total(entry)?))) {
-            is_told = true;
+            is_counted = true;
             sum = sum.saturating_add(total);
-            self.beside |= entry.ends_with(BESIDE);
+            self.has_uncounted |= entry.ends_with(UNCOUNTED);
         }
-        self.beside |= !is_told;
-        if is_told {
+        self.has_uncounted |= !is_counted;
+        if is_counted {
             self.before = Some(sum);
         }
     }
 
-    /// Returns the line that says how many messages are gone, and how many in all as far as they were seen.
+    /// Returns the line that counts the elided messages, now and in all.
     pub fn line(self, n_elided: usize, n_in_all: usize) -> String {
         let plural = if n_elided == 1 { "" } else { "s" };
         let all = match self.before {
-            None if self.beside => String::new(),
+            None if self.has_uncounted => String::new(),
             before => format!(" ({} in all)", before.unwrap_or(0).saturating_add(n_elided).max(n_in_all)),
         };
-        format!("{n_elided} message{plural}{ELIDED}{all}{}", if self.beside { BESIDE } else { "." })
+        format!("{n_elided} message{plural}{ELIDED}{all}{}", if self.has_uncounted { UNCOUNTED } else { "." })
     }
 }
 
-/// Returns how many messages an entry says are gone.
+/// Parses the number of elided messages in an entry.
 pub fn elided_total(entry: &str) -> Option<usize> {
     let (n_elided, rest) = entry.split_once(ELIDED)?;
     let total = rest.strip_prefix(" (").unwrap_or(n_elided);
     total.split(' ').next()?.parse().ok()
 }
 
-/// Returns the text of an entry for a request or for an answer.
+/// Returns the text of an entry for a request or an answer.
 pub fn request_text(entry: &str) -> Option<&str> {
-    let asked = || [FIRST, LATEST, EARLIER].iter().find_map(|label| entry.strip_prefix(label)).map(str::trim);
-    answer_of(entry).map(|(answer, _)| answer).or_else(asked)
+    let request =
+        || [FIRST, LATEST, EARLIER].iter().find_map(|label| entry.strip_prefix(label)).map(str::trim);
+    parse_answer(entry).map(|(answer, _)| answer).or_else(request)
 }
 
-/// Returns what an entry tells of an answer: the words, and what they answer.
-pub fn answer_of(entry: &str) -> Option<(&str, &str)> {
-    let told = entry.strip_prefix(ANSWER)?;
-    let (answer, to) = told.split_once(TO).unwrap_or((told, ""));
-    Some((answer.trim(), to.trim()))
+/// Parses an entry for an answer into the answer and its question.
+pub fn parse_answer(entry: &str) -> Option<(&str, &str)> {
+    let text = entry.strip_prefix(ANSWER)?;
+    let (answer, question) = text.split_once(TO).unwrap_or((text, ""));
+    Some((answer.trim(), question.trim()))
 }

@@ -1,20 +1,22 @@
 //! A digest as a document: six headings with their entries.
 //!
-//! [`Sections`] parses a digest and writes it again; [`shortened_digest`] brings it within a limit,
-//! section by section. [`labels`] holds the words that begin its entries, and [`Heading`] detects
-//! headings in any form that models write.
+//! [`Sections`] parses and renders a digest; [`shorten_digest`] shortens it to a limit, section by
+//! section. [`labels`] contains the words that begin its entries, and [`Heading`] detects headings
+//! in any form that models write.
 //!
 //! ```
 //! use wb_digest::{Section, Sections};
 //!
-//! let digest = Sections::parse("# Objective\n- Port the importer.\n\n# Plan\n- [ ] Run the tests.");
+//! let digest = Sections::parse("# Objective\n- Port the importer.\n\n# Plan\n- [ ] Test it.");
 //! assert_eq!(digest.entries(Section::Objective), ["- Port the importer."]);
 //! ```
 
 pub mod labels;
-pub mod heading;
+mod heading;
+mod section;
 mod shortened_entry;
-pub mod digest;
+mod digest;
 
-pub use digest::{Section, Sections, completed, shortened_digest};
+pub use digest::{Sections, add_missing_sections, shorten_digest};
 pub use heading::{Heading, SECTION_TEMPLATE};
+pub use section::Section;

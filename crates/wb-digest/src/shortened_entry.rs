@@ -1,4 +1,4 @@
-//! Shortens the entries of a digest, each as its kind allows.
+//! Shortens the entries of a digest, each according to its kind.
 
 use std::borrow::Cow;
 
@@ -8,22 +8,23 @@ use wb_message::text::{head, one_line, tail};
 use crate::labels::{ANSWER, COMMAND, FILES, FIRST, LISTS, PROGRESS, REPLY, TURN};
 use wb_message::excerpt::{both_ends, excerpt};
 
-/// The characters that a reply may have at the least where its start and its end are told.
+/// The minimum characters of a reply that shows its start and its end.
 const LEAST_EXCERPT_CHARS: usize = 240;
-/// The characters that a line of a turn may have at the least where it is cut off.
+/// The minimum characters of a line that is cut off.
 const LEAST_LINE_CHARS: usize = 40;
 
-/// How a line of a command ends that worked and showed nothing.
+/// The end of a line for a command that succeeded without a result.
 const QUIET: &str = " → ok";
-/// What was run and said on the way gets at least this part of a turn's room beside a long reply: one third.
+/// The steps of a turn get at least a third of its room next to a long reply.
 const STEPS_PART: usize = 3;
 
-/// Characters of an entry and of its line end.
+/// Counts the characters of an entry and its line end.
 pub(crate) fn size(entry: &str) -> usize {
     entry.chars().count() + 1
 }
 
-/// Shortens an entry: a list by its last items, a line at its end, a text of several lines in its middle.
+/// Shortens an entry: drops the last items of a list, the end of a line or the middle of several
+/// lines.
 pub(crate) fn shortened(entry: &str, max_chars: usize) -> Cow<'_, str> {
     if size(entry) <= max_chars {
         return Cow::Borrowed(entry);
@@ -31,11 +32,11 @@ pub(crate) fn shortened(entry: &str, max_chars: usize) -> Cow<'_, str> {
     if let Some((label, separator)) = LISTS.iter().find(|(label, _)| entry.starts_with(label)) {
         let fits = head(entry, max_chars).rfind(separator);
         let first = || entry[label.len()..].split(separator).next().unwrap_or_default();
-        // The end of a path tells more than its start.
+        // The end of a path is more informative than its start.
         let end_of_first = || [label, "…", tail(first(), max_chars.saturating_sub(label.len() + 4))].concat();
         return fits.map_or_else(|| Cow::Owned(end_of_first()), |end| Cow::Borrowed(&entry[..end]));
     }
-    // What forbids often stands at the end of a request.
+    // Constraints are often at the end of a request, so its end must stay.
     if !entry.contains('\n') && !entry.starts_with(FIRST) {
         return Cow::Owned(one_line(entry, max_chars - 1));
     }
@@ -43,7 +44,7 @@ pub(crate) fn shortened(entry: &str, max_chars: usize) -> Cow<'_, str> {
         if entry.starts_with(TURN) {
             return Cow::Owned(short_turn(first, rest, max_chars));
         }
-        // The words of the user stay whole where what they answer can give way.
+        // The answer stays whole if shortening the question is enough.
         if let Some(left) = max_chars.checked_sub(size(first) + 3).filter(|_| entry.starts_with(ANSWER)) {
             return Cow::Owned([first, "\n  ", &one_line(rest, left)].concat());
         }
@@ -51,9 +52,9 @@ pub(crate) fn shortened(entry: &str, max_chars: usize) -> Cow<'_, str> {
     shortened_inside(entry, max_chars - 1)
 }
 
-/// Shortens lines in their middle to that many characters; what continues an entry is indented.
+/// Shortens lines in their middle to `max_chars`; the lines after the gap are indented.
 fn shortened_inside(lines: &str, max_chars: usize) -> Cow<'_, str> {
-    // The excerpt counts bytes, of which there are never fewer than characters.
+    // The excerpt counts bytes, never fewer than characters.
     let mark = CLIP_MARK.replace('\n', "\n  ");
     let short = excerpt(lines, max_chars.saturating_sub(mark.len() - CLIP_MARK.len()));
     match short.split_once(CLIP_MARK) {
@@ -62,12 +63,14 @@ fn shortened_inside(lines: &str, max_chars: usize) -> Cow<'_, str> {
     }
 }
 
-/// Returns a turn with as many of its lines as fit. A long reply gives way in its middle, so that its end and what was run
-/// are told too, and has a half of the room whatever stands around it. Of what was run and said on the way the newest is told.
+/// Returns a turn with the lines that fit.
+///
+/// A long reply is shortened in its middle and gets at least half of the room. Of the steps the
+/// newest stay.
 fn short_turn(name: &str, body: &str, max_chars: usize) -> String {
     let mut out = one_line(name, (max_chars - 1).min(LEAST_LINE_CHARS.max(max_chars / 2)));
     let left = (max_chars - 1).saturating_sub(out.chars().count());
-    let [head, before, reply, after] = parts_of_turn(body).map(|part| (part, part.chars().count()));
+    let [head, before, reply, after] = turn_parts(body).map(|part| (part, part.chars().count()));
     let others = head.1 + (before.1 + after.1).min(left / STEPS_PART);
     let most = left.saturating_sub(others).max(left / 2);
     let reply = if size(reply.0) > most && most < LEAST_EXCERPT_CHARS {
@@ -84,15 +87,15 @@ fn short_turn(name: &str, body: &str, max_chars: usize) -> String {
     out
 }
 
-/// Appends, in their order, the last lines that fit, the first of them cut off where it does not; returns the characters
-/// that are left. What was run and showed nothing goes first.
+/// Appends the last lines that fit, in order, and the start of the line before them; returns the
+/// characters left. Commands without a result are dropped first.
 fn push_newest(out: &mut String, lines: &str, mut left: usize) -> usize {
     let mut over = (lines.chars().count() + 1).saturating_sub(left);
     let is_quiet = |line: &str| line.ends_with(QUIET);
     let stays = |line: &&str| {
-        let goes = over > 0 && is_quiet(line);
-        over = if goes { over.saturating_sub(line.chars().count() + 1) } else { over };
-        !goes
+        let is_dropped = over > 0 && is_quiet(line);
+        over = if is_dropped { over.saturating_sub(line.chars().count() + 1) } else { over };
+        !is_dropped
     };
     let lines: Vec<&str> = lines.lines().filter(stays).collect();
     let n_fitting = lines.iter().rev().take_while(|line| take(&mut left, line.chars().count() + 1)).count();
@@ -108,14 +111,14 @@ fn push_newest(out: &mut String, lines: &str, mut left: usize) -> usize {
     left
 }
 
-/// Takes so much of what is left; false where it is not there.
+/// Subtracts `n` from what is left; returns whether there was enough.
 fn take(left: &mut usize, n: usize) -> bool {
     let rest = left.checked_sub(n);
     *left = rest.unwrap_or(*left);
     rest.is_some()
 }
 
-/// Appends the lines that fit, the first that does not cut off; returns the characters that are left.
+/// Appends the lines that fit, and the start of the next one; returns the characters left.
 fn push_fitting(out: &mut String, lines: &str, mut left: usize) -> usize {
     for line in lines.lines() {
         let n_chars = line.chars().count() + 1;
@@ -134,7 +137,8 @@ fn push_fitting(out: &mut String, lines: &str, mut left: usize) -> usize {
     left
 }
 
-/// Cuts a line off at its end, a list of files behind the last one that fits; of the first one its end tells most.
+/// Cuts off the end of a line: a list of files after the last that fits, or the start of its first
+/// path.
 fn cut_off(line: &str, max_chars: usize) -> String {
     let line = line.trim_start();
     let Some(files) = line.strip_prefix(FILES) else { return one_line(line, max_chars) };
@@ -148,11 +152,11 @@ fn cut_off(line: &str, max_chars: usize) -> String {
     [FILES, how, " ", mark, tail(path, left)].concat()
 }
 
-/// Splits the lines of a turn: what it changed, what was run and said before the reply, the reply, what came behind it.
-fn parts_of_turn(body: &str) -> [&str; 4] {
+/// Splits a turn into its changes, the steps before the reply, the reply, and the steps after it.
+fn turn_parts(body: &str) -> [&str; 4] {
     let begins =
         |line: &str, label: &str| line.strip_prefix("  ").is_some_and(|line| line.starts_with(label));
-    // Where each part begins; a line of a step begins the second or the fourth.
+    // The start of each part; a step begins the second or the fourth.
     let mut starts = [None; 3];
     let mut at = 0;
     for line in body.split_inclusive('\n') {
@@ -174,7 +178,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_turn_with_little_room_tells_how_its_reply_ends_whatever_stands_around_it() {
+    fn a_turn_with_little_room_shows_the_end_of_its_reply() {
         let files: Vec<String> = (0..30).map(|n| format!("edited src/shop/part_{n}.rs")).collect();
         let reply = "I read the importer. ".repeat(30);
         let body = format!(
@@ -197,10 +201,10 @@ mod tests {
         let turn = short_turn("- Turn 4:", &["  noted: it is read twice\n", &quiet].concat(), 160);
         assert!(turn.starts_with("- Turn 4:\n  noted: it is read twice\n  $ touch 1"), "{turn}");
         assert!(turn.ends_with("\n  $ touch 19 → ok") && turn.chars().count() < 160, "{turn}");
-        for (max_chars, told) in [(60, "edited …op/packages/importer/src/cart.rs"), (90, "src/cart.rs, …")]
+        for (max_chars, end) in [(60, "edited …op/packages/importer/src/cart.rs"), (90, "src/cart.rs, …")]
         {
             let turn = short_turn("- Turn 4:", files, max_chars);
-            assert!(turn.ends_with(told) && turn.chars().count() < max_chars, "{turn}");
+            assert!(turn.ends_with(end) && turn.chars().count() < max_chars, "{turn}");
         }
         let turn = short_turn("- Turn 4:", &format!("  {}\n  $ make → ok", "x".repeat(300)), 160);
         assert!(turn.chars().count() == 159, "{turn}");

@@ -12,33 +12,10 @@ use wb_record::{
 #[cfg(feature = "sqlite")]
 use wb_record::{Span, sqlite::MAGIC};
 
-use crate::agents::claude_code::ClaudeCode;
-use crate::agents::cline::Cline;
-use crate::agents::codex::Codex;
-use crate::agents::copilot_cli::CopilotCli;
-use crate::agents::droid::Droid;
-use crate::agents::gemini_cli::GeminiCli;
-use crate::agents::goose::Goose;
-use crate::agents::kimi_cli::KimiCli;
-use crate::agents::kimi_code::KimiCode;
 #[cfg(feature = "sqlite")]
 use crate::agents::opencode;
-use crate::agents::opencode::Opencode;
-use crate::agents::openhands_events::OpenhandsEvents;
-use crate::agents::pi::Pi;
-use crate::agents::qwen_code::QwenCode;
-use crate::logs::inspect_ai::InspectAi;
-use crate::logs::mini_swe_agent::MiniSweAgent;
-use crate::logs::openhands_completions::OpenhandsCompletions;
-use crate::logs::swe_agent::SweAgent;
-use crate::logs::tau_bench::TauBench;
-use crate::requests::ai_sdk::{self, AiSdk};
-use crate::requests::anthropic_messages::AnthropicMessages;
-use crate::requests::gemini_contents::GeminiContents;
-use crate::requests::native::Native;
-use crate::requests::openai_chat::OpenaiChat;
-use crate::requests::openai_responses::OpenaiResponses;
-use crate::requests::pydantic_ai::PydanticAi;
+use crate::formats::{FORMATS, known_formats, row_of};
+use crate::requests::ai_sdk;
 
 /// How a zip archive begins.
 const ZIP: &[u8] = b"PK\x03\x04";
@@ -50,39 +27,10 @@ const FOR_SCREEN: &str =
     "messages for the screen (UIMessage) of the AI SDK are not read, only those that a model is sent";
 const CONVERT: &str = "save what convertToModelMessages(messages) returns, which is read as ai-sdk";
 
-/// The formats that are read, the most particular first.
-pub const FORMATS: [&dyn Format; 25] = [
-    &Pi,
-    &ClaudeCode,
-    &Codex,
-    &Opencode,
-    &GeminiCli,
-    &CopilotCli,
-    &Goose,
-    &GeminiContents,
-    &QwenCode,
-    &OpenaiResponses,
-    &MiniSweAgent,
-    &OpenhandsCompletions,
-    &OpenhandsEvents,
-    &Cline,
-    &Droid,
-    &KimiCli,
-    &KimiCode,
-    &SweAgent,
-    &TauBench,
-    &InspectAi,
-    &AiSdk,
-    &PydanticAi,
-    &AnthropicMessages,
-    &OpenaiChat,
-    &Native,
-];
-
 /// Returns the format that is surest of parts that begin like this; of several the first of [`FORMATS`].
 pub fn detect(probe: &Probe) -> Option<&'static dyn Format> {
     let sure = |format: &&dyn Format| std::cmp::Reverse(format.detect(probe));
-    let best = FORMATS.into_iter().min_by_key(sure)?;
+    let best = FORMATS.iter().map(|row| row.format).min_by_key(sure)?;
     (best.detect(probe) > Confidence::No && !ai_sdk::is_for_screen(probe)).then_some(best)
 }
 
@@ -129,7 +77,7 @@ pub fn open_path(path: &Path, access: Access) -> Result<Box<dyn Document>, Forma
 fn changed_as(path: &Path) -> Option<&'static dyn Format> {
     let path = path.canonicalize().ok()?;
     let history = History::beside(&path, Access::Read).ok()?;
-    FORMATS.into_iter().find(|format| Some(format.name()) == history.format())
+    Some(row_of(history.format()?)?.format)
 }
 
 /// Returns how many messages a format reads.
@@ -171,6 +119,9 @@ fn known(probe: &Probe) -> Result<&'static dyn Format, FormatError> {
             return FormatError::Log { line: None, what: FOR_SCREEN.to_owned(), hint: CONVERT.to_owned() };
         }
         let line = &visible[..memchr(b'\n', visible).unwrap_or(visible.len()).min(400)];
-        FormatError::Unknown { begins: text::one_line(&String::from_utf8_lossy(line), 60) }
+        FormatError::Unknown {
+            begins: text::one_line(&String::from_utf8_lossy(line), 60),
+            hint: known_formats(),
+        }
     })
 }

@@ -5,38 +5,18 @@ use wb_dialect::{Dialect, EncodedRequest, VerbatimParts, Violation, call_name};
 use wb_message::{Message, Pairing};
 use wb_record::{Format, View};
 
+use crate::formats::{AnsweredCalls, VERBATIM_NAMES, row_of};
 use crate::requests::anthropic_messages::AnthropicMessages;
 use crate::requests::gemini_contents::GeminiContents;
 use crate::requests::openai_chat::OpenaiChat;
 use crate::requests::openai_responses::OpenaiResponses;
 
-/// Which calls without a result are no refusal, since the agent answers them itself when it goes on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum AnsweredCalls {
-    /// None.
-    None,
-    /// Those of the last message, of a format that ends with the answer to a request: its calls are carried out then.
-    OfTheLastMessage,
-    /// All.
-    All,
-}
-
 impl AnsweredCalls {
-    /// Returns which calls the agent of a format answers; of Codex as seen of 0.169.0, of opencode of 1.18.33, of pi of
-    /// 0.73.1 and 1.5.2.
-    fn of(format: &str) -> Self {
-        match format {
-            "codex" | "opencode" | "pi" => Self::All,
-            "openhands-llm-completions" => Self::OfTheLastMessage,
-            _ => Self::None,
-        }
-    }
-
     /// Returns whether the agent answers the calls of a message.
     fn has(self, at: usize, messages: &[Message]) -> bool {
         match self {
             Self::None => false,
-            Self::OfTheLastMessage => at + 1 == messages.len(),
+            Self::LastMessage => at + 1 == messages.len(),
             Self::All => true,
         }
     }
@@ -62,18 +42,16 @@ impl SentAs<'static> {
     /// Returns how an agent sends its sessions, or sessions of its format are sent, by the name of the format: where it
     /// asks several providers, in the dialects in which its model is asked, and in all if that is not known.
     pub fn by(format: &str, model: Option<&str>) -> Self {
-        let dialects = match of_format(format) {
-            [] => model.map_or(&Dialect::ALL[..], of_model),
-            dialects => dialects,
-        };
+        let row = row_of(format);
+        let of_format = row.map_or(&[][..], |row| row.dialects);
+        let dialects =
+            if of_format.is_empty() { model.map_or(&Dialect::ALL[..], of_model) } else { of_format };
         let verbatim = VerbatimParts {
-            empty_texts: of_format(format) == [Dialect::Anthropic],
-            // Goose writes a name in the shape that is taken, as seen of its version of July 2026.
-            names: format != "goose",
-            // Lists are sent as they stand, and so are the lines of kimi-cli: `chat_provider/kimi.py` turns each into a message.
-            order: matches!(format, "openai-chat" | "kimi-cli"),
+            empty_texts: of_format == [Dialect::Anthropic],
+            ..row.map_or(VERBATIM_NAMES, |row| row.verbatim)
         };
-        Self { dialects, verbatim, answered_calls: AnsweredCalls::of(format) }
+        let answered_calls = row.map_or(AnsweredCalls::None, |row| row.answered_calls);
+        Self { dialects, verbatim, answered_calls }
     }
 }
 
@@ -109,22 +87,6 @@ impl SentAs<'_> {
     }
 }
 
-/// Returns the dialect that a format has to do with, whatever the model; none where it is sent to several providers.
-fn of_format(format: &str) -> &'static [Dialect] {
-    match format {
-        "claude-code" | "anthropic-messages" | "cline" => &[Dialect::Anthropic],
-        "codex" | "openai-responses" => &[Dialect::OpenaiResponses],
-        "openai-chat"
-        | "mini-swe-agent"
-        | "openhands-llm-completions"
-        | "openhands-events"
-        | "kimi-cli"
-        | "kimi-code" => &[Dialect::OpenaiChat],
-        "gemini-cli" | "gemini-contents" => &[Dialect::Gemini],
-        _ => &[],
-    }
-}
-
 /// Returns the dialects in which a model is asked: that of its own provider, and chat, which gateways speak.
 fn of_model(id: &str) -> &'static [Dialect] {
     match Family::from_model_id(id) {
@@ -154,13 +116,6 @@ mod tests {
     use wb_message::Block;
 
     use super::*;
-    use crate::FORMATS;
-
-    #[test]
-    fn a_format_of_one_provider_is_known_by_its_name() {
-        let of_one = FORMATS.iter().filter(|format| of_format(format.name()).len() == 1);
-        assert_eq!(of_one.count(), 13, "each name of the table is the name of a format");
-    }
 
     #[test]
     fn the_answer_that_a_log_of_one_request_ends_with_may_call() {

@@ -8,6 +8,7 @@ use wb_message::{Block, Content, Message};
 use wb_record::Document;
 use wb_record::json::members;
 
+use crate::formats::row_of;
 use crate::kit::json_text::body_of;
 
 /// What a request says outside of its messages.
@@ -27,12 +28,8 @@ impl SystemAndTools {
     /// # Errors
     /// The document cannot be read.
     pub fn of(document: &dyn Document) -> io::Result<Self> {
-        let keys: &[&str] = match document.format().name() {
-            "anthropic-messages" => &["system"],
-            "openai-responses" => &["instructions"],
-            "gemini-contents" => &["systemInstruction", "system_instruction"],
-            "openai-chat" => &[],
-            _ => return Ok(Self::default()),
+        let Some(keys) = row_of(document.format().name()).and_then(|row| row.system_keys) else {
+            return Ok(Self::default());
         };
         let whole = document.parts().whole("")?;
         let body = body_of(&whole).1;

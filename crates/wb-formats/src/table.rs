@@ -4,34 +4,35 @@ use std::fmt::Write as _;
 
 use wb_record::Ability;
 
-use crate::detect::FORMATS;
+use crate::formats::{FORMATS, FormatRow};
 
 /// What the page says of new sessions.
 const NEW_SESSIONS: &str = "
-`wb convert FILE --to claude-code|codex|pi` writes a new session of one of these agents from the messages of any format. Texts, calls, results
-and their order are there again when `wb` opens it, and so are marks of failures, but in Codex, where only the text of a result tells one. System texts,
-definitions of tools and counts are not, nor, but for pi, thoughts that the provider did not sign. `wb convert` says before it writes what gets lost, with
-counts. No agent was asked yet whether it goes on with one. There is none for opencode, whose sessions are rows of a database that it makes itself, nor for agents
-of which only the reading is known.
+`wb convert FILE --to claude-code|codex|pi` writes a new session of one of these agents from the messages of any
+format. Texts, calls, results, their order and marks of failures survive; Codex marks a failure only in the text of
+the result. System texts, definitions of tools and counts are lost, and thoughts that the provider did not sign, except
+in pi. `wb convert` lists all losses with counts before it writes. No agent was tried with a converted session yet. There
+is no conversion to opencode, whose sessions are rows of a database that it creates itself, nor to agents whose format is
+only known from reading it.
 ";
 
 /// Returns the page on what can be written in each format: a table, and the reasons below it.
 pub fn formats_table() -> String {
     let mut page = String::from(
-        "# Formats\n\nWhat is read, and what a compaction and a repair can write in each. `wb formats --json` says the same; \
+        "# Formats\n\nThe formats that are read, and what a compaction and a repair can write in each. `wb formats --json` says the same; \
          `cargo xtask schema` writes this page.\n\n\
-         | format | a digest for the oldest messages | one in the middle | results cleared | results shortened | files given back | another id for a call |\n\
+         | format | a digest for the oldest messages | one in the middle | results cleared | results shortened | files restored | another id for a call |\n\
          |---|---|---|---|---|---|---|\n",
     );
     let mut reasons = String::new();
-    for format in FORMATS {
+    for FormatRow { format, .. } in FORMATS {
         let it = format.abilities();
         let named = [
             ("a digest for the oldest messages", it.fold_head),
             ("a digest in the middle", it.fold_inside),
             ("clearing a result", it.clear),
             ("shortening a result", it.body),
-            ("giving files back", it.insert),
+            ("restoring files", it.insert),
             ("another id for a call", it.call_ids),
         ];
         let cells: Vec<&str> =
@@ -44,5 +45,14 @@ pub fn formats_table() -> String {
     if !reasons.is_empty() {
         page = format!("{page}\nWhat cannot be written, and why:\n\n{reasons}");
     }
-    page + NEW_SESSIONS
+    page + &files_table() + NEW_SESSIONS
+}
+
+/// Returns the table of files, compactions and usage.
+fn files_table() -> String {
+    let mut table = String::from("\n| format | files | compactions | usage |\n|---|---|---|---|\n");
+    for FormatRow { format, files, compactions, usage, .. } in FORMATS {
+        let _ = writeln!(table, "| `{}` | {files} | {compactions} | {usage} |", format.name());
+    }
+    table
 }

@@ -1,4 +1,4 @@
-//! A model made of a closure.
+//! A model built from a closure.
 
 use std::fmt::{self, Display};
 use std::future::Future;
@@ -10,18 +10,18 @@ use wb_message::{Block, Conversation};
 
 use crate::invoker::{Emission, InvokeError, ModelInvoker, Reply, StopReason, StreamOptions};
 
-/// A model made of a closure; [`from_fn`] builds it.
+/// A model built from a closure by [`from_fn`].
 #[derive(Clone)]
 pub struct FnInvoker<F> {
     answer: F,
     card: Option<ModelCard>,
 }
 
-/// Makes a model of a closure that answers a conversation with a text.
+/// Builds a model from a closure that answers a conversation with a text.
 ///
-/// An error is a failed request. The closure is told neither model, thinking nor limit; it knows whom it asks. A request
-/// that is cancelled or takes too long is dropped. What the closure captures must go into its future, since requests
-/// may outlive the call: clone it first.
+/// An error is a failed request. The closure receives no [`StreamOptions`]. A request that is
+/// cancelled or takes too long is dropped. Requests may outlive the call, so clone captured values
+/// into the future.
 ///
 /// ```
 /// use futures::executor::block_on;
@@ -35,7 +35,7 @@ pub struct FnInvoker<F> {
 /// #         Ok("# Objective\n- port the lexer".to_owned())
 /// #     }
 /// # }
-/// let client = Client; // whatever sends a conversation to your provider
+/// let client = Client; // your client of a provider
 /// let model = from_fn(move |conversation| {
 ///     let client = client.clone();
 ///     async move { client.complete(conversation).await }
@@ -58,7 +58,7 @@ where
 }
 
 impl<F> FnInvoker<F> {
-    /// Sets what is known of the model, so that its input can be fitted to its window.
+    /// Sets the card of the model, so that requests fit its window.
     #[must_use]
     pub fn with_card(mut self, card: ModelCard) -> Self {
         self.card = Some(card);

@@ -7,11 +7,11 @@ use tokio_util::sync::CancellationToken;
 use wb_budget::{ModelCard, Usage};
 use wb_message::{Block, Conversation};
 
-/// How much a model may think before it answers.
+/// The amount of thinking before an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ThinkingLevel {
-    /// Not at all.
+    /// None.
     Off,
     /// A little.
     Low,
@@ -19,12 +19,12 @@ pub enum ThinkingLevel {
     Medium,
     /// Much.
     High,
-    /// As much as the model can.
+    /// The most that the model supports.
     Max,
 }
 
 impl ThinkingLevel {
-    /// Returns how many tokens are held ready for what the model thinks, beside its visible answer.
+    /// Returns the tokens reserved for thinking, in addition to the visible answer.
     pub fn reserve_tokens(self) -> u64 {
         match self {
             Self::Off => 0,
@@ -36,24 +36,24 @@ impl ThinkingLevel {
     }
 }
 
-/// What one request asks for besides the conversation; everything is optional.
+/// Options of one request; all are optional.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct StreamOptions {
-    /// Stops the request when cancelled.
+    /// Cancels the request.
     #[serde(skip)]
     pub cancel: Option<CancellationToken>,
-    /// How much to think.
+    /// The amount of thinking.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub thinking: Option<ThinkingLevel>,
-    /// The most tokens of the visible answer. An invoker for a provider that counts reasoning as part of the answer
-    /// adds what the reasoning may take.
+    /// The maximum tokens of the visible answer. If a provider counts thinking as part of the
+    /// answer, its invoker adds a reserve.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_output_tokens: Option<u64>,
-    /// Whether the provider is to keep the prompt in its cache and to read it from there, where that must be asked for.
+    /// Enables the prompt cache of providers that do not use it by default.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub prompt_cache: bool,
-    /// The model to ask, if the host names one.
+    /// The model, if the host names one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
 }
@@ -65,17 +65,17 @@ impl StreamOptions {
     }
 }
 
-/// Why a model stopped.
+/// The reason why a model stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StopReason {
-    /// It was done.
+    /// The answer is complete.
     Complete,
-    /// It wants tools to be run.
+    /// The model calls tools.
     ToolCalls,
     /// The answer reached its limit.
     MaxOutput,
-    /// It refused.
+    /// The model refused.
     Refusal,
     /// The request was cancelled.
     Aborted,
@@ -83,24 +83,24 @@ pub enum StopReason {
     Error,
 }
 
-/// A model's whole answer.
+/// The whole answer of a model.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reply {
     /// The model's id.
     pub model: String,
-    /// What it said.
+    /// The content.
     pub blocks: Vec<Block>,
-    /// What the provider counted.
+    /// The usage counted by the provider.
     pub usage: Usage,
-    /// Why it stopped.
+    /// The reason why the model stopped.
     pub stop: StopReason,
 }
 
-/// A failure of a model or of the way to it.
+/// A failure of a model or of the connection to it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[error("{message}")]
 pub struct InvokeError {
-    /// What went wrong, as the provider or transport says it.
+    /// The message of the provider or transport.
     pub message: String,
     /// The HTTP status, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -139,15 +139,15 @@ pub enum Emission {
     ToolCallDelta {
         /// The call's id.
         id: String,
-        /// The piece of JSON that was added.
+        /// The JSON that was added.
         args_delta: String,
     },
-    /// What the provider counted so far.
+    /// The usage counted by the provider so far.
     Usage {
-        /// The count.
+        /// The usage.
         usage: Usage,
     },
-    /// Why the model stopped.
+    /// The model stopped.
     Stop {
         /// The reason.
         stop: StopReason,
@@ -165,18 +165,18 @@ pub enum Emission {
 }
 
 impl Emission {
-    /// Returns whether nothing follows.
+    /// Returns whether this is the last event.
     pub fn is_terminal(&self) -> bool {
         matches!(self, Self::Done { .. } | Self::Error { .. })
     }
 }
 
-/// A model, or what leads to one. Retrying is invoking again.
+/// A model, or a way to reach one. To retry, invoke again.
 pub trait ModelInvoker: Send + Sync {
     /// Sends a conversation; failure is an emission, never a `Result`.
     fn invoke(&self, conversation: Conversation, options: StreamOptions) -> BoxStream<'static, Emission>;
 
-    /// Returns what is known of the model, so that its input can be fitted to its window.
+    /// Returns the card of the model, so that requests fit its window.
     fn card(&self) -> Option<ModelCard> {
         None
     }
@@ -184,10 +184,10 @@ pub trait ModelInvoker: Send + Sync {
 
 const _: fn(&dyn ModelInvoker) = |_| ();
 
-/// Collects the text of an answer: the last complete reply's, else the streamed text; `None` for an error, at
-/// whatever place, and for a blank text.
+/// Collects the text of an answer: that of the last complete reply, or else the streamed text.
 ///
-/// The recorded behaviour: it reads to the stream's end and does not look at why the model stopped.
+/// Returns `None` after any error and for a blank text. As recorded, it reads the stream to its end
+/// and ignores why the model stopped.
 pub async fn collect_text(mut stream: BoxStream<'static, Emission>) -> Option<String> {
     let mut streamed = String::new();
     let mut complete = None;
@@ -203,7 +203,7 @@ pub async fn collect_text(mut stream: BoxStream<'static, Emission>) -> Option<St
     Some(text.trim().to_owned()).filter(|text| !text.is_empty())
 }
 
-/// Returns a reply's text blocks, joined without a separator.
+/// Returns the text blocks of a reply, joined without a separator.
 pub fn reply_text(reply: &Reply) -> String {
     reply.blocks.iter().filter_map(Block::as_text).collect()
 }

@@ -1,9 +1,9 @@
 //! The seam to a model.
 //!
-//! [`ModelInvoker`] is what a host implements, or builds from a closure with [`from_fn`]. It takes a
-//! conversation and [`StreamOptions`] and returns a stream of [`Emission`]s; a failure is an emission
-//! too, and a retry is another call. [`collect_text`] reads a stream to its end, and
-//! [`timer::within`] limits the time that a reply may take, without a runtime.
+//! A host implements [`ModelInvoker`], or builds one from a closure with [`from_fn`]. It takes a
+//! conversation and [`StreamOptions`] and returns a stream of [`Emission`]s; a failure is an
+//! emission, and a retry is another call. [`collect_text`] reads a stream to its end, and
+//! [`timer::within`] limits the time of a reply, without a runtime.
 //!
 //! ```
 //! use futures::executor::block_on;

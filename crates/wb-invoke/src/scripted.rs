@@ -1,4 +1,4 @@
-//! A model that plays back scripted replies, for tests and examples.
+//! A model that replays scripted replies, for tests and examples.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
@@ -10,7 +10,7 @@ use wb_message::{Block, Conversation, Turn};
 
 use crate::invoker::{Emission, InvokeError, ModelInvoker, Reply, StopReason, StreamOptions};
 
-/// Plays back its replies one per request, the last one again and again, and remembers what it was asked.
+/// A model that replays one reply per request, repeats the last one, and records its requests.
 #[derive(Debug, Default)]
 pub struct ScriptedInvoker {
     card: Option<ModelCard>,
@@ -26,21 +26,21 @@ struct State {
 /// One scripted reply.
 #[derive(Clone, Debug)]
 pub enum Script {
-    /// These emissions, then the stream ends.
+    /// Streams these emissions.
     Emit(Vec<Emission>),
-    /// Nothing ever comes.
+    /// Never answers.
     Hang,
-    /// The prompt comes back as the answer.
+    /// Answers with the prompt.
     Echo,
 }
 
 impl Script {
-    /// Builds a complete reply of one text.
+    /// Returns a complete reply with a text.
     pub fn says(text: impl Into<String>) -> Self {
         Self::stops(text, StopReason::Complete)
     }
 
-    /// Builds a reply of one text that stopped for a reason.
+    /// Returns a reply with a text and a reason why it stopped.
     pub fn stops(text: impl Into<String>, stop: StopReason) -> Self {
         let blocks = vec![Block::text(text)];
         let usage = Usage { input_tokens: 100, output_tokens: 10, ..Usage::EMPTY };
@@ -49,7 +49,7 @@ impl Script {
         }])
     }
 
-    /// Builds a failure.
+    /// Returns a failure.
     pub fn fails(message: impl Into<String>) -> Self {
         Self::Emit(vec![Emission::Error { error: InvokeError::new(message) }])
     }
@@ -58,47 +58,47 @@ impl Script {
         match self {
             Self::Emit(emissions) => stream::iter(emissions).boxed(),
             Self::Hang => stream::pending().boxed(),
-            Self::Echo => Self::says(prompt_of(conversation)).stream(conversation),
+            Self::Echo => Self::says(prompt_text(conversation)).stream(conversation),
         }
     }
 }
 
-fn prompt_of(conversation: &Conversation) -> String {
+fn prompt_text(conversation: &Conversation) -> String {
     conversation.turns.iter().flat_map(Turn::blocks).filter_map(Block::as_text).collect()
 }
 
 impl ScriptedInvoker {
-    /// Builds a model that gives these replies in turn.
+    /// Builds a model that replays these replies.
     pub fn new(replies: impl IntoIterator<Item = Script>) -> Self {
         let state = State { replies: replies.into_iter().collect(), requests: Vec::new() };
         Self { card: None, state: Mutex::new(state) }
     }
 
-    /// Gives the model a card.
+    /// Sets the card of the model.
     #[must_use]
     pub fn with_card(mut self, card: ModelCard) -> Self {
         self.card = Some(card);
         self
     }
 
-    /// Returns the prompts that were sent so far.
+    /// Returns the prompts so far.
     pub fn prompts(&self) -> Vec<String> {
-        self.locked().requests.iter().map(|(conversation, _)| prompt_of(conversation)).collect()
+        self.state().requests.iter().map(|(conversation, _)| prompt_text(conversation)).collect()
     }
 
-    /// Returns what was sent so far.
+    /// Returns the requests so far.
     pub fn requests(&self) -> Vec<(Conversation, StreamOptions)> {
-        self.locked().requests.clone()
+        self.state().requests.clone()
     }
 
-    fn locked(&self) -> std::sync::MutexGuard<'_, State> {
+    fn state(&self) -> std::sync::MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl ModelInvoker for ScriptedInvoker {
     fn invoke(&self, conversation: Conversation, options: StreamOptions) -> BoxStream<'static, Emission> {
-        let mut state = self.locked();
+        let mut state = self.state();
         let next = match state.replies.len() {
             0 => Script::fails("no reply is scripted"),
             1 => state.replies[0].clone(),

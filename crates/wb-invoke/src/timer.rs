@@ -7,12 +7,13 @@ use std::time::Duration;
 use futures::channel::oneshot;
 use futures::future::{Either, select};
 
-/// How long a model may take for one digest if nothing else is said.
+/// The default time limit for one digest.
 pub const DEFAULT_TIMEOUT: Duration = Duration::from_mins(2);
 
-/// Waits for a future no longer than the limit; `None` where the limit came first.
+/// Waits for a future until the limit; returns `None` if the limit comes first.
 ///
-/// A thread sleeps for the limit, under any executor; it ends as soon as the future is done or dropped.
+/// The limit works under any executor: a thread sleeps until then, or until the future is done or
+/// dropped.
 pub async fn within<T>(limit: Option<Duration>, future: impl Future<Output = T>) -> Option<T> {
     let Some(limit) = limit else { return Some(future.await) };
     let (alarm, _guard) = alarm(limit);
@@ -22,13 +23,13 @@ pub async fn within<T>(limit: Option<Duration>, future: impl Future<Output = T>)
     }
 }
 
-/// Rings after the limit unless the sender that is returned with it is dropped before.
+/// Starts an alarm that rings after the limit, unless the returned sender is dropped before.
 fn alarm(limit: Duration) -> (oneshot::Receiver<()>, mpsc::Sender<()>) {
     let (ring, alarm) = oneshot::channel();
     let (guard, released) = mpsc::channel::<()>();
     std::thread::spawn(move || {
         if released.recv_timeout(limit) == Err(RecvTimeoutError::Timeout) {
-            // Nobody may be waiting any more.
+            // The receiver may be gone.
             let _ = ring.send(());
         }
     });
@@ -42,14 +43,14 @@ mod tests {
     use futures::future::{pending, ready};
 
     #[test]
-    fn a_hanging_future_ends_at_the_limit_and_a_ready_one_does_not_wait_for_it() {
+    fn a_hanging_future_ends_at_the_limit_and_a_ready_one_at_once() {
         assert_eq!(block_on(within(Some(Duration::from_millis(5)), pending::<()>())), None);
         assert_eq!(block_on(within(Some(Duration::from_hours(1)), ready(7))), Some(7));
         assert_eq!(block_on(within(None, ready(7))), Some(7));
     }
 
     #[tokio::test]
-    async fn inside_a_runtime_without_a_clock_it_works_too() {
+    async fn the_limit_works_in_a_runtime_without_a_clock() {
         assert_eq!(within(Some(Duration::from_millis(5)), pending::<()>()).await, None);
     }
 }

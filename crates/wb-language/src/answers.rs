@@ -1,53 +1,53 @@
-//! Reads what the user answered, approved and refused from the results of tool calls.
+//! Answers, approvals and refusals of the user in the results of tool calls.
 
 use serde_json::Value;
 use wb_message::text::{clip, head, one_line};
 
-use crate::tasks::own_name;
+use crate::tasks::bare_name;
 use crate::user_text::{is_rejection, rejected_words};
-use crate::{SAID_BYTES, plain_words};
+use crate::{UTTERANCE_BYTES, plain_words};
 
-/// Questions of a call that are read.
+/// The maximum number of questions that are read from a call.
 const MOST_QUESTIONS: usize = 16;
-/// Characters of what was asked or called.
+/// The characters of a question or a call.
 const WHAT_CHARS: usize = 200;
 
-/// What the user made of a call.
+/// The reaction of the user to a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Answer {
     /// The user answered a question.
     Answered {
-        /// What the agent asked.
+        /// The question of the agent.
         question: String,
-        /// What the user chose or typed.
+        /// The choice or the words of the user.
         answer: String,
     },
     /// The user approved a plan.
     Approved {
-        /// What was approved.
+        /// The plan.
         what: String,
     },
     /// The user refused a plan or a call.
     Refused {
-        /// What was refused.
+        /// The plan or call.
         what: String,
-        /// What the user said to it.
+        /// The words of the user.
         words: Option<String>,
     },
 }
 
-/// Returns what the user made of a call, by the text of its result: one entry for each question that was asked.
+/// Returns the reactions of the user in the result of a call, one for each question.
 ///
-/// The result of a tool that shows text may say anything, so that a refusal counts as one only in an error; tools that ask
-/// the user hand on what the user said.
+/// The result of a viewer may contain anything, so a refusal counts only in an error, or in the
+/// result of a tool that asks the user.
 pub fn answers(tool: &str, input: &Value, result: &str, is_error: bool) -> Vec<Answer> {
-    let name = own_name(tool);
+    let name = bare_name(tool);
     let is_plan = matches!(name.as_str(), "exitplanmode" | "planexit" | "exitplan" | "proposeplan");
     let is_question = name.contains("ask") && (name.contains("question") || name.contains("user"))
         || matches!(name.as_str(), "question" | "requestuserinput");
     if (is_error || is_plan || is_question) && is_rejection(result) {
-        let words = rejected_words(result).map(|words| clip(words, SAID_BYTES).into_owned());
-        return vec![Answer::Refused { what: what(tool, input), words }];
+        let words = rejected_words(result).map(|words| clip(words, UTTERANCE_BYTES).into_owned());
+        return vec![Answer::Refused { what: describe(tool, input), words }];
     }
     if is_plan {
         return plan_answer(tool, input, result, is_error).into_iter().collect();
@@ -55,29 +55,29 @@ pub fn answers(tool: &str, input: &Value, result: &str, is_error: bool) -> Vec<A
     if is_question && !is_error { question_answers(input, result) } else { Vec::new() }
 }
 
-/// Returns whether a plan was approved, if the result tells.
+/// Returns the approval or refusal of a plan, if the result contains one.
 fn plan_answer(tool: &str, input: &Value, result: &str, is_error: bool) -> Option<Answer> {
     const REFUSED: [&str; 6] = ["reject", "declin", "not approved", "disapprov", "keep planning", "denied"];
-    let said = head(result, 300).to_lowercase();
-    if REFUSED.iter().any(|it| said.contains(it)) {
-        return Some(Answer::Refused { what: what(tool, input), words: None });
+    let text = head(result, 300).to_lowercase();
+    if REFUSED.iter().any(|it| text.contains(it)) {
+        return Some(Answer::Refused { what: describe(tool, input), words: None });
     }
-    (!is_error && is_approved(&said)).then(|| Answer::Approved { what: what(tool, input) })
+    (!is_error && is_approved(&text)).then(|| Answer::Approved { what: describe(tool, input) })
 }
 
-/// Returns whether a text says that something was approved, and not that it has to be or was not yet.
-fn is_approved(said: &str) -> bool {
+/// Returns whether a text reports an approval, not one that is required or pending.
+fn is_approved(text: &str) -> bool {
     const NOT: [&str; 15] = [
         "not", "be", "being", "until", "never", "if", "when", "once", "unless", "before", "without", "to",
         "await", "awaiting", "isn",
     ];
-    let words: Vec<&str> = plain_words(said).collect();
+    let words: Vec<&str> = plain_words(text).collect();
     let is_open = |at: usize| words[at.saturating_sub(4)..at].iter().any(|word| NOT.contains(word));
     words.iter().enumerate().any(|(at, word)| *word == "approved" && !is_open(at))
 }
 
-/// Returns what was called, on one line.
-fn what(tool: &str, input: &Value) -> String {
+/// Describes a call on one line.
+fn describe(tool: &str, input: &Value) -> String {
     const KEYS: [&str; 13] = [
         "plan",
         "command",
@@ -94,21 +94,21 @@ fn what(tool: &str, input: &Value) -> String {
         "title",
     ];
     let named = KEYS.iter().find_map(|key| input.get(key)?.as_str());
-    let asked = || questions(input).first().map(|(_, question)| *question);
-    let detail = named.or_else(asked).unwrap_or_default().trim_start();
-    // A plan is known by its title.
+    let question = || questions(input).first().map(|(_, question)| *question);
+    let detail = named.or_else(question).unwrap_or_default().trim_start();
+    // A plan is described by its title.
     let line = if input.get("plan").is_some() { detail.lines().next().unwrap_or_default() } else { detail };
     one_line(&[tool, " ", line.trim_start_matches(['#', ' '])].concat(), WHAT_CHARS)
 }
 
 /// Returns the questions of a call with their ids.
 fn questions(input: &Value) -> Vec<(Option<&str>, &str)> {
-    let own = input.get("question").and_then(Value::as_str).map(|question| (None, question));
+    let single = input.get("question").and_then(Value::as_str).map(|question| (None, question));
     let listed = input.get("questions").and_then(Value::as_array).into_iter().flatten().filter_map(|item| {
         let question = item.as_str().or_else(|| item.get("question")?.as_str())?;
         Some((item.get("id").and_then(Value::as_str), question))
     });
-    own.into_iter().chain(listed).take(MOST_QUESTIONS).collect()
+    single.into_iter().chain(listed).take(MOST_QUESTIONS).collect()
 }
 
 fn question_answers(input: &Value, result: &str) -> Vec<Answer> {
@@ -119,13 +119,13 @@ fn question_answers(input: &Value, result: &str) -> Vec<Answer> {
         let answer = answer.or_else(|| quoted_answer(result, question).map(str::to_owned));
         let alone = || (questions.len() == 1 && json.is_none()).then(|| plain_answer(result).to_owned());
         let answer = answer.or_else(alone).filter(|answer| !answer.trim().is_empty())?;
-        let answer = clip(&answer, SAID_BYTES).into_owned();
+        let answer = clip(&answer, UTTERANCE_BYTES).into_owned();
         Some(Answer::Answered { question: one_line(question, WHAT_CHARS), answer })
     };
     questions.iter().enumerate().filter_map(|(nth, question)| answered(nth, question)).collect()
 }
 
-/// Finds an answer in the form `"question"="answer", "next"="…". You can now …`.
+/// Returns an answer of the form `"question"="answer", "next"="…". You can now …`.
 fn quoted_answer<'a>(result: &'a str, question: &str) -> Option<&'a str> {
     let start = result.find(&["\"", question, "\"=\""].concat())? + question.len() + 4;
     let rest = &result[start..];
@@ -134,7 +134,7 @@ fn quoted_answer<'a>(result: &'a str, question: &str) -> Option<&'a str> {
     Some(&rest[..end.or_else(|| rest.rfind('"')).unwrap_or(rest.len())])
 }
 
-/// Finds an answer in an object of answers by the id, the place or the words of its question.
+/// Returns an answer in a JSON object, by the id, the index or the words of its question.
 fn json_answer(json: &Value, nth: usize, id: Option<&str>, question: &str) -> Option<String> {
     let all = json.get("answers")?;
     let nth_key = nth.to_string();
@@ -148,7 +148,7 @@ fn json_answer(json: &Value, nth: usize, id: Option<&str>, question: &str) -> Op
     }
 }
 
-/// Returns a result that is the answer, without the frame that a host puts around it.
+/// Returns an answer without the frame of the host.
 fn plain_answer(result: &str) -> &str {
     const LABELS: [&str; 6] = [
         "User has answered your question:",
@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn a_plan_that_waits_is_not_approved() {
+    fn a_pending_plan_is_not_approved() {
         let plan = json!({ "plan": "x" });
         let what = "ExitPlanMode x".to_owned();
         check("ExitPlanMode", &plan, "Waiting for the user to approve the plan", &[]);
@@ -221,18 +221,18 @@ mod tests {
     }
 
     #[test]
-    fn a_refused_call_tells_what_was_called() {
+    fn a_refusal_describes_the_call() {
         let refused = Answer::Refused { what: "Bash git push".to_owned(), words: Some("not yet".to_owned()) };
         let result = "The user doesn't want to proceed with this tool use. To tell you how to proceed, the user said:\nnot yet";
         let call = json!({ "command": "git push" });
         assert_eq!(answers("Bash", &call, result, true), [refused]);
-        // A tool that shows a text does not speak for the user.
+        // A viewer does not speak for the user.
         check("Bash", &call, result, &[]);
         check("Bash", &json!({ "command": "cat a" }), "1: the user said:\nx", &[]);
     }
 
     #[test]
-    fn a_call_with_many_questions_is_read_in_part() {
+    fn the_number_of_questions_is_limited() {
         let many = vec!["Why?"; 5_000];
         let result = "\"Why?\"=\"so\"".repeat(5_000);
         assert_eq!(answers("ask_user", &json!({ "questions": many }), &result, false).len(), MOST_QUESTIONS);

@@ -1,10 +1,10 @@
-//! Tells by its words whether a sentence forbids, requires, prefers or corrects something.
+//! Detects by its words whether a sentence forbids, requires, prefers or corrects something.
 //!
-//! What only tells, asks or reports is looked for first and hidden from the rules.
+//! Statements, questions and reports are detected first and hidden from the rules.
 
 use std::sync::LazyLock;
 
-use crate::SAID_BYTES;
+use crate::UTTERANCE_BYTES;
 use crate::constraint_words::{
     ASKS, CORRECTS, DECLINES, FORBIDS, FORBIDS_IF_ASKED, FORBIDS_INSIDE, MASKS, POLITE, PREFERS,
     PREFERS_IF_ASKED, QUESTION_ENDS, QUESTIONS, REPORTS, REQUIRES, REQUIRES_IF_SOUND, REQUIRES_INSIDE,
@@ -12,20 +12,20 @@ use crate::constraint_words::{
 };
 use crate::word_patterns::{Grammar, Group, Words};
 
-/// What a constraint does.
+/// The effect of a constraint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Kind {
-    /// It forbids something: "never push".
+    /// Forbids something: "never push".
     Forbids,
-    /// It requires something: "it must work offline".
+    /// Requires something: "it must work offline".
     Requires,
-    /// It prefers one thing: "I'd rather have one file".
+    /// Prefers one thing: "I'd rather have one file".
     Prefers,
-    /// It corrects what was done: "no, revert that".
+    /// Corrects earlier work: "no, revert that".
     Corrects,
 }
 
-/// The patterns, ready to be looked for.
+/// The compiled patterns.
 struct Rules {
     grammar: Grammar,
     questions: Group,
@@ -37,12 +37,12 @@ struct Rules {
     reverts: Group,
     corrects: Group,
     reminds: Group,
-    /// What does something in any sentence, and only in one that asks for something.
+    /// The patterns for any sentence, and those for a sentence that asks for something.
     forbids: [Group; 2],
     requires: Group,
     requires_if_sound: Group,
     prefers: [Group; 2],
-    /// All that make a sentence a constraint.
+    /// All patterns that make a sentence a constraint.
     any: Group,
 }
 
@@ -82,13 +82,13 @@ impl Rules {
     }
 }
 
-/// Returns what a sentence does, if it is a constraint.
+/// Returns the effect of a sentence, if it is a constraint.
 pub(crate) fn kind(sentence: &str) -> Option<Kind> {
-    if sentence.len() > SAID_BYTES {
+    if sentence.len() > UTTERANCE_BYTES {
         return None;
     }
     let rules = &*RULES;
-    let mut words = Words::of(&rules.grammar, sentence);
+    let mut words = Words::new(&rules.grammar, sentence);
     let inside = inside(sentence);
     if inside.is_none() && !words.may_have(rules.any) {
         return None;
@@ -131,7 +131,7 @@ impl Rules {
     }
 }
 
-/// Looks for words in a sentence that has no blanks between them.
+/// Returns the kind of a sentence in a language without blanks.
 fn inside(sentence: &str) -> Option<Kind> {
     if sentence.is_ascii() {
         return None;
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn what_must_not_be_is_forbidden() {
+    fn sentences_forbid() {
         check(
             Some(Kind::Forbids),
             &[
@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn what_must_be_is_required() {
+    fn sentences_require() {
         check(
             Some(Kind::Requires),
             &[
@@ -259,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_user_would_rather_have_is_preferred() {
+    fn sentences_prefer() {
         check(
             Some(Kind::Prefers),
             &[
@@ -291,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_user_takes_back_or_calls_wrong_is_corrected() {
+    fn sentences_correct() {
         check(
             Some(Kind::Corrects),
             &[
@@ -319,7 +319,7 @@ mod tests {
     }
 
     #[test]
-    fn words_of_rules_do_not_make_a_rule() {
+    fn words_of_rules_alone_are_not_a_rule() {
         check(
             None,
             &[
@@ -384,7 +384,7 @@ mod tests {
     }
 
     #[test]
-    fn a_report_a_question_and_a_step_are_no_rules() {
+    fn reports_questions_and_steps_are_not_rules() {
         check(
             None,
             &[

@@ -1,6 +1,6 @@
-//! Lists the patterns of words by which constraints are known; `word_patterns` tells how they are read.
+//! Patterns of words that identify constraints; `word_patterns` defines their syntax.
 
-/// What looks like a rule and is none.
+/// Patterns that look like a rule but are not.
 pub(crate) const MASKS: &[&str] = &[
     "there must|should be a|an|something|some|more|another|any",
     "must|should|would|could|may|might ?not have been|%ed|had|done|gone|got|seen|known|caught|made|left|kept|used",
@@ -55,7 +55,7 @@ pub(crate) const MASKS: &[&str] = &[
     "avoid the error",
 ];
 
-/// What a correction says.
+/// Patterns of corrections.
 pub(crate) const CORRECTS: &[&str] = &[
     "^^ no ,",
     "^^ not * .. but *",
@@ -84,14 +84,14 @@ pub(crate) const CORRECTS: &[&str] = &[
     "i thought we|the * was|is",
 ];
 
-/// What only sounds like a correction.
+/// Patterns that only sound like a correction.
 pub(crate) const DECLINES: &[&str] =
     &["no , thanks|thank|problem|worries|i'm|im", "no , it's|its|that's fine|ok|okay|good|all"];
 
-/// What takes back, which may be asked for.
+/// Patterns of requests to revert something.
 pub(crate) const REVERTS: &[&str] = &["^ revert|undo ?back that|this|it|your|the|those|all|last|to|my"];
 
-/// What forbids.
+/// Patterns that forbid.
 pub(crate) const FORBIDS: &[&str] = &[
     "^ don't|dont|dont|donʼt *",
     "^ do not *",
@@ -149,7 +149,7 @@ pub(crate) const FORBIDS: &[&str] = &[
     "one and only one",
 ];
 
-/// What forbids where the sentence asks for something.
+/// Patterns that forbid in a sentence that asks for something.
 pub(crate) const FORBIDS_IF_ASKED: &[&str] = &[
     "without %ing",
     "without any|the|a|changes|new",
@@ -163,7 +163,7 @@ pub(crate) const FORBIDS_IF_ASKED: &[&str] = &[
     "sin *",
 ];
 
-/// What requires.
+/// Patterns that require.
 pub(crate) const REQUIRES: &[&str] = &[
     "make sure",
     "^ ensure *",
@@ -206,10 +206,10 @@ pub(crate) const REQUIRES: &[&str] = &[
     "^ use .. version",
 ];
 
-/// What requires, unless the sentence tells of a fault.
+/// Patterns that require, unless the sentence reports a fault.
 pub(crate) const REQUIRES_IF_SOUND: &[&str] = &["should *"];
 
-/// What prefers.
+/// Patterns that prefer.
 pub(crate) const PREFERS: &[&str] = &[
     "^ prefer *",
     "i|we ?would|really|strongly prefer",
@@ -246,7 +246,7 @@ pub(crate) const PREFERS: &[&str] = &[
     "i'd|we'd like|love .. approach|style",
 ];
 
-/// What prefers where the sentence asks for something.
+/// Patterns that prefer in a sentence that asks for something.
 pub(crate) const PREFERS_IF_ASKED: &[&str] = &[
     "rather than",
     "^^ instead of .. %do",
@@ -264,7 +264,7 @@ pub(crate) const PREFERS_IF_ASKED: &[&str] = &[
     "minimal|smallest changes|change|diff|possible",
 ];
 
-/// What asks for something.
+/// Patterns that ask for something.
 pub(crate) const ASKS: &[&str] = &[
     "^ %do",
     "please|pls|plz|bitte|let's|lets|should|must|needs|want|prefer",
@@ -275,7 +275,7 @@ pub(crate) const ASKS: &[&str] = &[
     "por * que",
 ];
 
-/// What tells that a sentence reports a fault, or how things are.
+/// Patterns of sentences that report a fault or a fact.
 pub(crate) const REPORTS: &[&str] = &[
     "but * * ?* ?* shows|is|are|gives|returns|does|says|gets|was|has|doesn't|isn't|didn't",
     "but|instead|yet it|i|they|there|we|now|the|only|nothing|doesn't|isn't|takes",
@@ -287,14 +287,14 @@ pub(crate) const REPORTS: &[&str] = &[
     "i|we thought|guess|wonder|assume|suppose",
 ];
 
-/// What begins a question, also without its mark.
+/// Patterns that begin a question, even without a question mark.
 pub(crate) const QUESTIONS: &[&str] = &[
     "^^ why|what|what's|whats|how|how's|who|which|whose|is|are|was|were|did|does|has|have|am|any|shall|where's",
     "^^ should i|we|you|it|they|this|that|the|there|he|she|a|an|these",
     "^^ do i|we|you|they|the|these|those",
 ];
 
-/// What begins a question that asks for something to be done.
+/// Patterns that begin a polite request.
 pub(crate) const POLITE: &[&str] = &[
     "^^ can|could|would|will you|we",
     "^^ ?so|well|yes i think",
@@ -303,7 +303,7 @@ pub(crate) const POLITE: &[&str] = &[
     "can|could|would you",
 ];
 
-/// Parts of words of languages without blanks that forbid, and that require.
+/// Parts of sentences that forbid and that require, in languages without blanks.
 pub(crate) const FORBIDS_INSIDE: &[&str] = &[
     "不要",
     "别再",

@@ -1,36 +1,36 @@
-//! Finds what the user forbids, requires, prefers and corrects.
+//! Constraints of the user: what is forbidden, required, preferred or corrected.
 //!
-//! Only words are looked at. What is taken is the whole sentence as it stands in the text; a bug report, a question, a log
-//! or a step of a task is none.
+//! Only words are considered. A constraint is a whole sentence, verbatim; bug reports, questions,
+//! logs and steps of a task are not constraints.
 
 pub use crate::constraint_rules::Kind;
 use crate::constraint_rules::kind;
 use crate::sentences::{Sentence, sentences};
 
-/// A sentence that holds beyond the step that it was said for.
+/// A sentence that applies beyond the current step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Constraint<'a> {
-    /// What it does.
+    /// The effect.
     pub kind: Kind,
-    /// The whole sentence or list item as it stands in the text, with the sentence before it if it points back there, or
-    /// with the list that it introduces.
+    /// The sentence or list item, verbatim, with the sentence before it that it refers to, or the
+    /// list that it introduces.
     pub text: &'a str,
-    /// The sentence alone that makes it one.
+    /// The sentence alone.
     pub rule: &'a str,
 }
 
-/// Bytes of a sentence that is taken along for the one behind it, where that begins with a word that points back, and where
-/// such a word stands inside.
+/// The maximum bytes of a preceding sentence, if the constraint begins with a reference to it.
 const BEFORE_BYTES: usize = 300;
+/// The maximum bytes of a preceding sentence, if the constraint contains a reference to it.
 const BEFORE_INSIDE_BYTES: usize = 160;
-/// Bytes of both together.
+/// The maximum bytes of a constraint with its preceding sentence.
 const BOTH_BYTES: usize = 560;
-/// Bytes of a list that is taken along for the sentence that introduces it.
+/// The maximum bytes of a constraint with its list.
 const LIST_BYTES: usize = 1000;
-/// Bytes of a block of code that is taken along for the sentence that introduces it.
+/// The maximum bytes of a block of code that belongs to a constraint.
 const CODE_BYTES: usize = 300;
 
-/// Returns the constraints in what the user typed, in order.
+/// Returns the constraints in the user's words, in order.
 pub fn constraints(user_words: &str) -> Vec<Constraint<'_>> {
     let all = sentences(user_words);
     let mut found: Vec<Constraint<'_>> = Vec::new();
@@ -42,14 +42,14 @@ pub fn constraints(user_words: &str) -> Vec<Constraint<'_>> {
         let Some(kind) = kind(sentence.text) else { continue };
         let end = list_end(&all, at).or_else(|| code_end(user_words, sentence)).unwrap_or(sentence.end());
         let mut new = Constraint { kind, text: &user_words[sentence.start..end], rule: sentence.text };
-        if let Some((before, is_inside)) = before(&all, at, end) {
+        if let Some((before, is_inside)) = antecedent(&all, at, end) {
             let is_rule = before.end() == taken;
             if !is_rule {
                 new.text = &user_words[before.start..end];
             } else if let Some(known) =
                 found.pop_if(|known| is_inside && known.text.len() <= BEFORE_INSIDE_BYTES)
             {
-                // Two rules of which the second names its thing in the first are one.
+                // Two rules are one if the second refers to the first.
                 new.text = &user_words[taken - known.text.len()..end];
                 if known.kind == Kind::Forbids {
                     (new.kind, new.rule) = (known.kind, known.rule);
@@ -62,43 +62,44 @@ pub fn constraints(user_words: &str) -> Vec<Constraint<'_>> {
     found
 }
 
-/// Returns the sentence before one that ends at a place with its list, if it points back to it and says nothing alone, and
-/// whether it does so by a word inside.
-fn before<'s, 'a>(all: &'s [Sentence<'a>], at: usize, end: usize) -> Option<(&'s Sentence<'a>, bool)> {
+/// Returns the sentence before a constraint that refers to it, and whether the reference is not the
+/// first word.
+fn antecedent<'s, 'a>(all: &'s [Sentence<'a>], at: usize, end: usize) -> Option<(&'s Sentence<'a>, bool)> {
     let before = all.get(at.checked_sub(1)?)?;
-    let is_inside = points_back(all[at].text)? > 0;
+    let is_inside = reference_index(all[at].text)? > 0;
     let most = if is_inside { BEFORE_INSIDE_BYTES } else { BEFORE_BYTES };
     let fits = before.text.len() <= most && end - before.start <= BOTH_BYTES;
     (fits && before.block == all[at].block).then_some((before, is_inside))
 }
 
-/// Returns how many words stand before the one by which a sentence points back to what was said before it: `Never call it
-/// from there.` Nothing if it has none, or names a thing before that the word may mean.
-fn points_back(sentence: &str) -> Option<usize> {
+/// Returns the index of the word by which a sentence refers to the one before: `Never push it.`
+///
+/// Returns `None` if there is no such word, or if the sentence names a thing before it.
+fn reference_index(sentence: &str) -> Option<usize> {
     let mut n_names = 0;
     for (at, word) in sentence.split_whitespace().enumerate() {
         let bare = word.trim_matches(|c: char| !c.is_alphanumeric());
         let lower = bare.to_lowercase().replace('’', "'");
-        let own = lower.split('\'').next().unwrap_or_default();
+        let word_stem = lower.split('\'').next().unwrap_or_default();
         let is_over = word.ends_with([',', ';', ':', '.', '!']);
         let is_code = word.contains(['`', '/', '_', '"']) || bare.contains(['.', ':']);
         if is_code {
             return None;
         }
-        if own == "that" {
+        if word_stem == "that" {
             let next = sentence.split_whitespace().nth(at + 1).unwrap_or_default();
             let next = next.trim_end_matches(|c: char| !c.is_alphanumeric());
             if at == 0 || is_over || next.is_empty() || AFTER_THAT.contains(&next) {
                 return Some(at);
             }
-        } else if BACK.contains(&own) {
+        } else if BACK.contains(&word_stem) {
             return Some(at);
         }
         let is_name = at > 0 && bare.starts_with(char::is_uppercase) && bare != bare.to_uppercase();
-        if is_name || DETERMINERS.contains(&own) {
+        if is_name || DETERMINERS.contains(&word_stem) {
             return None;
         }
-        n_names += usize::from(!PASSED.contains(&lower.as_str()));
+        n_names += usize::from(!NAMELESS.contains(&lower.as_str()));
         if n_names > MOST_NAMES {
             return None;
         }
@@ -106,41 +107,41 @@ fn points_back(sentence: &str) -> Option<usize> {
     None
 }
 
-/// Words that point back, and what follows `that` where it does.
+/// Words that refer to the sentence before, and words after a `that` which does.
 const BACK: [&str; 8] = ["it", "this", "they", "these", "those", "them", "its", "their"];
 const AFTER_THAT: [&str; 16] = [
     "in", "on", "from", "to", "with", "for", "without", "again", "at", "by", "until", "unless", "when", "if",
     "here", "there",
 ];
-/// Words behind which a sentence names its own thing.
+/// Words that introduce a thing.
 const DETERMINERS: [&str; 14] =
     ["the", "a", "an", "any", "all", "each", "every", "no", "my", "our", "your", "some", "both", "anything"];
-/// Words that name no thing, and how many others may stand before one that points back.
-const PASSED: [&str; 34] = [
+/// Words that name no thing, and the most other words before a reference.
+const NAMELESS: [&str; 34] = [
     "please", "also", "and", "but", "so", "just", "ever", "do", "don't", "dont", "not", "never", "always",
     "must", "should", "shall", "can", "cannot", "can't", "may", "you", "we", "i", "only", "then", "make",
     "sure", "ensure", "try", "to", "be", "if", "when", "that",
 ];
 const MOST_NAMES: usize = 2;
 
-/// Returns where the list ends that a sentence introduces.
+/// Returns the end of the list that a sentence introduces.
 fn list_end(all: &[Sentence<'_>], at: usize) -> Option<usize> {
     let intro = &all[at];
     if !intro.text.ends_with([':', '：']) {
         return None;
     }
-    let items = all[at + 1..].iter().take_while(|next| next.in_item);
+    let items = all[at + 1..].iter().take_while(|next| next.is_item);
     items.map(Sentence::end).take_while(|end| end - intro.start <= LIST_BYTES).last()
 }
 
-/// Returns where the short block of code ends that a sentence introduces.
+/// Returns the end of the short block of code that a sentence introduces.
 fn code_end(user_words: &str, intro: &Sentence<'_>) -> Option<usize> {
     const FENCE: &str = "```";
     if !intro.text.ends_with([':', '：']) {
         return None;
     }
-    let behind = user_words[intro.end()..].trim_start();
-    let code = behind.strip_prefix(FENCE)?;
+    let rest = user_words[intro.end()..].trim_start();
+    let code = rest.strip_prefix(FENCE)?;
     let end = user_words.len() - code.len() + code.find(FENCE)? + FENCE.len();
     (end - intro.end() <= CODE_BYTES).then_some(end)
 }
@@ -157,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn the_whole_sentence_is_taken_as_it_stands() {
+    fn a_constraint_is_the_whole_sentence_verbatim() {
         let long = "When the cache at https://a.example/x.y?z=1 is cold, e.g. after v1.2 starts, don't wait for `a. b`.";
         check(&format!("The page is slow. {long} Thanks."), &[long]);
         check("- build it\n- never push", &["never push"]);
@@ -165,17 +166,17 @@ mod tests {
     }
 
     #[test]
-    fn a_sentence_that_points_back_takes_the_one_before_along() {
+    fn a_sentence_that_refers_back_includes_the_one_before() {
         check("Add a cache. It must not block.", &["Add a cache. It must not block."]);
         check("Add a cache.\n\nIt must not block.", &["It must not block."]);
         check("Never block. It must be fast.", &["Never block.", "It must be fast."]);
-        let of = |text| constraints(text).iter().map(|it| (it.kind, it.rule)).collect::<Vec<_>>();
-        assert_eq!(of("Never push. You must not merge it."), [(Kind::Forbids, "Never push.")]);
-        assert_eq!(of("Add a cache. It must not block."), [(Kind::Forbids, "It must not block.")]);
+        let rules = |text| constraints(text).iter().map(|it| (it.kind, it.rule)).collect::<Vec<_>>();
+        assert_eq!(rules("Never push. You must not merge it."), [(Kind::Forbids, "Never push.")]);
+        assert_eq!(rules("Add a cache. It must not block."), [(Kind::Forbids, "It must not block.")]);
     }
 
     #[test]
-    fn a_sentence_whose_subject_stands_before_it_takes_that_along() {
+    fn a_sentence_includes_the_one_that_names_its_subject() {
         for whole in [
             "Use the v2 API. Never call it from the UI thread.",
             "The log holds keys. Please don't ever print its lines.",
@@ -199,12 +200,12 @@ mod tests {
     }
 
     #[test]
-    fn a_rule_takes_the_list_along_that_it_introduces() {
+    fn a_rule_includes_its_list() {
         check("Do not touch:\n- a.rs\n- b.rs\n\nThen build.", &["Do not touch:\n- a.rs\n- b.rs"]);
     }
 
     #[test]
-    fn a_rule_takes_the_short_code_along_that_it_introduces() {
+    fn a_rule_includes_its_short_code() {
         let rule = "You must use exactly this command:\n\n```\ngit diff > patch.txt\n```";
         check(&[rule, "\n\nThanks."].concat(), &[rule]);
         let long = format!("Never do this:\n```\n{}```", "make\n".repeat(80));
@@ -212,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_user_quotes_is_no_rule() {
+    fn quotes_are_not_rules() {
         check("it prints\n```\nyou must log in\n```\nfix that", &[]);
         check("it says \"never do that\"", &[]);
         check("2024-01-02 03:04:05 you must not\n> never\nERROR must not be null", &[]);
@@ -232,8 +233,8 @@ mod tests {
             let text = parts.concat();
             let range = text.as_bytes().as_ptr_range();
             for found in constraints(&text) {
-                let own = found.text.as_bytes().as_ptr_range();
-                prop_assert!(range.start <= own.start && own.end <= range.end && !found.text.is_empty());
+                let part = found.text.as_bytes().as_ptr_range();
+                prop_assert!(range.start <= part.start && part.end <= range.end && !found.text.is_empty());
             }
         }
 

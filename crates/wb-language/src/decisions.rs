@@ -1,16 +1,17 @@
-//! Finds the lines that give a reason. Only words are looked at, so some such lines are missed and some others are taken
-//! for one.
+//! Lines that give a reason.
 //!
-//! Texts are read by bytes. A character is looked up only next to a word that is looked for.
+//! Only words are considered, so some lines are classified wrongly. Texts are read as bytes;
+//! characters are decoded only next to a known word.
 
 use std::ops::Range;
 
-/// Returns whether a line gives a reason: a sentence, not a heading, a step, a row of a table or the start of a list.
+/// Returns whether a line gives a reason: a sentence, not a heading, a step, a row of a table or
+/// the start of a list.
 pub fn is_decision(line: &str) -> bool {
     const WORDS: Lookup =
-        Lookup::of(&["because", "decided", "therefore"], &[("root", "cause"), ("the", "reason")]);
-    // What is only supposed is no reason yet.
-    const GUESSES: Lookup = Lookup::of(
+        Lookup::new(&["because", "decided", "therefore"], &[("root", "cause"), ("the", "reason")]);
+    // A guess is not a reason.
+    const GUESSES: Lookup = Lookup::new(
         &["maybe", "perhaps", "probably", "possibly", "might", "likely", "suspect"],
         &[("must", "be"), ("could", "be")],
     );
@@ -18,19 +19,19 @@ pub fn is_decision(line: &str) -> bool {
     let is_row =
         line.starts_with(['#', '|', '<', '>', '/', '`']) || line.starts_with(|c: char| c.is_ascii_digit());
     let is_sentence = line.len() > 32 && !is_row && !line.ends_with([':', '?']);
-    is_sentence && WORDS.are_in(line) && !GUESSES.are_in(line)
+    is_sentence && WORDS.matches(line) && !GUESSES.matches(line)
 }
 
-/// Words that are looked for, in any case of letters.
+/// A set of words and pairs of words, ignoring case.
 struct Lookup {
     alone: &'static [&'static str],
     pairs: &'static [(&'static str, &'static str)],
-    /// A bit for each length of a word, or of the second one of a pair.
+    /// A bit for each length of a word, or of the second word of a pair.
     lengths: u64,
 }
 
 impl Lookup {
-    const fn of(words: &'static [&'static str], pairs: &'static [(&'static str, &'static str)]) -> Self {
+    const fn new(words: &'static [&'static str], pairs: &'static [(&'static str, &'static str)]) -> Self {
         let (mut lengths, mut at) = (0, 0);
         while at < words.len() {
             lengths |= 1 << words[at].len();
@@ -44,8 +45,8 @@ impl Lookup {
         Self { alone: words, pairs, lengths }
     }
 
-    /// Returns whether a line has one of the words, or two words in a row.
-    fn are_in(&self, line: &str) -> bool {
+    /// Returns whether a line contains one of the words or pairs.
+    fn matches(&self, line: &str) -> bool {
         let bytes = line.as_bytes();
         let (mut at, mut before) = (0, 0..0);
         loop {
@@ -64,29 +65,28 @@ impl Lookup {
         }
     }
 
-    /// Returns whether a run of ASCII letters is looked for, alone or after the run before it.
+    /// Returns whether a run of ASCII letters is known, alone or after the run before it.
     fn has(&self, line: &str, before: &Range<usize>, run: &Range<usize>) -> bool {
         let is = |run: &Range<usize>, word: &str| line[run.clone()].eq_ignore_ascii_case(word);
-        let stands_apart = || !starts_inside(line, run.start) && !ends_inside(line, run.end);
+        let is_word = || !starts_inside(line, run.start) && !ends_inside(line, run.end);
         let follows = || {
             !starts_inside(line, before.start) && !line[before.end..run.start].contains(char::is_alphanumeric)
         };
         let is_pair = |(one, two): &(&str, &str)| is(run, two) && is(before, one) && follows();
-        (self.alone.iter().any(|word| is(run, word)) || self.pairs.iter().any(is_pair)) && stands_apart()
+        (self.alone.iter().any(|word| is(run, word)) || self.pairs.iter().any(is_pair)) && is_word()
     }
 }
 
-/// Returns whether the character before a place belongs to the same word.
+/// Returns whether the character before an index belongs to the same word.
 fn starts_inside(text: &str, at: usize) -> bool {
     text[..at].chars().next_back().is_some_and(char::is_alphanumeric)
 }
 
-/// Returns whether the character at a place belongs to the word before it.
+/// Returns whether the character at an index belongs to the word before it.
 fn ends_inside(text: &str, at: usize) -> bool {
     text[at..].chars().next().is_some_and(char::is_alphanumeric)
 }
 
-/// Tells of letters, digits and the apostrophe.
 fn is_letter(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'\''
 }
@@ -97,7 +97,7 @@ mod tests {
 
     use super::*;
 
-    /// Tells by characters whether a line has one of the words, or two words in a row.
+    /// Searches a line by characters, as a reference for [`Lookup::matches`].
     fn has_word(line: &str, words: &Lookup) -> bool {
         let mut last = "";
         line.split(|c: char| !c.is_alphanumeric() && c != '\'').filter(|word| !word.is_empty()).any(|word| {
@@ -110,7 +110,7 @@ mod tests {
         })
     }
 
-    /// Texts of words, parts of words and what may stand between them.
+    /// Generates texts of words, parts of words and separators.
     fn odd_text() -> impl Strategy<Value = String> {
         let parts = [
             "do",
@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_only_supposed_is_no_reason() {
+    fn a_guess_is_not_a_reason() {
         for (line, expected) in [
             ("The list is sorted, because the pager needs an order.", true),
             ("It may differ because the terminal is old; that must be it.", false),
@@ -170,9 +170,9 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(4_000))]
 
         #[test]
-        fn words_are_those_of_a_reading_by_characters(text in odd_text()) {
-            let words = Lookup::of(&["must", "don't"], &[("do", "not"), ("the", "reason")]);
-            prop_assert_eq!(words.are_in(&text), has_word(&text, &words));
+        fn words_are_found_as_by_characters(text in odd_text()) {
+            let words = Lookup::new(&["must", "don't"], &[("do", "not"), ("the", "reason")]);
+            prop_assert_eq!(words.matches(&text), has_word(&text, &words));
         }
     }
 }

@@ -1,4 +1,5 @@
-//! Whose words they are, and what they ask for: users, hosts, constraints, tasks, answers, reasons and progress notes.
+//! The language of users, agents and hosts: who speaks, and constraints, tasks, answers, reasons
+//! and progress notes.
 
 mod host_words;
 pub mod user_text;
@@ -16,10 +17,10 @@ pub mod answers;
 pub mod decisions;
 pub mod progress_notes;
 
-/// Bytes of what a user says in one go that are kept or read.
-pub const SAID_BYTES: usize = 1200;
+/// The bytes of one utterance of the user that are read or kept.
+pub const UTTERANCE_BYTES: usize = 1200;
 
-/// Visits the words of a text: runs of letters and digits.
+/// Returns the words of a text: runs of letters and digits.
 pub fn plain_words(text: &str) -> impl Iterator<Item = &str> {
     text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty())
 }

@@ -1,20 +1,20 @@
-//! Tells what users paste, such as code, logs and tables, from what they write.
+//! Text that users paste, such as code, logs and tables.
 
 use wb_message::bytes::begins_with;
 
-/// Returns whether a text holds the closing tag of a name.
+/// Returns whether a text contains the closing tag of a name.
 pub(crate) fn closes(text: &str, name: &str) -> bool {
     let is_end = |rest: &str| rest.strip_prefix(name).is_some_and(|rest| rest.starts_with(['>', ' ', '\n']));
     text.match_indices("</").any(|(at, _)| is_end(&text[at + 2..]))
 }
 
-/// Returns whether a line is a label of the kind that templates for agents use: `INSTRUCTIONS:`.
+/// Returns whether a line is a label of a template for agents: `INSTRUCTIONS:`.
 pub(crate) fn is_label(line: &str) -> bool {
     line.strip_suffix(':')
         .is_some_and(|label| label.len() > 3 && label.bytes().all(|b| b.is_ascii_uppercase() || b == b' '))
 }
 
-/// Returns the name of a tag that opens a pasted text, if a line begins with one.
+/// Returns the name of the tag at the start of a line, if it opens a pasted text.
 pub(crate) fn data_tag(line: &str) -> Option<&str> {
     const WORDS: [&str; 20] = [
         "description",
@@ -99,12 +99,12 @@ pub(crate) fn is_data(line: &str) -> bool {
         || is_dense(words)
 }
 
-/// Returns whether a line begins like an error that a program printed.
+/// Returns whether a line begins like an error of a program.
 pub(crate) fn is_error(line: &str) -> bool {
     begins_with(line, &["Error", "ERROR", "error", "fatal:", "Traceback"])
 }
 
-/// Returns whether a line names a place on a stack.
+/// Returns whether a line is a frame of a stack trace.
 fn is_frame(line: &str) -> bool {
     line.starts_with([' ', '\t']) && line.trim_start().starts_with("at ") && line.contains(['(', ':'])
 }
@@ -140,15 +140,15 @@ fn is_stamped(line: &str) -> bool {
     is_date || is_time || is_numbered || line.starts_with("[+]")
 }
 
-/// Returns whether a line has more signs than prose has.
+/// Returns whether a line has more signs than prose.
 fn is_dense(line: &str) -> bool {
-    const SIGNS: [bool; 256] = set_of(b"{}[]<>=|\\;$&~^%_@#+");
+    const SIGNS: [bool; 256] = byte_set(b"{}[]<>=|\\;$&~^%_@#+");
     let n_signs = line.bytes().filter(|byte| SIGNS[usize::from(*byte)]).count();
     n_signs > 3 && n_signs * 8 > line.len()
 }
 
-/// Marks the bytes that are in a list.
-pub(crate) const fn set_of(bytes: &[u8]) -> [bool; 256] {
+/// Returns a table that marks the bytes of a list.
+pub(crate) const fn byte_set(bytes: &[u8]) -> [bool; 256] {
     let (mut set, mut at) = ([false; 256], 0);
     while at < bytes.len() {
         set[bytes[at] as usize] = true;

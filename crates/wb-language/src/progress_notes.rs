@@ -1,24 +1,24 @@
-//! Finds in what an agent says between its calls the sentences that tell how things are.
+//! Progress notes: sentences between the calls of an agent that report a fact.
 //!
-//! What only says what comes next is overtaken by the next call. Only words are looked at, so some sentences are missed and
-//! some others are taken.
+//! An announcement is outdated by the next call and is left out. Only words are considered, so some
+//! sentences are classified wrongly.
 
 use wb_message::text::one_line;
 
 use crate::sentences::sentences;
 
-/// Bytes of the sentences that are taken of one text.
+/// The maximum bytes of a note.
 const NOTE_BYTES: usize = 300;
-/// Bytes of a sentence below which it is a word or two: "Found it!".
+/// The minimum bytes of a sentence, so that "Found it!" is not a note.
 const LEAST_BYTES: usize = 24;
 
-/// First words of a sentence that says what comes next.
+/// First words of an announcement.
 const ANNOUNCES: [&str; 23] = [
     "now", "next", "first", "then", "before", "after", "to", "let", "time", "update", "add", "create",
     "check", "run", "start", "read", "look", "fix", "i'm", "i'll", "we'll", "need", "try",
 ];
-/// What such a sentence has inside, or one that merely says that the agent goes on.
-const PASSES_INSIDE: [&str; 14] = [
+/// Phrases in an announcement, or in a sentence without a fact.
+const ANNOUNCES_INSIDE: [&str; 14] = [
     "let me ",
     "let's ",
     "let us ",
@@ -34,8 +34,8 @@ const PASSES_INSIDE: [&str; 14] = [
     "接下来",
     "让我",
 ];
-/// What the agent does that it tells of: any other verb in the present says what comes next.
-const TELLS: [&str; 26] = [
+/// Verbs by which an agent reports; any other verb in the present announces.
+const REPORTS: [&str; 26] = [
     "found",
     "find",
     "see",
@@ -63,16 +63,16 @@ const TELLS: [&str; 26] = [
     "ran",
     "wrote",
 ];
-/// Words in `ing` that say nothing of what is being done.
+/// Words in `ing` that are not verbs.
 const THINGS: [&str; 7] = ["nothing", "everything", "something", "anything", "existing", "missing", "during"];
 
-/// Returns the first sentences of a text that tell how things are, on one line; nothing if there is none.
+/// Returns the first sentences of a text that report a fact, on one line.
 pub fn progress_note(text: &str) -> Option<String> {
     let mut out = String::new();
-    let tells = |sentence: &str| sentence.len() >= LEAST_BYTES && !announces(sentence);
-    // Items of a list say little without what introduces them.
-    let prose = sentences(text).into_iter().filter(|it| !it.in_item).map(|it| it.text);
-    for sentence in prose.filter(|it| tells(it)) {
+    let is_note = |sentence: &str| sentence.len() >= LEAST_BYTES && !is_announcement(sentence);
+    // Items of a list say little without their introduction.
+    let prose = sentences(text).into_iter().filter(|it| !it.is_item).map(|it| it.text);
+    for sentence in prose.filter(|it| is_note(it)) {
         if out.is_empty() {
             out = one_line(sentence, NOTE_BYTES);
             continue;
@@ -86,8 +86,8 @@ pub fn progress_note(text: &str) -> Option<String> {
     (!out.is_empty()).then_some(out)
 }
 
-/// Tells of a sentence that says what comes next, asks, or introduces what follows it.
-pub fn announces(sentence: &str) -> bool {
+/// Returns whether a sentence announces a step, asks, or introduces the next one.
+pub fn is_announcement(sentence: &str) -> bool {
     let words = sentence.trim_matches(|c: char| !c.is_alphanumeric() && !":?：？".contains(c));
     if words.ends_with([':', '?', '：', '？']) || words.starts_with("现在") {
         return true;
@@ -96,11 +96,11 @@ pub fn announces(sentence: &str) -> bool {
     let mut each = lower.split(|c: char| c.is_whitespace() || c == ',').filter(|word| !word.is_empty());
     let (first, second) = (each.next().unwrap_or_default(), each.next().unwrap_or_default());
     let is_step = match first {
-        "i" => !TELLS.contains(&second) && !second.ends_with("ed"),
+        "i" => !REPORTS.contains(&second) && !second.ends_with("ed"),
         "we" => second.starts_with("need") || second == "should",
         _ => ANNOUNCES.contains(&first) || first.ends_with("ing") && !THINGS.contains(&first),
     };
-    is_step || PASSES_INSIDE.iter().any(|part| lower.contains(part))
+    is_step || ANNOUNCES_INSIDE.iter().any(|part| lower.contains(part))
 }
 
 #[cfg(test)]
@@ -108,7 +108,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_tells_how_things_are_is_taken_and_what_announces_is_not() {
+    fn facts_are_noted_and_announcements_are_not() {
         for (text, expected) in [
             ("Let me look at the reader.", None),
             ("Now I’ll port src/cart.rs, since it is next.", None),

@@ -1,40 +1,41 @@
-//! Splits prose into sentences and list items, and passes over what is not prose.
+//! Sentences and list items of prose.
 //!
-//! Code, logs, tables, quotes and pasted documents are not prose. Every sentence is a slice of the text as it stands.
+//! Code, logs, tables, quotes and pasted documents are skipped. Every sentence is a slice of the
+//! text.
 
 use wb_message::text::head;
 
-use crate::pasted::{closes, data_tag, is_data, is_error, is_label, set_of};
+use crate::pasted::{byte_set, closes, data_tag, is_data, is_error, is_label};
 
 /// A sentence or the sentence of a list item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sentence<'a> {
-    /// The words, without the mark of a list item.
+    /// The words, without a list marker.
     pub text: &'a str,
-    /// Where the words begin in the text.
+    /// The index of the words in the text.
     pub start: usize,
-    /// Paragraph or list item that it stands in.
+    /// The index of its paragraph or list item.
     pub block: usize,
-    /// Whether the block is an item of a list.
-    pub in_item: bool,
+    /// The block is a list item.
+    pub is_item: bool,
 }
 
 impl Sentence<'_> {
-    /// Returns where the words end in the text.
+    /// Returns the end of the words in the text.
     pub fn end(&self) -> usize {
         self.start + self.text.len()
     }
 }
 
-/// A text with a heading of the first level is taken for a document if this many bytes follow.
+/// The minimum bytes after a heading of the first level that make a text a document.
 const DOCUMENT_BYTES: usize = 2000;
-/// A line of fewer bytes was ended by the user, not by the width of a page.
+/// The minimum bytes of a line that was wrapped at the width of a page.
 const WRAPPED_BYTES: usize = 60;
-/// An error on a longer line goes on up to the next blank one.
+/// The maximum bytes of an error line that does not continue up to the next blank one.
 const WRAPPED_ERROR_BYTES: usize = 80;
-/// Names of tags that may stay open in a text.
+/// The maximum number of names of unclosed tags that are tracked.
 const MOST_UNCLOSED: usize = 16;
-/// Quotes and brackets that are wider hold sentences of their own.
+/// The maximum bytes of a quote or bracket that is part of a sentence.
 const SPAN_BYTES: usize = 400;
 
 /// Returns the sentences of the prose in a text.
@@ -50,7 +51,7 @@ pub fn sentences(text: &str) -> Vec<Sentence<'_>> {
         if start >= conversation || skip.is_document(line, text.len() - start) {
             break;
         }
-        if skip.passes(line, start) {
+        if skip.includes(line, start) {
             blocks.is_open = false;
         } else {
             blocks.add(line, start);
@@ -58,12 +59,12 @@ pub fn sentences(text: &str) -> Vec<Sentence<'_>> {
     }
     let mut all = Vec::new();
     for (nth, block) in blocks.list.iter().enumerate() {
-        split(text, nth, block, &mut all);
+        split_block(text, nth, block, &mut all);
     }
     all
 }
 
-/// Returns where a pasted conversation begins: lines of both sides are marked with who speaks.
+/// Returns the start of a pasted conversation, in which lines of both sides name the speaker.
 fn conversation_start(text: &str) -> Option<usize> {
     const SIDES: [&[&str]; 2] = [
         &["User:", "USER:", "Human:", "**User"],
@@ -94,7 +95,7 @@ struct Block {
 #[derive(Default)]
 struct Blocks {
     list: Vec<Block>,
-    /// Whether the next line may belong to the last block.
+    /// The next line may belong to the last block.
     is_open: bool,
 }
 
@@ -115,7 +116,7 @@ fn indent(line: &str) -> usize {
     line.len() - line.trim_start().len()
 }
 
-/// Returns the bytes before the words of a line: blanks and the mark of a list item.
+/// Returns the bytes before the words of a line: blanks and a list marker.
 fn marker_bytes(line: &str) -> usize {
     let rest = line.trim_start();
     let after_number = rest.trim_start_matches(|c: char| c.is_ascii_digit());
@@ -134,7 +135,7 @@ fn marker_bytes(line: &str) -> usize {
     line.len() - words.trim_start().len()
 }
 
-/// Returns the mark of a line that begins a block of code; one that is ended on the same line is none.
+/// Returns the mark of a line that opens a block of code, unless the line closes it too.
 pub fn fence(line: &str) -> Option<&str> {
     let words = line.trim();
     let is_inline = words.len() > 6 && words.ends_with("```");
@@ -145,29 +146,29 @@ fn is_fenced(words: &str) -> bool {
     words.starts_with("```") || words.starts_with("~~~")
 }
 
-/// Returns whether a line ends the block of code that a mark began.
-pub fn ends_fence(line: &str, mark: &str) -> bool {
+/// Returns whether a line closes the block of code that a mark opened.
+pub fn is_fence_end(line: &str, mark: &str) -> bool {
     line.trim().starts_with(mark)
 }
 
-/// What is passed over at a place.
+/// The state of skipping text that is not prose.
 #[derive(Default)]
 struct Skip<'a> {
     text: &'a str,
-    /// What ends the code or the tag that is open.
+    /// The end of the open code or tag, and whether it is a tag.
     until: Option<(&'a str, bool)>,
-    /// Where the last tag is closed.
+    /// The index of the last closing tag.
     last_close: usize,
-    /// Tags that are never closed.
+    /// The tags known to be unclosed.
     unclosed: Vec<&'a str>,
-    /// Whether the lines quote an issue.
+    /// The lines quote an issue.
     in_issue: bool,
-    /// Whether the lines go on with an error whose line was wrapped.
+    /// The lines continue a wrapped error.
     in_error: bool,
 }
 
 impl<'a> Skip<'a> {
-    /// Returns whether a heading begins a document that was pasted.
+    /// Returns whether a line is the heading of a pasted document.
     fn is_document(&self, line: &str, n_bytes: usize) -> bool {
         const RULES: [&str; 9] = [
             "instruction",
@@ -184,7 +185,8 @@ impl<'a> Skip<'a> {
         self.until.is_none() && line.starts_with("# ") && n_bytes > DOCUMENT_BYTES && !has_rules()
     }
 
-    /// Returns whether a tag is closed behind a place; of many that are not, the later ones count as such unread.
+    /// Returns whether a tag is closed after an index. After many unclosed tags, none counts as
+    /// closed.
     fn is_closed_after(&mut self, name: &'a str, at: usize) -> bool {
         if at > self.last_close || self.unclosed.len() == MOST_UNCLOSED || self.unclosed.contains(&name) {
             return false;
@@ -196,11 +198,11 @@ impl<'a> Skip<'a> {
         is_closed
     }
 
-    /// Returns whether a line is passed over that begins at a place.
-    fn passes(&mut self, line: &'a str, start: usize) -> bool {
+    /// Returns whether to skip a line.
+    fn includes(&mut self, line: &'a str, start: usize) -> bool {
         let words = line.trim();
         if let Some((end, is_tag)) = self.until {
-            let ends = if is_tag { closes(words, end) } else { ends_fence(words, end) };
+            let ends = if is_tag { closes(words, end) } else { is_fence_end(words, end) };
             if ends {
                 self.until = None;
             }
@@ -226,7 +228,7 @@ impl<'a> Skip<'a> {
 }
 
 /// Splits a block into its sentences.
-fn split<'a>(text: &'a str, nth: usize, block: &Block, out: &mut Vec<Sentence<'a>>) {
+fn split_block<'a>(text: &'a str, nth: usize, block: &Block, out: &mut Vec<Sentence<'a>>) {
     let words = &text[block.start..block.end];
     let (mut start, mut at) = (0, 0);
     while let Some(n_plain) = words.as_bytes()[at..].iter().position(|byte| may_end_or_open(*byte)) {
@@ -248,7 +250,7 @@ fn split<'a>(text: &'a str, nth: usize, block: &Block, out: &mut Vec<Sentence<'a
 
 /// Returns whether a byte may begin a quote, a bracket or the end of a sentence.
 fn may_end_or_open(byte: u8) -> bool {
-    const SIGNS: [bool; 256] = set_of(b"`\"(\n.!?");
+    const SIGNS: [bool; 256] = byte_set(b"`\"(\n.!?");
     byte >= 0xc0 || SIGNS[usize::from(byte)]
 }
 
@@ -263,11 +265,11 @@ fn push<'a>(
     let text = sentence.trim();
     if text.contains(char::is_alphanumeric) {
         let start = block.start + range.start + indent(sentence);
-        out.push(Sentence { text, start, block: nth, in_item: block.is_item });
+        out.push(Sentence { text, start, block: nth, is_item: block.is_item });
     }
 }
 
-/// Returns where a quote, a code span or a bracket ends that begins at a place.
+/// Returns the end of the quote, code span or bracket at an index.
 fn span_end(words: &str, at: usize, open: char) -> Option<usize> {
     let close = match open {
         '`' => '`',
@@ -285,7 +287,7 @@ fn span_end(words: &str, at: usize, open: char) -> Option<usize> {
     (!inside[..n_bytes].contains("\n\n")).then_some(from + n_bytes + close.len_utf8())
 }
 
-/// Returns whether the character before a place ends a sentence that began at `start`.
+/// Returns whether the character before `after` ends the sentence that begins at `start`.
 fn is_end(words: &str, after: usize, c: char, start: usize) -> bool {
     if matches!(c, '。' | '！' | '？' | '；') {
         return true;
@@ -299,35 +301,37 @@ fn is_end(words: &str, after: usize, c: char, start: usize) -> bool {
     let rest = &words[closing_end(words, after)..];
     let next = rest.trim_start().chars().next();
     let is_apart = rest.is_empty() || rest.starts_with(char::is_whitespace);
-    let said = &words[start..after - c.len_utf8()];
-    let trails_off = c == '…' || c == '.' && (said.ends_with('.') || rest.starts_with('.'));
-    is_apart && !(trails_off && next.is_some_and(char::is_lowercase)) && !(c == '.' && is_abbreviation(said))
+    let sentence = &words[start..after - c.len_utf8()];
+    let trails_off = c == '…' || c == '.' && (sentence.ends_with('.') || rest.starts_with('.'));
+    is_apart
+        && !(trails_off && next.is_some_and(char::is_lowercase))
+        && !(c == '.' && is_abbreviation(sentence))
 }
 
-/// Returns whether a line break before a place ends a sentence, which one that only wraps does not.
+/// Returns whether a line break before an index ends a sentence, rather than wrapping it.
 fn ends_line(words: &str, after: usize) -> bool {
     let line = words[..after].trim_end().rsplit('\n').next().unwrap_or_default();
     let next = words[after..].trim_start().chars().next();
     line.len() < WRAPPED_BYTES || !next.is_some_and(|c| c.is_lowercase() || c == '`' || c == '(')
 }
 
-/// Returns the place behind the quotes and brackets that close at a place.
+/// Returns the index after the closing quotes and brackets at an index.
 fn closing_end(words: &str, at: usize) -> usize {
     let rest = &words[at..];
     at + rest.len() - rest.trim_start_matches(['"', '\'', ')', ']', '”', '’', '»', '」', '*', '!', '?']).len()
 }
 
-/// Returns whether the dot behind a text belongs to its last word.
-fn is_abbreviation(said: &str) -> bool {
+/// Returns whether the dot after a text belongs to its last word.
+fn is_abbreviation(text: &str) -> bool {
     const SHORT: [&str; 26] = [
         "e.g", "i.e", "eg", "ie", "etc", "vs", "cf", "mr", "mrs", "dr", "no", "nr", "approx", "incl", "resp",
         "z.b", "bzw", "d.h", "u.a", "p.ex", "p.ej", "ca", "max", "min", "fig", "sec",
     ];
-    let last = said.rsplit(|c: char| c.is_whitespace() || c == '(').next().unwrap_or_default();
-    let is_first = last.len() == said.trim_start().len();
+    let last = text.rsplit(|c: char| c.is_whitespace() || c == '(').next().unwrap_or_default();
+    let is_first = last.len() == text.trim_start().len();
     let is_number = is_first && !last.is_empty() && last.bytes().all(|byte| byte.is_ascii_digit());
     let lower = last.to_lowercase();
-    // A sentence may end with "no"; the number that follows it tells.
+    // A sentence may end with "no" and the like.
     is_number || SHORT.contains(&lower.as_str()) && !matches!(lower.as_str(), "no" | "max" | "min" | "etc")
 }
 
@@ -352,7 +356,7 @@ mod tests {
     }
 
     #[test]
-    fn items_stand_alone_and_wrapped_lines_stay_whole() {
+    fn items_are_separate_and_wrapped_lines_stay_whole() {
         check("Rules:\n- never push\n2) ask. Wait.", &["Rules:", "never push", "ask.", "Wait."]);
         check("one\ntwo", &["one", "two"]);
         let wrapped = "this line is as long as a page is wide and so it was wrapped by an\neditor for us";
@@ -360,7 +364,7 @@ mod tests {
     }
 
     #[test]
-    fn code_logs_tables_and_documents_are_passed_over() {
+    fn code_logs_tables_and_documents_are_skipped() {
         check("a\n```\nnever b\n```\nc", &["a", "c"]);
         check(
             "look:\n2024-01-02 never\n| must |\n> don't\nError: must\n  at f (a.js:1)\nok",

@@ -1,4 +1,4 @@
-//! Tells a short text by which the user answers from one that asks for something, and finds what it answers.
+//! Short answers of the user, and the questions that they answer.
 
 use wb_message::text::{one_line, tail};
 
@@ -8,32 +8,33 @@ use crate::user_text::is_acknowledgement;
 use wb_message::excerpt::GAP;
 use wb_message::excerpt::{ending, sentence_starts};
 
-/// Bytes of the longest text that merely answers.
+/// The longest answer, in bytes.
 const ANSWER_BYTES: usize = 100;
-/// Words of an answer that takes something that was offered, or says that something holds.
+/// The maximum number of words of an answer that chooses or confirms something.
 const FEW_WORDS: usize = 5;
-/// Bytes at the end of a reply in which a question is looked for.
+/// The bytes at the end of a reply in which a question is searched.
 const END_BYTES: usize = 600;
-/// Characters of a question with what follows it, and of the end of a reply that asks nothing.
+/// The characters of a question with the text after it, and of the end of a reply without a
+/// question.
 const QUESTION_CHARS: usize = 160;
 const TO_CHARS: usize = 120;
 
-/// Words that open an answer whatever follows, and those that do where a comma or the end does.
+/// Words that open any answer, and words that do so before a comma or the end.
 const OPENS: [&str; 4] = ["yes", "yep", "yeah", "yup"];
 const OPENS_APART: [&str; 17] = [
     "no", "nope", "nah", "correct", "exactly", "agreed", "right", "true", "ja", "nein", "oui", "non", "si",
     "sí", "对", "不", "不是",
 ];
-/// Words that take something that was offered, and words that may stand beside them.
+/// Words that choose something, and words that may accompany them.
 const CHOICES: [&str; 8] = ["both", "all", "first", "second", "third", "option", "latter", "former"];
-const BESIDE_CHOICES: [&str; 10] =
+const CHOICE_FILLERS: [&str; 10] =
     ["the", "one", "number", "and", "or", "of", "them", "only", "just", "please"];
-/// How a text begins that says that something holds, and words that say so.
-const HOLDERS: [&str; 4] = ["that", "thats", "it", "this"];
-const HOLDS: [&str; 11] =
+/// The first word of a confirmation, and its other words.
+const CONFIRMATION_STARTS: [&str; 4] = ["that", "thats", "it", "this"];
+const CONFIRMATION_WORDS: [&str; 11] =
     ["was", "is", "s", "it", "worked", "did", "one", "the", "fixed", "correct", "exactly"];
 
-/// Tells whether the user's words merely answer or approve: `yes, that was it`, `2`, `ok, go on`.
+/// Returns whether the user's words only answer or approve: `yes, that was it`, `2`, `ok, go on`.
 pub fn is_answer(words: &str) -> bool {
     let words = words.trim();
     if words.len() > ANSWER_BYTES || words.contains(['?', '？', '\n']) {
@@ -47,31 +48,31 @@ pub fn is_answer(words: &str) -> bool {
             words.char_indices().find(|(_, c)| !c.is_alphanumeric()).map_or("", |(at, _)| &words[at..]);
         rest.is_empty() || rest.starts_with([',', '.', '!', ';', ':', '，', '。', '！'])
     };
-    let holds = || others.iter().all(|word| is_one(word, &HOLDS) || is_one(word, NODS));
+    let confirms = || {
+        others.iter().all(|word| CONFIRMATION_WORDS.contains(&word.as_str()) || NODS.contains(&word.as_str()))
+    };
     OPENS.contains(&first.as_str())
         || is_acknowledgement(words)
         || OPENS_APART.contains(&first.as_str()) && is_apart()
-        || is_few && HOLDERS.contains(&first.as_str()) && holds()
+        || is_few && CONFIRMATION_STARTS.contains(&first.as_str()) && confirms()
         || is_few && is_choice(&all)
 }
 
-fn is_one(word: &str, of: &[&str]) -> bool {
-    of.contains(&word)
-}
-
-/// Tells whether words in small letters name nothing but what was offered: `2`, `1 and 3`, `the second one`, `option b`.
+/// Returns whether words in lower case only choose something: `2`, `1 and 3`, `the second one`.
 fn is_choice(all: &[String]) -> bool {
-    let takes = |word: &String| {
+    let chooses = |word: &String| {
         let is_sign = word.len() == 1 && word.bytes().all(|byte| byte.is_ascii_alphanumeric());
         let is_number = word.len() == 2 && word.bytes().all(|byte| byte.is_ascii_digit());
-        is_sign || is_number || is_one(word, &CHOICES)
+        is_sign || is_number || CHOICES.contains(&word.as_str())
     };
-    all.iter().any(takes) && all.iter().all(|word| takes(word) || is_one(word, &BESIDE_CHOICES))
+    all.iter().any(chooses) && all.iter().all(|word| chooses(word) || CHOICE_FILLERS.contains(&word.as_str()))
 }
 
-/// Returns what the user's words answer of the reply before them, on one line: its last question, else its end. Nothing
-/// where they answer nothing, or merely nod to what asks nothing.
-pub fn answered(words: &str, reply: &str) -> Option<String> {
+/// Returns the question that the user's words answer, on one line: the last one of the reply, or
+/// else the end of the reply.
+///
+/// Returns `None` if the words are not an answer, or only acknowledge a reply without a question.
+pub fn answered_question(words: &str, reply: &str) -> Option<String> {
     if !is_answer(words) || reply.trim().is_empty() {
         return None;
     }
@@ -81,13 +82,15 @@ pub fn answered(words: &str, reply: &str) -> Option<String> {
         return None;
     }
     let line = one_line(&end[asked.unwrap_or(0)..], usize::MAX);
-    let told =
+    let question_line =
         if asked.is_some() { one_line(&line, QUESTION_CHARS) } else { ending(&line, TO_CHARS).to_owned() };
-    let is_whole = end.len() == reply.trim().len() && asked.unwrap_or(0) == 0 && told.len() >= line.len();
-    Some(if is_whole { told } else { [GAP, " ", &told].concat() })
+    let is_whole =
+        end.len() == reply.trim().len() && asked.unwrap_or(0) == 0 && question_line.len() >= line.len();
+    Some(if is_whole { question_line } else { [GAP, " ", &question_line].concat() })
 }
 
-/// Returns where the last question of a text begins: with its sentence or its line, and not long before its end.
+/// Returns the start of the last question of a text: that of its sentence or line, but not far
+/// before its end.
 fn last_question(text: &str) -> Option<usize> {
     let is_end = |at: &usize| {
         let rest = &text[at + 1..];
@@ -105,7 +108,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_answers_is_told_from_what_asks_for_something() {
+    fn answers_differ_from_requests() {
         for words in [
             "yes",
             "Yes, that was it",
@@ -149,9 +152,9 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_is_to_the_last_question_of_the_reply_before_it_or_to_its_end() {
+    fn an_answer_is_to_the_last_question_or_the_end_of_the_reply() {
         let check = |words: &str, reply: &str, expected: Option<&str>| {
-            assert_eq!(answered(words, reply).as_deref(), expected, "{words} {reply}");
+            assert_eq!(answered_question(words, reply).as_deref(), expected, "{words} {reply}");
         };
         check("yes", "Shall I push it?", Some("Shall I push it?"));
         let reply = "The tests pass. Which one do you want?\n\n1. the cache\n2. the `a?.b` fix";
@@ -172,7 +175,7 @@ mod tests {
         check("yes", " ", None);
         let long = ["It is read. ".repeat(200).as_str(), "Is it the lock?"].concat();
         check("yes", &long, Some("… Is it the lock?"));
-        let long = answered("no, it waits", &"The importer waits for a lock. ".repeat(200)).unwrap();
+        let long = answered_question("no, it waits", &"The importer waits for a lock. ".repeat(200)).unwrap();
         assert!(long.starts_with("… The importer") && long.chars().count() <= TO_CHARS + 2, "{long}");
     }
 }

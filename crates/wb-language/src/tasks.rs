@@ -1,7 +1,8 @@
-//! Follows the list of tasks that an agent keeps with its tools.
+//! The list of tasks that an agent maintains with its tools.
 //!
-//! Some tools replace the whole list, some add or change one task. Of a task that vanishes unfinished from a list that
-//! goes on, nobody knows whether it was done; a list that begins anew says nothing of the one before.
+//! Some tools replace the whole list, others add or change one task. An unfinished task that
+//! disappears from a continued list may or may not be done; a new list says nothing about the one
+//! before.
 
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
@@ -11,31 +12,30 @@ use wb_message::text::head;
 use crate::plain_words;
 use crate::user_text::is_rejection;
 
-/// Tasks kept at most.
+/// The maximum number of tasks of a list.
 pub(crate) const MAX_TASKS: usize = 200;
-/// Bytes of the text of a task.
+/// The maximum bytes of the text of a task.
 pub(crate) const TASK_BYTES: usize = 400;
-/// Bytes of what a tool calls a task.
+/// The maximum bytes of the id of a task.
 const ID_BYTES: usize = 80;
 
-/// How far a task has come.
+/// The state of a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TaskState {
-    /// Nobody has begun it.
+    /// Not begun.
     Open,
-    /// The agent works on it.
+    /// In progress.
     Active,
-    /// It is done.
+    /// Done.
     Done,
-    /// It was called off.
+    /// Called off.
     Cancelled,
-    /// It vanished from a list that replaced it; whether it was done nobody knows.
+    /// Removed from the list; it may or may not be done.
     Dropped,
 }
 
 impl TaskState {
-    /// The words by which digests tell the states.
     const WORDS: [(Self, &str); 5] = [
         (Self::Open, "pending"),
         (Self::Active, "in_progress"),
@@ -44,13 +44,13 @@ impl TaskState {
         (Self::Dropped, "no longer on the list"),
     ];
 
-    /// Returns the word by which digests tell it.
-    pub fn word(self) -> &'static str {
+    /// Returns the word for the state in a digest.
+    pub fn as_str(self) -> &'static str {
         Self::WORDS.iter().find(|(state, _)| *state == self).map_or("", |(_, word)| word)
     }
 
-    /// Reads the word by which digests tell a state.
-    pub fn of_word(word: &str) -> Option<Self> {
+    /// Parses the word for a state in a digest.
+    pub fn from_word(word: &str) -> Option<Self> {
         Self::WORDS.iter().find(|(_, known)| *known == word).map(|(state, _)| *state)
     }
 
@@ -59,8 +59,8 @@ impl TaskState {
         matches!(self, Self::Open | Self::Active)
     }
 
-    /// Reads the names that tools give to states; an unknown one is open.
-    fn named(name: &str) -> Self {
+    /// Parses the name of a state in a tool; an unknown one is open.
+    fn from_tool_name(name: &str) -> Self {
         match name.trim().to_ascii_lowercase().replace(['-', ' '], "_").as_str() {
             "completed" | "complete" | "done" | "finished" | "closed" | "resolved" | "x" => Self::Done,
             "in_progress" | "inprogress" | "active" | "doing" | "started" | "wip" | "~" => Self::Active,
@@ -73,12 +73,12 @@ impl TaskState {
 /// A task of the list.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Task {
-    /// What the tool calls it, if it has a name of its own.
+    /// The id in the tool, if it has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
-    /// What is to be done, in at most [`TASK_BYTES`] bytes.
+    /// The text, in at most [`TASK_BYTES`] bytes.
     pub text: String,
-    /// How far it has come.
+    /// The state.
     pub state: TaskState,
 }
 
@@ -90,7 +90,7 @@ pub struct Tasks {
     tasks: Vec<Task>,
 }
 
-/// Reads tasks as they were written, with the bounds that they have here.
+/// Deserializes tasks within their bounds.
 fn read_bounded<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<Task>, D::Error> {
     let mut tasks: Vec<Task> = Deserialize::deserialize(from)?;
     tasks.drain(..tasks.len().saturating_sub(MAX_TASKS));
@@ -102,18 +102,19 @@ fn read_bounded<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<Task>, D::Erro
 }
 
 impl Tasks {
-    /// Takes in a call of any tool and the text of its result; what is no list of tasks changes nothing, and neither
-    /// does a call that failed or was rejected. Returns whether it was a call that keeps or shows the list.
-    pub fn take_in(&mut self, tool: &str, input: &Value, result: Option<&str>) -> bool {
+    /// Applies a call of any tool and its result; returns whether it maintains or shows the list.
+    ///
+    /// A call of another tool changes nothing, nor does one that failed or was rejected.
+    pub fn observe(&mut self, tool: &str, input: &Value, result: Option<&str>) -> bool {
         if result.is_some_and(has_failed) {
             return false;
         }
-        match own_name(tool).as_str() {
+        match bare_name(tool).as_str() {
             "taskcreate" => self.create(input, result.unwrap_or_default()),
             "taskupdate" => self.update(input),
             "tasklist" => self.read(result.unwrap_or_default()),
             name => {
-                let Some(listed) = listed(name, input) else { return false };
+                let Some(listed) = parse_list(name, input) else { return false };
                 self.replace(listed, input.get("merge").and_then(Value::as_bool).unwrap_or(false));
             }
         }
@@ -126,34 +127,34 @@ impl Tasks {
     }
 
     fn create(&mut self, input: &Value, result: &str) {
-        let Some(text) = text_of(input) else { return };
+        let Some(text) = task_text(input) else { return };
         let id = result.split_once("Task #").map(|(_, rest)| id_digits(rest)).filter(|id| !id.is_empty());
-        // A list that began anew counts from one again.
-        let of_before = |task: &&mut Task| task.id.is_some() && task.id.as_deref() == id;
-        if let Some(before) = self.tasks.iter_mut().find(of_before) {
+        // A new list counts from one again.
+        let has_same_id = |task: &&mut Task| task.id.is_some() && task.id.as_deref() == id;
+        if let Some(before) = self.tasks.iter_mut().find(has_same_id) {
             before.id = None;
         }
-        let state = state_of(input);
+        let state = task_state(input);
         self.push(Task { id: id.map(str::to_owned), text: bounded(text), state });
     }
 
     fn update(&mut self, input: &Value) {
-        let Some(id) = id_of(input) else { return };
+        let Some(id) = task_id(input) else { return };
         let found = self.tasks.iter_mut().rfind(|task| task.id.as_ref() == Some(&id));
         if let Some(task) = found {
             if input.get("status").is_some() {
-                task.state = state_of(input);
+                task.state = task_state(input);
             }
             let subject = input.get("subject").and_then(Value::as_str);
             if let Some(text) = subject.filter(|text| !text.trim().is_empty()) {
                 task.text = bounded(text);
             }
-        } else if let Some(text) = text_of(input) {
-            self.push(Task { id: Some(id), text: bounded(text), state: state_of(input) });
+        } else if let Some(text) = task_text(input) {
+            self.push(Task { id: Some(id), text: bounded(text), state: task_state(input) });
         }
     }
 
-    /// Reads a list as the tool prints it: `#3 [in_progress] Write the parser`.
+    /// Reads a list printed by the tool: `#3 [in_progress] Write the parser`.
     fn read(&mut self, result: &str) {
         for line in result.lines() {
             let Some(rest) = line.trim().strip_prefix('#') else { continue };
@@ -164,7 +165,7 @@ impl Tasks {
             if id.is_empty() || text.is_empty() {
                 continue;
             }
-            let state = TaskState::named(state);
+            let state = TaskState::from_tool_name(state);
             match self.tasks.iter_mut().rfind(|task| task.id.as_deref() == Some(id)) {
                 Some(task) => task.state = state,
                 None => self.push(Task { id: Some(id.to_owned()), text: bounded(text), state }),
@@ -172,7 +173,7 @@ impl Tasks {
         }
     }
 
-    /// Puts a list in the place of the one before; one that is merged only changes what it names.
+    /// Replaces the list; a merged one changes only the tasks that it contains.
     fn replace(&mut self, listed: Vec<Task>, is_merged: bool) {
         if is_merged {
             self.merge(listed);
@@ -209,7 +210,7 @@ impl Tasks {
         }
     }
 
-    /// Adds a task; if there are too many, the oldest that is finished goes, or else the oldest.
+    /// Adds a task; a full list drops the oldest finished one, or else the oldest.
     fn push(&mut self, task: Task) {
         if task.text.is_empty() {
             return;
@@ -222,13 +223,13 @@ impl Tasks {
     }
 }
 
-/// Returns the name of a tool without its server, in small letters and digits alone.
-pub(crate) fn own_name(tool: &str) -> String {
-    let own = tool.rsplit("__").next().unwrap_or(tool);
-    own.chars().filter(char::is_ascii_alphanumeric).map(|c| c.to_ascii_lowercase()).collect()
+/// Returns the name of a tool without its server, reduced to lower-case letters and digits.
+pub(crate) fn bare_name(tool: &str) -> String {
+    let name = tool.rsplit("__").next().unwrap_or(tool);
+    name.chars().filter(char::is_ascii_alphanumeric).map(|c| c.to_ascii_lowercase()).collect()
 }
 
-/// Returns whether the result of a call tells that it changed nothing.
+/// Returns whether the result of a call reports that nothing changed.
 fn has_failed(result: &str) -> bool {
     const STARTS: [&str; 5] =
         ["<tool_use_error>", "InputValidationError", "Error", "Task not found", "[Error"];
@@ -236,8 +237,8 @@ fn has_failed(result: &str) -> bool {
     STARTS.iter().any(|start| result.starts_with(start)) || is_rejection(result)
 }
 
-/// Returns the list that a call gives, if the tool keeps one.
-fn listed(tool: &str, input: &Value) -> Option<Vec<Task>> {
+/// Returns the list in a call, if the tool maintains one.
+fn parse_list(tool: &str, input: &Value) -> Option<Vec<Task>> {
     const TOOLS: [&str; 14] = [
         "todowrite",
         "writetodos",
@@ -256,7 +257,7 @@ fn listed(tool: &str, input: &Value) -> Option<Vec<Task>> {
     ];
     const KEYS: [&str; 7] = ["todos", "plan", "todoList", "task_list", "todo_list", "tasks", "items"];
     if !TOOLS.contains(&tool) {
-        // Any tool may carry a checklist along.
+        // Any tool may have a checklist as a parameter.
         return input
             .get("task_progress")
             .and_then(Value::as_str)
@@ -264,24 +265,24 @@ fn listed(tool: &str, input: &Value) -> Option<Vec<Task>> {
             .filter(|list| !list.is_empty());
     }
     match KEYS.iter().find_map(|key| input.get(key))? {
-        Value::Array(items) => Some(items.iter().filter_map(task_of).take(MAX_TASKS).collect()),
+        Value::Array(items) => Some(items.iter().filter_map(parse_task).take(MAX_TASKS).collect()),
         Value::String(text) => Some(checklist(text)),
         _ => None,
     }
 }
 
-fn task_of(item: &Value) -> Option<Task> {
-    let text = item.as_str().or_else(|| text_of(item)).map(str::trim).filter(|text| !text.is_empty())?;
-    Some(Task { id: id_of(item), text: bounded(text), state: state_of(item) })
+fn parse_task(item: &Value) -> Option<Task> {
+    let text = item.as_str().or_else(|| task_text(item)).map(str::trim).filter(|text| !text.is_empty())?;
+    Some(Task { id: task_id(item), text: bounded(text), state: task_state(item) })
 }
 
-fn text_of(item: &Value) -> Option<&str> {
+fn task_text(item: &Value) -> Option<&str> {
     ["content", "step", "title", "subject", "text", "task", "name", "description"]
         .iter()
         .find_map(|key| item.get(key)?.as_str())
 }
 
-fn id_of(item: &Value) -> Option<String> {
+fn task_id(item: &Value) -> Option<String> {
     match ["taskId", "task_id", "id"].iter().find_map(|key| item.get(key))? {
         Value::String(id) => Some(head(id, ID_BYTES).to_owned()),
         Value::Number(id) => Some(id.to_string()),
@@ -289,27 +290,28 @@ fn id_of(item: &Value) -> Option<String> {
     }
 }
 
-fn state_of(item: &Value) -> TaskState {
+fn task_state(item: &Value) -> TaskState {
     let is_set = |key: &str| item.get(key).and_then(Value::as_bool) == Some(true);
-    let named = ["status", "state"].iter().find_map(|key| item.get(key)?.as_str()).map(TaskState::named);
+    let named =
+        ["status", "state"].iter().find_map(|key| item.get(key)?.as_str()).map(TaskState::from_tool_name);
     let done = || ["completed", "done"].iter().any(|key| is_set(key)).then_some(TaskState::Done);
     named.or_else(done).unwrap_or(TaskState::Open)
 }
 
-/// Reads a list in Markdown: `- [x] done`.
+/// Parses a list in Markdown: `- [x] done`.
 fn checklist(text: &str) -> Vec<Task> {
     let item = |line: &str| {
         let line = line.trim_start().trim_start_matches(|c: char| c.is_ascii_digit());
         let rest = line.trim_start_matches(['-', '*', '.', ')', ' ']).strip_prefix('[')?;
         let (mark, text) = rest.split_once(']')?;
-        let state = if mark == "-" { TaskState::Active } else { TaskState::named(mark) };
+        let state = if mark == "-" { TaskState::Active } else { TaskState::from_tool_name(mark) };
         let text = text.trim();
         (mark.len() <= 3 && !text.is_empty()).then(|| Task { id: None, text: bounded(text), state })
     };
     text.lines().filter_map(item).take(MAX_TASKS).collect()
 }
 
-/// Returns the digits that a text begins with, none where they are too many.
+/// Returns the digits at the start of a text, unless there are too many.
 fn id_digits(text: &str) -> &str {
     let n_bytes = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
     if n_bytes <= ID_BYTES { &text[..n_bytes] } else { "" }
@@ -323,20 +325,20 @@ fn bounded(text: &str) -> String {
     [head(text, TASK_BYTES - '…'.len_utf8()), "…"].concat()
 }
 
-/// A task and its words, in order and each once.
-type Worded<'t> = (&'t Task, &'t Vec<u64>);
+/// A task and its distinct words, sorted.
+type TaskWords<'t> = (&'t Task, &'t Vec<u64>);
 
-fn is_same_text((one, _): Worded<'_>, (other, _): Worded<'_>) -> bool {
+fn is_same_text((one, _): TaskWords<'_>, (other, _): TaskWords<'_>) -> bool {
     one.text == other.text
 }
 
-/// Returns whether two tasks have one id; a list that counts from one again gives it to others, whose words differ.
-fn is_same_id((one, words): Worded<'_>, (other, others): Worded<'_>) -> bool {
+/// Returns whether two tasks have the same id and a common word; a new list reuses the ids.
+fn is_same_id((one, words): TaskWords<'_>, (other, others): TaskWords<'_>) -> bool {
     one.id.is_some() && one.id == other.id && n_shared(words, others) > 0
 }
 
-/// Returns whether most words of two tasks are the same.
-fn is_reworded((one, words): Worded<'_>, (_, others): Worded<'_>) -> bool {
+/// Returns whether two tasks have most words in common.
+fn is_reworded((one, words): TaskWords<'_>, (_, others): TaskWords<'_>) -> bool {
     one.state.is_open() && n_shared(words, others) * 5 >= words.len().max(others.len()).max(1) * 3
 }
 
@@ -344,7 +346,7 @@ fn n_shared(words: &[u64], others: &[u64]) -> usize {
     words.iter().filter(|word| others.binary_search(word).is_ok()).count()
 }
 
-/// Returns the words of a task as numbers.
+/// Returns the distinct words of a task as hashes, sorted.
 fn words(task: &Task) -> Vec<u64> {
     let mut words: Vec<u64> = plain_words(&task.text).map(|word| id_key(&word.to_lowercase())).collect();
     words.sort_unstable();
@@ -360,11 +362,11 @@ mod tests {
 
     use super::*;
 
-    /// Takes calls in and compares the tasks.
+    /// Applies calls and compares the tasks.
     fn check(calls: &[(&str, Value, &str)], expected: &[(&str, TaskState)]) {
         let mut tasks = Tasks::default();
         for (tool, input, result) in calls {
-            tasks.take_in(tool, input, Some(*result));
+            tasks.observe(tool, input, Some(*result));
         }
         let found: Vec<_> = tasks.all().iter().map(|task| (task.text.as_str(), task.state)).collect();
         assert_eq!(found, expected, "{calls:?}");
@@ -375,7 +377,7 @@ mod tests {
     }
 
     #[test]
-    fn an_open_task_that_vanishes_is_no_longer_on_the_list_and_a_finished_one_stays_done() {
+    fn an_open_task_that_disappears_is_dropped() {
         let first = todos(&[("read", "completed"), ("parse", "in_progress"), ("print", "pending")]);
         check(
             &[
@@ -388,14 +390,14 @@ mod tests {
     }
 
     #[test]
-    fn a_task_in_other_words_is_the_same() {
+    fn a_reworded_task_is_the_same() {
         let one = |text, state| ("TodoWrite", todos(&[(text, state)]), "");
         let [before, after] = ["Write the parser for dates", "Write the parser for all dates"];
         check(&[one(before, "pending"), one(after, "completed")], &[(after, Done)]);
     }
 
     #[test]
-    fn a_list_that_begins_anew_says_nothing_of_the_one_before() {
+    fn a_new_list_replaces_the_one_before() {
         let one = |text| json!({ "todos": [{ "id": "1", "content": text, "status": "pending" }] });
         check(
             &[("TodoWrite", one("read the log"), ""), ("TodoWrite", one("write docs"), "")],
@@ -419,7 +421,7 @@ mod tests {
     }
 
     #[test]
-    fn a_task_is_changed_by_the_id_that_its_result_told() {
+    fn a_task_is_changed_by_the_id_in_its_result() {
         let create = |subject| json!({ "subject": subject, "description": "d" });
         check(
             &[
@@ -443,7 +445,7 @@ mod tests {
     }
 
     #[test]
-    fn a_merged_list_changes_only_what_it_names() {
+    fn a_merged_list_changes_only_its_tasks() {
         let merge = json!({ "merge": true, "todos": [{ "id": "1", "content": "a", "status": "completed" }] });
         let both = json!({ "todos": [{ "id": "1", "content": "a" }, { "id": "2", "content": "b" }] });
         check(&[("todo_write", both, ""), ("todo_write", merge, "")], &[("a", Done), ("b", Open)]);
@@ -454,21 +456,21 @@ mod tests {
         let mut tasks = Tasks::default();
         for nth in 0..300 {
             let input = json!({ "subject": format!("{nth} {}", "é".repeat(300)) });
-            tasks.take_in("TaskCreate", &input, Some(&format!("Task #{nth} created")));
+            tasks.observe("TaskCreate", &input, Some(&format!("Task #{nth} created")));
         }
         assert_eq!(tasks.all().len(), MAX_TASKS);
         assert!(tasks.all().iter().all(|task| task.text.len() <= TASK_BYTES));
         let many = json!({ "todos": vec![json!({ "content": "same" }); 500] });
-        tasks.take_in("TodoWrite", &many, None);
+        tasks.observe("TodoWrite", &many, None);
         assert!(tasks.all().len() <= MAX_TASKS);
         let id = "7".repeat(5_000);
-        tasks.take_in("TaskCreate", &json!({ "subject": "a" }), Some(&format!("Task #{id} created")));
-        tasks.take_in("TaskList", &json!({}), Some(&format!("#{id} [pending] b")));
+        tasks.observe("TaskCreate", &json!({ "subject": "a" }), Some(&format!("Task #{id} created")));
+        tasks.observe("TaskList", &json!({}), Some(&format!("#{id} [pending] b")));
         assert!(tasks.all().iter().flat_map(|task| &task.id).all(|id| id.len() <= ID_BYTES));
     }
 
     #[test]
-    fn tasks_that_are_read_back_are_bounded() {
+    fn deserialized_tasks_are_bounded() {
         let task = json!({ "id": "é".repeat(900), "text": "é".repeat(900), "state": "open" });
         let tasks: Tasks = serde_json::from_value(json!(vec![task; 900])).expect("tasks");
         let is_short = |task: &Task| {
@@ -489,7 +491,7 @@ mod tests {
         fn no_call_panics(tool in "TaskCreate|TaskUpdate|TaskList|todo", text in any::<String>()) {
             let mut tasks = Tasks::default();
             let listed = format!("#{text}] [{text}] {text}");
-            tasks.take_in(&tool, &json!({ "todos": text, "subject": text, "taskId": text }), Some(&listed));
+            tasks.observe(&tool, &json!({ "todos": text, "subject": text, "taskId": text }), Some(&listed));
             prop_assert!(tasks.all().len() <= MAX_TASKS);
         }
     }

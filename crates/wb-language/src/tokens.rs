@@ -1,9 +1,9 @@
-//! Takes a sentence apart: words, signs that end a clause, and what no pattern looks into.
+//! Splits a sentence into words, signs that end a clause, and opaque parts.
 
 /// A piece of a sentence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Piece<'a> {
-    /// A word as it stands there.
+    /// A word, verbatim.
     Word(&'a str),
     /// A quote, a code span or an address.
     Opaque,
@@ -11,7 +11,7 @@ pub(crate) enum Piece<'a> {
     Break,
 }
 
-/// What a byte begins.
+/// The kind of token that a byte begins.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Class {
     Nothing,
@@ -19,7 +19,7 @@ enum Class {
     Quote,
     Break,
     Dash,
-    /// A character that has to be looked at.
+    /// A character of several bytes, which decides by itself.
     Wide,
 }
 
@@ -39,7 +39,7 @@ const CLASSES: [Class; 256] = {
     classes
 };
 
-/// Hands out the pieces of a sentence in order; what is none of them is passed over.
+/// Visits the pieces of a sentence in order.
 pub(crate) fn pieces<'a>(sentence: &'a str, mut each: impl FnMut(Piece<'a>)) {
     let bytes = sentence.as_bytes();
     let mut at = 0;
@@ -59,7 +59,7 @@ pub(crate) fn pieces<'a>(sentence: &'a str, mut each: impl FnMut(Piece<'a>)) {
     }
 }
 
-/// Returns the piece that a character of several bytes begins, and its bytes.
+/// Returns the piece that a character of several bytes begins, and its length.
 fn wide(text: &str) -> (Option<Piece<'_>>, usize) {
     match text.chars().next() {
         Some(open @ ('“' | '„' | '«' | '「')) => quote(text, open),
@@ -69,7 +69,7 @@ fn wide(text: &str) -> (Option<Piece<'_>>, usize) {
     }
 }
 
-/// Returns the word or the address that a text begins with.
+/// Returns the word or address at the start of a text, and its length.
 fn word(text: &str) -> (Option<Piece<'_>>, usize) {
     let is_narrow = |byte: &u8| CLASSES[usize::from(*byte)] == Class::Letter;
     let narrow = text.bytes().position(|byte| !is_narrow(&byte)).unwrap_or(text.len());
@@ -88,7 +88,7 @@ fn is_letter(c: char) -> bool {
     c.is_alphanumeric() || matches!(c, '\'' | '’' | '_')
 }
 
-/// Returns the quote that a text begins with; none if it does not end.
+/// Returns the quote at the start of a text, if it ends, and its length.
 fn quote(text: &str, open: char) -> (Option<Piece<'_>>, usize) {
     let close = match open {
         '“' => '”',
@@ -109,7 +109,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_signs_and_quotes_are_told_apart() {
+    fn words_signs_and_quotes_are_distinguished() {
         let mut all = Vec::new();
         pieces("don’t: `a b` - \"c https://a.b, d über", |piece| all.push(piece));
         let words = ["c", "d", "über"].map(Piece::Word);

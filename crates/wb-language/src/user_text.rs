@@ -1,6 +1,6 @@
-//! Tells the words that the user typed from what hosts and hooks put into the user's role.
+//! Separates the words of the user from text that hosts and hooks add in the user's role.
 //!
-//! Hosts speak in tags, in fixed openings and in fixed lines. What is not known as theirs is the user's, so that no
+//! Text of a host has tags, fixed starts or fixed lines. Everything else is by the user, so that no
 //! instruction is lost.
 
 use std::borrow::Cow;
@@ -10,12 +10,12 @@ use wb_message::text::head;
 use wb_message::{Content, Message};
 
 use crate::host_words::{
-    AFTER_SAID, FRAME_TAGS, HOST_LINES, HOST_STARTS, HOST_TAGS, LOCAL_COMMANDS, NODS, REJECTED, REJECTIONS,
-    SAID,
+    FEEDBACK_ENDS, FEEDBACK_LABELS, FRAME_TAGS, HOST_LINES, HOST_STARTS, HOST_TAGS, LOCAL_COMMANDS, NODS,
+    REJECTED, REJECTIONS,
 };
 use crate::plain_words;
 
-/// Bytes of a host's words about a rejection, before those of the user.
+/// The maximum bytes of a host's report of a rejection before the words of the user.
 const LEAD_BYTES: usize = 600;
 
 /// Who wrote a part of a text in the user's role.
@@ -23,41 +23,40 @@ const LEAD_BYTES: usize = 600;
 pub(crate) enum Speaker {
     /// The user typed it.
     User,
-    /// The host, a hook or a tool put it there.
+    /// The host, a hook or a tool.
     Host,
 }
 
-/// Splits a text in the user's role into what the user typed and what the host put there, in order.
-///
-/// The parts are slices of the text; blank ones are left out.
-pub(crate) fn spoken(text: &str) -> Vec<(Speaker, &str)> {
-    let mut parts = Parts { text, spoken: Vec::new(), open: 0 };
+/// Splits a text in the user's role into the parts of the user and of the host, without blank ones.
+pub(crate) fn split_by_speaker(text: &str) -> Vec<(Speaker, &str)> {
+    let mut parts = Parts { text, list: Vec::new(), open: 0 };
     if is_host_text(text.trim_start()) {
         parts.push(Speaker::Host, 0..text.len());
-        return parts.spoken;
+        return parts.list;
     }
     let (mut unclosed, mut at) = (Vec::new(), 0);
     while at < text.len() {
         at += text[at..].len() - text[at..].trim_start().len();
-        at = match Host::at(text, at, &mut unclosed) {
-            Some(Host::Whole(end)) => parts.host(at, end),
-            Some(Host::Frame { content, close, end }) => {
-                parts.host(at, content);
-                parts.host(close, end)
+        at = match HostPart::parse(text, at, &mut unclosed) {
+            Some(HostPart::Whole(end)) => parts.push_host(at, end),
+            Some(HostPart::Frame { content, close, end }) => {
+                parts.push_host(at, content);
+                parts.push_host(close, end)
             }
             None => next_start(text, at),
         };
     }
     parts.push(Speaker::User, parts.open..text.len());
-    parts.spoken
+    parts.list
 }
 
-/// Returns what the user typed, without the blanks around it; several parts stand on lines of their own.
+/// Returns the trimmed words of the user, each part on a line.
 pub fn user_words(text: &str) -> Cow<'_, str> {
-    let parts = spoken(text);
-    let mut own = parts.iter().filter(|(speaker, _)| *speaker == Speaker::User).map(|(_, part)| part.trim());
-    let mut words = Cow::Borrowed(own.next().unwrap_or_default());
-    for part in own {
+    let parts = split_by_speaker(text);
+    let mut typed =
+        parts.iter().filter(|(speaker, _)| *speaker == Speaker::User).map(|(_, part)| part.trim());
+    let mut words = Cow::Borrowed(typed.next().unwrap_or_default());
+    for part in typed {
         words.to_mut().push('\n');
         words.to_mut().push_str(part);
     }
@@ -66,8 +65,8 @@ pub fn user_words(text: &str) -> Cow<'_, str> {
 
 struct Parts<'a> {
     text: &'a str,
-    spoken: Vec<(Speaker, &'a str)>,
-    /// Where the words begin that nobody is known to have said yet.
+    list: Vec<(Speaker, &'a str)>,
+    /// The start of the text without a known speaker.
     open: usize,
 }
 
@@ -75,12 +74,12 @@ impl Parts<'_> {
     fn push(&mut self, speaker: Speaker, range: std::ops::Range<usize>) {
         let part = &self.text[range];
         if !part.trim().is_empty() {
-            self.spoken.push((speaker, part));
+            self.list.push((speaker, part));
         }
     }
 
-    /// Adds the host's words and what the user said before them; returns where they end.
-    fn host(&mut self, start: usize, end: usize) -> usize {
+    /// Adds a part of the host and the user's words before it; returns the end of the part.
+    fn push_host(&mut self, start: usize, end: usize) -> usize {
         self.push(Speaker::User, self.open.min(start)..start);
         self.push(Speaker::Host, start..end);
         self.open = end;
@@ -88,16 +87,17 @@ impl Parts<'_> {
     }
 }
 
-/// What a host put at a place.
-enum Host {
-    /// All up to an end.
+/// Text of a host.
+enum HostPart {
+    /// A text up to its end.
     Whole(usize),
-    /// A tag before and a tag after what the user typed.
+    /// The tags around words of the user.
     Frame { content: usize, close: usize, end: usize },
 }
 
-impl Host {
-    fn at<'a>(text: &'a str, at: usize, unclosed: &mut Vec<&'a str>) -> Option<Self> {
+impl HostPart {
+    /// Parses the text of a host at an index.
+    fn parse<'a>(text: &'a str, at: usize, unclosed: &mut Vec<&'a str>) -> Option<Self> {
         let rest = &text[at..];
         if let Some(end) = host_line(rest) {
             return Some(Self::Whole(at + end));
@@ -112,7 +112,7 @@ impl Host {
         match close {
             Some((close, end)) if is_frame => Some(Self::Frame { content, close, end }),
             Some((_, end)) => Some(Self::Whole(end)),
-            // Only a tag that opens the text can be taken for one that was cut off.
+            // An unclosed tag is a truncated text of the host only at the start.
             None if text[..at].trim().is_empty() && !is_frame => Some(Self::Whole(text.len())),
             None => {
                 unclosed.push(name);
@@ -122,7 +122,7 @@ impl Host {
     }
 }
 
-/// Returns the name of the tag that a text starts with.
+/// Returns the name of the tag at the start of a text.
 fn tag_name(text: &str) -> Option<&str> {
     let rest = text.strip_prefix('<')?;
     let n_bytes =
@@ -131,7 +131,7 @@ fn tag_name(text: &str) -> Option<&str> {
     (!name.is_empty() && after.starts_with(['>', ' ', '\n'])).then_some(name)
 }
 
-/// Returns where the next closing tag of a name begins and ends.
+/// Returns the start and the end of the next closing tag of a name.
 fn find_close(text: &str, from: usize, name: &str) -> Option<(usize, usize)> {
     let mut at = from;
     while let Some(found) = text[at..].find("</") {
@@ -146,7 +146,7 @@ fn find_close(text: &str, from: usize, name: &str) -> Option<(usize, usize)> {
     None
 }
 
-/// Returns how far a host's line reaches, if a text starts with one.
+/// Returns the length of the line of a host at the start of a text.
 fn host_line(text: &str) -> Option<usize> {
     let agents = text.starts_with("# AGENTS.md instructions for ").then_some(&("", "</INSTRUCTIONS>"));
     let known = || HOST_LINES.iter().find(|(start, _)| text.starts_with(start));
@@ -159,7 +159,7 @@ fn host_line(text: &str) -> Option<usize> {
     }
 }
 
-/// Returns where a host may speak next: at the start of a line, or at a reminder inside one.
+/// Returns the next index at which text of a host may begin: the start of a line, or a reminder.
 fn next_start(text: &str, at: usize) -> usize {
     const REMINDER: &str = "<system-reminder>";
     let line = text[at..].find('\n').map_or(text.len(), |end| at + end + 1);
@@ -168,22 +168,22 @@ fn next_start(text: &str, at: usize) -> usize {
     inside.into_iter().find(|found| !text[..*found].ends_with(['`', '"', '\''])).unwrap_or(line)
 }
 
-/// Returns whether a text is a host's from end to end.
+/// Returns whether a text is entirely by a host.
 fn is_host_text(text: &str) -> bool {
     let is_file = || text.starts_with("<path>") && text.contains("<content>");
-    // The shell of an agent answers in the user's role; the first text, which ends with a prompt too, does not.
+    // The shell of an agent answers in the user's role; the first text ends with a prompt too.
     let is_shell = || text.trim_end().ends_with("\nbash-$") && !text.contains("\nINSTRUCTIONS:");
     HOST_STARTS.iter().any(|start| text.starts_with(start)) || is_file() || is_shell()
 }
 
-/// Returns whether the text of a tool result tells that the user rejected the call.
+/// Returns whether a tool result reports that the user rejected the call.
 ///
-/// Any tool may show such a text: only an error of a tool, or the result of one that asks the user, says so for the user.
+/// Any tool may show such a text, so check it only for errors and for tools that ask the user.
 pub fn is_rejection(result: &str) -> bool {
     after_rejection(result).is_some()
 }
 
-/// Returns what follows the words by which a host tells of a rejection.
+/// Returns the text after the start of a report of a rejection.
 fn after_rejection(result: &str) -> Option<&str> {
     const FRAMES: [&str; 3] = ["<tool_use_error>", "Error:", "]"];
     let mut text = result.trim_start();
@@ -197,54 +197,56 @@ fn after_rejection(result: &str) -> Option<&str> {
     REJECTIONS.iter().find_map(|start| text.strip_prefix(start)).filter(|rest| is_template(rest))
 }
 
-/// Returns whether a host's words go on behind their start: the sentence ends there, or names what was rejected.
+/// Returns whether a report of a rejection is a template of a host: its sentence ends, or names the
+/// rejected thing.
 ///
-/// Programs know users that reject something too: "User rejected the request".
+/// Programs print similar texts: "User rejected the request".
 fn is_template(rest: &str) -> bool {
     let n_bytes = rest.find(['.', '\n', ':', '!']).unwrap_or(rest.len());
     let sentence = rest[..n_bytes].trim_matches([' ', ']', ')']);
     sentence.is_empty() || plain_words(sentence).any(|word| REJECTED.contains(&word))
 }
 
-/// Returns what the user said when rejecting a tool call, taken from the text of its result.
+/// Returns the words of the user in a tool result that reports a rejection.
 pub fn rejected_words(result: &str) -> Option<&str> {
     let rest = after_rejection(result)?;
     let lead = head(rest, LEAD_BYTES);
-    let (at, label) = SAID.iter().filter_map(|label| Some((lead.find(label)?, label))).min()?;
+    let (at, label) = FEEDBACK_LABELS.iter().filter_map(|label| Some((lead.find(label)?, label))).min()?;
     let words = &rest[at + label.len()..];
-    let end = AFTER_SAID.iter().filter_map(|label| words.find(label)).min().unwrap_or(words.len());
+    let end = FEEDBACK_ENDS.iter().filter_map(|label| words.find(label)).min().unwrap_or(words.len());
     let words = words[..end].trim();
     let words = words.strip_prefix("<feedback>").unwrap_or(words).trim();
     (!words.is_empty()).then_some(words)
 }
 
-/// Returns what the user says in a message; nothing if only a host speaks in it, or a command is meant for the host
-/// alone.
-pub fn own_words(content: &Content) -> Option<String> {
+/// Returns the words of the user in a message; `None` if it has none, or only a command to the
+/// host.
+pub fn message_words(content: &Content) -> Option<String> {
     let texts: Vec<Cow<'_, str>> = content.texts().map(user_words).collect();
     let words = texts.iter().map(|text| text.trim()).filter(|text| !text.is_empty()).collect::<Vec<_>>();
     let words = words.join("\n");
     (!words.is_empty() && !is_local_command(&words)).then_some(words)
 }
 
-/// Returns whether a user speaks to the model in this message: with words that are neither a host's nor a command that
-/// the host carries out itself, or with a picture alone.
+/// Returns whether the user speaks to the model in a message: with words other than a command to
+/// the host, or with a picture alone.
 pub fn is_request(message: &Message) -> bool {
     match message {
         Message::User { content, .. } if is_prompt(message) => {
-            content.texts().next().is_none() || own_words(content).is_some()
+            content.texts().next().is_none() || message_words(content).is_some()
         }
         _ => false,
     }
 }
 
-/// Returns whether the user's words are a command to the host alone: `/clear`, `/model opus`.
+/// Returns whether the user's words are a command that the host executes itself: `/clear`, `/model
+/// opus`.
 pub(crate) fn is_local_command(words: &str) -> bool {
     let name = words.strip_prefix('/').and_then(|rest| rest.split_whitespace().next());
     name.is_some_and(|name| LOCAL_COMMANDS.contains(&name))
 }
 
-/// Returns whether the user's words only nod: `ok`, `yes please`, `go ahead`.
+/// Returns whether the user's words only acknowledge: `ok`, `yes please`, `go ahead`.
 pub fn is_acknowledgement(words: &str) -> bool {
     let mut all = plain_words(words);
     let is_nod = |word: &str| NODS.contains(&word.to_lowercase().as_str());
@@ -258,12 +260,13 @@ mod tests {
     use super::*;
 
     fn check(text: &str, expected: &[(Speaker, &str)]) {
-        let parts: Vec<_> = spoken(text).into_iter().map(|(speaker, part)| (speaker, part.trim())).collect();
+        let parts: Vec<_> =
+            split_by_speaker(text).into_iter().map(|(speaker, part)| (speaker, part.trim())).collect();
         assert_eq!(parts, expected, "{text:?}");
     }
 
     #[test]
-    fn a_request_is_what_a_user_says_to_the_model() {
+    fn a_request_is_addressed_to_the_model() {
         let picture = vec![wb_message::Block::image("image/png", "aGk=")];
         for (content, expected) in [
             (Content::from("Fix it."), true),
@@ -280,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_user_typed_is_told_from_what_a_host_put_there() {
+    fn words_of_the_user_and_of_the_host_are_separated() {
         use Speaker::{Host, User};
         check("fix <it>", &[(User, "fix <it>")]);
         check("", &[]);
@@ -324,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn several_parts_of_the_user_stand_on_lines_of_their_own() {
+    fn each_part_of_the_user_is_on_a_line() {
         let check = |text, expected| assert_eq!(user_words(text), expected, "{text:?}");
         check("  fix it \n", "fix it");
         check("one\n<git_status>x</git_status>\ntwo", "one\ntwo");
@@ -336,7 +339,7 @@ mod tests {
     }
 
     #[test]
-    fn the_words_of_a_rejection_are_found_in_the_result() {
+    fn the_words_of_a_rejection_are_in_the_result() {
         fn check(result: &str, expected: Option<&str>) {
             assert_eq!(rejected_words(result), expected, "{result:?}");
         }
@@ -359,7 +362,7 @@ mod tests {
     }
 
     #[test]
-    fn a_command_to_the_host_alone_is_no_request() {
+    fn a_command_to_the_host_is_not_a_request() {
         for (words, expected) in [
             ("/clear", true),
             ("/model\nopus", true),
@@ -372,7 +375,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_that_only_begins_like_a_rejection_is_none() {
+    fn a_text_that_only_begins_like_a_rejection_is_not_one() {
         for other in [
             "User rejected the request (code 4001)",
             "The user declined to share a location",
@@ -389,7 +392,7 @@ mod tests {
     }
 
     #[test]
-    fn a_nod_asks_for_nothing_new() {
+    fn an_acknowledgement_asks_for_nothing_new() {
         for nod in ["ok", "Yes please!", "go ahead", "好的", "", "great, thank you"] {
             assert!(is_acknowledgement(nod), "{nod:?}");
         }
@@ -409,7 +412,7 @@ mod tests {
         ) {
             let text = parts.concat();
             let mut at = text.as_ptr() as usize;
-            for (_, part) in spoken(&text) {
+            for (_, part) in split_by_speaker(&text) {
                 prop_assert!(part.as_ptr() as usize >= at);
                 at = part.as_ptr() as usize + part.len();
                 prop_assert!(at <= text.as_ptr() as usize + text.len());

@@ -1,48 +1,48 @@
-//! Numbers the words that patterns name, so that the words of a sentence are compared as numbers.
+//! Ids of the words in patterns, so that the words of a sentence are compared as numbers.
 
-/// The words that patterns name, and what is known of each.
+/// The words in patterns, with their ids and traits.
 #[derive(Debug)]
 pub(crate) struct Vocabulary {
-    /// Words and their ids, each at or behind the place that its hash tells; a power of two of them.
+    /// An open hash table of words and ids; its length is a power of two.
     slots: Vec<Option<(u128, u16)>>,
     /// The traits of each word.
     traits: Vec<u32>,
 }
 
-/// A word that no pattern names.
+/// The id of all words that are in no pattern.
 pub(crate) const OTHER: u16 = 0;
-/// A sign that ends a clause.
+/// The id of a sign that ends a clause.
 pub(crate) const BREAK: u16 = 1;
 
-/// What is known of a word: it is no sign.
+/// A trait of a word: it is not a sign.
 pub(crate) const IS_WORD: u32 = 1;
-/// It is a verb that asks for something.
+/// A verb that asks for something.
 pub(crate) const IS_VERB: u32 = 1 << 1;
-/// It ends in `ing`, or in `ed`.
+/// A word that ends in `ing` or `ed`.
 pub(crate) const IS_ING: u32 = 1 << 2;
 pub(crate) const IS_ED: u32 = 1 << 3;
-/// It joins a clause to the one before, or stands between them and a verb.
+/// A word that joins a clause to the one before, or precedes its verb.
 pub(crate) const IS_CONJUNCTION: u32 = 1 << 4;
 pub(crate) const IS_ADVERB: u32 = 1 << 5;
-/// It leads into a sentence.
+/// A word that leads into a sentence.
 pub(crate) const IS_OPENING: u32 = 1 << 6;
-/// It names who does something, or wishes for something.
+/// A word for who does something, or for a wish.
 pub(crate) const IS_WHO: u32 = 1 << 7;
 pub(crate) const IS_WISH: u32 = 1 << 8;
-/// It is the first or the second of two words behind which a clause goes on as if it began there; a bit for each pair.
+/// The first and the second word of the pairs in [`POLITE`], a bit for each pair.
 const PAIR_FIRST: u32 = 16;
 const PAIR_SECOND: u32 = 24;
 const PAIRS: u32 = 0xff;
 
-/// Words of more bytes are not named by patterns.
+/// The longest word in a pattern, in bytes.
 const WORD_BYTES: usize = 16;
 
-/// Words behind which a clause begins.
+/// Words after which a clause begins.
 const CONJUNCTIONS: &[&str] = &[
     "and", "but", "so", "or", "please", "pls", "plz", "bitte", "aber", "und", "por", "pero", "y", "et",
     "mais", "stp", "svp", "ok", "okay", "btw", "note", "remember", "however",
 ];
-/// Words behind which a clause goes on as if it began there.
+/// Words after which a clause continues as if it began there.
 const ADVERBS: &[&str] =
     &["also", "then", "just", "now", "again", "simply", "still", "instead", "first", "strictly"];
 /// Words that lead into a sentence.
@@ -50,7 +50,7 @@ const OPENINGS: &[&str] = &[
     "hmm", "hm", "oh", "ah", "ok", "okay", "well", "wait", "yes", "yeah", "wtf", "hey", "alright", "sooo",
     "btw", "also", "actually", "like", "but", "and", "so", "then",
 ];
-/// Two words behind which a clause goes on as if it began there, the second one first.
+/// Pairs of words after which a clause continues as if it began there, the second word first.
 const POLITE: &[(&str, &[&str])] = &[
     ("you", &["can", "could", "would", "will", "want", "d"]),
     ("we", &["can", "could"]),
@@ -58,7 +58,7 @@ const POLITE: &[(&str, &[&str])] = &[
     ("me", &["let"]),
     ("to", &["remember", "sure", "want", "like"]),
 ];
-/// Verbs that ask for something where a clause begins with them.
+/// Verbs that ask for something at the start of a clause.
 const VERBS: &[&str] = &[
     "add",
     "answer",
@@ -161,22 +161,22 @@ const WHO: &[&str] = &["i", "we", "they", "it", "which", "that", "who", "where"]
 const WISHES: &[&str] = &["want", "need", "like", "would", "should", "must", "prefer", "can"];
 
 impl Vocabulary {
-    /// Makes one that knows the words which tell where clauses begin.
+    /// Builds a vocabulary of the words that mark the start of a clause.
     pub(crate) fn new() -> Self {
         let mut all = Self { slots: vec![None; 64], traits: vec![IS_WORD, IS_OPENING] };
         let lists =
             [(VERBS, IS_VERB), (CONJUNCTIONS, IS_CONJUNCTION), (ADVERBS, IS_ADVERB), (OPENINGS, IS_OPENING)];
         for (words, known) in lists.into_iter().chain([(WHO, IS_WHO), (WISHES, IS_WISH)]) {
-            all.know(words, known);
+            all.add_trait(words, known);
         }
         for (pair, (second, firsts)) in (0..).zip(POLITE) {
-            all.know(&[second], 1 << (PAIR_SECOND + pair));
-            all.know(firsts, 1 << (PAIR_FIRST + pair));
+            all.add_trait(&[second], 1 << (PAIR_SECOND + pair));
+            all.add_trait(firsts, 1 << (PAIR_FIRST + pair));
         }
         all
     }
 
-    fn know(&mut self, words: &[&str], known: u32) {
+    fn add_trait(&mut self, words: &[&str], known: u32) {
         for word in words {
             let id = self.add(word);
             self.traits[usize::from(id)] |= known;
@@ -188,12 +188,12 @@ impl Vocabulary {
         VERBS.iter().map(|verb| self.find(verb).0)
     }
 
-    /// Returns how many ids there are.
+    /// Returns the number of ids.
     pub(crate) fn len(&self) -> usize {
         self.traits.len()
     }
 
-    /// Returns the id of a word in small letters that a pattern names.
+    /// Adds a word in lower case; returns its id.
     pub(crate) fn add(&mut self, word: &str) -> u16 {
         if word == "," {
             return BREAK;
@@ -223,7 +223,7 @@ impl Vocabulary {
         }
     }
 
-    /// Returns where a key is, or where it would be.
+    /// Returns the index of a key, or of the free slot for it.
     fn slot(&self, key: u128) -> usize {
         let last = self.slots.len() - 1;
         let mut at = hash(key) & last;
@@ -233,12 +233,12 @@ impl Vocabulary {
         at
     }
 
-    /// Returns the id of a word, and what is known of it.
+    /// Returns the id and the traits of a word.
     pub(crate) fn find(&self, word: &str) -> (u16, u32) {
         if word.is_ascii() {
             return self.find_ascii(word.as_bytes());
         }
-        // Letters between U+3000 and U+9FFF are neither small nor large, and no pattern has one.
+        // Characters from U+3000 to U+9FFF have no case, and no pattern contains one.
         if word.bytes().all(|byte| matches!(byte, 0x80..=0xBF | 0xE3..=0xE9)) {
             return (OTHER, IS_WORD);
         }
@@ -254,12 +254,12 @@ impl Vocabulary {
     }
 }
 
-/// Returns whether a clause goes on behind two words as if it began there.
+/// Returns whether a clause continues after two words as if it began there.
 pub(crate) fn is_pair(first: u32, second: u32) -> bool {
     (first >> PAIR_FIRST) & (second >> PAIR_SECOND) & PAIRS != 0
 }
 
-/// Returns a number for a word, the same for ASCII letters large and small; none for a long one.
+/// Returns a number for a word, ignoring ASCII case; `None` for a long one.
 fn key(word: &[u8]) -> Option<u128> {
     let mut bytes = [0; WORD_BYTES];
     bytes.get_mut(..word.len())?.copy_from_slice(word);
@@ -273,7 +273,7 @@ fn hash(key: u128) -> usize {
     usize::try_from(mixed ^ (mixed >> 16)).unwrap_or(0)
 }
 
-/// Returns what the ending of a word tells.
+/// Returns the traits that the ending of a word implies.
 fn ending(word: &[u8]) -> u32 {
     let ends_with =
         |end: &str| word.len() > 4 && word[word.len() - end.len()..].eq_ignore_ascii_case(end.as_bytes());
@@ -289,11 +289,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_word_is_found_in_large_and_small_letters() {
+    fn a_word_is_found_ignoring_case() {
         let mut words = Vocabulary::new();
         let id = words.add("don't");
-        let own = words.add("ändere");
-        assert_eq!([words.find("DON'T").0, words.find("don’t").0, words.find("Ändere").0], [id, id, own]);
+        let other = words.add("ändere");
+        assert_eq!([words.find("DON'T").0, words.find("don’t").0, words.find("Ändere").0], [id, id, other]);
         assert_eq!(
             [words.find("dont").0, words.find("").0, words.find("a-very-long-word-of-all").0],
             [OTHER; 3]
@@ -302,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_known_of_a_word_is_told() {
+    fn a_word_has_its_traits() {
         let words = Vocabulary::new();
         let known = |word: &str| words.find(word).1;
         assert_eq!(known("keep") & IS_VERB, IS_VERB);

@@ -1,12 +1,12 @@
-//! Finds patterns of words in a sentence.
+//! Patterns of words in a sentence.
 //!
-//! A pattern is words with blanks between them:
-//! - `a|b` is either word, `?a` may be left out, `*` is any word, `..` up to eight of them
+//! A pattern is a list of words, separated by blanks:
+//! - `a|b` is either word, `?a` is optional, `*` is any word, `..` up to eight of them
 //! - `,` is a sign that ends a clause
 //! - `^` is the start of a clause, `^^` that of the sentence, `$` its end
 //! - `%ing` and `%ed` are words with that ending, `%do` a verb that asks for something
 //!
-//! What stands in quotes, code spans and addresses is one word that no pattern names.
+//! A quote, a code span or an address is one word that no pattern contains.
 
 use crate::tokens::{Piece, pieces};
 use crate::vocabulary::{
@@ -14,26 +14,27 @@ use crate::vocabulary::{
     Vocabulary, is_pair,
 };
 
-/// Words that `..` stands for at most.
+/// The maximum number of words that `..` matches.
 const GAP_WORDS: usize = 8;
 
 /// A bit for each pattern of a grammar.
 type Bits = [u64; 5];
-/// Words that a pattern cannot do without and that are looked for before it is.
+/// The number of required words of a pattern that are checked before it is matched.
 const N_SIEVES: usize = 3;
 type Sieves = [Bits; N_SIEVES];
 
-/// Patterns, and the words that they name.
+/// Patterns and their words.
 #[derive(Debug)]
 pub(crate) struct Grammar {
     vocabulary: Vocabulary,
     patterns: Vec<Pattern>,
-    /// For each word the patterns that it is needed for, and those that need no word.
+    /// For each word, the patterns that require it.
     sieves: Vec<Sieves>,
+    /// The patterns that require no word.
     unneeded: Sieves,
 }
 
-/// Patterns of a grammar that are looked for together.
+/// Patterns of a grammar that are matched together.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Group(Bits);
 
@@ -43,7 +44,7 @@ struct Pattern {
     parts: Vec<Part>,
 }
 
-/// Where a pattern may begin.
+/// The position at which a pattern may begin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Start {
     Anywhere,
@@ -53,7 +54,7 @@ enum Start {
 
 #[derive(Debug)]
 enum Part {
-    /// Any of these words, or one of which one of these things is known.
+    /// One of the words, or any word with one of the traits.
     Word {
         ids: Vec<u16>,
         traits: u32,
@@ -64,13 +65,12 @@ enum Part {
 }
 
 impl Grammar {
-    /// Makes one without patterns.
     pub(crate) fn new() -> Self {
         let (patterns, sieves) = (Vec::new(), Vec::new());
         Self { vocabulary: Vocabulary::new(), patterns, sieves, unneeded: Sieves::default() }
     }
 
-    /// Adds patterns; there is room for 320.
+    /// Adds patterns, up to 320 in all.
     pub(crate) fn add(&mut self, patterns: &[&str]) -> Group {
         let mut group = Bits::default();
         for pattern in patterns {
@@ -112,7 +112,7 @@ impl Grammar {
         Part::Word { ids, traits, is_needed: !part.starts_with('?') }
     }
 
-    /// Notes the words without which the next pattern is not found.
+    /// Records the words that the next pattern requires.
     fn sift(&mut self, pattern: &Pattern) {
         let nth = self.patterns.len();
         self.sieves.resize(self.vocabulary.len(), Sieves::default());
@@ -134,7 +134,7 @@ impl Grammar {
 }
 
 impl Group {
-    /// Returns the patterns of both groups.
+    /// Returns the union of two groups.
     pub(crate) fn and(self, other: Self) -> Self {
         Self(std::array::from_fn(|at| self.0[at] | other.0[at]))
     }
@@ -147,14 +147,14 @@ fn set(bits: &mut Bits, nth: usize) {
     }
 }
 
-/// A sentence as patterns see it.
+/// The words of a sentence, on which patterns are matched.
 #[derive(Debug)]
 pub(crate) struct Words<'g> {
     grammar: &'g Grammar,
     all: Vec<Token>,
-    /// Where the sentence says something of its own, behind what leads in.
+    /// The index of the first token after the opening words.
     first: usize,
-    /// The patterns whose words are there.
+    /// The patterns whose required words are present.
     likely: Bits,
 }
 
@@ -162,7 +162,7 @@ pub(crate) struct Words<'g> {
 struct Token {
     traits: u32,
     id: u16,
-    /// No rule may be found at it.
+    /// Hidden from patterns.
     is_masked: bool,
 }
 
@@ -173,7 +173,7 @@ impl Token {
 }
 
 impl<'g> Words<'g> {
-    pub(crate) fn of(grammar: &'g Grammar, sentence: &str) -> Self {
+    pub(crate) fn new(grammar: &'g Grammar, sentence: &str) -> Self {
         let mut all: Vec<Token> = Vec::with_capacity(sentence.len() / 4 + 4);
         let mut sieves = grammar.unneeded;
         pieces(sentence, |piece| {
@@ -193,28 +193,28 @@ impl<'g> Words<'g> {
         Self { grammar, all, first, likely }
     }
 
-    /// Hides the words of each pattern that is found from later ones.
+    /// Hides the words of each match from later patterns.
     pub(crate) fn mask(&mut self, group: Group) {
         for pattern in self.likely(group) {
             for at in 0..self.all.len() {
-                if let Some(end) = self.found(pattern, at) {
+                if let Some(end) = self.match_end(pattern, at) {
                     self.all[at..end].iter_mut().for_each(|word| word.is_masked = true);
                 }
             }
         }
     }
 
-    /// Returns whether one of the patterns is found.
+    /// Returns whether one of the patterns matches.
     pub(crate) fn has(&self, group: Group) -> bool {
-        self.likely(group).any(|pattern| (0..self.all.len()).any(|at| self.found(pattern, at).is_some()))
+        self.likely(group).any(|pattern| (0..self.all.len()).any(|at| self.match_end(pattern, at).is_some()))
     }
 
-    /// Returns whether the words are there that one of the patterns needs.
+    /// Returns whether the required words of one of the patterns are present.
     pub(crate) fn may_have(&self, group: Group) -> bool {
         self.likely.iter().zip(group.0).any(|(likely, bits)| likely & bits != 0)
     }
 
-    /// Returns the patterns of a group whose words are there, in their order.
+    /// Returns the patterns of a group whose required words are present, in order.
     fn likely(&self, group: Group) -> impl Iterator<Item = &'g Pattern> + use<'g> {
         let (grammar, likely) = (self.grammar, self.likely);
         (0..likely.len()).flat_map(move |at| {
@@ -227,8 +227,8 @@ impl<'g> Words<'g> {
         })
     }
 
-    /// Returns where a pattern ends that begins at a word.
-    fn found(&self, pattern: &Pattern, at: usize) -> Option<usize> {
+    /// Returns the end of the match of a pattern at a token.
+    fn match_end(&self, pattern: &Pattern, at: usize) -> Option<usize> {
         let end = self.matches(&pattern.parts, at)?;
         let is_start = match pattern.start {
             Start::Anywhere => true,
@@ -240,20 +240,20 @@ impl<'g> Words<'g> {
 
     fn matches(&self, parts: &[Part], at: usize) -> Option<usize> {
         let Some((part, rest)) = parts.split_first() else { return Some(at) };
-        let go_on = |at: usize| self.matches(rest, at);
+        let continue_at = |at: usize| self.matches(rest, at);
         match part {
-            Part::End => self.all[at..].iter().all(|word| word.id == BREAK).then(|| go_on(at))?,
+            Part::End => self.all[at..].iter().all(|word| word.id == BREAK).then(|| continue_at(at))?,
             Part::Gap => {
                 let is_near =
                     |at: &usize| at.checked_sub(1).is_none_or(|before| self.all[before].id != BREAK);
                 let last = self.all.len().min(at + GAP_WORDS);
-                (at..=last).take_while(is_near).find_map(go_on)
+                (at..=last).take_while(is_near).find_map(continue_at)
             }
             Part::Word { ids, traits, is_needed } => match self.is_word(ids, *traits, at) {
-                true if *is_needed => go_on(at + 1),
-                true => go_on(at + 1).or_else(|| go_on(at)),
+                true if *is_needed => continue_at(at + 1),
+                true => continue_at(at + 1).or_else(|| continue_at(at)),
                 false if *is_needed => None,
-                false => go_on(at),
+                false => continue_at(at),
             },
         }
     }
@@ -263,18 +263,19 @@ impl<'g> Words<'g> {
         word.is(traits) || (word.id != OTHER && ids.contains(&word.id))
     }
 
-    /// Returns whether the clause before a word tells what somebody does, so that what is joined to it tells that too.
-    fn tells(&self, at: usize) -> bool {
+    /// Returns whether the clause before a token is a statement, so that a joined clause is one
+    /// too.
+    fn is_statement(&self, at: usize) -> bool {
         let clause = self.all[..at].iter().rposition(|word| word.id == BREAK).map_or(0, |before| before + 1);
         let words = &self.all[clause..at];
-        let tells = |pair: &[Token]| pair[0].is(IS_WHO) && !pair[1].is(IS_WISH);
-        words.first().is_none_or(|first| !first.is(IS_WISH | IS_VERB)) && words.windows(2).any(tells)
+        let is_statement = |pair: &[Token]| pair[0].is(IS_WHO) && !pair[1].is(IS_WISH);
+        words.first().is_none_or(|first| !first.is(IS_WISH | IS_VERB)) && words.windows(2).any(is_statement)
     }
 
     fn is_clause_start(&self, at: usize) -> bool {
         let Some(before) = at.checked_sub(1).and_then(|before| self.all.get(before)) else { return true };
         let is_led = || at > 1 && is_pair(self.all[at - 2].traits, before.traits);
-        let is_joined = || before.is(IS_CONJUNCTION) && !self.tells(at - 1);
+        let is_joined = || before.is(IS_CONJUNCTION) && !self.is_statement(at - 1);
         at == self.first
             || before.id == BREAK
             || is_joined()
@@ -293,11 +294,11 @@ fn pour(sieves: &mut Sieves, more: &Sieves) {
 mod tests {
     use super::*;
 
-    /// A sentence and the patterns that are hidden in it.
-    struct Words<'a>(&'a str, Vec<&'a str>);
+    /// A sentence and the patterns that are masked in it.
+    struct MaskedSentence<'a>(&'a str, Vec<&'a str>);
 
-    impl<'a> Words<'a> {
-        fn of(sentence: &'a str) -> Self {
+    impl<'a> MaskedSentence<'a> {
+        fn new(sentence: &'a str) -> Self {
             Self(sentence, Vec::new())
         }
 
@@ -308,16 +309,16 @@ mod tests {
         fn has(&self, patterns: &[&str]) -> bool {
             let mut grammar = Grammar::new();
             let (hidden, patterns) = (grammar.add(&self.1), grammar.add(patterns));
-            let mut words = super::Words::of(&grammar, self.0);
+            let mut words = Words::new(&grammar, self.0);
             words.mask(hidden);
             words.has(patterns)
         }
     }
 
     #[test]
-    fn a_pattern_is_found_where_its_words_stand() {
+    fn a_pattern_matches_its_words() {
         let check = |sentence, pattern, expected| {
-            assert_eq!(Words::of(sentence).has(&[pattern]), expected, "{sentence:?} {pattern:?}");
+            assert_eq!(MaskedSentence::new(sentence).has(&[pattern]), expected, "{sentence:?} {pattern:?}");
         };
         check("Please don't push", "^ don't *", true);
         check("I don't know", "^ don't *", false);
@@ -334,8 +335,8 @@ mod tests {
     }
 
     #[test]
-    fn a_masked_word_is_not_found() {
-        let mut words = Words::of("there must be more, and it must stay");
+    fn a_masked_word_does_not_match() {
+        let mut words = MaskedSentence::new("there must be more, and it must stay");
         words.mask(&["there must"]);
         assert!(words.has(&["must stay"]));
         assert!(!words.has(&["there must"]));

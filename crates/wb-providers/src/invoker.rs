@@ -71,17 +71,18 @@ impl ProviderOpts {
         model: impl Into<String>,
         base_url: Option<&str>,
     ) -> Result<Self, ProviderError> {
-        let opts: Option<Self> = match provider {
+        let model: String = model.into();
+        let opts: Option<Self> = match (provider, model) {
             #[cfg(feature = "anthropic")]
-            "anthropic" => Some(Self::anthropic(model)),
+            ("anthropic", model) => Some(Self::anthropic(model)),
             #[cfg(feature = "openai")]
-            "openai" => Some(Self::openai(model)),
+            ("openai", model) => Some(Self::openai(model)),
             #[cfg(feature = "openai-responses")]
-            "openai-responses" => Some(Self::openai_responses(model)),
+            ("openai-responses", model) => Some(Self::openai_responses(model)),
             #[cfg(feature = "gemini")]
-            "gemini" => Some(Self::gemini(model)),
+            ("gemini", model) => Some(Self::gemini(model)),
             #[cfg(feature = "openai")]
-            "openai-compatible" => {
+            ("openai-compatible", model) => {
                 Some(Self::openai_compatible(model, base_url.ok_or(ProviderError::NoBaseUrl)?))
             }
             _ => None,

@@ -16,8 +16,8 @@ pub struct RetryPolicy {
     pub first_delay: Duration,
     /// The maximum delay. A server that asks for more gets no retry.
     pub max_delay: Duration,
-    /// Seeds the random part of delays. Hosts that start at the same time need different seeds, or
-    /// they retry at the same time.
+    /// A seed for the random part of delays. Hosts that start at the same time need different
+    /// seeds, or they retry at the same time.
     pub seed: u64,
 }
 

@@ -27,10 +27,10 @@ mod history;
 
 pub use history::blocks::{Blocks, CompactionBlock, Explanation, Section};
 pub use history::changed_part::ChangedPart;
-pub use history::delegated::ByAgent;
+pub use history::delegated::DelegatedCompaction;
 pub use history::error::HistoryError;
-pub use history::operation::{Operation, What};
-pub use history::record_ref::Kept;
+pub use history::operation::{Operation, OperationKind};
+pub use history::record_ref::RecordRef;
 pub use history::undo::Undone;
 pub use history::{History, list_of};
 pub use json::scan::JsonScan;
@@ -47,13 +47,13 @@ pub use parts::span::{PartId, Span};
 pub use parts::sqlite;
 #[cfg(any(unix, windows))]
 pub use parts::write::{check_new, write_new};
-pub use parts::{lines, settle};
+pub use parts::{lines, recover};
 pub use view::format::{
     Abilities, Ability, Confidence, Document, Format, NotExpressible, ONLY_CONVERSATION, Stamp, Wanted,
     WriteError,
 };
-pub use view::item::{Item, items};
 pub use view::missing_role::MissingRole;
 pub use view::note::Note;
 pub use view::numbers::Numbers;
+pub use view::target_view::{Item, items};
 pub use view::{Place, Provenance, Segment, Segments, UsageAt, View, forget_stale_usage};

@@ -1,24 +1,24 @@
-//! Means with intervals: what they would be if other sessions like these had been replayed.
+//! Means with confidence intervals over sessions.
 
 use serde::Serialize;
 
-/// How often sessions are drawn anew.
+/// The number of bootstrap samples.
 const N_DRAWS: usize = 2000;
-/// Where the random numbers begin; it is fixed, so that the same sessions give the same interval.
-const START: u64 = 0x5EED;
+/// The fixed seed, so that the same sessions give the same interval.
+const SEED: u64 = 0x5EED;
 
-/// A mean over the places of all sessions, with an interval of 95 % by a bootstrap over sessions.
+/// A mean over all places, with a 95 % interval from a bootstrap over sessions.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Interval {
     /// The mean.
     pub mean: f64,
-    /// The lower and the upper end; none of a single session.
+    /// The ends of the interval; `None` for a single session.
     pub range: Option<(f64, f64)>,
 }
 
 impl Interval {
-    /// Computes the mean of the values of all sessions; none if there is no value.
-    pub fn of(sessions: &[Vec<f64>]) -> Option<Self> {
+    /// Computes the mean of the values of all sessions; `None` without a value.
+    pub fn from_sessions(sessions: &[Vec<f64>]) -> Option<Self> {
         let sums: Vec<(f64, usize)> = sessions
             .iter()
             .filter(|values| !values.is_empty())
@@ -28,12 +28,12 @@ impl Interval {
         (!sums.is_empty()).then(|| Self { mean: mean(sums.iter().copied()), range })
     }
 
-    /// Writes the mean in per cent, and the interval behind it in brackets.
+    /// Returns the mean in percent, with the interval in brackets.
     pub fn percent(&self) -> String {
         self.percent_with(" (", ")")
     }
 
-    /// Writes the mean in per cent, and the interval behind it between such texts.
+    /// Returns the mean in percent, with the interval between two texts.
     pub(crate) fn percent_with(&self, open: &str, close: &str) -> String {
         let mean = self.mean * 100.0;
         match self.range {
@@ -49,14 +49,14 @@ fn mean(sums: impl Iterator<Item = (f64, usize)>) -> f64 {
 }
 
 fn range(sums: &[(f64, usize)]) -> (f64, f64) {
-    let mut random = SplitMix(START);
+    let mut random = SplitMix(SEED);
     let mut means: Vec<f64> =
         (0..N_DRAWS).map(|_| mean((0..sums.len()).map(|_| sums[random.below(sums.len())]))).collect();
     means.sort_unstable_by(f64::total_cmp);
     (means[N_DRAWS / 40], means[N_DRAWS - 1 - N_DRAWS / 40])
 }
 
-/// Random numbers that are the same everywhere: a counter whose bits are mixed.
+/// A generator of reproducible random numbers.
 struct SplitMix(u64);
 
 impl SplitMix {
@@ -77,19 +77,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_mean_is_over_all_values_and_its_interval_over_sessions() {
+    fn the_mean_is_over_values_and_the_interval_over_sessions() {
         let sessions = [vec![0.0, 0.0, 0.0], vec![1.0], Vec::new()];
-        let interval = Interval::of(&sessions).unwrap();
+        let interval = Interval::from_sessions(&sessions).unwrap();
         assert_eq!((interval.mean, interval.range), (0.25, Some((0.0, 1.0))));
-        assert_eq!(Interval::of(&sessions), Some(interval), "the same each time");
+        assert_eq!(Interval::from_sessions(&sessions), Some(interval), "the same each time");
     }
 
     #[test]
-    fn equal_sessions_leave_no_doubt_and_one_session_tells_no_interval() {
-        let equal = Interval::of(&[vec![0.5], vec![0.5], vec![0.5]]).unwrap();
+    fn equal_sessions_have_a_zero_interval_and_one_session_none() {
+        let equal = Interval::from_sessions(&[vec![0.5], vec![0.5], vec![0.5]]).unwrap();
         assert_eq!((equal.mean, equal.range), (0.5, Some((0.5, 0.5))));
-        assert_eq!(Interval::of(&[vec![1.0, 0.0]]), Some(Interval { mean: 0.5, range: None }));
-        assert_eq!(Interval::of(&[Vec::new()]), None);
+        assert_eq!(Interval::from_sessions(&[vec![1.0, 0.0]]), Some(Interval { mean: 0.5, range: None }));
+        assert_eq!(Interval::from_sessions(&[Vec::new()]), None);
         let shown = Interval { mean: 0.123_4, range: Some((0.1, 0.15)) };
         assert_eq!((shown.percent().as_str(), equal.percent().as_str()), ("12.3 (10–15)", "50.0 (50–50)"));
     }

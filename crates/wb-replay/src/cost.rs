@@ -1,17 +1,17 @@
-//! What a session would have cost, request by request.
+//! The cost of a session, request by request.
 //!
-//! The model of cost: each message of the assistant is the answer to one request, whose prompt is the whole context
-//! before it. The longest part of the prompt, from its start, that is unchanged since the last request is read from the
-//! cache, unless it has fewer than [`MIN_CACHED_TOKENS`]. The rest is written to it, since the next request reads it
-//! again. A prompt below [`MIN_CACHED_TOKENS`] is not cached at all, and is fresh input. A compaction breaks the prefix at
-//! the first message that it changes. Where the life of the cache is known, a prompt that came later than that after
-//! anything was written to the session's file finds it empty; else it never expires. The system prompt and the tools, which files do not hold,
-//! are left out for all strategies alike.
+//! The cost model: each assistant message answers one request, whose prompt is the whole context
+//! before it. The longest prefix of the prompt that is unchanged since the last request is read
+//! from the cache if it has at least [`MIN_CACHED_TOKENS`]; the rest is written to it. A prompt
+//! below [`MIN_CACHED_TOKENS`] is not cached and is fresh input. A compaction breaks the prefix at
+//! the first message that it changes. If the cache's lifetime is known, a prompt after a longer
+//! pause in the session's file finds it empty; else it never expires. Files do not contain the
+//! system prompt and the tools, so these are left out for all strategies.
 //!
-//! A strategy compacts before the request that would be above the limit of the engine's budget, without a model and so
-//! for nothing. If it could not get below the limit, it is asked again when a sixteenth of the window has come in. The
-//! native compaction is what the session holds: its digest counts as the answer to one more request, whose prompt is
-//! the context that it stands for.
+//! A strategy compacts before a request above the limit of the engine's budget, without a model and
+//! so for free. If the result is still above the limit, it tries again after a sixteenth of the
+//! window has been added. A native compaction is as in the session: its digest answers one more
+//! request, whose prompt is the context that it replaces.
 
 use serde::Serialize;
 use wb_budget::{CatalogEntry, Prices, Usage, estimate_message_tokens};
@@ -22,51 +22,51 @@ use crate::session::Session;
 use crate::strategy::{Engine, Strategy, mask_in_place};
 use crate::times::idle_ms;
 
-/// Prompts, and unchanged parts of them, below this are not cached by providers, in tokens.
+/// The minimum size of a cached prompt or prefix, in tokens.
 const MIN_CACHED_TOKENS: u64 = 1024;
 
-/// What a strategy would have spent on a session.
+/// The spending of a strategy on a session.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[non_exhaustive]
-pub struct Spent {
-    /// How many requests were made.
+pub struct Spending {
+    /// The number of requests.
     pub requests: usize,
-    /// How often the context was compacted.
+    /// The number of compactions.
     pub compactions: usize,
     /// The tokens by class: fresh input, read from the cache, written to it, output.
     #[serde(flatten)]
     pub usage: Tally,
     /// The largest prompt, in tokens.
     pub max_prompt_tokens: u64,
-    /// What each request added up to.
+    /// The running total at each request.
     #[serde(skip)]
     pub points: Vec<Point>,
 }
 
-/// Tokens by what they cost.
+/// Tokens by price class.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Tally {
-    /// Prompt tokens that no cache had or took.
+    /// Prompt tokens that were neither cached nor written to a cache.
     pub fresh_tokens: u64,
-    /// Prompt tokens that were read from the cache.
+    /// Prompt tokens read from the cache.
     pub cached_tokens: u64,
-    /// Prompt tokens that were written to the cache.
+    /// Prompt tokens written to the cache.
     pub written_tokens: u64,
-    /// Tokens of answers.
+    /// Output tokens.
     pub output_tokens: u64,
 }
 
-/// One request.
+/// The running total at a request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Point {
     /// The tokens of its prompt.
     pub prompt_tokens: u64,
-    /// What was spent up to and with it.
+    /// The total including this request.
     pub usage: Tally,
 }
 
 impl Tally {
-    /// Returns the tokens as a provider would report them.
+    /// Converts the tally to usage as a provider reports it.
     pub fn usage(&self) -> Usage {
         Usage {
             input_tokens: self.fresh_tokens,
@@ -76,7 +76,7 @@ impl Tally {
         }
     }
 
-    /// Returns the sum of two.
+    /// Returns the sum of two tallies.
     #[must_use]
     pub fn plus(self, other: Self) -> Self {
         Self {
@@ -88,32 +88,31 @@ impl Tally {
     }
 }
 
-impl Spent {
-    /// Returns what the prompts cost at the prices of a model, in US dollars; 0 if it tells none.
+impl Spending {
+    /// Returns the cost of the prompts at a model's prices in US dollars, 0 without prices.
     pub fn prompt_cost(&self, model: &CatalogEntry) -> f64 {
         let free = Prices::default();
         let output_cost = |point: &Point| model.prices_at(point.prompt_tokens).unwrap_or(&free).output;
-        let mut told = 0;
+        let mut counted = 0;
         let outputs = self.points.iter().map(|point| {
             let output_tokens =
-                point.usage.output_tokens - std::mem::replace(&mut told, point.usage.output_tokens);
+                point.usage.output_tokens - std::mem::replace(&mut counted, point.usage.output_tokens);
             output_tokens as f64 * output_cost(point) / 1e6
         });
         self.cost(|tokens| model.prices_at(tokens).unwrap_or(&free)) - outputs.sum::<f64>()
     }
 
-    /// Returns what was spent in US dollars, each request at the prices of its length.
+    /// Returns the cost in US dollars, with each request at the prices for its length.
     pub(crate) fn cost<'a>(&self, prices_at: impl Fn(u64) -> &'a Prices) -> f64 {
         let mut paid = Tally::default();
-        let of_request = |point: &Point| {
+        let request_cost = |point: &Point| {
             let (prices, before) =
                 (prices_at(point.prompt_tokens), std::mem::replace(&mut paid, point.usage));
             prices.cost(&point.usage.usage()) - prices.cost(&before.usage())
         };
-        self.points.iter().map(of_request).sum()
+        self.points.iter().map(request_cost).sum()
     }
 
-    /// Adds one request.
     fn request(&mut self, prompt_tokens: u64, cached_tokens: u64, output_tokens: u64) {
         let new = prompt_tokens - cached_tokens;
         let (fresh_tokens, written_tokens) =
@@ -128,7 +127,7 @@ impl Spent {
         Self { points: Vec::new(), ..self.clone() }
     }
 
-    /// Adds what was spent on another session.
+    /// Adds the spending on another session.
     pub(crate) fn add(&mut self, other: &Self) {
         self.requests += other.requests;
         self.compactions += other.compactions;
@@ -137,32 +136,32 @@ impl Spent {
     }
 }
 
-/// A context that grows, and what of it the cache holds.
+/// A growing context and its cached prefix.
 #[derive(Debug, Default)]
-pub(crate) struct Growing<'a> {
+pub(crate) struct CachedContext<'a> {
     pub(crate) messages: Vec<Message>,
     clock: Clock<'a>,
-    /// Whether the cache has outlived its time.
+    /// True if the cache has expired.
     pub(crate) is_cold: bool,
     /// The weight of each message, in tokens.
     weights: Vec<u64>,
     pub(crate) tokens: u64,
-    /// How many messages the last request sent and are still the same.
+    /// The number of messages unchanged since the last request.
     n_cached: usize,
     cached_tokens: u64,
-    /// The sum of the sizes after compactions to another context; see [`crate::size`].
+    /// The sum of the sizes after each compaction; see [`crate::size`].
     compacted_size: f64,
-    pub(crate) spent: Spent,
+    pub(crate) spent: Spending,
 }
 
-/// When a session was written, and how long a cache lives.
+/// The times of a session's records, and the lifetime of a cache.
 #[derive(Clone, Copy, Debug, Default)]
 struct Clock<'a> {
     times_ms: &'a [i64],
     life_ms: Option<i64>,
 }
 
-impl<'a> Growing<'a> {
+impl<'a> CachedContext<'a> {
     pub(crate) fn new(session: &'a Session, life_seconds: Option<u64>) -> Self {
         let life_ms = life_seconds.and_then(|life| i64::try_from(life.saturating_mul(1000)).ok());
         Self { clock: Clock { times_ms: &session.times_ms, life_ms }, ..Self::default() }
@@ -177,7 +176,7 @@ impl<'a> Growing<'a> {
         self.messages.push(message);
     }
 
-    /// Sends the context; the answer weighs this much.
+    /// Sends the context, for an answer of `output_tokens`.
     pub(crate) fn request(&mut self, output_tokens: u64) {
         if std::mem::take(&mut self.is_cold) {
             (self.n_cached, self.cached_tokens) = (0, 0);
@@ -187,7 +186,7 @@ impl<'a> Growing<'a> {
         (self.n_cached, self.cached_tokens) = (self.messages.len(), self.tokens);
     }
 
-    /// Puts another context in the place of this one; what is the same from its start on stays in the cache.
+    /// Replaces the context; a common prefix stays cached.
     fn replace(&mut self, messages: Vec<Message>) {
         let sent = &self.messages[..self.n_cached];
         let n_same = sent.iter().zip(&messages).take_while(|(old, new)| old == new).count();
@@ -196,21 +195,21 @@ impl<'a> Growing<'a> {
         self.break_cache(n_same);
     }
 
-    /// Takes in a compaction that left so many messages at the start as they were.
-    pub(crate) fn compacted(&mut self, n_same: usize) {
+    /// Updates the weights after a compaction that left the first `n_same` messages unchanged.
+    pub(crate) fn after_compaction(&mut self, n_same: usize) {
         self.weights = self.messages.iter().map(estimate_message_tokens).collect();
         self.break_cache(n_same);
         self.spent.compactions += 1;
     }
 
-    /// Takes from the cache what comes after so many messages, and adds the weights up anew.
+    /// Drops the cache after the first `n_same` messages, and recomputes the totals.
     fn break_cache(&mut self, n_same: usize) {
         self.n_cached = self.n_cached.min(n_same);
         self.cached_tokens = self.weights[..self.n_cached].iter().sum();
         self.tokens = self.weights.iter().sum();
     }
 
-    /// Compacts with a strategy; a rival that has no size leaves the context as it is.
+    /// Compacts with a strategy; a window without a size leaves the context unchanged.
     fn compact(&mut self, strategy: Strategy, engine: &Engine, rival_size: Option<f64>) {
         match strategy {
             Strategy::Everything => {}
@@ -218,7 +217,7 @@ impl<'a> Growing<'a> {
             Strategy::Preset(name) => self.compact_to(engine.compact(name, self.messages.clone())),
             Strategy::SlidingWindow | Strategy::MaskedWindow => {
                 if let Some(size) = rival_size {
-                    self.compact_to(strategy.at_size(&self.messages, size));
+                    self.compact_to(strategy.shorten(&self.messages, size));
                 }
             }
         }
@@ -232,12 +231,12 @@ impl<'a> Growing<'a> {
         }
     }
 
-    /// Returns the mean size after a compaction to another context; none if there was none.
+    /// Returns the mean size after a compaction, if there was one.
     fn mean_size(&self) -> Option<f64> {
         (self.compacted_size > 0.0).then(|| self.compacted_size / self.spent.compactions as f64)
     }
 
-    /// Clears stale results where they stand: this never gets small, so it must not be copied each time.
+    /// Clears stale results in place: such a context stays large, so copies would be costly.
     fn mask(&mut self) {
         let cleared = mask_in_place(&mut self.messages);
         for &at in &cleared {
@@ -254,8 +253,8 @@ pub(crate) fn is_answer(message: &Message) -> bool {
     matches!(message, Message::Assistant { .. })
 }
 
-/// Goes through a session with a strategy that compacts it whenever it is above the limit of a window; returns
-/// what that costs, and the mean size after a compaction.
+/// Replays a session with a strategy that compacts above the limit of a window; returns the
+/// spending and the mean size after a compaction.
 pub(crate) fn spend(
     session: &Session,
     strategy: Strategy,
@@ -263,27 +262,27 @@ pub(crate) fn spend(
     engine: &Engine,
     rival_size: Option<f64>,
     life_seconds: Option<u64>,
-) -> (Spent, Option<f64>) {
+) -> (Spending, Option<f64>) {
     let (limit, patience) = (engine.limit_tokens(), window / 16);
-    let (mut context, mut ask_above) = (Growing::new(session, life_seconds), limit);
-    for message in session.said() {
+    let (mut context, mut compact_above) = (CachedContext::new(session, life_seconds), limit);
+    for message in session.messages() {
         if is_answer(message) {
-            if context.tokens > ask_above {
+            if context.tokens > compact_above {
                 context.compact(strategy, engine, rival_size);
-                ask_above = if context.tokens <= limit { limit } else { context.tokens + patience };
+                compact_above = if context.tokens <= limit { limit } else { context.tokens + patience };
             }
             context.request(estimate_message_tokens(message));
         }
         context.push(message.clone());
-        ask_above = if context.tokens <= limit { limit } else { ask_above };
+        compact_above = if context.tokens <= limit { limit } else { compact_above };
     }
     let mean_size = context.mean_size();
     (context.spent, mean_size)
 }
 
-/// Goes through a session as its agent compacted it.
-pub(crate) fn spend_native(session: &Session, life_seconds: Option<u64>) -> Spent {
-    let mut context = Growing::new(session, life_seconds);
+/// Replays a session with its native compactions.
+pub(crate) fn spend_native(session: &Session, life_seconds: Option<u64>) -> Spending {
+    let mut context = CachedContext::new(session, life_seconds);
     for (at, segment) in session.segments.iter().enumerate() {
         let (left, new) = segment.messages.split_at(segment.n_seen);
         if at > 0 {
@@ -308,21 +307,21 @@ pub(crate) fn spend_native(session: &Session, life_seconds: Option<u64>) -> Spen
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::session::Stretch;
+    use crate::session::Segment;
     use wb_message::ToolVocabulary;
 
-    /// A prompt of 3 × 3 600 characters is about 1 000 tokens.
+    /// A prompt of about `n` × 1,000 tokens.
     fn prompt(n: usize) -> Message {
         Message::user("x".repeat(3600 * n))
     }
 
-    fn spent(messages: Vec<Message>, strategy: Strategy, window: u64) -> Spent {
+    fn spent(messages: Vec<Message>, strategy: Strategy, window: u64) -> Spending {
         let engine = Engine::new(window, ToolVocabulary::UNIVERSAL);
-        spend(&Session::of("s", messages), strategy, window, &engine, None, None).0
+        spend(&Session::new("s", messages), strategy, window, &engine, None, None).0
     }
 
     #[test]
-    fn what_was_sent_before_is_read_from_the_cache_and_the_rest_is_written() {
+    fn the_unchanged_prefix_is_read_and_the_rest_written() {
         let messages = vec![prompt(2), Message::assistant("Yes."), prompt(1), Message::assistant("No.")];
         let weights: Vec<u64> = messages.iter().map(estimate_message_tokens).collect();
         let spent = spent(messages, Strategy::Everything, 200_000);
@@ -338,11 +337,11 @@ mod tests {
     }
 
     #[test]
-    fn a_prompt_after_the_life_of_the_cache_is_written_whole() {
+    fn a_prompt_after_the_cache_expired_is_written_whole() {
         let at = |timestamp| Message::User { content: "x".repeat(7200).into(), timestamp };
         let messages = vec![at(1_000_000_000_000), Message::assistant("Yes."), at(1_000_000_600_000)];
         let messages = [messages, vec![Message::assistant("No.")]].concat();
-        let session = Session { times_ms: vec![1_000_000_000_000], ..Session::of("s", messages) };
+        let session = Session { times_ms: vec![1_000_000_000_000], ..Session::new("s", messages) };
         let engine = Engine::new(200_000, ToolVocabulary::UNIVERSAL);
         let spent = |life| spend(&session, Strategy::Everything, 200_000, &engine, None, life).0.usage;
         assert!(spent(Some(600)).cached_tokens > 0 && spent(None).cached_tokens > 0);
@@ -358,23 +357,23 @@ mod tests {
     }
 
     #[test]
-    fn a_compaction_breaks_the_cache_at_the_first_message_that_it_changes() {
+    fn a_compaction_breaks_the_cache_at_its_first_change() {
         let messages: Vec<Message> = (0..12).flat_map(|_| [prompt(2), Message::assistant("Yes.")]).collect();
         let spent = spent(messages, Strategy::Preset("window-budget"), 12_000);
         assert!(spent.compactions > 0 && spent.max_prompt_tokens <= 7_464, "{spent:?}");
         let broken =
             spent.points.windows(2).filter(|pair| pair[0].usage.cached_tokens == pair[1].usage.cached_tokens);
-        assert_eq!(broken.count(), spent.compactions, "the digest stands in front");
+        assert_eq!(broken.count(), spent.compactions, "the digest comes first");
     }
 
     #[test]
     fn a_native_compaction_is_one_more_request() {
         let summary = Message::CompactionSummary { summary: "Yes.".into(), tokens_before: 0 };
         let segments = vec![
-            Stretch { messages: vec![prompt(2), Message::assistant("Yes.")], n_seen: 0 },
-            Stretch { messages: vec![summary.clone(), prompt(1), Message::assistant("No.")], n_seen: 1 },
+            Segment { messages: vec![prompt(2), Message::assistant("Yes.")], n_seen: 0 },
+            Segment { messages: vec![summary.clone(), prompt(1), Message::assistant("No.")], n_seen: 1 },
         ];
-        let session = Session { segments, ..Session::of("s", Vec::new()) };
+        let session = Session { segments, ..Session::new("s", Vec::new()) };
         let native = spend_native(&session, None);
         assert_eq!((native.requests, native.compactions), (3, 1));
         let summary_tokens = estimate_message_tokens(&summary);

@@ -1,4 +1,4 @@
-//! The replay as a page: one file with charts, light or dark as the reader has it, without scripts.
+//! Renders a replay as a page: one file with charts, in light or dark mode, without scripts.
 
 use wb_message::text::escape_xml;
 
@@ -8,10 +8,10 @@ use crate::replay::{CAVEAT, CostRow, NATIVE, Replay, SessionReport, Summary};
 use crate::strategy::STRATEGIES;
 use crate::svg::{Chart, Series};
 
-/// What stands before the first heading.
+/// The page up to the first heading.
 const HEAD: &str = include_str!("page_head.html");
 
-/// Renders the replay as one page that needs no other file.
+/// Renders a replay as a self-contained page.
 pub fn page(replay: &Replay) -> String {
     let options = &replay.options;
     let windows: Vec<String> = options.windows.iter().map(u64::to_string).collect();
@@ -38,7 +38,7 @@ pub fn page(replay: &Replay) -> String {
     page
 }
 
-/// Returns the colour of a strategy: its place in the order of the tables.
+/// Returns the colour of a strategy, its index in table order.
 fn colour(name: &str) -> usize {
     STRATEGIES.iter().position(|strategy| strategy.name() == name).unwrap_or(STRATEGIES.len())
 }
@@ -49,7 +49,7 @@ fn legend() -> String {
     format!("<ul class=\"legend\">{}</ul>\n", names.map(item).collect::<Vec<_>>().concat())
 }
 
-/// Renders what was kept: a table, and names and lines against size.
+/// Renders what was retained: a table, and charts of names and lines against size.
 fn kept(replay: &Replay) -> String {
     let titles = [
         "strategy",
@@ -61,11 +61,11 @@ fn kept(replay: &Replay) -> String {
         "constraints %",
         "broken",
     ];
-    let chart = |title: &str, y, of: fn(&Summary) -> f64| {
+    let chart = |title: &str, y, value: fn(&Summary) -> f64| {
         let point = |summary: &Summary| Series {
             name: summary.strategy,
             colour: colour(summary.strategy),
-            points: vec![(summary.size.mean * 100.0, of(summary) * 100.0)],
+            points: vec![(summary.size.mean * 100.0, value(summary) * 100.0)],
         };
         let series = replay.summary.iter().map(point).collect();
         let chart =
@@ -75,10 +75,12 @@ fn kept(replay: &Replay) -> String {
     let charts = chart("Names kept against size", "names kept, %", |summary| summary.names.mean)
         + &chart("Lines kept against size", "lines kept, %", |summary| summary.lines.mean);
     let rows = |summaries: &[Summary]| table(&titles, summaries.iter().map(kept_row).collect());
-    let mut out =
-        format!("<h2>Kept against size</h2>\n<div class=\"two\">{charts}</div>\n{}", rows(&replay.summary));
+    let mut out = format!(
+        "<h2>Retention against size</h2>\n<div class=\"two\">{charts}</div>\n{}",
+        rows(&replay.summary)
+    );
     if !replay.native.is_empty() {
-        out.push_str("<h2>Beside native digests, at most as large</h2>\n");
+        out.push_str("<h2>Compared with native digests, at most as large</h2>\n");
         out.push_str(&rows(&replay.native));
     }
     out
@@ -94,7 +96,7 @@ fn percent(share: Interval) -> String {
     share.percent_with(" <small>", "</small>")
 }
 
-/// Renders what all sessions would have cost with a window.
+/// Renders the cost of all sessions with a window.
 fn costs(replay: &Replay, window: u64) -> String {
     let titles = [
         "strategy",
@@ -107,8 +109,12 @@ fn costs(replay: &Replay, window: u64) -> String {
         "largest prompt",
         "USD",
     ];
-    let rows =
-        replay.costs.iter().filter(|row| row.window.is_none_or(|of| of == window)).map(cost_row).collect();
+    let rows = replay
+        .costs
+        .iter()
+        .filter(|row| row.window.is_none_or(|row_window| row_window == window))
+        .map(cost_row)
+        .collect();
     format!("<h2>Cost with a window of {window} tokens</h2>\n{}", table(&titles, rows))
 }
 
@@ -118,11 +124,13 @@ fn cost_row(row: &CostRow) -> Vec<String> {
     [row.strategy.to_owned()].into_iter().chain(counts).chain([cost]).collect()
 }
 
-/// Renders one session: its window and its cost over time, for each window.
+/// Renders one session: prompt size and cost over time, for each window.
 fn session(report: &SessionReport, replay: &Replay) -> String {
     let mut out = format!("<details><summary>{}</summary>\n", escape_xml(&report.session));
     for &window in &replay.options.windows {
-        let rows = || report.costs.iter().filter(move |row| row.window.is_none_or(|of| of == window));
+        let rows = || {
+            report.costs.iter().filter(move |row| row.window.is_none_or(|row_window| row_window == window))
+        };
         let prompt =
             |row: &CostRow| row.spent.points.iter().map(|point| point.prompt_tokens as f64).collect();
         let cost = |row: &CostRow| row.spent.points.iter().map(|point| spent(replay, point.usage)).collect();
@@ -137,7 +145,7 @@ fn session(report: &SessionReport, replay: &Replay) -> String {
     out
 }
 
-/// Returns what was spent up to a request: money, or without prices the tokens that are dear.
+/// Returns the running total: its price, or without prices the uncached and output tokens.
 fn spent(replay: &Replay, usage: Tally) -> f64 {
     let dear = usage.fresh_tokens + usage.written_tokens + usage.output_tokens;
     replay.options.prices.as_ref().map_or(dear as f64, |prices| prices.cost(&usage.usage()))
@@ -180,12 +188,12 @@ mod tests {
     use wb_message::Message;
 
     #[test]
-    fn a_page_needs_no_other_file_and_escapes_names() {
+    fn a_page_is_self_contained_and_escapes_names() {
         let messages = (0..60)
             .flat_map(|n| [Message::user(format!("{n} {}", "x".repeat(900))), Message::assistant("Yes.")]);
-        let session = Session::of("<b>&amp;", messages.collect());
+        let session = Session::new("<b>&amp;", messages.collect());
         let options = Options { windows: vec![8_000], ..Options::default() };
-        let page = page(&Replay::of(options.clone(), vec![replay(&session, &options)]));
+        let page = page(&Replay::new(options.clone(), vec![replay(&session, &options)]));
         assert!(page.starts_with("<!doctype html>") && page.ends_with("</html>\n"));
         for outside in ["<script", "http:", "https:", "url(", "<link", "<b>"] {
             assert!(!page.contains(outside), "{outside}");

@@ -1,4 +1,4 @@
-//! What a message says, as one text; by it names are found, lines are compared and sizes are told.
+//! The text of a message, for finding names, comparing lines and measuring sizes.
 
 use std::borrow::Cow;
 
@@ -7,12 +7,12 @@ use wb_message::{Block, Content, Message};
 
 use serde_json::Value;
 
-/// What a message weighs beside its text, in [`size`].
+/// The part of [`size`] for the message itself.
 const FRAME: f64 = 12.0;
-/// How many bytes of text are one unit of [`size`].
+/// The bytes of text per unit of [`size`].
 const BYTES_PER_UNIT: f64 = 3.0;
 
-/// Returns what a message says: its texts, reasoning, calls and results, one per line.
+/// Returns the text of a message: its texts, reasoning, calls and results, one per line.
 pub fn body(message: &Message) -> String {
     parts(message).join("\n")
 }
@@ -25,18 +25,19 @@ fn parts(message: &Message) -> Vec<Cow<'_, str>> {
         | Message::BranchSummary { summary: text, .. }
         | Message::CompactionSummary { summary: text, .. } => vec![Cow::Borrowed(text)],
         Message::BashExecution { command, output, .. } => vec![Cow::Borrowed(command), Cow::Borrowed(output)],
-        _ => message.blocks().iter().filter_map(said).collect(),
+        _ => message.blocks().iter().filter_map(block_text).collect(),
     }
 }
 
-/// Returns the texts of a message in which names are looked for: its [`body`], of calls the texts of their arguments alone.
+/// Returns the text of a message for finding names: its [`body`], with calls reduced to the texts
+/// of their arguments.
 pub(crate) fn texts(message: &Message) -> String {
     let Message::Assistant { content, .. } = message else { return body(message) };
     let mut all = Vec::new();
     for block in content {
         match block {
             Block::ToolCall { input, .. } => each_text(input, &mut |text| all.push(Cow::Borrowed(text))),
-            block => all.extend(said(block)),
+            block => all.extend(block_text(block)),
         }
     }
     all.join("\n")
@@ -47,16 +48,16 @@ pub(crate) fn context_text(messages: &[Message]) -> String {
     messages.iter().map(body).collect::<Vec<_>>().join("\n")
 }
 
-/// Returns the size of a message: a third of the bytes of its [`body`], and 12 for what frames it.
+/// Returns the size of a message: a third of the bytes of its [`body`], plus 12.
 ///
-/// It is coarser than the tokens of the engine and the same for everybody, so that sizes of all strategies compare.
+/// The measure is coarser than the engine's tokens and the same for all strategies.
 pub fn size(message: &Message) -> f64 {
     let parts = parts(message);
-    size_of_bytes(parts.iter().map(|part| part.len()).sum::<usize>() + parts.len().saturating_sub(1))
+    size_from_bytes(parts.iter().map(|part| part.len()).sum::<usize>() + parts.len().saturating_sub(1))
 }
 
-/// Returns the size of a message whose body has so many bytes.
-pub(crate) fn size_of_bytes(n_bytes: usize) -> f64 {
+/// Returns the size of a message whose body has `n_bytes`.
+pub(crate) fn size_from_bytes(n_bytes: usize) -> f64 {
     n_bytes as f64 / BYTES_PER_UNIT + FRAME
 }
 
@@ -65,7 +66,7 @@ pub fn total_size(messages: &[Message]) -> f64 {
     messages.iter().map(size).sum()
 }
 
-fn said(block: &Block) -> Option<Cow<'_, str>> {
+fn block_text(block: &Block) -> Option<Cow<'_, str>> {
     Some(match block {
         Block::Text { text } | Block::Thinking { text, .. } => Cow::Borrowed(text),
         Block::ToolCall { name, input, .. } => Cow::Owned(format!("{name} {}", spaced_json(input))),
@@ -75,7 +76,7 @@ fn said(block: &Block) -> Option<Cow<'_, str>> {
     })
 }
 
-/// Returns JSON with a blank after each comma and colon, so that names in it stand apart; texts stand in it as they are.
+/// Returns JSON with blanks after commas and colons, which separate names, and with raw texts.
 pub(crate) fn spaced_json(value: &Value) -> String {
     let mut out = String::new();
     spaced_json_into(&mut out, value);
@@ -100,13 +101,13 @@ fn spaced_json_into(out: &mut String, value: &Value) {
             }
             out.push_str(if map.is_empty() { "{}" } else { "}" });
         }
-        // A text is what a tool gets: with its line breaks, so that its lines are lines.
+        // Line breaks of a text stay line breaks.
         Value::String(text) => out.extend(["\"", text, "\""]),
         plain => json_into(out, plain),
     }
 }
 
-/// Visits the texts in the arguments of a call; keys are the tool's words, not the model's.
+/// Visits the texts in the arguments of a call; keys belong to the tool.
 pub(crate) fn each_text<'v>(value: &'v Value, visit: &mut dyn FnMut(&'v str)) {
     match value {
         Value::String(text) => visit(text),
@@ -122,16 +123,17 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn a_call_has_blanks_between_its_arguments_and_the_lines_of_its_texts() {
+    fn the_body_of_a_call_separates_arguments_and_keeps_lines() {
         let call =
             Block::call("c", "Edit", json!({"path": "a.rs", "lines": [1, 2], "none": {}, "text": "x\ny"}));
         let message = Message::assistant_blocks(vec![Block::text("I edit."), call]);
-        let said = "I edit.\nEdit {\"path\": \"a.rs\", \"lines\": [1, 2], \"none\": {}, \"text\": \"x\ny\"}";
-        assert_eq!(body(&message), said);
+        let expected =
+            "I edit.\nEdit {\"path\": \"a.rs\", \"lines\": [1, 2], \"none\": {}, \"text\": \"x\ny\"}";
+        assert_eq!(body(&message), expected);
     }
 
     #[test]
-    fn a_size_is_a_third_of_the_bytes_and_a_frame() {
+    fn a_size_is_a_third_of_the_bytes_plus_a_constant() {
         assert!(
             (total_size(&[Message::user("abc"), Message::bash("ls", "a", Some(0))]) - 26.333_333).abs()
                 < 1e-5
@@ -143,7 +145,7 @@ mod tests {
         for message in
             [Message::assistant_blocks(blocks), Message::assistant_blocks(vec![]), Message::user("ä")]
         {
-            assert!((size(&message) - size_of_bytes(body(&message).len())).abs() < 1e-9);
+            assert!((size(&message) - size_from_bytes(body(&message).len())).abs() < 1e-9);
         }
     }
 }

@@ -1,24 +1,27 @@
-//! The names in a text that a later step may need again: paths, files, identifiers, addresses, hashes.
+//! Names in a text that a later step may need: paths, files, identifiers, URLs, hashes.
 //!
-//! It is a finder of its own on purpose: a measure that shared the rule of the digest would not see what that rule misses.
+//! The rules are separate from those of the digest on purpose: a measure that shared them would not
+//! see what they miss.
 
 use std::iter::FusedIterator;
 
-/// Endings by which a file is known that stands in no folder.
+/// Extensions that identify a file name without a folder.
 const ENDINGS: [&str; 15] =
     ["ts", "tsx", "js", "json", "md", "py", "rs", "go", "sh", "yml", "yaml", "toml", "css", "html", "jsonl"];
-/// Marks around a name that do not belong to it.
+/// Punctuation around a name.
 const AROUND: [char; 13] = ['.', ',', ':', ';', '(', ')', '[', ']', '{', '}', '"', '\'', '`'];
-/// Shorter names say nothing.
+/// The minimum length of a name.
 const MIN_CHARS: usize = 5;
 
-/// Visits the names of at least five characters in a text, in order and as often as they stand there.
+/// Returns the names of at least five characters in a text, in order and with repetitions.
 ///
-/// A name is the first of these that begins at a place, taken as long as it goes: a path with a slash, a file with a
-/// usual ending, an identifier with an inner capital, one with an underscore, an address, 7 to 40 hexadecimal digits.
+/// A name is the longest match of the first of these: a path with a slash, a file with a usual
+/// extension, an identifier with an inner capital, one with an underscore, a URL, 7 to 40
+/// hexadecimal digits.
 ///
 /// ```
-/// let found: Vec<_> = wb_replay::entities("see `src/lib.rs`, parseHeader() and 0a1b2c3.").collect();
+/// let text = "see `src/lib.rs`, parseHeader() and 0a1b2c3.";
+/// let found: Vec<_> = wb_replay::entities(text).collect();
 /// assert_eq!(found, ["src/lib.rs", "parseHeader", "0a1b2c3"]);
 /// ```
 pub fn entities(text: &str) -> impl FusedIterator<Item = &str> {
@@ -26,14 +29,14 @@ pub fn entities(text: &str) -> impl FusedIterator<Item = &str> {
     names.map(|name| name.trim_matches(AROUND)).filter(|name| name.chars().nth(MIN_CHARS - 1).is_some())
 }
 
-/// Walks over a text; runs that were looked at once are not looked at again from each of their characters.
+/// An iterator over names that scans each run of characters once.
 struct Scan<'a> {
     text: &'a str,
     at: usize,
     before: Option<char>,
-    /// No path begins before this.
+    /// The end of the last run of path characters.
     path_end: usize,
-    /// Where the run of word characters and dashes ends that was looked at last.
+    /// The end of the last run of word characters and dashes.
     dashed_end: usize,
 }
 
@@ -57,7 +60,7 @@ impl<'a> Iterator for Scan<'a> {
 impl FusedIterator for Scan<'_> {}
 
 impl Scan<'_> {
-    /// Returns where the name ends that begins here with `c`.
+    /// Returns the end of the name that starts here with `c`.
     fn end_of_name(&mut self, c: char) -> Option<usize> {
         if !is_part(c) && c != '/' {
             return None;
@@ -69,7 +72,7 @@ impl Scan<'_> {
             .or_else(|| if c == 'h' { self.address() } else { None })
     }
 
-    /// Returns the end of a path: slashes between names, the last of which ends it.
+    /// Returns the end of a path: names with slashes between them, without trailing slashes.
     fn path(&mut self) -> Option<usize> {
         if self.at < self.path_end {
             return None;
@@ -81,7 +84,7 @@ impl Scan<'_> {
         found
     }
 
-    /// Returns the end of a file's name with a usual ending.
+    /// Returns the end of a file name with a usual extension.
     fn file(&mut self) -> Option<usize> {
         if self.at >= self.dashed_end {
             self.dashed_end = self.at + self.run(self.at, is_dashed).len();
@@ -105,14 +108,15 @@ impl Scan<'_> {
         (n_bytes > 0).then(|| self.text.len() - rest.len() + n_bytes)
     }
 
-    /// Returns the longest run of such characters from a place on.
+    /// Returns the longest run of matching characters.
     fn run(&self, from: usize, belongs: impl Fn(char) -> bool) -> &str {
         let rest = &self.text[from..];
         &rest[..rest.find(|c| !belongs(c)).unwrap_or(rest.len())]
     }
 }
 
-/// Tells `parseHeader` and `HttpClient`: capitals inside of a word, with enough after them.
+/// Returns whether a word has a capital inside and enough after it, as `parseHeader` or
+/// `HttpClient`.
 fn has_inner_capital(word: &str) -> bool {
     let is_lower = |c: char| c.is_ascii_lowercase();
     let (rest, n_after) = match word.strip_prefix(|c: char| c.is_ascii_uppercase()) {
@@ -124,7 +128,7 @@ fn has_inner_capital(word: &str) -> bool {
     inner.len() < rest.len() && after.is_some_and(|after| after.chars().nth(n_after - 1).is_some())
 }
 
-/// Tells `n_lines`: an underscore with something before it and three characters after it.
+/// Returns whether a word has an underscore with enough after it, as `n_lines`.
 fn has_underscore(word: &str) -> bool {
     let mut rest = word.chars();
     rest.next();
@@ -143,12 +147,12 @@ fn is_dashed(c: char) -> bool {
     c == '-' || is_word(c)
 }
 
-/// Returns whether the character may stand between the slashes of a path.
+/// Returns whether the character may be part of a path segment.
 fn is_part(c: char) -> bool {
     matches!(c, '@' | '.') || is_dashed(c)
 }
 
-/// Returns whether the character is a blank; the separators of records are some too.
+/// Returns whether the character is a blank or a record separator.
 pub(crate) fn is_space(c: char) -> bool {
     c.is_whitespace() || ('\x1c'..='\x1f').contains(&c)
 }
@@ -157,7 +161,7 @@ pub(crate) fn is_space(c: char) -> bool {
 mod tests {
     use super::*;
 
-    /// Texts and the names in them, as the regular expression finds them that defined the measure.
+    /// Texts with their names by the regular expression that defines the measure.
     const TABLE: [(&str, &[&str]); 28] = [
         ("", &[]),
         ("no names here, only words.", &[]),

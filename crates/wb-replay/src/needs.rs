@@ -1,4 +1,4 @@
-//! What the steps after a place needed of what stood before it.
+//! The names that the steps after a place need from before it.
 
 use std::collections::{HashMap, HashSet};
 
@@ -7,30 +7,30 @@ use wb_message::Message;
 use crate::message_text::{each_text, size, texts};
 use crate::names::{entities, is_space};
 
-/// A line is looked at up to this many characters.
+/// The number of characters of a line that are searched.
 const LINE_CHARS: usize = 2000;
 
-/// A name that a later tool call used, and the last line of the history that holds it.
+/// A name that a later tool call uses, with the last line of the history that contains it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Need<'a> {
     /// The name.
     pub name: &'a str,
-    /// The line, without blanks around it.
+    /// The line, trimmed.
     pub line: &'a str,
 }
 
-/// The names in a transcript, found once: which message holds each in which line, and which calls use it.
+/// An index of the names in a transcript: their messages and lines, and the calls that use them.
 #[derive(Debug, Default)]
 pub struct Names {
     bodies: Vec<String>,
     sizes: Vec<f64>,
-    /// Every name once; its place is its number.
+    /// Every name once; its index is its id.
     all: Vec<Box<str>>,
-    /// For each name the messages that hold it, each with its last line there, ascending.
+    /// The messages that contain each name, ascending, with the last line in each.
     held: Vec<Vec<Place>>,
-    /// For each message the names that it says.
-    said: Vec<Vec<u32>>,
-    /// For each message the names in the texts of its tool calls' arguments.
+    /// The names in each message.
+    mentioned: Vec<Vec<u32>>,
+    /// The names in the call arguments of each message.
     used: Vec<Vec<u32>>,
 }
 
@@ -43,13 +43,13 @@ struct Place {
 
 impl Names {
     /// Finds the names in a transcript.
-    pub fn of(messages: &[Message]) -> Self {
+    pub fn new(messages: &[Message]) -> Self {
         let mut names = Self::default();
         let mut ids = HashMap::new();
         for (at, message) in messages.iter().enumerate() {
             let body = texts(message);
-            let said = names.hold(at, &body, &mut ids);
-            names.said.push(said);
+            let mentioned = names.add_body(at, &body, &mut ids);
+            names.mentioned.push(mentioned);
             let mut arguments = Vec::new();
             message.calls().for_each(|(_, _, input)| each_text(input, &mut |text| arguments.push(text)));
             let used = names.ids(arguments.into_iter().flat_map(entities), &mut ids);
@@ -60,8 +60,8 @@ impl Names {
         names
     }
 
-    /// Returns the names that the tool calls of the next `n_future` messages use and the first `cut` messages hold,
-    /// without those that came up again after the cut before they were used.
+    /// Returns the names from the first `cut` messages that tool calls in the next `n_future`
+    /// messages use, without those mentioned again after the cut before their use.
     pub fn needs(&self, cut: usize, n_future: usize) -> Vec<Need<'_>> {
         let (mut needs, mut fresh, mut known) = (Vec::new(), HashSet::<u32>::new(), HashSet::new());
         for at in cut..cut.saturating_add(n_future).min(self.bodies.len()) {
@@ -70,7 +70,7 @@ impl Names {
                     needs.extend(self.need(*id, cut));
                 }
             }
-            fresh.extend(&self.said[at]);
+            fresh.extend(&self.mentioned[at]);
         }
         needs
     }
@@ -88,13 +88,13 @@ impl Names {
         Some(Need { name: &self.all[id], line })
     }
 
-    /// Notes which lines of a message hold which names, and returns which names it says; none goes over a line's end.
-    fn hold(&mut self, message: usize, body: &str, ids: &mut HashMap<Box<str>, u32>) -> Vec<u32> {
-        let (mut start, mut said) = (0, Vec::new());
+    /// Adds the lines of a message that contain names, and returns all its names; none spans lines.
+    fn add_body(&mut self, message: usize, body: &str, ids: &mut HashMap<Box<str>, u32>) -> Vec<u32> {
+        let (mut start, mut found) = (0, Vec::new());
         for line in body.split('\n') {
             let place = Place { message, start, end: start + line.len() };
-            let looked_at = first_chars(line);
-            let held = self.ids(entities(looked_at), ids);
+            let visible = first_chars(line);
+            let held = self.ids(entities(visible), ids);
             for id in &held {
                 let places = &mut self.held[*id as usize];
                 match places.last_mut() {
@@ -102,15 +102,15 @@ impl Names {
                     _ => places.push(place),
                 }
             }
-            said.extend(if looked_at.len() < line.len() { self.ids(entities(line), ids) } else { held });
+            found.extend(if visible.len() < line.len() { self.ids(entities(line), ids) } else { held });
             start = place.end + 1;
         }
-        said.sort_unstable();
-        said.dedup();
-        said
+        found.sort_unstable();
+        found.dedup();
+        found
     }
 
-    /// Returns the numbers of names, each once; a new name gets the next number.
+    /// Returns the sorted ids of names, each once; a new name gets the next id.
     fn ids<'t>(
         &mut self,
         found: impl Iterator<Item = &'t str>,
@@ -149,13 +149,13 @@ mod tests {
     }
 
     fn needed(messages: &[Message], cut: usize) -> Vec<(String, String)> {
-        let names = Names::of(messages);
+        let names = Names::new(messages);
         let needs = names.needs(cut, 40);
         needs.iter().map(|need| (need.name.to_owned(), need.line.to_owned())).collect()
     }
 
     #[test]
-    fn a_name_that_a_later_call_uses_is_needed_with_the_last_line_that_holds_it() {
+    fn a_later_used_name_is_needed_with_its_last_line() {
         let messages = [
             Message::user("Look at src/parser.rs."),
             Message::assistant("  In src/parser.rs, parseHeader is wrong.\nI fix it."),
@@ -163,12 +163,12 @@ mod tests {
         ];
         let line = "In src/parser.rs, parseHeader is wrong.";
         assert_eq!(needed(&messages, 2), [("src/parser.rs".to_owned(), line.to_owned())]);
-        assert_eq!(needed(&messages, 1), [], "the message after the cut says it anew");
+        assert_eq!(needed(&messages, 1), [], "the message after the cut repeats it");
         assert_eq!(needed(&messages, 0), [], "nothing was before");
     }
 
     #[test]
-    fn a_name_that_came_up_again_before_it_was_used_is_not_needed() {
+    fn a_name_mentioned_again_before_its_use_is_not_needed() {
         let messages = [
             Message::user("src/parser.rs and src/lexer.rs"),
             Message::tool_result("c", "Grep", "src/parser.rs: 3 matches"),
@@ -181,16 +181,16 @@ mod tests {
     }
 
     #[test]
-    fn only_so_many_messages_after_the_cut_count() {
+    fn only_the_next_n_messages_count() {
         let mut messages = vec![Message::user("src/parser.rs")];
         messages.extend((0..3).map(|_| Message::assistant("Well.")));
         messages.push(call(json!({"path": "src/parser.rs"})));
-        let names = Names::of(&messages);
+        let names = Names::new(&messages);
         assert_eq!((names.needs(1, 3).len(), names.needs(1, 4).len()), (0, 1));
     }
 
     #[test]
-    fn a_name_behind_the_first_characters_of_a_line_is_not_held() {
+    fn names_beyond_the_searched_part_of_a_line_are_not_held() {
         let messages = [
             Message::user(format!("{} src/parser.rs", "ä ".repeat(1000))),
             call(json!({"a": "src/parser.rs"})),
@@ -199,11 +199,11 @@ mod tests {
     }
 
     #[test]
-    fn a_name_is_said_wherever_in_a_line_it_stands() {
+    fn names_are_mentioned_anywhere_in_a_line() {
         let long = format!("{} src/lexer.rs\nsrc/parser.rs", "ä ".repeat(1000));
-        let names = Names::of(&[Message::user(long.as_str())]);
-        let mut said: Vec<&str> = names.said[0].iter().map(|id| &*names.all[*id as usize]).collect();
-        said.sort_unstable();
-        assert_eq!(said, entities(&long).collect::<Vec<_>>());
+        let names = Names::new(&[Message::user(long.as_str())]);
+        let mut found: Vec<&str> = names.mentioned[0].iter().map(|id| &*names.all[*id as usize]).collect();
+        found.sort_unstable();
+        assert_eq!(found, entities(&long).collect::<Vec<_>>());
     }
 }

@@ -1,38 +1,38 @@
-//! A replay: every strategy at the past places of sessions, measured on what came next.
+//! Replays every strategy at places of past sessions, and measures it by what came next.
 
 use serde::Serialize;
 use wb_budget::{CatalogEntry, Prices};
 use wb_message::{Message, markers};
 
 use crate::bootstrap::Interval;
-use crate::cost::{Spent, Tally, spend, spend_native};
+use crate::cost::{Spending, Tally, spend, spend_native};
 use crate::cuts::CutRule;
-use crate::kept::{Asked, Kept};
 use crate::needs::Names;
+use crate::resized_history::{ResizedHistory, digest_presets};
+use crate::retention::{Reference, Retention};
 use crate::rules::{Course, RULES};
-use crate::session::{Session, Stretch};
+use crate::session::{Segment, Session};
 use crate::strategy::{Engine, RIVALS, STRATEGIES, Strategy, pipeline};
-use crate::to_size::{Forced, digesting};
 
-/// What must be said beside the figures of a [`Replay`].
+/// The caveat for the figures of a [`Replay`].
 pub const CAVEAT: &str = "A name or line that is still there can be used, but may be overlooked: containing it is \
     necessary, not sufficient.";
 
-/// A place whose future needs fewer names than this says too little.
+/// The minimum number of needed names at a place.
 const MIN_NEEDS: usize = 5;
 
-/// How sessions are replayed.
+/// The options of a replay.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Options {
-    /// The windows that are tried, in tokens.
+    /// The windows to try, in tokens.
     pub windows: Vec<u64>,
-    /// How many messages after a place tell what was needed.
+    /// The number of messages after a place that determine its needs.
     pub n_future: usize,
-    /// The most places in one segment, for one window.
+    /// The maximum number of places per segment and window.
     pub max_cuts: usize,
-    /// What tokens cost; none leaves costs in tokens.
+    /// The prices of tokens; without them costs are in tokens.
     pub prices: Option<Prices>,
-    /// The model whose prices these are, which may have others for long prompts, and a cache that expires.
+    /// The model with these prices, for long-prompt prices and the cache's lifetime.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<CatalogEntry>,
 }
@@ -44,26 +44,26 @@ impl Default for Options {
 }
 
 impl Options {
-    /// Replays with the prices of a model of the catalog.
+    /// Sets a model of the catalog and its prices.
     #[must_use]
-    pub fn of_model(self, model: &CatalogEntry) -> Self {
+    pub fn with_model(self, model: &CatalogEntry) -> Self {
         Self { prices: model.card.prices.clone(), model: Some(model.clone()), ..self }
     }
 
-    /// Returns for how long the cache lives, if that is known.
+    /// Returns the lifetime of the cache, if it is known.
     pub(crate) fn life_seconds(&self) -> Option<u64> {
         self.model.as_ref()?.cache.map(|cache| cache.life_seconds)
     }
 
-    /// Returns what was spent in US dollars, each request at the price of its length.
-    pub(crate) fn cost(&self, spent: &Spent) -> Option<f64> {
+    /// Returns the cost in US dollars, with each request at the prices for its length.
+    pub(crate) fn cost(&self, spent: &Spending) -> Option<f64> {
         let prices = self.prices.as_ref()?;
         let at = |tokens| self.model.as_ref().and_then(|model| model.prices_at(tokens)).unwrap_or(prices);
         Some(spent.cost(at))
     }
 }
 
-/// What a session gave.
+/// The results of a session.
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
 pub struct SessionReport {
@@ -71,127 +71,127 @@ pub struct SessionReport {
     pub session: String,
     /// The format of its file.
     pub format: &'static str,
-    /// How often its agent has compacted it.
+    /// The number of native compactions.
     pub native_compactions: usize,
-    /// What was kept at each place.
+    /// The results at each place.
     pub trials: Vec<Trial>,
-    /// What was kept where the agent itself has written a digest, by it and by others of the same size.
+    /// The results at native digests: the agent's, and others of the same size.
     pub native_trials: Vec<Trial>,
-    /// What each strategy would have spent, for each window.
+    /// The spending of each strategy, per window.
     pub costs: Vec<CostRow>,
 }
 
-/// What each strategy kept at one place.
+/// The results of the strategies at one place.
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
 pub struct Trial {
-    /// The window in tokens; none where the agent itself has compacted.
+    /// The window in tokens; `None` at a native compaction.
     pub window: Option<u64>,
-    /// Which segment of the session, from 0.
+    /// The index of the segment.
     pub segment: usize,
-    /// How many messages stand before the place.
+    /// The number of messages before the place.
     pub cut: usize,
-    /// How many names were needed after it.
+    /// The number of names needed after it.
     pub needs: usize,
     /// The size of the history; see [`crate::size`].
     pub history_size: f64,
-    /// What each strategy kept.
+    /// The result of each strategy.
     pub strategies: Vec<Outcome>,
 }
 
-/// What one strategy kept.
+/// The result of one strategy.
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
 pub struct Outcome {
     /// The name of the strategy.
     pub strategy: &'static str,
-    /// What it kept.
+    /// The retained content.
     #[serde(flatten)]
-    pub kept: Kept,
+    pub kept: Retention,
 }
 
-/// What one strategy would have spent on a session.
+/// The spending of one strategy on a session.
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
 pub struct CostRow {
-    /// The window in tokens; none of what the agent itself did.
+    /// The window in tokens; `None` for the agent's compactions.
     pub window: Option<u64>,
     /// The name of the strategy, or [`NATIVE`].
     pub strategy: &'static str,
-    /// What it would have spent.
+    /// The spending.
     #[serde(flatten)]
-    pub spent: Spent,
-    /// That in US dollars.
+    pub spent: Spending,
+    /// The cost in US dollars.
     pub cost: Option<f64>,
 }
 
-/// The name of what the agent itself did; without a native compaction it let the context grow.
+/// The name of the agent's behaviour; without a native compaction, the context grew.
 pub const NATIVE: &str = "native";
 
-/// What a strategy kept over all places of all sessions.
+/// The results of a strategy over all places of all sessions.
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
 pub struct Summary {
     /// The name of the strategy.
     pub strategy: &'static str,
-    /// The places.
+    /// The number of places.
     pub trials: usize,
-    /// The places at which it changed the history.
+    /// The number of places at which it changed the history.
     pub changed: usize,
-    /// The places at which it left a call without its result, or a result without its call.
+    /// The number of places at which it left a call or result without the other.
     pub broken: usize,
-    /// See [`Kept::size`].
+    /// See [`Retention::size`].
     pub size: Interval,
-    /// The mean weight in tokens, as the engine counts them.
+    /// The mean of the engine's token counts.
     pub tokens: f64,
-    /// See [`Kept::names`].
+    /// See [`Retention::names`].
     pub names: Interval,
-    /// See [`Kept::lines`].
+    /// See [`Retention::lines`].
     pub lines: Interval,
-    /// See [`Kept::user_words`].
+    /// See [`Retention::user_words`].
     pub user_words: Option<Interval>,
-    /// See [`Kept::constraints`].
+    /// See [`Retention::constraints`].
     pub constraints: Option<Interval>,
 }
 
 impl Summary {
-    /// Returns the shares in the order of the tables: size, names, lines, user words, constraints.
+    /// Returns the shares in table order: size, names, lines, user words, constraints.
     pub fn shares(&self) -> [Option<Interval>; 5] {
         [Some(self.size), Some(self.names), Some(self.lines), self.user_words, self.constraints]
     }
 }
 
-/// Sessions that were replayed, and what they have in common.
+/// Replayed sessions with their totals.
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
 pub struct Replay {
-    /// How they were replayed.
+    /// The options.
     pub options: Options,
-    /// What each strategy kept, over all places.
+    /// The results of each strategy over all places.
     pub summary: Vec<Summary>,
-    /// What was kept where the agents themselves have written a digest, by them and by others of the same size.
+    /// The results at native digests: the agents', and others of the same size.
     pub native: Vec<Summary>,
-    /// What each strategy would have spent on all sessions.
+    /// The spending of each strategy on all sessions.
     pub costs: Vec<CostRow>,
-    /// What each session gave.
+    /// The results of each session.
     pub sessions: Vec<SessionReport>,
 }
 
 impl Replay {
-    /// Sums up what sessions gave that were replayed with these options.
-    pub fn of(options: Options, sessions: Vec<SessionReport>) -> Self {
+    /// Sums up the reports of sessions.
+    pub fn new(options: Options, sessions: Vec<SessionReport>) -> Self {
         let (summary, native) = (summarize(&sessions), summarize_native(&sessions));
         let costs = total_costs(&sessions);
         Self { options, summary, native, costs, sessions }
     }
 
-    /// Returns how many places there are in all.
+    /// Returns the total number of places.
     pub fn n_trials(&self) -> usize {
         self.sessions.iter().map(|report| report.trials.len()).sum()
     }
 }
 
-/// Adds up what each strategy would have spent on several sessions; what the agents themselves did is told if one of
+/// Adds up the spending of each strategy on several sessions; the agents' own is included if one of
 /// them has compacted.
 fn total_costs(reports: &[SessionReport]) -> Vec<CostRow> {
     let mut totals: Vec<CostRow> = Vec::new();
@@ -207,9 +207,10 @@ fn total_costs(reports: &[SessionReport]) -> Vec<CostRow> {
 }
 
 impl CostRow {
-    /// Returns requests, compactions, fresh, cached, written and output tokens and the largest prompt, as tables have them.
+    /// Returns the table columns: requests, compactions, fresh, cached, written and output tokens,
+    /// and the largest prompt.
     pub fn counts(&self) -> [u64; 7] {
-        let Spent { requests, compactions, usage, max_prompt_tokens, .. } = &self.spent;
+        let Spending { requests, compactions, usage, max_prompt_tokens, .. } = &self.spent;
         let Tally { fresh_tokens, cached_tokens, written_tokens, output_tokens } = *usage;
         let (requests, compactions) = (*requests as u64, *compactions as u64);
         [
@@ -243,44 +244,44 @@ pub fn replay(session: &Session, options: &Options) -> SessionReport {
 
 fn trials(session: &Session, options: &Options) -> Vec<Trial> {
     let mut trials = Vec::new();
-    for (segment, stretch) in session.segments.iter().enumerate() {
-        let names = Names::of(&stretch.messages);
+    for (index, segment) in session.segments.iter().enumerate() {
+        let names = Names::new(&segment.messages);
         for &window in &options.windows {
-            let rule = CutRule::of_window(window, options.n_future, options.max_cuts);
+            let rule = CutRule::from_window(window, options.n_future, options.max_cuts);
             let engine = Engine::new(window, session.vocabulary);
-            for (cut, asked) in places(stretch, &names, &rule) {
-                let (needs, history_size) = (asked.needs.len(), asked.size);
-                let strategies = outcomes(&asked, &engine);
+            for (cut, reference) in places(segment, &names, &rule) {
+                let (needs, history_size) = (reference.needs.len(), reference.size);
+                let strategies = outcomes(&reference, &engine);
                 let window = Some(window);
-                trials.push(Trial { window, segment, cut, needs, history_size, strategies });
+                trials.push(Trial { window, segment: index, cut, needs, history_size, strategies });
             }
         }
     }
     trials
 }
 
-/// Returns the places of a segment after which enough was needed, each with what a context can keep there.
-pub(crate) fn places<'a>(stretch: &'a Stretch, names: &'a Names, rule: &CutRule) -> Vec<(usize, Asked<'a>)> {
-    let cuts = rule.cuts(&stretch.messages, &names.sizes(), stretch.n_seen).into_iter();
+/// Returns the places of a segment with enough needs, and a reference for each.
+pub fn places<'a>(segment: &'a Segment, names: &'a Names, rule: &CutRule) -> Vec<(usize, Reference<'a>)> {
+    let cuts = rule.cuts(&segment.messages, &names.sizes(), segment.n_seen).into_iter();
     let needed = cuts.map(|cut| (cut, names.needs(cut, rule.n_future)));
     let enough = needed.filter(|(_, needs)| needs.len() >= MIN_NEEDS);
-    enough.map(|(cut, needs)| (cut, Asked::new(&stretch.messages[..cut], needs))).collect()
+    enough.map(|(cut, needs)| (cut, Reference::new(&segment.messages[..cut], needs))).collect()
 }
 
 /// Compacts a history with every strategy; the rivals get the size that the first one reaches.
-fn outcomes(asked: &Asked<'_>, engine: &Engine) -> Vec<Outcome> {
+fn outcomes(reference: &Reference<'_>, engine: &Engine) -> Vec<Outcome> {
     let mut rival_size = 0.0;
-    let mut of = |strategy: Strategy| {
-        let kept = asked.kept_in(&strategy.compact(asked.history, engine, rival_size));
+    let mut outcome = |strategy: Strategy| {
+        let kept = reference.measure(&strategy.compact(reference.history, engine, rival_size));
         if strategy == STRATEGIES[0] {
-            rival_size = kept.size * asked.size;
+            rival_size = kept.size * reference.size;
         }
         Outcome { strategy: strategy.name(), kept }
     };
-    STRATEGIES.into_iter().map(&mut of).collect()
+    STRATEGIES.into_iter().map(&mut outcome).collect()
 }
 
-/// Measures each digest that the agent itself has written, beside others of the same size.
+/// Measures each native digest, and others of the same size.
 fn native_trials(session: &Session, n_future: usize) -> Vec<Trial> {
     let pairs = session.segments.windows(2).enumerate();
     pairs.filter_map(|(segment, pair)| native_trial(session, segment, &pair[0], &pair[1], n_future)).collect()
@@ -289,41 +290,41 @@ fn native_trials(session: &Session, n_future: usize) -> Vec<Trial> {
 fn native_trial(
     session: &Session,
     segment: usize,
-    before: &Stretch,
-    after: &Stretch,
+    before: &Segment,
+    after: &Segment,
     n_future: usize,
 ) -> Option<Trial> {
     let (left, new) = after.messages.split_at(after.n_seen);
     left.iter().find(|message| markers::digest_body(message).is_some())?;
     let all = [&before.messages[..], &new[..new.len().min(n_future)]].concat();
-    let (names, cut) = (Names::of(&all), before.messages.len());
+    let (names, cut) = (Names::new(&all), before.messages.len());
     let needs = names.needs(cut, n_future);
     if needs.len() < MIN_NEEDS {
         return None;
     }
-    let asked = Asked::new(&all[..cut], needs);
-    let (needs, history_size) = (asked.needs.len(), asked.size);
-    let strategies = beside_native(&asked, left, session);
+    let reference = Reference::new(&all[..cut], needs);
+    let (needs, history_size) = (reference.needs.len(), reference.size);
+    let strategies = native_outcomes(&reference, left, session);
     Some(Trial { window: None, segment, cut, needs, history_size, strategies })
 }
 
-fn beside_native(asked: &Asked<'_>, left: &[Message], session: &Session) -> Vec<Outcome> {
-    let native = asked.kept_in(left);
-    let forced = Forced::new(asked.history, &session.vocabulary);
+fn native_outcomes(reference: &Reference<'_>, left: &[Message], session: &Session) -> Vec<Outcome> {
+    let native = reference.measure(left);
+    let resized = ResizedHistory::new(reference.history, &session.vocabulary);
     let preset = |strategy| {
-        let compacted = forced.nearest(native.size, &pipeline(strategy, session.vocabulary));
-        Outcome { strategy, kept: asked.kept_in(&compacted) }
+        let compacted = resized.nearest(native.size, &pipeline(strategy, session.vocabulary));
+        Outcome { strategy, kept: reference.measure(&compacted) }
     };
     let rival = |strategy: Strategy| {
-        let compacted = strategy.at_size(asked.history, native.size * asked.size);
-        Outcome { strategy: strategy.name(), kept: asked.kept_in(&compacted) }
+        let compacted = strategy.shorten(reference.history, native.size * reference.size);
+        Outcome { strategy: strategy.name(), kept: reference.measure(&compacted) }
     };
     let native = Outcome { strategy: NATIVE, kept: native };
-    std::iter::once(native).chain(digesting().into_iter().map(preset)).chain(RIVALS.map(rival)).collect()
+    std::iter::once(native).chain(digest_presets().into_iter().map(preset)).chain(RIVALS.map(rival)).collect()
 }
 
 fn costs(session: &Session, options: &Options) -> Vec<CostRow> {
-    let row = |window, strategy, spent: Spent| {
+    let row = |window, strategy, spent: Spending| {
         let cost = options.cost(&spent);
         CostRow { window, strategy, spent, cost }
     };
@@ -340,7 +341,7 @@ fn costs(session: &Session, options: &Options) -> Vec<CostRow> {
             rows.push(row(Some(window), strategy.name(), spent));
         }
         if let Some(prices) = &options.prices {
-            let course = Course::at(session, prices, options.life_seconds());
+            let course = Course::with_prices(session, prices, options.life_seconds());
             rows.extend(
                 RULES.iter().map(|rule| row(Some(window), rule.name(), course.run(*rule, window).spent)),
             );
@@ -350,15 +351,15 @@ fn costs(session: &Session, options: &Options) -> Vec<CostRow> {
     rows
 }
 
-/// Sums up what each strategy kept, over all places; none if there is no place.
+/// Sums up the results of each strategy; empty without a place.
 pub fn summarize(reports: &[SessionReport]) -> Vec<Summary> {
     let names = STRATEGIES.into_iter().map(Strategy::name);
     names.filter_map(|name| summary(reports, name, |report| &report.trials)).collect()
 }
 
-/// Sums up what was kept where the agents themselves have written a digest.
+/// Sums up the results at native digests.
 fn summarize_native(reports: &[SessionReport]) -> Vec<Summary> {
-    let names = std::iter::once(NATIVE).chain(digesting()).chain(RIVALS.map(Strategy::name));
+    let names = std::iter::once(NATIVE).chain(digest_presets()).chain(RIVALS.map(Strategy::name));
     names.filter_map(|name| summary(reports, name, |report| &report.native_trials)).collect()
 }
 
@@ -367,19 +368,19 @@ fn summary(
     strategy: &'static str,
     trials: impl Fn(&SessionReport) -> &[Trial],
 ) -> Option<Summary> {
-    let of_session = |report: &SessionReport| -> Vec<Kept> {
+    let of_session = |report: &SessionReport| -> Vec<Retention> {
         let outcomes = trials(report).iter().flat_map(|trial| &trial.strategies);
         outcomes.filter(|outcome| outcome.strategy == strategy).map(|outcome| outcome.kept).collect()
     };
-    summary_of(strategy, &reports.iter().map(of_session).collect::<Vec<_>>())
+    summarize_strategy(strategy, &reports.iter().map(of_session).collect::<Vec<_>>())
 }
 
-/// Sums up what a strategy kept at the places of each session.
-pub(crate) fn summary_of(strategy: &'static str, sessions: &[Vec<Kept>]) -> Option<Summary> {
+/// Sums up what a strategy retained at the places of each session.
+pub fn summarize_strategy(strategy: &'static str, sessions: &[Vec<Retention>]) -> Option<Summary> {
     let all = || sessions.iter().flatten();
-    let share = |value: fn(&Kept) -> Option<f64>| {
+    let share = |value: fn(&Retention) -> Option<f64>| {
         let values = sessions.iter().map(|kept| kept.iter().filter_map(value).collect());
-        Interval::of(&values.collect::<Vec<Vec<f64>>>())
+        Interval::from_sessions(&values.collect::<Vec<Vec<f64>>>())
     };
     let trials = all().count();
     Some(Summary {
@@ -410,19 +411,19 @@ mod tests {
         [Message::assistant_blocks(vec![call]), result]
     }
 
-    /// A session that its agent compacts after 40 steps, with a digest that names two of twelve files.
+    /// A session with a native compaction after 40 steps, whose digest names two of twelve files.
     fn session() -> Session {
         let summary = "They read src/part_3.rs and src/part_7.rs.".to_owned();
         let summary = Message::CompactionSummary { summary, tokens_before: 0 };
         let steps = |range: std::ops::Range<usize>| range.flat_map(step);
         let before = std::iter::once(Message::user("Read all.")).chain(steps(0..40)).collect();
         let after = std::iter::once(summary).chain(steps(40..80)).collect();
-        let segments = vec![Stretch { messages: before, n_seen: 0 }, Stretch { messages: after, n_seen: 1 }];
-        Session { segments, ..Session::of("s", Vec::new()) }
+        let segments = vec![Segment { messages: before, n_seen: 0 }, Segment { messages: after, n_seen: 1 }];
+        Session { segments, ..Session::new("s", Vec::new()) }
     }
 
     #[test]
-    fn a_native_digest_is_measured_beside_others_of_its_size() {
+    fn a_native_digest_is_compared_with_others_of_its_size() {
         let report = replay(&session(), &Options::default());
         let [trial] = &report.native_trials[..] else { panic!("one digest") };
         assert_eq!((trial.window, trial.segment, trial.cut, trial.needs), (None, 0, 81, 12));
@@ -436,9 +437,9 @@ mod tests {
     }
 
     #[test]
-    fn costs_of_sessions_add_up_and_what_agents_did_is_told_if_one_has_compacted() {
+    fn costs_add_up_and_include_native_ones_if_any() {
         let options = Options { windows: vec![64_000], ..Options::default() };
-        let plain = Session::of("p", step(1).into());
+        let plain = Session::new("p", step(1).into());
         let reports = [replay(&session(), &options), replay(&plain, &options)];
         let totals = total_costs(&reports);
         assert_eq!(totals.len(), STRATEGIES.len() + 1);
@@ -448,10 +449,10 @@ mod tests {
     }
 
     #[test]
-    fn where_the_engine_changes_nothing_its_rivals_leave_the_context_alone() {
+    fn rivals_change_nothing_where_the_engine_does_not() {
         let messages = vec![Message::user("x".repeat(400_000)), Message::assistant("Well.")];
         let options = Options { windows: vec![32_000], ..Options::default() };
-        let report = replay(&Session::of("s", messages), &options);
+        let report = replay(&Session::new("s", messages), &options);
         let spent = |name: &str| report.costs.iter().find(|row| row.strategy == name).map(|row| &row.spent);
         for name in ["window-budget", "sliding-window", "masked-window"] {
             assert_eq!(spent(name), spent("everything"), "{name}");

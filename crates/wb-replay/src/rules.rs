@@ -1,7 +1,8 @@
-//! Rules for *when* to compact, held against the engine's own choice where prices are known.
+//! Rules for *when* to compact, compared with the engine's choice where prices are known.
 //!
-//! All compact with the default preset, in the way in which a host would: the context is followed from request to request, and
-//! each compaction works on what the one before has left. All compact at the limit of the window at the latest.
+//! All rules compact with the default preset and as a host does: the context is followed from
+//! request to request, and each compaction starts from the last one's result. All compact at the
+//! limit of the window at the latest.
 
 use serde::Serialize;
 use wb_budget::{
@@ -10,31 +11,31 @@ use wb_budget::{
 use wb_conductor::{AgentContext, CompactionReport, Compactor, CondenseOpts};
 use wb_message::{Message, Origin};
 
-use crate::cost::{Growing, Spent, is_answer};
-use crate::kept::retained;
+use crate::cost::{CachedContext, Spending, is_answer};
 use crate::message_text::context_text;
 use crate::needs::{Names, Need};
+use crate::retention::retained_shares;
 use crate::session::Session;
 
-/// When a context is compacted.
+/// A rule for when to compact.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[non_exhaustive]
 pub enum Rule {
-    /// Never, whether or not the window would hold it.
+    /// Never, even beyond the window.
     Never,
     /// At the limit of the engine's budget.
     AtLimit,
-    /// Where the engine expects that it pays: [`wb_budget::Worth`].
+    /// If the engine expects a saving: [`wb_budget::Worth`].
     Weighed,
-    /// Above so many hundredths of the window.
+    /// Above this percentage of the window.
     Percent(u8),
-    /// When so many tokens have come in.
+    /// After this number of new tokens.
     Every(u64),
-    /// When reading what a compaction would have removed has cost as much as that compaction.
+    /// After reading removable content has cost as much as the compaction.
     BreakEven,
 }
 
-/// Every rule in the order of the tables.
+/// Every rule in table order.
 pub const RULES: [Rule; 9] = [
     Rule::Never,
     Rule::AtLimit,
@@ -47,18 +48,18 @@ pub const RULES: [Rule; 9] = [
     Rule::BreakEven,
 ];
 
-/// What a context is taken to weigh after its first compaction, in tokens; later ones tell it themselves.
+/// The assumed weight after the first compaction, in tokens; later ones are measured.
 const COMPACTED_TOKENS: f64 = 12_000.0;
-/// A place comes where the session has this size, then each [`STEP`]; see [`crate::size`].
+/// The size of a session at its first place; then one follows per [`STEP`]. See [`crate::size`].
 const FIRST: f64 = 20_000.0;
 const STEP: f64 = 10_000.0;
-/// How many messages after a place tell what was needed.
+/// The number of messages after a place that determine its needs.
 const N_FUTURE: usize = 40;
-/// A place whose future needs fewer names than this says too little.
+/// The minimum number of needed names at a place.
 const MIN_NEEDS: usize = 5;
 
 impl Rule {
-    /// Returns the name, as tables and JSON have it.
+    /// Returns the name in tables and JSON.
     pub fn name(self) -> &'static str {
         match self {
             Self::Never => "never",
@@ -83,7 +84,7 @@ impl Rule {
     }
 }
 
-/// A session with what is needed at its places, and what its requests cost.
+/// A session with the prices of its requests.
 #[derive(Debug)]
 pub struct Course<'a> {
     session: &'a Session,
@@ -91,25 +92,26 @@ pub struct Course<'a> {
     life_seconds: Option<u64>,
 }
 
-/// What a rule made of a session.
+/// The result of a rule on a session.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct Run {
-    /// What it spent.
-    pub spent: Spent,
-    /// At each place, the share of the needed names whose last line the context held; see [`crate::Kept::lines`].
+    /// The spending.
+    pub spent: Spending,
+    /// The share of needed names whose last line the context retained, at each place; see
+    /// [`crate::Retention::lines`].
     pub lines: Vec<f64>,
 }
 
-/// The places of a session: before which message it stands, and what is needed after it.
+/// The places of a session: the index of the next message, and the needs after it.
 #[derive(Debug, Default)]
 pub struct Places<'a>(Vec<(usize, Vec<Need<'a>>)>);
 
 impl<'a> Places<'a> {
-    /// Finds the places at requests of a session that was said so.
-    pub fn of(said: &[&Message], names: &'a Names) -> Self {
+    /// Finds places at the requests of a session.
+    pub fn find(messages: &[&Message], names: &'a Names) -> Self {
         let (mut places, mut total, mut next) = (Vec::new(), 0.0, FIRST);
-        for (at, (message, size)) in said.iter().zip(names.sizes()).enumerate() {
+        for (at, (message, size)) in messages.iter().zip(names.sizes()).enumerate() {
             if total >= next && is_answer(message) {
                 let needs = names.needs(at, N_FUTURE);
                 if needs.len() >= MIN_NEEDS {
@@ -124,36 +126,36 @@ impl<'a> Places<'a> {
 }
 
 impl<'a> Course<'a> {
-    /// Goes through a session at the prices of a model; nothing if it tells none.
+    /// Creates a course at a model's prices, if it has any.
     pub fn new(session: &'a Session, model: &'a CatalogEntry) -> Option<Self> {
         let life_seconds = model.cache.map(|cache| cache.life_seconds);
         Some(Self { session, prices: model.card.prices.as_ref()?, life_seconds })
     }
 
-    /// Goes through a session at these prices; without the life of a cache it never expires.
-    pub(crate) fn at(session: &'a Session, prices: &'a Prices, life_seconds: Option<u64>) -> Self {
+    /// Creates a course at given prices; without a lifetime the cache never expires.
+    pub(crate) fn with_prices(session: &'a Session, prices: &'a Prices, life_seconds: Option<u64>) -> Self {
         Self { session, prices, life_seconds }
     }
 
-    /// Compacts by a rule in a window.
+    /// Runs a rule in a window.
     pub fn run(&self, rule: Rule, window: u64) -> Run {
         self.run_at(rule, window, &Places::default())
     }
 
-    /// As [`Self::run`], and measures what the context holds at places.
+    /// Runs a rule in a window, and measures what the context retains at places.
     pub fn run_at(&self, rule: Rule, window: u64, places: &Places<'_>) -> Run {
         let mut driver = Driver::new(self, rule, window);
         let (mut lines, mut places) = (Vec::new(), places.0.iter().peekable());
-        for (at, message) in self.session.said().enumerate() {
+        for (at, message) in self.session.messages().enumerate() {
             if is_answer(message) {
                 driver.request(message);
                 if let Some((_, needs)) = places.next_if(|(place, _)| *place == at) {
-                    lines.push(retained(&context_text(&driver.growing.messages), needs).1);
+                    lines.push(retained_shares(&context_text(&driver.cached.messages), needs).1);
                 }
             }
-            driver.growing.push(message.clone());
+            driver.cached.push(message.clone());
         }
-        Run { spent: driver.growing.spent, lines }
+        Run { spent: driver.cached.spent, lines }
     }
 }
 
@@ -164,10 +166,10 @@ struct Driver<'a> {
     compactor: Compactor,
     window: u64,
     context: AgentContext,
-    growing: Growing<'a>,
-    /// What the last compaction left, in tokens.
+    cached: CachedContext<'a>,
+    /// The tokens that the last compaction left.
     left: f64,
-    /// What reading more than that has cost since then.
+    /// The cost of reading more than that since then.
     overpaid: f64,
 }
 
@@ -181,35 +183,35 @@ impl<'a> Driver<'a> {
             rule,
             prices: course.prices,
             window,
-            context: AgentContext::with(compactor.clone()),
+            context: AgentContext::from_compactor(compactor.clone()),
             compactor,
-            growing: Growing::new(course.session, course.life_seconds),
+            cached: CachedContext::new(course.session, course.life_seconds),
             left: 0.0,
             overpaid: 0.0,
         }
     }
 
-    /// Compacts where the rule says so, and sends the context.
+    /// Compacts if the rule demands it, and sends the context.
     fn request(&mut self, answer: &Message) {
         if self.rule != Rule::Never {
-            let n_before = self.growing.messages.len();
-            if self.growing.is_cold {
-                self.context.cache_is_cold();
+            let n_before = self.cached.messages.len();
+            if self.cached.is_cold {
+                self.context.mark_cache_cold();
             }
             let reports = if self.is_due() {
                 vec![self.compact_now()]
             } else {
-                self.context.before_request(&mut self.growing.messages)
+                self.context.before_request(&mut self.cached.messages)
             };
             for report in &reports {
-                self.take_in(report, n_before);
+                self.add(report, n_before);
             }
         }
-        self.growing.request(estimate_message_tokens(answer));
+        self.cached.request(estimate_message_tokens(answer));
     }
 
     fn is_due(&mut self) -> bool {
-        let tokens = self.growing.tokens as f64;
+        let tokens = self.cached.tokens as f64;
         match self.rule {
             Rule::Every(n) => tokens > self.left + n as f64,
             Rule::BreakEven => {
@@ -221,26 +223,27 @@ impl<'a> Driver<'a> {
         }
     }
 
-    /// Compacts to less than half, whatever the limit is.
+    /// Compacts to less than half, independent of the limit.
     fn compact_now(&mut self) -> CompactionReport {
-        let trigger_ratio = (self.growing.tokens as f64 / 2.0 / self.window as f64).min(1.0);
+        let trigger_ratio = (self.cached.tokens as f64 / 2.0 / self.window as f64).min(1.0);
         let policy = BudgetPolicy { trigger_ratio, reserve_tokens: None, ..AUTO_CONDENSE_POLICY };
-        self.context.observe(&self.growing.messages);
+        self.context.observe(&self.cached.messages);
         let facts = self.context.facts().clone();
-        let at_once = AgentContext::with(self.compactor.clone().policy(policy));
-        let mut at_once = at_once.resume(&self.growing.messages, facts.clone());
-        let report = at_once.compact_locally(&mut self.growing.messages, &CondenseOpts::default());
-        self.context = AgentContext::with(self.compactor.clone()).resume(&self.growing.messages, facts);
+        let at_once = AgentContext::from_compactor(self.compactor.clone().policy(policy));
+        let mut at_once = at_once.resume(&self.cached.messages, facts.clone());
+        let report = at_once.compact_locally(&mut self.cached.messages, &CondenseOpts::default());
+        self.context =
+            AgentContext::from_compactor(self.compactor.clone()).resume(&self.cached.messages, facts);
         report
     }
 
-    fn take_in(&mut self, report: &CompactionReport, n_before: usize) {
+    fn add(&mut self, report: &CompactionReport, n_before: usize) {
         let Some(undo) = &report.undo else { return };
         let origins = undo.origins(n_before);
         let is_same =
             |(at, origin): &(usize, &Origin)| **origin == Origin::Kept(*at) && !undo.has_new_body(*at);
-        self.growing.compacted(origins.iter().enumerate().take_while(is_same).count());
-        (self.left, self.overpaid) = (self.growing.tokens as f64, 0.0);
+        self.cached.after_compaction(origins.iter().enumerate().take_while(is_same).count());
+        (self.left, self.overpaid) = (self.cached.tokens as f64, 0.0);
     }
 }
 
@@ -257,19 +260,19 @@ mod tests {
             let result = Message::tool_result(id, "Read", format!("fn of_{n}() {{}}\n").repeat(100));
             [Message::assistant_blocks(vec![call]), result]
         };
-        Session::of("s", [Message::user("Read all.")].into_iter().chain((0..200).flat_map(step)).collect())
+        Session::new("s", [Message::user("Read all.")].into_iter().chain((0..200).flat_map(step)).collect())
     }
 
     #[test]
-    fn every_rule_makes_the_same_requests_and_only_never_leaves_the_window() {
+    fn every_rule_but_never_stays_within_the_window() {
         let prices = Prices { input: 3.0, cached: 0.3, write: 3.75, output: 15.0, ..Prices::default() };
         let session = session();
-        let said: Vec<&Message> = session.said().collect();
-        let owned: Vec<Message> = session.said().cloned().collect();
-        let names = Names::of(&owned);
-        let places = Places::of(&said, &names);
+        let messages: Vec<&Message> = session.messages().collect();
+        let owned: Vec<Message> = session.messages().cloned().collect();
+        let names = Names::new(&owned);
+        let places = Places::find(&messages, &names);
         for rule in RULES {
-            let run = Course::at(&session, &prices, None).run_at(rule, 32_000, &places);
+            let run = Course::with_prices(&session, &prices, None).run_at(rule, 32_000, &places);
             let is_within = run.spent.max_prompt_tokens <= 32_000 * 3 / 4;
             assert_eq!((run.spent.requests, is_within), (200, rule != Rule::Never), "{rule:?}");
             assert_eq!(run.spent.compactions > 0, rule != Rule::Never);
@@ -280,10 +283,10 @@ mod tests {
     }
 
     #[test]
-    fn without_prices_that_matter_the_choice_is_the_limit() {
+    fn without_prices_the_engine_compacts_at_the_limit() {
         let session = session();
         let free = Prices::default();
-        let course = Course::at(&session, &free, None);
+        let course = Course::with_prices(&session, &free, None);
         assert_eq!(course.run(Rule::Weighed, 32_000).spent, course.run(Rule::AtLimit, 32_000).spent);
     }
 }

@@ -1,31 +1,33 @@
-//! The strategies that are compared: the presets of the engine, and simple rivals of the same size.
+//! The compared strategies: the engine's presets, and simple rivals of the same size.
+
+use std::sync::Arc;
 
 use wb_budget::ModelCard;
-use wb_conductor::{Compactor, CondenseOpts, PRESETS, Pipeline, compact_locally_with};
+use wb_conductor::{Compactor, CondenseOpts, PRESETS, Pipeline, compact_locally};
 use wb_message::{Block, Message, ToolVocabulary, markers};
 
 use crate::message_text::size;
 
-/// How many of the newest tool results the masking rivals leave as they are.
+/// The number of newest tool results that the masking rivals keep.
 const KEPT_RESULTS: usize = 10;
 
-/// A way to bring a history down.
+/// A way to shorten a history.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Strategy {
-    /// A preset of the engine, by its name, without a model.
+    /// A named preset of the engine, without a model.
     Preset(&'static str),
-    /// The newest messages that fit; tool results at its start go.
+    /// The newest messages that fit, without leading tool results.
     SlidingWindow,
-    /// All tool results but the newest ten cleared, then the newest messages that fit.
+    /// The newest messages that fit, after clearing all but the newest ten tool results.
     MaskedWindow,
-    /// All tool results but the newest ten cleared, and nothing else.
+    /// The whole history, with all but the newest ten tool results cleared.
     MaskLast10,
     /// The whole history.
     Everything,
 }
 
-/// Every strategy in the order of the tables; the first preset is the one whose size the rivals get.
+/// Every strategy in table order; the first preset sets the size of the rivals.
 pub const STRATEGIES: [Strategy; PRESETS.len() + 4] = {
     let mut all = [Strategy::Everything; PRESETS.len() + 4];
     let mut at = 0;
@@ -40,10 +42,10 @@ pub const STRATEGIES: [Strategy; PRESETS.len() + 4] = {
 };
 
 /// The rivals that are given the size of what they are compared with.
-pub(crate) const RIVALS: [Strategy; 2] = [Strategy::SlidingWindow, Strategy::MaskedWindow];
+pub const RIVALS: [Strategy; 2] = [Strategy::SlidingWindow, Strategy::MaskedWindow];
 
 impl Strategy {
-    /// Returns the name, as tables and JSON have it.
+    /// Returns the name in tables and JSON.
     pub fn name(self) -> &'static str {
         match self {
             Self::Preset(name) => name,
@@ -54,16 +56,16 @@ impl Strategy {
         }
     }
 
-    /// Compacts a history; `rival_size` is what a window may keep, as [`crate::total_size`] tells it.
+    /// Compacts a history; a window may keep `rival_size`, in units of [`crate::total_size`].
     pub(crate) fn compact(self, history: &[Message], engine: &Engine, rival_size: f64) -> Vec<Message> {
         match self {
             Self::Preset(name) => engine.compact(name, history.to_vec()),
-            rival => rival.at_size(history, rival_size),
+            rival => rival.shorten(history, rival_size),
         }
     }
 
-    /// Brings a history down without the engine; a preset of it leaves the history as it is.
-    pub(crate) fn at_size(self, history: &[Message], max_size: f64) -> Vec<Message> {
+    /// Shortens a history to a size without the engine; a preset leaves it unchanged.
+    pub fn shorten(self, history: &[Message], max_size: f64) -> Vec<Message> {
         match self {
             Self::SlidingWindow => slide(history.to_vec(), max_size),
             Self::MaskedWindow => slide(mask(history.to_vec()), max_size),
@@ -73,7 +75,7 @@ impl Strategy {
     }
 }
 
-/// The engine with a window and the tools of a session; everything else has its default.
+/// The engine with a window and a session's tools; all else has its default.
 #[derive(Clone, Debug)]
 pub(crate) struct Engine {
     compactor: Compactor,
@@ -85,7 +87,7 @@ impl Engine {
         Self { compactor: Compactor::new().card(ModelCard::with_window(window)), vocabulary }
     }
 
-    /// Returns the tokens above which the engine compacts.
+    /// Returns the limit in tokens above which the engine compacts.
     pub(crate) fn limit_tokens(&self) -> u64 {
         self.compactor.budget().map_or(u64::MAX, |budget| budget.limit)
     }
@@ -94,18 +96,19 @@ impl Engine {
     pub(crate) fn compact(&self, preset: &str, mut messages: Vec<Message>) -> Vec<Message> {
         let pipeline = pipeline(preset, self.vocabulary);
         let compactor = self.compactor.clone().pipeline(pipeline);
-        let facts = compactor.facts_of(&messages);
-        compact_locally_with(&mut messages, &compactor, &CondenseOpts::default(), &facts);
+        let facts = Some(Arc::new(compactor.collect_facts(&messages)));
+        let opts = CondenseOpts { facts, ..CondenseOpts::default() };
+        compact_locally(&mut messages, &compactor, &opts);
         messages
     }
 }
 
-/// Returns a preset for the tools of a session.
+/// Returns a preset with a session's tools.
 pub(crate) fn pipeline(preset: &str, vocabulary: ToolVocabulary) -> Pipeline {
     Pipeline::preset(preset).unwrap_or_default().vocabulary(vocabulary)
 }
 
-/// Keeps the newest messages that fit; tool results at the start go, since their calls went.
+/// Keeps the newest messages that fit, without leading tool results, whose calls are gone.
 pub(crate) fn slide(mut messages: Vec<Message>, max_size: f64) -> Vec<Message> {
     let mut kept = 0.0;
     let fits = |message: &&Message| {
@@ -119,13 +122,13 @@ pub(crate) fn slide(mut messages: Vec<Message>, max_size: f64) -> Vec<Message> {
     kept.split_off(n_loose)
 }
 
-/// Clears all tool results but the newest ten.
+/// Clears all but the newest ten tool results.
 pub(crate) fn mask(mut messages: Vec<Message>) -> Vec<Message> {
     mask_in_place(&mut messages);
     messages
 }
 
-/// Clears all tool results but the newest ten, and returns which were not cleared before, the newest first.
+/// Clears all but the newest ten tool results; returns the newly cleared ones, the newest first.
 pub(crate) fn mask_in_place(messages: &mut [Message]) -> Vec<usize> {
     let results = messages.iter_mut().enumerate().rev();
     let bodies = results.filter_map(|(at, message)| Some((at, result_body(message)?)));
@@ -153,18 +156,18 @@ mod tests {
     }
 
     #[test]
-    fn every_preset_is_compared_and_names_differ() {
+    fn every_preset_is_compared() {
         let names: Vec<_> = STRATEGIES.iter().map(|strategy| strategy.name()).collect();
         assert_eq!(names[..PRESETS.len()], PRESETS);
         assert_eq!(names[PRESETS.len()..], ["sliding-window", "masked-window", "mask-last-10", "everything"]);
     }
 
     #[test]
-    fn a_window_keeps_the_newest_that_fit_and_no_result_at_its_start() {
+    fn a_window_keeps_the_newest_messages_without_leading_results() {
         let mut messages = vec![Message::user("aaa"), Message::assistant("aaa")];
         messages.extend(results(2));
         messages.push(Message::user("aaa"));
-        // Each message is 13 or 13⅓ large.
+        // Each message has a size of 13 or 13⅓.
         assert_eq!(slide(messages.clone(), 13.0), [Message::user("aaa")]);
         assert_eq!(slide(messages.clone(), 39.9), [Message::user("aaa")]);
         assert_eq!(slide(messages.clone(), 54.0), messages[1..]);
@@ -172,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn masking_clears_all_results_but_the_newest_ten() {
+    fn masking_keeps_the_newest_ten_results() {
         let masked = mask(results(12));
         let cleared = masked.iter().filter(|message| markers::is_cleared(message.blocks())).count();
         assert_eq!((cleared, markers::is_cleared(masked[1].blocks())), (2, true));

@@ -8,33 +8,33 @@ const LEFT: f64 = 64.0;
 const RIGHT: f64 = 12.0;
 const TOP: f64 = 12.0;
 const BOTTOM: f64 = 40.0;
-/// A line has about this many points at the most.
+/// The approximate maximum of points in a line.
 const MAX_POINTS: usize = 400;
-/// An axis has about this many marks.
+/// The approximate number of marks on an axis.
 const N_TICKS: f64 = 5.0;
 
-/// A chart; its words are written as they are, so they must not be a user's.
+/// A chart; its texts are not escaped, so they must not come from users.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Chart {
     pub(crate) title: String,
     pub(crate) x: &'static str,
     pub(crate) y: &'static str,
-    /// The end of both axes, where it is not the largest value.
+    /// The end of both axes, if not the largest value.
     pub(crate) max: Option<f64>,
     pub(crate) series: Vec<Series>,
 }
 
-/// What belongs together in a chart.
+/// A series of a chart.
 #[derive(Clone, Debug)]
 pub(crate) struct Series {
     pub(crate) name: &'static str,
-    /// Which colour it has.
+    /// The index of its colour.
     pub(crate) colour: usize,
-    /// One point stands for itself, several are joined.
+    /// A single point is a dot, several are a line.
     pub(crate) points: Vec<(f64, f64)>,
 }
 
-/// From values to places.
+/// A mapping from values to coordinates.
 struct Scale {
     x_max: f64,
     y_max: f64,
@@ -130,20 +130,20 @@ fn line(out: &mut String, shown: std::fmt::Arguments<'_>) {
     let _ = writeln!(out, "{shown}");
 }
 
-/// Returns round values from 0 up to a largest one.
+/// Returns round values from 0 to a maximum.
 fn ticks(max: f64) -> impl Iterator<Item = f64> {
     let step = round_up(max / N_TICKS);
     (0..).map(move |nth| f64::from(nth) * step).take_while(move |value| *value <= max * 1.000_001)
 }
 
-/// Returns the next of 1, 2, 5, 10, 20, 50, …
+/// Rounds up to 1, 2, 5, 10, 20, 50, and so on.
 fn round_up(value: f64) -> f64 {
     let power = 10f64.powf(value.log10().floor());
     let steps = [1.0, 2.0, 5.0].map(|step| step * power);
     steps.into_iter().find(|step| *step >= value).unwrap_or(power * 10.0)
 }
 
-/// Writes a value in few characters.
+/// Formats a value in few characters.
 fn short(value: f64) -> String {
     let rounded = |value: f64| {
         let text = format!("{value:.2}");
@@ -161,14 +161,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn marks_of_an_axis_are_round() {
+    fn axis_marks_are_round() {
         assert_eq!(ticks(100.0).collect::<Vec<_>>(), [0.0, 20.0, 40.0, 60.0, 80.0, 100.0]);
         assert_eq!(ticks(64_000.0).collect::<Vec<_>>(), [0.0, 20_000.0, 40_000.0, 60_000.0]);
         assert_eq!([0.0, 12.5, 20_000.0, 1.5e6].map(short), ["0", "12.5", "20k", "1.5m"]);
     }
 
     #[test]
-    fn one_point_is_a_dot_and_several_are_a_line_of_bounded_length() {
+    fn one_point_is_a_dot_and_several_are_a_bounded_line() {
         let series = |points: Vec<(f64, f64)>| Series { name: "a", colour: 3, points };
         let many = (0..10_000).map(|n| (f64::from(n), 1.0)).collect();
         let chart = Chart { series: vec![series(vec![(1.0, 2.0)]), series(many)], ..Chart::default() };
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn a_chart_of_nothing_has_axes_only() {
+    fn an_empty_chart_has_axes_only() {
         let svg = Chart::default().svg();
         assert!(!svg.contains("NaN") && !svg.contains("inf"), "{svg}");
     }

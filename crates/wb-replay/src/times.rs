@@ -1,4 +1,4 @@
-//! When a session was written, as its file tells it.
+//! The times of a session's records.
 
 use std::io;
 
@@ -7,17 +7,17 @@ use wb_message::Message;
 use wb_record::{Lines, PartReader, Parts};
 use wb_session::parse_iso_ms;
 
-/// Under these keys agents write the time of a record, as text or in milliseconds.
+/// Keys of a record's time, as text or in milliseconds.
 const KEYS: [&str; 3] = ["\"timestamp\":", "\"created\":", "\"completed\":"];
-/// A time is no longer than that, in bytes.
-const MOST_BYTES: usize = 40;
-/// Numbers below are no milliseconds of this century.
+/// The maximum length of a time in bytes.
+const MAX_BYTES: usize = 40;
+/// The smallest number that is a time in milliseconds.
 const FIRST_MS: i64 = 1_000_000_000_000;
-/// What a host writes beside a prompt is written within this time.
-const BESIDE_MS: i64 = 2_000;
+/// The time in which a host writes the records of one prompt.
+const SAME_PROMPT_MS: i64 = 2_000;
 
-/// Returns the times in the parts of a session, in order.
-pub(crate) fn times_of(parts: &dyn Parts) -> io::Result<Vec<i64>> {
+/// Reads the times in the parts of a session, in order.
+pub(crate) fn read_times(parts: &dyn Parts) -> io::Result<Vec<i64>> {
     let mut times = Vec::new();
     for part in parts.list("")? {
         let mut lines = Lines::new(PartReader::new(parts, &part, 0)?);
@@ -33,7 +33,7 @@ fn times_in(bytes: &[u8]) -> impl Iterator<Item = i64> {
     let places = KEYS.iter().flat_map(|key| memmem::find_iter(bytes, key).map(|at| at + key.len()));
     places
         .filter_map(|at| {
-            let end = bytes.len().min(at + MOST_BYTES);
+            let end = bytes.len().min(at + MAX_BYTES);
             let text = String::from_utf8_lossy(bytes.get(at..end)?).trim_start().to_owned();
             match text.strip_prefix('"') {
                 Some(text) => parse_iso_ms(text.split('"').next()?),
@@ -43,10 +43,10 @@ fn times_in(bytes: &[u8]) -> impl Iterator<Item = i64> {
         .filter(|time| *time > FIRST_MS)
 }
 
-/// Returns for how long nothing was written before a message, in milliseconds; nothing if it tells no time.
+/// Returns the idle time before a message in milliseconds, if the message has a time.
 pub(crate) fn idle_ms(message: &Message, times_ms: &[i64]) -> Option<i64> {
     let time = message.timestamp()?;
-    let n_before = times_ms.partition_point(|other| *other < time - BESIDE_MS);
+    let n_before = times_ms.partition_point(|other| *other < time - SAME_PROMPT_MS);
     Some(time - times_ms[..n_before].last()?)
 }
 
@@ -62,7 +62,7 @@ mod tests {
     }
 
     #[test]
-    fn a_prompt_comes_after_what_was_written_before_and_not_beside_it() {
+    fn records_of_the_same_prompt_do_not_end_an_idle_time() {
         let prompt = Message::User { content: "Go on.".into(), timestamp: 1_735_690_000_000 };
         let times = [1_735_689_000_000, 1_735_689_999_000, 1_735_690_000_000];
         assert_eq!(idle_ms(&prompt, &times), Some(1_000_000));

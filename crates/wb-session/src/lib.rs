@@ -11,12 +11,13 @@
 //! [`Session::undo_compaction`] takes its last compaction back, [`Session::mark_leaf`] moves its leaf so that it is
 //! there when the session is opened again; both only append.
 //!
-//! What a compaction of a session needs is prepared here and run elsewhere: [`estimate_context`] and
-//! [`should_compact`] tell when (a [`ContextGauge`] does so again and again), [`prepare_compaction`] and
-//! [`prepare_branch_entries`] tell what goes to a model.
+//! With the feature `driver`, which is on by default, a [`SessionDriver`] keeps a session within its model's window: the
+//! engine of `wb-conductor` compacts, hooks of extensions have their say, and each compaction becomes entries of the
+//! log. [`read_settings`] reads when and how from two files. [`document2`] has functions with fixed names and answers that
+//! other hosts of such sessions know.
 //!
-//! This crate knows messages, usage and weights, but no models and no clocks; files it touches
-//! in [`store`] alone, and reads from any [`BufRead`](std::io::BufRead).
+//! This crate knows no clocks; files it touches in [`store`] and [`read_settings`] alone, and reads from any
+//! [`BufRead`](std::io::BufRead).
 //!
 //! ```
 //! use wb_message::outline::outline;
@@ -44,17 +45,13 @@ pub mod store;
 mod entry;
 mod tree;
 mod session;
-mod compaction;
+pub mod document2;
+#[cfg(feature = "driver")]
+pub mod driver;
 
-pub use compaction::{
-    AbandonedBranch, BRANCH_SUMMARY_PREFIX, BranchPreparation, BranchSummarySettings,
-    COMPACTION_SUMMARY_PREFIX, CompactionPreparation, CompactionSettings, ContextEstimate, ContextGauge,
-    CutPoint, FileLists, FileOps, SESSION_PRESET, SerializeOpts, SessionSettings, SessionSettingsError,
-    calculate_context_tokens, collect_entries_for_branch_summary, compute_file_lists, convert_to_llm,
-    cut_candidates, estimate_context, estimate_tokens, files, find_cut_point, find_turn_start,
-    format_file_operations, kept_from, last_usage, prepare_branch_entries, prepare_compaction,
-    prepare_compaction_within, serialize_conversation, should_compact, split_file_tags, without_fences,
-};
+pub use document2::*;
+#[cfg(feature = "driver")]
+pub use driver::*;
 pub use entry::{
     BranchSummary, Compaction, ContextEdit, Custom, CustomMessage, Entry, EntryKind, EntryTag, Label, Logged,
     ModelChange, NewSession, Replacement, Request, SessionInfo, StopReason, ThinkingLevelChange, iso_ms,
@@ -64,6 +61,9 @@ pub use error::{SessionError, StoreError, Torn};
 pub use id::{EntryId, IdSource};
 pub use session::{LEAF_MARK, Session, UNDO_MARK, UndoneCompaction};
 pub use store::{Durability, EntryStore, Record};
+/// What stops a compaction or a summary from outside; of the crate `tokio-util`.
+#[cfg(feature = "driver")]
+pub use tokio_util::sync::CancellationToken;
 pub use tree::{
     Context, Header, LogNote, NEWEST_VERSION, Node, RequestAt, SessionLog, Tree, Unpaired, build_context,
 };

@@ -1,11 +1,11 @@
-//! Where substitutions, quotes and heredocs of a shell command end.
+//! Ends of substitutions, quotes and heredocs in a shell command.
 
 use std::borrow::Cow;
 
-/// Substitutions inside substitutions that are followed; deeper ones take the rest of the command with them.
+/// The depth to which nested substitutions are followed; deeper ones extend to the end.
 const MAX_NESTING: usize = 24;
 
-/// Returns the body of the heredoc that a substitution such as `$(cat <<'EOF'` begins with.
+/// Returns the body of the heredoc in a substitution such as `$(cat <<'EOF'`.
 pub(crate) fn inner_body(raw: &str) -> Option<&str> {
     let (first, rest) = raw.split_once('\n')?;
     let (_, name) = first.split_once("<<")?;
@@ -13,7 +13,7 @@ pub(crate) fn inner_body(raw: &str) -> Option<&str> {
     Some(heredoc(rest, name.trim_matches(['\'', '"', '\\'])).0)
 }
 
-/// Splits a text into the body of a heredoc and what follows its last line.
+/// Splits a text into the body of a heredoc and the text after its closing line.
 pub(crate) fn heredoc<'a>(text: &'a str, end: &str) -> (&'a str, &'a str) {
     let mut at = 0;
     for line in text.split_inclusive('\n') {
@@ -25,8 +25,8 @@ pub(crate) fn heredoc<'a>(text: &'a str, end: &str) -> (&'a str, &'a str) {
     (text, "")
 }
 
-/// Returns a command without the bodies of heredocs that it writes to files: what a file holds is not what was run.
-pub fn without_written(command: &str) -> Cow<'_, str> {
+/// Removes the bodies of heredocs that a command writes to files: they are not commands that ran.
+pub fn without_file_bodies(command: &str) -> Cow<'_, str> {
     let mut rest = command;
     let mut out = String::new();
     while let Some((line, body)) = rest.split_once('\n') {
@@ -46,12 +46,12 @@ pub fn without_written(command: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// Tells whether a line of a command writes what it is given to a file.
+/// Returns whether a line of a command writes its input to a file.
 fn writes(line: &str) -> bool {
     line.contains('>') || line.split_whitespace().any(|word| word == "tee")
 }
 
-/// Returns the place after the bracket that closes the one at `at`; quotes and heredocs between them are stepped over.
+/// Returns the index after the bracket that closes the one at `at`, skipping quotes and heredocs.
 pub(crate) fn after_bracket(text: &str, at: usize, nesting: usize) -> usize {
     let bytes = text.as_bytes();
     let (mut at, mut depth, mut awaited) = (at, 0_usize, None);
@@ -81,7 +81,7 @@ pub(crate) fn after_bracket(text: &str, at: usize, nesting: usize) -> usize {
     text.len()
 }
 
-/// Returns the place after the double quote that ends a text which starts at `at`.
+/// Returns the index after the double quote that closes a text starting at `at`.
 fn after_quote(text: &str, at: usize, nesting: usize) -> usize {
     let bytes = text.as_bytes();
     let mut at = at;
@@ -98,7 +98,7 @@ fn after_quote(text: &str, at: usize, nesting: usize) -> usize {
     text.len()
 }
 
-/// Returns the name that ends a heredoc, and the place after it.
+/// Returns the delimiter of a heredoc, and the index after it.
 fn heredoc_name(text: &str, at: usize) -> (Option<&str>, usize) {
     let rest = text.get(at..).unwrap_or_default();
     let is_end = |c: char| c.is_whitespace() || matches!(c, ')' | ';' | '|' | '&' | '>');
@@ -113,15 +113,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_written_to_a_file_is_no_part_of_a_command() {
-        for (command, told) in [
+    fn text_written_to_a_file_is_not_part_of_a_command() {
+        for (command, expected) in [
             ("cat > a.py << 'EOF'\nimport os\nEOF\npython a.py", "cat > a.py << 'EOF' …\npython a.py"),
             ("make\ntee b <<-X >/dev/null\nx\n\tX\n", "make\ntee b <<-X >/dev/null …\n"),
             ("python <<EOF\nprint(1)\nEOF", "python <<EOF\nprint(1)\nEOF"),
             ("cat > a <<< b\nmake", "cat > a <<< b\nmake"),
             ("cat > a << EOF\nnever closed", "cat > a << EOF …\n"),
         ] {
-            assert_eq!(without_written(command), told, "{command}");
+            assert_eq!(without_file_bodies(command), expected, "{command}");
         }
     }
 }

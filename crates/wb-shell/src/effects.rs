@@ -1,4 +1,4 @@
-//! What a shell command can do to files and to a git repository.
+//! Effects of a shell command on files and git repositories.
 
 use std::borrow::Cow;
 
@@ -18,52 +18,54 @@ pub enum FileEffect<'a> {
         /// The path that it has now.
         to: Cow<'a, str>,
     },
-    /// Set back to what git has of it.
+    /// Restored from git.
     Restored(Cow<'a, str>),
 }
 
 impl<'a> FileEffect<'a> {
-    /// Returns the effect with texts of its own.
+    /// Returns the effect with owned paths.
     pub fn into_owned<'b>(self) -> FileEffect<'b> {
         match self {
-            Self::Wrote(path) => FileEffect::Wrote(own(path)),
-            Self::Edited(path) => FileEffect::Edited(own(path)),
-            Self::Deleted(path) => FileEffect::Deleted(own(path)),
-            Self::Moved { from, to } => FileEffect::Moved { from: own(from), to: own(to) },
-            Self::Restored(path) => FileEffect::Restored(own(path)),
+            Self::Wrote(path) => FileEffect::Wrote(to_owned_text(path)),
+            Self::Edited(path) => FileEffect::Edited(to_owned_text(path)),
+            Self::Deleted(path) => FileEffect::Deleted(to_owned_text(path)),
+            Self::Moved { from, to } => {
+                FileEffect::Moved { from: to_owned_text(from), to: to_owned_text(to) }
+            }
+            Self::Restored(path) => FileEffect::Restored(to_owned_text(path)),
         }
     }
 
-    /// Returns the effect with other paths, nothing where one of them has none.
+    /// Maps the paths of the effect; `None` if one of them has no image.
     pub fn with_paths<'b>(
         self,
         path: impl Fn(Cow<'a, str>) -> Option<Cow<'b, str>>,
     ) -> Option<FileEffect<'b>> {
         Some(match self {
-            Self::Wrote(of) => FileEffect::Wrote(path(of)?),
-            Self::Edited(of) => FileEffect::Edited(path(of)?),
-            Self::Deleted(of) => FileEffect::Deleted(path(of)?),
+            Self::Wrote(it) => FileEffect::Wrote(path(it)?),
+            Self::Edited(it) => FileEffect::Edited(path(it)?),
+            Self::Deleted(it) => FileEffect::Deleted(path(it)?),
             Self::Moved { from, to } => FileEffect::Moved { from: path(from)?, to: path(to)? },
-            Self::Restored(of) => FileEffect::Restored(path(of)?),
+            Self::Restored(it) => FileEffect::Restored(path(it)?),
         })
     }
 }
 
-fn own<'b>(text: Cow<'_, str>) -> Cow<'b, str> {
+fn to_owned_text<'b>(text: Cow<'_, str>) -> Cow<'b, str> {
     Cow::Owned(text.into_owned())
 }
 
 /// A change to a git repository.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum GitEffect<'a> {
-    /// Made a commit.
+    /// Created a commit.
     Committed {
-        /// The first line of the message, where the command has it.
+        /// The first line of the message, if the command contains it.
         message: Option<Cow<'a, str>>,
     },
     /// Replaced the last commit.
     Amended {
-        /// The first line of the message, where the command has it.
+        /// The first line of the message, if the command contains it.
         message: Option<Cow<'a, str>>,
     },
     /// Sent commits to a remote.
@@ -78,44 +80,44 @@ pub enum GitEffect<'a> {
     Picked(Cow<'a, str>),
     /// Undid a commit with another one.
     Reverted(Cow<'a, str>),
-    /// Went to a branch or commit.
+    /// Checked out a branch or commit.
     CheckedOut(Cow<'a, str>),
-    /// Made a branch, and went to it where the command does so.
+    /// Created a branch, and checked it out if the command does so.
     Branched(Cow<'a, str>),
-    /// Removed a branch.
+    /// Deleted a branch.
     Unbranched(Cow<'a, str>),
-    /// Put changes aside.
+    /// Stashed changes.
     Stashed,
-    /// Took changes back that were put aside.
+    /// Restored stashed changes.
     Unstashed,
     /// Moved the branch to another commit.
     Reset {
-        /// The files went with it.
+        /// The files were reset too.
         hard: bool,
     },
-    /// Made a tag.
+    /// Created a tag.
     Tagged(Cow<'a, str>),
-    /// Removed files that git does not know.
+    /// Deleted untracked files.
     Cleaned,
-    /// Went on with what had stopped, which has this name.
+    /// Continued the interrupted subcommand of this name.
     Continued(&'static str),
-    /// Gave up what had stopped, which has this name.
+    /// Gave up the interrupted subcommand of this name.
     Aborted(&'static str),
 }
 
 impl GitEffect<'_> {
-    /// Returns the effect with texts of its own.
+    /// Returns the effect with owned texts.
     pub fn into_owned<'b>(self) -> GitEffect<'b> {
         match self {
-            Self::Committed { message } => GitEffect::Committed { message: message.map(own) },
-            Self::Amended { message } => GitEffect::Amended { message: message.map(own) },
-            Self::Merged(name) => GitEffect::Merged(own(name)),
-            Self::Picked(name) => GitEffect::Picked(own(name)),
-            Self::Reverted(name) => GitEffect::Reverted(own(name)),
-            Self::CheckedOut(name) => GitEffect::CheckedOut(own(name)),
-            Self::Branched(name) => GitEffect::Branched(own(name)),
-            Self::Unbranched(name) => GitEffect::Unbranched(own(name)),
-            Self::Tagged(name) => GitEffect::Tagged(own(name)),
+            Self::Committed { message } => GitEffect::Committed { message: message.map(to_owned_text) },
+            Self::Amended { message } => GitEffect::Amended { message: message.map(to_owned_text) },
+            Self::Merged(name) => GitEffect::Merged(to_owned_text(name)),
+            Self::Picked(name) => GitEffect::Picked(to_owned_text(name)),
+            Self::Reverted(name) => GitEffect::Reverted(to_owned_text(name)),
+            Self::CheckedOut(name) => GitEffect::CheckedOut(to_owned_text(name)),
+            Self::Branched(name) => GitEffect::Branched(to_owned_text(name)),
+            Self::Unbranched(name) => GitEffect::Unbranched(to_owned_text(name)),
+            Self::Tagged(name) => GitEffect::Tagged(to_owned_text(name)),
             Self::Pushed => GitEffect::Pushed,
             Self::Pulled => GitEffect::Pulled,
             Self::Rebased => GitEffect::Rebased,
@@ -123,13 +125,13 @@ impl GitEffect<'_> {
             Self::Unstashed => GitEffect::Unstashed,
             Self::Reset { hard } => GitEffect::Reset { hard },
             Self::Cleaned => GitEffect::Cleaned,
-            Self::Continued(what) => GitEffect::Continued(what),
-            Self::Aborted(what) => GitEffect::Aborted(what),
+            Self::Continued(name) => GitEffect::Continued(name),
+            Self::Aborted(name) => GitEffect::Aborted(name),
         }
     }
 }
 
-/// What a command does, in order.
+/// The effects of a command, in order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Effects<'a> {
     /// Changes to files.

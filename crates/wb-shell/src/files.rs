@@ -1,4 +1,4 @@
-//! What the programs that change files do to them.
+//! Effects of programs that change files.
 
 use std::borrow::Cow;
 
@@ -7,7 +7,7 @@ use super::effects::FileEffect;
 use super::lexer::Word;
 use super::options::{cluster, has, plain};
 
-/// Returns what a program does to the files that it is given; paths are as they are written.
+/// Returns the effects of a program on its files; paths are verbatim.
 pub(crate) fn effects<'a>(program: &str, words: &[Word<'a>]) -> Vec<FileEffect<'a>> {
     let words = words.get(1..).unwrap_or_default();
     let all = |valued: &[&str], effect: fn(Cow<'a, str>) -> FileEffect<'a>| {
@@ -38,7 +38,7 @@ pub(crate) fn effects<'a>(program: &str, words: &[Word<'a>]) -> Vec<FileEffect<'
     }
 }
 
-/// Returns from where and to where files are copied or moved; where from only if that is known.
+/// Returns sources and destinations of copied or moved files; the source is `None` if unknown.
 fn pairs<'a>(words: &[Word<'a>]) -> Vec<(Option<Cow<'a, str>>, Cow<'a, str>)> {
     let mut plain: Vec<&Word<'a>> = plain(words, &["-t", "-m", "-o", "-g", "-S"]).collect();
     let folder = words.iter().position(|word| word.text == "-t").and_then(|at| words.get(at + 1));
@@ -62,7 +62,7 @@ fn pairs<'a>(words: &[Word<'a>]) -> Vec<(Option<Cow<'a, str>>, Cow<'a, str>)> {
     plain.iter().filter_map(pair).collect()
 }
 
-/// Returns whether a program writes back to the files that it reads: `sed -i`, `perl -pi`.
+/// Returns whether a program edits its files in place: `sed -i`, `perl -pi`.
 pub(crate) fn edits_in_place(program: &str, words: &[Word]) -> bool {
     let known = if program.ends_with("sed") { "nErsuzb" } else { "pnlaw0123456789" };
     words.iter().any(|word| {
@@ -72,10 +72,10 @@ pub(crate) fn edits_in_place(program: &str, words: &[Word]) -> bool {
     })
 }
 
-/// Returns the files that a script is run over and written back to.
+/// Returns the files that a script edits in place.
 fn in_place<'a>(program: &str, words: &[Word<'a>]) -> Vec<FileEffect<'a>> {
     let is_sed = program.ends_with("sed");
-    // A script ends a cluster of letters: `-pe '…'`.
+    // A script follows a cluster of letters: `-pe '…'`.
     let takes_script = |word: &Word| {
         let letters = cluster(&word.text).unwrap_or_default();
         let ends = letters.ends_with(['e', 'f', 'E']) && !(is_sed && letters.ends_with('E'));
@@ -98,7 +98,7 @@ fn in_place<'a>(program: &str, words: &[Word<'a>]) -> Vec<FileEffect<'a>> {
     files.map(|word| FileEffect::Edited(word.text.clone())).collect()
 }
 
-/// Returns the file that is downloaded to.
+/// Returns the destination of a download.
 fn output<'a>(words: &[Word<'a>], letter: char, long: &str) -> Vec<FileEffect<'a>> {
     let names = |word: &Word| {
         word.text == long || cluster(&word.text).is_some_and(|letters| letters.ends_with(letter))

@@ -1,4 +1,4 @@
-//! What a git command does to the repository and to its files.
+//! Effects of a git command on the repository and its files.
 
 use std::borrow::Cow;
 
@@ -8,7 +8,7 @@ use super::effects::{Effects, FileEffect, GitEffect};
 use super::lexer::{Step, Word};
 use super::options::{has, is_option, plain};
 
-/// Options of git itself that take a value.
+/// Global options of git that take a value.
 const VALUED: [&str; 5] = ["-C", "-c", "--git-dir", "--work-tree", "--namespace"];
 
 /// Subcommands that may stop on conflicts.
@@ -47,10 +47,10 @@ const VIEWS: &[&str] = &[
     "annotate",
 ];
 
-/// The folder that git is sent to, its subcommand and what follows that.
+/// The folder after `-C`, the subcommand and the words after it.
 pub(crate) type Call<'w, 'a> = (Option<&'w Word<'a>>, &'w str, &'w [Word<'a>]);
 
-/// Reads the words after `git`.
+/// Parses the words after `git`.
 pub(crate) fn call<'w, 'a>(words: &'w [Word<'a>]) -> Option<Call<'w, 'a>> {
     let (mut at, mut folder) = (0, None);
     while let Some(word) = words.get(at) {
@@ -82,7 +82,8 @@ pub(crate) fn is_view(sub: &str, words: &[Word]) -> bool {
         "--show-current",
     ];
     const CHANGES: [&str; 5] = ["-d", "-D", "-m", "-M", "--delete"];
-    let is = |word: &Word, of: &[&str]| of.contains(&word.text.split('=').next().unwrap_or_default());
+    let is =
+        |word: &Word, options: &[&str]| options.contains(&word.text.split('=').next().unwrap_or_default());
     let first = plain(words, &[]).next().map(|word| word.text.as_ref());
     match sub {
         "branch" | "tag" => {
@@ -99,7 +100,7 @@ pub(crate) fn is_view(sub: &str, words: &[Word]) -> bool {
     }
 }
 
-/// Returns whether `git apply` changes files, and not the other way round.
+/// Returns whether `git apply` applies the patch to files, and not in reverse.
 pub(crate) fn applies(words: &[Word]) -> bool {
     const NOT: [&str; 7] =
         ["--check", "--stat", "--numstat", "--summary", "--cached", "--reverse", "--build-fake-ancestor"];
@@ -120,13 +121,13 @@ impl<'w, 'a> Args<'w, 'a> {
         self.words.iter().take_while(|word| word.text != "--").filter(|word| word.text.starts_with('-'))
     }
 
-    /// Visits the words before two dashes that are neither options nor values of the named ones.
+    /// Returns the words before `--` that are neither options nor values of `valued` options.
     fn plain(&self, valued: &[&str]) -> impl Iterator<Item = &'w Word<'a>> {
         let n_words = self.words.iter().position(|word| word.text == "--").unwrap_or(self.words.len());
         plain(&self.words[..n_words], valued)
     }
 
-    /// Returns the words after two dashes.
+    /// Returns the words after `--`.
     fn after_dashes(&self) -> Option<&'w [Word<'a>]> {
         let at = self.words.iter().position(|word| word.text == "--")?;
         Some(&self.words[at + 1..])
@@ -140,7 +141,7 @@ impl<'w, 'a> Args<'w, 'a> {
     }
 }
 
-/// Adds what a subcommand does; paths are as they are written, and those that are not fixed are left out.
+/// Adds the effects of a subcommand; paths are verbatim, and those with variables are left out.
 pub(crate) fn add<'a>(sub: &str, words: &[Word<'a>], step: &Step<'a>, out: &mut Effects<'a>) {
     let args = Args { words };
     if let Some(stopped) = STOPPING.iter().find(|it| **it == sub) {
@@ -237,11 +238,12 @@ fn add_checkout<'a>(sub: &str, args: &Args<'_, 'a>, out: &mut Effects<'a>) {
     if sub == "restore" && args.has(&["--staged", "-S"]) && !args.has(&["--worktree", "-W"]) {
         return;
     }
-    // What comes from another commit is changed beside the last one.
-    let of_other = |word: &Word<'_>| !matches!(word.text.as_ref(), "HEAD" | "@") && !is_file(&word.text);
+    // A file from another commit differs from the last one.
+    let is_other_commit =
+        |word: &Word<'_>| !matches!(word.text.as_ref(), "HEAD" | "@") && !is_file(&word.text);
     let edits = sides
         || args.options().any(|word| word.text == "-s" || word.text.starts_with("--source"))
-        || (sub == "checkout" && args.plain(&[]).next().is_some_and(of_other));
+        || (sub == "checkout" && args.plain(&[]).next().is_some_and(is_other_commit));
     let plain = args.plain(&["-s", "--source"]).filter(restores);
     let files = plain.chain(args.after_dashes().unwrap_or_default()).filter_map(path);
     let n_before = out.files.len();
@@ -252,7 +254,7 @@ fn add_checkout<'a>(sub: &str, args: &Args<'_, 'a>, out: &mut Effects<'a>) {
     }
 }
 
-/// Returns whether a word after `git checkout` is rather a file than a branch: `.`, or a name with an ending.
+/// Returns whether a word after `git checkout` is likely a file: `.`, or a name with an extension.
 fn is_file(word: &str) -> bool {
     let (stem, ending) = base_name(word).rsplit_once('.').unwrap_or_default();
     let number = stem.strip_prefix('v').unwrap_or(stem);
@@ -272,7 +274,7 @@ fn message<'a>(words: &[Word<'a>], step: &Step<'a>) -> Option<Cow<'a, str>> {
     let is_cluster = |word: &str| word.starts_with('-') && !word.starts_with("--") && word.ends_with('m');
     for (at, word) in words.iter().enumerate() {
         if word.text == "--message" || is_cluster(&word.text) {
-            return text_of(words.get(at + 1)?);
+            return message_text(words.get(at + 1)?);
         }
         if let Some(raw) = word.raw.strip_prefix("--message=").or_else(|| word.raw.strip_prefix("-m")) {
             return first_line(Cow::Borrowed(raw.trim_matches(['\'', '"'])));
@@ -282,7 +284,7 @@ fn message<'a>(words: &[Word<'a>], step: &Step<'a>) -> Option<Cow<'a, str>> {
     step.body.filter(|_| reads).and_then(|body| first_line(Cow::Borrowed(body)))
 }
 
-fn text_of<'a>(word: &Word<'a>) -> Option<Cow<'a, str>> {
+fn message_text<'a>(word: &Word<'a>) -> Option<Cow<'a, str>> {
     match inner_body(word.raw).filter(|_| word.raw.trim_start_matches('"').starts_with("$(cat")) {
         Some(body) => first_line(Cow::Borrowed(body)),
         None if word.is_fixed || !word.text.starts_with(['$', '`']) => first_line(word.text.clone()),

@@ -1,17 +1,17 @@
-//! Which simple commands of a script surely ran, if the script as a whole ended well.
+//! The simple commands that certainly ran if the script as a whole succeeded.
 //!
-//! What stands behind `||` or a test, in an `if`, a `case`, a `while` or a function may not have run. In doubt it did not.
+//! Commands after `||` or a test, in an `if`, a `case`, a `while` or a function may not have run.
 
 use super::kind::{is_question, name, program};
 use super::lexer::{Joint, Step};
 
-/// Commands that hold others, and what ends them.
+/// A compound command.
 struct Group {
     end: End,
-    /// Whether all in it surely runs.
-    is_sure: bool,
-    /// Whether the chain that the group stands in may have been left before it.
-    was_unsure: bool,
+    /// All commands in it run.
+    is_certain: bool,
+    /// The chain around it may have been left before it.
+    was_uncertain: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,48 +23,48 @@ enum End {
     Bracket,
 }
 
-/// Visits the steps, each with whether it surely ran.
-pub(crate) fn with_sureness<'s, 'a>(steps: &'s [Step<'a>]) -> impl Iterator<Item = (&'s Step<'a>, bool)> {
-    let mut reader = Reader::default();
+/// Pairs each step with whether it certainly ran.
+pub(crate) fn with_certainty<'s, 'a>(steps: &'s [Step<'a>]) -> impl Iterator<Item = (&'s Step<'a>, bool)> {
+    let mut tracker = CertaintyTracker::default();
     steps.iter().map(move |step| {
-        reader.take(step);
-        let is_sure = reader.is_sure();
-        reader.leave(step);
-        (step, is_sure)
+        tracker.enter(step);
+        let is_certain = tracker.is_certain();
+        tracker.leave(step);
+        (step, is_certain)
     })
 }
 
 #[derive(Default)]
-struct Reader {
+struct CertaintyTracker {
     groups: Vec<Group>,
-    /// How many of the groups may not run, and how many are brackets.
-    n_unsure: usize,
+    /// The number of groups that may not run.
+    n_uncertain: usize,
     n_brackets: usize,
     /// The chain may have been left.
-    is_unsure: bool,
-    /// The next braces hold a function.
+    is_uncertain: bool,
+    /// The next braces contain a function.
     is_function: bool,
     /// The script may have ended.
     is_over: bool,
 }
 
-impl Reader {
-    fn is_sure(&self) -> bool {
-        self.n_unsure == 0 && !self.is_unsure && !self.is_over
+impl CertaintyTracker {
+    fn is_certain(&self) -> bool {
+        self.n_uncertain == 0 && !self.is_uncertain && !self.is_over
     }
 
-    fn take(&mut self, step: &Step<'_>) {
+    fn enter(&mut self, step: &Step<'_>) {
         while self.n_brackets > step.depth {
             self.close_bracket();
         }
         match step.before {
-            Joint::Next => self.is_unsure = false,
-            Joint::Or => self.is_unsure = true,
+            Joint::Next => self.is_uncertain = false,
+            Joint::Or => self.is_uncertain = true,
             Joint::And | Joint::Pipe => {}
         }
         while self.n_brackets < step.depth {
-            let is_sure = !std::mem::take(&mut self.is_function);
-            self.open(End::Bracket, is_sure);
+            let is_certain = !std::mem::take(&mut self.is_function);
+            self.open(End::Bracket, is_certain);
         }
         self.keywords(step);
     }
@@ -78,8 +78,8 @@ impl Reader {
                 "while" | "until" => self.open(End::Done, false),
                 "for" | "select" => return self.open(End::Done, has_fixed_list(step, at)),
                 "{" => {
-                    let is_sure = !std::mem::take(&mut self.is_function);
-                    self.open(End::Brace, is_sure);
+                    let is_certain = !std::mem::take(&mut self.is_function);
+                    self.open(End::Brace, is_certain);
                 }
                 "fi" => self.close(End::Fi),
                 "esac" => self.close(End::Esac),
@@ -93,15 +93,15 @@ impl Reader {
         }
     }
 
-    fn open(&mut self, end: End, is_sure: bool) {
-        self.n_unsure += usize::from(!is_sure || self.is_unsure);
+    fn open(&mut self, end: End, is_certain: bool) {
+        self.n_uncertain += usize::from(!is_certain || self.is_uncertain);
         self.n_brackets += usize::from(end == End::Bracket);
-        let is_sure = is_sure && !self.is_unsure;
-        self.groups.push(Group { end, is_sure, was_unsure: self.is_unsure });
-        self.is_unsure = false;
+        let is_certain = is_certain && !self.is_uncertain;
+        self.groups.push(Group { end, is_certain, was_uncertain: self.is_uncertain });
+        self.is_uncertain = false;
     }
 
-    /// Closes the last group that ends so, if it was opened inside of the same brackets.
+    /// Closes the last group with this end, if it was opened inside the same brackets.
     fn close(&mut self, end: End) {
         let inner = self.groups.iter().rev().take_while(|group| group.end != End::Bracket);
         if inner.into_iter().any(|group| group.end == end) {
@@ -115,18 +115,18 @@ impl Reader {
 
     fn pop(&mut self) -> Option<End> {
         let group = self.groups.pop()?;
-        self.n_unsure -= usize::from(!group.is_sure);
+        self.n_uncertain -= usize::from(!group.is_certain);
         self.n_brackets -= usize::from(group.end == End::Bracket);
-        self.is_unsure = group.was_unsure;
+        self.is_uncertain = group.was_uncertain;
         Some(group.end)
     }
 
-    /// Notes what a step does to those behind it.
+    /// Records the influence of a step on those after it.
     fn leave(&mut self, step: &Step<'_>) {
         let words = program(&step.words);
         let argument = words.get(1).map_or("", |word| word.raw);
         self.is_over |= match name(words) {
-            // What fails ends the script badly, so that nothing of it is told.
+            // A failing exit makes the script fail, and then nothing of it counts.
             "exit" => argument == "0" || argument.is_empty() && step.before != Joint::Or,
             "return" => self.groups.is_empty(),
             "break" | "continue" => {
@@ -135,19 +135,19 @@ impl Reader {
             }
             _ => false,
         };
-        self.is_unsure |= is_question(words);
+        self.is_uncertain |= is_question(words);
     }
 
-    /// Notes that the rest of the loop may not run.
+    /// Marks the rest of the loop as uncertain.
     fn leave_loop(&mut self) {
         if let Some(group) = self.groups.iter_mut().rfind(|group| group.end == End::Done) {
-            self.n_unsure += usize::from(group.is_sure);
-            group.is_sure = false;
+            self.n_uncertain += usize::from(group.is_certain);
+            group.is_certain = false;
         }
     }
 }
 
-/// Returns whether a loop goes over words that stand in the script.
+/// Returns whether a loop iterates over words in the script itself.
 fn has_fixed_list(step: &Step<'_>, at: usize) -> bool {
     let list = step.words.get(at + 3..).unwrap_or_default();
     list.iter().any(|word| word.is_fixed && !word.text.is_empty())
@@ -155,20 +155,20 @@ fn has_fixed_list(step: &Step<'_>, at: usize) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::with_sureness;
+    use super::with_certainty;
     use crate::lexer::steps;
 
-    /// Compares the last words of the steps that surely ran.
+    /// Compares the last words of the steps that certainly ran.
     fn check(command: &str, expected: &str) {
         let steps = steps(command);
-        let sure = with_sureness(&steps).filter(|(_, is_sure)| *is_sure);
-        let last = sure.filter_map(|(step, _)| step.words.last()).map(|word| word.raw);
+        let certain = with_certainty(&steps).filter(|(_, is_certain)| *is_certain);
+        let last = certain.filter_map(|(step, _)| step.words.last()).map(|word| word.raw);
         let last: Vec<_> = last.filter(|word| !["fi", "}", "done", "esac"].contains(word)).collect();
         assert_eq!(last.join(" "), expected, "{command}");
     }
 
     #[test]
-    fn what_stands_behind_a_condition_is_not_sure() {
+    fn steps_after_a_condition_are_uncertain() {
         check("a || { b; c && d; }; e", "a e");
         check("a || (b; c); e", "a e");
         check("a && { b; c; } && d", "a b c d");
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn groups_in_groups_end_where_they_do() {
+    fn nested_groups_end_at_their_own_keyword() {
         check("if a; then if b; then c; fi; d; fi; e", "e");
         check("if a; then b; else if c; then d; fi; e; fi\nf", "f");
         check("case $x in a) b;; (c) if d; then e; fi;; esac; f", "f");
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn a_function_is_not_run_where_it_stands() {
+    fn a_function_does_not_run_where_it_is_defined() {
         check("f() { a; b; }; c", "c");
         check("f ()\n{\na\n}\nc", "f c");
         check("function f { a; b; }; c", "c");
@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn what_stands_behind_an_exit_is_not_sure() {
+    fn steps_after_an_exit_are_uncertain() {
         check("a; exit 0; b", "a 0");
         check("[ x ] && exit; b", "]");
         check("a || exit 1; b", "a b");

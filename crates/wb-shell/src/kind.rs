@@ -1,5 +1,5 @@
-//! What kind of command a shell command is: whether it merely shows text, whether its exit code is that of the program
-//! that matters, and which program that is.
+//! The kind of a shell command: whether it only shows text, and how far its exit code and its
+//! output can be trusted.
 
 use super::base_name;
 use super::files::edits_in_place;
@@ -7,7 +7,7 @@ use super::git;
 use super::lexer::{Joint, Step, Word};
 use super::options::{has as has_option, plain};
 
-/// Programs that show what is there.
+/// Programs that only show something.
 const VIEWERS: &[&str] = &[
     "cat",
     "bat",
@@ -95,7 +95,7 @@ const VIEWERS: &[&str] = &[
     "pydoc",
 ];
 
-/// Programs without output of their own and of no interest as an end of a chain.
+/// Programs without output, of no interest at the end of a chain.
 const QUIET: &[&str] = &[
     "cd", "export", "set", "sleep", "source", ".", "true", ":", "false", "mkdir", "pwd", "touch", "cp", "mv",
     "rm", "rmdir", "chmod", "chown", "ln", "[", "[[", "test", "wait", "kill", "pkill", "ulimit", "unset",
@@ -103,7 +103,7 @@ const QUIET: &[&str] = &[
     "continue", "declare", "for", "done", "fi", "esac", "case", "}", "",
 ];
 
-/// Names before a colon, as in `ls: cannot access …`; no common words.
+/// Names that precede an error message, as in `ls: cannot access …`; no common words.
 const COMPLAINERS: &[&str] = &[
     "ls",
     "rg",
@@ -148,61 +148,61 @@ const COMPLAINERS: &[&str] = &[
     "[bat error]",
 ];
 
-/// Programs that say by exit code 1 that the answer is no.
+/// The meaning of exit code 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Asks {
-    /// Whether there are such lines.
-    Match,
-    /// Whether two things are the same.
-    Sameness,
-    /// Whether something holds.
-    Condition,
-    /// Whether there is a program of a name.
-    Program,
-    /// No answer.
-    Nothing,
+pub enum ExitOneMeans {
+    /// No line matched.
+    NoMatch,
+    /// Two things differ.
+    Different,
+    /// A condition is false.
+    False,
+    /// No program has the name.
+    NoProgram,
+    /// The command failed.
+    Failure,
 }
 
-/// How much of the output of the programs that matter is left.
+/// The part of the output that filters leave visible.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Seen {
-    /// All, or its end, where programs say how they ended.
+pub enum VisibleOutput {
+    /// All of it, or its end, where programs report their result.
     End,
-    /// So many lines at its start.
-    First(usize),
-    /// So many bytes at its start.
+    /// The given number of lines at its start.
+    FirstLines(usize),
+    /// The given number of bytes at its start.
     FirstBytes(usize),
-    /// Lines with words that are not those of a failure.
-    Some,
+    /// Lines selected by words that do not report a failure.
+    Selection,
 }
 
-/// What the shape of a command says about its output and its exit code.
+/// Properties of a command that decide how to read its output and its exit code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Kind {
-    /// The output is of programs that show what is there.
-    pub shows: bool,
-    /// It neither shows nor runs anything: folders are made, files moved or written.
-    pub is_quiet: bool,
-    /// The exit code is not that of all programs that may fail.
-    pub hides: bool,
-    /// What is visible of the output.
-    pub seen: Seen,
-    /// What an exit code of one means.
-    pub asks: Asks,
+    /// The output is text that the command shows, not a report on what it did.
+    pub is_viewer: bool,
+    /// The command neither shows nor runs anything: it makes folders, moves or writes files.
+    pub is_silent: bool,
+    /// The exit code can hide the failure of one of the programs.
+    pub masks_exit_code: bool,
+    /// The visible part of the output.
+    pub visible_output: VisibleOutput,
+    /// The meaning of exit code 1.
+    pub exit_one: ExitOneMeans,
 }
 
-/// What a step is for.
+/// The purpose of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
-    /// It shows what is there.
+    /// Shows something.
     Views,
-    /// It is of no interest as the end of a chain.
+    /// Has no output of interest at the end of a chain.
     Quiet,
-    /// Anything else.
+    /// Does anything else.
     Acts,
 }
 
-/// Returns what a step is for.
+/// Returns the purpose of a step.
 pub fn role(step: &Step) -> Role {
     let words = program(&step.words);
     let name = name(words);
@@ -215,94 +215,95 @@ pub fn role(step: &Step) -> Role {
     }
 }
 
-/// Reads the shape of a command.
+/// Returns the kind of a command.
 pub fn kind(command: &str, steps: &[Step], roles: &[Role]) -> Kind {
     let has = |roles: &[Role], role: Role| roles.contains(&role);
-    let hides = hides(command, steps, roles);
+    let masks_exit_code = masks_exit_code(command, steps, roles);
     let in_chain = |joint: Joint| matches!(joint, Joint::And | Joint::Or | Joint::Next);
     let last = steps.iter().rposition(|step| in_chain(step.before)).unwrap_or(0);
     let end = roles.get(last..).unwrap_or_default();
     let views = |roles: &[Role]| !has(roles, Role::Acts) && has(roles, Role::Views);
-    let shows = views(roles) || (!hides && views(end));
-    let asks = steps.iter().rfind(|step| name(&step.words) != "echo").map_or(Asks::Nothing, asks);
-    let is_quiet = !shows && !has(roles, Role::Acts);
-    let mut seen = steps.iter().filter(|step| step.before == Joint::Pipe).map(seen);
-    let seen = seen.rfind(|seen| *seen != Seen::End).unwrap_or(Seen::End);
-    Kind { shows, is_quiet, hides, seen, asks }
+    let is_viewer = views(roles) || (!masks_exit_code && views(end));
+    let last = steps.iter().rfind(|step| name(&step.words) != "echo");
+    let exit_one = last.map_or(ExitOneMeans::Failure, exit_one);
+    let is_silent = !is_viewer && !has(roles, Role::Acts);
+    let mut filters = steps.iter().filter(|step| step.before == Joint::Pipe).map(filter_output);
+    let visible_output = filters.rfind(|it| *it != VisibleOutput::End).unwrap_or(VisibleOutput::End);
+    Kind { is_viewer, is_silent, masks_exit_code, visible_output, exit_one }
 }
 
-/// Returns whether the exit code is not that of all programs that may fail.
-fn hides(command: &str, steps: &[Step], roles: &[Role]) -> bool {
+fn masks_exit_code(command: &str, steps: &[Step], roles: &[Role]) -> bool {
     let has_pipefail = command.contains("pipefail");
     let has_errexit = steps
         .first()
         .is_some_and(|step| name(&step.words) == "set" && has_option(&step.words, 'e', "errexit"));
     let last = steps.iter().rposition(|step| name(&step.words) != "fi").unwrap_or(0);
-    let is_hidden = |at: usize| match steps.get(at + 1).map(|step| step.before) {
+    let is_masked = |at: usize| match steps.get(at + 1).map(|step| step.before) {
         Some(Joint::Pipe) => !has_pipefail,
         Some(Joint::Or) => true,
         Some(Joint::Next) => !has_errexit && last > at,
         Some(Joint::And) => false,
         None => command.trim_end().ends_with('&'),
     };
-    roles.iter().enumerate().any(|(at, role)| *role == Role::Acts && is_hidden(at))
+    roles.iter().enumerate().any(|(at, role)| *role == Role::Acts && is_masked(at))
 }
 
-/// Returns what a filter leaves of what is piped into it.
-fn seen(step: &Step) -> Seen {
+/// Returns the part of its input that a filter leaves visible.
+fn filter_output(step: &Step) -> VisibleOutput {
     let words = program(&step.words);
-    let says = |word: &str| words.iter().any(|arg| arg.text.contains(word));
+    let mentions = |word: &str| words.iter().any(|arg| arg.text.contains(word));
     match name(words) {
-        "head" => first(words),
-        "wc" => Seen::Some,
+        "head" => head_output(words),
+        "wc" => VisibleOutput::Selection,
         "grep" | "egrep" | "rg"
             if !has_option(words, 'v', "--invert-match")
-                && !["rror", "ail", "FAIL", "arning", "RROR"].iter().any(|word| says(word)) =>
+                && !["rror", "ail", "FAIL", "arning", "RROR"].iter().any(|word| mentions(word)) =>
         {
-            Seen::Some
+            VisibleOutput::Selection
         }
-        _ => Seen::End,
+        _ => VisibleOutput::End,
     }
 }
 
-/// Returns what `head` keeps: `-5`, `-n 5`, `-c5`, `--bytes=5`; of `-n -5` nobody knows how much.
-fn first(words: &[Word]) -> Seen {
+/// Returns the output of `head`: `-5`, `-n 5`, `-c5`, `--bytes=5`; the size of `-n -5` is unknown.
+fn head_output(words: &[Word]) -> VisibleOutput {
     let number = |text: &str| text.trim_start_matches('=').parse().unwrap_or(0);
     for (at, word) in words.iter().enumerate().skip(1) {
         let next = || words.get(at + 1).map_or("", |word| word.text.as_ref());
         let text = word.text.as_ref();
         let after = |short, long| text.strip_prefix(long).or_else(|| text.strip_prefix(short));
         if let Some(rest) = after("-c", "--bytes") {
-            return Seen::FirstBytes(number(if rest.is_empty() { next() } else { rest }));
+            return VisibleOutput::FirstBytes(number(if rest.is_empty() { next() } else { rest }));
         }
         if let Some(rest) = after("-n", "--lines") {
-            return Seen::First(number(if rest.is_empty() { next() } else { rest }));
+            return VisibleOutput::FirstLines(number(if rest.is_empty() { next() } else { rest }));
         }
         if let Some(Ok(n_lines)) = text.strip_prefix('-').map(str::parse) {
-            return Seen::First(n_lines);
+            return VisibleOutput::FirstLines(n_lines);
         }
     }
-    Seen::First(10)
+    VisibleOutput::FirstLines(10)
 }
 
-fn asks(step: &Step) -> Asks {
+fn exit_one(step: &Step) -> ExitOneMeans {
     let words = program(&step.words);
     let sub = words.get(1..).and_then(git::call).map_or("", |(_, sub, _)| sub);
     match name(words) {
-        "grep" | "egrep" | "fgrep" | "zgrep" | "rg" | "ag" | "ack" | "pgrep" => Asks::Match,
+        "grep" | "egrep" | "fgrep" | "zgrep" | "rg" | "ag" | "ack" | "pgrep" => ExitOneMeans::NoMatch,
         "xargs" if inner(words).first().is_some_and(|word| matches!(word.text.as_ref(), "grep" | "rg")) => {
-            Asks::Match
+            ExitOneMeans::NoMatch
         }
-        "git" if matches!(sub, "grep" | "check-ignore") => Asks::Match,
-        "diff" | "cmp" => Asks::Sameness,
-        "git" if matches!(sub, "diff" | "merge-base") => Asks::Sameness,
-        "test" | "[" | "[[" => Asks::Condition,
-        "which" | "type" | "command" => Asks::Program,
-        _ => Asks::Nothing,
+        "git" if matches!(sub, "grep" | "check-ignore") => ExitOneMeans::NoMatch,
+        "diff" | "cmp" => ExitOneMeans::Different,
+        "git" if matches!(sub, "diff" | "merge-base") => ExitOneMeans::Different,
+        "test" | "[" | "[[" => ExitOneMeans::False,
+        "which" | "type" | "command" => ExitOneMeans::NoProgram,
+        _ => ExitOneMeans::Failure,
     }
 }
 
-/// Returns whether what follows a command waits for its answer: a test, or a program that is told to say nothing else.
+/// Returns whether a command only answers yes or no for the next one: a test, or a silenced
+/// program.
 pub fn is_question(words: &[Word]) -> bool {
     let is_quiet = |word: &Word| {
         matches!(word.text.as_ref(), "--quiet" | "--silent" | "--exit-code")
@@ -319,12 +320,12 @@ pub fn is_question(words: &[Word]) -> bool {
     }
 }
 
-/// Returns whether the output goes to a file.
+/// Returns whether the output is redirected to a file.
 fn writes(step: &Step) -> bool {
     step.targets.iter().any(|target| !target.file.text.starts_with("/dev/"))
 }
 
-/// Returns whether a program shows what is there.
+/// Returns whether a program only shows something.
 fn is_reader(name: &str, words: &[Word]) -> bool {
     let has = |option: &str| words.iter().any(|word| word.text == option);
     let second = plain(words, &[]).nth(1).map_or("", |word| &word.text);
@@ -347,17 +348,17 @@ fn is_reader(name: &str, words: &[Word]) -> bool {
     }
 }
 
-/// Returns whether `find` only shows, itself or with the program that it runs.
+/// Returns whether `find`, and the programs that it runs, only show something.
 fn views_found(words: &[Word]) -> bool {
     const RUNS: [&str; 4] = ["-exec", "-execdir", "-ok", "-okdir"];
     const CHANGES: [&str; 5] = ["-delete", "-fprint", "-fprint0", "-fprintf", "-fls"];
-    let is = |word: &Word, of: &[&str]| of.contains(&word.text.as_ref());
+    let is = |word: &Word, options: &[&str]| options.contains(&word.text.as_ref());
     let mut runs =
         words.iter().enumerate().filter(|(_, word)| is(word, &RUNS)).map(|(at, _)| &words[at + 1..]);
     !words.iter().any(|word| is(word, &CHANGES)) && runs.all(is_viewing)
 }
 
-/// Returns whether a command that another one runs shows what is there; none does no harm.
+/// Returns whether a command run by another one is absent or only shows something.
 fn is_viewing(words: &[Word]) -> bool {
     match name(words) {
         "" => true,
@@ -367,19 +368,19 @@ fn is_viewing(words: &[Word]) -> bool {
     }
 }
 
-/// Returns whether a call of `gh` only asks.
+/// Returns whether a call of `gh` only reads.
 fn views_github(words: &[Word]) -> bool {
-    const ASKS: [&str; 7] = ["view", "list", "api", "search", "status", "diff", "checks"];
+    const READS: [&str; 7] = ["view", "list", "api", "search", "status", "diff", "checks"];
     const SENDS: [&str; 6] = ["-f", "-F", "-X", "--field", "--raw-field", "--method"];
     let has = |options: &[&str]| words.iter().any(|word| options.contains(&word.text.as_ref()));
-    has(&ASKS) && (!has(&SENDS) || has(&["GET"]))
+    has(&READS) && (!has(&SENDS) || has(&["GET"]))
 }
 
 fn views_git(words: &[Word]) -> bool {
     git::call(&words[1..]).is_none_or(|(_, sub, rest)| git::is_view(sub, rest))
 }
 
-/// Returns whether a line is a complaint of a program that shows text, or of a shell, and not what it shows.
+/// Returns whether a line is an error message of a viewer or a shell, not the text that it shows.
 pub fn is_complaint(line: &str) -> bool {
     let n_bytes = line.bytes().take(24).take_while(|byte| *byte != b':').count();
     let name = line.get(..n_bytes).unwrap_or_default();
@@ -394,12 +395,12 @@ fn inner<'w, 'a>(words: &'w [Word<'a>]) -> &'w [Word<'a>] {
     words.get(1 + options(words, &VALUED)..).unwrap_or_default()
 }
 
-/// Returns the file name of the program that the words run.
+/// Returns the file name of the program.
 pub fn name<'w>(words: &'w [Word<'_>]) -> &'w str {
     words.first().map_or("", |word| base_name(&word.text))
 }
 
-/// Returns the words from the program on that matters: keywords, variables and programs that run another one are skipped.
+/// Skips keywords, assignments and wrappers such as `sudo`; the first word is then the program.
 pub fn program<'w, 'a>(words: &'w [Word<'a>]) -> &'w [Word<'a>] {
     let mut words = words;
     while let Some(first) = words.first() {
@@ -422,7 +423,7 @@ pub fn program<'w, 'a>(words: &'w [Word<'a>]) -> &'w [Word<'a>] {
     words
 }
 
-/// Counts the options after the first word, with the values of those that take one.
+/// Counts the options after the first word, and their values.
 fn options(words: &[Word], valued: &[&str]) -> usize {
     let mut at = 1;
     while let Some(word) = words.get(at).filter(|word| word.text.starts_with('-')) {

@@ -1,6 +1,6 @@
-//! Splits a shell command into simple commands, each with its words, the files it writes to and its heredoc.
+//! A lexer that splits a shell command into simple commands with words, redirections and heredocs.
 //!
-//! Only the shape is read: nothing is expanded, and a word that the shell would expand says so.
+//! Nothing is expanded; a word that the shell would expand is marked.
 
 use std::borrow::Cow;
 
@@ -8,21 +8,21 @@ use wb_message::text::head;
 
 use super::brackets::{after_bracket, heredoc};
 
-/// Bytes of an arithmetic expression.
+/// The longest arithmetic expression, in bytes.
 const ARITHMETIC_BYTES: usize = 512;
 
-/// A word after quotes and escapes are taken away.
+/// A word of a command.
 #[derive(Clone, Debug, Default)]
 pub struct Word<'a> {
-    /// The text, without quotes.
+    /// The text without quotes and escapes.
     pub text: Cow<'a, str>,
-    /// The word as it was written.
+    /// The word as written.
     pub raw: &'a str,
-    /// Nothing in it stands for something else: no variable, glob, brace or substitution.
+    /// The word has no variable, glob, brace or substitution.
     pub is_fixed: bool,
 }
 
-/// What stands between a simple command and the one before it.
+/// The separator between a simple command and the one before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Joint {
     /// A semicolon, a line end, an ampersand, a bracket, or the start.
@@ -40,7 +40,7 @@ pub enum Joint {
 pub struct Target<'a> {
     /// The file.
     pub file: Word<'a>,
-    /// Whether the file is appended to.
+    /// The output is appended to the file.
     pub appends: bool,
 }
 
@@ -51,11 +51,11 @@ pub struct Step<'a> {
     pub before: Joint,
     /// The words, the program first.
     pub words: Vec<Word<'a>>,
-    /// The files that its output goes to.
+    /// The files to which its output is redirected.
     pub targets: Vec<Target<'a>>,
-    /// The text that a heredoc hands to it.
+    /// The text of its heredoc.
     pub body: Option<&'a str>,
-    /// Subshells around it.
+    /// The number of subshells around it.
     pub depth: usize,
 }
 
@@ -81,7 +81,7 @@ pub fn steps(command: &str) -> Vec<Step<'_>> {
     lexer.steps
 }
 
-/// Returns whether a word may stand before the program of a step.
+/// Returns whether a word may precede the program of a step.
 fn is_keyword(word: &str) -> bool {
     matches!(word, "if" | "then" | "else" | "elif" | "while" | "until" | "do" | "!" | "{" | "time")
 }
@@ -91,11 +91,11 @@ struct Lexer<'a> {
     at: usize,
     steps: Vec<Step<'a>>,
     step: Step<'a>,
-    /// Heredocs whose bodies start after the line, and the steps that they belong to.
+    /// Heredocs whose bodies start after the line, and their steps.
     awaited: Vec<(usize, Cow<'a, str>)>,
-    /// The subshells around each `case` that is open: a bracket ends its patterns.
+    /// The depth of each open `case`, whose patterns end in a bracket.
     cases: Vec<usize>,
-    /// The place is inside of `[[ … ]]`, where no sign joins or redirects.
+    /// The position is inside `[[ … ]]`, where no sign joins or redirects.
     is_in_test: bool,
 }
 
@@ -108,7 +108,7 @@ impl<'a> Lexer<'a> {
         self.text.as_bytes()[self.at..].starts_with(sign.as_bytes())
     }
 
-    /// Steps over a sign if it stands next.
+    /// Skips a sign if it comes next.
     fn eat(&mut self, sign: &str) -> bool {
         let is_next = self.starts_with(sign);
         if is_next {
@@ -117,7 +117,7 @@ impl<'a> Lexer<'a> {
         is_next
     }
 
-    /// Takes the next sign or word; returns whether there was one.
+    /// Consumes the next sign or word; returns whether there was one.
     fn take(&mut self) -> bool {
         while matches!(self.byte(0), b' ' | b'\t' | b'\r') || self.starts_with("\\\n") {
             self.at += 1 + usize::from(self.byte(0) == b'\\');
@@ -141,7 +141,7 @@ impl<'a> Lexer<'a> {
         true
     }
 
-    /// Takes `((…))` as a word.
+    /// Consumes `((…))` as a word.
     fn take_arithmetic(&mut self) -> bool {
         let is_first = self.step.words.iter().all(|word| word.raw == "for" || is_keyword(word.raw));
         let near = if is_first { head(&self.text[self.at..], ARITHMETIC_BYTES) } else { "" };
@@ -154,7 +154,7 @@ impl<'a> Lexer<'a> {
         is_one
     }
 
-    /// Takes the brackets of `name()`, and tells by a word that a function follows.
+    /// Consumes the brackets of `name()`, and inserts the word `function`.
     fn take_function(&mut self) -> bool {
         let rest = self.text[self.at + 1..].trim_start_matches([' ', '\t']);
         let is_name = |words: &[Word]| matches!(words, [name] if !name.raw.ends_with('='));
@@ -179,7 +179,7 @@ impl<'a> Lexer<'a> {
             self.at += 1;
             Joint::Next
         };
-        // A bracket keeps what stood before it: `a && (b)`.
+        // A bracket keeps the joint before it: `a && (b)`.
         let keeps = first == b'(' && self.step.words.is_empty();
         let joint = if keeps { self.step.before } else { joint };
         self.end_step(joint);
@@ -196,7 +196,7 @@ impl<'a> Lexer<'a> {
         let depth = self.step.depth;
         let has_body = self.awaited.last().is_some_and(|(step, _)| *step == self.steps.len());
         if self.step.words.is_empty() && self.step.targets.is_empty() && !has_body {
-            // The stronger of two joints in a row: a line may end after `&&`.
+            // The stronger of two adjacent joints wins: a line may end after `&&`.
             if before != Joint::Next || self.text.as_bytes().get(self.at.wrapping_sub(1)) != Some(&b'\n') {
                 self.step.before = before;
             }
@@ -269,7 +269,7 @@ impl<'a> Lexer<'a> {
             && !word.raw.is_empty()
             && word.raw.bytes().all(|byte| byte.is_ascii_digit());
         if word.raw.is_empty() {
-            // No sign of ours and no word either: step over it.
+            // Neither a known sign nor a word: skip it.
             self.at += self.text[self.at..].chars().next().map_or(1, char::len_utf8);
         } else if !is_stream {
             match word.raw {
@@ -281,7 +281,7 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    /// Reads a word up to a blank or a sign.
+    /// Reads a word, which ends at a blank or a sign.
     fn word(&mut self) -> Word<'a> {
         let start = self.at;
         let mut word = Word { text: Cow::Borrowed(""), raw: "", is_fixed: true };
@@ -300,11 +300,11 @@ impl<'a> Lexer<'a> {
     }
 
     fn add(&self, word: &mut Word<'a>, from: usize, to: usize) {
-        let piece = &self.text[from..to];
+        let part = &self.text[from..to];
         if word.text.is_empty() {
-            word.text = Cow::Borrowed(piece);
+            word.text = Cow::Borrowed(part);
         } else {
-            word.text.to_mut().push_str(piece);
+            word.text.to_mut().push_str(part);
         }
     }
 
@@ -339,7 +339,7 @@ impl<'a> Lexer<'a> {
                     start = self.at + 1;
                     self.at += 2;
                 }
-                // Inside of double quotes a dollar before a quote is itself.
+                // Inside double quotes a dollar before a quote is literal.
                 b'$' if self.byte(1) == b'\'' => self.at += 1,
                 b'$' | b'`' => {
                     self.add(word, start, self.at);
@@ -362,7 +362,7 @@ impl<'a> Lexer<'a> {
         self.at = start + n_bytes;
     }
 
-    /// Takes what the shell would put something else for, as it is written.
+    /// Consumes a text that the shell would expand, verbatim.
     fn expansion(&mut self, word: &mut Word<'a>) {
         let start = self.at;
         self.at += 1;
@@ -375,7 +375,7 @@ impl<'a> Lexer<'a> {
             b'{' => {
                 self.at += self.text[self.at..].find('}').map_or(self.text.len() - self.at, |end| end + 1);
             }
-            // A lone dollar, as at the end of a pattern.
+            // A lone dollar is literal, as at the end of a pattern.
             byte if !byte.is_ascii_alphanumeric() && !matches!(byte, b'_' | b'@' | b'*' | b'#' | b'?') => {
                 return self.add(word, start, self.at);
             }
@@ -391,15 +391,15 @@ mod tests {
     use super::*;
 
     fn check(command: &str, expected: &str) {
-        let tell = |step: &Step| {
+        let describe = |step: &Step| {
             let words: Vec<_> = step.words.iter().map(|word| word.text.as_ref()).collect();
             let targets = step.targets.iter().map(|target| format!(">{}", target.file.text));
             let body = step.body.map(|body| format!("<{}", body.trim_end()));
             format!("{:?}@{}:{}", step.before, step.depth, words.join("_"))
                 + &targets.chain(body).collect::<String>()
         };
-        let told: Vec<_> = steps(command).iter().map(tell).collect();
-        assert_eq!(told.join(" "), expected, "{command}");
+        let found: Vec<_> = steps(command).iter().map(describe).collect();
+        assert_eq!(found.join(" "), expected, "{command}");
     }
 
     #[test]
@@ -428,7 +428,7 @@ mod tests {
     }
 
     #[test]
-    fn the_body_of_a_heredoc_is_no_command() {
+    fn the_body_of_a_heredoc_is_not_a_command() {
         check("cat > a <<'EOF'\nrm -rf b\nEOF\nc", "Next@0:cat>a<rm -rf b Next@0:c");
         check("cat <<-X | d && e\n\tf\n\tX\ng", "Next@0:cat<\tf Pipe@0:d And@0:e Next@0:g");
         check("cat <<A\nnever closed", "Next@0:cat<never closed");

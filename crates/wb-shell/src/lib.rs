@@ -1,7 +1,7 @@
-//! What a shell command does, read from its text alone.
+//! The effects of a shell command, read from its text alone, and its [`outcome`](crate::outcome).
 //!
-//! What cannot be told from the text is left out: paths with variables and globs, what stands behind `||` or in an `if`,
-//! and what a script does that is run. Whether the command succeeded is for [`outcome`](crate::outcome) to say.
+//! Effects that the text leaves open are omitted: paths with variables or globs, steps after `||`
+//! or in an `if`, and the content of scripts that the command runs.
 
 mod brackets;
 pub mod lexer;
@@ -21,9 +21,9 @@ use std::borrow::Cow;
 
 use wb_message::tools::normal_path;
 
-pub use self::brackets::without_written;
+pub use self::brackets::without_file_bodies;
 pub use self::command::Command;
-use self::groups::with_sureness;
+use self::groups::with_certainty;
 use self::kind::{name, program};
 use self::lexer::{Joint, Step, Word, steps};
 
@@ -31,17 +31,16 @@ pub use self::effects::{Effects, FileEffect, GitEffect};
 pub use self::patch_files::patch_effects;
 pub use self::subject::subject;
 
-/// Shells inside shells that are read.
+/// The depth to which shells inside shells are read.
 const MAX_SHELLS: usize = 4;
-/// Bytes of a path.
 const MAX_PATH_BYTES: usize = 4096;
-/// Changes of files of one command.
+/// The number of file effects that are read from one command.
 const MAX_FILES: usize = 512;
 
 impl<'a> Command<'a> {
-    /// Returns what the command does to files and to git repositories.
+    /// Returns the effects of the command on files and git repositories.
     pub fn effects(&self) -> Effects<'a> {
-        let mut reader = Reader { place: Place::Start, out: Effects::default(), n_shells: 0 };
+        let mut reader = EffectReader { place: Place::Start, out: Effects::default(), n_shells: 0 };
         reader.read(&self.steps);
         reader.out
     }
@@ -53,18 +52,17 @@ pub fn base_name(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)
 }
 
-/// The folder that paths are relative to.
+/// The working directory of a step.
 #[derive(Clone, Debug)]
 enum Place<'a> {
-    /// Where the command started.
+    /// The directory in which the command started.
     Start,
     At(Cow<'a, str>),
-    /// A folder that only the shell knows.
-    Lost,
+    Unknown,
 }
 
 impl<'a> Place<'a> {
-    /// Returns a path as seen from where the command started.
+    /// Returns a path relative to the directory in which the command started.
     fn path(&self, path: Cow<'a, str>) -> Option<Cow<'a, str>> {
         if path.is_empty() || path == "-" || path.starts_with("/dev/") || path.len() > MAX_PATH_BYTES {
             return None;
@@ -75,7 +73,7 @@ impl<'a> Place<'a> {
             Self::At(folder) if folder.len() + path.len() < MAX_PATH_BYTES => {
                 Cow::Owned(format!("{folder}/{path}"))
             }
-            Self::At(_) | Self::Lost => return None,
+            Self::At(_) | Self::Unknown => return None,
         };
         let path = match path {
             Cow::Borrowed(path) => normal_path(path),
@@ -84,59 +82,58 @@ impl<'a> Place<'a> {
         Some(if path.is_empty() { Cow::Borrowed(".") } else { path })
     }
 
-    /// Returns the folder that `cd` goes to.
     fn after_cd(&self, words: &[Word<'a>]) -> Self {
         let folder = words.iter().skip(1).find(|word| !matches!(word.text.as_ref(), "-P" | "-L" | "--"));
         let folder = folder.filter(|word| word.is_fixed).and_then(|word| self.path(word.text.clone()));
-        folder.map_or(Self::Lost, Self::At)
+        folder.map_or(Self::Unknown, Self::At)
     }
 
     fn into_owned<'b>(self) -> Place<'b> {
         match self {
             Self::Start => Place::Start,
             Self::At(folder) => Place::At(Cow::Owned(folder.into_owned())),
-            Self::Lost => Place::Lost,
+            Self::Unknown => Place::Unknown,
         }
     }
 }
 
-struct Reader<'a> {
+struct EffectReader<'a> {
     place: Place<'a>,
     out: Effects<'a>,
     n_shells: usize,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> EffectReader<'a> {
     fn read(&mut self, steps: &[Step<'a>]) {
         let mut outer: Vec<Place<'a>> = Vec::new();
-        for (step, is_sure) in with_sureness(steps) {
+        for (step, is_certain) in with_certainty(steps) {
             while outer.len() < step.depth {
                 outer.push(self.place.clone());
             }
             while outer.len() > step.depth {
-                self.place = outer.pop().unwrap_or(Place::Lost);
+                self.place = outer.pop().unwrap_or(Place::Unknown);
             }
-            if is_sure {
-                self.take(step);
+            if is_certain {
+                self.read_step(step);
             } else if matches!(name(program(&step.words)), "cd" | "pushd" | "popd") {
-                self.place = Place::Lost;
+                self.place = Place::Unknown;
             }
         }
-        // What follows in an outer command is not in a subshell that was left open.
+        // A subshell that is still open at the end does not move the outer command.
         if let Some(place) = outer.into_iter().next() {
             self.place = place;
         }
     }
 
-    fn take(&mut self, step: &Step<'a>) {
+    fn read_step(&mut self, step: &Step<'a>) {
         let words = program(&step.words);
         match name(words) {
             "cd" if step.before != Joint::Pipe => self.place = self.place.after_cd(words),
-            "pushd" | "popd" => self.place = Place::Lost,
+            "pushd" | "popd" => self.place = Place::Unknown,
             "sh" | "bash" | "zsh" | "dash" => self.run_shell(words, step),
             "git" => self.run_git(words, step),
             "patch" if options::has(words, 'R', "--reverse") || options::has(words, 'C', "--dry-run") => {}
-            "patch" | "apply_patch" | "applypatch" => self.apply(words, step),
+            "patch" | "apply_patch" | "applypatch" => self.apply_patch(words, step),
             program => self.add(files::effects(program, words)),
         }
         let targets = step.targets.iter().filter(|target| target.file.is_fixed);
@@ -153,7 +150,7 @@ impl<'a> Reader<'a> {
         self.out.files.extend(files.take(n_free));
     }
 
-    fn apply(&mut self, words: &[Word<'a>], step: &Step<'a>) {
+    fn apply_patch(&mut self, words: &[Word<'a>], step: &Step<'a>) {
         let argument = || words.get(1).map(|word| word.text.clone());
         match step.body.map(Cow::Borrowed).or_else(argument) {
             Some(Cow::Borrowed(patch)) => self.add(patch_effects(patch)),
@@ -169,23 +166,23 @@ impl<'a> Reader<'a> {
         let Some((folder, sub, rest)) = git::call(&words[1..]) else { return };
         if sub == "apply" {
             if step.body.is_some() && git::applies(rest) {
-                self.apply(&[], step);
+                self.apply_patch(&[], step);
             }
             return;
         }
-        let mut told = Effects::default();
-        git::add(sub, rest, step, &mut told);
-        self.out.git.extend(told.git);
+        let mut effects = Effects::default();
+        git::add(sub, rest, step, &mut effects);
+        self.out.git.extend(effects.git);
         let place = match folder {
             Some(folder) => self.place.after_cd(&[Word::default(), folder.clone()]),
             None => self.place.clone(),
         };
         let before = std::mem::replace(&mut self.place, place);
-        self.add(told.files);
+        self.add(effects.files);
         self.place = before;
     }
 
-    /// Reads the command that a shell is given, as `bash -lc '…'` or as a heredoc.
+    /// Reads the command passed to a shell: `bash -lc '…'` or a heredoc.
     fn run_shell(&mut self, words: &[Word<'a>], step: &Step<'a>) {
         let is_command = |word: &Word| {
             word.text.starts_with('-') && !word.text.starts_with("--") && word.text.ends_with('c')
@@ -210,7 +207,7 @@ impl<'a> Reader<'a> {
     }
 
     fn read_owned(&mut self, command: &str) {
-        let mut reader = Reader {
+        let mut reader = EffectReader {
             place: self.place.clone().into_owned(),
             out: Effects::default(),
             n_shells: self.n_shells,
@@ -228,10 +225,10 @@ mod tests {
     use super::*;
 
     fn effects(command: &str) -> Effects<'_> {
-        Command::of(command).effects()
+        Command::parse(command).effects()
     }
 
-    fn told(effect: &FileEffect) -> String {
+    fn describe(effect: &FileEffect) -> String {
         match effect {
             FileEffect::Wrote(path) => format!("+{path}"),
             FileEffect::Edited(path) => format!("~{path}"),
@@ -242,7 +239,7 @@ mod tests {
     }
 
     fn check(command: &str, expected: &str) {
-        let files: Vec<_> = effects(command).files.iter().map(told).collect();
+        let files: Vec<_> = effects(command).files.iter().map(describe).collect();
         assert_eq!(files.join(" "), expected, "{command}");
     }
 
@@ -279,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn paths_follow_the_folder_that_was_gone_to() {
+    fn paths_follow_cd() {
         check("cd a && touch b && cd ../c && touch d", "+a/b +c/d");
         check("(cd a && touch b); touch c", "+a/b +c");
         check("cd /r/a && touch ../b ~/c /d", "+/r/b ~/c".replace("~/c", "+~/c +/d").as_str());
@@ -298,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn what_may_not_have_run_is_left_out() {
+    fn steps_that_may_not_have_run_are_left_out() {
         check("make || touch a; touch b", "+b");
         check("[ -f a ] && rm a; test -d b && rm -r b", "");
         check("if true; then rm a; else rm b; fi; rm c", "-c");
@@ -326,7 +323,7 @@ mod tests {
     }
 
     #[test]
-    fn git_restores_files_and_goes_to_branches() {
+    fn git_restores_files_and_checks_out_branches() {
         check(
             "git checkout -- a.rs b; git checkout HEAD~1 c.rs; git restore d; git restore --staged e; git checkout .",
             "<a.rs <b ~c.rs <d <.",
@@ -343,7 +340,7 @@ mod tests {
     }
 
     #[test]
-    fn git_commands_tell_what_they_change() {
+    fn git_commands_have_effects_on_the_repository() {
         let commit = |message: &'static str| GitEffect::Committed { message: Some(message.into()) };
         check_git("git add -A && git commit -m \"Add x\n\nWhy\"", &[commit("Add x")]);
         check_git(
@@ -404,13 +401,13 @@ mod tests {
     #[test]
     fn paths_and_changes_are_bounded() {
         let command = "cd a;>b;".repeat(20_000);
-        let told = effects(&command).files;
-        assert!(told.iter().all(|file| told_bytes(file) <= MAX_PATH_BYTES) && told.len() <= MAX_FILES);
+        let files = effects(&command).files;
+        assert!(files.iter().all(|file| path_bytes(file) <= MAX_PATH_BYTES) && files.len() <= MAX_FILES);
         assert_eq!(effects(&format!("touch {}", "a ".repeat(20_000))).files.len(), MAX_FILES);
     }
 
-    fn told_bytes(file: &FileEffect) -> usize {
-        told(file).len() - 1
+    fn path_bytes(file: &FileEffect) -> usize {
+        describe(file).len() - 1
     }
 
     fn odd_command() -> impl Strategy<Value = String> {
@@ -445,7 +442,7 @@ mod tests {
             let command = part.repeat(20_000);
             effects(&command);
             subject(&command);
-            Command::of(&command).part();
+            Command::parse(&command).part();
         }
     }
 
@@ -454,19 +451,19 @@ mod tests {
 
         #[test]
         fn no_command_or_patch_panics(command in prop_oneof![odd_command(), any::<String>()]) {
-            let told = effects(&command);
+            let effects = effects(&command);
             subject(&command);
-            Command::of(&command).part();
+            Command::parse(&command).part();
             patch_effects(&command);
             let is_piece = |path: &Cow<str>| match path {
                 Cow::Borrowed(path) => *path == "." || command.contains(path),
                 Cow::Owned(_) => true,
             };
-            let wrote = told.files.iter().filter_map(|file| match file {
+            let paths = effects.files.iter().filter_map(|file| match file {
                 FileEffect::Wrote(path) | FileEffect::Edited(path) | FileEffect::Deleted(path) => Some(path),
                 _ => None,
             });
-            prop_assert!(wrote.into_iter().all(is_piece));
+            prop_assert!(paths.into_iter().all(is_piece));
         }
     }
 }

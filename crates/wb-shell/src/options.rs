@@ -1,8 +1,9 @@
-//! Options among the words of a command, and the values that some of them take.
+//! Options of a command, and their values.
 
 use super::lexer::Word;
 
-/// Visits the words that are neither options nor values of the named ones; behind two dashes all are plain.
+/// Returns the words that are neither options nor values of `valued` options; after `--`, all
+/// words.
 pub(crate) fn plain<'w, 'a>(words: &'w [Word<'a>], valued: &[&str]) -> impl Iterator<Item = &'w Word<'a>> {
     let (mut is_value, mut is_over) = (false, false);
     words.iter().filter(move |word| {
@@ -13,12 +14,12 @@ pub(crate) fn plain<'w, 'a>(words: &'w [Word<'a>], valued: &[&str]) -> impl Iter
     })
 }
 
-/// Returns whether a word is an option; a lone dash is none.
+/// Returns whether a word is an option; a lone dash is not.
 pub(crate) fn is_option(word: &Word) -> bool {
     word.text.starts_with('-') && word.text.len() > 1
 }
 
-/// Returns whether a cluster of short options has a letter, or the long form stands there.
+/// Returns whether an option is set, by its letter or in its long form.
 pub(crate) fn has(words: &[Word], letter: char, long: &str) -> bool {
     let words = words.iter().take_while(|word| word.text != "--");
     words

@@ -1,32 +1,32 @@
-//! The files that a patch names.
+//! Effects of a patch on files.
 
 use std::borrow::Cow;
 
 use super::effects::FileEffect;
 
-/// Returns what a patch does to files: one between `*** Begin Patch` and `*** End Patch`, or a unified diff.
+/// Returns the effects of a patch: one between `*** Begin Patch` and `*** End Patch`, or a diff.
 pub fn patch_effects(patch: &str) -> Vec<FileEffect<'_>> {
     let mut effects = Vec::new();
     let mut lines = patch.lines().peekable();
     while let Some(line) = lines.next() {
-        if let Some(effect) = line.strip_prefix("*** ").and_then(|rest| named(rest, &effects)) {
+        if let Some(effect) = line.strip_prefix("*** ").and_then(|rest| marker_effect(rest, &effects)) {
             effects.push(effect);
         } else if let Some(from) = line.strip_prefix("rename from ") {
             let to = lines.peek().and_then(|next| next.strip_prefix("rename to "));
             effects.extend(to.map(|to| FileEffect::Moved { from: from.into(), to: to.into() }));
         } else if let Some(from) = line.strip_prefix("--- ") {
             let to = lines.peek().and_then(|next| next.strip_prefix("+++ "));
-            effects.extend(to.and_then(|to| compared(diff_path(from)?, diff_path(to)?)));
+            effects.extend(to.and_then(|to| header_effect(diff_path(from)?, diff_path(to)?)));
         }
     }
     effects
 }
 
 /// Returns the effect of a line such as `*** Add File: a.rs`.
-fn named<'a>(line: &'a str, before: &[FileEffect<'a>]) -> Option<FileEffect<'a>> {
-    let (what, path) = line.split_once(": ")?;
+fn marker_effect<'a>(line: &'a str, before: &[FileEffect<'a>]) -> Option<FileEffect<'a>> {
+    let (marker, path) = line.split_once(": ")?;
     let path = Cow::Borrowed(path.trim());
-    Some(match (what, before.last()) {
+    Some(match (marker, before.last()) {
         _ if path.is_empty() => return None,
         ("Add File", _) => FileEffect::Wrote(path),
         ("Update File", _) => FileEffect::Edited(path),
@@ -43,14 +43,14 @@ fn diff_path(header: &str) -> Option<&str> {
 }
 
 /// Returns the effect of a pair of header lines.
-fn compared<'a>(from: &'a str, to: &'a str) -> Option<FileEffect<'a>> {
+fn header_effect<'a>(from: &'a str, to: &'a str) -> Option<FileEffect<'a>> {
     const NONE: &str = "/dev/null";
     let bare = |path: &'a str, prefix: &str| Cow::Borrowed(path.strip_prefix(prefix).unwrap_or(path));
     match (from == NONE, to == NONE) {
         (true, true) => None,
         (true, false) => Some(FileEffect::Wrote(bare(to, "b/"))),
         (false, true) => Some(FileEffect::Deleted(bare(from, "a/"))),
-        // Of two names, as of a file and its copy, the new one is written.
+        // If the names differ, as for a file and its copy, the new one is written.
         _ if from.starts_with("a/") => Some(FileEffect::Edited(bare(to, "b/"))),
         _ => Some(FileEffect::Edited(Cow::Borrowed(to))),
     }
@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn a_unified_diff_tells_new_and_removed_files_by_the_null_device() {
+    fn a_diff_marks_new_and_removed_files_by_the_null_device() {
         check("--- /dev/null\n+++ b/a.rs\n@@\n+x", &[FileEffect::Wrote("a.rs".into())]);
         check("--- a/a.rs\n+++ /dev/null\n", &[FileEffect::Deleted("a.rs".into())]);
         check("--- a.rs\t2024-01-01\n+++ a.rs\t2024-01-02\n", &[FileEffect::Edited("a.rs".into())]);
@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn a_removed_line_that_starts_with_dashes_is_no_header() {
+    fn a_removed_line_that_starts_with_dashes_is_not_a_header() {
         check(
             "--- a/a.sql\n+++ b/a.sql\n@@\n--- a comment\n+-- another\n",
             &[FileEffect::Edited("a.sql".into())],

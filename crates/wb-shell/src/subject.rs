@@ -1,4 +1,4 @@
-//! By what a command is known again.
+//! The subject of a command, which identifies repeated runs of the same thing.
 
 use wb_message::pairing::id_key;
 
@@ -8,7 +8,7 @@ use super::kind::{Role, name, program, role};
 use super::lexer::{Joint, Step, Word};
 use super::options::{is_option, plain};
 
-/// Programs whose first words say what they do.
+/// Programs whose first words are subcommands.
 const WITH_SUBCOMMANDS: &[&str] = &[
     "cargo",
     "npm",
@@ -67,11 +67,11 @@ const WITH_SUBCOMMANDS: &[&str] = &[
     "vercel",
 ];
 
-/// Programs that run a script which is handed to them.
+/// Programs that run a script from an argument or a heredoc.
 const INTERPRETERS: &[&str] =
     &["python", "node", "ruby", "perl", "php", "deno", "bun", "sh", "bash", "zsh", "dash", "psql", "sqlite3"];
 
-/// Options with a value that is no file of the command.
+/// Options whose value is not a file of the command.
 const VALUED: &[&str] = &[
     "-C",
     "-c",
@@ -91,12 +91,13 @@ const VALUED: &[&str] = &[
     "--timeout",
 ];
 
-/// Returns a hash that is the same where the same thing is run again: of the program that matters in a chain, its
-/// subcommand and the names of its files, without options, redirections, folders and filters.
+/// Returns a hash that is equal for two runs of the same thing.
 ///
-/// A run of one test and a run of all are told apart only by the files they name.
+/// It covers the main program of a chain, its subcommand and the names of its files, but no
+/// options, redirections, folders or filters. A run of one test and a run of all differ only in
+/// their files.
 pub fn subject(command: &str) -> u64 {
-    Command::of(command).subject()
+    Command::parse(command).subject()
 }
 
 impl Command<'_> {
@@ -106,35 +107,35 @@ impl Command<'_> {
     }
 
     fn key(&self) -> Key {
-        // Of programs that show something, the one that the others filter.
+        // Among viewers, the one whose output the others filter.
         let shows = |(step, role): &(&Step, Role)| {
             step.before != Joint::Pipe && *role != Role::Quiet && !is_echo(step)
         };
         let step = self.acts().next_back();
         let step = step.or_else(|| self.with_roles().rfind(shows).map(|(step, _)| step));
         let step = step.or_else(|| self.steps.iter().rfind(|step| !is_echo(step)));
-        step.map_or_else(Key::default, of_step)
+        step.map_or_else(Key::default, step_key)
     }
 
-    /// Returns what the command is known by where it runs part of what its subject can.
+    /// Returns the hash of the selection, if the command runs only part of its subject.
     pub fn part(&self) -> Option<u64> {
         let step = self.acts().next_back()?;
         let words = program(&step.words);
         if let Some(inner) = script(words).filter(|_| is_shell(name(words))) {
-            return Command::of(inner).part();
+            return Command::parse(inner).part();
         }
         if !selects(words) {
             return None;
         }
-        let mut key = of_step(step);
-        for word in selected(words) {
+        let mut key = step_key(step);
+        for word in selections(words) {
             key.add(word);
         }
         Some(id_key(&key.0))
     }
 }
 
-/// Options that choose what is run of all that could be.
+/// Options that select part of what could run.
 const BY_NAME: [&str; 16] = [
     "-k",
     "-t",
@@ -162,8 +163,8 @@ fn selects(words: &[Word]) -> bool {
     is_test && (is_by_name || filters(words).next().is_some())
 }
 
-/// Returns what options and filters choose, in an order of its own.
-fn selected<'w>(words: &'w [Word<'_>]) -> Vec<&'w str> {
+/// Returns the selections by options and filters, sorted.
+fn selections<'w>(words: &'w [Word<'_>]) -> Vec<&'w str> {
     let words = runner(words);
     let mut all: Vec<&str> =
         words.iter().map(|word| word.text.as_ref()).filter(|word| word.contains("::")).collect();
@@ -182,7 +183,7 @@ fn is_by_name(word: &Word) -> bool {
     BY_NAME.contains(&word.text.split('=').next().unwrap_or_default())
 }
 
-/// Visits the words that `cargo test` takes for parts of the names of tests.
+/// Returns the words by which `cargo test` filters the names of tests.
 fn filters<'w, 'a>(words: &'w [Word<'a>]) -> impl Iterator<Item = &'w Word<'a>> {
     const WITH_VALUE: [&str; 19] = [
         "--exclude",
@@ -215,7 +216,7 @@ fn is_echo(step: &Step) -> bool {
     program(&step.words).first().is_some_and(|word| matches!(word.text.as_ref(), "echo" | "printf" | "cd"))
 }
 
-/// The words by which something is known, with a mark after each.
+/// The words that identify a subject, each followed by a separator.
 #[derive(Default)]
 struct Key(String);
 
@@ -226,14 +227,14 @@ impl Key {
     }
 }
 
-fn of_step(step: &Step) -> Key {
+fn step_key(step: &Step) -> Key {
     let mut key = Key::default();
     let words = runner(program(&step.words));
     let Some((first, mut rest)) = words.split_first() else { return key };
     let mut name = base_name(&first.text);
     if is_shell(name) {
         if let Some(inner) = script(rest) {
-            return Command::of(inner).key();
+            return Command::parse(inner).key();
         }
         if let Some(at) = rest.iter().position(|word| !word.text.starts_with('-')) {
             (name, rest) = (base_name(&rest[at].text), &rest[at + 1..]);
@@ -250,13 +251,13 @@ fn of_step(step: &Step) -> Key {
         key.add(step.body.or_else(|| script(rest)).unwrap_or_default());
     }
     files(rest).for_each(|file| key.add(file));
-    // Of `cat > a.txt` the file is all there is.
+    // The file is all that identifies `cat > a.txt`.
     let written = step.targets.iter().filter(|_| role(step) == Role::Quiet);
     written.for_each(|target| key.add(base_name(&target.file.text)));
     key
 }
 
-/// Returns whether a word may be the name of what a program does.
+/// Returns whether a word may name an action of a program.
 fn is_name(word: &str) -> bool {
     word.starts_with(|c: char| c.is_ascii_alphabetic())
         && word.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b':'))
@@ -272,7 +273,7 @@ fn versionless(name: &str) -> &str {
     if matches!(bare, "python" | "pip" | "ruby" | "node") { bare } else { name }
 }
 
-/// Returns the script that stands in the words, after `-c` or `-e`.
+/// Returns the script after `-c` or `-e`.
 fn script<'w>(words: &'w [Word<'_>]) -> Option<&'w str> {
     let takes = |word: &Word| matches!(word.text.as_ref(), "-c" | "-lc" | "-e" | "-ic" | "--eval");
     let at = words.iter().position(takes)?;
@@ -282,14 +283,14 @@ fn script<'w>(words: &'w [Word<'_>]) -> Option<&'w str> {
 /// Skips programs that run another one: `npx`, `uv run`, `python -m`.
 fn runner<'w, 'a>(words: &'w [Word<'a>]) -> &'w [Word<'a>] {
     let mut words = words;
-    while let Some(rest) = run_by(words) {
+    while let Some(rest) = runner_target(words) {
         words = rest;
     }
     words
 }
 
-/// Returns the words of the program that another one runs.
-fn run_by<'w, 'a>(words: &'w [Word<'a>]) -> Option<&'w [Word<'a>]> {
+/// Returns the words of the program that a runner starts.
+fn runner_target<'w, 'a>(words: &'w [Word<'a>]) -> Option<&'w [Word<'a>]> {
     let text = |at: usize| words.get(at).map_or("", |word| word.text.as_ref());
     let n_words = match (versionless(base_name(text(0))), text(1)) {
         ("npx" | "bunx", _) => 1,
@@ -303,7 +304,7 @@ fn run_by<'w, 'a>(words: &'w [Word<'a>]) -> Option<&'w [Word<'a>]> {
     Some(&words[n_words + first..])
 }
 
-/// Adds the subcommand, and for a script of a package its name; leaves the words after it.
+/// Adds the subcommand, or the name of a package script; leaves the words after it.
 fn add_subcommand(key: &mut Key, name: &str, rest: &mut &[Word]) {
     let mut is_value = false;
     let mut take = |rest: &mut &[Word]| {
@@ -330,13 +331,13 @@ fn add_subcommand(key: &mut Key, name: &str, rest: &mut &[Word]) {
     if is_group && let Some(word) = take(rest) {
         key.add(&word);
     }
-    // What is installed is what the command is about.
+    // An installation is identified by its packages.
     if matches!(word.as_str(), "install" | "add" | "get" | "i" | "remove" | "uninstall") {
         rest.iter().filter(|word| !word.text.starts_with('-')).for_each(|word| key.add(&word.text));
     }
 }
 
-/// Visits the names of the files among the words.
+/// Returns the names of the files among the words.
 fn files<'w>(words: &'w [Word<'_>]) -> impl Iterator<Item = &'w str> {
     let mut is_value = false;
     words.iter().map(|word| word.text.as_ref()).filter_map(move |word| {
@@ -369,7 +370,7 @@ mod tests {
     }
 
     #[test]
-    fn options_filters_and_folders_do_not_matter() {
+    fn subjects_ignore_options_filters_and_folders() {
         check_same(&[
             "cargo test",
             "cargo test 2>&1 | tail -20",
@@ -396,7 +397,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_of_part_of_the_tests_is_told() {
+    fn a_run_of_part_of_the_tests_is_detected() {
         for command in [
             "cargo test -p a parses 2>&1 | tail",
             "cd a && pytest -k x",
@@ -405,7 +406,7 @@ mod tests {
             "npx vitest --testNamePattern=x",
             "bash -lc 'cargo test one'",
         ] {
-            assert!(Command::of(command).part().is_some(), "{command}");
+            assert!(Command::parse(command).part().is_some(), "{command}");
         }
         for command in [
             "cargo test -p a --all-features",
@@ -418,13 +419,13 @@ mod tests {
             "cargo test one && cargo build",
             "bash -lc 'echo a::b; cargo test'",
         ] {
-            assert!(Command::of(command).part().is_none(), "{command}");
+            assert!(Command::parse(command).part().is_none(), "{command}");
         }
     }
 
     #[test]
-    fn a_part_is_known_again_whatever_options_tell_how_it_is_shown() {
-        let part = |command: &str| Command::of(command).part();
+    fn a_part_does_not_depend_on_output_options() {
+        let part = |command: &str| Command::parse(command).part();
         for (one, same) in [
             ("pytest -k x", "pytest -q -k x 2>&1 | tail"),
             ("cargo test one", "cd a && cargo test one -- --nocapture"),
@@ -437,7 +438,7 @@ mod tests {
     }
 
     #[test]
-    fn programs_subcommands_and_files_do() {
+    fn subjects_differ_by_program_subcommand_and_files() {
         check_other("cargo test", "cargo build");
         check_other("npm test", "npm run build");
         check_other("pytest a.py", "pytest b.py");

@@ -18,8 +18,7 @@ use crate::own_prompts::OwnPrompts;
 use crate::prompt::{behind_prompt, frame_prompt};
 use crate::reply::{NoDigest, ReplyText, under_headings};
 use crate::scope::{CONDENSER_BRIEF, CondenseScope, INSTRUCTIONS_NOTE};
-use wb_digest::digest::{completed, shortened_digest};
-use wb_digest::heading::heading_at;
+use wb_digest::{Section, add_missing_sections, shorten_digest};
 use wb_invoke::invoker::ModelInvoker;
 
 /// The optional inputs of [`summarize`].
@@ -233,7 +232,7 @@ impl Question for Asked<'_> {
     }
 
     fn judge(&self, reply: &ReplyText, so_far: Option<&str>) -> Result<String, NoDigest> {
-        let is_heading = |line: &str| heading_at(line).is_some();
+        let is_heading = |line: &str| Section::from_heading(line).is_some();
         if self.free_form().is_some() && !reply.text.lines().any(is_heading) {
             return match reply.whole_sentences() {
                 "" => Err(NoDigest::Truncated),
@@ -242,7 +241,7 @@ impl Question for Asked<'_> {
         }
         let text = under_headings(reply.whole_lines(), reply.cut_off, is_heading)?;
         let earlier = so_far.or(self.request.prior.as_deref()).filter(|_| reply.cut_off);
-        Ok(earlier.map_or_else(|| text.to_owned(), |earlier| completed(text, earlier)))
+        Ok(earlier.map_or_else(|| text.to_owned(), |earlier| add_missing_sections(text, earlier)))
     }
 }
 
@@ -286,7 +285,7 @@ fn carried(digest: &str, max_bytes: usize) -> Cow<'_, str> {
     if digest.len() <= max_bytes {
         return Cow::Borrowed(digest);
     }
-    Cow::Owned(text::clip(&shortened_digest(digest, max_bytes), max_bytes).into_owned())
+    Cow::Owned(text::clip(&shorten_digest(digest, max_bytes), max_bytes).into_owned())
 }
 
 /// No digest is longer; a stream that goes on is left.
@@ -332,7 +331,7 @@ pub async fn summarize(messages: &[Message], deps: SummarizeDeps) -> Summary {
             let vocabulary = ToolVocabulary::default();
             local_digest(messages, &vocabulary, deps.prior_digest.as_deref()).render(max_chars)
         },
-        |digest| shortened_digest(&digest.text, max_chars).into_owned(),
+        |digest| shorten_digest(&digest.text, max_chars).into_owned(),
     );
     let message = digest_message(deps.scope, digest, newest_timestamp(messages));
     Summary { message, covered_count: messages.len() }

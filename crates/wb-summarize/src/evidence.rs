@@ -7,8 +7,7 @@ use std::hash::BuildHasherDefault;
 
 use wb_message::pairing::{KeyHasher, id_key};
 
-use wb_digest::digest::Section;
-use wb_digest::heading::heading_at;
+use wb_digest::Section;
 use wb_digest::labels::{BETWEEN_NAMES, CALLED, EXCERPTS, NAMES, SEEN};
 use wb_facts::mentions::{self, Mentions, Named};
 use wb_facts::names::names;
@@ -24,8 +23,8 @@ pub(crate) fn with_evidence(mut digest: String, evidence: &str) -> String {
     if evidence.is_empty() {
         return digest;
     }
-    let last = digest.lines().rev().find_map(heading_at);
-    if last != Some(Section::Carryover as usize) {
+    let last = digest.lines().rev().find_map(Section::from_heading);
+    if last != Some(Section::Carryover) {
         digest.push_str("\n# Carryover");
     }
     digest.push_str(evidence);

@@ -13,12 +13,12 @@ use crate::evidence::{evidence, with_evidence};
 use crate::git_entries::git_entries;
 use crate::model_addition::{Addition, FIRST_PERCENT};
 use crate::turn_steps::{LINE_CHARS, Step};
-use wb_digest::digest::{Section, Sections};
 pub use wb_digest::labels::{ACTIVE, UNRESOLVED};
 use wb_digest::labels::{
-    ALL_DONE, ANSWER, APPROVED, ASKED_SINCE, BESIDE_DIGEST, CHANGED_SINCE, EARLIER, FILES, FIRST, LATEST,
-    MODIFIED, NO_TASKS, READ, REPLY, TICKED, TO, TURN,
+    ALL_DONE, ANSWER, APPROVED, ASKED_SINCE, CHANGED_SINCE, EARLIER, FILES, FIRST, LATEST, MODIFIED,
+    NO_TASKS, READ, REPLY, TICKED, TO, TURN, USER_MESSAGES_APPLY,
 };
+use wb_digest::{Section, Sections};
 use wb_facts::turns::ASKED_CHARS;
 use wb_facts::{Change, Changed, Facts, Failure, FileFact, Noted, Turn};
 use wb_language::short_answers::is_answer;
@@ -27,13 +27,13 @@ use wb_language::user_text::is_acknowledgement;
 use wb_message::excerpt::excerpt;
 
 /// Bytes of a user's request that are kept verbatim.
-pub const REQUEST_BYTES: usize = wb_language::SAID_BYTES;
+pub const REQUEST_BYTES: usize = wb_language::UTTERANCE_BYTES;
 /// Bytes of the first request if a reader sees all of it next to the digest.
 const SHOWN_BYTES: usize = 400;
 /// The most paths listed of each kind.
 const N_PATHS: usize = 40;
 /// Bytes of the conclusion of a turn: the newest one, the two before it, and older ones.
-const SAID_BYTES: [usize; 3] = [2_400, 1_000, 400];
+const UTTERANCE_BYTES: [usize; 3] = [2_400, 1_000, 400];
 /// Parts per hundred of a digest that the user's words may take until what they answer is left out.
 const WORDS_PERCENT: usize = 12;
 /// The newest turns, whose commands are listed even if they merely show something.
@@ -173,7 +173,7 @@ impl<'a> LocalDigest<'a> {
         let mut out = Sections::default();
         self.objective(&mut out, max_chars);
         if self.facts.constraints().any(|it| self.is_shown(it.at)) {
-            out.add(Section::Guardrails, BESIDE_DIGEST);
+            out.add(Section::Guardrails, USER_MESSAGES_APPLY);
         }
         for constraint in self.constraints() {
             out.add(Section::Guardrails, bullet(&constraint));
@@ -314,7 +314,7 @@ impl<'a> LocalDigest<'a> {
             let is_last = Some(turn.number) == last;
             // The last reply is not part of the turns.
             let shows_reply = !turn.said.is_empty() && !is_last && !self.is_shown(turn.said_at);
-            let most = SAID_BYTES[[0, 1, 1, 2][n_replies.min(3)]];
+            let most = UTTERANCE_BYTES[[0, 1, 1, 2][n_replies.min(3)]];
             let reply = shows_reply.then(|| excerpt(&turn.said, most));
             n_replies += usize::from(shows_reply);
             let body = self.turn(turn, age, reply.as_deref());
@@ -373,7 +373,7 @@ impl<'a> LocalDigest<'a> {
         if let Some(turn) = self.active().filter(|turn| !self.is_shown(turn.said_at)) {
             out.add(
                 Section::Status,
-                [ACTIVE, &indented(&tidy(&excerpt(&turn.said, SAID_BYTES[1])))].concat(),
+                [ACTIVE, &indented(&tidy(&excerpt(&turn.said, UTTERANCE_BYTES[1])))].concat(),
             );
         }
         self.certain(out);
@@ -417,7 +417,7 @@ fn lines_within(max_chars: usize) -> usize {
 }
 
 fn task_line(task: &Task) -> String {
-    format!("- [{}] {}", task.state.word(), one_line(&task.text, LINE_CHARS))
+    format!("- [{}] {}", task.state.as_str(), one_line(&task.text, LINE_CHARS))
 }
 
 /// Puts a sentence of the user on one entry; it is not cut.

@@ -3,8 +3,8 @@
 use wb_message::text::one_line;
 
 use crate::evidence::with_evidence;
-use wb_digest::digest::{Section, Sections, shortened_digest};
 use wb_digest::labels::FIRST;
+use wb_digest::{Section, Sections, shorten_digest};
 
 /// The text that must not pass through a model and is added to its digest: the first request and
 /// constraints verbatim, open tasks, certain facts, and the lines that the next step may need.
@@ -29,12 +29,12 @@ impl Addition {
         let lines = if for_lines.is_some() { self.lines.as_str() } else { "" };
         let missing = self.missing_in(digest, own_chars * ENTRIES_PERCENT / 100);
         if missing.is_empty() {
-            return with_evidence(shortened_digest(digest, own_chars).into_owned(), lines);
+            return with_evidence(shorten_digest(digest, own_chars).into_owned(), lines);
         }
         let mut sections = Sections::parse(digest);
         for (section, entry) in missing {
             match section {
-                Section::Objective => sections.lead(section, entry),
+                Section::Objective => sections.insert_first(section, entry),
                 _ => sections.add(section, entry),
             }
         }

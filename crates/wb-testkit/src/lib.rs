@@ -68,6 +68,7 @@ pub mod laws;
 pub mod pass_laws;
 pub mod fit_laws;
 pub mod vectors;
+pub mod depth;
 pub mod shared;
 pub mod session_rows;
 pub mod random;

@@ -1,6 +1,6 @@
-//! What an estimate costs, beside reading every byte and beside an exact count.
+//! The speed of estimates, compared with reading every byte and with an exact count.
 //!
-//! `bytes, one by one` reads each byte and adds it up; `bytes, in vectors` is the same sum as the compiler likes it.
+//! `bytes, one by one` adds up each byte; `bytes, in vectors` is the same sum, vectorized.
 #![expect(clippy::unwrap_used, missing_docs, reason = "a benchmark")]
 
 use std::hint::black_box;

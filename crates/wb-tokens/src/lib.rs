@@ -1,8 +1,8 @@
-//! Exact token counts behind [`TokenCounter`](wb_budget::TokenCounter).
+//! Exact token counts as [`TokenCounter`](wb_budget::TokenCounter)s.
 //!
-//! [`Vocabulary`] names the vocabularies of OpenAI that are public. One counter of each is made when it is first
-//! asked for, then shared; making it takes about half a second, a count takes one for some 50 to 100 MB of text. With
-//! the feature `tokenizer-json`, any vocabulary is read from its `tokenizer.json`.
+//! [`Vocabulary`] lists the public vocabularies of OpenAI. The counter of each is created on first
+//! use, in about half a second, and then shared; it counts some 50 to 100 MB of text per second.
+//! The feature `tokenizer-json` reads any vocabulary from its `tokenizer.json`.
 //!
 //! ```
 //! use std::sync::Arc;
@@ -14,7 +14,7 @@
 //! let counter = vocabulary.counter()?;
 //! assert_eq!(counter.text("tiktoken is great!"), 6);
 //!
-//! // A tracker counts each message once, when it comes.
+//! // A tracker counts each message once.
 //! let mut tracker = ContextTracker::with_counter(Arc::new(counter));
 //! tracker.push(&Message::user("why is the build red?"));
 //! tracker.push(&Message::assistant("A test fails."));
@@ -22,18 +22,18 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! # What is exact
+//! # Exactness
 //!
-//! The tokens of each text. What stands around texts is not told by any vocabulary; as everywhere here it is
-//! 4 tokens for a message, 2 for a block, 6 for a call or a result and 1,024 for an image. Markers of a vocabulary, such
-//! as `<|endoftext|>`, are counted as the text they are in a transcript, never as the one token that ends it.
+//! Texts are counted exactly. No vocabulary defines the tokens around texts; they are estimated as
+//! in all counters, with 4 tokens for a message, 2 for a block, 6 for a call or a result and 1,024
+//! for an image. A marker such as `<|endoftext|>` is counted as text, never as the one token that
+//! ends it.
 //!
 //! # Once per message
 //!
-//! Tokens never reach across messages, so a transcript weighs what its messages weigh, and no message has to be counted
-//! again when another comes. A [`ContextTracker`](wb_budget::ContextTracker) does that: `push` counts one message,
-//! `apply` what a patch brought, and its sums answer all else. A message that grows while it streams is counted by
-//! `replace`, whole.
+//! Tokens never span messages, so a transcript weighs the sum of its messages, and a message is
+//! counted once. A [`ContextTracker`](wb_budget::ContextTracker) does that: `push` counts one
+//! message, `apply` the messages of a patch, and `replace` a message that grew while streaming.
 
 mod vocabulary;
 #[cfg(feature = "tokenizer-json")]

@@ -1,25 +1,26 @@
-//! Any vocabulary, from the `tokenizer.json` that stands beside an open model's weights.
+//! Vocabularies from the `tokenizer.json` of open models.
 
 use std::fmt;
 
 use tokenizers::Tokenizer;
 use wb_budget::{TokenCounter, TokenHeuristic};
 
-/// A `tokenizer.json` that is none.
+/// The error for an invalid `tokenizer.json`.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("this is no tokenizer.json: {0}")]
+#[error("invalid tokenizer.json: {0}")]
 pub struct TokenizerJsonError(String);
 
-/// Counts the tokens of texts by a `tokenizer.json`.
+/// A counter with the vocabulary of a `tokenizer.json`.
 ///
-/// Tokens that begin or end a whole prompt are not counted. A text that the tokenizer refuses is estimated.
+/// Tokens that start or end a whole prompt are not counted. A text that the tokenizer refuses is
+/// estimated.
 #[derive(Clone)]
 pub struct TokenizerJson {
     tokenizer: Tokenizer,
 }
 
 impl TokenizerJson {
-    /// Reads the content of a `tokenizer.json`; who owns the file hands it in.
+    /// Parses the content of a `tokenizer.json`.
     pub fn from_bytes(bytes: impl AsRef<[u8]>) -> Result<Self, TokenizerJsonError> {
         let read = Tokenizer::from_bytes(bytes);
         let tokenizer = read.map_err(|error| TokenizerJsonError(error.to_string()))?;

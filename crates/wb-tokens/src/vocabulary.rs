@@ -1,4 +1,4 @@
-//! The vocabularies of OpenAI, and which model reads which.
+//! The vocabularies of OpenAI and the models that use them.
 
 use std::fmt;
 use std::sync::LazyLock;
@@ -6,18 +6,18 @@ use std::sync::LazyLock;
 use toktok::Tokenizer;
 use wb_budget::TokenCounter;
 
-/// A vocabulary that is built in.
+/// A built-in vocabulary.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Vocabulary {
-    /// `o200k_base`: GPT-4o, GPT-4.1, GPT-5, the o series, and gpt-oss as far as texts go.
+    /// `o200k_base`: GPT-4o, GPT-4.1, GPT-5, the o series, and the texts of gpt-oss.
     O200kBase,
     /// `cl100k_base`: GPT-4 and GPT-3.5.
     Cl100kBase,
 }
 
-/// How ids of models begin, and what those models read; the longer of two that fit stands first.
+/// Prefixes of model ids with their vocabularies; a longer prefix precedes its own prefixes.
 ///
-/// As in `tiktoken/model.py` of OpenAI's tiktoken, and `gpt-5`, which that list has as `o200k_base` too.
+/// The list follows `tiktoken/model.py` of OpenAI's tiktoken.
 const PREFIXES: [(&str, Vocabulary); 10] = [
     ("chatgpt-4o", Vocabulary::O200kBase),
     ("codex-mini", Vocabulary::O200kBase),
@@ -31,13 +31,12 @@ const PREFIXES: [(&str, Vocabulary); 10] = [
     ("o", Vocabulary::O200kBase),
 ];
 
-/// A vocabulary could not be loaded; its tables are compiled in, so that is a fault of the build.
+/// The error for a vocabulary that cannot be loaded: a broken build, since tables are compiled in.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the vocabulary {name} cannot be loaded: {why}")]
+#[error("the vocabulary {name} cannot be loaded: {reason}")]
 pub struct VocabularyError {
     name: &'static str,
-    /// What its loader said.
-    why: String,
+    reason: String,
 }
 
 type Loaded = LazyLock<Result<Tokenizer, String>>;
@@ -50,10 +49,10 @@ fn load(vocabulary: Vocabulary) -> Result<Tokenizer, String> {
 }
 
 impl Vocabulary {
-    /// All of them.
+    /// Every vocabulary.
     pub const ALL: [Self; 2] = [Self::O200kBase, Self::Cl100kBase];
 
-    /// Returns the name that OpenAI gave it.
+    /// Returns OpenAI's name of the vocabulary.
     pub const fn name(self) -> &'static str {
         match self {
             Self::O200kBase => "o200k_base",
@@ -61,14 +60,14 @@ impl Vocabulary {
         }
     }
 
-    /// Finds the vocabulary that a model reads by the model's id, with or without the provider in front
-    /// (`openai/gpt-4o`); nothing for models of others.
+    /// Returns the vocabulary of a model by its id, with or without a provider prefix
+    /// (`openai/gpt-4o`), if it is one of OpenAI's.
     pub fn of_model(id: &str) -> Option<Self> {
         let id = id.rsplit('/').next().unwrap_or(id);
-        PREFIXES.into_iter().find(|(prefix, _)| begins(id, prefix)).map(|(_, vocabulary)| vocabulary)
+        PREFIXES.into_iter().find(|(prefix, _)| has_prefix(id, prefix)).map(|(_, vocabulary)| vocabulary)
     }
 
-    /// Returns the counter of this vocabulary; the first call loads it, in about half a second.
+    /// Returns the counter; the first call loads the vocabulary, in about half a second.
     pub fn counter(self) -> Result<ExactCounter, VocabularyError> {
         let loaded = match self {
             Self::O200kBase => &*O200K_BASE,
@@ -76,7 +75,7 @@ impl Vocabulary {
         };
         match loaded {
             Ok(tokenizer) => Ok(ExactCounter { vocabulary: self, tokenizer }),
-            Err(why) => Err(VocabularyError { name: self.name(), why: why.clone() }),
+            Err(reason) => Err(VocabularyError { name: self.name(), reason: reason.clone() }),
         }
     }
 }
@@ -87,13 +86,13 @@ impl fmt::Display for Vocabulary {
     }
 }
 
-/// Tells whether an id begins so; the prefix `o` stands for `o` and a number.
-fn begins(id: &str, prefix: &str) -> bool {
+/// Returns whether an id has a prefix; the prefix `o` needs a digit after it.
+fn has_prefix(id: &str, prefix: &str) -> bool {
     let Some(rest) = id.strip_prefix(prefix) else { return false };
     prefix != "o" || rest.starts_with(|first: char| first.is_ascii_digit())
 }
 
-/// Counts the tokens of texts as a vocabulary has them; a copy costs nothing.
+/// A counter with a built-in vocabulary; it is cheap to copy.
 #[derive(Clone, Copy)]
 pub struct ExactCounter {
     vocabulary: Vocabulary,

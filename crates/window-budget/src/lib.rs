@@ -15,8 +15,7 @@
 //! | feature | what it adds |
 //! |---|---|
 //! | `formats` | `formats`: session files of other agents are read; and `session` |
-//! | `host` | `host`: sessions are compacted by a flow, by hand and with hooks, branches summarized; and `session` |
-//! | `sqlite` | `session::store::sqlite`, a session in a database; and `formats` |
+//! | `session` | `session`: sessions that are compacted automatically and on request, with hooks and branch summaries |
 //! | `compat` | `compat`: other systems as they were recorded, faults included |
 //! | `tokens` | `tokens`: the tokens of OpenAI's models, counted exactly |
 //! | `scripted` | `summarize::scripted`, a model that plays back replies |
@@ -156,13 +155,12 @@
 //! # }
 //! ```
 //!
-//! A session in a file that is compacted by itself, and a compaction that is taken back; with the feature `host`:
+//! A session in a file that is compacted automatically, and an undo; with the feature `session`:
 //!
-#![cfg_attr(feature = "host", doc = "```")]
-#![cfg_attr(not(feature = "host"), doc = "```ignore")]
-//! use window_budget::host::{HookList, FlowAction, SessionFlow, PendingRequest, read_settings};
+#![cfg_attr(feature = "session", doc = "```")]
+#![cfg_attr(not(feature = "session"), doc = "```ignore")]
 //! use window_budget::session::store::jsonl::JsonlStore;
-//! use window_budget::session::{Durability, IdSource, NewSession, Session};
+//! use window_budget::session::{Durability, IdSource, NewSession, Session, SessionDriver, read_settings};
 //! use window_budget::{Message, ModelCard};
 //!
 //! # #[tokio::main(flavor = "current_thread")]
@@ -171,22 +169,19 @@
 //! # std::fs::create_dir_all(&folder)?;
 //! let file = folder.join("session.jsonl");
 //! let store = JsonlStore::create(&file, Durability::default())?; // JsonlStore::open and Session::open go on with it
-//! let mut session = Session::create(Box::new(store), &NewSession::default(), IdSource::new(7))?;
-//! session.append(&Message::user("Port the importer.").into(), 1)?; // times are milliseconds since the Unix epoch
-//! session.append(&Message::assistant("Working on it. ".repeat(9_000)).into(), 2)?;
-//! session.append(&Message::user("Go on.").into(), 3)?;
+//! let session = Session::create(Box::new(store), &NewSession::default(), IdSource::new(7))?;
 //!
-//! let settings = read_settings(Some(&folder.join("user.json")), Some(&folder.join("project.json")))?.settings;
-//! let mut flow = SessionFlow::new(settings.compaction);
-//! let pending = PendingRequest { card: ModelCard::with_window(48_000), ..PendingRequest::default() };
-//! if let FlowAction::Compact(job) = flow.before_request(&session, &pending)? {
-//!     let mut hooks = HookList::default();
-//!     let done = flow.complete(*job, &mut session, None, &mut hooks, 4).await?; // Some(&model) for better digests
-//!     assert!(!done.context.is_over());
-//! }
-//! assert_eq!(session.context(session.leaf())?.messages.len(), 2); // the digest, and what was asked last
-//! session.undo_compaction(5)?;
-//! assert_eq!(session.context(session.leaf())?.messages.len(), 3);
+//! let read = read_settings(Some(&folder.join("user.json")), Some(&folder.join("project.json")))?;
+//! let card = ModelCard::with_window(48_000);
+//! let context = read.follow(read.compactor(&card, None)?, &card); // Some(model) for better digests
+//! let mut driver = SessionDriver::new(session, context, read.settings.compaction)?;
+//! driver.append(Message::user("Port the importer."), None, 1)?; // times are milliseconds since the Unix epoch
+//! driver.append(Message::assistant("Working on it. ".repeat(9_000)), None, 2)?;
+//! driver.append(Message::user("Go on."), None, 3)?;
+//!
+//! driver.before_request(4).await?;
+//! assert_eq!(driver.messages().len(), 2); // the digest, and what was asked last
+//! assert!(driver.undo(5)? && driver.messages().len() == 3);
 //! # std::fs::remove_dir_all(&folder)?;
 //! # Ok(())
 //! # }
@@ -199,14 +194,12 @@ pub use wb_conductor as conductor;
 pub use wb_facts as facts;
 #[cfg(feature = "formats")]
 pub use wb_formats as formats;
-#[cfg(feature = "host")]
-pub use wb_host as host;
 pub use wb_invoke as invoke;
 pub use wb_message as message;
 pub use wb_passes as passes;
 #[cfg(any(feature = "anthropic", feature = "gemini", feature = "openai", feature = "openai-responses"))]
 pub use wb_providers as providers;
-#[cfg(any(feature = "formats", feature = "host"))]
+#[cfg(any(feature = "formats", feature = "session"))]
 pub use wb_session as session;
 pub use wb_summarize as summarize;
 #[cfg(feature = "tokens")]

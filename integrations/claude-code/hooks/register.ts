@@ -1,22 +1,23 @@
-// Compacts sessions of Claude Code with `wb`: no request to a model, and its own way where `wb` cannot do better.
+// Compacts Claude Code sessions with `wb`, without a model; falls back to its own compaction.
 import type { Register } from 'claude-code';
 
 const WB = '@WB@';
-/** Milliseconds that `wb` may take, and those that it then has to say so before it is stopped. */
+/** The time budget of `wb` in milliseconds, and the grace period before it is stopped. */
 const BUDGET_MS = 8000;
 const GRACE_MS = 1000;
 
 type Use = { tool_use_id: string; tool: string; input: unknown };
 type Result = { tool_use_id: string; text?: string; isError?: boolean };
-type Told = { role: string; text?: string; toolUses?: Use[]; toolResults?: Result[]; handle?: unknown };
+type HostMessage = { role: string; text?: string; toolUses?: Use[]; toolResults?: Result[]; handle?: unknown };
 
 /**
- * Joins what one answer of the model was cut into, and the results of its calls: given back apart, only its last call
- * would keep its result. A message with its handle would be logged again before the boundary, and the old history with it.
+ * Merges the pieces of one answer, and the results of its calls: returned separately, only the
+ * last call would keep its result. Drops the handles: a message with its handle would be logged
+ * again before the boundary, with the old history.
  */
-function joined(messages: Told[]): Told[] {
-  const all: Told[] = [];
-  const isResult = ({ text, toolResults = [] }: Told) => toolResults.length > 0 && !text;
+function mergePieces(messages: HostMessage[]): HostMessage[] {
+  const all: HostMessage[] = [];
+  const isResult = ({ text, toolResults = [] }: HostMessage) => toolResults.length > 0 && !text;
   for (const { handle, ...message } of messages) {
     const last = all.at(-1);
     if (last?.role === 'assistant' && message.role === 'assistant') {
@@ -31,12 +32,12 @@ function joined(messages: Told[]): Told[] {
   return all;
 }
 
-/** Returns the messages in the form of `wb`, and for each the place of the one that it comes from. */
-function inOurForm(messages: Told[]) {
+/** Returns the messages in the format of `wb`, and the index of the source of each. */
+function toWbMessages(messages: HostMessage[]) {
   const tools = new Map<string, string>();
-  const told: object[] = [];
+  const converted: object[] = [];
   const owners: number[] = [];
-  const add = (at: number, message: object) => { told.push(message); owners.push(at); };
+  const add = (at: number, message: object) => { converted.push(message); owners.push(at); };
   messages.forEach(({ role, text, toolUses = [], toolResults = [] }, at) => {
     for (const { tool_use_id, text = '', isError = false } of toolResults) {
       add(at, { role: 'toolResult', toolCallId: tool_use_id, toolName: tools.get(tool_use_id) ?? '', content: text, isError });
@@ -49,16 +50,16 @@ function inOurForm(messages: Told[]) {
       add(at, { role: 'user', content: text ?? '' });
     }
   });
-  return { told, owners };
+  return { converted, owners };
 }
 
 /**
- * Returns whether calls are underway whose thoughts are not told us, only that there were some. A provider refuses such
- * calls without them, so these are folded like all else.
+ * Returns whether a running tool loop has thoughts, whose content the host does not provide. A
+ * provider refuses calls without their thoughts, so such a loop is folded too.
  */
-function isThinking(messages: Told[]): boolean {
-  const isPrompt = ({ role, text }: Told) => role === 'user' && !!text;
-  const isThought = ({ role, text, toolUses = [] }: Told) => role === 'assistant' && !text && toolUses.length === 0;
+function isThinking(messages: HostMessage[]): boolean {
+  const isPrompt = ({ role, text }: HostMessage) => role === 'user' && !!text;
+  const isThought = ({ role, text, toolUses = [] }: HostMessage) => role === 'assistant' && !text && toolUses.length === 0;
   const underway = messages.slice(messages.findLastIndex(isPrompt) + 1);
   return !!underway.at(-1)?.toolResults?.length && underway.some(isThought);
 }
@@ -66,11 +67,11 @@ function isThinking(messages: Told[]): boolean {
 export const register: Register = (on) => {
   on('session.compact', async ($, e, next) => {
     if (e.trigger === 'precompute') return next(e);
-    const messages = joined(e.messages);
-    const { told, owners } = inOurForm(messages);
+    const messages = mergePieces(e.messages);
+    const { converted, owners } = toWbMessages(messages);
     const question = { version: 1, host: 'claude-code', budget_ms: BUDGET_MS, trigger: e.trigger === 'manual' ? 'manual' : 'auto',
-      instructions: e.instructions, session: { messages: told }, newest_record: e.messages[e.messages.length - 1]?.handle,
-      keep_from: isThinking(e.messages) ? told.length : undefined };
+      instructions: e.instructions, session: { messages: converted }, newest_record: e.messages[e.messages.length - 1]?.handle,
+      keep_from: isThinking(e.messages) ? converted.length : undefined };
     const run = await $.process.run([WB, 'hook'], { stdin: JSON.stringify(question), timeoutMs: BUDGET_MS + GRACE_MS });
     const answer = JSON.parse(run.stdout);
     if (answer.version !== 1) return next(e);

@@ -6,7 +6,8 @@ use crate::tidy::tree::Source;
 /// The crates whose functions are looked at.
 const CRATES: [&str; 3] = ["crates/wb-conductor/src/", "crates/wb-host/src/", "crates/wb-session/src/"];
 
-/// Doors: the type, empty for a free function, and the name. A compaction in the background is started and finished, which is one door.
+/// Doors: the type, empty for a free function, and the name. A compaction in the background is
+/// started and finished, which is one door.
 const DOORS: [(&str, &str); 17] = [
     ("", "compact"),
     ("", "compact_in_place"),
@@ -27,7 +28,8 @@ const DOORS: [(&str, &str); 17] = [
     ("WindowBudgetCondense", "condense"),
 ];
 
-/// Returns the doors, and those that are covers with a name of a document: they lie in a file or folder named `document…`.
+/// Returns the doors, and those that are covers with a name of a document: they lie in a file or
+/// folder named `document…`.
 pub(crate) fn doors(sources: &[Source<'_>]) -> (Vec<String>, Vec<String>) {
     let of_engine =
         sources.iter().filter(|source| CRATES.iter().any(|dir| source.file.path.starts_with(dir)));
@@ -100,7 +102,7 @@ mod tests {
         let text = "pub fn compact_turns() {}\nfn compact() {}\nimpl<T> AgentContext<T> {\n    pub async fn start(&self) {}\n}\n\
                     impl CondenseFn for WindowBudgetCondense {\n    fn condense() {}\n}\nimpl Other { pub fn start() {} }\n";
         let cover = "pub async fn condense_transcript() {}\n";
-        let tree = Tree::of(&[
+        let tree = Tree::from_files(&[
             ("crates/wb-conductor/src/a.rs", text),
             ("crates/wb-conductor/src/document0.rs", cover),
             ("crates/wb-compat/src/a.rs", cover),

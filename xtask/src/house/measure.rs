@@ -14,7 +14,8 @@ pub(crate) type Figure = (String, String);
 /// The start of the name of a figure of a crate: lines of source and lines of tests.
 pub(crate) const CRATE: &str = "crate ";
 
-/// The file with the seconds of each step of `cargo xtask ci`, where one was recorded: a name, a tab, the seconds.
+/// The file with the seconds of each step of `cargo xtask ci`, where one was recorded: a name, a
+/// tab, the seconds.
 pub(crate) const STEPS: &str = "docs/evaluation/ci.tsv";
 
 /// The start of the name of a figure of a step of CI.
@@ -61,7 +62,8 @@ fn steps(tree: &Tree) -> Vec<Figure> {
     rows.map(|(name, seconds)| (format!("{STEP}{name}"), seconds.to_owned())).collect()
 }
 
-/// The lines of a crate: those of its sources without their tests, and those of its tests in both places.
+/// The lines of a crate: those of its sources without their tests, and those of its tests in both
+/// places.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Lines {
     source: usize,
@@ -96,7 +98,8 @@ fn place(path: &str) -> Option<(&str, &str)> {
     Some((name, below.split('/').next()?))
 }
 
-/// Returns the number of lines of the modules under `#[cfg(test)]`; other files of a test than `tests.rs` are source.
+/// Returns the number of lines of the modules under `#[cfg(test)]`; other files of a test than
+/// `tests.rs` are source.
 fn lines_of_tests(tokens: &[Token<'_>]) -> usize {
     if tokens.iter().all(|token| token.is_test) {
         return 0;
@@ -167,7 +170,7 @@ mod tests {
     use super::*;
 
     fn figure(files: &[(&str, &str)], name: &str) -> String {
-        let figures = figures(&Tree::of(files));
+        let figures = figures(&Tree::from_files(files));
         figures.into_iter().find(|(it, _)| it == name).map_or_else(String::new, |(_, value)| value)
     }
 

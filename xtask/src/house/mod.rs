@@ -19,7 +19,8 @@ const BEFORE: &str = "docs/evaluation/house.tsv";
 
 const USAGE: &str = "usage: cargo xtask house [--write] [--tsv] [--root FOLDER]";
 
-/// Prints the figures, with `--write` into the page, with `--tsv` as the rows of a later comparison.
+/// Prints the figures, with `--write` into the page, with `--tsv` as the rows of a later
+/// comparison.
 pub(crate) fn run(root: &Path, words: &[&str]) -> Result<(), String> {
     let (mut measured, mut is_written, mut is_tsv) = (root.to_path_buf(), false, false);
     let mut words = words.iter();
@@ -87,7 +88,8 @@ fn page(before: &str, commit: &str, now: &[Figure]) -> String {
     page
 }
 
-/// Returns the names of both lists in the order of the newer one, those that are only in the older one last.
+/// Returns the names of both lists in the order of the newer one, those that are only in the older
+/// one last.
 fn names<'a>(before: &'a [Figure], now: &'a [Figure]) -> Vec<&'a str> {
     let old = before.iter().skip(1).filter(|(name, _)| !now.iter().any(|(it, _)| it == name));
     now.iter().chain(old).map(|(name, _)| name.as_str()).collect()

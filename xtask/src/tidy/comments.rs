@@ -58,7 +58,7 @@ mod tests {
     use super::*;
 
     fn check(rule: fn(&Tree, &[Source<'_>]) -> Vec<String>, text: &str, wanted: &[&str]) {
-        let tree = Tree::of(&[("a.rs", text)]);
+        let tree = Tree::from_files(&[("a.rs", text)]);
         assert_eq!(rule(&tree, &tree.sources()), wanted);
     }
 

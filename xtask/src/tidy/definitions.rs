@@ -33,7 +33,7 @@ pub(crate) struct Definition<'a> {
     pub(crate) is_test: bool,
     /// The keyword of an item, empty for others.
     pub(crate) keyword: &'a str,
-    /// Whether `pub` without a restriction precedes the keyword.
+    /// True if `pub` without a restriction precedes the keyword.
     pub(crate) is_public: bool,
 }
 
@@ -42,7 +42,8 @@ const KEYWORDS: [&str; 22] = [
     "match", "move", "mut", "ref", "self", "static", "struct", "unsafe", "where",
 ];
 
-/// Returns the names that the tokens define: bindings of match arms excepted, which no keyword introduces.
+/// Returns the names that the tokens define: bindings of match arms excepted, which no keyword
+/// introduces.
 pub(crate) fn definitions<'a>(tokens: &[Token<'a>]) -> Vec<Definition<'a>> {
     let code: Vec<Token<'a>> = tokens.iter().filter(|token| token.kind != Kind::Comment).copied().collect();
     let mut found = Finder { code: &code, found: Vec::new() };

@@ -120,10 +120,14 @@ fn foreign() -> impl Iterator<Item = &'static str> {
 mod tests {
     use super::*;
 
-    fn found(line: &str) -> Vec<String> {
+    fn findings(line: &str) -> Vec<String> {
         let lock = "[[package]]\nname = \"serde_json\"\n[[package]]\nname = \"wb-a\"\n";
         let source = "//! Comment.\npub struct Patch;\nfn cut_at() { b(\"tool_use\") }\n";
-        let tree = Tree::of(&[("docs/a.md", line), ("crates/wb-a/src/x/y.rs", source), ("Cargo.lock", lock)]);
+        let tree = Tree::from_files(&[
+            ("docs/a.md", line),
+            ("crates/wb-a/src/x/y.rs", source),
+            ("Cargo.lock", lock),
+        ]);
         let found = missing_names(&tree, &tree.sources());
         found.iter().filter_map(|it| it.split('`').nth(1).map(str::to_owned)).collect()
     }
@@ -141,9 +145,9 @@ mod tests {
             "crates/wb-b",
             "xtask/src/a.rs",
         ] {
-            assert_eq!(found(&format!("See `{name}`.")), [name.trim_end_matches("()")], "{name}");
+            assert_eq!(findings(&format!("See `{name}`.")), [name.trim_end_matches("()")], "{name}");
         }
-        assert_eq!(found("`Comment`"), ["Comment"], "a comment is no source");
+        assert_eq!(findings("`Comment`"), ["Comment"], "a comment is no source");
     }
 
     #[test]
@@ -161,8 +165,8 @@ mod tests {
             "crates/NAME/*.rs",
             "HOME",
         ] {
-            assert!(found(&format!("See `{name}`.")).is_empty(), "{name}");
+            assert!(findings(&format!("See `{name}`.")).is_empty(), "{name}");
         }
-        assert!(found("```\n`Gone`\n```").is_empty());
+        assert!(findings("```\n`Gone`\n```").is_empty());
     }
 }

@@ -51,10 +51,10 @@ mod tests {
         let paths: Vec<String> = (0..20).map(|n| format!("a/src/{n}.rs")).collect();
         let mut files: Vec<(&str, &str)> = paths.iter().map(|path| (path.as_str(), "")).collect();
         files.extend([("a/src/b/c.rs", ""), ("a/src/d.md", "")]);
-        assert!(full_folders(&Tree::of(&files)).is_empty());
+        assert!(full_folders(&Tree::from_files(&files)).is_empty());
         files.push(("a/src/e.rs", ""));
         assert_eq!(
-            full_folders(&Tree::of(&files)),
+            full_folders(&Tree::from_files(&files)),
             ["a/src: 21 files → at most 20; group them in folders by subject"]
         );
     }
@@ -71,6 +71,9 @@ mod tests {
         ];
         let files: Vec<(&str, &str)> =
             paths.into_iter().chain(["a/benches/i.rs"]).map(|path| (path, "")).collect();
-        assert_eq!(lone_files(&Tree::of(&files)), ["a/src/b: holds one file → move it one folder up"]);
+        assert_eq!(
+            lone_files(&Tree::from_files(&files)),
+            ["a/src/b: holds one file → move it one folder up"]
+        );
     }
 }

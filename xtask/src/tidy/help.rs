@@ -1,4 +1,5 @@
-//! The rule about the help of the command: its first lines are short, and those of commands imperative.
+//! The rule about the help of the command: its first lines are short, and those of commands
+//! imperative.
 
 use super::rust::{Kind, Token};
 use super::tree::{Source, Tree};
@@ -89,8 +90,9 @@ fn helps<'a>(item: &[Token<'a>]) -> Vec<Help<'a>> {
 mod tests {
     use super::*;
 
-    fn found(text: &str) -> Vec<String> {
-        let tree = Tree::of(&[("crates/wb-cli/src/a.rs", text), ("crates/wb-formats/src/a.rs", text)]);
+    fn findings(text: &str) -> Vec<String> {
+        let tree =
+            Tree::from_files(&[("crates/wb-cli/src/a.rs", text), ("crates/wb-formats/src/a.rs", text)]);
         long_help(&tree, &tree.sources())
     }
 
@@ -103,20 +105,20 @@ mod tests {
             )
         };
         assert_eq!(
-            found(&text("")),
+            findings(&text("")),
             [
                 "crates/wb-cli/src/a.rs:3: help of 71 characters → at most 70; let details follow after an empty line"
             ]
         );
-        assert!(found(&text("").replace("xx\n", "x\n")).is_empty());
-        assert!(found(&text("").replace("Args", "Debug")).is_empty());
+        assert!(findings(&text("").replace("xx\n", "x\n")).is_empty());
+        assert!(findings(&text("").replace("Args", "Debug")).is_empty());
     }
 
     #[test]
     fn the_help_of_a_command_is_a_command() {
         let text = "#[derive(Subcommand)]\nenum A {\n    /// Shows it\n    B,\n    /// Show it\n    C,\n    /// Compress it\n    D,\n}\n";
         assert_eq!(
-            found(text),
+            findings(text),
             ["crates/wb-cli/src/a.rs:3: help that begins with \"Shows\" → say it as a command"]
         );
     }

@@ -16,7 +16,8 @@ pub(crate) fn long_files(tree: &Tree) -> Vec<String> {
     .collect()
 }
 
-/// Code that must not stay, and what to do instead; written in two parts so that this file is not found.
+/// Code that must not stay, and what to do instead; written in two parts so that this file is not
+/// found.
 const LEFTOVERS: [(&str, &str, &str); 7] = [
     ("#[", "allow(", "write #[expect(lint, reason = \"…\")]"),
     ("#![", "allow(", "write #![expect(lint, reason = \"…\")]"),
@@ -90,7 +91,7 @@ mod tests {
     #[test]
     fn a_file_of_701_lines_is_too_long_and_one_of_700_is_not() {
         let (long, short) = ("x\n".repeat(701), "x\n".repeat(700));
-        let tree = Tree::of(&[("a.rs", &long), ("b.rs", &short), ("c.md", &long)]);
+        let tree = Tree::from_files(&[("a.rs", &long), ("b.rs", &short), ("c.md", &long)]);
         assert_eq!(long_files(&tree), ["a.rs: 701 lines → at most 700; cut it where its subject ends"]);
     }
 
@@ -98,7 +99,7 @@ mod tests {
     fn every_leftover_is_found_at_its_line() {
         for (start, end, _) in LEFTOVERS {
             let text = format!("fn f() {{}}\n    {start}{end}x)\n");
-            let found = leftovers(&Tree::of(&[("a.rs", &text), ("a.md", &text)]));
+            let found = leftovers(&Tree::from_files(&[("a.rs", &text), ("a.md", &text)]));
             assert_eq!(found.len(), 1, "{start}{end}");
             assert!(found[0].starts_with("a.rs:2: "), "{found:?}");
         }
@@ -107,13 +108,14 @@ mod tests {
     #[test]
     fn an_expected_lint_is_no_leftover() {
         let text = "#[expect(clippy::panic, reason = \"a test tool\")]\nfn f() { my_todo_list(1) }\n";
-        assert!(leftovers(&Tree::of(&[("a.rs", text)])).is_empty());
+        assert!(leftovers(&Tree::from_files(&[("a.rs", text)])).is_empty());
     }
 
     #[test]
     fn white_space_is_found_in_written_files_only() {
         let text = "good\nbad \n\tbad\n";
-        let tree = Tree::of(&[("a.rs", text), ("b.jsonl", text), ("crates/x/src/templates/c.md", text)]);
+        let tree =
+            Tree::from_files(&[("a.rs", text), ("b.jsonl", text), ("crates/x/src/templates/c.md", text)]);
         assert_eq!(trailing_blanks(&tree), ["a.rs:2: white space at the end of the line"]);
         assert_eq!(tabs(&tree), ["a.rs:3: a tab"]);
     }
@@ -123,7 +125,7 @@ mod tests {
         for (start, end) in MACHINE_PATHS {
             let bad = format!("ok\ncd {start}{end}x\n");
             let fine = format!("see src{start}{end}x and {{dir}}{start}{end}\n");
-            let found = machine_paths(&Tree::of(&[("a.jsonl", &bad), ("b.rs", &fine)]));
+            let found = machine_paths(&Tree::from_files(&[("a.jsonl", &bad), ("b.rs", &fine)]));
             assert_eq!(found, ["a.jsonl:2: a path of one machine"]);
         }
     }

@@ -49,7 +49,7 @@ fn broken_on(page: &File, tree: &Tree) -> Vec<String> {
     findings
 }
 
-/// Returns the line without what stands between backticks.
+/// Returns the line without the text between backticks.
 fn without_code(line: &str) -> String {
     line.split('`').step_by(2).collect()
 }
@@ -87,8 +87,8 @@ fn resolved(page: &str, target: &str) -> Option<String> {
 mod tests {
     use super::*;
 
-    fn found(text: &str) -> Vec<String> {
-        broken_links(&Tree::of(&[("docs/a.md", text), ("docs/adr/0001.md", ""), ("README.md", "")]))
+    fn findings(text: &str) -> Vec<String> {
+        broken_links(&Tree::from_files(&[("docs/a.md", text), ("docs/adr/0001.md", ""), ("README.md", "")]))
     }
 
     #[test]
@@ -96,8 +96,11 @@ mod tests {
         let page =
             "P1 | mended: `it_is_mended_for_good_now`\nP2 | `not_a_test`, `it_is_not_there_any_more`\n";
         let test = "#[test]\nfn it_is_mended_for_good_now() {}\n";
-        let tree =
-            Tree::of(&[("docs/lineage/1.md", page), ("crates/a/tests/it/a.rs", test), ("docs/b.md", page)]);
+        let tree = Tree::from_files(&[
+            ("docs/lineage/1.md", page),
+            ("crates/a/tests/it/a.rs", test),
+            ("docs/b.md", page),
+        ]);
         assert_eq!(
             missing_tests(&tree),
             ["docs/lineage/1.md:2: there is no test `it_is_not_there_any_more`"]
@@ -107,25 +110,25 @@ mod tests {
     #[test]
     fn a_link_to_a_missing_page_is_found() {
         let line = "See [the map](missing.md) and [it](../README.md).\n";
-        assert_eq!(found(line), ["docs/a.md:1: the link to `missing.md` leads nowhere"]);
+        assert_eq!(findings(line), ["docs/a.md:1: the link to `missing.md` leads nowhere"]);
         assert_eq!(
-            found("\n[map]: ../missing.md\n"),
+            findings("\n[map]: ../missing.md\n"),
             ["docs/a.md:2: the link to `../missing.md` leads nowhere"]
         );
-        assert_eq!(found("![plot](plots/x.svg \"a title\")\n").len(), 1);
-        assert_eq!(found("[out](../../README.md)\n").len(), 1);
+        assert_eq!(findings("![plot](plots/x.svg \"a title\")\n").len(), 1);
+        assert_eq!(findings("[out](../../README.md)\n").len(), 1);
     }
 
     #[test]
     fn pages_directories_anchors_and_addresses_are_fine() {
         let text =
             "[a](adr/0001.md#context) [b](adr/) [c](../README.md) [d](#here) [e](https://example.org/x.md)\n";
-        assert!(found(text).is_empty());
+        assert!(findings(text).is_empty());
     }
 
     #[test]
     fn code_holds_no_links() {
-        assert!(found("`[a](b.md)`\n```text\n[a](b.md)\n```\n").is_empty());
-        assert_eq!(found("```text\n```\n[a](b.md)\n").len(), 1);
+        assert!(findings("`[a](b.md)`\n```text\n[a](b.md)\n```\n").is_empty());
+        assert_eq!(findings("```text\n```\n[a](b.md)\n").len(), 1);
     }
 }

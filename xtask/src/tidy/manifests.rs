@@ -51,8 +51,11 @@ mod tests {
     #[test]
     fn a_manifest_without_lints_or_description_is_found() {
         let bare = "[package]\nname = \"a\"\ndescription = \"\"\n[lints.clippy]\nworkspace = true\n";
-        let tree =
-            Tree::of(&[("crates/a/Cargo.toml", bare), ("Cargo.toml", ""), ("crates/b/Cargo.toml", GOOD)]);
+        let tree = Tree::from_files(&[
+            ("crates/a/Cargo.toml", bare),
+            ("Cargo.toml", ""),
+            ("crates/b/Cargo.toml", GOOD),
+        ]);
         let wanted = [
             "crates/a/Cargo.toml: `[lints] workspace = true` is missing",
             "crates/a/Cargo.toml: the description is missing",
@@ -62,7 +65,7 @@ mod tests {
 
     #[test]
     fn a_root_without_docs_is_found() {
-        let tree = Tree::of(&[
+        let tree = Tree::from_files(&[
             ("crates/a/src/lib.rs", "pub mod x;\n"),
             ("crates/b/src/lib.rs", "//! Counts.\n"),
             ("crates/a/src/x.rs", "fn f() {}\n"),

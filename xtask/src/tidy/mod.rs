@@ -56,7 +56,8 @@ const NEWER_RULES: [(&str, SourceRule); 8] = [
     ("lone files", |tree, _| folders::lone_files(tree)),
 ];
 
-/// Checks the repository; with `--all` or the names of crates, lists what [`NOT_YET`] keeps quiet, with `--count` its numbers.
+/// Checks the repository; with `--all` or the names of crates, lists what [`NOT_YET`] keeps quiet,
+/// with `--count` its numbers.
 pub(crate) fn run(root: &Path, words: &[&str]) -> Result<(), String> {
     let tree = Tree::read(root)?;
     match words {
@@ -114,7 +115,7 @@ mod tests {
     #[test]
     fn findings_of_all_rules_are_gathered() {
         let text = "mod x; \n\ty\n/// How it is.\nfn z() {}\n";
-        let tree = Tree::of(&[("crates/a/src/lib.rs", text), ("README.md", "[a](b.md)\n")]);
+        let tree = Tree::from_files(&[("crates/a/src/lib.rs", text), ("README.md", "[a](b.md)\n")]);
         assert_eq!(findings(&tree, &[]).len(), 5, "{:?}", findings(&tree, &[]));
         assert_eq!(findings(&tree, &["a"]).len(), 4);
     }
@@ -122,13 +123,14 @@ mod tests {
     #[test]
     fn nothing_is_found_in_a_tidy_tree() {
         let manifest = "[package]\ndescription = \"Counts\"\n[lints]\nworkspace = true\n";
-        let tree = Tree::of(&[("crates/a/src/lib.rs", "//! Counts.\n"), ("crates/a/Cargo.toml", manifest)]);
+        let tree =
+            Tree::from_files(&[("crates/a/src/lib.rs", "//! Counts.\n"), ("crates/a/Cargo.toml", manifest)]);
         assert!(findings(&tree, &[]).is_empty());
     }
 
     #[test]
     fn the_table_counts_by_part_and_rule() {
-        let tree = Tree::of(&[(
+        let tree = Tree::from_files(&[(
             "crates/a/src/b.rs",
             "/// How it is.\n/// Why.\nfn z() {}\n\n/// Why.\nfn y() {}\n",
         )]);

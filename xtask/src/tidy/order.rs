@@ -47,7 +47,8 @@ fn listed_modules(root: &str) -> Vec<&str> {
     named.map(|(_, name)| name.trim()).collect()
 }
 
-/// Returns the text without comments and without items under `#[cfg(test)]`; formatted code is taken for granted.
+/// Returns the text without comments and without items under `#[cfg(test)]`; formatted code is
+/// taken for granted.
 fn without_tests(text: &str) -> String {
     let mut kept = String::new();
     let mut lines = text.lines();
@@ -65,7 +66,8 @@ fn without_tests(text: &str) -> String {
     kept
 }
 
-/// Returns the first names of the paths that start at the crate's root; `super` is the root for a top-level file.
+/// Returns the first names of the paths that start at the crate's root; `super` is the root for a
+/// top-level file.
 fn imported(text: &str, super_is_root: bool) -> Vec<String> {
     let starts = if super_is_root { &["crate::", "super::"][..] } else { &["crate::"][..] };
     let mut names = Vec::new();
@@ -112,8 +114,8 @@ mod tests {
     const LIB: &str =
         "//! A crate.\npub mod block;\nmod message;\npub(crate) mod pairing;\n#[cfg(test)]\nmod fixtures;\n";
 
-    fn found(path: &str, text: &str) -> Vec<String> {
-        downward_imports(&Tree::of(&[("crates/a/src/lib.rs", LIB), (path, text)]))
+    fn findings(path: &str, text: &str) -> Vec<String> {
+        downward_imports(&Tree::from_files(&[("crates/a/src/lib.rs", LIB), (path, text)]))
     }
 
     #[test]
@@ -124,20 +126,21 @@ mod tests {
     #[test]
     fn an_import_of_a_file_listed_below_is_found() {
         let finding = "crates/a/src/block.rs: imports `pairing`, which crates/a/src/lib.rs lists below it";
-        assert_eq!(found("crates/a/src/block.rs", "use crate::pairing::Pairing;\n"), [finding]);
-        assert_eq!(found("crates/a/src/block.rs", "fn f() { crate::pairing::of() }\n"), [finding]);
-        assert_eq!(found("crates/a/src/block.rs", "use super::pairing;\n"), [finding]);
+        assert_eq!(findings("crates/a/src/block.rs", "use crate::pairing::Pairing;\n"), [finding]);
+        assert_eq!(findings("crates/a/src/block.rs", "fn f() { crate::pairing::of() }\n"), [finding]);
+        assert_eq!(findings("crates/a/src/block.rs", "use super::pairing;\n"), [finding]);
         assert_eq!(
-            found("crates/a/src/block.rs", "use crate::{\n    block::{A, B},\n    pairing::P,\n};\n"),
+            findings("crates/a/src/block.rs", "use crate::{\n    block::{A, B},\n    pairing::P,\n};\n"),
             [finding]
         );
     }
 
     #[test]
     fn files_of_a_directory_belong_to_its_module() {
-        assert_eq!(found("crates/a/src/message/body.rs", "use crate::pairing::P;\n").len(), 1);
+        assert_eq!(findings("crates/a/src/message/body.rs", "use crate::pairing::P;\n").len(), 1);
         assert!(
-            found("crates/a/src/message/body.rs", "use crate::message::M;\nuse super::pairing;\n").is_empty()
+            findings("crates/a/src/message/body.rs", "use crate::message::M;\nuse super::pairing;\n")
+                .is_empty()
         );
     }
 
@@ -145,15 +148,15 @@ mod tests {
     fn imports_upwards_of_oneself_and_of_others_are_fine() {
         let text =
             "use crate::block::Block;\nuse crate::message::M;\nuse other_crate::pairing::P;\nuse std::fmt;\n";
-        assert!(found("crates/a/src/message.rs", text).is_empty());
-        assert!(found("crates/b/src/block.rs", "use crate::pairing::P;\n").is_empty());
+        assert!(findings("crates/a/src/message.rs", text).is_empty());
+        assert!(findings("crates/b/src/block.rs", "use crate::pairing::P;\n").is_empty());
     }
 
     #[test]
     fn tests_and_comments_may_name_what_they_like() {
         let text = "//! See [`crate::pairing`].\n#[cfg(test)]\nmod tests {\n    use crate::pairing::P;\n    fn f() {\n    }\n}\n";
-        assert!(found("crates/a/src/block.rs", text).is_empty());
+        assert!(findings("crates/a/src/block.rs", text).is_empty());
         let after = format!("{text}use crate::pairing::P;\n");
-        assert_eq!(found("crates/a/src/block.rs", &after).len(), 1);
+        assert_eq!(findings("crates/a/src/block.rs", &after).len(), 1);
     }
 }

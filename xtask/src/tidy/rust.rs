@@ -22,7 +22,7 @@ pub(crate) struct Token<'a> {
     pub(crate) text: &'a str,
     /// The number of the line that it starts on.
     pub(crate) line: usize,
-    /// Whether it is part of an item under `#[cfg(test)]`.
+    /// True if it is part of an item under `#[cfg(test)]`.
     pub(crate) is_test: bool,
 }
 
@@ -246,14 +246,14 @@ pub(crate) fn parts(name: &str) -> Vec<String> {
 mod tests {
     use super::*;
 
-    fn shown(text: &str) -> Vec<(Kind, &str)> {
+    fn kinds(text: &str) -> Vec<(Kind, &str)> {
         tokens(text).iter().map(|token| (token.kind, token.text)).collect()
     }
 
     #[test]
     fn comments_strings_and_characters_are_one_token_each() {
         let text = r##"a("x\"//y", r#"b"c"#, 'd', '\'', b"e", &'f g) /* h /* i */ */ // j"##;
-        let found: Vec<_> = shown(text).into_iter().filter(|(kind, _)| *kind != Kind::Mark).collect();
+        let found: Vec<_> = kinds(text).into_iter().filter(|(kind, _)| *kind != Kind::Mark).collect();
         let wanted = [
             (Kind::Word, "a"),
             (Kind::Text, r#""x\"//y""#),
@@ -271,7 +271,7 @@ mod tests {
 
     #[test]
     fn numbers_and_ranges_are_no_words() {
-        let words = shown("0..n + 1.5e3 + 0xff_u8").into_iter().filter(|(kind, _)| *kind == Kind::Word);
+        let words = kinds("0..n + 1.5e3 + 0xff_u8").into_iter().filter(|(kind, _)| *kind == Kind::Word);
         assert_eq!(words.collect::<Vec<_>>(), [(Kind::Word, "n")]);
     }
 

@@ -1,4 +1,4 @@
-//! A rule about words: the library says what a thing is; where it came from is told in `docs/lineage.md`.
+//! A rule about words: the library says what a thing is; `docs/lineage.md` says where it came from.
 
 use super::tree::{File, Tree};
 
@@ -11,11 +11,12 @@ fn is_bound(file: &File) -> bool {
     file.is(&[".rs"]) && dir.is_some_and(|dir| dir.starts_with("crates/") && !EXEMPT.contains(&dir))
 }
 
-/// Words in lower case that name a source wherever they stand.
+/// Words in lower case that always name a source.
 const NAMES: [&str; 2] = ["lineage", "published"];
 
-/// Finds lines that name a source: `lineage`, `published`, `seed 0` to `seed 9`, `the seed`, `the main seed` and
-/// `seed's`. A seed of random numbers or ids is none of these as long as no article stands before it.
+/// Finds lines that name a source: `lineage`, `published`, `seed 0` to `seed 9`, `the seed`,
+/// `the main seed` and `seed's`. A seed of random numbers or ids is not found unless an article
+/// precedes it.
 pub(crate) fn named_sources(tree: &Tree) -> Vec<String> {
     let bound = tree.files.iter().filter(|file| is_bound(file));
     bound
@@ -52,8 +53,8 @@ fn is_numbered(line: &str) -> bool {
 mod tests {
     use super::*;
 
-    fn found(path: &str, line: &str) -> bool {
-        !named_sources(&Tree::of(&[(path, line)])).is_empty()
+    fn findings(path: &str, line: &str) -> bool {
+        !named_sources(&Tree::from_files(&[(path, line)])).is_empty()
     }
 
     #[test]
@@ -67,7 +68,7 @@ mod tests {
             "struct Lineage;",
             "/// The Published slicer.",
         ] {
-            assert!(found("crates/wb-message/src/a/b.rs", line), "{line}");
+            assert!(findings("crates/wb-message/src/a/b.rs", line), "{line}");
         }
     }
 
@@ -85,7 +86,7 @@ mod tests {
             "seed = seed * 3 + 1;",
             "fn publishes() {}",
         ] {
-            assert!(!found("crates/wb-message/src/a.rs", line), "{line}");
+            assert!(!findings("crates/wb-message/src/a.rs", line), "{line}");
         }
     }
 
@@ -97,13 +98,13 @@ mod tests {
             "docs/lineage.md",
             "xtask/src/a.rs",
         ] {
-            assert!(!found(path, "/// The published seed 1."), "{path}");
+            assert!(!findings(path, "/// The published seed 1."), "{path}");
         }
     }
 
     #[test]
     fn a_finding_names_its_line() {
-        let tree = Tree::of(&[("crates/wb-cli/src/a.rs", "fn a() {}\n/// Published.\n")]);
+        let tree = Tree::from_files(&[("crates/wb-cli/src/a.rs", "fn a() {}\n/// Published.\n")]);
         assert_eq!(
             named_sources(&tree),
             ["crates/wb-cli/src/a.rs:2: name what it is, not where it came from"]

@@ -100,7 +100,7 @@ impl Tree {
 
     /// Builds a tree for a test.
     #[cfg(test)]
-    pub(crate) fn of(files: &[(&str, &str)]) -> Self {
+    pub(crate) fn from_files(files: &[(&str, &str)]) -> Self {
         let file = |(path, text): &(&str, &str)| File { path: (*path).into(), text: (*text).into() };
         Self { files: files.iter().map(file).collect() }
     }
@@ -131,14 +131,18 @@ mod tests {
 
     #[test]
     fn directories_are_there_where_a_file_is_below_them() {
-        let tree = Tree::of(&[("docs/adr/0001.md", "")]);
+        let tree = Tree::from_files(&[("docs/adr/0001.md", "")]);
         assert!(tree.has("docs/adr/0001.md") && tree.has("docs/adr/") && tree.has("docs") && tree.has(""));
         assert!(!tree.has("docs/ad") && !tree.has("docs/adr/0002.md"));
     }
 
     #[test]
-    fn the_crate_of_a_file_is_told_from_its_path() {
-        let tree = Tree::of(&[("crates/a/src/x/y.rs", ""), ("xtask/src/main.rs", ""), ("docs/src/z.md", "")]);
+    fn a_path_gives_the_crate_of_a_file() {
+        let tree = Tree::from_files(&[
+            ("crates/a/src/x/y.rs", ""),
+            ("xtask/src/main.rs", ""),
+            ("docs/src/z.md", ""),
+        ]);
         let places: Vec<_> = tree.files.iter().map(File::in_crate).collect();
         assert_eq!(places, [Some(("crates/a", "x/y.rs")), Some(("xtask", "main.rs")), None]);
     }
@@ -146,7 +150,7 @@ mod tests {
     #[test]
     fn a_file_of_a_test_module_is_a_test() {
         let text = "#[cfg(test)]\nmod b;\nmod c;\n";
-        let tree = Tree::of(&[
+        let tree = Tree::from_files(&[
             ("crates/a/src/lib.rs", text),
             ("crates/a/src/b.rs", "fn x() {}"),
             ("crates/a/src/c.rs", "fn y() {}"),

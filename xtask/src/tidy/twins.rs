@@ -37,7 +37,7 @@ mod tests {
 
     #[test]
     fn two_types_of_a_name_are_found_within_a_crate_and_outside_of_tests() {
-        let tree = Tree::of(&[
+        let tree = Tree::from_files(&[
             ("crates/a/src/lib.rs", "pub struct Row;\nenum Kind {}\n"),
             ("crates/a/src/x.rs", "enum Kind {}\nenum Row {}\n#[cfg(test)]\nmod tests { struct Row; }\n"),
             ("crates/a/tests/it/x.rs", "struct Row;\n"),

@@ -1,4 +1,5 @@
-//! The rule about words that the repository does without: `words.tsv` lists them, `exempt.tsv` the texts that it does not bind.
+//! The rule about words that the repository does without: `words.tsv` lists them, `exempt.tsv` the
+//! texts that it does not bind.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -251,15 +252,15 @@ fn part_of_name(words: &[String]) -> Option<&'static Row> {
 mod tests {
     use super::*;
 
-    fn found(path: &str, text: &str) -> Vec<String> {
-        let tree = Tree::of(&[(path, text)]);
+    fn findings(path: &str, text: &str) -> Vec<String> {
+        let tree = Tree::from_files(&[(path, text)]);
         let found = banned_words(&tree, &tree.sources());
         found.iter().map(|it| it.strip_prefix(path).unwrap_or(it).to_owned()).collect()
     }
 
     fn lines(path: &str, text: &str) -> Vec<usize> {
         let number = |it: &String| it.split(':').nth(1).and_then(|number| number.parse().ok());
-        found(path, text).iter().filter_map(number).collect()
+        findings(path, text).iter().filter_map(number).collect()
     }
 
     /// Joins words, so that this file has none of them.
@@ -277,7 +278,7 @@ mod tests {
             table(include_str!("words.tsv")).filter(|[_, places, _]| *places != "ok-name")
         {
             let place = |place| places.split(' ').any(|it| it == place);
-            let prose = found("a.md", &format!("So: {phrase} it.\n"));
+            let prose = findings("a.md", &format!("So: {phrase} it.\n"));
             assert_eq!(prose.len(), usize::from(place("prose")), "{phrase}: {prose:?}");
             assert!(prose.iter().all(|it| it.ends_with(instead)), "{prose:?}");
             let name = phrase.replace(' ', "_");

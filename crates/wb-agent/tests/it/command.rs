@@ -101,7 +101,7 @@ fn what_cannot_begin_says_why() {
     for (more, wanted) in [
         (&["--resume"][..], "has no session of this folder"),
         (&["--model", "oracle:x"], "unknown provider `oracle`"),
-        (&["--model", "openai-compatible:x"], "name its base URL, such as http://localhost:11434/v1"),
+        (&["--model", "openai-compatible:x"], "needs a base URL, such as http://localhost:11434/v1"),
         (&["--model", "script:none"], "none: "),
     ] {
         let output = begin(&dir, more).wait_with_output().unwrap();

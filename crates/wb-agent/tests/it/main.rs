@@ -4,5 +4,6 @@
 mod support;
 mod tools;
 mod turns;
+mod sessions;
 #[cfg(unix)]
 mod command;

@@ -9,6 +9,7 @@ use tempfile::TempDir;
 use wb_agent::{Agent, Journal, Model, Offline, Sandbox, Script, ToolBox, ToolLimits};
 use wb_invoke::{Emission, ModelInvoker, StreamOptions};
 use wb_message::Conversation;
+use wb_session::read_settings;
 
 /// A folder with a folder to work in.
 pub(crate) fn folder() -> TempDir {
@@ -34,6 +35,15 @@ pub(crate) fn begun(dir: &TempDir, model: Model) -> Agent {
     let tools = tools(dir, ToolLimits::default());
     let journal = Journal::create(&dir.path().join("logs"), tools.sandbox().root()).unwrap();
     Agent::new(model, tools, journal).unwrap()
+}
+
+/// Begins a session with the settings of a file.
+pub(crate) fn begun_with(dir: &TempDir, model: Model, settings: &serde_json::Value) -> Agent {
+    let file = dir.path().join("settings.json");
+    std::fs::write(&file, settings.to_string()).unwrap();
+    let tools = tools(dir, ToolLimits::default());
+    let journal = Journal::create(&dir.path().join("logs"), tools.sandbox().root()).unwrap();
+    Agent::with_settings(model, tools, journal, &read_settings(Some(&file), None).unwrap()).unwrap()
 }
 
 /// Goes on with one.

@@ -20,7 +20,7 @@ fn prompt(agent: &mut Agent, text: &str) -> Result<Ended, AgentError> {
 }
 
 fn log_of(agent: &mut Agent) -> std::path::PathBuf {
-    agent.journal().path().to_owned()
+    agent.log().to_owned()
 }
 
 #[test]

@@ -143,8 +143,8 @@ async fn killed(agent: &mut Agent, prompt: &str, watch: &mut Watch, nth: u64) {
 
 /// Opens the log again. Each third time the last line was torn.
 fn revived(agent_before: Agent, dir: &Path, model: &Model, nth: u64) -> Agent {
-    let mut before = agent_before;
-    let log = before.journal().path().to_owned();
+    let before = agent_before;
+    let log = before.log().to_owned();
     let known = before.messages().to_vec();
     drop(before);
     if nth.is_multiple_of(3) {

@@ -7,7 +7,7 @@ use wb_formats::Agent;
 /// A format that is written from messages alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Target {
-    /// Messages of our own as JSON lines
+    /// Messages of wb as JSON lines
     Native,
     /// A request to Anthropic's Messages
     Anthropic,

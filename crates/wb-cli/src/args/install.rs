@@ -3,7 +3,7 @@
 use clap::{Args, ValueEnum};
 use serde::{Deserialize, Serialize};
 
-/// An agent that `wb` can be put into.
+/// An agent with a plug-in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize, ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum HostName {
@@ -17,7 +17,7 @@ pub(crate) enum HostName {
 }
 
 impl HostName {
-    /// Returns the name that people type.
+    /// Returns the name on the command line.
     pub(crate) fn word(self) -> &'static str {
         match self {
             Self::ClaudeCode => "claude-code",
@@ -31,20 +31,19 @@ impl HostName {
 
 #[derive(Clone, Copy, Debug, Args)]
 pub(crate) struct Install {
-    /// The agent; without it this is --check
+    /// The agent; without it, same as --check
     #[arg(value_enum, value_name = "HOST")]
     pub(crate) host: Option<HostName>,
     #[command(flatten)]
     pub(crate) scope: Scope,
-    /// For older versions of Claude Code, which know no such plug-in: write hooks into its settings
+    /// Write hooks into the settings, for older versions of Claude Code without plug-ins
     ///
-    /// They add facts to the summary that Claude Code has its model write, and do not take its place.
+    /// They add facts to the summary that Claude Code's model writes, and do not replace it.
     #[arg(long, requires = "host", conflicts_with = "check")]
     pub(crate) hooks: bool,
-    /// Write nothing; say whether what was installed is in place and would be used
+    /// Report whether the plug-in is installed and would be used; write nothing
     ///
-    /// The exit code is 3 if something is in place and would not be used, or nothing is in place for the HOST that is
-    /// named.
+    /// Exits with 3 if a plug-in would not be used, or is not installed for HOST.
     #[arg(long, conflicts_with_all = ["project", "dry_run"])]
     pub(crate) check: bool,
 }
@@ -58,16 +57,16 @@ pub(crate) struct Uninstall {
     pub(crate) scope: Scope,
 }
 
-/// What both have in common.
+/// The scope of an installation.
 #[derive(Clone, Copy, Debug, Args)]
 pub(crate) struct Scope {
-    /// For the project that you are in only, instead of for all that you do
+    /// Install for the current project only
     ///
-    /// Codex and opencode have it at the root of the repository; Claude Code and pi look for it in the folder that they
-    /// are started in, so it goes into the working directory.
+    /// For Codex and opencode at the root of the repository; for Claude Code and pi in the working directory, where they
+    /// look for it.
     #[arg(long, requires = "host")]
     pub(crate) project: bool,
-    /// Show exactly what would be written, and write nothing
+    /// Show what would be written and write nothing
     #[arg(long, requires = "host")]
     pub(crate) dry_run: bool,
 }

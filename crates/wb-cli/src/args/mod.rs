@@ -3,6 +3,8 @@
 pub(crate) mod strategy;
 pub(crate) mod values;
 pub(crate) mod model;
+mod policy;
+mod write_to;
 pub(crate) mod install;
 pub(crate) mod help;
 pub(crate) mod session;
@@ -13,7 +15,6 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use wb_budget::{AUTO_CONDENSE_POLICY, BudgetPolicy};
 use wb_dialect::Dialect;
 use wb_passes::ImagePolicy;
 
@@ -24,14 +25,17 @@ use crate::args::model::ModelArgs;
 use crate::args::replay::Replay;
 use crate::args::session::SessionCommand;
 use crate::args::strategy::Strategy;
-use crate::args::values::{images, ratio, tokens, window};
+use crate::args::values::{images, window};
+use crate::args::write_to::WriteTo;
 
-/// Weighs, previews and compacts the sessions of coding agents, so that they stay inside the context window.
+pub(crate) use crate::args::policy::Policy;
+
+/// Measure, preview and compact the sessions of coding agents.
 ///
-/// Without a command it shows how full the newest sessions on this machine are, and changes nothing.
+/// Without a command, shows how full the most recent sessions on this machine are, and writes nothing.
 ///
-/// Reads the sessions of coding agents, logs of evaluations and the bodies of requests: `wb formats` lists them, and the format is
-/// told from the content. Works without a key and without a network, unless a model is named.
+/// Reads sessions of coding agents, logs of evaluations and request bodies, and detects their format: see `wb formats`.
+/// Needs no key and no network unless you name a model.
 #[derive(Debug, Parser)]
 #[command(name = "wb", version, after_long_help = AFTER_HELP)]
 pub(crate) struct Cli {
@@ -41,7 +45,7 @@ pub(crate) struct Cli {
     pub(crate) global: Global,
 }
 
-/// What every command takes.
+/// Options of every command.
 #[derive(Clone, Copy, Debug, Args)]
 #[command(next_help_heading = "Global options")]
 pub(crate) struct Global {
@@ -51,10 +55,10 @@ pub(crate) struct Global {
     /// When to use colours
     #[arg(long, global = true, value_enum, value_name = "WHEN", default_value_t)]
     pub(crate) color: Color,
-    /// Say nothing on standard error but errors
+    /// Print only errors to standard error
     #[arg(short, long, global = true, conflicts_with = "verbose")]
     pub(crate) quiet: bool,
-    /// Also show paths and notes in full, and say where the time went
+    /// Show paths and notes in full, and timings
     #[arg(short, long, global = true)]
     pub(crate) verbose: bool,
 }
@@ -70,128 +74,115 @@ pub(crate) enum Color {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Shows how full the window is, and by what
+    /// Show how full the context window is, and with what
     ///
-    /// It also says whether the session would be compacted. Of a folder every session file below it is shown on one line.
-    ///
-    /// `wb formats` lists what is read.
+    /// Reports whether the session would be compacted. A folder gives one line for each session file below it.
+    /// `wb formats` lists the formats.
     Weigh(Weigh),
-    /// Shows what a compaction would do
+    /// Preview a compaction, message by message
     ///
-    /// That is what it would drop, keep, clear and restore, message by message. Nothing is written.
+    /// Shows what would be dropped, kept, cleared and restored. Writes nothing.
     Plan(Plan),
-    /// Compacts a session, so that its agent goes on with it
+    /// Compact a session so that its agent can resume it
     ///
-    /// Without -o and --in-place the report is shown and nothing is written. The report of a run that writes goes to
-    /// standard error.
+    /// Without -o or --in-place, prints the report and writes nothing. A run that writes prints its report to standard
+    /// error.
+    ///
+    /// Example: wb compact session.jsonl --in-place
     #[command(visible_alias = "condense")]
     Compact(Compact),
-    /// Takes a compaction back, also one that an agent wrote as its plug-in told it
+    /// Undo a compaction, including one written by an agent's plug-in
     ///
-    /// If the agent went on since, the old messages come back with what it wrote since behind them.
+    /// Messages added since then are kept, after the restored ones.
     Undo(Undo),
-    /// Does again what `wb undo` took back
+    /// Redo an undone compaction
     Redo(Undo),
-    /// Shows what `wb` did to a session
+    /// List the operations of `wb` on a session, or show one
     ///
-    /// What a compaction hides stays in the session of most agents: the list next to it, FILE.wb-log, says which records
-    /// those are.
+    /// Most agents keep the messages that a compaction hides: FILE.wb-log, next to the session, says which ones.
+    ///
+    /// Examples: wb log session.jsonl; wb log session.jsonl 3; wb log session.jsonl --explain 12
     Log(Log),
-    /// Shows what one operation of `wb` did to a session
+    /// Compare all strategies on one session
     ///
-    /// `wb show FILE` shows the last one, `wb show FILE 3` the third; it is what `wb log FILE 3` shows: what it hides and
-    /// keeps, what it brought, and its digest.
-    Show(Show),
-    /// Tries every strategy on a session, side by side
-    ///
-    /// The session is compacted in memory. Nothing is written.
+    /// Compacts the session in memory with each strategy. Writes nothing.
     Compare(Compare),
-    /// Shows what each strategy would have kept of past sessions, and cost
+    /// Replay past sessions: what each strategy keeps, and its cost
     ///
-    /// At the places where a window would have been full, the history up to there is compacted with each strategy,
-    /// without a model, and compared with what the next messages really needed. A folder stands for all session files
-    /// below it.
+    /// Compacts the history at every point where a window would have been full, without a model, and compares the result
+    /// with what the next messages needed. A folder includes all session files below it.
     Replay(Replay),
-    /// Checks every summary in a session against what was said
+    /// Check every summary in a session against its messages
     ///
-    /// Each is held against the messages that it stands for, and what they do not bear out is shown: paths that never occurred, changes and successes that no message shows, tasks in another state, constraints that
-    /// are missing, work that the user took back, approvals that nobody gave. The exit code is 3 if something is found.
+    /// Reports made-up paths, changes and successes that no message shows, wrong task states, missing constraints, work
+    /// that the user undid, and approvals that nobody gave. Exits with 3 if anything is found.
     Audit(Audit),
-    /// Checks a session or a request against the rules of the providers
+    /// Check a session or a request against the rules of the providers
     ///
-    /// A provider refuses a whole request for one call without its result. Each finding is a line: the number of the
-    /// message, the rule, what is so, and what mends it; --json tells where the rule can be read too. A session is checked as
-    /// the request that its next prompt would make: one of Claude Code as Anthropic gets it, one of Codex as the Responses API does, any
-    /// other as all providers would. A request body, as JSON, is checked as it stands, in its own dialect. The exit code
-    /// is 3 if something is found.
+    /// Prints one line per violation: the message, the rule, the problem and its fix; --json adds a link to the rule. A
+    /// session is checked as its next request, in the dialect of its agent (all dialects if unknown); a JSON request body
+    /// is checked verbatim. Exits with 3 if anything is found.
     Validate(Validate),
-    /// Mends what providers would refuse of a session or a request
+    /// Repair whatever a provider would reject in a session or a request
     ///
-    /// Calls that were never answered get a result that says so, results without a call go, and of a request also what `wb
-    /// validate` finds else. Without -o and --in-place it shows what would be done. What cannot be mended is told, with exit
-    /// code 3.
+    /// Unanswered calls get a result that says so, results without a call are removed, and in a request so is anything
+    /// else `wb validate` reports. Without -o or --in-place, only reports. Exits with 3 if something cannot be repaired.
     Repair(Repair),
-    /// Writes a session or a request as another format has it
+    /// Convert a session or a request to another format
     ///
-    /// What that format cannot hold is listed first. FORMAT is `native`, messages of our own as JSON lines, or the body of
-    /// a request: `anthropic`, `openai` (Chat Completions), `openai-responses`, `gemini`.
+    /// First lists what that format cannot hold. FORMAT is `native` (JSON lines of wb), a request body (`anthropic`,
+    /// `openai` for Chat Completions, `openai-responses`, `gemini`) or a new session of an agent.
     Convert(Convert),
-    /// Lists the formats that are read, and what can be written in each
+    /// List the supported formats and what can be written in each
     Formats,
-    /// Says why a session does not go on
+    /// Diagnose a session that won't resume
     ///
-    /// It looks for what its provider would refuse, a context that is larger than the window, compactions in a loop, a
-    /// newest summary that contradicts the session (of what else `wb audit` finds in it, only the count is told), and lines
-    /// that cannot be read: what is so, where, and the command that mends it, which was tried in memory, or what else
-    /// helps. Nothing is written. The exit code is 3 if something is found.
+    /// Reports each problem, its location and a command that fixes it (tested in memory first): requests that the
+    /// provider would reject, a context above the window, compactions in a loop, a summary that contradicts the session,
+    /// unreadable lines. Writes nothing. Exits with 3 if anything is found.
     Doctor(Doctor),
-    /// Answers an agent that compacts: one JSON document in, one out
+    /// Handle a compaction request from an agent (JSON in, JSON out)
     ///
-    /// The plug-ins that `wb install` writes run it. What is asked comes on standard input, the answer goes to standard
-    /// output and nothing else does. Where it cannot do better than the agent itself, or not in time, it says so and the
-    /// agent goes its own way.
+    /// The plug-ins of `wb install` run it. Reads the request from standard input and writes the answer to standard
+    /// output. If `wb` can't improve on the agent's compaction in time, the answer says so and the agent continues.
     Hook(Hook),
-    /// Shows what is known of models: window, limits, prices, and where that was read
+    /// Show known models: window, limits, prices and their sources
     ///
-    /// A session whose file tells a model and no window is weighed with the window of its model. What is shown is a table
-    /// with a date for each model; under `[models."ID"]` the settings say otherwise: `context_window`, `max_output_tokens`,
-    /// and `input`, `cached`, `write` and `output` in US dollars per million tokens.
+    /// A session that names a model but no window is weighed with the window of its model. Settings override a model
+    /// under `[models."ID"]`: `context_window`, `max_output_tokens`, and `input`, `cached`, `write` and `output` in US
+    /// dollars per million tokens.
     Models(Models),
-    /// Shows the settings of the agents' compactions, and where each comes from
+    /// Show the settings for agents' compactions and their sources
     ///
-    /// The user's own stand in ~/.config/wb/config.toml, those of a project in .wb.toml in its folder; what the project
-    /// sets counts first. The keys: strategy (window-budget or ladder), `trigger_ratio`, `keep_recent_tokens`,
-    /// `reserve_tokens` as the options of the same names; images (keep, marker or drop), which is what `wb compact` and `wb
-    /// plan` do where no option says otherwise, since no agent lets its images be changed; pin, a list of sentences that every digest carries; under
-    /// `[models."ID"]` what is known of a model better than `wb models` does; and under `[hosts]` claude-code, codex,
-    /// gemini-cli, opencode and pi, which with false are left to their own way.
+    /// .wb.toml in a project overrides ~/.config/wb/config.toml. Keys: strategy (window-budget or ladder), `trigger_ratio`,
+    /// `keep_recent_tokens`, `reserve_tokens`; images (keep, marker or drop; `wb compact` and `wb plan` only); pin, a list
+    /// of sentences for every digest; `[models."ID"]`, as in `wb models`; `[hosts]`, where claude-code, codex,
+    /// gemini-cli, opencode or pi = false turns `wb` off for that agent.
     Config,
-    /// Puts `wb` into an agent, so that it compacts by it
+    /// Install the plug-in for an agent
     ///
-    /// pi and Claude Code then compact without a request to a model, opencode stores the summary of `wb` in place of its
-    /// own, the model of Gemini CLI reads it in place of its own, and Codex is told what its summary left out. Where `wb` cannot do better, or is gone, the agent goes its own
-    /// way. What is written is what --dry-run shows; a settings file that is changed is copied next to it before.
-    ///
-    /// It works on Linux, and on macOS by the same paths, where it was not tried. On Windows nothing is written.
+    /// pi and Claude Code then compact without a model; opencode and Gemini CLI use the summary of `wb` instead of their
+    /// own; Codex is given what its summary left out. If `wb` can't improve on it or isn't installed, the agent compacts by
+    /// itself. --dry-run shows what is written; a changed settings file is backed up next to it. Linux; untested on macOS.
     Install(Install),
-    /// Takes `wb` out of an agent
+    /// Remove the plug-in from an agent
     ///
-    /// Only what `wb install` wrote is removed; a settings file that nobody changed since gets its old bytes back.
+    /// Removes only what `wb install` wrote, and restores a settings file that nobody changed since.
     Uninstall(Uninstall),
-    /// Looks into a session of pi, and changes it by appending
+    /// Inspect and edit pi sessions
     ///
-    /// `tree`, `show` and `context` write nothing. `compact`, `undo` and `branch` append entries that pi reads, and
-    /// change nothing that is there. Close the session in pi before: a program that has it open does not notice.
+    /// `tree`, `show` and `context` write nothing; the others append entries and change none. Close the session in pi
+    /// first: an open one does not notice.
     #[command(subcommand)]
     Session(SessionCommand),
-    /// Prints completions for a shell
+    /// Print shell completions
     ///
     /// bash: `wb completions bash > ~/.local/share/bash-completion/completions/wb`; fish: `wb completions fish >
     /// ~/.config/fish/completions/wb.fish`; zsh: `wb completions zsh > _wb` in a folder of your `fpath`.
     Completions(Completions),
-    /// Prints the manual, for man
+    /// Print the manual as a man page
     ///
-    /// `wb man > ~/.local/share/man/man1/wb.1` for keeps; `wb man weigh | man -l -` for a look.
+    /// To install: `wb man > ~/.local/share/man/man1/wb.1`. To view: `wb man weigh | man -l -`.
     Man(Manual),
 }
 
@@ -204,24 +195,24 @@ pub(crate) struct Completions {
 
 #[derive(Debug, Args)]
 pub(crate) struct Models {
-    /// The model's id, as a provider, a gateway or an agent writes it [default: all]
+    /// Id of the model, as a provider, a gateway or an agent writes it [default: all]
     #[arg(value_name = "ID")]
     pub(crate) id: Option<String>,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct Manual {
-    /// The command, such as `weigh` or `session undo` [default: wb itself]
+    /// Command, such as `weigh` or `session tree` [default: wb]
     #[arg(value_name = "COMMAND")]
     pub(crate) command: Vec<String>,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct Weigh {
-    /// Session files, or folders of them; `-` is standard input
+    /// Session files or folders; `-` is standard input
     #[arg(required = true, value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
-    /// End with exit code 3 if a session is over its budget
+    /// Exit with 3 if a session is over its budget
     #[arg(long)]
     pub(crate) check: bool,
     #[command(flatten)]
@@ -233,11 +224,11 @@ pub(crate) struct Plan {
     /// Session file; `-` is standard input
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
-    /// How the session is brought down
+    /// Compaction strategy
     #[arg(long, value_enum, default_value_t)]
     pub(crate) strategy: Strategy,
-    /// What becomes of images in tool results before the last prompt, and of all but the newest six behind it [default: as
-    /// `wb config` says, else keep]
+    /// What to do with old images: in tool results before the last prompt, and after it all but the newest six [default:
+    /// the setting `images`, else keep]
     #[arg(long, value_parser = images())]
     pub(crate) images: Option<ImagePolicy>,
     #[command(flatten)]
@@ -245,31 +236,17 @@ pub(crate) struct Plan {
 }
 
 #[derive(Debug, Args)]
-#[expect(clippy::struct_excessive_bools, reason = "each is an option of its own")]
 pub(crate) struct Compact {
     /// Session file; `-` is standard input
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
-    /// Write the whole session with the compaction in it to OUT, in its own format; `-` is standard output
-    #[arg(short, long, value_name = "OUT")]
-    pub(crate) out: Option<PathBuf>,
-    /// Write over OUT if it is there already
-    #[arg(long, requires = "out")]
-    pub(crate) overwrite: bool,
-    /// Write the compaction into FILE as its agent would; `wb undo FILE` takes it back
-    #[arg(long, conflicts_with = "out")]
-    pub(crate) in_place: bool,
-    /// Write into FILE although a program has it open or wrote to it in the last ten seconds
-    #[arg(long, requires = "in_place")]
-    pub(crate) even_if_open: bool,
-    /// Show the report and write nothing
-    #[arg(long)]
-    pub(crate) dry_run: bool,
-    /// How the session is brought down
+    #[command(flatten)]
+    pub(crate) write: WriteTo,
+    /// Compaction strategy
     #[arg(long, value_enum, default_value_t)]
     pub(crate) strategy: Strategy,
-    /// What becomes of images in tool results before the last prompt, and of all but the newest six behind it [default: as
-    /// `wb config` says, else keep]
+    /// What to do with old images: in tool results before the last prompt, and after it all but the newest six [default:
+    /// the setting `images`, else keep]
     #[arg(long, value_parser = images())]
     pub(crate) images: Option<ImagePolicy>,
     #[command(flatten)]
@@ -283,38 +260,28 @@ pub(crate) struct Undo {
     /// Session file
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
-    /// The operation, as `wb log` numbers them [default: the last one]
+    /// Number of the operation in `wb log` [default: the last]
     #[arg(value_name = "OPERATION")]
     pub(crate) operation: Option<u64>,
-    /// Write into FILE although a program has it open or wrote to it in the last ten seconds
+    /// Write into FILE even if a program has it open or wrote to it less than 10 s ago
     #[arg(long)]
     pub(crate) even_if_open: bool,
-    /// Show what would be done and write nothing
+    /// Report what would be done and write nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct Log {
-    /// Session file [default: the compactions that agents asked for]
+    /// Session file [default: list the compactions requested by agents]
     #[arg(value_name = "FILE")]
     pub(crate) file: Option<PathBuf>,
-    /// Show this operation alone: what it hides and keeps, what it brought, on which ones it stands, and its digest
+    /// Show one operation: what it hides, keeps and adds, the operations it builds on, and its digest
     #[arg(value_name = "OPERATION")]
     pub(crate) operation: Option<u64>,
-    /// Say what became of a record: a line of FILE, or a row if that is a database
+    /// Explain what happened to a record: a line of FILE, or a row of a database
     #[arg(long, value_name = "RECORD", conflicts_with = "operation")]
     pub(crate) explain: Option<String>,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct Show {
-    /// Session file
-    #[arg(value_name = "FILE")]
-    pub(crate) file: PathBuf,
-    /// The operation, as `wb log` numbers them [default: the last one]
-    #[arg(value_name = "OPERATION")]
-    pub(crate) operation: Option<u64>,
 }
 
 #[derive(Debug, Args)]
@@ -335,53 +302,39 @@ pub(crate) struct Audit {
 
 #[derive(Debug, Args)]
 pub(crate) struct Validate {
-    /// Session file, or the body of a request to Anthropic, to Chat Completions or Responses, or to Gemini; `-` is standard input
+    /// Session file, or a request body for Anthropic, Chat Completions, Responses or Gemini; `-` is standard input
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
-    /// Whose rules: anthropic, openai (Chat Completions), openai-responses, gemini; several with commas [default: those
-    /// in which FILE is sent]
+    /// Rules to check: anthropic, openai (Chat Completions), openai-responses, gemini; separate several with commas
+    /// [default: those of FILE]
     #[arg(long, value_name = "DIALECT", value_delimiter = ',', value_parser = Dialect::from_str)]
     pub(crate) dialect: Vec<Dialect>,
 }
 
 #[derive(Debug, Args)]
-#[expect(clippy::struct_excessive_bools, reason = "each is an option of its own")]
 pub(crate) struct Repair {
-    /// Session file, or the body of a request; `-` is standard input
+    /// Session file or request body; `-` is standard input
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
-    /// Write the whole of it, mended, to OUT; `-` is standard output
-    #[arg(short, long, value_name = "OUT")]
-    pub(crate) out: Option<PathBuf>,
-    /// Write over OUT if it is there already
-    #[arg(long, requires = "out")]
-    pub(crate) overwrite: bool,
-    /// Write into FILE; `wb undo FILE` takes it back
-    #[arg(long, conflicts_with = "out")]
-    pub(crate) in_place: bool,
-    /// Write into FILE although a program has it open or wrote to it in the last ten seconds
-    #[arg(long, requires = "in_place")]
-    pub(crate) even_if_open: bool,
-    /// Show what would be mended and write nothing
-    #[arg(long)]
-    pub(crate) dry_run: bool,
+    #[command(flatten)]
+    pub(crate) write: WriteTo,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct Convert {
-    /// Session file, or the body of a request; `-` is standard input
+    /// Session file or request body; `-` is standard input
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
-    /// The format that is written
+    /// Format to write
     #[arg(long, value_enum, value_name = "FORMAT")]
     pub(crate) to: Target,
-    /// Where it is written [default: standard output]
+    /// File to write [default: standard output]
     #[arg(short, long, value_name = "OUT")]
     pub(crate) out: Option<PathBuf>,
-    /// Write over OUT if it is there already
+    /// Overwrite OUT if it exists
     #[arg(long, requires = "out")]
     pub(crate) overwrite: bool,
-    /// Show what would get lost and write nothing
+    /// Report what would be lost and write nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
 }
@@ -398,78 +351,12 @@ pub(crate) struct Doctor {
 
 #[derive(Debug, Args)]
 pub(crate) struct Hook {
-    /// The most milliseconds that an answer may take
+    /// Time limit for the answer, in milliseconds
     #[arg(long, value_name = "MS", default_value_t = 8000)]
     pub(crate) budget_ms: u64,
-    /// Print the JSON Schema of both documents
+    /// Print the JSON Schema of the request and the answer
     #[arg(long)]
     pub(crate) schema: bool,
-}
-
-#[derive(Clone, Copy, Debug, Args)]
-#[command(next_help_heading = "Budget")]
-pub(crate) struct Policy {
-    /// Context window in tokens, such as 200000, 200k or 1.5m [default: the file's, else its model's, else 200k]
-    #[arg(long, value_name = "TOKENS", value_parser = window, allow_negative_numbers = true)]
-    pub(crate) window: Option<u64>,
-    /// Part of the usable window, in (0, 1], above which a session is over budget
-    #[arg(long, value_name = "RATIO", default_value_t = AUTO_CONDENSE_POLICY.trigger_ratio, value_parser = ratio, allow_negative_numbers = true)]
-    pub(crate) trigger_ratio: f64,
-    /// Tokens of the recent tail to keep verbatim
-    #[arg(long, value_name = "TOKENS", default_value_t = AUTO_CONDENSE_POLICY.keep_recent, value_parser = tokens, allow_negative_numbers = true)]
-    pub(crate) keep_recent_tokens: u64,
-    /// Tokens to hold back for the answer
-    #[arg(long, value_name = "TOKENS", default_value_t = AUTO_CONDENSE_POLICY.reserve_tokens.unwrap_or(0), value_parser = tokens, allow_negative_numbers = true)]
-    pub(crate) reserve_tokens: u64,
-    /// Compact although the session is within its budget
-    ///
-    /// A strategy that writes a digest then folds everything before the last prompt. The others go down to their
-    /// target, and do nothing to a session that is below it already.
-    #[arg(long)]
-    pub(crate) force: bool,
-}
-
-impl Default for Policy {
-    fn default() -> Self {
-        Self {
-            window: None,
-            trigger_ratio: AUTO_CONDENSE_POLICY.trigger_ratio,
-            keep_recent_tokens: AUTO_CONDENSE_POLICY.keep_recent,
-            reserve_tokens: AUTO_CONDENSE_POLICY.reserve_tokens.unwrap_or(0),
-            force: false,
-        }
-    }
-}
-
-impl Policy {
-    /// Returns the options that say the same on a command line, each with a blank before it.
-    pub(crate) fn options(&self) -> String {
-        let plain = Self::default();
-        let unless = |is_plain: bool, option: String| if is_plain { String::new() } else { option };
-        let same_ratio = (self.trigger_ratio - plain.trigger_ratio).abs() < f64::EPSILON;
-        [
-            self.window.map_or_else(String::new, |window| format!(" --window {window}")),
-            unless(same_ratio, format!(" --trigger-ratio {}", self.trigger_ratio)),
-            unless(
-                self.keep_recent_tokens == plain.keep_recent_tokens,
-                format!(" --keep-recent-tokens {}", self.keep_recent_tokens),
-            ),
-            unless(
-                self.reserve_tokens == plain.reserve_tokens,
-                format!(" --reserve-tokens {}", self.reserve_tokens),
-            ),
-            unless(!self.force, " --force".to_owned()),
-        ]
-        .concat()
-    }
-
-    pub(crate) fn budget(&self) -> BudgetPolicy {
-        BudgetPolicy {
-            trigger_ratio: self.trigger_ratio,
-            keep_recent: self.keep_recent_tokens,
-            reserve_tokens: Some(self.reserve_tokens),
-        }
-    }
 }
 
 #[cfg(test)]

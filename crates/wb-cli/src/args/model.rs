@@ -14,26 +14,26 @@ use crate::terminal::escape::shell_word;
 #[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "Model")]
 pub(crate) struct ModelArgs {
-    /// Let a model write the digest, such as anthropic:claude-haiku-4-5, and not `wb` itself
+    /// Let a model write the digest, such as anthropic:claude-haiku-4-5
     ///
-    /// PROVIDER is anthropic, openai, openai-responses, gemini or openai-compatible, which is any server that speaks
-    /// the chat completions of openai. What the digest stands for is sent there, also with --dry-run, and is paid for. If the
-    /// model gives no digest that can be used, the one of `wb` stands, and the report says why.
+    /// PROVIDER is anthropic, openai, openai-responses, gemini, or openai-compatible for any server with Chat
+    /// Completions. The messages to summarize are sent there, even with --dry-run, at your cost. If the model's digest
+    /// is unusable, `wb` builds one locally and the report says why.
     #[arg(long, value_name = "PROVIDER:MODEL")]
     pub(crate) model: Option<ModelName>,
-    /// Where requests go, such as `http://localhost:11434/v1` [default: the provider]
+    /// Base URL, such as `http://localhost:11434/v1` [default: the provider]
     #[arg(long, value_name = "URL", requires = "model")]
     pub(crate) base_url: Option<String>,
-    /// Take the key from FILE [default: the provider's environment variable]
+    /// Read the key from FILE [default: the provider's environment variable]
     #[arg(long, value_name = "FILE", requires = "model")]
     pub(crate) key_file: Option<PathBuf>,
-    /// What the digest should look at besides
+    /// Additional instructions for the digest
     #[arg(long, value_name = "TEXT", requires = "model")]
     pub(crate) instructions: Option<String>,
-    /// Context window of the model, which what it is sent is fitted to [default: as `wb models` has it]
+    /// Context window of the model that writes the digest [default: from `wb models`]
     #[arg(long, value_name = "TOKENS", requires = "model", value_parser = window, allow_negative_numbers = true)]
     pub(crate) model_window: Option<u64>,
-    /// What the model costs in US dollars per million tokens, such as input=1,output=5 [default: as `wb models` has it]
+    /// Prices in US dollars per million tokens, such as input=1,output=5 [default: from `wb models`]
     #[arg(long, value_name = "PRICES", requires = "model", value_parser = prices)]
     pub(crate) price: Option<Prices>,
 }

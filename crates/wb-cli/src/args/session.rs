@@ -8,29 +8,16 @@ use crate::args::model::ModelArgs;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum SessionCommand {
-    /// Shows the entries of a session as a tree, one line each
+    /// Show the entries of a session as a tree
     Tree(SessionTree),
-    /// Shows what one entry holds
+    /// Show the content of an entry
     Show(SessionEntry),
-    /// Shows what the model sees at an entry
+    /// Show what the model sees at an entry
     Context(SessionEntry),
-    /// Appends a compaction
+    /// Move to an entry, so that the next message follows it
     ///
-    /// A digest of older messages takes their place, and the recent ones stay. Without --model the digest is taken from the
-    /// messages themselves.
-    ///
-    /// How much stays is told by the section `compaction` of two files: `~/.indusagi/agent/settings.json` and
-    /// `.indusagi/settings.json` in the working directory of the session, whose keys go first. Where one of them is
-    /// not there, that of pi is read: `~/.pi/agent/settings.json`, `.pi/settings.json`.
-    Compact(SessionCompact),
-    /// Takes the last compaction back
-    ///
-    /// The session goes on before it, with what came after it repeated. The compaction stays in the file, on the branch that is left.
-    Undo(SessionChange),
-    /// Goes to an entry, so that what is said next follows it
-    ///
-    /// Going to a prompt leads to the entry before it and prints the prompt, to be written anew.
-    Branch(SessionBranch),
+    /// For a prompt, moves to the entry before it and prints the prompt, so that you can rewrite it.
+    Branch(Box<SessionBranch>),
 }
 
 /// What the commands that write have in common.
@@ -45,14 +32,6 @@ pub(crate) struct SessionChange {
     /// Show what would be done and write nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct SessionCompact {
-    #[command(flatten)]
-    pub(crate) change: SessionChange,
-    #[command(flatten)]
-    pub(crate) model: ModelArgs,
 }
 
 #[derive(Debug, Args)]
@@ -79,7 +58,7 @@ pub(crate) struct SessionBranch {
     /// Id of an entry, or as much of its beginning as no other has
     #[arg(value_name = "ENTRY")]
     pub(crate) entry: String,
-    /// Take along a digest of the branch that is left
+    /// Add a digest of the branch that you leave
     #[arg(long)]
     pub(crate) summarize: bool,
     #[command(flatten)]

@@ -5,17 +5,17 @@ use wb_conductor::{Pipeline, Step};
 use wb_passes::{Effect, ImagePolicy, pass_entry};
 use wb_record::Abilities;
 
-/// How a session is brought down.
+/// A compaction strategy.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Strategy {
-    /// One digest of the head, the recent tail verbatim, files given back
+    /// Replace the head with one digest, keep the recent tail, restore files
     #[default]
     WindowBudget,
-    /// Shorter tool outputs, then one line per old reply, then no middle
+    /// Shorten tool outputs, then old replies, then drop the middle
     ThreeLevel,
-    /// Previews of oversized results, then the oldest messages dropped, then repair
+    /// Truncate oversized results, then drop the oldest messages, then repair
     Policy,
-    /// From cheap to dear: clear, shorten, digest, drop the middle
+    /// Clear, shorten, digest, then drop the middle, as far as needed
     Ladder,
 }
 

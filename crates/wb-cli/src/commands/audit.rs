@@ -10,7 +10,7 @@ use wb_formats::{Document, FormatError, newest};
 use wb_message::text::one_line;
 use wb_message::{Message, ToolVocabulary, markers, outline};
 use wb_record::Access;
-use wb_replay::{Stretch, stretches};
+use wb_replay::{Segment, segments};
 
 use crate::args::Audit;
 use crate::session::document;
@@ -54,13 +54,13 @@ pub(crate) fn audit(shell: &Shell, args: &Audit) -> Result<Exit> {
     } else {
         shell.print(|page| {
             page.heading(&escaped(&file), &format!("{format} · {}", messages(said.len())))?;
-            people(page, &summaries, &said)
+            render_text(page, &summaries, &said)
         })?;
     }
     Ok(if n_findings > 0 { Exit::Found } else { Exit::Done })
 }
 
-fn people(page: &mut Page<'_>, summaries: &[Summary], said: &[String]) -> io::Result<()> {
+fn render_text(page: &mut Page<'_>, summaries: &[Summary], said: &[String]) -> io::Result<()> {
     if summaries.is_empty() {
         page.prose("  ", 2, "no summaries: the session was never compacted, or what was before is gone")?;
     }
@@ -73,25 +73,25 @@ fn audited(document: &dyn Document) -> Result<(Vec<String>, Vec<Summary>), Forma
     let conversation = newest(document)?;
     let mut auditing = Auditing::with(document.view(&conversation)?.vocabulary);
     let (mut said, mut summaries) = (Vec::new(), Vec::new());
-    for stretch in stretches(document, &conversation)? {
-        summaries.extend(auditing.take_in(&stretch?, |message| said.push(outline::line(message))));
+    for segment in segments(document, &conversation)? {
+        summaries.extend(auditing.take_in(&segment?, |message| said.push(outline::line(message))));
     }
     Ok((said, summaries))
 }
 
 /// Returns the facts of a whole session, and what its newest summary says that they do not bear out; nothing where there is
-/// none. Its stretches can be seen on the way.
+/// none. Its segments can be seen on the way.
 pub(crate) fn newest_summary(
     document: &dyn Document,
     conversation: &str,
     vocabulary: ToolVocabulary,
-    mut see: impl FnMut(&Stretch),
+    mut see: impl FnMut(&Segment),
 ) -> Result<(Facts, Option<Vec<Finding>>), FormatError> {
     let (mut auditing, mut newest) = (Auditing::with(vocabulary), None);
-    for stretch in stretches(document, conversation)? {
-        let stretch = stretch?;
-        newest = auditing.take_in(&stretch, |_| ()).pop().or(newest);
-        see(&stretch);
+    for segment in segments(document, conversation)? {
+        let segment = segment?;
+        newest = auditing.take_in(&segment, |_| ()).pop().or(newest);
+        see(&segment);
     }
     Ok((auditing.facts, newest.map(|summary| summary.findings)))
 }
@@ -111,19 +111,19 @@ impl Auditing {
         Self { vocabulary, facts: Facts::default(), n_said: 0, known: HashSet::new() }
     }
 
-    /// Goes on through a stretch and returns its summaries; shows what was said.
-    fn take_in(&mut self, stretch: &Stretch, mut show: impl FnMut(&Message)) -> Vec<Summary> {
-        let n_kept = stretch.n_seen.saturating_sub(stretch.n_synthetic());
+    /// Goes on through a segment and returns its summaries; shows what was said.
+    fn take_in(&mut self, segment: &Segment, mut show: impl FnMut(&Message)) -> Vec<Summary> {
+        let n_kept = segment.n_seen.saturating_sub(segment.n_synthetic());
         let mut summaries = Vec::new();
-        for (at, message) in stretch.messages.iter().enumerate() {
+        for (at, message) in segment.messages.iter().enumerate() {
             let digest =
                 markers::digest_body(message).filter(|_| !matches!(message, Message::BranchSummary { .. }));
             if let Some(digest) = digest.filter(|_| self.n_said > 0) {
                 if self.known.insert(digest.clone().into_owned()) {
-                    let n_covered = self.n_said.saturating_sub(if at < stretch.n_seen { n_kept } else { 0 });
+                    let n_covered = self.n_said.saturating_sub(if at < segment.n_seen { n_kept } else { 0 });
                     summaries.push(one(&digest, &self.facts, n_covered));
                 }
-            } else if at >= stretch.n_seen {
+            } else if at >= segment.n_seen {
                 self.facts.observe(message, &self.vocabulary);
                 self.n_said += 1;
                 show(message);

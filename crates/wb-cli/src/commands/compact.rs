@@ -6,7 +6,7 @@ use anyhow::Result;
 use serde::Serialize;
 use wb_formats::{SentAs, View};
 use wb_message::Message;
-use wb_record::{Access, ChangeSet, Document, History, MemoryParts, Parts, Stamp, What, items};
+use wb_record::{Access, ChangeSet, Document, History, MemoryParts, OperationKind, Parts, Stamp, items};
 
 use crate::args::Compact;
 use crate::args::strategy::Strategy;
@@ -45,7 +45,7 @@ struct Written {
 
 /// Compacts a session; without a place to write to the report is all.
 pub(crate) fn compact(shell: &Shell, args: &Compact) -> Result<()> {
-    let is_in_place = args.in_place && !args.dry_run;
+    let is_in_place = args.write.in_place && !args.write.dry_run;
     check_targets(args)?;
     let model = model(shell, args)?;
     let access = if is_in_place { Access::Write } else { Access::Read };
@@ -53,14 +53,14 @@ pub(crate) fn compact(shell: &Shell, args: &Compact) -> Result<()> {
     let session = Session::open_for(shell, &args.file, args.policy, args.strategy, access)?;
     let mut session = session.with_images(images);
     let why_not = session.why_not_native();
-    if let Some(why) = why_not.filter(|_| args.in_place) {
+    if let Some(why) = why_not.filter(|_| args.write.in_place) {
         return Err(not_native(&session, why).into());
     }
     // What cannot be written is not paid for.
     if model.is_some() && is_in_place {
         refuse_in_use(&session, args)?;
     }
-    if model.is_some() && args.out.is_some() && why_not.is_none() {
+    if model.is_some() && args.write.out.is_some() && why_not.is_none() {
         refuse_database(&session.file, session.document.as_ref())?;
     }
     let mut outcome = match &model {
@@ -75,10 +75,10 @@ pub(crate) fn compact(shell: &Shell, args: &Compact) -> Result<()> {
     refuse_invalid(&session, &after)?;
     let stamp =
         Stamp { tokens_before: outcome.tokens_before, tokens_after: outcome.tokens_after, ..clock::stamp() };
-    let is_rendered = ours.is_none() && (args.out.is_some() || args.in_place);
+    let is_rendered = ours.is_none() && (args.write.out.is_some() || args.write.in_place);
     let rendered = if is_rendered { changes(&session, &outcome, &stamp)? } else { ChangeSet::default() };
-    let written = match &args.out {
-        _ if args.dry_run => None,
+    let written = match &args.write.out {
+        _ if args.write.dry_run => None,
         Some(out) => Some(
             shell.timed("writing", || write_elsewhere(&session, (&rendered, ours), &expected, out, args))?,
         ),
@@ -101,7 +101,7 @@ fn model(shell: &Shell, args: &Compact) -> Result<Option<Model>, UserError> {
 }
 
 fn refuse_in_use(session: &Session, args: &Compact) -> Result<(), UserError> {
-    if args.even_if_open {
+    if args.write.even_if_open {
         return Ok(());
     }
     let failed = |error| not_changed(&session.file, &error);
@@ -114,10 +114,10 @@ const OR_ELSEWHERE: &str = ", or write to another file with -o";
 
 /// Refuses targets that cannot be written before anything is read.
 fn check_targets(args: &Compact) -> Result<(), UserError> {
-    if let Some(out) = args.out.as_deref().filter(|out| *out != Path::new("-")) {
-        check_target(out, std::iter::once(args.file.as_path()), args.overwrite, "-o")?;
+    if let Some(out) = args.write.out.as_deref().filter(|out| *out != Path::new("-")) {
+        check_target(out, std::iter::once(args.file.as_path()), args.write.overwrite, "-o")?;
     }
-    if args.in_place && args.file == Path::new("-") {
+    if args.write.in_place && args.file == Path::new("-") {
         let hint = "name the session's file, or write the result with -o";
         return Err(UserError::new("standard input cannot be written in place", hint));
     }
@@ -181,7 +181,7 @@ fn write_elsewhere(
 
 fn written(parts: &dyn Parts, out: &Path, args: &Compact) -> Result<Written> {
     let mut n_bytes = 0;
-    write_out(out, &args.file, args.overwrite, |file| write_part(parts, file).map(|n| n_bytes = n))?;
+    write_out(out, &args.file, args.write.overwrite, |file| write_part(parts, file).map(|n| n_bytes = n))?;
     Ok(Written { operation: None, bytes: usize::try_from(n_bytes).unwrap_or(usize::MAX) })
 }
 
@@ -195,11 +195,12 @@ fn write_in_place(
 ) -> Result<Written> {
     let failed = |error| not_changed(&session.file, &error);
     let mut history = History::beside(&args.file, Access::Write).map_err(failed)?;
-    if !args.even_if_open {
+    if !args.write.even_if_open {
         refuse_while_in_use(&args.file, session.document.as_ref(), &history, OR_ELSEWHERE)?;
     }
     let (document, own) = (session.document.as_mut(), SentAs::of(&session.opened));
-    let done = history.change(What::Compact, document, &session.conversation, &session.opened, set, stamp);
+    let done =
+        history.change(OperationKind::Compact, document, &session.conversation, &session.opened, set, stamp);
     let (id, now) = done.map_err(failed)?;
     if read(&now, &own) != *expected {
         history.undo(document, Some(id), stamp).map_err(failed)?;
@@ -216,20 +217,20 @@ fn tell(
     outcome: &Outcome,
     written: Option<Written>,
 ) -> Result<()> {
-    let is_raw = args.out.as_deref() == Some(Path::new("-"));
+    let is_raw = args.write.out.as_deref() == Some(Path::new("-"));
     if shell.is_json && !is_raw {
         let answer = Answer { compacted: Compacted::of(session, outcome), written };
         return shell.print_json(&answer);
     }
     if written.is_none() {
         return shell.print(|page| {
-            report::whole(page, session, outcome, (args.out.as_deref(), &args.model.options()))
+            report::whole(page, session, outcome, (args.write.out.as_deref(), &args.model.options()))
         });
     }
     shell.say(|page| {
         report::summary(page, session, outcome)?;
         report::digest(page, outcome)?;
-        report::written(page, &session.file, args.out.as_deref())
+        report::written(page, &session.file, args.write.out.as_deref())
     });
     Ok(())
 }

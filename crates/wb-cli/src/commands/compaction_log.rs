@@ -120,9 +120,9 @@ fn next(entry: &Entry) -> Option<String> {
     let file = shell_word(path.to_str()?);
     match entry {
         Entry { undoable: true, .. } if is_taken_back(path) => {
-            Some(format!("taken back; do it again: wb redo {file}"))
+            Some(format!("undone; to redo: wb redo {file}"))
         }
-        Entry { undoable: true, .. } => Some(format!("take it back: wb undo {file}")),
+        Entry { undoable: true, .. } => Some(format!("to undo: wb undo {file}")),
         Entry { findings: 1.., .. } => Some(format!("what was found: wb audit {file}")),
         _ => None,
     }
@@ -139,9 +139,9 @@ fn line(entry: &Entry) -> String {
     let session = entry.session.as_deref().map(|it| format!(" {it}")).unwrap_or_default();
     let what = match (entry.action.as_str(), &entry.why) {
         ("replace", _) => format!("{} -> {} tokens", grouped(*tokens_before), grouped(*tokens_after)),
-        ("pass", Some(why)) => format!("left to itself: {why}"),
-        ("pass", None) => "left to itself".to_owned(),
-        ("told", _) => "told facts beside its own summary, nothing to take back".to_owned(),
+        ("pass", Some(why)) => format!("left to the agent: {why}"),
+        ("pass", None) => "left to the agent".to_owned(),
+        ("told", _) => "added facts to its own summary; nothing to undo".to_owned(),
         ("audited", _) => "its own summary was audited".to_owned(),
         (other, _) => other.to_owned(),
     };
@@ -166,7 +166,7 @@ mod tests {
             Entry { undoable: true, ..of("/nowhere") },
             Entry { undoable: true, ..Entry::default() },
         ];
-        let undo = Some(format!("take it back: wb undo {path}"));
+        let undo = Some(format!("to undo: wb undo {path}"));
         assert_eq!(commands(&entries), [None, undo, None, None, None]);
         let found = [Entry { findings: 1, ..of(&path) }];
         assert_eq!(commands(&found), [Some(format!("what was found: wb audit {path}"))]);

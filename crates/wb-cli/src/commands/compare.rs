@@ -57,7 +57,7 @@ struct Before {
 impl Before {
     fn of(messages: &[Message]) -> Self {
         let user_bytes = messages.iter().map(user_bytes).sum();
-        Self { user_bytes, loose_ends: LooseEnds::of(messages) }
+        Self { user_bytes, loose_ends: LooseEnds::find(messages) }
     }
 }
 
@@ -83,7 +83,7 @@ pub(crate) fn compare(shell: &Shell, args: &Compare) -> Result<()> {
     }
     shell.print(|page| {
         meter::heading(page, &session, n_before)?;
-        people(page, &session, &compared)
+        render_text(page, &session, &compared)
     })
 }
 
@@ -100,7 +100,7 @@ fn row(session: &mut Session, strategy: Strategy, before: &Before) -> Row {
         tokens_after: outcome.tokens_after,
         messages_after: outcome.messages.len(),
         user_text_kept: if before.user_bytes == 0 { 1.0 } else { kept as f64 / before.user_bytes as f64 },
-        pairs_intact: LooseEnds::of(&outcome.messages).are_among(&before.loose_ends),
+        pairs_intact: LooseEnds::find(&outcome.messages).is_subset_of(&before.loose_ends),
         irreducible: outcome.report.irreducible.is_some(),
         changed: outcome.report.is_changed(),
         note: note(&outcome),
@@ -122,7 +122,7 @@ fn note(outcome: &Outcome) -> String {
     outcome.report.step_names().join(", ")
 }
 
-fn people(page: &mut Page<'_>, session: &Session, compared: &Compared<'_>) -> io::Result<()> {
+fn render_text(page: &mut Page<'_>, session: &Session, compared: &Compared<'_>) -> io::Result<()> {
     let source = if compared.anchored { "counted by the provider" } else { "estimated" };
     let (tokens, window) = (grouped(compared.tokens_before), grouped(session.window));
     let limit = grouped(session.limit);

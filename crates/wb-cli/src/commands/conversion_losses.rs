@@ -47,7 +47,7 @@ pub(crate) fn lost_in_view(view: &View, parts: &dyn Parts, n_tools: usize) -> Ve
     let kinds = kinds.into_iter().collect::<Vec<_>>().join(", ");
     told([
         (n_tools, count(n_tools, "definition of a tool", "definitions of tools")),
-        (n_notes, notes + ": a note stands for each"),
+        (n_notes, notes + ": each replaced by a note"),
         (n_others, format!("{others}: {kinds}")),
     ])
 }
@@ -87,7 +87,7 @@ fn told<const N: usize>(counted: [(usize, String); N]) -> Vec<String> {
 pub(crate) fn lost_in_session(messages: &[Message]) -> Vec<String> {
     let n_system = messages.iter().take_while(|message| is_pinned(message)).count();
     let n_orphans = Pairing::new(messages).orphans().len();
-    let system = count(n_system, "system text", "system texts") + ": the agent has its own";
+    let system = count(n_system, "system text", "system texts") + ": the agent adds its own";
     let orphans = count(n_orphans, "result that answers no call", "results that answer no call");
     told([(n_system, system), (n_orphans, orphans)])
 }
@@ -143,7 +143,7 @@ pub(crate) fn lost_when_read(messages: &[Message], format: &dyn Format, bytes: &
     let again = format.open(Box::new(MemoryParts::of(bytes.to_vec()))).and_then(|again| again.view(""));
     let n_lost = n_before.saturating_sub(again.map_or(0, |again| n_failed(&again.messages)));
     let marks = count(n_lost, "mark of a result that failed", "marks of results that failed");
-    told([(n_lost, marks + ": the text alone tells it")])
+    told([(n_lost, marks + ": only the text shows it")])
 }
 
 /// Counts the answers of calls that say that the tool failed.

@@ -186,7 +186,7 @@ fn tell(shell: &Shell, converted: &Converted, args: &Convert) {
         if let [first, ..] = converted.violations.as_slice() {
             let n = count(converted.violations.len(), "finding", "findings");
             let out = args.out.as_deref().unwrap_or(Path::new("OUT")).display();
-            page.prose("  ", 4, &format!("{n}, the first: {first}; wb doctor {out} says what mends it"))?;
+            page.prose("  ", 4, &format!("{n}, the first: {first}; see wb doctor {out}"))?;
         }
         Ok(())
     });

@@ -35,7 +35,8 @@ struct Cannot {
 
 /// Lists the formats.
 pub(crate) fn formats(shell: &Shell) -> Result<()> {
-    let known: Vec<(&str, Abilities)> = FORMATS.iter().map(|it| (it.name(), it.abilities())).collect();
+    let known: Vec<(&str, Abilities)> =
+        FORMATS.iter().map(|row| (row.format.name(), row.format.abilities())).collect();
     if shell.is_json {
         let formats = known.iter().map(|(name, abilities)| Row { name, cannot: cannot(abilities) }).collect();
         return shell.print_json(&Known { formats });

@@ -10,8 +10,8 @@ use wb_dialect::{Dialect, Violation, repair as repair_request, validate};
 use wb_formats::{SentAs, SessionRepair, newest};
 use wb_record::splice::{Joint, Piece, splices};
 use wb_record::{
-    Access, BorrowedPart, ChangeSet, Document, History, MissingRole, NotExpressible, ONLY_CONVERSATION, View,
-    What, json,
+    Access, BorrowedPart, ChangeSet, Document, History, MissingRole, NotExpressible, ONLY_CONVERSATION,
+    OperationKind, View, json,
 };
 
 use crate::args;
@@ -34,11 +34,11 @@ use crate::terminal::user_error::UserError;
 use crate::terminal::wrap::Page;
 
 /// What helps where a format cannot hold a mend.
-const ASK_DOCTOR: &str = "`wb doctor FILE` says whether a compaction mends it";
+const ASK_DOCTOR: &str = "`wb doctor FILE` reports whether a compaction fixes it";
 
 /// What helps where nothing can be written.
 const CONVERT: &str =
-    "`wb convert FILE --to native -o OUT` writes what the model sees as a session that can be mended";
+    "`wb convert FILE --to native -o OUT` writes what the model sees as a session that can be repaired";
 
 /// What stands for the name of a format of a request.
 const REQUEST: &str = "request";
@@ -168,12 +168,12 @@ impl Expected {
 
 /// Mends a session or a request.
 pub(crate) fn repair(shell: &Shell, args: &args::Repair) -> Result<Exit> {
-    if let Some(out) = args.out.as_deref().filter(|out| *out != Path::new("-")) {
-        check_target(out, std::iter::once(args.file.as_path()), args.overwrite, "-o")?;
+    if let Some(out) = args.write.out.as_deref().filter(|out| *out != Path::new("-")) {
+        check_target(out, std::iter::once(args.file.as_path()), args.write.overwrite, "-o")?;
     }
-    let is_in_place = args.in_place && !args.dry_run;
+    let is_in_place = args.write.in_place && !args.write.dry_run;
     let access = if is_in_place { Access::Write } else { Access::Read };
-    let out = args.out.as_ref().filter(|_| !args.dry_run);
+    let out = args.write.out.as_ref().filter(|_| !args.write.dry_run);
     let mut planned = shell.timed("repairing", || planned(&args.file, access))?;
     let file = args.file.display().to_string();
     let (mut operation, changed) = (None, !planned.set.is_empty());
@@ -181,7 +181,9 @@ pub(crate) fn repair(shell: &Shell, args: &args::Repair) -> Result<Exit> {
         Some(out) => {
             let copy = copy_with(&file, planned.document.as_ref(), &planned.set)?;
             check_copy(&planned, copy.as_ref(), &args.file)?;
-            write_out(out, &args.file, args.overwrite, |file| write_part(copy.parts(), file).map(drop))?;
+            write_out(out, &args.file, args.write.overwrite, |file| {
+                write_part(copy.parts(), file).map(drop)
+            })?;
         }
         None if is_in_place && changed => operation = Some(write_in_place(&file, &mut planned, args)?),
         None => {}
@@ -206,9 +208,9 @@ pub(crate) fn repair(shell: &Shell, args: &args::Repair) -> Result<Exit> {
     if shell.is_json && !is_raw {
         shell.print_json(&repaired)?;
     } else if is_raw {
-        shell.say(|page| people(page, &repaired));
+        shell.say(|page| render_text(page, &repaired));
     } else {
-        shell.print(|page| people(page, &repaired))?;
+        shell.print(|page| render_text(page, &repaired))?;
     }
     Ok(if repaired.left.is_empty() { Exit::Done } else { Exit::Found })
 }
@@ -290,7 +292,7 @@ fn of_request(path: &Path, access: Access, request: Request) -> Result<Planned, 
     let conversation = newest(opened.as_ref()).map_err(failed)?;
     let view = opened.view(&conversation).map_err(failed)?;
     let set = spliced(&bytes, &before, &body, dialect.messages_key()).ok_or_else(|| {
-        let what = "cannot be mended where it stands: more than its messages would change";
+        let what = "cannot be repaired in place: more than its messages would change";
         UserError::of_file(path.display().to_string(), what, "please report this with the request")
     })?;
     Ok(Planned {
@@ -341,7 +343,7 @@ fn spliced(text: &[u8], before: &Value, after: &Value, key: &str) -> Option<Chan
 fn write_in_place(file: &str, planned: &mut Planned, args: &args::Repair) -> Result<u64, UserError> {
     let failed = |error| not_changed(file, &error);
     let mut history = History::beside(&args.file, Access::Write).map_err(failed)?;
-    if !args.even_if_open {
+    if !args.write.even_if_open {
         refuse_while_in_use(
             &args.file,
             planned.document.as_ref(),
@@ -350,7 +352,7 @@ fn write_in_place(file: &str, planned: &mut Planned, args: &args::Repair) -> Res
         )?;
     }
     let Planned { document, conversation, view, set, expected, .. } = planned;
-    let done = history.change(What::Repair, document.as_mut(), conversation, view, set, &stamp());
+    let done = history.change(OperationKind::Repair, document.as_mut(), conversation, view, set, &stamp());
     let (id, now) = done.map_err(failed)?;
     if !expected.is_met(&now, || document.parts().whole(ONLY_CONVERSATION)) {
         history.undo(document.as_mut(), Some(id), &stamp()).map_err(failed)?;
@@ -369,7 +371,7 @@ fn check_copy(planned: &Planned, copy: &dyn Document, path: &Path) -> Result<(),
 /// Says why something stays, and who knows what helps.
 fn not_mended(page: &mut Page<'_>, repaired: &Repaired) -> io::Result<()> {
     if let Some(why) = &repaired.not_held {
-        page.prose("  ", 4, &format!("not mended: {}", escaped(why)))?;
+        page.prose("  ", 4, &format!("not repaired: {}", escaped(why)))?;
     }
     if repaired.hint.is_empty() {
         return Ok(());
@@ -377,7 +379,7 @@ fn not_mended(page: &mut Page<'_>, repaired: &Repaired) -> io::Result<()> {
     page.prose("  ", 4, &format!("{DIM}{}{DIM:#}", escaped(&repaired.hint)))
 }
 
-fn people(page: &mut Page<'_>, repaired: &Repaired) -> io::Result<()> {
+fn render_text(page: &mut Page<'_>, repaired: &Repaired) -> io::Result<()> {
     page.heading(&escaped(&repaired.file), &repaired.format)?;
     if let Some(line) = repaired.damage.torn_line {
         let verb = if repaired.written { "taken out" } else { "would be taken out" };
@@ -393,7 +395,7 @@ fn people(page: &mut Page<'_>, repaired: &Repaired) -> io::Result<()> {
     if !repaired.damage.parted.is_empty() {
         let verb = if repaired.written { "broken" } else { "would be broken" };
         let lines = count(repaired.damage.parted.len(), "line", "lines");
-        let what = format!("{lines} {verb} between records that stand on it");
+        let what = format!("{lines} {verb} between its records");
         page.prose("", 2, &format!("{GOOD}{what}{GOOD:#}"))?;
         for line in &repaired.damage.parted {
             writeln!(page, "line {line}")?;
@@ -414,7 +416,7 @@ fn people(page: &mut Page<'_>, repaired: &Repaired) -> io::Result<()> {
         }
     }
     if !repaired.damage.roles.is_empty() {
-        let verb = if repaired.written { "given back" } else { "would be given back" };
+        let verb = if repaired.written { "restored" } else { "would be restored" };
         let roles = count(repaired.damage.roles.len(), "role", "roles");
         page.prose("", 2, &format!("{GOOD}{roles} {verb}{GOOD:#}"))?;
         for Role { line, role } in &repaired.damage.roles {
@@ -422,10 +424,10 @@ fn people(page: &mut Page<'_>, repaired: &Repaired) -> io::Result<()> {
         }
     }
     if repaired.mended.is_empty() && repaired.left.is_empty() && !repaired.changed {
-        page.prose("", 2, &format!("{GOOD}nothing to mend{GOOD:#}"))?;
+        page.prose("", 2, &format!("{GOOD}nothing to repair{GOOD:#}"))?;
     }
     if !repaired.mended.is_empty() {
-        let verb = if repaired.written { "mended" } else { "would be mended" };
+        let verb = if repaired.written { "repaired" } else { "would be repaired" };
         let found = count(repaired.mended.len(), "finding", "findings");
         page.prose("", 2, &format!("{GOOD}{found} {verb}{GOOD:#}"))?;
         lines(page, &repaired.mended, !repaired.damage.uncovers())?;
@@ -443,8 +445,8 @@ fn people(page: &mut Page<'_>, repaired: &Repaired) -> io::Result<()> {
         return Ok(());
     }
     let path = Path::new(&repaired.file);
-    let place = place_word(path, "mended.jsonl");
-    writeln!(page, "\n{DIM}mend it:{DIM:#} wb repair {} {place}", escaped(&file_word(path)))
+    let place = place_word(path, "repaired.jsonl");
+    writeln!(page, "\n{DIM}repair it:{DIM:#} wb repair {} {place}", escaped(&file_word(path)))
 }
 
 #[cfg(test)]

@@ -28,7 +28,7 @@ pub(crate) fn open_with_history(
     access: Access,
 ) -> Result<(Box<dyn Document>, History), UserError> {
     if path == Path::new("-") {
-        let hint = "name the session's file, next to which the list of operations stands";
+        let hint = "name the session file, not the list of operations next to it";
         return Err(UserError::new("nothing is known of what was done to standard input", hint));
     }
     // A session that is not there is told as such, and not as one without operations.
@@ -45,7 +45,7 @@ struct Changed {
     file: String,
     operation: u64,
     undone: bool,
-    /// Whether the bytes are those of before; else others had written since, which stays.
+    /// Whether file restored byte for byte; else others had written since, which stays.
     exact: bool,
     written: bool,
 }
@@ -106,24 +106,20 @@ fn tell(shell: &Shell, changed: &Changed, how: Undone) -> Result<()> {
         return shell.print_json(changed);
     }
     let what = match (changed.undone, changed.written) {
-        (true, true) => "is undone",
-        (true, false) => "would be undone; this is a dry run",
-        (false, true) => "is done again",
-        (false, false) => "would be done again; this is a dry run",
+        (true, true) => "undone",
+        (true, false) => "would be undone; dry run, nothing written",
+        (false, true) => "redone",
+        (false, false) => "would be redone; dry run, nothing written",
     };
     let how = match (how, changed.undone, changed.written) {
-        (Undone::Exactly, ..) => "the bytes are those of before",
-        (Undone::InPlace, true, _) => {
-            "the old records stand where they stood, and what the agent wrote since stays"
-        }
-        (Undone::InPlace, false, _) => {
-            "what it wrote stands where it stood, and what the agent wrote since stays"
-        }
+        (Undone::Exactly, ..) => "file restored byte for byte",
+        (Undone::InPlace, true, _) => "restored in place; later messages kept",
+        (Undone::InPlace, false, _) => "redone in place; later messages kept",
         (Undone::ByAppending, _, true) => {
-            "the agent wrote on, so the old messages were written again, with what came since behind them"
+            "the session has moved on, so the old messages were appended again, followed by the newer ones"
         }
         (Undone::ByAppending, _, false) => {
-            "the agent wrote on, so the old messages would be written again, with what came since behind them"
+            "the session has moved on, so the old messages would be appended again, followed by the newer ones"
         }
     };
     let other = if changed.undone { "redo" } else { "undo" };
@@ -132,10 +128,6 @@ fn tell(shell: &Shell, changed: &Changed, how: Undone) -> Result<()> {
         if !changed.written {
             return Ok(());
         }
-        writeln!(
-            page,
-            "{DIM}the way back:{DIM:#} wb {other} {}",
-            escaped(&file_word(Path::new(&changed.file)))
-        )
+        writeln!(page, "{DIM}to redo:{DIM:#} wb {other} {}", escaped(&file_word(Path::new(&changed.file))))
     })
 }

@@ -43,7 +43,7 @@ pub(crate) fn validate(shell: &Shell, args: &Validate) -> Result<Exit> {
     if shell.is_json {
         shell.print_json(&found)?;
     } else {
-        shell.print(|page| people(page, &found))?;
+        shell.print(|page| render_text(page, &found))?;
     }
     Ok(exit)
 }
@@ -78,7 +78,7 @@ fn validated(args: &Validate) -> Result<Validated, UserError> {
     Ok(Validated { file, format, messages, dialects, violations, n_violations, notes })
 }
 
-fn people(page: &mut Page<'_>, found: &Validated) -> io::Result<()> {
+fn render_text(page: &mut Page<'_>, found: &Validated) -> io::Result<()> {
     let names: Vec<&str> = found.dialects.iter().map(|dialect| dialect.name()).collect();
     let told = format!("{} · {} · {}", found.format, messages(found.messages), names.join(", "));
     page.heading(&escaped(&found.file), &told)?;

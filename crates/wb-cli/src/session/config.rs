@@ -221,7 +221,7 @@ fn read(path: &Path) -> Result<Option<File>, UserError> {
         Ok(text) => toml::from_str(&text).map(Some).map_err(|error| {
             let at = error.span().map_or(0, |span| span.start);
             let line = text.get(..at).unwrap_or_default().matches('\n').count() + 1;
-            UserError::of_file(&file, error.message(), "`wb config --help` tells the keys")
+            UserError::of_file(&file, error.message(), "`wb config --help` lists the keys")
                 .at_line(Some(line))
         }),
     }

@@ -104,7 +104,7 @@ impl<'a> Compacted<'a> {
             cleared: report.cleared.len(),
             restored: report.restored.len(),
             changed: report.is_changed(),
-            degraded: report.degraded().is_some(),
+            degraded: report.fallback_reason().is_some(),
             reason: outcome.reason(),
             shortened: report.previewed.len(),
             restored_paths: &report.restored,

@@ -98,10 +98,10 @@ impl WindowFrom {
                     "Claude Code gives {id} a window of {tokens}, unless it is named with [1m]; --window sets another"
                 )
             }
-            Self::Nobody => format!("the file tells no window: {tokens} is assumed, --window sets it"),
+            Self::Nobody => format!("the file names no window: {tokens} assumed; set it with --window"),
             Self::Unknown(UnknownModel { id, .. }) => {
                 format!(
-                    "the file tells no window, `wb models` has no {id}: {tokens} is assumed, --window sets it"
+                    "the file names no window and `wb models` has no {id}: {tokens} assumed; set it with --window"
                 )
             }
         })

@@ -35,7 +35,7 @@ use wb_message::Message;
 use wb_message::markers::is_synthetic;
 use wb_passes::ImagePolicy;
 use wb_record::{Access, MemoryParts, Segment, UsageAt};
-use wb_replay::facts_of;
+use wb_replay::collect_facts;
 
 use crate::args::Policy;
 use crate::args::strategy::Strategy;
@@ -257,7 +257,7 @@ impl Session {
         // The digest of some agents cannot be read, or is no message of its own.
         let is_later = messages.iter().any(is_synthetic) || self.opened.is_compacted();
         let vocabulary = &self.opened.vocabulary;
-        let whole = || facts_of(self.document.as_ref(), &self.conversation, vocabulary).ok();
+        let whole = || collect_facts(self.document.as_ref(), &self.conversation, vocabulary).ok();
         is_later.then(whole).flatten().unwrap_or_else(|| Facts::from_messages(messages, vocabulary))
     }
 

@@ -9,7 +9,7 @@ use futures::stream::BoxStream;
 use indicatif::ProgressBar;
 use serde::Serialize;
 use wb_budget::{Catalog, CatalogEntry, ModelCard, Usage};
-use wb_conductor::{Compactor, CondenseOpts, Plan, Ready, Summarizer};
+use wb_conductor::{Plan, Ready, Summarizer};
 use wb_invoke::{Emission, ModelInvoker, StreamOptions};
 use wb_message::Conversation;
 use wb_summarize::Cost;
@@ -54,10 +54,10 @@ impl Model {
     }
 
     /// Writes the digest of a compaction.
-    pub(crate) fn digest(&self, plan: Plan<'_>, settings: Compactor) -> Ready {
+    pub(crate) fn digest(&self, plan: Plan<'_>) -> Ready {
         let summarizer = Summarizer::new(self.watched.clone()).timeout(TIMEOUT);
-        let settings = settings.summarizer(summarizer.instructions(self.instructions.as_deref()));
-        self.runtime.block_on(settings.ask(plan, &CondenseOpts::default()))
+        let summarizer = summarizer.instructions(self.instructions.as_deref());
+        self.runtime.block_on(plan.ask(Some(&summarizer), None))
     }
 
     /// Returns who is asked.

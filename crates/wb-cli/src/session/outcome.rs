@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use wb_conductor::{CompactionReport, Compactor, DigestSource, Pipeline};
+use wb_conductor::{CompactionReport, Compactor, DigestSource, Pipeline, Plan};
 use wb_facts::Facts;
 use wb_message::outline;
 use wb_message::{Message, Origin, Patch, Undo};
@@ -70,7 +70,7 @@ impl Outcome {
         let settings = session.settings().pipeline(steps).vocabulary(vocabulary);
         let mut messages = std::mem::take(&mut session.opened.messages);
         let facts = session.facts(&messages);
-        let report = compact(session, &mut messages, settings, &facts, None);
+        let report = compact(session, &mut messages, &settings, &facts, None);
         Self::after(session, messages, facts, report)
     }
 
@@ -79,7 +79,7 @@ impl Outcome {
         let mut messages = std::mem::take(&mut session.opened.messages);
         let lines: Vec<String> = messages.iter().map(outline::line).collect();
         let facts = session.facts(&messages);
-        let report = compact(session, &mut messages, settings, &facts, model);
+        let report = compact(session, &mut messages, &settings, &facts, model);
         let outcome = Self::after(session, messages, facts, report);
         let outline = fates(lines, &outcome.messages, &outcome.report, &outcome.origins);
         Self { outline, ..outcome }
@@ -175,17 +175,18 @@ impl Outcome {
 fn compact(
     session: &mut Session,
     messages: &mut Vec<Message>,
-    settings: Compactor,
+    settings: &Compactor,
     facts: &Facts,
     model: Option<&Model>,
 ) -> CompactionReport {
     let opts = session.opts();
     let view = session.measure.view(messages).with_fixed(&*opts.fixed);
-    let ready = settings.plan_with(&view, &opts, Some(facts)).map(|plan| match model {
-        Some(model) => model.digest(plan.held(), settings),
-        None => plan.held().local(),
+    let input = settings.plan_input(&view, &opts).facts(facts);
+    let plan = settings.steps().plan(view, input).map(Plan::without_guard);
+    let ready = plan.map(|plan| match model {
+        Some(model) => model.digest(plan),
+        None => plan.local(),
     });
-    drop(view);
     ready.map_or_else(|report| *report, |ready| ready.apply(messages))
 }
 

@@ -39,7 +39,7 @@ pub(crate) fn summary(page: &mut Page<'_>, session: &Session, outcome: &Outcome)
     if let Some(spent) = &outcome.model {
         page.prose("  ", 4, &format!("{DIM}model: {}{DIM:#}", escaped(&spent.to_string())))?;
     }
-    if let Some(why) = report.degraded() {
+    if let Some(why) = report.fallback_reason() {
         let what = format!("{why}; the digest is that of `wb` itself");
         page.prose("  ", 4, &format!("{WARN}{}{WARN:#}", escaped(&what)))?;
     }
@@ -66,11 +66,13 @@ fn steps(page: &mut Page<'_>, outcome: &Outcome) -> io::Result<()> {
 /// Returns what a step did, with the figures that the report has of it.
 fn described(step: &StepReport, outcome: &Outcome) -> String {
     let report = &outcome.report;
-    let does = wb_conductor::does(&step.name).unwrap_or("did its part");
+    let does = wb_conductor::step_effect(&step.name).unwrap_or("did its part");
     match step.name.as_str() {
         DIGEST => {
             let by = match &report.digest {
-                Some(DigestSource::Local(_)) if report.degraded().is_some() => "taken locally".to_owned(),
+                Some(DigestSource::Local(_)) if report.fallback_reason().is_some() => {
+                    "taken locally".to_owned()
+                }
                 Some(DigestSource::Local(reason)) => {
                     format!("taken locally: {}", escaped(&reason.to_string()))
                 }
@@ -124,7 +126,7 @@ pub(crate) fn written(page: &mut Page<'_>, file: &str, out: Option<&Path>) -> io
     let (lead, text) = match out {
         Some(out) if out == Path::new("-") => return Ok(()),
         Some(out) => ("written to:", out.display().to_string()),
-        None => ("take it back:", format!("wb undo {}", file_word(Path::new(file)))),
+        None => ("to undo:", format!("wb undo {}", file_word(Path::new(file)))),
     };
     writeln!(page, "\n{DIM}{lead}{DIM:#} {}", escaped(&text))
 }

@@ -70,9 +70,7 @@ impl Validity {
         let hint = match before.violations.first() {
             Some(_) => {
                 let file = file_word(Path::new(file));
-                format!(
-                    "nothing was written; something is refused already, and this says what mends it: wb doctor {file}"
-                )
+                format!("nothing was written; the session already has problems, see: wb doctor {file}")
             }
             None => format!("nothing was written; please report this{hint}"),
         };
@@ -98,8 +96,7 @@ impl PartialEq for Validity {
 pub(crate) fn answered_by_agent(view: &View, sent: &SentAs<'_>) -> Option<String> {
     let n = sent.n_answered(&view.messages);
     let format = view.format;
-    (n > 0)
-        .then(|| format!("tool calls without a result, which {format} answers itself when it goes on: {n}"))
+    (n > 0).then(|| format!("tool calls without a result, answered by {format} when it resumes: {n}"))
 }
 
 /// Why what was written, or would be, is not kept.

@@ -52,7 +52,7 @@ pub(crate) fn folder_given(path: &Path) -> UserError {
 /// Why a folder has nothing to weigh.
 pub(crate) fn folder_without_sessions(path: &Path) -> UserError {
     let hint = "session files end in .jsonl or .json; `wb` alone says where agents keep theirs";
-    UserError::of_file(path.display().to_string(), "no session files are in this folder or below it", hint)
+    UserError::of_file(path.display().to_string(), "no session files found in or below this folder", hint)
 }
 
 fn not_there(path: &Path) -> UserError {
@@ -96,11 +96,11 @@ pub(crate) fn not_read(path: &Path, error: &FormatError) -> UserError {
             not_opened(path, error)
         }
         FormatError::Empty => {
-            UserError::of_file(file, "the file is empty", "name a session that something was said in")
+            UserError::of_file(file, "the file is empty", "name a session with at least one message")
         }
-        FormatError::Unknown { begins } => {
-            let what = format!("holds nothing that is known; it begins with {begins}");
-            let hint = "`wb formats` lists what is read: sessions, logs and requests";
+        FormatError::Unknown { begins, .. } => {
+            let what = format!("is not in a known format; it begins with {begins}");
+            let hint = "`wb formats` lists the known formats";
             UserError::of_file(file, what, hint).foreign()
         }
         error => UserError::of_file(file, error.to_string(), hint(path, error)).at_line(error.line()),

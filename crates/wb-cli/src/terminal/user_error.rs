@@ -54,7 +54,7 @@ impl UserError {
         match error.downcast_ref::<io::Error>() {
             Some(failed) if failed.kind() == io::ErrorKind::BrokenPipe => None,
             Some(failed) => {
-                let hint = "let the output go where there is room and it may be written";
+                let hint = "write to a location with free space and write permission";
                 Some(Self::of_file("standard output", in_words(failed), hint))
             }
             None => Some(Self { hint: None, ..Self::new(format!("{error:#}"), "") }),

@@ -71,7 +71,7 @@ fn the_system_text_of_a_request_goes_over_and_its_tools_are_listed() {
     for target in SESSIONS {
         let (written, lost) = source.to(target);
         assert!(!written.contains("Be short."), "{written}");
-        assert!(lost.contains("lost: 1 system text: the agent has its own"), "{target}: {lost}");
+        assert!(lost.contains("lost: 1 system text: the agent adds its own"), "{target}: {lost}");
         assert!(lost.contains("lost: 1 definition of a tool"), "{target}: {lost}");
     }
     let again = source.path().join("gemini");
@@ -199,7 +199,7 @@ fn what_becomes_a_note_or_a_text_is_listed_and_what_the_user_pastes_is_not() {
     for target in REQUESTS.into_iter().chain(SESSIONS).chain(["native"]) {
         let lost = source.to(target).1;
         assert!(
-            lost.contains("lost: 1 document, file or picture: a note stands for each"),
+            lost.contains("lost: 1 document, file or picture: each replaced by a note"),
             "{target}: {lost}"
         );
         let others =

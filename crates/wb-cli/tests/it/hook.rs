@@ -311,12 +311,12 @@ fn the_log_tells_how_a_compaction_of_claude_code_is_taken_back() {
     assert_eq!(told(&answer)["action"], "replace");
     let shown = wb_of(home.path(), &["log"], b"").stdout;
     assert!(shown.contains(&format!("  claude-code {id}  auto: ")), "{shown}");
-    let command = shown.lines().find_map(|line| line.strip_prefix("  take it back: wb ")).unwrap();
+    let command = shown.lines().find_map(|line| line.strip_prefix("  to undo: wb ")).unwrap();
     assert_eq!(command, format!("undo {}", file.display()));
     let entry: Value = serde_json::from_str(&log_of(home.path())).unwrap();
     assert_eq!((&entry["session"], &entry["file"]), (&json!(id), &json!(file)));
     fs::remove_file(&file).unwrap();
-    assert!(!wb_of(home.path(), &["log"], b"").stdout.contains("take it back"));
+    assert!(!wb_of(home.path(), &["log"], b"").stdout.contains("to undo:"));
 }
 
 /// A session of Codex whose own summary says what nobody did.
@@ -345,7 +345,7 @@ fn the_log_tells_what_the_audit_found_in_a_summary_of_codex_and_where_to_read_it
     let answer = wb_of(home.path(), &["hook"], event.to_string().as_bytes());
     assert!(answer.stdout.contains("held against the whole session"), "{}", answer.stdout);
     let shown = wb_of(home.path(), &["log"], b"").stdout;
-    assert!(shown.contains("  codex c-1  compact: told facts beside its own summary, "), "{shown}");
+    assert!(shown.contains("  codex c-1  compact: added facts to its own summary; "), "{shown}");
     let command = shown.lines().find_map(|line| line.strip_prefix("  what was found: wb ")).unwrap();
     assert_eq!(command, format!("audit {}", file.display()));
     assert_eq!(wb_of(home.path(), &["audit", file.to_str().unwrap()], b"").code, 3);

@@ -99,7 +99,7 @@ fn the_log_tells_how_a_compaction_of_opencode_is_taken_back_and_the_sessions_of_
     let question = json!({"version": 1, "host": "opencode", "session_id": SESSION, "newest_record": newest, "keep_from": tail,
         "session": {"content": {"info": {"id": SESSION}, "messages": told}}});
     opencode.wb(&["hook"], &question.to_string().replace(SESSION, "ses_b"));
-    assert!(!opencode.wb(&["log"], "").contains("take it back"), "a session that is not there");
+    assert!(!opencode.wb(&["log"], "").contains("to undo:"), "a session that is not there");
     let answer: Value = serde_json::from_str(&opencode.wb(&["hook"], &question.to_string())).unwrap();
     assert_eq!((&answer["action"], answer["keep"][0]["start"].as_u64()), (&json!("replace"), Some(56)));
 
@@ -113,14 +113,14 @@ fn the_log_tells_how_a_compaction_of_opencode_is_taken_back_and_the_sessions_of_
     opencode.user("And then?");
     let after = opencode.seen();
     assert!(after.len() < 10 && after.concat().contains("elided into this digest"), "{after:?}");
-    let command = format!("  take it back: wb undo {}", text(&opencode.database));
+    let command = format!("  to undo: wb undo {}", text(&opencode.database));
     let shown = opencode.wb(&["log"], "");
     assert!(shown.lines().any(|line| line == command), "{shown}");
     opencode.wb(&["undo", text(&opencode.database), "--even-if-open"], "");
     let undone = opencode.seen();
     assert_eq!(undone[..before.len()], before);
     assert!(undone.len() == before.len() + 2 && undone.concat().contains("And then?"), "{undone:?}");
-    let command = format!("  taken back; do it again: wb redo {}", text(&opencode.database));
+    let command = format!("  undone; to redo: wb redo {}", text(&opencode.database));
     let shown = opencode.wb(&["log"], "");
     assert!(shown.lines().any(|line| line == command), "{shown}");
 }

@@ -74,7 +74,7 @@ fn a_session_is_compacted_by_appending_undone_and_redone() {
     assert_eq!((&undone["exact"], &undone["written"]), (&Value::Bool(true), &Value::Bool(true)));
     assert_eq!(place.bytes(), place.before);
     let redone = place.run(&["redo"]);
-    assert!(redone.stdout.starts_with("operation 1 is done again"), "{}", redone.stdout);
+    assert!(redone.stdout.starts_with("operation 1 redone"), "{}", redone.stdout);
     assert_eq!(place.bytes(), after);
     let log = json_of(&place.run(&["log", "--json"]));
     let what: Vec<&str> =
@@ -91,7 +91,7 @@ fn a_dry_run_writes_nothing() {
     let done = json_of(&place.run(&["compact", "--in-place", "--force", "--json"]));
     assert_eq!(done["tokens_after"], dry["tokens_after"]);
     let after = place.bytes();
-    assert!(place.run(&["undo", "--dry-run"]).stdout.contains("would be undone; this is a dry run"));
+    assert!(place.run(&["undo", "--dry-run"]).stdout.contains("would be undone; dry run, nothing written"));
     assert_eq!(place.bytes(), after);
 }
 
@@ -244,14 +244,14 @@ fn an_undo_says_what_is_true_of_the_bytes_and_no_number_is_left_out() {
         let compacted = place.bytes();
         let more = serde_json::json!({"role": "assistant", "content": "done"});
         write(&[list_now(), vec![more.clone()]].concat(), indent);
-        let stays = "what the agent wrote since stays";
+        let stays = "later messages kept";
         for words in [&["undo", "--dry-run"][..], &["undo"]] {
             let told = place.run(words).stdout;
             assert!(told.contains(stays) && !told.contains("bytes"), "{told}");
         }
         assert_eq!(list_now(), [list.clone(), vec![more]].concat());
         let told = place.run(&["redo"]).stdout;
-        assert!(told.contains("the bytes are those of before"), "nobody wrote since the undo: {told}");
+        assert!(told.contains("file restored byte for byte"), "nobody wrote since the undo: {told}");
         fs::write(place.path(), compacted).unwrap();
         place.age(60);
         let told = place.run(&["undo"]).stdout;
@@ -309,7 +309,10 @@ fn what_cannot_be_undone_is_told() {
         assert_eq!(refused.code, 1);
         assert!(refused.stderr.contains(told), "{}", refused.stderr);
     }
-    assert_eq!(place.run(&["log"]).stdout, format!("nothing was done to {} by wb\n", place.path().display()));
+    assert_eq!(
+        place.run(&["log"]).stdout,
+        format!("no operations recorded for {}\n", place.path().display())
+    );
     assert_eq!((place.bytes() == place.before, place.n_files()), (true, 1));
 }
 

@@ -114,7 +114,7 @@ fn instructions_that_the_user_writes_later_take_the_place_of_ours() {
     let with = home.text(".codex/config.toml");
     home.lay(".codex/config.toml", &format!("{with}compact_prompt = \"mine\"\n"));
     let checked = home.run("install --check codex").stdout;
-    assert!(checked.contains("you wrote a compact_prompt beside that of wb"), "{checked}");
+    assert!(checked.contains("you added a compact_prompt next to the one of wb"), "{checked}");
     home.done("install codex");
     assert_eq!(home.text(".codex/config.toml"), "compact_prompt = \"mine\"\n");
 }
@@ -148,7 +148,7 @@ fn a_file_of_somebody_else_at_our_place_is_refused_and_never_removed() {
         let home = Home::new();
         home.lay(path, "// mine\n");
         let error = home.refused(&format!("install {host}"));
-        assert!(error.contains("not from wb"), "{error}");
+        assert!(error.contains("not created by wb"), "{error}");
         home.done(&format!("uninstall {host}"));
         assert_eq!(home.text(path), "// mine\n");
     }
@@ -306,7 +306,10 @@ fn in_a_folder_of_a_repository_it_goes_where_the_agent_looks_for_it() {
 fn gemini_cli_reads_no_plug_ins_of_a_project() {
     for line in ["install gemini-cli --project", "uninstall gemini-cli --project"] {
         let error = Home::new().refused(line);
-        assert!(error.contains("in your home alone") && error.contains("leave --project out"), "{error}");
+        assert!(
+            error.contains("from your home directory") && error.contains("leave --project out"),
+            "{error}"
+        );
     }
 }
 

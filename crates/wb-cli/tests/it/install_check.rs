@@ -33,7 +33,7 @@ fn a_check_tells_what_is_live_and_why_the_rest_is_not() {
     let wb = json!(home.wb.canonicalize().unwrap()).to_string();
     for (text, why) in [
         (live.replace(&wb, "\"/nowhere/wb\""), "is gone: /nowhere/wb"),
-        (live.replace(&wb, "\"/bin/sh\""), "says no version"),
+        (live.replace(&wb, "\"/bin/sh\""), "reports no version"),
         (live.replace("= 8000", "= 9000"), "was changed since"),
         (live.replace("install` of wb ", "install` of wb 9."), "written by wb 9."),
         ("// mine\n".to_owned(), "not from wb"),

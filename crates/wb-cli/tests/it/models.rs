@@ -243,20 +243,6 @@ fn a_session_within_its_budget_costs_nothing() {
 }
 
 #[test]
-fn a_log_of_pi_gets_a_digest_by_a_model() {
-    let server = Loopback::start([says("anthropic", "## Goal\nMend the parts, said the model.")]);
-    let place = ten_turns();
-    let words = ["--model", "anthropic:m", "--base-url", &server.url(), "--instructions", "Name each part."];
-    let file = place.file.to_str().unwrap();
-    let line = [&["session", "compact", file, "--json"][..], &words].concat();
-    let report = json_of(&wb(&line, &KEYS));
-    assert_eq!(report["digest_by"], "model", "{report}");
-    assert!(report["digest"].as_str().unwrap().contains("said the model"), "{report}");
-    assert!(report["model"]["requests"].as_u64().unwrap() > 0);
-    assert!(server.requests()[0].body.to_string().contains("Additional focus: Name each part."));
-}
-
-#[test]
 fn a_branch_that_is_left_gets_a_digest_by_a_model() {
     let server = Loopback::start([says("openai", "## Goal\nMend the parts, said the model.")]);
     let place = ten_turns();

@@ -71,7 +71,7 @@ fn an_operation_that_was_cut_short_is_settled_before_it_is_undone() {
     let planned = fs::read_to_string(&list).unwrap().lines().next().unwrap().to_owned();
     fs::write(&list, planned + "\n").unwrap();
     let log = odd.run("log", "s.jsonl", &[]).stdout;
-    assert!(log.starts_with("operation 1 was cut short or left to the agent; the next `wb undo`"), "{log}");
+    assert!(log.starts_with("operation 1 was interrupted or left to the agent; the next `wb undo`"), "{log}");
     let log: Value = serde_json::from_str(&odd.run("log", "s.jsonl", &["--json"]).stdout).unwrap();
     assert_eq!(log["unsettled"], 1);
     let undone = odd.run("undo", "s.jsonl", &["--even-if-open"]);
@@ -343,7 +343,7 @@ fn records_that_stand_on_one_line_get_lines_of_their_own() {
         "{told}"
     );
     let mended = wb(&["repair", file, "--in-place", "--even-if-open"]);
-    assert!(mended.stdout.contains("1 line broken between records that stand on it"), "{}", mended.stdout);
+    assert!(mended.stdout.contains("1 line broken between its records"), "{}", mended.stdout);
     assert_eq!(fs::read_to_string(file).unwrap(), lines);
     assert_eq!(wb(&["doctor", file]).code, 0);
     assert_eq!(wb(&["undo", file, "--even-if-open"]).code, 0);

@@ -8,7 +8,7 @@ use wb_message::{Message, Pairing};
 
 use crate::support::{Answer, wb_in};
 
-/// A user's home, a project with settings that keep few tokens, and a session of it.
+/// A user's home, a project with settings, and a session of it.
 pub(crate) struct Place {
     pub(crate) folder: tempfile::TempDir,
     pub(crate) file: PathBuf,
@@ -20,17 +20,16 @@ impl Place {
         let project = folder.path().join("project");
         let file = folder.path().join("s.jsonl");
         let place = Self { folder, file };
-        place.settings("project/.indusagi/settings.json", &json!({"compaction": {"keepRecentTokens": 400}}));
+        place.settings("project/.indusagi/settings.json", &json!({"branchSummary": {"reserveTokens": 400}}));
         place.write(&text(&lines(project.to_str().unwrap())));
         place
     }
 
-    /// Holds a file that keeps few tokens wherever it was written.
+    /// Holds a copy of a session.
     pub(crate) fn of_file(path: &Path) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("s.jsonl");
         let place = Self { folder, file };
-        place.settings("home/.indusagi/agent/settings.json", &json!({"compaction": {"keepRecentTokens": 1}}));
         fs::write(&place.file, fs::read(path).unwrap()).unwrap();
         place
     }
@@ -66,6 +65,13 @@ impl Place {
         let args: Vec<&str> = ["session", verb, file].into_iter().chain(rest.iter().copied()).collect();
         // Wide enough that no line is broken.
         wb_in(&self.folder.path().join("home"), &[("COLUMNS", "400")], &args, stdin)
+    }
+
+    /// Runs a command of `wb` on the session, and returns its answer as JSON.
+    pub(crate) fn command(&self, verb: &str, rest: &[&str]) -> Value {
+        let file = self.file.to_str().unwrap();
+        let args: Vec<&str> = [verb, file, "--json"].into_iter().chain(rest.iter().copied()).collect();
+        json_of(&wb_in(&self.folder.path().join("home"), &[], &args, b""))
     }
 
     pub(crate) fn run(&self, verb: &str, rest: &[&str]) -> Answer {

@@ -27,7 +27,7 @@ fn is_found_mended_and_taken_back(folder: &Path, (name, lines, rule, mended): &C
     assert!(now.contains(mended), "{name}: {now}");
     assert_eq!(run(&["validate"]).code, 0, "{name}: {}", run(&["validate"]).stdout);
     let again = run(&["repair", "--in-place", "--even-if-open"]);
-    assert!(again.stdout.contains("nothing to mend"), "{name}: {}", again.stdout);
+    assert!(again.stdout.contains("nothing to repair"), "{name}: {}", again.stdout);
     assert_eq!(run(&["undo", "--even-if-open"]).code, 0);
     assert_eq!(std::fs::read_to_string(&file).unwrap(), text, "{name}");
 }

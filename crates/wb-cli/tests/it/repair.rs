@@ -26,10 +26,10 @@ fn run(words: &[&str], file: &Path) -> Answer {
     wb(&[words, &[file.to_str().unwrap()]].concat())
 }
 
-/// Checks that a second repair of a file has nothing to mend, and that the first one is taken back.
+/// Checks that a second repair of a file has nothing to repair, and that the first one is taken back.
 fn is_mended_once_and_taken_back(file: &Path, before: &[u8]) {
     let again = run(&["repair", "--in-place", "--even-if-open"], file);
-    assert!(again.stdout.contains("nothing to mend"), "{}", again.stdout);
+    assert!(again.stdout.contains("nothing to repair"), "{}", again.stdout);
     assert_eq!(run(&["undo", "--even-if-open"], file).code, 0);
     assert_eq!(std::fs::read(file).unwrap(), before);
 }
@@ -46,7 +46,7 @@ fn a_result_without_its_call_is_found_taken_out_and_can_come_back() {
     assert!(told.stdout.contains("wb repair "), "{}", told.stdout);
 
     let shown = run(&["repair"], &file);
-    assert!(shown.stdout.contains("4 findings would be mended"), "{}", shown.stdout);
+    assert!(shown.stdout.contains("4 findings would be repaired"), "{}", shown.stdout);
     assert_eq!(std::fs::read(&file).unwrap(), before, "nothing is written without --in-place");
     let mended = run(&["repair", "--in-place", "--even-if-open"], &file);
     assert_eq!(mended.code, 0, "{}{}", mended.stdout, mended.stderr);
@@ -123,11 +123,10 @@ fn calls_that_an_agent_answers_itself_are_no_finding_wherever_they_stand() {
         let before = std::fs::read(&file).unwrap();
         let told = run(&["validate"], &file);
         assert_eq!((told.code, run(&["doctor"], &file).code), (0, 0), "{}", told.stdout);
-        let itself =
-            format!("tool calls without a result, which {agent} answers itself when it goes on: {n}");
+        let itself = format!("tool calls without a result, answered by {agent} when it resumes: {n}");
         assert!(told.stdout.contains(&itself), "{}", told.stdout);
         let mended = run(&["repair", "--in-place", "--even-if-open"], &file);
-        assert!(mended.stdout.contains("nothing to mend"), "{}{}", mended.stdout, mended.stderr);
+        assert!(mended.stdout.contains("nothing to repair"), "{}{}", mended.stdout, mended.stderr);
         assert_eq!(std::fs::read(&file).unwrap(), before);
     }
 }
@@ -152,7 +151,7 @@ fn a_result_in_front_of_its_call_answers_it_at_the_end_of_a_log_until_that_is_ta
     assert!(after.starts_with(&before), "the log is only added to");
     assert_eq!((run(&["validate"], &file).code, run(&["doctor"], &file).code), (0, 0));
     let again = run(&["repair", "--in-place", "--even-if-open"], &file);
-    assert!(again.stdout.contains("nothing to mend"), "{}", again.stdout);
+    assert!(again.stdout.contains("nothing to repair"), "{}", again.stdout);
     assert_eq!(std::fs::read(&file).unwrap(), after);
     assert_eq!(run(&["undo", "--even-if-open"], &file).code, 0);
     assert_eq!(std::fs::read(&file).unwrap(), before);
@@ -237,7 +236,7 @@ fn a_result_without_a_call_and_a_lost_line_are_complaints_that_a_repair_mends() 
         let before = std::fs::read(&file).unwrap();
         let told = run(&["repair", "--in-place", "--even-if-open"], &file);
         assert_eq!(told.code, 0, "{}{}", told.stdout, told.stderr);
-        assert!(doctor().contains("nothing is seen"), "{}", doctor());
+        assert!(doctor().contains("no problems found"), "{}", doctor());
         assert_eq!(run(&["undo", "--even-if-open"], &file).code, 0);
         assert!(std::fs::read(&file).unwrap().starts_with(&before), "it is taken back");
         told.stdout
@@ -320,10 +319,10 @@ fn a_dry_run_says_what_would_be_and_writes_nothing() {
     let out = out.to_str().unwrap();
     for words in [&["repair", "--dry-run", "--in-place"][..], &["repair", "--dry-run", "-o", out]] {
         let told = run(words, &file);
-        assert!(told.stdout.contains("4 findings would be mended"), "{}{}", told.stdout, told.stderr);
+        assert!(told.stdout.contains("4 findings would be repaired"), "{}{}", told.stdout, told.stderr);
     }
     let told = run(&["repair", "--dry-run", "-o", "-"], &file);
-    assert!(told.stdout.contains("would be mended"), "{}", told.stdout);
+    assert!(told.stdout.contains("would be repaired"), "{}", told.stdout);
     for words in [
         &["convert", "--to", "anthropic", "--dry-run"][..],
         &["convert", "--to", "pi", "--dry-run", "-o", out],
@@ -399,7 +398,7 @@ fn an_open_call_of_claude_code_is_answered_by_one_line_and_without_a_compaction(
     assert_eq!(run(&["validate"], &out).code, 0);
 }
 
-/// Lays a session of Kimi CLI in which the line of a call and that of a result do not say who speaks.
+/// Lays a session of Kimi CLI in which the line of a call and that of a result do not have a role.
 fn without_roles(folder: &Path) -> PathBuf {
     let call =
         |id: &str| json!([{"type": "function", "id": id, "function": {"name": "ls", "arguments": "{}"}}]);
@@ -422,9 +421,9 @@ fn messages_get_back_the_role_that_they_lost_and_nothing_else_changes() {
     let file = without_roles(folder.path());
     let before = std::fs::read_to_string(&file).unwrap();
     let told = run(&["doctor"], &file);
-    assert!(told.stdout.contains("3 messages do not say who speaks (line 3)"), "{}", told.stdout);
+    assert!(told.stdout.contains("3 messages do not have a role (line 3)"), "{}", told.stdout);
     let mended = run(&["repair", "--in-place", "--even-if-open"], &file);
-    assert!(mended.stdout.contains("3 roles given back"), "{}{}", mended.stdout, mended.stderr);
+    assert!(mended.stdout.contains("3 roles restored"), "{}{}", mended.stdout, mended.stderr);
     let roles = ["{\"role\":\"assistant\",", "{\"role\":\"tool\",", "{\"role\":\"assistant\","];
     let mut lines: Vec<String> = before.lines().map(str::to_owned).collect();
     for (line, role) in lines[2..5].iter_mut().zip(roles) {

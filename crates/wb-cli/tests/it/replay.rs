@@ -147,7 +147,7 @@ fn a_file_that_cannot_be_read_is_named_and_the_others_are_replayed() {
     let folder = folder();
     std::fs::write(folder.path().join("broken.json"), "{\"a\": 1}").unwrap();
     let answer = run(folder.path(), &["--json"]);
-    assert!(answer.stderr.contains("broken.json: holds nothing that is known"), "{}", answer.stderr);
+    assert!(answer.stderr.contains("broken.json: is not in a known format"), "{}", answer.stderr);
     let replayed = json_of(&answer);
     assert_eq!(replayed["sessions"].as_array().unwrap().len(), 2);
     assert!(replayed["skipped"][0]["file"].as_str().unwrap().ends_with("broken.json"));

@@ -77,8 +77,6 @@ fn help_of_every_command_looks_as_recorded() {
             "session tree --help",
             "session show --help",
             "session context --help",
-            "session compact --help",
-            "session undo --help",
             "session branch --help",
         ],
     );
@@ -138,7 +136,6 @@ fn sessions_look_as_recorded() {
         format!("session tree {PI}"),
         format!("session show {PI} ac31fac0"),
         format!("session context {PI}"),
-        format!("session compact {PI} --dry-run"),
     ];
     check("session", &lines.each_ref().map(String::as_str));
 }

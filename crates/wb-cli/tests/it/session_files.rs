@@ -1,4 +1,4 @@
-//! `wb session compact`, `undo` and `branch`: which files they write, read and leave alone.
+//! `wb session branch`: which files it writes, reads and leaves alone.
 
 use std::fs;
 
@@ -14,40 +14,30 @@ use crate::support::{Answer, root, wb_of};
 fn with_o_the_file_stays_and_the_new_one_has_the_change() {
     let place = ten_turns();
     let (before, out) = (place.bytes(), place.path("it's new.jsonl"));
-    let answer = place.run("compact", &["-o", &out]);
+    let answer = place.run("branch", &["00001003", "-o", &out]);
     assert_eq!((answer.code, place.bytes()), (0, before.clone()), "{}", answer.stderr);
     let new = fs::read(&out).unwrap();
     assert!(new.starts_with(&before) && new.len() > before.len());
-    let quoted = format!("  take it back   wb session undo '{}'\n", out.replace('\'', r"'\''"));
+    let quoted = format!("  go back        wb session branch '{}' 0000101e\n", out.replace('\'', r"'\''"));
     assert!(answer.stdout.ends_with(&quoted), "{}", answer.stdout);
-    assert_eq!(place.json_on("context", &out, &[])["messages"][0]["role"], "compactionSummary");
-
-    let undone = place.path("undone.jsonl");
-    assert_eq!(place.json_on("undo", &out, &["-o", &undone])["out"], json!(undone));
-    assert_eq!(fs::read(&out).unwrap(), new);
-    assert_eq!(place.json_on("context", &undone, &[])["messages"], place.messages());
-    let gone = place.path("gone.jsonl");
-    place.json_on("branch", &out, &["00001003", "-o", &gone]);
-    assert_eq!(place.json_on("context", &gone, &[])["messages"].as_array().unwrap().len(), 3);
+    assert_eq!(place.json_on("context", &out, &[])["messages"].as_array().unwrap().len(), 3);
 }
 
 #[test]
 fn o_names_a_new_file_in_a_folder_that_is_there() {
     let place = ten_turns();
-    for verb in [&["compact"][..], &["branch", "00001003"]] {
-        for (out, what) in [
-            (place.file.to_str().unwrap(), "is there already"),
-            (&place.path("none/out.jsonl"), "none/out.jsonl: "),
-            ("-", "standard output has the report"),
-            ("/dev/null", "is there already"),
-        ] {
-            let rest: Vec<&str> = verb[1..].iter().copied().chain(["-o", out]).collect();
-            let report = place.refused(verb[0], &rest);
-            assert!(report.contains(what), "{report}");
-            assert!(!report.contains(" at path "), "the name of a draft: {report}");
-        }
+    for (out, what) in [
+        (place.file.to_str().unwrap(), "is there already"),
+        (&place.path("none/out.jsonl"), "none/out.jsonl: "),
+        ("-", "standard output has the report"),
+        ("/dev/null", "is there already"),
+    ] {
+        let report = place.refused("branch", &["00001003", "-o", out]);
+        assert!(report.contains(what), "{report}");
+        assert!(!report.contains(" at path "), "the name of a draft: {report}");
     }
-    assert!(place.refused("compact", &["--dry-run", "-o", "/dev/null"]).contains("is there already"));
+    let dry = place.refused("branch", &["00001003", "--dry-run", "-o", "/dev/null"]);
+    assert!(dry.contains("is there already"), "{dry}");
 }
 
 #[cfg(unix)]
@@ -58,7 +48,7 @@ fn a_new_session_is_as_private_as_the_one_that_it_was_made_of() {
     for mode in [0o600, 0o640] {
         fs::set_permissions(&place.file, PermissionsExt::from_mode(mode)).unwrap();
         let out = place.path(&format!("{mode:o}.jsonl"));
-        place.json("compact", &["-o", &out]);
+        place.json("branch", &["00001003", "-o", &out]);
         assert_eq!(fs::metadata(&out).unwrap().permissions().mode() & 0o777, mode);
     }
 }
@@ -71,9 +61,7 @@ fn an_older_layout_is_brought_to_the_present_one_with_o_alone() {
         let report =
             place.refused("branch", &["0"].map(|_| first_answer(&place)).each_ref().map(String::as_str));
         assert!(report.contains("only version 3 is appended to\nhint: -o OUT"), "{report}");
-        place.refused("undo", &[]);
-        place.refused("compact", &[]);
-        let dry = place.json("compact", &["--dry-run"]);
+        let dry = place.json("branch", &[&first_answer(&place), "--dry-run"]);
         assert!(dry["notes"][0].as_str().unwrap().ends_with("the run needs -o OUT"), "{dry}");
         let out = place.path("out.jsonl");
         let report = place.json("branch", &[&first_answer(&place), "-o", &out]);
@@ -97,7 +85,7 @@ fn a_layout_from_the_future_is_left_alone() {
         lines[0]["version"] = json!(4);
         lines
     });
-    let report = place.refused("compact", &["-o", &place.path("out.jsonl")]);
+    let report = place.refused("branch", &["00001003", "-o", &place.path("out.jsonl")]);
     assert!(report.contains("version 4") && !report.contains("-o OUT"), "{report}");
 }
 
@@ -105,7 +93,7 @@ fn a_layout_from_the_future_is_left_alone() {
 fn what_comes_through_a_pipe_needs_o() {
     let place = ten_turns();
     let bytes = place.bytes();
-    let refused = place.run_on("compact", "-", &[], &bytes);
+    let refused = place.run_on("branch", "-", &["00001003"], &bytes);
     assert_eq!(refused.code, 1);
     assert!(
         refused.stderr.starts_with("error: -: what comes through a pipe cannot be appended to"),
@@ -113,9 +101,15 @@ fn what_comes_through_a_pipe_needs_o() {
         refused.stderr
     );
     assert!(refused.stderr.contains("-o OUT"), "{}", refused.stderr);
-    assert_eq!(json_of(&place.run_on("compact", "-", &["--dry-run", "--json"], &bytes))["compacted"], true);
+    assert_eq!(
+        json_of(&place.run_on("branch", "-", &["00001003", "--dry-run", "--json"], &bytes))["moved"],
+        true
+    );
     let out = place.path("out.jsonl");
-    assert_eq!(json_of(&place.run_on("compact", "-", &["--json", "-o", &out], &bytes))["written"], true);
+    assert_eq!(
+        json_of(&place.run_on("branch", "-", &["00001003", "--json", "-o", &out], &bytes))["written"],
+        true
+    );
     assert!(fs::read(&out).unwrap().starts_with(&bytes));
 }
 
@@ -124,19 +118,14 @@ fn a_file_that_another_writer_has_is_left_alone() {
     let place = ten_turns();
     let store = JsonlStore::open(&place.file, Durability::Never).unwrap();
     let mut writer = Session::open(Box::new(store), IdSource::new(1)).unwrap();
-    for (verb, rest) in [("compact", &[][..]), ("branch", &["00001003"])] {
-        let report = place.refused(verb, rest);
-        assert!(
-            report.starts_with("error: s.jsonl: another writer has the session open\nhint: "),
-            "{report}"
-        );
-        assert!(report.contains("-o OUT"), "{report}");
-    }
-    place.json("compact", &["--dry-run"]);
-    place.json("compact", &["-o", &place.path("out.jsonl")]);
+    let report = place.refused("branch", &["00001003"]);
+    assert!(report.starts_with("error: s.jsonl: another writer has the session open\nhint: "), "{report}");
+    assert!(report.contains("-o OUT"), "{report}");
+    place.json("branch", &["00001003", "--dry-run"]);
+    place.json("branch", &["00001003", "-o", &place.path("out.jsonl")]);
     writer.append(&Message::user("still mine").into(), 1).unwrap();
     drop(writer);
-    assert_eq!(place.json("compact", &[])["written"], true);
+    assert_eq!(place.json("branch", &["00001003"])["written"], true);
 }
 
 #[test]
@@ -148,15 +137,15 @@ fn a_file_that_may_not_be_written_is_left_alone() {
     let may_write = fs::OpenOptions::new().append(true).open(&place.file).is_ok();
     if may_write {
         // The administrator may write to any file.
-        assert_eq!(place.json("compact", &[])["written"], true);
+        assert_eq!(place.json("branch", &["00001003"])["written"], true);
     } else {
-        let report = place.refused("compact", &[]);
+        let report = place.refused("branch", &["00001003"]);
         assert!(report.contains("opening it failed") && report.contains("-o OUT"), "{report}");
     }
-    let missing = place.run_on("undo", &place.path("missing.jsonl"), &[], b"");
+    let missing = place.run_on("branch", &place.path("missing.jsonl"), &["a"], b"");
     assert_eq!(missing.code, 1);
     assert!(missing.stderr.contains("missing.jsonl: no such file\nhint: "), "{}", missing.stderr);
-    let folder = place.run_on("undo", &place.path(""), &[], b"");
+    let folder = place.run_on("branch", &place.path(""), &["a"], b"");
     assert_eq!(folder.code, 1);
     assert!(
         folder.stderr.contains("is a folder\nhint: name a session file of pi in it"),
@@ -172,16 +161,15 @@ fn a_torn_last_line_is_moved_aside_when_something_is_appended_and_not_before() {
     let torn = [&whole[..], b"{\"type\":\"mess"].concat();
     fs::write(&place.file, &torn).unwrap();
     place.refused("branch", &["zzz"]);
-    place.refused("undo", &[]);
-    place.json("compact", &["--dry-run"]);
+    place.json("branch", &["00001003", "--dry-run"]);
     assert_eq!((place.bytes(), place.names()), (torn, vec!["s.jsonl".to_owned()]));
 
-    let report = place.json("compact", &[]);
+    let report = place.json("branch", &["00001003"]);
     let aside = place.path("s.jsonl.torn");
     assert_eq!(report["notes"][1], json!(format!("the truncated last line was moved to {aside}")));
     assert_eq!(fs::read(&aside).unwrap(), b"{\"type\":\"mess\n");
     assert!(place.bytes().starts_with(&whole));
-    assert_eq!(place.messages()[0]["role"], "compactionSummary");
+    assert_eq!(place.messages().as_array().unwrap().len(), 3);
 }
 
 #[test]
@@ -189,7 +177,7 @@ fn a_last_line_without_its_line_feed_is_kept() {
     let place = ten_turns();
     let whole = place.bytes();
     fs::write(&place.file, &whole[..whole.len() - 1]).unwrap();
-    place.json("compact", &[]);
+    place.json("branch", &["00001003"]);
     assert!(place.bytes().starts_with(&whole));
 }
 
@@ -198,61 +186,44 @@ fn what_is_no_session_of_pi_is_left_alone() {
     let place = ten_turns();
     for content in ["", "hello\n", "{\"type\":\"user\"}\n{\"type\":\"us", "\n\n"] {
         place.write(content);
-        for (verb, rest) in [("compact", &[][..]), ("undo", &[]), ("branch", &["a"])] {
-            let report = place.refused(verb, rest);
-            assert!(report.contains("\nhint: name a session file of pi"), "{report}");
-        }
+        let report = place.refused("branch", &["a"]);
+        assert!(report.contains("\nhint: name a session file of pi"), "{report}");
     }
 }
 
 #[test]
-fn settings_come_from_the_user_and_the_project_and_those_of_pi_stand_in() {
+fn settings_come_from_the_user_and_the_project_and_those_of_pi_are_read_where_others_are_absent() {
     let place = ten_turns();
-    let kept = |place: &Place| {
-        let report = place.json("compact", &["--dry-run"]);
-        let files = report["settings_files"].as_array().unwrap();
-        let files: Vec<_> = files.iter().map(|file| file.as_str().unwrap().to_owned()).collect();
-        let files = files.iter().map(|file| file.replace(&place.path(""), "")).collect::<Vec<_>>();
-        (
-            report["keep_recent_tokens"].as_u64().unwrap(),
-            report["reserve_tokens"].as_u64().unwrap(),
-            files.join(" "),
-        )
+    let files = |place: &Place| {
+        let report = place.json("branch", &["00001003", "--summarize", "--dry-run"]);
+        let files = report["settings_files"].as_array().unwrap().clone();
+        let name = |file: &Value| file.as_str().unwrap().replace(&place.path(""), "");
+        files.iter().map(name).collect::<Vec<_>>().join(" ")
     };
-    let keep =
-        |tokens: u64| json!({"compaction": {"enabled": false, "keepRecentTokens": tokens}, "theme": "dark"});
-    place.settings("home/.pi/agent/settings.json", &json!({"compaction": {"reserveTokens": 5}}));
-    let (pi_user, project) = ("home/.pi/agent/settings.json", "project/.indusagi/settings.json");
-    assert_eq!(kept(&place), (400, 5, format!("{pi_user} {project}")));
+    let settings = json!({"branchSummary": {"reserveTokens": 5}, "theme": "dark"});
+    place.settings("home/.pi/agent/settings.json", &settings);
+    let project = "project/.indusagi/settings.json";
+    assert_eq!(files(&place), format!("home/.pi/agent/settings.json {project}"));
     let user = "home/.indusagi/agent/settings.json";
-    place.settings(user, &keep(900));
-    assert_eq!(kept(&place), (400, 16_384, format!("{user} {project}")));
+    place.settings(user, &settings);
+    assert_eq!(files(&place), format!("{user} {project}"));
     fs::remove_file(place.path(project)).unwrap();
-    assert_eq!(kept(&place), (900, 16_384, user.to_owned()));
-    let pi_project = "project/.pi/settings.json";
-    place.settings(pi_project, &keep(300));
-    assert_eq!(kept(&place), (300, 16_384, format!("{user} {pi_project}")));
+    assert_eq!(files(&place), user);
+    place.settings("project/.pi/settings.json", &settings);
+    assert_eq!(files(&place), format!("{user} project/.pi/settings.json"));
 }
 
 #[test]
-fn odd_settings_are_told_and_bad_ones_refused() {
+fn odd_settings_are_noted_and_bad_ones_refused() {
     let place = ten_turns();
     let settings = "project/.indusagi/settings.json";
-    place.settings(settings, &json!({"compaction": {"keepRecent\u{1b}": 1, "keepRecentTokens": 400}}));
-    let answer = place.run("compact", &["--dry-run", "--json"]);
-    assert!(
-        answer.stderr.starts_with("note: ") && answer.stderr.contains("keepRecent\\u{1b}"),
-        "{}",
-        answer.stderr
-    );
-    assert_eq!(json_of(&answer)["compacted"], true);
-    place.settings(settings, &json!({"compaction": {"keepRecentTokens": -1}}));
-    let report = place.refused("compact", &[]);
-    assert!(
-        report.contains("settings.json: compaction.keepRecentTokens: expected a whole number"),
-        "{report}"
-    );
-    place.refused("branch", &["00001003", "--summarize"]);
+    place.settings(settings, &json!({"branchSummary": {"reserve\u{1b}": 1}}));
+    let answer = place.run("branch", &["00001003", "--summarize", "--dry-run"]);
+    let said = &answer.stderr;
+    assert!(answer.code == 0 && said.starts_with("note: ") && said.contains("reserve\\u{1b}"), "{said}");
+    place.settings(settings, &json!({"branchSummary": {"reserveTokens": -1}}));
+    let report = place.refused("branch", &["00001003", "--summarize"]);
+    assert!(report.contains("branchSummary.reserveTokens: expected a whole number"), "{report}");
     assert_eq!(place.json("branch", &["00001003"])["moved"], true, "no digest, no settings");
 }
 
@@ -270,11 +241,8 @@ fn what_could_drive_a_terminal_is_spelled_out_by_commands_that_write() {
     });
     let file = place.file.to_str().unwrap();
     let commands = [
-        vec!["session", "compact", file, "--dry-run"],
         vec!["compact", file, "--force", "-o", "/dev/null"],
         vec!["weigh", file],
-        vec!["session", "compact", file],
-        vec!["session", "undo", file],
         vec!["session", "branch", file, "00001003", "--summarize"],
         vec!["session", "branch", file, "00001001"],
     ];

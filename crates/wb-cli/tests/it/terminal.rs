@@ -193,7 +193,7 @@ fn every_shell_has_completions_and_every_command_a_page() {
         (&["man"][..], ".TH wb 1"),
         (&["man", "weigh"], ".TH wb-weigh 1"),
         (&["man", "condense"], ".TH wb-compact 1"),
-        (&["man", "session", "undo"], ".TH wb-session-undo 1"),
+        (&["man", "session", "branch"], ".TH wb-session-branch 1"),
     ] {
         let page = wb(words).stdout;
         assert!(page.contains(title), "{words:?}: {page}");

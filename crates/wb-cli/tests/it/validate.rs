@@ -212,7 +212,7 @@ fn what_is_found_in_a_body_is_mended_with_what_it_says() {
         assert!(after.contains(said) && !after.contains("interrupted"), "{after}");
         assert_eq!(code(&["validate"]), 0, "{after}");
         let again = wb(&["repair", "--in-place", "--even-if-open", file]);
-        assert!(again.stdout.contains("nothing to mend"), "{}", again.stdout);
+        assert!(again.stdout.contains("nothing to repair"), "{}", again.stdout);
         assert_eq!(code(&["undo", "--even-if-open"]), 0);
         assert_eq!(std::fs::read_to_string(&path).unwrap(), before);
     }

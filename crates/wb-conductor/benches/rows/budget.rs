@@ -9,7 +9,7 @@ use wb_budget::{
 use wb_message::{Message, Pairing};
 use wb_testkit::workload::{strings, transcript};
 
-use super::{Bed, Build, Row, Sample, Target, repeated, taken_back};
+use super::{Bed, Build, Row, Sample, Target, repeated, reverted};
 
 pub(super) const ROWS: [Build; 6] = [gate, append, appends, estimate, cut, pairing];
 
@@ -32,12 +32,12 @@ fn gate(bed: &Bed) -> Row<'_> {
         what: "total and gate of a ledger (64 times)",
         limit_is: "the same at 100 messages",
         target: Some(Target::times('a', 1.5)),
-        subject: asked(ContextTracker::from_messages(&bed.messages)),
-        limit: asked(ContextTracker::from_messages(&bed.messages[..SMALL])),
+        subject: gated(ContextTracker::from_messages(&bed.messages)),
+        limit: gated(ContextTracker::from_messages(&bed.messages[..SMALL])),
     }
 }
 
-fn asked(ledger: ContextTracker) -> Sample<'static> {
+fn gated(ledger: ContextTracker) -> Sample<'static> {
     let card = card();
     repeated(move || {
         for _ in 0..BATCH {
@@ -65,12 +65,12 @@ fn appended(messages: &[Message], more: Vec<Message>) -> Sample<'_> {
             black_box(ask(ledger, &card));
         }
     };
-    // The first append after messages were taken back pairs all anew; it is not what is measured.
-    let take_back = |ledger: &mut ContextTracker, ()| {
+    // The first append after a revert pairs everything again; it is not measured.
+    let revert = |ledger: &mut ContextTracker, ()| {
         ledger.truncate(messages.len() - 1);
         ledger.extend(&messages[messages.len() - 1..]);
     };
-    taken_back(ledger, append, take_back)
+    reverted(ledger, append, revert)
 }
 
 fn appends(bed: &Bed) -> Row<'_> {

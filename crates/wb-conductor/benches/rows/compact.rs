@@ -14,7 +14,7 @@ use wb_facts::Facts;
 use wb_message::{Message, ToolVocabulary, Turn};
 use wb_testkit::workload::{Script, transcript};
 
-use super::{Bed, Build, Most, Row, Sample, Target, read_all, repeated, taken_back};
+use super::{Bed, Build, Most, Row, Sample, Target, read_all, repeated, reverted};
 
 pub(super) const ROWS: [Build; 9] =
     [forced, script, auto, tracked, context, turns, fingerprints, facts, names];
@@ -25,16 +25,17 @@ const FORCED: CondenseOpts = CondenseOpts {
     context_tokens: 0,
     instructions: None,
     fixed: Cow::Borrowed(&[]),
+    facts: None,
     cancel: None,
 };
 
 fn compacted<'a>(mut messages: Vec<Message>, compactor: Compactor, opts: CondenseOpts) -> Sample<'a> {
     messages.shrink_to_fit();
     let compact = move |messages: &mut Vec<Message>| block_on(compact_in_place(messages, &compactor, &opts));
-    taken_back(messages, compact, take_back)
+    reverted(messages, compact, revert)
 }
 
-fn take_back(messages: &mut Vec<Message>, report: CompactionReport) {
+fn revert(messages: &mut Vec<Message>, report: CompactionReport) {
     if let Some(undo) = report.undo {
         undo.revert(messages);
     }
@@ -91,28 +92,30 @@ fn tracked(bed: &Bed) -> Row<'_> {
     let whole = ContextTracker::from_messages(&bed.messages);
     let state = (bed.messages.clone(), whole.clone());
     let compact = move |(messages, tracker): &mut (Vec<Message>, ContextTracker)| {
-        let ready = compactor.plan(&tracker.view(messages), &FORCED).map(|plan| plan.held().local());
+        let view = tracker.view(messages);
+        let input = compactor.plan_input(&view, &FORCED);
+        let ready = compactor.steps().plan(view, input).map(|plan| plan.without_guard().local());
         ready.expect("there is a head to fold").apply_tracked(messages, tracker)
     };
-    let take_back = move |state: &mut (Vec<Message>, ContextTracker), report| {
-        take_back(&mut state.0, report);
+    let revert = move |state: &mut (Vec<Message>, ContextTracker), report| {
+        revert(&mut state.0, report);
         state.1.clone_from(&whole);
     };
     Row {
         what: "compact with a tracker, forced, without a model",
         limit_is: "compact in place",
         target: with_tracker(bed),
-        subject: taken_back(state, compact, take_back),
+        subject: reverted(state, compact, revert),
         limit: plain(bed.messages.clone()),
     }
 }
 
 fn context(bed: &Bed) -> Row<'_> {
-    let mut context = AgentContext::with(Compactor::new());
+    let mut context = AgentContext::from_compactor(Compactor::new());
     context.observe(&bed.messages);
     let compact =
         |(messages, context): &mut (Vec<Message>, AgentContext)| context.compact_locally(messages, &FORCED);
-    let take_back = |(messages, context): &mut (Vec<Message>, AgentContext), report: CompactionReport| {
+    let revert = |(messages, context): &mut (Vec<Message>, AgentContext), report: CompactionReport| {
         if let Some(undo) = report.undo {
             context.undo(messages, undo);
         }
@@ -121,7 +124,7 @@ fn context(bed: &Bed) -> Row<'_> {
         what: "compact a context, forced, without a model",
         limit_is: "compact in place",
         target: with_tracker(bed),
-        subject: taken_back((bed.messages.clone(), context), compact, take_back),
+        subject: reverted((bed.messages.clone(), context), compact, revert),
         limit: plain(bed.messages.clone()),
     }
 }
@@ -130,7 +133,7 @@ fn turns(bed: &Bed) -> Row<'_> {
     let turns: Vec<Turn> = bed.messages.iter().cloned().map(message_to_turn).collect();
     let compactor = Compactor::new();
     let compact = move |turns: &mut Vec<Turn>| block_on(compact_turns(turns, &compactor, &FORCED));
-    let take_back = |turns: &mut Vec<Turn>, (_, undo): (CompactionReport, Option<TurnsUndo>)| {
+    let revert = |turns: &mut Vec<Turn>, (_, undo): (CompactionReport, Option<TurnsUndo>)| {
         if let Some(undo) = undo {
             undo.revert(turns);
         }
@@ -139,7 +142,7 @@ fn turns(bed: &Bed) -> Row<'_> {
         what: "compact turns, forced, without a model",
         limit_is: "compact in place",
         target: Some(Target::times('i', 1.3)),
-        subject: taken_back(turns, compact, take_back),
+        subject: reverted(turns, compact, revert),
         limit: plain(bed.messages.clone()),
     }
 }

@@ -1,4 +1,4 @@
-//! What is measured: one row for each stage, each beside the limit that it is held against in the same run.
+//! The measured rows: one for each stage, each with a limit that is measured in the same run.
 
 mod budget;
 mod compact;
@@ -11,10 +11,10 @@ use std::time::{Duration, Instant};
 use wb_message::Message;
 use wb_testkit::workload::{Script, transcript};
 
-/// Does something so many times and tells how long that took, preparations left out.
+/// Repeats an action `n` times and returns the time, without preparations.
 pub(crate) type Sample<'a> = Box<dyn FnMut(u64) -> Duration + 'a>;
 
-/// A target: the letter under which it was set, and the most that the row may take.
+/// A target: its letter, and the most that the row may take.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Target {
     pub(crate) letter: char,
@@ -24,9 +24,9 @@ pub(crate) struct Target {
 /// The most that a row may take.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Most {
-    /// So many times its limit.
+    /// A multiple of its limit.
     Times(f64),
-    /// So many milliseconds, whatever its limit takes.
+    /// A number of milliseconds, whatever its limit takes.
     Millis(f64),
 }
 
@@ -45,7 +45,7 @@ impl fmt::Display for Target {
     }
 }
 
-/// One measured thing beside its limit.
+/// One measured action and its limit.
 pub(crate) struct Row<'a> {
     pub(crate) what: &'static str,
     pub(crate) limit_is: &'static str,
@@ -54,7 +54,7 @@ pub(crate) struct Row<'a> {
     pub(crate) limit: Sample<'a>,
 }
 
-/// A transcript that everything of one size is measured on.
+/// The transcript for all rows of one size.
 #[derive(Debug)]
 pub(crate) struct Bed {
     pub(crate) n_messages: usize,
@@ -83,7 +83,7 @@ fn now() -> Instant {
     Instant::now()
 }
 
-/// Measures work that can be repeated as it is.
+/// Measures work that can be repeated unchanged.
 fn repeated<'a, T>(mut work: impl FnMut() -> T + 'a) -> Sample<'a> {
     Box::new(move |n| {
         let start = now();
@@ -94,11 +94,11 @@ fn repeated<'a, T>(mut work: impl FnMut() -> T + 'a) -> Sample<'a> {
     })
 }
 
-/// Measures work that has to be taken back before it can be repeated.
-fn taken_back<'a, S: 'a, T>(
+/// Measures work that must be reverted before it can be repeated.
+fn reverted<'a, S: 'a, T>(
     mut state: S,
     mut work: impl FnMut(&mut S) -> T + 'a,
-    mut take_back: impl FnMut(&mut S, T) + 'a,
+    mut revert: impl FnMut(&mut S, T) + 'a,
 ) -> Sample<'a> {
     Box::new(move |n| {
         let mut spent = Duration::ZERO;
@@ -106,7 +106,7 @@ fn taken_back<'a, S: 'a, T>(
             let start = now();
             let done = black_box(work(&mut state));
             spent += start.elapsed();
-            take_back(&mut state, done);
+            revert(&mut state, done);
         }
         spent
     })

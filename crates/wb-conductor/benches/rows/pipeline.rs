@@ -5,7 +5,7 @@ use std::hint::black_box;
 use wb_message::{Edit, Message, Pairing, Patch, Undo};
 use wb_summarize::{flatten_into, flatten_transcript};
 
-use super::{Bed, Build, Row, Sample, Target, read_all, repeated, taken_back};
+use super::{Bed, Build, Row, Sample, Target, read_all, repeated, reverted};
 
 pub(super) const ROWS: [Build; 5] = [flatten, flatten_fresh, pair, patch, undo];
 
@@ -80,7 +80,7 @@ fn patch(bed: &Bed) -> Row<'_> {
         what: "check and apply a patch that folds nine tenths",
         limit_is: "moving every message to a new list",
         target: None,
-        subject: taken_back(bed.messages.clone(), apply, |messages, undo| undo.revert(messages)),
+        subject: reverted(bed.messages.clone(), apply, |messages, undo| undo.revert(messages)),
         limit: moved(bed),
     }
 }
@@ -99,7 +99,7 @@ fn undo(bed: &Bed) -> Row<'_> {
         what: "undo that patch",
         limit_is: "moving every message to a new list",
         target: None,
-        subject: taken_back((messages, undo), revert, apply),
+        subject: reverted((messages, undo), revert, apply),
         limit: moved(bed),
     }
 }

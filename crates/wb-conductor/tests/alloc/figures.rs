@@ -1,22 +1,24 @@
-//! What the stages allocate, beside what they may; shared by the tests and by the table.
+//! The allocations of the stages and their limits; shared by the tests and by the table.
+
+use std::sync::Arc;
 
 use allocation_counter::{AllocationInfo, measure};
 use wb_budget::{AUTO_CONDENSE_POLICY, ContextTracker, ModelCard, budget_limit, estimate_tokens};
-use wb_conductor::{CompactionReport, Compactor, CondenseOpts, compact_locally_with};
+use wb_conductor::{CompactionReport, Compactor, CondenseOpts, compact_locally};
 use wb_facts::Facts;
 use wb_message::markers::{CLEARED_TOOL_RESULT, digest_body, restored_file};
 use wb_message::{Block, Content, Message, ToolVocabulary};
 use wb_summarize::{flatten_into, flatten_transcript};
 use wb_testkit::workload::payload_bytes;
 
-/// Bytes, or allocations, beside the most that they may be.
+/// Bytes or allocations, and their limit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Figure {
-    /// The target's letter and what was done.
+    /// The target's letter and the action.
     pub(crate) what: String,
-    /// What was allocated.
+    /// The measured number.
     pub(crate) found: u64,
-    /// The limit and where it comes from.
+    /// The limit and its source.
     pub(crate) limit: u64,
     pub(crate) limit_is: String,
 }
@@ -27,7 +29,7 @@ impl Figure {
     }
 }
 
-fn of<T>(work: impl FnOnce() -> T) -> (AllocationInfo, T) {
+fn counted<T>(work: impl FnOnce() -> T) -> (AllocationInfo, T) {
     let mut out = None;
     let info = measure(|| out = Some(work()));
     (info, out.expect("the work was done"))
@@ -37,10 +39,11 @@ fn none(what: &str, info: AllocationInfo) -> Figure {
     Figure { what: what.to_owned(), found: info.count_total, limit: 0, limit_is: "no allocation".to_owned() }
 }
 
-/// What each of the tracker's lists and maps may do to grow by doubling: once for each bit of the length.
+/// The allocations that each list and map of the tracker needs to grow by doubling: one for each
+/// bit of the length.
 const N_CONTAINERS: u64 = 8;
 
-/// Appends with a gate after each: growth alone, and none where the room is there already.
+/// Appends with a gate after each: growth alone, and nothing if there is room already.
 pub(crate) fn appends(messages: &[Message]) -> [Figure; 2] {
     let card = ModelCard::with_window(200_000);
     let mut ledger = ContextTracker::new();
@@ -52,8 +55,8 @@ pub(crate) fn appends(messages: &[Message]) -> [Figure; 2] {
         }
         ledger.truncate(0);
     };
-    let growing = of(&mut append).0;
-    let again = of(&mut append).0;
+    let growing = counted(&mut append).0;
+    let again = counted(&mut append).0;
     let limit = N_CONTAINERS * u64::from(messages.len().max(1).ilog2());
     let limit_is = format!("{N_CONTAINERS} containers that double");
     let growing =
@@ -63,19 +66,19 @@ pub(crate) fn appends(messages: &[Message]) -> [Figure; 2] {
 
 /// The stateless estimate.
 pub(crate) fn estimate(messages: &[Message]) -> Figure {
-    none("b: estimate", of(|| estimate_tokens(messages)).0)
+    none("b: estimate", counted(|| estimate_tokens(messages)).0)
 }
 
 /// Cuts for every power of two of tail tokens.
 pub(crate) fn cut(messages: &[Message]) -> Figure {
     let ledger = ContextTracker::from_messages(messages);
     let cuts = || (0..30).map(|bit| ledger.cut(1 << bit)).max();
-    none("c: cuts", of(cuts).0)
+    none("c: cuts", counted(cuts).0)
 }
 
 /// Flattening into a buffer that has room, and into a fresh one.
 pub(crate) fn flatten(messages: &[Message]) -> [Figure; 2] {
-    let (info, flat) = of(|| flatten_transcript(messages));
+    let (info, flat) = counted(|| flatten_transcript(messages));
     let fresh = Figure {
         what: "e: flatten, fresh buffer".to_owned(),
         found: info.bytes_total,
@@ -83,12 +86,12 @@ pub(crate) fn flatten(messages: &[Message]) -> [Figure; 2] {
         limit_is: "1.2 × bytes of the output".to_owned(),
     };
     let mut buffer = String::with_capacity(flat.len());
-    let roomy = of(|| flatten_into(&mut buffer, messages)).0;
+    let roomy = counted(|| flatten_into(&mut buffer, messages)).0;
     assert_eq!(buffer, flat);
     [none("e: flatten, caller's buffer", roomy), fresh]
 }
 
-/// How a transcript is condensed.
+/// The settings of one compaction.
 #[derive(Clone, Debug)]
 pub(crate) struct Case {
     pub(crate) name: &'static str,
@@ -96,7 +99,8 @@ pub(crate) struct Case {
     pub(crate) opts: CondenseOpts,
 }
 
-/// The automatic and the forced path; the smaller window leads to a fold, the larger one to clearing.
+/// The automatic and the forced path; the smaller window leads to a fold, the larger one to
+/// clearing.
 pub(crate) fn cases() -> [Case; 5] {
     let case = |name, window: Option<u64>, force| {
         let settings = Compactor::new();
@@ -118,15 +122,18 @@ pub(crate) fn cases() -> [Case; 5] {
     ]
 }
 
-/// Condenses without a model, with the facts at hand.
-pub(crate) fn condense(case: &Case, messages: &mut Vec<Message>, facts: &Facts) -> CompactionReport {
-    compact_locally_with(messages, &case.settings, &case.opts, facts)
+impl Case {
+    /// Returns the options with the facts of a whole session.
+    pub(crate) fn opts_with_facts(&self, messages: &[Message]) -> CondenseOpts {
+        let facts = Some(Arc::new(self.settings.collect_facts(messages)));
+        CondenseOpts { facts, ..self.opts.clone() }
+    }
 }
 
 /// The part of the payload that facts may take, in percent.
 const FACTS_PERCENT: u64 = 10;
 
-/// Bytes that the facts of a transcript hold when all of it was read.
+/// Bytes in the facts of a whole transcript.
 pub(crate) fn facts(messages: &[Message]) -> Figure {
     let payload = payload_bytes(messages) as u64;
     let mut facts = None;
@@ -139,16 +146,16 @@ pub(crate) fn facts(messages: &[Message]) -> Figure {
     }
 }
 
-/// The part of the payload that a draft may take, in percent: each step looks at it through a list of its own, and what
-/// a step clears is told twice, by its patch and by that of the whole run.
+/// The part of the payload that a draft may take, in percent: each step reads it through a separate
+/// list, and a cleared body is in two patches, that of the step and that of the whole run.
 const DRAFT_PERCENT: u64 = 18;
 
-/// Bytes that a compaction allocates: a part of the payload, what is given back, and the marks that stand in place of
-/// cleared bodies.
+/// Bytes that a compaction allocates: a part of the payload, the restored files, and the marks that
+/// replace cleared bodies.
 pub(crate) fn condensed(case: &Case, mut messages: Vec<Message>) -> Figure {
     let payload = payload_bytes(&messages) as u64;
-    let facts = case.settings.facts_of(&messages);
-    let (info, report) = of(|| condense(case, &mut messages, &facts));
+    let opts = case.opts_with_facts(&messages);
+    let (info, report) = counted(|| compact_locally(&mut messages, &case.settings, &opts));
     assert!(report.is_changed(), "{report}");
     let restored: u64 = restored_bytes(&report, &messages);
     let digest: u64 = after_digest(&messages).map_or(0, |text| text.len() as u64);
@@ -163,7 +170,8 @@ pub(crate) fn condensed(case: &Case, mut messages: Vec<Message>) -> Figure {
     }
 }
 
-/// What a digest is chosen from, beside the digest itself: words, turns and lines of which most have no room.
+/// The candidates for a digest, as a multiple of it: words, turns and lines, most of which have no
+/// room.
 const CHOICE_TIMES: u64 = 128;
 
 fn after_digest(after: &[Message]) -> Option<String> {

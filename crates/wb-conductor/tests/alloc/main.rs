@@ -1,11 +1,12 @@
-//! What the stages may allocate.
+//! The limits of what the stages allocate.
 //!
-//! The counter counts every byte that the test's own thread asks for, a list's whole new size each time that it
-//! grows.
+//! The counter counts every byte that the test's thread requests, and the whole new size of a list
+//! each time that it grows.
 
 mod figures;
 
 use figures::{Case, Figure, cases};
+use wb_conductor::compact_locally;
 use wb_message::{Block, Content, Message, Origin};
 use wb_testkit::workload::{Script, transcript};
 
@@ -32,7 +33,7 @@ fn an_estimate_and_a_cut_allocate_nothing() {
 }
 
 #[test]
-fn a_flattened_transcript_is_allocated_once_and_not_at_all_in_a_buffer_with_room() {
+fn a_flattened_transcript_is_allocated_at_most_once() {
     for script in [Script::Latin, Script::Cjk] {
         for n in [100, 1_000, 10_000] {
             check(&figures::flatten(&transcript(n, script)));
@@ -41,7 +42,7 @@ fn a_flattened_transcript_is_allocated_once_and_not_at_all_in_a_buffer_with_room
 }
 
 #[test]
-fn a_compaction_allocates_a_fraction_of_the_payload_and_what_it_gives_back() {
+fn a_compaction_allocates_a_fraction_of_the_payload() {
     for (n, script) in [(1_000, Script::Latin), (1_000, Script::Cjk), (10_000, Script::Latin)] {
         let messages = transcript(n, script);
         let figures: Vec<_> = cases().iter().map(|case| figures::condensed(case, messages.clone())).collect();
@@ -56,7 +57,7 @@ fn facts_take_a_tenth_of_a_long_transcript_at_the_most() {
     }
 }
 
-/// Where a message keeps its first text or id on the heap.
+/// Returns the address of a message's first text or id on the heap.
 fn heap_of(message: &Message) -> *const u8 {
     match message {
         Message::User { content: Content::Text(text), .. } => text.as_ptr(),
@@ -76,8 +77,8 @@ fn heaps(messages: &[Message]) -> Vec<*const u8> {
 fn moves_what_it_keeps(case: &Case) {
     let mut messages = transcript(1_000, Script::Latin);
     let before = heaps(&messages);
-    let facts = case.settings.facts_of(&messages);
-    let report = figures::condense(case, &mut messages, &facts);
+    let opts = case.opts_with_facts(&messages);
+    let report = compact_locally(&mut messages, &case.settings, &opts);
     let undo = report.undo.expect("it was changed");
     let after = heaps(&messages);
     let mut n_kept = 0;
@@ -93,6 +94,6 @@ fn moves_what_it_keeps(case: &Case) {
 }
 
 #[test]
-fn a_compaction_moves_every_message_that_it_keeps_and_so_does_its_undo() {
+fn a_compaction_and_its_undo_move_every_message_that_stays() {
     cases().iter().for_each(moves_what_it_keeps);
 }

@@ -1,4 +1,4 @@
-//! An agent's settings as people write them, and what each key does.
+//! An agent's settings as people write them, and the effect of each key.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use wb_testkit::script;
 use crate::support::good_reply;
 
 #[test]
-fn nothing_said_is_every_default() {
+fn empty_settings_are_the_defaults() {
     assert_eq!(AgentSettings::from_json("{}").unwrap(), AgentSettings::default());
 }
 
@@ -26,7 +26,7 @@ fn settings_survive_a_trip_through_json() {
 }
 
 #[test]
-fn an_agents_own_file_is_read_under_a_key_and_what_is_unknown_is_told() {
+fn an_agents_file_is_read_under_a_key_and_returns_unknown_keys() {
     let file = r#"{
         "editor": {"tabs": 2},
         "agent": {"context": {
@@ -43,13 +43,13 @@ fn an_agents_own_file_is_read_under_a_key_and_what_is_unknown_is_told() {
     assert_eq!(missing.to_string(), "there is no key `agent.ctx`");
 }
 
-/// Returns what is said of refused settings.
+/// Returns the message about refused settings.
 fn refused(json: &str) -> String {
     AgentSettings::from_json(json).unwrap_err().to_string()
 }
 
 #[test]
-fn an_unknown_key_a_wrong_type_and_a_bad_range_are_refused_by_name() {
+fn unknown_keys_wrong_types_and_bad_ranges_are_refused_by_name() {
     let unknown = refused(r#"{"sections": {"compaction": {"execution_mode": "off"}}}"#);
     assert!(unknown.contains("unknown field `execution_mode`") && unknown.contains("line 1"), "{unknown}");
     let typed = refused(r#"{"context_policy": {"max_context_tokens": "many"}}"#);
@@ -122,10 +122,10 @@ async fn one_configuration_makes_a_running_agent() -> Result<(), SettingsError> 
     // Above the threshold a digest is asked for while the request goes out; the next one has it.
     let mut messages = session();
     assert!(context.before_request(&mut messages).is_empty());
-    assert!(context.stable_prefix(&messages).is_some(), "the cache is on by default");
+    assert!(context.has_prompt_cache(), "the cache is on by default");
     messages.push(Message::assistant("Ported."));
     context.after_response(&messages, &Usage::EMPTY);
-    context.settled().await;
+    context.wait().await;
     let [report] = &context.before_request(&mut messages)[..] else { panic!("the digest is there") };
     assert!(report.digest_tokens > 0 && report.digest_tokens <= 600, "{report}");
     assert!(!report.previewed.is_empty() || report.folded > 70, "{report}");
@@ -139,14 +139,14 @@ async fn one_configuration_makes_a_running_agent() -> Result<(), SettingsError> 
 
     let cut =
         ReplyDraft { text: "and then".into(), stop: Some(StopReason::MaxOutput), ..ReplyDraft::default() };
-    assert!(context.continued(&cut).is_some());
-    assert!(context.continued(&cut).is_none(), "once, as configured");
+    assert!(context.continuation(&cut).is_some());
+    assert!(context.continuation(&cut).is_none(), "once, as configured");
     assert_eq!(context.whole_answer("the end"), "and thenthe end");
     Ok(())
 }
 
 #[tokio::test]
-async fn what_is_off_asks_no_model() -> Result<(), SettingsError> {
+async fn compaction_mode_off_asks_no_model() -> Result<(), SettingsError> {
     let json =
         r#"{"context_policy": {"autocompact_threshold": 1000}, "sections": {"compaction": {"mode": "off"}}}"#;
     let invoker = Arc::new(ScriptedInvoker::new([Script::says(good_reply("x"))]));
@@ -154,7 +154,7 @@ async fn what_is_off_asks_no_model() -> Result<(), SettingsError> {
         AgentSettings::from_json(json)?.context(&ModelCard::with_window(40_000), Some(invoker.clone()))?;
     let mut messages = session();
     context.before_request(&mut messages);
-    context.settled().await;
+    context.wait().await;
     let report =
         context.compact(&mut messages, &CondenseOpts { force: true, ..CondenseOpts::default() }).await;
     assert!(report.is_changed() && invoker.requests().is_empty(), "{report}");

@@ -1,4 +1,4 @@
-//! What the model is asked: which model, how much, in how many requests.
+//! Requests to the model: which model, how much, in how many requests.
 
 use std::sync::Arc;
 
@@ -37,7 +37,7 @@ fn the_model_that_the_host_names_is_asked() {
 }
 
 #[test]
-fn a_long_head_is_asked_in_parts_each_with_the_digest_of_those_before() {
+fn a_long_head_is_sent_in_parts_with_the_digest_so_far() {
     let replies = (0..200).map(|n| Script::says(good_reply(&format!("part {n}")))).collect();
     let invoker = with_card(16_000, replies);
     let messages = script("[u*1000]x100 u\"now\"");
@@ -59,7 +59,7 @@ fn a_long_head_is_asked_in_parts_each_with_the_digest_of_those_before() {
     assert_eq!(report.usage, Usage { input_tokens: 100 * n, output_tokens: 10 * n, ..Usage::EMPTY });
 }
 
-/// No prompt may exceed the summarizer's window, the reply's room taken off, at 2.5 bytes a token.
+/// No prompt may exceed the summarizer's window minus the reply's room, at 2.5 bytes a token.
 fn prompts_fit(invoker: &ScriptedInvoker, context_window: u64) {
     let requests = invoker.requests();
     assert!(!requests.is_empty(), "it was asked");
@@ -71,7 +71,7 @@ fn prompts_fit(invoker: &ScriptedInvoker, context_window: u64) {
 }
 
 #[test]
-fn a_model_that_answers_at_any_length_cannot_blow_up_the_next_request() {
+fn an_answer_of_any_length_leaves_the_next_request_small() {
     let long = good_reply("x").repeat(3_000);
     for reply in [Script::says(long), Script::Echo] {
         let invoker = with_card(16_000, vec![reply]);
@@ -81,7 +81,7 @@ fn a_model_that_answers_at_any_length_cannot_blow_up_the_next_request() {
 }
 
 #[test]
-fn a_carried_digest_of_any_length_leaves_room_for_the_transcript() {
+fn a_carried_digest_leaves_room_for_the_transcript() {
     let summary =
         format!("first words of it\n{}\nlast words of it", "an old fact of the session\n".repeat(40_000));
     let mut messages = vec![Message::CompactionSummary { summary, tokens_before: 0 }];

@@ -1,4 +1,5 @@
-//! Compactions while turns go on: any order of turns, starts, ends and edits keeps the laws, and nothing is paid twice.
+//! Compactions while turns go on: any order of turns, starts, ends and edits keeps the laws, and
+//! nothing is paid twice.
 
 use std::sync::{Arc, Mutex};
 
@@ -22,14 +23,14 @@ use crate::support::{AUTO, FORCE, good_reply, keep, model, window};
 
 type Answer = Result<String, String>;
 
-/// A model that answers when it is told to; an answer that is dropped makes it panic.
+/// A model that answers on a signal; a dropped answer makes it panic.
 #[derive(Debug, Default)]
 struct Waiting {
     open: Mutex<Vec<oneshot::Sender<Answer>>>,
 }
 
 impl Waiting {
-    /// Returns how many requests are being worked on.
+    /// Returns the number of running requests.
     fn n_running(&self) -> usize {
         self.open.lock().unwrap().iter().filter(|request| !request.is_canceled()).count()
     }
@@ -65,7 +66,7 @@ impl ModelInvoker for Waiting {
     }
 }
 
-/// What may happen next.
+/// A possible next event.
 #[derive(Clone, Debug)]
 enum Event {
     Append(Vec<Message>),
@@ -108,7 +109,7 @@ impl Agent {
     fn new(messages: Vec<Message>) -> Self {
         let model = Arc::new(Waiting::default());
         let settings = window(12_000).policy(keep(500)).summarizer(Summarizer::new(model.clone()));
-        let context = AgentContext::with(settings).start_above(Some(1_500));
+        let context = AgentContext::from_compactor(settings).start_above(Some(1_500));
         Self { model, context, messages, n_digests: 0 }
     }
 
@@ -170,7 +171,7 @@ fn runtime() -> Runtime {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 200, max_shrink_iters: 2_000, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: wb_testkit::depth::cases(200), max_shrink_iters: 2_000, ..ProptestConfig::default() })]
 
     #[test]
     fn any_order_of_what_may_happen_keeps_the_laws(
@@ -211,14 +212,14 @@ fn long_session() -> Vec<Message> {
 }
 
 #[tokio::test]
-async fn a_panic_is_a_failure_and_the_digest_is_our_own() {
+async fn a_panic_is_a_failure_and_the_digest_is_local() {
     let waiting = Arc::new(Waiting::default());
-    let mut context = AgentContext::with(window(12_000).invoke(waiting.clone()));
+    let mut context = AgentContext::from_compactor(window(12_000).invoke(waiting.clone()));
     let mut messages = long_session();
     assert!(context.start(&messages, &AUTO));
     tokio::task::yield_now().await;
     waiting.answer(None);
-    context.settled().await;
+    context.wait().await;
     let report = context.finish(&mut messages).expect("it is there");
     let Some(DigestSource::Local(NoDigest::Failed(why))) = &report.digest else { panic!("{report}") };
     assert!(why.contains("the model is broken"), "{why}");
@@ -226,13 +227,14 @@ async fn a_panic_is_a_failure_and_the_digest_is_our_own() {
 
 #[tokio::test]
 async fn a_busy_task_of_the_host_gets_the_digest_at_once() {
-    let mut context = AgentContext::with(window(12_000).invoke(model(Script::says(good_reply("port it")))));
+    let mut context =
+        AgentContext::from_compactor(window(12_000).invoke(model(Script::says(good_reply("port it")))));
     let mut messages = long_session();
     assert!(context.start(&messages, &AUTO));
     while !context.is_ready() {
         tokio::task::yield_now().await;
     }
-    // What is left of the host's share of time does not matter.
+    // The host's remaining share of time does not matter.
     while tokio::task::coop::has_budget_remaining() {
         tokio::task::coop::consume_budget().await;
     }
@@ -240,9 +242,9 @@ async fn a_busy_task_of_the_host_gets_the_digest_at_once() {
 }
 
 #[test]
-fn a_runtime_that_is_shut_down_changes_nothing_and_the_next_may_start() {
+fn a_runtime_that_shuts_down_changes_nothing() {
     let waiting = Arc::new(Waiting::default());
-    let mut context = AgentContext::with(window(12_000).invoke(waiting));
+    let mut context = AgentContext::from_compactor(window(12_000).invoke(waiting));
     let mut messages = long_session();
     runtime().block_on(async { assert!(context.start(&messages, &AUTO)) });
     assert!(context.finish(&mut messages).is_none());
@@ -253,14 +255,14 @@ fn a_runtime_that_is_shut_down_changes_nothing_and_the_next_may_start() {
 #[test]
 fn outside_of_a_runtime_nothing_starts() {
     let mut context =
-        AgentContext::with(window(12_000).invoke(model(Script::says("x")))).start_above(Some(10));
+        AgentContext::from_compactor(window(12_000).invoke(model(Script::says("x")))).start_above(Some(10));
     assert!(!context.start(&long_session(), &FORCE));
 }
 
 #[tokio::test]
 async fn dropping_it_cancels_the_request() {
     let invoker = model(Script::Hang);
-    let mut context = AgentContext::with(window(12_000).invoke(invoker.clone()));
+    let mut context = AgentContext::from_compactor(window(12_000).invoke(invoker.clone()));
     assert!(context.start(&long_session(), &AUTO));
     while invoker.requests().is_empty() {
         tokio::task::yield_now().await;
@@ -274,42 +276,43 @@ async fn dropping_it_cancels_the_request() {
 async fn a_transcript_that_is_edited_each_turn_does_not_pay_each_turn() {
     let invoker = model(Script::says(good_reply("port it")));
     let settings = window(200_000).policy(keep(500)).invoke(invoker.clone());
-    let mut context = AgentContext::with(settings).start_above(Some(2_000));
+    let mut context = AgentContext::from_compactor(settings).start_above(Some(2_000));
     let mut messages = long_session();
     for turn in 0..10 {
         for report in context.before_request(&mut messages) {
             assert_eq!(report.unchanged, Some(Unchanged::PrefixChanged), "{report}");
         }
         messages[3] = Message::user(format!("as it is in turn {turn}"));
-        context.settled().await;
+        context.wait().await;
     }
     assert!((2..=4).contains(&invoker.requests().len()), "{}", invoker.requests().len());
 }
 
 #[tokio::test]
-async fn what_saves_too_little_is_not_paid_for_until_enough_was_added() {
+async fn a_digest_that_saves_too_little_is_not_requested() {
     let invoker = model(Script::says(good_reply("port it")));
     let settings = window(60_000).policy(keep(500)).invoke(invoker.clone());
-    let mut context = AgentContext::with(settings).start_above(Some(100)).min_savings_ppm(800_000);
+    let mut context = AgentContext::from_compactor(settings).start_above(Some(100)).min_savings_ppm(800_000);
     let mut messages = script("u\"port it\" [u*200 a*500]x6 u");
     for _ in 0..3 {
         assert!(context.before_request(&mut messages).is_empty());
-        context.settled().await;
+        context.wait().await;
         assert!(invoker.requests().is_empty(), "a digest may be as long as that");
         messages.extend(script("a*40 u*40"));
     }
     messages.extend(script("[u*900 a*900]x20 u"));
     context.before_request(&mut messages);
-    context.settled().await;
+    context.wait().await;
     assert_eq!(invoker.requests().len(), 1);
 }
 
 #[tokio::test]
-async fn it_is_taken_back_after_a_rewind_without_made_up_messages() {
-    let mut context = AgentContext::with(window(12_000).invoke(model(Script::says(good_reply("port it")))));
+async fn undo_after_a_rewind_makes_up_no_messages() {
+    let mut context =
+        AgentContext::from_compactor(window(12_000).invoke(model(Script::says(good_reply("port it")))));
     let mut messages = long_session();
     assert!(context.start(&messages, &AUTO));
-    context.settled().await;
+    context.wait().await;
     let undo = context.finish(&mut messages).and_then(|report| report.undo).expect("it was changed");
     messages.pop();
     context.undo(&mut messages, undo);
@@ -320,29 +323,30 @@ async fn it_is_taken_back_after_a_rewind_without_made_up_messages() {
 async fn a_model_that_always_fails_is_not_asked_each_turn() {
     let invoker = model(Script::fails("429"));
     let settings = window(60_000).policy(keep(500)).invoke(invoker.clone());
-    let mut context = AgentContext::with(settings).start_above(Some(4_000));
+    let mut context = AgentContext::from_compactor(settings).start_above(Some(4_000));
     let mut messages = script("u\"port it\"");
     for _ in 0..40 {
         messages.extend(script("a*300 u*300"));
         context.before_request(&mut messages);
-        context.settled().await;
+        context.wait().await;
     }
     assert!((1..=8).contains(&invoker.requests().len()), "{}", invoker.requests().len());
 }
 
 #[tokio::test]
 async fn a_lost_result_early_on_blocks_no_later_compaction() {
-    let mut context = AgentContext::with(window(12_000).invoke(model(Script::says(good_reply("port it")))));
+    let mut context =
+        AgentContext::from_compactor(window(12_000).invoke(model(Script::says(good_reply("port it")))));
     let mut messages = script("u a:bash u [u*200 a*500:read(src/a.rs) t*600 a*20]x40 u\"and now?\"");
     assert!(context.start(&messages, &AUTO));
-    context.settled().await;
+    context.wait().await;
     let report = context.finish(&mut messages).expect("it is there");
     assert!(report.is_changed() && report.irreducible.is_none(), "{report}");
 }
 
 #[test]
-fn one_request_and_two_hundred_steps_are_compacted_and_the_request_stays() {
-    let mut context = AgentContext::with(window(12_000));
+fn one_request_with_two_hundred_steps_is_compacted_and_stays() {
+    let mut context = AgentContext::from_compactor(window(12_000));
     let mut messages = script("s u\"port the importer\" [a:bash t*200]x200");
     let report = context.compact_locally(&mut messages, &AUTO);
     assert!(report.is_changed() && report.irreducible.is_none(), "{report}");
@@ -351,7 +355,7 @@ fn one_request_and_two_hundred_steps_are_compacted_and_the_request_stays() {
 
 #[test]
 fn a_digest_and_two_words_are_not_condensed_again() {
-    let mut context = AgentContext::with(window(60_000));
+    let mut context = AgentContext::from_compactor(window(60_000));
     let mut messages = long_session();
     assert!(context.compact_locally(&mut messages, &FORCE).is_changed());
     messages.extend(script("a\"ok\" u\"go on\""));

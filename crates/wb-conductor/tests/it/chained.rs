@@ -26,7 +26,7 @@ impl Dice {
     }
 }
 
-/// An agent at work on eight files, whose contents are known at any time.
+/// An agent that edits eight files, whose contents are known at any time.
 struct Agent {
     dice: Dice,
     messages: Vec<Message>,
@@ -50,7 +50,8 @@ impl Agent {
         line.repeat(self.n_lines)
     }
 
-    /// One turn of the agent: a few calls in one message, their results, sometimes a word or a prompt.
+    /// One turn of the agent: a few calls in one message, their results, sometimes a word or a
+    /// prompt.
     fn step(&mut self) {
         if self.dice.below(6) == 0 {
             let prompt = format!("Request {}: also look at the edge cases.", self.prompts.len());
@@ -95,14 +96,14 @@ impl Agent {
     }
 }
 
-/// A window and the settings that are measured against it.
+/// A window and the settings for it.
 struct Budget {
     card: ModelCard,
     policy: BudgetPolicy,
 }
 
 impl Budget {
-    fn of(context_window: u64) -> Self {
+    fn new(context_window: u64) -> Self {
         let small = context_window <= 2_048;
         let reserve_tokens = if small { None } else { AUTO_CONDENSE_POLICY.reserve_tokens };
         let policy = BudgetPolicy { reserve_tokens, ..AUTO_CONDENSE_POLICY };
@@ -131,7 +132,7 @@ fn check_digest(agent: &Agent, after: &[Message], report: &CompactionReport) {
     let digest = digest_of(after);
     let message = after.iter().find(|message| digest_body(message).is_some()).expect("a digest");
     let limit = report.limit_tokens.expect("a window");
-    // Lines of evidence take up to three quarters of what may be given back.
+    // Lines of evidence take up to three quarters of the share of restored files.
     let cap = (DIGEST_TOKENS.min(limit / 8) + 8_000.min(limit / 4) / 4 * 3).max(120);
     assert!(estimate_message_tokens(message) <= cap, "the digest exceeds {cap}: {report}\n{digest}");
     assert!(digest.contains(FIRST), "the first request is lost:\n{digest}");
@@ -146,13 +147,14 @@ fn check_files(agent: &Agent, after: &[Message]) {
         let start = now.lines().next().expect("a line");
         assert!(body.starts_with(start), "{path} is stale: {body}");
         let shown_later = after.iter().filter_map(restored_file).filter(|(other, _)| *other == path).count();
-        assert_eq!(shown_later, 1, "{path} is given back twice");
+        assert_eq!(shown_later, 1, "{path} is restored twice");
     }
 }
 
-/// Lets a session grow until it was condensed so many times, and returns it with the number of files given back.
+/// Lets a session grow until it was condensed `n` times, and returns it with the number of restored
+/// files.
 fn grow(context_window: u64, n_condenses: usize, seed: u64) -> (Vec<Message>, usize) {
-    let budget = Budget::of(context_window);
+    let budget = Budget::new(context_window);
     // A file takes about a twelfth of the window.
     let n_lines = usize::try_from(context_window / 120).expect("a small number");
     let mut agent = Agent::new(seed, n_lines);
@@ -178,28 +180,28 @@ fn grows(context_window: u64, least_restored: usize) {
         let (messages, n_restored) = grow(context_window, n_condenses, seed);
         assert!(messages.len() > 2, "{}", outline(&messages));
         if n_condenses == 50 {
-            assert!(n_restored >= least_restored, "{n_restored} files were given back");
+            assert!(n_restored >= least_restored, "{n_restored} files were restored");
         }
     }
 }
 
 #[test]
-fn a_session_in_a_window_of_2k_stays_valid_and_within_its_budget() {
+fn a_session_in_2k_stays_valid_and_within_its_budget() {
     grows(2_000, 0);
 }
 
 #[test]
-fn a_session_in_a_window_of_4k_stays_valid_and_within_its_budget() {
+fn a_session_in_4k_stays_valid_and_within_its_budget() {
     grows(4_000, 20);
 }
 
 #[test]
-fn a_session_in_a_window_of_8k_stays_valid_and_within_its_budget() {
+fn a_session_in_8k_stays_valid_and_within_its_budget() {
     grows(8_000, 10);
 }
 
 #[test]
-fn a_session_in_a_window_of_32k_stays_valid_and_within_its_budget() {
+fn a_session_in_32k_stays_valid_and_within_its_budget() {
     grows(32_000, 3);
 }
 
@@ -207,7 +209,7 @@ fn a_session_in_a_window_of_32k_stays_valid_and_within_its_budget() {
 fn a_long_first_request_is_still_named_after_many_compactions() {
     let long = format!("{FIRST}\n\n# Plan\n{}", "1. Read all of the old code first.\n".repeat(60));
     for context_window in [2_000, 8_000, 32_000] {
-        let budget = Budget::of(context_window);
+        let budget = Budget::new(context_window);
         let mut agent = Agent::new(9, 8);
         agent.messages[1] = Message::user(long.as_str());
         for round in 0..20 {
@@ -227,7 +229,7 @@ fn a_long_first_request_is_still_named_after_many_compactions() {
 
 #[test]
 fn a_session_far_below_its_budget_is_never_touched() {
-    let budget = Budget::of(200_000);
+    let budget = Budget::new(200_000);
     let mut agent = Agent::new(4, 8);
     for _ in 0..30 {
         agent.step();

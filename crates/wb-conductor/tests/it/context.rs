@@ -1,4 +1,4 @@
-//! The one object that a host holds: what it counts, when it compacts, and what it may never do.
+//! `AgentContext`: its counts, its compactions, and its invariants.
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ fn long_session() -> Vec<Message> {
 #[test]
 fn nothing_is_counted_twice_and_the_tracker_follows_the_change() {
     let mut messages = long_session();
-    let mut context = AgentContext::with(window(12_000));
+    let mut context = AgentContext::from_compactor(window(12_000));
     assert!(context.is_over(&messages));
     assert_eq!(context.tracker().total_tokens(), estimate_tokens(&messages));
     let before = messages.clone();
@@ -38,7 +38,7 @@ fn nothing_is_counted_twice_and_the_tracker_follows_the_change() {
 #[test]
 fn a_host_that_rewinds_or_edits_is_noticed() {
     let mut messages = long_session();
-    let mut context = AgentContext::with(window(12_000));
+    let mut context = AgentContext::from_compactor(window(12_000));
     context.observe(&messages);
     messages.truncate(20);
     context.observe(&messages);
@@ -55,9 +55,9 @@ fn a_host_that_rewinds_or_edits_is_noticed() {
 #[test]
 fn an_edit_far_ahead_is_noticed_before_a_compaction() {
     let mut messages = long_session();
-    let mut context = AgentContext::with(window(12_000));
+    let mut context = AgentContext::from_compactor(window(12_000));
     context.observe(&messages);
-    // A host that rewrites a reply takes its call with it: what was paired before is true no more.
+    // A host that rewrites a reply removes its call with it: the earlier pairing is void.
     messages.drain(3..5);
     messages.insert(3, Message::user("looked at by hand ".repeat(40)));
     messages.insert(4, Message::assistant("Seen."));
@@ -69,12 +69,12 @@ fn an_edit_far_ahead_is_noticed_before_a_compaction() {
 }
 
 #[tokio::test]
-async fn what_is_over_even_with_the_digest_is_compacted_and_both_can_be_taken_back() {
+async fn a_digest_that_is_not_enough_is_followed_by_a_compaction() {
     let invoker = model(Script::says(good_reply("port it")));
-    let mut context = AgentContext::with(window(12_000).policy(keep(1_000)).invoke(invoker));
+    let mut context = AgentContext::from_compactor(window(12_000).policy(keep(1_000)).invoke(invoker));
     let mut messages = long_session();
     assert!(context.start(&messages, &AUTO));
-    context.settled().await;
+    context.wait().await;
     messages.extend(script("[u*200 a*900 u*20 a*900]x20 u"));
     let before = messages.clone();
     let reports = context.before_request(&mut messages);
@@ -88,7 +88,7 @@ async fn what_is_over_even_with_the_digest_is_compacted_and_both_can_be_taken_ba
 }
 
 #[test]
-fn the_overhead_of_a_conversation_is_counted_until_usage_tells_it() {
+fn the_overhead_is_counted_until_usage_is_reported() {
     let conversation = Conversation {
         system: Some("You are a coding agent. ".repeat(200)),
         turns: Vec::new(),
@@ -98,7 +98,7 @@ fn the_overhead_of_a_conversation_is_counted_until_usage_tells_it() {
             parameters: serde_json::json!({"type": "object"}),
         }]),
     };
-    let mut context = AgentContext::with(window(12_000)).overhead_of(&conversation);
+    let mut context = AgentContext::from_compactor(window(12_000)).overhead_of(&conversation);
     let messages = vec![Message::user("hello"), Message::assistant("hi")];
     let estimated = context.estimate(&messages);
     assert!(estimated.context_tokens > 1_700 && !estimated.anchored, "{estimated:?}");
@@ -111,11 +111,11 @@ fn the_overhead_of_a_conversation_is_counted_until_usage_tells_it() {
 async fn a_digest_is_asked_for_while_turns_go_on() {
     let mut messages = long_session();
     let invoker = model(Script::says(good_reply("port it")));
-    let mut context = AgentContext::with(window(12_000).invoke(invoker.clone()));
+    let mut context = AgentContext::from_compactor(window(12_000).invoke(invoker.clone()));
     assert!(context.start(&messages, &AUTO));
     assert!(!context.start(&messages, &AUTO), "one at a time");
     messages.extend(script("a:bash t*40 a*40"));
-    context.settled().await;
+    context.wait().await;
     let report = context.finish(&mut messages).expect("it is there");
     assert_eq!(report.digest, Some(DigestSource::Model { cut_off: false }), "{report}");
     assert!(!invoker.requests().is_empty());
@@ -125,13 +125,14 @@ async fn a_digest_is_asked_for_while_turns_go_on() {
 }
 
 #[tokio::test]
-async fn what_changed_meanwhile_is_not_compacted() {
+async fn a_transcript_changed_meanwhile_is_not_compacted() {
     let mut messages = long_session();
-    let mut context = AgentContext::with(window(12_000).invoke(model(Script::says(good_reply("x")))));
+    let mut context =
+        AgentContext::from_compactor(window(12_000).invoke(model(Script::says(good_reply("x")))));
     assert!(context.start(&messages, &AUTO));
     messages[3] = Message::user("something else");
     let changed = messages.clone();
-    context.settled().await;
+    context.wait().await;
     let report = context.finish(&mut messages).unwrap();
     assert_eq!(report.unchanged, Some(Unchanged::PrefixChanged));
     assert_eq!(messages, changed);
@@ -142,7 +143,7 @@ fn files_can_be_bounded_and_switched_off() {
     let n_restored = |settings: Compactor| {
         let mut messages =
             script("u [a:read(a.rs) t*300 a:read(b.rs) t*300 a:read(c.rs) t*300]x3 [u*300 a*300]x9 u");
-        let report = AgentContext::with(settings).compact_locally(&mut messages, &FORCE);
+        let report = AgentContext::from_compactor(settings).compact_locally(&mut messages, &FORCE);
         report.restored.len()
     };
     assert_eq!(n_restored(window(60_000)), 3);
@@ -151,15 +152,15 @@ fn files_can_be_bounded_and_switched_off() {
 }
 
 #[test]
-fn a_compaction_that_was_cancelled_before_changes_nothing_with_and_without_a_model() {
+fn a_cancelled_compaction_changes_nothing() {
     let cancel = CancellationToken::new();
     cancel.cancel();
     let opts = CondenseOpts { cancel: Some(cancel), ..FORCE };
     let settings = window(12_000);
     let mut messages = long_session();
     let reports = [
-        AgentContext::with(settings.clone()).compact_locally(&mut messages, &opts),
-        block_on(AgentContext::with(settings.clone()).compact(&mut messages, &opts)),
+        AgentContext::from_compactor(settings.clone()).compact_locally(&mut messages, &opts),
+        block_on(AgentContext::from_compactor(settings.clone()).compact(&mut messages, &opts)),
         wb_conductor::compact_locally(&mut messages, &settings, &opts),
         block_on(wb_conductor::compact_in_place(&mut messages, &settings, &opts)),
     ];
@@ -169,7 +170,7 @@ fn a_compaction_that_was_cancelled_before_changes_nothing_with_and_without_a_mod
     assert_eq!(messages, long_session());
 }
 
-/// A drop or a cancel at any time of a request leaves everything as it was.
+/// A drop or a cancel at any time of a request leaves everything unchanged.
 #[test]
 fn a_drop_at_every_await_changes_nothing() {
     let before = long_session();
@@ -177,7 +178,7 @@ fn a_drop_at_every_await_changes_nothing() {
         let invoker = Arc::new(ScriptedInvoker::new([script]));
         for n_polls in 0..4 {
             let mut messages = before.clone();
-            let mut context = AgentContext::with(window(12_000).invoke(invoker.clone()));
+            let mut context = AgentContext::from_compactor(window(12_000).invoke(invoker.clone()));
             let mut running = Box::pin(context.compact(&mut messages, &AUTO));
             let done = (0..n_polls).any(|_| running.as_mut().now_or_never().is_some());
             drop(running);
@@ -189,9 +190,9 @@ fn a_drop_at_every_await_changes_nothing() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(100))]
+    #![proptest_config(ProptestConfig::with_cases(wb_testkit::depth::cases(100)))]
 
-    /// What one gate says, every gate says: the tracker's, the plan's, and that of a transcript read anew.
+    /// All gates agree: the tracker's, the plan's, and that of a transcript read again.
     #[test]
     fn all_gates_agree(
         messages in strategies::transcript(),
@@ -199,7 +200,7 @@ proptest! {
         counted in proptest::option::of(1_u64..20_000),
     ) {
         let settings = window(context_window).policy(keep(500));
-        let mut context = AgentContext::with(settings.clone());
+        let mut context = AgentContext::from_compactor(settings.clone());
         let answer = messages.iter().rposition(|message| matches!(message, Message::Assistant { .. }));
         if let (Some(at), Some(input_tokens)) = (answer, counted) {
             context.after_response(&messages[..=at], &Usage { input_tokens, ..Usage::EMPTY });
@@ -216,13 +217,13 @@ proptest! {
         laws::pairs_intact(&messages, &copy);
     }
 
-    /// A growing transcript is never sent over its limit, and a tracker is what a fresh count is.
+    /// A growing transcript is never sent over its limit, and a tracker equals a fresh count.
     #[test]
     fn no_request_is_over_its_limit_by_the_default_count(
         messages in strategies::valid_transcript_with_steps(20..=60),
         context_window in 6_000_u64..12_000,
     ) {
-        let mut context = AgentContext::with(window(context_window).policy(keep(500)));
+        let mut context = AgentContext::from_compactor(window(context_window).policy(keep(500)));
         let mut sent = Vec::new();
         for message in messages {
             let is_open = Pairing::new(&sent).in_flight().is_some();
@@ -240,9 +241,9 @@ proptest! {
 }
 
 #[test]
-fn an_open_breaker_keeps_the_model_from_being_asked() {
+fn an_open_breaker_prevents_the_request() {
     let invoker = model(Script::fails("429"));
-    let mut context = AgentContext::with(window(8_000).policy(keep(1_000)).invoke(invoker.clone()));
+    let mut context = AgentContext::from_compactor(window(8_000).policy(keep(1_000)).invoke(invoker.clone()));
     for _ in 0..3 {
         let mut messages = script("[u*300 a*300]x10 u\"now\"");
         block_on(context.compact(&mut messages, &CondenseOpts::default()));
@@ -251,9 +252,9 @@ fn an_open_breaker_keeps_the_model_from_being_asked() {
 }
 
 #[test]
-fn an_estimate_that_knows_its_error_is_over_as_soon_as_it_may_be_until_a_provider_counts() {
+fn an_estimate_adds_its_error_until_a_provider_counts() {
     let counter = Arc::new(FittedCounter::new(Family::Anthropic));
-    let mut context = AgentContext::with(window(12_000).counter(counter));
+    let mut context = AgentContext::from_compactor(window(12_000).counter(counter));
     let mut messages = script("u a");
     let limit = context.budget().unwrap().limit;
     while context.tracker().context_tokens() * 1146 / 1000 <= limit {
@@ -279,7 +280,7 @@ fn an_estimate_that_knows_its_error_is_over_as_soon_as_it_may_be_until_a_provide
     assert_eq!(messages.len(), before.len() + 1);
     context.observe(&messages);
     let mut anchored =
-        AgentContext::with(window(12_000).counter(Arc::new(FittedCounter::new(Family::Anthropic))));
+        AgentContext::from_compactor(window(12_000).counter(Arc::new(FittedCounter::new(Family::Anthropic))));
     let usage = Usage { input_tokens: tokens, output_tokens: 4, ..Usage::EMPTY };
     anchored.anchor(&messages, &usage).unwrap();
     assert!(!anchored.is_over(&messages), "what a provider counted is not doubted");

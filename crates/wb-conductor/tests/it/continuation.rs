@@ -22,7 +22,7 @@ fn cut(text: &str, calls: Vec<CallDraft>) -> ReplyDraft {
 fn heard(emissions: &[Emission]) -> ReplyDraft {
     let mut draft = ReplyDraft::default();
     for emission in emissions {
-        draft.take(emission);
+        draft.push(emission);
     }
     draft
 }
@@ -88,11 +88,11 @@ fn all_parts_are_the_answer_in_order_and_a_step_starts_anew() {
     let mut state = TruncationState::default();
     let parts = ["Once upon a ti", "me there was a transc", "ript."];
     for part in &parts[..2] {
-        let appended = state.continued(&cut(part, vec![]), DEFAULT_MAX_CONTINUATIONS).unwrap();
+        let appended = state.continuation(&cut(part, vec![]), DEFAULT_MAX_CONTINUATIONS).unwrap();
         assert_eq!(appended, [Message::assistant(*part), continuation_message()]);
     }
     let last = ReplyDraft { stop: Some(StopReason::Complete), ..cut(parts[2], vec![]) };
-    assert_eq!(state.continued(&last, DEFAULT_MAX_CONTINUATIONS), None);
+    assert_eq!(state.continuation(&last, DEFAULT_MAX_CONTINUATIONS), None);
     assert_eq!(state.finish(&last.text), "Once upon a time there was a transcript.");
     assert_eq!(state, TruncationState::default());
     assert_eq!(state.finish("next"), "next");
@@ -116,12 +116,12 @@ fn zero_continuations_switch_it_off() {
 }
 
 #[test]
-fn after_a_call_that_was_cut_off_the_text_starts_a_new_paragraph() {
+fn after_a_cut_call_the_text_starts_a_new_paragraph() {
     let mut state = TruncationState::default();
-    let appended = state.continued(&cut("I write it.", vec![call("{\"pa")]), 1).unwrap();
+    let appended = state.continuation(&cut("I write it.", vec![call("{\"pa")]), 1).unwrap();
     assert_eq!(appended, [Message::assistant("I write it."), continuation_message()], "no call is replayed");
     assert_eq!(state.finish("In two pieces."), "I write it.\n\nIn two pieces.");
-    let appended = state.continued(&cut(" \n", vec![call("{\"pa")]), 1).unwrap();
+    let appended = state.continuation(&cut(" \n", vec![call("{\"pa")]), 1).unwrap();
     assert_eq!(appended, [continuation_message()], "no provider takes an empty answer");
 }
 
@@ -143,7 +143,7 @@ fn a_call_that_was_cut_anywhere_is_never_complete() {
 }
 
 #[test]
-fn arguments_that_are_no_object_are_never_run_and_no_arguments_are_an_empty_object() {
+fn only_objects_are_arguments_and_blanks_are_an_empty_one() {
     let sorted = |args: &str, stop| {
         let draft = ReplyDraft { stop: Some(stop), ..cut("", vec![call(args)]) };
         let calls = draft.sorted_calls();
@@ -159,14 +159,14 @@ fn arguments_that_are_no_object_are_never_run_and_no_arguments_are_an_empty_obje
 }
 
 #[test]
-fn a_malformed_call_of_an_answer_that_was_not_cut_is_not_continued() {
+fn a_malformed_call_of_a_whole_answer_is_not_continued() {
     let draft = ReplyDraft { stop: Some(StopReason::ToolCalls), ..cut("t", vec![call("{")]) };
     assert!(!needs_truncation_recovery(&draft));
     assert_eq!(draft.sorted_calls().incomplete, [call("{")]);
 }
 
 #[test]
-fn calls_that_stream_at_the_same_time_keep_their_own_arguments() {
+fn calls_that_stream_at_the_same_time_keep_their_arguments() {
     let mut emissions = streamed("a", &["{\"n\""]);
     emissions.extend(streamed("b", &["{\"m\""]));
     let delta = |id: &str, args: &str| Emission::ToolCallDelta { id: id.into(), args_delta: args.into() };
@@ -182,7 +182,7 @@ fn calls_that_stream_at_the_same_time_keep_their_own_arguments() {
 }
 
 #[test]
-fn what_a_call_streamed_counts_whatever_the_whole_answer_makes_of_it() {
+fn streamed_arguments_win_over_those_of_the_whole_answer() {
     let mut emissions = streamed("c", &["{\"path\":\"a"]);
     emissions.push(done(vec![Block::call("c", "write", json!({}))], StopReason::MaxOutput));
     assert!(heard(&emissions).sorted_calls().complete.is_empty());

@@ -1,4 +1,4 @@
-//! The four programs of a host stay as short as they are promised to be.
+//! The four programs of a host are as short as the documentation promises.
 
 const PROGRAMS: [(&str, &str); 4] = [
     ("count", include_str!("../../examples/count.rs")),

@@ -1,4 +1,4 @@
-//! What a context knows of its session, and what its digests tell of it after many compactions.
+//! The facts of a context, and its digests after many compactions.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use wb_invoke::scripted::Script;
 
 const FIRST: &str = "Port the importer to cents, but never change its wire format.";
 
-/// One more turn of a long session: a request, a file, a command, and what came of it.
+/// One turn of a long session: a request, a file, a command, and its result.
 fn turn(n: usize) -> Vec<Message> {
     let mut messages = vec![Message::user(if n == 0 {
         FIRST.to_owned()
@@ -28,14 +28,14 @@ fn turn(n: usize) -> Vec<Message> {
     messages
 }
 
-/// A request of so many lines.
+/// A request of `n_lines` lines.
 fn long_request(n_lines: usize) -> String {
     let lines =
         (1..=n_lines).map(|n| format!("{n}. Part {n} of the importer reads the rates of column {n} anew."));
     lines.collect::<Vec<_>>().join("\n")
 }
 
-/// Compacts a session over and over that began with a request, and returns its last digest and what that weighs.
+/// Compacts a session repeatedly, and returns its last digest and the weight of it.
 fn digest_after(n_compactions: usize, first: &str, mut context: AgentContext) -> (String, u64) {
     let mut messages = vec![Message::user(first)];
     let (mut digest, mut tokens) = (String::new(), 0);
@@ -56,32 +56,32 @@ fn digest_after(n_compactions: usize, first: &str, mut context: AgentContext) ->
 }
 
 #[test]
-fn a_long_first_request_is_told_whole_where_a_quarter_of_the_limit_holds_it() {
+fn a_first_request_within_a_quarter_of_the_limit_is_quoted() {
     let first = long_request(70);
     for n_compactions in [1, 5] {
-        let (digest, _) = digest_after(n_compactions, &first, AgentContext::with(window(32_000)));
+        let (digest, _) = digest_after(n_compactions, &first, AgentContext::from_compactor(window(32_000)));
         let lost: Vec<&str> = first.lines().filter(|line| !digest.contains(line)).collect();
         assert!(lost.is_empty(), "{lost:?} lost:\n{digest}");
     }
     // Here a quarter does not hold it.
-    let (digest, tokens) = digest_after(1, &first, AgentContext::with(window(8_000)));
+    let (digest, tokens) = digest_after(1, &first, AgentContext::from_compactor(window(8_000)));
     assert!(digest.contains("1. Part 1 ") && !digest.contains("35. Part 35 "), "{digest}");
     assert!(tokens < 1_500, "{tokens}");
 }
 
 #[test]
-fn where_no_file_is_given_back_the_digest_has_its_lines_all_the_same() {
-    let without = Pipeline::of(&serde_json::json!(["microcompact", "digest"])).expect("steps");
+fn without_restored_files_the_digest_has_their_lines() {
+    let without = Pipeline::from_settings(&serde_json::json!(["microcompact", "digest"])).expect("steps");
     for settings in [window(32_000).max_restored(0), window(32_000).pipeline(without)] {
-        let (digest, tokens) = digest_after(1, FIRST, AgentContext::with(settings.clone()));
+        let (digest, tokens) = digest_after(1, FIRST, AgentContext::from_compactor(settings.clone()));
         let share = settings.budget().expect("a window").digest;
         assert!(tokens > share, "{tokens} of {share} and lines:\n{digest}");
     }
 }
 
 #[test]
-fn after_twenty_compactions_a_context_knows_what_was_there_from_the_start() {
-    let mut context = AgentContext::with(window(32_000));
+fn a_context_keeps_its_first_facts_over_twenty_compactions() {
+    let mut context = AgentContext::from_compactor(window(32_000));
     let (mut messages, mut all) = (Vec::new(), Vec::new());
     let (mut n_done, mut largest) = (0, 0);
     for n in 0..1_500 {
@@ -114,12 +114,12 @@ fn after_twenty_compactions_a_context_knows_what_was_there_from_the_start() {
 }
 
 #[test]
-fn facts_that_were_written_and_read_back_go_on_as_if_nothing_had_happened() {
+fn facts_survive_being_written_and_read() {
     let messages: Vec<Message> = (0..8).flat_map(turn).collect();
     let (kept, rest) = messages.split_at(30);
     let facts = Facts::from_messages(kept, &ToolVocabulary::default());
     let text = serde_json::to_string(&facts).expect("plain data");
-    let mut context = AgentContext::with(window(32_000))
+    let mut context = AgentContext::from_compactor(window(32_000))
         .resume(kept, serde_json::from_str(&text).expect("what was written"));
     context.observe(&messages);
     let whole = Facts::from_messages(&messages, &ToolVocabulary::default());
@@ -128,7 +128,7 @@ fn facts_that_were_written_and_read_back_go_on_as_if_nothing_had_happened() {
 }
 
 #[test]
-fn a_run_without_facts_says_that_it_has_those_of_the_newest_messages() {
+fn a_run_without_facts_reads_the_newest_messages() {
     let mut messages: Vec<Message> = (0..200).flat_map(turn).collect();
     let report = wb_conductor::compact_locally(&mut messages, &window(32_000), &AUTO);
     let facts = report.facts.expect("it collected them itself");
@@ -138,9 +138,9 @@ fn a_run_without_facts_says_that_it_has_those_of_the_newest_messages() {
 }
 
 #[test]
-fn what_a_model_said_is_told_on_where_a_later_digest_has_none() {
+fn a_models_judgement_survives_in_later_local_digests() {
     let invoker = model(Script::says(good_reply("All totals are cents by Friday.")));
-    let mut context = AgentContext::with(window(12_000).invoke(invoker.clone()));
+    let mut context = AgentContext::from_compactor(window(12_000).invoke(invoker.clone()));
     let mut messages: Vec<Message> = (0..40).flat_map(turn).collect();
     let report = block_on(context.compact(&mut messages, &FORCE));
     assert_eq!(report.digest, Some(DigestSource::Model { cut_off: false }), "{report}");
@@ -157,14 +157,14 @@ fn what_a_model_said_is_told_on_where_a_later_digest_has_none() {
 }
 
 #[test]
-fn what_a_model_says_is_held_against_the_session_struck_where_it_is_false_and_completed_where_it_lacks() {
+fn a_models_digest_is_checked_against_the_session() {
     let mut messages = script(
         "u\"Make src/cart.rs count cents. Never touch migrations/.\" a:edit(src/cart.rs) t \
          a:bash(cargo test) t!\"test total ... FAILED\" [a*2000]x12 u\"go on\"",
     );
     let said = "# Objective\n- Count cents.\n# Status\n- `src/cart.rs` is edited. All tests pass.\n- See `src/basket.rs`.";
     let invoker = model(Script::says(said));
-    let mut context = AgentContext::with(window(12_000).invoke(invoker.clone()));
+    let mut context = AgentContext::from_compactor(window(12_000).invoke(invoker.clone()));
     let report = block_on(context.compact(&mut messages, &FORCE));
     assert_eq!(report.digest, Some(DigestSource::Model { cut_off: false }), "{report}");
     let found: Vec<_> = report.findings.iter().map(|it| (it.kind, it.text.as_str())).collect();
@@ -190,7 +190,7 @@ fn what_a_model_says_is_held_against_the_session_struck_where_it_is_false_and_co
 }
 
 #[test]
-fn a_file_that_a_shell_deleted_is_not_given_back_and_an_old_failure_is_not_told_as_the_last() {
+fn a_deleted_file_and_an_old_failure_are_not_current() {
     let talk = |deletes: &str| {
         script(&format!(
             "u\"clean up\" a:read(src/gone.rs) t\"one two three\" a:read(src/kept.rs) t\"four five six\" \

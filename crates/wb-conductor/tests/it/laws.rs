@@ -1,4 +1,4 @@
-//! The laws of every compaction, over transcripts that are made up.
+//! The laws of every compaction, over generated transcripts.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,7 +17,7 @@ use wb_summarize::SECTION_TEMPLATE;
 use wb_testkit::fit_laws::{self, Landing};
 use wb_testkit::{laws, strategies};
 
-/// How the summarizer behaves.
+/// The behaviour of the summarizer.
 #[derive(Clone, Debug)]
 enum Model {
     None,
@@ -127,20 +127,20 @@ fn case() -> impl Strategy<Value = Case> {
 
 fn check(messages: &[Message], case: &Case) {
     let (after, report) = case.run(messages);
-    let told = || format!("{report}\n{}\n→\n{}", outline(messages), outline(&after));
+    let shown = || format!("{report}\n{}\n→\n{}", outline(messages), outline(&after));
     laws::pairs_intact(messages, &after);
     laws::order_preserved(messages, &after);
     laws::pinned_untouched(messages, &after);
     assert_eq!(report.tokens_before, estimate_tokens(messages));
-    assert_eq!(report.tokens_after, estimate_tokens(&after), "{}", told());
+    assert_eq!(report.tokens_after, estimate_tokens(&after), "{}", shown());
     assert_eq!(report.messages_after, after.len());
     if report.is_changed() {
-        assert!(report.tokens_after < report.tokens_before, "not lighter: {}", told());
-        assert!(after.len() <= messages.len(), "longer: {}", told());
+        assert!(report.tokens_after < report.tokens_before, "not lighter: {}", shown());
+        assert!(after.len() <= messages.len(), "longer: {}", shown());
     } else {
         assert_eq!(after, messages, "changed without saying so: {report}");
     }
-    kept_is_identical(messages, &after, &report);
+    tail_is_identical(messages, &after, &report);
     fits_or_cannot(case, messages, &after, &report);
 
     let (again, _) = case.run(messages);
@@ -152,7 +152,7 @@ fn check(messages: &[Message], case: &Case) {
     }
 }
 
-fn kept_is_identical(before: &[Message], after: &[Message], report: &CompactionReport) {
+fn tail_is_identical(before: &[Message], after: &[Message], report: &CompactionReport) {
     let n_tail = before.len() - report.cut;
     let tail = &after[after.len() - n_tail..];
     for (offset, message) in tail.iter().enumerate() {
@@ -165,7 +165,7 @@ fn kept_is_identical(before: &[Message], after: &[Message], report: &CompactionR
 
 fn fits_or_cannot(case: &Case, before: &[Message], after: &[Message], report: &CompactionReport) {
     let Some(target_tokens) = report.target_tokens else { return };
-    // What the provider counted and the estimate did not is beside the transcript too.
+    // Tokens that the provider counted and the estimate did not are overhead too.
     let counted = if report.anchored { case.context_tokens.saturating_sub(report.tokens_before) } else { 0 };
     let overhead_tokens = case.overhead_tokens.max(counted);
     let least_tokens = fit_laws::least_tokens(before);
@@ -173,7 +173,7 @@ fn fits_or_cannot(case: &Case, before: &[Message], after: &[Message], report: &C
     fit_laws::fits_or_cannot(before, after, landing);
 }
 
-/// Without figures of the provider, which belong to the transcript before.
+/// Drops the figures of the provider, which belong to the transcript before.
 fn second_is_identity(messages: &[Message], case: &Case) {
     let case = Case { context_tokens: 0, ..case.clone() };
     let (after, first) = case.run(messages);
@@ -182,7 +182,7 @@ fn second_is_identity(messages: &[Message], case: &Case) {
     assert_eq!(twice, after, "first: {first}\nsecond: {second}");
 }
 
-/// A host that speaks in turns: its own messages apart, the laws are those of messages.
+/// The laws of messages, for a host that speaks in turns, its internal messages excepted.
 fn check_turns(turns: &[Turn], case: &Case) {
     let mut after = turns.to_vec();
     let opts =
@@ -202,7 +202,7 @@ fn check_turns(turns: &[Turn], case: &Case) {
 
 /// A long prompt with the file that was read for it, in a window in which all of it fits.
 #[test]
-fn a_prompt_that_stays_beside_its_digest_stays_a_second_time() {
+fn a_prompt_that_stays_once_stays_a_second_time() {
     let case = Case {
         window: Some(5_658),
         policy: BudgetPolicy { trigger_ratio: 0.85, keep_recent: 34, reserve_tokens: None },
@@ -231,7 +231,7 @@ fn call(id: &str, path: &str) -> Block {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 300, max_shrink_iters: 2000, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: wb_testkit::depth::cases(300), max_shrink_iters: 2000, ..ProptestConfig::default() })]
 
     #[test]
     fn every_compaction_keeps_the_laws(messages in strategies::transcript(), case in case()) {
@@ -244,7 +244,7 @@ proptest! {
     }
 
     #[test]
-    fn what_a_provider_accepts_stays_acceptable(messages in strategies::valid_transcript(), case in case()) {
+    fn a_valid_transcript_stays_valid(messages in strategies::valid_transcript(), case in case()) {
         let (after, _) = case.run(&messages);
         laws::pairs_intact(&messages, &after);
         laws::no_loose_ends(&after);

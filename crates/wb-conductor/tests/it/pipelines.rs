@@ -1,4 +1,4 @@
-//! Pipelines: every preset keeps the laws, and no step is taken that is not needed.
+//! Pipelines: every preset keeps the laws, and no needless step runs.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use wb_testkit::{laws, script, strategies};
 
 use crate::support::{AUTO, flat, run, window};
 
-/// The fewest recent messages that the policy's preset keeps here.
+/// The least number of recent messages that the policy's preset keeps here.
 const MIN_RECENT: usize = 3;
 
 fn presets() -> [Pipeline; 3] {
@@ -26,7 +26,7 @@ fn presets() -> [Pipeline; 3] {
         {"step": "tool-output", "max_lines": 6}, {"step": "collapse", "keep_recent": 4}, "preview",
         {"step": "drop_middle", "keep_recent": 4}
     ]);
-    [preset("ladder"), Pipeline::of(&three_level).unwrap(), policy(MIN_RECENT, artifact)]
+    [preset("ladder"), Pipeline::from_settings(&three_level).unwrap(), policy(MIN_RECENT, artifact)]
 }
 
 fn preset(name: &str) -> Pipeline {
@@ -39,8 +39,8 @@ fn policy(min_recent_messages: usize, artifact: ArtifactCompactionConfig) -> Pip
     Pipeline::new(vec![artifact, truncate, Step::always(Repair::default())])
 }
 
-/// Returns what no preset need leave more of than this, in tokens: what must not be dropped with all that shares its
-/// calls, the mark of a drop, and what a repair adds.
+/// Returns the tokens that a preset may always leave: the messages that must not be dropped and
+/// those that share their calls, the mark of a drop, and the additions of a repair.
 fn least_of_drops(messages: &[Message], which: usize) -> u64 {
     let n_recent = if which == 2 { MIN_RECENT } else { 1 };
     let counts = |message: &Message| !is_pinned(message) && visibility(message) == Visibility::All;
@@ -59,7 +59,7 @@ fn least_of_drops(messages: &[Message], which: usize) -> u64 {
     kept + mark + [fit_laws::SMALL_DIGEST_TOKENS, 0, repair_tokens(messages)][which]
 }
 
-/// Returns what the answers weigh that a repair adds, in tokens.
+/// Returns the weight of the answers that a repair adds, in tokens.
 fn repair_tokens(messages: &[Message]) -> u64 {
     let counter: Arc<dyn TokenCounter> = Arc::new(TokenHeuristic::DEFAULT);
     let patch = Repair::default().plan(&WeighedTranscript::new(messages, &counter), Goal::target(0));
@@ -71,7 +71,7 @@ fn repair_tokens(messages: &[Message]) -> u64 {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(300))]
+    #![proptest_config(ProptestConfig::with_cases(wb_testkit::depth::cases(300)))]
 
     #[test]
     fn every_preset_keeps_the_laws_at_any_budget(
@@ -114,7 +114,7 @@ proptest! {
     }
 
     #[test]
-    fn the_latest_prompt_stays_word_for_word_where_it_fits(
+    fn the_latest_prompt_stays_verbatim_if_it_fits(
         messages in strategies::valid_transcript(),
         which in 0..3_usize,
         limit in 200..3_000_u64,
@@ -149,7 +149,7 @@ fn the_climb_ends_with_the_first_rung_that_is_enough() {
 }
 
 #[test]
-fn a_long_prompt_after_the_digest_of_the_task_goes_where_the_latest_one_would_not_fit_beside_it() {
+fn a_long_prompt_is_folded_if_the_latest_one_would_not_fit() {
     let mut messages = script("u*400 [a:bash*40 t*600]x20 a:bash,bash u*4000 t*100 u*100");
     let latest = messages[messages.len() - 1].clone();
     let report = run(&preset("ladder"), &mut messages, flat(600, 0), false);
@@ -159,7 +159,7 @@ fn a_long_prompt_after_the_digest_of_the_task_goes_where_the_latest_one_would_no
 }
 
 #[test]
-fn a_transcript_within_its_limit_is_left_alone_unless_that_is_forced() {
+fn a_transcript_within_its_limit_is_unchanged_unless_forced() {
     let mut messages = long_session();
     let budget = Budget::resolve(Some(&ModelCard::with_window(200_000)), &AUTO_CONDENSE_POLICY, 0).unwrap();
     let report = run(&preset("ladder"), &mut messages, budget, false);
@@ -181,7 +181,7 @@ fn the_policy_previews_and_repairs_whether_or_not_it_is_over() {
 }
 
 #[test]
-fn what_is_left_of_a_truncation_starts_with_a_message_that_providers_accept() {
+fn a_truncated_transcript_starts_with_a_valid_message() {
     let mut messages = script("s*40 u*400 [a:bash*40 t*600]x40 u*200 a:bash t*100");
     let policy = policy(6, ArtifactCompactionConfig::default());
     let report = run(&policy, &mut messages, flat(3_000, 0), false);
@@ -194,7 +194,7 @@ fn what_is_left_of_a_truncation_starts_with_a_message_that_providers_accept() {
 }
 
 #[test]
-fn what_a_repair_adds_has_its_room() {
+fn a_repair_has_reserved_room() {
     let lost = "a:bash ".repeat(30);
     let mut messages = script(&format!("[u*400 a*400]x20 {lost} u*200"));
     let policy = policy(1, ArtifactCompactionConfig::default());
@@ -215,13 +215,13 @@ fn the_presets_are_lists_of_steps() {
     assert_eq!(names(&preset("three-level")), "[tool-output, collapse, preview, drop-middle]");
     assert_eq!(names(&preset("policy")), "[oversized-result, truncate, repair]");
     assert_eq!(
-        names(&preset("ladder").without("preview")),
+        names(&preset("ladder").without_step("preview")),
         "[microcompact, tool-output, digest, drop-middle, restore]"
     );
 }
 
 #[test]
-fn images_go_first_and_only_where_that_is_asked_for() {
+fn images_are_removed_first_and_only_on_request() {
     let mut messages = vec![Message::user("Look at each page.")];
     for nth in 0..14 {
         let id = format!("c{nth}");
@@ -244,7 +244,7 @@ fn images_go_first_and_only_where_that_is_asked_for() {
     assert_eq!(steps(ImagePolicy::Drop), (vec!["images".to_owned()], 14, messages.len()));
     let (kept, n_changed, _) = steps(ImagePolicy::Keep);
     assert!(kept.contains(&"digest".to_owned()) && n_changed == 0, "{kept:?}");
-    let named = Pipeline::of(&json!([{"step": "images", "policy": "drop"}, "digest"])).unwrap();
+    let named = Pipeline::from_settings(&json!([{"step": "images", "policy": "drop"}, "digest"])).unwrap();
     assert_eq!(format!("{:?}", named.images(ImagePolicy::Marker).steps), "[images, digest]");
 }
 

@@ -1,4 +1,4 @@
-//! The recipes of the documentation: what they show is compiled and run here, line by line.
+//! The recipes of the documentation: every line of their code is compiled and run here.
 
 #![expect(clippy::print_stdout, reason = "the recipes show what to print")]
 
@@ -27,7 +27,7 @@ const RECIPES: [&str; 5] = [
     include_str!("../../../../docs/recipes/use-your-own-tokenizer.md"),
 ];
 
-/// Visits the lines of code that the recipes show, imports apart.
+/// Visits the lines of code in the recipes, without imports.
 fn shown() -> impl Iterator<Item = &'static str> {
     let blocks = RECIPES.iter().flat_map(|recipe| recipe.split("```rust\n").skip(1));
     let code = blocks.filter_map(|block| block.split("```").next());
@@ -52,7 +52,7 @@ fn long_session() -> Vec<Message> {
 }
 
 #[test]
-fn presets_and_an_order_of_your_own() -> Result<(), Box<dyn Error>> {
+fn presets_and_a_custom_order() -> Result<(), Box<dyn Error>> {
     let mut messages = long_session();
     let compactor = Compactor::new().card(ModelCard::with_window(12_000));
     let pipeline = Pipeline::preset("three-level").ok_or("there is no such preset")?;
@@ -63,7 +63,7 @@ fn presets_and_an_order_of_your_own() -> Result<(), Box<dyn Error>> {
 
     let steps = json!([{"step": "tool-output", "max_lines": 20}, "digest", "truncate", "repair"]);
     let compactor = Compactor::new().card(ModelCard::with_window(12_000));
-    let compactor = compactor.pipeline(Pipeline::of(&steps)?);
+    let compactor = compactor.pipeline(Pipeline::from_settings(&steps)?);
     let mut request = messages.clone();
     let report = compact_locally(&mut request, &compactor, &CondenseOpts::default());
     assert!(report.tokens_after <= report.target_tokens.ok_or("it has a window")?, "{report}");
@@ -110,7 +110,7 @@ async fn a_digest_in_the_background() {
     let mut messages = long_session();
     messages.extend((0..120).flat_map(|_| long_session()));
     let compactor = Compactor::new().card(ModelCard::with_window(200_000)).invoke(your_model);
-    let mut context = AgentContext::with(compactor).start_above(Some(100_000));
+    let mut context = AgentContext::from_compactor(compactor).start_above(Some(100_000));
     for report in context.before_request(&mut messages) {
         println!("{report}");
     }
@@ -118,7 +118,7 @@ async fn a_digest_in_the_background() {
 }
 
 #[test]
-fn a_tokenizer_of_your_own() {
+fn a_custom_tokenizer() {
     struct Words(char);
     impl Words {
         fn count(&self, text: &str) -> usize {
@@ -130,7 +130,7 @@ fn a_tokenizer_of_your_own() {
     let (tokenizer, conversation) = (Words(' '), Conversation::default());
     let counter: Arc<dyn TokenCounter> = Arc::new(move |text: &str| tokenizer.count(text) as u64);
     let compactor = Compactor::new().card(ModelCard::with_window(200_000)).counter(counter);
-    let mut context = AgentContext::with(compactor).overhead_of(&conversation);
+    let mut context = AgentContext::from_compactor(compactor).overhead_of(&conversation);
     assert_eq!(
         context.estimate(&[Message::user("one two three")]).context_tokens,
         3 + 4 + 2,
@@ -179,7 +179,7 @@ fn a_pass_from_another_crate() {
 }
 
 #[test]
-fn prompts_of_your_own() -> Result<(), Box<dyn Error>> {
+fn custom_prompts() -> Result<(), Box<dyn Error>> {
     let your_model = Arc::new(ScriptedInvoker::new([Script::says("Forty steps were done.")]));
     let config = CompactionConfig {
         summarizer_user_prompt: "So far:\n{previous_summary}\n\nNew:\n{messages}".to_owned(),

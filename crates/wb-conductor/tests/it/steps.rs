@@ -1,4 +1,4 @@
-//! Prepare, run, apply: what may happen between the steps.
+//! Plan, ask, apply: events between the stages.
 
 use std::time::Duration;
 
@@ -24,19 +24,21 @@ fn session() -> Vec<Message> {
 }
 
 /// Plans a compaction of a transcript and asks for its digest; the future holds no transcript.
-fn asked_of(
+fn request(
     messages: &[Message],
     settings: &Compactor,
+    summarizer: Option<&Summarizer>,
     opts: &CondenseOpts,
 ) -> impl Future<Output = Ready> + Send + 'static + use<> {
     let view = WeighedTranscript::new(messages, settings.token_counter());
-    let plan = settings.plan(&view, opts).expect("something to fold");
-    settings.ask(plan, opts)
+    let input = settings.plan_input(&view, opts);
+    let plan = settings.steps().plan(view, input).expect("something to fold");
+    plan.ask(summarizer, opts.cancel.as_ref())
 }
 
 /// Plans a forced compaction, changes the transcript meanwhile, and applies.
 fn meanwhile(before: &[Message], change: impl FnOnce(&mut Vec<Message>)) -> (Vec<Message>, CompactionReport) {
-    let ready = block_on(asked_of(before, &Compactor::new(), &FORCE));
+    let ready = block_on(request(before, &Compactor::new(), None, &FORCE));
     let mut messages = before.to_vec();
     change(&mut messages);
     let report = ready.apply(&mut messages);
@@ -44,7 +46,7 @@ fn meanwhile(before: &[Message], change: impl FnOnce(&mut Vec<Message>)) -> (Vec
 }
 
 #[test]
-fn messages_appended_meanwhile_are_kept() {
+fn messages_appended_meanwhile_stay() {
     let before = session();
     let appended = script("u\"one more\" a:edit(src/a.rs) t a*40");
     let (after, report) = meanwhile(&before, |messages| messages.extend(appended.clone()));
@@ -93,7 +95,7 @@ fn a_changed_prefix_is_refused_and_nothing_changes() {
 #[test]
 fn a_proposal_that_was_applied_already_is_refused() {
     let mut messages = session();
-    let ready = |messages: &[Message]| block_on(asked_of(messages, &Compactor::new(), &FORCE));
+    let ready = |messages: &[Message]| block_on(request(messages, &Compactor::new(), None, &FORCE));
     let (first, second) = (ready(&messages), ready(&messages));
     assert!(first.apply(&mut messages).is_changed());
     let once = messages.clone();
@@ -110,7 +112,7 @@ fn a_late_result_for_a_call_of_the_head_is_not_orphaned() {
     assert_eq!(report.unchanged, Some(Unchanged::Refused(refused)), "{report}");
     assert_eq!(after, [before.clone(), vec![late.clone()]].concat());
 
-    // The next compaction knows of the pair, and keeps it together.
+    // The next compaction keeps the pair together.
     let (next, report) = condensed(&after, &Compactor::new(), &FORCE);
     laws::pairs_intact(&after, &next);
     assert!(report.cut <= 1, "{}", outline(&next));
@@ -133,7 +135,7 @@ fn a_cancel_before_or_while_the_model_runs_returns_the_input() {
         let cancel = CancellationToken::new();
         let reply = if cancel_at == "while it runs" { Script::Hang } else { Script::says(good_reply("x")) };
         let invoker = model(reply);
-        let settings = Compactor::new().summarizer(Summarizer::new(invoker.clone()).timeout(Duration::MAX));
+        let summarizer = Summarizer::new(invoker.clone()).timeout(Duration::MAX);
         let opts = CondenseOpts { cancel: Some(cancel.clone()), ..FORCE };
         let at = |now: &str| {
             if now == cancel_at {
@@ -141,7 +143,7 @@ fn a_cancel_before_or_while_the_model_runs_returns_the_input() {
             }
         };
         at("before prepare");
-        let mut running = Box::pin(asked_of(&before, &settings, &opts));
+        let mut running = Box::pin(request(&before, &Compactor::new(), Some(&summarizer), &opts));
         at("before run");
         let ready = if cancel_at == "while it runs" {
             assert!(running.as_mut().now_or_never().is_none(), "it waits for the model");
@@ -161,7 +163,7 @@ fn a_cancel_before_or_while_the_model_runs_returns_the_input() {
 }
 
 fn timed_out(report: &CompactionReport, after: &[Message]) {
-    assert_eq!(report.degraded(), Some(&NoDigest::TimedOut), "{report}");
+    assert_eq!(report.fallback_reason(), Some(&NoDigest::TimedOut), "{report}");
     assert!(digest_of(after).contains("- First request: port it"));
 }
 
@@ -194,7 +196,7 @@ fn dropping_the_future_leaves_the_transcript_untouched() {
 }
 
 #[test]
-fn pinned_messages_survive_and_the_digest_stands_right_before_the_tail() {
+fn pinned_messages_survive_and_the_digest_precedes_the_tail() {
     let before = script("s\"be kind\" s u*300 a*300 s\"in the middle\" a:read(src/a.rs) t*60 s u\"now\" a");
     let (after, report) = condensed(&before, &Compactor::new(), &FORCE);
     laws::pinned_untouched(&before, &after);
@@ -214,8 +216,8 @@ fn pinned_messages_survive_and_the_digest_stands_right_before_the_tail() {
     laws::tail_identical(&before, &after, before.len() - report.cut);
 }
 
-/// Runs one compaction of a session that is over budget, and tells whether the model was asked.
-fn asked(host: &WindowBudgetCondense, invoker: &ScriptedInvoker, force: bool) -> (bool, CompactionReport) {
+/// Runs one compaction of a session over budget, and returns whether the model was asked.
+fn run_once(host: &WindowBudgetCondense, invoker: &ScriptedInvoker, force: bool) -> (bool, CompactionReport) {
     let before = invoker.requests().len();
     let report = run(host, "[u*300 a*300]x10 u\"now\"", if force { &FORCE } else { &AUTO });
     (invoker.requests().len() > before, report)
@@ -227,33 +229,33 @@ fn run(host: &WindowBudgetCondense, said: &str, opts: &CondenseOpts) -> Compacti
 }
 
 #[test]
-fn the_breaker_opens_after_two_useless_runs_and_closes_when_one_helps_or_is_forced() {
+fn the_breaker_opens_after_two_useless_runs_and_closes_on_help() {
     let replies = [Script::fails("429"), Script::fails("429"), Script::says(good_reply("x"))];
     let invoker = std::sync::Arc::new(ScriptedInvoker::new(replies));
     let settings = window(8_000).policy(keep(1_000)).invoke(invoker.clone());
     let host = WindowBudgetCondense::with_settings(settings);
 
-    let (was_asked, report) = asked(&host, &invoker, false);
+    let (was_asked, report) = run_once(&host, &invoker, false);
     assert!(was_asked && !report.breaker_open && !host.is_breaker_open());
-    let (was_asked, _) = asked(&host, &invoker, false);
+    let (was_asked, _) = run_once(&host, &invoker, false);
     assert!(was_asked && host.is_breaker_open(), "two in a row");
 
-    // A forced run asks in spite of it, and closes it since it helps.
+    // A forced run asks anyway, and closes the breaker since it helps.
     let clone = host.clone();
-    let (was_asked, report) = asked(&clone, &invoker, true);
+    let (was_asked, report) = run_once(&clone, &invoker, true);
     assert!(was_asked && !report.breaker_open);
     assert_eq!(report.digest, Some(DigestSource::Model { cut_off: false }));
     assert!(!host.is_breaker_open(), "clones share the memory");
 }
 
 #[test]
-fn an_open_breaker_asks_no_model_for_a_while_says_so_and_then_tries_it_again() {
+fn an_open_breaker_asks_no_model_and_then_tries_again() {
     let invoker = model(Script::fails("429"));
     let settings = window(8_000).policy(keep(1_000)).invoke(invoker.clone());
     let host = WindowBudgetCondense::with_settings(settings);
     let mut was_asked = Vec::new();
     for _ in 0..11 {
-        let (asked, report) = asked(&host, &invoker, false);
+        let (asked, report) = run_once(&host, &invoker, false);
         assert_eq!(asked, !report.breaker_open, "{report}");
         assert_eq!(report.to_string().ends_with("; breaker open: no model is asked"), report.breaker_open);
         assert!(report.is_changed(), "the local digest helps all the same");
@@ -263,7 +265,7 @@ fn an_open_breaker_asks_no_model_for_a_while_says_so_and_then_tries_it_again() {
 }
 
 #[test]
-fn runs_of_which_nothing_was_asked_do_not_open_the_breaker() {
+fn runs_without_a_request_do_not_open_the_breaker() {
     let host = WindowBudgetCondense::with_settings(window(100_000));
     for _ in 0..4 {
         let report = run(&host, "u a", &AUTO);
@@ -279,7 +281,7 @@ fn runs_of_which_nothing_was_asked_do_not_open_the_breaker() {
 }
 
 #[test]
-fn digests_alone_are_folded_where_they_do_not_fit_and_only_then() {
+fn digests_alone_are_folded_only_if_they_do_not_fit() {
     let digests: Vec<Message> = (0..60)
         .map(|n| Message::CompactionSummary {
             summary: format!("{n}: {}", "fact ".repeat(120)),
@@ -294,14 +296,14 @@ fn digests_alone_are_folded_where_they_do_not_fit_and_only_then() {
 
 #[test]
 fn a_user_who_quotes_a_header_is_still_a_user() {
-    let quote = format!("{} stands in my log; why?", wb_message::markers::DIGEST_HEADER);
+    let quote = format!("{} appears in my log; why?", wb_message::markers::DIGEST_HEADER);
     let messages = vec![Message::user("first"), Message::assistant("x".repeat(4_000)), Message::user(quote)];
     let (after, report) = condensed(&messages, &Compactor::new(), &FORCE);
     assert_eq!((report.cut, after.last()), (2, messages.last()), "{report}");
 }
 
 #[test]
-fn where_nothing_can_fit_the_request_is_kept_all_the_same() {
+fn if_nothing_can_fit_the_request_stays() {
     let messages = vec![Message::user("Port the parser to nom."), Message::assistant("x".repeat(80_000))];
     let messages = [script("u*600"), messages].concat();
     let (after, report) = condensed(&messages, &window(20_000), &AUTO);

@@ -1,4 +1,4 @@
-//! What the tests of the conductor share.
+//! Helpers of the conductor's tests.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -7,7 +7,9 @@ use futures::executor::block_on;
 use wb_budget::{
     AUTO_CONDENSE_POLICY, Budget, BudgetPolicy, ModelCard, TokenCounter, TokenHeuristic, WeighedTranscript,
 };
-use wb_conductor::{CompactionReport, Compactor, CondenseOpts, Pipeline, Trigger, compact_in_place};
+use wb_conductor::{
+    CompactionReport, Compactor, CondenseOpts, Pipeline, PlanInput, Trigger, compact_in_place,
+};
 use wb_invoke::scripted::{Script, ScriptedInvoker};
 use wb_message::markers::{digest_body, restored_file};
 use wb_message::outline::outline;
@@ -20,6 +22,7 @@ pub(crate) const FORCE: CondenseOpts = CondenseOpts {
     context_tokens: 0,
     instructions: None,
     fixed: Cow::Borrowed(&[]),
+    facts: None,
     cancel: None,
 };
 
@@ -30,6 +33,7 @@ pub(crate) const AUTO: CondenseOpts = CondenseOpts {
     context_tokens: 0,
     instructions: None,
     fixed: Cow::Borrowed(&[]),
+    facts: None,
     cancel: None,
 };
 
@@ -46,12 +50,12 @@ pub(crate) fn model(reply: Script) -> Arc<ScriptedInvoker> {
     Arc::new(ScriptedInvoker::new([reply]))
 }
 
-/// Settings with a window of that many tokens under the seed's policy.
+/// Settings with a window of `context_window` tokens under the seed's policy.
 pub(crate) fn window(context_window: u64) -> Compactor {
     Compactor::new().card(ModelCard::with_window(context_window))
 }
 
-/// The seed's policy with a tail of that many tokens.
+/// The seed's policy with a tail of `keep_recent` tokens.
 pub(crate) fn keep(keep_recent: u64) -> BudgetPolicy {
     BudgetPolicy { keep_recent, ..AUTO_CONDENSE_POLICY }
 }
@@ -83,7 +87,7 @@ pub(crate) fn run(
     let trigger = if force { Trigger::Forced } else { Trigger::Auto };
     let ready = {
         let view = WeighedTranscript::new(messages, &counter);
-        pipeline.plan(&view, &budget, trigger).map(wb_conductor::Plan::local)
+        pipeline.plan(view, PlanInput::new(budget, trigger)).map(wb_conductor::Plan::local)
     };
     ready.map_or_else(|report| *report, |ready| ready.apply(messages))
 }
@@ -101,14 +105,15 @@ pub(crate) fn text_of(message: &Message) -> String {
     }
 }
 
-/// Returns what the only digest of a transcript says.
+/// Returns the text of the only digest of a transcript.
 pub(crate) fn digest_of(messages: &[Message]) -> String {
     let mut digests: Vec<_> = messages.iter().filter_map(digest_body).collect();
     assert_eq!(digests.len(), 1, "{}", outline(messages));
     digests.remove(0).into_owned()
 }
 
-/// Returns the digest of messages without the first request, which every digest tells beside a model's words.
+/// Returns the digest of messages without the first request, which every digest adds to a model's
+/// words.
 pub(crate) fn words_of_model(messages: &[Message]) -> String {
     let digest = digest_of(messages);
     assert!(digest.starts_with("# Objective\n- First request: "), "{digest}");
@@ -121,7 +126,7 @@ pub(crate) fn words_of_model(messages: &[Message]) -> String {
     words.join("\n")
 }
 
-/// Returns path and body of every file that was given back, in order.
+/// Returns path and body of every restored file, in order.
 pub(crate) fn files_of(messages: &[Message]) -> Vec<(&str, &str)> {
     messages.iter().filter_map(restored_file).collect()
 }
@@ -131,7 +136,7 @@ pub(crate) fn call(id: &str, tool: &str, input: serde_json::Value, output: &str)
     [Message::assistant_blocks(vec![Block::call(id, tool, input)]), Message::tool_result(id, tool, output)]
 }
 
-/// A text of so many lines, each with its number, about 54 characters long.
+/// A text of `n_lines` numbered lines, each about 54 characters long.
 pub(crate) fn lines(label: &str, n_lines: usize) -> String {
     let line = |n| format!("{label} {n:04}: the quick brown fox jumps over it all\n");
     (0..n_lines).map(line).collect::<Vec<_>>().concat()

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use proptest::prelude::*;
 use serde_json::json;
 use wb_budget::{AUTO_CONDENSE_POLICY, Budget, TokenCounter, WeighedTranscript, estimate_tokens};
-use wb_conductor::{CompactionReport, Pipeline, Plan, Trigger};
+use wb_conductor::{CompactionReport, Pipeline, Plan, PlanInput, Trigger};
 use wb_message::{Block, Message};
 use wb_testkit::three_level::{QUARTER, aged_transcript, ends, few};
 use wb_testkit::{laws, script};
@@ -35,7 +35,7 @@ impl Levels {
             "preview",
             { "step": "drop-middle", "keep_recent": keep_recent, "keep_first": keep_first },
         ]);
-        Pipeline::of(&steps).unwrap()
+        Pipeline::from_settings(&steps).unwrap()
     }
 }
 
@@ -44,7 +44,7 @@ pub(crate) fn compact(levels: Levels, messages: &mut Vec<Message>, budget: Budge
     let counter: Arc<dyn TokenCounter> = Arc::new(QUARTER);
     let ready = {
         let view = WeighedTranscript::new(messages, &counter);
-        levels.pipeline().plan(&view, &budget, Trigger::Auto).map(Plan::local)
+        levels.pipeline().plan(view, PlanInput::new(budget, Trigger::Auto)).map(Plan::local)
     };
     ready.map_or_else(|report| *report, |ready| ready.apply(messages))
 }
@@ -58,7 +58,7 @@ fn options() -> impl Strategy<Value = Levels> {
     (few(), few(), few()).prop_map(levels)
 }
 
-/// A limit with something beside the transcript; the target is the limit or leaves a distance to it.
+/// A limit with overhead; the target is the limit or below it.
 fn budgets() -> impl Strategy<Value = Budget> {
     let limit = prop_oneof![0..60_u64, 60..600_u64, 600..20_000_u64];
     (limit, any::<bool>()).prop_map(|(limit, lands)| {
@@ -67,7 +67,7 @@ fn budgets() -> impl Strategy<Value = Budget> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: wb_testkit::depth::cases(400), ..ProptestConfig::default() })]
 
     #[test]
     fn compaction_in_levels_keeps_the_laws(messages in aged_transcript(), levels in options(), budget in budgets()) {

@@ -1,4 +1,5 @@
-//! Inputs on which the published compactions in three levels do badly, by their numbers, and what ours makes of them.
+//! Inputs on which the published compactions in three levels do badly, by their numbers, and our
+//! results.
 
 use wb_budget::{AUTO_CONDENSE_POLICY, Budget, Irreducible};
 use wb_conductor::CompactionReport;
@@ -10,7 +11,7 @@ use wb_testkit::{laws, script};
 use crate::support::flat;
 use crate::three_level::{LEVELS, Levels, compact};
 
-/// Compacts at four bytes a token, and checks what holds for every input.
+/// Compacts at four bytes a token, and checks the rules for every input.
 fn compacted(before: &[Message], levels: Levels, budget: Budget) -> (Vec<Message>, CompactionReport) {
     let mut after = before.to_vec();
     let report = compact(levels, &mut after, budget);
@@ -23,12 +24,12 @@ fn compacted(before: &[Message], levels: Levels, budget: Budget) -> (Vec<Message
     (after, report)
 }
 
-/// Compacts by the default options to so many tokens.
+/// Compacts by the default options to `tokens`.
 fn within(tokens: u64, before: &[Message]) -> (Vec<Message>, CompactionReport) {
     compacted(before, LEVELS, flat(tokens, 0))
 }
 
-/// What cannot be compacted stays as it is and is said to weigh too much.
+/// A transcript that cannot be compacted is unchanged, and reported as too heavy.
 fn is_irreducible(before: &[Message], target_tokens: u64, reached_tokens: u64) {
     let (after, report) = within(target_tokens, before);
     assert_eq!(after, before);
@@ -46,7 +47,7 @@ fn e03_a_small_result_does_not_outlive_its_large_call() {
 }
 
 #[test]
-fn e28_e29_an_extension_between_a_call_and_its_results_parts_nothing() {
+fn e28_e29_an_extension_inside_a_pair_separates_nothing() {
     let extension = || Message::custom("ui", r#"{"p":1}"#);
     let messages = [
         Message::user("task"),
@@ -67,7 +68,7 @@ fn e28_e29_an_extension_between_a_call_and_its_results_parts_nothing() {
 }
 
 #[test]
-fn e04_a_single_giant_request_is_kept_and_said_to_be_irreducible() {
+fn e04_a_single_giant_request_stays_and_is_irreducible() {
     is_irreducible(&[Message::user(big(1000))], 100, 1004);
 }
 
@@ -77,7 +78,7 @@ fn e05_two_small_requests_over_a_budget_below_the_mark_stay() {
 }
 
 #[test]
-fn e06_the_mark_is_charged_and_what_is_over_is_said() {
+fn e06_the_mark_is_charged_and_the_excess_is_reported() {
     let messages = [Message::user(big(50)), Message::user(big(46)), Message::user(big(46))];
     let (after, report) = within(100, &messages);
     assert_eq!(after, [messages[0].clone(), mark(), messages[2].clone()]);
@@ -96,7 +97,7 @@ fn e19_a_system_prompt_larger_than_the_window_takes_no_request() {
 }
 
 #[test]
-fn e31_nothing_is_dropped_where_the_mark_would_weigh_more() {
+fn e31_nothing_is_dropped_if_the_mark_would_weigh_more() {
     is_irreducible(&["a", "b", "c"].map(Message::user), 14, 15);
 }
 
@@ -123,7 +124,7 @@ fn e18_e09_a_giant_line_is_shortened_and_nothing_else_goes() {
 }
 
 #[test]
-fn e25_the_newest_result_is_whole_where_older_ones_are_enough() {
+fn e25_the_newest_result_is_whole_if_older_ones_are_enough() {
     let lines = "a line of output\n".repeat(100);
     let messages = [
         Message::user("task"),
@@ -153,7 +154,7 @@ fn e20_a_large_extension_is_passed_over_and_what_is_older_stays() {
 }
 
 #[test]
-fn e15_a_few_more_messages_start_no_compaction_and_the_front_stays_byte_for_byte() {
+fn e15_a_few_more_messages_start_no_compaction() {
     let mut messages: Vec<_> = (0..10).map(|n| Message::user(format!("{n} {}", big(20)))).collect();
     messages.insert(0, Message::user("task"));
     let levels = Levels { keep_first: 1, keep_recent: 5, ..LEVELS };
@@ -172,7 +173,7 @@ fn e15_a_few_more_messages_start_no_compaction_and_the_front_stays_byte_for_byte
 }
 
 #[test]
-fn a_newest_reply_whose_results_are_too_large_together_is_shortened_and_stays() {
+fn a_newest_reply_with_large_results_is_shortened_and_stays() {
     let messages =
         script("u [a:bash t*30]x8 u a*20:bash,bash,bash,bash,bash,bash t*200 t*200 t*200 t*200 t*200 t*200");
     let (after, report) = compacted(&messages, Levels { keep_recent: 2, ..LEVELS }, flat(900, 0));

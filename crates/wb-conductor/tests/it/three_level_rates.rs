@@ -1,4 +1,5 @@
-//! How often a forced compaction in three levels breaks a promise: ours never, the published one as printed.
+//! The rate of forced compactions in three levels that break a promise: ours 0, the published one
+//! as printed.
 
 use std::fmt;
 
@@ -17,13 +18,13 @@ use crate::support::{flat, run};
 use crate::three_level::Levels;
 
 const N_TRANSCRIPTS: usize = 2000;
-/// Budgets in hundredths of what the transcript weighs.
+/// Budgets in hundredths of the transcript's weight.
 const BUDGETS: [u64; 5] = [8, 20, 40, 60, 85];
 
-/// What weighs a message in tokens.
+/// A function that weighs a message in tokens.
 type Count = fn(&Message) -> u64;
 
-/// The published count, by which the published compaction is judged; ours is judged by the default one.
+/// The published count, which judges the published compaction; the default one judges ours.
 fn published_count(message: &Message) -> u64 {
     published::message_tokens(message) as u64
 }
@@ -36,12 +37,13 @@ fn mark_tokens(count: Count) -> u64 {
     count(&Message::user(DROPPED_MARK))
 }
 
-/// Tells whether a message says that others were dropped, in either profile's words.
+/// Returns whether a message is a mark of dropped ones, in either profile's words.
 fn is_mark(message: &Message) -> bool {
     matches!(message, Message::User { content: Content::Text(text), .. } if text.starts_with("[Context compacted: "))
 }
 
-/// Returns the places of the task, the latest request, pinned messages and calls in flight with their results.
+/// Returns the places of the task, the latest request, pinned messages and calls in flight with
+/// their results.
 fn core(messages: &[Message]) -> Vec<usize> {
     let pairing = Pairing::new(messages);
     let (task, ask) = (messages.iter().position(is_prompt), messages.iter().rposition(is_prompt));
@@ -53,23 +55,23 @@ fn core(messages: &[Message]) -> Vec<usize> {
     (0..messages.len()).filter(is_core).collect()
 }
 
-/// A transcript, which starts with a prompt, and what it asks for.
+/// A transcript, which starts with a prompt, and its limits.
 struct Case {
     messages: Vec<Message>,
     count: Count,
     tokens: u64,
     task: Message,
     ask: Message,
-    /// What the task, the latest request and the mark weigh, in tokens.
+    /// The weight of the task, the latest request and the mark, in tokens.
     asked_tokens: u64,
-    /// What all of the core and the mark weigh, in tokens.
+    /// The weight of the core and the mark, in tokens.
     core_tokens: u64,
-    /// What the lightest message that stands alone weighs, in tokens.
+    /// The weight of the lightest message outside of a pair, in tokens.
     lone_tokens: u64,
 }
 
 impl Case {
-    fn of(messages: Vec<Message>, count: Count) -> Self {
+    fn new(messages: Vec<Message>, count: Count) -> Self {
         let task = messages[0].clone();
         let ask = messages.iter().rfind(|message| is_prompt(message)).expect("a prompt").clone();
         let asked = count(&task) + if task == ask { 0 } else { count(&ask) };
@@ -140,8 +142,8 @@ fn reply() -> impl Strategy<Value = Vec<Message>> {
     })
 }
 
-/// A prompt and what follows; in some the last results have not come yet. Ids repeat from reply to reply, as with
-/// some providers.
+/// A prompt and the messages after it; in some the last results are still missing. Ids repeat from
+/// reply to reply, as with some providers.
 fn transcript() -> impl Strategy<Value = Vec<Message>> {
     (prompt(), vec(step(), 3..24), 0..3_usize).prop_map(|(prompt, steps, n_missing)| {
         let mut messages: Vec<_> = [prompt].into_iter().chain(steps.into_iter().flatten()).collect();
@@ -209,15 +211,16 @@ impl fmt::Display for Rates {
     }
 }
 
-/// Tells whether calls that wait for their results are gone.
+/// Returns whether calls that wait for their results were removed.
 fn loses_flight(before: &[Message], after: &[Message]) -> bool {
     let flight = Pairing::new(before).in_flight();
     flight.is_some_and(|at| !after.contains(&before[at]))
 }
 
-/// Tells whether what is left could not be made lighter by a drop: all but the core weighs no more than the mark.
+/// Returns whether no drop can make the rest lighter: all but the core weighs no more than the
+/// mark.
 ///
-/// Where what is pinned takes the whole budget, nothing fits, and an eighth of it is left to what is not pinned.
+/// If pinned messages take the whole budget, nothing fits, and the others get an eighth of it.
 fn is_least(after: &[Message], budget: u64) -> bool {
     let count: Count = estimate_message_tokens;
     let pinned: u64 = after.iter().filter(|message| is_pinned(message)).map(count).sum();
@@ -245,9 +248,10 @@ fn as_published(levels: Levels, budget: u64) -> published::ContextConfig {
     }
 }
 
-/// Counts what the published compaction makes of a transcript at budgets by its own count.
+/// Counts the results of the published compaction of a transcript at budgets by the published
+/// count.
 fn count_published(messages: Vec<Message>, levels: Levels, rates: &mut Rates) {
-    let case = Case::of(messages, published_count);
+    let case = Case::new(messages, published_count);
     for budget in case.budgets() {
         let after = published::compact_messages(case.messages.clone(), &as_published(levels, budget));
         rates.count(&case, budget, &after);
@@ -261,7 +265,7 @@ fn ten_thousand_forced_compactions_break_no_promise() {
     for (nth, messages) in transcripts().enumerate() {
         let levels = levels(nth);
         count_published(messages.clone(), levels, &mut published);
-        let case = Case::of(messages, estimate_message_tokens);
+        let case = Case::new(messages, estimate_message_tokens);
         for budget in case.budgets() {
             let mut after = case.messages.clone();
             let report = run(&levels.pipeline(), &mut after, flat(budget, 0), false);
@@ -269,8 +273,8 @@ fn ten_thousand_forced_compactions_break_no_promise() {
             n_irreducible += usize::from(report.irreducible.is_some());
             let is_above = total(&after, case.count) > budget;
             assert_eq!(report.irreducible.is_some(), is_above, "it says so and truly");
-            let told = report.irreducible.is_none() || is_least(&after, budget);
-            assert!(told, "{:?}\n{after:#?}", report.step_names());
+            let is_reported = report.irreducible.is_none() || is_least(&after, budget);
+            assert!(is_reported, "{:?}\n{after:#?}", report.step_names());
         }
     }
     println!("{} forced compactions\n  ours: {ours}\n  published: {published}", ours.n_forced);

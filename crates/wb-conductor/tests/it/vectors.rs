@@ -1,7 +1,7 @@
 //! The recorded answers of the published pipeline.
 //!
-//! A row is equal where ours decides the same: the cut, the restored texts and the cleared results. Where it
-//! differs, a predicate over the row's input, named after its item of the design, must say so.
+//! A row is equal if ours decides the same: the cut, the restored texts and the cleared results. If
+//! it differs, a predicate over the row's input, named after its item of the design, must hold.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -19,11 +19,11 @@ use wb_invoke::ModelInvoker;
 use wb_invoke::scripted::{Script, ScriptedInvoker};
 use wb_message::markers::{CLEARED_TOOL_RESULT, is_prompt, is_synthetic, restored_file};
 use wb_message::tools::normal_path;
-use wb_message::{Block, Message, Origin, Pairing, ToolVocabulary, Turn};
+use wb_message::{Block, Message, Pairing, ToolVocabulary, Turn};
 use wb_passes::{RehydrateOpts, clear_stale_tool_results, compactable_tool_names, rehydrate_recent_reads};
 use wb_testkit::vectors;
 
-/// What of an outcome a row records. Where the cut differs, what follows from it is not compared.
+/// The recorded aspects of an outcome. If the cut differs, its consequences are not compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Aspect {
     Cut,
@@ -34,7 +34,7 @@ enum Aspect {
 
 use Aspect::{Cleared, Cut, Digest, Restored};
 
-/// What ours did.
+/// Our outcome.
 #[derive(Debug, PartialEq, Clone)]
 struct Outcome {
     cut: usize,
@@ -44,7 +44,7 @@ struct Outcome {
 }
 
 impl Outcome {
-    fn of(report: &CompactionReport, after: &[Message]) -> Self {
+    fn new(report: &CompactionReport, after: &[Message]) -> Self {
         let restored = after.iter().skip(1).take(report.restored.len()).map(user_text).collect();
         let by_model = report.digest == Some(DigestSource::Model { cut_off: false });
         Self { cut: report.cut, restored, cleared: report.cleared.clone(), by_model }
@@ -86,11 +86,11 @@ struct Case<'a> {
     policy: BudgetPolicy,
     card: Option<ModelCard>,
     reply: Option<&'a str>,
-    /// Whether the free passes run; the bare condenser has none.
+    /// Is true if the free passes run; the bare condenser has none.
     passes: bool,
 }
 
-/// What the published pipeline saw, recomputed with the exact functions.
+/// The figures of the published pipeline, recomputed with the exact functions.
 struct Published {
     cleared: Vec<Message>,
     cut: usize,
@@ -118,7 +118,7 @@ impl Case<'_> {
         !self.calls().all(|(id, _, _)| seen.insert(id))
     }
 
-    /// Returns whether an item of the design speaks of this input and this aspect, by name.
+    /// Returns the name of an item of the design about this input and this aspect, if there is one.
     fn reasons(&self, aspect: Aspect) -> Vec<&'static str> {
         let published = self.published();
         let rules: &[Rule] = match aspect {
@@ -144,10 +144,10 @@ impl Case<'_> {
         let opts = CondenseOpts { force: self.force, ..CondenseOpts::default() };
         let report = block_on(compact_in_place(&mut after, &Compactor::from(deps), &opts));
         assert_eq!(report.tokens_after, estimate_tokens(&after));
-        Outcome::of(&report, &after)
+        Outcome::new(&report, &after)
     }
 
-    /// What a condenser did, told from its output alone.
+    /// The outcome of a condenser, from its output alone.
     fn seen_from_outside(&self, out: &[Message]) -> Outcome {
         let unchanged = out == self.messages;
         let cut = if unchanged { 0 } else { self.messages.len() + 1 - out.len() };
@@ -158,7 +158,7 @@ impl Case<'_> {
 
 type Rule = (&'static str, fn(&Case<'_>, &Published) -> bool);
 
-/// What our shortest digest weighs, rounded up: a header, a heading and a count.
+/// The weight of our shortest digest, rounded up: a header, a heading and a count.
 const LEAST_DIGEST_TOKENS: u64 = 40;
 
 fn least_gain_is_missing(case: &Case<'_>, published: &Published) -> bool {
@@ -196,7 +196,7 @@ const CUT_RULES: [Rule; 8] = [
 ];
 
 const RESTORED_RULES: [Rule; 8] = [
-    ("4.2 results are told by id and position (WA9)", |case, _| {
+    ("4.2 results are matched by id and position (WA9)", |case, _| {
         let pairing = Pairing::new(case.messages);
         case.has_repeated_ids()
             || !pairing.orphans().is_empty()
@@ -264,7 +264,7 @@ const RESTORED_RULES: [Rule; 8] = [
 ];
 
 const CLEARED_RULES: [Rule; 4] = [
-    ("4.2 results are told by id and position (WA9)", RESTORED_RULES[0].1),
+    ("4.2 results are matched by id and position (WA9)", RESTORED_RULES[0].1),
     ("4.8 more tools than the seed's ten can be run again", |case, _| {
         let seed = compactable_tool_names();
         case.calls().any(|(_, name, _)| ToolVocabulary::UNIVERSAL.is_compactable(name) != seed.contains(name))
@@ -352,7 +352,7 @@ fn every_recorded_run_is_equal_or_differs_for_a_named_reason() {
 
 #[test]
 #[expect(clippy::print_stdout, reason = "the counts of equal and differing rows are part of the answer")]
-fn every_recorded_condenser_is_equal_or_differs_for_a_named_reason() {
+fn recorded_condensers_are_equal_or_differ_for_a_named_reason() {
     let mut tally = Tally::default();
     for row in vectors::rows("window-budget.jsonl", "session") {
         let messages = vectors::messages(&row["messages"]);
@@ -373,9 +373,9 @@ fn every_recorded_condenser_is_equal_or_differs_for_a_named_reason() {
     assert!(tally.n_equal >= 320, "{tally:#?}");
 }
 
-/// Item 4.1: a tool turn is results, not the user's words. What has no tool turn is as recorded.
+/// Item 4.1: a tool turn is results, not the user's words. Other turns are as recorded.
 #[test]
-fn every_recorded_turn_projects_as_recorded_unless_it_is_a_tool_turn() {
+fn recorded_turns_project_as_recorded_except_tool_turns() {
     let rows = vectors::rows("window-budget.jsonl", "bridge");
     for row in &rows {
         let turns = vectors::turns(&row["turns"]);
@@ -391,8 +391,7 @@ fn every_recorded_turn_projects_as_recorded_unless_it_is_a_tool_turn() {
             assert!(is_tool || roles == [kind.clone()], "{roles:?} {kind}");
         }
         let projection = project(turns.clone());
-        let origins: Vec<_> = (0..projection.messages.len()).map(Origin::Kept).collect();
-        assert_eq!(projection.restore(&origins, |_| false), turns, "nothing is lost on the way");
+        assert_eq!(projection.into_turns(), turns, "nothing is lost");
     }
     assert_eq!(rows.len(), 10);
 }

@@ -16,7 +16,7 @@ pub(crate) use anthropic::is_chat_tool_message;
 pub(crate) use pairs::{Pairs, Spot};
 pub(crate) use pictures::Picture;
 
-/// Who speaks.
+/// The speaker of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Role {
     User,

@@ -82,8 +82,7 @@ pub(crate) fn run(root: &Path, words: &[&str]) -> Result<(), String> {
             println!("e2e: skipped, since npm is not installed; no real agent went on with a session");
             return Ok(());
         }
-        ["--or-skip", words @ ..] => words,
-        words => words,
+        ["--or-skip", words @ ..] | words => words,
     };
     let options = Options::read(words)?;
     let cache = install::cache()?;

@@ -4,18 +4,22 @@ mod python;
 mod requests;
 mod server;
 mod report;
+mod shapes;
+mod rules;
+mod provider;
+mod sender;
+#[cfg(test)]
+mod spoiled;
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::time::Instant;
-
-use serde_json::Value;
 
 use crate::agents;
 use report::Sent;
 use requests::Requests;
 
-const USAGE: &str = "usage: cargo xtask sdk [--server] [--wb PROGRAM] [--record] [--or-skip] [--few]\n";
+const USAGE: &str = "usage: cargo xtask sdk [--server] [--wb PROGRAM] [--record] [--or-skip]\n";
 
 #[derive(Debug, Default, PartialEq)]
 struct Options {
@@ -24,8 +28,6 @@ struct Options {
     is_recorded: bool,
     /// Without Python nothing is done.
     is_skippable: bool,
-    /// Sessions of the first folder only.
-    is_few: bool,
 }
 
 impl Options {
@@ -37,7 +39,6 @@ impl Options {
                 "--wb" => options.wb = Some(words.next().ok_or(USAGE)?.into()),
                 "--record" => options.is_recorded = true,
                 "--or-skip" => options.is_skippable = true,
-                "--few" => options.is_few = true,
                 _ => return Err(USAGE.to_owned()),
             }
         }
@@ -50,33 +51,49 @@ impl Options {
     }
 }
 
-/// Sends all requests, and with `--record` writes the page.
+/// Says to this program itself that it already runs where only the loopback address is.
+const APART: &str = "--apart";
+
+/// Sends all requests, away from the network if that is allowed, and with `--record` writes the page.
 pub(crate) fn run(root: &Path, words: &[&str]) -> Result<(), String> {
-    if let ["--server", words @ ..] = words {
-        return by_server(root, &Options::read(words)?);
+    match words {
+        ["--server", words @ ..] => by_server(root, &Options::read(words)?),
+        [APART, words @ ..] => send(root, &Options::read(words)?),
+        words => {
+            let options = Options::read(words)?;
+            if !options.is_skippable || python::is_there() {
+                return prepare(root, words, &options);
+            }
+            println!(
+                "sdk: skipped, since Python with venv and pip is not installed; no SDK sent our requests"
+            );
+            Ok(())
+        }
     }
-    let options = Options::read(words)?;
-    if options.is_skippable && !python::is_there() {
-        println!("sdk: skipped, since Python with venv and pip is not installed; no SDK sent our requests");
-        return Ok(());
-    }
-    send(root, &options)
+}
+
+fn prepare(root: &Path, words: &[&str], options: &Options) -> Result<(), String> {
+    let (target, folder) = folders()?;
+    let start = Instant::now();
+    python::installed(&folder, &python::SDKS)?;
+    let wb = options.wb(root, &target)?;
+    println!("sdk: ready after {:.1} s", start.elapsed().as_secs_f64());
+    let Some(way) = agents::way() else { return send(root, options) };
+    let program = std::env::current_exe().map_err(|error| format!("this program: {error}"))?;
+    let mut command = agents::entered(way, &program);
+    command.args(["sdk", APART]).args(words).arg("--wb").arg(wb).stdin(Stdio::null());
+    let status = command.status().map_err(|error| format!("unshare: {error}"))?;
+    if status.success() { Ok(()) } else { Err("sdk: failed".to_owned()) }
 }
 
 fn send(root: &Path, options: &Options) -> Result<(), String> {
     let (target, folder) = folders()?;
-    let start = Instant::now();
-    let python = python::installed(&folder, &python::SDKS)?;
-    let wb = options.wb(root, &target)?;
-    println!("sdk: ready after {:.1} s", start.elapsed().as_secs_f64());
+    let (python, wb) = (python::installed(&folder, &python::SDKS)?, options.wb(root, &target)?);
     let start = Instant::now();
     let scratch = folder.join("sessions");
     std::fs::create_dir_all(&scratch).map_err(|error| format!("{}: {error}", scratch.display()))?;
-    let requests = requests::all(root, &wb, &scratch, options.is_few)?;
-    let file = folder.join("requests.jsonl");
-    let lines: String = requests.lines.iter().flat_map(|line| [line.to_string(), "\n".to_owned()]).collect();
-    std::fs::write(&file, lines).map_err(|error| format!("{}: {error}", file.display()))?;
-    let sent = sent(root, &python, &file)?;
+    let requests = requests::all(root, &wb, &scratch)?;
+    let sent = sender::send_all(root, &python, &requests.lines)?;
     println!(
         "sdk: {} requests by {}, {} refused as they have to be, {:.1} s",
         sent.n_sent(),
@@ -105,41 +122,6 @@ fn folders() -> Result<(PathBuf, PathBuf), String> {
     Ok((target, folder))
 }
 
-/// Runs the program that sends, away from the network if that can be had.
-fn sent(root: &Path, python: &Path, requests: &Path) -> Result<Sent, String> {
-    let mut command = apart(python);
-    command.arg("-B").arg(root.join("crates/wb-e2e/python/send.py")).arg(requests);
-    let output = command.stdin(Stdio::null()).stderr(Stdio::inherit()).output();
-    let output = output.map_err(|error| format!("{}: {error}", python.display()))?;
-    let text = String::from_utf8_lossy(&output.stdout);
-    if !output.status.success() {
-        return Err(format!("{text}sdk: {}", output.status));
-    }
-    read(&text)
-}
-
-/// Returns a program that reaches nothing but the loopback address, where the machine allows that.
-fn apart(program: &Path) -> Command {
-    let mut command =
-        agents::way().map_or_else(|| Command::new(program), |way| agents::entered(way, program));
-    for name in ["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy"] {
-        command.env_remove(name);
-    }
-    command
-}
-
-/// Reads what the program printed: a line for each finding, then the counts.
-fn read(text: &str) -> Result<Sent, String> {
-    let mut lines: Vec<Value> = text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
-    let counts = lines.pop().ok_or("sdk: nothing was sent")?;
-    let findings = lines.iter().filter_map(|line| line["finding"].as_str());
-    let findings: Vec<&str> = findings.collect();
-    if !findings.is_empty() {
-        return Err(format!("{}\nsdk: {} found", findings.join("\n"), findings.len()));
-    }
-    serde_json::from_value(counts).map_err(|error| format!("sdk: {error}"))
-}
-
 fn record(root: &Path, sent: &Sent, requests: &Requests) -> Result<(), String> {
     let (date, commit) = (agents::today()?, crate::commit());
     let file = root.join(report::FILE);
@@ -155,18 +137,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn findings_fail_and_counts_are_read() {
-        let counts = r#"{"versions": {"openai": "1"}, "counts": {"openai/made": 2}}"#;
-        assert_eq!(read(counts).unwrap().n_sent(), 2);
-        let why = read(&format!("{{\"finding\": \"a [gemini]: b\"}}\n{counts}")).unwrap_err();
-        assert_eq!(why, "a [gemini]: b\nsdk: 1 found");
-        assert!(read("").is_err());
-    }
-
-    #[test]
     fn words_that_are_not_known_are_told_the_usage() {
         assert_eq!(Options::read(&["--all"]), Err(USAGE.to_owned()));
-        let options = Options { wb: Some("wb".into()), is_few: true, ..Options::default() };
-        assert_eq!(Options::read(&["--wb", "wb", "--few"]), Ok(options));
+        let options = Options { wb: Some("wb".into()), is_skippable: true, ..Options::default() };
+        assert_eq!(Options::read(&["--wb", "wb", "--or-skip"]), Ok(options));
     }
 }

@@ -29,11 +29,10 @@ pub(crate) struct Requests {
     pub(crate) n_unread: usize,
 }
 
-/// Makes all requests; sessions are compacted by `wb` into a folder. A few are those of the first folder of sessions.
-pub(crate) fn all(root: &Path, wb: &Path, scratch: &Path, is_few: bool) -> Result<Requests, String> {
+/// Makes all requests; sessions are compacted by `wb` into a folder.
+pub(crate) fn all(root: &Path, wb: &Path, scratch: &Path) -> Result<Requests, String> {
     let mut requests = Requests::default();
-    let folders = if is_few { &FOLDERS[..1] } else { &FOLDERS[..] };
-    for folder in folders {
+    for folder in FOLDERS {
         for file in files(&root.join(folder))? {
             requests.add_file(root, &file, wb, scratch)?;
         }
@@ -140,7 +139,7 @@ fn line(name: &str, dialect: Dialect, kind: &str, body: &Value, is_refused: bool
 }
 
 /// Requests with everything in them that a dialect can say: a system text, tools, reasoning, pictures, results that failed.
-fn made() -> Vec<Value> {
+pub(super) fn made() -> Vec<Value> {
     let conversations = Dialect::ALL.map(|dialect| (dialect, conversation(dialect)));
     let made =
         conversations.map(|(dialect, asked)| line("made", dialect, "made", &encode(&asked, dialect), false));

@@ -84,7 +84,7 @@ pub(super) fn check(lines: &[SummaryLine<'_>], facts: &Facts, out: &mut Vec<Find
 /// Holds a line of our own digests, a command and its end, against the runs of that command.
 fn run(line: &SummaryLine<'_>, rest: &str, turn: Option<u32>, facts: &Facts, out: &mut Vec<Finding>) {
     let mut arrows = rest.match_indices(ARROW).map(|(at, arrow)| (&rest[..at], &rest[at + arrow.len()..]));
-    let Some((command, end)) = arrows.find_map(|(command, end)| Some((command, Outcome::of_told(end)?)))
+    let Some((command, end)) = arrows.find_map(|(command, end)| Some((command, Outcome::from_prefix(end)?)))
     else {
         return;
     };
@@ -98,9 +98,9 @@ fn run(line: &SummaryLine<'_>, rest: &str, turn: Option<u32>, facts: &Facts, out
     };
     let own = turn.map_or_else(Vec::new, |_| of(turn));
     let runs = if own.is_empty() { of(None) } else { own };
-    let agrees = |run: &&Run| Outcome::of_told(&run.outcome) == Some(end);
+    let agrees = |run: &&Run| Outcome::from_prefix(&run.outcome) == Some(end);
     let Some(last) = runs.last().filter(|_| !runs.iter().any(agrees)) else { return };
-    let has_failed = Outcome::of_told(&last.outcome) == Some(Outcome::Failed);
+    let has_failed = Outcome::from_prefix(&last.outcome) == Some(Outcome::Failed);
     let kind =
         if has_failed && end == Outcome::Ok { FindingKind::FailedSince } else { FindingKind::UnshownEnd };
     let why = format!("the command ended otherwise: {}", last.outcome);

@@ -94,7 +94,7 @@ fn claimed<'a>(line: &SummaryLine<'a>) -> Option<(TaskState, &'a str)> {
 fn boxed(body: &str) -> Option<(TaskState, &str)> {
     let (word, text) = body.strip_prefix('[')?.split_once(']')?;
     let known = || BOXES.iter().find(|(mark, _)| *mark == word).map(|(_, state)| *state);
-    Some((TaskState::of_word(word).or_else(known)?, text))
+    Some((TaskState::from_word(word).or_else(known)?, text))
 }
 
 /// Returns the task that a text names, if it is certain which one.

@@ -4,13 +4,12 @@ use std::ops::Range;
 
 use wb_message::markers::CLIP_MARK;
 
-use wb_digest::heading::Heading;
-use wb_digest::heading::heading_at;
 use wb_digest::labels::{
     ACTIVE, ANSWER, CALLED, EARLIER, EXCERPTS, FIRST, LATEST, MODIFIED, NAMES, SEEN, STATUS, TICKED, TURN,
     UNRESOLVED,
 };
-use wb_language::sentences::{ends_fence, fence};
+use wb_digest::{Heading, Section};
+use wb_language::sentences::{fence, is_fence_end};
 
 /// The subject of a line, given by the heading above it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -158,7 +157,7 @@ pub(super) fn lines(summary: &str) -> Vec<SummaryLine<'_>> {
             // A quote in an entry may be cut inside a block of code.
             code = None;
         }
-        if code.is_some_and(|mark| ends_fence(text, mark)) {
+        if code.is_some_and(|mark| is_fence_end(text, mark)) {
             code = None;
             continue;
         }
@@ -194,21 +193,21 @@ pub(super) fn lines(summary: &str) -> Vec<SummaryLine<'_>> {
 
 /// Reports whether a line begins an entry or a section of our digests.
 fn begins_part(line: &str) -> bool {
-    let is_section = || line.starts_with("# ") && heading_at(line).is_some();
+    let is_section = || line.starts_with("# ") && Section::from_heading(line).is_some();
     ENTRIES.iter().any(|(start, _)| line.starts_with(start)) || is_section()
 }
 
 /// Reports whether a block of code ends before the next part begins; otherwise the fence is prose.
 fn is_closed(rest: &[&str], mark: &str) -> bool {
-    let ends = |line: &&&str| ends_fence(line, mark) || begins_part(line);
-    rest.iter().find(ends).is_some_and(|line| ends_fence(line, mark))
+    let ends = |line: &&&str| is_fence_end(line, mark) || begins_part(line);
+    rest.iter().find(ends).is_some_and(|line| is_fence_end(line, mark))
 }
 
 /// Returns the subject of the lines below a heading, if the line is one.
 fn heading(line: &str) -> Option<Topic> {
     let is_number =
         line.trim_start().strip_prefix('#').is_some_and(|it| it.starts_with(|c: char| c.is_ascii_digit()));
-    let heading = Heading::of(line).filter(|heading| heading.is_title() && !is_number)?;
+    let heading = Heading::parse(line).filter(|heading| heading.is_title() && !is_number)?;
     if line.trim().len() > HEADING_BYTES {
         return None;
     }

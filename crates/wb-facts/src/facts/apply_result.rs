@@ -14,7 +14,7 @@ use super::wording::git_line;
 use super::{Facts, Noted};
 use crate::facts::lines::line_number;
 use wb_digest::labels::{ON_BRANCH, TICKED_LAST};
-use wb_shell::outcome::{Judged, Outcome, Reported, judge, judge_command};
+use wb_shell::outcome::{Outcome, Reported, Verdict, judge, judge_command};
 use wb_shell::{Command, Effects, GitEffect, base_name, patch_effects};
 
 pub(super) const MOST_GIT: usize = 12;
@@ -42,8 +42,8 @@ impl Facts {
         let on = call.path(vocabulary);
         let what = [call.name.as_str(), " ", on.as_deref().unwrap_or_default()].concat();
         let subject = id_key(&[call.name.as_str(), " ", on.as_deref().map_or("", base_name)].concat());
-        let judged = judge(None, output, reported);
-        let worked = self.settle([subject; 2], what.trim(), &judged, output, &[], at);
+        let verdict = judge(None, output, reported);
+        let worked = self.settle([subject; 2], what.trim(), &verdict, output, &[], at);
         self.ledger.called((&call.name, &call.input), output, worked, at, vocabulary);
         if !worked {
             return;
@@ -137,16 +137,16 @@ impl Facts {
         &mut self,
         [subject, part]: [u64; 2],
         what: &str,
-        judged: &Judged<'_>,
+        verdict: &Verdict<'_>,
         output: &str,
         checks: &[Activity],
         at: u32,
     ) -> bool {
-        match judged.outcome {
+        match verdict.outcome {
             Outcome::Failed => {
                 let last = || output.lines().map(str::trim).rfind(|line| !line.is_empty());
                 let lines =
-                    if judged.why.is_empty() { last().into_iter().collect() } else { judged.why.clone() };
+                    if verdict.why.is_empty() { last().into_iter().collect() } else { verdict.why.clone() };
                 self.failures.failed([subject, part], what, lines, checks.to_vec(), at);
                 false
             }
@@ -194,18 +194,18 @@ impl Facts {
 
     /// Notes a command, how it ended, and what it did.
     pub(super) fn ran(&mut self, command: &str, output: &str, reported: Reported, at: u32) {
-        let command = Command::of(command);
-        let judged = judge_command(Some(&command), output, reported);
+        let command = Command::parse(command);
+        let verdict = judge_command(Some(&command), output, reported);
         let effects = command.effects();
-        self.ledger.ran(&command, &effects, output, judged.outcome, at);
+        self.ledger.ran(&command, &effects, output, verdict.outcome, at);
         let subject = command.subject();
         let subjects = [subject, command.part().unwrap_or(subject)];
         let checks = self.ledger.activities.checked_at(at);
-        let worked = self.settle(subjects, command.text, &judged, output, &checks, at);
+        let worked = self.settle(subjects, command.text, &verdict, output, &checks, at);
         if may_change(&command, &checks) {
             self.git_state.status = None;
         }
-        let is_evident = (!worked || judged.shown.is_some()).then_some(checks);
+        let is_evident = (!worked || verdict.shown.is_some()).then_some(checks);
         self.shows(&command, subject, at, is_evident, worked);
         if !effects.git.is_empty() {
             self.overtake(|shown| *shown == Evidence::WorkingCopy);
@@ -213,16 +213,18 @@ impl Facts {
         if effects.git.iter().any(changes_files) || command.text.contains("gh pr checkout") {
             self.overtake(|shown| matches!(shown, Evidence::File(_)));
         }
-        let outcome = match (judged.outcome, judged.exit) {
-            (Outcome::Failed, Some(code)) if code != 0 => format!("{} (exit {code})", judged.outcome.told()),
-            (outcome, _) => outcome.told().to_owned(),
+        let outcome = match (verdict.outcome, verdict.exit) {
+            (Outcome::Failed, Some(code)) if code != 0 => {
+                format!("{} (exit {code})", verdict.outcome.as_str())
+            }
+            (outcome, _) => outcome.as_str().to_owned(),
         };
-        let is_evident = !worked || judged.shown.is_some() || !effects.git.is_empty();
-        if !is_evident && (command.kind.shows || command.kind.is_quiet) {
+        let is_evident = !worked || verdict.shown.is_some() || !effects.git.is_empty();
+        if !is_evident && (command.kind.is_viewer || command.kind.is_silent) {
             // Its output is kept as lines, its changes as files.
             self.turns.current().forget_run(subject);
         } else {
-            let lines: Vec<&str> = judged.why.iter().copied().chain(judged.shown).take(3).collect();
+            let lines: Vec<&str> = verdict.why.iter().copied().chain(verdict.shown).take(3).collect();
             let mut run = Run::new(command.text, subject, at).ended(outcome, lines);
             run.is_notable = is_evident || !effects.files.is_empty();
             self.turns.current().ran(run);
@@ -259,14 +261,14 @@ impl Facts {
 /// for checks without a fix option.
 fn may_change(command: &Command<'_>, checks: &[Activity]) -> bool {
     const FIXERS: [&str; 6] = ["fmt", "format", "fix", "write", "install", "update"];
-    let acts = !command.kind.shows && !command.kind.is_quiet;
+    let acts = !command.kind.is_viewer && !command.kind.is_silent;
     let fixes = || FIXERS.iter().any(|it| command.text.contains(it));
-    command.works_with_git() || acts && (checks.is_empty() || fixes())
+    command.changes_git() || acts && (checks.is_empty() || fixes())
 }
 
 /// Returns the files that a command names which merely shows something.
 fn shown_files<'c>(command: &'c Command<'_>) -> impl Iterator<Item = &'c str> {
-    let steps = command.steps.iter().filter(|_| command.kind.shows);
+    let steps = command.steps.iter().filter(|_| command.kind.is_viewer);
     let words = steps.flat_map(|step| step.words.iter().skip(1)).map(|word| word.text.as_ref());
     words
         .filter(|word| has_file_ending(word) && !word.starts_with('-') && !word.contains('*'))

@@ -10,13 +10,12 @@ use super::ledger::checks_of;
 use super::turns::unindented;
 use super::{Constraint, Facts, Noted};
 use crate::facts::mentions::Source;
-use wb_digest::digest::{Section, Sections};
-use wb_digest::heading::heading_at;
 use wb_digest::labels::{
-    ACTIVE, ALL_DONE, APPROVED, BESIDE_DIGEST, CALLED, CHANGED_SINCE, EXCERPTS, FIRST, GIT, LEFT_OUT,
-    MODIFIED, NAMES, NO_TASKS, READ, SEEN, SINCE_COMMIT, STATUS, STOPPED, TICKED, TURN, UNRESOLVED,
-    answer_of, elided_total, request_text,
+    ACTIVE, ALL_DONE, APPROVED, CALLED, CHANGED_SINCE, EXCERPTS, FIRST, GIT, LEFT_OUT, MODIFIED, NAMES,
+    NO_TASKS, READ, SEEN, SINCE_COMMIT, STATUS, STOPPED, TICKED, TURN, UNRESOLVED, USER_MESSAGES_APPLY,
+    elided_total, parse_answer, request_text,
 };
+use wb_digest::{Section, Sections};
 use wb_language::constraints::{Kind, constraints};
 use wb_shell::Command;
 use wb_shell::base_name;
@@ -46,7 +45,7 @@ fn is_own(entry: &str) -> bool {
         NAMES,
         READ,
         LEFT_OUT,
-        BESIDE_DIGEST,
+        USER_MESSAGES_APPLY,
         NO_TASKS,
         ALL_DONE,
         APPROVED,
@@ -123,7 +122,7 @@ impl Facts {
     /// Takes over the summary in a message, of a host's what lasts.
     pub(super) fn read_summary(&mut self, summary: &str, at: u32) {
         let is_ours = summary.lines().any(|line| elided_total(line).is_some());
-        let is_host = !is_ours && !summary.lines().any(|line| heading_at(line).is_some());
+        let is_host = !is_ours && !summary.lines().any(|line| Section::from_heading(line).is_some());
         let summary = if is_host { Cow::Owned(lasting(summary)) } else { Cow::Borrowed(summary) };
         _ = self.read_digest(&summary, at);
     }
@@ -136,11 +135,11 @@ impl Facts {
             return false;
         }
         self.is_partial = true;
-        self.elided.take_over(digest.entries(Section::Carryover).iter().map(String::as_str));
+        self.elided.add_earlier(digest.entries(Section::Carryover).iter().map(String::as_str));
         self.requests(digest.entries(Section::Objective), at);
         // Only our own digests hold nothing but the user's words there.
         for entry in digest.entries(Section::Guardrails) {
-            if entry.starts_with(LEFT_OUT) || entry == BESIDE_DIGEST {
+            if entry.starts_with(LEFT_OUT) || entry == USER_MESSAGES_APPLY {
                 continue;
             }
             if is_ours {
@@ -206,7 +205,7 @@ impl Facts {
             entries.iter().filter(is_request).partition(|entry| entry.starts_with(FIRST));
         for entry in first.into_iter().chain(others.into_iter().rev()) {
             let text = unindented(request_text(entry).unwrap_or_default());
-            let to = answer_of(entry).map_or("", |(_, to)| to);
+            let to = parse_answer(entry).map_or("", |(_, to)| to);
             if self.turns.iter().any(|turn| turn.asked == text && turn.to == to) {
                 continue;
             }
@@ -239,7 +238,7 @@ impl Facts {
             let what = what.strip_suffix(CHANGED_SINCE).unwrap_or(what);
             let (tool, path) = what.split_once(' ').unwrap_or((what, ""));
             let by_tool = id_key(&[tool, " ", base_name(path)].concat());
-            let command = Command::of(what);
+            let command = Command::parse(what);
             let subjects = [command.subject(), command.part().unwrap_or(by_tool)];
             self.failures.failed(subjects, what, why.split(" | "), checks_of(&command), at);
         } else if let Some(done) = entry.strip_prefix(GIT) {

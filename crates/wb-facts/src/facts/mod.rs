@@ -37,7 +37,7 @@ pub(crate) use self::ledger::{Activity, LastOutcomes};
 use self::sources::Sources;
 pub use self::turns::{Changed, Run, Turn, Turns};
 use crate::facts::mentions::Mentions;
-use wb_digest::digest::Section;
+use wb_digest::Section;
 use wb_digest::labels::Elided;
 use wb_language::tasks::Tasks;
 

@@ -20,9 +20,9 @@ use wb_language::answers::{Answer, answers};
 use wb_language::constraints::{Kind, constraints};
 use wb_language::decisions::is_decision;
 use wb_language::plain_words;
-use wb_language::progress_notes::announces;
+use wb_language::progress_notes::is_announcement;
 use wb_language::short_answers::is_answer;
-use wb_language::user_text::{is_rejection, own_words, rejected_words, user_words};
+use wb_language::user_text::{is_rejection, message_words, rejected_words, user_words};
 use wb_message::excerpt::excerpt;
 use wb_shell::outcome::Reported;
 
@@ -143,7 +143,7 @@ impl Facts {
 
     /// Notes what the user says; false where a host speaks in the user's role.
     fn on_user_text(&mut self, content: &Content, at: u32) -> bool {
-        let words = own_words(content);
+        let words = message_words(content);
         if let Some(words) = &words {
             self.on_request(words, at);
         }
@@ -206,7 +206,7 @@ impl Facts {
         }
         let is_end = self.label_calls(content, vocabulary);
         for text in content.iter().filter_map(Block::as_text) {
-            for line in text.lines().filter(|line| is_decision(line) && !announces(line)) {
+            for line in text.lines().filter(|line| is_decision(line) && !is_announcement(line)) {
                 let turn = format!("turn {}", self.turns.current().number);
                 self.decide(&turn, line, at);
             }
@@ -376,7 +376,7 @@ impl Facts {
         if is_rejection(output) {
             return;
         }
-        if self.tasks.take_in(&call.name, &call.input, Some(output)) {
+        if self.tasks.observe(&call.name, &call.input, Some(output)) {
             self.ledger.tasks_at = Some(at);
         }
         self.answered(&call, output, is_error, at, vocabulary);

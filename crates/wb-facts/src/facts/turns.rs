@@ -8,9 +8,9 @@ use wb_message::text::{clip, clip_lines, head, one_line, tail};
 use crate::facts::Noted;
 use wb_digest::labels::REFUSED;
 use wb_language::progress_notes::progress_note;
-use wb_language::short_answers::answered;
+use wb_language::short_answers::answered_question;
 use wb_message::excerpt::excerpt;
-use wb_shell::without_written;
+use wb_shell::without_file_bodies;
 
 /// Bytes of a request that are kept, of the first one and of any other.
 const FIRST_BYTES: usize = 8_000;
@@ -156,7 +156,8 @@ impl Turns {
         self.n_bytes += self.kept.last().map_or(0, |turn| turn.n_bytes() as u64);
         self.n_requests += 1;
         let most = if self.n_requests == 1 { FIRST_BYTES } else { ASKED_BYTES };
-        let to = self.kept.last().and_then(|before| answered(asked, &before.said)).unwrap_or_default();
+        let to =
+            self.kept.last().and_then(|before| answered_question(asked, &before.said)).unwrap_or_default();
         let asked = clip(asked, most).into_owned();
         self.kept.push(Turn { number: self.n_requests, start: at, asked, to, ..Turn::default() });
         self.shed(LEAST_BYTES.max(n_read / PART_OF_READ));
@@ -330,7 +331,7 @@ fn short_path(path: &str) -> Cow<'_, str> {
 impl Run {
     /// Notes a command that was called.
     pub fn new(command: &str, subject: u64, at: u32) -> Self {
-        let command = clip(without_written(command).trim(), COMMAND_BYTES).into_owned();
+        let command = clip(without_file_bodies(command).trim(), COMMAND_BYTES).into_owned();
         Self { command, subject, outcome: String::new(), lines: Vec::new(), at, is_notable: false }
     }
 

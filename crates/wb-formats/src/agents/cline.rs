@@ -38,7 +38,7 @@ const VOCABULARY: ToolVocabulary = ToolVocabulary {
 ///
 /// A digest is written as the agent's own, a message whose `metadata` says that it is a summary, and read from there.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Cline;
+pub(crate) struct Cline;
 
 impl Format for Cline {
     fn name(&self) -> &'static str {

@@ -36,7 +36,7 @@ const UNKNOWN: &str = "Droid is not open: what it makes of a session that others
 /// All messages are read in the order of the file. How the agent notes its own compactions is not public, so what it left
 /// out after one is not known here. Nothing was counted per request.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Droid;
+pub(crate) struct Droid;
 
 impl Format for Droid {
     fn name(&self) -> &'static str {

@@ -42,7 +42,7 @@ const UNREADABLE_CALL: &str = "unreadable";
 /// sees is left out. There is no usage per request in the file. A digest is a prompt of the user in the place of the lines
 /// that it stands for, as goose writes its own summaries.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Goose;
+pub(crate) struct Goose;
 
 impl Format for Goose {
     fn name(&self) -> &'static str {

@@ -36,7 +36,7 @@ const VOCABULARY: ToolVocabulary = ToolVocabulary {
 /// the lines are replaced in place, and the size of the context that is now is added as a count, by which the agent
 /// judges whether it must compact.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct KimiCli;
+pub(crate) struct KimiCli;
 
 impl Format for KimiCli {
     fn name(&self) -> &'static str {

@@ -31,7 +31,7 @@ use crate::kit::missing_roles::{lost_role_of_pi, note_of, side_of_message};
 /// A compaction is an entry of pi's own, and so is each answer to a call at the end. Another body for a result is an edit,
 /// which pi obeys since its version 0.87; older ones send the whole result.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Pi;
+pub(crate) struct Pi;
 
 impl Format for Pi {
     fn name(&self) -> &'static str {

@@ -48,7 +48,7 @@ const VOCABULARY: ToolVocabulary = ToolVocabulary {
 /// all before it; what follows it comes after them. A compaction of ours is such a compression at the end, with the contents
 /// that stay byte for byte in it. The system text is not in the file.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct QwenCode;
+pub(crate) struct QwenCode;
 
 impl Format for QwenCode {
     fn name(&self) -> &'static str {

@@ -21,7 +21,7 @@ const ATTACHMENT: &str = "attachment://";
 /// Long texts that the log keeps as attachments are read from there. What was counted is that of the event of a model
 /// whose answer is the message. The zipped `.eval` is refused with the command that unpacks it.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct InspectAi;
+pub(crate) struct InspectAi;
 
 impl Format for InspectAi {
     fn name(&self) -> &'static str {

@@ -14,7 +14,7 @@ use crate::shapes::chat_message::{ChatShape, usage};
 /// A result failed whose `returncode` is not 0. The record `exit` is no message; it stays behind all others. Older
 /// trajectories are lists of chat messages ([`OpenaiChat`](crate::requests::openai_chat::OpenaiChat)).
 #[derive(Clone, Copy, Debug, Default)]
-pub struct MiniSweAgent;
+pub(crate) struct MiniSweAgent;
 
 impl Format for MiniSweAgent {
     fn name(&self) -> &'static str {

@@ -26,7 +26,7 @@ pub(crate) const VOCABULARY: ToolVocabulary = ToolVocabulary {
 /// The messages are the request and, behind it, the answer, which stands outside of the list and stays as it is: where
 /// calls are written as texts, the raw answer. The whole prompt was counted.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct OpenhandsCompletions;
+pub(crate) struct OpenhandsCompletions;
 
 impl Format for OpenhandsCompletions {
     fn name(&self) -> &'static str {

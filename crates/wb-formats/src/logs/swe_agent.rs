@@ -29,7 +29,7 @@ const VOCABULARY: ToolVocabulary = ToolVocabulary {
 /// What the agent sends of it may be shorter, where a history processor elides old observations; those are not known
 /// here. Steps under `trajectory` repeat the messages and stay as they are. Nothing was counted per request.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct SweAgent;
+pub(crate) struct SweAgent;
 
 impl Format for SweAgent {
     fn name(&self) -> &'static str {

@@ -16,7 +16,7 @@ use crate::shapes::chat_message::{ChatShape, usage};
 /// A conversation is called by its task and its trial. What the simulated user asks tools and gets from them is not what
 /// the agent sees: it stays where it is. tau2-bench counts each request of the agent.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct TauBench;
+pub(crate) struct TauBench;
 
 impl Format for TauBench {
     fn name(&self) -> &'static str {

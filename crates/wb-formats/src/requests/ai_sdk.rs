@@ -22,7 +22,7 @@ use crate::shapes::parted_record;
 /// System texts are pinned. Each result is a message of its own, also where several stand in one record. Messages for
 /// the screen (`UIMessage`) are not read. Nothing was counted.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct AiSdk;
+pub(crate) struct AiSdk;
 
 impl Format for AiSdk {
     fn name(&self) -> &'static str {

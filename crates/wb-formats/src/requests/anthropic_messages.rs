@@ -14,7 +14,7 @@ use crate::shapes::anthropic_message::AnthropicShape;
 /// Each result is a message of its own; what stands beside it in one turn is another. The provider's own summary hides
 /// what stands before it, and what hides goes with it where it is folded. The system text is no message here.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct AnthropicMessages;
+pub(crate) struct AnthropicMessages;
 
 impl Format for AnthropicMessages {
     fn name(&self) -> &'static str {

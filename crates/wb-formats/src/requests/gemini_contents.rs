@@ -22,7 +22,7 @@ use crate::shapes::gemini_part::{Part, part_of_result, parts, parts_of, with_bod
 /// its name and its order, and has a number here. A signature is thinking before its part, and stays with it byte for
 /// byte. The system text is no message here.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct GeminiContents;
+pub(crate) struct GeminiContents;
 
 impl Format for GeminiContents {
     fn name(&self) -> &'static str {

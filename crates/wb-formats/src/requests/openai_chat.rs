@@ -16,7 +16,7 @@ use crate::shapes::chat_message::ChatShape;
 /// are no JSON stay as they stand. A compaction replaces the messages that it folds; they are kept in the list of operations
 /// alone.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct OpenaiChat;
+pub(crate) struct OpenaiChat;
 
 impl Format for OpenaiChat {
     fn name(&self) -> &'static str {

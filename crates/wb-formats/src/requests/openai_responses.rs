@@ -29,7 +29,7 @@ const ITEM_TYPES: [&str; 6] =
 /// with it. Results are messages of their own, also those without a call. Developer and system texts are pinned, and so
 /// is an encrypted summary, byte for byte. Instructions are no message here. Results have no flag for failures.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct OpenaiResponses;
+pub(crate) struct OpenaiResponses;
 
 impl Format for OpenaiResponses {
     fn name(&self) -> &'static str {

@@ -23,7 +23,7 @@ use crate::shapes::parted_record;
 /// Each part of a request is a message of its own: system prompts, which are pinned, prompts, results, and demands to
 /// try again, which are failed results where they name a tool. What a response says is one answer.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct PydanticAi;
+pub(crate) struct PydanticAi;
 
 impl Format for PydanticAi {
     fn name(&self) -> &'static str {

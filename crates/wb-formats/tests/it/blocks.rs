@@ -6,7 +6,8 @@ use std::collections::HashSet;
 use wb_message::markers::DIGEST_HEADER;
 use wb_message::{Edit, Message, Patch};
 use wb_record::{
-    Blocks, ChangeSet, CompactionBlock, Document, Explanation, History, Kept, MemoryParts, Stamp, What, items,
+    Blocks, ChangeSet, CompactionBlock, Document, Explanation, History, MemoryParts, OperationKind,
+    RecordRef, Stamp, items,
 };
 
 use crate::support::of_parts;
@@ -60,7 +61,10 @@ impl World {
         let view = self.document.view("").unwrap();
         let patch = Patch::new(vec![edit]);
         let set = self.document.render("", &view, &items(&patch, view.messages.len()), &stamp).unwrap();
-        self.history.change(What::Compact, self.document.as_mut(), "", &view, &set, &stamp).unwrap().0
+        self.history
+            .change(OperationKind::Compact, self.document.as_mut(), "", &view, &set, &stamp)
+            .unwrap()
+            .0
     }
 
     fn undo(&mut self, id: Option<u64>) -> bool {
@@ -78,17 +82,17 @@ impl World {
     }
 
     /// Returns the records of the view.
-    fn seen(&self) -> Vec<Kept> {
+    fn seen(&self) -> Vec<RecordRef> {
         let view = self.document.view("").unwrap();
         let spans = (0..view.messages.len()).flat_map(|at| view.provenance.of(at));
-        let kept = |span: &wb_record::Span| Kept {
+        let kept = |span: &wb_record::Span| RecordRef {
             span: span.clone(),
             hash: self.document.parts().fingerprint(span).unwrap(),
         };
         spans.map(|place| kept(&place.record)).collect()
     }
 
-    fn explain(&self, record: &Kept) -> Explanation {
+    fn explain(&self, record: &RecordRef) -> Explanation {
         let view = self.document.view("").unwrap();
         Blocks::of(&self.history).explain(self.document.parts(), &view, record).unwrap()
     }
@@ -114,7 +118,7 @@ fn pi_entry(n: usize, parent: &str) -> String {
     )
 }
 
-fn hashes(records: &[Kept]) -> HashSet<u64> {
+fn hashes(records: &[RecordRef]) -> HashSet<u64> {
     records.iter().map(|it| it.hash).collect()
 }
 
@@ -192,7 +196,7 @@ impl Dice {
 /// Compares the blocks with what follows from the bytes alone, which all differ here.
 fn check(world: &World, has_copies: bool) {
     let blocks: Vec<CompactionBlock<'_>> = Blocks::of(&world.history).iter().cloned().collect();
-    let of = |records: &[&Kept]| records.iter().map(|it| it.hash).collect::<HashSet<u64>>();
+    let of = |records: &[&RecordRef]| records.iter().map(|it| it.hash).collect::<HashSet<u64>>();
     for (nth, block) in blocks.iter().enumerate() {
         let id = block.operation.id;
         let (before, after) = (hashes(&block.operation.before), hashes(world.history.after(id)));

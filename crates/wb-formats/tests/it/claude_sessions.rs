@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 use wb_message::{Block, Edit, Message, Pairing, Patch, markers};
 use wb_record::{Document, Item, MemoryParts, View, items};
+use wb_testkit::depth::rounds;
 
 use crate::laws::{Tried, holds, said};
 use crate::support::claude::{appended, digest, lines, open, write};
@@ -76,7 +77,7 @@ fn texts(list: &Value) -> Vec<String> {
 fn chains(name: &str, bytes: Vec<u8>) {
     let mut ids = ids_of(&bytes);
     let mut document = open(bytes);
-    for round in 0..50 {
+    for round in 0..rounds(50) {
         let view = document.view("").unwrap();
         let patch = next_patch(&view, round);
         let set = write(document.as_ref(), &view, &items(&patch, view.messages.len())).unwrap();

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 use wb_message::{Message, Pairing, Patch};
 use wb_record::{ChangeSet, Document, Item, MemoryParts, ONLY_CONVERSATION, Parts, Stamp, View, items};
+use wb_testkit::depth::rounds;
 
 use crate::laws::{fold_all_but, holds, said};
 use crate::sessions::{ours, table, without_sizes};
@@ -127,7 +128,7 @@ fn fifty_compactions_in_a_row_are_read_as_they_were_meant_and_taken_back() {
 fn fifty(name: &str, bytes: &[u8]) {
     let (mut document, _) = document(bytes);
     let mut written: Vec<ChangeSet> = Vec::new();
-    for nth in 0..50 {
+    for nth in 0..rounds(50) {
         let at = document.parts().len("").unwrap().unwrap();
         let line = |role: &str, kind: &str| {
             format!(

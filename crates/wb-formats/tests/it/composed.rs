@@ -7,7 +7,7 @@ use wb_formats::{Segment, UsageAt, segments};
 use wb_message::outline::line;
 use wb_message::{Block, Message, Pairing};
 
-use crate::support::{FIXTURES, fixture, open};
+use crate::support::{fixture, fixtures, open};
 
 pub(crate) fn outline(messages: &[Message], usage: &[UsageAt]) -> String {
     let mut out = String::new();
@@ -165,7 +165,7 @@ fn segments_show_what_the_model_saw() {
 
 #[test]
 fn the_last_segment_is_what_is_opened_and_usage_names_answers() {
-    for (name, bytes) in FIXTURES {
+    for (name, bytes) in fixtures() {
         let Ok(opened) = open(bytes) else { continue };
         let last = all_segments(name).pop().unwrap();
         assert_eq!((last.messages, last.usage), (opened.messages.clone(), opened.usage.clone()), "{name}");

@@ -9,7 +9,7 @@ use wb_message::{Message, Pairing, content_fingerprints};
 use wb_record::{MemoryParts, Note, Stamp};
 
 use crate::broken::{Way, broken};
-use crate::support::{FIXTURES, of_parts, open};
+use crate::support::{fixtures, of_parts, open};
 
 /// What became of broken sessions.
 #[derive(Clone, Copy, Debug, Default)]
@@ -267,7 +267,7 @@ fn blank(file: &str, bytes: &[u8]) -> Option<String> {
 fn what_was_broken_is_found_or_put_right_and_mended() {
     let mut all: BTreeMap<(&str, Way), Fates> = BTreeMap::new();
     let mut wrong = Vec::new();
-    for (file, bytes) in FIXTURES.iter().chain([&("pi", PI)]) {
+    for (file, bytes) in fixtures().iter().chain([&("pi", PI)]) {
         let Ok(whole) = open(bytes) else { continue };
         for (way, id, bytes) in broken(bytes, &whole) {
             let fates = all.entry((whole.format, way)).or_default();

@@ -5,8 +5,9 @@ use std::path::Path;
 use serde_json::Value;
 use wb_formats::{FormatError, Note, View, segments};
 use wb_message::Message;
+use wb_testkit::depth::places;
 
-use crate::support::{FIXTURES, open};
+use crate::support::{fixtures, open};
 
 fn try_all(name: &str, bytes: &[u8]) {
     if let Ok(opened) = open(bytes) {
@@ -22,7 +23,7 @@ fn try_all(name: &str, bytes: &[u8]) {
 
 #[test]
 fn a_file_that_is_cut_anywhere_is_opened_or_refused() {
-    for (name, bytes) in FIXTURES {
+    for (name, bytes) in fixtures() {
         for end in 0..bytes.len() {
             try_all(name, &bytes[..end]);
         }
@@ -31,9 +32,9 @@ fn a_file_that_is_cut_anywhere_is_opened_or_refused() {
 
 #[test]
 fn lines_before_a_cut_are_always_read() {
-    for (name, bytes) in FIXTURES.iter().filter(|(name, bytes)| is_log(name) && open(bytes).is_ok()) {
+    for (name, bytes) in fixtures().iter().filter(|(name, bytes)| is_log(name) && open(bytes).is_ok()) {
         let first = bytes.iter().position(|byte| *byte == b'\n').unwrap() + 1;
-        for end in first..bytes.len() {
+        for end in places(first..bytes.len()) {
             let opened = open(&bytes[..end]).unwrap();
             let is_noted = opened.notes.iter().any(|note| matches!(note, Note::TruncatedLastLine { .. }));
             let is_cut = !matches!(bytes[end - 1], b'\n' | b'}') && bytes[end] != b'\n';
@@ -44,7 +45,7 @@ fn lines_before_a_cut_are_always_read() {
 
 #[test]
 fn a_first_line_that_cannot_be_read_is_named_and_hides_no_other() {
-    for (name, bytes) in FIXTURES.iter().filter(|(name, bytes)| is_log(name) && open(bytes).is_ok()) {
+    for (name, bytes) in fixtures().iter().filter(|(name, bytes)| is_log(name) && open(bytes).is_ok()) {
         let whole = open(bytes).unwrap();
         let (first, behind) = bytes.split_at(bytes.iter().position(|byte| *byte == b'\n').unwrap());
         let garbage = [b"garbage \xFF\0\n", *bytes].concat();
@@ -71,7 +72,7 @@ fn a_first_line_that_cannot_be_read_is_named_and_hides_no_other() {
 
 #[test]
 fn one_document_that_is_cut_anywhere_is_refused() {
-    for (name, bytes) in FIXTURES.iter().filter(|(_, bytes)| is_document(bytes)) {
+    for (name, bytes) in fixtures().iter().filter(|(_, bytes)| is_document(bytes)) {
         for end in 1..bytes.trim_ascii_end().len() {
             assert!(open(&bytes[..end]).is_err(), "{name} cut at {end}");
         }
@@ -89,7 +90,7 @@ fn is_document(bytes: &[u8]) -> bool {
 #[test]
 fn a_document_that_is_not_utf8_is_refused_with_the_line() {
     let mut n_told = 0;
-    for (name, bytes) in FIXTURES.iter().filter(|(_, bytes)| is_document(bytes)) {
+    for (name, bytes) in fixtures().iter().filter(|(_, bytes)| is_document(bytes)) {
         for at in (0..bytes.len()).filter(|at| bytes[*at].is_ascii_alphabetic()) {
             let mut bytes = bytes.to_vec();
             bytes[at] = 0xFF;
@@ -122,7 +123,7 @@ fn a_line_that_is_not_utf8_cannot_be_read() {
     let is_log = |name: &str, bytes: &[u8]| {
         !is_document(bytes) && !name.starts_with("pi/") && !name.starts_with("qwen-code/")
     };
-    for (name, bytes) in FIXTURES.iter().filter(|(name, bytes)| is_log(name, bytes)) {
+    for (name, bytes) in fixtures().iter().filter(|(name, bytes)| is_log(name, bytes)) {
         let Ok(whole) = open(bytes) else { continue };
         let lines: Vec<&[u8]> = bytes.split_inclusive(|byte| *byte == b'\n').collect();
         for at in 1..lines.len() {
@@ -179,7 +180,7 @@ fn the_first_line_that_is_ignored_is_named() {
 
 #[test]
 fn a_file_with_a_byte_changed_is_opened_or_refused() {
-    for (name, bytes) in FIXTURES {
+    for (name, bytes) in fixtures() {
         for at in 0..bytes.len() {
             let mut bytes = bytes.to_vec();
             bytes[at] = [b'"', b'}', b'[', b'\n', b'9', b',', 0xFF][at % 7];
@@ -190,7 +191,7 @@ fn a_file_with_a_byte_changed_is_opened_or_refused() {
 
 #[test]
 fn lines_in_any_order_are_opened_or_refused() {
-    for (name, bytes) in FIXTURES {
+    for (name, bytes) in fixtures() {
         let lines: Vec<&[u8]> = bytes.split_inclusive(|byte| *byte == b'\n').collect();
         for from in 0..lines.len() {
             let mut rotated = lines.clone();

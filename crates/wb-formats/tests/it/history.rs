@@ -2,8 +2,8 @@
 
 use wb_message::{Block, Edit, Message, Patch, markers};
 use wb_record::{
-    ByAgent, ChangeSet, Document, Format, FormatError, History, HistoryError, MemoryParts, NotExpressible,
-    Parts, Stamp, Undone, View, Wanted, What, WriteError, items,
+    ChangeSet, DelegatedCompaction, Document, Format, FormatError, History, HistoryError, MemoryParts,
+    NotExpressible, OperationKind, Parts, Stamp, Undone, View, Wanted, WriteError, items,
 };
 
 use crate::laws::{fold_all_but, said};
@@ -30,7 +30,7 @@ fn compact(document: &mut dyn Document, history: &mut History, now_ms: i64) -> u
     let view = document.view("").unwrap();
     let patch: Patch = fold_all_but(2, &view);
     let set = document.render("", &view, &items(&patch, view.messages.len()), &stamp(now_ms)).unwrap();
-    history.change(What::Compact, document, "", &view, &set, &stamp(now_ms)).unwrap().0
+    history.change(OperationKind::Compact, document, "", &view, &set, &stamp(now_ms)).unwrap().0
 }
 
 /// Sessions with an append, as their host writes it.
@@ -141,7 +141,9 @@ fn what_pi_wrote_since_stays_behind_bodies_that_an_undo_brings_back() {
             then.clone_from(&view.messages);
             let items = items(&patch, then.len());
             let set = document.render("", &view, &items, &stamp(now_ms)).unwrap();
-            history.change(What::Compact, document.as_mut(), "", &view, &set, &stamp(now_ms)).unwrap();
+            history
+                .change(OperationKind::Compact, document.as_mut(), "", &view, &set, &stamp(now_ms))
+                .unwrap();
         }
         let end = document.parts().len("").unwrap().unwrap();
         let new = next_of_pi(document.as_ref());
@@ -236,14 +238,17 @@ fn a_compaction_after_which_the_session_cannot_be_read_is_taken_back() {
         let patch = fold_all_but(2, &view);
         let set = inner.render("", &view, &items(&patch, view.messages.len()), &stamp(1)).unwrap();
         let mut document = UnreadableOnceWritten { inner, as_opened, is_taken_in };
-        let refused = history.change(What::Compact, &mut document, "", &view, &set, &stamp(1));
+        let refused = history.change(OperationKind::Compact, &mut document, "", &view, &set, &stamp(1));
         let unread = matches!(refused, Err(HistoryError::Write(WriteError::Format(FormatError::Empty))));
         assert!(unread, "{name}: {refused:?}");
         assert_eq!(document.parts().whole("").unwrap(), document.as_opened, "{name}");
         assert_eq!(history.operations().count(), 0, "{name}");
         history.settle(&mut document).unwrap();
         assert_eq!(
-            history.change(What::Compact, document.inner.as_mut(), "", &view, &set, &stamp(2)).unwrap().0,
+            history
+                .change(OperationKind::Compact, document.inner.as_mut(), "", &view, &set, &stamp(2))
+                .unwrap()
+                .0,
             2,
             "{name}"
         );
@@ -258,7 +263,7 @@ fn a_compaction_that_the_agent_wrote_as_it_was_told_is_taken_back_and_what_came_
         let (patch, n) = (fold_all_but(2, &view), view.messages.len());
         let Edit::Fold { with, .. } = &patch.edits[0] else { panic!("{patch:?}") };
         let digest = markers::digest_body(&with[0]).unwrap().into_owned();
-        let by_agent = ByAgent::of(&digest, &view.messages[n - 2..]);
+        let by_agent = DelegatedCompaction::of(&digest, &view.messages[n - 2..]);
         history.leave_to_agent(document.as_mut(), "", &view, by_agent, &stamp(1)).unwrap();
         assert_eq!((history.operations().count(), history.unsettled()), (0, Some(1)), "{name}");
 
@@ -289,7 +294,7 @@ fn a_compaction_that_the_agent_wrote_as_it_was_told_is_taken_back_and_what_came_
 fn a_compaction_that_the_agent_never_wrote_is_dropped() {
     let (mut document, mut history) = (document("pi/tree.jsonl"), empty());
     let view = document.view("").unwrap();
-    let by_agent = ByAgent::of("# Objective", &view.messages[1..]);
+    let by_agent = DelegatedCompaction::of("# Objective", &view.messages[1..]);
     history.leave_to_agent(document.as_mut(), "", &view, by_agent, &stamp(1)).unwrap();
     history.settle(document.as_mut()).unwrap();
     assert_eq!((history.operations().count(), history.unsettled()), (0, None));

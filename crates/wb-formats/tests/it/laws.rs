@@ -10,7 +10,7 @@ use wb_record::{ChangeSet, Document, Item, MemoryParts, ONLY_CONVERSATION, Parts
 pub(crate) use wb_testkit::laws::content as said;
 use wb_testkit::shared::bytes_of;
 
-use crate::support::FIXTURES;
+use crate::support::fixtures;
 
 /// How much was tried, so that a test can tell that it was something.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -166,7 +166,7 @@ pub(crate) fn fold_all_but(n_kept: usize, view: &View) -> Patch {
 #[test]
 fn what_is_written_is_read_again_and_taken_back_for_every_composed_file() {
     let mut folds = 0;
-    for (_, bytes) in FIXTURES {
+    for (_, bytes) in fixtures() {
         let parts = MemoryParts::of(*bytes);
         let is_written = |it: Box<dyn Document>| {
             it.view(ONLY_CONVERSATION).is_ok() && it.format().abilities().fold_head.is_there()

@@ -9,7 +9,7 @@ use wb_message::Message;
 use wb_record::MemoryParts;
 
 use crate::corrupted::written;
-use crate::support::{FIXTURES, claude::lines, of_parts, open};
+use crate::support::{claude::lines, fixtures, of_parts, open};
 
 /// A session of pi whose compaction stands between a call and its result, as after a resume.
 const PARTED: &str = r#"{"type":"session","version":3,"id":"s","timestamp":"2026-01-01T00:00:00.000Z","cwd":"/w"}
@@ -42,7 +42,7 @@ fn is_lost(view: &View) -> bool {
 #[test]
 fn what_stands_before_a_line_that_is_gone_is_seen_again() {
     let mut relinked: BTreeMap<&str, usize> = BTreeMap::new();
-    for (name, bytes) in FIXTURES.iter().chain(&[("pi/parted.jsonl", PARTED.as_bytes())]) {
+    for (name, bytes) in fixtures().iter().chain(&[("pi/parted.jsonl", PARTED.as_bytes())]) {
         let lines: Vec<&[u8]> = bytes.split_inclusive(|byte| *byte == b'\n').collect();
         for gone in 0..lines.len() {
             let bytes = [lines[..gone].concat(), lines[gone + 1..].concat()].concat();
@@ -93,7 +93,7 @@ fn a_line_is_not_hung_where_that_leads_in_a_circle() {
 fn what_is_there_of_a_line_that_was_cut_off_goes_and_nothing_else() {
     let mut mended: BTreeSet<&str> = BTreeSet::new();
     let is_torn = |view: &View| view.notes.iter().any(|note| matches!(note, Note::TruncatedLastLine { .. }));
-    for (name, bytes) in FIXTURES {
+    for (name, bytes) in fixtures() {
         let last = bytes.trim_ascii_end().iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
         let bytes = &bytes[..last + (bytes.len() - last) / 2];
         let Ok(view) = open(bytes) else { continue };

@@ -66,7 +66,7 @@ fn wrong(format: &str, bytes: &[u8]) -> Option<String> {
 
 #[test]
 fn a_result_that_names_no_call_answers_the_one_next_to_it() {
-    let formats = FORMATS.iter().map(|format| format.name()).filter(|name| !OTHERS.contains(name));
+    let formats = FORMATS.iter().map(|row| row.format.name()).filter(|name| !OTHERS.contains(name));
     let wrong = formats.filter_map(|format| {
         let bytes = replaced(&composed(format, BOTH), "call_1", false, "\"\"");
         Some(format!("{format}: {}", wrong(format, &bytes)?))

@@ -11,7 +11,7 @@ use wb_testkit::laws::loose_content as said;
 use wb_testkit::random::Random;
 
 use crate::broken::{bytes_of, replace_text, values_of};
-use crate::support::{FIXTURES, open};
+use crate::support::{fixtures, open};
 
 const STAMP: Stamp =
     Stamp { now_ms: 1_800_000_000_000, seed: 7, tokens_before: 90_000, tokens_after: 9_000, by_hand: true };
@@ -137,7 +137,7 @@ fn doubled(bytes: &[u8], ids: &BTreeSet<String>, random: &mut Random) -> Vec<u8>
 #[test]
 fn a_session_with_one_id_many_times_over_is_mended_at_once() {
     let (mut wrong, mut n_written) = (Vec::new(), 0);
-    for (file, bytes) in FIXTURES {
+    for (file, bytes) in fixtures() {
         let Ok(view) = open(bytes) else { continue };
         let ids = ids_of(&view.messages);
         for seed in 1..=N_CASES {

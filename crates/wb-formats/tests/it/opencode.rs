@@ -8,6 +8,7 @@ use wb_formats::{Document, Segment, UsageAt, View};
 use wb_message::outline::line;
 use wb_message::{Block, Edit, Message, Pairing, Patch, markers};
 use wb_record::{Item, MemoryParts, ONLY_CONVERSATION, Span, Stamp, items};
+use wb_testkit::depth::rounds;
 
 use crate::laws;
 use crate::support::{bytes_of, files_of, fixture, open, shared};
@@ -291,7 +292,7 @@ fn fifty_compactions_in_a_row_are_written_read_and_taken_back() {
         }
         let mut document = document(&before);
         let mut back = Vec::new();
-        for round in 0..50 {
+        for round in 0..rounds(50) {
             let view = document.view(ONLY_CONVERSATION).unwrap();
             let Some(cut) = cut(&view) else { break };
             back.push(fold(
@@ -304,7 +305,7 @@ fn fifty_compactions_in_a_row_are_written_read_and_taken_back() {
             assert_eq!(markers::digest_body(&now.messages[0]), Some(format!("round {round}").into()));
             assert_eq!(laws::said(&now.messages[1..]), laws::said(&view.messages[cut..]));
         }
-        assert_eq!(back.len(), 50, "{name}");
+        assert_eq!(back.len(), rounds(50), "{name}");
         for set in back.iter().rev() {
             document.commit(set).unwrap();
         }

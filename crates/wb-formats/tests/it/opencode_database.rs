@@ -9,7 +9,8 @@ use wb_formats::{Document, Note};
 use wb_message::{Edit, Message, Patch, markers};
 use wb_record::Access;
 use wb_record::{
-    Change, ChangeSet, CommitError, History, Item, MemoryParts, Parts, Stamp, Undone, What, WriteError, items,
+    Change, ChangeSet, CommitError, History, Item, MemoryParts, OperationKind, Parts, Stamp, Undone,
+    WriteError, items,
 };
 
 use crate::laws;
@@ -247,7 +248,7 @@ fn compactions_of_two_sessions_are_taken_back_in_any_order() {
         let cut = (2..view.messages.len()).find(|at| view.provenance.is_seam(*at)).unwrap();
         let fold = Patch::new(vec![Edit::Fold { range: 0..cut, with: vec![digest("D")] }]);
         let set = document.render(name, &view, &items(&fold, view.messages.len()), &stamp).unwrap();
-        history.change(What::Compact, document.as_mut(), name, &view, &set, &stamp).unwrap();
+        history.change(OperationKind::Compact, document.as_mut(), name, &view, &set, &stamp).unwrap();
     }
     // So that the bytes of before cannot come back.
     let changed =

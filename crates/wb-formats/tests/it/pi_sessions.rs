@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 use wb_message::{Message, markers};
 use wb_record::{ChangeSet, Document, MemoryParts, NotExpressible, ONLY_CONVERSATION, Parts, Stamp, items};
+use wb_testkit::depth::rounds;
 use wb_testkit::laws::content as said;
 
 use crate::laws::fold_all_but;
@@ -34,7 +35,7 @@ fn go_on(document: &mut dyn Document, round: usize) -> ChangeSet {
 fn fifty(name: &str, bytes: &[u8]) {
     let mut document = of_parts(MemoryParts::of(bytes));
     let mut written: Vec<ChangeSet> = Vec::new();
-    for round in 0..50 {
+    for round in 0..rounds(50) {
         written.push(go_on(document.as_mut(), round));
         let view = document.view(ONLY_CONVERSATION).unwrap();
         let n = view.messages.len();

@@ -6,7 +6,7 @@ use wb_message::{Block, Edit, Message, Pairing, Patch, markers};
 use wb_record::{Document, MemoryParts, NotExpressible, Stamp, View, items};
 
 use crate::laws::compacts;
-use crate::support::FIXTURES;
+use crate::support::fixtures;
 
 /// Results that keep their body, and why.
 const KEEP_THEIRS: [(&str, usize, &str); 2] = [
@@ -68,7 +68,7 @@ fn refusal(document: &dyn Document, view: &View, name: &str, patch: &Patch) -> C
 #[test]
 fn no_edit_that_a_format_promises_is_refused() {
     let (mut refused, mut n_written) = (Vec::new(), 0);
-    for (file, bytes) in FIXTURES {
+    for (file, bytes) in fixtures() {
         let parts = MemoryParts::of(*bytes);
         let Ok(document) = wb_formats::open(Box::new(parts.clone())) else { continue };
         let Ok(name) = wb_formats::newest(document.as_ref()) else { continue };

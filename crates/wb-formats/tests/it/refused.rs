@@ -2,7 +2,7 @@
 
 use wb_formats::{FORMATS, Format, FormatError, View};
 
-use crate::support::{FIXTURES, detect, fixture, open};
+use crate::support::{detect, fixture, fixtures, open};
 
 fn refused(bytes: &[u8]) -> String {
     open(bytes).map(|opened: View| opened.format).unwrap_err().to_string()
@@ -40,8 +40,8 @@ fn an_empty_file_and_a_file_that_is_no_transcript_list_the_formats() {
             error.to_string(),
             format!("not a transcript of a known format; it begins with {begins:?}")
         );
-        for format in FORMATS {
-            assert!(error.hint().contains(format.name()), "{}", format.name());
+        for row in FORMATS {
+            assert!(error.hint().contains(row.format.name()), "{}", row.format.name());
         }
     }
 }
@@ -100,7 +100,7 @@ fn messages_for_the_screen_are_refused_with_the_call_that_gives_those_of_a_model
 
 #[test]
 fn the_format_is_told_by_the_content() {
-    for (name, bytes) in FIXTURES {
+    for (name, bytes) in fixtures() {
         let format = detect(bytes).unwrap().name();
         assert!(name.starts_with(format), "{name} is taken for {format}");
         let with_blanks = [b"\xEF\xBB\xBF\n \r\n", *bytes].concat();

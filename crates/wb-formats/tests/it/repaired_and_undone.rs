@@ -5,12 +5,14 @@ use serde_json::{Value, json};
 use wb_formats::repair;
 use wb_message::markers::DIGEST_HEADER;
 use wb_message::{Edit, Message, Patch};
-use wb_record::{Bytes, Change, ChangeSet, Document, History, HistoryError, MemoryParts, Stamp, What, items};
+use wb_record::{
+    Bytes, Change, ChangeSet, Document, History, HistoryError, MemoryParts, OperationKind, Stamp, items,
+};
 
 use crate::broken::{Way, broken};
 use crate::laws::said;
 use crate::rounds::{AGENTS, anew, longer};
-use crate::support::{FIXTURES, open};
+use crate::support::{fixtures, open};
 
 /// What others do with a session between two operations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -93,7 +95,7 @@ impl World {
         let digest = Message::user(format!("{DIGEST_HEADER}\n# Goal\nStep {} — 😀.", self.now_ms));
         let patch = Patch::new(vec![Edit::Fold { range: 0..view.messages.len() - 1, with: vec![digest] }]);
         let set = self.document.render("", &view, &items(&patch, view.messages.len()), &stamp).ok()?;
-        self.history.change(What::Compact, self.document.as_mut(), "", &view, &set, &stamp).ok()?;
+        self.history.change(OperationKind::Compact, self.document.as_mut(), "", &view, &set, &stamp).ok()?;
         Some(())
     }
 }
@@ -110,7 +112,7 @@ fn outcome(bytes: &[u8], first: Meanwhile, then: Option<Meanwhile>) -> Outcome {
         return Outcome::Sound;
     }
     let set = &mended.changes;
-    world.history.change(What::Repair, world.document.as_mut(), "", &view, set, &stamp).unwrap();
+    world.history.change(OperationKind::Repair, world.document.as_mut(), "", &view, set, &stamp).unwrap();
     let Some(mut since) = world.let_others(first, 901) else { return Outcome::Not };
     if let Some(then) = then {
         let Some(()) = world.compact() else { return Outcome::Not };
@@ -145,7 +147,7 @@ const KEPT: [(&str, Way, &str); 1] = [
 #[test]
 fn a_repair_is_taken_back_whatever_came_after_it_or_nothing_is_changed() {
     let (mut n_undone, mut refused) = (0, Vec::new());
-    for (name, bytes) in FIXTURES {
+    for (name, bytes) in fixtures() {
         let Ok(view) = open(bytes) else { continue };
         let mut all = broken(bytes, &view);
         all.sort_by_key(|(way, ..)| *way);

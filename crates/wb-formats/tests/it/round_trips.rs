@@ -12,7 +12,7 @@ use wb_message::markers::{BRANCH_HEADER, DIGEST_HEADER, is_pinned};
 use wb_message::{Block, Message, Pairing};
 use wb_record::{MemoryParts, Parts, Stamp};
 
-use crate::support::{FIXTURES, open};
+use crate::support::{fixtures, open};
 
 /// What one side says until the other speaks.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -174,7 +174,7 @@ fn difference(messages: &[Message], dialect: Dialect) -> Option<String> {
 #[test]
 fn every_session_says_the_same_after_it_went_through_a_request_of_each_provider() {
     let (mut lost, mut n_kept) = (Vec::new(), 0);
-    for (file, bytes) in FIXTURES {
+    for (file, bytes) in fixtures() {
         let Ok(view) = open(bytes) else { continue };
         if view.messages.is_empty() {
             continue;
@@ -220,7 +220,7 @@ fn difference_as(messages: &[Message], agent: Agent) -> Option<String> {
 #[test]
 fn every_session_says_the_same_after_it_was_written_anew_for_another_agent() {
     let (mut lost, mut n_kept) = (Vec::new(), 0);
-    for (file, bytes) in FIXTURES {
+    for (file, bytes) in fixtures() {
         let Ok(view) = open(bytes) else { continue };
         if view.messages.is_empty() {
             continue;

@@ -5,7 +5,8 @@ use serde_json::{Value, json};
 use wb_message::markers::DIGEST_HEADER;
 use wb_message::{Edit, Message, Patch};
 use wb_record::{
-    Bytes, Change, ChangeSet, Document, History, HistoryError, MemoryParts, Numbers, Stamp, What, items,
+    Bytes, Change, ChangeSet, Document, History, HistoryError, MemoryParts, Numbers, OperationKind, Stamp,
+    items,
 };
 
 use crate::laws::said;
@@ -210,7 +211,7 @@ impl World {
         let fold = Edit::Fold { range: 0..view.messages.len() - 1, with: vec![digest] };
         let patch = Patch::new(vec![fold]);
         let set = self.document.render("", &view, &items(&patch, view.messages.len()), &stamp).unwrap();
-        self.history.change(What::Compact, self.document.as_mut(), "", &view, &set, &stamp).unwrap();
+        self.history.change(OperationKind::Compact, self.document.as_mut(), "", &view, &set, &stamp).unwrap();
     }
 }
 

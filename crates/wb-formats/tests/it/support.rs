@@ -1,88 +1,30 @@
 //! Where test data lies.
 
 use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 
 use wb_formats::{Document, Format, FormatError, View};
 use wb_record::{MemoryParts, Probe};
 pub(crate) use wb_testkit::shared::{bytes_of, shared};
 
-macro_rules! fixtures {
-    ($($name:literal),* $(,)?) => {
-        /// The composed files by their path.
-        pub(crate) const FIXTURES: &[(&str, &[u8])] = &[$(($name, include_bytes!(concat!("../fixtures/", $name)))),*];
-    };
+/// A composed file: its path below `tests/fixtures`, and its bytes.
+pub(crate) type Fixture = (&'static str, &'static [u8]);
+
+/// Returns every composed file in the order of the paths.
+pub(crate) fn fixtures() -> &'static [Fixture] {
+    static FIXTURES: LazyLock<Vec<Fixture>> = LazyLock::new(|| {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures");
+        let of_format = |(format, folder): (String, PathBuf)| {
+            files_of(&folder).into_iter().map(move |(name, path)| (format!("{format}/{name}"), path))
+        };
+        let files = files_of(&root).into_iter().flat_map(of_format);
+        files.map(|(name, path)| (&*name.leak(), &*bytes_of(&path).leak())).collect()
+    });
+    &FIXTURES
 }
 
-fixtures![
-    "claude-code/split.jsonl",
-    "claude-code/sidechain.jsonl",
-    "claude-code/subagent.jsonl",
-    "claude-code/compact.jsonl",
-    "claude-code/microcompact.jsonl",
-    "claude-code/rewound.jsonl",
-    "claude-code/bad-middle.jsonl",
-    "claude-code/truncated.jsonl",
-    "claude-code/unlinked.json",
-    "codex/current.jsonl",
-    "codex/world.jsonl",
-    "codex/items.jsonl",
-    "codex/compacted.jsonl",
-    "codex/rolled-back.jsonl",
-    "codex/summary.jsonl",
-    "codex/bare.jsonl",
-    "codex/bad-middle.jsonl",
-    "codex/truncated.jsonl",
-    "claude-code/odd.jsonl",
-    "claude-code/kept.jsonl",
-    "pi/tree.jsonl",
-    "pi/compactions.jsonl",
-    "pi/v1.jsonl",
-    "pi/truncated.jsonl",
-    "pi/bad-middle.jsonl",
-    "opencode/session.json",
-    "opencode/failures.json",
-    "opencode/compacted.json",
-    "opencode/digest.json",
-    "opencode/reverted.json",
-    "gemini-cli/session.jsonl",
-    "gemini-cli/resumed.jsonl",
-    "gemini-cli/old.json",
-    "copilot-cli/events.jsonl",
-    "copilot-cli/compacted.jsonl",
-    "goose/session.jsonl",
-    "gemini-contents/body.json",
-    "gemini-contents/saved.json",
-    "gemini-contents/array.json",
-    "qwen-code/session.jsonl",
-    "droid/session.jsonl",
-    "openai-responses/body.json",
-    "openai-responses/array.json",
-    "openai-chat/body.json",
-    "openai-chat/array.json",
-    "anthropic-messages/body.json",
-    "anthropic-messages/compacted.json",
-    "mini-swe-agent/run.traj.json",
-    "openhands-llm-completions/step.json",
-    "openhands-events/events.json",
-    "openhands-events/runs.jsonl",
-    "cline/session.messages.json",
-    "kimi-cli/context.jsonl",
-    "kimi-code/wire.jsonl",
-    "swe-agent/run.traj",
-    "tau-bench/runs.json",
-    "tau-bench/simulations.json",
-    "inspect-ai/log.json",
-    "ai-sdk/messages.json",
-    "pydantic-ai/messages.json",
-    "native/lines.jsonl",
-    "native/object.json",
-    "native/array.json",
-    "native/bad-middle.jsonl",
-    "native/truncated.jsonl",
-];
-
 pub(crate) fn fixture(name: &str) -> &'static [u8] {
-    FIXTURES.iter().find(|(known, _)| *known == name).unwrap().1
+    fixtures().iter().find(|(known, _)| *known == name).unwrap().1
 }
 
 pub(crate) fn open(mut bytes: &[u8]) -> Result<View, FormatError> {

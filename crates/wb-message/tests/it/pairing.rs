@@ -64,7 +64,7 @@ fn naive_legal(messages: &[Message], pairs: &[Pair], in_flight: Option<usize>, c
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: wb_testkit::depth::cases(400), ..ProptestConfig::default() })]
 
     #[test]
     fn pairs_match_the_naive_implementation(messages in strategies::transcript()) {

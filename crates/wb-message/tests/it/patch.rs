@@ -27,7 +27,7 @@ fn any_patch() -> impl Strategy<Value = (Vec<Message>, Patch)> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: wb_testkit::depth::cases(300), ..ProptestConfig::default() })]
 
     #[test]
     fn a_legal_patch_keeps_every_law((messages, patch) in strategies::transcript_with_patch()) {

@@ -38,7 +38,7 @@ fn naive_tidy(text: &str) -> String {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 600, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: wb_testkit::depth::cases(600), ..ProptestConfig::default() })]
 
     #[test]
     fn heads_and_tails_are_as_long_as_whole_characters_allow(text in any_text(), max in 0..60_usize) {

@@ -69,7 +69,7 @@ fn images(message: &Message) -> Vec<&Block> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: wb_testkit::depth::cases(400), ..ProptestConfig::default() })]
 
     #[test]
     fn an_artifact_preview_keeps_the_laws(

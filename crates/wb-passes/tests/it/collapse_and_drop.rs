@@ -40,7 +40,7 @@ fn unclipped() -> impl Strategy<Value = Vec<Message>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: wb_testkit::depth::cases(400), ..ProptestConfig::default() })]
 
     #[test]
     fn tool_output_keeps_the_laws(

@@ -89,7 +89,7 @@ fn kept_pairs(messages: &[Message], patch: &Patch, after: &[Message]) -> Vec<(us
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: wb_testkit::depth::cases(400), ..ProptestConfig::default() })]
 
     #[test]
     fn a_repair_keeps_the_laws_of_patches(

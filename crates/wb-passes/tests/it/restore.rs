@@ -161,7 +161,7 @@ fn check(files: &[File], restored: &[Message], max_files: usize, max_tokens: u64
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 600, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: wb_testkit::depth::cases(600), ..ProptestConfig::default() })]
 
     #[test]
     fn restored_files_match_the_naive_implementation(

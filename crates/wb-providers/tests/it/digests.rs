@@ -60,7 +60,7 @@ async fn compacted(case: &Case, answer: Vec<Play>) -> (Vec<Message>, CompactionR
 async fn falls_back(case: &Case, answer: Vec<Play>, reason: &NoDigest) {
     let (after, report) = compacted(case, answer).await;
     assert_eq!(report.digest, Some(DigestSource::Local(reason.clone())), "{}", case.name);
-    assert_eq!(report.degraded(), Some(reason));
+    assert_eq!(report.fallback_reason(), Some(reason));
     assert!(report.to_string().contains(&format!("local digest: {reason}")), "{report}");
     assert!(format!("{:?}", after[0]).contains("never touch the schema"), "{:?}", after[0]);
     assert!(report.n_requests > 0 && after.len() < transcript().len());
@@ -125,7 +125,7 @@ async fn a_broken_stream_is_reported_and_not_used() {
 async fn malformed_json_is_reported() {
     for case in CASES {
         let (_, report) = compacted(&case, stream("data: {\n\n", 64)).await;
-        let Some(NoDigest::Failed(why)) = report.degraded() else { panic!("{report}") };
+        let Some(NoDigest::Failed(why)) = report.fallback_reason() else { panic!("{report}") };
         assert!(why.starts_with("the stream holds malformed JSON"), "{why}");
     }
 }
@@ -140,7 +140,7 @@ async fn the_time_limit_of_a_digest_closes_the_connection() {
         let settings = Compactor::new().card(ModelCard::with_window(16_000)).summarizer(summarizer);
         let mut messages = transcript();
         let report = compact_in_place(&mut messages, &settings, &forced()).await;
-        assert_eq!(report.degraded(), Some(&NoDigest::TimedOut), "{}", case.name);
+        assert_eq!(report.fallback_reason(), Some(&NoDigest::TimedOut), "{}", case.name);
         assert!(is_disconnected(&server).await, "{}", case.name);
         if case.name == "anthropic" {
             assert_eq!(report.usage, Usage { output_tokens: 1, ..case.usage }, "what is known is counted");
@@ -173,7 +173,7 @@ fn context(case: &Case, server: &Loopback, head: Conversation) -> AgentContext {
     let prices = Prices { input: 3.0, cached: 0.3, write: 3.0, output: 15.0, ..Prices::default() };
     let card = ModelCard { prices: Some(prices), ..ModelCard::with_window(200_000) };
     let compactor = Compactor::new().card(card).invoke(Arc::new(case.invoker(&server.url())));
-    AgentContext::with(compactor).same_model(head, None)
+    AgentContext::from_compactor(compactor).same_model(head, None)
 }
 
 #[tokio::test]

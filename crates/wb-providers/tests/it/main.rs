@@ -8,3 +8,4 @@ mod faults;
 mod limits;
 mod secrets;
 mod digests;
+mod overflow;

@@ -10,7 +10,7 @@ use wb_message::markers::digest_body;
 
 use crate::history::History;
 use crate::history::operation::Operation;
-use crate::history::record_ref::Kept;
+use crate::history::record_ref::RecordRef;
 use crate::parts::change::{Change, ChangeSet};
 use crate::parts::part::Parts;
 use crate::parts::span::Span;
@@ -25,9 +25,9 @@ pub struct CompactionBlock<'h> {
     /// Whether it was not taken back, or done again since.
     pub is_in_force: bool,
     /// The records that it covers, as they stood: those of the view before that are not in the view after.
-    pub covers: Vec<&'h Kept>,
+    pub covers: Vec<&'h RecordRef>,
     /// The records that it brought, as they stood: those of the view after that were not in the view before.
-    pub brought: Vec<&'h Kept>,
+    pub brought: Vec<&'h RecordRef>,
     /// The numbers of the blocks that it stands on, in their order: it covers records that they brought.
     pub parents: Vec<u64>,
 }
@@ -118,7 +118,7 @@ impl<'h> Blocks<'h> {
 
     /// Returns what became of a record, known by its bytes at a place where it stands or stood when an operation was
     /// done; `view` is that of the conversation as it is now, over `parts`.
-    pub fn explain(&self, parts: &dyn Parts, view: &View, record: &Kept) -> io::Result<Explanation> {
+    pub fn explain(&self, parts: &dyn Parts, view: &View, record: &RecordRef) -> io::Result<Explanation> {
         let number = self.records.known.get(record).copied();
         let stands = number.map_or(Some(record), |number| self.records.now[number].as_ref());
         if let Some(at) = stands.and_then(|it| message_of(view, &it.span))
@@ -177,14 +177,14 @@ impl<'h, 'b> IntoIterator for &'b Blocks<'h> {
 #[derive(Debug, Default)]
 struct Records {
     /// The number of each record by each place at which it was met; of two the one that came there last.
-    known: HashMap<Kept, usize>,
+    known: HashMap<RecordRef, usize>,
     /// Where each record stands now; none if it was taken out.
-    now: Vec<Option<Kept>>,
+    now: Vec<Option<RecordRef>>,
 }
 
 impl Records {
     /// Returns the number of a record that stands at a place; one that was taken out there may be back.
-    fn see(&mut self, record: &Kept, is_back: bool) -> usize {
+    fn see(&mut self, record: &RecordRef, is_back: bool) -> usize {
         let known = self.known.get(record).copied();
         let is_it = |number: &usize| match &self.now[*number] {
             Some(stands) => stands == record,
@@ -205,8 +205,8 @@ impl Records {
             return;
         }
         for (number, place) in self.now.iter_mut().enumerate() {
-            let Some(Kept { span, hash }) = place.take() else { continue };
-            *place = moved(span, set).map(|span| Kept { span, hash });
+            let Some(RecordRef { span, hash }) = place.take() else { continue };
+            *place = moved(span, set).map(|span| RecordRef { span, hash });
             if let Some(moved) = place {
                 self.known.insert(moved.clone(), number);
             }
@@ -242,7 +242,11 @@ fn same<'a>(pairs: impl Iterator<Item = (&'a u8, &'a u8)>) -> u64 {
 }
 
 /// Returns the records, and their numbers, that are not among others.
-fn without<'h>(records: &'h [Kept], numbers: &[usize], others: &[usize]) -> (Vec<&'h Kept>, HashSet<usize>) {
+fn without<'h>(
+    records: &'h [RecordRef],
+    numbers: &[usize],
+    others: &[usize],
+) -> (Vec<&'h RecordRef>, HashSet<usize>) {
     let others: HashSet<usize> = others.iter().copied().collect();
     records.iter().zip(numbers.iter().copied()).filter(|(_, number)| !others.contains(number)).unzip()
 }
@@ -282,8 +286,8 @@ mod tests {
         Span { at, len, ..Span::default() }
     }
 
-    fn kept(at: u64, hash: u64) -> Kept {
-        Kept { span: span(at, 4), hash }
+    fn kept(at: u64, hash: u64) -> RecordRef {
+        RecordRef { span: span(at, 4), hash }
     }
 
     fn set(changes: impl IntoIterator<Item = Change>) -> ChangeSet {

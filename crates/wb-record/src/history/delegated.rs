@@ -11,14 +11,14 @@ use crate::view::View;
 
 /// A compaction that an agent writes into its session itself, as it was told: the fingerprints of what it puts there.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ByAgent {
+pub struct DelegatedCompaction {
     digest: Option<u64>,
     /// Of each message that stays: its calls and results, or its text if it has none. An agent may write it again in
     /// other pieces.
     kept: Vec<u64>,
 }
 
-impl ByAgent {
+impl DelegatedCompaction {
     /// Describes a compaction by its digest and the messages that stay behind it.
     pub fn of<'a>(digest: &str, kept: impl IntoIterator<Item = &'a Message>) -> Self {
         let summary = Message::CompactionSummary { summary: digest.to_owned(), tokens_before: 0 };
@@ -98,7 +98,7 @@ mod tests {
             Message::tool_result("a", "ls", "x"),
             Message::user("go on"),
         ];
-        let by_agent = ByAgent::of(&format!("{DIGEST_HEADER}\n\n# Objective\n- x\n"), &kept);
+        let by_agent = DelegatedCompaction::of(&format!("{DIGEST_HEADER}\n\n# Objective\n- x\n"), &kept);
         let [said, call, result, prompt] = kept;
         let digest = Message::user(format!("{DIGEST_HEADER}\n\n# Objective\n- x"));
         let custom = Message::custom("date", "Today.");

@@ -18,10 +18,10 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use crate::history::delegated::ByAgent;
+use crate::history::delegated::DelegatedCompaction;
 use crate::history::error::HistoryError;
-use crate::history::operation::{Operation, What};
-use crate::history::record_ref::{Kept, kept, kept_of};
+use crate::history::operation::{Operation, OperationKind};
+use crate::history::record_ref::{RecordRef, kept, kept_of};
 use crate::json::whole_objects::in_whole_objects;
 use crate::parts::change::{Change, ChangeSet};
 use crate::parts::error::FormatError;
@@ -31,7 +31,7 @@ use crate::parts::lines::Lines;
 #[cfg(any(unix, windows))]
 use crate::parts::part::Access;
 use crate::parts::part::{PartReader, Parts};
-use crate::parts::settle::{Found, found};
+use crate::parts::recover::{Found, found};
 use crate::view::View;
 use crate::view::format::{Document, Stamp};
 
@@ -53,7 +53,7 @@ enum Entry {
     /// It stands in the session, and these are the records of the view after, and the bytes of the part without a name.
     Done {
         id: u64,
-        after: Vec<Kept>,
+        after: Vec<RecordRef>,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         n_bytes: Option<u64>,
     },
@@ -85,7 +85,7 @@ pub struct History {
     operations: Vec<Operation>,
     /// For each operation that stands in the session, its number, the records of the view after it, and the bytes of the
     /// part without a name where they are known.
-    done: Vec<(u64, Vec<Kept>, Option<u64>)>,
+    done: Vec<(u64, Vec<RecordRef>, Option<u64>)>,
     /// The last operation that is neither done nor dropped.
     pending: Option<u64>,
     /// Whether the last line was cut off.
@@ -150,7 +150,7 @@ impl History {
     }
 
     /// Returns the records of the view after an operation, in its order; none if it does not stand in the session.
-    pub fn after(&self, id: u64) -> &[Kept] {
+    pub fn after(&self, id: u64) -> &[RecordRef] {
         self.done.iter().find(|(done, ..)| *done == id).map_or(&[], |(_, after, _)| after)
     }
 
@@ -177,8 +177,8 @@ impl History {
     /// Returns whether an operation was taken back and not done again.
     pub fn is_undone(&self, id: u64) -> bool {
         let last = self.operations().rev().find_map(|it| match it.what {
-            What::Undo { of } if of == id => Some(true),
-            What::Redo { of } if of == id => Some(false),
+            OperationKind::Undo { of } if of == id => Some(true),
+            OperationKind::Redo { of } if of == id => Some(false),
             _ => None,
         });
         last.unwrap_or(false)
@@ -230,7 +230,7 @@ impl History {
     /// after, they are taken back.
     pub fn change(
         &mut self,
-        what: What,
+        what: OperationKind,
         document: &mut dyn Document,
         conversation: &str,
         before: &View,
@@ -249,7 +249,7 @@ impl History {
         document: &mut dyn Document,
         conversation: &str,
         before: &View,
-        by_agent: ByAgent,
+        by_agent: DelegatedCompaction,
         stamp: &Stamp,
     ) -> Result<(), HistoryError> {
         self.settle(document)?;
@@ -257,14 +257,15 @@ impl History {
             return Ok(());
         }
         let none = ChangeSet::default();
-        let operation = self.operation(document, What::Compact, conversation, before, &none, stamp)?;
+        let operation =
+            self.operation(document, OperationKind::Compact, conversation, before, &none, stamp)?;
         self.write(Entry::Planned(Box::new(Operation { by_agent: Some(by_agent), ..operation })))
     }
 
     fn operation(
         &self,
         document: &dyn Document,
-        what: What,
+        what: OperationKind,
         conversation: &str,
         before: &View,
         changes: &ChangeSet,
@@ -287,7 +288,7 @@ impl History {
     pub(crate) fn run(
         &mut self,
         document: &mut dyn Document,
-        what: What,
+        what: OperationKind,
         conversation: &str,
         before: &View,
         changes: &ChangeSet,
@@ -327,7 +328,7 @@ impl History {
         }
         let nothing = if is_undone { HistoryError::NothingToRedo } else { HistoryError::NothingToUndo };
         let last_undone = self.operations().rev().find_map(|it| match it.what {
-            What::Undo { of } if self.is_undone(of) => Some(of),
+            OperationKind::Undo { of } if self.is_undone(of) => Some(of),
             _ => None,
         });
         let last_standing = || self.operations().rev().filter(is_act).find(|it| !self.is_undone(it.id));
@@ -337,7 +338,7 @@ impl History {
 
     /// Returns the operation that put another one in force: itself, or what did it again last.
     pub(crate) fn last_run(&self, of: u64) -> Result<&Operation, HistoryError> {
-        let is_run = |it: &&Operation| it.id == of || it.what == What::Redo { of };
+        let is_run = |it: &&Operation| it.id == of || it.what == OperationKind::Redo { of };
         self.operations().rev().find(is_run).ok_or(HistoryError::Unknown { id: of })
     }
 

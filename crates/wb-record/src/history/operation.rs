@@ -2,14 +2,14 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::history::delegated::ByAgent;
-use crate::history::record_ref::Kept;
+use crate::history::delegated::DelegatedCompaction;
+use crate::history::record_ref::RecordRef;
 use crate::parts::change::ChangeSet;
 
 /// What was done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum What {
+pub enum OperationKind {
     /// Older messages were folded.
     Compact,
     /// What a provider refuses was mended.
@@ -26,7 +26,7 @@ pub enum What {
     },
 }
 
-impl What {
+impl OperationKind {
     /// Returns whether it is about another operation.
     pub(crate) fn is_way_back(self) -> bool {
         matches!(self, Self::Undo { .. } | Self::Redo { .. })
@@ -40,7 +40,7 @@ pub struct Operation {
     /// Its number, counted from 1.
     pub id: u64,
     /// What was done.
-    pub what: What,
+    pub what: OperationKind,
     /// When, in milliseconds since the Unix epoch.
     pub at_ms: i64,
     /// The name of the session's format; none in lists that do not tell it.
@@ -55,8 +55,8 @@ pub struct Operation {
     /// What was written.
     pub changes: ChangeSet,
     /// The records of the view before, in its order.
-    pub before: Vec<Kept>,
+    pub before: Vec<RecordRef>,
     /// What the agent shall write itself, where it was only told what to write.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub by_agent: Option<ByAgent>,
+    pub by_agent: Option<DelegatedCompaction>,
 }

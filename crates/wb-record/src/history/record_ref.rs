@@ -12,7 +12,7 @@ use crate::view::format::Document;
 
 /// A record as it was, known again by its fingerprint.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub struct Kept {
+pub struct RecordRef {
     /// Where it stands.
     pub span: Span,
     /// The fingerprint of its bytes.
@@ -20,7 +20,7 @@ pub struct Kept {
 }
 
 /// Returns the records of a view in its order, each once.
-pub(crate) fn kept(document: &dyn Document, view: &View) -> Result<Vec<Kept>, FormatError> {
+pub(crate) fn kept(document: &dyn Document, view: &View) -> Result<Vec<RecordRef>, FormatError> {
     kept_of(document, view, 0..view.messages.len())
 }
 
@@ -28,8 +28,8 @@ pub(crate) fn kept_of(
     document: &dyn Document,
     view: &View,
     messages: Range<usize>,
-) -> Result<Vec<Kept>, FormatError> {
-    let kept = |span: &Span| Ok(Kept { span: span.clone(), hash: document.parts().fingerprint(span)? });
+) -> Result<Vec<RecordRef>, FormatError> {
+    let kept = |span: &Span| Ok(RecordRef { span: span.clone(), hash: document.parts().fingerprint(span)? });
     spans(view, messages).map(kept).collect()
 }
 
@@ -41,7 +41,7 @@ fn spans(view: &View, messages: Range<usize>) -> impl Iterator<Item = &Span> {
 }
 
 /// Returns how many messages of a view stand in the records after an operation; nothing if it does not begin with these.
-pub(crate) fn n_known(after: &[Kept], view: &View) -> Option<usize> {
+pub(crate) fn n_known(after: &[RecordRef], view: &View) -> Option<usize> {
     let mut spans = spans(view, 0..view.messages.len());
     let known: HashSet<&Span> = after.iter().map(|it| &it.span).collect();
     let is_known = |at: &usize| view.provenance.of(*at).iter().any(|place| known.contains(&place.record));

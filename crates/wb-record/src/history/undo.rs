@@ -7,17 +7,17 @@ use crate::history::History;
 use crate::history::blocks::moved;
 use crate::history::changed_part::ChangedPart;
 use crate::history::error::HistoryError;
-use crate::history::operation::{Operation, What};
-use crate::history::record_ref::{Kept, kept, n_known};
+use crate::history::operation::{Operation, OperationKind};
+use crate::history::record_ref::{RecordRef, kept, n_known};
 use crate::history::undo_in_log::below_later_lines;
 use crate::json::reformatted::{are_objects, reformatted};
 use crate::parts::change::{Change, ChangeSet, CommitError};
 use crate::parts::error::FormatError;
-use crate::parts::settle::can_be_taken_back;
+use crate::parts::recover::can_be_taken_back;
 use crate::parts::span::Span;
 use crate::view::View;
 use crate::view::format::{Document, Stamp, WriteError};
-use crate::view::item::Item;
+use crate::view::target_view::Item;
 
 /// How an undo is carried out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,7 +75,7 @@ impl History {
     pub fn n_own_in_force(&self, document: &dyn Document, conversation: &str) -> Result<usize, HistoryError> {
         let mut records = kept(document, &document.view(conversation)?)?;
         let is_own = |it: &&Operation| {
-            it.what == What::Compact && it.by_agent.is_none() && it.conversation == *conversation
+            it.what == OperationKind::Compact && it.by_agent.is_none() && it.conversation == *conversation
         };
         let mut n = 0;
         for operation in self.operations().rev().filter(is_own).filter(|it| !self.is_undone(it.id)) {
@@ -105,7 +105,7 @@ impl History {
     ) -> Result<(u64, Undone), HistoryError> {
         self.settle(document)?;
         let of = self.find(id, is_undone)?;
-        let what = if is_undone { What::Redo { of } } else { What::Undo { of } };
+        let what = if is_undone { OperationKind::Redo { of } } else { OperationKind::Undo { of } };
         let stamp = self.stamped(of, stamp)?;
         let mut is_first = true;
         loop {
@@ -254,7 +254,7 @@ impl History {
         view: &View,
     ) -> Result<Option<ChangeSet>, HistoryError> {
         let operation = self.last_run(of)?;
-        let is_repair = self.operations().any(|it| it.id == of && it.what == What::Repair);
+        let is_repair = self.operations().any(|it| it.id == of && it.what == OperationKind::Repair);
         let now = kept(document, view)?;
         let after = self.after(operation.id);
         let Some(since) = now.strip_prefix(after).filter(|_| is_repair) else { return Ok(None) };
@@ -291,7 +291,7 @@ impl History {
 
     /// Returns the last undo of an operation.
     fn undo_of(&self, of: u64) -> Result<&Operation, HistoryError> {
-        let undo = self.operations().rev().find(|it| it.what == What::Undo { of });
+        let undo = self.operations().rev().find(|it| it.what == OperationKind::Undo { of });
         undo.ok_or(HistoryError::NothingToRedo)
     }
 
@@ -306,7 +306,7 @@ impl History {
         view: &View,
     ) -> Result<Vec<Item<'static>>, HistoryError> {
         let operation = self.operations().find(|it| it.id == id).ok_or(HistoryError::Unknown { id })?;
-        let is_there = |it: &Kept| is_there(document, it);
+        let is_there = |it: &RecordRef| is_there(document, it);
         if !operation.before.iter().all(|it| self::is_there(copy, it)) {
             return Err(HistoryError::Lost { id });
         }
@@ -340,11 +340,11 @@ impl History {
 
     /// Returns the records that others wrote between an operation and the last one, each behind what stood there after
     /// the one before it, and the records after the last one.
-    fn since(&self, operation: &Operation) -> Result<(Vec<&Kept>, &[Kept]), HistoryError> {
+    fn since(&self, operation: &Operation) -> Result<(Vec<&RecordRef>, &[RecordRef]), HistoryError> {
         let Operation { id, conversation, .. } = operation;
         let (mut since, mut after) = (Vec::new(), self.after(*id));
         for later in self.operations().filter(|it| it.id > *id && it.conversation == *conversation) {
-            let is_same = |(a, b): (&Kept, &Kept)| a.span == b.span;
+            let is_same = |(a, b): (&RecordRef, &RecordRef)| a.span == b.span;
             let new = later.before.get(after.len()..);
             let new = new.filter(|_| after.iter().zip(&later.before).all(is_same));
             since.extend(new.ok_or(HistoryError::Overtaken { id: *id })?);
@@ -357,13 +357,13 @@ impl History {
 /// Returns the number of what was done first, of an operation that may do it again or take it back.
 fn act_of(operation: &Operation) -> u64 {
     match operation.what {
-        What::Undo { of } | What::Redo { of } => of,
-        What::Compact | What::Repair => operation.id,
+        OperationKind::Undo { of } | OperationKind::Redo { of } => of,
+        OperationKind::Compact | OperationKind::Repair => operation.id,
     }
 }
 
 /// Returns whether a record stands where it stood, as it was.
-fn is_there(document: &dyn Document, record: &Kept) -> bool {
+fn is_there(document: &dyn Document, record: &RecordRef) -> bool {
     document.parts().fingerprint(&record.span).is_ok_and(|hash| hash == record.hash)
 }
 

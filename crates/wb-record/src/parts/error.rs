@@ -21,6 +21,8 @@ pub enum FormatError {
     Unknown {
         /// The first characters of the file.
         begins: String,
+        /// The formats that are read.
+        hint: String,
     },
     /// A line is not JSON.
     #[error("line {line}, column {column}: not JSON: {what}")]
@@ -77,18 +79,7 @@ impl FormatError {
         match self {
             Self::Io(_) => "check that the file can be read to its end",
             Self::File(error) => error.hint(),
-            Self::Empty | Self::Unknown { .. } => {
-                "formats that are read: claude-code (session JSONL, or a web export with \"loglines\"), codex (rollout \
-                 JSONL), pi (session JSONL), opencode (its database, or the JSON of \"opencode export\"), \
-                 gemini-cli (session JSONL or JSON), qwen-code (session JSONL), copilot-cli (events JSONL), goose (session \
-                 JSONL until 1.9), gemini-contents (a request body with \"contents\", or the array of them), openai-responses \
-                 (a request body with a list as its \"input\", or that list), \
-                 mini-swe-agent and swe-agent (trajectory), \
-                 openhands-llm-completions (log), openhands-events (a list of them, or JSONL of runs with a \"history\"), cline (messages.json), droid (session JSONL), kimi-cli (context.jsonl), kimi-code (wire.jsonl), tau-bench (results), inspect-ai (log), \
-                 ai-sdk and pydantic-ai (list of messages), \
-                 openai-chat and anthropic-messages (a request body with \"messages\", or the array of them), native \
-                 (messages as one JSON array, as {\"messages\":[…]} or as JSONL)"
-            }
+            Self::Empty => "name a session with at least one message",
             Self::NotJson { .. } => "remove or repair this line; only the last line of a log may be cut off",
             Self::NotUtf8 { .. } => {
                 "bytes of this line are damaged or of another encoding: put back what stood there from a copy of the file, \
@@ -100,7 +91,7 @@ impl FormatError {
                  content}, branchSummary {summary, fromId}, compactionSummary {summary}; content is a string or an \
                  array of blocks {kind: text | thinking | tool_call | tool_result | image | command, …}"
             }
-            Self::Log { hint, .. } => hint,
+            Self::Unknown { hint, .. } | Self::Log { hint, .. } => hint,
         }
     }
 

@@ -17,7 +17,7 @@ use crate::parts::disk::{At, Disk, Identity, System, folder_of, mode_of};
 use crate::parts::error::FileError;
 use crate::parts::part::{Parts, after, read_old};
 use crate::parts::piece_table::PieceTable;
-use crate::parts::settle::appended;
+use crate::parts::recover::appended;
 use crate::parts::span::PartId;
 use crate::parts::write::{Draft, PRIVATE, no_link, write_new_on};
 

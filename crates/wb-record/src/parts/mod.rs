@@ -6,7 +6,7 @@ pub(crate) mod span;
 pub(crate) mod change;
 pub(crate) mod piece_table;
 pub(crate) mod part;
-pub mod settle;
+pub mod recover;
 #[cfg(any(unix, windows))]
 pub(crate) mod disk;
 #[cfg(any(unix, windows))]

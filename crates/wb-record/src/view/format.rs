@@ -6,8 +6,8 @@ use crate::parts::change::{ChangeSet, CommitError};
 use crate::parts::error::FormatError;
 use crate::parts::part::Parts;
 use crate::parts::probe::Probe;
-use crate::view::item::{Item, is_unchanged};
 use crate::view::missing_role::MissingRole;
+use crate::view::target_view::{Item, is_unchanged};
 use crate::view::{Segments, View};
 
 /// The name of the conversation that a session has where it has one alone.

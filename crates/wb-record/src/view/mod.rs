@@ -2,7 +2,7 @@
 
 pub(crate) mod note;
 pub(crate) mod numbers;
-pub(crate) mod item;
+pub(crate) mod target_view;
 pub(crate) mod missing_role;
 pub(crate) mod format;
 

@@ -1,4 +1,4 @@
-//! Numbers and ids that look random and are the same for the same seed: what is planned is what is written.
+//! Deterministic pseudo-random numbers and ids.
 
 /// How far `splitmix64` goes from one number to the next.
 const STEP: u64 = 0x9E37_79B9_7F4A_7C15;

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use tempfile::TempDir;
-use wb_record::settle::found;
+use wb_record::recover::found;
 use wb_record::{
     Bytes, Change, ChangeSet, CommitError, FileError, FileParts, MemoryParts, PartReader, Parts,
 };

@@ -18,9 +18,9 @@ use wb_replay::{Course, Names, Places, RULES, Session};
 
 use table::Outcome;
 
-/// The models whose prices are tried: one of each of four makers.
+/// The models whose prices are used: one from each of four providers.
 const MODELS: [&str; 4] = ["claude-sonnet-4-5", "gpt-5.6-sol", "gemini-3.5-flash", "deepseek-v4-pro"];
-/// The windows, in tokens.
+/// The windows in tokens.
 const WINDOWS: [u64; 4] = [32_000, 64_000, 128_000, 200_000];
 
 fn main() -> ExitCode {
@@ -40,29 +40,29 @@ fn main() -> ExitCode {
     println!("{}", table::totals(&outcomes));
     println!("{}\n<!-- rows -->", include_str!("notes.md").trim_end());
     for (model, window, outcomes) in &outcomes {
-        println!("{}", table::of_rules(model, *window, outcomes));
+        println!("{}", table::rules(model, *window, outcomes));
     }
     ExitCode::SUCCESS
 }
 
 fn requests(session: &Session) -> usize {
-    session.said().filter(|message| matches!(message, Message::Assistant { .. })).count()
+    session.messages().filter(|message| matches!(message, Message::Assistant { .. })).count()
 }
 
-/// Goes through all sessions with every rule: for each session, what each rule made of it.
+/// Runs every rule on all sessions: the outcome of each rule, per session.
 fn outcomes(sessions: &[Session], model: &CatalogEntry, window: u64) -> Vec<Vec<Outcome>> {
-    let of_session = |session: &Session| {
-        let said: Vec<&Message> = session.said().collect();
-        let owned: Vec<Message> = session.said().cloned().collect();
-        let names = Names::of(&owned);
-        let places = Places::of(&said, &names);
+    let session_outcomes = |session: &Session| {
+        let messages: Vec<&Message> = session.messages().collect();
+        let owned: Vec<Message> = session.messages().cloned().collect();
+        let names = Names::new(&owned);
+        let places = Places::find(&messages, &names);
         let course = Course::new(session, model)?;
-        Some(RULES.map(|rule| Outcome::of(&course.run_at(rule, window, &places), model)).into())
+        Some(RULES.map(|rule| Outcome::new(&course.run_at(rule, window, &places), model)).into())
     };
-    sessions.iter().filter_map(of_session).collect()
+    sessions.iter().filter_map(session_outcomes).collect()
 }
 
-/// Reads a session; what is none that can be read is left out.
+/// Reads a session, if the file is a readable one.
 fn read(path: &Path) -> Option<Session> {
     let document = wb_formats::open_path(path, Access::Read);
     document.and_then(|document| Session::read(path.display().to_string(), document.as_ref())).ok()

@@ -1,9 +1,9 @@
-//! The tables as Markdown.
+//! Renders the tables as Markdown.
 
 use wb_budget::CatalogEntry;
 use wb_replay::{Interval, RULES, Rule, Run};
 
-/// What a rule made of one session.
+/// The outcome of a rule on one session.
 #[derive(Clone, Debug)]
 pub(crate) struct Outcome {
     compactions: usize,
@@ -13,7 +13,7 @@ pub(crate) struct Outcome {
 }
 
 impl Outcome {
-    pub(crate) fn of(run: &Run, model: &CatalogEntry) -> Self {
+    pub(crate) fn new(run: &Run, model: &CatalogEntry) -> Self {
         let spent = &run.spent;
         let (compactions, max_prompt_tokens) = (spent.compactions, spent.max_prompt_tokens);
         let cost = spent.prompt_cost(model);
@@ -21,22 +21,22 @@ impl Outcome {
     }
 }
 
-/// What every rule made of every session.
+/// The outcome of every rule on every session.
 type Outcomes = [Vec<Outcome>];
 
-fn of(session: &[Outcome], rule: Rule) -> &Outcome {
-    // Every session has every rule, in one order.
+fn outcome(session: &[Outcome], rule: Rule) -> &Outcome {
+    // Every session has every rule, in the same order.
     &session[RULES.iter().position(|known| *known == rule).unwrap_or(0)]
 }
 
 fn total(outcomes: &Outcomes, rule: Rule) -> f64 {
-    outcomes.iter().map(|session| of(session, rule).cost).sum()
+    outcomes.iter().map(|session| outcome(session, rule).cost).sum()
 }
 
-/// Returns by how much the lines of a rule are above those of the limit, for each session and place.
+/// Returns the gain in retained lines over the limit rule, for each session and place.
 fn gains(outcomes: &Outcomes, rule: Rule) -> Vec<Vec<f64>> {
     let gain = |session: &Vec<Outcome>| {
-        let pairs = of(session, rule).lines.iter().zip(&of(session, Rule::AtLimit).lines);
+        let pairs = outcome(session, rule).lines.iter().zip(&outcome(session, Rule::AtLimit).lines);
         pairs.map(|(one, other)| one - other).collect()
     };
     outcomes.iter().map(gain).collect()
@@ -47,36 +47,38 @@ fn mean(values: &[Vec<f64>]) -> f64 {
     values.iter().flatten().sum::<f64>() / n as f64
 }
 
-/// Returns the rules that need no forecast.
+/// Returns the rules without a forecast.
 fn rivals() -> impl Iterator<Item = Rule> {
     RULES.into_iter().filter(|rule| !matches!(rule, Rule::AtLimit | Rule::Weighed))
 }
 
-/// Adds up what the rule costs that was the cheapest on the other sessions, among those that kept enough there and fit.
+/// Returns the total cost when each session uses the rule that was cheapest on the other sessions,
+/// among those that retained enough there and fit.
 fn left_one_out(outcomes: &Outcomes, most_lost: f64) -> f64 {
     let cost = |left: usize| {
         let others = [&outcomes[..left], &outcomes[left + 1..]].concat();
         let keeps = |rule: &Rule| *rule != Rule::Never && mean(&gains(&others, *rule)) >= -most_lost;
         let best =
             rivals().filter(keeps).min_by(|one, two| total(&others, *one).total_cmp(&total(&others, *two)));
-        best.map_or(f64::INFINITY, |rule| of(&outcomes[left], rule).cost)
+        best.map_or(f64::INFINITY, |rule| outcome(&outcomes[left], rule).cost)
     };
     (0..outcomes.len()).map(cost).sum()
 }
 
-/// Returns how many sessions fit the window as they are, and what the dearest of them costs beside doing nothing.
+/// Returns the number of sessions that fit the window uncompacted, and the highest cost among them
+/// relative to doing nothing.
 fn worst(outcomes: &Outcomes, window: u64, rule: Rule) -> (usize, f64) {
-    dearest(outcomes, rule, |session| of(session, Rule::Never).max_prompt_tokens <= window)
+    dearest(outcomes, rule, |session| outcome(session, Rule::Never).max_prompt_tokens <= window)
 }
 
-/// As [`worst`], of the sessions that stay below the engine's limit.
+/// Returns the same as [`worst`] for sessions below the engine's limit.
 fn worst_below(outcomes: &Outcomes, rule: Rule) -> (usize, f64) {
-    dearest(outcomes, rule, |session| of(session, Rule::AtLimit).compactions == 0)
+    dearest(outcomes, rule, |session| outcome(session, Rule::AtLimit).compactions == 0)
 }
 
 fn dearest(outcomes: &Outcomes, rule: Rule, fits: impl Fn(&[Outcome]) -> bool) -> (usize, f64) {
-    let free = outcomes.iter().filter(|session| fits(session) && of(session, Rule::Never).cost > 0.0);
-    let parts = free.map(|session| of(session, rule).cost / of(session, Rule::Never).cost);
+    let free = outcomes.iter().filter(|session| fits(session) && outcome(session, Rule::Never).cost > 0.0);
+    let parts = free.map(|session| outcome(session, rule).cost / outcome(session, Rule::Never).cost);
     parts.fold((0, 0.0), |(n, most), part| (n + 1, part.max(most)))
 }
 
@@ -89,54 +91,58 @@ fn percent(part: f64) -> String {
 }
 
 fn points(values: &[Vec<f64>]) -> String {
-    let Some(Interval { mean, range, .. }) = Interval::of(values) else { return "–".to_owned() };
+    let Some(Interval { mean, range, .. }) = Interval::from_sessions(values) else { return "–".to_owned() };
     let range = range.map(|(low, high)| format!(" ({:+.1} to {:+.1})", low * 100.0, high * 100.0));
     format!("{:+.1}{}", mean * 100.0, range.unwrap_or_default())
 }
 
-/// Renders the engine's choice next to the others, one row for each model and window.
+/// Renders the engine's choice next to the others, one row per model and window.
 pub(crate) fn totals(all: &[(&CatalogEntry, u64, Vec<Vec<Outcome>>)]) -> String {
     let mut out = "## The engine's choice\n\nIn % of what `at-limit` costs.\n\n| prices of | window | weighed | left out, one \
         point | left out, any | lines of weighed | fit the window | worst % | worst % at-limit | below the limit | worst % |\n|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|\n"
         .to_owned();
-    for of_model in all.chunk_by(|one, other| one.0.card.id == other.0.card.id) {
+    for with_model in all.chunk_by(|one, other| one.0.card.id == other.0.card.id) {
         let mut sums = [0.0; 4];
-        for (model, window, outcomes) in of_model {
+        for (model, window, outcomes) in with_model {
             let costs = costs_of_choice(outcomes);
             sums.iter_mut().zip(costs).for_each(|(sum, cost)| *sum += cost);
             let (n, most) = worst(outcomes, *window, Rule::Weighed);
-            let (_, own) = worst(outcomes, *window, Rule::AtLimit);
+            let (_, at_limit) = worst(outcomes, *window, Rule::AtLimit);
             let (n_below, below) = worst_below(outcomes, Rule::Weighed);
             let lines = points(&gains(outcomes, Rule::Weighed));
             out += &row_of(format_args!(
                 "| {} | {window} | {} | {lines} | {n} | {} | {} | {n_below} | {} |\n",
                 model.card.id,
-                beside_limit(costs),
+                relative_to_limit(costs),
                 percent(most),
-                percent(own),
+                percent(at_limit),
                 percent(below)
             ));
         }
-        if let Some((model, ..)) = of_model.first() {
-            out +=
-                &row_of(format_args!("| {} | all | {} | | | | | | |\n", model.card.id, beside_limit(sums)));
+        if let Some((model, ..)) = with_model.first() {
+            out += &row_of(format_args!(
+                "| {} | all | {} | | | | | | |\n",
+                model.card.id,
+                relative_to_limit(sums)
+            ));
         }
     }
     out
 }
 
-/// What a table of sessions costs: at the limit, weighed, by the best other rule that keeps enough, by the best of any.
+/// Returns the costs at the limit, weighed, by the best other rule that keeps enough, by the best
+/// of any.
 fn costs_of_choice(outcomes: &Outcomes) -> [f64; 4] {
     let [limit, weighed] = [Rule::AtLimit, Rule::Weighed].map(|rule| total(outcomes, rule));
     [limit, weighed, left_one_out(outcomes, 0.01), left_one_out(outcomes, 1.0)]
 }
 
-fn beside_limit([limit, costs @ ..]: [f64; 4]) -> String {
+fn relative_to_limit([limit, costs @ ..]: [f64; 4]) -> String {
     costs.map(|cost| percent(cost / limit)).join(" | ")
 }
 
-/// Renders what every rule costs at the prices of a model in a window.
-pub(crate) fn of_rules(model: &CatalogEntry, window: u64, outcomes: &Outcomes) -> String {
+/// Renders the cost of every rule at a model's prices in a window.
+pub(crate) fn rules(model: &CatalogEntry, window: u64, outcomes: &Outcomes) -> String {
     let as_of = model.card.prices.as_ref().map_or("", |prices| &prices.as_of);
     let life = model.cache.map_or_else(String::new, |cache| format!(", cache of {} s", cache.life_seconds));
     let mut out = format!(
@@ -147,8 +153,8 @@ pub(crate) fn of_rules(model: &CatalogEntry, window: u64, outcomes: &Outcomes) -
     let at_limit = total(outcomes, Rule::AtLimit);
     for rule in RULES {
         let cost = total(outcomes, rule);
-        let n: usize = outcomes.iter().map(|session| of(session, rule).compactions).sum();
-        let lines: Vec<_> = outcomes.iter().map(|session| of(session, rule).lines.clone()).collect();
+        let n: usize = outcomes.iter().map(|session| outcome(session, rule).compactions).sum();
+        let lines: Vec<_> = outcomes.iter().map(|session| outcome(session, rule).lines.clone()).collect();
         out += &row_of(format_args!(
             "| {} | {n} | {cost:.2} | {} | {} | {} | {} |\n",
             rule.name(),

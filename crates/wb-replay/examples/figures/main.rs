@@ -6,17 +6,19 @@
 //! ```
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "an example reads files and prints")]
 
+mod equal_sizes;
 mod tables;
 
 use std::path::Path;
 use std::process::ExitCode;
 
+use equal_sizes::compare_at_sizes;
 use wb_record::Access;
-use wb_replay::{CAVEAT, CutRule, Options, Replay, Session, at_sizes, digesting, replay};
+use wb_replay::{CAVEAT, CutRule, Options, Replay, Session, digest_presets, replay};
 
-/// The parts of a history that it is compacted to.
+/// The shares that histories are compacted to.
 const PARTS: [f64; 3] = [0.10, 0.15, 0.25];
-/// Where histories are compacted to a part of themselves: sizes that take several hours of work.
+/// The places of compactions to a share of the history: sizes of several hours of work.
 const RULE: CutRule = CutRule { first: 60_000.0, step: 40_000.0, n_future: 40, max_cuts: 6 };
 
 const HEAD: &str = include_str!("head.md");
@@ -33,18 +35,19 @@ fn main() -> ExitCode {
         eprintln!("none of the files is a session");
         return ExitCode::FAILURE;
     }
-    print(date, commit, &sessions);
+    print_page(date, commit, &sessions);
     ExitCode::SUCCESS
 }
 
-fn print(date: &str, commit: &str, sessions: &[Session]) {
+fn print_page(date: &str, commit: &str, sessions: &[Session]) {
     println!("{}", HEAD.replace("DATE", date).replace("COMMIT", commit));
-    let at_sizes = |preset| tables::at_sizes(preset, &at_sizes(sessions, preset, &PARTS, &RULE));
-    let mut tables = digesting().into_iter().map(at_sizes);
+    let compare =
+        |preset| tables::compare_at_sizes(preset, &compare_at_sizes(sessions, preset, &PARTS, &RULE));
+    let mut tables = digest_presets().into_iter().map(compare);
     println!("{}", tables.next().unwrap_or_default());
     let options = Options::default();
     let reports = sessions.iter().map(|session| replay(session, &options)).collect();
-    let replay = Replay::of(options, reports);
+    let replay = Replay::new(options, reports);
     println!("{}", tables::kept(&replay));
     println!("{}", tables::native(&replay));
     println!("{}\n\n{}\n<!-- rows -->", CAVEAT, NOTES.trim_end());
@@ -53,7 +56,7 @@ fn print(date: &str, commit: &str, sessions: &[Session]) {
     println!("{}", tables::sessions(&replay));
 }
 
-/// Reads a session under the name of its folder and its file.
+/// Reads a session, named by its folder and file.
 fn read(path: &Path) -> Option<Session> {
     let folder = path.parent().and_then(Path::file_name).unwrap_or_default().display();
     let name = format!("{folder}/{}", path.file_name().unwrap_or_default().display());

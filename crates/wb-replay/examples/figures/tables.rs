@@ -1,23 +1,25 @@
-//! The tables as Markdown.
+//! Renders the tables as Markdown.
 
-use wb_replay::{AtSize, CostRow, Interval, Replay, SessionReport, Summary};
+use wb_replay::{CostRow, Interval, Replay, SessionReport, Summary};
+
+use crate::equal_sizes::SizeComparison;
 
 const KEPT: &str = "size % | names % | lines % | user words % | constraints % | broken pairs |";
 
-/// Renders what a preset and its rivals keep at equal sizes.
-pub(crate) fn at_sizes(preset: &str, all: &[AtSize]) -> String {
-    let row = |at: &AtSize, summary: &Summary| {
+/// Renders what a preset and its rivals retain at equal sizes.
+pub(crate) fn compare_at_sizes(preset: &str, all: &[SizeComparison]) -> String {
+    let row = |at: &SizeComparison, summary: &Summary| {
         format!("| {:.0} | {} | {} |{}", at.part * 100.0, summary.strategy, summary.trials, shares(summary))
     };
     let table = rows(all.iter().flat_map(|at| at.summaries.iter().map(move |summary| row(at, summary))));
     let near = rows(all.iter().map(near));
     format!(
-        "### {preset}\n\n| asked % | strategy | places | {KEPT}\n|---:|---|---:|---:|---:|---:|---:|---:|---:|\n{table}\n{near}"
+        "### {preset}\n\n| reference % | strategy | places | {KEPT}\n|---:|---|---:|---:|---:|---:|---:|---:|---:|\n{table}\n{near}"
     )
 }
 
-/// Says how many results have the size that was asked for.
-fn near(at: &AtSize) -> String {
+/// Renders how many results reached the requested size.
+fn near(at: &SizeComparison) -> String {
     let n = at.summaries.first().map_or(0, |summary| summary.trials);
     format!(
         "- {:.0} %: {} of {n} results within one point; {} more could not be brought near that size.",
@@ -27,7 +29,7 @@ fn near(at: &AtSize) -> String {
     )
 }
 
-/// Renders what every strategy keeps under its own budget.
+/// Renders what every strategy retains under the budget of a window.
 pub(crate) fn kept(replay: &Replay) -> String {
     let windows: Vec<String> = replay.options.windows.iter().map(u64::to_string).collect();
     let row = |summary: &Summary| {
@@ -41,7 +43,7 @@ pub(crate) fn kept(replay: &Replay) -> String {
     )
 }
 
-/// Renders what is kept where the agents themselves have compacted.
+/// Renders what is retained at native compactions.
 pub(crate) fn native(replay: &Replay) -> String {
     let row = |summary: &Summary| format!("| {} | {} |{}", summary.strategy, summary.trials, shares(summary));
     format!(
@@ -51,7 +53,7 @@ pub(crate) fn native(replay: &Replay) -> String {
     )
 }
 
-/// Renders what every strategy would have spent.
+/// Renders the spending of every strategy.
 pub(crate) fn costs(replay: &Replay) -> String {
     let row = |row: &CostRow| {
         let window = row.window.map_or_else(|| "–".to_owned(), |window| window.to_string());
@@ -69,7 +71,7 @@ pub(crate) fn costs(replay: &Replay) -> String {
     )
 }
 
-/// Renders which sessions there are, and how many places each has.
+/// Renders the sessions with their numbers of places.
 pub(crate) fn sessions(replay: &Replay) -> String {
     let row = |report: &SessionReport| {
         let needs: usize = report.trials.iter().map(|trial| trial.needs).sum();
@@ -90,7 +92,7 @@ fn shares(summary: &Summary) -> String {
     format!(" {} | {} |", summary.shares().map(share).join(" | "), summary.broken)
 }
 
-/// Ends each line, and puts them together.
+/// Joins lines, each with a line break.
 fn rows(lines: impl Iterator<Item = String>) -> String {
     lines.map(|line| line + "\n").collect()
 }

@@ -1,4 +1,4 @@
-//! What of a session may be held while its facts are collected.
+//! Bounds the memory for collecting the facts of a session.
 
 #![expect(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test of files fails by panicking")]
 
@@ -7,10 +7,10 @@ use std::path::Path;
 
 use wb_formats::open_path;
 use wb_record::{Access, ONLY_CONVERSATION};
-use wb_replay::facts_of;
+use wb_replay::collect_facts;
 use wb_testkit::logs::{TURNS_SEEN, write_log};
 
-/// Returns the bytes that are held at most while the facts of a log are collected, and those of the log.
+/// Returns the peak memory while the facts of a log are collected, and the size of the log.
 fn held(format: &str, n_turns: usize) -> (u64, u64) {
     let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("facts of {format} {n_turns}.jsonl"));
     let mut log = Vec::new();
@@ -19,16 +19,16 @@ fn held(format: &str, n_turns: usize) -> (u64, u64) {
     let held = allocation_counter::measure(|| {
         let document = open_path(&path, Access::Read).unwrap();
         let vocabulary = document.view(ONLY_CONVERSATION).unwrap().vocabulary;
-        let facts = facts_of(document.as_ref(), ONLY_CONVERSATION, &vocabulary).unwrap();
+        let facts = collect_facts(document.as_ref(), ONLY_CONVERSATION, &vocabulary).unwrap();
         assert!(facts.n_messages() as usize > 3 * n_turns);
     });
     fs::remove_file(path).unwrap();
     (held.bytes_max, log.len() as u64)
 }
 
-/// In codex nothing tells that a segment begins with what was said before but what that says.
+/// Only codex repeats earlier messages without marking them.
 #[test]
-fn of_what_was_said_before_a_compaction_no_text_is_held() {
+fn texts_before_a_compaction_are_not_held() {
     for format in ["codex", "pi"] {
         let [short, long] = [5, 25].map(|n_segments| held(format, TURNS_SEEN * n_segments / 2));
         let (more, longer) = (long.0.saturating_sub(short.0), long.1 - short.1);

@@ -1,16 +1,16 @@
-//! What holds for any text and any transcript.
+//! Properties of any text and any transcript.
 
 use proptest::prelude::*;
 use wb_message::Message;
-use wb_replay::{Names, Options, STRATEGIES, Session, Strategy, entities, replay, retained};
+use wb_replay::{Names, Options, STRATEGIES, Session, Strategy, entities, replay, retained_shares};
 use wb_testkit::strategies::{transcript, valid_transcript_with_steps};
 
-/// Texts in which names begin, end and run into each other.
+/// Texts with adjacent and overlapping names.
 fn text() -> impl proptest::strategy::Strategy<Value = String> {
     "([a-zA-Z_/.@ \n-]|[0-9a-f]{1,9}|https?://|\\.(rs|ts|tsx|json)|ä|日|['\"`(),:;]){0,60}"
 }
 
-/// Looks at places that any transcript has.
+/// Options with places in any transcript.
 fn options() -> Options {
     Options { windows: vec![2_000], n_future: 6, ..Options::default() }
 }
@@ -19,7 +19,7 @@ proptest! {
     #![proptest_config(ProptestConfig { max_shrink_iters: 60, ..ProptestConfig::with_cases(24) })]
 
     #[test]
-    fn names_stand_in_the_text_in_their_order(text in text()) {
+    fn names_are_in_text_order(text in text()) {
         let mut rest = text.as_str();
         for name in entities(&text) {
             prop_assert!(name.chars().count() >= 5);
@@ -30,18 +30,18 @@ proptest! {
     }
 
     #[test]
-    fn the_whole_history_retains_whatever_was_needed(messages in transcript(), cut in 0usize..60) {
+    fn the_whole_history_retains_every_need(messages in transcript(), cut in 0usize..60) {
         let cut = cut.min(messages.len());
-        let names = Names::of(&messages);
+        let names = Names::new(&messages);
         let needs = names.needs(cut, 40);
         let history: Vec<String> = messages[..cut].iter().map(wb_replay::body).collect();
         let all = if needs.is_empty() { 0.0 } else { 1.0 };
-        prop_assert_eq!(retained(&history.join("\n"), &needs), (all, all));
+        prop_assert_eq!(retained_shares(&history.join("\n"), &needs), (all, all));
     }
 
     #[test]
-    fn any_session_is_replayed_and_every_request_is_paid_once(messages in transcript()) {
-        let report = replay(&Session::of("s", messages.clone()), &options());
+    fn every_request_is_paid_once(messages in transcript()) {
+        let report = replay(&Session::new("s", messages.clone()), &options());
         let is_answer = |message: &&Message| matches!(message, Message::Assistant { .. });
         let n_answers = messages.iter().filter(is_answer).count();
         for row in &report.costs {
@@ -52,8 +52,8 @@ proptest! {
     }
 
     #[test]
-    fn presets_keep_pairs_and_shares_are_parts_of_one(messages in valid_transcript_with_steps(20..=40)) {
-        let report = replay(&Session::of("s", messages), &options());
+    fn presets_keep_pairs_and_shares_are_at_most_one(messages in valid_transcript_with_steps(20..=40)) {
+        let report = replay(&Session::new("s", messages), &options());
         for outcome in report.trials.iter().flat_map(|trial| trial.strategies.iter().zip(STRATEGIES)) {
             let (outcome, strategy) = outcome;
             let kept = &outcome.kept;

@@ -1,3 +1,6 @@
-//! Integration tests of the replay.
+//! Integration tests.
 
+#[path = "../../examples/figures/equal_sizes.rs"]
+mod comparison;
+mod equal_sizes;
 mod laws;

@@ -1,4 +1,4 @@
-//! Where records are kept: in memory, in a file of JSON lines, in a database.
+//! Where records are kept: in memory, or in a file of JSON lines.
 //!
 //! A store knows no sessions. It keeps records, each one JSON object on one line, in the order in which they were
 //! appended, and never changes one. This module is the one place of the crate that touches files.
@@ -15,8 +15,6 @@ pub mod memory;
 pub mod jsonl;
 #[cfg(any(unix, windows))]
 pub mod staged;
-#[cfg(feature = "sqlite")]
-pub mod sqlite;
 
 /// A place for the records of one session.
 ///
@@ -28,8 +26,8 @@ pub trait EntryStore: fmt::Debug + Send + Sync {
     /// them are acknowledged.
     ///
     /// After an error the store holds what it held before; if that cannot be made sure, each further append fails
-    /// until the store is opened again. What a kill leaves behind is up to the store: all of the records or none of them
-    /// in a database, the first ones of them in a file of lines.
+    /// until the store is opened again. What a kill leaves behind is up to the store: in a file of lines, the first
+    /// ones of the records.
     fn put(&mut self, records: &[Record<'_>]) -> Result<Vec<u64>, StoreError>;
 
     /// Appends what are records in one step, as [`put`](Self::put) does; if one is none, nothing is written.

@@ -7,6 +7,7 @@ use wb_record::FileParts;
 use wb_session::store::jsonl::JsonlStore;
 use wb_session::store::memory::MemoryStore;
 use wb_session::{EntryStore, IdSource, Session, SessionError, SessionLog, build_context};
+use wb_testkit::depth::places;
 
 use crate::support::{FIXTURES, fresh};
 
@@ -24,7 +25,7 @@ fn open(bytes: &[u8]) {
 fn a_log_that_is_cut_anywhere_is_read_up_to_the_cut() {
     for (name, text) in FIXTURES {
         let full = SessionLog::read(text.as_bytes());
-        for end in 0..text.len() {
+        for end in places(0..text.len()) {
             let bytes = &text.as_bytes()[..end];
             open(bytes);
             let is_past_header = bytes.contains(&b'\n');
@@ -38,7 +39,7 @@ fn a_log_that_is_cut_anywhere_is_read_up_to_the_cut() {
 #[test]
 fn a_log_with_a_byte_changed_is_an_error_or_a_log() {
     for (_, text) in FIXTURES {
-        for at in 0..text.len() {
+        for at in places(0..text.len()) {
             for with in [0x00, b'"', b'{', b']', b'\n', b'9', 0x80, 0xFF] {
                 let mut bytes = text.as_bytes().to_vec();
                 bytes[at] = with;

@@ -204,7 +204,7 @@ fn a_line() -> impl Strategy<Value = String> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(300))]
+    #![proptest_config(ProptestConfig::with_cases(wb_testkit::depth::cases(300)))]
     #[test]
     fn of_any_log_a_compaction_is_taken_back_or_refused_and_nothing_else_changes(
         lines in prop::collection::vec(a_line(), 1..40),

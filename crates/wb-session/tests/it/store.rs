@@ -27,14 +27,6 @@ pub(crate) fn each_store(name: &str, law: impl Fn(&dyn Fn() -> Opened, bool)) {
     let path = fresh(&format!("{name}-staged.jsonl"));
     drop(JsonlStore::create(&path, Durability::Never).unwrap());
     law(&|| Box::new(StagedStore::open(&path).unwrap()), false);
-    #[cfg(feature = "sqlite")]
-    {
-        use wb_session::store::sqlite::SqliteStore;
-        let path = fresh(&format!("{name}.db"));
-        let other = &mut SqliteStore::open(&path, "other", Durability::Never).unwrap();
-        other.append(b"{\"of\":\"another log\"}").unwrap();
-        law(&|| Box::new(SqliteStore::open(&path, "one", Durability::Always).unwrap()), true);
-    }
 }
 
 fn all(store: &dyn EntryStore) -> Vec<(u64, String)> {

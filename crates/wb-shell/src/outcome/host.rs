@@ -1,79 +1,78 @@
-//! What hosts say about the end of a call, in words of their own around the output too.
+//! Reports of hosts on the outcome of a call, also those that they write around the output.
 
 use wb_message::text::{head, tail};
 
-/// What the host says about the end of a call.
+/// The outcome of a call as reported by the host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reported {
-    /// The host does not say.
+    /// No report.
     Nothing,
-    /// It ended well.
+    /// Success.
     Ok,
-    /// It failed.
+    /// Failure.
     Error,
-    /// It ended with an exit code.
+    /// An exit code.
     Exit(i32),
 }
 
-/// How a call ended.
+/// The outcome of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// It did what it should.
+    /// Success.
     Ok,
-    /// It did not.
+    /// Failure.
     Failed,
-    /// It cannot be told: nothing was tested, it still runs, or it was not run.
+    /// Unknown: nothing was tested, the call still runs, or it was not run.
     Unknown,
-    /// It looked for a path or name that is not there, which is no failure worth telling.
+    /// The path or name does not exist, which is not a failure worth reporting.
     NotThere,
 }
 
 impl Outcome {
-    /// The words by which digests tell the outcomes.
-    const TOLD: [(Self, &str); 4] = [
+    const NAMES: [(Self, &str); 4] = [
         (Self::Ok, "ok"),
         (Self::Failed, "failed"),
         (Self::NotThere, "not there"),
         (Self::Unknown, "end unknown"),
     ];
 
-    /// Returns the words by which digests tell it.
-    pub fn told(self) -> &'static str {
-        Self::TOLD.iter().find(|(outcome, _)| *outcome == self).map_or("", |(_, told)| told)
+    /// Returns the name of the outcome in a digest.
+    pub fn as_str(self) -> &'static str {
+        Self::NAMES.iter().find(|(outcome, _)| *outcome == self).map_or("", |(_, name)| name)
     }
 
-    /// Reads the outcome that a text begins with.
-    pub fn of_told(text: &str) -> Option<Self> {
-        let ends =
-            |told: &str| text.strip_prefix(told).is_some_and(|rest| !rest.starts_with(char::is_alphanumeric));
-        Self::TOLD.iter().find(|(_, told)| ends(told)).map(|(outcome, _)| *outcome)
+    /// Parses the name of an outcome at the start of a text.
+    pub fn from_prefix(text: &str) -> Option<Self> {
+        let matches =
+            |name: &str| text.strip_prefix(name).is_some_and(|rest| !rest.starts_with(char::is_alphanumeric));
+        Self::NAMES.iter().find(|(_, name)| matches(name)).map(|(outcome, _)| *outcome)
     }
 }
 
-/// A judgement and the lines of the output that it rests on.
+/// The outcome of a call, with the lines of the output that support it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Judged<'a> {
-    /// How the call ended.
+pub struct Verdict<'a> {
+    /// The outcome.
     pub outcome: Outcome,
-    /// The exit code, where the host or its words in the output tell it.
+    /// The exit code, if the host reports it or writes it into the output.
     pub exit: Option<i32>,
-    /// Up to three lines that say why it failed, in their order; of nothing else.
+    /// Up to three lines that explain a failure, in their order.
     pub why: Vec<&'a str>,
-    /// The line that tells the result of what did not fail.
+    /// The line with the result of a success.
     pub shown: Option<&'a str>,
 }
 
-/// What the host says, and the output without its words.
+/// The host's report, and the output without the host's additions.
 #[derive(Debug)]
-pub(crate) struct Host<'a> {
+pub(crate) struct HostReport<'a> {
     pub exit: Option<i32>,
     pub ended_well: Option<bool>,
     pub body: &'a str,
 }
 
-impl<'a> Host<'a> {
-    pub(crate) fn of(output: &'a str, reported: Reported) -> Self {
-        let (body, exit, says) = without_words(output);
+impl<'a> HostReport<'a> {
+    pub(crate) fn new(output: &'a str, reported: Reported) -> Self {
+        let (body, exit, success) = split_report(output);
         let exit = match reported {
             Reported::Exit(code) => Some(code),
             Reported::Ok => exit.filter(|_| has_tag(output)),
@@ -83,12 +82,12 @@ impl<'a> Host<'a> {
         let ended_well = match reported {
             Reported::Ok => Some(exit.is_none_or(|code| code == 0)),
             Reported::Error => Some(false),
-            _ => exit.map(|code| code == 0).or(says),
+            _ => exit.map(|code| code == 0).or(success),
         };
         Self { exit, ended_well, body }
     }
 
-    /// Takes the exit code that a command such as `make; echo $?` writes as its last line.
+    /// Consumes the exit code that a command such as `make; echo $?` prints as its last line.
     pub(crate) fn take_echo(&mut self) {
         let (before, line) = self.body.trim_end().rsplit_once('\n').unwrap_or(("", self.body));
         let name = line.trim().trim_end_matches(|c: char| c.is_ascii_digit());
@@ -103,13 +102,13 @@ impl<'a> Host<'a> {
         }
     }
 
-    /// Returns a judgement without lines.
-    pub(crate) fn judged(&self, outcome: Outcome) -> Judged<'a> {
-        Judged { outcome, exit: self.exit, why: Vec::new(), shown: None }
+    /// Returns a verdict without lines.
+    pub(crate) fn verdict(&self, outcome: Outcome) -> Verdict<'a> {
+        Verdict { outcome, exit: self.exit, why: Vec::new(), shown: None }
     }
 }
 
-/// Returns whether the host marks its words with tags, so that they are not those of a program.
+/// Returns whether the host marks its additions with tags, which no program writes.
 fn has_tag(output: &str) -> bool {
     let end = tail(output, 200);
     output.starts_with("<returncode>")
@@ -118,23 +117,24 @@ fn has_tag(output: &str) -> bool {
         || end.starts_with("<shellId: ")
 }
 
-/// Takes the host's words off both ends of an output; returns the exit code that they tell, and whether it ended well.
-fn without_words(output: &str) -> (&str, Option<i32>, Option<bool>) {
+/// Strips the host's additions from both ends of an output; returns the exit code and the success
+/// that they report.
+fn split_report(output: &str) -> (&str, Option<i32>, Option<bool>) {
     const HEADS: [&str; 4] = ["Chunk ID:", "Wall time:", "Original token count:", "Total output lines:"];
-    let (mut rest, mut exit, mut says) = (output, None, None);
+    let (mut rest, mut exit, mut success) = (output, None, None);
     if tail(output, 400).contains("Process Group PGID: ") {
         rest = output.strip_prefix("Output: ").unwrap_or(output);
     }
     loop {
         let line = rest.lines().next().unwrap_or("");
         let code = exit_code(line);
-        let is_well = line.starts_with("<system>Command executed successfully");
+        let is_success = line.starts_with("<system>Command executed successfully");
         let is_output = line == "Output:" || line == "<output>";
-        if code.is_none() && !is_well && !is_output && !HEADS.iter().any(|head| line.starts_with(head)) {
+        if code.is_none() && !is_success && !is_output && !HEADS.iter().any(|head| line.starts_with(head)) {
             break;
         }
         exit = exit.or(code);
-        says = says.or(is_well.then_some(true));
+        success = success.or(is_success.then_some(true));
         rest = after_line(rest);
         if is_output {
             break;
@@ -143,14 +143,14 @@ fn without_words(output: &str) -> (&str, Option<i32>, Option<bool>) {
     let within = rest.strip_prefix("<output>").and_then(|rest| rest.trim_end().strip_suffix("</output>"));
     rest = within.unwrap_or(rest);
     let (rest, code) = without_end(rest);
-    (rest, exit.or(code), says)
+    (rest, exit.or(code), success)
 }
 
 fn after_line(text: &str) -> &str {
     text.split_once('\n').map_or("", |(_, rest)| rest)
 }
 
-/// Takes the host's last lines off an output.
+/// Strips the host's last lines from an output.
 fn without_end(output: &str) -> (&str, Option<i32>) {
     const ENDS: [&str; 9] = [
         "</output>",
@@ -175,7 +175,7 @@ fn without_end(output: &str) -> (&str, Option<i32>) {
     }
 }
 
-/// Returns the exit code that a line of a host tells.
+/// Parses the exit code in a line of the host.
 fn exit_code(line: &str) -> Option<i32> {
     const STARTS: [&str; 11] = [
         "Exit code: ",
@@ -196,8 +196,8 @@ fn exit_code(line: &str) -> Option<i32> {
     rest[..n_bytes].parse().ok()
 }
 
-/// Returns whether a call was refused, given up or left running, so that it has no end to judge.
-pub(crate) fn not_run(body: &str) -> bool {
+/// Returns whether a call was refused, aborted or left running.
+pub(crate) fn is_not_run(body: &str) -> bool {
     const STARTS: [&str; 13] = [
         "The user doesn't want to",
         "[Request interrupted",
@@ -214,12 +214,12 @@ pub(crate) fn not_run(body: &str) -> bool {
         "<command with shellId: ",
     ];
     let body = body.trim_start();
-    let is_left = || tail(body, 64).trim_end().ends_with("Command aborted");
-    STARTS.iter().any(|start| body.starts_with(start)) || is_left()
+    let is_aborted = || tail(body, 64).trim_end().ends_with("Command aborted");
+    STARTS.iter().any(|start| body.starts_with(start)) || is_aborted()
 }
 
-/// Returns whether an error says that a path or name does not exist.
-pub(crate) fn not_there(body: &str) -> bool {
+/// Returns whether an error reports that a path or name does not exist.
+pub(crate) fn is_not_found(body: &str) -> bool {
     const SIGNS: [&str; 14] = [
         "ENOENT",
         "o such file or directory",

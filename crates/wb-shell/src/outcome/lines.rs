@@ -1,17 +1,17 @@
-//! What a line of a program's output says about how the program ended.
+//! The sign of a line of output: what it implies for the outcome of the program.
 
-use crate::outcome::sign_words::{Sign, among_words, without_end_colours, without_start_colour};
+use crate::outcome::sign_words::{Sign, without_end_colours, without_start_colour, words_sign};
 use wb_message::bytes::{trim_end, trim_start};
 
-/// Returns what a line says, whose blanks and colours are taken off.
+/// Returns the sign of a line without blanks and colours at its ends.
 pub(crate) fn sign(line: &str) -> Sign {
     if line.is_empty() || line.len() > 2_000 {
         return Sign::Nothing;
     }
-    at_start(line).unwrap_or_else(|| among_words(line))
+    start_sign(line).unwrap_or_else(|| words_sign(line))
 }
 
-/// Takes blanks and colours off both ends.
+/// Strips blanks and colours from both ends.
 pub(crate) fn bare(line: &str) -> &str {
     let mut line = trim_end(trim_start(line));
     while let Some(rest) = without_start_colour(line) {
@@ -20,8 +20,8 @@ pub(crate) fn bare(line: &str) -> &str {
     without_end_colours(line)
 }
 
-/// Reads what is told by how a line starts.
-fn at_start(line: &str) -> Option<Sign> {
+/// Returns the sign in the start of a line.
+fn start_sign(line: &str) -> Option<Sign> {
     let starts = |words: &[&str]| words.iter().any(|word| line.starts_with(word));
     let sign = match line.as_bytes()[0] {
         b'=' if starts(&["=== RUN", "=== PAUSE", "=== CONT"]) => Sign::Nothing,
@@ -49,7 +49,7 @@ fn at_start(line: &str) -> Option<Sign> {
         b'F' if starts(&["Finished "]) => Sign::Passed(3),
         b'F' if starts(&["Fast-forward"]) => Sign::Passed(2),
         b'n' if starts(&["not ok "]) => Sign::Verdict(5),
-        b'n' if starts(&["npm ERR!", "npm error"]) => Sign::Verdict(of_npm(line)),
+        b'n' if starts(&["npm ERR!", "npm error"]) => Sign::Verdict(npm_rank(line)),
         b'm' | b'g' if starts(&["make", "gmake"]) && line.contains("***") => Sign::Verdict(2),
         b'!' if starts(&["! [rejected]", "! [remote rejected]"]) => Sign::Failed(4),
         b'C' if starts(&["CONFLICT ("]) => Sign::Failed(5),
@@ -67,17 +67,17 @@ fn at_start(line: &str) -> Option<Sign> {
         b'0'..=b'9' | b'a'..=b'f' if is_pushed(line) => Sign::Passed(3),
         b'K' if line == "Killed" => Sign::Failed(3),
         b'>' if starts(&["> ", ">> "]) => Sign::Nothing,
-        b'E' if starts(&["E   "]) => Sign::Tells(5),
-        // A row of a listing, or a commit: it may be called anything.
+        b'E' if starts(&["E   "]) => Sign::Detail(5),
+        // The subject of a commit may be anything.
         b'[' if is_commit(line) => Sign::Passed(3),
-        0x80.. if line.starts_with(['✓', '✔', '√', '✅']) => passed_mark(line),
-        _ => return error_name(line).or_else(|| place_of_error(line)),
+        0x80.. if line.starts_with(['✓', '✔', '√', '✅']) => success_mark(line),
+        _ => return error_name(line).or_else(|| error_position(line)),
     };
     Some(sign)
 }
 
-/// Ranks a line of npm: most say again what was run where.
-fn of_npm(line: &str) -> u8 {
+/// Ranks a line of npm: most only repeat what ran where.
+fn npm_rank(line: &str) -> u8 {
     const WHERE: [&str; 7] =
         ["code ", "path ", "workspace ", "location ", "command ", "A complete log", "errno"];
     let rest = line
@@ -93,10 +93,10 @@ fn of_npm(line: &str) -> u8 {
     }
 }
 
-/// A mark of success stands before names of tests, and before the results of a run.
-fn passed_mark(line: &str) -> Sign {
-    let says = ["built in", "passed", "uccess", "ompiled", "ompleted", "All "];
-    if says.iter().any(|word| line.contains(word)) { Sign::Passed(3) } else { Sign::Nothing }
+/// Reads a line with a mark of success, which precedes names of tests and results of runs.
+fn success_mark(line: &str) -> Sign {
+    let results = ["built in", "passed", "uccess", "ompiled", "ompleted", "All "];
+    if results.iter().any(|word| line.contains(word)) { Sign::Passed(3) } else { Sign::Nothing }
 }
 
 /// Recognises `1a2b3c4..5d6e7f8  main -> main`.
@@ -128,19 +128,19 @@ fn error_name(line: &str) -> Option<Sign> {
 }
 
 /// Recognises `src/a.go:12:3: …`, which compilers write.
-fn place_of_error(line: &str) -> Option<Sign> {
+fn error_position(line: &str) -> Option<Sign> {
     let line = line.strip_prefix("vet: ").unwrap_or(line);
     let path = line.bytes().take_while(|byte| byte.is_ascii_graphic() && *byte != b':').count();
     let digits = |at: usize| line.as_bytes()[at..].iter().take_while(|byte| byte.is_ascii_digit()).count();
     let colon = |at: usize| line.as_bytes().get(at) == Some(&b':');
     let (row, n_row) = (path + 1, if colon(path) { digits(path + 1) } else { 0 });
-    if n_row > 0 && colon(row + n_row) && line[..path].ends_with("_test.go") && tells_check(line) {
-        return Some(Sign::Tells(5));
+    if n_row > 0 && colon(row + n_row) && line[..path].ends_with("_test.go") && is_assertion(line) {
+        return Some(Sign::Detail(5));
     }
     let (column, n_column) =
         (row + n_row + 1, if n_row > 0 && colon(row + n_row) { digits(row + n_row + 1) } else { 0 });
     if n_column > 0 && line.ends_with('━') {
-        return Some(Sign::Tells(5));
+        return Some(Sign::Detail(5));
     }
     if n_column == 0 || !colon(column + n_column) || !line[..path].contains('.') {
         return None;
@@ -152,8 +152,8 @@ fn place_of_error(line: &str) -> Option<Sign> {
     Some(if is_milder { Sign::Nothing } else { Sign::Failed(5) })
 }
 
-/// Returns whether a message of a test compares what came with what should have.
-fn tells_check(line: &str) -> bool {
+/// Returns whether a message of a test compares an actual with an expected value.
+fn is_assertion(line: &str) -> bool {
     ["xpected", " got ", "want", "rror", "hould"].iter().any(|word| line.contains(word))
 }
 
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn marks_of_test_runners_at_the_start_of_a_line_are_read() {
+    fn marks_of_test_runners_at_the_start_are_read() {
         check("FAIL src/a.test.ts", Sign::Verdict(5));
         check(" \x1b[1m\x1b[31mFAIL\x1b[39m\x1b[22m a.test.ts", Sign::Verdict(5));
         check("--- FAIL: TestA (0.01s)", Sign::Verdict(5));
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn names_of_tests_that_passed_say_nothing() {
+    fn names_of_passed_tests_say_nothing() {
         check("test handles_error::when_it_failed ... ok", Sign::Nothing);
         check("    \u{2713} reports 3 errors when it failed", Sign::Nothing);
         check("=== RUN   TestFailed", Sign::Nothing);
@@ -191,13 +191,13 @@ mod tests {
     }
 
     #[test]
-    fn compilers_and_programs_tell_their_errors_at_the_start() {
+    fn errors_of_compilers_and_programs_are_read() {
         check("cmd/a.go:12:3: undefined: b", Sign::Failed(5));
         check("a.c:12:3: warning: unused", Sign::Nothing);
         check("ValueError: bad", Sign::Maybe(6));
         check("java.io.IOException: gone", Sign::Maybe(6));
-        check("E       AssertionError: assert 1 == 2", Sign::Tells(5));
-        check("    a_test.go:12: expected 2, got 3", Sign::Tells(5));
+        check("E       AssertionError: assert 1 == 2", Sign::Detail(5));
+        check("    a_test.go:12: expected 2, got 3", Sign::Detail(5));
         check("thread 'a' panicked at src/a.rs:1:2:", Sign::Failed(6));
         check("npm ERR! Missing script: \"x\"", Sign::Verdict(4));
         check("npm error code 2", Sign::Verdict(1));

@@ -1,8 +1,8 @@
-//! How a tool call ended, read from its output as well as from what the host says.
+//! The outcome of a tool call, judged by its output and by the host's report.
 //!
-//! `cargo test | tail` ends with the exit code of `tail`, so an exit code of zero is no proof where a command hides that
-//! of a program before it. Programs that show text are the other way round: `cat` and `git log` may write any word, and
-//! only the host's word counts for them.
+//! `cargo test | tail` ends with the exit code of `tail`, so exit code 0 proves nothing if a
+//! command masks the code of another program. Viewers are the opposite: `cat` and `git log` may
+//! print any word, and only the host's report counts for them.
 
 mod host;
 mod sign_words;
@@ -11,33 +11,34 @@ mod reading;
 
 use wb_message::markers::CLEARED_TOOL_RESULT;
 
-use self::host::{Host, not_run, not_there};
+use self::host::{HostReport, is_not_found, is_not_run};
 use self::reading::{Reading, TESTED, cut};
 use crate::Command;
-use crate::kind::{Asks, Kind, Seen};
+use crate::kind::{ExitOneMeans, Kind, VisibleOutput};
 
-pub use self::host::{Judged, Outcome, Reported};
+pub use self::host::{Outcome, Reported, Verdict};
 
-/// Judges how a call ended. `command` is the shell command, nothing for a tool that is no shell. Of a long output
-/// [`READ_BYTES`] at each end are read.
-pub fn judge<'a>(command: Option<&str>, output: &'a str, reported: Reported) -> Judged<'a> {
-    judge_command(command.map(Command::of).as_ref(), output, reported)
+/// Judges the outcome of a call. `command` is `None` for tools other than a shell.
+///
+/// Only the start and the end of a long output are read.
+pub fn judge<'a>(command: Option<&str>, output: &'a str, reported: Reported) -> Verdict<'a> {
+    judge_command(command.map(Command::parse).as_ref(), output, reported)
 }
 
-/// Judges how a call ended whose command is taken apart already.
-pub fn judge_command<'a>(command: Option<&Command<'_>>, output: &'a str, reported: Reported) -> Judged<'a> {
-    let mut host = Host::of(output, reported);
+/// Judges the outcome of a call whose command is already parsed.
+pub fn judge_command<'a>(command: Option<&Command<'_>>, output: &'a str, reported: Reported) -> Verdict<'a> {
+    let mut host = HostReport::new(output, reported);
     let kind = command.map(|command| command.kind);
-    let echoes = |command: &Command<'_>| !command.kind.shows && command.echoes_exit();
+    let echoes = |command: &Command<'_>| !command.kind.is_viewer && command.echoes_exit();
     if host.ended_well != Some(false) && command.is_some_and(echoes) {
         host.take_echo();
     }
     if host.body.trim() == CLEARED_TOOL_RESULT && host.ended_well != Some(false) {
-        let is_known = host.ended_well.is_some() && kind.is_none_or(|kind| !kind.hides);
-        return host.judged(if is_known { Outcome::Ok } else { Outcome::Unknown });
+        let is_known = host.ended_well.is_some() && kind.is_none_or(|kind| !kind.masks_exit_code);
+        return host.verdict(if is_known { Outcome::Ok } else { Outcome::Unknown });
     }
-    if not_run(host.body) {
-        return host.judged(Outcome::Unknown);
+    if is_not_run(host.body) {
+        return host.verdict(Outcome::Unknown);
     }
     match kind {
         Some(kind) => with_command(kind, &host),
@@ -45,120 +46,121 @@ pub fn judge_command<'a>(command: Option<&Command<'_>>, output: &'a str, reporte
     }
 }
 
-/// Judges a shell command by its output and by what the host says.
-fn with_command<'a>(kind: Kind, host: &Host<'a>) -> Judged<'a> {
-    let reading = Reading::of(host.body);
+fn with_command<'a>(kind: Kind, host: &HostReport<'a>) -> Verdict<'a> {
+    let reading = Reading::new(host.body);
     let outcome = match host.ended_well {
         Some(false) => with_error(kind, host, &reading),
         _ => without_error(kind, host, &reading),
     };
-    let mut judged = host.judged(outcome);
+    let mut verdict = host.verdict(outcome);
     match outcome {
-        Outcome::Failed if kind.shows && reading.complaints[0].is_some() => {
-            judged.why = reading.complaints.iter().flatten().map(|line| cut(line)).collect();
+        Outcome::Failed if kind.is_viewer && reading.complaints[0].is_some() => {
+            verdict.why = reading.complaints.iter().flatten().map(|line| cut(line)).collect();
         }
-        Outcome::Failed => judged.why = reading.why(host.body),
-        Outcome::Ok if kind.asks == Asks::Match && is_silent(host.body) => judged.shown = Some(NO_MATCH),
-        Outcome::Ok if !kind.shows => judged.shown = reading.shown.map(|(_, line)| cut(line)),
+        Outcome::Failed => verdict.why = reading.why(host.body),
+        Outcome::Ok if kind.exit_one == ExitOneMeans::NoMatch && is_silent(host.body) => {
+            verdict.shown = Some(NO_MATCH);
+        }
+        Outcome::Ok if !kind.is_viewer => verdict.shown = reading.shown.map(|(_, line)| cut(line)),
         _ => {}
     }
-    judged
+    verdict
 }
 
-/// Judges a tool that is no shell; what it shows may be of any kind, so little of it is read.
-fn without_command<'a>(host: &Host<'a>) -> Judged<'a> {
+/// Judges a tool other than a shell; its output may be anything, so little of it counts.
+fn without_command<'a>(host: &HostReport<'a>) -> Verdict<'a> {
     let outcome = match host.ended_well {
         Some(true) => Outcome::Ok,
-        Some(false) if not_there(host.body) => Outcome::NotThere,
+        Some(false) if is_not_found(host.body) => Outcome::NotThere,
         Some(false) => Outcome::Failed,
-        None => without_word(host.body),
+        None => without_report(host.body),
     };
-    let mut judged = host.judged(outcome);
+    let mut verdict = host.verdict(outcome);
     if outcome == Outcome::Failed {
-        judged.why.extend(first_line(host.body).map(cut));
+        verdict.why.extend(first_line(host.body).map(cut));
     }
-    judged
+    verdict
 }
 
-/// Judges a tool that is no shell, whose host says nothing.
-fn without_word(body: &str) -> Outcome {
+/// Judges a tool other than a shell without a report of the host.
+fn without_report(body: &str) -> Outcome {
     let first = body.trim_start().lines().next().unwrap_or("");
     let is_error = ["Error", "ERROR", "error:", "<tool_use_error>", "Failed to ", "ENOENT"]
         .iter()
         .any(|word| first.starts_with(word));
     match is_error {
-        true if not_there(body) => Outcome::NotThere,
+        true if is_not_found(body) => Outcome::NotThere,
         true => Outcome::Failed,
         false => Outcome::Ok,
     }
 }
 
-/// What a search showed that found nothing.
+/// The result of a search without a match.
 const NO_MATCH: &str = "no match";
 
-/// Tells of an output that says nothing; a host of old writes `Error` for an empty one.
+/// Returns whether an output says nothing; an old host writes `Error` for an empty one.
 fn is_silent(body: &str) -> bool {
     matches!(body.trim(), "" | "Error" | "(no output)")
 }
 
-/// Judges a command that the host says failed.
-fn with_error(kind: Kind, host: &Host, reading: &Reading) -> Outcome {
+/// Judges a command that failed according to the host.
+fn with_error(kind: Kind, host: &HostReport, reading: &Reading) -> Outcome {
     let is_one = matches!(host.exit, None | Some(1));
     let is_silent = is_silent(host.body);
-    let says_no = (is_one || host.exit == Some(123)) && (is_silent || reading.complaints[0].is_none());
-    match kind.asks {
-        Asks::Match | Asks::Sameness
-            if says_no && (is_silent || kind.shows || !reading.is_bad() && kind.hides) =>
+    let is_negative = (is_one || host.exit == Some(123)) && (is_silent || reading.complaints[0].is_none());
+    match kind.exit_one {
+        ExitOneMeans::NoMatch | ExitOneMeans::Different
+            if is_negative && (is_silent || kind.is_viewer || !reading.is_bad() && kind.masks_exit_code) =>
         {
             return Outcome::Ok;
         }
-        Asks::Condition if is_one && is_silent => return Outcome::Ok,
-        Asks::Program if is_one => return Outcome::NotThere,
+        ExitOneMeans::False if is_one && is_silent => return Outcome::Ok,
+        ExitOneMeans::NoProgram if is_one => return Outcome::NotThere,
         _ => {}
     }
-    // A reader that was left by the one it writes to, as by `head`.
-    let is_left = host.exit == Some(141) && !reading.is_bad();
+    // The reader of the pipe, such as `head`, closed it.
+    let is_closed_pipe = host.exit == Some(141) && !reading.is_bad();
     let mut complaints = reading.complaints.iter().flatten().peekable();
     let is_missing =
-        host.exit != Some(127) && complaints.peek().is_some() && complaints.all(|line| not_there(line));
+        host.exit != Some(127) && complaints.peek().is_some() && complaints.all(|line| is_not_found(line));
     match () {
-        () if is_left => Outcome::Ok,
-        // What shows text and says nothing was told to be silent about it: `ls a 2>/dev/null`.
-        () if kind.shows && is_silent => Outcome::NotThere,
-        () if (is_missing && kind.shows) || (reading.is_lost && !reading.is_unknown_program) => {
+        () if is_closed_pipe => Outcome::Ok,
+        // A silent viewer had its errors redirected: `ls a 2>/dev/null`.
+        () if kind.is_viewer && is_silent => Outcome::NotThere,
+        () if (is_missing && kind.is_viewer) || (reading.has_no_folder && !reading.is_unknown_program) => {
             Outcome::NotThere
         }
         () => Outcome::Failed,
     }
 }
 
-/// Judges a command that the host says ended well, or says nothing about.
-fn without_error(kind: Kind, host: &Host, reading: &Reading) -> Outcome {
-    let is_proven = host.ended_well == Some(true) && !kind.hides;
+/// Judges a command that succeeded according to the host, or has no report.
+fn without_error(kind: Kind, host: &HostReport, reading: &Reading) -> Outcome {
+    let is_proven = host.ended_well == Some(true) && !kind.masks_exit_code;
     let is_empty = reading.n_empty > 0 && reading.shown.is_none_or(|(rank, _)| rank < TESTED);
     match () {
         () if reading.is_unknown_program => Outcome::Failed,
-        () if kind.shows && reading.n_missing > 0 && reading.n_missing == reading.n_lines => {
+        () if kind.is_viewer && reading.n_missing > 0 && reading.n_missing == reading.n_lines => {
             Outcome::NotThere
         }
-        () if kind.shows || kind.is_quiet => Outcome::Ok,
+        () if kind.is_viewer || kind.is_silent => Outcome::Ok,
         () if is_proven && is_empty => Outcome::Unknown,
         () if is_proven && (!reading.is_verdict || reading.is_clean) => Outcome::Ok,
         () if reading.is_bad() => Outcome::Failed,
         () if is_empty => Outcome::Unknown,
-        () if kind.hides && reading.shown.is_none() && is_cut(kind, host.body) => Outcome::Unknown,
+        () if kind.masks_exit_code && reading.shown.is_none() && is_cut(kind, host.body) => Outcome::Unknown,
         () if host.ended_well.is_none() && reading.shown.is_none() => Outcome::Unknown,
         () => Outcome::Ok,
     }
 }
 
-/// Returns whether the end of an output, where a failure would stand, may be missing.
+/// Returns whether the end of an output, which would report a failure, may be missing.
 fn is_cut(kind: Kind, body: &str) -> bool {
-    match kind.seen {
-        Seen::End => false,
-        Seen::First(n_lines) => body.lines().nth(n_lines.saturating_sub(1)).is_some(),
-        Seen::FirstBytes(n_bytes) => body.trim_end().len() + 1 >= n_bytes,
-        Seen::Some => true,
+    match kind.visible_output {
+        VisibleOutput::End => false,
+        VisibleOutput::FirstLines(n_lines) => body.lines().nth(n_lines.saturating_sub(1)).is_some(),
+        VisibleOutput::FirstBytes(n_bytes) => body.trim_end().len() + 1 >= n_bytes,
+        VisibleOutput::Selection => true,
     }
 }
 
@@ -185,7 +187,7 @@ mod tests {
     const FAILING: &str = "test a ... ok\ntest b ... FAILED\ntest result: FAILED. 1 passed; 1 failed";
 
     #[test]
-    fn a_tail_that_hides_the_exit_code_is_read_by_its_output() {
+    fn a_masked_exit_code_is_checked_against_the_output() {
         for command in [
             "cargo test | tail",
             "cargo test 2>&1 | grep test",
@@ -227,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn words_of_programs_that_show_text_do_not_count() {
+    fn words_shown_by_viewers_do_not_count() {
         let text = "error: failed\nFAIL a\nTraceback (most recent call last):\n3 failed";
         for command in [
             "cat a.log",
@@ -248,20 +250,20 @@ mod tests {
             check(command, text, Reported::Ok, Outcome::Ok);
         }
         let acts = ["find . -exec cat {} \\; -exec ./run {} \\;", "sed -Ei s/a/b/ c", "git remote add a b"];
-        assert!(acts.iter().all(|command| !Command::of(command).kind.shows));
+        assert!(acts.iter().all(|command| !Command::parse(command).kind.is_viewer));
         check("cargo test > log 2>&1; grep FAIL log", "FAIL a", Reported::Ok, Outcome::Failed);
     }
 
     #[test]
     fn a_proven_exit_code_outweighs_words_but_not_a_verdict() {
-        check("python a.py", "ValueError: caught\nerror: told", Reported::Exit(0), Outcome::Ok);
-        check("npm test", "Error: told by a test\n12 passing\n0 failing", Reported::Ok, Outcome::Ok);
+        check("python a.py", "ValueError: caught\nerror: said", Reported::Exit(0), Outcome::Ok);
+        check("npm test", "Error: said by a test\n12 passing\n0 failing", Reported::Ok, Outcome::Ok);
         check("npm test", "1 failed, 2 passed", Reported::Ok, Outcome::Failed);
-        check("bun test | tail", "error: told by a test\n 3 pass\n 0 fail", Reported::Ok, Outcome::Ok);
+        check("bun test | tail", "error: said by a test\n 3 pass\n 0 fail", Reported::Ok, Outcome::Ok);
     }
 
     #[test]
-    fn an_answer_of_no_is_no_failure() {
+    fn a_negative_answer_is_not_a_failure() {
         check("grep x a", "", Reported::Exit(1), Outcome::Ok);
         check("cd a && rg x", "(no output)\n\nCommand exited with code 1", Reported::Error, Outcome::Ok);
         check("cargo test | grep warning", "", Reported::Exit(1), Outcome::Ok);
@@ -273,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn a_guessed_path_is_not_there() {
+    fn a_guessed_path_is_not_found() {
         check("cat a.rs", "cat: a.rs: No such file or directory", Reported::Exit(1), Outcome::NotThere);
         check(
             "ls a | head",
@@ -300,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_not_run_or_tested_is_unknown() {
+    fn a_call_that_ran_or_tested_nothing_is_unknown() {
         check("go test ./... | tail", "ok  \ta\t0.1s [no tests to run]", Reported::Ok, Outcome::Unknown);
         check(
             "cargo test x",
@@ -344,9 +346,9 @@ mod tests {
             "x\n<shellId: 3 completed with exit code 2>",
             "Output: x\nExit Code: 2\nSignal: 0\nBackground PIDs: (none)\nProcess Group PGID: 12",
         ] {
-            let judged = judge(Some("make"), output, Reported::Nothing);
+            let verdict = judge(Some("make"), output, Reported::Nothing);
             assert_eq!(
-                (judged.outcome, judged.exit, &judged.why[..]),
+                (verdict.outcome, verdict.exit, &verdict.why[..]),
                 (Outcome::Failed, Some(2), &["x"][..]),
                 "{output}"
             );
@@ -356,7 +358,7 @@ mod tests {
     }
 
     #[test]
-    fn the_most_telling_lines_are_kept_in_their_order() {
+    fn the_most_informative_lines_are_kept_in_their_order() {
         let output = "Traceback (most recent call last):\n  File \"a.py\"\nValueError: bad\nerror: could not compile\nexit code: 1";
         assert_eq!(judge(Some("python a.py"), output, Reported::Exit(1)).why, ["ValueError: bad"]);
         let output =
@@ -365,13 +367,13 @@ mod tests {
             judge(Some("tsc"), output, Reported::Exit(2)).why,
             ["a.ts(1,1): error TS1: a", "a.ts(2,1): error TS1: b"]
         );
-        let judged = judge(Some("jq . a"), "{\"error\": 1}\njq: error: bad\n", Reported::Exit(5));
-        assert_eq!(judged.why, ["jq: error: bad"]);
+        let verdict = judge(Some("jq . a"), "{\"error\": 1}\njq: error: bad\n", Reported::Exit(5));
+        assert_eq!(verdict.why, ["jq: error: bad"]);
         assert_eq!(judge(Some("./x"), "first\nlast\n", Reported::Exit(1)).why, ["last"]);
     }
 
     #[test]
-    fn the_result_of_what_went_well_is_shown() {
+    fn the_result_of_a_success_is_shown() {
         let shown = |command, output| judge(Some(command), output, Reported::Ok).shown;
         let output = "running 2 tests\ntest result: ok. 2 passed; 0 failed\n\nrunning 0 tests\ntest result: ok. 0 passed; 0 failed";
         assert_eq!(shown("cargo test", output), Some("test result: ok. 2 passed; 0 failed"));
@@ -387,7 +389,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_line_is_told_in_part() {
+    fn a_long_line_is_cut() {
         let long = "é".repeat(9_000);
         for (command, output) in [
             (Some("./x"), format!("x {long}")),
@@ -395,9 +397,9 @@ mod tests {
             (Some("cat a"), format!("cat: {long}")),
             (None, long.clone()),
         ] {
-            let judged = judge(command, &output, Reported::Exit(1));
+            let verdict = judge(command, &output, Reported::Exit(1));
             assert!(
-                judged.why.iter().all(|line| line.len() <= 1_000) && !judged.why.is_empty(),
+                verdict.why.iter().all(|line| line.len() <= 1_000) && !verdict.why.is_empty(),
                 "{command:?}"
             );
         }
@@ -467,13 +469,13 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(2_000))]
 
         #[test]
-        fn every_line_told_is_a_piece_of_the_output(output in prop_oneof![odd_text(), any::<String>()], command in ".{0,40}", code in -1..3) {
-            let is_piece = |line: &str| output.as_bytes().as_ptr_range().contains(&line.as_ptr()) && output.contains(line);
+        fn every_reported_line_is_part_of_the_output(output in prop_oneof![odd_text(), any::<String>()], command in ".{0,40}", code in -1..3) {
+            let is_part = |line: &str| output.as_bytes().as_ptr_range().contains(&line.as_ptr()) && output.contains(line);
             for reported in [Reported::Nothing, Reported::Ok, Reported::Error, Reported::Exit(code)] {
                 for command in [None, Some(command.as_str()), Some("cargo test | tail"), Some("cat a")] {
-                    let judged = judge(command, &output, reported);
-                    prop_assert!(judged.why.len() <= N_WHY);
-                    prop_assert!(judged.why.iter().chain(&judged.shown).all(|line| is_piece(line)));
+                    let verdict = judge(command, &output, reported);
+                    prop_assert!(verdict.why.len() <= N_WHY);
+                    prop_assert!(verdict.why.iter().chain(&verdict.shown).all(|line| is_part(line)));
                 }
             }
         }

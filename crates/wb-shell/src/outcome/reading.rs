@@ -1,4 +1,4 @@
-//! What all lines of an output say together.
+//! The combined signs of all lines of an output.
 
 use wb_message::text::{head, lines, tail};
 
@@ -7,44 +7,44 @@ use crate::outcome::lines::{bare, sign};
 use crate::outcome::sign_words::{COUNTED, Sign};
 
 /// Bytes that are read at each end of an output.
-pub(crate) const READ_BYTES: usize = 16 * 1024;
-/// Lines that tell why something failed, and the bytes of one.
+const READ_BYTES: usize = 16 * 1024;
+/// The number of lines that explain a failure.
 pub(crate) const N_WHY: usize = 3;
-pub(crate) const LINE_BYTES: usize = 1_000;
+const LINE_BYTES: usize = 1_000;
 
-/// What the lines of an output say.
+/// The signs in the lines of an output.
 #[derive(Debug, Default)]
-#[expect(clippy::struct_excessive_bools, reason = "each is one thing that lines may say")]
+#[expect(clippy::struct_excessive_bools, reason = "each is a separate sign")]
 pub(crate) struct Reading<'a> {
     pub(crate) n_lines: usize,
     pub(crate) n_missing: usize,
     pub(crate) n_empty: usize,
-    /// A line says that something failed.
+    /// A line reports a failure.
     has_failed: bool,
-    /// A line counts what failed, or is the verdict of a run.
+    /// A line counts failures, or is the verdict of a run.
     pub(crate) is_verdict: bool,
-    /// A line counts what failed, and it is nothing.
+    /// A line counts zero failures.
     pub(crate) is_clean: bool,
-    /// A line that may say so stands after the last result.
+    /// A line after the last result may report a failure.
     maybe: bool,
-    /// Something was counted that went well.
+    /// A line counts successes.
     pub(crate) has_passed: bool,
     /// A shell did not find a program.
     pub(crate) is_unknown_program: bool,
-    /// A shell did not find a folder to go to.
-    pub(crate) is_lost: bool,
-    /// The most telling lines so far, best first.
+    /// A shell did not find the folder of a `cd`.
+    pub(crate) has_no_folder: bool,
+    /// The most informative lines so far, best first.
     best: [Option<(u8, &'a str)>; N_WHY],
     pub(crate) shown: Option<(u8, &'a str)>,
-    /// What programs that show text, or the shell, say in their own name.
+    /// Error messages of viewers and shells.
     pub(crate) complaints: [Option<&'a str>; N_WHY],
 }
 
-/// The least rank of a result that tells of tests.
+/// The lowest rank of a result that reports on tests.
 pub(crate) const TESTED: u8 = 4;
 
 impl<'a> Reading<'a> {
-    pub(crate) fn of(body: &'a str) -> Self {
+    pub(crate) fn new(body: &'a str) -> Self {
         let mut reading = Self::default();
         let (start, end) = ends(body);
         lines(start).chain(lines(end)).for_each(|line| reading.add(line));
@@ -67,10 +67,10 @@ impl<'a> Reading<'a> {
                 self.is_verdict = true;
                 self.keep(rank, line);
             }
-            Sign::Tells(rank) => self.keep(rank, line),
+            Sign::Detail(rank) => self.keep(rank, line),
             Sign::Clean => {
                 self.is_clean = true;
-                // What passed is counted on a line of its own.
+                // The successes are counted on another line.
                 self.pass(COUNTED - u8::from(line.starts_with('0')), line);
             }
             Sign::Maybe(rank) => {
@@ -85,7 +85,7 @@ impl<'a> Reading<'a> {
             Sign::Empty => self.n_empty += 1,
         }
         if is_complaint(line) {
-            self.complain(line);
+            self.add_complaint(line);
         }
     }
 
@@ -99,17 +99,16 @@ impl<'a> Reading<'a> {
         }
     }
 
-    /// Keeps what a program says in its own name.
-    fn complain(&mut self, line: &'a str) {
+    fn add_complaint(&mut self, line: &'a str) {
         const SHELLS: [&str; 6] = ["bash: ", "sh: ", "zsh:", "/bin/", "(eval):", "/usr/bin/bash:"];
         if !self.complaints.contains(&Some(line))
-            && let Some(free) = self.complaints.iter_mut().find(|kept| kept.is_none())
+            && let Some(free) = self.complaints.iter_mut().find(|slot| slot.is_none())
         {
             *free = Some(line);
         }
         if SHELLS.iter().any(|shell| line.starts_with(shell)) {
             self.is_unknown_program |= line.contains("command not found") || line.ends_with(": not found");
-            self.is_lost |= line.contains("cd:");
+            self.has_no_folder |= line.contains("cd:");
         }
     }
 
@@ -117,24 +116,24 @@ impl<'a> Reading<'a> {
         self.is_verdict || (!self.is_clean && (self.has_failed || (self.maybe && !self.has_passed)))
     }
 
-    /// Keeps a line if it tells more than one that is kept; of equal ones the first.
+    /// Keeps a line if it is more informative than one of the kept; of equal ones, the first.
     fn keep(&mut self, rank: u8, line: &'a str) {
-        if self.best.iter().flatten().any(|(_, kept)| *kept == line) {
+        if self.best.iter().flatten().any(|(_, known)| *known == line) {
             return;
         }
-        let Some(at) = self.best.iter().position(|kept| kept.is_none_or(|(kept, _)| kept < rank)) else {
+        let Some(at) = self.best.iter().position(|slot| slot.is_none_or(|(known, _)| known < rank)) else {
             return;
         };
         self.best[at..].rotate_right(1);
         self.best[at] = Some((rank, line));
     }
 
-    /// Returns the most telling lines in their order; the last line where none tells anything.
+    /// Returns the most informative lines in their order, or else the last line.
     pub(crate) fn why(&self, body: &'a str) -> Vec<&'a str> {
         let best = self.best[0].map_or(0, |(rank, _)| rank);
-        // Next to a cause the verdict alone says nothing.
-        let tells = |rank: u8| rank + 1 >= best;
-        let lines = self.best.iter().flatten().filter(|(rank, _)| tells(*rank));
+        // A verdict adds nothing to a cause.
+        let is_informative = |rank: u8| rank + 1 >= best;
+        let lines = self.best.iter().flatten().filter(|(rank, _)| is_informative(*rank));
         let mut lines: Vec<&str> = lines.map(|(_, line)| *line).collect();
         lines.sort_by_key(|line| line.as_ptr());
         if lines.is_empty() {
@@ -149,12 +148,12 @@ impl<'a> Reading<'a> {
     }
 }
 
-/// Returns the start of a line that is told.
+/// Shortens a line for a verdict.
 pub(crate) fn cut(line: &str) -> &str {
     head(line, LINE_BYTES)
 }
 
-/// Returns the whole lines at both ends of a text, all of a short one.
+/// Returns the whole lines at both ends of a text, or all of a short one.
 fn ends(text: &str) -> (&str, &str) {
     if text.len() <= 2 * READ_BYTES {
         return (text, "");

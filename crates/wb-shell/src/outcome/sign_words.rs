@@ -1,38 +1,38 @@
-//! What the words of an output line say: `failed`, `error`, `passed` and what stands around them.
+//! The sign of the words in a line of output: `failed`, `error`, `passed` and the text around them.
 
 use wb_message::bytes::trim_end;
 
-/// What a line says.
+/// The meaning of a line for the outcome.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Sign {
     Nothing,
-    /// Something failed; the higher the rank, the better the line tells why.
+    /// Something failed; a line of a higher rank explains it better.
     Failed(u8),
-    /// The same, as the verdict of a run: it counts or names what failed.
+    /// A run failed; the line counts or names the failures.
     Verdict(u8),
-    /// It looks so, but a program that ends well may write it too.
+    /// Something seems to have failed, but a successful program may print it too.
     Maybe(u8),
-    /// Says why, if something failed.
-    Tells(u8),
-    /// A path or name is not there.
+    /// The cause, if something failed.
+    Detail(u8),
+    /// A path or name does not exist.
     Missing,
-    /// The result of what ended well, ranked.
+    /// The result of a success, ranked.
     Passed(u8),
-    /// The same, and it says that nothing failed.
+    /// The result of a success that counts zero failures.
     Clean,
     /// Nothing was tested.
     Empty,
 }
 
-/// A result that counts what was tested.
+/// The rank of a result that counts tests.
 pub(crate) const COUNTED: u8 = 5;
 
-/// Returns whether a text is the rest of a colour code.
+/// Returns whether a text is a colour code without its start.
 fn is_colour(text: &str) -> bool {
     text.strip_suffix('m').is_some_and(|codes| codes.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b';')))
 }
 
-/// Takes colour codes and blanks off the end of a text.
+/// Strips colour codes and blanks from the end of a text.
 pub(crate) fn without_end_colours(mut text: &str) -> &str {
     while text.ends_with('m')
         && let Some((rest, _)) = text.rsplit_once("\x1b[").filter(|(_, end)| is_colour(end))
@@ -42,21 +42,21 @@ pub(crate) fn without_end_colours(mut text: &str) -> &str {
     text
 }
 
-/// Takes a colour code off the start of a text.
+/// Strips a colour code from the start of a text.
 pub(crate) fn without_start_colour(text: &str) -> Option<&str> {
     let [0x1b, b'[', rest @ ..] = text.as_bytes() else { return None };
     let n_bytes = rest.iter().take_while(|byte| matches!(byte, b'0'..=b'9' | b';')).count();
     text.get(n_bytes + 3..)
 }
 
-/// A word of a line and what stands around it.
-struct Word<'l> {
+/// A word of a line, and the text around it.
+struct LineWord<'l> {
     line: &'l str,
     start: usize,
     end: usize,
 }
 
-impl<'l> Word<'l> {
+impl<'l> LineWord<'l> {
     fn is(&self, word: &str) -> bool {
         self.text().eq_ignore_ascii_case(word)
     }
@@ -79,7 +79,7 @@ impl<'l> Word<'l> {
         text
     }
 
-    /// Returns the number that the word counts: right before it, or with one word between.
+    /// Returns the count of the word: the number before it, with at most one word between.
     fn count(&self) -> Option<u64> {
         const KINDS: [&str; 9] =
             ["test", "tests", "previous", "type", "files", "suites", "examples", "specs", "targets"];
@@ -92,7 +92,7 @@ impl<'l> Word<'l> {
         })
     }
 
-    /// Returns the same where the number starts the line or follows a sign or one of the words that results have.
+    /// Returns the count if it is a result: it starts the line, or follows a sign or a known word.
     fn result_count(&self) -> Option<u64> {
         let count = self.count()?;
         let number = self.before().trim_end_matches(|c: char| c.is_ascii_alphabetic() || c == ' ');
@@ -115,7 +115,7 @@ impl<'l> Word<'l> {
     }
 }
 
-/// Returns the number that a text ends with, where it is a word of its own.
+/// Returns the separate number at the end of a text.
 fn last_number(text: &str) -> Option<u64> {
     let n_digits = text.bytes().rev().take_while(u8::is_ascii_digit).count();
     if n_digits == 0 {
@@ -126,19 +126,19 @@ fn last_number(text: &str) -> Option<u64> {
     if is_apart { number.parse().ok() } else { None }
 }
 
-/// The words that are looked for, in small letters, with a blank behind each.
+/// The known words in lower case, each followed by a blank.
 const KNOWN: &str = "no fail exit pass error fatal panic built tests added failed passed errors denied exited cannot \
     issues failure failing passing command changed nothing failures problems panicked uncaught traceback unhandled \
     exit_code elifecycle successfully segmentation ";
-/// Bytes of the longest of them.
+/// The bytes of the longest known word.
 const LONGEST: usize = "segmentation".len();
 
-/// For each byte, the lengths of the words looked for that have it at a place, large or small; a bit for each length.
-const fn lengths(place: usize) -> [u16; 256] {
+/// Returns for each byte a bit set of the lengths of the known words that have it at `index`.
+const fn lengths(index: usize) -> [u16; 256] {
     let (known, mut all, mut start, mut end) = (KNOWN.as_bytes(), [0; 256], 0, 0);
     while end < known.len() {
         if known[end] == b' ' {
-            let byte = known[start + place];
+            let byte = known[start + index];
             all[byte as usize] |= 1 << (end - start);
             all[byte.to_ascii_uppercase() as usize] |= 1 << (end - start);
             start = end + 1;
@@ -162,8 +162,8 @@ const IS_PART: [bool; 256] = {
     parts
 };
 
-/// Reads the words of a line; the strongest sign counts.
-pub(crate) fn among_words(line: &str) -> Sign {
+/// Returns the strongest sign among the words of a line.
+pub(crate) fn words_sign(line: &str) -> Sign {
     let bytes = line.as_bytes();
     let (mut at, mut found) = (0, Sign::Nothing);
     while at < bytes.len() {
@@ -176,13 +176,13 @@ pub(crate) fn among_words(line: &str) -> Sign {
             at += 1;
         }
         if may_be_known(&bytes[start..at]) {
-            found = stronger(found, of_word(&Word { line, start, end: at }));
+            found = stronger(found, word_sign(&LineWord { line, start, end: at }));
         }
     }
     found
 }
 
-/// Returns whether a word has the length and the first two letters of one that is looked for.
+/// Returns whether a word has the length and the first two letters of a known one.
 fn may_be_known(word: &[u8]) -> bool {
     let [first, second, ..] = word else { return false };
     let lengths = FIRST[usize::from(*first)] & SECOND[usize::from(*second)];
@@ -201,60 +201,60 @@ fn stronger(one: Sign, two: Sign) -> Sign {
         Sign::Empty => 20,
         Sign::Missing => 25,
         Sign::Clean => 30,
-        Sign::Tells(rank) => 35 + rank,
+        Sign::Detail(rank) => 35 + rank,
         Sign::Maybe(rank) => 50 + rank,
         Sign::Failed(rank) | Sign::Verdict(rank) => 60 + rank,
     };
     if weight(two) > weight(one) { two } else { one }
 }
 
-fn of_word(word: &Word) -> Sign {
+fn word_sign(word: &LineWord) -> Sign {
     match word.text().len() {
-        2 if word.is("no") => of_no(word),
-        4 if word.is("fail") => of_fail(word),
-        4 if word.is("exit") => of_exit(word),
+        2 if word.is("no") => no_sign(word),
+        4 if word.is("fail") => fail_sign(word),
+        4 if word.is("exit") => exit_sign(word),
         4 if word.is("pass") => counted_pass(word, COUNTED),
-        5 if word.is("error") => of_error(word),
-        5 if word.is("fatal") => of_fatal(word),
+        5 if word.is("error") => error_sign(word),
+        5 if word.is("fatal") => fatal_sign(word),
         5 if word.is("panic") && word.start == 0 && word.after().starts_with(':') => Sign::Failed(6),
         5 if word.is("built") && word.after().starts_with(" in ") => Sign::Passed(3),
         5 if word.is("tests") && word.count() == Some(0) => Sign::Empty,
         5 if word.is("added") && word.start == 0 && word.line.contains("package") => Sign::Passed(2),
-        6 if word.is("failed") => of_failed(word),
+        6 if word.is("failed") => failed_sign(word),
         6 if word.is("passed") => counted_pass(word, COUNTED),
         6 if word.is("errors") => counted(word),
         6 if word.is("denied") && word.before().ends_with("ermission") => Sign::Maybe(4),
-        6 if word.is("exited") => of_exit(word),
+        6 if word.is("exited") => exit_sign(word),
         6 if word.is("cannot") && word.after().starts_with(" find module") => Sign::Maybe(5),
-        7 if word.is("failure") || word.is("failing") => of_failure(word),
+        7 if word.is("failure") || word.is("failing") => failure_sign(word),
         7 if word.is("passing") => counted_pass(word, COUNTED),
         7 if word.is("command") && word.after().starts_with(" not found") => Sign::Failed(5),
         7 if word.is("changed") && word.before().ends_with(['e', 's']) && word.line.contains("file") => {
-            of_changed(word)
+            changed_sign(word)
         }
         7 if word.is("nothing") && word.after().starts_with(" to commit") => Sign::Passed(3),
         8 if word.is("failures") => counted(word),
-        8 if word.is("problems") => of_findings(word),
+        8 if word.is("problems") => findings_sign(word),
         8 if word.is("panicked") && word.after().starts_with(" at") => Sign::Failed(6),
         8 if word.is("uncaught") && word.start == 0 => Sign::Maybe(5),
         9 if word.is("traceback") && word.after().starts_with(" (most recent call last") => Sign::Maybe(2),
         9 if word.is("unhandled") && word.start == 0 => Sign::Maybe(5),
-        9 if word.is("exit_code") => of_exit(word),
+        9 if word.is("exit_code") => exit_sign(word),
         10 if word.is("elifecycle") => Sign::Verdict(2),
         12 if word.is("successfully") && !word.before().contains(['"', '(']) => Sign::Passed(2),
         12 if word.is("segmentation") && word.after().starts_with(" fault") => Sign::Failed(5),
-        6 if word.is("issues") => of_findings(word),
+        6 if word.is("issues") => findings_sign(word),
         _ => Sign::Nothing,
     }
 }
 
-fn of_changed(word: &Word) -> Sign {
+fn changed_sign(word: &LineWord) -> Sign {
     let is_count = word.line.starts_with(|c: char| c.is_ascii_digit());
     if is_count { Sign::Passed(4) } else { Sign::Nothing }
 }
 
-/// A number of what failed, before or after the word.
-fn counted(word: &Word) -> Sign {
+/// Reads a count of failures, before or after the word.
+fn counted(word: &LineWord) -> Sign {
     match (word.result_count(), word.amount()) {
         (Some(0), _) | (None, Some(0)) => Sign::Clean,
         (None, None) => Sign::Nothing,
@@ -262,7 +262,7 @@ fn counted(word: &Word) -> Sign {
     }
 }
 
-fn counted_pass(word: &Word, rank: u8) -> Sign {
+fn counted_pass(word: &LineWord, rank: u8) -> Sign {
     match word.count() {
         Some(0) => Sign::Empty,
         Some(_) => Sign::Passed(rank),
@@ -271,8 +271,8 @@ fn counted_pass(word: &Word, rank: u8) -> Sign {
     }
 }
 
-/// `12 problems` counts where a line starts with it, or says that they were found.
-fn of_findings(word: &Word) -> Sign {
+/// Reads `12 problems`, which counts if it starts the line or follows `Found`.
+fn findings_sign(word: &LineWord) -> Sign {
     let before = word.before();
     let is_result = before.contains("ound ")
         || before.trim_start_matches(['✖', '✗', '×', 'X', ' ']).bytes().all(|byte| byte.is_ascii_digit());
@@ -284,7 +284,7 @@ fn of_findings(word: &Word) -> Sign {
     }
 }
 
-fn of_no(word: &Word) -> Sign {
+fn no_sign(word: &LineWord) -> Sign {
     let after = word.after();
     if [" tests to run", " tests ran", " tests found", " test files", " test found", " tests collected"]
         .iter()
@@ -295,7 +295,7 @@ fn of_no(word: &Word) -> Sign {
     if after.starts_with(" such file or directory") { Sign::Missing } else { Sign::Nothing }
 }
 
-fn of_fail(word: &Word) -> Sign {
+fn fail_sign(word: &LineWord) -> Sign {
     let is_loud = word.text() == "FAIL";
     let before = word.before();
     match counted(word) {
@@ -306,7 +306,7 @@ fn of_fail(word: &Word) -> Sign {
     }
 }
 
-fn of_failure(word: &Word) -> Sign {
+fn failure_sign(word: &LineWord) -> Sign {
     match counted(word) {
         found @ (Sign::Verdict(_) | Sign::Clean) => found,
         _ if word.text() == "FAILURE" && word.before().ends_with("BUILD") => Sign::Verdict(3),
@@ -314,8 +314,8 @@ fn of_failure(word: &Word) -> Sign {
     }
 }
 
-/// Returns how many of `3 of 200 runs` it is.
-fn part_of_all(before: &str) -> Option<&str> {
+/// Returns the `3` of `3 of 200 runs`.
+fn ratio_count(before: &str) -> Option<&str> {
     let words: Vec<&str> = before.split_whitespace().rev().take(4).collect();
     let is_number = |word: &&&str| word.bytes().all(|byte| byte.is_ascii_digit());
     let at = words.iter().position(|word| *word == "of").filter(|at| *at > 0)?;
@@ -323,9 +323,9 @@ fn part_of_all(before: &str) -> Option<&str> {
     words.get(at + 1).filter(is_number).copied()
 }
 
-fn of_failed(word: &Word) -> Sign {
+fn failed_sign(word: &LineWord) -> Sign {
     let (before, after) = (word.before(), word.after());
-    if let Some(n) = part_of_all(before) {
+    if let Some(n) = ratio_count(before) {
         return if n == "0" { Sign::Clean } else { Sign::Verdict(3) };
     }
     match (word.count(), word.amount()) {
@@ -347,7 +347,7 @@ fn of_failed(word: &Word) -> Sign {
     }
 }
 
-fn of_fatal(word: &Word) -> Sign {
+fn fatal_sign(word: &LineWord) -> Sign {
     let is_named = word.after().starts_with(':') || word.after().starts_with(" error");
     match word.start {
         0 if is_named => Sign::Failed(5),
@@ -356,12 +356,12 @@ fn of_fatal(word: &Word) -> Sign {
     }
 }
 
-fn of_error(word: &Word) -> Sign {
+fn error_sign(word: &LineWord) -> Sign {
     let (before, after) = (word.before(), word.after());
     if word.count().is_some_and(|count| count == 0) {
         return Sign::Nothing;
     }
-    if is_place(before) {
+    if is_position(before) {
         return Sign::Failed(6);
     }
     if before.is_empty() {
@@ -375,8 +375,8 @@ fn of_error(word: &Word) -> Sign {
     }
 }
 
-/// Returns whether a text ends with a place in a file: `a.c:3:1:`, `a.ts(3,1):`, `a.ts:3:1 -`, or `3:1` alone.
-fn is_place(text: &str) -> bool {
+/// Returns whether a text ends in a position: `a.c:3:1:`, `a.ts(3,1):`, `a.ts:3:1 -`, `3:1` alone.
+fn is_position(text: &str) -> bool {
     let text = text.strip_suffix([':', '-']).unwrap_or(text).trim();
     let place = text.rsplit([' ', '\t']).next().unwrap_or(text);
     let path = place.split([':', '(']).next().unwrap_or_default();
@@ -385,9 +385,9 @@ fn is_place(text: &str) -> bool {
     has_end && (path.contains(['.', '/']) || is_alone)
 }
 
-/// Reads a line that starts with the word.
+/// Reads a line that starts with `error`.
 fn leading_error(word: &str, after: &str) -> Sign {
-    // What only counts or repeats says less than what tells the cause.
+    // A count or a repetition explains less than the cause.
     let repeats = [
         "could not compile",
         "test failed, to rerun",
@@ -408,7 +408,7 @@ fn leading_error(word: &str, after: &str) -> Sign {
     }
 }
 
-fn of_exit(word: &Word) -> Sign {
+fn exit_sign(word: &LineWord) -> Sign {
     let mut after = word.after();
     for end in [" with", " code", " status", "_code", "_CODE"] {
         after = after.strip_prefix(end).unwrap_or(after);
@@ -425,11 +425,11 @@ mod tests {
     use super::*;
 
     fn check(line: &str, expected: Sign) {
-        assert_eq!(among_words(line), expected, "{line}");
+        assert_eq!(words_sign(line), expected, "{line}");
     }
 
     #[test]
-    fn a_number_of_failures_is_a_verdict_and_none_is_clean() {
+    fn failures_are_a_verdict_and_zero_failures_are_clean() {
         check("12 passed, 2 failed in 3s", Sign::Verdict(3));
         check("Tests:  1 failed, 2 passed", Sign::Verdict(3));
         check("\x1b[31m\x1b[1m3 failed\x1b[22m\x1b[39m", Sign::Verdict(3));
@@ -451,7 +451,7 @@ mod tests {
     }
 
     #[test]
-    fn the_word_error_counts_after_a_place_and_as_a_heading() {
+    fn the_word_error_counts_after_a_position_and_as_a_heading() {
         check("src/a.ts(3,1): error TS2304: no name", Sign::Failed(6));
         check("src/a.ts:3:1 - error TS2304: no name", Sign::Failed(6));
         check("a.c:3:1: error: expected ;", Sign::Failed(6));
@@ -466,7 +466,7 @@ mod tests {
     }
 
     #[test]
-    fn exit_codes_in_the_output_count_unless_they_are_zero() {
+    fn exit_codes_in_the_output_count_unless_zero() {
         check("EXIT: 1", Sign::Failed(1));
         check("exit code: 101", Sign::Failed(1));
         check("Process completed with exit code 1", Sign::Failed(1));
@@ -476,7 +476,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_tested_is_told_from_nothing_failed() {
+    fn a_run_without_tests_differs_from_one_without_failures() {
         check("collected 0 items / no tests ran in 0.01s", Sign::Empty);
         check("No tests found, exiting", Sign::Empty);
         check("running 0 tests", Sign::Empty);

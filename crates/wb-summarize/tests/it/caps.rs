@@ -5,7 +5,7 @@ use std::sync::Arc;
 use futures::executor::block_on;
 use proptest::prelude::*;
 use wb_budget::{ModelCard, TokenHeuristic};
-use wb_digest::{Section, Sections, shortened_digest};
+use wb_digest::{Section, Sections, shorten_digest};
 use wb_invoke::ModelInvoker;
 use wb_invoke::scripted::{Script, ScriptedInvoker};
 use wb_message::markers::digest_body;
@@ -45,7 +45,7 @@ fn words(entries: &[String]) -> Vec<Vec<String>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: wb_testkit::depth::cases(200), ..ProptestConfig::default() })]
 
     #[test]
     fn a_local_digest_is_deterministic_and_never_above_its_cap(
@@ -96,7 +96,7 @@ proptest! {
         max_chars in 0..3_000_usize,
     ) {
         let digest = render(&messages, 3_000);
-        let short = shortened_digest(&digest, max_chars);
+        let short = shorten_digest(&digest, max_chars);
         prop_assert!(short.chars().count() <= max_chars);
         prop_assert!(digest.chars().count() > max_chars || *short == digest);
     }

@@ -6,7 +6,7 @@ use futures::executor::block_on;
 use proptest::prelude::*;
 use serde_json::json;
 use wb_budget::ModelCard;
-use wb_digest::shortened_digest;
+use wb_digest::shorten_digest;
 use wb_invoke::StopReason;
 use wb_invoke::scripted::{Script, ScriptedInvoker};
 use wb_message::markers::INTERNAL_TYPE;
@@ -123,7 +123,7 @@ fn what_comes_back_in_free_form_is_the_status_and_may_be_shortened() {
     let headed = "# Objective\n- port it";
     assert_eq!(asked(Script::says(headed)).as_deref(), Ok(headed));
     let long = asked(Script::says("The lexer is ported. ".repeat(200))).expect("a digest");
-    let short = shortened_digest(&long, 300);
+    let short = shorten_digest(&long, 300);
     assert!(short.len() <= 300 && short.contains("The lexer is ported."), "{short}");
 }
 
@@ -203,7 +203,7 @@ fn tools_are_shown_with_names_and_arguments_and_internal_texts_never() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: wb_testkit::depth::cases(200), ..ProptestConfig::default() })]
 
     #[test]
     fn every_request_fits_into_the_summarizers_window(

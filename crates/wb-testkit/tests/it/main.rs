@@ -85,7 +85,7 @@ fn failures_shrink_to_a_few_messages() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 128, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: wb_testkit::depth::cases(128), failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn every_transcript_keeps_the_laws_with_itself(messages in strategies::transcript()) {

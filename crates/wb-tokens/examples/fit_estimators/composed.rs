@@ -1,6 +1,6 @@
-//! Texts that sessions hardly have, composed for the fit: other scripts, emoji and encoded data.
+//! Texts that are rare in sessions: other scripts, emoji and encoded data.
 
-/// What they are, and each a few lines of it.
+/// Names of kinds, each with a few lines of text.
 pub(crate) const COMPOSED: [(&str, &str); 16] = [
     (
         "Chinese",

@@ -1,6 +1,6 @@
-//! The fit: least squares of relative errors, no weight below 0.
+//! The fit: non-negative least squares of relative errors.
 
-/// What is counted of a text.
+/// The number of features of a text.
 pub(crate) const N: usize = 16;
 
 /// A text's features and its tokens.
@@ -20,8 +20,8 @@ impl Row {
     }
 }
 
-/// Returns the weights with the least sum of squared relative errors; a feature whose weight would be negative is left
-/// out, the most negative first.
+/// Returns the weights with the least sum of squared relative errors. Features with negative
+/// weights are left out, the most negative first.
 pub(crate) fn fit(rows: &[Row]) -> [f64; N] {
     let (normal, right) = normal_equations(rows);
     let mut active = [true; N];
@@ -46,14 +46,14 @@ fn normal_equations(rows: &[Row]) -> ([[f64; N]; N], [f64; N]) {
             }
         }
     }
-    // So little that it decides only where no text has the feature.
+    // Small enough to matter only for a feature that no text has.
     for (at, line) in normal.iter_mut().enumerate() {
         line[at] += 1e-9;
     }
     (normal, right)
 }
 
-/// Solves the equations of the active features by elimination with pivots; the others are 0.
+/// Solves the equations of the active features by elimination with pivots; other weights are 0.
 fn solve(normal: &[[f64; N]; N], right: &[f64; N], active: &[bool; N]) -> [f64; N] {
     let chosen: Vec<usize> = (0..N).filter(|at| active[*at]).collect();
     let line = |at: &usize| {
@@ -78,7 +78,7 @@ fn solve(normal: &[[f64; N]; N], right: &[f64; N], active: &[bool; N]) -> [f64; 
     weights
 }
 
-/// Returns the value below which that part of the values lies, by the nearest rank.
+/// Returns a quantile by the nearest rank.
 pub(crate) fn quantile(values: &[f64], part: f64) -> f64 {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);

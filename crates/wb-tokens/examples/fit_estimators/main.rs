@@ -1,5 +1,5 @@
-//! Fits what the counts of characters are worth in tokens, on the texts and the reported usage of real sessions, and writes
-//! the weights and the page with their errors into the repository:
+//! Fits token weights of character counts to the texts and reported usage of real sessions, and
+//! writes the weights and a page with their errors into the repository:
 //!
 //! ```text
 //! cargo xtask fit-estimators FOLDER
@@ -7,7 +7,7 @@
 #![expect(
     clippy::print_stdout,
     clippy::disallowed_methods,
-    reason = "an example reads sessions, writes two files and says so"
+    reason = "an example reads sessions, writes two files and prints"
 )]
 
 mod samples;
@@ -31,7 +31,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         return Err("usage: fit_estimators ROOT FOLDER DATE".into());
     };
     let samples = Samples::read(Path::new(folder))?;
-    let fitted = Fitted::of(&samples)?;
+    let fitted = Fitted::new(&samples)?;
     let root = Path::new(root);
     std::fs::write(root.join(WEIGHTS), page::weights(&fitted, date))?;
     std::fs::write(root.join(PAGE), page::page(&fitted, date))?;

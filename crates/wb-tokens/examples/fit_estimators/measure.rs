@@ -1,4 +1,4 @@
-//! Fits each family and measures the errors on what was held out.
+//! Fits each family and measures the errors on held-out texts.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,20 +10,20 @@ use crate::composed::COMPOSED;
 use crate::fit::{N, Row, fit, quantile};
 use crate::samples::{Growth, Samples};
 
-/// What stands around a message, in tokens.
+/// The tokens around a message.
 const FRAME: f64 = 8.0;
-/// The agent whose files show all that it sends: others add reminders that no file shows.
-const WHOLE: &str = "pi";
+/// The agent whose files contain everything that it sends; others add unrecorded reminders.
+const COMPLETE_AGENT: &str = "pi";
 
-/// Estimates of a set of texts beside their tokens.
+/// The relative errors of estimates for a set of texts.
 #[derive(Default)]
 pub(crate) struct Errors {
     pub(crate) tokens: f64,
-    /// Relative errors of the fitted estimate: below 0 it was too low.
+    /// Errors of the fitted estimate; a negative one was too low.
     pub(crate) fitted: Vec<f64>,
-    /// The same of characters / 3.6.
+    /// Errors of characters / 3.6.
     pub(crate) plain: Vec<f64>,
-    /// The same of exact counts, where these are compared with what a provider reported.
+    /// Errors of exact counts, compared with reported usage.
     pub(crate) exact: Vec<f64>,
 }
 
@@ -35,40 +35,40 @@ impl Errors {
     }
 }
 
-/// All that was fitted and measured.
+/// The fitted weights and their errors.
 pub(crate) struct Fitted {
-    /// By family: what each feature is worth, in tokens.
+    /// The weight of each feature in tokens, by family.
     pub(crate) weights: [[f64; N]; 3],
-    /// By family: tokens in parts of the estimate that 95 of 100 texts stay below, less 1.
+    /// The relative margin that 95 of 100 texts stay below, by family.
     pub(crate) margins: [f64; 3],
-    /// By kind, each estimated by weights that were fitted without it.
+    /// Errors by kind, each estimated with weights fitted without it.
     pub(crate) kinds: BTreeMap<String, Errors>,
-    /// Composed texts, which are part of the fit.
+    /// Errors of composed texts, which are part of the fit.
     pub(crate) composed: BTreeMap<String, Errors>,
-    /// By family and agent: what came to a prompt, and what was reported of it.
+    /// Errors of reported growths, by family and agent.
     pub(crate) growths: BTreeMap<(Family, String), Errors>,
 }
 
-struct Measured {
+struct Measurement {
     kind: String,
     row: Row,
     plain: f64,
 }
 
-impl Measured {
-    fn of(kind: &str, text: &str, exact: ExactCounter) -> Self {
+impl Measurement {
+    fn new(kind: &str, text: &str, exact: ExactCounter) -> Self {
         let row = Row::new(features(text), exact.text(text));
         Self { kind: kind.to_owned(), row, plain: TokenHeuristic::DEFAULT.text_tokens(text) as f64 }
     }
 }
 
 impl Fitted {
-    pub(crate) fn of(samples: &Samples) -> Result<Self, VocabularyError> {
+    pub(crate) fn new(samples: &Samples) -> Result<Self, VocabularyError> {
         let exact = Vocabulary::O200kBase.counter()?;
-        let texts: Vec<Measured> =
-            samples.texts.iter().map(|it| Measured::of(&it.kind, &it.text, exact)).collect();
-        let composed: Vec<Measured> =
-            COMPOSED.iter().map(|(name, text)| Measured::of(name, text, exact)).collect();
+        let texts: Vec<Measurement> =
+            samples.texts.iter().map(|it| Measurement::new(&it.kind, &it.text, exact)).collect();
+        let composed: Vec<Measurement> =
+            COMPOSED.iter().map(|(name, text)| Measurement::new(name, text, exact)).collect();
         let all: Vec<Row> = texts.iter().chain(&composed).map(|it| it.row).collect();
         let openai = fit(&all);
         let scale = |family| scale(&samples.growths, family, &openai);
@@ -81,8 +81,8 @@ impl Fitted {
     }
 }
 
-/// Estimates each kind by weights that were fitted on the others.
-fn held_out(texts: &[Measured], composed: &[Measured]) -> BTreeMap<String, Errors> {
+/// Estimates each kind with weights fitted to the others.
+fn held_out(texts: &[Measurement], composed: &[Measurement]) -> BTreeMap<String, Errors> {
     let names: BTreeSet<&String> = texts.iter().map(|it| &it.kind).collect();
     let mut kinds = BTreeMap::new();
     for name in names {
@@ -97,7 +97,7 @@ fn held_out(texts: &[Measured], composed: &[Measured]) -> BTreeMap<String, Error
     kinds
 }
 
-fn in_sample(composed: &[Measured], weights: &[f64; N]) -> BTreeMap<String, Errors> {
+fn in_sample(composed: &[Measurement], weights: &[f64; N]) -> BTreeMap<String, Errors> {
     let mut kinds: BTreeMap<String, Errors> = BTreeMap::new();
     for it in composed {
         let errors = kinds.entry(it.kind.clone()).or_default();
@@ -110,11 +110,11 @@ fn estimate(growth: &Growth, weights: &[f64; N]) -> f64 {
     growth.texts.iter().map(|text| Row::new(features(text), 1).estimate(weights)).sum()
 }
 
-/// Returns how many tokens of a family one estimated token of OpenAI stands for, the median over what was reported.
+/// Returns the median ratio of a family's reported tokens to estimated OpenAI tokens.
 fn scale(growths: &[Growth], family: Family, openai: &[f64; N]) -> f64 {
-    let of_family = growths.iter().filter(|it| it.family == family && it.agent == WHOLE);
+    let in_family = growths.iter().filter(|it| it.family == family && it.agent == COMPLETE_AGENT);
     let ratio = |it: &Growth| (it.tokens as f64 - FRAME * it.n_messages as f64) / estimate(it, openai);
-    quantile(&of_family.map(ratio).collect::<Vec<f64>>(), 0.5)
+    quantile(&in_family.map(ratio).collect::<Vec<f64>>(), 0.5)
 }
 
 fn grown(
@@ -124,27 +124,28 @@ fn grown(
 ) -> BTreeMap<(Family, String), Errors> {
     let mut kinds: BTreeMap<(Family, String), Errors> = BTreeMap::new();
     for it in growths {
-        let of_family = Family::ALL.iter().position(|family| *family == it.family).unwrap_or(0);
+        let in_family = Family::ALL.iter().position(|family| *family == it.family).unwrap_or(0);
         let frames = FRAME * it.n_messages as f64;
         let plain: u64 = it.texts.iter().map(|text| TokenHeuristic::DEFAULT.text_tokens(text)).sum();
         let counted: u64 = it.texts.iter().map(|text| exact.text(text)).sum();
         let errors = kinds.entry((it.family, it.agent.clone())).or_default();
         let tokens = it.tokens as f64;
-        errors.add(tokens, frames + estimate(it, &weights[of_family]), frames + plain as f64);
+        errors.add(tokens, frames + estimate(it, &weights[in_family]), frames + plain as f64);
         errors.exact.push((frames + counted as f64) / tokens - 1.0);
     }
     kinds
 }
 
-/// Returns how far above the estimate 95 of 100 texts stay: of OpenAI over all that was held out, of Claude over what was
-/// reported as well; of the others the larger of both, since so little is known of them.
+/// Returns the relative margin above the estimate that 95 of 100 texts stay below: for OpenAI over
+/// held-out texts, for Claude over reported usage too, for others the larger of both.
 fn margins(kinds: &BTreeMap<String, Errors>, growths: &BTreeMap<(Family, String), Errors>) -> [f64; 3] {
     let above = |errors: &[f64]| {
         let above: Vec<f64> = errors.iter().map(|error| 1.0 / (1.0 + error) - 1.0).collect();
         quantile(&above, 0.95).max(0.0)
     };
     let texts: Vec<f64> = kinds.values().flat_map(|it| it.fitted.clone()).collect();
-    let claude = growths.get(&(Family::Anthropic, WHOLE.to_owned())).map_or(0.0, |it| above(&it.fitted));
+    let claude =
+        growths.get(&(Family::Anthropic, COMPLETE_AGENT.to_owned())).map_or(0.0, |it| above(&it.fitted));
     let openai = above(&texts);
     [openai, openai.max(claude), openai.max(claude)]
 }

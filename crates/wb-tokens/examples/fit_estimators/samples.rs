@@ -1,4 +1,4 @@
-//! Texts of real sessions by their kind, and what providers counted of them.
+//! Texts of real sessions by kind, with the usage that providers reported.
 
 use std::collections::{BTreeMap, HashSet};
 use std::fs::File;
@@ -9,10 +9,10 @@ use wb_budget::count::fitted::Family;
 use wb_formats::Segment;
 use wb_message::{Block, Content, Message};
 
-/// The shortest text that is measured, in bytes; on shorter ones a token more or less decides.
-const LEAST_BYTES: usize = 200;
-/// The least growth between two requests that is measured, in tokens; a reminder that no file shows weighs less beside it.
-const LEAST_GROWTH: u64 = 400;
+/// The size of the shortest measured text; in shorter ones a single token matters too much.
+const MIN_BYTES: usize = 200;
+/// The smallest measured growth in tokens, so that unrecorded reminders matter little.
+const MIN_GROWTH: u64 = 400;
 
 /// A text and its kind.
 pub(crate) struct Text {
@@ -20,7 +20,7 @@ pub(crate) struct Text {
     pub(crate) text: String,
 }
 
-/// What came to a prompt between two requests, and how many tokens that was.
+/// The texts added to a prompt between two requests, and their reported tokens.
 pub(crate) struct Growth {
     pub(crate) family: Family,
     /// The folder of the session, which is the agent.
@@ -30,7 +30,7 @@ pub(crate) struct Growth {
     pub(crate) tokens: u64,
 }
 
-/// All that was read.
+/// The texts and growths of sessions.
 #[derive(Default)]
 pub(crate) struct Samples {
     pub(crate) texts: Vec<Text>,
@@ -39,47 +39,47 @@ pub(crate) struct Samples {
 }
 
 impl Samples {
-    /// Reads every session below a folder; files that are no sessions are passed over.
+    /// Reads every session below a folder; other files are skipped.
     pub(crate) fn read(folder: &Path) -> std::io::Result<Self> {
         let mut samples = Self::default();
         for path in files_below(folder)? {
             let agent = path.parent().and_then(Path::file_name).unwrap_or_default().display().to_string();
             let opened = File::open(&path)?;
             for segment in wb_formats::segments(&mut BufReader::new(opened)).unwrap_or_default() {
-                samples.take_texts(&segment.messages);
-                samples.take_growths(&agent, &segment);
+                samples.add_texts(&segment.messages);
+                samples.add_growths(&agent, &segment);
             }
         }
         Ok(samples)
     }
 
-    fn take_texts(&mut self, messages: &[Message]) {
+    fn add_texts(&mut self, messages: &[Message]) {
         let mut tools = BTreeMap::new();
         for message in messages {
             for (kind, text) in texts_of(message, &mut tools) {
                 let is_new = self.seen.insert(xxhash_rust::xxh3::xxh3_64(text.as_bytes()));
-                if text.len() >= LEAST_BYTES && is_new {
+                if text.len() >= MIN_BYTES && is_new {
                     self.texts.push(Text { kind, text });
                 }
             }
         }
     }
 
-    fn take_growths(&mut self, agent: &str, segment: &Segment) {
+    fn add_growths(&mut self, agent: &str, segment: &Segment) {
         for pair in segment.usage.windows(2) {
             let [one, two] = pair else { continue };
             let Some(added) = segment.messages.get(one.at + 1..two.at) else { continue };
             let grown = two.usage.prompt_tokens().saturating_sub(one.usage.context_tokens());
             let model = two.model.as_deref().unwrap_or_default();
             let has_images = added.iter().any(has_image);
-            if grown < LEAST_GROWTH || has_images || one.model != two.model || model.is_empty() {
+            if grown < MIN_GROWTH || has_images || one.model != two.model || model.is_empty() {
                 continue;
             }
             let mut tools = BTreeMap::new();
             let texts: Vec<String> =
                 added.iter().flat_map(|it| texts_of(it, &mut tools)).map(|(_, text)| text).collect();
             let n_bytes = texts.iter().map(String::len).sum::<usize>() as f64;
-            // Beyond that the file does not show what was sent, or shows what was not.
+            // Outside this range the file omits something sent or contains something not sent.
             if (1.5..8.0).contains(&(n_bytes / grown as f64)) {
                 let Some(family) = Family::from_model_id(model) else { continue };
                 let growth =
@@ -119,7 +119,7 @@ fn texts_of(message: &Message, tools: &mut BTreeMap<String, String>) -> Vec<(Str
         Message::User { content, .. } => all("prompts", content.texts()),
         Message::Custom { content, .. } => all("what hosts add", content.texts()),
         Message::Assistant { content, .. } => {
-            content.iter().filter_map(|block| answered(block, tools)).collect()
+            content.iter().filter_map(|block| answer_text(block, tools)).collect()
         }
         Message::ToolResult { content, tool_call_id, tool_name, .. } => {
             let name = tools.get(tool_call_id).unwrap_or(tool_name);
@@ -142,7 +142,7 @@ fn all<'a>(kind: &str, texts: impl IntoIterator<Item = &'a str>) -> Vec<(String,
     texts.into_iter().map(|text| (kind.to_owned(), text.to_owned())).collect()
 }
 
-fn answered(block: &Block, tools: &mut BTreeMap<String, String>) -> Option<(String, String)> {
+fn answer_text(block: &Block, tools: &mut BTreeMap<String, String>) -> Option<(String, String)> {
     match block {
         Block::Text { text } => Some(("answers".to_owned(), text.clone())),
         Block::Thinking { text, .. } => Some(("thinking".to_owned(), text.clone())),

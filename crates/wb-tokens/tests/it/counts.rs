@@ -1,10 +1,10 @@
-//! Counts that OpenAI's own documents tell.
+//! Counts against OpenAI's documentation.
 
 use wb_budget::TokenCounter;
 use wb_tokens::Vocabulary;
 
-/// Texts with their tokens in `cl100k_base` and `o200k_base`, as OpenAI's cookbook "How to count tokens with tiktoken"
-/// tells them.
+/// Texts with their tokens in `cl100k_base` and `o200k_base`, from OpenAI's cookbook "How to count
+/// tokens with tiktoken".
 const PUBLIC: [(&str, u64, u64); 4] = [
     ("antidisestablishmentarianism", 6, 6),
     ("2 + 2 = 4", 7, 7),
@@ -13,7 +13,7 @@ const PUBLIC: [(&str, u64, u64); 4] = [
 ];
 
 #[test]
-fn public_counts_are_ours() {
+fn counts_match_the_published_ones() {
     let cl100k = Vocabulary::Cl100kBase.counter().unwrap();
     let o200k = Vocabulary::O200kBase.counter().unwrap();
     for (text, in_cl100k, in_o200k) in PUBLIC {
@@ -31,7 +31,7 @@ fn an_empty_text_has_no_tokens_and_a_marker_is_counted_as_text() {
 }
 
 #[test]
-fn models_are_known_by_how_their_id_begins() {
+fn models_are_recognized_by_the_prefix_of_their_id() {
     let o200k = Some(Vocabulary::O200kBase);
     for id in
         ["gpt-5.4", "gpt-5-mini", "openai/gpt-4o-mini", "gpt-4.1-2025-04-14", "o3", "o4-mini", "gpt-oss-120b"]
@@ -46,9 +46,9 @@ fn models_are_known_by_how_their_id_begins() {
     }
 }
 
-/// A merge that goes over the whole text again and again would take minutes here.
+/// Merging with repeated passes over the whole text would take minutes.
 #[test]
-fn a_megabyte_without_a_blank_is_counted_at_once() {
+fn a_megabyte_without_blanks_is_counted_fast() {
     for text in ["a", " ", "-", "汉", "ab1_"] {
         let long = text.repeat(1_000_000 / text.len());
         let n_tokens = Vocabulary::O200kBase.counter().unwrap().text(&long);

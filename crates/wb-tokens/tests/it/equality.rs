@@ -1,4 +1,4 @@
-//! The same counts as another implementation has, on generated texts.
+//! Counts against another implementation, on generated texts.
 
 use proptest::prelude::*;
 use tiktoken_rs::CoreBPE;
@@ -12,7 +12,7 @@ fn other(vocabulary: Vocabulary) -> &'static CoreBPE {
     }
 }
 
-/// Words, code, numbers, white space and scripts, as transcripts have them, and any character beside them.
+/// Words, code, numbers, white space and scripts as in transcripts, and arbitrary characters.
 fn piece() -> impl Strategy<Value = String> {
     let pieces = [
         "fn ",

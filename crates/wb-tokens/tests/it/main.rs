@@ -1,4 +1,4 @@
-//! Exact counts, held against public ones and against a second tokenizer.
+//! Exact counts, compared with published ones and a second tokenizer.
 
 mod counts;
 mod equality;

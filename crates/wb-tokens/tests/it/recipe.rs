@@ -1,5 +1,5 @@
-//! What the recipe "Count tokens better" shows of this crate is compiled and run here; wb-conductor holds the lines
-//! against this file.
+//! The code of the recipe "Count tokens better"; a test in wb-conductor compares the recipe with
+//! this file.
 
 use std::error::Error;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ fn the_vocabulary_of_a_model_counts_its_tokens() -> Result<(), Box<dyn Error>> {
 #[cfg(feature = "tokenizer-json")]
 #[test]
 #[expect(clippy::disallowed_methods, reason = "the recipe reads a file")]
-fn a_tokenizer_that_is_not_there_is_an_error() {
+fn a_missing_tokenizer_is_an_error() {
     let counted = || -> Result<u64, Box<dyn Error>> {
         let counter = TokenizerJson::from_bytes(std::fs::read("tokenizer.json")?)?;
         Ok(counter.text("a"))

@@ -1,9 +1,9 @@
-//! A vocabulary of our own, in the layout of a `tokenizer.json`.
+//! A small vocabulary in the layout of a `tokenizer.json`.
 
 use wb_budget::TokenCounter;
 use wb_tokens::TokenizerJson;
 
-/// Whole words, divided at white space and punctuation.
+/// A vocabulary of whole words, separated by white space and punctuation.
 const WORDS: &str = r#"{
   "version": "1.0", "truncation": null, "padding": null, "added_tokens": [], "normalizer": null,
   "pre_tokenizer": {"type": "Whitespace"}, "post_processor": null, "decoder": null,
@@ -17,7 +17,7 @@ fn a_vocabulary_is_read_and_counts() {
 }
 
 #[test]
-fn what_is_no_vocabulary_is_refused_with_a_reason() {
+fn an_invalid_vocabulary_is_refused_with_a_reason() {
     let error = TokenizerJson::from_bytes("{}").unwrap_err().to_string();
-    assert!(error.starts_with("this is no tokenizer.json: "), "{error}");
+    assert!(error.starts_with("invalid tokenizer.json: "), "{error}");
 }

@@ -12,7 +12,7 @@ use wb_formats::{Format, FormatError, Native, SentAs, newest, open, open_path};
 use wb_message::markers::is_pinned;
 use wb_message::runs;
 use wb_passes::ImagePolicy;
-use wb_record::{Access, BorrowedPart, ByAgent, Document, MemoryParts, View, json};
+use wb_record::{Access, BorrowedPart, DelegatedCompaction, Document, MemoryParts, View, json};
 
 use super::protocol::{Action, Answer, Place, Report, Request, Source, VERSION};
 use crate::args::Policy;
@@ -27,7 +27,7 @@ const FEW_TOKENS: u64 = 12_000;
 /// What a host is answered, and by what its compaction is known again.
 pub(crate) struct Decided {
     pub(crate) answer: Answer,
-    pub(crate) by_agent: Option<ByAgent>,
+    pub(crate) by_agent: Option<DelegatedCompaction>,
 }
 
 impl From<Answer> for Decided {
@@ -94,7 +94,7 @@ fn compacted(request: &Request<'_>, config: &Config, mut opened: Opened) -> Deci
     let mut outcome = ManuallyDrop::new(Outcome::of_steps(&mut session, steps));
     let answer = answer(request, config, &outcome, cut);
     let Action::Replace { digest, .. } = &answer.action else { return answer.into() };
-    let by_agent = Some(ByAgent::of(digest, outcome.kept()));
+    let by_agent = Some(DelegatedCompaction::of(digest, outcome.kept()));
     let sent = sent_as(request.host.as_deref(), &session.opened);
     let after = Validity::of(&outcome.messages, &sent);
     if !after.is_valid() {

@@ -7,7 +7,7 @@ use wb_facts::{Facts, Finding, FindingKind};
 use wb_formats::{Document, newest, open_path};
 use wb_message::ToolVocabulary;
 use wb_record::Access;
-use wb_replay::facts_of;
+use wb_replay::collect_facts;
 use wb_summarize::LocalDigest;
 
 use crate::commands::audit::newest_summary;
@@ -62,7 +62,7 @@ struct Session {
 
 impl Session {
     fn facts(&self) -> Option<Facts> {
-        facts_of(self.document.as_ref(), &self.conversation, &self.vocabulary).ok()
+        collect_facts(self.document.as_ref(), &self.conversation, &self.vocabulary).ok()
     }
 }
 

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use wb_formats::{newest, open_path};
-use wb_record::{Access, ByAgent, History, ONLY_CONVERSATION, Stamp};
+use wb_record::{Access, DelegatedCompaction, History, ONLY_CONVERSATION, Stamp};
 
 use super::decide::messages_at;
 use super::protocol::{Answer, Place, Request, Source};
@@ -12,7 +12,12 @@ use crate::platform::environment::Environment;
 use crate::session::agent_folders::agent_folders;
 
 /// Notes a compaction next to the session that it is of, and tells whether it could.
-pub(crate) fn note(request: &Request<'_>, path: &Path, answer: &Answer, by_agent: ByAgent) -> Option<()> {
+pub(crate) fn note(
+    request: &Request<'_>,
+    path: &Path,
+    answer: &Answer,
+    by_agent: DelegatedCompaction,
+) -> Option<()> {
     let mut document = open_path(path, Access::Read).ok()?;
     let conversation = match document.conversations().ok()? {
         named if named != [ONLY_CONVERSATION] => {

@@ -96,7 +96,7 @@ fn no_link(place: &Place, path: &Path) -> Result<(), UserError> {
     let below = path.ancestors().take_while(|it| *it != place.root);
     for path in below.collect::<Vec<_>>().into_iter().rev() {
         if fs::symlink_metadata(path).is_ok_and(|there| there.is_symlink()) {
-            let hint = "wb follows no link when it writes: put a file or folder of its own in its place";
+            let hint = "wb writes through no link: replace it with a file or folder";
             return Err(UserError::of_file(path.display().to_string(), "is a link", hint));
         }
     }
@@ -104,7 +104,7 @@ fn no_link(place: &Place, path: &Path) -> Result<(), UserError> {
 }
 
 fn not_text(path: &Path) -> UserError {
-    UserError::of_file(path.display().to_string(), "is no text", "move it away, if nobody needs it")
+    UserError::of_file(path.display().to_string(), "is not a text file", "remove or rename it")
 }
 
 fn failed(path: &Path, what: &str, error: &io::Error) -> UserError {

@@ -196,7 +196,7 @@ fn prompt_of(host: &Host, place: &Place) -> Option<Found> {
     let found = Found::new(place.prompt(host)?, place);
     let text = read(place, &found.file).ok()?.filter(|text| compact_prompt::is_there(text))?;
     let of_user = match compact_prompt::of_user(&text) {
-        Ok(key) => key.map(|key| format!("you wrote a {key} beside that of wb: install it again")),
+        Ok(key) => key.map(|key| format!("you added a {key} next to the one of wb: install it again")),
         Err(why) => Some(format!("{why}: repair it")),
     };
     let problems: Vec<String> = compact_prompt::problem(&text).into_iter().chain(of_user).collect();
@@ -240,7 +240,7 @@ fn wrong_program(program: Option<&str>, is_project: bool, environment: &Environm
     let version = version_of(path);
     let told = version.as_deref().unwrap_or("no version");
     (version.as_deref() != Some(VERSION))
-        .then(|| format!("the wb that it runs says {told}, and this is {VERSION}: {program}"))
+        .then(|| format!("the wb that it runs reports {told}, and this is {VERSION}: {program}"))
 }
 
 /// Says that the Claude Code that is run is of an older line than the one that the plug-in was tried with, which may

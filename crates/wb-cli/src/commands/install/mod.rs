@@ -126,16 +126,16 @@ fn this_program(environment: &Environment) -> Result<&str, UserError> {
 fn untried(system: &str, is_dry: bool) -> Result<Option<String>, UserError> {
     let name = match system {
         "linux" => return Ok(None),
-        "macos" => return Ok(Some("this was tried on Linux, and not on macOS".to_owned())),
+        "macos" => return Ok(Some("tested on Linux, not on macOS".to_owned())),
         "windows" => "Windows",
         other => other,
     };
     if is_dry {
-        return Ok(Some(format!("this was tried on Linux, and not on {name}")));
+        return Ok(Some(format!("tested on Linux, not on {name}")));
     }
     let hint =
         "wb install HOST --dry-run shows the files and their content, to be written by hand at your own risk";
-    Err(UserError::new(format!("wb install was not tried on {name}, and writes nothing there"), hint))
+    Err(UserError::new(format!("`wb install` is not supported on {name}"), hint))
 }
 
 fn finish(shell: &Shell, asked: Asked<'_>, plan: &Plan) -> Result<Exit> {

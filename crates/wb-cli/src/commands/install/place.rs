@@ -69,7 +69,7 @@ pub(crate) fn part_of_project(host: &Host, place: &Place, environment: &Environm
 
 fn no_project(host: &Host) -> UserError {
     let hint = format!("leave --project out: wb install {}", host.name.word());
-    UserError::new(format!("{} looks for plug-ins in your home alone", host.title), hint)
+    UserError::new(format!("{} only loads plug-ins from your home directory", host.title), hint)
 }
 
 fn no_folder() -> UserError {

@@ -54,7 +54,7 @@ fn is_ours(files: &[Embedded], place: &Place) -> Result<bool, UserError> {
 fn foreign(path: &Path) -> UserError {
     let hint =
         "move it to another name, if you want both, or away; wb writes over nothing that it did not write";
-    UserError::of_file(path.display().to_string(), "is there already, and not from wb", hint)
+    UserError::of_file(path.display().to_string(), "already exists and was not created by wb", hint)
 }
 
 /// Plans hooks in the settings of an agent, and instructions where it takes them. What the user has settled for all

@@ -135,19 +135,21 @@ fn after(page: &mut Page<'_>, asked: Asked<'_>, effect: &str) -> io::Result<()> 
     let next = match (name, asked.place.is_project) {
         (HostName::Codex, is_project) => {
             let first = if is_project { "Trust this project in Codex, then start" } else { "Start" };
-            format!("{first} codex and say /hooks: it runs no hook before you have read and trusted it, and tells you nothing \
-                     of it in codex exec. wb never answers that for you.")
+            format!(
+                "{first} codex and say /hooks: it runs no hook before you have read and trusted it, and tells you nothing \
+                     of it in codex exec. wb never answers that for you."
+            )
         }
         (HostName::ClaudeCode, true) => {
-            "Claude Code reads it once you have told it that you trust this folder. Sessions that are open go on without it: start them again.".to_owned()
+            "Claude Code loads it once you trust this folder. Restart open sessions to use it.".to_owned()
         }
-        _ => format!("Sessions of {title} that are open go on without it: start them again."),
+        _ => format!("Restart open {title} sessions to use it."),
     };
     page.prose("  ", 2, &next)?;
     let flag = if asked.place.is_project { " --project" } else { "" };
-    writeln!(page, "\n{DIM}is it live:{DIM:#} wb install --check {word}")?;
-    writeln!(page, "{DIM}what it did:{DIM:#} wb log")?;
-    writeln!(page, "{DIM}take it out:{DIM:#} wb uninstall {word}{flag}")
+    writeln!(page, "\n{DIM}to check it:{DIM:#} wb install --check {word}")?;
+    writeln!(page, "{DIM}its compactions:{DIM:#} wb log")?;
+    writeln!(page, "{DIM}to remove it:{DIM:#} wb uninstall {word}{flag}")
 }
 
 /// Shows what is in place, an agent after the other.

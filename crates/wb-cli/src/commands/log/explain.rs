@@ -3,7 +3,7 @@
 use anyhow::Result;
 use serde::Serialize;
 use wb_formats::newest;
-use wb_record::{Blocks, Explanation, FormatError, Kept, Span, View};
+use wb_record::{Blocks, Explanation, FormatError, RecordRef, Span, View};
 
 use super::Log;
 use super::record_names::{RecordName, RecordNames};
@@ -43,14 +43,15 @@ pub(crate) fn explain(shell: &Shell, log: &Log, record: &str) -> Result<()> {
 
 impl Log {
     /// Returns the first record of a line or a row, as it stands, and the view of its conversation.
-    fn record_at(&self, at: &Span) -> Result<(Kept, View), FormatError> {
+    fn record_at(&self, at: &Span) -> Result<(RecordRef, View), FormatError> {
         let parts = self.document.parts();
         let is_it =
             |span: &Span| span.part == at.part && span.at < at.at + at.len && at.at < span.at + span.len;
-        let kept =
-            |span: &Span| Ok::<_, FormatError>(Kept { span: span.clone(), hash: parts.fingerprint(span)? });
+        let kept = |span: &Span| {
+            Ok::<_, FormatError>(RecordRef { span: span.clone(), hash: parts.fingerprint(span)? })
+        };
         let stands =
-            |record: &&Kept| is_it(&record.span) && kept(&record.span).is_ok_and(|now| now == **record);
+            |record: &&RecordRef| is_it(&record.span) && kept(&record.span).is_ok_and(|now| now == **record);
         let known = self.history.operations().rev().find_map(|operation| {
             let mut records = operation.before.iter().chain(self.history.after(operation.id));
             Some((operation, records.find(stands)?))

@@ -9,7 +9,7 @@ use std::path::Path;
 
 use anyhow::Result;
 use serde::Serialize;
-use wb_record::{Access, Document, FormatError, History, Operation, What};
+use wb_record::{Access, Document, FormatError, History, Operation, OperationKind};
 use wb_session::iso_ms;
 
 use crate::args;
@@ -79,16 +79,6 @@ pub(crate) fn log(shell: &Shell, args: &args::Log) -> Result<()> {
     }
 }
 
-/// Shows one operation of a session: the last one if none is named.
-pub(crate) fn show(shell: &Shell, args: &args::Show) -> Result<()> {
-    let log = Log::of(&args.file)?;
-    let last = log.history.operations().next_back().map(|operation| operation.id);
-    match args.operation.or(last) {
-        Some(id) => operation::show(shell, &log, id),
-        None => list(shell, log),
-    }
-}
-
 fn list(shell: &Shell, Log { file, history, .. }: Log) -> Result<()> {
     let operations: Vec<Row> = history.operations().map(|it| Row::of(it, &history)).collect();
     let (unsettled, cut_off) = (history.unsettled(), history.is_cut_off());
@@ -98,18 +88,18 @@ fn list(shell: &Shell, Log { file, history, .. }: Log) -> Result<()> {
     shell.print(|page| {
         match operations.as_slice() {
             [] if unsettled.is_some() || cut_off => {}
-            [] => writeln!(page, "nothing was done to {} by wb", escaped(&file))?,
+            [] => writeln!(page, "no operations recorded for {}", escaped(&file))?,
             operations => table(page, operations)?,
         }
         if cut_off {
-            let note = "the last line of the list was cut off while it was written: what it said is not known";
+            let note = "the last line of the list is truncated, so its operation is unknown";
             page.prose("", 2, note)?;
         }
         unsettled.map_or(Ok(()), |id| {
             let command = "`wb undo` or `wb compact --in-place`";
             let note =
                 format!(
-                    "operation {id} was cut short or left to the agent; the next {command} finds out what became of it"
+                    "operation {id} was interrupted or left to the agent; the next {command} determines its outcome"
                 );
             page.prose("", 2, &note)
         })
@@ -130,10 +120,10 @@ fn table(page: &mut Page<'_>, operations: &[Row]) -> io::Result<()> {
 impl Row {
     fn of(operation: &Operation, history: &History) -> Self {
         let (what, of) = match operation.what {
-            What::Undo { of } => ("undo", Some(of)),
-            What::Redo { of } => ("redo", Some(of)),
-            What::Compact => ("compact", None),
-            What::Repair => ("repair", None),
+            OperationKind::Undo { of } => ("undo", Some(of)),
+            OperationKind::Redo { of } => ("redo", Some(of)),
+            OperationKind::Compact => ("compact", None),
+            OperationKind::Repair => ("repair", None),
         };
         Self {
             operation: operation.id,

@@ -6,7 +6,7 @@ use std::io::{self, Write};
 use anyhow::Result;
 use serde::Serialize;
 use wb_message::text::one_line;
-use wb_record::{Blocks, CompactionBlock, HistoryError, Kept, Section};
+use wb_record::{Blocks, CompactionBlock, HistoryError, RecordRef, Section};
 
 use super::record_names::{RecordName, RecordNames};
 use super::{Log, Row};
@@ -68,18 +68,18 @@ pub(crate) fn show(shell: &Shell, log: &Log, id: u64) -> Result<()> {
     if shell.is_json {
         return shell.print_json(&shown);
     }
-    shell.print(|page| people(page, &shown))
+    shell.print(|page| render_text(page, &shown))
 }
 
 /// Returns the records of the view before that are not covered.
-fn kept<'h>(block: &CompactionBlock<'h>) -> Vec<&'h Kept> {
-    let covered: HashSet<&Kept> = block.covers.iter().copied().collect();
+fn kept<'h>(block: &CompactionBlock<'h>) -> Vec<&'h RecordRef> {
+    let covered: HashSet<&RecordRef> = block.covers.iter().copied().collect();
     block.operation.before.iter().filter(|record| !covered.contains(record)).collect()
 }
 
 impl Records {
-    fn of(records: &[&Kept], names: &RecordNames<'_>) -> Self {
-        let name = |record: Option<&&Kept>| record.and_then(|record| names.of_record(record));
+    fn of(records: &[&RecordRef], names: &RecordNames<'_>) -> Self {
+        let name = |record: Option<&&RecordRef>| record.and_then(|record| names.of_record(record));
         let first = name(records.iter().min_by_key(|record| &record.span));
         let last = name(records.iter().max_by_key(|record| &record.span));
         Self { n: records.len(), first, last }
@@ -106,7 +106,7 @@ impl DigestSection {
     }
 }
 
-fn people(page: &mut Page<'_>, shown: &Shown) -> io::Result<()> {
+fn render_text(page: &mut Page<'_>, shown: &Shown) -> io::Result<()> {
     let row = &shown.row;
     let state = if row.undone { ", undone" } else { "" };
     page.heading(&format!("operation {}: {}{state}", row.operation, row.what()), &escaped(&shown.file))?;
@@ -119,7 +119,7 @@ fn people(page: &mut Page<'_>, shown: &Shown) -> io::Result<()> {
     page.fact("keeps", &shown.keeps.in_words())?;
     page.fact("brought", &shown.brought.in_words())?;
     let below: Vec<String> = shown.stands_on.iter().map(|id| format!("operation {id}")).collect();
-    page.fact("stands on", if below.is_empty() { "no other".to_owned() } else { below.join(", ") }.as_str())?;
+    page.fact("builds on", if below.is_empty() { "no other".to_owned() } else { below.join(", ") }.as_str())?;
     if shown.digest.is_empty() {
         return page.fact("digest", "none that the model sees now");
     }

@@ -5,7 +5,7 @@ use std::io::{self, BufReader};
 
 use serde::Serialize;
 use wb_record::lines::Lines;
-use wb_record::{Kept, PartReader, Parts, Span};
+use wb_record::{PartReader, Parts, RecordRef, Span};
 
 /// The name of a record.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -53,7 +53,7 @@ impl<'a> RecordNames<'a> {
     }
 
     /// Returns the name of a record that stands in the session; nothing if it is not there as it was.
-    pub(crate) fn of_record(&self, record: &Kept) -> Option<RecordName> {
+    pub(crate) fn of_record(&self, record: &RecordRef) -> Option<RecordName> {
         let stands = self.parts.fingerprint(&record.span).is_ok_and(|hash| hash == record.hash);
         let Some(lines) = &self.lines else {
             return stands.then(|| RecordName::Row(record.span.part.clone()));

@@ -59,7 +59,7 @@ pub(crate) fn replay(shell: &Shell, args: &replay::Replay) -> Result<()> {
         return Err(nothing_replayed(shell, skipped).into());
     }
     name_skipped(shell, &skipped);
-    let replay = Replay::of(options, reports);
+    let replay = Replay::new(options, reports);
     if let HtmlTarget::File(path) = html {
         write_whole(path, None, args.overwrite, |out| {
             out.write_all(wb_replay::html::page(&replay).as_bytes())
@@ -83,9 +83,9 @@ fn of_model(shell: &Shell, options: Options, id: &str) -> Result<Options, UserEr
     let hint = "name its prices with --price, or another model; wb models shows them all";
     let model = catalog.look_up(id).map_err(|error| UserError::new(error.to_string(), hint))?;
     if model.card.prices.is_none() {
-        return Err(UserError::new(format!("the catalog tells no prices of {id}"), hint));
+        return Err(UserError::new(format!("no prices known for {id}"), hint));
     }
-    Ok(options.of_model(model))
+    Ok(options.with_model(model))
 }
 
 /// Why no session was replayed: what is wrong with the only file, if there is one.

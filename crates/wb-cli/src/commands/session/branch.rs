@@ -5,7 +5,7 @@ use std::io;
 use anyhow::Result;
 use futures::executor::block_on;
 use serde::Serialize;
-use wb_host::{BranchSummaryOpts, HookList, HostError, NavigateOpts, navigate_tree};
+use wb_session::{BranchSummaryOpts, DriverError, HookList, NavigateOpts, navigate_tree};
 use wb_session::{EntryId, EntryKind, LEAF_MARK, Session, SessionError};
 
 use super::find;
@@ -110,7 +110,7 @@ fn run(
     opts: NavigateOpts,
     (dest, asked): (WriteTarget<'_>, Option<(&Shell, &Model)>),
     now_ms: i64,
-) -> Result<Done, HostError> {
+) -> Result<Done, DriverError> {
     let before = Weight::at_leaf(session)?;
     let old_leaf = session.leaf().cloned();
     let stands_at = unmarked(session)?;

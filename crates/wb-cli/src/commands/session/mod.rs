@@ -10,8 +10,6 @@ mod weight;
 mod context;
 mod write;
 mod settings;
-mod compact;
-mod undo;
 mod branch;
 
 use anyhow::Result;
@@ -25,8 +23,6 @@ pub(crate) fn run(shell: &Shell, command: &SessionCommand) -> Result<()> {
         SessionCommand::Tree(args) => tree::tree(shell, args),
         SessionCommand::Show(args) => show::show(shell, args),
         SessionCommand::Context(args) => context::context(shell, args),
-        SessionCommand::Compact(args) => compact::compact(shell, args),
-        SessionCommand::Undo(args) => undo::undo(shell, args),
         SessionCommand::Branch(args) => branch::branch(shell, args),
     }
 }

@@ -3,8 +3,8 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use wb_host::read_settings;
 use wb_session::SessionSettings;
+use wb_session::read_settings;
 
 use super::session_log::Log;
 use crate::terminal::escape::escaped;

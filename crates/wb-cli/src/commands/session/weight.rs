@@ -5,7 +5,7 @@ use std::io;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use wb_budget::{ModelCard, estimate_text};
-use wb_host::SummarySource;
+use wb_session::SummarySource;
 use wb_session::{Context, FileLists, Session, SessionError};
 use wb_summarize::NoDigest;
 
@@ -125,10 +125,6 @@ impl Summary {
             read_files: files.read_files,
             modified_files: files.modified_files,
         }
-    }
-
-    pub(crate) fn text(&self) -> &str {
-        &self.digest
     }
 
     /// Writes who wrote it, how long it is and which files it names.

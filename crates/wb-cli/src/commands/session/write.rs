@@ -5,8 +5,8 @@ use std::path::Path;
 use std::time::SystemTime;
 
 use wb_formats::SentAs;
-use wb_host::HostError;
 use wb_message::Message;
+use wb_session::DriverError;
 use wb_session::store::memory::MemoryStore;
 use wb_session::{EntryId, EntryKind, NEWEST_VERSION, Session, SessionError, StoreError};
 
@@ -93,7 +93,7 @@ pub(crate) trait Change {
 pub(crate) fn apply_change<T: Change>(
     mut log: Log,
     dest: WriteTarget<'_>,
-    change: impl FnOnce(&mut Session, i64) -> Result<T, HostError>,
+    change: impl FnOnce(&mut Session, i64) -> Result<T, DriverError>,
 ) -> Result<Changed<T>, UserError> {
     let (mut present, mut notes) = prepared(&log, dest)?;
     let session = present.as_mut().unwrap_or(&mut log.session);
@@ -218,9 +218,9 @@ fn io_error(error: SessionError) -> io::Error {
 }
 
 /// Builds the error of a change, with what can be done about it by someone who writes.
-fn failure(file: &str, error: &HostError) -> UserError {
+fn failure(file: &str, error: &DriverError) -> UserError {
     let hint = match error {
-        HostError::Session(error) => hint(error),
+        DriverError::Session(error) => hint(error),
         _ => "`wb session context` shows what there is to summarize",
     };
     UserError::of_file(file, error.to_string(), hint)

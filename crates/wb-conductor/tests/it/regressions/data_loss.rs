@@ -17,7 +17,7 @@ use wb_testkit::{laws, script, script_turns};
 
 use crate::support::{AUTO, FORCE, call, condensed, digest_of, good_reply, keep, lines, model, window};
 
-/// Runs the pipeline on turns and gives back the turns.
+/// Runs the pipeline on turns and returns them.
 fn turns_after(deps: CondenserDeps, turns: &[Turn], force: bool) -> Vec<Turn> {
     let opts = if force { FORCE } else { AUTO };
     block_on(WindowBudgetCondense::new(deps).condense(turns.to_vec(), opts))
@@ -61,7 +61,7 @@ fn wa2_the_automatic_cut_does_not_start_with_an_orphan() {
 
 /// [B4] Kept tool turns came back as user turns, whose results the gateways drop.
 #[test]
-fn wa3_kept_tool_turns_stay_tool_turns_with_all_their_fields() {
+fn wa3_tool_turns_in_the_tail_keep_all_their_fields() {
     let mut turns = script_turns("u*300 a*300 u a?\"both\":read#x,bash#y t*20 t!*20 a");
     let image = json!([{"kind": "image", "mediaType": "image/png", "dataBase64": "AAAA"}]);
     let Turn::Tool { blocks } = &mut turns[4] else { panic!("a tool turn") };
@@ -81,7 +81,7 @@ fn wa4_a_tool_result_becomes_a_tool_turn_with_a_result_block() {
 
 /// [B5', B8] Three of five stages were dead behind the bridge.
 #[test]
-fn wa5_the_summarizer_sees_tool_output_and_every_stage_works_through_the_bridge() {
+fn wa5_every_stage_works_on_turns() {
     let mut turns = vec![Turn::user("look around")];
     for n in 0..12 {
         let id = format!("c{n}");
@@ -104,7 +104,7 @@ fn wa5_the_summarizer_sees_tool_output_and_every_stage_works_through_the_bridge(
     undo.unwrap().revert(&mut after);
     assert_eq!(after, turns);
 
-    // Without a prompt after the reads nothing can be folded away, and clearing has to do it.
+    // Without a prompt after the reads nothing can be folded, and clearing has to be enough.
     let engine = WindowBudgetCondense::with_settings(window(11_000));
     let (report, _) = block_on(engine.compact_in_place(&mut after, &AUTO));
     assert!(!report.cleared.is_empty(), "{report}");
@@ -138,7 +138,7 @@ fn wa6_a_failing_model_does_not_destroy_the_head() {
     ] {
         assert!(digest.contains(fact), "{fact} is lost:\n{digest}");
     }
-    assert_eq!(report.degraded(), Some(&NoDigest::Failed("429: slow down".into())));
+    assert_eq!(report.fallback_reason(), Some(&NoDigest::Failed("429: slow down".into())));
     assert!(report.to_string().ends_with("; local digest: the model failed: 429: slow down"), "{report}");
 }
 
@@ -171,7 +171,7 @@ fn wa7_an_earlier_digest_is_carried_without_a_model() {
 
 /// [M8b'] With a model the old digest went in as the user's words.
 #[test]
-fn wa7_an_earlier_digest_is_carried_to_the_model_and_not_as_the_users_words() {
+fn wa7_an_earlier_digest_is_not_the_users_words() {
     let mut messages = vec![Message::user(format!("{DIGEST_HEADER}\n\n{}", good_reply("port the importer")))];
     messages.extend(script("u*900 a*900 u\"now\""));
     let invoker = model(Script::says(good_reply("port the importer")));
@@ -218,7 +218,7 @@ fn wa10_interleaved_results_stay_with_their_call() {
 }
 
 #[test]
-fn a_latest_request_that_is_too_long_for_a_digest_stays_word_for_word() {
+fn a_latest_request_too_long_for_a_digest_stays_verbatim() {
     let specification = lines("requirement", 60);
     let mut messages = vec![Message::user(specification.as_str())];
     for step in 0..300 {

@@ -1,4 +1,4 @@
-//! WA8, WA9, WA11, WA12: what is given back as a file.
+//! WA8, WA9, WA11, WA12: restored files.
 
 use serde_json::json;
 use wb_conductor::Compactor;
@@ -18,7 +18,8 @@ fn force(messages: &[Message]) -> Vec<Message> {
     after
 }
 
-/// [R1] Two reads, then six shell calls; published: both files come back as the mark of a cleared result.
+/// [R1] Two reads, then six shell calls; published: both files come back as the mark of a cleared
+/// result.
 #[test]
 fn wa8_a_cleared_mark_is_never_restored_as_a_file() {
     let mut messages = script("u*400");
@@ -29,14 +30,15 @@ fn wa8_a_cleared_mark_is_never_restored_as_a_file() {
     let expected = [("/src/a.rs", lines("fn a", 10)), ("/src/b.rs", lines("fn b", 10))];
     assert_eq!(files_of(&after), expected.each_ref().map(|(path, body)| (*path, body.as_str())));
 
-    // And a session whose bodies were cleared before gives nothing back.
+    // A session whose bodies were cleared before restores nothing.
     for at in [2, 4] {
         messages[at] = Message::tool_result(format!("r{}", at / 2), "read", CLEARED_TOOL_RESULT);
     }
     assert_eq!(files_of(&force(&messages)), []);
 }
 
-/// [R2] `gemini_call_0` read /a, read /b, bash ls; published: the listing is restored as the content of /b.
+/// [R2] `gemini_call_0` read /a, read /b, bash ls; published: the listing is restored as the
+/// content of /b.
 #[test]
 fn wa9_repeated_ids_do_not_mix_up_files() {
     let mut messages = script("u*400");
@@ -96,7 +98,7 @@ fn wa11_an_edit_in_the_tail_counts_too() {
 
 /// [R5] A partial re-read replaced the full body; ./a.rs and a.rs were two files.
 #[test]
-fn wa11_a_partial_read_does_not_replace_a_full_one_and_two_spellings_are_one_file() {
+fn wa11_a_partial_read_does_not_replace_a_full_one() {
     let mut messages = script("u*400");
     messages.extend(read("r1", "src/a.rs", "the whole file"));
     messages.extend(call("r2", "read", json!({"path": "./src/a.rs", "offset": 3, "limit": 1}), "whole"));
@@ -104,7 +106,7 @@ fn wa11_a_partial_read_does_not_replace_a_full_one_and_two_spellings_are_one_fil
     assert_eq!(files_of(&force(&messages)), [("src/a.rs", "the whole file")]);
 }
 
-/// [R7, R7b, R7c] A read call in the tail held the file back even where its result shows nothing.
+/// [R7, R7b, R7c] A read call in the tail prevented the restore even if its result shows nothing.
 #[test]
 fn wa12_a_read_call_in_the_tail_does_not_hold_a_file_back() {
     let head = || {
@@ -129,9 +131,9 @@ fn wa12_a_read_call_in_the_tail_does_not_hold_a_file_back() {
     assert_eq!(again(Some(shown)), [""; 0], "still visible");
 }
 
-/// A result of the tail that this very run clears is no longer visible either.
+/// A result of the tail that the same run clears is no longer visible either.
 #[test]
-fn wa12_a_file_whose_kept_result_is_cleared_in_the_same_run_comes_back() {
+fn wa12_a_file_cleared_in_the_tail_in_the_same_run_is_restored() {
     let mut messages = script("u*400");
     messages.extend(read("r1", "/a.rs", &lines("fn a", 10)));
     messages.extend(script("u\"next\""));
@@ -144,7 +146,7 @@ fn wa12_a_file_whose_kept_result_is_cleared_in_the_same_run_comes_back() {
 
 /// [R13] A restored file is plain user text, and the next compaction forgot it.
 #[test]
-fn wa12_a_restored_file_survives_the_next_compaction_until_it_is_edited() {
+fn wa12_a_restored_file_survives_until_it_is_edited() {
     let settings = Compactor::new().policy(keep(300));
     let mut messages = script("u*400");
     messages.extend(read("r1", "/a.rs", "the body of a"));

@@ -52,7 +52,7 @@ fn wb1_nor_does_a_huge_tool_result_or_a_trailing_batch() {
     let after = fits(&batch);
     laws::tail_identical(&batch, &after, 5);
 
-    // Larger than the whole budget, its middle is taken out and it says so.
+    // A prompt larger than the whole budget is shortened in the middle, with a mark.
     let giant = script("[u*500 a*500]x100 u\"run it\" a:bash t*90000");
     let (after, report) = condensed(&giant, &window(WINDOW), &AUTO);
     assert_eq!(report.previewed, [202], "{report}");
@@ -60,7 +60,8 @@ fn wb1_nor_does_a_huge_tool_result_or_a_trailing_batch() {
     laws::no_loose_ends(&after);
 }
 
-/// [S5] Window 8 000, limit 4 464, `keep_recent` 6 000: 5 620 tokens were over budget and could never be cut.
+/// [S5] Window 8 000, limit 4 464, `keep_recent` 6 000: 5 620 tokens were over budget and were
+/// never cut.
 #[test]
 fn wb2_the_tail_is_scaled_to_the_window() {
     let messages = script("[u*275 a*275]x10");
@@ -74,7 +75,7 @@ fn wb2_the_tail_is_scaled_to_the_window() {
 
 /// [S6] Window 10 000, limit 5 964: 6 calls in 6 turns, four of which changed nothing.
 #[test]
-fn wb3_a_condensed_session_is_a_real_distance_below_the_next_trigger() {
+fn wb3_a_condensed_session_is_well_below_the_next_trigger() {
     let invoker = model(Script::says(good_reply("port it")));
     let settings = window(10_000).invoke(invoker.clone());
     let mut messages = script("[u*300 a*300]x10");
@@ -107,7 +108,7 @@ fn wb4_a_result_that_is_not_lighter_in_tokens_is_never_taken() {
         assert_eq!(digest_of(&after), "# Carryover\n4 messages elided into this digest (4 in all).");
         assert_eq!(invoker.requests().len(), 0, "no call is paid for a digest of two dozen tokens");
         assert_eq!(report.digest, Some(DigestSource::Local(NoDigest::NoRoom)));
-        assert_eq!(report.degraded(), None, "nothing went wrong");
+        assert_eq!(report.fallback_reason(), None, "nothing went wrong");
     }
 }
 
@@ -176,11 +177,12 @@ fn wb6_digests_and_restored_files_are_no_user_turns() {
     }
     let messages = script("u*300 a*300 u\"last words\" a d*200 r(src/a.rs)*300");
     let (after, report) = condensed(&messages, &Compactor::new(), &FORCE);
-    assert_eq!(report.cut, 2, "the last prompt is the user's own: {}", outline(&after));
+    assert_eq!(report.cut, 2, "the last prompt is the user's: {}", outline(&after));
     laws::tail_identical(&messages, &after, 4);
 }
 
-/// [B7, S9w, S9] One model call, and the input came back: every head of one turn, also one of 40 000 characters.
+/// [B7, S9w, S9] One model call, and the input came back: every head of one turn, also one of 40
+/// 000 characters.
 #[test]
 fn wb7_no_call_is_paid_for_a_result_that_is_thrown_away() {
     let deps = |invoker: &Arc<ScriptedInvoker>| CondenserDeps {
@@ -217,7 +219,8 @@ fn wb7_the_bare_condenser_does_the_same() {
     assert_eq!(block_on(bare(messages.clone())), messages, "without a card there is no window");
 }
 
-/// [M6, M6'] 300 messages gave one prompt of 1 082 634 characters, one tool body of 2 MB went in whole.
+/// [M6, M6'] 300 messages gave one prompt of 1 082 634 characters, one tool body of 2 MB went in
+/// whole.
 #[test]
 fn wb8_the_summarizers_input_is_fitted_to_its_window() {
     for (messages, least) in
@@ -239,7 +242,8 @@ fn wb8_the_summarizers_input_is_fitted_to_its_window() {
     }
 }
 
-/// [R6, R6b] The first file that did not fit ended the list; an oversize freshest one blocked all others.
+/// [R6, R6b] The first file that did not fit ended the list; an oversize freshest one blocked all
+/// others.
 #[test]
 fn wb9_a_file_that_does_not_fit_makes_room_for_smaller_ones() {
     let read = |path: &str, n_lines| call(path, "read", json!({"path": path}), &lines(path, n_lines));

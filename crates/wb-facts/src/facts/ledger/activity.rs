@@ -296,9 +296,9 @@ fn checks(acts: &[&Step], output: &str) -> Checks {
             checks.perhaps |= own == "gh" || words.get(1).is_some_and(|word| word.text == "commit");
             continue;
         }
-        let own_words = words.iter().take(8).filter(|word| !word.text.starts_with('-'));
+        let message_words = words.iter().take(8).filter(|word| !word.text.starts_with('-'));
         let mut says = false;
-        for word in own_words.flat_map(|word| word.text.split(|c: char| !c.is_ascii_alphanumeric())) {
+        for word in message_words.flat_map(|word| word.text.split(|c: char| !c.is_ascii_alphanumeric())) {
             for (activity, _) in WORDS.iter().filter(|(_, known)| known.contains(&word)) {
                 checks.known[*activity as usize] = true;
                 says = true;
@@ -356,7 +356,7 @@ mod tests {
     fn after(runs: &[(&str, Outcome)]) -> ActivityLog {
         let mut activities = ActivityLog::default();
         for (at, (command, outcome)) in runs.iter().enumerate() {
-            let command = Command::of(command);
+            let command = Command::parse(command);
             activities.ran(&command, &command.effects(), "", *outcome, u32::try_from(at).unwrap_or(0));
         }
         activities

@@ -160,7 +160,7 @@ impl Ledger {
         at: u32,
     ) {
         self.activities.ran(command, effects, output, outcome, at);
-        if !command.kind.shows {
+        if !command.kind.is_viewer {
             self.known.acted(command.text);
             self.known.acted(output);
         }

@@ -11,7 +11,7 @@ use super::rows::Rows;
 
 /// The lines between two compactions or clearings.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct Stretch {
+pub(crate) struct SegmentLines {
     pub(crate) lines: Range<usize>,
     /// The last line before the end that the conversation goes on from.
     tip: Option<usize>,
@@ -43,20 +43,20 @@ struct Path<'a> {
 }
 
 impl Rows {
-    /// Returns the stretches between compactions and clearings.
-    pub(crate) fn stretches(&self) -> Vec<Stretch> {
-        let (mut stretches, mut start, mut tip) = (Vec::new(), 0, None);
+    /// Returns the segments between compactions and clearings.
+    pub(crate) fn segment_lines(&self) -> Vec<SegmentLines> {
+        let (mut segment_lines, mut start, mut tip) = (Vec::new(), 0, None);
         for at in 0..self.all.len() {
             if matches!(self.all[at].kind, Kind::Compaction(_) | Kind::Clearing) && self.is_main(at) {
-                stretches.push(Stretch { lines: start..at, tip });
+                segment_lines.push(SegmentLines { lines: start..at, tip });
                 start = at;
             }
             if self.is_main_chat(at) || self.is_restored(at) {
                 tip = Some(at);
             }
         }
-        stretches.push(Stretch { lines: start..self.all.len(), tip });
-        stretches
+        segment_lines.push(SegmentLines { lines: start..self.all.len(), tip });
+        segment_lines
     }
 
     /// Returns whether a compaction has no digest, so that what it keeps is all there is.
@@ -65,14 +65,14 @@ impl Rows {
         self.boundary(at).is_some_and(|it| !it.kept.is_empty() && it.anchor.as_ref().is_some_and(is_own))
     }
 
-    /// Returns the conversation as it stood at the end of a stretch.
+    /// Returns the conversation as it stood at the end of a segment.
     ///
     /// The walk from its tip to the root decides; parallel tool results and the other lines of an answer hang next to
     /// it and are added. A file whose lines name no parents is read in its order.
-    pub(crate) fn live(&self, stretch: &Stretch, bodies: &mut Bodies<'_>) -> io::Result<Live> {
-        let Some(tip) = stretch.tip else { return Ok(Live::default()) };
+    pub(crate) fn live(&self, segment: &SegmentLines, bodies: &mut Bodies<'_>) -> io::Result<Live> {
+        let Some(tip) = segment.tip else { return Ok(Live::default()) };
         let path = if self.has_links { self.walk(tip) } else { self.in_order(tip) };
-        let lines = path.boundary.map_or(0, |at| at + 1)..stretch.lines.end;
+        let lines = path.boundary.map_or(0, |at| at + 1)..segment.lines.end;
         let n_chat = lines.clone().filter(|at| self.is_main_chat(*at)).count();
         let (order, kept) = self.with_siblings(&path, lines, bodies)?;
         let n_abandoned = n_chat - order.iter().filter(|at| self.is_main_chat(**at)).count();

@@ -23,7 +23,7 @@ use wb_record::{
 
 use self::assemble::{Assembled, assemble};
 use self::body::Bodies;
-use self::live::{Live, Stretch};
+use self::live::{Live, SegmentLines};
 use self::record::refused;
 use self::render::Renderer;
 use self::rows::Rows;
@@ -46,7 +46,7 @@ use crate::kit::log::line_of;
 ///   copied. An export is read only.
 /// * A line that is not JSON stays where it is; lines that are JSON and no objects, or of an unknown type, are counted.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct ClaudeCode;
+pub(crate) struct ClaudeCode;
 
 impl Format for ClaudeCode {
     fn name(&self) -> &'static str {
@@ -81,19 +81,19 @@ struct ClaudeCodeDocument {
 }
 
 impl ClaudeCodeDocument {
-    /// Returns the stretch that the session goes on with.
-    fn last(&self) -> Stretch {
-        self.rows.stretches().pop().unwrap_or_default()
+    /// Returns the segment that the session goes on with.
+    fn last(&self) -> SegmentLines {
+        self.rows.segment_lines().pop().unwrap_or_default()
     }
 
-    fn live(&self, stretch: &Stretch) -> io::Result<(Live, Bodies<'_>)> {
+    fn live(&self, segment: &SegmentLines) -> io::Result<(Live, Bodies<'_>)> {
         let mut bodies = Bodies::new(self.parts.as_ref(), &self.rows);
-        Ok((self.rows.live(stretch, &mut bodies)?, bodies))
+        Ok((self.rows.live(segment, &mut bodies)?, bodies))
     }
 
-    fn assembled(&self, stretch: &Stretch) -> io::Result<Assembled> {
-        let (live, bodies) = self.live(stretch)?;
-        let mut assembled = assemble(&self.rows, &live, &stretch.lines, bodies);
+    fn assembled(&self, segment: &SegmentLines) -> io::Result<Assembled> {
+        let (live, bodies) = self.live(segment)?;
+        let mut assembled = assemble(&self.rows, &live, &segment.lines, bodies);
         if let Some(at) = live.lost {
             let number = line_of(self.parts.as_ref(), self.rows.all[at].record.start)?;
             assembled.notes.push(Note::LostParent { line: number });
@@ -121,7 +121,7 @@ impl Document for ClaudeCodeDocument {
     }
 
     fn segments(&self, _: &str) -> Result<Segments<'_>, FormatError> {
-        let all = self.rows.stretches();
+        let all = self.rows.segment_lines();
         Ok(Segments::new(all.len(), move |at| Ok(self.assembled(&all[at])?.segment)))
     }
 

@@ -49,7 +49,7 @@ const VOCABULARY: ToolVocabulary = ToolVocabulary {
 /// A digest takes the place of the events that it stands for, as a prompt of the user; after a compaction of the host it is
 /// one of its compactions. Events that hung on one that goes hang on the one before it.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct CopilotCli;
+pub(crate) struct CopilotCli;
 
 impl Format for CopilotCli {
     fn name(&self) -> &'static str {

@@ -38,7 +38,7 @@ const NAME: &str = "gemini-cli";
 /// A compaction appends a list with a copy of every message that stays, byte for byte. In the one object of older versions
 /// messages are replaced where they stand.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct GeminiCli;
+pub(crate) struct GeminiCli;
 
 impl Format for GeminiCli {
     fn name(&self) -> &'static str {

@@ -48,7 +48,7 @@ const VOCABULARY: ToolVocabulary = ToolVocabulary {
 /// * A digest is a compaction at the end of the log, of the kind that keeps all messages behind it. Bodies of results are
 ///   replaced where they stand, and a call that was interrupted is answered behind its step.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct KimiCode;
+pub(crate) struct KimiCode;
 
 impl Format for KimiCode {
     fn name(&self) -> &'static str {

@@ -158,7 +158,7 @@ impl Log {
         arranged(&nodes, live)
     }
 
-    /// Returns the stretches between compactions; the last one is what goes on.
+    /// Returns the segments between compactions; the last one is what goes on.
     pub(crate) fn epochs(&self) -> Vec<Range<usize>> {
         let n = self.n_sent();
         let mut starts: Vec<usize> = pairs(&self.nodes(n)).iter().map(|pair| pair[0]).collect();

@@ -2,7 +2,7 @@
 //!
 //! The story in the order of the files: `fields` reads members of any type, `tool` a call with its result, `source` the
 //! messages and parts wherever they stand, `live` which of them a request holds, `log` a session as far as it was read,
-//! `assemble` its messages, `stretch` what was counted when; `plan` says how a view can be had, `write` in which records.
+//! `assemble` its messages, `segment` what was counted when; `plan` says how a view can be had, `write` in which records.
 
 mod fields;
 mod tool;
@@ -10,7 +10,7 @@ mod source;
 mod live;
 mod log;
 mod assemble;
-mod stretch;
+mod segment;
 mod write;
 mod plan;
 
@@ -27,8 +27,8 @@ use wb_record::{
 
 use self::fields::Fields;
 use self::log::Log;
+use self::segment::{SegmentRequests, segment_requests};
 use self::source::{Export, SESSION, Source};
-use self::stretch::{Stretch, stretches};
 
 /// Sessions of opencode: its `SQLite` database, or what `opencode export` writes.
 ///
@@ -214,7 +214,7 @@ impl Document for OpencodeDocument {
         let log = self.log(conversation)?;
         let epoch = log.epochs().pop().unwrap_or_default();
         let mut view = View::new(Opencode.name(), VOCABULARY);
-        if let Some(last) = stretches(&log, &epoch).pop() {
+        if let Some(last) = segment_requests(&log, &epoch).pop() {
             let assembled = last.assembled(&log);
             (view.messages, view.provenance) = (assembled.messages, assembled.provenance);
             (view.usage, view.notes) = (assembled.usage, assembled.notes);
@@ -225,7 +225,8 @@ impl Document for OpencodeDocument {
 
     fn segments(&self, conversation: &str) -> Result<Segments<'_>, FormatError> {
         let log = Log::whole(&self.source(conversation))?;
-        let all: Vec<Stretch> = log.epochs().iter().flat_map(|epoch| stretches(&log, epoch)).collect();
+        let all: Vec<SegmentRequests> =
+            log.epochs().iter().flat_map(|epoch| segment_requests(&log, epoch)).collect();
         Ok(Segments::new(all.len(), move |at| {
             let assembled = all[at].assembled(&log);
             Ok(Segment::new(assembled.messages, assembled.usage))

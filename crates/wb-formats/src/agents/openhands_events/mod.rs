@@ -37,7 +37,7 @@ const UNNUMBERED: &str = "events of this old version have no numbers, by which o
 /// * A digest is a condensation at the end of the list. Events stay, but for another body of an observation, which then
 ///   has no lines about its command. A call that was interrupted is answered by an error, as the agent notes it.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct OpenhandsEvents;
+pub(crate) struct OpenhandsEvents;
 
 impl Format for OpenhandsEvents {
     fn name(&self) -> &'static str {

@@ -14,7 +14,7 @@ use crate::parts::disk::tests::simulated::{Recorder, each_crash};
 use crate::parts::error::FileError;
 use crate::parts::file::{FileParts, append_line_on};
 use crate::parts::part::Parts;
-use crate::parts::settle::{Found, found};
+use crate::parts::recover::{Found, found};
 use crate::parts::write::write_new_on;
 
 const LOG: &str = "s.jsonl";

@@ -1,0 +1,93 @@
+//! Compactions that follow each other closely.
+
+use wb_replay::Segment;
+
+use super::Check;
+use crate::commands::doctor::complaint::Complaint;
+use crate::commands::doctor::examination::Examination;
+
+/// A segment with fewer new messages was hardly worth the compaction before it.
+const FEW_MESSAGES: usize = 8;
+/// The number of such segments in a row that make a loop.
+pub(crate) const LOOP: usize = 3;
+
+/// The check.
+pub(crate) const CHECK: Check = Check { rule: "compaction-loop", find };
+
+fn find(case: &Examination<'_>) -> Vec<Complaint> {
+    let n = case.past.n_looped;
+    let complaint = || {
+        let what = format!(
+            "it compacts in a loop: fewer than {FEW_MESSAGES} messages between each of its last {n} compactions"
+        );
+        Complaint::new(what, case.remedies.make_room(), LOOPED)
+    };
+    (n >= LOOP).then(complaint).into_iter().collect()
+}
+
+/// What helps where nothing is left to fold.
+const LOOPED: &str = "no messages are left to compact, so something else fills the window: remove tools or files of \
+     instructions that the agent always loads, or use a model with a larger window";
+
+/// The compactions of a session that were not taken back.
+#[derive(Debug, Default)]
+pub(crate) struct Compactions {
+    /// For each how many messages came after it.
+    n_after: Vec<usize>,
+    /// How many messages were shown last that no compaction made; nothing at the start.
+    n_shown: Option<usize>,
+}
+
+impl Compactions {
+    pub(crate) fn see(&mut self, stretch: &Segment) {
+        let (n, n_new) = (stretch.messages.len() - stretch.n_synthetic(), stretch.new_messages().len());
+        match self.n_shown.replace(n) {
+            None => {}
+            // What had been folded is seen again.
+            Some(n_before) if n.saturating_sub(n_new) > n_before => self.forget_last(n_new),
+            Some(_) => self.n_after.push(n_new),
+        }
+    }
+
+    /// Forgets the last one: what came after it came after the one before it, with so many messages more.
+    pub(crate) fn forget_last(&mut self, n_more: usize) {
+        let n = self.n_after.pop().unwrap_or(0) + n_more;
+        self.n_after.last_mut().into_iter().for_each(|last| *last += n);
+    }
+
+    /// Returns how many of the last ones have few messages after them.
+    pub(crate) fn n_close(&self) -> usize {
+        self.n_after.iter().rev().take_while(|n| **n < FEW_MESSAGES).count()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use wb_message::Message;
+
+    use super::*;
+
+    /// Returns how many compactions are close, given how many messages each stretch shows of those before and says anew.
+    fn n_close(stretches: &[(usize, usize)]) -> usize {
+        let mut compactions = Compactions::default();
+        for (n_seen, n_new) in stretches.iter().copied() {
+            let digest = Message::CompactionSummary { summary: "Done.".to_owned(), tokens_before: 9 };
+            let said = vec![Message::user("more"); n_seen + n_new];
+            compactions.see(&Segment { messages: [vec![digest], said].concat(), n_seen: n_seen + 1 });
+        }
+        compactions.n_close()
+    }
+
+    #[test]
+    fn a_compaction_that_was_taken_back_is_none() {
+        assert_eq!(n_close(&[(0, 20), (2, 3), (2, 4), (2, 1)]), 3);
+        // Three compactions with much between them, and then what had been folded is seen again, step by step.
+        let three = [(0, 20), (2, 28), (2, 28), (2, 8)];
+        assert_eq!(n_close(&three), 0);
+        let undone = [three.as_slice(), &[(38, 0), (66, 0), (84, 0)]].concat();
+        assert_eq!(n_close(&undone), 0);
+        // The messages that came after it came after the one before it.
+        assert_eq!(n_close(&[(0, 20), (2, 3), (2, 4), (9, 2)]), 0);
+        assert_eq!(n_close(&[(0, 20), (2, 3), (2, 1), (6, 2)]), 1);
+    }
+}

@@ -1,0 +1,30 @@
+//! A reason why a session may not resume, with the remedy.
+
+use serde::Serialize;
+
+/// One reason why a session may not go on.
+#[derive(Debug, PartialEq, Eq, Serialize)]
+pub(crate) struct Complaint {
+    /// The id of the rule.
+    pub(crate) rule: &'static str,
+    /// What is so.
+    pub(crate) what: String,
+    /// The line of the file, where it has one.
+    pub(crate) line: Option<usize>,
+    /// The command that mends it.
+    pub(crate) mend: Option<String>,
+    /// What helps where no command mends it.
+    pub(crate) advice: Option<&'static str>,
+}
+
+impl Complaint {
+    /// Names the command that mends it, or else what helps.
+    pub(crate) fn new(what: String, mend: Option<String>, otherwise: &'static str) -> Self {
+        let advice = mend.is_none().then_some(otherwise);
+        Self { rule: "", what, line: None, mend, advice }
+    }
+
+    pub(crate) fn at_line(self, line: Option<usize>) -> Self {
+        Self { line, ..self }
+    }
+}

@@ -1,0 +1,42 @@
+//! [`DigestWriter`] renders a digest within its bound, so that the steps planned after it stay
+//! right.
+
+use std::sync::Arc;
+
+use wb_budget::{TokenCounter, TokenHeuristic};
+use wb_facts::Facts;
+use wb_message::Message;
+use wb_summarize::{CondenseScope, digest_message};
+
+/// The bound of a digest, and what its message needs.
+#[derive(Clone)]
+pub(crate) struct DigestWriter {
+    pub(crate) max_tokens: u64,
+    pub(crate) timestamp: i64,
+    pub(crate) counter: Arc<dyn TokenCounter>,
+}
+
+impl DigestWriter {
+    /// Renders shorter and shorter until the message is within its bound.
+    pub(crate) fn fit(&self, render: impl Fn(usize) -> String) -> Message {
+        let mut max_chars = TokenHeuristic::DEFAULT.chars_within(self.max_tokens);
+        loop {
+            let message = digest_message(CondenseScope::Session, render(max_chars), self.timestamp);
+            if max_chars < 16 || self.counter.message(&message) <= self.max_tokens {
+                return message;
+            }
+            max_chars -= max_chars / 16 + 1;
+        }
+    }
+}
+
+/// Maps message numbers of `Facts` to transcript indices (both end at the same message), for a
+/// question about the line of a message.
+pub(crate) fn by_message_number<'s>(
+    facts: &Facts,
+    n_messages: usize,
+    has_line: &'s dyn Fn(usize, &str) -> bool,
+) -> impl Fn(u32, &str) -> bool + use<'s> {
+    let n_before = i64::from(facts.n_messages()) - i64::try_from(n_messages).unwrap_or(i64::MAX);
+    move |message, line| usize::try_from(i64::from(message) - n_before).is_ok_and(|at| has_line(at, line))
+}

@@ -1,0 +1,118 @@
+//! Fingerprints of earlier messages, to recognize repeated ones.
+
+use std::collections::HashSet;
+
+use wb_message::{Block, Message, blocks_fingerprint, fingerprint, markers};
+
+/// The messages of a session so far, as fingerprints in order.
+#[derive(Debug, Default)]
+pub(crate) struct MessageLog {
+    is_begun: bool,
+    all: Vec<Fingerprint>,
+    /// Keys of the first `n_known` messages, filled when first needed.
+    known: HashSet<u64>,
+    n_known: usize,
+    /// True if the last message has calls.
+    is_in_flight: bool,
+}
+
+/// Hashes that identify a message, also after a compaction has changed it.
+#[derive(Clone, Copy, Debug)]
+struct Fingerprint {
+    whole: u64,
+    /// The hash of the message's remains if it is repeated, and the hash that such remains have.
+    left: u64,
+    again: u64,
+    /// True if `left` of one may equal `again` of the other.
+    is_loose: bool,
+}
+
+impl MessageLog {
+    /// Returns whether a segment was added, even an empty one.
+    pub(crate) fn is_begun(&self) -> bool {
+        self.is_begun
+    }
+
+    /// Adds the next messages.
+    pub(crate) fn add(&mut self, messages: &[Message]) {
+        self.is_begun = true;
+        self.all.extend(messages.iter().map(Fingerprint::new));
+        if let Some(last) = messages.last() {
+            self.is_in_flight = last.calls().next().is_some();
+        }
+    }
+
+    /// Returns the number of leading messages that repeat earlier ones: the longest run that ends
+    /// the earlier ones. A call that was in flight may be missing with its message. An agent
+    /// without a readable digest keeps chosen messages instead, from anywhere.
+    pub(crate) fn n_seen(&mut self, messages: &[Message], has_digest: bool) -> usize {
+        let new: Vec<Fingerprint> = messages.iter().map(Fingerprint::new).collect();
+        let without_last = self.all.len() - usize::from(self.is_in_flight);
+        let n_last = n_kept(&self.all, &new).max(n_kept(&self.all[..without_last], &new));
+        if has_digest {
+            return n_last;
+        }
+        self.update_keys();
+        let is_known = |(new, message): &(&Fingerprint, &Message)| {
+            markers::is_pinned(message) || new.keys_of_earlier().iter().any(|key| self.known.contains(key))
+        };
+        n_last.max(new.iter().zip(messages).take_while(is_known).count())
+    }
+
+    /// Adds the keys of new messages.
+    fn update_keys(&mut self) {
+        let new = self.all[self.n_known..].iter();
+        self.known.extend(new.flat_map(Fingerprint::keys).flatten());
+        self.n_known = self.all.len();
+    }
+}
+
+/// Returns the length of the longest run that ends `earlier` and starts `new`.
+fn n_kept(earlier: &[Fingerprint], new: &[Fingerprint]) -> usize {
+    let is_kept = |n: &usize| earlier[earlier.len() - n..].iter().zip(new).all(|(old, new)| new.repeats(old));
+    (1..=earlier.len().min(new.len())).rev().find(is_kept).unwrap_or(0)
+}
+
+impl Fingerprint {
+    fn new(message: &Message) -> Self {
+        let whole = match message {
+            // A copied prompt may lack its time.
+            Message::User { content, .. } => {
+                fingerprint(0, &Message::User { content: content.clone(), timestamp: 0 })
+            }
+            message => fingerprint(0, message),
+        };
+        let (left, again, is_loose) = match message {
+            // A call without a result may have been removed.
+            Message::Assistant { .. } => {
+                let without_calls =
+                    message.blocks().iter().filter(|block| !matches!(block, Block::ToolCall { .. }));
+                (blocks_fingerprint(without_calls), blocks_fingerprint(message.blocks()), true)
+            }
+            // A result may have been cleared.
+            Message::ToolResult { tool_call_id, .. } => {
+                let id = fingerprint(1, &Message::user(tool_call_id.as_str()));
+                (id, id, markers::is_cleared(message.blocks()))
+            }
+            _ => (whole, whole, false),
+        };
+        Self { whole, left, again, is_loose }
+    }
+
+    /// Returns whether this repeats an earlier message, whose result may have been cleared or whose
+    /// open call may have been removed.
+    fn repeats(&self, old: &Self) -> bool {
+        self.whole == old.whole || (old.left == self.again && (old.is_loose || self.is_loose))
+    }
+
+    /// Returns the keys for later lookups: whole, by a loose message, and by any message.
+    fn keys(&self) -> [Option<u64>; 3] {
+        let by_any = self.is_loose.then(|| self.left.wrapping_add(2));
+        [Some(self.whole), Some(self.left.wrapping_add(1)), by_any]
+    }
+
+    /// Returns the keys of earlier messages that this one may repeat.
+    fn keys_of_earlier(&self) -> [u64; 2] {
+        [self.whole, self.again.wrapping_add(if self.is_loose { 1 } else { 2 })]
+    }
+}

@@ -1,0 +1,71 @@
+//! What came of a compaction, and why there was none.
+
+use serde_json::Value;
+use wb_budget::Usage;
+use wb_summarize::NoDigest;
+
+use crate::EntryId;
+
+/// Stands before the summary of a turn's first part, after that of the history.
+pub const TURN_CONTEXT: &str = "**Turn Context (split turn):**";
+/// Stands for the history where a turn is cut in two and nothing came before it.
+pub const NO_PRIOR_HISTORY: &str = "No prior history.";
+
+/// Who wrote a summary.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum SummarySource {
+    /// The model.
+    Model,
+    /// The model one half and the local digest the other, since there was no usable reply for it.
+    Partly(NoDigest),
+    /// The local digest, since there was no usable reply.
+    Local(NoDigest),
+    /// A hook.
+    Hook,
+}
+
+/// A compaction that is ready to be appended.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct CompactionOutcome {
+    /// The summary with its lists of files.
+    pub summary: String,
+    /// The first entry that is kept.
+    pub first_kept_entry_id: EntryId,
+    /// The tokens of the context before the compaction.
+    pub tokens_before: u64,
+    /// What is noted next to the summary: the lists of files, or any JSON of a hook.
+    pub details: Option<Value>,
+    /// What the provider counted for all requests, those that failed among them.
+    pub usage: Usage,
+    /// How many requests were made.
+    pub n_requests: usize,
+    /// Who wrote the summary.
+    pub source: SummarySource,
+}
+
+/// Why there is no summary; nothing was appended.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum CompactError {
+    /// There is no message to summarize.
+    #[error("nothing to summarize")]
+    Nothing,
+    /// It was cancelled.
+    #[error("the summary was cancelled")]
+    Cancelled {
+        /// What the provider counted until then.
+        usage: Usage,
+    },
+    /// Every summary that was tried weighs as much as the messages that it should replace.
+    #[error("a summary of {after} tokens would not be lighter than the {before} tokens that it stands for")]
+    NotLighter {
+        /// The estimated tokens of what would be summarized.
+        before: u64,
+        /// The estimated tokens of the summary.
+        after: u64,
+        /// What the provider counted.
+        usage: Usage,
+    },
+}

@@ -1,0 +1,213 @@
+//! One compaction as entries of a log.
+
+use std::borrow::Cow;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use wb_conductor::{CompactionReport, DigestSource};
+use wb_facts::Finding;
+use wb_message::markers::digest_body;
+use wb_message::{Content, Message, Origin};
+use wb_summarize::{CondenseScope, digest_message};
+
+use crate::document2::files::FileLists;
+use crate::entry::{Compaction, ContextEdit, Custom, EntryKind, EntryTag, Replacement};
+use crate::error::SessionError;
+use crate::id::EntryId;
+use crate::session::Session;
+
+/// The type of the custom entry that begins each compaction of a driver.
+pub const STEP_MARK: &str = "wb_agent.compaction";
+
+/// What is noted of a compaction next to its entries.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct StepNote {
+    /// The report in one line.
+    pub report: String,
+    /// Whether a model wrote the digest, so that it was audited.
+    pub by_model: bool,
+    /// The findings of the audit, a line each.
+    pub findings: Vec<String>,
+}
+
+impl From<&CompactionReport> for StepNote {
+    fn from(report: &CompactionReport) -> Self {
+        let line = |it: &Finding| format!("“{}”: {}", it.text, it.why);
+        let by_model = matches!(report.digest, Some(DigestSource::Model { .. }));
+        Self { report: report.to_string(), by_model, findings: report.findings.iter().map(line).collect() }
+    }
+}
+
+impl StepNote {
+    /// Reads the note of a custom entry; nothing where it is another one.
+    pub(crate) fn parse(entry: &EntryKind) -> Option<Self> {
+        match entry {
+            EntryKind::Custom(Custom { custom_type, data: Some(data) }) if custom_type == STEP_MARK => {
+                Self::deserialize(data).ok()
+            }
+            _ => None,
+        }
+    }
+
+    /// Appends the mark that begins a compaction.
+    pub(crate) fn append(&self, session: &mut Session, now_ms: i64) -> Result<(), SessionError> {
+        let mark = Custom { custom_type: STEP_MARK.to_owned(), data: serde_json::to_value(self).ok() };
+        session.append(&EntryKind::Custom(mark), now_ms).map(drop)
+    }
+}
+
+/// The changes of a compaction to the entries of a log, so that the context that is built of them is the transcript that it left.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Step {
+    /// The digest.
+    pub(crate) digest: Option<String>,
+    /// The first entry that stays.
+    pub(crate) first_kept: Option<EntryId>,
+    /// Entries after that one which are hidden.
+    pub(crate) hidden: Vec<EntryId>,
+    /// Entries with another body.
+    pub(crate) edited: Vec<(EntryId, Content)>,
+    /// Tokens of the context before.
+    pub(crate) tokens_before: u64,
+}
+
+impl Step {
+    /// Appends the step and returns the entry of its digest; `lists` are the files of what was folded.
+    pub(crate) fn append(
+        self,
+        session: &mut Session,
+        note: &StepNote,
+        lists: &FileLists,
+        now_ms: i64,
+    ) -> Result<Option<EntryId>, SessionError> {
+        note.append(session, now_ms)?;
+        for (target_id, content) in self.edited {
+            let edit = ContextEdit { target_id, replacement: Some(Replacement { content }) };
+            session.append(&EntryKind::ContextEdit(edit), now_ms)?;
+        }
+        let mut digest = None;
+        if let Some(summary) = self.digest {
+            let compaction = Compaction {
+                summary,
+                first_kept_entry_id: self.first_kept,
+                tokens_before: self.tokens_before,
+                details: details(lists, note.by_model),
+                from_hook: false,
+            };
+            digest = Some(session.append(&EntryKind::Compaction(compaction), now_ms)?);
+        }
+        for target_id in self.hidden {
+            session.append(&EntryKind::ContextEdit(ContextEdit { target_id, replacement: None }), now_ms)?;
+        }
+        Ok(digest)
+    }
+}
+
+/// Under this key of a compaction's details is who wrote it, where that is a model.
+const BY: &str = "by";
+
+fn details(lists: &FileLists, by_model: bool) -> Option<Value> {
+    let mut details = serde_json::to_value(lists).ok()?;
+    if by_model {
+        details[BY] = json!("model");
+    }
+    Some(details)
+}
+
+/// Returns whether a model wrote a digest, by its details.
+pub(crate) fn is_by_model(details: Option<&Value>) -> bool {
+    details.is_some_and(|details| details[BY] == "model")
+}
+
+/// Undoes the last compaction on the path to the leaf; false where there is none. Messages after it are repeated on a new
+/// branch.
+pub(crate) fn undo_last(session: &mut Session, now_ms: i64) -> Result<bool, SessionError> {
+    let path = session.path()?;
+    let mut mark = None;
+    for (at, node) in path.iter().enumerate().rev().filter(|(_, node)| node.tag == EntryTag::Custom) {
+        if StepNote::parse(&session.entry(&node.id)?.kind).is_some() {
+            mark = Some(at);
+            break;
+        }
+    }
+    let is_of_step = |tag| matches!(tag, EntryTag::ContextEdit | EntryTag::Compaction);
+    let last = |at: usize| at + path[at + 1..].iter().take_while(|node| is_of_step(node.tag)).count();
+    let compaction = path.iter().rposition(|node| node.tag == EntryTag::Compaction);
+    let (first, last) = match (mark, compaction) {
+        (Some(mark), Some(at)) if at > last(mark) => (at, at),
+        (Some(mark), _) => (mark, last(mark)),
+        (None, Some(at)) => (at, at),
+        (None, None) => return Ok(false),
+    };
+    session.take_back(&path[first].id, &path[last].id, now_ms)?;
+    Ok(true)
+}
+
+/// A compaction as it goes into a log.
+///
+/// A log puts the digest first, then what is kept. So a prompt that the engine left before the digest goes after it, and
+/// other new messages, such as a restored file, have no place and are dropped.
+#[derive(Debug)]
+pub(crate) struct Folded {
+    /// What is written.
+    pub(crate) step: Step,
+    /// The entries of the messages, without the digest's, which is the first one and has none yet.
+    pub(crate) entries: Vec<EntryId>,
+    /// Whether the messages are others than the compaction left.
+    pub(crate) is_touched: bool,
+}
+
+impl Folded {
+    /// Reads what a compaction did, and brings the messages that it left into the order of the log.
+    pub(crate) fn from_report(
+        report: &CompactionReport,
+        messages: &mut Vec<Message>,
+        before: &[EntryId],
+    ) -> Option<Self> {
+        let undo = report.undo.as_ref()?;
+        let origins = undo.origins(before.len());
+        let kept: Vec<usize> = origins.iter().filter_map(|origin| origin.input_index()).collect();
+        let edited = origins.iter().zip(messages.iter()).filter_map(|(origin, message)| {
+            let at = origin.input_index().filter(|at| undo.has_new_body(*at))?;
+            Some((before[at].clone(), body(message)))
+        });
+        let edited = edited.collect();
+        let is_touched = origins.contains(&Origin::New);
+        let digest = without_new(messages, &origins);
+        // As it will be when the log is read again, which has no place for the time that it reaches to.
+        let message = |text: &String| digest_message(CondenseScope::Session, text, 0);
+        messages.splice(..0, digest.as_ref().map(message));
+        let from = if digest.is_some() { kept.first().copied().unwrap_or(before.len()) } else { 0 };
+        let is_gone = |at: &usize| kept.binary_search(at).is_err();
+        let step = Step {
+            digest,
+            first_kept: before.get(from).cloned(),
+            hidden: (from..before.len()).filter(is_gone).map(|at| before[at].clone()).collect(),
+            edited,
+            tokens_before: report.context_tokens,
+        };
+        Some(Self { step, entries: kept.iter().map(|at| before[*at].clone()).collect(), is_touched })
+    }
+}
+
+/// Takes out what is new, and returns what the digest among it says.
+fn without_new(messages: &mut Vec<Message>, origins: &[Origin]) -> Option<String> {
+    let mut digest = None;
+    let mut next = origins.iter();
+    messages.retain(|message| {
+        let is_kept = next.next().is_some_and(|origin| *origin != Origin::New);
+        if !is_kept {
+            digest = digest_body(message).map(Cow::into_owned).or(digest.take());
+        }
+        is_kept
+    });
+    digest
+}
+
+fn body(message: &Message) -> Content {
+    match message {
+        Message::User { content, .. } | Message::Custom { content, .. } => content.clone(),
+        other => Content::Blocks(other.blocks().to_vec()),
+    }
+}
