@@ -113,12 +113,13 @@ pub fn is_overflow_error(error: &str, provider: Option<&str>) -> bool {
         || error.lines().any(|line| OVERFLOW_TEXTS.iter().any(|pieces| has_in_order(line, pieces)))
 }
 
-/// Returns whether a reply shows that the context did not fit a window of `window_tokens`, which is 0
-/// if unknown.
+/// Returns whether a reply shows that the context did not fit a window.
 ///
-/// A complete reply counts if the prompt has more tokens than the window; a reply that was cut off
-/// before its first token, if the prompt takes 99 % of the window or more. The prompt includes tokens
-/// read from the cache. For failed requests see [`is_overflow_error`].
+/// `window_tokens` is 0 if unknown.
+///
+/// A complete reply counts if the prompt has more tokens than the window; a reply that was cut
+/// off before its first token, if the prompt takes 99 % of the window or more. The prompt
+/// includes tokens read from the cache. For failed requests see [`is_overflow_error`].
 pub fn is_overflow_reply(reply: &Reply, window_tokens: u64) -> bool {
     let prompt_tokens = reply.usage.prompt_tokens();
     match reply.stop {

@@ -10,7 +10,6 @@ pub(crate) const NOT_YET: &[&str] = &[
     "wb-cli",
     "wb-compat",
     "wb-e2e",
-    "wb-facts",
     "wb-conductor",
     "wb-formats",
     "wb-message",

@@ -15,6 +15,7 @@ const PAGE: &str = include_str!("../../../../docs/how-a-compaction-runs.md");
 const MAX_WORDS: usize = 900;
 
 /// Returns the source of a file that the page links to.
+#[expect(clippy::disallowed_methods, reason = "the test reads the sources that the page names")]
 fn linked_source(target: &str) -> Option<String> {
     let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs");
     std::fs::read_to_string(docs.join(target)).ok()
