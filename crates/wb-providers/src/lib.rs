@@ -65,7 +65,7 @@
 //! - Usage has four disjoint parts and includes failed attempts.
 #![cfg_attr(
     not(any(feature = "anthropic", feature = "gemini", feature = "openai", feature = "openai-responses")),
-    expect(dead_code, unused_variables, reason = "unused without a protocol")
+    expect(dead_code, reason = "unused without a protocol")
 )]
 
 mod key;
