@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use crate::judged;
+use crate::report;
 
 const FILE: &str = "crates/wb-budget/data/models.json";
 const DIALECTS: [&str; 4] = ["anthropic", "openai", "openai-responses", "gemini"];
@@ -20,7 +20,7 @@ const MOST_WRITE: f64 = 2.0;
 pub(crate) fn run(root: &Path) -> Result<(), String> {
     let text = std::fs::read_to_string(root.join(FILE)).map_err(|error| format!("{FILE}: {error}"))?;
     let table: Value = serde_json::from_str(&text).map_err(|error| format!("{FILE}: {error}"))?;
-    judged("catalog", &findings(&table))
+    report("catalog", &findings(&table))
 }
 
 fn findings(table: &Value) -> Vec<String> {

@@ -1,7 +1,7 @@
 //! `cargo xtask ci`: every check in order, up to the first failure.
 //!
-//! What takes too long for every commit runs with `--deep`: all cases of each law, every session, the program as users
-//! install it.
+//! What takes too long for every commit runs with `--deep`: all cases of each law, every session,
+//! the program as users install it.
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -12,7 +12,7 @@ use std::time::Instant;
 use crate::times::{Times, slowest};
 use crate::{catalog, deep, dist, e2e, layers, tidy};
 
-/// What a step does.
+/// The action of a step.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Action {
     /// Runs cargo with these words.
@@ -95,7 +95,8 @@ fn line(words: &str) -> Vec<String> {
     words.split(' ').map(str::to_owned).collect()
 }
 
-/// Checks each crate with its default features and nothing that other crates of the workspace turn on.
+/// Checks each crate with its default features and nothing that other crates of the workspace turn
+/// on.
 fn each_crate_alone(root: &Path) -> Result<(), String> {
     let names = layers::packages(root)?;
     let words = names.iter().map(|name| format!("clippy --quiet -p {name} -- -D warnings"));
@@ -103,7 +104,8 @@ fn each_crate_alone(root: &Path) -> Result<(), String> {
     words.chain([without_models.to_owned()]).try_for_each(|words| cargo(root, &line(&words), &[]))
 }
 
-/// Runs the tests; those that skip for want of shared data add a line each to a file, which is counted.
+/// Runs the tests; those that skip for want of shared data add a line each to a file, which is
+/// counted.
 fn tests(root: &Path, times: &Times, is_deep: bool) -> Result<(), String> {
     let list = std::env::temp_dir().join(format!("window-budget-skipped-{}", std::process::id()));
     let _ = std::fs::remove_file(&list);
@@ -121,7 +123,8 @@ fn tests(root: &Path, times: &Times, is_deep: bool) -> Result<(), String> {
     outcome
 }
 
-/// Returns the folder of shared data whose absence must fail the tests: one that is there, and any in CI.
+/// Returns the folder of shared data whose absence must fail the tests: one that is there, and any
+/// in CI.
 fn shared_folder(root: &Path, is_ci: bool) -> Option<PathBuf> {
     let folder = root.join("../shared");
     (is_ci || folder.is_dir()).then_some(folder)

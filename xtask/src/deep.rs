@@ -6,7 +6,6 @@ use std::path::Path;
 use crate::figures::{commit_of_head, date_of_head};
 use crate::times::{Timed, slowest};
 
-/// Where the page is.
 const PAGE: &str = "docs/evaluation/deep.md";
 
 /// Writes the page: date, commit, seconds of each step, the slowest tests.

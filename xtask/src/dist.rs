@@ -1,9 +1,9 @@
-//! `cargo xtask dist`: how large the program is that users install, and how long an agent waits for it.
+//! `cargo xtask dist`: the size of the installed program, and the time an agent waits for it.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use crate::{judged, target};
+use crate::{report, target};
 
 /// Builds the program as users install it.
 const BUILD: &str = "build --profile dist -p wb-cli --no-default-features";
@@ -11,17 +11,17 @@ const BUILD: &str = "build --profile dist -p wb-cli --no-default-features";
 const BENCH: &str = "bench --profile dev --workspace --all-features --bench hook --";
 /// The most bytes of the program.
 const MOST_BYTES: u64 = 12_000_000;
-/// How many times a limit the quickest run may take where other programs use the machine too.
+/// The factor by which the quickest run may exceed a limit, since other programs use the machine.
 const PATIENCE: f64 = 2.0;
 
 /// Prints size and times, and fails above the limits.
 pub(crate) fn run(root: &Path) -> Result<(), String> {
     cargo(root, &BUILD.split(' ').collect::<Vec<_>>())?;
     let program = target()?.join("dist").join("wb");
-    let program = program.to_str().ok_or("the target directory is no text")?;
-    let told = cargo(root, &BENCH.split(' ').chain([program]).collect::<Vec<_>>())?;
-    println!("{told}");
-    judged("dist", &findings(&told))
+    let program = program.to_str().ok_or("the target directory is not UTF-8")?;
+    let output = cargo(root, &BENCH.split(' ').chain([program]).collect::<Vec<_>>())?;
+    println!("{output}");
+    report("dist", &findings(&output))
 }
 
 /// Runs cargo and returns what it prints.
@@ -32,21 +32,21 @@ fn cargo(root: &Path, words: &[&str]) -> Result<String, String> {
     let mut command = Command::new(cargo);
     command.args(words).current_dir(root).stdin(Stdio::null()).stderr(Stdio::inherit());
     let output = command.output().map_err(|error| format!("cargo {line}: {error}"))?;
-    let told = String::from_utf8_lossy(&output.stdout).into_owned();
-    if output.status.success() { Ok(told) } else { Err(format!("{told}\ncargo {line}: {}", output.status)) }
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    if output.status.success() { Ok(text) } else { Err(format!("{text}\ncargo {line}: {}", output.status)) }
 }
 
-/// Returns what is above its limit, or is not told.
-fn findings(told: &str) -> Vec<String> {
-    let size = told
+/// Returns the figures that are missing or above their limits.
+fn findings(output: &str) -> Vec<String> {
+    let size = output
         .lines()
         .find_map(|line| line.strip_prefix("The program has ")?.split(' ').next()?.parse::<u64>().ok());
     let mut found = match size {
         Some(n) if n <= MOST_BYTES => Vec::new(),
         Some(n) => vec![format!("the program has {n} bytes, and its limit is {MOST_BYTES}")],
-        None => vec!["the size of the program is not told".to_owned()],
+        None => vec!["the size of the program is missing".to_owned()],
     };
-    let rows: Vec<_> = told.lines().filter_map(row).collect();
+    let rows: Vec<_> = output.lines().filter_map(row).collect();
     if rows.len() < 2 {
         found.push(format!("{} rows of times where two were awaited", rows.len()));
     }
@@ -68,8 +68,7 @@ fn row(line: &str) -> Option<(u32, f64, f64)> {
 mod tests {
     use super::*;
 
-    /// What the benchmark prints, with these figures.
-    fn told(least: &str, size: u64) -> String {
+    fn output(least: &str, size: u64) -> String {
         format!(
             "| messages | bytes asked | runs | least | median | most | limit |\n|---:|---:|---:|---:|---:|---:|---:|\n\
              | 500 | 1210714 | 11 | {least} ms | 90.0 ms | 99.0 ms | 30 ms |\n\
@@ -79,10 +78,10 @@ mod tests {
 
     #[test]
     fn what_is_above_its_limit_is_found() {
-        assert_eq!(findings(&told("60.0", 12_000_000)), Vec::<String>::new());
-        let slow = findings(&told("60.1", 12_000_000));
+        assert_eq!(findings(&output("60.0", 12_000_000)), Vec::<String>::new());
+        let slow = findings(&output("60.1", 12_000_000));
         assert!(slow.len() == 1 && slow[0].contains("500 messages"), "{slow:?}");
-        let large = findings(&told("26.7", 12_000_001));
+        let large = findings(&output("26.7", 12_000_001));
         assert!(large.len() == 1 && large[0].contains("12000001 bytes"), "{large:?}");
         assert_eq!(findings("nothing").len(), 2);
     }

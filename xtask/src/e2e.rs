@@ -1,4 +1,5 @@
-//! `cargo xtask e2e`, `sdk` and `integrations`: the program of `crates/wb-e2e`, in a process of its own.
+//! `cargo xtask e2e`, `sdk` and `integrations`: the program of `crates/wb-e2e`, in a process of its
+//! own.
 
 use std::ffi::OsStr;
 use std::path::Path;

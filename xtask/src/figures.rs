@@ -110,7 +110,8 @@ fn write(root: &Path, file: &str, text: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// Converts the tables of a Markdown text to tab-separated rows; a heading becomes a comment, other text is dropped.
+/// Converts the tables of a Markdown text to tab-separated rows; a heading becomes a comment, other
+/// text is dropped.
 fn tab_separated(markdown: &str) -> String {
     let mut rows = String::new();
     for line in markdown.lines() {

@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
-use crate::judged;
+use crate::report;
 
 /// The crates that a crate may depend on outside of the workspace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -78,7 +78,7 @@ const ROOMS: &[Room] = &[
 
 /// Checks the workspace below the root.
 pub(crate) fn run(root: &Path) -> Result<(), String> {
-    judged("layers", &findings(&metadata(root)?))
+    report("layers", &findings(&metadata(root)?))
 }
 
 /// Returns the names of all crates.

@@ -1,4 +1,5 @@
-//! The checks of this repository, as one program: `cargo xtask ci` runs them all, in the order of [`ci::STEPS`].
+//! The checks of this repository, as one program: `cargo xtask ci` runs them all, in the order of
+//! [`ci::STEPS`].
 //!
 //! Each rule is a function from text to findings, so that its test can show it failing.
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a program for the terminal")]
@@ -88,7 +89,8 @@ fn main() -> ExitCode {
 
 /// Returns the root of the checkout that cargo runs this from.
 ///
-/// It is asked for at run time: checkouts that share a target directory may share this very program too.
+/// It is asked for at run time: checkouts that share a target directory may share this very program
+/// too.
 fn root() -> PathBuf {
     let xtask = std::env::var_os("CARGO_MANIFEST_DIR")
         .map_or_else(|| env!("CARGO_MANIFEST_DIR").into(), PathBuf::from);
@@ -102,7 +104,7 @@ fn target() -> Result<PathBuf, String> {
 }
 
 /// Turns findings into an outcome: one line each.
-fn judged(name: &str, findings: &[String]) -> Result<(), String> {
+fn report(name: &str, findings: &[String]) -> Result<(), String> {
     if findings.is_empty() {
         println!("{name}: nothing found");
         return Ok(());

@@ -1,4 +1,5 @@
-//! Times of tests: cargo starts each test program through `cargo xtask time-tests`, which appends a line for each test.
+//! Times of tests: cargo starts each test program through `cargo xtask time-tests`, which appends a
+//! line for each test.
 
 use std::fmt::Write as _;
 use std::io::{BufRead, BufReader, Write as _};
@@ -7,7 +8,6 @@ use std::process::{Command, Stdio};
 
 /// The variable that names the file of times.
 const FILE: &str = "WB_TEST_TIMES";
-/// How many tests the list of the slowest has.
 const N_SLOWEST: usize = 10;
 
 /// The name and the seconds of a test.

@@ -1,4 +1,4 @@
-//! Prints what the stages allocate beside what they may, as tab-separated rows.
+//! Prints the allocations of the stages and their limits, as tab-separated rows.
 
 #[path = "../tests/alloc/figures.rs"]
 mod figures;

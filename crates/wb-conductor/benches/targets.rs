@@ -1,9 +1,10 @@
 //! Prints every row with its limit as tab-separated text, and whether the targets hold.
 //!
-//! `cargo bench -p wb-conductor --bench targets -- [--check] [1000 10000 …] [flatten …]`: numbers are sizes in
-//! messages, words choose rows by name; with `--check` the exit code tells whether every target was measured and
-//! holds. Row and limit are sampled in
-//! turn, so that what else the machine does falls on both; each figure is the median of its samples.
+//! `cargo bench -p wb-conductor --bench targets -- [--check] [1000 10000 …] [flatten …]`: numbers
+//! are sizes in messages, words choose rows by name; with `--check` the exit code reports whether
+//! every target was measured and holds. Row and limit are sampled in
+//! turn, so that what else the machine does falls on both; each figure is the median of its
+//! samples.
 
 mod rows;
 
@@ -46,20 +47,20 @@ fn main() -> io::Result<ExitCode> {
 
 /// Tells machine, date and compiler.
 fn head(out: &mut impl Write) -> io::Result<()> {
-    let cpu = said("lscpu", &[]);
+    let cpu = command_output("lscpu", &[]);
     let field = |name: &str| {
         let line = cpu.lines().find_map(|line| line.strip_prefix(name));
         line.map_or_else(|| "unknown".to_owned(), |value| value.trim().to_owned())
     };
     writeln!(out, "- machine: {}, {} cores", field("Model name:"), field("CPU(s):"))?;
-    writeln!(out, "- date: {}", said("date", &["-u", "+%F %R UTC"]))?;
-    writeln!(out, "- compiler: {}", said("rustc", &["--version"]))?;
+    writeln!(out, "- date: {}", command_output("date", &["-u", "+%F %R UTC"]))?;
+    writeln!(out, "- compiler: {}", command_output("rustc", &["--version"]))?;
     writeln!(out, "- command: `cargo bench -p wb-conductor --bench targets`")?;
     writeln!(out)?;
     writeln!(out, "messages\tscript\twhat\tmedian\tlimit\tmedian\tratio\ttarget")
 }
 
-fn said(program: &str, args: &[&str]) -> String {
+fn command_output(program: &str, args: &[&str]) -> String {
     let output = Command::new(program).args(args).output();
     output.map_or_else(
         |_| "unknown".to_owned(),
@@ -86,7 +87,8 @@ fn table(out: &mut impl Write, bed: &Bed, words: &[&String]) -> io::Result<bool>
     result.map(|()| met == expected(bed) || bed.n_messages < TARGETS_FROM)
 }
 
-/// Returns the letters of the targets that a transcript must show; a row that goes missing fails the check.
+/// Returns the letters of the targets that a transcript must show; a row that goes missing fails
+/// the check.
 fn expected(bed: &Bed) -> &'static str {
     match (bed.n_messages, bed.script) {
         (1_000, _) => "aaabcefgik",
@@ -148,7 +150,8 @@ impl Measured {
     }
 }
 
-/// Finds how often a sample repeats its work to take long enough; the first turns also warm the caches.
+/// Finds how often a sample repeats its work to take long enough; the first turns also warm the
+/// caches.
 fn calibrate(sample: &mut Sample<'_>) -> u64 {
     let mut n = 1;
     while sample(n) < SAMPLE {

@@ -145,7 +145,8 @@ impl AgentSettings {
         Ok(self.follow(self.compactor(card, invoke)?, card))
     }
 
-    /// Builds the compactor alone, for a host that sets more on it before it [follows](Self::follow) a transcript.
+    /// Builds the compactor alone, for a host that sets more on it before it
+    /// [follows](Self::follow) a transcript.
     pub fn compactor(
         &self,
         card: &ModelCard,

@@ -1,9 +1,6 @@
-//! Texts by their bytes: eight of them at once, in one number, or the first or last alone.
-//!
-//! The program that agents start is built to be small, so that the compiler makes no vectors of a walk over bytes, and a
-//! comparison of texts is a call.
+//! Fast tests of bytes: eight at once in one number, or only the first or last of a text.
 
-/// How many bytes are looked at together.
+/// The number of bytes in a [`Step`].
 pub const STEP: usize = 8;
 
 /// The highest bit of each byte.
@@ -20,12 +17,13 @@ pub struct Step {
 
 impl Step {
     /// Takes eight bytes.
-    pub fn of(bytes: [u8; STEP]) -> Self {
+    pub fn new(bytes: [u8; STEP]) -> Self {
         let all = u64::from_le_bytes(bytes);
         Self { low: all & !HIGH, ascii: !all & HIGH }
     }
 
-    /// Returns the same with capitals as small letters; some other signs become others, none of them a letter.
+    /// Returns the same with capitals as small letters; some other signs become others, none of
+    /// them a letter.
     #[must_use]
     pub fn lower(self) -> Self {
         Self { low: self.low | u64::from_ne_bytes([0x20; STEP]), ..self }
@@ -48,18 +46,18 @@ pub fn first(marks: u64) -> Option<usize> {
     (marks != 0).then_some(marks.trailing_zeros() as usize / 8)
 }
 
-/// Tells whether a text begins with one of these words, most of which are told from it by their first byte.
+/// Returns whether a text begins with one of these words. The first bytes decide most cases.
 pub fn begins_with(text: &str, words: &[&str]) -> bool {
     let first = text.as_bytes().first();
     words.iter().any(|word| word.as_bytes().first() == first && text.starts_with(word))
 }
 
-/// Returns a text without blanks at its start; characters are read only where one may stand there.
+/// Returns a text without leading blanks; decodes characters only if the first byte may be a blank.
 pub fn trim_start(text: &str) -> &str {
     if text.as_bytes().first().is_some_and(u8::is_ascii_graphic) { text } else { text.trim_start() }
 }
 
-/// Returns a text without blanks at its end; characters are read only where one may stand there.
+/// Returns a text without trailing blanks; decodes characters only if the last byte may be a blank.
 pub fn trim_end(text: &str) -> &str {
     if text.as_bytes().last().is_some_and(u8::is_ascii_graphic) { text } else { text.trim_end() }
 }
@@ -69,12 +67,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_byte_is_told_by_itself() {
+    fn each_byte_is_tested_alone() {
         for byte in 0..=u8::MAX {
             let mut bytes = *b"a-z\x00\xFFAZ9";
             for at in 0..STEP {
                 let old = std::mem::replace(&mut bytes[at], byte);
-                let marks = Step::of(bytes).is_in(b'.', b'9');
+                let marks = Step::new(bytes).is_in(b'.', b'9');
                 for (nth, byte) in bytes.iter().enumerate() {
                     assert_eq!(
                         marks >> (8 * nth + 7) & 1 == 1,
@@ -83,7 +81,7 @@ mod tests {
                     );
                 }
                 let n_letters = bytes.iter().take_while(|byte| byte.is_ascii_alphabetic()).count();
-                assert_eq!(Step::of(bytes).n_letters(), n_letters, "{bytes:?}");
+                assert_eq!(Step::new(bytes).n_letters(), n_letters, "{bytes:?}");
                 bytes[at] = old;
             }
         }
@@ -91,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn blanks_are_taken_off_and_starts_are_told_as_by_characters() {
+    fn trims_and_starts_agree_with_the_standard_library() {
         let words = ["- ", "ü", "–", "a"];
         for text in
             ["", " ", "a", " a ", "\u{a0}a\u{a0}", "ü", " – ü\n", "- ", "-", "\x7F a \x7F", "‘a’\u{3000}"]

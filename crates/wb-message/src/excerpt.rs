@@ -1,4 +1,5 @@
-//! The start and the end of a text that is too long, cut between its lines, its sentences or its words.
+//! The start and the end of a text that is too long, cut between its lines, its sentences or its
+//! words.
 
 use std::borrow::Cow;
 
@@ -10,10 +11,11 @@ pub const GAP: &str = "…";
 /// Characters below which a line has no room for a start and an end.
 const LEAST_ENDS_CHARS: usize = 40;
 
-/// Keeps the start (two thirds) and the end of a text with a mark on a line between them, at most `max_bytes` bytes in
-/// all; a text that fits comes back as it is.
+/// Keeps the start (two thirds) and the end of a text with a mark on a line between them, at most
+/// `max_bytes` bytes in all; a text that fits comes back as it is.
 ///
-/// Either part is cut between lines where that leaves three quarters of it, else between words where that does.
+/// Either part is cut between lines where that leaves three quarters of it, else between words
+/// where that does.
 pub fn excerpt(text: &str, max_bytes: usize) -> Cow<'_, str> {
     if text.len() <= max_bytes {
         return Cow::Borrowed(text);
@@ -33,14 +35,14 @@ pub fn excerpt(text: &str, max_bytes: usize) -> Cow<'_, str> {
     Cow::Owned([start.trim_end(), CLIP_MARK, end.trim_start_matches('\n')].concat())
 }
 
-/// Returns a text on one line of at most so many characters: its start and its end with a mark between them, so that its
-/// last sentence is there as far as that takes no more than two thirds.
+/// Returns a text on one line of at most `max_chars` characters: its start and its end with a mark
+/// between them. The last sentence is kept if it takes at most two thirds.
 pub fn both_ends(text: &str, max_chars: usize) -> String {
     let line = one_line(text, usize::MAX);
     if line.chars().count() <= max_chars || max_chars < LEAST_ENDS_CHARS {
         return one_line(&line, max_chars);
     }
-    // Of a text that was cut before, what stands around the mark is neither its start nor its end.
+    // In a text that was cut before, the parts next to the mark are neither its start nor its end.
     let mark = CLIP_MARK.trim();
     let before = line.split_once(mark).map_or(line.as_str(), |(before, _)| before.trim_end());
     let after = line.rsplit_once(mark).map_or(line.as_str(), |(_, after)| after.trim_start());
@@ -49,7 +51,7 @@ pub fn both_ends(text: &str, max_chars: usize) -> String {
     let end = ending(after, most);
     let is_inside = after[..after.len() - end.len()].ends_with(|c: char| c.is_ascii() && c != ' ');
     if is_inside && !end.contains(' ') {
-        // The end of a word alone would be read as what its start tells of.
+        // A fragment of a word would be misread.
         return one_line(&line, max_chars);
     }
     let start = beginning(before, max_chars - end.chars().count() - GAP.chars().count() - 2);
@@ -66,8 +68,8 @@ fn beginning(line: &str, max_chars: usize) -> &str {
     start.rfind(' ').map_or(start, |at| &start[..at])
 }
 
-/// Returns at most the last characters of a line, from the start of a sentence where that leaves a third of them, else from
-/// that of a word.
+/// Returns at most the last characters of a line, from the start of a sentence where that leaves a
+/// third of them, else from that of a word.
 pub fn ending(line: &str, max_chars: usize) -> &str {
     let n_chars = line.chars().count();
     let Some(from) = n_chars.checked_sub(max_chars).filter(|n| *n > 0) else { return line };

@@ -26,7 +26,7 @@ pub fn page(replay: &Replay) -> String {
     );
     page.push_str(&legend());
     if !replay.summary.is_empty() {
-        page.push_str(&kept(replay));
+        page.push_str(&retention_table(replay));
     }
     for &window in &options.windows {
         page.push_str(&costs(replay, window));
@@ -50,7 +50,7 @@ fn legend() -> String {
 }
 
 /// Renders what was retained: a table, and charts of names and lines against size.
-fn kept(replay: &Replay) -> String {
+fn retention_table(replay: &Replay) -> String {
     let titles = [
         "strategy",
         "changed",

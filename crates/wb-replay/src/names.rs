@@ -221,7 +221,7 @@ mod tests {
     ];
 
     #[test]
-    fn names_are_found_as_the_table_tells() {
+    fn names_are_found_as_in_the_table() {
         for (text, names) in TABLE {
             assert_eq!(entities(text).collect::<Vec<_>>(), *names, "{text:?}");
         }

@@ -1,10 +1,11 @@
 //! Digests of agent transcripts.
 //!
-//! [`summarize`] turns messages into one digest under six headings. With a model behind [`ModelInvoker`] the
-//! digest is the model's; without one, or where the model fails, it is taken from the transcript itself: last
-//! requests verbatim, constraints, files read and modified, commands with their outcome, errors, open tasks.
-//! What a model is sent is fitted to its window, and text from tools cannot speak as the user in it.
-//! With prompts of its own ([`Summarizer::configured`]) a host asks for a digest in free form.
+//! [`summarize`] turns messages into one digest under six headings. With a model behind
+//! [`ModelInvoker`] the digest is the model's; without one, or where the model fails, it is taken
+//! from the transcript itself: last requests verbatim, constraints, files read and modified,
+//! commands with their outcome, errors, open tasks. What a model is sent is fitted to its window,
+//! and text from tools cannot speak as the user in it. With prompts of its own
+//! ([`Summarizer::configured`]) a host asks for a digest in free form.
 //!
 //! ```
 //! use futures::executor::block_on;

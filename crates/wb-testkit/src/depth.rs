@@ -1,10 +1,12 @@
-//! The depth of a test run: a part of the cases for each commit, and all of them where `WB_DEEP` is set.
+//! The depth of a test run: a part of the cases for each commit, and all of them where `WB_DEEP` is
+//! set.
 //!
 //! `cargo xtask ci --deep` sets the variable.
 
 /// The part of the cases that a short run has: one of this number.
 const ONE_OF: u32 = 10;
-/// The distance of places that a short run looks at: a prime, so that no pattern of the data hides the others.
+/// The distance of places that a short run looks at: a prime, so that no pattern of the data hides
+/// the others.
 const STRIDE: usize = 11;
 
 /// Returns whether this is a deep run.

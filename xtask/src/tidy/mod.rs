@@ -19,7 +19,7 @@ mod doc_names;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use crate::judged;
+use crate::report;
 use not_yet::{NOT_YET, outstanding, part};
 use tree::{Source, Tree};
 
@@ -61,16 +61,16 @@ const NEWER_RULES: [(&str, SourceRule); 8] = [
 pub(crate) fn run(root: &Path, words: &[&str]) -> Result<(), String> {
     let tree = Tree::read(root)?;
     match words {
-        [] => judged("tidy", &findings(&tree, NOT_YET)),
+        [] => report("tidy", &findings(&tree, NOT_YET)),
         ["--count"] => {
             print!("{}", table(&newer_findings(&tree)));
             Ok(())
         }
-        ["--all"] => judged("tidy", &newer_findings(&tree).concat()),
+        ["--all"] => report("tidy", &newer_findings(&tree).concat()),
         parts => {
             let mut found = newer_findings(&tree).concat();
             found.retain(|finding| parts.contains(&part(finding)));
-            judged("tidy", &found)
+            report("tidy", &found)
         }
     }
 }

@@ -17,8 +17,6 @@ pub(crate) const NOT_YET: &[&str] = &[
     "wb-replay",
     "wb-session",
     "wb-summarize",
-    "wb-testkit",
-    "wb-tokens",
     "window-budget",
     "xtask",
 ];

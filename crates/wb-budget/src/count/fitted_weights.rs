@@ -1,5 +1,4 @@
-//! What each feature of a text is worth, in 1/4096 tokens; written by `cargo xtask fit-estimators`,
-//! not by hand.
+//! Weights of text features in 1/4096 tokens; written by `cargo xtask fit-estimators`, not by hand.
 
 /// The day of the fit.
 pub const FITTED_ON: &str = "2026-11-22";
@@ -12,6 +11,5 @@ pub(super) const WEIGHTS: [[u32; 16]; 3] = [
     [1049, 253, 836, 1604, 596, 186, 643, 265, 0, 1319, 529, 7577, 2989, 4863, 3361, 3097],
 ];
 
-/// How far above an estimate a text's tokens are at the most in 95 of 100 texts, by family, in
-/// thousandths.
+/// The margin above an estimate that 95 of 100 texts stay below, by family, in thousandths.
 pub(super) const MARGINS: [u64; 3] = [147, 147, 147];

@@ -100,7 +100,7 @@ fn a_whole_answer_adds_only_the_calls_that_were_not_streamed() {
 }
 
 #[test]
-fn taking_back_what_was_rewound_since_makes_nothing_up() {
+fn undo_after_a_rewind_invents_nothing() {
     let before = script("u [a:bash t*900]x8 a");
     let mut messages = before.clone();
     let clears = Pipeline::new(vec![Step::pass(Microcompact { keep_recent_results: 1 })]);

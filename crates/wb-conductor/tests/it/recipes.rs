@@ -28,7 +28,7 @@ const RECIPES: [&str; 5] = [
 ];
 
 /// Visits the lines of code in the recipes, without imports.
-fn shown() -> impl Iterator<Item = &'static str> {
+fn code_block() -> impl Iterator<Item = &'static str> {
     let blocks = RECIPES.iter().flat_map(|recipe| recipe.split("```rust\n").skip(1));
     let code = blocks.filter_map(|block| block.split("```").next());
     let lines = code.flat_map(str::lines).map(|line| line.split(" //").next().unwrap_or_default().trim());
@@ -40,9 +40,9 @@ fn every_line_of_the_recipes_is_compiled() {
     let squeezed = |text: &str| text.split_whitespace().collect::<String>();
     let own = squeezed(include_str!("recipes.rs"))
         + &squeezed(include_str!("../../../wb-tokens/tests/it/recipe.rs"));
-    let missing: Vec<_> = shown().filter(|line| !own.contains(&squeezed(line))).collect();
+    let missing: Vec<_> = code_block().filter(|line| !own.contains(&squeezed(line))).collect();
     assert!(missing.is_empty(), "{missing:#?}");
-    assert!(shown().count() > 40);
+    assert!(code_block().count() > 40);
 }
 
 fn long_session() -> Vec<Message> {

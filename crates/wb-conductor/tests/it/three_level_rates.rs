@@ -75,14 +75,14 @@ impl Case {
         let task = messages[0].clone();
         let ask = messages.iter().rfind(|message| is_prompt(message)).expect("a prompt").clone();
         let asked = count(&task) + if task == ask { 0 } else { count(&ask) };
-        let stands_alone =
+        let is_single =
             |message: &&Message| message.calls().next().is_none() && message.answered_ids().next().is_none();
         let core: u64 = core(&messages).iter().map(|&at| count(&messages[at])).sum();
         Self {
             tokens: total(&messages, count),
             asked_tokens: asked + mark_tokens(count),
             core_tokens: core + mark_tokens(count),
-            lone_tokens: messages.iter().filter(stands_alone).map(count).min().expect("a prompt"),
+            lone_tokens: messages.iter().filter(is_single).map(count).min().expect("a prompt"),
             messages,
             count,
             task,

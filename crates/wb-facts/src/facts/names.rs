@@ -48,7 +48,7 @@ fn next_name_byte(bytes: &[u8], from: usize) -> Option<usize> {
 
 /// Marks the bytes that may indicate a name; a dot, a slash and the digits are consecutive.
 fn name_bytes(step: [u8; STEP]) -> u64 {
-    let step = Step::of(step);
+    let step = Step::new(step);
     step.is_in(b'.', b'9') | step.is_in(b'A', b'Z') | step.is_in(b'_', b'_')
 }
 

@@ -1,5 +1,6 @@
-//! Prints, as Markdown, what rules for the moment of a compaction cost; `cargo xtask figures` writes the part above
-//! `<!-- rows -->` into the documentation and the tables below it into a data file.
+//! Prints, as Markdown, what rules for the moment of a compaction cost; `cargo xtask figures`
+//! writes the part above `<!-- rows -->` into the documentation and the tables below it into a data
+//! file.
 //!
 //! ```text
 //! cargo run --release -p wb-replay --example cost -- DATE COMMIT FILE…

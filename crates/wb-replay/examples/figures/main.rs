@@ -48,7 +48,7 @@ fn print_page(date: &str, commit: &str, sessions: &[Session]) {
     let options = Options::default();
     let reports = sessions.iter().map(|session| replay(session, &options)).collect();
     let replay = Replay::new(options, reports);
-    println!("{}", tables::kept(&replay));
+    println!("{}", tables::retention(&replay));
     println!("{}", tables::native(&replay));
     println!("{}\n\n{}\n<!-- rows -->", CAVEAT, NOTES.trim_end());
     tables.for_each(|table| println!("{table}"));

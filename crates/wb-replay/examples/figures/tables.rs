@@ -30,7 +30,7 @@ fn near(at: &SizeComparison) -> String {
 }
 
 /// Renders what every strategy retains under the budget of a window.
-pub(crate) fn kept(replay: &Replay) -> String {
+pub(crate) fn retention(replay: &Replay) -> String {
     let windows: Vec<String> = replay.options.windows.iter().map(u64::to_string).collect();
     let row = |summary: &Summary| {
         format!("| {} | {} of {} |{}", summary.strategy, summary.changed, summary.trials, shares(summary))

@@ -1,4 +1,4 @@
-//! What is written: the weights as source, and the page with the errors.
+//! The two outputs of the fit: the weights as source, and the page with the errors.
 
 use std::fmt::Write;
 

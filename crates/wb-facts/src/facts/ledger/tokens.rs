@@ -57,7 +57,7 @@ fn runs(text: &str) -> impl Iterator<Item = (Range<usize>, u8)> {
         let mut signs = 0;
         end = start;
         loop {
-            let n_letters = bytes[end..].first_chunk().map_or(0, |step| Step::of(*step).n_letters());
+            let n_letters = bytes[end..].first_chunk().map_or(0, |step| Step::new(*step).n_letters());
             end += n_letters;
             signs |= if n_letters > 0 { LETTER } else { 0 };
             match bytes.get(end).map_or(0, |byte| CLASSES[usize::from(*byte)]) {
