@@ -27,6 +27,7 @@ pub(crate) fn part(path: &str) -> &str {
     match (names.next(), names.next()) {
         (Some("crates"), Some(name)) if !name.contains(".md") => name,
         (Some("xtask"), _) => "xtask",
+        (Some("fuzz"), _) => "fuzz",
         _ => "docs",
     }
 }
