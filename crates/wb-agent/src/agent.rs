@@ -1,4 +1,5 @@
-//! The agent: a transcript, a log, a model, tools, and an [`AgentContext`] that keeps it all within the window.
+//! The agent: a transcript, a log, a model, tools, and an [`AgentContext`] that keeps it all within
+//! the window.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -80,12 +81,14 @@ pub struct Agent {
 }
 
 impl Agent {
-    /// Begins a session, or goes on with one: calls that were under way when it was left are answered first.
+    /// Begins a session, or goes on with one: calls that were under way when it was left are
+    /// answered first.
     pub fn new(model: Model, tools: ToolBox, journal: Journal) -> Result<Self, AgentError> {
         Self::with_settings(model, tools, journal, &SettingsRead::default())
     }
 
-    /// As [`Self::new`], with settings from files: when the session is compacted, by which steps, and how much stays.
+    /// As [`Self::new`], with settings from files: when the session is compacted, by which steps,
+    /// and how much stays.
     pub fn with_settings(
         model: Model,
         tools: ToolBox,
@@ -103,7 +106,8 @@ impl Agent {
         Ok(agent)
     }
 
-    /// Adds the hooks of extensions, which are asked before the session is compacted or goes to another branch.
+    /// Adds the hooks of extensions, which are asked before the session is compacted or goes to
+    /// another branch.
     #[must_use]
     pub fn with_hooks(self, hooks: HookList) -> Self {
         Self { driver: self.driver.with_hooks(hooks), ..self }
@@ -159,8 +163,8 @@ impl Agent {
         self.limit_tokens
     }
 
-    /// Takes what the user says, and works until the model has nothing more to do or the user stops it. After an error the
-    /// transcript is whole, and the next prompt goes on from there.
+    /// Takes what the user says, and works until the model has nothing more to do or the user stops
+    /// it. After an error the transcript is whole, and the next prompt goes on from there.
     pub async fn prompt(
         &mut self,
         text: &str,
@@ -201,7 +205,8 @@ impl Agent {
         Ok(true)
     }
 
-    /// Returns whether a reply was cut off before its first word, since the context filled the window.
+    /// Returns whether a reply was cut off before its first word, since the context filled the
+    /// window.
     fn left_no_room(&self, reply: &Reply) -> bool {
         reply.stop == StopReason::MaxOutput && is_overflow_reply(reply, self.model.card.context_window)
     }
@@ -222,8 +227,8 @@ impl Agent {
         }
     }
 
-    /// Brings the transcript within the window: a digest that has come is put in, a full window is compacted, and above
-    /// the threshold a digest is asked for meanwhile.
+    /// Brings the transcript within the window: a digest that has come is put in, a full window is
+    /// compacted, and above the threshold a digest is asked for meanwhile.
     async fn make_room(&mut self, show: Show<'_>) -> Result<(), AgentError> {
         self.note_idle_time();
         let done = self.driver.before_request(now_ms()).await?;
@@ -301,8 +306,8 @@ impl Agent {
         Ok(self.driver.append(message, request, now_ms())?)
     }
 
-    /// Compacts now, in the model's words where there is one that can write; instructions say what the digest is to hold
-    /// besides. Without a model they cannot be followed.
+    /// Compacts now, in the model's words where there is one that can write; instructions say what
+    /// the digest is to hold besides. Without a model they cannot be followed.
     pub async fn compact(
         &mut self,
         instructions: Option<&str>,
@@ -317,14 +322,14 @@ impl Agent {
         Ok(done)
     }
 
-    /// Undoes the last compaction; false where there is none. What is over the limit then is compacted again before the next
-    /// request.
+    /// Undoes the last compaction; false where there is none. What is over the limit then is
+    /// compacted again before the next request.
     pub fn undo(&mut self) -> Result<bool, AgentError> {
         Ok(self.driver.undo(now_ms())?)
     }
 
-    /// Goes to another entry of the session, as [`SessionDriver::navigate`] does, and takes along a summary of what is
-    /// left if that is wanted.
+    /// Goes to another entry of the session, as [`SessionDriver::navigate`] does, and takes along a
+    /// summary of what is left if that is wanted.
     pub async fn navigate(
         &mut self,
         target: &EntryId,
@@ -368,8 +373,8 @@ fn report(done: &Compacted, show: Show<'_>) {
     }
 }
 
-/// Files are not restored after a compaction: a log has no place for them between the digest and the tail, and the
-/// model can read them again.
+/// Files are not restored after a compaction: a log has no place for them between the digest and
+/// the tail, and the model can read them again.
 fn compactor(model: &Model, settings: &SettingsRead) -> Result<Compactor, AgentError> {
     let counter = FittedCounter::from_model_id(&model.card.id).unwrap_or(FittedCounter::new(Family::Other));
     let invoker = model.writes_digests.then(|| Arc::clone(&model.invoker));

@@ -60,8 +60,9 @@ pub(crate) struct Call {
     pub(crate) input: Result<serde_json::Value, &'static str>,
 }
 
-/// Makes a message of an answer, and returns the calls in it. A call whose id is none of its own gets one that begins with
-/// `prefix`: some providers count the calls of each answer anew. One whose arguments are no object keeps none of them. An answer that says nothing says so.
+/// Makes a message of an answer, and returns the calls in it. A call whose id is none of its own
+/// gets one that begins with `prefix`: some providers count the calls of each answer anew. One
+/// whose arguments are no object keeps none of them. An answer that says nothing says so.
 pub(crate) fn message_of(
     mut blocks: Vec<Block>,
     prefix: &str,

@@ -11,7 +11,8 @@ use wb_session::{DriverError, SessionError, SettingsFileError};
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum AgentError {
-    /// The request that was about to be sent breaks rules of its provider. That is a fault of this program.
+    /// The request that was about to be sent breaks rules of its provider. That is a fault of this
+    /// program.
     #[error("a fault of wb-agent: the request is not valid for {dialect}, and was not sent: {}", findings.join("; "))]
     Invalid {
         /// The dialect of the request.
@@ -27,7 +28,8 @@ pub enum AgentError {
         /// The window, in tokens.
         window: u64,
     },
-    /// The model failed. The transcript is whole, the prompt is in it, and the next one goes on from there.
+    /// The model failed. The transcript is whole, the prompt is in it, and the next one goes on
+    /// from there.
     #[error("the model failed: {0}")]
     Model(#[from] InvokeError),
     /// The log could not be read or written.

@@ -18,7 +18,8 @@ use wb_session::{SettingsRead, read_settings};
 /// Stands for the newest session of the folder.
 const NEWEST: &str = "newest";
 
-/// Works in one folder with five tools, for hours inside a small window; without --model offline and for nothing.
+/// Works in one folder with five tools, for hours inside a small window; without --model offline
+/// and for nothing.
 ///
 /// A line is a prompt, or a command; /help shows them.
 #[derive(Debug, Parser)]
@@ -29,8 +30,8 @@ struct Args {
     folder: PathBuf,
     /// Who answers: offline, script:FILE, or PROVIDER:MODEL such as anthropic:claude-haiku-4-5
     ///
-    /// PROVIDER is anthropic, openai, openai-responses, gemini or openai-compatible; the key is taken from its environment
-    /// variable. What the tools read is sent there.
+    /// PROVIDER is anthropic, openai, openai-responses, gemini or openai-compatible; the key is
+    /// taken from its environment variable. What the tools read is sent there.
     #[arg(long, default_value = "offline")]
     model: String,
     /// Where requests go [default: the provider]
@@ -45,10 +46,12 @@ struct Args {
     /// Where logs are kept [default: wb-agent in `$XDG_STATE_HOME`, or in ~/.local/state]
     #[arg(long, value_name = "FOLDER")]
     logs: Option<PathBuf>,
-    /// Settings of when and how the session is compacted [default: wb-agent/settings.json in `$XDG_CONFIG_HOME`, or in ~/.config]
+    /// Settings of when and how the session is compacted [default: wb-agent/settings.json in
+    /// `$XDG_CONFIG_HOME`, or in ~/.config]
     ///
-    /// Sections are `compaction` (`enabled`, `reserveTokens`, `keepRecentTokens`), `branchSummary`, and `context` with the
-    /// settings of an agent. Keys in .wb-agent/settings.json of the folder override them.
+    /// Sections are `compaction` (`enabled`, `reserveTokens`, `keepRecentTokens`), `branchSummary`,
+    /// and `context` with the settings of an agent. Keys in .wb-agent/settings.json of the
+    /// folder override them.
     #[arg(long, value_name = "FILE")]
     settings: Option<PathBuf>,
     /// Leave the bash tool out; a command is not held in the folder

@@ -26,7 +26,8 @@ pub struct Model {
     pub dialects: Vec<Dialect>,
     /// What is known of it: its window, and its prices where the catalog has them.
     pub card: ModelCard,
-    /// How long its provider keeps a prompt in the cache after it was last read, where that is known.
+    /// How long its provider keeps a prompt in the cache after it was last read, where that is
+    /// known.
     pub cache_life: Option<Duration>,
     /// Whether it can write digests.
     pub writes_digests: bool,
@@ -46,7 +47,8 @@ impl Model {
         Self { invoker, dialects, card, cache_life: None, writes_digests }
     }
 
-    /// Finds a model by its name: `offline`, `script:FILE`, or `PROVIDER:MODEL`. Nothing is sent yet.
+    /// Finds a model by its name: `offline`, `script:FILE`, or `PROVIDER:MODEL`. Nothing is sent
+    /// yet.
     pub fn find(name: &str, base_url: Option<&str>) -> Result<Self, AgentError> {
         match name.split_once(':') {
             None if name == "offline" => Ok(Self::offline(Arc::new(Offline), false)),

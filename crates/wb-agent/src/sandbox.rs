@@ -3,9 +3,11 @@
 use std::fs;
 use std::path::{Component, Path, PathBuf};
 
-/// A folder that paths of a model may not leave, not by `..`, not by an absolute path and not by a link.
+/// A folder that paths of a model may not leave, not by `..`, not by an absolute path and not by a
+/// link.
 ///
-/// It holds the tools that are given paths. A command of the shell begins in the folder and may go where the user may.
+/// It holds the tools that are given paths. A command of the shell begins in the folder and may go
+/// where the user may.
 #[derive(Clone, Debug)]
 pub struct Sandbox {
     root: PathBuf,

@@ -41,7 +41,8 @@ fn so_does_one_whose_model_nobody_knows_and_whose_provider_tells_no_usage() {
     soak("", Soaked::new(false), 75);
 }
 
-/// One at a time: a shell that one agent starts has for a moment what the other one holds, its lock too.
+/// One at a time: a shell that one agent starts has for a moment what the other one holds, its lock
+/// too.
 static ALONE: Mutex<()> = Mutex::new(());
 
 fn soak(id: &str, model: Soaked, most_compactions_percent: u64) {
@@ -115,7 +116,8 @@ async fn run(model: &Model, mut watch: Watch, n_turns: u64) {
     flat(&resident);
 }
 
-/// Gives a prompt, and drops what works on it when the wanted thing has happened for the second time.
+/// Gives a prompt, and drops what works on it when the wanted thing has happened for the second
+/// time.
 async fn killed(agent: &mut Agent, prompt: &str, watch: &mut Watch, nth: u64) {
     let bomb = Notify::new();
     let mut n_left = 1 + nth % 2;

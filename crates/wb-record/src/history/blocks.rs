@@ -1,7 +1,8 @@
 //! Blocks: the compactions of a list of operations, what each hides, and which stands on which.
 //!
-//! They hold nothing of their own. A record is known again wherever changes moved it, also after it was taken
-//! out and brought back, so that blocks over a file that is rewritten nest as those over one that only grows.
+//! They hold nothing of their own. A record is known again wherever changes moved it, also after it
+//! was taken out and brought back, so that blocks over a file that is rewritten nest as those over
+//! one that only grows.
 
 use std::collections::{HashMap, HashSet};
 use std::io;
@@ -24,11 +25,14 @@ pub struct CompactionBlock<'h> {
     pub operation: &'h Operation,
     /// Whether it was not taken back, or done again since.
     pub is_in_force: bool,
-    /// The records that it covers, as they stood: those of the view before that are not in the view after.
+    /// The records that it covers, as they stood: those of the view before that are not in the view
+    /// after.
     pub covers: Vec<&'h RecordRef>,
-    /// The records that it brought, as they stood: those of the view after that were not in the view before.
+    /// The records that it brought, as they stood: those of the view after that were not in the
+    /// view before.
     pub brought: Vec<&'h RecordRef>,
-    /// The numbers of the blocks that it stands on, in their order: it covers records that they brought.
+    /// The numbers of the blocks that it stands on, in their order: it covers records that they
+    /// brought.
     pub parents: Vec<u64>,
 }
 
@@ -42,13 +46,14 @@ pub enum Explanation {
         /// The block that brought it; none for a record of the agent's.
         brought_by: Option<u64>,
     },
-    /// Blocks hide it: the first one covers it, each other one covers what the one before it brought.
+    /// Blocks hide it: the first one covers it, each other one covers what the one before it
+    /// brought.
     Hidden {
         /// Their numbers.
         by: Vec<u64>,
     },
-    /// The model does not see it, and no block in force covers it: it is on another branch, the agent left it out
-    /// itself, or an undo wrote a copy in its place.
+    /// The model does not see it, and no block in force covers it: it is on another branch, the
+    /// agent left it out itself, or an undo wrote a copy in its place.
     Outside,
 }
 
@@ -116,8 +121,8 @@ impl<'h> Blocks<'h> {
         self.all.iter().find(|block| block.operation.id == id)
     }
 
-    /// Returns what became of a record, known by its bytes at a place where it stands or stood when an operation was
-    /// done; `view` is that of the conversation as it is now, over `parts`.
+    /// Returns what became of a record, known by its bytes at a place where it stands or stood when
+    /// an operation was done; `view` is that of the conversation as it is now, over `parts`.
     pub fn explain(&self, parts: &dyn Parts, view: &View, record: &RecordRef) -> io::Result<Explanation> {
         let number = self.records.known.get(record).copied();
         let stands = number.map_or(Some(record), |number| self.records.now[number].as_ref());
@@ -176,14 +181,16 @@ impl<'h, 'b> IntoIterator for &'b Blocks<'h> {
 /// The records that operations met, each with a number that it keeps.
 #[derive(Debug, Default)]
 struct Records {
-    /// The number of each record by each place at which it was met; of two the one that came there last.
+    /// The number of each record by each place at which it was met; of two the one that came there
+    /// last.
     known: HashMap<RecordRef, usize>,
     /// Where each record stands now; none if it was taken out.
     now: Vec<Option<RecordRef>>,
 }
 
 impl Records {
-    /// Returns the number of a record that stands at a place; one that was taken out there may be back.
+    /// Returns the number of a record that stands at a place; one that was taken out there may be
+    /// back.
     fn see(&mut self, record: &RecordRef, is_back: bool) -> usize {
         let known = self.known.get(record).copied();
         let is_it = |number: &usize| match &self.now[*number] {

@@ -1,4 +1,5 @@
-//! A compaction that is not written here: the agent was told what to write, and it is known again by what it holds.
+//! A compaction that is not written here: the agent was told what to write, and it is known again
+//! by what it holds.
 
 use std::ops::Range;
 
@@ -9,12 +10,13 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use crate::view::View;
 
-/// A compaction that an agent writes into its session itself, as it was told: the fingerprints of what it puts there.
+/// A compaction that an agent writes into its session itself, as it was told: the fingerprints of
+/// what it puts there.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DelegatedCompaction {
     digest: Option<u64>,
-    /// Of each message that stays: its calls and results, or its text if it has none. An agent may write it again in
-    /// other pieces.
+    /// Of each message that stays: its calls and results, or its text if it has none. An agent may
+    /// write it again in other pieces.
     kept: Vec<u64>,
 }
 

@@ -105,7 +105,8 @@ impl HistoryError {
 }
 
 impl HistoryError {
-    /// Tells why the list was not written; where another program was quicker to begin it, that one is at work.
+    /// Tells why the list was not written; where another program was quicker to begin it, that one
+    /// is at work.
     pub(crate) fn of_list(error: &CommitError) -> Self {
         let full = [ErrorKind::StorageFull, ErrorKind::QuotaExceeded];
         match error {

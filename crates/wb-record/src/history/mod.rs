@@ -1,8 +1,8 @@
 //! What was changed: a list of operations, each of which can be undone and redone.
 //!
-//! The list is JSON lines in parts of its own. An operation is written down before the session is touched, and marked as
-//! done after, so that one that was cut short is found and settled from the bytes. Nothing in the list is ever
-//! changed.
+//! The list is JSON lines in parts of its own. An operation is written down before the session is
+//! touched, and marked as done after, so that one that was cut short is found and settled from the
+//! bytes. Nothing in the list is ever changed.
 
 pub(crate) mod changed_part;
 pub(crate) mod delegated;
@@ -35,7 +35,8 @@ use crate::parts::recover::{Found, found};
 use crate::view::View;
 use crate::view::format::{Document, Stamp};
 
-/// What the name of a session's list of operations ends with. Hosts list files by `.jsonl`, so this is none.
+/// What the name of a session's list of operations ends with. Hosts list files by `.jsonl`, so this
+/// is none.
 const LIST_SUFFIX: &str = ".wb-log";
 
 /// Returns where the list of a session's operations stands: next to it.
@@ -50,7 +51,8 @@ pub fn list_of(session: &Path) -> PathBuf {
 #[serde(rename_all = "snake_case")]
 enum Entry {
     Planned(Box<Operation>),
-    /// It stands in the session, and these are the records of the view after, and the bytes of the part without a name.
+    /// It stands in the session, and these are the records of the view after, and the bytes of the
+    /// part without a name.
     Done {
         id: u64,
         after: Vec<RecordRef>,
@@ -83,8 +85,8 @@ fn entries(list: &dyn Parts) -> Result<(Vec<Entry>, bool), HistoryError> {
 pub struct History {
     list: Box<dyn Parts>,
     operations: Vec<Operation>,
-    /// For each operation that stands in the session, its number, the records of the view after it, and the bytes of the
-    /// part without a name where they are known.
+    /// For each operation that stands in the session, its number, the records of the view after it,
+    /// and the bytes of the part without a name where they are known.
     done: Vec<(u64, Vec<RecordRef>, Option<u64>)>,
     /// The last operation that is neither done nor dropped.
     pending: Option<u64>,
@@ -93,9 +95,11 @@ pub struct History {
 }
 
 impl History {
-    /// Reads the list next to a session's file; where there is none, the first operation begins it, for its owner alone.
+    /// Reads the list next to a session's file; where there is none, the first operation begins it,
+    /// for its owner alone.
     ///
-    /// Whoever opens it to write holds its lock until it is dropped, so that of several at once one gets through.
+    /// Whoever opens it to write holds its lock until it is dropped, so that of several at once one
+    /// gets through.
     #[cfg(any(unix, windows))]
     pub fn beside(session: &Path, access: Access) -> Result<Self, HistoryError> {
         let path = list_of(session);
@@ -115,7 +119,8 @@ impl History {
         Self::open(Box::new(list))
     }
 
-    /// Reads the list; parts without a file are an empty one. A line that was cut off at the end is passed over.
+    /// Reads the list; parts without a file are an empty one. A line that was cut off at the end is
+    /// passed over.
     pub fn open(list: Box<dyn Parts>) -> Result<Self, HistoryError> {
         let (entries, is_cut_off) = entries(list.as_ref())?;
         let mut history = Self { list, operations: Vec::new(), done: Vec::new(), pending: None, is_cut_off };
@@ -144,12 +149,14 @@ impl History {
         self.operations.iter().filter(|it| self.done.iter().any(|(id, ..)| *id == it.id))
     }
 
-    /// Returns the name of the format that the session had when it was changed last, if the list tells it.
+    /// Returns the name of the format that the session had when it was changed last, if the list
+    /// tells it.
     pub fn format(&self) -> Option<&str> {
         self.operations.last()?.format.as_deref()
     }
 
-    /// Returns the records of the view after an operation, in its order; none if it does not stand in the session.
+    /// Returns the records of the view after an operation, in its order; none if it does not stand
+    /// in the session.
     pub fn after(&self, id: u64) -> &[RecordRef] {
         self.done.iter().find(|(done, ..)| *done == id).map_or(&[], |(_, after, _)| after)
     }
@@ -159,12 +166,14 @@ impl History {
         self.done.iter().find(|(done, ..)| *done == id)?.2
     }
 
-    /// Returns an operation that was cut short, of which it is not known yet whether it stands in the session.
+    /// Returns an operation that was cut short, of which it is not known yet whether it stands in
+    /// the session.
     pub fn unsettled(&self) -> Option<u64> {
         self.pending
     }
 
-    /// Returns whether the last line of the list was cut off while it was written, so that what it said is not known.
+    /// Returns whether the last line of the list was cut off while it was written, so that what it
+    /// said is not known.
     pub fn is_cut_off(&self) -> bool {
         self.is_cut_off
     }
@@ -224,10 +233,11 @@ impl History {
         Ok(Some(Entry::Done { id: operation.id, after: kept_of(document, &view, messages)?, n_bytes: None }))
     }
 
-    /// Writes a change into a session, as an operation of the list; returns its number and what the model sees now.
+    /// Writes a change into a session, as an operation of the list; returns its number and what the
+    /// model sees now.
     ///
-    /// `changes` are those that [`Document::render`] gave for the view `before`. Where the session cannot be read
-    /// after, they are taken back.
+    /// `changes` are those that [`Document::render`] gave for the view `before`. Where the session
+    /// cannot be read after, they are taken back.
     pub fn change(
         &mut self,
         what: OperationKind,
@@ -242,8 +252,9 @@ impl History {
         self.run(document, what, conversation, before, &changes, stamp)
     }
 
-    /// Notes a compaction that the agent is about to write into its session itself; the next change of the session finds
-    /// out whether it did. Nothing is written into the session. One that stands in it already is not noted again.
+    /// Notes a compaction that the agent is about to write into its session itself; the next change
+    /// of the session finds out whether it did. Nothing is written into the session. One that
+    /// stands in it already is not noted again.
     pub fn leave_to_agent(
         &mut self,
         document: &mut dyn Document,

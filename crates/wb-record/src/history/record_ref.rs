@@ -40,7 +40,8 @@ fn spans(view: &View, messages: Range<usize>) -> impl Iterator<Item = &Span> {
     places.map(|place| &place.record).filter(move |span| seen.insert(*span))
 }
 
-/// Returns how many messages of a view stand in the records after an operation; nothing if it does not begin with these.
+/// Returns how many messages of a view stand in the records after an operation; nothing if it does
+/// not begin with these.
 pub(crate) fn n_known(after: &[RecordRef], view: &View) -> Option<usize> {
     let mut spans = spans(view, 0..view.messages.len());
     let known: HashSet<&Span> = after.iter().map(|it| &it.span).collect();

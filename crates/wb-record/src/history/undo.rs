@@ -1,5 +1,5 @@
-//! How an operation is taken back, and done again: in place where what it wrote stands as it was written or in other
-//! words of JSON, else by writing the old view after it.
+//! How an operation is taken back, and done again: in place where what it wrote stands as it was
+//! written or in other words of JSON, else by writing the old view after it.
 
 use std::collections::{HashMap, HashSet};
 
@@ -24,9 +24,11 @@ use crate::view::target_view::Item;
 pub enum Undone {
     /// The bytes are those of before.
     Exactly,
-    /// Others had written since: what the operation wrote went where it stood, and what came since stays.
+    /// Others had written since: what the operation wrote went where it stood, and what came since
+    /// stays.
     InPlace,
-    /// Others had written since: the old view was written after it, with what came since at its end.
+    /// Others had written since: the old view was written after it, with what came since at its
+    /// end.
     ByAppending,
 }
 
@@ -42,9 +44,10 @@ struct WayBack {
 impl History {
     /// Takes an operation back, the last one that stands if none is named.
     ///
-    /// Where nobody wrote since, the bytes are those of before. Where what it wrote stands as it was written, or in a JSON
-    /// document that was written anew, the old records take its place, and a repair that added lines to a log goes from
-    /// among those that came since. Else the old view is written after it in the way native to the format, with what came
+    /// Where nobody wrote since, the bytes are those of before. Where what it wrote stands as it
+    /// was written, or in a JSON document that was written anew, the old records take its
+    /// place, and a repair that added lines to a log goes from among those that came since.
+    /// Else the old view is written after it in the way native to the format, with what came
     /// since at its end, unless the agent has changed the beginning itself.
     pub fn undo(
         &mut self,
@@ -70,8 +73,8 @@ impl History {
         Ok(self.way(document, of, &self.stamped(of, stamp)?)?.how)
     }
 
-    /// Returns how many compactions that were written here stand one on another at the beginning of a conversation as it is
-    /// now, the last of all among them.
+    /// Returns how many compactions that were written here stand one on another at the beginning of
+    /// a conversation as it is now, the last of all among them.
     pub fn n_own_in_force(&self, document: &dyn Document, conversation: &str) -> Result<usize, HistoryError> {
         let mut records = kept(document, &document.view(conversation)?)?;
         let is_own = |it: &&Operation| {
@@ -94,8 +97,8 @@ impl History {
         last.map_or(Ok(false), |last| Ok(self.stands(document, last)? && self.is_as_long(document, last)?))
     }
 
-    /// Takes an operation back, or does it again where it was taken back; where others wrote since the session was read, once
-    /// more.
+    /// Takes an operation back, or does it again where it was taken back; where others wrote since
+    /// the session was read, once more.
     fn act(
         &mut self,
         document: &mut dyn Document,
@@ -136,7 +139,8 @@ impl History {
         let operation = self.last_run(of)?;
         let in_place = self.in_place(document, operation, "undone")?;
         if let Some(way) = in_place {
-            // Where copies of what it wrote are seen and not what it wrote, the old view is written after them.
+            // Where copies of what it wrote are seen and not what it wrote, the old view is written after
+            // them.
             let is_seen = self.is_seen(document, operation, &way.before)?;
             let set = if is_seen { None } else { self.by_appending(document, of, &way.before, stamp).ok() };
             return Ok(match set {
@@ -176,7 +180,8 @@ impl History {
             return Ok(document.render(conversation, before, &items, stamp)?);
         };
         let items = self.before_and_since(document, (copy.as_ref(), &set), of, before)?;
-        // What was replaced may have held the view together, which stands as it did where nothing has moved.
+        // What was replaced may have held the view together, which stands as it did where nothing has
+        // moved.
         let moves = |(_, change): &(_, Change)| match change {
             Change::Splice { old, new, .. } => old.0.len() != new.0.len(),
             _ => false,
@@ -190,8 +195,9 @@ impl History {
         Ok(set)
     }
 
-    /// Returns whether a conversation begins with what was seen after an operation, or others that were done after it may
-    /// show it. What is no log, or has no operation after that, always shows it.
+    /// Returns whether a conversation begins with what was seen after an operation, or others that
+    /// were done after it may show it. What is no log, or has no operation after that, always
+    /// shows it.
     fn is_seen(
         &self,
         document: &dyn Document,
@@ -209,8 +215,9 @@ impl History {
         way.ok_or(HistoryError::NotAlone { id: of, doing: "redone" })
     }
 
-    /// Returns what takes an operation back where what it wrote stands: as it was written, or in a JSON document that was
-    /// written anew. Nothing that was done after it may stand then, and there is none if it is not found.
+    /// Returns what takes an operation back where what it wrote stands: as it was written, or in a
+    /// JSON document that was written anew. Nothing that was done after it may stand then, and
+    /// there is none if it is not found.
     fn in_place(
         &self,
         document: &dyn Document,
@@ -245,8 +252,9 @@ impl History {
         self.operations().filter(is_later).any(stands)
     }
 
-    /// Returns what takes lines that a repair added at the end of a log out from among those that came since, and brings
-    /// back what it cut off there; none if the conversation would not be what it was, with what came since behind it.
+    /// Returns what takes lines that a repair added at the end of a log out from among those that
+    /// came since, and brings back what it cut off there; none if the conversation would not be
+    /// what it was, with what came since behind it.
     fn out_of_lines(
         &self,
         document: &dyn Document,
@@ -269,8 +277,8 @@ impl History {
         Ok(is_same.then_some(set))
     }
 
-    /// Returns whether what an operation wrote stands where it was written, so that its changes can be taken back: where
-    /// that is no whole records, none of those around it has moved.
+    /// Returns whether what an operation wrote stands where it was written, so that its changes can
+    /// be taken back: where that is no whole records, none of those around it has moved.
     fn stands(&self, document: &dyn Document, operation: &Operation) -> Result<bool, HistoryError> {
         if operation.by_agent.is_some() {
             return Ok(false);
@@ -283,7 +291,8 @@ impl History {
         Ok(is_fit && known.all(|it| is_there(document, it)))
     }
 
-    /// Returns whether the part without a name is as long as an operation left it, as far as that is known.
+    /// Returns whether the part without a name is as long as an operation left it, as far as that
+    /// is known.
     fn is_as_long(&self, document: &dyn Document, operation: &Operation) -> Result<bool, HistoryError> {
         let n_bytes = document.parts().len("").map_err(FormatError::from)?;
         Ok(self.n_bytes_after(operation.id).is_none_or(|known| Some(known) == n_bytes))
@@ -295,9 +304,10 @@ impl History {
         undo.ok_or(HistoryError::NothingToRedo)
     }
 
-    /// Returns the records of the view before an operation, and what came after it: those that others wrote between one
-    /// operation and the next, and the messages behind the last. What stands in the view as it came stays. They
-    /// are told as they stand in a copy after changes, in which the former are as they were.
+    /// Returns the records of the view before an operation, and what came after it: those that
+    /// others wrote between one operation and the next, and the messages behind the last. What
+    /// stands in the view as it came stays. They are told as they stand in a copy after
+    /// changes, in which the former are as they were.
     fn before_and_since(
         &self,
         document: &dyn Document,
@@ -338,8 +348,8 @@ impl History {
         Ok(items)
     }
 
-    /// Returns the records that others wrote between an operation and the last one, each behind what stood there after
-    /// the one before it, and the records after the last one.
+    /// Returns the records that others wrote between an operation and the last one, each behind
+    /// what stood there after the one before it, and the records after the last one.
     fn since(&self, operation: &Operation) -> Result<(Vec<&RecordRef>, &[RecordRef]), HistoryError> {
         let Operation { id, conversation, .. } = operation;
         let (mut since, mut after) = (Vec::new(), self.after(*id));
@@ -367,7 +377,8 @@ fn is_there(document: &dyn Document, record: &RecordRef) -> bool {
     document.parts().fingerprint(&record.span).is_ok_and(|hash| hash == record.hash)
 }
 
-/// Returns a session as it will be after changes of its one part; none where they do not find what they expect.
+/// Returns a session as it will be after changes of its one part; none where they do not find what
+/// they expect.
 fn changed(document: &dyn Document, set: &ChangeSet) -> Result<Option<Box<dyn Document>>, HistoryError> {
     let again = document.parts().again().map_err(FormatError::from)?;
     let Ok(part) = ChangedPart::of(again, set) else { return Ok(None) };

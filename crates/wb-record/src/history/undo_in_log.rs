@@ -6,8 +6,9 @@ use crate::parts::change::{Bytes, Change, ChangeSet};
 use crate::parts::part::Parts;
 use crate::parts::span::Span;
 
-/// Returns what takes changes back of which some were at the end of the part without a name, where whole lines were
-/// appended since; nothing where they are others. A line that was cut off comes back as a line of its own.
+/// Returns what takes changes back of which some were at the end of the part without a name, where
+/// whole lines were appended since; nothing where they are others. A line that was cut off comes
+/// back as a line of its own.
 pub(crate) fn below_later_lines(parts: &dyn Parts, set: &ChangeSet) -> io::Result<Option<ChangeSet>> {
     let back = set.inverse().changes;
     let is_at_end = |(_, change): &(_, Change)| matches!(change, Change::Cut { .. } | Change::Append { .. });

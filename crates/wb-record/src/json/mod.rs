@@ -1,6 +1,7 @@
 //! Where values stand in JSON text, so that one is read or replaced and all other bytes stay.
 //!
-//! Every function looks at one object or array, not into what it holds. Text that is not JSON has no members.
+//! Every function looks at one object or array, not into what it holds. Text that is not JSON has
+//! no members.
 
 pub(crate) mod scan;
 pub mod splice;
@@ -39,8 +40,8 @@ pub fn members_of(object: &str) -> Option<Vec<Member<'_>>> {
     Some(members_within(object, "")?.0)
 }
 
-/// Returns the members of an object, and those of the object under one of its keys, in one reading; without the latter
-/// where no object stands there. Their places are places in the inner object.
+/// Returns the members of an object, and those of the object under one of its keys, in one reading;
+/// without the latter where no object stands there. Their places are places in the inner object.
 pub fn members_within<'a>(
     object: &'a str,
     within: &str,
@@ -95,7 +96,8 @@ pub fn elements(array: &[u8]) -> Option<Vec<Range<usize>>> {
     Some(all)
 }
 
-/// Returns the place of a value by the keys that lead to it; of several members with one key it is the last.
+/// Returns the place of a value by the keys that lead to it; of several members with one key it is
+/// the last.
 pub fn find(object: &[u8], path: &[&str]) -> Option<Range<usize>> {
     find_in(std::str::from_utf8(object).ok()?, path)
 }
@@ -120,7 +122,8 @@ pub fn text(object: &[u8], path: &[&str]) -> Option<String> {
     serde_json::from_slice(&object[find(object, path)?]).ok()
 }
 
-/// Returns the object with a member set: its value replaced where it stands, or the member added at the end.
+/// Returns the object with a member set: its value replaced where it stands, or the member added at
+/// the end.
 pub fn set(object: &[u8], key: &str, value: &[u8]) -> Vec<u8> {
     if let Some(old) = find(object, &[key]) {
         return [&object[..old.start], value, &object[old.end..]].concat();
@@ -132,7 +135,8 @@ pub fn set(object: &[u8], key: &str, value: &[u8]) -> Vec<u8> {
     [&object[..end], name.as_bytes(), value, &object[end..]].concat()
 }
 
-/// Returns the object with a value set by the keys that lead to it; objects that are not there are added.
+/// Returns the object with a value set by the keys that lead to it; objects that are not there are
+/// added.
 pub fn set_in(object: &[u8], path: &[&str], value: &[u8]) -> Vec<u8> {
     match path {
         [] => value.to_vec(),

@@ -1,5 +1,5 @@
-//! Records of a JSON document found again where another program has written all of it anew: with other blanks, and
-//! other escapes.
+//! Records of a JSON document found again where another program has written all of it anew: with
+//! other blanks, and other escapes.
 
 use std::io;
 use std::ops::Range;
@@ -11,10 +11,11 @@ use crate::json::scan::{JsonScan, Token};
 use crate::parts::change::{Bytes, Change, ChangeSet};
 use crate::parts::part::{PartReader, Parts};
 
-/// Returns changes that do what others say, each in the one place where what it replaces stands as it is written now.
+/// Returns changes that do what others say, each in the one place where what it replaces stands as
+/// it is written now.
 ///
-/// There are none where the part without a name is no JSON document, or where something else is changed than whole
-/// objects that stand in it once.
+/// There are none where the part without a name is no JSON document, or where something else is
+/// changed than whole objects that stand in it once.
 pub(crate) fn reformatted(parts: &dyn Parts, set: &ChangeSet) -> io::Result<Option<ChangeSet>> {
     if set.is_empty()
         || !set.changes.iter().all(|(part, change)| part.is_empty() && replaced(change).is_some())
@@ -41,14 +42,16 @@ pub(crate) fn reformatted(parts: &dyn Parts, set: &ChangeSet) -> io::Result<Opti
     Ok(Some(ChangeSet { changes: places.into_iter().rev().map(change).collect() }))
 }
 
-/// Returns the text of the part without a name, if that is one JSON value. A long log is not read for it.
+/// Returns the text of the part without a name, if that is one JSON value. A long log is not read
+/// for it.
 pub(crate) fn document_text(parts: &dyn Parts) -> io::Result<Option<String>> {
     let mut values = Deserializer::from_reader(PartReader::new(parts, "", 0)?).into_iter::<IgnoredAny>();
     let is_document = matches!(values.next(), Some(Ok(_))) && values.next().is_none();
     Ok(if is_document { String::from_utf8(parts.whole("")?).ok() } else { None })
 }
 
-/// Returns what a change puts in the place of what, if that is whole objects with the commas next to them.
+/// Returns what a change puts in the place of what, if that is whole objects with the commas next
+/// to them.
 fn replaced(change: &Change) -> Option<(&str, &Bytes)> {
     let Change::Splice { old, new, .. } = change else { return None };
     let text = std::str::from_utf8(&old.0).ok()?;

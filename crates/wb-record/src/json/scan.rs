@@ -7,8 +7,8 @@ use memchr::memchr2;
 
 /// A place in JSON text, from which on it is read.
 ///
-/// Each method reads on behind what it returns; it returns nothing where something else stands, and then nothing is to
-/// be read any more.
+/// Each method reads on behind what it returns; it returns nothing where something else stands, and
+/// then nothing is to be read any more.
 ///
 /// ```
 /// use wb_record::JsonScan;
@@ -260,7 +260,8 @@ impl<'a> JsonScan<'a> {
         }
     }
 
-    /// Begins a list or an object; returns whether there is a value in it. One without a value is ended too.
+    /// Begins a list or an object; returns whether there is a value in it. One without a value is
+    /// ended too.
     fn open(&mut self, end: u8) -> Option<bool> {
         self.at += 1;
         if self.peek()? == end {
@@ -274,7 +275,8 @@ impl<'a> JsonScan<'a> {
         Some(true)
     }
 
-    /// Goes on to the next value in what is open, and ends what has none; returns whether there is one.
+    /// Goes on to the next value in what is open, and ends what has none; returns whether there is
+    /// one.
     fn next(&mut self) -> Option<bool> {
         while let Some(end) = self.ends.last().copied() {
             match self.peek()? {

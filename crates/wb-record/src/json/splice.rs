@@ -1,4 +1,5 @@
-//! Records of a text replaced, removed and added, while every other byte stays: lines of a log, elements of an array.
+//! Records of a text replaced, removed and added, while every other byte stays: lines of a log,
+//! elements of an array.
 
 use std::io;
 use std::ops::Range;
@@ -25,10 +26,12 @@ pub enum Piece {
     New(Vec<u8>),
 }
 
-/// Returns the changes that make the records of the part without a name into `pieces`, those behind first.
+/// Returns the changes that make the records of the part without a name into `pieces`, those behind
+/// first.
 ///
-/// Pieces that stay must come in the order of the text. A record that is no piece goes, unless `is_foreign` says that it
-/// is none of ours. New records stand where the first record stood that goes for them.
+/// Pieces that stay must come in the order of the text. A record that is no piece goes, unless
+/// `is_foreign` says that it is none of ours. New records stand where the first record stood that
+/// goes for them.
 ///
 /// ```
 /// use wb_record::MemoryParts;
@@ -70,7 +73,8 @@ pub fn splices(
     Ok(changes)
 }
 
-/// Splits a range of records at those that stay in any case; the first run is there even if it is empty.
+/// Splits a range of records at those that stay in any case; the first run is there even if it is
+/// empty.
 fn runs(gone: Range<usize>, is_foreign: impl Fn(usize) -> bool) -> Vec<Range<usize>> {
     let first = gone.start..gone.start;
     let mut runs = Vec::from([first]);
@@ -84,8 +88,9 @@ fn runs(gone: Range<usize>, is_foreign: impl Fn(usize) -> bool) -> Vec<Range<usi
     runs
 }
 
-/// Returns the run that new records take the place of: the first of which something goes. Where nothing goes they stand
-/// behind the piece before them, and at the beginning behind what leads the text, such as a header.
+/// Returns the run that new records take the place of: the first of which something goes. Where
+/// nothing goes they stand behind the piece before them, and at the beginning behind what leads the
+/// text, such as a header.
 fn place_of_new(runs: &[Range<usize>], is_at_start: bool) -> usize {
     let last = if is_at_start { runs.len() - 1 } else { 0 };
     runs.iter().position(|run| !run.is_empty()).unwrap_or(last)

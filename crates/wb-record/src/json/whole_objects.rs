@@ -1,5 +1,5 @@
-//! Changes of a JSON document in whole objects, so that what they wrote is found again where another program has
-//! written all of it anew.
+//! Changes of a JSON document in whole objects, so that what they wrote is found again where
+//! another program has written all of it anew.
 
 use std::io;
 use std::ops::Range;
@@ -10,10 +10,11 @@ use crate::parts::change::{Bytes, Change, ChangeSet};
 use crate::parts::part::{Parts, after, read_old};
 use crate::parts::piece_table::Region;
 
-/// Returns changes that do the same, each of which writes whole objects that stand once in the document that comes of
-/// it. Where one writes less, the objects next to it are written again.
+/// Returns changes that do the same, each of which writes whole objects that stand once in the
+/// document that comes of it. Where one writes less, the objects next to it are written again.
 ///
-/// They are as they were where the part without a name is no JSON document, or has nothing of the kind.
+/// They are as they were where the part without a name is no JSON document, or has nothing of the
+/// kind.
 pub(crate) fn in_whole_objects(parts: &dyn Parts, set: &ChangeSet) -> io::Result<ChangeSet> {
     let is_splice =
         |(part, change): &(String, Change)| part.is_empty() && matches!(change, Change::Splice { .. });
@@ -69,8 +70,8 @@ impl Changed<'_> {
         ChangeSet { changes: windows.into_iter().rev().filter_map(change).collect() }
     }
 
-    /// Returns the fewest elements of an array around a region that are told after it; those of the innermost array that
-    /// has them.
+    /// Returns the fewest elements of an array around a region that are told after it; those of the
+    /// innermost array that has them.
     fn window(&self, region: &Range<usize>) -> Option<Range<usize>> {
         let mut arrays = arrays_around(self.old, region);
         std::iter::from_fn(|| arrays.pop()).find_map(|array| {
@@ -95,7 +96,8 @@ impl Changed<'_> {
         })
     }
 
-    /// Returns where a stretch stands after the changes; nothing where one of them is in it in part.
+    /// Returns where a stretch stands after the changes; nothing where one of them is in it in
+    /// part.
     fn after(&self, window: &Range<usize>) -> Option<Range<usize>> {
         let (mut start, mut end) = (window.start, window.end);
         for Region { old, n_new } in &self.regions {
@@ -111,7 +113,8 @@ impl Changed<'_> {
     }
 }
 
-/// Returns the places of the elements of each array around a place in a document, the innermost last.
+/// Returns the places of the elements of each array around a place in a document, the innermost
+/// last.
 fn arrays_around(text: &str, place: &Range<usize>) -> Vec<Vec<Range<usize>>> {
     let is_around = |it: &Range<usize>| it.start < place.start && place.end < it.end;
     let start = text.len() - text.trim_start().len();

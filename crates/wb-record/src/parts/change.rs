@@ -1,4 +1,5 @@
-//! What is written: changes that say what they expect to find, so that each can be refused, and taken back.
+//! What is written: changes that say what they expect to find, so that each can be refused, and
+//! taken back.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -59,7 +60,8 @@ pub struct ChangeSet {
     pub changes: Vec<(PartId, Change)>,
 }
 
-/// Why changes were not carried out; the parts are as they were, except after [`Unknown`](Self::Unknown).
+/// Why changes were not carried out; the parts are as they were, except after
+/// [`Unknown`](Self::Unknown).
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CommitError {
@@ -80,7 +82,8 @@ pub enum CommitError {
         /// The name.
         path: PathBuf,
     },
-    /// What the file holds now is not known: another program wrote at the same moment, or the disk failed.
+    /// What the file holds now is not known: another program wrote at the same moment, or the disk
+    /// failed.
     #[error("{}: {doing} failed, and what it holds is not known: {source}", path.display())]
     Unknown {
         /// The file.

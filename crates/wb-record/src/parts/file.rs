@@ -1,8 +1,9 @@
 //! One file as parts: read by position, appended to in one write, or replaced as a whole.
 //!
-//! An append is one `write` to the end, so that a kill leaves at most a beginning of it. All else is written to a
-//! draft that takes the name. Writers hold the system's advisory lock; programs that do not ask for it are noticed by
-//! the length, the device and the inode behind the name, which are looked at before and after each write.
+//! An append is one `write` to the end, so that a kill leaves at most a beginning of it. All else
+//! is written to a draft that takes the name. Writers hold the system's advisory lock; programs
+//! that do not ask for it are noticed by the length, the device and the inode behind the name,
+//! which are looked at before and after each write.
 #![expect(clippy::disallowed_methods, reason = "files are touched here")]
 
 use std::fmt;
@@ -84,7 +85,8 @@ impl FileParts {
         identity(self) == identity(other)
     }
 
-    /// Takes the lock and keeps it until the parts are dropped, as a program does that has a session open.
+    /// Takes the lock and keeps it until the parts are dropped, as a program does that has a
+    /// session open.
     pub fn hold(&mut self) -> Result<(), CommitError> {
         self.lock()?;
         self.is_held = true;
@@ -129,7 +131,8 @@ impl FileParts {
         self.open.as_ref().map_or(Ok(()), |(file, _)| self.disk.sync(file))
     }
 
-    /// Checks that what was appended stands where it should; if others wrote before it, it is taken back.
+    /// Checks that what was appended stands where it should; if others wrote before it, it is taken
+    /// back.
     fn check_appended(&self, file: &File, at: u64, new: &[u8]) -> Result<(), CommitError> {
         let is_there = written_to(file).is_ok_and(|end| end == at + new.len() as u64);
         if is_there || stands_at(file, at, new).unwrap_or(false) {
@@ -260,7 +263,8 @@ impl FileParts {
     }
 }
 
-/// Appends a line to the end of a file, durably; a file that is not there is begun, with the mode of `mode_of`.
+/// Appends a line to the end of a file, durably; a file that is not there is begun, with the mode
+/// of `mode_of`.
 ///
 /// A last line without its line feed gets it before.
 pub fn append_line(path: &Path, mode_of: Option<&Path>, line: &[u8]) -> Result<(), CommitError> {
@@ -363,7 +367,8 @@ impl Parts for FileParts {
 
 impl Drop for FileParts {
     fn drop(&mut self) {
-        // A program that another thread is about to start has the file for a moment too, and would keep the lock.
+        // A program that another thread is about to start has the file for a moment too, and would keep the
+        // lock.
         self.is_held = false;
         self.unlock();
     }
@@ -404,7 +409,8 @@ mod tests {
         }
     }
 
-    /// Commits a change to a file with `old` in it, and returns the outcome and what the file holds after.
+    /// Commits a change to a file with `old` in it, and returns the outcome and what the file holds
+    /// after.
     fn meddled(
         before: &'static [u8],
         after: &'static [u8],

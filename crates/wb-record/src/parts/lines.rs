@@ -7,11 +7,13 @@ use std::ops::Range;
 use memchr::memchr;
 use serde::de::{DeserializeOwned, IgnoredAny};
 
-/// Reads lines, skipping blank ones and a byte order mark. A line that its input holds as a whole is not copied.
+/// Reads lines, skipping blank ones and a byte order mark. A line that its input holds as a whole
+/// is not copied.
 #[derive(Debug)]
 pub struct Lines<R> {
     input: R,
-    /// The bytes of the line that was read last, where it stands in the buffer of the input; 0 if it does not.
+    /// The bytes of the line that was read last, where it stands in the buffer of the input; 0 if
+    /// it does not.
     n_in_place: usize,
     /// That line where the input held a part of it at a time.
     buffer: Vec<u8>,
@@ -61,7 +63,8 @@ impl<R: BufRead> Lines<R> {
         Ok(Some(Line { number, at, bytes, is_ended: line.ends_with(b"\n") }))
     }
 
-    /// Reads on to the next line, a blank one too, and returns where it begins and all of it, with its line feed.
+    /// Reads on to the next line, a blank one too, and returns where it begins and all of it, with
+    /// its line feed.
     pub fn next_raw(&mut self) -> io::Result<Option<(u64, &[u8])>> {
         self.start += (self.n_in_place + self.buffer.len()) as u64;
         self.input.consume(std::mem::take(&mut self.n_in_place));
@@ -75,7 +78,8 @@ impl<R: BufRead> Lines<R> {
         Ok(Some((start, self.whole_line()?)))
     }
 
-    /// Returns the bytes up to the next line feed, with it, if the input holds it already; 0 if it does not.
+    /// Returns the bytes up to the next line feed, with it, if the input holds it already; 0 if it
+    /// does not.
     fn n_in_next_line(&mut self) -> io::Result<usize> {
         match self.input.fill_buf() {
             Ok(held) => Ok(memchr(b'\n', held).map_or(0, |at| at + 1)),
@@ -116,7 +120,8 @@ impl<'a> Line<'a> {
         Self { number, at: 0, bytes, is_ended: true }
     }
 
-    /// Parses the line; half of a surrogate pair becomes U+FFFD, since JavaScript writes such halves.
+    /// Parses the line; half of a surrogate pair becomes U+FFFD, since JavaScript writes such
+    /// halves.
     pub fn parse<T: DeserializeOwned>(&self) -> Result<T, serde_json::Error> {
         serde_json::from_slice(self.bytes).or_else(|error| match mended(self.bytes) {
             Cow::Owned(bytes) => serde_json::from_slice(&bytes),
@@ -124,7 +129,8 @@ impl<'a> Line<'a> {
         })
     }
 
-    /// Returns whether the line was cut off while it was written: nothing ended it and it is not JSON.
+    /// Returns whether the line was cut off while it was written: nothing ended it and it is not
+    /// JSON.
     pub fn is_truncated(&self) -> bool {
         !self.is_ended && serde_json::from_slice::<IgnoredAny>(self.bytes).is_err()
     }
@@ -144,7 +150,8 @@ pub fn fault(error: &serde_json::Error) -> String {
     text
 }
 
-/// Returns the JSON with each lone `\uD800`–`\uDFFF` written as `\uFFFD`; borrowed if there is none.
+/// Returns the JSON with each lone `\uD800`–`\uDFFF` written as `\uFFFD`; borrowed if there is
+/// none.
 pub fn mended(bytes: &[u8]) -> Cow<'_, [u8]> {
     let mut out = Cow::Borrowed(bytes);
     let mut at = 0;

@@ -37,7 +37,8 @@ pub trait Parts: Send + Sync + Debug {
     /// Carries out all the changes or none, after looking whether each finds what it expects.
     fn commit(&mut self, set: &ChangeSet) -> Result<(), CommitError>;
 
-    /// Returns the bytes of a span, as many as there are, without a copy where the part is held in memory.
+    /// Returns the bytes of a span, as many as there are, without a copy where the part is held in
+    /// memory.
     fn bytes(&self, span: &Span) -> io::Result<Cow<'_, [u8]>> {
         if let Some(held) = self.held(&span.part) {
             return Ok(piece(held, span.range()).into());
@@ -94,8 +95,8 @@ pub(crate) fn after(parts: &dyn Parts, set: &ChangeSet) -> Result<BTreeMap<PartI
     Ok(all)
 }
 
-/// Reads a part from a place on, up to where the part ended when it was asked for: in chunks, or where it is held in
-/// memory as it stands.
+/// Reads a part from a place on, up to where the part ended when it was asked for: in chunks, or
+/// where it is held in memory as it stands.
 #[derive(Debug)]
 pub struct PartReader<'a> {
     parts: &'a dyn Parts,
@@ -155,7 +156,8 @@ impl BufRead for PartReader<'_> {
     }
 }
 
-/// Parts in memory: what came through a stream, and what tests try. Copies share their bytes until one of them changes.
+/// Parts in memory: what came through a stream, and what tests try. Copies share their bytes until
+/// one of them changes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MemoryParts(pub(crate) BTreeMap<PartId, Arc<Vec<u8>>>);
 
@@ -190,7 +192,8 @@ impl Parts for MemoryParts {
 
     fn held(&self, part: &str) -> Option<&[u8]> {
         if part.is_empty() {
-            // It is the first of all, and is asked for once a record: to compare empty names takes longer than the rest.
+            // It is the first of all, and is asked for once a record: to compare empty names takes longer
+            // than the rest.
             let (name, bytes) = self.0.first_key_value()?;
             return name.is_empty().then_some(bytes.as_slice());
         }

@@ -13,7 +13,8 @@ pub(crate) type ReadOld<'a> = &'a dyn Fn(Range<u64>, &mut Vec<u8>) -> io::Result
 /// Bytes that are read at once.
 const CHUNK_BYTES: u64 = 1 << 20;
 
-/// One part as it is after changes, told by what stands in the part before; nothing of that is copied.
+/// One part as it is after changes, told by what stands in the part before; nothing of that is
+/// copied.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct PieceTable {
     part: PartId,
@@ -163,7 +164,8 @@ impl PieceTable {
         self.len = Some(self.len.unwrap_or(0) - (range.end - range.start) + new.len() as u64);
     }
 
-    /// Returns which piece begins at a place, given the one that holds it, which is divided if it must be.
+    /// Returns which piece begins at a place, given the one that holds it, which is divided if it
+    /// must be.
     fn seam(&mut self, at: u64, (number, start): (usize, u64)) -> usize {
         if at == start {
             return number;
@@ -173,7 +175,8 @@ impl PieceTable {
         number + 1
     }
 
-    /// Returns which piece holds the byte at a place, and where the piece begins; the number of all behind the last.
+    /// Returns which piece holds the byte at a place, and where the piece begins; the number of all
+    /// behind the last.
     fn find(&self, at: u64) -> (usize, u64) {
         let mut end = self.len.unwrap_or(0);
         if at >= end {

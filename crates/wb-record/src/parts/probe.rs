@@ -1,4 +1,5 @@
-//! The start of a session, looked at once for all formats: which parts, which keys, and a few words.
+//! The start of a session, looked at once for all formats: which parts, which keys, and a few
+//! words.
 
 use std::io;
 
@@ -12,8 +13,8 @@ use crate::parts::span::{PartId, Span};
 
 /// The bytes of a part by which its format is recognized.
 const HEAD_BYTES: u64 = 64 * 1024;
-/// So many times as much is looked at where the first value is longer, and again, up to a limit: what tells a document
-/// apart can stand behind a picture or behind all its messages.
+/// So many times as much is looked at where the first value is longer, and again, up to a limit:
+/// what tells a document apart can stand behind a picture or behind all its messages.
 const LONGER: u64 = 16;
 const MOST_BYTES: u64 = HEAD_BYTES * LONGER * LONGER * LONGER;
 /// The values by which a format is recognized, and the elements of a list.
@@ -69,7 +70,8 @@ pub struct Seen {
     pub role: String,
     /// Whether it is a list.
     pub is_list: bool,
-    /// The first element of a list, or what stands under `message`, `messages`, `loglines` or else `content`.
+    /// The first element of a list, or what stands under `message`, `messages`, `loglines` or else
+    /// `content`.
     pub inner: Option<Box<Seen>>,
     /// The next elements of a list.
     pub others: Vec<Seen>,
@@ -94,8 +96,9 @@ impl Seen {
         Self::all_and_first(head).0
     }
 
-    /// Looks at the values at the start of a text, and tells whether the first of them ends in it; what is not JSON does.
-    /// Where the first of several lines is none, it does not hide the others.
+    /// Looks at the values at the start of a text, and tells whether the first of them ends in it;
+    /// what is not JSON does. Where the first of several lines is none, it does not hide the
+    /// others.
     fn all_and_first(head: &[u8]) -> (Vec<Self>, bool) {
         let head = head.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(head);
         let mut values = serde_json::Deserializer::from_slice(head);

@@ -1,4 +1,5 @@
-//! What became of changes that were begun, told from the bytes: after a kill or a power cut nobody else knows.
+//! What became of changes that were begun, told from the bytes: after a kill or a power cut nobody
+//! else knows.
 
 use std::io;
 
@@ -21,8 +22,8 @@ pub enum Found {
 
 /// Tells how far changes were carried out.
 ///
-/// Of an append a power cut may leave a beginning, or all of its length with zeros where the disk was not written.
-/// Every other change is there or not.
+/// Of an append a power cut may leave a beginning, or all of its length with zeros where the disk
+/// was not written. Every other change is there or not.
 pub fn found(parts: &dyn Parts, set: &ChangeSet) -> io::Result<Found> {
     let mut all = Vec::new();
     for part in names(set) {

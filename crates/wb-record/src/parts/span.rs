@@ -4,7 +4,8 @@ use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
-/// The name of a part: empty for a file that stands alone, `table/group/id` for a row of a database.
+/// The name of a part: empty for a file that stands alone, `table/group/id` for a row of a
+/// database.
 pub type PartId = String;
 
 /// A stretch of a part, in bytes. It stays where it is while the part only grows.

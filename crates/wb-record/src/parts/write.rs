@@ -1,4 +1,5 @@
-//! Whole files, written in one way: a draft next to the name, made durable, which then takes the name.
+//! Whole files, written in one way: a draft next to the name, made durable, which then takes the
+//! name.
 
 use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, BufWriter, Write};
@@ -15,9 +16,9 @@ pub(crate) const PRIVATE: u32 = 0o600;
 
 /// Writes a whole file or nothing: to a draft next to it first, which then takes the name.
 ///
-/// The file gets the mode of the file `mode_of`, and without one only its owner may read it; over another file it is written
-/// only if `overwrite` says so, and then allows nobody more than that one did. A link is refused, and a device or a pipe
-/// is written to as it stands.
+/// The file gets the mode of the file `mode_of`, and without one only its owner may read it; over
+/// another file it is written only if `overwrite` says so, and then allows nobody more than that
+/// one did. A link is refused, and a device or a pipe is written to as it stands.
 ///
 /// ```
 /// use std::io::Write;
@@ -65,7 +66,8 @@ pub fn check_new(path: &Path, overwrite: bool) -> Result<(), FileError> {
     if stands(path) { Ok(()) } else { replaceable(path, overwrite).map(drop) }
 }
 
-/// Returns whether a name is none of a file whose bytes can be replaced: a device, a pipe, what the system has open.
+/// Returns whether a name is none of a file whose bytes can be replaced: a device, a pipe, what the
+/// system has open.
 fn stands(path: &Path) -> bool {
     let is_open_file = || path.starts_with("/dev") && path.is_symlink();
     fs::metadata(path).is_ok_and(|there| !there.is_dir() && (!there.is_file() || is_open_file()))
@@ -127,8 +129,8 @@ const SUFFIX: &str = ".draft";
 /// A draft that is so much older than another was left behind by a program that was killed.
 const STALE: Duration = Duration::from_hours(24);
 
-/// Removes what kills left of drafts next to a new one: files of the same owner that are a day older. What cannot be
-/// looked at or removed stays.
+/// Removes what kills left of drafts next to a new one: files of the same owner that are a day
+/// older. What cannot be looked at or removed stays.
 fn remove_stale(disk: &dyn Disk, folder: &Path, new: &File) {
     let (Ok(names), Ok(new)) = (fs::read_dir(folder), new.metadata()) else { return };
     for name in names.flatten() {
@@ -187,7 +189,8 @@ impl<'a> Draft<'a> {
         self.file.as_file()
     }
 
-    /// Gives the draft its name, and returns the file open for reading and appending; the folder is to be synced.
+    /// Gives the draft its name, and returns the file open for reading and appending; the folder is
+    /// to be synced.
     pub(crate) fn keep(self, overwrite: bool) -> Result<File, FileError> {
         let (file, name) = self.file.into_parts();
         self.disk.name(name, self.path, overwrite).map_err(|error| match error.kind() {

@@ -1,4 +1,5 @@
-//! The seams of a format: what it can say, and what it takes to read and to write the sessions of one agent.
+//! The seams of a format: what it can say, and what it takes to read and to write the sessions of
+//! one agent.
 
 use std::fmt::{Debug, Display};
 
@@ -210,20 +211,23 @@ pub trait Document: Send + Sync + Debug {
     /// Returns a conversation as its next request would send it.
     fn view(&self, conversation: &str) -> Result<View, FormatError>;
 
-    /// Returns every segment of a conversation, each read when it is asked for; a format without compactions has one.
+    /// Returns every segment of a conversation, each read when it is asked for; a format without
+    /// compactions has one.
     ///
-    /// A new segment begins where the agent compacted the conversation or cleared tool results. Together they hold
-    /// every request of the conversation that goes on once.
+    /// A new segment begins where the agent compacted the conversation or cleared tool results.
+    /// Together they hold every request of the conversation that goes on once.
     fn segments(&self, conversation: &str) -> Result<Segments<'_>, FormatError> {
         Ok(Segments::one(self.view(conversation)?.into()))
     }
 
-    /// Returns the records of a conversation that are messages in all but their role, which its view leaves out.
+    /// Returns the records of a conversation that are messages in all but their role, which its
+    /// view leaves out.
     fn lost_roles(&self, _conversation: &str) -> Result<Vec<MissingRole>, FormatError> {
         Ok(Vec::new())
     }
 
-    /// Returns what is to be written so that the view of a conversation becomes the items; nothing is written.
+    /// Returns what is to be written so that the view of a conversation becomes the items; nothing
+    /// is written.
     ///
     /// Items that are the view as it stands give no changes.
     fn render(

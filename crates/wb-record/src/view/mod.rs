@@ -1,4 +1,5 @@
-//! What the model sees of a session: messages, where each stands in the file, and what providers counted.
+//! What the model sees of a session: messages, where each stands in the file, and what providers
+//! counted.
 
 pub(crate) mod note;
 pub(crate) mod numbers;
@@ -19,8 +20,8 @@ use crate::parts::error::FormatError;
 use crate::parts::span::Span;
 use crate::view::note::Note;
 
-/// A conversation of a session as its next request would send it, without the system prompt and the tools, which
-/// files do not hold.
+/// A conversation of a session as its next request would send it, without the system prompt and the
+/// tools, which files do not hold.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct View {
@@ -57,16 +58,17 @@ impl View {
         }
     }
 
-    /// Returns whether the conversation was compacted, or results in it cleared, so that the session holds more than the
-    /// messages show.
+    /// Returns whether the conversation was compacted, or results in it cleared, so that the
+    /// session holds more than the messages show.
     pub fn is_compacted(&self) -> bool {
         let is_of_compaction =
             |note: &Note| matches!(note, Note::CompactionApplied { .. } | Note::ClearedResults { .. });
         self.notes.iter().any(is_of_compaction)
     }
 
-    /// Returns a patch that inserts nothing inside of a record: what it would insert there stands before the record, or
-    /// behind it where an answer must follow the results that only their order tells from it.
+    /// Returns a patch that inserts nothing inside of a record: what it would insert there stands
+    /// before the record, or behind it where an answer must follow the results that only their
+    /// order tells from it.
     pub fn with_whole_records(&self, patch: Patch) -> Patch {
         let (mut edits, mut behind) = (Vec::<Edit>::with_capacity(patch.edits.len()), Vec::new());
         for edit in patch.edits {
@@ -100,7 +102,8 @@ impl View {
         Patch::new(edits)
     }
 
-    /// Returns the first message behind all results that only their order tells from a new one; nothing if there are none.
+    /// Returns the first message behind all results that only their order tells from a new one;
+    /// nothing if there are none.
     fn end_of_equals(&self, new: &Message) -> Option<usize> {
         let tool = self.unnamed_tool(new)?;
         let last = self.messages.iter().rposition(|message| self.unnamed_tool(message) == Some(tool));
@@ -149,7 +152,8 @@ impl Place {
     }
 }
 
-/// For each message the records that it was read from: one message may have several, one record several messages.
+/// For each message the records that it was read from: one message may have several, one record
+/// several messages.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Provenance {
     places: Vec<Place>,
@@ -187,14 +191,16 @@ impl Provenance {
         self.ends.is_empty()
     }
 
-    /// Returns the places of a message in the order of its blocks; none for an index that is too large.
+    /// Returns the places of a message in the order of its blocks; none for an index that is too
+    /// large.
     pub fn of(&self, at: usize) -> &[Place] {
         let Some(end) = self.ends.get(at) else { return &[] };
         let start = if at == 0 { 0 } else { self.ends[at - 1] };
         &self.places[start as usize..*end as usize]
     }
 
-    /// Notes that the body of a message is not that of its record: the host's own clearing is in force.
+    /// Notes that the body of a message is not that of its record: the host's own clearing is in
+    /// force.
     pub fn alter(&mut self, at: usize) {
         self.altered.insert(at);
     }
@@ -204,8 +210,8 @@ impl Provenance {
         self.altered.contains(&at)
     }
 
-    /// Notes that a message can be given no other body: its records hold none that can be replaced. Messages are noted
-    /// in their order.
+    /// Notes that a message can be given no other body: its records hold none that can be replaced.
+    /// Messages are noted in their order.
     pub fn fix(&mut self, at: usize) {
         self.fixed.push(at);
     }
@@ -215,7 +221,8 @@ impl Provenance {
         &self.fixed
     }
 
-    /// Notes that a call got its id while it was read: which result is its own is told by their order alone.
+    /// Notes that a call got its id while it was read: which result is its own is told by their
+    /// order alone.
     pub fn name_call(&mut self, id: String) {
         self.unnamed.insert(id);
     }
@@ -225,8 +232,9 @@ impl Provenance {
         self.unnamed.contains(id)
     }
 
-    /// Returns messages in which the calls that got their ids while they were read are known by their order, so that what
-    /// was planned with such ids can be compared with what is read anew.
+    /// Returns messages in which the calls that got their ids while they were read are known by
+    /// their order, so that what was planned with such ids can be compared with what is read
+    /// anew.
     pub fn by_order<'a>(&self, messages: &'a [Message]) -> Cow<'a, [Message]> {
         if self.unnamed.is_empty() {
             return Cow::Borrowed(messages);
@@ -281,8 +289,8 @@ fn end(edit: &Edit) -> usize {
 /// What a provider counted for one request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UsageAt {
-    /// The index of the assistant message that answers the request; its prompt was every message before, plus
-    /// the system prompt and the tools, which files do not hold.
+    /// The index of the assistant message that answers the request; its prompt was every message
+    /// before, plus the system prompt and the tools, which files do not hold.
     pub at: usize,
     /// The tokens.
     pub usage: Usage,
@@ -290,9 +298,9 @@ pub struct UsageAt {
     pub model: Option<String>,
 }
 
-/// Forgets what was counted before a compaction changed messages where they stand: the prompts of those requests were
-/// longer than what stands there now, and the first one after it was shorter than the last one before. What another model
-/// counted says nothing of that.
+/// Forgets what was counted before a compaction changed messages where they stand: the prompts of
+/// those requests were longer than what stands there now, and the first one after it was shorter
+/// than the last one before. What another model counted says nothing of that.
 pub fn forget_stale_usage(messages: &[Message], usage: &mut Vec<UsageAt>) {
     if usage.is_empty() {
         return;
@@ -307,7 +315,8 @@ pub fn forget_stale_usage(messages: &[Message], usage: &mut Vec<UsageAt>) {
     usage.extend(fresh);
 }
 
-/// One segment of a session in which the context only grew: from the start or from a compaction to the next.
+/// One segment of a session in which the context only grew: from the start or from a compaction to
+/// the next.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Segment {

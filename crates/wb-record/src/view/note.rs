@@ -53,8 +53,9 @@ pub enum Note {
         /// How many.
         n: usize,
     },
-    /// A line of the conversation follows one that is not in the file. What stands before it pi (seen of 0.73.1 and 1.5.2)
-    /// does not send; Claude Code (2.1.328) goes on with the line before, but not with the first of all.
+    /// A line of the conversation follows one that is not in the file. What stands before it pi
+    /// (seen of 0.73.1 and 1.5.2) does not send; Claude Code (2.1.328) goes on with the line
+    /// before, but not with the first of all.
     LostParent {
         /// The line, counted from 1.
         line: usize,
@@ -75,7 +76,8 @@ pub enum Note {
     FailureMessages {
         /// How many.
         n: usize,
-        /// Where the last begins, in bytes, if nothing was answered after it and it is known; never 0.
+        /// Where the last begins, in bytes, if nothing was answered after it and it is known; never
+        /// 0.
         last: Option<NonZeroU64>,
     },
     /// The agent has compacted the conversation; the messages begin with what stayed.
@@ -96,7 +98,8 @@ pub enum Note {
 }
 
 impl Note {
-    /// Notes a compaction with the tokens that the conversation had before, as sessions tell them: 0 is none.
+    /// Notes a compaction with the tokens that the conversation had before, as sessions tell them:
+    /// 0 is none.
     pub fn compaction(tokens_before: u64) -> Self {
         Self::CompactionApplied { tokens_before: NonZeroU64::new(tokens_before) }
     }

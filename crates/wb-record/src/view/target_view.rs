@@ -1,4 +1,5 @@
-//! What a view shall be made of: a patch, or the way back from one, in the one form that formats write.
+//! What a view shall be made of: a patch, or the way back from one, in the one form that formats
+//! write.
 
 use std::borrow::Cow;
 
@@ -13,7 +14,8 @@ pub enum Item<'a> {
     Same(usize),
     /// Message `at` of the view with another body.
     Body(usize, Cow<'a, [Block]>),
-    /// A record of before, byte for byte: an undo never goes through [`Message`], which loses native fields.
+    /// A record of before, byte for byte: an undo never goes through [`Message`], which loses
+    /// native fields.
     Old(Span),
     /// A message that no record holds: a digest, a restored file.
     New(&'a Message),

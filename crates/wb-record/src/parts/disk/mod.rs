@@ -1,4 +1,5 @@
-//! The steps by which files change: one trait, so that tests can fail each step and cut the power after it.
+//! The steps by which files change: one trait, so that tests can fail each step and cut the power
+//! after it.
 #![expect(clippy::disallowed_methods, reason = "files are touched here")]
 
 use std::fmt::Debug;
@@ -61,7 +62,8 @@ pub(crate) fn folder_of(path: &Path) -> &Path {
     path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
-/// What tells a file from another one under the same name: device and inode, where the system has them.
+/// What tells a file from another one under the same name: device and inode, where the system has
+/// them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Identity(u64, u64);
 
@@ -81,7 +83,8 @@ impl Identity {
     }
 }
 
-/// Lets a file have the mode of another, and its owner where `owner` is asked for and the system allows it.
+/// Lets a file have the mode of another, and its owner where `owner` is asked for and the system
+/// allows it.
 pub(crate) fn dress(file: &File, mode: u32, owner: Option<&Metadata>) -> io::Result<()> {
     #[cfg(unix)]
     {
@@ -97,7 +100,8 @@ pub(crate) fn dress(file: &File, mode: u32, owner: Option<&Metadata>) -> io::Res
     Ok(())
 }
 
-/// Returns the mode of a file; where the system knows none, that of a file which only its owner may read.
+/// Returns the mode of a file; where the system knows none, that of a file which only its owner may
+/// read.
 pub(crate) fn mode_of(metadata: &Metadata) -> u32 {
     #[cfg(unix)]
     let mode = std::os::unix::fs::MetadataExt::mode(metadata) & 0o777;

@@ -1,7 +1,9 @@
-//! Rows of a `SQLite` database as parts: each row is one JSON object, read and changed by what it is.
+//! Rows of a `SQLite` database as parts: each row is one JSON object, read and changed by what it
+//! is.
 //!
-//! The agents that keep such databases write them while we look: a change is one immediate transaction that compares
-//! every row with what it expects, and a lock that another program holds is an answer, not a wait without end.
+//! The agents that keep such databases write them while we look: a change is one immediate
+//! transaction that compares every row with what it expects, and a lock that another program holds
+//! is an answer, not a wait without end.
 
 use std::borrow::Cow;
 use std::io;
@@ -41,7 +43,8 @@ pub struct Table {
 /// What the checkpoint after a commit came to; only a database with a write-ahead log has one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Checkpoint {
-    /// Whether other programs kept it from moving everything; what was committed is safe in the log all the same.
+    /// Whether other programs kept it from moving everything; what was committed is safe in the log
+    /// all the same.
     pub is_busy: bool,
     /// The pages in the log.
     pub n_logged: i64,
@@ -51,8 +54,9 @@ pub struct Checkpoint {
 
 /// Some tables of a database, row by row.
 ///
-/// The bytes of a row are one JSON object of all its columns in their order: texts are strings, also where they hold JSON
-/// themselves, numbers are numbers. A row with a blob, or a text that is not UTF-8, has a name and cannot be read.
+/// The bytes of a row are one JSON object of all its columns in their order: texts are strings,
+/// also where they hold JSON themselves, numbers are numbers. A row with a blob, or a text that is
+/// not UTF-8, has a name and cannot be read.
 #[derive(Debug)]
 pub struct SqliteParts {
     connection: Mutex<Connection>,
@@ -64,7 +68,8 @@ pub struct SqliteParts {
 impl SqliteParts {
     /// Opens a database that is there, and looks whether it has the tables.
     ///
-    /// What was written last may stand in a log next to the file, so a copy of the file alone is not the session.
+    /// What was written last may stand in a log next to the file, so a copy of the file alone is
+    /// not the session.
     pub fn open(path: &Path, tables: &'static [Table], access: Access) -> Result<Self, FormatError> {
         let looked = |connection| Ok((missing(&connection, tables)?, connection));
         let opened = connect(path, access).and_then(looked);
@@ -386,7 +391,8 @@ impl Parts for SqliteParts {
     }
 }
 
-/// Returns the names of a table's rows whose group and id begin as it is said; a whole group is asked for by itself.
+/// Returns the names of a table's rows whose group and id begin as it is said; a whole group is
+/// asked for by itself.
 fn rows_of(connection: &Connection, table: &Table, begins: &str) -> io::Result<Vec<PartId>> {
     let Table { name, group, id, .. } = table;
     let (group, id) = (quoted(group), quoted(id));

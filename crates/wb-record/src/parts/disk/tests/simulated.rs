@@ -1,7 +1,8 @@
 //! A disk whose steps are recorded, of which one may fail, and what a power cut leaves of them.
 //!
-//! For a cut after so many steps there is every state that a file system may leave: what was not synced is there,
-//! lost, torn at any byte or zeros, and names are as before or as after each change of the folder, in any combination.
+//! For a cut after so many steps there is every state that a file system may leave: what was not
+//! synced is there, lost, torn at any byte or zeros, and names are as before or as after each
+//! change of the folder, in any combination.
 #![expect(clippy::disallowed_methods, reason = "files are touched here")]
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -219,7 +220,8 @@ fn outcomes(bytes: &[u8], step: &Step) -> Vec<Vec<u8>> {
 
 pub(crate) type Run<'a> = &'a dyn Fn(&Arc<dyn Disk>, &Path, &dyn Fn()) -> Result<(), CommitError>;
 
-/// Cuts the power after each step of a run and hands each state over, with how much was acknowledged before it.
+/// Cuts the power after each step of a run and hands each state over, with how much was
+/// acknowledged before it.
 pub(crate) fn each_crash(before: &TempDir, run: Run<'_>, check: &dyn Fn(&Path, usize)) {
     let recorder = Arc::new(Recorder::default());
     let mut disk = OnDisk::of(before.path());
