@@ -1,8 +1,8 @@
-//! Blocks: the compactions of a list of operations, what each hides, and which stands on which.
+//! Blocks: the compactions of a list of operations, what each hides, and which builds on which.
 //!
-//! They hold nothing of their own. A record is known again wherever changes moved it, also after it
-//! was taken out and brought back, so that blocks over a file that is rewritten nest as those over
-//! one that only grows.
+//! They are derived from the operations alone. A record is recognized wherever changes moved it,
+//! even after it was removed and restored, so blocks over a rewritten file nest like those over an
+//! append-only one.
 
 use std::collections::{HashMap, HashSet};
 use std::io;
@@ -23,20 +23,19 @@ use crate::view::View;
 pub struct CompactionBlock<'h> {
     /// The operation: its number, when it was done, its conversation, its tokens before and after.
     pub operation: &'h Operation,
-    /// Whether it was not taken back, or done again since.
+    /// True unless the compaction is undone.
     pub is_in_force: bool,
-    /// The records that it covers, as they stood: those of the view before that are not in the view
+    /// The records that it covers, as they were: those of the view before that are not in the view
     /// after.
     pub covers: Vec<&'h RecordRef>,
-    /// The records that it brought, as they stood: those of the view after that were not in the
-    /// view before.
+    /// The records that it brought, as they were: those of the view after that were not in the view
+    /// before.
     pub brought: Vec<&'h RecordRef>,
-    /// The numbers of the blocks that it stands on, in their order: it covers records that they
-    /// brought.
+    /// The numbers of the blocks that it builds on, in order: it covers records that they brought.
     pub parents: Vec<u64>,
 }
 
-/// What became of a record.
+/// The fate of a record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Explanation {
     /// The model sees it.
@@ -60,9 +59,9 @@ pub enum Explanation {
 /// A part of a digest.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Section {
-    /// The heading without its marks; empty for what stands before the first one.
+    /// The heading without its marks; empty for text before the first heading.
     pub heading: String,
-    /// What stands below it.
+    /// The text below the heading.
     pub text: String,
 }
 
@@ -121,8 +120,8 @@ impl<'h> Blocks<'h> {
         self.all.iter().find(|block| block.operation.id == id)
     }
 
-    /// Returns what became of a record, known by its bytes at a place where it stands or stood when
-    /// an operation was done; `view` is that of the conversation as it is now, over `parts`.
+    /// Returns the fate of a record, identified by its bytes at its current place or its place when
+    /// an operation was done; `view` is the current view of the conversation, over `parts`.
     pub fn explain(&self, parts: &dyn Parts, view: &View, record: &RecordRef) -> io::Result<Explanation> {
         let number = self.records.known.get(record).copied();
         let stands = number.map_or(Some(record), |number| self.records.now[number].as_ref());
@@ -184,13 +183,12 @@ struct Records {
     /// The number of each record by each place at which it was met; of two the one that came there
     /// last.
     known: HashMap<RecordRef, usize>,
-    /// Where each record stands now; none if it was taken out.
+    /// The current place of each record; none if it was removed.
     now: Vec<Option<RecordRef>>,
 }
 
 impl Records {
-    /// Returns the number of a record that stands at a place; one that was taken out there may be
-    /// back.
+    /// Returns the number of the record at a place; one that was removed there may have returned.
     fn see(&mut self, record: &RecordRef, is_back: bool) -> usize {
         let known = self.known.get(record).copied();
         let is_it = |number: &usize| match &self.now[*number] {

@@ -1,4 +1,4 @@
-//! What a session will be: a part with changes in it, read before they are carried out.
+//! A preview of a session: a part with changes applied, readable before they are carried out.
 
 use std::io;
 use std::ops::Range;

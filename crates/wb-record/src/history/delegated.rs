@@ -1,5 +1,5 @@
-//! A compaction that is not written here: the agent was told what to write, and it is known again
-//! by what it holds.
+//! A compaction that the agent writes: it gets the text, and the result is recognized by its
+//! content.
 
 use std::ops::Range;
 
@@ -10,8 +10,8 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use crate::view::View;
 
-/// A compaction that an agent writes into its session itself, as it was told: the fingerprints of
-/// what it puts there.
+/// A compaction that an agent writes into its session itself: the fingerprints of the records that
+/// it was asked to write.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DelegatedCompaction {
     digest: Option<u64>,
@@ -27,7 +27,7 @@ impl DelegatedCompaction {
         Self { digest: fingerprint(&summary), kept: kept.into_iter().flat_map(pieces).collect() }
     }
 
-    /// Returns the messages of a view that it brought or kept, if it stands there.
+    /// Returns the messages of a view that it brought or kept, if the view contains it.
     pub(crate) fn messages(&self, view: &View) -> Option<Range<usize>> {
         let at = view.messages.iter().position(|message| fingerprint(message) == self.digest)?;
         let mut left = self.kept.clone();

@@ -1,8 +1,8 @@
-//! What was changed: a list of operations, each of which can be undone and redone.
+//! A list of operations, each of which can be undone and redone.
 //!
-//! The list is JSON lines in parts of its own. An operation is written down before the session is
-//! touched, and marked as done after, so that one that was cut short is found and settled from the
-//! bytes. Nothing in the list is ever changed.
+//! The list is JSON lines in separate parts. An operation is written down before the session is
+//! touched and marked as done afterwards, so an interrupted one is found and settled from the
+//! bytes. The list is append-only.
 
 pub(crate) mod changed_part;
 pub(crate) mod delegated;
@@ -35,11 +35,11 @@ use crate::parts::recover::{Found, found};
 use crate::view::View;
 use crate::view::format::{Document, Stamp};
 
-/// What the name of a session's list of operations ends with. Hosts list files by `.jsonl`, so this
-/// is none.
+/// The suffix of a session's list of operations. Hosts list files by `.jsonl`, so the suffix
+/// differs from that.
 const LIST_SUFFIX: &str = ".wb-log";
 
-/// Returns where the list of a session's operations stands: next to it.
+/// Returns the path of a session's list of operations: next to the session.
 pub fn list_of(session: &Path) -> PathBuf {
     let mut name = session.as_os_str().to_owned();
     name.push(LIST_SUFFIX);
@@ -51,15 +51,15 @@ pub fn list_of(session: &Path) -> PathBuf {
 #[serde(rename_all = "snake_case")]
 enum Entry {
     Planned(Box<Operation>),
-    /// It stands in the session, and these are the records of the view after, and the bytes of the
-    /// part without a name.
+    /// The session contains the operation; these are the records of the view after it and the bytes
+    /// of the part without a name.
     Done {
         id: u64,
         after: Vec<RecordRef>,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         n_bytes: Option<u64>,
     },
-    /// It was not carried out.
+    /// The operation was not carried out.
     Dropped {
         id: u64,
     },
@@ -85,12 +85,12 @@ fn entries(list: &dyn Parts) -> Result<(Vec<Entry>, bool), HistoryError> {
 pub struct History {
     list: Box<dyn Parts>,
     operations: Vec<Operation>,
-    /// For each operation that stands in the session, its number, the records of the view after it,
-    /// and the bytes of the part without a name where they are known.
+    /// For each operation in the session, its number, the records of the view after it, and the
+    /// bytes of the part without a name where they are known.
     done: Vec<(u64, Vec<RecordRef>, Option<u64>)>,
     /// The last operation that is neither done nor dropped.
     pending: Option<u64>,
-    /// Whether the last line was cut off.
+    /// True if the last line was cut off.
     is_cut_off: bool,
 }
 
@@ -144,19 +144,19 @@ impl History {
         }
     }
 
-    /// Returns the operations that stand in the session, in their order.
+    /// Returns the operations in the session, in order.
     pub fn operations(&self) -> impl DoubleEndedIterator<Item = &Operation> {
         self.operations.iter().filter(|it| self.done.iter().any(|(id, ..)| *id == it.id))
     }
 
-    /// Returns the name of the format that the session had when it was changed last, if the list
-    /// tells it.
+    /// Returns the name of the format that the session had at its last change, if the list contains
+    /// it.
     pub fn format(&self) -> Option<&str> {
         self.operations.last()?.format.as_deref()
     }
 
-    /// Returns the records of the view after an operation, in its order; none if it does not stand
-    /// in the session.
+    /// Returns the records of the view after an operation, in order; none if the session does not
+    /// contain it.
     pub fn after(&self, id: u64) -> &[RecordRef] {
         self.done.iter().find(|(done, ..)| *done == id).map_or(&[], |(_, after, _)| after)
     }
@@ -166,8 +166,8 @@ impl History {
         self.done.iter().find(|(done, ..)| *done == id)?.2
     }
 
-    /// Returns an operation that was cut short, of which it is not known yet whether it stands in
-    /// the session.
+    /// Returns an interrupted operation of which it is not known yet whether the session contains
+    /// it.
     pub fn unsettled(&self) -> Option<u64> {
         self.pending
     }
@@ -178,12 +178,12 @@ impl History {
         self.is_cut_off
     }
 
-    /// Returns where the list stands.
+    /// Returns the parts of the list.
     pub fn into_list(self) -> Box<dyn Parts> {
         self.list
     }
 
-    /// Returns whether an operation was taken back and not done again.
+    /// Returns whether an operation is undone.
     pub fn is_undone(&self, id: u64) -> bool {
         let last = self.operations().rev().find_map(|it| match it.what {
             OperationKind::Undo { of } if of == id => Some(true),
@@ -208,7 +208,7 @@ impl History {
             // What others wrote since does not take it back.
             Found::Finished => {
                 let after = kept(document, &document.view(&conversation)?)?;
-                // What others wrote since stands there too.
+                // The view includes what others wrote since.
                 return self.write(Entry::Done { id, after, n_bytes: None });
             }
             Found::Torn(cut) => document.commit(&cut)?,
@@ -233,11 +233,11 @@ impl History {
         Ok(Some(Entry::Done { id: operation.id, after: kept_of(document, &view, messages)?, n_bytes: None }))
     }
 
-    /// Writes a change into a session, as an operation of the list; returns its number and what the
-    /// model sees now.
+    /// Writes a change into a session as an operation of the list; returns its number and the new
+    /// view.
     ///
-    /// `changes` are those that [`Document::render`] gave for the view `before`. Where the session
-    /// cannot be read after, they are taken back.
+    /// `changes` are those that [`Document::render`] returned for the view `before`. If the session
+    /// cannot be read afterwards, they are reverted.
     pub fn change(
         &mut self,
         what: OperationKind,
@@ -253,8 +253,8 @@ impl History {
     }
 
     /// Notes a compaction that the agent is about to write into its session itself; the next change
-    /// of the session finds out whether it did. Nothing is written into the session. One that
-    /// stands in it already is not noted again.
+    /// of the session finds out whether it did. Nothing is written into the session. A compaction
+    /// that is in the session already is not noted again.
     pub fn leave_to_agent(
         &mut self,
         document: &mut dyn Document,

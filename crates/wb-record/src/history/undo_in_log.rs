@@ -1,4 +1,4 @@
-//! Changes at the end of a log taken back though other lines stand behind them by now.
+//! Undo of changes at the end of a log that other lines follow by now.
 
 use std::io;
 
