@@ -205,7 +205,7 @@ impl History {
         }
         let (set, conversation) = (operation.changes.clone(), operation.conversation.clone());
         match found(document.parts(), &set).map_err(|error| HistoryError::List(error.to_string()))? {
-            // What others wrote since does not take it back.
+            // What others wrote since does not undo it.
             Found::Finished => {
                 let after = kept(document, &document.view(&conversation)?)?;
                 // The view includes what others wrote since.

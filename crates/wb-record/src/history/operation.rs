@@ -10,7 +10,7 @@ use crate::parts::change::ChangeSet;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OperationKind {
-    /// Older messages were folded.
+    /// Folds older messages.
     Compact,
     /// Fixes messages that a provider would refuse.
     Repair,

@@ -68,13 +68,13 @@ impl History {
         self.act(document, id, true, stamp)
     }
 
-    /// Returns how an operation would be undone, or done again; nothing is written.
+    /// Returns how an operation would be undone or redone; nothing is written.
     pub fn how(&self, document: &dyn Document, of: u64, stamp: &Stamp) -> Result<Undone, HistoryError> {
         Ok(self.way(document, of, &self.stamped(of, stamp)?)?.how)
     }
 
     /// Returns the number of compactions written here that build on each other at the beginning of
-    /// the current conversation, if the last of all is among them.
+    /// the current conversation, counted back from the last one.
     pub fn n_own_in_force(&self, document: &dyn Document, conversation: &str) -> Result<usize, HistoryError> {
         let mut records = kept(document, &document.view(conversation)?)?;
         let is_own = |it: &&Operation| {
@@ -128,13 +128,13 @@ impl History {
         if self.is_undone(of) { self.again(document, of) } else { self.back(document, of, stamp) }
     }
 
-    /// Returns the stamp with the figures of what is to be turned round.
+    /// Returns a stamp with the token counts of an operation swapped.
     fn stamped(&self, of: u64, stamp: &Stamp) -> Result<Stamp, HistoryError> {
         let last = if self.is_undone(of) { self.undo_of(of) } else { self.last_run(of) }?;
         Ok(Stamp { tokens_before: last.tokens_after, tokens_after: last.tokens_before, ..stamp.clone() })
     }
 
-    /// Returns what takes an operation back.
+    /// Returns the changes that undo an operation.
     fn back(&self, document: &dyn Document, of: u64, stamp: &Stamp) -> Result<WayBack, HistoryError> {
         let operation = self.last_run(of)?;
         let in_place = self.in_place(document, operation, "undone")?;
@@ -154,7 +154,7 @@ impl History {
             return Ok(WayBack { how: Undone::InPlace, conversation: conversation.clone(), before, set });
         }
         let set = self.by_appending(document, of, &before, stamp).map_err(|error| match error {
-            // What was replaced is not in the session, so it comes back in its place or not at all.
+            // Replaced bytes that are not in the session return to their place or not at all.
             HistoryError::Lost { id } | HistoryError::Overtaken { id } if has_splices(changes) => {
                 HistoryError::NotFound { id }
             }
@@ -163,7 +163,8 @@ impl History {
         Ok(WayBack { how: Undone::ByAppending, conversation: conversation.clone(), before, set })
     }
 
-    /// Returns what writes the old view after the present one, with what came since behind it.
+    /// Returns the changes that write the old view after the current one, with what came since at
+    /// its end.
     fn by_appending(
         &self,
         document: &dyn Document,
@@ -180,7 +181,8 @@ impl History {
             return Ok(document.render(conversation, before, &items, stamp)?);
         };
         let items = self.before_and_since(document, (copy.as_ref(), &set), of, before)?;
-        // The replaced bytes may have held the view together; it is unchanged if nothing moved.
+        // The replaced bytes may have held the view together; the view is unchanged if nothing
+        // moved.
         let moves = |(_, change): &(_, Change)| match change {
             Change::Splice { old, new, .. } => old.0.len() != new.0.len(),
             _ => false,
@@ -347,8 +349,8 @@ impl History {
         Ok(items)
     }
 
-    /// Returns the records that others wrote between an operation and the last one, each after its
-    /// predecessor of the time, and the records after the last one.
+    /// Returns the records that others wrote between an operation and the last one, in order, and
+    /// the records after the last one.
     fn since(&self, operation: &Operation) -> Result<(Vec<&RecordRef>, &[RecordRef]), HistoryError> {
         let Operation { id, conversation, .. } = operation;
         let (mut since, mut after) = (Vec::new(), self.after(*id));

@@ -11,11 +11,11 @@ use crate::json::scan::{JsonScan, Token};
 use crate::parts::change::{Bytes, Change, ChangeSet};
 use crate::parts::part::{PartReader, Parts};
 
-/// Returns changes that do what others say, each in the one place where what it replaces stands as
-/// it is written now.
+/// Returns changes that do what others say, each at the only place where the text that it replaces
+/// appears in its current formatting.
 ///
-/// There are none where the part without a name is no JSON document, or where something else is
-/// changed than whole objects that stand in it once.
+/// There are none if the part without a name is not a JSON document, or if something other than
+/// whole objects that appear in it once is changed.
 pub(crate) fn reformatted(parts: &dyn Parts, set: &ChangeSet) -> io::Result<Option<ChangeSet>> {
     if set.is_empty()
         || !set.changes.iter().all(|(part, change)| part.is_empty() && replaced(change).is_some())
@@ -73,9 +73,9 @@ impl<'a> Tokens<'a> {
         Self(std::iter::from_fn(|| scan.token()).collect())
     }
 
-    /// Returns where some tokens stand among these, if that is one place.
+    /// Returns the place of some tokens among these, if there is exactly one.
     pub(crate) fn place_of(&self, some: &Self) -> Option<Range<usize>> {
-        // The longest of them stands in the fewest places.
+        // The longest of them is at the fewest places.
         let longest = (0..some.0.len()).max_by_key(|at| some.0[*at].place.len())?;
         let is_same = |run: &&[Token<'_>]| {
             run[longest].is_like(&some.0[longest]) && run.iter().zip(&some.0).all(|(a, b)| a.is_like(b))

@@ -7,8 +7,8 @@ use memchr::memchr2;
 
 /// A place in JSON text, from which on it is read.
 ///
-/// Each method reads on behind what it returns; it returns nothing where something else stands, and
-/// then nothing is to be read any more.
+/// Each method moves past what it returns; it returns nothing if something else follows, and then
+/// nothing more should be read.
 ///
 /// ```
 /// use wb_record::JsonScan;
@@ -22,7 +22,7 @@ pub struct JsonScan<'a> {
     text: &'a str,
     at: usize,
     has_controls: bool,
-    /// How the lists and objects end that are passed over.
+    /// The closing brackets of the lists and objects that are passed over.
     ends: Vec<u8>,
 }
 
@@ -115,7 +115,7 @@ impl<'a> JsonScan<'a> {
         Some(rest[n])
     }
 
-    /// Reads what stands behind a backslash.
+    /// Reads the character after a backslash.
     fn escaped(&mut self) -> Option<char> {
         let byte = *self.text.as_bytes().get(self.at)?;
         self.at += 1;

@@ -8,7 +8,7 @@ use crate::parts::change::{Bytes, Change};
 use crate::parts::part::Parts;
 use crate::parts::span::Span;
 
-/// What stands between the records of a text.
+/// The separator between the records of a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Joint {
     /// Each record is a line; its range ends with the line feed, where it has one.
@@ -29,9 +29,9 @@ pub enum Piece {
 /// Returns the changes that make the records of the part without a name into `pieces`, those behind
 /// first.
 ///
-/// Pieces that stay must come in the order of the text. A record that is no piece goes, unless
-/// `is_foreign` says that it is none of ours. New records stand where the first record stood that
-/// goes for them.
+/// Pieces that stay must come in the order of the text. A record that is no piece is removed,
+/// unless `is_foreign` says that it belongs to another program. New records take the place of the
+/// first record that they replace.
 ///
 /// ```
 /// use wb_record::MemoryParts;
@@ -88,9 +88,9 @@ fn runs(gone: Range<usize>, is_foreign: impl Fn(usize) -> bool) -> Vec<Range<usi
     runs
 }
 
-/// Returns the run that new records take the place of: the first of which something goes. Where
-/// nothing goes they stand behind the piece before them, and at the beginning behind what leads the
-/// text, such as a header.
+/// Returns the run that new records replace: the first one with a removed record. If nothing is
+/// removed they follow the piece before them, and at the beginning they follow what leads the text,
+/// such as a header.
 fn place_of_new(runs: &[Range<usize>], is_at_start: bool) -> usize {
     let last = if is_at_start { runs.len() - 1 } else { 0 };
     runs.iter().position(|run| !run.is_empty()).unwrap_or(last)

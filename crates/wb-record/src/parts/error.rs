@@ -1,9 +1,10 @@
-//! What can be wrong with a transcript file.
+//! Errors of transcript files.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Why a file cannot be read; lines are counted from 1. The caller adds the name of the file.
+/// The reason that a file cannot be read; lines are counted from 1. The caller adds the name of the
+/// file.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum FormatError {
@@ -31,7 +32,7 @@ pub enum FormatError {
         line: usize,
         /// The byte of the line, counted from 1, at which reading stopped.
         column: usize,
-        /// What is wrong there.
+        /// The problem there.
         what: String,
     },
     /// A document is not all UTF-8.
@@ -45,9 +46,9 @@ pub enum FormatError {
     /// A message of our own format is not complete.
     #[error("line {line}: not a message: {what}")]
     BadMessage {
-        /// The line on which the message stands, or ends where it takes several.
+        /// The line of the message, or its last line if it spans several.
         line: usize,
-        /// What is wrong with it.
+        /// The problem with the message.
         what: String,
     },
     /// A log or a database cannot be read.
@@ -55,9 +56,9 @@ pub enum FormatError {
     Log {
         /// The line that is wrong, where one line is.
         line: Option<usize>,
-        /// What is wrong.
+        /// The problem.
         what: String,
-        /// What the user can do about it.
+        /// The remedy for the user.
         hint: String,
     },
 }
@@ -104,7 +105,7 @@ impl FormatError {
     /// assert_eq!(error.to_string(), "line 2, column 8: not UTF-8");
     /// ```
     pub fn utf8_of(document: &[u8]) -> Result<&str, Self> {
-        // This is quicker and tells no place.
+        // This is quicker but returns no place.
         if let Some(text) = crate::parts::lines::utf8(document) {
             return Ok(text);
         }
@@ -129,7 +130,7 @@ impl FormatError {
     }
 }
 
-/// Why a file was not written or opened; what is there is as it was.
+/// The reason that a file was not written or opened; the existing file is unchanged.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum FileError {
@@ -144,7 +145,7 @@ pub enum FileError {
     Link {
         /// The name.
         path: PathBuf,
-        /// Where it leads.
+        /// The target of the link.
         target: PathBuf,
     },
     /// The system refused.
@@ -152,9 +153,9 @@ pub enum FileError {
     Io {
         /// The file.
         path: PathBuf,
-        /// What was tried.
+        /// The action that failed.
         doing: &'static str,
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
     },
 }

@@ -30,7 +30,7 @@ pub struct FileParts {
     path: PathBuf,
     open: Option<(File, Identity)>,
     is_writer: bool,
-    /// Whether the lock is kept from one commit to the next.
+    /// True if the lock is kept from one commit to the next.
     is_held: bool,
     disk: Arc<dyn Disk>,
 }
@@ -131,8 +131,8 @@ impl FileParts {
         self.open.as_ref().map_or(Ok(()), |(file, _)| self.disk.sync(file))
     }
 
-    /// Checks that what was appended stands where it should; if others wrote before it, it is taken
-    /// back.
+    /// Checks that the appended bytes are where they should be; if others wrote before them, they
+    /// are removed.
     fn check_appended(&self, file: &File, at: u64, new: &[u8]) -> Result<(), CommitError> {
         let is_there = written_to(file).is_ok_and(|end| end == at + new.len() as u64);
         if is_there || stands_at(file, at, new).unwrap_or(false) {
@@ -144,7 +144,7 @@ impl FileParts {
         Err(self.unknown("appending to it", io::Error::other("another program wrote at the same time")))
     }
 
-    /// Takes back what was written, and returns the error to tell.
+    /// Removes the bytes that were written, and returns the error to report.
     fn taken_back(&self, file: &File, new: &[u8], doing: &'static str, error: io::Error) -> CommitError {
         if self.is_taken_back(file, new) { self.failed(doing)(error) } else { self.unknown(doing, error) }
     }
@@ -298,7 +298,8 @@ pub(crate) fn append_line_on(
 /// Returns where the last write to a file ended.
 fn written_to(mut file: &File) -> io::Result<u64> {
     if cfg!(unix) {
-        // An append leaves the cursor at its own end, whatever others append; nothing else here moves it.
+        // An append leaves the cursor at its end, whatever others append; nothing else here moves
+        // it.
         return file.stream_position();
     }
     Ok(file.metadata()?.len())
@@ -367,8 +368,8 @@ impl Parts for FileParts {
 
 impl Drop for FileParts {
     fn drop(&mut self) {
-        // A program that another thread is about to start has the file for a moment too, and would keep the
-        // lock.
+        // A program that another thread is about to start briefly has the file too, and would keep
+        // the lock.
         self.is_held = false;
         self.unlock();
     }

@@ -12,13 +12,12 @@ use serde::de::{DeserializeOwned, IgnoredAny};
 #[derive(Debug)]
 pub struct Lines<R> {
     input: R,
-    /// The bytes of the line that was read last, where it stands in the buffer of the input; 0 if
-    /// it does not.
+    /// The length in bytes of the last line read, if it is in the buffer of the input; otherwise 0.
     n_in_place: usize,
     /// That line where the input held a part of it at a time.
     buffer: Vec<u8>,
     number: usize,
-    /// Where that line begins.
+    /// The start of that line.
     start: u64,
 }
 
@@ -31,7 +30,7 @@ pub struct Line<'a> {
     pub at: u64,
     /// The line without white space at its ends.
     pub bytes: &'a [u8],
-    /// Whether a line feed ended the line; only the last line of an input can be without.
+    /// True if a line feed ended the line; only the last line of an input can lack it.
     pub is_ended: bool,
 }
 
@@ -98,7 +97,7 @@ impl<R: BufRead> Lines<R> {
     }
 }
 
-/// Returns where the lines of a text stand, blank ones too, without their line feeds.
+/// Returns the places of the lines of a text, blank ones too, without their line feeds.
 pub fn places(text: &[u8]) -> impl Iterator<Item = Range<usize>> {
     let mut start = 0;
     std::iter::from_fn(move || {

@@ -1,4 +1,4 @@
-//! Where a session's bytes are: named parts that are read by position and changed all or nothing.
+//! The bytes of a session: named parts that are read by position and changed all or nothing.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -14,7 +14,7 @@ use crate::parts::change::{ChangeSet, CommitError};
 use crate::parts::piece_table::{PieceTable, unread};
 use crate::parts::span::{PartId, Span};
 
-/// What parts are opened for.
+/// The kind of access to parts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
     /// They are left as they are.
@@ -48,7 +48,7 @@ pub trait Parts: Send + Sync + Debug {
         Ok(out.into())
     }
 
-    /// Opens the part without a name once more, to be read beside these, as it is now.
+    /// Opens the part without a name once more, to be read in parallel with these, as it is now.
     fn again(&self) -> io::Result<Box<dyn Parts>> {
         Ok(Box::new(MemoryParts::of(self.whole("")?)))
     }
@@ -73,7 +73,7 @@ pub trait Parts: Send + Sync + Debug {
 
 const _: fn(&dyn Parts) = |_| ();
 
-/// Returns how a part is read as it stands.
+/// Returns a function that reads a part in its current state.
 pub(crate) fn read_old<'a>(
     parts: &'a dyn Parts,
     part: &'a str,
@@ -95,18 +95,18 @@ pub(crate) fn after(parts: &dyn Parts, set: &ChangeSet) -> Result<BTreeMap<PartI
     Ok(all)
 }
 
-/// Reads a part from a place on, up to where the part ended when it was asked for: in chunks, or
-/// where it is held in memory as it stands.
+/// Reads a part from a place on, up to where the part ended at the time of the request: in chunks,
+/// or directly if it is in memory.
 #[derive(Debug)]
 pub struct PartReader<'a> {
     parts: &'a dyn Parts,
     part: &'a str,
     /// The bytes to read, where they are held in memory.
     held: Option<&'a [u8]>,
-    /// What is not in the chunk yet.
+    /// The range that is not in the chunk yet.
     rest: Range<u64>,
     chunk: Vec<u8>,
-    /// How much was read of the chunk, or of what is held.
+    /// The number of bytes read of the chunk, or of the bytes in memory.
     used: usize,
 }
 
@@ -192,8 +192,8 @@ impl Parts for MemoryParts {
 
     fn held(&self, part: &str) -> Option<&[u8]> {
         if part.is_empty() {
-            // It is the first of all, and is asked for once a record: to compare empty names takes longer
-            // than the rest.
+            // It is the first part, and is requested for each record: comparing empty names takes
+            // longer than the rest.
             let (name, bytes) = self.0.first_key_value()?;
             return name.is_empty().then_some(bytes.as_slice());
         }

@@ -1,4 +1,4 @@
-//! A part as it is after changes: stretches of what stands there, and new bytes between them.
+//! A part as it is after changes: stretches of the old bytes, and new bytes between them.
 
 use std::collections::VecDeque;
 use std::io::{self, Write};
@@ -13,7 +13,7 @@ pub(crate) type ReadOld<'a> = &'a dyn Fn(Range<u64>, &mut Vec<u8>) -> io::Result
 /// Bytes that are read at once.
 const CHUNK_BYTES: u64 = 1 << 20;
 
-/// One part as it is after changes, told by what stands in the part before; nothing of that is
+/// One part as it is after changes, described by ranges of the part before; none of its bytes are
 /// copied.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct PieceTable {
@@ -24,11 +24,11 @@ pub(crate) struct PieceTable {
     len: Option<u64>,
     /// The bytes of the part before.
     n_old: u64,
-    /// Where each begins, once nothing is changed any more.
+    /// The start of each piece, computed when there are no more changes.
     starts: Vec<u64>,
 }
 
-/// A stretch of a part that is replaced by so many bytes.
+/// A stretch of a part that is replaced by `n_new` bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Region {
     pub(crate) old: Range<usize>,
@@ -63,7 +63,8 @@ impl Piece {
 }
 
 impl PieceTable {
-    /// A part as it is, of so many bytes; nothing if there is no such part.
+    /// Creates the table of an unchanged part with a length in bytes; empty if there is no such
+    /// part.
     pub(crate) fn of(part: &str, len: Option<u64>) -> Self {
         let all = len.filter(|len| *len > 0).map(|len| Piece::Old(0..len)).into_iter().collect();
         Self { part: part.to_owned(), all, len, n_old: len.unwrap_or(0), starts: Vec::new() }
@@ -130,7 +131,7 @@ impl PieceTable {
         CommitError::Stale { part: self.part.clone(), at }
     }
 
-    /// Returns the place of bytes that must stand there.
+    /// Returns the place of bytes that are required there.
     fn expect(&self, read: ReadOld<'_>, at: u64, old: &[u8]) -> Result<Range<u64>, CommitError> {
         let (mut there, mut next) = (Vec::new(), at);
         for expected in old.chunks(place(CHUNK_BYTES)) {

@@ -13,8 +13,8 @@ use crate::parts::span::{PartId, Span};
 
 /// The bytes of a part by which its format is recognized.
 const HEAD_BYTES: u64 = 64 * 1024;
-/// So many times as much is looked at where the first value is longer, and again, up to a limit:
-/// what tells a document apart can stand behind a picture or behind all its messages.
+/// The factor by which more is read if the first value is longer, repeatedly, up to a limit: the
+/// fields that identify a document can follow a picture or all its messages.
 const LONGER: u64 = 16;
 const MOST_BYTES: u64 = HEAD_BYTES * LONGER * LONGER * LONGER;
 /// The values by which a format is recognized, and the elements of a list.
@@ -25,7 +25,7 @@ const MAX_PARTS: usize = 64;
 /// The start of a session.
 #[derive(Debug, Default)]
 pub struct Probe {
-    /// The names of the first parts; a file that stands alone has one without a name.
+    /// The names of the first parts; a single file has one without a name.
     pub parts: Vec<PartId>,
     /// The first values of the first part.
     pub values: Vec<Seen>,
@@ -59,23 +59,23 @@ impl Probe {
     }
 }
 
-/// What was seen of one value, also where it is cut off.
+/// The recognized fields of one value, even if it is cut off.
 #[derive(Debug, Default)]
 pub struct Seen {
     /// The keys of an object, in their order.
     pub keys: Vec<String>,
-    /// What stands under `type`, if it is a string.
+    /// The value under `type`, if it is a string.
     pub r#type: String,
-    /// What stands under `role`, if it is a string.
+    /// The value under `role`, if it is a string.
     pub role: String,
-    /// Whether it is a list.
+    /// True if it is a list.
     pub is_list: bool,
-    /// The first element of a list, or what stands under `message`, `messages`, `loglines` or else
+    /// The first element of a list, or the value under `message`, `messages`, `loglines` or else
     /// `content`.
     pub inner: Option<Box<Seen>>,
     /// The next elements of a list.
     pub others: Vec<Seen>,
-    /// What stands under `contents`, `input`, `history` or `simulations`.
+    /// The value under `contents`, `input`, `history` or `simulations`.
     pub listed: Option<Box<Seen>>,
 }
 
@@ -96,9 +96,9 @@ impl Seen {
         Self::all_and_first(head).0
     }
 
-    /// Looks at the values at the start of a text, and tells whether the first of them ends in it;
-    /// what is not JSON does. Where the first of several lines is none, it does not hide the
-    /// others.
+    /// Looks at the values at the start of a text, and returns whether the first of them ends in
+    /// it; text that is not JSON does. If the first of several lines is not JSON, it does not hide
+    /// the others.
     fn all_and_first(head: &[u8]) -> (Vec<Self>, bool) {
         let head = head.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(head);
         let mut values = serde_json::Deserializer::from_slice(head);
@@ -129,7 +129,7 @@ impl Seen {
     }
 }
 
-/// Returns what stands behind the first line, if the next one is a whole object.
+/// Returns the text after the first line, if the next one is a whole object.
 fn behind_bad_line(head: &[u8]) -> Option<&[u8]> {
     let head = head.trim_ascii_start();
     let rest = &head[memchr(b'\n', head)? + 1..];

@@ -18,7 +18,7 @@ pub(crate) const PRIVATE: u32 = 0o600;
 ///
 /// The file gets the mode of the file `mode_of`, and without one only its owner may read it; over
 /// another file it is written only if `overwrite` says so, and then allows nobody more than that
-/// one did. A link is refused, and a device or a pipe is written to as it stands.
+/// one did. A link is refused, and a device or a pipe is written to directly.
 ///
 /// ```
 /// use std::io::Write;
@@ -123,10 +123,10 @@ impl Write for On<'_> {
     }
 }
 
-/// How the names of drafts begin and end.
+/// The start and the end of the names of drafts.
 const PREFIX: &str = ".wb-";
 const SUFFIX: &str = ".draft";
-/// A draft that is so much older than another was left behind by a program that was killed.
+/// The age at which a draft counts as left behind by a killed program.
 const STALE: Duration = Duration::from_hours(24);
 
 /// Removes what kills left of drafts next to a new one: files of the same owner that are a day
@@ -136,7 +136,7 @@ fn remove_stale(disk: &dyn Disk, folder: &Path, new: &File) {
     for name in names.flatten() {
         let is_draft =
             name.file_name().to_str().is_some_and(|name| name.starts_with(PREFIX) && name.ends_with(SUFFIX));
-        // A link is told as such here, and never followed.
+        // A link is detected as such here, and never followed.
         if is_draft && name.metadata().is_ok_and(|there| is_stale(&there, &new)) {
             let _ = disk.remove(&name.path());
         }

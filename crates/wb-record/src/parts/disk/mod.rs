@@ -9,7 +9,7 @@ use std::path::Path;
 
 use tempfile::TempPath;
 
-/// What changes a file or a folder. The defaults are what the system does.
+/// The operations that change a file or a folder. The defaults call the system.
 pub(crate) trait Disk: Debug + Send + Sync {
     /// Creates a file that only its owner may read, and fails if the name is taken.
     fn create(&self, path: &Path) -> io::Result<File> {
@@ -62,8 +62,7 @@ pub(crate) fn folder_of(path: &Path) -> &Path {
     path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
-/// What tells a file from another one under the same name: device and inode, where the system has
-/// them.
+/// Identifies a file among those under the same name: device and inode, where the system has them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Identity(u64, u64);
 
@@ -90,7 +89,8 @@ pub(crate) fn dress(file: &File, mode: u32, owner: Option<&Metadata>) -> io::Res
     {
         use std::os::unix::fs::{MetadataExt, PermissionsExt, fchown};
         if let Some(owner) = owner {
-            // Only root may give a file away; who may not keeps it, in the group if that is allowed.
+            // Only root may change the owner of a file; others keep it, in the group if that is
+            // allowed.
             let _ = fchown(file, Some(owner.uid()), None);
             let _ = fchown(file, None, Some(owner.gid()));
         }

@@ -24,7 +24,7 @@ use crate::parts::span::PartId;
 /// The first bytes of every database of `SQLite` 3.
 pub const MAGIC: &[u8; 16] = b"SQLite format 3\0";
 
-/// How long a lock of another program is waited for.
+/// The time to wait for a lock of another program.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// A table whose rows are parts, named `table/<value of group>/<value of id>`.
@@ -32,23 +32,23 @@ const BUSY_TIMEOUT: Duration = Duration::from_secs(3);
 pub struct Table {
     /// The name of the table.
     pub name: &'static str,
-    /// The column that tells to what a row belongs, which should have an index.
+    /// The column that identifies the group of a row, which should have an index.
     pub group: &'static str,
-    /// The column that tells the row within its group.
+    /// The column that identifies the row within its group.
     pub id: &'static str,
     /// The other columns that must be there.
     pub columns: &'static [&'static str],
 }
 
-/// What the checkpoint after a commit came to; only a database with a write-ahead log has one.
+/// The result of the checkpoint after a commit; only a database with a write-ahead log has one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Checkpoint {
-    /// Whether other programs kept it from moving everything; what was committed is safe in the log
-    /// all the same.
+    /// True if other programs kept it from moving everything; what was committed is still safe in
+    /// the log.
     pub is_busy: bool,
     /// The pages in the log.
     pub n_logged: i64,
-    /// Those of them that stand in the database itself by now.
+    /// The number of them that are in the database itself by now.
     pub n_moved: i64,
 }
 
@@ -68,8 +68,8 @@ pub struct SqliteParts {
 impl SqliteParts {
     /// Opens a database that is there, and looks whether it has the tables.
     ///
-    /// What was written last may stand in a log next to the file, so a copy of the file alone is
-    /// not the session.
+    /// The latest writes may be in a log next to the file, so a copy of the file alone is not the
+    /// session.
     pub fn open(path: &Path, tables: &'static [Table], access: Access) -> Result<Self, FormatError> {
         let looked = |connection| Ok((missing(&connection, tables)?, connection));
         let opened = connect(path, access).and_then(looked);
@@ -242,7 +242,7 @@ impl Place<'_> {
             (Some(_), Some(row)) => self.update(connection, &object(row)?)?,
             (_, None) => self.delete(connection)?,
         }
-        // A column may turn what it is given into another type, and a row may have moved to another name.
+        // A column may convert a value to another type, and a row may have moved to another name.
         if read()? == after { Ok(()) } else { Err(CommitError::Unsupported(OTHER_ROW)) }
     }
 }
@@ -264,7 +264,7 @@ fn quoted(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))
 }
 
-/// Writes a value so that it can stand in the name of a part.
+/// Escapes a value for the name of a part.
 fn escaped(value: &str) -> String {
     value.replace('%', "%25").replace('/', "%2F")
 }
@@ -327,7 +327,7 @@ fn io_error(error: rusqlite::Error) -> io::Error {
     if is_busy(&error) { io::Error::new(io::ErrorKind::WouldBlock, error) } else { io::Error::other(error) }
 }
 
-/// Tells whether another program holds the lock.
+/// Returns whether another program holds the lock.
 fn is_busy(error: &rusqlite::Error) -> bool {
     matches!(error.sqlite_error_code(), Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked))
 }

@@ -212,8 +212,8 @@ fn a_torn_end_that_is_moved_aside_is_in_one_of_the_two_files() {
     });
 }
 
-/// Lets each step of a run fail, and each write after so many bytes, and returns how many runs
-/// failed.
+/// Fails each step of a run in turn, and each write after some bytes, and returns the number of
+/// runs that failed.
 fn each_failure(check: &dyn Fn(&Path, &Arc<dyn Disk>)) -> usize {
     for at in 0.. {
         for n_bytes in [0, 1, 5] {

@@ -1,8 +1,8 @@
 //! A disk whose steps are recorded, of which one may fail, and what a power cut leaves of them.
 //!
-//! For a cut after so many steps there is every state that a file system may leave: what was not
-//! synced is there, lost, torn at any byte or zeros, and names are as before or as after each
-//! change of the folder, in any combination.
+//! A cut after a number of steps leads to every state that a file system may leave: unsynced bytes
+//! are there, lost, torn at any byte or zeros, and names are as before or as after each change of
+//! the folder, in any combination.
 #![expect(clippy::disallowed_methods, reason = "files are touched here")]
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -27,7 +27,7 @@ pub(crate) enum Step {
     Cut(Identity, usize),
     Sync(Identity),
     Failed,
-    /// Somebody was told that so much is done.
+    /// The caller was informed that this much is done.
     Acknowledged,
 }
 
@@ -111,10 +111,10 @@ impl Disk for Recorder {
     }
 }
 
-/// What a folder holds.
+/// The files of a folder by name.
 type Files = BTreeMap<String, Vec<u8>>;
 
-/// What a disk holds for sure, and the steps since that may not have reached it.
+/// The durable content of a disk, and the later steps that may not have reached it.
 #[derive(Clone, Default)]
 struct OnDisk {
     names: BTreeMap<String, Identity>,
