@@ -27,12 +27,12 @@ use crate::model::Model;
 use crate::tools::{STOPPED, ToolBox, ToolOutput};
 use crate::validity;
 
-/// What the model is told first.
+/// The system prompt.
 const SYSTEM: &str = "You are a coding agent in a terminal. You work in one folder, and paths are relative to it. \
 Read before you write, change as little as is needed, and run what shows that a change works. \
 Older messages are folded into a digest when the window fills; what you need again can be read again.";
 
-/// What happens while the agent works.
+/// An event of the agent's work.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Event<'a> {
@@ -58,7 +58,7 @@ pub enum Event<'a> {
 /// Takes what happens.
 pub type Show<'a> = &'a mut (dyn FnMut(Event<'_>) + Send);
 
-/// How a prompt ended.
+/// The end of a prompt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ended {
     /// The model has nothing more to do.
@@ -292,7 +292,7 @@ impl Agent {
             Err(why) => ToolOutput { text: (*why).to_owned(), is_error: true },
             Ok(input) => {
                 show(Event::Call { name: &call.name, input });
-                // A digest that is asked for meanwhile gets its time here, since most tools never wait.
+                // A pending digest makes progress here, since most tools never wait.
                 tokio::task::yield_now().await;
                 self.tools.run(&call.name, input, cancel).await
             }
@@ -306,8 +306,8 @@ impl Agent {
         Ok(self.driver.append(message, request, now_ms())?)
     }
 
-    /// Compacts now, in the model's words where there is one that can write; instructions say what
-    /// the digest is to hold besides. Without a model they cannot be followed.
+    /// Compacts now, with a digest by the model if it can write one; `instructions` name further
+    /// content for the digest. They have no effect without a model.
     pub async fn compact(
         &mut self,
         instructions: Option<&str>,
@@ -349,7 +349,7 @@ impl Agent {
         self.messages().iter().filter(|message| is_synthetic(message)).count()
     }
 
-    /// Tells whether the model writes digests.
+    /// Returns whether the model writes digests.
     pub fn writes_digests(&self) -> bool {
         self.model.writes_digests
     }

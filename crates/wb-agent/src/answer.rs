@@ -8,12 +8,12 @@ use wb_invoke::{Emission, InvokeError, ModelInvoker, Reply, StopReason, StreamOp
 use wb_message::{Block, Conversation, Message};
 use wb_session::Request;
 
-/// What came of a request.
+/// The outcome of a request.
 #[derive(Debug)]
 pub(crate) enum Answer {
     /// The model's whole answer, as it is streamed and as it is at the end.
     Whole(ReplyDraft, Reply),
-    /// What was said until the user stopped it.
+    /// The text until the user stopped it.
     Stopped(String),
     /// A failure.
     Failed(InvokeError),

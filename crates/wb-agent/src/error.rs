@@ -1,4 +1,4 @@
-//! What ends a turn of the agent.
+//! Errors that end a turn of the agent.
 
 use std::io;
 
@@ -7,7 +7,7 @@ use wb_dialect::Dialect;
 use wb_invoke::InvokeError;
 use wb_session::{DriverError, SessionError, SettingsFileError};
 
-/// Why the agent cannot go on, or cannot begin.
+/// The reason that the agent cannot continue or start.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum AgentError {
@@ -17,13 +17,13 @@ pub enum AgentError {
     Invalid {
         /// The dialect of the request.
         dialect: Dialect,
-        /// What is wrong, a line each.
+        /// The problems, one per line.
         findings: Vec<String>,
     },
     /// The transcript cannot be brought within the window.
     #[error("the context has {tokens} tokens and the window {window}; nothing more can be folded")]
     TooLarge {
-        /// What would be sent, in tokens.
+        /// The size of the request in tokens.
         tokens: u64,
         /// The window, in tokens.
         window: u64,
@@ -49,10 +49,10 @@ pub enum AgentError {
     File {
         /// Which one, and what for.
         what: String,
-        /// Why not.
+        /// The error of the system.
         source: io::Error,
     },
-    /// What the user asked for makes no sense.
+    /// The user's input is invalid.
     #[error("{0}")]
     Usage(String),
 }

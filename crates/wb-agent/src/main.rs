@@ -159,7 +159,7 @@ fn logs(args: &Args) -> Result<PathBuf, AgentError> {
     logs.ok_or_else(|| AgentError::Usage("there is no home folder; name a folder with --logs".to_owned()))
 }
 
-/// Reads lines in a thread, since nobody can take back a read that has begun.
+/// Reads lines in a thread, since a started read cannot be canceled.
 fn lines() -> UnboundedReceiver<String> {
     let (send, lines) = unbounded_channel();
     std::thread::spawn(move || {

@@ -24,12 +24,11 @@ pub struct Model {
     pub invoker: Arc<dyn ModelInvoker>,
     /// The dialects that each request must be valid for.
     pub dialects: Vec<Dialect>,
-    /// What is known of it: its window, and its prices where the catalog has them.
+    /// The known properties of the model: its window, and its prices where the catalog has them.
     pub card: ModelCard,
-    /// How long its provider keeps a prompt in the cache after it was last read, where that is
-    /// known.
+    /// The time that its provider keeps a prompt in the cache after the last read, if it is known.
     pub cache_life: Option<Duration>,
-    /// Whether it can write digests.
+    /// True if it can write digests.
     pub writes_digests: bool,
 }
 

@@ -1,4 +1,4 @@
-//! Models without a network: one that does what it is told word by word, and one that plays a
+//! Models without a network: one that follows the user's calls literally, and one that plays a
 //! script.
 
 use std::collections::VecDeque;
@@ -13,7 +13,7 @@ use wb_budget::Usage;
 use wb_invoke::{Emission, ModelInvoker, Reply, StopReason, StreamOptions};
 use wb_message::{Block, Conversation, Turn, text};
 
-/// What the offline model says when it is told nothing that it understands.
+/// The reply of the offline model to a prompt without a call.
 const HELP: &str = "I am no model, I run what you name. A line is one call:
   read PATH | ls [PATH] | grep TEXT | bash COMMAND | edit PATH: OLD => NEW
 Everything around me is real: the tools, the log, the window and what happens when it is full.";
@@ -73,7 +73,7 @@ fn told_results(turns: &[Turn]) -> String {
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 struct Line {
-    /// What is said.
+    /// The text of the answer.
     say: String,
     /// The tools that are called, each with its arguments.
     calls: Vec<(String, Value)>,

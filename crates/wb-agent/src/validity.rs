@@ -16,7 +16,7 @@ pub(crate) fn check(conversation: &Conversation, dialects: &[Dialect]) -> Result
     Ok(())
 }
 
-/// What the provider would refuse, as lines.
+/// Returns the problems that the provider would refuse, as lines.
 fn findings(conversation: &Conversation, dialect: Dialect) -> Vec<String> {
     EncodedRequest::from_conversation(conversation, dialect)
         .validate()

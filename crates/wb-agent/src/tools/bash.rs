@@ -12,7 +12,7 @@ use wb_message::ToolDescriptor;
 use super::{STOPPED, ToolLimits, tool, wanted};
 use crate::sandbox::Sandbox;
 
-/// What of the environment a command gets; keys of providers are not among it.
+/// The environment variables that a command gets; keys of providers are excluded.
 const ENVIRONMENT: [&str; 9] =
     ["PATH", "HOME", "LANG", "LC_ALL", "TERM", "TMPDIR", "USER", "CARGO_HOME", "RUSTUP_HOME"];
 

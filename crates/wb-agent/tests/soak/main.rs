@@ -165,7 +165,7 @@ fn revived(agent_before: Agent, dir: &Path, model: &Model, nth: u64) -> Agent {
     after
 }
 
-/// The memory of the process does not grow with the session, as far as the system tells it.
+/// Checks that the memory of the process does not grow with the session, if the system reports it.
 fn flat(resident: &[u64]) {
     let (early, late) = (resident[resident.len() / 4], *resident.last().unwrap());
     println!("resident: {resident:?}");

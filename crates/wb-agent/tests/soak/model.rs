@@ -11,9 +11,9 @@ use wb_invoke::{Emission, InvokeError, ModelInvoker, Reply, StopReason, StreamOp
 use wb_message::{Block, Conversation, Turn};
 use wb_tokens::Vocabulary;
 
-/// How many files there are to read.
+/// The number of files to read.
 pub(crate) const FILES: u64 = 40;
-/// What a failed request says.
+/// The message of a failed request.
 pub(crate) const FAILURE: &str = "overloaded, as now and then";
 
 /// Counts a request exactly.
@@ -32,7 +32,7 @@ pub(crate) fn random(n: u64) -> u64 {
     n ^ (n >> 31)
 }
 
-/// What the user says in a turn.
+/// Returns the prompt of a turn.
 pub(crate) fn prompt(turn: u64) -> String {
     match turn % 7 {
         0 => format!(
@@ -64,7 +64,7 @@ impl ModelInvoker for Soaked {
         let mut emissions = if conversation.tools.is_none() { digest(n) } else { answer(n, &conversation) };
         let tells_usage = self.tells_usage && conversation.tools.is_some();
         if let Some(Emission::Done { reply }) = emissions.last_mut().filter(|_| tells_usage) {
-            // As providers do, it tells what it has read.
+            // It reports its usage, as providers do.
             reply.usage = Usage { input_tokens: tokens(&conversation), output_tokens: 1, ..Usage::EMPTY };
         }
         // It takes its time, so that the agent can be killed between any two of them.

@@ -14,18 +14,18 @@ use crate::view::{Segments, View};
 /// The name of the conversation that a session has where it has one alone.
 pub const ONLY_CONVERSATION: &str = "";
 
-/// How sure a format is that a file is its own.
+/// The confidence of a format that a file belongs to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Confidence {
-    /// It is not.
+    /// The file has another format.
     No,
-    /// It looks like it, as files of other formats may.
+    /// The file looks like it, as files of other formats may.
     Maybe,
     /// No other format writes this.
     Sure,
 }
 
-/// What a format can write, known before a model is paid.
+/// The edits that a format can write, known before a model is paid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Abilities {
     /// A digest in the place of the oldest messages.
@@ -36,18 +36,18 @@ pub struct Abilities {
     pub clear: Ability,
     /// Another body for a result.
     pub body: Ability,
-    /// Messages of ours beside the digest, such as restored files.
+    /// New messages next to the digest, such as restored files.
     pub insert: Ability,
-    /// Another id for a call and its result, where they stand.
+    /// Another id for a call and its result, in place.
     pub call_ids: Ability,
 }
 
-/// Whether something can be written.
+/// The ability to write a kind of edit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ability {
-    /// It can.
+    /// The format can write it.
     Yes,
-    /// It cannot, and why.
+    /// The format cannot write it, with the reason.
     No(&'static str),
 }
 
@@ -89,30 +89,30 @@ impl Abilities {
 pub struct Stamp {
     /// The time in milliseconds since the Unix epoch.
     pub now_ms: i64,
-    /// Where new ids come from.
+    /// The source of new ids.
     pub seed: u64,
     /// The tokens of the context before.
     pub tokens_before: u64,
     /// The tokens of the context after.
     pub tokens_after: u64,
-    /// Whether a user asked for it.
+    /// True if a user requested it.
     pub by_hand: bool,
 }
 
-/// What a conversation shall become.
+/// The target of a change of a conversation.
 #[derive(Clone, Copy, Debug)]
 pub struct Wanted<'a> {
     /// The name of the conversation.
     pub conversation: &'a str,
-    /// What the model sees of it now.
+    /// The current view of it.
     pub view: &'a View,
-    /// What it shall see.
+    /// The messages of the new view.
     pub items: &'a [Item<'a>],
     /// Clock, randomness and figures.
     pub stamp: &'a Stamp,
 }
 
-/// Why a view cannot be written in a format.
+/// The reason that a view cannot be written in a format.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum NotExpressible {
@@ -121,7 +121,7 @@ pub enum NotExpressible {
     Refused {
         /// The name of the format.
         format: &'static str,
-        /// What cannot be said.
+        /// The part that cannot be expressed.
         why: String,
     },
     /// The session has another layout than the one that is written.
@@ -226,10 +226,9 @@ pub trait Document: Send + Sync + Debug {
         Ok(Vec::new())
     }
 
-    /// Returns what is to be written so that the view of a conversation becomes the items; nothing
-    /// is written.
+    /// Returns the changes that turn the view of a conversation into the items; nothing is written.
     ///
-    /// Items that are the view as it stands give no changes.
+    /// Items that equal the view lead to no changes.
     fn render(
         &self,
         conversation: &str,
@@ -243,7 +242,7 @@ pub trait Document: Send + Sync + Debug {
         self.render_changed(&Wanted { conversation, view, items, stamp })
     }
 
-    /// Returns what is to be written for items that are not the view as it stands.
+    /// Returns the changes for items that differ from the view.
     fn render_changed(&self, wanted: &Wanted<'_>) -> Result<ChangeSet, NotExpressible>;
 
     /// Returns where the bytes are.
@@ -267,14 +266,14 @@ pub trait Document: Send + Sync + Debug {
 
 const _: fn(&dyn Format, &dyn Document) = |_, _| ();
 
-/// Why a change of a session failed.
+/// The reason that a change of a session failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum WriteError {
-    /// It was not written.
+    /// The change was not written.
     #[error(transparent)]
     Commit(#[from] CommitError),
-    /// What was written cannot be read.
+    /// The written session cannot be read.
     #[error(transparent)]
     Format(#[from] FormatError),
     /// The format cannot say it.

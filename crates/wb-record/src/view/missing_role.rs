@@ -10,7 +10,7 @@ pub struct MissingRole {
     pub record: Span,
     /// Its line, counted from 1.
     pub line: usize,
-    /// The role that it had, where what stands in it or beside it tells.
+    /// The role that it had, if its content or the records around it reveal it.
     pub role: Option<&'static str>,
 }
 

@@ -1,5 +1,5 @@
-//! What the model sees of a session: messages, where each stands in the file, and what providers
-//! counted.
+//! A session as the model sees it: messages, the place of each in the file, and the usage that
+//! providers counted.
 
 pub(crate) mod note;
 pub(crate) mod numbers;
@@ -29,17 +29,17 @@ pub struct View {
     pub format: &'static str,
     /// The messages.
     pub messages: Vec<Message>,
-    /// Where each message stands.
+    /// The place of each message.
     pub provenance: Provenance,
-    /// What providers counted for requests that sent a beginning of `messages`, in order.
+    /// The usage that providers counted for requests that sent a beginning of `messages`, in order.
     pub usage: Vec<UsageAt>,
-    /// The model that the session goes on with, if the file tells it.
+    /// The model that the session goes on with, if the file contains it.
     pub model: Option<String>,
-    /// The context window of the model in tokens, if the file tells it.
+    /// The context window of the model in tokens, if the file contains it.
     pub context_window: Option<u64>,
-    /// What was passed over or changed while reading.
+    /// Notes on records that were skipped or changed while reading.
     pub notes: Vec<Note>,
-    /// How the agent calls its tools and their arguments.
+    /// The agent's names for its tools and their arguments.
     pub vocabulary: ToolVocabulary,
 }
 
@@ -66,9 +66,9 @@ impl View {
         self.notes.iter().any(is_of_compaction)
     }
 
-    /// Returns a patch that inserts nothing inside of a record: what it would insert there stands
-    /// before the record, or behind it where an answer must follow the results that only their
-    /// order tells from it.
+    /// Returns a patch that inserts nothing inside of a record: such a message moves before the
+    /// record, or after it if an answer must follow the results that only their order distinguishes
+    /// from it.
     pub fn with_whole_records(&self, patch: Patch) -> Patch {
         let (mut edits, mut behind) = (Vec::<Edit>::with_capacity(patch.edits.len()), Vec::new());
         for edit in patch.edits {
@@ -102,8 +102,8 @@ impl View {
         Patch::new(edits)
     }
 
-    /// Returns the first message behind all results that only their order tells from a new one;
-    /// nothing if there are none.
+    /// Returns the end of all results that only their order distinguishes from a new one; nothing
+    /// if there are none.
     fn end_of_equals(&self, new: &Message) -> Option<usize> {
         let tool = self.unnamed_tool(new)?;
         let last = self.messages.iter().rposition(|message| self.unnamed_tool(message) == Some(tool));
@@ -140,12 +140,12 @@ fn insert(edits: &mut Vec<Edit>, at: usize, new: Vec<Message>) {
 pub struct Place {
     /// The record: a line, an element of a list, a row.
     pub record: Span,
-    /// The blocks of the message that stand in it.
+    /// The blocks of the message that are in the record.
     pub blocks: Range<usize>,
 }
 
 impl Place {
-    /// Builds the place of a message that stands in one record.
+    /// Creates the place of a message that is in one record.
     pub fn whole(record: Span, message: &Message) -> Self {
         // A text that is no list of blocks is one.
         Self { record, blocks: 0..message.blocks().len().max(1) }
@@ -165,7 +165,7 @@ pub struct Provenance {
 }
 
 impl Provenance {
-    /// Makes room for so many messages more, of one place each.
+    /// Reserves space for `n_messages` more messages with one place each.
     pub fn reserve(&mut self, n_messages: usize) {
         self.places.reserve(n_messages);
         self.ends.reserve(n_messages);
@@ -221,13 +221,12 @@ impl Provenance {
         &self.fixed
     }
 
-    /// Notes that a call got its id while it was read: which result is its own is told by their
-    /// order alone.
+    /// Notes that a call got its id while it was read: only their order matches calls with results.
     pub fn name_call(&mut self, id: String) {
         self.unnamed.insert(id);
     }
 
-    /// Returns whether the id of a call or of a result stands in no record.
+    /// Returns whether the id of a call or of a result is in no record.
     pub fn is_unnamed(&self, id: &str) -> bool {
         self.unnamed.contains(id)
     }
@@ -286,7 +285,7 @@ fn end(edit: &Edit) -> usize {
     }
 }
 
-/// What a provider counted for one request.
+/// The usage that a provider counted for one request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UsageAt {
     /// The index of the assistant message that answers the request; its prompt was every message
@@ -298,9 +297,9 @@ pub struct UsageAt {
     pub model: Option<String>,
 }
 
-/// Forgets what was counted before a compaction changed messages where they stand: the prompts of
-/// those requests were longer than what stands there now, and the first one after it was shorter
-/// than the last one before. What another model counted says nothing of that.
+/// Forgets usage counted before a compaction changed messages in place: the prompts of those
+/// requests were longer than the messages now, and the first one after it was shorter than the last
+/// one before. The usage of another model is no sign of that.
 pub fn forget_stale_usage(messages: &[Message], usage: &mut Vec<UsageAt>) {
     if usage.is_empty() {
         return;
@@ -322,7 +321,7 @@ pub fn forget_stale_usage(messages: &[Message], usage: &mut Vec<UsageAt>) {
 pub struct Segment {
     /// The messages that the model saw, as they were at the end of the segment.
     pub messages: Vec<Message>,
-    /// What providers counted in this segment; empty if no request was made in it.
+    /// The usage that providers counted in this segment; empty if no request was made in it.
     pub usage: Vec<UsageAt>,
 }
 
@@ -346,7 +345,7 @@ pub struct Segments<'a> {
 }
 
 impl<'a> Segments<'a> {
-    /// Builds them of what reads each of so many.
+    /// Creates `n` segments, each of which `read` returns for its index.
     pub fn new(n: usize, read: impl FnMut(usize) -> Result<Segment, FormatError> + 'a) -> Self {
         Self { left: 0..n, read: Box::new(read) }
     }
@@ -403,7 +402,7 @@ mod tests {
         assert_eq!(planned.by_order(&before), read.by_order(&after));
         let crossed = [after[0].clone(), after[2].clone(), after[1].clone()];
         assert_ne!(planned.by_order(&before), read.by_order(&crossed));
-        // An id that stands in the record is what it is.
+        // An id that is in the record is compared as is.
         assert_ne!(planned.by_order(&talk(["call-7", "c"])), read.by_order(&talk(["call-1", "d"])));
         assert_eq!(Provenance::default().by_order(&before), Cow::Borrowed(&before));
     }
