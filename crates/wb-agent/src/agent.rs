@@ -36,7 +36,7 @@ Older messages are folded into a digest when the window fills; what you need aga
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Event<'a> {
-    /// The model said more.
+    /// A piece of the model's text.
     Text(&'a str),
     /// A tool is run.
     Call {
@@ -81,8 +81,7 @@ pub struct Agent {
 }
 
 impl Agent {
-    /// Begins a session, or goes on with one: calls that were under way when it was left are
-    /// answered first.
+    /// Begins or resumes a session: calls that were interrupted are answered first.
     pub fn new(model: Model, tools: ToolBox, journal: Journal) -> Result<Self, AgentError> {
         Self::with_settings(model, tools, journal, &SettingsRead::default())
     }
@@ -113,7 +112,7 @@ impl Agent {
         Self { driver: self.driver.with_hooks(hooks), ..self }
     }
 
-    /// Answers calls that nobody is running any more.
+    /// Answers calls that are no longer running.
     fn answer_open_calls(&mut self) -> Result<(), AgentError> {
         let mut repaired = self.messages().to_vec();
         let _ = Repair { in_flight: true, ..Repair::default() }.repair(&mut repaired);
@@ -148,7 +147,7 @@ impl Agent {
         &mut self.driver
     }
 
-    /// Returns what was noted of the last compaction.
+    /// Returns the note of the last compaction.
     pub fn last_step(&self) -> Option<&StepNote> {
         self.driver.last_step()
     }
@@ -163,8 +162,8 @@ impl Agent {
         self.limit_tokens
     }
 
-    /// Takes what the user says, and works until the model has nothing more to do or the user stops
-    /// it. After an error the transcript is whole, and the next prompt goes on from there.
+    /// Adds the user's prompt, and works until the model has nothing more to do or the user stops
+    /// it. After an error the transcript is whole, and the next prompt continues from there.
     pub async fn prompt(
         &mut self,
         text: &str,
@@ -211,7 +210,7 @@ impl Agent {
         reply.stop == StopReason::MaxOutput && is_overflow_reply(reply, self.model.card.context_window)
     }
 
-    /// Keeps what was said until the user stopped it.
+    /// Keeps the text until the user stopped it.
     fn stopped(&mut self, text: &str) -> Result<Ended, AgentError> {
         if !text.trim().is_empty() {
             self.append(Message::assistant(text), None)?;
@@ -227,8 +226,8 @@ impl Agent {
         }
     }
 
-    /// Brings the transcript within the window: a digest that has come is put in, a full window is
-    /// compacted, and above the threshold a digest is asked for meanwhile.
+    /// Brings the transcript within the window: inserts a finished digest, compacts a full window,
+    /// and above the threshold requests a digest in the background.
     async fn make_room(&mut self, show: Show<'_>) -> Result<(), AgentError> {
         self.note_idle_time();
         let done = self.driver.before_request(now_ms()).await?;
@@ -280,7 +279,7 @@ impl Agent {
         Ok(cancel.is_cancelled().then_some(Ended::Stopped))
     }
 
-    /// Runs one call and takes its result in; one that the user has stopped is answered too.
+    /// Runs one call and adds its result; one that the user has stopped is answered too.
     async fn run(
         &mut self,
         call: Call,
@@ -328,8 +327,8 @@ impl Agent {
         Ok(self.driver.undo(now_ms())?)
     }
 
-    /// Goes to another entry of the session, as [`SessionDriver::navigate`] does, and takes along a
-    /// summary of what is left if that is wanted.
+    /// Goes to another entry of the session, as [`SessionDriver::navigate`] does, with a summary of
+    /// the branch that is left if the user wants one.
     pub async fn navigate(
         &mut self,
         target: &EntryId,

@@ -1,4 +1,4 @@
-//! One request, and what comes back.
+//! One request and its answer.
 
 use futures::StreamExt;
 use serde_json::json;
@@ -19,7 +19,8 @@ pub(crate) enum Answer {
     Failed(InvokeError),
 }
 
-/// Asks a model; what it says is shown as it comes. Dropping the stream closes the connection.
+/// Sends a request to a model; its text is shown as it streams. Dropping the stream closes the
+/// connection.
 pub(crate) async fn ask(
     invoker: &dyn ModelInvoker,
     conversation: Conversation,
@@ -60,9 +61,9 @@ pub(crate) struct Call {
     pub(crate) input: Result<serde_json::Value, &'static str>,
 }
 
-/// Makes a message of an answer, and returns the calls in it. A call whose id is none of its own
-/// gets one that begins with `prefix`: some providers count the calls of each answer anew. One
-/// whose arguments are no object keeps none of them. An answer that says nothing says so.
+/// Turns an answer into a message, and returns the calls in it. A call without a unique id gets one
+/// that begins with `prefix`: some providers restart the count of calls with each answer. A call
+/// whose arguments are not an object loses them. An empty answer gets a text that says so.
 pub(crate) fn message_of(
     mut blocks: Vec<Block>,
     prefix: &str,
@@ -93,7 +94,7 @@ pub(crate) fn message_of(
     (Message::assistant_blocks(blocks), calls)
 }
 
-/// Returns what the log says of the request that an answer belongs to.
+/// Returns the log's record of the request that an answer belongs to.
 pub(crate) fn request_of(reply: &Reply) -> Request {
     let stop_reason = match reply.stop {
         StopReason::Complete => wb_session::StopReason::Stop,

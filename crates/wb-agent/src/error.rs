@@ -28,7 +28,7 @@ pub enum AgentError {
         /// The window, in tokens.
         window: u64,
     },
-    /// The model failed. The transcript is whole, the prompt is in it, and the next one goes on
+    /// The model failed. The transcript is whole and contains the prompt; the next one continues
     /// from there.
     #[error("the model failed: {0}")]
     Model(#[from] InvokeError),

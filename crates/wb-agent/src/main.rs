@@ -173,7 +173,7 @@ fn lines() -> UnboundedReceiver<String> {
     lines
 }
 
-/// Does what a line says; false at the end.
+/// Carries out a line; false at the end.
 async fn obey(agent: &mut Agent, line: &str) -> Result<bool, AgentError> {
     match Command::of(line) {
         Command::Nothing => {}
@@ -208,7 +208,7 @@ async fn prompted(agent: &mut Agent, text: &str) -> Result<(), AgentError> {
     Ok(())
 }
 
-/// Lets Ctrl-C stop what is under way, which then comes to its end by itself.
+/// Lets Ctrl-C cancel the current work, which then ends by itself.
 async fn stoppable<T>(cancel: &CancellationToken, work: impl Future<Output = T>) -> T {
     tokio::pin!(work);
     loop {

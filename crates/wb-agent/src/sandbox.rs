@@ -42,7 +42,7 @@ impl Sandbox {
     }
 }
 
-/// Follows links as far as the path exists; what does not exist yet is put behind it.
+/// Follows links as far as the path exists, and appends the rest.
 fn real(path: &Path) -> std::io::Result<PathBuf> {
     match fs::canonicalize(path) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}

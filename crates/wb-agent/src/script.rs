@@ -18,8 +18,8 @@ const HELP: &str = "I am no model, I run what you name. A line is one call:
   read PATH | ls [PATH] | grep TEXT | bash COMMAND | edit PATH: OLD => NEW
 Everything around me is real: the tools, the log, the window and what happens when it is full.";
 
-/// A model that runs the tools that the user names. It is asked for nothing else, so digests are
-/// written without it.
+/// A model that runs the tools that the user names. It answers nothing else, so digests are written
+/// without it.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Offline;
 

@@ -5,7 +5,7 @@ use wb_message::Conversation;
 
 use crate::error::AgentError;
 
-/// Checks a request for each dialect; what is found is a fault of this program, never of the user.
+/// Checks a request for each dialect; a finding is a fault of this program, never of the user.
 pub(crate) fn check(conversation: &Conversation, dialects: &[Dialect]) -> Result<(), AgentError> {
     for dialect in dialects {
         let findings = findings(conversation, *dialect);

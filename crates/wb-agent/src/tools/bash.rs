@@ -56,7 +56,7 @@ fn begin(sandbox: &Sandbox, command: &str) -> std::io::Result<Child> {
     bash.kill_on_drop(true).spawn()
 }
 
-/// Reads what is printed until the command ends; what it left running is not waited for.
+/// Reads the output until the command ends, without waiting for processes that it left running.
 async fn follow(child: &mut Child, printed: &mut Printed) -> std::io::Result<i32> {
     let mut out = child.stdout.take();
     let status = loop {
@@ -91,7 +91,7 @@ async fn stop(child: &mut Child) {
     let _ = child.kill().await;
 }
 
-/// Bytes that are held ready for what is said of the output: what was left out, how it ended.
+/// Bytes reserved for remarks on the output: the omitted part, the exit status.
 const MARK_BYTES: usize = 100;
 
 /// The start and the end of what a command prints, whatever it prints between them.

@@ -1,4 +1,4 @@
-//! An agent works for a long time in a small window, is killed again and again, and goes on.
+//! An agent works for a long time in a small window, is killed repeatedly, and resumes.
 //!
 //! The short run is part of every test run. The whole one, 2,000 turns, takes minutes:
 //! `WB_SOAK_TURNS=2000 cargo test --release -p wb-agent --test soak -- --nocapture`.
@@ -31,7 +31,7 @@ Never touch `vendor/`, keep the public names, and write what you learn into note
 
 #[test]
 fn an_agent_stays_in_its_window_and_loses_nothing() {
-    // Estimates are those of the family whose vocabulary counts what is sent.
+    // Estimates are those of the family whose vocabulary counts the requests.
     soak("gpt-5", Soaked::new(true), 50);
 }
 

@@ -21,7 +21,7 @@ pub struct DelegatedCompaction {
 }
 
 impl DelegatedCompaction {
-    /// Describes a compaction by its digest and the messages that stay behind it.
+    /// Describes a compaction by its digest and the messages that stay after it.
     pub fn of<'a>(digest: &str, kept: impl IntoIterator<Item = &'a Message>) -> Self {
         let summary = Message::CompactionSummary { summary: digest.to_owned(), tokens_before: 0 };
         Self { digest: fingerprint(&summary), kept: kept.into_iter().flat_map(pieces).collect() }
@@ -32,12 +32,12 @@ impl DelegatedCompaction {
         let at = view.messages.iter().position(|message| fingerprint(message) == self.digest)?;
         let mut left = self.kept.clone();
         let mut is_known = |message: &Message| {
-            // What the agent says in between comes and goes.
+            // The agent's custom messages in between are ignored.
             matches!(message, Message::Custom { .. }) || pieces(message).all(|piece| took(&mut left, piece))
         };
         let n = view.messages[at + 1..].iter().take_while(|message| is_known(message)).count();
         let known = &view.messages[at..=at + n];
-        // What it says behind all that stays, such as to go on, came since.
+        // Custom messages after all that stays, such as one to continue, came since.
         let is_custom = |message: &&Message| matches!(message, Message::Custom { .. });
         let n_last = known.iter().rev().take_while(is_custom).count();
         Some(at..at + 1 + n - n_last)
@@ -49,7 +49,7 @@ fn took(left: &mut Vec<u64>, piece: u64) -> bool {
     left.iter().position(|known| *known == piece).map(|at| left.swap_remove(at)).is_some()
 }
 
-/// Returns the fingerprint of what a digest says; nothing if the message is none.
+/// Returns the fingerprint of a digest's text; nothing if the message is none.
 fn fingerprint(message: &Message) -> Option<u64> {
     Some(xxh3_64(digest_body(message)?.trim().as_bytes()))
 }

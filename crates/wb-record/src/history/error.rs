@@ -19,7 +19,7 @@ pub enum HistoryError {
     /// The list has no such operation.
     #[error("there is no operation {id}")]
     Unknown {
-        /// The number that was asked for.
+        /// The requested number.
         id: u64,
     },
     /// The operation is in that state already.

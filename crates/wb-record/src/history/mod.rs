@@ -80,7 +80,7 @@ fn entries(list: &dyn Parts) -> Result<(Vec<Entry>, bool), HistoryError> {
     Ok((entries, false))
 }
 
-/// The list of what was done to one session.
+/// The list of operations on one session.
 #[derive(Debug)]
 pub struct History {
     list: Box<dyn Parts>,
@@ -172,8 +172,8 @@ impl History {
         self.pending
     }
 
-    /// Returns whether the last line of the list was cut off while it was written, so that what it
-    /// said is not known.
+    /// Returns whether the last line of the list was cut off while it was written, so that its
+    /// content is not known.
     pub fn is_cut_off(&self) -> bool {
         self.is_cut_off
     }
@@ -217,7 +217,7 @@ impl History {
         self.write(Entry::Dropped { id })
     }
 
-    /// Finds out whether an agent wrote what was left to it; nothing is written.
+    /// Detects whether an agent wrote the compaction that was left to it; nothing is written.
     pub fn look(&mut self, document: &dyn Document) -> Result<(), HistoryError> {
         self.written_by_agent(document)?.into_iter().for_each(|entry| self.take(entry));
         Ok(())
@@ -353,7 +353,7 @@ impl History {
         self.operations().rev().find(is_run).ok_or(HistoryError::Unknown { id: of })
     }
 
-    /// Adds a line to the list and takes it in.
+    /// Appends an entry to the list and applies it.
     fn write(&mut self, entry: Entry) -> Result<(), HistoryError> {
         let failed = |error: &dyn std::fmt::Display| HistoryError::List(error.to_string());
         let mut line = serde_json::to_vec(&entry).map_err(|error| failed(&error))?;
@@ -372,7 +372,7 @@ impl History {
         Ok(())
     }
 
-    /// Returns a line that begins anew even where the last one was cut off.
+    /// Returns a line that starts on a new line even if the last one was cut off.
     fn after_whole_line(&self, end: u64, mut line: Vec<u8>) -> io::Result<Vec<u8>> {
         let mut last = Vec::new();
         self.list.read("", end.saturating_sub(1)..end, &mut last)?;

@@ -196,9 +196,9 @@ impl History {
         Ok(set)
     }
 
-    /// Returns whether a conversation begins with what was seen after an operation, or others that
-    /// were done after it may show it. What is no log, or has no operation after that, always
-    /// shows it.
+    /// Returns whether the view contains the result of an operation: the conversation begins with
+    /// it, or later operations may contain it. The view of a document that is not a log, or that
+    /// has no later operation, always does.
     fn is_seen(
         &self,
         document: &dyn Document,
@@ -253,9 +253,9 @@ impl History {
         self.operations().filter(is_later).any(stands)
     }
 
-    /// Returns what takes lines that a repair added at the end of a log out from among those that
-    /// came since, and brings back what it cut off there; none if the conversation would not be
-    /// what it was, with what came since behind it.
+    /// Returns the changes that remove a repair's lines from among later ones at the end of a log,
+    /// and restore the lines that it cut off; none if the conversation would differ from the old
+    /// one followed by what came since.
     fn out_of_lines(
         &self,
         document: &dyn Document,
@@ -365,7 +365,7 @@ impl History {
     }
 }
 
-/// Returns the number of what was done first, of an operation that may do it again or take it back.
+/// Returns the number of the original operation, for one that may undo or redo it.
 fn act_of(operation: &Operation) -> u64 {
     match operation.what {
         OperationKind::Undo { of } | OperationKind::Redo { of } => of,

@@ -1,7 +1,7 @@
 //! Locates values in JSON text, so that one is read or replaced and all other bytes stay.
 //!
-//! Every function looks at one object or array, not into what it holds. Text that is not JSON has
-//! no members.
+//! Every function looks at one object or array, without nested values. Text that is not JSON has no
+//! members.
 
 pub(crate) mod scan;
 pub mod splice;
@@ -64,7 +64,7 @@ pub fn members_within<'a>(
     Some((all, inner))
 }
 
-/// Reads an object that begins at a place in a text; its members are read by what is given.
+/// Reads an object that begins at a place in a text; the closure reads its members.
 fn read_members<'a>(
     text: &'a str,
     scan: &mut JsonScan<'a>,

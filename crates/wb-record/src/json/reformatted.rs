@@ -1,5 +1,5 @@
-//! Records of a JSON document found again where another program has written all of it anew: with
-//! other blanks, and other escapes.
+//! Finds records of a JSON document after another program has rewritten it with other blanks and
+//! other escapes.
 
 use std::io;
 use std::ops::Range;
@@ -34,7 +34,7 @@ pub(crate) fn reformatted(parts: &dyn Parts, set: &ChangeSet) -> io::Result<Opti
     if places.windows(2).any(|pair| pair[0].0.end > pair[1].0.start) {
         return Ok(None);
     }
-    // What is behind is changed first, so that nothing has moved before its turn.
+    // Changes run from the end, so that nothing has moved before its turn.
     let change = |(place, new): (Range<usize>, Bytes)| {
         let old = Bytes(text.as_bytes()[place.clone()].to_vec());
         (String::new(), Change::Splice { at: place.start as u64, old, new })

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use memchr::memchr2;
 
-/// A place in JSON text, from which on it is read.
+/// A reader of JSON text, at a place in it.
 ///
 /// Each method moves past what it returns; it returns nothing if something else follows, and then
 /// nothing more should be read.
@@ -26,7 +26,7 @@ pub struct JsonScan<'a> {
     ends: Vec<u8>,
 }
 
-/// A string, a number, a name or a sign of JSON, with what it says in any spelling.
+/// A string, a number, a name or a sign of JSON, with its value in any spelling.
 #[derive(Clone, Debug)]
 pub(crate) struct Token<'a> {
     pub(crate) place: Range<usize>,
@@ -35,7 +35,7 @@ pub(crate) struct Token<'a> {
 }
 
 impl Token<'_> {
-    /// Returns whether another says the same.
+    /// Returns whether another token has the same value.
     pub(crate) fn is_like(&self, other: &Self) -> bool {
         self.is_string == other.is_string && self.said == other.said
     }
@@ -53,7 +53,7 @@ impl<'a> JsonScan<'a> {
         self.at
     }
 
-    /// Returns the first byte of what comes next, behind blanks.
+    /// Returns the next byte after blanks.
     pub fn peek(&mut self) -> Option<u8> {
         let bytes = self.text.as_bytes();
         while matches!(bytes.get(self.at)?, b' ' | b'\t' | b'\r' | b'\n') {
@@ -72,7 +72,7 @@ impl<'a> JsonScan<'a> {
         self.unescaped(start).map(Cow::Owned)
     }
 
-    /// Reads the rest of a string that began at a place, from behind its first backslash on.
+    /// Reads the rest of a string that began at a place, from after its first backslash.
     fn unescaped(&mut self, start: usize) -> Option<String> {
         let mut text = String::with_capacity(self.text.len() - start);
         let mut from = start;
@@ -103,7 +103,7 @@ impl<'a> JsonScan<'a> {
         }
     }
 
-    /// Goes on behind the next quotation mark or backslash of a string, and returns it.
+    /// Moves past the next quotation mark or backslash of a string, and returns it.
     fn next_mark(&mut self) -> Option<u8> {
         let rest = &self.text.as_bytes()[self.at..];
         let n = memchr2(b'"', b'\\', rest)?;
@@ -275,8 +275,8 @@ impl<'a> JsonScan<'a> {
         Some(true)
     }
 
-    /// Goes on to the next value in what is open, and ends what has none; returns whether there is
-    /// one.
+    /// Moves to the next value in the open list or object, and closes one without more values;
+    /// returns whether there is a value.
     fn next(&mut self) -> Option<bool> {
         while let Some(end) = self.ends.last().copied() {
             match self.peek()? {

@@ -17,7 +17,7 @@ pub enum Joint {
     Comma,
 }
 
-/// One record of the text that shall be.
+/// One record of the target text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Piece {
     /// The record of this number stays.
@@ -26,8 +26,8 @@ pub enum Piece {
     New(Vec<u8>),
 }
 
-/// Returns the changes that make the records of the part without a name into `pieces`, those behind
-/// first.
+/// Returns the changes that make the records of the part without a name into `pieces`, the last in
+/// the text first.
 ///
 /// Pieces that stay must come in the order of the text. A record that is no piece is removed,
 /// unless `is_foreign` says that it belongs to another program. New records take the place of the

@@ -1,5 +1,5 @@
-//! Changes of a JSON document in whole objects, so that what they wrote is found again where
-//! another program has written all of it anew.
+//! Changes of a JSON document in whole objects, so that their text is found after another program
+//! has rewritten the document.
 
 use std::io;
 use std::ops::Range;
@@ -61,7 +61,7 @@ impl Changed<'_> {
                 _ => windows.push(window),
             }
         }
-        // What is behind is changed first, so that nothing has moved before its turn.
+        // Changes run from the end, so that nothing has moved before its turn.
         let change = |window: Range<usize>| {
             let new = &self.new[self.after(&window)?];
             let (old, new) = (Bytes(self.old[window.clone()].into()), Bytes(new.into()));
@@ -146,7 +146,7 @@ mod tests {
         (String::new(), Change::Splice { at, old: Bytes(old.into()), new: Bytes(new.into()) })
     }
 
-    /// Returns what is replaced by what.
+    /// Returns the pairs of old and new text.
     fn widened(changes: Vec<(String, Change)>) -> Vec<(String, String)> {
         let (mut parts, set) = (MemoryParts::of(TEXT), ChangeSet { changes });
         let wide = in_whole_objects(&parts, &set).unwrap();
@@ -192,7 +192,7 @@ mod tests {
         // A list that becomes empty is identified by the object around it.
         let emptied = widened(vec![splice(r#"{"k":"p"},"s""#, "")]);
         assert_eq!(emptied, [pair(r#"{"t":"z","c":[{"k":"p"},"s"]}"#, r#"{"t":"z","c":[]}"#)]);
-        // Two that come to lie in one stretch are one.
+        // Two changes that fall in one stretch are merged.
         let two = widened(vec![splice(r#""p""#, r#""q""#), splice(r#"{"t":"x"},"#, "")]);
         assert_eq!(two.len(), 2, "{two:?}");
         let one = widened(vec![splice(r#"{"t":"y"}, "#, ""), splice(r#"{"t":"x"},"#, "")]);

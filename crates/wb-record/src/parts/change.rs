@@ -13,7 +13,7 @@ use crate::parts::span::PartId;
 #[derive(Clone, Default, PartialEq, Eq, Hash)]
 pub struct Bytes(pub Vec<u8>);
 
-/// One change of a part. The last two are what takes an `Append` and a `Create` back.
+/// One change of a part. The last two variants reverse an `Append` and a `Create`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Change {
@@ -38,7 +38,7 @@ pub enum Change {
         /// All of it.
         new: Bytes,
     },
-    /// Cuts off the end of a part, which must be as it is said.
+    /// Cuts off the end of a part, which must have these bytes.
     Cut {
         /// The end of the part after the change.
         at: u64,
@@ -142,7 +142,7 @@ impl ChangeSet {
         Self { changes: change.into_iter().collect() }
     }
 
-    /// Returns what takes these changes back.
+    /// Returns the reverse of these changes.
     #[must_use]
     pub fn inverse(&self) -> Self {
         let back = |(part, change): &(PartId, Change)| (part.clone(), change.inverse());
@@ -151,7 +151,7 @@ impl ChangeSet {
 }
 
 impl Change {
-    /// Returns what takes this change back.
+    /// Returns the reverse of this change.
     #[must_use]
     pub fn inverse(&self) -> Self {
         match self.clone() {

@@ -1,9 +1,9 @@
 //! One file as parts: read by position, appended to in one write, or replaced as a whole.
 //!
-//! An append is one `write` to the end, so that a kill leaves at most a beginning of it. All else
-//! is written to a draft that takes the name. Writers hold the system's advisory lock; programs
-//! that do not ask for it are noticed by the length, the device and the inode behind the name,
-//! which are looked at before and after each write.
+//! An append is one `write` to the end, so that a kill leaves at most a beginning of it. Every
+//! other change is written to a draft that takes the name. Writers hold the system's advisory lock;
+//! programs that ignore it are detected by the length, device and inode of the file, which are
+//! checked before and after each write.
 #![expect(clippy::disallowed_methods, reason = "files are touched here")]
 
 use std::fmt;
@@ -126,7 +126,7 @@ impl FileParts {
         synced.map_err(|error| self.taken_back(file, new, "waiting for the disk", error))
     }
 
-    /// Waits until the disk has what was appended.
+    /// Waits until appended bytes are on the disk.
     pub fn sync(&self) -> io::Result<()> {
         self.open.as_ref().map_or(Ok(()), |(file, _)| self.disk.sync(file))
     }
@@ -149,7 +149,7 @@ impl FileParts {
         if self.is_taken_back(file, new) { self.failed(doing)(error) } else { self.unknown(doing, error) }
     }
 
-    /// Cuts off what was written, if the file ends with just that, and returns whether it is gone.
+    /// Cuts off the written bytes if the file ends with exactly these, and returns whether it did.
     fn is_taken_back(&self, file: &File, new: &[u8]) -> bool {
         let end = self.current_len().ok();
         let Some(at) = end.and_then(|end| end.checked_sub(new.len() as u64)) else { return false };
@@ -212,7 +212,7 @@ impl FileParts {
         CommitError::Unknown { path: self.path.clone(), doing, source }
     }
 
-    /// Replaces the file by what it is after the changes.
+    /// Replaces the file by its content after the changes.
     fn rewrite(&mut self, set: &ChangeSet) -> Result<(), CommitError> {
         let len = self.len("").map_err(self.failed("looking at it"))?;
         let Some((_, after)) = after(self, set)?.pop_first() else { return Ok(()) };
@@ -249,7 +249,7 @@ impl FileParts {
         self.sync_folder()
     }
 
-    /// Checks that nobody wrote since the file was read.
+    /// Checks that the length of the file is unchanged since it was read.
     fn check_len(&self, len: Option<u64>) -> Result<(), CommitError> {
         match len {
             Some(len) if self.current_len()? != len => Err(stale(len)),
@@ -334,7 +334,7 @@ impl Parts for FileParts {
         let Some((file, _)) = self.open.as_ref().filter(|_| part.is_empty()) else { return Ok(()) };
         let mut n_bytes = range.end.saturating_sub(range.start);
         if n_bytes > CHUNK {
-            // It may be said that all is wanted.
+            // The range may extend past the end.
             n_bytes = n_bytes.min(file.metadata()?.len().saturating_sub(range.start));
         }
         let start = out.len();

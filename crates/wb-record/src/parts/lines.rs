@@ -140,7 +140,7 @@ pub fn utf8(bytes: &[u8]) -> Option<&str> {
     simdutf8::basic::from_utf8(bytes).ok()
 }
 
-/// Returns what a JSON error says, without the position.
+/// Returns the message of a JSON error, without the position.
 pub fn fault(error: &serde_json::Error) -> String {
     let mut text = error.to_string();
     if let Some(at) = text.rfind(" at line ") {

@@ -34,7 +34,8 @@ pub trait Parts: Send + Sync + Debug {
     /// Appends a range of a part to `out`; a range beyond the end gives the bytes that are there.
     fn read(&self, part: &str, range: Range<u64>, out: &mut Vec<u8>) -> io::Result<()>;
 
-    /// Carries out all the changes or none, after looking whether each finds what it expects.
+    /// Carries out all the changes or none, after checking that each finds the bytes that it
+    /// expects.
     fn commit(&mut self, set: &ChangeSet) -> Result<(), CommitError>;
 
     /// Returns the bytes of a span, as many as there are, without a copy where the part is held in
@@ -156,8 +157,8 @@ impl BufRead for PartReader<'_> {
     }
 }
 
-/// Parts in memory: what came through a stream, and what tests try. Copies share their bytes until
-/// one of them changes.
+/// Parts in memory: for a stream, and for tests. Copies share their bytes until one of them
+/// changes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MemoryParts(pub(crate) BTreeMap<PartId, Arc<Vec<u8>>>);
 
@@ -221,7 +222,7 @@ impl Parts for MemoryParts {
     }
 }
 
-/// One part without a name that nobody changes, in memory of somebody else.
+/// One immutable part without a name, borrowed from memory.
 #[derive(Clone, Copy, Debug)]
 pub struct BorrowedPart<'a>(pub &'a [u8]);
 

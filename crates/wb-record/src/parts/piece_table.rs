@@ -18,7 +18,8 @@ const CHUNK_BYTES: u64 = 1 << 20;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct PieceTable {
     part: PartId,
-    /// None of them is empty. Changes come at one end of what was changed before, or at the other.
+    /// The pieces, none of them empty. Changes arrive at one end of the earlier ones or at the
+    /// other.
     all: VecDeque<Piece>,
     /// The bytes of all of them; nothing if there is no such part.
     len: Option<u64>,
@@ -84,7 +85,7 @@ impl PieceTable {
         self.len
     }
 
-    /// Returns what was changed, in its order.
+    /// Returns the changed regions, in order.
     pub(crate) fn regions(&self) -> Vec<Region> {
         let (mut all, mut last) = (Vec::new(), 0);
         let mut n_new = 0;
@@ -103,7 +104,7 @@ impl PieceTable {
         all
     }
 
-    /// Carries out a change, after looking whether it finds what it expects.
+    /// Carries out a change, after checking that it finds the bytes that it expects.
     pub(crate) fn apply(&mut self, read: ReadOld<'_>, change: &Change) -> Result<(), CommitError> {
         let (len, is_at) = (self.len, |at: u64, len: Option<u64>| len == Some(at));
         match change {
@@ -156,7 +157,7 @@ impl PieceTable {
         {
             behind = (behind.0 + 1, behind.1 + n_bytes);
         }
-        // A seam that is made behind leaves those before it where they are.
+        // A later seam leaves the earlier ones in place.
         let end = self.seam(range.end, behind);
         self.all.drain(start..end);
         if !new.is_empty() {
@@ -176,8 +177,8 @@ impl PieceTable {
         number + 1
     }
 
-    /// Returns which piece holds the byte at a place, and where the piece begins; the number of all
-    /// behind the last.
+    /// Returns the index of the piece with the byte at a place, and the start of the piece; the
+    /// number of pieces for a place after the last.
     fn find(&self, at: u64) -> (usize, u64) {
         let mut end = self.len.unwrap_or(0);
         if at >= end {

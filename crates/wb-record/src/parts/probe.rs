@@ -1,5 +1,4 @@
-//! The start of a session, looked at once for all formats: which parts, which keys, and a few
-//! words.
+//! The start of a session, read once for all formats: which parts, which keys, and a few words.
 
 use std::io;
 
@@ -109,7 +108,7 @@ impl Seen {
             let looked = Look(&mut probe).deserialize(&mut values);
             if looked.is_ok() || !probe.keys.is_empty() || probe.is_list {
                 let is_cut_off = looked.as_ref().is_err_and(serde_json::Error::is_eof);
-                // Of a list no more than its first elements is looked at.
+                // Only the first elements of a list are read.
                 is_first_whole &= !seen.is_empty() || !is_cut_off || probe.others.len() == MAX_VALUES;
                 seen.push(probe);
             }

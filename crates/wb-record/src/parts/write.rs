@@ -11,7 +11,7 @@ use tempfile::NamedTempFile;
 use crate::parts::disk::{Disk, System, dress, folder_of, mode_of};
 use crate::parts::error::FileError;
 
-/// The mode of what is new: sessions hold secrets.
+/// The mode of new files: sessions hold secrets.
 pub(crate) const PRIVATE: u32 = 0o600;
 
 /// Writes a whole file or nothing: to a draft next to it first, which then takes the name.
@@ -129,8 +129,8 @@ const SUFFIX: &str = ".draft";
 /// The age at which a draft counts as left behind by a killed program.
 const STALE: Duration = Duration::from_hours(24);
 
-/// Removes what kills left of drafts next to a new one: files of the same owner that are a day
-/// older. What cannot be looked at or removed stays.
+/// Removes drafts next to a new one that killed programs left: files of the same owner that are a
+/// day older. A draft that cannot be examined or removed stays.
 fn remove_stale(disk: &dyn Disk, folder: &Path, new: &File) {
     let (Ok(names), Ok(new)) = (fs::read_dir(folder), new.metadata()) else { return };
     for name in names.flatten() {
@@ -201,7 +201,7 @@ impl<'a> Draft<'a> {
     }
 }
 
-/// Returns what the system said, without the name of a draft that no user knows.
+/// Returns the error of the system, without the name of a draft that no user knows.
 fn of_the_system(error: &io::Error) -> io::Error {
     let text = error.to_string();
     io::Error::new(error.kind(), text.split_once(" at path \"").map_or(&*text, |(said, _)| said).to_owned())

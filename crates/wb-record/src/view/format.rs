@@ -1,5 +1,4 @@
-//! The seams of a format: what it can say, and what it takes to read and to write the sessions of
-//! one agent.
+//! The traits of a format: its abilities, and the reading and writing of the sessions of one agent.
 
 use std::fmt::{Debug, Display};
 
@@ -211,11 +210,11 @@ pub trait Document: Send + Sync + Debug {
     /// Returns a conversation as its next request would send it.
     fn view(&self, conversation: &str) -> Result<View, FormatError>;
 
-    /// Returns every segment of a conversation, each read when it is asked for; a format without
-    /// compactions has one.
+    /// Returns every segment of a conversation, each read on demand; a format without compactions
+    /// has one.
     ///
     /// A new segment begins where the agent compacted the conversation or cleared tool results.
-    /// Together they hold every request of the conversation that goes on once.
+    /// Together they hold every request of the continued conversation once.
     fn segments(&self, conversation: &str) -> Result<Segments<'_>, FormatError> {
         Ok(Segments::one(self.view(conversation)?.into()))
     }
@@ -251,10 +250,10 @@ pub trait Document: Send + Sync + Debug {
     /// Returns where the bytes are, to be changed.
     fn parts_mut(&mut self) -> &mut dyn Parts;
 
-    /// Takes in what others wrote since.
+    /// Reads what others wrote since.
     fn refresh(&mut self) -> Result<(), FormatError>;
 
-    /// Writes changes and takes them in. After an error the bytes are as they were.
+    /// Writes changes and refreshes the document. After an error the bytes are unchanged.
     fn commit(&mut self, set: &ChangeSet) -> Result<(), WriteError> {
         self.parts_mut().commit(set)?;
         let Err(error) = self.refresh() else { return Ok(()) };

@@ -15,8 +15,8 @@ pub struct MissingRole {
 }
 
 impl MissingRole {
-    /// Returns the smallest change that gives the record its role back, in front of all that it
-    /// says.
+    /// Returns the smallest change that restores the role of the record, before all its other
+    /// members.
     ///
     /// ```
     /// use wb_record::{Change, MissingRole, Span};

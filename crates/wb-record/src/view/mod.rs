@@ -33,7 +33,7 @@ pub struct View {
     pub provenance: Provenance,
     /// The usage that providers counted for requests that sent a beginning of `messages`, in order.
     pub usage: Vec<UsageAt>,
-    /// The model that the session goes on with, if the file contains it.
+    /// The model that the session continues with, if the file contains it.
     pub model: Option<String>,
     /// The context window of the model in tokens, if the file contains it.
     pub context_window: Option<u64>,
@@ -123,7 +123,7 @@ impl View {
     }
 }
 
-/// Inserts messages, behind others that are inserted at the same place.
+/// Inserts messages, after others that are inserted at the same place.
 fn insert(edits: &mut Vec<Edit>, at: usize, new: Vec<Message>) {
     let there = edits.iter_mut().rev().find_map(|edit| match edit {
         Edit::Fold { range, with } if range.end == at => Some(with),
@@ -231,9 +231,9 @@ impl Provenance {
         self.unnamed.contains(id)
     }
 
-    /// Returns messages in which the calls that got their ids while they were read are known by
-    /// their order, so that what was planned with such ids can be compared with what is read
-    /// anew.
+    /// Returns messages in which the calls that got their ids while they were read are identified
+    /// by their order, so that planned messages with such ids can be compared with messages read
+    /// again.
     pub fn by_order<'a>(&self, messages: &'a [Message]) -> Cow<'a, [Message]> {
         if self.unnamed.is_empty() {
             return Cow::Borrowed(messages);
@@ -277,7 +277,7 @@ fn start(edit: &Edit) -> usize {
     }
 }
 
-/// Returns the first message behind an edit.
+/// Returns the index of the first message after an edit.
 fn end(edit: &Edit) -> usize {
     match edit {
         Edit::Body { at, .. } => at + 1,
@@ -338,7 +338,7 @@ impl From<View> for Segment {
     }
 }
 
-/// The segments of a conversation, oldest first; each is read when it is asked for.
+/// The segments of a conversation, oldest first; each is read on demand.
 pub struct Segments<'a> {
     left: Range<usize>,
     read: Box<dyn FnMut(usize) -> Result<Segment, FormatError> + 'a>,

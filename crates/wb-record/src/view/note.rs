@@ -53,9 +53,9 @@ pub enum Note {
         /// The number of calls.
         n: usize,
     },
-    /// A line of the conversation follows one that is not in the file. Pi (0.73.1 and 1.5.2) does
-    /// not send the lines before it; Claude Code (2.1.328) goes on with the line before, but not
-    /// with the first of all.
+    /// A line of the conversation follows one that is not in the file. The lines before it are not
+    /// sent by pi (observed with 0.73.1 and 1.5.2); Claude Code (2.1.328) continues with the line
+    /// before, but not with the first of all.
     LostParent {
         /// The line, counted from 1.
         line: usize,

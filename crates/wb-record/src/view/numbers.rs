@@ -22,7 +22,7 @@ impl Numbers {
         Self { state: seed }
     }
 
-    /// Leaves out as many numbers as are said.
+    /// Skips `n` numbers.
     pub fn skip(&mut self, n: usize) {
         self.state = self.state.wrapping_add((n as u64).wrapping_mul(STEP));
     }

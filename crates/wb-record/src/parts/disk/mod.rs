@@ -29,12 +29,12 @@ pub(crate) trait Disk: Debug + Send + Sync {
         file.set_len(len)
     }
 
-    /// Waits until the disk has what was written to a file.
+    /// Waits until the bytes of a file are on the disk.
     fn sync(&self, file: &File) -> io::Result<()> {
         file.sync_all()
     }
 
-    /// Gives a draft its name; over another file only if that is asked for.
+    /// Gives a draft its name; over another file only with `overwrite`.
     fn name(&self, draft: TempPath, path: &Path, overwrite: bool) -> io::Result<()> {
         let named = if overwrite { draft.persist(path) } else { draft.persist_noclobber(path) };
         named.map_err(|error| error.error)
@@ -82,8 +82,7 @@ impl Identity {
     }
 }
 
-/// Lets a file have the mode of another, and its owner where `owner` is asked for and the system
-/// allows it.
+/// Gives a file the mode of another, and its owner if `owner` is set and the system allows it.
 pub(crate) fn dress(file: &File, mode: u32, owner: Option<&Metadata>) -> io::Result<()> {
     #[cfg(unix)]
     {

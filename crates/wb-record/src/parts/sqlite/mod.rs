@@ -1,9 +1,7 @@
-//! Rows of a `SQLite` database as parts: each row is one JSON object, read and changed by what it
-//! is.
+//! Rows of a `SQLite` database as parts: each row is one JSON object, addressed by group and id.
 //!
-//! The agents that keep such databases write them while we look: a change is one immediate
-//! transaction that compares every row with what it expects, and a lock that another program holds
-//! is an answer, not a wait without end.
+//! Agents write such databases concurrently: a change is one immediate transaction that compares
+//! every row with the expected one, and a lock of another program is an error, not an endless wait.
 
 use std::borrow::Cow;
 use std::io;
@@ -118,7 +116,7 @@ fn connect(path: &Path, access: Access) -> rusqlite::Result<Connection> {
     Ok(connection)
 }
 
-/// Opens a file that nobody can write, in a folder where the files of a log cannot be made.
+/// Opens a read-only file in a folder where log files cannot be created.
 fn frozen(path: &Path) -> rusqlite::Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     Connection::open_with_flags(frozen_uri(path), flags | OpenFlags::SQLITE_OPEN_URI)
@@ -391,8 +389,8 @@ impl Parts for SqliteParts {
     }
 }
 
-/// Returns the names of a table's rows whose group and id begin as it is said; a whole group is
-/// asked for by itself.
+/// Returns the names of a table's rows whose group and id have a prefix; a prefix with `/` names a
+/// whole group.
 fn rows_of(connection: &Connection, table: &Table, begins: &str) -> io::Result<Vec<PartId>> {
     let Table { name, group, id, .. } = table;
     let (group, id) = (quoted(group), quoted(id));
@@ -409,7 +407,7 @@ fn rows_of(connection: &Connection, table: &Table, begins: &str) -> io::Result<V
     let mut names = Vec::new();
     while let Some(row) = rows.next().map_err(io_error)? {
         let value = |at: usize| row.get_ref(at).ok().and_then(name_of);
-        // A row without a name cannot be asked for.
+        // A row without a name cannot be addressed.
         let Some((group, id)) = value(0).zip(value(1)) else { continue };
         names.push(format!("{name}/{}/{}", escaped(&group), escaped(&id)));
     }

@@ -147,7 +147,7 @@ fn after_a_power_cut_a_whole_file_is_there_or_the_one_before() {
 
 const OPERATIONS: &str = "operations";
 
-/// Plans a change in a file of its own, carries it out, and says that it is done.
+/// Plans a change in a separate file, carries it out, and records that it is done.
 fn operate(disk: &Arc<dyn Disk>, folder: &Path, set: &ChangeSet) -> Result<(), CommitError> {
     let (log, operations) = (folder.join(LOG), folder.join(OPERATIONS));
     append_line_on(disk, &operations, Some(&log), &serde_json::to_vec(set).unwrap())?;

@@ -20,7 +20,7 @@ use crate::parts::disk::{Disk, Identity, System};
 pub(crate) enum Step {
     /// A file got a name.
     Name(String, Identity),
-    /// A name is gone.
+    /// A name was removed.
     Unname(String),
     SyncNames,
     Write(Identity, usize, Vec<u8>),
