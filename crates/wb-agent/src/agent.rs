@@ -55,7 +55,7 @@ pub enum Event<'a> {
     Sent(&'a Conversation),
 }
 
-/// Takes what happens.
+/// Receives events.
 pub type Show<'a> = &'a mut (dyn FnMut(Event<'_>) + Send);
 
 /// The end of a prompt.
@@ -76,7 +76,7 @@ pub struct Agent {
     driver: SessionDriver,
     log: PathBuf,
     limit_tokens: Option<u64>,
-    /// When the model has answered last.
+    /// The time of the model's last answer.
     answered_ms: i64,
 }
 
@@ -237,7 +237,7 @@ impl Agent {
         Ok(())
     }
 
-    /// Builds the next request, and looks at it a last time.
+    /// Builds the next request and checks it once more.
     fn request(&mut self) -> Result<Conversation, AgentError> {
         let TokenEstimate { context_tokens, context_window, .. } = self.estimate();
         if context_window > 0 && context_tokens > context_window {
@@ -249,7 +249,7 @@ impl Agent {
         Ok(conversation)
     }
 
-    /// Takes an answer in and runs its calls; nothing where the model is to be asked again.
+    /// Adds an answer and runs its calls; nothing if the model is to be called again.
     async fn take(
         &mut self,
         draft: &ReplyDraft,

@@ -53,7 +53,7 @@ pub(crate) async fn ask(
     }
 }
 
-/// A call that is to be run, or to be answered with why it cannot be.
+/// A call to run, or to answer with the reason that it cannot run.
 #[derive(Debug)]
 pub(crate) struct Call {
     pub(crate) id: String,

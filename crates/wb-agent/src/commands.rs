@@ -92,7 +92,7 @@ pub fn undo(agent: &mut Agent) -> Result<String, AgentError> {
     Ok(format!("taken back: {} tokens in {} messages{over}", grouped(tokens), n_messages(agent)))
 }
 
-/// Goes to an entry of the log, and returns what became of it.
+/// Goes to an entry of the log and returns a report.
 pub async fn branch(agent: &mut Agent, entry: &str) -> Result<String, AgentError> {
     let gone = agent.navigate(&entry.into(), true).await?;
     let place =

@@ -47,7 +47,7 @@ pub enum AgentError {
     /// A file or a folder could not be used.
     #[error("{what}: {source}")]
     File {
-        /// Which one, and what for.
+        /// The file and its purpose.
         what: String,
         /// The error of the system.
         source: io::Error,
@@ -58,7 +58,7 @@ pub enum AgentError {
 }
 
 impl AgentError {
-    /// Says of which file an error is.
+    /// Adds the file to an error.
     pub(crate) fn of_file(what: impl Into<String>) -> impl FnOnce(io::Error) -> Self {
         let what = what.into();
         move |source| Self::File { what, source }

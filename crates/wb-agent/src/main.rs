@@ -15,7 +15,7 @@ use wb_message::number::{grouped, grouped_in};
 use wb_message::text::one_line;
 use wb_session::{SettingsRead, read_settings};
 
-/// Stands for the newest session of the folder.
+/// The value of `--resume` for the newest session of the folder.
 const NEWEST: &str = "newest";
 
 /// Works in one folder with five tools, for hours inside a small window; without --model offline
@@ -71,7 +71,7 @@ fn main() -> ExitCode {
     let done = match runtime {
         Ok(runtime) => {
             let done = runtime.block_on(run(&args));
-            // A thread may be waiting for a line still.
+            // A thread may still be waiting for a line.
             runtime.shutdown_background();
             done
         }

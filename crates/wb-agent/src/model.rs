@@ -1,4 +1,4 @@
-//! Which model is asked, and in which dialect.
+//! The model and the dialects of its requests.
 
 use std::fs;
 use std::path::Path;
@@ -17,10 +17,10 @@ use crate::script::{Offline, Script};
 /// The window of the offline model, in tokens: small, so that it fills.
 const OFFLINE_WINDOW: u64 = 32_000;
 
-/// A model, and what the agent must know of it.
+/// A model and its properties.
 #[derive(Clone)]
 pub struct Model {
-    /// The way to it.
+    /// The connection to it.
     pub invoker: Arc<dyn ModelInvoker>,
     /// The dialects that each request must be valid for.
     pub dialects: Vec<Dialect>,
@@ -40,7 +40,7 @@ impl std::fmt::Debug for Model {
 }
 
 impl Model {
-    /// Takes a model that needs no network. Its requests must be valid for everybody.
+    /// Creates a model that needs no network. Its requests must be valid in every dialect.
     pub fn offline(invoker: Arc<dyn ModelInvoker>, writes_digests: bool) -> Self {
         let (dialects, card) = (Dialect::ALL.to_vec(), ModelCard::with_window(OFFLINE_WINDOW));
         Self { invoker, dialects, card, cache_life: None, writes_digests }

@@ -37,7 +37,7 @@ impl ModelInvoker for Offline {
     }
 }
 
-/// Reads one line as a call. Who runs it gives it an id.
+/// Parses one line as a call, without an id.
 fn call(line: &str) -> Option<Block> {
     let (name, rest) = line.trim().split_once(' ').unwrap_or((line.trim(), ""));
     let rest = rest.trim();
@@ -79,7 +79,7 @@ struct Line {
     calls: Vec<(String, Value)>,
 }
 
-/// A model that plays a script, an answer a line, whatever it is asked.
+/// A model that plays a script, one answer per line, whatever the request.
 #[derive(Debug)]
 pub struct Script {
     lines: Mutex<VecDeque<Line>>,

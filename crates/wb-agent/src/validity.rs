@@ -1,4 +1,4 @@
-//! The last look at a request before it is sent.
+//! The last check of a request before it is sent.
 
 use wb_dialect::{Dialect, EncodedRequest};
 use wb_message::Conversation;

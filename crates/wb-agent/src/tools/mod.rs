@@ -20,7 +20,7 @@ pub const STOPPED: &str = "[Stopped by the user]";
 /// The limits of a tool.
 #[derive(Clone, Copy, Debug)]
 pub struct ToolLimits {
-    /// The most bytes of one result; of a longer one its start and its end are kept.
+    /// The most bytes of one result; a longer one keeps its start and its end.
     pub max_result_bytes: usize,
     /// The time limit of a command.
     pub command_timeout: Duration,
@@ -51,7 +51,7 @@ pub struct ToolBox {
 }
 
 impl ToolBox {
-    /// Lets tools work in a folder.
+    /// Creates the tools for a folder.
     pub fn new(sandbox: Sandbox, limits: ToolLimits) -> Self {
         Self { sandbox, limits }
     }

@@ -1,4 +1,4 @@
-//! Turns of the agent: compactions, undo, stops, faults, and going on.
+//! Turns of the agent: compactions, undo, stops, faults and resuming.
 
 use std::sync::Arc;
 

@@ -37,7 +37,7 @@ fn an_agent_stays_in_its_window_and_loses_nothing() {
 
 #[test]
 fn so_does_one_whose_model_nobody_knows_and_whose_provider_tells_no_usage() {
-    // To be safe with an estimate that nothing has borne out, it uses less of the window.
+    // With an unconfirmed estimate it uses less of the window, to be safe.
     soak("", Soaked::new(false), 75);
 }
 
@@ -91,7 +91,7 @@ async fn run(model: &Model, mut watch: Watch, n_turns: u64) {
     let mut n_kills = 0;
     for turn in 0..n_turns {
         let prompt = if turn == 0 { INSTRUCTION.to_owned() } else { model::prompt(turn) };
-        // Each tenth of the way the agent is killed, each time at another thing that happens.
+        // The agent is killed once per tenth of the run, each time at a different event.
         let is_killed = turn * KILLS / n_turns < (turn + 1) * KILLS / n_turns;
         if is_killed {
             n_kills += 1;
@@ -143,7 +143,7 @@ async fn killed(agent: &mut Agent, prompt: &str, watch: &mut Watch, nth: u64) {
     }
 }
 
-/// Opens the log again. Each third time the last line was torn.
+/// Reopens the log. Every third time the last line was torn.
 fn revived(agent_before: Agent, dir: &Path, model: &Model, nth: u64) -> Agent {
     let before = agent_before;
     let log = before.log().to_owned();

@@ -1,4 +1,4 @@
-//! A model that is asked thousands of times, and answers each time in its own way.
+//! A model that answers thousands of requests, each in a different way.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -67,7 +67,7 @@ impl ModelInvoker for Soaked {
             // It reports its usage, as providers do.
             reply.usage = Usage { input_tokens: tokens(&conversation), output_tokens: 1, ..Usage::EMPTY };
         }
-        // It takes its time, so that the agent can be killed between any two of them.
+        // The delay lets the agent be killed between any two of them.
         let timed = stream::iter(emissions).then(|emission| async {
             tokio::task::yield_now().await;
             emission
@@ -76,7 +76,7 @@ impl ModelInvoker for Soaked {
     }
 }
 
-/// A digest that is good, bad, or does not come.
+/// A digest that is good, bad, or missing.
 fn digest(n: u64) -> Vec<Emission> {
     match random(n) % 5 {
         0 => vec![Emission::Error { error: InvokeError::new("no digest today") }],
@@ -91,7 +91,7 @@ fn digest(n: u64) -> Vec<Emission> {
 }
 
 fn answer(n: u64, conversation: &Conversation) -> Vec<Emission> {
-    // How many calls of this turn were answered.
+    // The number of answered calls of this turn.
     let n_results =
         conversation.turns.iter().rev().take_while(|turn| !matches!(turn, Turn::User { .. })).count();
     if random(n).is_multiple_of(97) {

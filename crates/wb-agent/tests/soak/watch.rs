@@ -6,18 +6,18 @@ use wb_message::{Block, Conversation, Turn};
 
 use crate::model::tokens;
 
-/// Looks at all that happens.
+/// Checks all events.
 #[derive(Debug)]
 pub(crate) struct Watch {
     window: u64,
     instruction: &'static str,
-    /// Of 100 requests.
+    /// The most compactions per 100 requests.
     most_compactions_percent: u64,
     n_requests: u64,
     n_compactions: u64,
     n_by_model: u64,
     n_findings: usize,
-    /// Since the last request.
+    /// The compactions since the last request.
     n_in_a_row: u64,
     most_tokens: u64,
     result_bytes: u64,

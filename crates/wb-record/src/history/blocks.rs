@@ -17,11 +17,11 @@ use crate::parts::part::Parts;
 use crate::parts::span::Span;
 use crate::view::View;
 
-/// One compaction that was done.
+/// One compaction.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct CompactionBlock<'h> {
-    /// The operation: its number, when it was done, its conversation, its tokens before and after.
+    /// The operation: its number, time, conversation, and tokens before and after.
     pub operation: &'h Operation,
     /// True unless the compaction is undone.
     pub is_in_force: bool,
@@ -110,12 +110,12 @@ impl<'h> Blocks<'h> {
         self.folds.push(Fold { covers: covered, brought: is_new });
     }
 
-    /// Returns the blocks in the order in which they were done.
+    /// Returns the blocks in order of their operations.
     pub fn iter(&self) -> std::slice::Iter<'_, CompactionBlock<'h>> {
         self.all.iter()
     }
 
-    /// Returns the block of a number.
+    /// Returns the block with a number.
     pub fn get(&self, id: u64) -> Option<&CompactionBlock<'h>> {
         self.all.iter().find(|block| block.operation.id == id)
     }
@@ -155,7 +155,7 @@ impl<'h> Blocks<'h> {
         self.all.iter().zip(&self.folds).filter(|(block, _)| block.is_in_force)
     }
 
-    /// Returns the sections of a block's digest, as far as it is in the view as it is now.
+    /// Returns the sections of a block's digest that are in the current view.
     pub fn sections(&self, view: &View, id: u64) -> Vec<Section> {
         let at = self.all.iter().position(|block| block.operation.id == id);
         let brought = at.into_iter().flat_map(|at| &self.folds[at].brought);
@@ -177,7 +177,7 @@ impl<'h, 'b> IntoIterator for &'b Blocks<'h> {
     }
 }
 
-/// The records that operations met, each with a number that it keeps.
+/// The records that operations touched, each with a fixed number.
 #[derive(Debug, Default)]
 struct Records {
     /// The number of each record by each place at which it was met; of two the one that came there
@@ -204,7 +204,7 @@ impl Records {
         number
     }
 
-    /// Moves the records to where changes move them.
+    /// Moves the records along with changes.
     fn carry(&mut self, set: &ChangeSet) {
         if set.changes.iter().all(|(_, change)| matches!(change, Change::Append { .. })) {
             return;
@@ -219,7 +219,7 @@ impl Records {
     }
 }
 
-/// Returns where changes leave a record that they do not touch.
+/// Returns the place, after changes, of a record that they do not touch.
 pub(crate) fn moved(span: Span, set: &ChangeSet) -> Option<Span> {
     set.changes.iter().try_fold(span, |span, (part, change)| {
         if *part != span.part {
@@ -229,7 +229,7 @@ pub(crate) fn moved(span: Span, set: &ChangeSet) -> Option<Span> {
         match change {
             Change::Append { .. } => Some(span),
             Change::Splice { at, .. } | Change::Cut { at, .. } if end <= *at => Some(span),
-            // What is written again as it was is not touched.
+            // Text that is rewritten unchanged is not touched.
             Change::Splice { at, old, new } if end <= at + same(old.0.iter().zip(&new.0)) => Some(span),
             Change::Splice { at, old, new } => {
                 let n_same = same(old.0.iter().rev().zip(new.0.iter().rev()));
@@ -241,7 +241,7 @@ pub(crate) fn moved(span: Span, set: &ChangeSet) -> Option<Span> {
     })
 }
 
-/// Returns how many pairs are of two equal bytes before the first other one.
+/// Returns the number of leading pairs of equal bytes.
 fn same<'a>(pairs: impl Iterator<Item = (&'a u8, &'a u8)>) -> u64 {
     pairs.take_while(|(a, b)| a == b).count() as u64
 }
@@ -262,7 +262,7 @@ fn message_of(view: &View, span: &Span) -> Option<usize> {
     (0..view.messages.len()).find(is_there)
 }
 
-/// Splits a text at its headings; lines of code are none.
+/// Splits a text at its headings, ignoring those in code.
 fn sections(text: &str) -> Vec<Section> {
     let (mut all, mut is_code) = (vec![Section::default()], false);
     for line in text.lines() {

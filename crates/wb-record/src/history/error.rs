@@ -13,7 +13,7 @@ pub enum HistoryError {
     /// There is nothing to undo.
     #[error("there is no operation that can be undone")]
     NothingToUndo,
-    /// There is nothing to do again.
+    /// There is nothing to redo.
     #[error("there is no operation that can be redone")]
     NothingToRedo,
     /// The list has no such operation.

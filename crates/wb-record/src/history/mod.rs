@@ -193,9 +193,9 @@ impl History {
         last.unwrap_or(false)
     }
 
-    /// Finds out what became of an operation that was cut short, and completes or drops it.
+    /// Determines the outcome of an interrupted operation, and completes or drops it.
     ///
-    /// The beginning of an append that a power cut left is cut off.
+    /// The beginning of an append that a power cut left is removed.
     pub fn settle(&mut self, document: &mut dyn Document) -> Result<(), HistoryError> {
         let Some(id) = self.pending else { return Ok(()) };
         let Some(operation) = self.operations.iter().find(|it| it.id == id) else { return Ok(()) };
@@ -347,7 +347,7 @@ impl History {
         found.ok_or(nothing)
     }
 
-    /// Returns the operation that put another one in force: itself, or what did it again last.
+    /// Returns the operation that put another one in force: itself, or its last redo.
     pub(crate) fn last_run(&self, of: u64) -> Result<&Operation, HistoryError> {
         let is_run = |it: &&Operation| it.id == of || it.what == OperationKind::Redo { of };
         self.operations().rev().find(is_run).ok_or(HistoryError::Unknown { id: of })

@@ -27,7 +27,7 @@ pub enum OperationKind {
 }
 
 impl OperationKind {
-    /// Returns whether it is about another operation.
+    /// Returns whether it undoes or redoes another operation.
     pub(crate) fn is_way_back(self) -> bool {
         matches!(self, Self::Undo { .. } | Self::Redo { .. })
     }
@@ -41,7 +41,7 @@ pub struct Operation {
     pub id: u64,
     /// The kind of the operation.
     pub what: OperationKind,
-    /// When, in milliseconds since the Unix epoch.
+    /// The time in milliseconds since the Unix epoch.
     pub at_ms: i64,
     /// The name of the session's format; none in lists that do not contain it.
     #[serde(default, skip_serializing_if = "Option::is_none")]

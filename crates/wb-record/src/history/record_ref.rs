@@ -1,4 +1,4 @@
-//! Records as they were at a time, known again by their fingerprints.
+//! Records as they were at some time, recognized by their fingerprints.
 
 use std::collections::HashSet;
 use std::ops::Range;
@@ -10,7 +10,7 @@ use crate::parts::span::Span;
 use crate::view::View;
 use crate::view::format::Document;
 
-/// A record as it was, known again by its fingerprint.
+/// A record as it was, recognized by its fingerprint.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct RecordRef {
     /// The place of the record.

@@ -245,7 +245,7 @@ impl History {
         found.map_or(Ok(None), |set| way(Undone::InPlace, set))
     }
 
-    /// Returns whether something that was done after an operation is in force.
+    /// Returns whether an operation after this one is in force.
     fn is_upon(&self, operation: &Operation) -> bool {
         let id = act_of(operation);
         let is_later = |it: &&Operation| it.id > id && it.conversation == operation.conversation;

@@ -24,7 +24,7 @@ pub(crate) fn below_later_lines(parts: &dyn Parts, set: &ChangeSet) -> io::Resul
 fn within(parts: &dyn Parts, change: Change) -> io::Result<Option<Change>> {
     let (at, old, new) = match change {
         Change::Cut { at, old: Bytes(old) } if old.ends_with(b"\n") => match old.strip_prefix(b"\n") {
-            // It ended the line before, which needs that now.
+            // It ended the line before, which needs that line feed now.
             Some(lines) => (at + 1, lines.to_vec(), Vec::new()),
             None => (at, old, Vec::new()),
         },

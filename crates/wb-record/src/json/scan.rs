@@ -48,7 +48,7 @@ impl<'a> JsonScan<'a> {
         Self { text, at: 0, has_controls, ends: Vec::new() }
     }
 
-    /// Returns the place that is read next.
+    /// Returns the place of the next byte.
     pub fn at(&self) -> usize {
         self.at
     }
@@ -85,7 +85,7 @@ impl<'a> JsonScan<'a> {
                     self.at += 1;
                     from = self.at;
                 }
-                // It stands for itself.
+                // The character itself.
                 b'"' | b'\\' | b'/' => self.at += 1,
                 _ => {
                     text.push(self.escaped()?);
@@ -94,7 +94,7 @@ impl<'a> JsonScan<'a> {
             }
             if self.next_mark()? == b'"' {
                 text.push_str(&self.text[from..self.at - 1]);
-                // A few bytes to spare are cheaper than another place.
+                // A few spare bytes are cheaper than a reallocation.
                 if text.capacity() - text.len() > text.len() / 16 {
                     text.shrink_to_fit();
                 }
@@ -201,9 +201,9 @@ impl<'a> JsonScan<'a> {
         self.peek().is_none().then_some(())
     }
 
-    /// Returns whether nothing that was passed over is nested deeper than any parser reads.
+    /// Returns whether the values that were passed over are nested no deeper than parsers allow.
     pub fn is_shallow(&self) -> bool {
-        // They never become fewer.
+        // The capacity never shrinks.
         self.ends.capacity() <= 64
     }
 

@@ -144,13 +144,13 @@ fn elements(records: &[Range<usize>], gone: &Range<usize>, new: &[&[u8]]) -> (Ra
     let run = run.first().map(|first| first.start..run[run.len() - 1].end);
     match (run, before, after) {
         (Some(run), ..) if !new.is_empty() => (run, joined),
-        // One of the commas next to them goes too.
+        // One of the commas next to them is removed too.
         (Some(run), _, Some(after)) => (run.start..after, Vec::new()),
         (Some(run), Some(before), None) => (before..run.end, Vec::new()),
         (Some(run), None, None) => (run, Vec::new()),
         (None, _, Some(after)) => (after..after, [&joined, &b","[..]].concat()),
         (None, Some(before), None) => (before..before, [&b","[..], &joined].concat()),
-        // An array without elements has no place that is known.
+        // The place of elements in an empty array is not known.
         (None, None, None) => (0..0, Vec::new()),
     }
 }

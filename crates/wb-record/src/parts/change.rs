@@ -33,7 +33,7 @@ pub enum Change {
         /// The bytes that replace them.
         new: Bytes,
     },
-    /// Begins a part that must not be there.
+    /// Creates a part, which must not exist.
     Create {
         /// All of it.
         new: Bytes,
@@ -75,7 +75,7 @@ pub enum CommitError {
     /// Another program holds the lock.
     #[error("another program is writing the session")]
     Busy,
-    /// The name leads to another file by now.
+    /// The name belongs to another file by now.
     #[error("{}: was replaced by another file meanwhile", path.display())]
     Replaced {
         /// The name.
@@ -95,7 +95,7 @@ pub enum CommitError {
     /// The file may only be read.
     #[error("the session was opened for reading only")]
     ReadOnly,
-    /// The kind of parts cannot do it.
+    /// This kind of parts does not support it.
     #[error("{0}")]
     Unsupported(&'static str),
     /// The file was refused.

@@ -14,15 +14,15 @@ pub enum FormatError {
     /// The file cannot be opened.
     #[error(transparent)]
     File(#[from] FileError),
-    /// There is nothing in the file.
+    /// The file is empty.
     #[error("the file is empty")]
     Empty,
-    /// The file begins like no format that is read.
+    /// The file does not begin like any supported format.
     #[error("not a transcript of a known format; it begins with {begins:?}")]
     Unknown {
         /// The first characters of the file.
         begins: String,
-        /// The formats that are read.
+        /// The supported formats.
         hint: String,
     },
     /// A line is not JSON.
@@ -40,10 +40,10 @@ pub enum FormatError {
     NotUtf8 {
         /// The line.
         line: usize,
-        /// The first byte of the line that is wrong, counted from 1.
+        /// The first wrong byte of the line, counted from 1.
         column: usize,
     },
-    /// A message of our own format is not complete.
+    /// A message of the project's format is incomplete.
     #[error("line {line}: not a message: {what}")]
     BadMessage {
         /// The line of the message, or its last line if it spans several.
@@ -54,7 +54,7 @@ pub enum FormatError {
     /// A log or a database cannot be read.
     #[error("{what}")]
     Log {
-        /// The line that is wrong, where one line is.
+        /// The wrong line, if it is a single one.
         line: Option<usize>,
         /// The problem.
         what: String,
@@ -64,7 +64,7 @@ pub enum FormatError {
 }
 
 impl FormatError {
-    /// Returns the line that is wrong, where one line is.
+    /// Returns the wrong line, if it is a single one.
     pub fn line(&self) -> Option<usize> {
         match self {
             Self::Io(_) | Self::File(_) | Self::Empty | Self::Unknown { .. } => None,
@@ -134,13 +134,13 @@ impl FormatError {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum FileError {
-    /// A file has the name, and none should be written over.
+    /// A file has the name, and it should not be overwritten.
     #[error("{}: is there already", path.display())]
     Exists {
         /// The name.
         path: PathBuf,
     },
-    /// The name is a link, and only a file itself is written.
+    /// The name is a link; nothing is written through links.
     #[error("{}: is a link to {}", path.display(), target.display())]
     Link {
         /// The name.

@@ -22,7 +22,7 @@ use crate::parts::recover::appended;
 use crate::parts::span::PartId;
 use crate::parts::write::{Draft, PRIVATE, no_link, write_new_on};
 
-/// The bytes for which room is made before it is known whether the file has them.
+/// The bytes reserved before it is known whether the file has them.
 const CHUNK: u64 = 1 << 20;
 
 /// One part without a name over one file.
@@ -36,7 +36,8 @@ pub struct FileParts {
 }
 
 impl FileParts {
-    /// Opens a file to read and to write. A link is refused: what would be replaced is the link.
+    /// Opens a file to read and write. A link is refused, since a replacement would replace the
+    /// link.
     pub fn open(path: impl Into<PathBuf>) -> Result<Self, FileError> {
         Self::open_on(Arc::new(System), path.into())
     }
@@ -48,7 +49,7 @@ impl FileParts {
         Self::over(Arc::new(System), path, file, false)
     }
 
-    /// Names a file that is not there yet: a commit creates it.
+    /// Names a file that does not exist yet: a commit creates it.
     pub fn begin(path: impl Into<PathBuf>) -> Self {
         Self { path: path.into(), open: None, is_writer: true, is_held: false, disk: Arc::new(System) }
     }
@@ -79,7 +80,7 @@ impl FileParts {
         &self.path
     }
 
-    /// Returns whether these are parts of the same file, whatever name each has it by.
+    /// Returns whether these are parts of the same file, under any name.
     pub fn is_same(&self, other: &Self) -> bool {
         let identity = |parts: &Self| parts.open.as_ref().map(|(_, identity)| *identity);
         identity(self) == identity(other)
@@ -116,7 +117,7 @@ impl FileParts {
             Ok(n) if n == new.len() => self.check_appended(file, at, new)?,
             Ok(n) => return Err(self.taken_back(file, &new[..n], doing, part())),
             Err(error) => {
-                // Some systems write a part and say only that they failed.
+                // Some systems write a part and report only a failure.
                 let n = self.current_len().map_or(0, |len| len.saturating_sub(at));
                 let n = usize::try_from(n).unwrap_or(usize::MAX).min(new.len());
                 return Err(self.taken_back(file, &new[..n], doing, error));
@@ -195,7 +196,7 @@ impl FileParts {
         let end = at.saturating_add(old.len() as u64);
         let (file, _) = self.open.as_ref().ok_or(stale(at))?;
         let is_there = stands_at(file, at, old).map_err(self.failed("reading it"))?;
-        // Nobody may have written since it was read.
+        // The file must be unchanged since it was read.
         if self.current_len()? != end || !is_there {
             return Err(stale(at));
         }
@@ -233,7 +234,7 @@ impl FileParts {
             after.write(&read_old(self, ""), out).map_err(FileError::io(&path, "writing it"))
         };
         let draft = Draft::new(&*disk, &path, mode, there.as_ref(), content)?;
-        // Whoever opens the file by its name finds it locked.
+        // Programs that open the file by its name find it locked.
         draft.file().try_lock().map_err(|_| CommitError::Busy)?;
         self.check_len(len)?;
         let file = draft.keep(len.is_some())?;
@@ -266,7 +267,7 @@ impl FileParts {
 /// Appends a line to the end of a file, durably; a file that is not there is begun, with the mode
 /// of `mode_of`.
 ///
-/// A last line without its line feed gets it before.
+/// A last line without a line feed gets one first.
 pub fn append_line(path: &Path, mode_of: Option<&Path>, line: &[u8]) -> Result<(), CommitError> {
     append_line_on(&(Arc::new(System) as Arc<dyn Disk>), path, mode_of, line)
 }
@@ -295,7 +296,7 @@ pub(crate) fn append_line_on(
     parts.commit(&ChangeSet::append("", at, [feed, &line].concat()))
 }
 
-/// Returns where the last write to a file ended.
+/// Returns the end of the last write to a file.
 fn written_to(mut file: &File) -> io::Result<u64> {
     if cfg!(unix) {
         // An append leaves the cursor at its end, whatever others append; nothing else here moves
@@ -388,7 +389,7 @@ mod tests {
     use super::*;
     use crate::parts::change::Bytes;
 
-    /// A disk on which a program that asks for no lock appends to the file while we write to it.
+    /// A disk on which a program that ignores the lock appends to the file during a write.
     #[derive(Debug)]
     struct Meddled {
         path: PathBuf,

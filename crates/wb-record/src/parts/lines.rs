@@ -14,7 +14,7 @@ pub struct Lines<R> {
     input: R,
     /// The length in bytes of the last line read, if it is in the buffer of the input; otherwise 0.
     n_in_place: usize,
-    /// That line where the input held a part of it at a time.
+    /// That line if the input buffered only parts of it.
     buffer: Vec<u8>,
     number: usize,
     /// The start of that line.
@@ -135,7 +135,7 @@ impl<'a> Line<'a> {
     }
 }
 
-/// Returns bytes as text; nothing where they are no UTF-8.
+/// Returns bytes as text; nothing if they are not UTF-8.
 pub fn utf8(bytes: &[u8]) -> Option<&str> {
     simdutf8::basic::from_utf8(bytes).ok()
 }

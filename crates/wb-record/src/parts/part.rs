@@ -17,9 +17,9 @@ use crate::parts::span::{PartId, Span};
 /// The kind of access to parts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
-    /// They are left as they are.
+    /// Reading only.
     Read,
-    /// They may be changed.
+    /// Reading and writing.
     Write,
 }
 
@@ -54,7 +54,7 @@ pub trait Parts: Send + Sync + Debug {
         Ok(Box::new(MemoryParts::of(self.whole("")?)))
     }
 
-    /// Returns all the bytes of a part without a copy, where it is held in memory.
+    /// Returns all the bytes of a part without a copy, if it is in memory.
     fn held(&self, _part: &str) -> Option<&[u8]> {
         None
     }
@@ -66,7 +66,7 @@ pub trait Parts: Send + Sync + Debug {
         Ok(out)
     }
 
-    /// Returns the fingerprint of a span, by which it is known again; it is stable across versions.
+    /// Returns the fingerprint of a span, by which it is recognized; it is stable across versions.
     fn fingerprint(&self, span: &Span) -> io::Result<u64> {
         Ok(xxh3_64(&self.bytes(span)?))
     }

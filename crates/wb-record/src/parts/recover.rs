@@ -10,9 +10,9 @@ use crate::parts::piece_table::PieceTable;
 /// The extent to which changes of one part were carried out.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Found {
-    /// Nothing of them is there.
+    /// None of them is there.
     NotBegun,
-    /// A piece of an append is at the end; the changes take it away.
+    /// A piece of an append is at the end; the changes remove it.
     Torn(ChangeSet),
     /// All of them are there; others may have appended since.
     Finished,
@@ -124,7 +124,7 @@ fn end_after(changes: &[&Change]) -> Option<u64> {
     })
 }
 
-/// Returns by how many bytes a change lets a part grow.
+/// Returns the number of bytes that a change adds to a part.
 fn grown_by(change: &Change) -> i64 {
     let [new, old] = match change {
         Change::Append { new, .. } | Change::Create { new } => [new.0.len(), 0],

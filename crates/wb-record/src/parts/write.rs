@@ -73,7 +73,7 @@ fn stands(path: &Path) -> bool {
     fs::metadata(path).is_ok_and(|there| !there.is_dir() && (!there.is_file() || is_open_file()))
 }
 
-/// Returns the file that has the name, if there is one and it may be replaced.
+/// Returns the file with the name, if there is one and it may be replaced.
 fn replaceable(path: &Path, overwrite: bool) -> Result<Option<Metadata>, FileError> {
     let there = match fs::symlink_metadata(path) {
         Ok(there) => there,
@@ -174,7 +174,7 @@ impl<'a> Draft<'a> {
         content: impl FnOnce(&mut dyn Write) -> Result<(), E>,
     ) -> Result<Self, E> {
         let create = |draft: &Path| disk.create(draft);
-        // What a kill leaves of it is listed by no agent, and goes some day.
+        // A draft that a kill leaves is listed by no agent, and is removed later.
         let file = tempfile::Builder::new().prefix(PREFIX).suffix(SUFFIX).make_in(folder_of(path), create);
         let file = file.map_err(|error| FileError::io(path, "creating it")(of_the_system(&error)))?;
         remove_stale(disk, folder_of(path), file.as_file());

@@ -10,7 +10,7 @@ use crate::view::missing_role::MissingRole;
 use crate::view::target_view::{Item, is_unchanged};
 use crate::view::{Segments, View};
 
-/// The name of the conversation that a session has where it has one alone.
+/// The name of the conversation in a session that has only one.
 pub const ONLY_CONVERSATION: &str = "";
 
 /// The confidence of a format that a file belongs to it.
@@ -76,7 +76,7 @@ impl Abilities {
         call_ids: Ability::Yes,
     };
 
-    /// Nothing can be written.
+    /// Creates abilities that allow nothing.
     pub const fn none(why: &'static str) -> Self {
         let no = Ability::No(why);
         Self { fold_head: no, fold_inside: no, clear: no, body: no, insert: no, call_ids: no }
@@ -115,7 +115,7 @@ pub struct Wanted<'a> {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum NotExpressible {
-    /// The format has no way to say it.
+    /// The format has no way to express it.
     #[error("the format {format} cannot hold it: {why}")]
     Refused {
         /// The name of the format.
@@ -123,7 +123,7 @@ pub enum NotExpressible {
         /// The part that cannot be expressed.
         why: String,
     },
-    /// The session has another layout than the one that is written.
+    /// The session's layout version is not the one that is written.
     #[error(
         "the session has version {version} of the layout of {format}, and only the present one is written"
     )]
@@ -133,7 +133,7 @@ pub enum NotExpressible {
         /// The version of the session.
         version: u64,
     },
-    /// A record would be divided.
+    /// A record would be split.
     #[error("the format {format} holds message {at} and its neighbour in one record")]
     SplitsRecord {
         /// The name of the format.
@@ -177,7 +177,7 @@ impl WriteError {
     }
 }
 
-/// A way in which an agent writes its sessions.
+/// The format in which an agent writes its sessions.
 pub trait Format: Send + Sync + Debug {
     /// Returns the name of the format, in kebab-case.
     fn name(&self) -> &'static str;
@@ -188,7 +188,7 @@ pub trait Format: Send + Sync + Debug {
     /// Returns whether parts that begin like this have the format.
     fn detect(&self, probe: &Probe) -> Confidence;
 
-    /// Reads the session as far as it takes to know its conversations.
+    /// Reads the session far enough to know its conversations.
     fn open(&self, parts: Box<dyn Parts>) -> Result<Box<dyn Document>, FormatError>;
 }
 
@@ -202,7 +202,7 @@ pub trait Document: Send + Sync + Debug {
         self.format().abilities()
     }
 
-    /// Returns the conversations by name, the one that was written last at the end.
+    /// Returns the conversations by name, the last written one at the end.
     fn conversations(&self) -> Result<Vec<String>, FormatError> {
         Ok(vec![ONLY_CONVERSATION.to_owned()])
     }
@@ -244,10 +244,10 @@ pub trait Document: Send + Sync + Debug {
     /// Returns the changes for items that differ from the view.
     fn render_changed(&self, wanted: &Wanted<'_>) -> Result<ChangeSet, NotExpressible>;
 
-    /// Returns where the bytes are.
+    /// Returns the parts.
     fn parts(&self) -> &dyn Parts;
 
-    /// Returns where the bytes are, to be changed.
+    /// Returns the parts, to be changed.
     fn parts_mut(&mut self) -> &mut dyn Parts;
 
     /// Reads what others wrote since.
@@ -275,7 +275,7 @@ pub enum WriteError {
     /// The written session cannot be read.
     #[error(transparent)]
     Format(#[from] FormatError),
-    /// The format cannot say it.
+    /// The format cannot express it.
     #[error(transparent)]
     NotExpressible(#[from] NotExpressible),
 }

@@ -1,4 +1,4 @@
-//! Messages of a session that do not say who speaks.
+//! Messages whose role is missing.
 
 use crate::parts::change::{Bytes, Change};
 use crate::parts::span::Span;

@@ -147,7 +147,7 @@ pub struct Place {
 impl Place {
     /// Creates the place of a message that is in one record.
     pub fn whole(record: Span, message: &Message) -> Self {
-        // A text that is no list of blocks is one.
+        // A text that is not a list of blocks counts as one block.
         Self { record, blocks: 0..message.blocks().len().max(1) }
     }
 }

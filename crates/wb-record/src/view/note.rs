@@ -38,7 +38,7 @@ pub enum Note {
         /// The number of lines.
         n: usize,
     },
-    /// Further results of a tool call that was answered before were skipped.
+    /// Further results of a call that was answered already were skipped.
     RepeatedResults {
         /// The number of results.
         n: usize,
@@ -67,7 +67,7 @@ pub enum Note {
     },
     /// The file is the transcript of a subagent.
     SubagentTranscript,
-    /// Lines of the conversation before the user went back do not belong to it any more.
+    /// Lines of the conversation before a rewind no longer belong to it.
     AbandonedLines {
         /// The number of lines.
         n: usize,

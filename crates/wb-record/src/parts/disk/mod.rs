@@ -24,7 +24,7 @@ pub(crate) trait Disk: Debug + Send + Sync {
         file.write(bytes)
     }
 
-    /// Cuts a file off.
+    /// Truncates a file.
     fn cut(&self, file: &File, len: u64) -> io::Result<()> {
         file.set_len(len)
     }
@@ -123,7 +123,7 @@ impl At<'_> {
     /// Reads until a buffer is full or the file ends, and returns how many bytes it got.
     pub(crate) fn fill(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let mut n_bytes = 0;
-        // No file reaches beyond the places that the system can say.
+        // No file is longer than the system's largest offset.
         while n_bytes < buffer.len() && i64::try_from(self.at).is_ok() {
             match self.read(&mut buffer[n_bytes..]) {
                 Ok(0) => break,

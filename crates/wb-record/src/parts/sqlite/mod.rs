@@ -64,7 +64,7 @@ pub struct SqliteParts {
 }
 
 impl SqliteParts {
-    /// Opens a database that is there, and looks whether it has the tables.
+    /// Opens an existing database and checks that it has the tables.
     ///
     /// The latest writes may be in a log next to the file, so a copy of the file alone is not the
     /// session.
@@ -86,7 +86,7 @@ impl SqliteParts {
         }
     }
 
-    /// Returns what the checkpoint after the last commit came to.
+    /// Returns the result of the checkpoint after the last commit.
     pub fn checkpoint(&self) -> Option<Checkpoint> {
         self.checkpoint
     }
@@ -110,7 +110,7 @@ fn connect(path: &Path, access: Access) -> rusqlite::Result<Connection> {
     };
     let connection = Connection::open_with_flags(path, flags | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
     connection.busy_timeout(BUSY_TIMEOUT)?;
-    // Functions that a foreign schema names are not run with our rights.
+    // Functions that a foreign schema names must not run with our rights.
     connection.pragma_update(None, "trusted_schema", false)?;
     connection.pragma_update(None, "foreign_keys", true)?;
     Ok(connection)
@@ -226,7 +226,7 @@ impl Place<'_> {
         vec![Cell::Text(self.group.clone().into_owned()), Cell::Text(self.id.clone().into_owned())]
     }
 
-    /// Carries out one change after looking whether the row is as the change expects it.
+    /// Carries out one change after checking that the row is as the change expects it.
     fn change(&self, connection: &Connection, part: &str, change: &Change) -> Result<(), CommitError> {
         let read =
             || self.read(connection).map_err(|source| CommitError::Io { doing: "read the row", source });

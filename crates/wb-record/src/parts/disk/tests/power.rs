@@ -73,7 +73,7 @@ fn commit(disk: &Arc<dyn Disk>, path: &Path, set: &ChangeSet) -> Result<(), Comm
     FileParts::open_on(disk.clone(), path.to_owned())?.commit(set)
 }
 
-/// Does what a program does when it finds changes that were begun.
+/// Settles interrupted changes, as a program does that finds them.
 fn settle(path: &Path, set: &ChangeSet) -> Found {
     let mut parts = parts_of(path);
     let found = found(&parts, set).unwrap();

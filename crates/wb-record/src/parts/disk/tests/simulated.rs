@@ -35,7 +35,7 @@ pub(crate) enum Step {
 #[derive(Debug, Default)]
 pub(crate) struct Recorder {
     pub(crate) steps: Mutex<Vec<Step>>,
-    /// The step that fails, and how many bytes it writes before.
+    /// The step that fails, and the number of bytes that it writes first.
     pub(crate) fails: Option<(usize, usize)>,
 }
 
@@ -205,7 +205,7 @@ fn written(bytes: &[u8], step: &Step) -> Vec<u8> {
     bytes
 }
 
-/// Returns what a step may have done to a file: all, nothing, or a part of it.
+/// Returns the possible effects of a step on a file: all, none, or a part of it.
 fn outcomes(bytes: &[u8], step: &Step) -> Vec<Vec<u8>> {
     let mut all = vec![bytes.to_vec(), written(bytes, step)];
     if let Step::Write(file, at, new) = step {
