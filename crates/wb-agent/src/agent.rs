@@ -1,4 +1,5 @@
-//! The agent: a transcript, a log, a model, tools, and an [`AgentContext`] that keeps it all within the window.
+//! The agent: a transcript, a log, a model, tools, and an [`AgentContext`] that keeps it all within
+//! the window.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -26,16 +27,16 @@ use crate::model::Model;
 use crate::tools::{STOPPED, ToolBox, ToolOutput};
 use crate::validity;
 
-/// What the model is told first.
+/// The system prompt.
 const SYSTEM: &str = "You are a coding agent in a terminal. You work in one folder, and paths are relative to it. \
 Read before you write, change as little as is needed, and run what shows that a change works. \
 Older messages are folded into a digest when the window fills; what you need again can be read again.";
 
-/// What happens while the agent works.
+/// An event of the agent's work.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Event<'a> {
-    /// The model said more.
+    /// A piece of the model's text.
     Text(&'a str),
     /// A tool is run.
     Call {
@@ -54,10 +55,10 @@ pub enum Event<'a> {
     Sent(&'a Conversation),
 }
 
-/// Takes what happens.
+/// Receives events.
 pub type Show<'a> = &'a mut (dyn FnMut(Event<'_>) + Send);
 
-/// How a prompt ended.
+/// The end of a prompt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ended {
     /// The model has nothing more to do.
@@ -75,17 +76,18 @@ pub struct Agent {
     driver: SessionDriver,
     log: PathBuf,
     limit_tokens: Option<u64>,
-    /// When the model has answered last.
+    /// The time of the model's last answer.
     answered_ms: i64,
 }
 
 impl Agent {
-    /// Begins a session, or goes on with one: calls that were under way when it was left are answered first.
+    /// Begins or resumes a session: calls that were interrupted are answered first.
     pub fn new(model: Model, tools: ToolBox, journal: Journal) -> Result<Self, AgentError> {
         Self::with_settings(model, tools, journal, &SettingsRead::default())
     }
 
-    /// As [`Self::new`], with settings from files: when the session is compacted, by which steps, and how much stays.
+    /// As [`Self::new`], with settings from files: when the session is compacted, by which steps,
+    /// and how much stays.
     pub fn with_settings(
         model: Model,
         tools: ToolBox,
@@ -103,13 +105,14 @@ impl Agent {
         Ok(agent)
     }
 
-    /// Adds the hooks of extensions, which are asked before the session is compacted or goes to another branch.
+    /// Adds the hooks of extensions, which are asked before the session is compacted or goes to
+    /// another branch.
     #[must_use]
     pub fn with_hooks(self, hooks: HookList) -> Self {
         Self { driver: self.driver.with_hooks(hooks), ..self }
     }
 
-    /// Answers calls that nobody is running any more.
+    /// Answers calls that are no longer running.
     fn answer_open_calls(&mut self) -> Result<(), AgentError> {
         let mut repaired = self.messages().to_vec();
         let _ = Repair { in_flight: true, ..Repair::default() }.repair(&mut repaired);
@@ -144,7 +147,7 @@ impl Agent {
         &mut self.driver
     }
 
-    /// Returns what was noted of the last compaction.
+    /// Returns the note of the last compaction.
     pub fn last_step(&self) -> Option<&StepNote> {
         self.driver.last_step()
     }
@@ -159,8 +162,8 @@ impl Agent {
         self.limit_tokens
     }
 
-    /// Takes what the user says, and works until the model has nothing more to do or the user stops it. After an error the
-    /// transcript is whole, and the next prompt goes on from there.
+    /// Adds the user's prompt, and works until the model has nothing more to do or the user stops
+    /// it. After an error the transcript is whole, and the next prompt continues from there.
     pub async fn prompt(
         &mut self,
         text: &str,
@@ -201,12 +204,13 @@ impl Agent {
         Ok(true)
     }
 
-    /// Returns whether a reply was cut off before its first word, since the context filled the window.
+    /// Returns whether a reply was cut off before its first word, since the context filled the
+    /// window.
     fn left_no_room(&self, reply: &Reply) -> bool {
         reply.stop == StopReason::MaxOutput && is_overflow_reply(reply, self.model.card.context_window)
     }
 
-    /// Keeps what was said until the user stopped it.
+    /// Keeps the text until the user stopped it.
     fn stopped(&mut self, text: &str) -> Result<Ended, AgentError> {
         if !text.trim().is_empty() {
             self.append(Message::assistant(text), None)?;
@@ -222,8 +226,8 @@ impl Agent {
         }
     }
 
-    /// Brings the transcript within the window: a digest that has come is put in, a full window is compacted, and above
-    /// the threshold a digest is asked for meanwhile.
+    /// Brings the transcript within the window: inserts a finished digest, compacts a full window,
+    /// and above the threshold requests a digest in the background.
     async fn make_room(&mut self, show: Show<'_>) -> Result<(), AgentError> {
         self.note_idle_time();
         let done = self.driver.before_request(now_ms()).await?;
@@ -233,7 +237,7 @@ impl Agent {
         Ok(())
     }
 
-    /// Builds the next request, and looks at it a last time.
+    /// Builds the next request and checks it once more.
     fn request(&mut self) -> Result<Conversation, AgentError> {
         let TokenEstimate { context_tokens, context_window, .. } = self.estimate();
         if context_window > 0 && context_tokens > context_window {
@@ -245,7 +249,7 @@ impl Agent {
         Ok(conversation)
     }
 
-    /// Takes an answer in and runs its calls; nothing where the model is to be asked again.
+    /// Adds an answer and runs its calls; nothing if the model is to be called again.
     async fn take(
         &mut self,
         draft: &ReplyDraft,
@@ -275,7 +279,7 @@ impl Agent {
         Ok(cancel.is_cancelled().then_some(Ended::Stopped))
     }
 
-    /// Runs one call and takes its result in; one that the user has stopped is answered too.
+    /// Runs one call and adds its result; one that the user has stopped is answered too.
     async fn run(
         &mut self,
         call: Call,
@@ -287,7 +291,7 @@ impl Agent {
             Err(why) => ToolOutput { text: (*why).to_owned(), is_error: true },
             Ok(input) => {
                 show(Event::Call { name: &call.name, input });
-                // A digest that is asked for meanwhile gets its time here, since most tools never wait.
+                // A pending digest makes progress here, since most tools never wait.
                 tokio::task::yield_now().await;
                 self.tools.run(&call.name, input, cancel).await
             }
@@ -301,8 +305,8 @@ impl Agent {
         Ok(self.driver.append(message, request, now_ms())?)
     }
 
-    /// Compacts now, in the model's words where there is one that can write; instructions say what the digest is to hold
-    /// besides. Without a model they cannot be followed.
+    /// Compacts now, with a digest by the model if it can write one; `instructions` name further
+    /// content for the digest. They have no effect without a model.
     pub async fn compact(
         &mut self,
         instructions: Option<&str>,
@@ -317,14 +321,14 @@ impl Agent {
         Ok(done)
     }
 
-    /// Undoes the last compaction; false where there is none. What is over the limit then is compacted again before the next
-    /// request.
+    /// Undoes the last compaction; false where there is none. What is over the limit then is
+    /// compacted again before the next request.
     pub fn undo(&mut self) -> Result<bool, AgentError> {
         Ok(self.driver.undo(now_ms())?)
     }
 
-    /// Goes to another entry of the session, as [`SessionDriver::navigate`] does, and takes along a summary of what is
-    /// left if that is wanted.
+    /// Goes to another entry of the session, as [`SessionDriver::navigate`] does, with a summary of
+    /// the branch that is left if the user wants one.
     pub async fn navigate(
         &mut self,
         target: &EntryId,
@@ -344,7 +348,7 @@ impl Agent {
         self.messages().iter().filter(|message| is_synthetic(message)).count()
     }
 
-    /// Tells whether the model writes digests.
+    /// Returns whether the model writes digests.
     pub fn writes_digests(&self) -> bool {
         self.model.writes_digests
     }
@@ -368,8 +372,8 @@ fn report(done: &Compacted, show: Show<'_>) {
     }
 }
 
-/// Files are not restored after a compaction: a log has no place for them between the digest and the tail, and the
-/// model can read them again.
+/// Files are not restored after a compaction: a log has no place for them between the digest and
+/// the tail, and the model can read them again.
 fn compactor(model: &Model, settings: &SettingsRead) -> Result<Compactor, AgentError> {
     let counter = FittedCounter::from_model_id(&model.card.id).unwrap_or(FittedCounter::new(Family::Other));
     let invoker = model.writes_digests.then(|| Arc::clone(&model.invoker));

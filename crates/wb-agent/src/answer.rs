@@ -1,4 +1,4 @@
-//! One request, and what comes back.
+//! One request and its answer.
 
 use futures::StreamExt;
 use serde_json::json;
@@ -8,18 +8,19 @@ use wb_invoke::{Emission, InvokeError, ModelInvoker, Reply, StopReason, StreamOp
 use wb_message::{Block, Conversation, Message};
 use wb_session::Request;
 
-/// What came of a request.
+/// The outcome of a request.
 #[derive(Debug)]
 pub(crate) enum Answer {
     /// The model's whole answer, as it is streamed and as it is at the end.
     Whole(ReplyDraft, Reply),
-    /// What was said until the user stopped it.
+    /// The text until the user stopped it.
     Stopped(String),
     /// A failure.
     Failed(InvokeError),
 }
 
-/// Asks a model; what it says is shown as it comes. Dropping the stream closes the connection.
+/// Sends a request to a model; its text is shown as it streams. Dropping the stream closes the
+/// connection.
 pub(crate) async fn ask(
     invoker: &dyn ModelInvoker,
     conversation: Conversation,
@@ -52,7 +53,7 @@ pub(crate) async fn ask(
     }
 }
 
-/// A call that is to be run, or to be answered with why it cannot be.
+/// A call to run, or to answer with the reason that it cannot run.
 #[derive(Debug)]
 pub(crate) struct Call {
     pub(crate) id: String,
@@ -60,8 +61,9 @@ pub(crate) struct Call {
     pub(crate) input: Result<serde_json::Value, &'static str>,
 }
 
-/// Makes a message of an answer, and returns the calls in it. A call whose id is none of its own gets one that begins with
-/// `prefix`: some providers count the calls of each answer anew. One whose arguments are no object keeps none of them. An answer that says nothing says so.
+/// Turns an answer into a message, and returns the calls in it. A call without a unique id gets one
+/// that begins with `prefix`: some providers restart the count of calls with each answer. A call
+/// whose arguments are not an object loses them. An empty answer gets a text that says so.
 pub(crate) fn message_of(
     mut blocks: Vec<Block>,
     prefix: &str,
@@ -92,7 +94,7 @@ pub(crate) fn message_of(
     (Message::assistant_blocks(blocks), calls)
 }
 
-/// Returns what the log says of the request that an answer belongs to.
+/// Returns the log's record of the request that an answer belongs to.
 pub(crate) fn request_of(reply: &Reply) -> Request {
     let stop_reason = match reply.stop {
         StopReason::Complete => wb_session::StopReason::Stop,

@@ -1,4 +1,4 @@
-//! The time, and nothing else of it.
+//! The current time.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 

@@ -1,4 +1,4 @@
-//! What the user can type besides a prompt.
+//! The commands of the user.
 
 use std::fmt::Write as _;
 
@@ -8,7 +8,7 @@ use wb_message::number::{grouped, grouped_in};
 use crate::agent::{Agent, Event};
 use crate::error::AgentError;
 
-/// What `/help` shows.
+/// The text of `/help`.
 pub const HELP: &str = "\
 /compact [INSTRUCTIONS]  fold older messages now; instructions are for a model that writes the digest
 /undo                    undo the last compaction
@@ -18,7 +18,7 @@ pub const HELP: &str = "\
 /quit                    leave; `--resume` goes on from there
 Ctrl-C stops what is under way.";
 
-/// How wide the meter is.
+/// The width of the meter.
 const METER_CHARS: u64 = 40;
 
 /// A line that the user typed.
@@ -32,9 +32,9 @@ pub enum Command<'a> {
     Undo,
     /// Goes to an entry of the log.
     Branch(&'a str),
-    /// Tells how full the window is.
+    /// Shows how full the window is.
     Context,
-    /// Tells what the last compaction did.
+    /// Shows the effect of the last compaction.
     Why,
     /// Leaves.
     Quit,
@@ -66,7 +66,7 @@ impl<'a> Command<'a> {
     }
 }
 
-/// Folds older messages and tells what became of it.
+/// Folds older messages and returns a report.
 pub async fn compact(
     agent: &mut Agent,
     instructions: Option<&str>,
@@ -79,7 +79,7 @@ pub async fn compact(
     Ok(format!("{}{note}", grouped_in(&done.to_string())))
 }
 
-/// Takes the last compaction back and tells what became of it.
+/// Undoes the last compaction and returns a report.
 pub fn undo(agent: &mut Agent) -> Result<String, AgentError> {
     if !agent.undo()? {
         return Ok("there is no compaction to take back".to_owned());
@@ -92,7 +92,7 @@ pub fn undo(agent: &mut Agent) -> Result<String, AgentError> {
     Ok(format!("taken back: {} tokens in {} messages{over}", grouped(tokens), n_messages(agent)))
 }
 
-/// Goes to an entry of the log, and returns what became of it.
+/// Goes to an entry of the log and returns a report.
 pub async fn branch(agent: &mut Agent, entry: &str) -> Result<String, AgentError> {
     let gone = agent.navigate(&entry.into(), true).await?;
     let place =
@@ -128,7 +128,7 @@ fn n_messages(agent: &Agent) -> String {
     grouped(agent.messages().len() as u64)
 }
 
-/// Tells what the last compaction did, and what its audit found.
+/// Returns a report of the last compaction and its audit.
 pub fn why(agent: &Agent) -> String {
     let Some(step) = agent.last_step() else { return "nothing was compacted in this session".to_owned() };
     let mut out = grouped_in(&step.report);

@@ -1,4 +1,4 @@
-//! What ends a turn of the agent.
+//! Errors that end a turn of the agent.
 
 use std::io;
 
@@ -7,27 +7,29 @@ use wb_dialect::Dialect;
 use wb_invoke::InvokeError;
 use wb_session::{DriverError, SessionError, SettingsFileError};
 
-/// Why the agent cannot go on, or cannot begin.
+/// The reason that the agent cannot continue or start.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum AgentError {
-    /// The request that was about to be sent breaks rules of its provider. That is a fault of this program.
+    /// The request that was about to be sent breaks rules of its provider. That is a fault of this
+    /// program.
     #[error("a fault of wb-agent: the request is not valid for {dialect}, and was not sent: {}", findings.join("; "))]
     Invalid {
         /// The dialect of the request.
         dialect: Dialect,
-        /// What is wrong, a line each.
+        /// The problems, one per line.
         findings: Vec<String>,
     },
     /// The transcript cannot be brought within the window.
     #[error("the context has {tokens} tokens and the window {window}; nothing more can be folded")]
     TooLarge {
-        /// What would be sent, in tokens.
+        /// The size of the request in tokens.
         tokens: u64,
         /// The window, in tokens.
         window: u64,
     },
-    /// The model failed. The transcript is whole, the prompt is in it, and the next one goes on from there.
+    /// The model failed. The transcript is whole and contains the prompt; the next one continues
+    /// from there.
     #[error("the model failed: {0}")]
     Model(#[from] InvokeError),
     /// The log could not be read or written.
@@ -45,18 +47,18 @@ pub enum AgentError {
     /// A file or a folder could not be used.
     #[error("{what}: {source}")]
     File {
-        /// Which one, and what for.
+        /// The file and its purpose.
         what: String,
-        /// Why not.
+        /// The error of the system.
         source: io::Error,
     },
-    /// What the user asked for makes no sense.
+    /// The user's input is invalid.
     #[error("{0}")]
     Usage(String),
 }
 
 impl AgentError {
-    /// Says of which file an error is.
+    /// Adds the file to an error.
     pub(crate) fn of_file(what: impl Into<String>) -> impl FnOnce(io::Error) -> Self {
         let what = what.into();
         move |source| Self::File { what, source }

@@ -9,7 +9,7 @@ use wb_session::{Durability, IdSource, NewSession, Session, SessionError, iso_ms
 use crate::clock::now_ms;
 use crate::error::AgentError;
 
-/// A log that is appended to; nothing in it is ever changed.
+/// An append-only log.
 #[derive(Debug)]
 pub struct Journal {
     pub(crate) session: Session,
@@ -17,7 +17,7 @@ pub struct Journal {
 }
 
 impl Journal {
-    /// Begins a log in a folder of logs, for an agent that works in `cwd`.
+    /// Creates a log in a folder of logs, for an agent that works in `cwd`.
     pub fn create(folder: &Path, cwd: &Path) -> Result<Self, AgentError> {
         fs::create_dir_all(folder).map_err(AgentError::of_file(folder.display().to_string()))?;
         let now = now_ms();
@@ -29,7 +29,7 @@ impl Journal {
         Ok(Self { session, path })
     }
 
-    /// Opens a log to go on with it.
+    /// Opens a log to resume it.
     pub fn open(path: &Path) -> Result<Self, AgentError> {
         let store = JsonlStore::open(path, Durability::OnClose).map_err(SessionError::from)?;
         let session = Session::open(Box::new(store), ids(now_ms()))?;

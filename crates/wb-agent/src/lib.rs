@@ -1,12 +1,16 @@
-//! A small agent that works for hours inside a small window: five tools in one folder, any model or none, a log to go on from.
+//! A small agent that works for hours inside a small window: five tools in one folder, any model or
+//! none, a log to resume from.
 //!
-//! It shows a host how the pieces fit. An [`Agent`] runs on a `SessionDriver` of `wb-session`, whose log is the file of a
-//! [`Journal`]. The driver's `AgentContext` folds the head when the window is full, in the background where a model writes the
-//! digest. Each message is appended before it counts, and each compaction becomes entries of the log, so that the
-//! same transcript is read again: [`Agent::new`] goes on after a kill at any place. Before a request is sent, it is checked by the rules of its provider a last time.
+//! It shows a host how the pieces fit. An [`Agent`] runs on a `SessionDriver` of `wb-session`,
+//! whose log is the file of a [`Journal`]. The driver's `AgentContext` folds the head when the
+//! window is full, in the background if a model writes the digest. Each message is appended before
+//! it counts, and each compaction becomes entries of the log, so that the same transcript is read
+//! again: [`Agent::new`] resumes after a kill at any point. Before a request is sent, it is checked
+//! once more by the rules of its provider.
 //!
-//! The tools of a [`ToolBox`] stay in their [`Sandbox`], but for a command of the shell, which begins there and has a limited
-//! time. Without a network there is the [`Offline`] model, which runs what the user names, and [`Script`]s.
+//! The tools of a [`ToolBox`] stay in their [`Sandbox`], except for a shell command, which starts
+//! there and has a limited time. Offline there are the [`Offline`] model, which runs the user's
+//! calls, and [`Script`]s.
 //!
 //! ```
 //! use std::sync::Arc;

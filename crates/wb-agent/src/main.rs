@@ -15,10 +15,11 @@ use wb_message::number::{grouped, grouped_in};
 use wb_message::text::one_line;
 use wb_session::{SettingsRead, read_settings};
 
-/// Stands for the newest session of the folder.
+/// The value of `--resume` for the newest session of the folder.
 const NEWEST: &str = "newest";
 
-/// Works in one folder with five tools, for hours inside a small window; without --model offline and for nothing.
+/// Works in one folder with five tools, for hours inside a small window; without --model offline
+/// and for nothing.
 ///
 /// A line is a prompt, or a command; /help shows them.
 #[derive(Debug, Parser)]
@@ -29,8 +30,8 @@ struct Args {
     folder: PathBuf,
     /// Who answers: offline, script:FILE, or PROVIDER:MODEL such as anthropic:claude-haiku-4-5
     ///
-    /// PROVIDER is anthropic, openai, openai-responses, gemini or openai-compatible; the key is taken from its environment
-    /// variable. What the tools read is sent there.
+    /// PROVIDER is anthropic, openai, openai-responses, gemini or openai-compatible; the key is
+    /// taken from its environment variable. What the tools read is sent there.
     #[arg(long, default_value = "offline")]
     model: String,
     /// Where requests go [default: the provider]
@@ -45,10 +46,12 @@ struct Args {
     /// Where logs are kept [default: wb-agent in `$XDG_STATE_HOME`, or in ~/.local/state]
     #[arg(long, value_name = "FOLDER")]
     logs: Option<PathBuf>,
-    /// Settings of when and how the session is compacted [default: wb-agent/settings.json in `$XDG_CONFIG_HOME`, or in ~/.config]
+    /// Settings of when and how the session is compacted [default: wb-agent/settings.json in
+    /// `$XDG_CONFIG_HOME`, or in ~/.config]
     ///
-    /// Sections are `compaction` (`enabled`, `reserveTokens`, `keepRecentTokens`), `branchSummary`, and `context` with the
-    /// settings of an agent. Keys in .wb-agent/settings.json of the folder override them.
+    /// Sections are `compaction` (`enabled`, `reserveTokens`, `keepRecentTokens`), `branchSummary`,
+    /// and `context` with the settings of an agent. Keys in .wb-agent/settings.json of the
+    /// folder override them.
     #[arg(long, value_name = "FILE")]
     settings: Option<PathBuf>,
     /// Leave the bash tool out; a command is not held in the folder
@@ -68,7 +71,7 @@ fn main() -> ExitCode {
     let done = match runtime {
         Ok(runtime) => {
             let done = runtime.block_on(run(&args));
-            // A thread may be waiting for a line still.
+            // A thread may still be waiting for a line.
             runtime.shutdown_background();
             done
         }
@@ -156,7 +159,7 @@ fn logs(args: &Args) -> Result<PathBuf, AgentError> {
     logs.ok_or_else(|| AgentError::Usage("there is no home folder; name a folder with --logs".to_owned()))
 }
 
-/// Reads lines in a thread, since nobody can take back a read that has begun.
+/// Reads lines in a thread, since a started read cannot be canceled.
 fn lines() -> UnboundedReceiver<String> {
     let (send, lines) = unbounded_channel();
     std::thread::spawn(move || {
@@ -170,7 +173,7 @@ fn lines() -> UnboundedReceiver<String> {
     lines
 }
 
-/// Does what a line says; false at the end.
+/// Carries out a line; false at the end.
 async fn obey(agent: &mut Agent, line: &str) -> Result<bool, AgentError> {
     match Command::of(line) {
         Command::Nothing => {}
@@ -205,7 +208,7 @@ async fn prompted(agent: &mut Agent, text: &str) -> Result<(), AgentError> {
     Ok(())
 }
 
-/// Lets Ctrl-C stop what is under way, which then comes to its end by itself.
+/// Lets Ctrl-C cancel the current work, which then ends by itself.
 async fn stoppable<T>(cancel: &CancellationToken, work: impl Future<Output = T>) -> T {
     tokio::pin!(work);
     loop {

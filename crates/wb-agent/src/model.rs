@@ -1,4 +1,4 @@
-//! Which model is asked, and in which dialect.
+//! The model and the dialects of its requests.
 
 use std::fs;
 use std::path::Path;
@@ -17,18 +17,18 @@ use crate::script::{Offline, Script};
 /// The window of the offline model, in tokens: small, so that it fills.
 const OFFLINE_WINDOW: u64 = 32_000;
 
-/// A model, and what the agent must know of it.
+/// A model and its properties.
 #[derive(Clone)]
 pub struct Model {
-    /// The way to it.
+    /// The connection to it.
     pub invoker: Arc<dyn ModelInvoker>,
     /// The dialects that each request must be valid for.
     pub dialects: Vec<Dialect>,
-    /// What is known of it: its window, and its prices where the catalog has them.
+    /// The known properties of the model: its window, and its prices where the catalog has them.
     pub card: ModelCard,
-    /// How long its provider keeps a prompt in the cache after it was last read, where that is known.
+    /// The time that its provider keeps a prompt in the cache after the last read, if it is known.
     pub cache_life: Option<Duration>,
-    /// Whether it can write digests.
+    /// True if it can write digests.
     pub writes_digests: bool,
 }
 
@@ -40,13 +40,14 @@ impl std::fmt::Debug for Model {
 }
 
 impl Model {
-    /// Takes a model that needs no network. Its requests must be valid for everybody.
+    /// Creates a model that needs no network. Its requests must be valid in every dialect.
     pub fn offline(invoker: Arc<dyn ModelInvoker>, writes_digests: bool) -> Self {
         let (dialects, card) = (Dialect::ALL.to_vec(), ModelCard::with_window(OFFLINE_WINDOW));
         Self { invoker, dialects, card, cache_life: None, writes_digests }
     }
 
-    /// Finds a model by its name: `offline`, `script:FILE`, or `PROVIDER:MODEL`. Nothing is sent yet.
+    /// Finds a model by its name: `offline`, `script:FILE`, or `PROVIDER:MODEL`. Nothing is sent
+    /// yet.
     pub fn find(name: &str, base_url: Option<&str>) -> Result<Self, AgentError> {
         match name.split_once(':') {
             None if name == "offline" => Ok(Self::offline(Arc::new(Offline), false)),

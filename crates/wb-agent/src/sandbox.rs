@@ -1,18 +1,20 @@
-//! The folder that the tools work in, and no other.
+//! The only folder that the tools work in.
 
 use std::fs;
 use std::path::{Component, Path, PathBuf};
 
-/// A folder that paths of a model may not leave, not by `..`, not by an absolute path and not by a link.
+/// A folder that paths of a model may not leave, not by `..`, not by an absolute path and not by a
+/// link.
 ///
-/// It holds the tools that are given paths. A command of the shell begins in the folder and may go where the user may.
+/// It holds the tools that are given paths. A command of the shell begins in the folder and may go
+/// where the user may.
 #[derive(Clone, Debug)]
 pub struct Sandbox {
     root: PathBuf,
 }
 
 impl Sandbox {
-    /// Takes a folder that exists.
+    /// Creates a sandbox of an existing folder.
     pub fn new(root: &Path) -> std::io::Result<Self> {
         let root = fs::canonicalize(root)?;
         if root.is_dir() { Ok(Self { root }) } else { Err(std::io::ErrorKind::NotADirectory.into()) }
@@ -23,7 +25,8 @@ impl Sandbox {
         &self.root
     }
 
-    /// Returns where a path of the model leads, or why it may not be used; the file need not exist.
+    /// Returns the target of a path of the model, or the reason that it may not be used; the file
+    /// need not exist.
     pub(crate) fn resolve(&self, path: &str) -> Result<PathBuf, String> {
         let outside = || format!("{path} is outside of the folder that this agent works in");
         let asked = self.root.join(path);
@@ -34,19 +37,19 @@ impl Sandbox {
         if found.starts_with(&self.root) { Ok(found) } else { Err(outside()) }
     }
 
-    /// Returns how a path is shown to the model: from the folder on.
+    /// Returns a path as shown to the model: relative to the folder.
     pub(crate) fn shown<'a>(&self, path: &'a Path) -> std::path::Display<'a> {
         path.strip_prefix(&self.root).unwrap_or(path).display()
     }
 }
 
-/// Follows links as far as the path exists; what does not exist yet is put behind it.
+/// Follows links as far as the path exists, and appends the rest.
 fn real(path: &Path) -> std::io::Result<PathBuf> {
     match fs::canonicalize(path) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
         done => return done,
     }
-    // A link that leads nowhere would be followed by whoever writes to it.
+    // Writing to a dangling link would follow it.
     if fs::symlink_metadata(path).is_ok() {
         return Err(std::io::ErrorKind::NotFound.into());
     }

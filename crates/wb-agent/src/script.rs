@@ -1,4 +1,5 @@
-//! Models without a network: one that does what it is told word by word, and one that plays a script.
+//! Models without a network: one that follows the user's calls literally, and one that plays a
+//! script.
 
 use std::collections::VecDeque;
 use std::fmt::Write as _;
@@ -12,12 +13,13 @@ use wb_budget::Usage;
 use wb_invoke::{Emission, ModelInvoker, Reply, StopReason, StreamOptions};
 use wb_message::{Block, Conversation, Turn, text};
 
-/// What the offline model says when it is told nothing that it understands.
+/// The reply of the offline model to a prompt without a call.
 const HELP: &str = "I am no model, I run what you name. A line is one call:
   read PATH | ls [PATH] | grep TEXT | bash COMMAND | edit PATH: OLD => NEW
 Everything around me is real: the tools, the log, the window and what happens when it is full.";
 
-/// A model that runs the tools that the user names. It is asked for nothing else, so digests are written without it.
+/// A model that runs the tools that the user names. It answers nothing else, so digests are written
+/// without it.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Offline;
 
@@ -35,7 +37,7 @@ impl ModelInvoker for Offline {
     }
 }
 
-/// Reads one line as a call. Who runs it gives it an id.
+/// Parses one line as a call, without an id.
 fn call(line: &str) -> Option<Block> {
     let (name, rest) = line.trim().split_once(' ').unwrap_or((line.trim(), ""));
     let rest = rest.trim();
@@ -71,13 +73,13 @@ fn told_results(turns: &[Turn]) -> String {
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 struct Line {
-    /// What is said.
+    /// The text of the answer.
     say: String,
     /// The tools that are called, each with its arguments.
     calls: Vec<(String, Value)>,
 }
 
-/// A model that plays a script, an answer a line, whatever it is asked.
+/// A model that plays a script, one answer per line, whatever the request.
 #[derive(Debug)]
 pub struct Script {
     lines: Mutex<VecDeque<Line>>,

@@ -1,11 +1,11 @@
-//! The last look at a request before it is sent.
+//! The last check of a request before it is sent.
 
 use wb_dialect::{Dialect, EncodedRequest};
 use wb_message::Conversation;
 
 use crate::error::AgentError;
 
-/// Checks a request for each dialect; what is found is a fault of this program, never of the user.
+/// Checks a request for each dialect; a finding is a fault of this program, never of the user.
 pub(crate) fn check(conversation: &Conversation, dialects: &[Dialect]) -> Result<(), AgentError> {
     for dialect in dialects {
         let findings = findings(conversation, *dialect);
@@ -16,7 +16,7 @@ pub(crate) fn check(conversation: &Conversation, dialects: &[Dialect]) -> Result
     Ok(())
 }
 
-/// What the provider would refuse, as lines.
+/// Returns the problems that the provider would refuse, as lines.
 fn findings(conversation: &Conversation, dialect: Dialect) -> Vec<String> {
     EncodedRequest::from_conversation(conversation, dialect)
         .validate()

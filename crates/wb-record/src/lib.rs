@@ -1,12 +1,14 @@
 //! Sessions as documents over their own bytes.
 //!
-//! The bytes of a session are [`Parts`]: one file, rows of a database, memory. A [`Format`] tells by a [`Probe`] whether
-//! they are its own and opens them as a [`Document`], of which messages are a [`View`], each with its [`Place`]s. What
-//! the view shall become is a list of [`Item`]s; the document renders it as a [`ChangeSet`], in the way native to
-//! the format, and touches no byte outside of it. What was changed is an [`Operation`] of its [`History`], which
-//! undoes and redoes it; [`Blocks`] are the compactions of it, how they stand on each other and what they hide.
+//! The bytes of a session are [`Parts`]: one file, rows of a database, memory. A [`Format`] detects
+//! its own by a [`Probe`] and opens them as a [`Document`], of which messages are a [`View`], each
+//! with its [`Place`]s. The target of a change is a list of [`Item`]s; the document renders it as a
+//! [`ChangeSet`], in the way native to the format, and touches no other byte. A change is an
+//! [`Operation`] of a [`History`], which undoes and redoes it; [`Blocks`] are its compactions, how
+//! they build on each other and what they hide.
 //!
-//! This crate knows no agent and counts no tokens. Files it touches in [`FileParts`], [`write_new`] and the database.
+//! This crate knows no agent and counts no tokens. Files it touches in [`FileParts`], [`write_new`]
+//! and the database.
 //!
 //! ```
 //! use wb_record::{ChangeSet, MemoryParts, Parts};

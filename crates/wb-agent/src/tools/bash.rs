@@ -12,7 +12,7 @@ use wb_message::ToolDescriptor;
 use super::{STOPPED, ToolLimits, tool, wanted};
 use crate::sandbox::Sandbox;
 
-/// What of the environment a command gets; keys of providers are not among it.
+/// The environment variables that a command gets; keys of providers are excluded.
 const ENVIRONMENT: [&str; 9] =
     ["PATH", "HOME", "LANG", "LC_ALL", "TERM", "TMPDIR", "USER", "CARGO_HOME", "RUSTUP_HOME"];
 
@@ -47,7 +47,7 @@ pub(super) async fn run(
 
 fn begin(sandbox: &Sandbox, command: &str) -> std::io::Result<Child> {
     let kept = ENVIRONMENT.iter().filter_map(|name| Some((name, std::env::var_os(name)?)));
-    // Both streams in one, in the order in which they were written.
+    // Both streams in one, in the order of the writes.
     let mut bash = Command::new("bash");
     bash.arg("-c").arg(format!("exec 2>&1\n{command}")).current_dir(sandbox.root());
     bash.env_clear().envs(kept).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
@@ -56,7 +56,7 @@ fn begin(sandbox: &Sandbox, command: &str) -> std::io::Result<Child> {
     bash.kill_on_drop(true).spawn()
 }
 
-/// Reads what is printed until the command ends; what it left running is not waited for.
+/// Reads the output until the command ends, without waiting for processes that it left running.
 async fn follow(child: &mut Child, printed: &mut Printed) -> std::io::Result<i32> {
     let mut out = child.stdout.take();
     let status = loop {
@@ -65,7 +65,7 @@ async fn follow(child: &mut Child, printed: &mut Printed) -> std::io::Result<i32
             status = child.wait() => break status?,
         }
     };
-    // What it printed last may be in the pipe still.
+    // The last output may still be in the pipe.
     let rest = async { while read(&mut out, printed).await.unwrap_or(false) {} };
     let _ = tokio::time::timeout(Duration::from_millis(50), rest).await;
     Ok(status.code().unwrap_or(-1))
@@ -79,11 +79,11 @@ async fn read(out: &mut Option<impl AsyncRead + Unpin>, printed: &mut Printed) -
     Ok(n > 0)
 }
 
-/// Ends a command with all that it started.
+/// Kills a command with all its processes.
 async fn stop(child: &mut Child) {
     #[cfg(unix)]
     if let Some(group) = child.id() {
-        // Without `unsafe` there is no other way to a whole group of processes.
+        // Without `unsafe` there is no other way to signal a process group.
         let mut kill = Command::new("kill");
         kill.args(["-KILL", "--", &format!("-{group}")]).stdout(Stdio::null()).stderr(Stdio::null());
         let _ = kill.status().await;
@@ -91,10 +91,10 @@ async fn stop(child: &mut Child) {
     let _ = child.kill().await;
 }
 
-/// Bytes that are held ready for what is said of the output: what was left out, how it ended.
+/// Bytes reserved for remarks on the output: the omitted part, the exit status.
 const MARK_BYTES: usize = 100;
 
-/// The start and the end of what a command prints, whatever it prints between them.
+/// The start and the end of a command's output, however long it is.
 struct Printed {
     start: Vec<u8>,
     end: Vec<u8>,

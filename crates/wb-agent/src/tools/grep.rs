@@ -10,7 +10,7 @@ use wb_message::{ToolDescriptor, text};
 use super::{optional, tool, wanted};
 use crate::sandbox::Sandbox;
 
-/// The most files that are looked into.
+/// The most files that are searched.
 const MAX_FILES: usize = 5_000;
 /// Larger files are passed over.
 const MAX_FILE_BYTES: u64 = 1024 * 1024;

@@ -1,4 +1,4 @@
-//! What the model can do: read, grep, ls, edit and bash, in one folder.
+//! The tools of the model: read, grep, ls, edit and bash, in one folder.
 
 mod read;
 mod ls;
@@ -14,17 +14,17 @@ use wb_message::{ToolDescriptor, text};
 
 use crate::sandbox::Sandbox;
 
-/// What a call is answered with that the user stopped.
+/// The result of a call that the user stopped.
 pub const STOPPED: &str = "[Stopped by the user]";
 
-/// How much a tool may take.
+/// The limits of a tool.
 #[derive(Clone, Copy, Debug)]
 pub struct ToolLimits {
-    /// The most bytes of one result; of a longer one its start and its end are kept.
+    /// The most bytes of one result; a longer one keeps its start and its end.
     pub max_result_bytes: usize,
-    /// How long a command may run.
+    /// The time limit of a command.
     pub command_timeout: Duration,
-    /// Whether commands may be run at all.
+    /// True if commands may be run at all.
     pub has_bash: bool,
 }
 
@@ -34,12 +34,12 @@ impl Default for ToolLimits {
     }
 }
 
-/// What a tool says, and whether it failed.
+/// The result of a tool.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ToolOutput {
     /// The text for the model, never blank.
     pub text: String,
-    /// Whether it is an error.
+    /// True if it is an error.
     pub is_error: bool,
 }
 
@@ -51,7 +51,7 @@ pub struct ToolBox {
 }
 
 impl ToolBox {
-    /// Lets tools work in a folder.
+    /// Creates the tools for a folder.
     pub fn new(sandbox: Sandbox, limits: ToolLimits) -> Self {
         Self { sandbox, limits }
     }
@@ -70,7 +70,7 @@ impl ToolBox {
         all
     }
 
-    /// Runs one call. It never fails: what goes wrong is told to the model.
+    /// Runs one call. It never fails: errors are part of the output.
     pub async fn run(&self, name: &str, input: &Value, cancel: &CancellationToken) -> ToolOutput {
         let done = match name {
             "read" => read::run(&self.sandbox, input),

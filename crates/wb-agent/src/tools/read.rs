@@ -9,7 +9,7 @@ use wb_message::ToolDescriptor;
 use super::{number, tool, wanted};
 use crate::sandbox::Sandbox;
 
-/// The most bytes of a file that is looked at.
+/// The most bytes of a file that are read.
 const MAX_FILE_BYTES: u64 = 8 * 1024 * 1024;
 
 pub(super) fn descriptor() -> ToolDescriptor {
@@ -36,7 +36,7 @@ pub(super) fn run(sandbox: &Sandbox, input: &Value) -> Result<String, String> {
 pub(super) fn text_of(sandbox: &Sandbox, path: &str) -> Result<String, String> {
     let found = sandbox.resolve(path)?;
     let failed = |error: std::io::Error| format!("{path}: {error}");
-    // A pipe or a device would be waited for.
+    // Reading a pipe or a device would block.
     if !fs::metadata(&found).map_err(failed)?.is_file() {
         return Err(format!("{path} is no file"));
     }

@@ -1,4 +1,5 @@
-//! The agent as a host of sessions: settings from a file, hooks, branches, and contexts that a provider refuses.
+//! The agent as a host of sessions: settings from a file, hooks, branches, and contexts that a
+//! provider refuses.
 
 use std::sync::{Arc, Mutex};
 

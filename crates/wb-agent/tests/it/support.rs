@@ -1,4 +1,4 @@
-//! An agent in a folder of its own, and models for it.
+//! An agent in a temporary folder, and models for it.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -46,12 +46,12 @@ pub(crate) fn begun_with(dir: &TempDir, model: Model, settings: &serde_json::Val
     Agent::with_settings(model, tools, journal, &read_settings(Some(&file), None).unwrap()).unwrap()
 }
 
-/// Goes on with one.
+/// Resumes a session.
 pub(crate) fn resumed(dir: &TempDir, log: &Path, model: Model) -> Agent {
     Agent::new(model, tools(dir, ToolLimits::default()), Journal::open(log).unwrap()).unwrap()
 }
 
-/// Says something and then nothing more, for ever.
+/// Sends one text and then stalls forever.
 #[derive(Debug)]
 pub(crate) struct Hangs;
 

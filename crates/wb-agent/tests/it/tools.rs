@@ -1,4 +1,4 @@
-//! What each tool does and what it refuses.
+//! Tests of each tool and its refusals.
 
 use std::time::{Duration, Instant};
 

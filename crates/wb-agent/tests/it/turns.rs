@@ -1,4 +1,4 @@
-//! Turns of the agent: compactions, undo, stops, faults, and going on.
+//! Turns of the agent: compactions, undo, stops, faults and resuming.
 
 use std::sync::Arc;
 
@@ -138,7 +138,7 @@ fn a_request_that_is_not_valid_ends_the_run_and_is_not_sent() {
     let log = dir.path().join("broken.jsonl");
     let store = JsonlStore::create(&log, Durability::Never).unwrap();
     let mut session = Session::create(Box::new(store), &NewSession::default(), IdSource::new(1)).unwrap();
-    // Two calls of one id in one answer: nobody could tell their results apart.
+    // Two calls of one id in one answer: their results would be ambiguous.
     session.append(&Message::user("Go.").into(), 1).unwrap();
     let twice = ["a", "b"].map(|path| Block::call("same", "read", json!({ "path": path })));
     session.append(&EntryKind::from(Message::assistant_blocks(twice.to_vec())), 2).unwrap();

@@ -1,4 +1,4 @@
-//! An agent works for a long time in a small window, is killed again and again, and goes on.
+//! An agent works for a long time in a small window, is killed repeatedly, and resumes.
 //!
 //! The short run is part of every test run. The whole one, 2,000 turns, takes minutes:
 //! `WB_SOAK_TURNS=2000 cargo test --release -p wb-agent --test soak -- --nocapture`.
@@ -31,17 +31,18 @@ Never touch `vendor/`, keep the public names, and write what you learn into note
 
 #[test]
 fn an_agent_stays_in_its_window_and_loses_nothing() {
-    // Estimates are those of the family whose vocabulary counts what is sent.
+    // Estimates are those of the family whose vocabulary counts the requests.
     soak("gpt-5", Soaked::new(true), 50);
 }
 
 #[test]
 fn so_does_one_whose_model_nobody_knows_and_whose_provider_tells_no_usage() {
-    // To be safe with an estimate that nothing has borne out, it uses less of the window.
+    // With an unconfirmed estimate it uses less of the window, to be safe.
     soak("", Soaked::new(false), 75);
 }
 
-/// One at a time: a shell that one agent starts has for a moment what the other one holds, its lock too.
+/// One at a time: a shell that one agent starts has for a moment what the other one holds, its lock
+/// too.
 static ALONE: Mutex<()> = Mutex::new(());
 
 fn soak(id: &str, model: Soaked, most_compactions_percent: u64) {
@@ -90,7 +91,7 @@ async fn run(model: &Model, mut watch: Watch, n_turns: u64) {
     let mut n_kills = 0;
     for turn in 0..n_turns {
         let prompt = if turn == 0 { INSTRUCTION.to_owned() } else { model::prompt(turn) };
-        // Each tenth of the way the agent is killed, each time at another thing that happens.
+        // The agent is killed once per tenth of the run, each time at a different event.
         let is_killed = turn * KILLS / n_turns < (turn + 1) * KILLS / n_turns;
         if is_killed {
             n_kills += 1;
@@ -115,7 +116,8 @@ async fn run(model: &Model, mut watch: Watch, n_turns: u64) {
     flat(&resident);
 }
 
-/// Gives a prompt, and drops what works on it when the wanted thing has happened for the second time.
+/// Gives a prompt, and drops what works on it when the wanted thing has happened for the second
+/// time.
 async fn killed(agent: &mut Agent, prompt: &str, watch: &mut Watch, nth: u64) {
     let bomb = Notify::new();
     let mut n_left = 1 + nth % 2;
@@ -141,7 +143,7 @@ async fn killed(agent: &mut Agent, prompt: &str, watch: &mut Watch, nth: u64) {
     }
 }
 
-/// Opens the log again. Each third time the last line was torn.
+/// Reopens the log. Every third time the last line was torn.
 fn revived(agent_before: Agent, dir: &Path, model: &Model, nth: u64) -> Agent {
     let before = agent_before;
     let log = before.log().to_owned();
@@ -163,7 +165,7 @@ fn revived(agent_before: Agent, dir: &Path, model: &Model, nth: u64) -> Agent {
     after
 }
 
-/// The memory of the process does not grow with the session, as far as the system tells it.
+/// Checks that the memory of the process does not grow with the session, if the system reports it.
 fn flat(resident: &[u64]) {
     let (early, late) = (resident[resident.len() / 4], *resident.last().unwrap());
     println!("resident: {resident:?}");

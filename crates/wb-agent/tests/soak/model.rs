@@ -1,4 +1,4 @@
-//! A model that is asked thousands of times, and answers each time in its own way.
+//! A model that answers thousands of requests, each in a different way.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -11,9 +11,9 @@ use wb_invoke::{Emission, InvokeError, ModelInvoker, Reply, StopReason, StreamOp
 use wb_message::{Block, Conversation, Turn};
 use wb_tokens::Vocabulary;
 
-/// How many files there are to read.
+/// The number of files to read.
 pub(crate) const FILES: u64 = 40;
-/// What a failed request says.
+/// The message of a failed request.
 pub(crate) const FAILURE: &str = "overloaded, as now and then";
 
 /// Counts a request exactly.
@@ -32,7 +32,7 @@ pub(crate) fn random(n: u64) -> u64 {
     n ^ (n >> 31)
 }
 
-/// What the user says in a turn.
+/// Returns the prompt of a turn.
 pub(crate) fn prompt(turn: u64) -> String {
     match turn % 7 {
         0 => format!(
@@ -64,10 +64,10 @@ impl ModelInvoker for Soaked {
         let mut emissions = if conversation.tools.is_none() { digest(n) } else { answer(n, &conversation) };
         let tells_usage = self.tells_usage && conversation.tools.is_some();
         if let Some(Emission::Done { reply }) = emissions.last_mut().filter(|_| tells_usage) {
-            // As providers do, it tells what it has read.
+            // It reports its usage, as providers do.
             reply.usage = Usage { input_tokens: tokens(&conversation), output_tokens: 1, ..Usage::EMPTY };
         }
-        // It takes its time, so that the agent can be killed between any two of them.
+        // The delay lets the agent be killed between any two of them.
         let timed = stream::iter(emissions).then(|emission| async {
             tokio::task::yield_now().await;
             emission
@@ -76,7 +76,7 @@ impl ModelInvoker for Soaked {
     }
 }
 
-/// A digest that is good, bad, or does not come.
+/// A digest that is good, bad, or missing.
 fn digest(n: u64) -> Vec<Emission> {
     match random(n) % 5 {
         0 => vec![Emission::Error { error: InvokeError::new("no digest today") }],
@@ -91,7 +91,7 @@ fn digest(n: u64) -> Vec<Emission> {
 }
 
 fn answer(n: u64, conversation: &Conversation) -> Vec<Emission> {
-    // How many calls of this turn were answered.
+    // The number of answered calls of this turn.
     let n_results =
         conversation.turns.iter().rev().take_while(|turn| !matches!(turn, Turn::User { .. })).count();
     if random(n).is_multiple_of(97) {

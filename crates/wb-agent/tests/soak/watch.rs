@@ -1,4 +1,4 @@
-//! What must hold of each request, and at the end.
+//! Invariants of each request and of the end.
 
 use wb_agent::{Agent, Event};
 use wb_conductor::DigestSource;
@@ -6,18 +6,18 @@ use wb_message::{Block, Conversation, Turn};
 
 use crate::model::tokens;
 
-/// Looks at all that happens.
+/// Checks all events.
 #[derive(Debug)]
 pub(crate) struct Watch {
     window: u64,
     instruction: &'static str,
-    /// Of 100 requests.
+    /// The most compactions per 100 requests.
     most_compactions_percent: u64,
     n_requests: u64,
     n_compactions: u64,
     n_by_model: u64,
     n_findings: usize,
-    /// Since the last request.
+    /// The compactions since the last request.
     n_in_a_row: u64,
     most_tokens: u64,
     result_bytes: u64,
@@ -73,7 +73,7 @@ impl Watch {
         assert!(is_there, "request {}: the first instruction is gone: {:?}", self.n_requests, texts().next());
     }
 
-    /// What the agent holds in memory is bounded by the window, not by the session.
+    /// Checks that the agent's memory is bounded by the window, not by the session.
     pub(crate) fn bounded(&mut self, agent: &mut Agent) {
         let facts = serde_json::to_vec(agent.facts()).unwrap().len();
         self.most_facts_bytes = self.most_facts_bytes.max(facts);
@@ -92,7 +92,7 @@ impl Watch {
     }
 }
 
-/// Returns what the process holds in memory; 0 where the system does not tell.
+/// Returns the resident memory of the process; 0 if the system does not report it.
 pub(crate) fn resident_bytes() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));

@@ -1,7 +1,8 @@
-//! Blocks: the compactions of a list of operations, what each hides, and which stands on which.
+//! Blocks: the compactions of a list of operations, what each hides, and which builds on which.
 //!
-//! They hold nothing of their own. A record is known again wherever changes moved it, also after it was taken
-//! out and brought back, so that blocks over a file that is rewritten nest as those over one that only grows.
+//! They are derived from the operations alone. A record is recognized wherever changes moved it,
+//! even after it was removed and restored, so blocks over a rewritten file nest like those over an
+//! append-only one.
 
 use std::collections::{HashMap, HashSet};
 use std::io;
@@ -16,23 +17,25 @@ use crate::parts::part::Parts;
 use crate::parts::span::Span;
 use crate::view::View;
 
-/// One compaction that was done.
+/// One compaction.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct CompactionBlock<'h> {
-    /// The operation: its number, when it was done, its conversation, its tokens before and after.
+    /// The operation: its number, time, conversation, and tokens before and after.
     pub operation: &'h Operation,
-    /// Whether it was not taken back, or done again since.
+    /// True unless the compaction is undone.
     pub is_in_force: bool,
-    /// The records that it covers, as they stood: those of the view before that are not in the view after.
+    /// The records that it covers, as they were: those of the view before that are not in the view
+    /// after.
     pub covers: Vec<&'h RecordRef>,
-    /// The records that it brought, as they stood: those of the view after that were not in the view before.
+    /// The records that it brought, as they were: those of the view after that were not in the view
+    /// before.
     pub brought: Vec<&'h RecordRef>,
-    /// The numbers of the blocks that it stands on, in their order: it covers records that they brought.
+    /// The numbers of the blocks that it builds on, in order: it covers records that they brought.
     pub parents: Vec<u64>,
 }
 
-/// What became of a record.
+/// The fate of a record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Explanation {
     /// The model sees it.
@@ -42,22 +45,23 @@ pub enum Explanation {
         /// The block that brought it; none for a record of the agent's.
         brought_by: Option<u64>,
     },
-    /// Blocks hide it: the first one covers it, each other one covers what the one before it brought.
+    /// Blocks hide it: the first one covers it, each other one covers what the one before it
+    /// brought.
     Hidden {
         /// Their numbers.
         by: Vec<u64>,
     },
-    /// The model does not see it, and no block in force covers it: it is on another branch, the agent left it out
-    /// itself, or an undo wrote a copy in its place.
+    /// The model does not see it, and no block in force covers it: it is on another branch, the
+    /// agent left it out itself, or an undo wrote a copy in its place.
     Outside,
 }
 
 /// A part of a digest.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Section {
-    /// The heading without its marks; empty for what stands before the first one.
+    /// The heading without its marks; empty for text before the first heading.
     pub heading: String,
-    /// What stands below it.
+    /// The text below the heading.
     pub text: String,
 }
 
@@ -106,18 +110,18 @@ impl<'h> Blocks<'h> {
         self.folds.push(Fold { covers: covered, brought: is_new });
     }
 
-    /// Returns the blocks in the order in which they were done.
+    /// Returns the blocks in order of their operations.
     pub fn iter(&self) -> std::slice::Iter<'_, CompactionBlock<'h>> {
         self.all.iter()
     }
 
-    /// Returns the block of a number.
+    /// Returns the block with a number.
     pub fn get(&self, id: u64) -> Option<&CompactionBlock<'h>> {
         self.all.iter().find(|block| block.operation.id == id)
     }
 
-    /// Returns what became of a record, known by its bytes at a place where it stands or stood when an operation was
-    /// done; `view` is that of the conversation as it is now, over `parts`.
+    /// Returns the fate of a record, identified by its bytes at its current place or its place when
+    /// an operation was done; `view` is the current view of the conversation, over `parts`.
     pub fn explain(&self, parts: &dyn Parts, view: &View, record: &RecordRef) -> io::Result<Explanation> {
         let number = self.records.known.get(record).copied();
         let stands = number.map_or(Some(record), |number| self.records.now[number].as_ref());
@@ -151,7 +155,7 @@ impl<'h> Blocks<'h> {
         self.all.iter().zip(&self.folds).filter(|(block, _)| block.is_in_force)
     }
 
-    /// Returns the sections of a block's digest, as far as it is in the view as it is now.
+    /// Returns the sections of a block's digest that are in the current view.
     pub fn sections(&self, view: &View, id: u64) -> Vec<Section> {
         let at = self.all.iter().position(|block| block.operation.id == id);
         let brought = at.into_iter().flat_map(|at| &self.folds[at].brought);
@@ -173,17 +177,18 @@ impl<'h, 'b> IntoIterator for &'b Blocks<'h> {
     }
 }
 
-/// The records that operations met, each with a number that it keeps.
+/// The records that operations touched, each with a fixed number.
 #[derive(Debug, Default)]
 struct Records {
-    /// The number of each record by each place at which it was met; of two the one that came there last.
+    /// The number of each record by each place at which it was met; of two the one that came there
+    /// last.
     known: HashMap<RecordRef, usize>,
-    /// Where each record stands now; none if it was taken out.
+    /// The current place of each record; none if it was removed.
     now: Vec<Option<RecordRef>>,
 }
 
 impl Records {
-    /// Returns the number of a record that stands at a place; one that was taken out there may be back.
+    /// Returns the number of the record at a place; one that was removed there may have returned.
     fn see(&mut self, record: &RecordRef, is_back: bool) -> usize {
         let known = self.known.get(record).copied();
         let is_it = |number: &usize| match &self.now[*number] {
@@ -199,7 +204,7 @@ impl Records {
         number
     }
 
-    /// Moves the records to where changes move them.
+    /// Moves the records along with changes.
     fn carry(&mut self, set: &ChangeSet) {
         if set.changes.iter().all(|(_, change)| matches!(change, Change::Append { .. })) {
             return;
@@ -214,7 +219,7 @@ impl Records {
     }
 }
 
-/// Returns where changes leave a record that they do not touch.
+/// Returns the place, after changes, of a record that they do not touch.
 pub(crate) fn moved(span: Span, set: &ChangeSet) -> Option<Span> {
     set.changes.iter().try_fold(span, |span, (part, change)| {
         if *part != span.part {
@@ -224,7 +229,7 @@ pub(crate) fn moved(span: Span, set: &ChangeSet) -> Option<Span> {
         match change {
             Change::Append { .. } => Some(span),
             Change::Splice { at, .. } | Change::Cut { at, .. } if end <= *at => Some(span),
-            // What is written again as it was is not touched.
+            // Text that is rewritten unchanged is not touched.
             Change::Splice { at, old, new } if end <= at + same(old.0.iter().zip(&new.0)) => Some(span),
             Change::Splice { at, old, new } => {
                 let n_same = same(old.0.iter().rev().zip(new.0.iter().rev()));
@@ -236,7 +241,7 @@ pub(crate) fn moved(span: Span, set: &ChangeSet) -> Option<Span> {
     })
 }
 
-/// Returns how many pairs are of two equal bytes before the first other one.
+/// Returns the number of leading pairs of equal bytes.
 fn same<'a>(pairs: impl Iterator<Item = (&'a u8, &'a u8)>) -> u64 {
     pairs.take_while(|(a, b)| a == b).count() as u64
 }
@@ -257,7 +262,7 @@ fn message_of(view: &View, span: &Span) -> Option<usize> {
     (0..view.messages.len()).find(is_there)
 }
 
-/// Splits a text at its headings; lines of code are none.
+/// Splits a text at its headings, ignoring those in code.
 fn sections(text: &str) -> Vec<Section> {
     let (mut all, mut is_code) = (vec![Section::default()], false);
     for line in text.lines() {

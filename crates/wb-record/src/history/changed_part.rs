@@ -1,4 +1,4 @@
-//! What a session will be: a part with changes in it, read before they are carried out.
+//! A preview of a session: a part with changes applied, readable before they are carried out.
 
 use std::io;
 use std::ops::Range;
@@ -16,7 +16,7 @@ pub struct ChangedPart {
 }
 
 impl ChangedPart {
-    /// Builds it over parts that stay as they are; changes of other parts are refused.
+    /// Builds it over parts that stay unchanged; changes of other parts are refused.
     pub fn of(parts: Box<dyn Parts>, set: &ChangeSet) -> Result<Self, CommitError> {
         let mut pieces = PieceTable::of("", parts.len("").map_err(unread)?);
         for (part, change) in &set.changes {

@@ -1,4 +1,5 @@
-//! A compaction that is not written here: the agent was told what to write, and it is known again by what it holds.
+//! A compaction that the agent writes: it gets the text, and the result is recognized by its
+//! content.
 
 use std::ops::Range;
 
@@ -9,33 +10,34 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use crate::view::View;
 
-/// A compaction that an agent writes into its session itself, as it was told: the fingerprints of what it puts there.
+/// A compaction that an agent writes into its session itself: the fingerprints of the records that
+/// it was asked to write.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DelegatedCompaction {
     digest: Option<u64>,
-    /// Of each message that stays: its calls and results, or its text if it has none. An agent may write it again in
-    /// other pieces.
+    /// Of each message that stays: its calls and results, or its text if it has none. An agent may
+    /// write it again in other pieces.
     kept: Vec<u64>,
 }
 
 impl DelegatedCompaction {
-    /// Describes a compaction by its digest and the messages that stay behind it.
+    /// Describes a compaction by its digest and the messages that stay after it.
     pub fn of<'a>(digest: &str, kept: impl IntoIterator<Item = &'a Message>) -> Self {
         let summary = Message::CompactionSummary { summary: digest.to_owned(), tokens_before: 0 };
         Self { digest: fingerprint(&summary), kept: kept.into_iter().flat_map(pieces).collect() }
     }
 
-    /// Returns the messages of a view that it brought or kept, if it stands there.
+    /// Returns the messages of a view that it brought or kept, if the view contains it.
     pub(crate) fn messages(&self, view: &View) -> Option<Range<usize>> {
         let at = view.messages.iter().position(|message| fingerprint(message) == self.digest)?;
         let mut left = self.kept.clone();
         let mut is_known = |message: &Message| {
-            // What the agent says in between comes and goes.
+            // The agent's custom messages in between are ignored.
             matches!(message, Message::Custom { .. }) || pieces(message).all(|piece| took(&mut left, piece))
         };
         let n = view.messages[at + 1..].iter().take_while(|message| is_known(message)).count();
         let known = &view.messages[at..=at + n];
-        // What it says behind all that stays, such as to go on, came since.
+        // Custom messages after all that stays, such as one to continue, came since.
         let is_custom = |message: &&Message| matches!(message, Message::Custom { .. });
         let n_last = known.iter().rev().take_while(is_custom).count();
         Some(at..at + 1 + n - n_last)
@@ -47,7 +49,7 @@ fn took(left: &mut Vec<u64>, piece: u64) -> bool {
     left.iter().position(|known| *known == piece).map(|at| left.swap_remove(at)).is_some()
 }
 
-/// Returns the fingerprint of what a digest says; nothing if the message is none.
+/// Returns the fingerprint of a digest's text; nothing if the message is none.
 fn fingerprint(message: &Message) -> Option<u64> {
     Some(xxh3_64(digest_body(message)?.trim().as_bytes()))
 }

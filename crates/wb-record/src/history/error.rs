@@ -1,4 +1,4 @@
-//! Why an operation was not undone or redone.
+//! The reasons that an undo or a redo fails.
 
 use std::io::ErrorKind;
 
@@ -6,28 +6,28 @@ use crate::parts::change::CommitError;
 use crate::parts::error::{FileError, FormatError};
 use crate::view::format::{NotExpressible, WriteError};
 
-/// Why an operation was not undone or redone; the session is as it was.
+/// The reason that an operation was not undone or redone; the session is unchanged.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum HistoryError {
-    /// There is nothing to take back.
+    /// There is nothing to undo.
     #[error("there is no operation that can be undone")]
     NothingToUndo,
-    /// There is nothing to do again.
+    /// There is nothing to redo.
     #[error("there is no operation that can be redone")]
     NothingToRedo,
     /// The list has no such operation.
     #[error("there is no operation {id}")]
     Unknown {
-        /// The number that was asked for.
+        /// The requested number.
         id: u64,
     },
-    /// It is in that state already.
+    /// The operation is in that state already.
     #[error("operation {id} is {}", if *is_undone { "undone already" } else { "not undone" })]
     WrongState {
         /// Its number.
         id: u64,
-        /// Whether it was taken back.
+        /// True if the operation is undone.
         is_undone: bool,
     },
     /// The agent compacted the session itself since.
@@ -41,16 +41,16 @@ pub enum HistoryError {
     NotAlone {
         /// Its number.
         id: u64,
-        /// What was asked for.
+        /// The action that was requested.
         doing: &'static str,
     },
-    /// A record that stood there is not there any more.
+    /// A record that was there is gone.
     #[error("the records that operation {id} had before are not in the session any more")]
     Lost {
         /// Its number.
         id: u64,
     },
-    /// What it wrote is not found where the session was written anew since.
+    /// The bytes that it wrote are not found in the rewritten session.
     #[error(
         "what operation {id} wrote does not stand in the session as it was written, or more than once, or the agent has gone on from it"
     )]
@@ -105,7 +105,8 @@ impl HistoryError {
 }
 
 impl HistoryError {
-    /// Tells why the list was not written; where another program was quicker to begin it, that one is at work.
+    /// Returns the reason that the list was not written; if another program began it first, that
+    /// program is at work.
     pub(crate) fn of_list(error: &CommitError) -> Self {
         let full = [ErrorKind::StorageFull, ErrorKind::QuotaExceeded];
         match error {

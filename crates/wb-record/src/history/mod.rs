@@ -1,8 +1,8 @@
-//! What was changed: a list of operations, each of which can be undone and redone.
+//! A list of operations, each of which can be undone and redone.
 //!
-//! The list is JSON lines in parts of its own. An operation is written down before the session is touched, and marked as
-//! done after, so that one that was cut short is found and settled from the bytes. Nothing in the list is ever
-//! changed.
+//! The list is JSON lines in separate parts. An operation is written down before the session is
+//! touched and marked as done afterwards, so an interrupted one is found and settled from the
+//! bytes. The list is append-only.
 
 pub(crate) mod changed_part;
 pub(crate) mod delegated;
@@ -35,10 +35,11 @@ use crate::parts::recover::{Found, found};
 use crate::view::View;
 use crate::view::format::{Document, Stamp};
 
-/// What the name of a session's list of operations ends with. Hosts list files by `.jsonl`, so this is none.
+/// The suffix of a session's list of operations. Hosts list files by `.jsonl`, so the suffix
+/// differs from that.
 const LIST_SUFFIX: &str = ".wb-log";
 
-/// Returns where the list of a session's operations stands: next to it.
+/// Returns the path of a session's list of operations: next to the session.
 pub fn list_of(session: &Path) -> PathBuf {
     let mut name = session.as_os_str().to_owned();
     name.push(LIST_SUFFIX);
@@ -50,14 +51,15 @@ pub fn list_of(session: &Path) -> PathBuf {
 #[serde(rename_all = "snake_case")]
 enum Entry {
     Planned(Box<Operation>),
-    /// It stands in the session, and these are the records of the view after, and the bytes of the part without a name.
+    /// The session contains the operation; these are the records of the view after it and the bytes
+    /// of the part without a name.
     Done {
         id: u64,
         after: Vec<RecordRef>,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         n_bytes: Option<u64>,
     },
-    /// It was not carried out.
+    /// The operation was not carried out.
     Dropped {
         id: u64,
     },
@@ -78,24 +80,26 @@ fn entries(list: &dyn Parts) -> Result<(Vec<Entry>, bool), HistoryError> {
     Ok((entries, false))
 }
 
-/// The list of what was done to one session.
+/// The list of operations on one session.
 #[derive(Debug)]
 pub struct History {
     list: Box<dyn Parts>,
     operations: Vec<Operation>,
-    /// For each operation that stands in the session, its number, the records of the view after it, and the bytes of the
-    /// part without a name where they are known.
+    /// For each operation in the session, its number, the records of the view after it, and the
+    /// bytes of the part without a name where they are known.
     done: Vec<(u64, Vec<RecordRef>, Option<u64>)>,
     /// The last operation that is neither done nor dropped.
     pending: Option<u64>,
-    /// Whether the last line was cut off.
+    /// True if the last line was cut off.
     is_cut_off: bool,
 }
 
 impl History {
-    /// Reads the list next to a session's file; where there is none, the first operation begins it, for its owner alone.
+    /// Reads the list next to a session's file; where there is none, the first operation begins it,
+    /// for its owner alone.
     ///
-    /// Whoever opens it to write holds its lock until it is dropped, so that of several at once one gets through.
+    /// Whoever opens it to write holds its lock until it is dropped, so that of several at once one
+    /// gets through.
     #[cfg(any(unix, windows))]
     pub fn beside(session: &Path, access: Access) -> Result<Self, HistoryError> {
         let path = list_of(session);
@@ -115,7 +119,8 @@ impl History {
         Self::open(Box::new(list))
     }
 
-    /// Reads the list; parts without a file are an empty one. A line that was cut off at the end is passed over.
+    /// Reads the list; parts without a file are an empty one. A line that was cut off at the end is
+    /// passed over.
     pub fn open(list: Box<dyn Parts>) -> Result<Self, HistoryError> {
         let (entries, is_cut_off) = entries(list.as_ref())?;
         let mut history = Self { list, operations: Vec::new(), done: Vec::new(), pending: None, is_cut_off };
@@ -139,17 +144,19 @@ impl History {
         }
     }
 
-    /// Returns the operations that stand in the session, in their order.
+    /// Returns the operations in the session, in order.
     pub fn operations(&self) -> impl DoubleEndedIterator<Item = &Operation> {
         self.operations.iter().filter(|it| self.done.iter().any(|(id, ..)| *id == it.id))
     }
 
-    /// Returns the name of the format that the session had when it was changed last, if the list tells it.
+    /// Returns the name of the format that the session had at its last change, if the list contains
+    /// it.
     pub fn format(&self) -> Option<&str> {
         self.operations.last()?.format.as_deref()
     }
 
-    /// Returns the records of the view after an operation, in its order; none if it does not stand in the session.
+    /// Returns the records of the view after an operation, in order; none if the session does not
+    /// contain it.
     pub fn after(&self, id: u64) -> &[RecordRef] {
         self.done.iter().find(|(done, ..)| *done == id).map_or(&[], |(_, after, _)| after)
     }
@@ -159,22 +166,24 @@ impl History {
         self.done.iter().find(|(done, ..)| *done == id)?.2
     }
 
-    /// Returns an operation that was cut short, of which it is not known yet whether it stands in the session.
+    /// Returns an interrupted operation of which it is not known yet whether the session contains
+    /// it.
     pub fn unsettled(&self) -> Option<u64> {
         self.pending
     }
 
-    /// Returns whether the last line of the list was cut off while it was written, so that what it said is not known.
+    /// Returns whether the last line of the list was cut off while it was written, so that its
+    /// content is not known.
     pub fn is_cut_off(&self) -> bool {
         self.is_cut_off
     }
 
-    /// Returns where the list stands.
+    /// Returns the parts of the list.
     pub fn into_list(self) -> Box<dyn Parts> {
         self.list
     }
 
-    /// Returns whether an operation was taken back and not done again.
+    /// Returns whether an operation is undone.
     pub fn is_undone(&self, id: u64) -> bool {
         let last = self.operations().rev().find_map(|it| match it.what {
             OperationKind::Undo { of } if of == id => Some(true),
@@ -184,9 +193,9 @@ impl History {
         last.unwrap_or(false)
     }
 
-    /// Finds out what became of an operation that was cut short, and completes or drops it.
+    /// Determines the outcome of an interrupted operation, and completes or drops it.
     ///
-    /// The beginning of an append that a power cut left is cut off.
+    /// The beginning of an append that a power cut left is removed.
     pub fn settle(&mut self, document: &mut dyn Document) -> Result<(), HistoryError> {
         let Some(id) = self.pending else { return Ok(()) };
         let Some(operation) = self.operations.iter().find(|it| it.id == id) else { return Ok(()) };
@@ -196,10 +205,10 @@ impl History {
         }
         let (set, conversation) = (operation.changes.clone(), operation.conversation.clone());
         match found(document.parts(), &set).map_err(|error| HistoryError::List(error.to_string()))? {
-            // What others wrote since does not take it back.
+            // What others wrote since does not undo it.
             Found::Finished => {
                 let after = kept(document, &document.view(&conversation)?)?;
-                // What others wrote since stands there too.
+                // The view includes what others wrote since.
                 return self.write(Entry::Done { id, after, n_bytes: None });
             }
             Found::Torn(cut) => document.commit(&cut)?,
@@ -208,7 +217,7 @@ impl History {
         self.write(Entry::Dropped { id })
     }
 
-    /// Finds out whether an agent wrote what was left to it; nothing is written.
+    /// Detects whether an agent wrote the compaction that was left to it; nothing is written.
     pub fn look(&mut self, document: &dyn Document) -> Result<(), HistoryError> {
         self.written_by_agent(document)?.into_iter().for_each(|entry| self.take(entry));
         Ok(())
@@ -224,10 +233,11 @@ impl History {
         Ok(Some(Entry::Done { id: operation.id, after: kept_of(document, &view, messages)?, n_bytes: None }))
     }
 
-    /// Writes a change into a session, as an operation of the list; returns its number and what the model sees now.
+    /// Writes a change into a session as an operation of the list; returns its number and the new
+    /// view.
     ///
-    /// `changes` are those that [`Document::render`] gave for the view `before`. Where the session cannot be read
-    /// after, they are taken back.
+    /// `changes` are those that [`Document::render`] returned for the view `before`. If the session
+    /// cannot be read afterwards, they are reverted.
     pub fn change(
         &mut self,
         what: OperationKind,
@@ -242,8 +252,9 @@ impl History {
         self.run(document, what, conversation, before, &changes, stamp)
     }
 
-    /// Notes a compaction that the agent is about to write into its session itself; the next change of the session finds
-    /// out whether it did. Nothing is written into the session. One that stands in it already is not noted again.
+    /// Notes a compaction that the agent is about to write into its session itself; the next change
+    /// of the session finds out whether it did. Nothing is written into the session. A compaction
+    /// that is in the session already is not noted again.
     pub fn leave_to_agent(
         &mut self,
         document: &mut dyn Document,
@@ -336,13 +347,13 @@ impl History {
         found.ok_or(nothing)
     }
 
-    /// Returns the operation that put another one in force: itself, or what did it again last.
+    /// Returns the operation that put another one in force: itself, or its last redo.
     pub(crate) fn last_run(&self, of: u64) -> Result<&Operation, HistoryError> {
         let is_run = |it: &&Operation| it.id == of || it.what == OperationKind::Redo { of };
         self.operations().rev().find(is_run).ok_or(HistoryError::Unknown { id: of })
     }
 
-    /// Adds a line to the list and takes it in.
+    /// Appends an entry to the list and applies it.
     fn write(&mut self, entry: Entry) -> Result<(), HistoryError> {
         let failed = |error: &dyn std::fmt::Display| HistoryError::List(error.to_string());
         let mut line = serde_json::to_vec(&entry).map_err(|error| failed(&error))?;
@@ -361,7 +372,7 @@ impl History {
         Ok(())
     }
 
-    /// Returns a line that begins anew even where the last one was cut off.
+    /// Returns a line that starts on a new line even if the last one was cut off.
     fn after_whole_line(&self, end: u64, mut line: Vec<u8>) -> io::Result<Vec<u8>> {
         let mut last = Vec::new();
         self.list.read("", end.saturating_sub(1)..end, &mut last)?;

@@ -1,4 +1,4 @@
-//! One change of a session, as the list of operations tells it.
+//! One change of a session, as recorded in the list of operations.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,20 +6,20 @@ use crate::history::delegated::DelegatedCompaction;
 use crate::history::record_ref::RecordRef;
 use crate::parts::change::ChangeSet;
 
-/// What was done.
+/// The kind of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OperationKind {
-    /// Older messages were folded.
+    /// Folds older messages.
     Compact,
-    /// What a provider refuses was mended.
+    /// Fixes messages that a provider would refuse.
     Repair,
-    /// An operation was taken back.
+    /// Undoes an operation.
     Undo {
         /// Its number.
         of: u64,
     },
-    /// An operation that was taken back was done again.
+    /// Redoes an undone operation.
     Redo {
         /// Its number.
         of: u64,
@@ -27,7 +27,7 @@ pub enum OperationKind {
 }
 
 impl OperationKind {
-    /// Returns whether it is about another operation.
+    /// Returns whether it undoes or redoes another operation.
     pub(crate) fn is_way_back(self) -> bool {
         matches!(self, Self::Undo { .. } | Self::Redo { .. })
     }
@@ -39,11 +39,11 @@ impl OperationKind {
 pub struct Operation {
     /// Its number, counted from 1.
     pub id: u64,
-    /// What was done.
+    /// The kind of the operation.
     pub what: OperationKind,
-    /// When, in milliseconds since the Unix epoch.
+    /// The time in milliseconds since the Unix epoch.
     pub at_ms: i64,
-    /// The name of the session's format; none in lists that do not tell it.
+    /// The name of the session's format; none in lists that do not contain it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub format: Option<String>,
     /// The conversation.
@@ -52,11 +52,11 @@ pub struct Operation {
     pub tokens_before: u64,
     /// The tokens of the context after.
     pub tokens_after: u64,
-    /// What was written.
+    /// The changes that were written.
     pub changes: ChangeSet,
     /// The records of the view before, in its order.
     pub before: Vec<RecordRef>,
-    /// What the agent shall write itself, where it was only told what to write.
+    /// The records that the agent is to write itself, if the compaction was left to it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by_agent: Option<DelegatedCompaction>,
 }

@@ -1,4 +1,4 @@
-//! Records as they were at a time, known again by their fingerprints.
+//! Records as they were at some time, recognized by their fingerprints.
 
 use std::collections::HashSet;
 use std::ops::Range;
@@ -10,10 +10,10 @@ use crate::parts::span::Span;
 use crate::view::View;
 use crate::view::format::Document;
 
-/// A record as it was, known again by its fingerprint.
+/// A record as it was, recognized by its fingerprint.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct RecordRef {
-    /// Where it stands.
+    /// The place of the record.
     pub span: Span,
     /// The fingerprint of its bytes.
     pub hash: u64,
@@ -33,14 +33,15 @@ pub(crate) fn kept_of(
     spans(view, messages).map(kept).collect()
 }
 
-/// Returns where the records of messages stand, in their order, each once.
+/// Returns the places of the records of messages, in order, each once.
 fn spans(view: &View, messages: Range<usize>) -> impl Iterator<Item = &Span> {
     let mut seen = HashSet::new();
     let places = messages.flat_map(|at| view.provenance.of(at));
     places.map(|place| &place.record).filter(move |span| seen.insert(*span))
 }
 
-/// Returns how many messages of a view stand in the records after an operation; nothing if it does not begin with these.
+/// Returns the number of messages of a view that are in the records after an operation; nothing if
+/// the view does not begin with these records.
 pub(crate) fn n_known(after: &[RecordRef], view: &View) -> Option<usize> {
     let mut spans = spans(view, 0..view.messages.len());
     let known: HashSet<&Span> = after.iter().map(|it| &it.span).collect();

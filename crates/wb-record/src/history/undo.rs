@@ -1,5 +1,5 @@
-//! How an operation is taken back, and done again: in place where what it wrote stands as it was written or in other
-//! words of JSON, else by writing the old view after it.
+//! Undo and redo of an operation: in place if its bytes are there verbatim or as reformatted JSON,
+//! else by writing the old view after it.
 
 use std::collections::{HashMap, HashSet};
 
@@ -19,18 +19,20 @@ use crate::view::View;
 use crate::view::format::{Document, Stamp, WriteError};
 use crate::view::target_view::Item;
 
-/// How an undo is carried out.
+/// The way in which an undo is carried out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Undone {
     /// The bytes are those of before.
     Exactly,
-    /// Others had written since: what the operation wrote went where it stood, and what came since stays.
+    /// Others had written since: the bytes of the operation were replaced where they were, and what
+    /// came since stays.
     InPlace,
-    /// Others had written since: the old view was written after it, with what came since at its end.
+    /// Others had written since: the old view was written after it, with what came since at its
+    /// end.
     ByAppending,
 }
 
-/// What takes an operation back.
+/// The changes that undo an operation.
 struct WayBack {
     how: Undone,
     conversation: String,
@@ -40,12 +42,13 @@ struct WayBack {
 }
 
 impl History {
-    /// Takes an operation back, the last one that stands if none is named.
+    /// Undoes an operation, by default the last one in the session.
     ///
-    /// Where nobody wrote since, the bytes are those of before. Where what it wrote stands as it was written, or in a JSON
-    /// document that was written anew, the old records take its place, and a repair that added lines to a log goes from
-    /// among those that came since. Else the old view is written after it in the way native to the format, with what came
-    /// since at its end, unless the agent has changed the beginning itself.
+    /// If nobody wrote since, the bytes are those of before. If the bytes of the operation are
+    /// there verbatim, or in a rewritten JSON document, the old records replace them, and lines
+    /// that a repair added to a log are removed from among later ones. Else the old view is written
+    /// after it in the way native to the format, with what came since at its end, unless the agent
+    /// has changed the beginning itself.
     pub fn undo(
         &mut self,
         document: &mut dyn Document,
@@ -55,7 +58,7 @@ impl History {
         self.act(document, id, false, stamp)
     }
 
-    /// Does an operation again that was taken back, the one taken back last if none is named.
+    /// Redoes an undone operation, by default the one undone last.
     pub fn redo(
         &mut self,
         document: &mut dyn Document,
@@ -65,13 +68,13 @@ impl History {
         self.act(document, id, true, stamp)
     }
 
-    /// Returns how an operation would be undone, or done again; nothing is written.
+    /// Returns how an operation would be undone or redone; nothing is written.
     pub fn how(&self, document: &dyn Document, of: u64, stamp: &Stamp) -> Result<Undone, HistoryError> {
         Ok(self.way(document, of, &self.stamped(of, stamp)?)?.how)
     }
 
-    /// Returns how many compactions that were written here stand one on another at the beginning of a conversation as it is
-    /// now, the last of all among them.
+    /// Returns the number of compactions written here that build on each other at the beginning of
+    /// the current conversation, counted back from the last one.
     pub fn n_own_in_force(&self, document: &dyn Document, conversation: &str) -> Result<usize, HistoryError> {
         let mut records = kept(document, &document.view(conversation)?)?;
         let is_own = |it: &&Operation| {
@@ -94,8 +97,8 @@ impl History {
         last.map_or(Ok(false), |last| Ok(self.stands(document, last)? && self.is_as_long(document, last)?))
     }
 
-    /// Takes an operation back, or does it again where it was taken back; where others wrote since the session was read, once
-    /// more.
+    /// Undoes an operation, or redoes it if it is undone; retries once if others wrote after the
+    /// session was read.
     fn act(
         &mut self,
         document: &mut dyn Document,
@@ -120,23 +123,24 @@ impl History {
         }
     }
 
-    /// Returns what takes an operation back, or does it again where it was taken back.
+    /// Returns the changes that undo an operation, or redo it if it is undone.
     fn way(&self, document: &dyn Document, of: u64, stamp: &Stamp) -> Result<WayBack, HistoryError> {
         if self.is_undone(of) { self.again(document, of) } else { self.back(document, of, stamp) }
     }
 
-    /// Returns the stamp with the figures of what is to be turned round.
+    /// Returns a stamp with the token counts of an operation swapped.
     fn stamped(&self, of: u64, stamp: &Stamp) -> Result<Stamp, HistoryError> {
         let last = if self.is_undone(of) { self.undo_of(of) } else { self.last_run(of) }?;
         Ok(Stamp { tokens_before: last.tokens_after, tokens_after: last.tokens_before, ..stamp.clone() })
     }
 
-    /// Returns what takes an operation back.
+    /// Returns the changes that undo an operation.
     fn back(&self, document: &dyn Document, of: u64, stamp: &Stamp) -> Result<WayBack, HistoryError> {
         let operation = self.last_run(of)?;
         let in_place = self.in_place(document, operation, "undone")?;
         if let Some(way) = in_place {
-            // Where copies of what it wrote are seen and not what it wrote, the old view is written after them.
+            // If the view has copies of its records but not the originals, the old view is written
+            // after them.
             let is_seen = self.is_seen(document, operation, &way.before)?;
             let set = if is_seen { None } else { self.by_appending(document, of, &way.before, stamp).ok() };
             return Ok(match set {
@@ -150,7 +154,7 @@ impl History {
             return Ok(WayBack { how: Undone::InPlace, conversation: conversation.clone(), before, set });
         }
         let set = self.by_appending(document, of, &before, stamp).map_err(|error| match error {
-            // What was replaced is not in the session, so it comes back in its place or not at all.
+            // Replaced bytes that are not in the session return to their place or not at all.
             HistoryError::Lost { id } | HistoryError::Overtaken { id } if has_splices(changes) => {
                 HistoryError::NotFound { id }
             }
@@ -159,7 +163,8 @@ impl History {
         Ok(WayBack { how: Undone::ByAppending, conversation: conversation.clone(), before, set })
     }
 
-    /// Returns what writes the old view after the present one, with what came since behind it.
+    /// Returns the changes that write the old view after the current one, with what came since at
+    /// its end.
     fn by_appending(
         &self,
         document: &dyn Document,
@@ -168,7 +173,7 @@ impl History {
         stamp: &Stamp,
     ) -> Result<ChangeSet, HistoryError> {
         let Operation { conversation, changes, .. } = self.last_run(of)?;
-        // What was replaced comes back where it stood, which moves what stands behind.
+        // Replaced bytes return to their place, which moves what follows.
         let mut set = spliced(changes);
         let copy = if set.is_empty() { None } else { changed(document, &set)? };
         let Some(copy) = copy else {
@@ -176,7 +181,8 @@ impl History {
             return Ok(document.render(conversation, before, &items, stamp)?);
         };
         let items = self.before_and_since(document, (copy.as_ref(), &set), of, before)?;
-        // What was replaced may have held the view together, which stands as it did where nothing has moved.
+        // The replaced bytes may have held the view together; the view is unchanged if nothing
+        // moved.
         let moves = |(_, change): &(_, Change)| match change {
             Change::Splice { old, new, .. } => old.0.len() != new.0.len(),
             _ => false,
@@ -190,8 +196,9 @@ impl History {
         Ok(set)
     }
 
-    /// Returns whether a conversation begins with what was seen after an operation, or others that were done after it may
-    /// show it. What is no log, or has no operation after that, always shows it.
+    /// Returns whether the view contains the result of an operation: the conversation begins with
+    /// it, or later operations may contain it. The view of a document that is not a log, or that
+    /// has no later operation, always does.
     fn is_seen(
         &self,
         document: &dyn Document,
@@ -203,14 +210,15 @@ impl History {
         Ok(is_last || is_upon || kept(document, view)?.starts_with(self.after(operation.id)))
     }
 
-    /// Returns what does an operation again that was taken back.
+    /// Returns the changes that redo an undone operation.
     fn again(&self, document: &dyn Document, of: u64) -> Result<WayBack, HistoryError> {
         let way = self.in_place(document, self.undo_of(of)?, "redone")?;
         way.ok_or(HistoryError::NotAlone { id: of, doing: "redone" })
     }
 
-    /// Returns what takes an operation back where what it wrote stands: as it was written, or in a JSON document that was
-    /// written anew. Nothing that was done after it may stand then, and there is none if it is not found.
+    /// Returns the changes that undo an operation in place, in its own bytes: verbatim, or in a
+    /// rewritten JSON document. No later operation may be in the session then, and the result is
+    /// none if the bytes are not found.
     fn in_place(
         &self,
         document: &dyn Document,
@@ -237,7 +245,7 @@ impl History {
         found.map_or(Ok(None), |set| way(Undone::InPlace, set))
     }
 
-    /// Returns whether something that was done after an operation is in force.
+    /// Returns whether an operation after this one is in force.
     fn is_upon(&self, operation: &Operation) -> bool {
         let id = act_of(operation);
         let is_later = |it: &&Operation| it.id > id && it.conversation == operation.conversation;
@@ -245,8 +253,9 @@ impl History {
         self.operations().filter(is_later).any(stands)
     }
 
-    /// Returns what takes lines that a repair added at the end of a log out from among those that came since, and brings
-    /// back what it cut off there; none if the conversation would not be what it was, with what came since behind it.
+    /// Returns the changes that remove a repair's lines from among later ones at the end of a log,
+    /// and restore the lines that it cut off; none if the conversation would differ from the old
+    /// one followed by what came since.
     fn out_of_lines(
         &self,
         document: &dyn Document,
@@ -269,13 +278,13 @@ impl History {
         Ok(is_same.then_some(set))
     }
 
-    /// Returns whether what an operation wrote stands where it was written, so that its changes can be taken back: where
-    /// that is no whole records, none of those around it has moved.
+    /// Returns whether the bytes of an operation are where it wrote them, so that its changes can
+    /// be reverted: unless they are whole records, none of the records around them has moved.
     fn stands(&self, document: &dyn Document, operation: &Operation) -> Result<bool, HistoryError> {
         if operation.by_agent.is_some() {
             return Ok(false);
         }
-        // Other bytes than whole records may stand anywhere.
+        // Bytes other than whole records may appear anywhere.
         let is_unsure =
             |part: &str| operation.changes.changes.iter().any(|(of, it)| of == part && writes_pieces(it));
         let mut known = self.after(operation.id).iter().filter(|it| is_unsure(&it.span.part));
@@ -283,7 +292,8 @@ impl History {
         Ok(is_fit && known.all(|it| is_there(document, it)))
     }
 
-    /// Returns whether the part without a name is as long as an operation left it, as far as that is known.
+    /// Returns whether the part without a name is as long as an operation left it, as far as that
+    /// is known.
     fn is_as_long(&self, document: &dyn Document, operation: &Operation) -> Result<bool, HistoryError> {
         let n_bytes = document.parts().len("").map_err(FormatError::from)?;
         Ok(self.n_bytes_after(operation.id).is_none_or(|known| Some(known) == n_bytes))
@@ -295,9 +305,10 @@ impl History {
         undo.ok_or(HistoryError::NothingToRedo)
     }
 
-    /// Returns the records of the view before an operation, and what came after it: those that others wrote between one
-    /// operation and the next, and the messages behind the last. What stands in the view as it came stays. They
-    /// are told as they stand in a copy after changes, in which the former are as they were.
+    /// Returns the records of the view before an operation, and what came after it: those that
+    /// others wrote between one operation and the next, and the messages after the last. Records
+    /// still in the view stay. The places are those in a copy after changes, in which the former
+    /// records are as they were.
     fn before_and_since(
         &self,
         document: &dyn Document,
@@ -338,8 +349,8 @@ impl History {
         Ok(items)
     }
 
-    /// Returns the records that others wrote between an operation and the last one, each behind what stood there after
-    /// the one before it, and the records after the last one.
+    /// Returns the records that others wrote between an operation and the last one, in order, and
+    /// the records after the last one.
     fn since(&self, operation: &Operation) -> Result<(Vec<&RecordRef>, &[RecordRef]), HistoryError> {
         let Operation { id, conversation, .. } = operation;
         let (mut since, mut after) = (Vec::new(), self.after(*id));
@@ -354,7 +365,7 @@ impl History {
     }
 }
 
-/// Returns the number of what was done first, of an operation that may do it again or take it back.
+/// Returns the number of the original operation, for one that may undo or redo it.
 fn act_of(operation: &Operation) -> u64 {
     match operation.what {
         OperationKind::Undo { of } | OperationKind::Redo { of } => of,
@@ -362,12 +373,13 @@ fn act_of(operation: &Operation) -> u64 {
     }
 }
 
-/// Returns whether a record stands where it stood, as it was.
+/// Returns whether a record is at its place, unchanged.
 fn is_there(document: &dyn Document, record: &RecordRef) -> bool {
     document.parts().fingerprint(&record.span).is_ok_and(|hash| hash == record.hash)
 }
 
-/// Returns a session as it will be after changes of its one part; none where they do not find what they expect.
+/// Returns a session as it will be after changes of its one part; none where they do not find what
+/// they expect.
 fn changed(document: &dyn Document, set: &ChangeSet) -> Result<Option<Box<dyn Document>>, HistoryError> {
     let again = document.parts().again().map_err(FormatError::from)?;
     let Ok(part) = ChangedPart::of(again, set) else { return Ok(None) };
@@ -388,7 +400,7 @@ fn has_splices(set: &ChangeSet) -> bool {
     set.changes.iter().any(|(_, change)| is_splice(change))
 }
 
-/// Returns what takes back the bytes that changes replaced, without what they did at the end.
+/// Returns the changes that restore replaced bytes, without those at the end.
 fn spliced(set: &ChangeSet) -> ChangeSet {
     let mut back = set.inverse();
     back.changes.retain(|(_, change)| is_splice(change));

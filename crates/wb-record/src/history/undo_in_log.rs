@@ -1,4 +1,4 @@
-//! Changes at the end of a log taken back though other lines stand behind them by now.
+//! Undo of changes at the end of a log that other lines follow by now.
 
 use std::io;
 
@@ -6,8 +6,9 @@ use crate::parts::change::{Bytes, Change, ChangeSet};
 use crate::parts::part::Parts;
 use crate::parts::span::Span;
 
-/// Returns what takes changes back of which some were at the end of the part without a name, where whole lines were
-/// appended since; nothing where they are others. A line that was cut off comes back as a line of its own.
+/// Returns the reverse of changes of which some were at the end of the part without a name, where
+/// whole lines were appended since; nothing for other changes. A line that was cut off is restored
+/// as a separate line.
 pub(crate) fn below_later_lines(parts: &dyn Parts, set: &ChangeSet) -> io::Result<Option<ChangeSet>> {
     let back = set.inverse().changes;
     let is_at_end = |(_, change): &(_, Change)| matches!(change, Change::Cut { .. } | Change::Append { .. });
@@ -23,7 +24,7 @@ pub(crate) fn below_later_lines(parts: &dyn Parts, set: &ChangeSet) -> io::Resul
 fn within(parts: &dyn Parts, change: Change) -> io::Result<Option<Change>> {
     let (at, old, new) = match change {
         Change::Cut { at, old: Bytes(old) } if old.ends_with(b"\n") => match old.strip_prefix(b"\n") {
-            // It ended the line before, which needs that now.
+            // It ended the line before, which needs that line feed now.
             Some(lines) => (at + 1, lines.to_vec(), Vec::new()),
             None => (at, old, Vec::new()),
         },
@@ -48,7 +49,7 @@ mod tests {
     use super::*;
     use crate::parts::part::MemoryParts;
 
-    /// Carries out a change, lets another line follow, and takes the change back.
+    /// Carries out a change, lets another line follow, and undoes the change.
     fn back(before: &str, change: Change) -> Option<String> {
         let mut parts = MemoryParts::of(before);
         let set = ChangeSet { changes: vec![(String::new(), change)] };

@@ -1,6 +1,7 @@
-//! Where values stand in JSON text, so that one is read or replaced and all other bytes stay.
+//! Locates values in JSON text, so that one is read or replaced and all other bytes stay.
 //!
-//! Every function looks at one object or array, not into what it holds. Text that is not JSON has no members.
+//! Every function looks at one object or array, without nested values. Text that is not JSON has no
+//! members.
 
 pub(crate) mod scan;
 pub mod splice;
@@ -12,7 +13,7 @@ use std::ops::Range;
 
 use crate::json::scan::JsonScan;
 
-/// Where a member of an object stands in its text.
+/// The place of an object's member in its text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Member<'a> {
     /// The key, without escapes.
@@ -39,8 +40,9 @@ pub fn members_of(object: &str) -> Option<Vec<Member<'_>>> {
     Some(members_within(object, "")?.0)
 }
 
-/// Returns the members of an object, and those of the object under one of its keys, in one reading; without the latter
-/// where no object stands there. Their places are places in the inner object.
+/// Returns the members of an object, and those of the object under one of its keys, in one reading;
+/// without the latter if there is no object under the key. Their places are places in the inner
+/// object.
 pub fn members_within<'a>(
     object: &'a str,
     within: &str,
@@ -62,7 +64,7 @@ pub fn members_within<'a>(
     Some((all, inner))
 }
 
-/// Reads an object that begins at a place in a text; its members are read by what is given.
+/// Reads an object that begins at a place in a text; the closure reads its members.
 fn read_members<'a>(
     text: &'a str,
     scan: &mut JsonScan<'a>,
@@ -71,7 +73,7 @@ fn read_members<'a>(
 ) -> Option<Vec<Member<'a>>> {
     let (mut all, mut end) = (Vec::with_capacity(FEW), from);
     scan.object(|key, scan| {
-        // Between two members no quotation mark stands.
+        // There is no quotation mark between two members.
         let start = end + text.as_bytes()[end..].iter().position(|byte| *byte == b'"')?;
         scan.peek()?;
         let value = scan.at();
@@ -95,7 +97,8 @@ pub fn elements(array: &[u8]) -> Option<Vec<Range<usize>>> {
     Some(all)
 }
 
-/// Returns the place of a value by the keys that lead to it; of several members with one key it is the last.
+/// Returns the place of a value by the keys that lead to it; of several members with one key it is
+/// the last.
 pub fn find(object: &[u8], path: &[&str]) -> Option<Range<usize>> {
     find_in(std::str::from_utf8(object).ok()?, path)
 }
@@ -120,7 +123,8 @@ pub fn text(object: &[u8], path: &[&str]) -> Option<String> {
     serde_json::from_slice(&object[find(object, path)?]).ok()
 }
 
-/// Returns the object with a member set: its value replaced where it stands, or the member added at the end.
+/// Returns the object with a member set: its value replaced in place, or the member added at the
+/// end.
 pub fn set(object: &[u8], key: &str, value: &[u8]) -> Vec<u8> {
     if let Some(old) = find(object, &[key]) {
         return [&object[..old.start], value, &object[old.end..]].concat();
@@ -132,7 +136,8 @@ pub fn set(object: &[u8], key: &str, value: &[u8]) -> Vec<u8> {
     [&object[..end], name.as_bytes(), value, &object[end..]].concat()
 }
 
-/// Returns the object with a value set by the keys that lead to it; objects that are not there are added.
+/// Returns the object with a value set by the keys that lead to it; objects that are not there are
+/// added.
 pub fn set_in(object: &[u8], path: &[&str], value: &[u8]) -> Vec<u8> {
     match path {
         [] => value.to_vec(),
@@ -157,7 +162,7 @@ fn without(object: &[u8], Member { start, value, .. }: &Member<'_>) -> Vec<u8> {
     [&object[..start], after.strip_prefix(b",").map_or(after, <[u8]>::trim_ascii_start)].concat()
 }
 
-/// Returns where a part that was borrowed from a text stands in it.
+/// Returns the place in a text of a part that was borrowed from it.
 ///
 /// ```
 /// use wb_record::json::place_in;

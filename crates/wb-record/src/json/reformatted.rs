@@ -1,4 +1,4 @@
-//! Records of a JSON document found again where another program has written all of it anew: with other blanks, and
+//! Finds records of a JSON document after another program has rewritten it with other blanks and
 //! other escapes.
 
 use std::io;
@@ -11,10 +11,11 @@ use crate::json::scan::{JsonScan, Token};
 use crate::parts::change::{Bytes, Change, ChangeSet};
 use crate::parts::part::{PartReader, Parts};
 
-/// Returns changes that do what others say, each in the one place where what it replaces stands as it is written now.
+/// Returns changes that do what others say, each at the only place where the text that it replaces
+/// appears in its current formatting.
 ///
-/// There are none where the part without a name is no JSON document, or where something else is changed than whole
-/// objects that stand in it once.
+/// There are none if the part without a name is not a JSON document, or if something other than
+/// whole objects that appear in it once is changed.
 pub(crate) fn reformatted(parts: &dyn Parts, set: &ChangeSet) -> io::Result<Option<ChangeSet>> {
     if set.is_empty()
         || !set.changes.iter().all(|(part, change)| part.is_empty() && replaced(change).is_some())
@@ -33,7 +34,7 @@ pub(crate) fn reformatted(parts: &dyn Parts, set: &ChangeSet) -> io::Result<Opti
     if places.windows(2).any(|pair| pair[0].0.end > pair[1].0.start) {
         return Ok(None);
     }
-    // What is behind is changed first, so that nothing has moved before its turn.
+    // Changes run from the end, so that nothing has moved before its turn.
     let change = |(place, new): (Range<usize>, Bytes)| {
         let old = Bytes(text.as_bytes()[place.clone()].to_vec());
         (String::new(), Change::Splice { at: place.start as u64, old, new })
@@ -41,14 +42,16 @@ pub(crate) fn reformatted(parts: &dyn Parts, set: &ChangeSet) -> io::Result<Opti
     Ok(Some(ChangeSet { changes: places.into_iter().rev().map(change).collect() }))
 }
 
-/// Returns the text of the part without a name, if that is one JSON value. A long log is not read for it.
+/// Returns the text of the part without a name, if that is one JSON value. A long log is not read
+/// for it.
 pub(crate) fn document_text(parts: &dyn Parts) -> io::Result<Option<String>> {
     let mut values = Deserializer::from_reader(PartReader::new(parts, "", 0)?).into_iter::<IgnoredAny>();
     let is_document = matches!(values.next(), Some(Ok(_))) && values.next().is_none();
     Ok(if is_document { String::from_utf8(parts.whole("")?).ok() } else { None })
 }
 
-/// Returns what a change puts in the place of what, if that is whole objects with the commas next to them.
+/// Returns what a change puts in the place of what, if that is whole objects with the commas next
+/// to them.
 fn replaced(change: &Change) -> Option<(&str, &Bytes)> {
     let Change::Splice { old, new, .. } = change else { return None };
     let text = std::str::from_utf8(&old.0).ok()?;
@@ -70,9 +73,9 @@ impl<'a> Tokens<'a> {
         Self(std::iter::from_fn(|| scan.token()).collect())
     }
 
-    /// Returns where some tokens stand among these, if that is one place.
+    /// Returns the place of some tokens among these, if there is exactly one.
     pub(crate) fn place_of(&self, some: &Self) -> Option<Range<usize>> {
-        // The longest of them stands in the fewest places.
+        // The longest of them is at the fewest places.
         let longest = (0..some.0.len()).max_by_key(|at| some.0[*at].place.len())?;
         let is_same = |run: &&[Token<'_>]| {
             run[longest].is_like(&some.0[longest]) && run.iter().zip(&some.0).all(|(a, b)| a.is_like(b))

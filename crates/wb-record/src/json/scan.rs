@@ -5,10 +5,10 @@ use std::ops::Range;
 
 use memchr::memchr2;
 
-/// A place in JSON text, from which on it is read.
+/// A reader of JSON text, at a place in it.
 ///
-/// Each method reads on behind what it returns; it returns nothing where something else stands, and then nothing is to
-/// be read any more.
+/// Each method moves past what it returns; it returns nothing if something else follows, and then
+/// nothing more should be read.
 ///
 /// ```
 /// use wb_record::JsonScan;
@@ -22,11 +22,11 @@ pub struct JsonScan<'a> {
     text: &'a str,
     at: usize,
     has_controls: bool,
-    /// How the lists and objects end that are passed over.
+    /// The closing brackets of the lists and objects that are passed over.
     ends: Vec<u8>,
 }
 
-/// A string, a number, a name or a sign of JSON, with what it says in any spelling.
+/// A string, a number, a name or a sign of JSON, with its value in any spelling.
 #[derive(Clone, Debug)]
 pub(crate) struct Token<'a> {
     pub(crate) place: Range<usize>,
@@ -35,7 +35,7 @@ pub(crate) struct Token<'a> {
 }
 
 impl Token<'_> {
-    /// Returns whether another says the same.
+    /// Returns whether another token has the same value.
     pub(crate) fn is_like(&self, other: &Self) -> bool {
         self.is_string == other.is_string && self.said == other.said
     }
@@ -48,12 +48,12 @@ impl<'a> JsonScan<'a> {
         Self { text, at: 0, has_controls, ends: Vec::new() }
     }
 
-    /// Returns the place that is read next.
+    /// Returns the place of the next byte.
     pub fn at(&self) -> usize {
         self.at
     }
 
-    /// Returns the first byte of what comes next, behind blanks.
+    /// Returns the next byte after blanks.
     pub fn peek(&mut self) -> Option<u8> {
         let bytes = self.text.as_bytes();
         while matches!(bytes.get(self.at)?, b' ' | b'\t' | b'\r' | b'\n') {
@@ -72,7 +72,7 @@ impl<'a> JsonScan<'a> {
         self.unescaped(start).map(Cow::Owned)
     }
 
-    /// Reads the rest of a string that began at a place, from behind its first backslash on.
+    /// Reads the rest of a string that began at a place, from after its first backslash.
     fn unescaped(&mut self, start: usize) -> Option<String> {
         let mut text = String::with_capacity(self.text.len() - start);
         let mut from = start;
@@ -85,7 +85,7 @@ impl<'a> JsonScan<'a> {
                     self.at += 1;
                     from = self.at;
                 }
-                // It stands for itself.
+                // The character itself.
                 b'"' | b'\\' | b'/' => self.at += 1,
                 _ => {
                     text.push(self.escaped()?);
@@ -94,7 +94,7 @@ impl<'a> JsonScan<'a> {
             }
             if self.next_mark()? == b'"' {
                 text.push_str(&self.text[from..self.at - 1]);
-                // A few bytes to spare are cheaper than another place.
+                // A few spare bytes are cheaper than a reallocation.
                 if text.capacity() - text.len() > text.len() / 16 {
                     text.shrink_to_fit();
                 }
@@ -103,7 +103,7 @@ impl<'a> JsonScan<'a> {
         }
     }
 
-    /// Goes on behind the next quotation mark or backslash of a string, and returns it.
+    /// Moves past the next quotation mark or backslash of a string, and returns it.
     fn next_mark(&mut self) -> Option<u8> {
         let rest = &self.text.as_bytes()[self.at..];
         let n = memchr2(b'"', b'\\', rest)?;
@@ -115,7 +115,7 @@ impl<'a> JsonScan<'a> {
         Some(rest[n])
     }
 
-    /// Reads what stands behind a backslash.
+    /// Reads the character after a backslash.
     fn escaped(&mut self) -> Option<char> {
         let byte = *self.text.as_bytes().get(self.at)?;
         self.at += 1;
@@ -201,9 +201,9 @@ impl<'a> JsonScan<'a> {
         self.peek().is_none().then_some(())
     }
 
-    /// Returns whether nothing that was passed over is nested deeper than any parser reads.
+    /// Returns whether the values that were passed over are nested no deeper than parsers allow.
     pub fn is_shallow(&self) -> bool {
-        // They never become fewer.
+        // The capacity never shrinks.
         self.ends.capacity() <= 64
     }
 
@@ -260,7 +260,8 @@ impl<'a> JsonScan<'a> {
         }
     }
 
-    /// Begins a list or an object; returns whether there is a value in it. One without a value is ended too.
+    /// Begins a list or an object; returns whether there is a value in it. One without a value is
+    /// ended too.
     fn open(&mut self, end: u8) -> Option<bool> {
         self.at += 1;
         if self.peek()? == end {
@@ -274,7 +275,8 @@ impl<'a> JsonScan<'a> {
         Some(true)
     }
 
-    /// Goes on to the next value in what is open, and ends what has none; returns whether there is one.
+    /// Moves to the next value in the open list or object, and closes one without more values;
+    /// returns whether there is a value.
     fn next(&mut self) -> Option<bool> {
         while let Some(end) = self.ends.last().copied() {
             match self.peek()? {

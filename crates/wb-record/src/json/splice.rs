@@ -1,4 +1,5 @@
-//! Records of a text replaced, removed and added, while every other byte stays: lines of a log, elements of an array.
+//! Records of a text replaced, removed and added, while every other byte stays: lines of a log,
+//! elements of an array.
 
 use std::io;
 use std::ops::Range;
@@ -7,7 +8,7 @@ use crate::parts::change::{Bytes, Change};
 use crate::parts::part::Parts;
 use crate::parts::span::Span;
 
-/// What stands between the records of a text.
+/// The separator between the records of a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Joint {
     /// Each record is a line; its range ends with the line feed, where it has one.
@@ -16,7 +17,7 @@ pub enum Joint {
     Comma,
 }
 
-/// One record of the text that shall be.
+/// One record of the target text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Piece {
     /// The record of this number stays.
@@ -25,10 +26,12 @@ pub enum Piece {
     New(Vec<u8>),
 }
 
-/// Returns the changes that make the records of the part without a name into `pieces`, those behind first.
+/// Returns the changes that make the records of the part without a name into `pieces`, the last in
+/// the text first.
 ///
-/// Pieces that stay must come in the order of the text. A record that is no piece goes, unless `is_foreign` says that it
-/// is none of ours. New records stand where the first record stood that goes for them.
+/// Pieces that stay must come in the order of the text. A record that is no piece is removed,
+/// unless `is_foreign` says that it belongs to another program. New records take the place of the
+/// first record that they replace.
 ///
 /// ```
 /// use wb_record::MemoryParts;
@@ -70,7 +73,8 @@ pub fn splices(
     Ok(changes)
 }
 
-/// Splits a range of records at those that stay in any case; the first run is there even if it is empty.
+/// Splits a range of records at those that stay in any case; the first run is there even if it is
+/// empty.
 fn runs(gone: Range<usize>, is_foreign: impl Fn(usize) -> bool) -> Vec<Range<usize>> {
     let first = gone.start..gone.start;
     let mut runs = Vec::from([first]);
@@ -84,8 +88,9 @@ fn runs(gone: Range<usize>, is_foreign: impl Fn(usize) -> bool) -> Vec<Range<usi
     runs
 }
 
-/// Returns the run that new records take the place of: the first of which something goes. Where nothing goes they stand
-/// behind the piece before them, and at the beginning behind what leads the text, such as a header.
+/// Returns the run that new records replace: the first one with a removed record. If nothing is
+/// removed they follow the piece before them, and at the beginning they follow what leads the text,
+/// such as a header.
 fn place_of_new(runs: &[Range<usize>], is_at_start: bool) -> usize {
     let last = if is_at_start { runs.len() - 1 } else { 0 };
     runs.iter().position(|run| !run.is_empty()).unwrap_or(last)
@@ -139,13 +144,13 @@ fn elements(records: &[Range<usize>], gone: &Range<usize>, new: &[&[u8]]) -> (Ra
     let run = run.first().map(|first| first.start..run[run.len() - 1].end);
     match (run, before, after) {
         (Some(run), ..) if !new.is_empty() => (run, joined),
-        // One of the commas next to them goes too.
+        // One of the commas next to them is removed too.
         (Some(run), _, Some(after)) => (run.start..after, Vec::new()),
         (Some(run), Some(before), None) => (before..run.end, Vec::new()),
         (Some(run), None, None) => (run, Vec::new()),
         (None, _, Some(after)) => (after..after, [&joined, &b","[..]].concat()),
         (None, Some(before), None) => (before..before, [&b","[..], &joined].concat()),
-        // An array without elements has no place that is known.
+        // The place of elements in an empty array is not known.
         (None, None, None) => (0..0, Vec::new()),
     }
 }

@@ -1,5 +1,5 @@
-//! Changes of a JSON document in whole objects, so that what they wrote is found again where another program has
-//! written all of it anew.
+//! Changes of a JSON document in whole objects, so that their text is found after another program
+//! has rewritten the document.
 
 use std::io;
 use std::ops::Range;
@@ -10,10 +10,11 @@ use crate::parts::change::{Bytes, Change, ChangeSet};
 use crate::parts::part::{Parts, after, read_old};
 use crate::parts::piece_table::Region;
 
-/// Returns changes that do the same, each of which writes whole objects that stand once in the document that comes of
-/// it. Where one writes less, the objects next to it are written again.
+/// Returns changes that do the same, each of which writes whole objects that appear once in the
+/// resulting document. If one writes less, the objects next to it are written again.
 ///
-/// They are as they were where the part without a name is no JSON document, or has nothing of the kind.
+/// The changes are returned unchanged if the part without a name is not a JSON document, or has no
+/// such objects.
 pub(crate) fn in_whole_objects(parts: &dyn Parts, set: &ChangeSet) -> io::Result<ChangeSet> {
     let is_splice =
         |(part, change): &(String, Change)| part.is_empty() && matches!(change, Change::Splice { .. });
@@ -43,7 +44,7 @@ struct Changed<'a> {
 }
 
 impl Changed<'_> {
-    /// Returns whether a text is whole objects that stand in the new document once.
+    /// Returns whether a text is whole objects that appear in the new document once.
     fn is_told(&self, text: &str) -> bool {
         are_objects(text) && self.tokens.place_of(&Tokens::of(text)).is_some()
     }
@@ -60,7 +61,7 @@ impl Changed<'_> {
                 _ => windows.push(window),
             }
         }
-        // What is behind is changed first, so that nothing has moved before its turn.
+        // Changes run from the end, so that nothing has moved before its turn.
         let change = |window: Range<usize>| {
             let new = &self.new[self.after(&window)?];
             let (old, new) = (Bytes(self.old[window.clone()].into()), Bytes(new.into()));
@@ -69,8 +70,8 @@ impl Changed<'_> {
         ChangeSet { changes: windows.into_iter().rev().filter_map(change).collect() }
     }
 
-    /// Returns the fewest elements of an array around a region that are told after it; those of the innermost array that
-    /// has them.
+    /// Returns the fewest elements of an array around a region that are unique after the changes;
+    /// those of the innermost array that has them.
     fn window(&self, region: &Range<usize>) -> Option<Range<usize>> {
         let mut arrays = arrays_around(self.old, region);
         std::iter::from_fn(|| arrays.pop()).find_map(|array| {
@@ -95,7 +96,7 @@ impl Changed<'_> {
         })
     }
 
-    /// Returns where a stretch stands after the changes; nothing where one of them is in it in part.
+    /// Returns the place of a stretch after the changes; nothing if one of them is partly in it.
     fn after(&self, window: &Range<usize>) -> Option<Range<usize>> {
         let (mut start, mut end) = (window.start, window.end);
         for Region { old, n_new } in &self.regions {
@@ -111,7 +112,8 @@ impl Changed<'_> {
     }
 }
 
-/// Returns the places of the elements of each array around a place in a document, the innermost last.
+/// Returns the places of the elements of each array around a place in a document, the innermost
+/// last.
 fn arrays_around(text: &str, place: &Range<usize>) -> Vec<Vec<Range<usize>>> {
     let is_around = |it: &Range<usize>| it.start < place.start && place.end < it.end;
     let start = text.len() - text.trim_start().len();
@@ -144,7 +146,7 @@ mod tests {
         (String::new(), Change::Splice { at, old: Bytes(old.into()), new: Bytes(new.into()) })
     }
 
-    /// Returns what is replaced by what.
+    /// Returns the pairs of old and new text.
     fn widened(changes: Vec<(String, Change)>) -> Vec<(String, String)> {
         let (mut parts, set) = (MemoryParts::of(TEXT), ChangeSet { changes });
         let wide = in_whole_objects(&parts, &set).unwrap();
@@ -152,7 +154,7 @@ mod tests {
         expected.commit(&set).unwrap();
         parts.commit(&wide).unwrap();
         assert_eq!(parts, expected);
-        // It is taken back in the document as another program writes it, with one element more.
+        // The undo runs in the document as another program writes it, with one element more.
         let mut value: serde_json::Value = serde_json::from_slice(&parts.whole("").unwrap()).unwrap();
         let more = serde_json::json!({"t": "more"});
         value["a"].as_array_mut().unwrap().push(more.clone());
@@ -187,10 +189,10 @@ mod tests {
         assert_eq!(gone[0].1, r#"{"t":"y"}, {"t":"y"}"#, "one of them alone would stand there twice");
         assert_eq!(widened(vec![splice(r#""x""#, r#""w""#)]), [pair(r#"{"t":"x"}"#, r#"{"t":"w"}"#)]);
         assert_eq!(widened(vec![splice(r#""p""#, r#""q""#)]), [pair(r#"{"k":"p"}"#, r#"{"k":"q"}"#)]);
-        // A list that gets empty is told by the object that it is in.
+        // A list that becomes empty is identified by the object around it.
         let emptied = widened(vec![splice(r#"{"k":"p"},"s""#, "")]);
         assert_eq!(emptied, [pair(r#"{"t":"z","c":[{"k":"p"},"s"]}"#, r#"{"t":"z","c":[]}"#)]);
-        // Two that come to lie in one stretch are one.
+        // Two changes that fall in one stretch are merged.
         let two = widened(vec![splice(r#""p""#, r#""q""#), splice(r#"{"t":"x"},"#, "")]);
         assert_eq!(two.len(), 2, "{two:?}");
         let one = widened(vec![splice(r#"{"t":"y"}, "#, ""), splice(r#"{"t":"x"},"#, "")]);

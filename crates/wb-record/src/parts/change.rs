@@ -1,4 +1,4 @@
-//! What is written: changes that say what they expect to find, so that each can be refused, and taken back.
+//! Changes that say which bytes they expect to find, so that each can be refused and reverted.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -13,39 +13,39 @@ use crate::parts::span::PartId;
 #[derive(Clone, Default, PartialEq, Eq, Hash)]
 pub struct Bytes(pub Vec<u8>);
 
-/// One change of a part. The last two are what takes an `Append` and a `Create` back.
+/// One change of a part. The last two variants reverse an `Append` and a `Create`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Change {
     /// Adds bytes to the end of a part, which must be at `at`.
     Append {
-        /// Where the part ends before.
+        /// The end of the part before the change.
         at: u64,
-        /// What is added.
+        /// The appended bytes.
         new: Bytes,
     },
-    /// Replaces bytes of a part, which must stand there.
+    /// Replaces bytes of a part, which must be at that place.
     Splice {
-        /// The first byte that goes.
+        /// The first removed byte.
         at: u64,
-        /// What goes.
+        /// The removed bytes.
         old: Bytes,
-        /// What takes its place.
+        /// The bytes that replace them.
         new: Bytes,
     },
-    /// Begins a part that must not be there.
+    /// Creates a part, which must not exist.
     Create {
         /// All of it.
         new: Bytes,
     },
-    /// Cuts off the end of a part, which must be as it is said.
+    /// Cuts off the end of a part, which must have these bytes.
     Cut {
-        /// Where the part ends after.
+        /// The end of the part after the change.
         at: u64,
-        /// What goes.
+        /// The removed bytes.
         old: Bytes,
     },
-    /// Removes a part, which must be as it is said.
+    /// Removes a part, which must have these bytes.
     Remove {
         /// All of it.
         old: Bytes,
@@ -59,41 +59,43 @@ pub struct ChangeSet {
     pub changes: Vec<(PartId, Change)>,
 }
 
-/// Why changes were not carried out; the parts are as they were, except after [`Unknown`](Self::Unknown).
+/// The reason that changes were not carried out; the parts are unchanged, except after
+/// [`Unknown`](Self::Unknown).
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CommitError {
-    /// What stands there is not what the change expects: somebody else wrote.
+    /// The bytes there differ from those that the change expects: another program wrote.
     #[error("the session was changed by another program at byte {at}{}", of_part(part))]
     Stale {
         /// The part.
         part: PartId,
-        /// Where.
+        /// The place in the part.
         at: u64,
     },
     /// Another program holds the lock.
     #[error("another program is writing the session")]
     Busy,
-    /// The name leads to another file by now.
+    /// The name belongs to another file by now.
     #[error("{}: was replaced by another file meanwhile", path.display())]
     Replaced {
         /// The name.
         path: PathBuf,
     },
-    /// What the file holds now is not known: another program wrote at the same moment, or the disk failed.
+    /// The current content of the file is not known: another program wrote at the same moment, or
+    /// the disk failed.
     #[error("{}: {doing} failed, and what it holds is not known: {source}", path.display())]
     Unknown {
         /// The file.
         path: PathBuf,
-        /// What was tried.
+        /// The action that failed.
         doing: &'static str,
-        /// What the system said.
+        /// The error of the system.
         source: std::io::Error,
     },
     /// The file may only be read.
     #[error("the session was opened for reading only")]
     ReadOnly,
-    /// The kind of parts cannot do it.
+    /// This kind of parts does not support it.
     #[error("{0}")]
     Unsupported(&'static str),
     /// The file was refused.
@@ -102,9 +104,9 @@ pub enum CommitError {
     /// The system refused.
     #[error("{doing}: {source}")]
     Io {
-        /// What was tried.
+        /// The action that failed.
         doing: &'static str,
-        /// What the system said.
+        /// The error of the system.
         source: std::io::Error,
     },
 }
@@ -140,7 +142,7 @@ impl ChangeSet {
         Self { changes: change.into_iter().collect() }
     }
 
-    /// Returns what takes these changes back.
+    /// Returns the reverse of these changes.
     #[must_use]
     pub fn inverse(&self) -> Self {
         let back = |(part, change): &(PartId, Change)| (part.clone(), change.inverse());
@@ -149,7 +151,7 @@ impl ChangeSet {
 }
 
 impl Change {
-    /// Returns what takes this change back.
+    /// Returns the reverse of this change.
     #[must_use]
     pub fn inverse(&self) -> Self {
         match self.clone() {

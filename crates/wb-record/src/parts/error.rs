@@ -1,9 +1,10 @@
-//! What can be wrong with a transcript file.
+//! Errors of transcript files.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Why a file cannot be read; lines are counted from 1. The caller adds the name of the file.
+/// The reason that a file cannot be read; lines are counted from 1. The caller adds the name of the
+/// file.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum FormatError {
@@ -13,15 +14,15 @@ pub enum FormatError {
     /// The file cannot be opened.
     #[error(transparent)]
     File(#[from] FileError),
-    /// There is nothing in the file.
+    /// The file is empty.
     #[error("the file is empty")]
     Empty,
-    /// The file begins like no format that is read.
+    /// The file does not begin like any supported format.
     #[error("not a transcript of a known format; it begins with {begins:?}")]
     Unknown {
         /// The first characters of the file.
         begins: String,
-        /// The formats that are read.
+        /// The supported formats.
         hint: String,
     },
     /// A line is not JSON.
@@ -31,7 +32,7 @@ pub enum FormatError {
         line: usize,
         /// The byte of the line, counted from 1, at which reading stopped.
         column: usize,
-        /// What is wrong there.
+        /// The problem there.
         what: String,
     },
     /// A document is not all UTF-8.
@@ -39,31 +40,31 @@ pub enum FormatError {
     NotUtf8 {
         /// The line.
         line: usize,
-        /// The first byte of the line that is wrong, counted from 1.
+        /// The first wrong byte of the line, counted from 1.
         column: usize,
     },
-    /// A message of our own format is not complete.
+    /// A message of the project's format is incomplete.
     #[error("line {line}: not a message: {what}")]
     BadMessage {
-        /// The line on which the message stands, or ends where it takes several.
+        /// The line of the message, or its last line if it spans several.
         line: usize,
-        /// What is wrong with it.
+        /// The problem with the message.
         what: String,
     },
     /// A log or a database cannot be read.
     #[error("{what}")]
     Log {
-        /// The line that is wrong, where one line is.
+        /// The wrong line, if it is a single one.
         line: Option<usize>,
-        /// What is wrong.
+        /// The problem.
         what: String,
-        /// What the user can do about it.
+        /// The remedy for the user.
         hint: String,
     },
 }
 
 impl FormatError {
-    /// Returns the line that is wrong, where one line is.
+    /// Returns the wrong line, if it is a single one.
     pub fn line(&self) -> Option<usize> {
         match self {
             Self::Io(_) | Self::File(_) | Self::Empty | Self::Unknown { .. } => None,
@@ -104,7 +105,7 @@ impl FormatError {
     /// assert_eq!(error.to_string(), "line 2, column 8: not UTF-8");
     /// ```
     pub fn utf8_of(document: &[u8]) -> Result<&str, Self> {
-        // This is quicker and tells no place.
+        // This is quicker but returns no place.
         if let Some(text) = crate::parts::lines::utf8(document) {
             return Ok(text);
         }
@@ -116,7 +117,8 @@ impl FormatError {
         })
     }
 
-    /// Builds the error of JSON that could not be parsed; `line` is that of the first line of the text.
+    /// Builds the error of JSON that could not be parsed; `line` is that of the first line of the
+    /// text.
     pub fn of_json(line: usize, error: &serde_json::Error) -> Self {
         let what = crate::parts::lines::fault(error);
         let line = line + error.line().saturating_sub(1);
@@ -128,22 +130,22 @@ impl FormatError {
     }
 }
 
-/// Why a file was not written or opened; what is there is as it was.
+/// The reason that a file was not written or opened; the existing file is unchanged.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum FileError {
-    /// A file has the name, and none should be written over.
+    /// A file has the name, and it should not be overwritten.
     #[error("{}: is there already", path.display())]
     Exists {
         /// The name.
         path: PathBuf,
     },
-    /// The name is a link, and only a file itself is written.
+    /// The name is a link; nothing is written through links.
     #[error("{}: is a link to {}", path.display(), target.display())]
     Link {
         /// The name.
         path: PathBuf,
-        /// Where it leads.
+        /// The target of the link.
         target: PathBuf,
     },
     /// The system refused.
@@ -151,9 +153,9 @@ pub enum FileError {
     Io {
         /// The file.
         path: PathBuf,
-        /// What was tried.
+        /// The action that failed.
         doing: &'static str,
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
     },
 }

@@ -1,8 +1,9 @@
 //! One file as parts: read by position, appended to in one write, or replaced as a whole.
 //!
-//! An append is one `write` to the end, so that a kill leaves at most a beginning of it. All else is written to a
-//! draft that takes the name. Writers hold the system's advisory lock; programs that do not ask for it are noticed by
-//! the length, the device and the inode behind the name, which are looked at before and after each write.
+//! An append is one `write` to the end, so that a kill leaves at most a beginning of it. Every
+//! other change is written to a draft that takes the name. Writers hold the system's advisory lock;
+//! programs that ignore it are detected by the length, device and inode of the file, which are
+//! checked before and after each write.
 #![expect(clippy::disallowed_methods, reason = "files are touched here")]
 
 use std::fmt;
@@ -21,7 +22,7 @@ use crate::parts::recover::appended;
 use crate::parts::span::PartId;
 use crate::parts::write::{Draft, PRIVATE, no_link, write_new_on};
 
-/// The bytes for which room is made before it is known whether the file has them.
+/// The bytes reserved before it is known whether the file has them.
 const CHUNK: u64 = 1 << 20;
 
 /// One part without a name over one file.
@@ -29,13 +30,14 @@ pub struct FileParts {
     path: PathBuf,
     open: Option<(File, Identity)>,
     is_writer: bool,
-    /// Whether the lock is kept from one commit to the next.
+    /// True if the lock is kept from one commit to the next.
     is_held: bool,
     disk: Arc<dyn Disk>,
 }
 
 impl FileParts {
-    /// Opens a file to read and to write. A link is refused: what would be replaced is the link.
+    /// Opens a file to read and write. A link is refused, since a replacement would replace the
+    /// link.
     pub fn open(path: impl Into<PathBuf>) -> Result<Self, FileError> {
         Self::open_on(Arc::new(System), path.into())
     }
@@ -47,7 +49,7 @@ impl FileParts {
         Self::over(Arc::new(System), path, file, false)
     }
 
-    /// Names a file that is not there yet: a commit creates it.
+    /// Names a file that does not exist yet: a commit creates it.
     pub fn begin(path: impl Into<PathBuf>) -> Self {
         Self { path: path.into(), open: None, is_writer: true, is_held: false, disk: Arc::new(System) }
     }
@@ -78,13 +80,14 @@ impl FileParts {
         &self.path
     }
 
-    /// Returns whether these are parts of the same file, whatever name each has it by.
+    /// Returns whether these are parts of the same file, under any name.
     pub fn is_same(&self, other: &Self) -> bool {
         let identity = |parts: &Self| parts.open.as_ref().map(|(_, identity)| *identity);
         identity(self) == identity(other)
     }
 
-    /// Takes the lock and keeps it until the parts are dropped, as a program does that has a session open.
+    /// Takes the lock and keeps it until the parts are dropped, as a program does that has a
+    /// session open.
     pub fn hold(&mut self) -> Result<(), CommitError> {
         self.lock()?;
         self.is_held = true;
@@ -114,7 +117,7 @@ impl FileParts {
             Ok(n) if n == new.len() => self.check_appended(file, at, new)?,
             Ok(n) => return Err(self.taken_back(file, &new[..n], doing, part())),
             Err(error) => {
-                // Some systems write a part and say only that they failed.
+                // Some systems write a part and report only a failure.
                 let n = self.current_len().map_or(0, |len| len.saturating_sub(at));
                 let n = usize::try_from(n).unwrap_or(usize::MAX).min(new.len());
                 return Err(self.taken_back(file, &new[..n], doing, error));
@@ -124,12 +127,13 @@ impl FileParts {
         synced.map_err(|error| self.taken_back(file, new, "waiting for the disk", error))
     }
 
-    /// Waits until the disk has what was appended.
+    /// Waits until appended bytes are on the disk.
     pub fn sync(&self) -> io::Result<()> {
         self.open.as_ref().map_or(Ok(()), |(file, _)| self.disk.sync(file))
     }
 
-    /// Checks that what was appended stands where it should; if others wrote before it, it is taken back.
+    /// Checks that the appended bytes are where they should be; if others wrote before them, they
+    /// are removed.
     fn check_appended(&self, file: &File, at: u64, new: &[u8]) -> Result<(), CommitError> {
         let is_there = written_to(file).is_ok_and(|end| end == at + new.len() as u64);
         if is_there || stands_at(file, at, new).unwrap_or(false) {
@@ -141,12 +145,12 @@ impl FileParts {
         Err(self.unknown("appending to it", io::Error::other("another program wrote at the same time")))
     }
 
-    /// Takes back what was written, and returns the error to tell.
+    /// Removes the bytes that were written, and returns the error to report.
     fn taken_back(&self, file: &File, new: &[u8], doing: &'static str, error: io::Error) -> CommitError {
         if self.is_taken_back(file, new) { self.failed(doing)(error) } else { self.unknown(doing, error) }
     }
 
-    /// Cuts off what was written, if the file ends with just that, and returns whether it is gone.
+    /// Cuts off the written bytes if the file ends with exactly these, and returns whether it did.
     fn is_taken_back(&self, file: &File, new: &[u8]) -> bool {
         let end = self.current_len().ok();
         let Some(at) = end.and_then(|end| end.checked_sub(new.len() as u64)) else { return false };
@@ -192,7 +196,7 @@ impl FileParts {
         let end = at.saturating_add(old.len() as u64);
         let (file, _) = self.open.as_ref().ok_or(stale(at))?;
         let is_there = stands_at(file, at, old).map_err(self.failed("reading it"))?;
-        // Nobody may have written since it was read.
+        // The file must be unchanged since it was read.
         if self.current_len()? != end || !is_there {
             return Err(stale(at));
         }
@@ -209,7 +213,7 @@ impl FileParts {
         CommitError::Unknown { path: self.path.clone(), doing, source }
     }
 
-    /// Replaces the file by what it is after the changes.
+    /// Replaces the file by its content after the changes.
     fn rewrite(&mut self, set: &ChangeSet) -> Result<(), CommitError> {
         let len = self.len("").map_err(self.failed("looking at it"))?;
         let Some((_, after)) = after(self, set)?.pop_first() else { return Ok(()) };
@@ -230,7 +234,7 @@ impl FileParts {
             after.write(&read_old(self, ""), out).map_err(FileError::io(&path, "writing it"))
         };
         let draft = Draft::new(&*disk, &path, mode, there.as_ref(), content)?;
-        // Whoever opens the file by its name finds it locked.
+        // Programs that open the file by its name find it locked.
         draft.file().try_lock().map_err(|_| CommitError::Busy)?;
         self.check_len(len)?;
         let file = draft.keep(len.is_some())?;
@@ -246,7 +250,7 @@ impl FileParts {
         self.sync_folder()
     }
 
-    /// Checks that nobody wrote since the file was read.
+    /// Checks that the length of the file is unchanged since it was read.
     fn check_len(&self, len: Option<u64>) -> Result<(), CommitError> {
         match len {
             Some(len) if self.current_len()? != len => Err(stale(len)),
@@ -260,9 +264,10 @@ impl FileParts {
     }
 }
 
-/// Appends a line to the end of a file, durably; a file that is not there is begun, with the mode of `mode_of`.
+/// Appends a line to the end of a file, durably; a file that is not there is begun, with the mode
+/// of `mode_of`.
 ///
-/// A last line without its line feed gets it before.
+/// A last line without a line feed gets one first.
 pub fn append_line(path: &Path, mode_of: Option<&Path>, line: &[u8]) -> Result<(), CommitError> {
     append_line_on(&(Arc::new(System) as Arc<dyn Disk>), path, mode_of, line)
 }
@@ -291,10 +296,11 @@ pub(crate) fn append_line_on(
     parts.commit(&ChangeSet::append("", at, [feed, &line].concat()))
 }
 
-/// Returns where the last write to a file ended.
+/// Returns the end of the last write to a file.
 fn written_to(mut file: &File) -> io::Result<u64> {
     if cfg!(unix) {
-        // An append leaves the cursor at its own end, whatever others append; nothing else here moves it.
+        // An append leaves the cursor at its end, whatever others append; nothing else here moves
+        // it.
         return file.stream_position();
     }
     Ok(file.metadata()?.len())
@@ -329,7 +335,7 @@ impl Parts for FileParts {
         let Some((file, _)) = self.open.as_ref().filter(|_| part.is_empty()) else { return Ok(()) };
         let mut n_bytes = range.end.saturating_sub(range.start);
         if n_bytes > CHUNK {
-            // It may be said that all is wanted.
+            // The range may extend past the end.
             n_bytes = n_bytes.min(file.metadata()?.len().saturating_sub(range.start));
         }
         let start = out.len();
@@ -363,7 +369,8 @@ impl Parts for FileParts {
 
 impl Drop for FileParts {
     fn drop(&mut self) {
-        // A program that another thread is about to start has the file for a moment too, and would keep the lock.
+        // A program that another thread is about to start briefly has the file too, and would keep
+        // the lock.
         self.is_held = false;
         self.unlock();
     }
@@ -382,7 +389,7 @@ mod tests {
     use super::*;
     use crate::parts::change::Bytes;
 
-    /// A disk on which a program that asks for no lock appends to the file while we write to it.
+    /// A disk on which a program that ignores the lock appends to the file during a write.
     #[derive(Debug)]
     struct Meddled {
         path: PathBuf,
@@ -404,7 +411,8 @@ mod tests {
         }
     }
 
-    /// Commits a change to a file with `old` in it, and returns the outcome and what the file holds after.
+    /// Commits a change to a file with `old` in it, and returns the outcome and what the file holds
+    /// after.
     fn meddled(
         before: &'static [u8],
         after: &'static [u8],

@@ -7,16 +7,17 @@ use std::ops::Range;
 use memchr::memchr;
 use serde::de::{DeserializeOwned, IgnoredAny};
 
-/// Reads lines, skipping blank ones and a byte order mark. A line that its input holds as a whole is not copied.
+/// Reads lines, skipping blank ones and a byte order mark. A line that its input holds as a whole
+/// is not copied.
 #[derive(Debug)]
 pub struct Lines<R> {
     input: R,
-    /// The bytes of the line that was read last, where it stands in the buffer of the input; 0 if it does not.
+    /// The length in bytes of the last line read, if it is in the buffer of the input; otherwise 0.
     n_in_place: usize,
-    /// That line where the input held a part of it at a time.
+    /// That line if the input buffered only parts of it.
     buffer: Vec<u8>,
     number: usize,
-    /// Where that line begins.
+    /// The start of that line.
     start: u64,
 }
 
@@ -29,7 +30,7 @@ pub struct Line<'a> {
     pub at: u64,
     /// The line without white space at its ends.
     pub bytes: &'a [u8],
-    /// Whether a line feed ended the line; only the last line of an input can be without.
+    /// True if a line feed ended the line; only the last line of an input can lack it.
     pub is_ended: bool,
 }
 
@@ -61,7 +62,8 @@ impl<R: BufRead> Lines<R> {
         Ok(Some(Line { number, at, bytes, is_ended: line.ends_with(b"\n") }))
     }
 
-    /// Reads on to the next line, a blank one too, and returns where it begins and all of it, with its line feed.
+    /// Reads on to the next line, a blank one too, and returns where it begins and all of it, with
+    /// its line feed.
     pub fn next_raw(&mut self) -> io::Result<Option<(u64, &[u8])>> {
         self.start += (self.n_in_place + self.buffer.len()) as u64;
         self.input.consume(std::mem::take(&mut self.n_in_place));
@@ -75,7 +77,8 @@ impl<R: BufRead> Lines<R> {
         Ok(Some((start, self.whole_line()?)))
     }
 
-    /// Returns the bytes up to the next line feed, with it, if the input holds it already; 0 if it does not.
+    /// Returns the bytes up to the next line feed, with it, if the input holds it already; 0 if it
+    /// does not.
     fn n_in_next_line(&mut self) -> io::Result<usize> {
         match self.input.fill_buf() {
             Ok(held) => Ok(memchr(b'\n', held).map_or(0, |at| at + 1)),
@@ -94,7 +97,7 @@ impl<R: BufRead> Lines<R> {
     }
 }
 
-/// Returns where the lines of a text stand, blank ones too, without their line feeds.
+/// Returns the places of the lines of a text, blank ones too, without their line feeds.
 pub fn places(text: &[u8]) -> impl Iterator<Item = Range<usize>> {
     let mut start = 0;
     std::iter::from_fn(move || {
@@ -116,7 +119,8 @@ impl<'a> Line<'a> {
         Self { number, at: 0, bytes, is_ended: true }
     }
 
-    /// Parses the line; half of a surrogate pair becomes U+FFFD, since JavaScript writes such halves.
+    /// Parses the line; half of a surrogate pair becomes U+FFFD, since JavaScript writes such
+    /// halves.
     pub fn parse<T: DeserializeOwned>(&self) -> Result<T, serde_json::Error> {
         serde_json::from_slice(self.bytes).or_else(|error| match mended(self.bytes) {
             Cow::Owned(bytes) => serde_json::from_slice(&bytes),
@@ -124,18 +128,19 @@ impl<'a> Line<'a> {
         })
     }
 
-    /// Returns whether the line was cut off while it was written: nothing ended it and it is not JSON.
+    /// Returns whether the line was cut off while it was written: nothing ended it and it is not
+    /// JSON.
     pub fn is_truncated(&self) -> bool {
         !self.is_ended && serde_json::from_slice::<IgnoredAny>(self.bytes).is_err()
     }
 }
 
-/// Returns bytes as text; nothing where they are no UTF-8.
+/// Returns bytes as text; nothing if they are not UTF-8.
 pub fn utf8(bytes: &[u8]) -> Option<&str> {
     simdutf8::basic::from_utf8(bytes).ok()
 }
 
-/// Returns what a JSON error says, without the position.
+/// Returns the message of a JSON error, without the position.
 pub fn fault(error: &serde_json::Error) -> String {
     let mut text = error.to_string();
     if let Some(at) = text.rfind(" at line ") {
@@ -144,7 +149,8 @@ pub fn fault(error: &serde_json::Error) -> String {
     text
 }
 
-/// Returns the JSON with each lone `\uD800`–`\uDFFF` written as `\uFFFD`; borrowed if there is none.
+/// Returns the JSON with each lone `\uD800`–`\uDFFF` written as `\uFFFD`; borrowed if there is
+/// none.
 pub fn mended(bytes: &[u8]) -> Cow<'_, [u8]> {
     let mut out = Cow::Borrowed(bytes);
     let mut at = 0;

@@ -1,4 +1,4 @@
-//! Where a session's bytes are: named parts that are read by position and changed all or nothing.
+//! The bytes of a session: named parts that are read by position and changed all or nothing.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -14,12 +14,12 @@ use crate::parts::change::{ChangeSet, CommitError};
 use crate::parts::piece_table::{PieceTable, unread};
 use crate::parts::span::{PartId, Span};
 
-/// What parts are opened for.
+/// The kind of access to parts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
-    /// They are left as they are.
+    /// Reading only.
     Read,
-    /// They may be changed.
+    /// Reading and writing.
     Write,
 }
 
@@ -34,10 +34,12 @@ pub trait Parts: Send + Sync + Debug {
     /// Appends a range of a part to `out`; a range beyond the end gives the bytes that are there.
     fn read(&self, part: &str, range: Range<u64>, out: &mut Vec<u8>) -> io::Result<()>;
 
-    /// Carries out all the changes or none, after looking whether each finds what it expects.
+    /// Carries out all the changes or none, after checking that each finds the bytes that it
+    /// expects.
     fn commit(&mut self, set: &ChangeSet) -> Result<(), CommitError>;
 
-    /// Returns the bytes of a span, as many as there are, without a copy where the part is held in memory.
+    /// Returns the bytes of a span, as many as there are, without a copy where the part is held in
+    /// memory.
     fn bytes(&self, span: &Span) -> io::Result<Cow<'_, [u8]>> {
         if let Some(held) = self.held(&span.part) {
             return Ok(piece(held, span.range()).into());
@@ -47,12 +49,12 @@ pub trait Parts: Send + Sync + Debug {
         Ok(out.into())
     }
 
-    /// Opens the part without a name once more, to be read beside these, as it is now.
+    /// Opens the part without a name once more, to be read in parallel with these, as it is now.
     fn again(&self) -> io::Result<Box<dyn Parts>> {
         Ok(Box::new(MemoryParts::of(self.whole("")?)))
     }
 
-    /// Returns all the bytes of a part without a copy, where it is held in memory.
+    /// Returns all the bytes of a part without a copy, if it is in memory.
     fn held(&self, _part: &str) -> Option<&[u8]> {
         None
     }
@@ -64,7 +66,7 @@ pub trait Parts: Send + Sync + Debug {
         Ok(out)
     }
 
-    /// Returns the fingerprint of a span, by which it is known again; it is stable across versions.
+    /// Returns the fingerprint of a span, by which it is recognized; it is stable across versions.
     fn fingerprint(&self, span: &Span) -> io::Result<u64> {
         Ok(xxh3_64(&self.bytes(span)?))
     }
@@ -72,7 +74,7 @@ pub trait Parts: Send + Sync + Debug {
 
 const _: fn(&dyn Parts) = |_| ();
 
-/// Returns how a part is read as it stands.
+/// Returns a function that reads a part in its current state.
 pub(crate) fn read_old<'a>(
     parts: &'a dyn Parts,
     part: &'a str,
@@ -94,18 +96,18 @@ pub(crate) fn after(parts: &dyn Parts, set: &ChangeSet) -> Result<BTreeMap<PartI
     Ok(all)
 }
 
-/// Reads a part from a place on, up to where the part ended when it was asked for: in chunks, or where it is held in
-/// memory as it stands.
+/// Reads a part from a place on, up to where the part ended at the time of the request: in chunks,
+/// or directly if it is in memory.
 #[derive(Debug)]
 pub struct PartReader<'a> {
     parts: &'a dyn Parts,
     part: &'a str,
     /// The bytes to read, where they are held in memory.
     held: Option<&'a [u8]>,
-    /// What is not in the chunk yet.
+    /// The range that is not in the chunk yet.
     rest: Range<u64>,
     chunk: Vec<u8>,
-    /// How much was read of the chunk, or of what is held.
+    /// The number of bytes read of the chunk, or of the bytes in memory.
     used: usize,
 }
 
@@ -155,7 +157,8 @@ impl BufRead for PartReader<'_> {
     }
 }
 
-/// Parts in memory: what came through a stream, and what tests try. Copies share their bytes until one of them changes.
+/// Parts in memory: for a stream, and for tests. Copies share their bytes until one of them
+/// changes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MemoryParts(pub(crate) BTreeMap<PartId, Arc<Vec<u8>>>);
 
@@ -190,7 +193,8 @@ impl Parts for MemoryParts {
 
     fn held(&self, part: &str) -> Option<&[u8]> {
         if part.is_empty() {
-            // It is the first of all, and is asked for once a record: to compare empty names takes longer than the rest.
+            // It is the first part, and is requested for each record: comparing empty names takes
+            // longer than the rest.
             let (name, bytes) = self.0.first_key_value()?;
             return name.is_empty().then_some(bytes.as_slice());
         }
@@ -218,7 +222,7 @@ impl Parts for MemoryParts {
     }
 }
 
-/// One part without a name that nobody changes, in memory of somebody else.
+/// One immutable part without a name, borrowed from memory.
 #[derive(Clone, Copy, Debug)]
 pub struct BorrowedPart<'a>(pub &'a [u8]);
 

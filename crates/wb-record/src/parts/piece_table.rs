@@ -1,4 +1,4 @@
-//! A part as it is after changes: stretches of what stands there, and new bytes between them.
+//! A part as it is after changes: stretches of the old bytes, and new bytes between them.
 
 use std::collections::VecDeque;
 use std::io::{self, Write};
@@ -13,21 +13,23 @@ pub(crate) type ReadOld<'a> = &'a dyn Fn(Range<u64>, &mut Vec<u8>) -> io::Result
 /// Bytes that are read at once.
 const CHUNK_BYTES: u64 = 1 << 20;
 
-/// One part as it is after changes, told by what stands in the part before; nothing of that is copied.
+/// One part as it is after changes, described by ranges of the part before; none of its bytes are
+/// copied.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct PieceTable {
     part: PartId,
-    /// None of them is empty. Changes come at one end of what was changed before, or at the other.
+    /// The pieces, none of them empty. Changes arrive at one end of the earlier ones or at the
+    /// other.
     all: VecDeque<Piece>,
     /// The bytes of all of them; nothing if there is no such part.
     len: Option<u64>,
     /// The bytes of the part before.
     n_old: u64,
-    /// Where each begins, once nothing is changed any more.
+    /// The start of each piece, computed when there are no more changes.
     starts: Vec<u64>,
 }
 
-/// A stretch of a part that is replaced by so many bytes.
+/// A stretch of a part that is replaced by `n_new` bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Region {
     pub(crate) old: Range<usize>,
@@ -62,7 +64,8 @@ impl Piece {
 }
 
 impl PieceTable {
-    /// A part as it is, of so many bytes; nothing if there is no such part.
+    /// Creates the table of an unchanged part with a length in bytes; empty if there is no such
+    /// part.
     pub(crate) fn of(part: &str, len: Option<u64>) -> Self {
         let all = len.filter(|len| *len > 0).map(|len| Piece::Old(0..len)).into_iter().collect();
         Self { part: part.to_owned(), all, len, n_old: len.unwrap_or(0), starts: Vec::new() }
@@ -82,7 +85,7 @@ impl PieceTable {
         self.len
     }
 
-    /// Returns what was changed, in its order.
+    /// Returns the changed regions, in order.
     pub(crate) fn regions(&self) -> Vec<Region> {
         let (mut all, mut last) = (Vec::new(), 0);
         let mut n_new = 0;
@@ -101,7 +104,7 @@ impl PieceTable {
         all
     }
 
-    /// Carries out a change, after looking whether it finds what it expects.
+    /// Carries out a change, after checking that it finds the bytes that it expects.
     pub(crate) fn apply(&mut self, read: ReadOld<'_>, change: &Change) -> Result<(), CommitError> {
         let (len, is_at) = (self.len, |at: u64, len: Option<u64>| len == Some(at));
         match change {
@@ -129,7 +132,7 @@ impl PieceTable {
         CommitError::Stale { part: self.part.clone(), at }
     }
 
-    /// Returns the place of bytes that must stand there.
+    /// Returns the place of bytes that are required there.
     fn expect(&self, read: ReadOld<'_>, at: u64, old: &[u8]) -> Result<Range<u64>, CommitError> {
         let (mut there, mut next) = (Vec::new(), at);
         for expected in old.chunks(place(CHUNK_BYTES)) {
@@ -154,7 +157,7 @@ impl PieceTable {
         {
             behind = (behind.0 + 1, behind.1 + n_bytes);
         }
-        // A seam that is made behind leaves those before it where they are.
+        // A later seam leaves the earlier ones in place.
         let end = self.seam(range.end, behind);
         self.all.drain(start..end);
         if !new.is_empty() {
@@ -163,7 +166,8 @@ impl PieceTable {
         self.len = Some(self.len.unwrap_or(0) - (range.end - range.start) + new.len() as u64);
     }
 
-    /// Returns which piece begins at a place, given the one that holds it, which is divided if it must be.
+    /// Returns which piece begins at a place, given the one that holds it, which is divided if it
+    /// must be.
     fn seam(&mut self, at: u64, (number, start): (usize, u64)) -> usize {
         if at == start {
             return number;
@@ -173,7 +177,8 @@ impl PieceTable {
         number + 1
     }
 
-    /// Returns which piece holds the byte at a place, and where the piece begins; the number of all behind the last.
+    /// Returns the index of the piece with the byte at a place, and the start of the piece; the
+    /// number of pieces for a place after the last.
     fn find(&self, at: u64) -> (usize, u64) {
         let mut end = self.len.unwrap_or(0);
         if at >= end {

@@ -1,4 +1,4 @@
-//! The start of a session, looked at once for all formats: which parts, which keys, and a few words.
+//! The start of a session, read once for all formats: which parts, which keys, and a few words.
 
 use std::io;
 
@@ -12,8 +12,8 @@ use crate::parts::span::{PartId, Span};
 
 /// The bytes of a part by which its format is recognized.
 const HEAD_BYTES: u64 = 64 * 1024;
-/// So many times as much is looked at where the first value is longer, and again, up to a limit: what tells a document
-/// apart can stand behind a picture or behind all its messages.
+/// The factor by which more is read if the first value is longer, repeatedly, up to a limit: the
+/// fields that identify a document can follow a picture or all its messages.
 const LONGER: u64 = 16;
 const MOST_BYTES: u64 = HEAD_BYTES * LONGER * LONGER * LONGER;
 /// The values by which a format is recognized, and the elements of a list.
@@ -24,7 +24,7 @@ const MAX_PARTS: usize = 64;
 /// The start of a session.
 #[derive(Debug, Default)]
 pub struct Probe {
-    /// The names of the first parts; a file that stands alone has one without a name.
+    /// The names of the first parts; a single file has one without a name.
     pub parts: Vec<PartId>,
     /// The first values of the first part.
     pub values: Vec<Seen>,
@@ -58,22 +58,23 @@ impl Probe {
     }
 }
 
-/// What was seen of one value, also where it is cut off.
+/// The recognized fields of one value, even if it is cut off.
 #[derive(Debug, Default)]
 pub struct Seen {
     /// The keys of an object, in their order.
     pub keys: Vec<String>,
-    /// What stands under `type`, if it is a string.
+    /// The value under `type`, if it is a string.
     pub r#type: String,
-    /// What stands under `role`, if it is a string.
+    /// The value under `role`, if it is a string.
     pub role: String,
-    /// Whether it is a list.
+    /// True if it is a list.
     pub is_list: bool,
-    /// The first element of a list, or what stands under `message`, `messages`, `loglines` or else `content`.
+    /// The first element of a list, or the value under `message`, `messages`, `loglines` or else
+    /// `content`.
     pub inner: Option<Box<Seen>>,
     /// The next elements of a list.
     pub others: Vec<Seen>,
-    /// What stands under `contents`, `input`, `history` or `simulations`.
+    /// The value under `contents`, `input`, `history` or `simulations`.
     pub listed: Option<Box<Seen>>,
 }
 
@@ -94,8 +95,9 @@ impl Seen {
         Self::all_and_first(head).0
     }
 
-    /// Looks at the values at the start of a text, and tells whether the first of them ends in it; what is not JSON does.
-    /// Where the first of several lines is none, it does not hide the others.
+    /// Looks at the values at the start of a text, and returns whether the first of them ends in
+    /// it; text that is not JSON does. If the first of several lines is not JSON, it does not hide
+    /// the others.
     fn all_and_first(head: &[u8]) -> (Vec<Self>, bool) {
         let head = head.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(head);
         let mut values = serde_json::Deserializer::from_slice(head);
@@ -106,7 +108,7 @@ impl Seen {
             let looked = Look(&mut probe).deserialize(&mut values);
             if looked.is_ok() || !probe.keys.is_empty() || probe.is_list {
                 let is_cut_off = looked.as_ref().is_err_and(serde_json::Error::is_eof);
-                // Of a list no more than its first elements is looked at.
+                // Only the first elements of a list are read.
                 is_first_whole &= !seen.is_empty() || !is_cut_off || probe.others.len() == MAX_VALUES;
                 seen.push(probe);
             }
@@ -126,7 +128,7 @@ impl Seen {
     }
 }
 
-/// Returns what stands behind the first line, if the next one is a whole object.
+/// Returns the text after the first line, if the next one is a whole object.
 fn behind_bad_line(head: &[u8]) -> Option<&[u8]> {
     let head = head.trim_ascii_start();
     let rest = &head[memchr(b'\n', head)? + 1..];

@@ -1,4 +1,5 @@
-//! What became of changes that were begun, told from the bytes: after a kill or a power cut nobody else knows.
+//! Determines from the bytes how far interrupted changes got: after a kill or a power cut there is
+//! no other source.
 
 use std::io;
 
@@ -6,23 +7,23 @@ use crate::parts::change::{Bytes, Change, ChangeSet, CommitError};
 use crate::parts::part::{Parts, after, read_old};
 use crate::parts::piece_table::PieceTable;
 
-/// How far changes of one part were carried out.
+/// The extent to which changes of one part were carried out.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Found {
-    /// Nothing of them is there.
+    /// None of them is there.
     NotBegun,
-    /// A piece of an append is at the end; the changes take it away.
+    /// A piece of an append is at the end; the changes remove it.
     Torn(ChangeSet),
     /// All of them are there; others may have appended since.
     Finished,
-    /// What is there is neither from before nor from after them.
+    /// The bytes are neither those before nor those after the changes.
     Foreign,
 }
 
-/// Tells how far changes were carried out.
+/// Determines how far changes were carried out.
 ///
-/// Of an append a power cut may leave a beginning, or all of its length with zeros where the disk was not written.
-/// Every other change is there or not.
+/// Of an append a power cut may leave a beginning, or all of its length with zeros where the disk
+/// was not written. Every other change is there or not.
 pub fn found(parts: &dyn Parts, set: &ChangeSet) -> io::Result<Found> {
     let mut all = Vec::new();
     for part in names(set) {
@@ -38,7 +39,7 @@ pub fn found(parts: &dyn Parts, set: &ChangeSet) -> io::Result<Found> {
     Ok(if all.len() > 1 { Found::Foreign } else { all.pop().unwrap_or(Found::Finished) })
 }
 
-/// Returns whether changes can be taken back byte by byte.
+/// Returns whether changes can be reverted byte by byte.
 pub(crate) fn can_be_taken_back(parts: &dyn Parts, set: &ChangeSet) -> io::Result<bool> {
     is_done(after(parts, &set.inverse()))
 }
@@ -112,7 +113,7 @@ fn is_done<T>(outcome: Result<T, CommitError>) -> io::Result<bool> {
     }
 }
 
-/// Returns where a part ends after changes, if they tell.
+/// Returns the end of a part after changes, if they contain it.
 fn end_after(changes: &[&Change]) -> Option<u64> {
     changes.iter().fold(None, |end: Option<u64>, change| match change {
         Change::Append { at, new } => Some(at.saturating_add(new.0.len() as u64)),
@@ -123,7 +124,7 @@ fn end_after(changes: &[&Change]) -> Option<u64> {
     })
 }
 
-/// Returns by how many bytes a change lets a part grow.
+/// Returns the number of bytes that a change adds to a part.
 fn grown_by(change: &Change) -> i64 {
     let [new, old] = match change {
         Change::Append { new, .. } | Change::Create { new } => [new.0.len(), 0],

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
-/// The name of a part: empty for a file that stands alone, `table/group/id` for a row of a database.
+/// The name of a part: empty for a single file, `table/group/id` for a row of a database.
 pub type PartId = String;
 
 /// A stretch of a part, in bytes. It stays where it is while the part only grows.
@@ -14,7 +14,7 @@ pub struct Span {
     pub part: PartId,
     /// The first byte.
     pub at: u64,
-    /// How many bytes.
+    /// The number of bytes.
     pub len: u64,
 }
 

@@ -1,4 +1,5 @@
-//! Whole files, written in one way: a draft next to the name, made durable, which then takes the name.
+//! Whole files, written in one way: a draft next to the name, made durable, which then takes the
+//! name.
 
 use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, BufWriter, Write};
@@ -10,14 +11,14 @@ use tempfile::NamedTempFile;
 use crate::parts::disk::{Disk, System, dress, folder_of, mode_of};
 use crate::parts::error::FileError;
 
-/// The mode of what is new: sessions hold secrets.
+/// The mode of new files: sessions hold secrets.
 pub(crate) const PRIVATE: u32 = 0o600;
 
 /// Writes a whole file or nothing: to a draft next to it first, which then takes the name.
 ///
-/// The file gets the mode of the file `mode_of`, and without one only its owner may read it; over another file it is written
-/// only if `overwrite` says so, and then allows nobody more than that one did. A link is refused, and a device or a pipe
-/// is written to as it stands.
+/// The file gets the mode of the file `mode_of`, and without one only its owner may read it; over
+/// another file it is written only if `overwrite` says so, and then allows nobody more than that
+/// one did. A link is refused, and a device or a pipe is written to directly.
 ///
 /// ```
 /// use std::io::Write;
@@ -65,13 +66,14 @@ pub fn check_new(path: &Path, overwrite: bool) -> Result<(), FileError> {
     if stands(path) { Ok(()) } else { replaceable(path, overwrite).map(drop) }
 }
 
-/// Returns whether a name is none of a file whose bytes can be replaced: a device, a pipe, what the system has open.
+/// Returns whether a name is none of a file whose bytes can be replaced: a device, a pipe, what the
+/// system has open.
 fn stands(path: &Path) -> bool {
     let is_open_file = || path.starts_with("/dev") && path.is_symlink();
     fs::metadata(path).is_ok_and(|there| !there.is_dir() && (!there.is_file() || is_open_file()))
 }
 
-/// Returns the file that has the name, if there is one and it may be replaced.
+/// Returns the file with the name, if there is one and it may be replaced.
 fn replaceable(path: &Path, overwrite: bool) -> Result<Option<Metadata>, FileError> {
     let there = match fs::symlink_metadata(path) {
         Ok(there) => there,
@@ -121,20 +123,20 @@ impl Write for On<'_> {
     }
 }
 
-/// How the names of drafts begin and end.
+/// The start and the end of the names of drafts.
 const PREFIX: &str = ".wb-";
 const SUFFIX: &str = ".draft";
-/// A draft that is so much older than another was left behind by a program that was killed.
+/// The age at which a draft counts as left behind by a killed program.
 const STALE: Duration = Duration::from_hours(24);
 
-/// Removes what kills left of drafts next to a new one: files of the same owner that are a day older. What cannot be
-/// looked at or removed stays.
+/// Removes drafts next to a new one that killed programs left: files of the same owner that are a
+/// day older. A draft that cannot be examined or removed stays.
 fn remove_stale(disk: &dyn Disk, folder: &Path, new: &File) {
     let (Ok(names), Ok(new)) = (fs::read_dir(folder), new.metadata()) else { return };
     for name in names.flatten() {
         let is_draft =
             name.file_name().to_str().is_some_and(|name| name.starts_with(PREFIX) && name.ends_with(SUFFIX));
-        // A link is told as such here, and never followed.
+        // A link is detected as such here, and never followed.
         if is_draft && name.metadata().is_ok_and(|there| is_stale(&there, &new)) {
             let _ = disk.remove(&name.path());
         }
@@ -172,7 +174,7 @@ impl<'a> Draft<'a> {
         content: impl FnOnce(&mut dyn Write) -> Result<(), E>,
     ) -> Result<Self, E> {
         let create = |draft: &Path| disk.create(draft);
-        // What a kill leaves of it is listed by no agent, and goes some day.
+        // A draft that a kill leaves is listed by no agent, and is removed later.
         let file = tempfile::Builder::new().prefix(PREFIX).suffix(SUFFIX).make_in(folder_of(path), create);
         let file = file.map_err(|error| FileError::io(path, "creating it")(of_the_system(&error)))?;
         remove_stale(disk, folder_of(path), file.as_file());
@@ -187,7 +189,8 @@ impl<'a> Draft<'a> {
         self.file.as_file()
     }
 
-    /// Gives the draft its name, and returns the file open for reading and appending; the folder is to be synced.
+    /// Gives the draft its name, and returns the file open for reading and appending; the folder is
+    /// to be synced.
     pub(crate) fn keep(self, overwrite: bool) -> Result<File, FileError> {
         let (file, name) = self.file.into_parts();
         self.disk.name(name, self.path, overwrite).map_err(|error| match error.kind() {
@@ -198,7 +201,7 @@ impl<'a> Draft<'a> {
     }
 }
 
-/// Returns what the system said, without the name of a draft that no user knows.
+/// Returns the error of the system, without the name of a draft that no user knows.
 fn of_the_system(error: &io::Error) -> io::Error {
     let text = error.to_string();
     io::Error::new(error.kind(), text.split_once(" at path \"").map_or(&*text, |(said, _)| said).to_owned())

@@ -1,4 +1,4 @@
-//! The seams of a format: what it can say, and what it takes to read and to write the sessions of one agent.
+//! The traits of a format: its abilities, and the reading and writing of the sessions of one agent.
 
 use std::fmt::{Debug, Display};
 
@@ -10,21 +10,21 @@ use crate::view::missing_role::MissingRole;
 use crate::view::target_view::{Item, is_unchanged};
 use crate::view::{Segments, View};
 
-/// The name of the conversation that a session has where it has one alone.
+/// The name of the conversation in a session that has only one.
 pub const ONLY_CONVERSATION: &str = "";
 
-/// How sure a format is that a file is its own.
+/// The confidence of a format that a file belongs to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Confidence {
-    /// It is not.
+    /// The file has another format.
     No,
-    /// It looks like it, as files of other formats may.
+    /// The file looks like it, as files of other formats may.
     Maybe,
     /// No other format writes this.
     Sure,
 }
 
-/// What a format can write, known before a model is paid.
+/// The edits that a format can write, known before a model is paid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Abilities {
     /// A digest in the place of the oldest messages.
@@ -35,18 +35,18 @@ pub struct Abilities {
     pub clear: Ability,
     /// Another body for a result.
     pub body: Ability,
-    /// Messages of ours beside the digest, such as restored files.
+    /// New messages next to the digest, such as restored files.
     pub insert: Ability,
-    /// Another id for a call and its result, where they stand.
+    /// Another id for a call and its result, in place.
     pub call_ids: Ability,
 }
 
-/// Whether something can be written.
+/// The ability to write a kind of edit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ability {
-    /// It can.
+    /// The format can write it.
     Yes,
-    /// It cannot, and why.
+    /// The format cannot write it, with the reason.
     No(&'static str),
 }
 
@@ -76,7 +76,7 @@ impl Abilities {
         call_ids: Ability::Yes,
     };
 
-    /// Nothing can be written.
+    /// Creates abilities that allow nothing.
     pub const fn none(why: &'static str) -> Self {
         let no = Ability::No(why);
         Self { fold_head: no, fold_inside: no, clear: no, body: no, insert: no, call_ids: no }
@@ -88,42 +88,42 @@ impl Abilities {
 pub struct Stamp {
     /// The time in milliseconds since the Unix epoch.
     pub now_ms: i64,
-    /// Where new ids come from.
+    /// The source of new ids.
     pub seed: u64,
     /// The tokens of the context before.
     pub tokens_before: u64,
     /// The tokens of the context after.
     pub tokens_after: u64,
-    /// Whether a user asked for it.
+    /// True if a user requested it.
     pub by_hand: bool,
 }
 
-/// What a conversation shall become.
+/// The target of a change of a conversation.
 #[derive(Clone, Copy, Debug)]
 pub struct Wanted<'a> {
     /// The name of the conversation.
     pub conversation: &'a str,
-    /// What the model sees of it now.
+    /// The current view of it.
     pub view: &'a View,
-    /// What it shall see.
+    /// The messages of the new view.
     pub items: &'a [Item<'a>],
     /// Clock, randomness and figures.
     pub stamp: &'a Stamp,
 }
 
-/// Why a view cannot be written in a format.
+/// The reason that a view cannot be written in a format.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum NotExpressible {
-    /// The format has no way to say it.
+    /// The format has no way to express it.
     #[error("the format {format} cannot hold it: {why}")]
     Refused {
         /// The name of the format.
         format: &'static str,
-        /// What cannot be said.
+        /// The part that cannot be expressed.
         why: String,
     },
-    /// The session has another layout than the one that is written.
+    /// The session's layout version is not the one that is written.
     #[error(
         "the session has version {version} of the layout of {format}, and only the present one is written"
     )]
@@ -133,7 +133,7 @@ pub enum NotExpressible {
         /// The version of the session.
         version: u64,
     },
-    /// A record would be divided.
+    /// A record would be split.
     #[error("the format {format} holds message {at} and its neighbour in one record")]
     SplitsRecord {
         /// The name of the format.
@@ -177,7 +177,7 @@ impl WriteError {
     }
 }
 
-/// A way in which an agent writes its sessions.
+/// The format in which an agent writes its sessions.
 pub trait Format: Send + Sync + Debug {
     /// Returns the name of the format, in kebab-case.
     fn name(&self) -> &'static str;
@@ -188,7 +188,7 @@ pub trait Format: Send + Sync + Debug {
     /// Returns whether parts that begin like this have the format.
     fn detect(&self, probe: &Probe) -> Confidence;
 
-    /// Reads the session as far as it takes to know its conversations.
+    /// Reads the session far enough to know its conversations.
     fn open(&self, parts: Box<dyn Parts>) -> Result<Box<dyn Document>, FormatError>;
 }
 
@@ -202,7 +202,7 @@ pub trait Document: Send + Sync + Debug {
         self.format().abilities()
     }
 
-    /// Returns the conversations by name, the one that was written last at the end.
+    /// Returns the conversations by name, the last written one at the end.
     fn conversations(&self) -> Result<Vec<String>, FormatError> {
         Ok(vec![ONLY_CONVERSATION.to_owned()])
     }
@@ -210,22 +210,24 @@ pub trait Document: Send + Sync + Debug {
     /// Returns a conversation as its next request would send it.
     fn view(&self, conversation: &str) -> Result<View, FormatError>;
 
-    /// Returns every segment of a conversation, each read when it is asked for; a format without compactions has one.
+    /// Returns every segment of a conversation, each read on demand; a format without compactions
+    /// has one.
     ///
-    /// A new segment begins where the agent compacted the conversation or cleared tool results. Together they hold
-    /// every request of the conversation that goes on once.
+    /// A new segment begins where the agent compacted the conversation or cleared tool results.
+    /// Together they hold every request of the continued conversation once.
     fn segments(&self, conversation: &str) -> Result<Segments<'_>, FormatError> {
         Ok(Segments::one(self.view(conversation)?.into()))
     }
 
-    /// Returns the records of a conversation that are messages in all but their role, which its view leaves out.
+    /// Returns the records of a conversation that are messages in all but their role, which its
+    /// view leaves out.
     fn lost_roles(&self, _conversation: &str) -> Result<Vec<MissingRole>, FormatError> {
         Ok(Vec::new())
     }
 
-    /// Returns what is to be written so that the view of a conversation becomes the items; nothing is written.
+    /// Returns the changes that turn the view of a conversation into the items; nothing is written.
     ///
-    /// Items that are the view as it stands give no changes.
+    /// Items that equal the view lead to no changes.
     fn render(
         &self,
         conversation: &str,
@@ -239,19 +241,19 @@ pub trait Document: Send + Sync + Debug {
         self.render_changed(&Wanted { conversation, view, items, stamp })
     }
 
-    /// Returns what is to be written for items that are not the view as it stands.
+    /// Returns the changes for items that differ from the view.
     fn render_changed(&self, wanted: &Wanted<'_>) -> Result<ChangeSet, NotExpressible>;
 
-    /// Returns where the bytes are.
+    /// Returns the parts.
     fn parts(&self) -> &dyn Parts;
 
-    /// Returns where the bytes are, to be changed.
+    /// Returns the parts, to be changed.
     fn parts_mut(&mut self) -> &mut dyn Parts;
 
-    /// Takes in what others wrote since.
+    /// Reads what others wrote since.
     fn refresh(&mut self) -> Result<(), FormatError>;
 
-    /// Writes changes and takes them in. After an error the bytes are as they were.
+    /// Writes changes and refreshes the document. After an error the bytes are unchanged.
     fn commit(&mut self, set: &ChangeSet) -> Result<(), WriteError> {
         self.parts_mut().commit(set)?;
         let Err(error) = self.refresh() else { return Ok(()) };
@@ -263,17 +265,17 @@ pub trait Document: Send + Sync + Debug {
 
 const _: fn(&dyn Format, &dyn Document) = |_, _| ();
 
-/// Why a change of a session failed.
+/// The reason that a change of a session failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum WriteError {
-    /// It was not written.
+    /// The change was not written.
     #[error(transparent)]
     Commit(#[from] CommitError),
-    /// What was written cannot be read.
+    /// The written session cannot be read.
     #[error(transparent)]
     Format(#[from] FormatError),
-    /// The format cannot say it.
+    /// The format cannot express it.
     #[error(transparent)]
     NotExpressible(#[from] NotExpressible),
 }

@@ -1,4 +1,4 @@
-//! Messages of a session that do not say who speaks.
+//! Messages whose role is missing.
 
 use crate::parts::change::{Bytes, Change};
 use crate::parts::span::Span;
@@ -10,12 +10,13 @@ pub struct MissingRole {
     pub record: Span,
     /// Its line, counted from 1.
     pub line: usize,
-    /// The role that it had, where what stands in it or beside it tells.
+    /// The role that it had, if its content or the records around it reveal it.
     pub role: Option<&'static str>,
 }
 
 impl MissingRole {
-    /// Returns the smallest change that gives the record its role back, in front of all that it says.
+    /// Returns the smallest change that restores the role of the record, before all its other
+    /// members.
     ///
     /// ```
     /// use wb_record::{Change, MissingRole, Span};

@@ -1,4 +1,5 @@
-//! What the model sees of a session: messages, where each stands in the file, and what providers counted.
+//! A session as the model sees it: messages, the place of each in the file, and the usage that
+//! providers counted.
 
 pub(crate) mod note;
 pub(crate) mod numbers;
@@ -19,8 +20,8 @@ use crate::parts::error::FormatError;
 use crate::parts::span::Span;
 use crate::view::note::Note;
 
-/// A conversation of a session as its next request would send it, without the system prompt and the tools, which
-/// files do not hold.
+/// A conversation of a session as its next request would send it, without the system prompt and the
+/// tools, which files do not hold.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct View {
@@ -28,17 +29,17 @@ pub struct View {
     pub format: &'static str,
     /// The messages.
     pub messages: Vec<Message>,
-    /// Where each message stands.
+    /// The place of each message.
     pub provenance: Provenance,
-    /// What providers counted for requests that sent a beginning of `messages`, in order.
+    /// The usage that providers counted for requests that sent a beginning of `messages`, in order.
     pub usage: Vec<UsageAt>,
-    /// The model that the session goes on with, if the file tells it.
+    /// The model that the session continues with, if the file contains it.
     pub model: Option<String>,
-    /// The context window of the model in tokens, if the file tells it.
+    /// The context window of the model in tokens, if the file contains it.
     pub context_window: Option<u64>,
-    /// What was passed over or changed while reading.
+    /// Notes on records that were skipped or changed while reading.
     pub notes: Vec<Note>,
-    /// How the agent calls its tools and their arguments.
+    /// The agent's names for its tools and their arguments.
     pub vocabulary: ToolVocabulary,
 }
 
@@ -57,16 +58,17 @@ impl View {
         }
     }
 
-    /// Returns whether the conversation was compacted, or results in it cleared, so that the session holds more than the
-    /// messages show.
+    /// Returns whether the conversation was compacted, or results in it cleared, so that the
+    /// session holds more than the messages show.
     pub fn is_compacted(&self) -> bool {
         let is_of_compaction =
             |note: &Note| matches!(note, Note::CompactionApplied { .. } | Note::ClearedResults { .. });
         self.notes.iter().any(is_of_compaction)
     }
 
-    /// Returns a patch that inserts nothing inside of a record: what it would insert there stands before the record, or
-    /// behind it where an answer must follow the results that only their order tells from it.
+    /// Returns a patch that inserts nothing inside of a record: such a message moves before the
+    /// record, or after it if an answer must follow the results that only their order distinguishes
+    /// from it.
     pub fn with_whole_records(&self, patch: Patch) -> Patch {
         let (mut edits, mut behind) = (Vec::<Edit>::with_capacity(patch.edits.len()), Vec::new());
         for edit in patch.edits {
@@ -100,7 +102,8 @@ impl View {
         Patch::new(edits)
     }
 
-    /// Returns the first message behind all results that only their order tells from a new one; nothing if there are none.
+    /// Returns the end of all results that only their order distinguishes from a new one; nothing
+    /// if there are none.
     fn end_of_equals(&self, new: &Message) -> Option<usize> {
         let tool = self.unnamed_tool(new)?;
         let last = self.messages.iter().rposition(|message| self.unnamed_tool(message) == Some(tool));
@@ -120,7 +123,7 @@ impl View {
     }
 }
 
-/// Inserts messages, behind others that are inserted at the same place.
+/// Inserts messages, after others that are inserted at the same place.
 fn insert(edits: &mut Vec<Edit>, at: usize, new: Vec<Message>) {
     let there = edits.iter_mut().rev().find_map(|edit| match edit {
         Edit::Fold { range, with } if range.end == at => Some(with),
@@ -137,19 +140,20 @@ fn insert(edits: &mut Vec<Edit>, at: usize, new: Vec<Message>) {
 pub struct Place {
     /// The record: a line, an element of a list, a row.
     pub record: Span,
-    /// The blocks of the message that stand in it.
+    /// The blocks of the message that are in the record.
     pub blocks: Range<usize>,
 }
 
 impl Place {
-    /// Builds the place of a message that stands in one record.
+    /// Creates the place of a message that is in one record.
     pub fn whole(record: Span, message: &Message) -> Self {
-        // A text that is no list of blocks is one.
+        // A text that is not a list of blocks counts as one block.
         Self { record, blocks: 0..message.blocks().len().max(1) }
     }
 }
 
-/// For each message the records that it was read from: one message may have several, one record several messages.
+/// For each message the records that it was read from: one message may have several, one record
+/// several messages.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Provenance {
     places: Vec<Place>,
@@ -161,7 +165,7 @@ pub struct Provenance {
 }
 
 impl Provenance {
-    /// Makes room for so many messages more, of one place each.
+    /// Reserves space for `n_messages` more messages with one place each.
     pub fn reserve(&mut self, n_messages: usize) {
         self.places.reserve(n_messages);
         self.ends.reserve(n_messages);
@@ -187,14 +191,16 @@ impl Provenance {
         self.ends.is_empty()
     }
 
-    /// Returns the places of a message in the order of its blocks; none for an index that is too large.
+    /// Returns the places of a message in the order of its blocks; none for an index that is too
+    /// large.
     pub fn of(&self, at: usize) -> &[Place] {
         let Some(end) = self.ends.get(at) else { return &[] };
         let start = if at == 0 { 0 } else { self.ends[at - 1] };
         &self.places[start as usize..*end as usize]
     }
 
-    /// Notes that the body of a message is not that of its record: the host's own clearing is in force.
+    /// Notes that the body of a message is not that of its record: the host's own clearing is in
+    /// force.
     pub fn alter(&mut self, at: usize) {
         self.altered.insert(at);
     }
@@ -204,8 +210,8 @@ impl Provenance {
         self.altered.contains(&at)
     }
 
-    /// Notes that a message can be given no other body: its records hold none that can be replaced. Messages are noted
-    /// in their order.
+    /// Notes that a message can be given no other body: its records hold none that can be replaced.
+    /// Messages are noted in their order.
     pub fn fix(&mut self, at: usize) {
         self.fixed.push(at);
     }
@@ -215,18 +221,19 @@ impl Provenance {
         &self.fixed
     }
 
-    /// Notes that a call got its id while it was read: which result is its own is told by their order alone.
+    /// Notes that a call got its id while it was read: only their order matches calls with results.
     pub fn name_call(&mut self, id: String) {
         self.unnamed.insert(id);
     }
 
-    /// Returns whether the id of a call or of a result stands in no record.
+    /// Returns whether the id of a call or of a result is in no record.
     pub fn is_unnamed(&self, id: &str) -> bool {
         self.unnamed.contains(id)
     }
 
-    /// Returns messages in which the calls that got their ids while they were read are known by their order, so that what
-    /// was planned with such ids can be compared with what is read anew.
+    /// Returns messages in which the calls that got their ids while they were read are identified
+    /// by their order, so that planned messages with such ids can be compared with messages read
+    /// again.
     pub fn by_order<'a>(&self, messages: &'a [Message]) -> Cow<'a, [Message]> {
         if self.unnamed.is_empty() {
             return Cow::Borrowed(messages);
@@ -270,7 +277,7 @@ fn start(edit: &Edit) -> usize {
     }
 }
 
-/// Returns the first message behind an edit.
+/// Returns the index of the first message after an edit.
 fn end(edit: &Edit) -> usize {
     match edit {
         Edit::Body { at, .. } => at + 1,
@@ -278,11 +285,11 @@ fn end(edit: &Edit) -> usize {
     }
 }
 
-/// What a provider counted for one request.
+/// The usage that a provider counted for one request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UsageAt {
-    /// The index of the assistant message that answers the request; its prompt was every message before, plus
-    /// the system prompt and the tools, which files do not hold.
+    /// The index of the assistant message that answers the request; its prompt was every message
+    /// before, plus the system prompt and the tools, which files do not hold.
     pub at: usize,
     /// The tokens.
     pub usage: Usage,
@@ -290,9 +297,9 @@ pub struct UsageAt {
     pub model: Option<String>,
 }
 
-/// Forgets what was counted before a compaction changed messages where they stand: the prompts of those requests were
-/// longer than what stands there now, and the first one after it was shorter than the last one before. What another model
-/// counted says nothing of that.
+/// Forgets usage counted before a compaction changed messages in place: the prompts of those
+/// requests were longer than the messages now, and the first one after it was shorter than the last
+/// one before. The usage of another model is no sign of that.
 pub fn forget_stale_usage(messages: &[Message], usage: &mut Vec<UsageAt>) {
     if usage.is_empty() {
         return;
@@ -307,13 +314,14 @@ pub fn forget_stale_usage(messages: &[Message], usage: &mut Vec<UsageAt>) {
     usage.extend(fresh);
 }
 
-/// One segment of a session in which the context only grew: from the start or from a compaction to the next.
+/// One segment of a session in which the context only grew: from the start or from a compaction to
+/// the next.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Segment {
     /// The messages that the model saw, as they were at the end of the segment.
     pub messages: Vec<Message>,
-    /// What providers counted in this segment; empty if no request was made in it.
+    /// The usage that providers counted in this segment; empty if no request was made in it.
     pub usage: Vec<UsageAt>,
 }
 
@@ -330,14 +338,14 @@ impl From<View> for Segment {
     }
 }
 
-/// The segments of a conversation, oldest first; each is read when it is asked for.
+/// The segments of a conversation, oldest first; each is read on demand.
 pub struct Segments<'a> {
     left: Range<usize>,
     read: Box<dyn FnMut(usize) -> Result<Segment, FormatError> + 'a>,
 }
 
 impl<'a> Segments<'a> {
-    /// Builds them of what reads each of so many.
+    /// Creates `n` segments, each of which `read` returns for its index.
     pub fn new(n: usize, read: impl FnMut(usize) -> Result<Segment, FormatError> + 'a) -> Self {
         Self { left: 0..n, read: Box::new(read) }
     }
@@ -394,7 +402,7 @@ mod tests {
         assert_eq!(planned.by_order(&before), read.by_order(&after));
         let crossed = [after[0].clone(), after[2].clone(), after[1].clone()];
         assert_ne!(planned.by_order(&before), read.by_order(&crossed));
-        // An id that stands in the record is what it is.
+        // An id that is in the record is compared as is.
         assert_ne!(planned.by_order(&talk(["call-7", "c"])), read.by_order(&talk(["call-1", "d"])));
         assert_eq!(Provenance::default().by_order(&before), Cow::Borrowed(&before));
     }

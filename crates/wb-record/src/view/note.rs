@@ -1,9 +1,9 @@
-//! What was passed over or changed while a session was read.
+//! Notes on records that were skipped or changed while a session was read.
 
 use std::fmt;
 use std::num::{NonZeroU64, NonZeroUsize};
 
-/// Something that was passed over or changed while reading.
+/// A record that was skipped or changed while reading.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Note {
@@ -12,70 +12,71 @@ pub enum Note {
         /// Its line.
         line: usize,
     },
-    /// Records that are not JSON, or nested too deep, are left alone as they stand.
+    /// Records that are not JSON, or are nested too deeply, are left unchanged.
     UnreadableRecords {
-        /// How many.
+        /// The number of records.
         n: usize,
         /// The line of the first, counted from 1.
         line: usize,
     },
-    /// Messages that do not say who speaks were left out.
+    /// Messages without a role were left out.
     MissingRoles {
-        /// How many.
+        /// The number of messages.
         n: usize,
         /// The line of the first, counted from 1.
         line: usize,
     },
-    /// Lines of no known kind, or without what their kind needs, were skipped.
+    /// Lines of an unknown kind, or without the fields that their kind requires, were skipped.
     IgnoredLines {
-        /// How many.
+        /// The number of lines.
         n: usize,
-        /// The line of the first, counted from 1; nothing where it is not known.
+        /// The line of the first, counted from 1; nothing if it is not known.
         line: Option<NonZeroUsize>,
     },
-    /// Lines that stand in the file twice were read once.
+    /// Lines that are in the file twice were read once.
     RepeatedLines {
-        /// How many.
+        /// The number of lines.
         n: usize,
     },
-    /// Further results of a tool call that was answered before were skipped.
+    /// Further results of a call that was answered already were skipped.
     RepeatedResults {
-        /// How many.
+        /// The number of results.
         n: usize,
     },
-    /// Results without their call were left out, which no provider takes.
+    /// Results without their call, which providers refuse, were left out.
     OrphanResults {
-        /// How many.
+        /// The number of results.
         n: usize,
     },
-    /// Calls that will not be answered any more were left out, which no provider takes.
+    /// Calls that will never be answered, which providers refuse, were left out.
     UnansweredCalls {
-        /// How many.
+        /// The number of calls.
         n: usize,
     },
-    /// A line of the conversation follows one that is not in the file. What stands before it pi (seen of 0.73.1 and 1.5.2)
-    /// does not send; Claude Code (2.1.328) goes on with the line before, but not with the first of all.
+    /// A line of the conversation follows one that is not in the file. The lines before it are not
+    /// sent by pi (observed with 0.73.1 and 1.5.2); Claude Code (2.1.328) continues with the line
+    /// before, but not with the first of all.
     LostParent {
         /// The line, counted from 1.
         line: usize,
     },
     /// Lines of subagents do not belong to the conversation.
     SidechainLines {
-        /// How many.
+        /// The number of lines.
         n: usize,
     },
     /// The file is the transcript of a subagent.
     SubagentTranscript,
-    /// Lines of the conversation before the user went back do not belong to it any more.
+    /// Lines of the conversation before a rewind no longer belong to it.
     AbandonedLines {
-        /// How many.
+        /// The number of lines.
         n: usize,
     },
-    /// Messages that only say that a request failed were left out; no model sees them.
+    /// Messages that only report a failed request were left out; no model sees them.
     FailureMessages {
-        /// How many.
+        /// The number of messages.
         n: usize,
-        /// Where the last begins, in bytes, if nothing was answered after it and it is known; never 0.
+        /// The offset in bytes of the last one, if it is known and no answer follows; never 0.
         last: Option<NonZeroU64>,
     },
     /// The agent has compacted the conversation; the messages begin with what stayed.
@@ -83,20 +84,21 @@ pub enum Note {
         /// The tokens that the conversation had before, if that is known.
         tokens_before: Option<NonZeroU64>,
     },
-    /// The agent has cleared old tool results; the placeholder stands for them.
+    /// The agent has cleared old tool results and left the placeholder.
     ClearedResults {
-        /// How many.
+        /// The number of results.
         n: usize,
     },
-    /// The file says that it has a newer layout than is known; it was read anyway.
+    /// The file has a newer layout than the supported ones; it was read anyway.
     NewerVersion {
-        /// The version that the file tells.
+        /// The version in the file.
         version: u64,
     },
 }
 
 impl Note {
-    /// Notes a compaction with the tokens that the conversation had before, as sessions tell them: 0 is none.
+    /// Notes a compaction with the tokens that the conversation had before, as recorded in
+    /// sessions: 0 is none.
     pub fn compaction(tokens_before: u64) -> Self {
         Self::CompactionApplied { tokens_before: NonZeroU64::new(tokens_before) }
     }

@@ -1,6 +1,6 @@
 //! Deterministic pseudo-random numbers and ids.
 
-/// How far `splitmix64` goes from one number to the next.
+/// The increment of `splitmix64` from one number to the next.
 const STEP: u64 = 0x9E37_79B9_7F4A_7C15;
 
 /// The numbers of `splitmix64`, which visits every one once.
@@ -22,7 +22,7 @@ impl Numbers {
         Self { state: seed }
     }
 
-    /// Leaves out as many numbers as are said.
+    /// Skips `n` numbers.
     pub fn skip(&mut self, n: usize) {
         self.state = self.state.wrapping_add((n as u64).wrapping_mul(STEP));
     }

@@ -1,4 +1,5 @@
-//! What a view shall be made of: a patch, or the way back from one, in the one form that formats write.
+//! The target of a change of a view: a patch, or the reverse of one, in the one form that formats
+//! write.
 
 use std::borrow::Cow;
 
@@ -6,14 +7,15 @@ use wb_message::{Block, Edit, Message, Patch};
 
 use crate::parts::span::Span;
 
-/// One message of the view that shall be, or one record of it.
+/// One message or record of the target view.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Item<'a> {
-    /// Message `at` of the view, as it stands.
+    /// Message `at` of the view, unchanged.
     Same(usize),
     /// Message `at` of the view with another body.
     Body(usize, Cow<'a, [Block]>),
-    /// A record of before, byte for byte: an undo never goes through [`Message`], which loses native fields.
+    /// A record of before, byte for byte: an undo never goes through [`Message`], which loses
+    /// native fields.
     Old(Span),
     /// A message that no record holds: a digest, a restored file.
     New(&'a Message),
@@ -50,7 +52,7 @@ pub fn items(patch: &Patch, n_messages: usize) -> Vec<Item<'_>> {
     items
 }
 
-/// Returns whether the items are a view of `n_messages` as it stands.
+/// Returns whether the items are an unchanged view of `n_messages`.
 pub(crate) fn is_unchanged(items: &[Item<'_>], n_messages: usize) -> bool {
     items.len() == n_messages && items.iter().enumerate().all(|(at, item)| *item == Item::Same(at))
 }

@@ -39,7 +39,7 @@ fn text(path: &Path) -> String {
     String::from_utf8(fs::read(path).unwrap()).unwrap()
 }
 
-/// Names in a folder; a draft that is left would be among them.
+/// Names in a folder; a leftover draft would be among them.
 fn names(folder: &TempDir) -> Vec<String> {
     let name = |entry: fs::DirEntry| entry.file_name().into_string().unwrap();
     let mut names: Vec<String> = fs::read_dir(folder).unwrap().map(|entry| name(entry.unwrap())).collect();
@@ -179,7 +179,7 @@ fn of_two_writers_the_second_is_refused_while_the_first_holds_the_lock() {
     assert_eq!(text(&path), "[]\na\nb\nc\n");
 }
 
-/// Writers that append and one that replaces the file, each of them refused now and then.
+/// Writers that append and one that replaces the file, each of them refused occasionally.
 #[test]
 fn writers_at_the_same_time_lose_nothing() {
     let (folder, path) = place("0\n");

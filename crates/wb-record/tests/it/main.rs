@@ -1,4 +1,4 @@
-//! What the crate does with files.
+//! Tests of files.
 
 #![expect(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test of files fails by panicking")]
 

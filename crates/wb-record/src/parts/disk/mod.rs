@@ -1,4 +1,5 @@
-//! The steps by which files change: one trait, so that tests can fail each step and cut the power after it.
+//! The steps by which files change: one trait, so that tests can fail each step and cut the power
+//! after it.
 #![expect(clippy::disallowed_methods, reason = "files are touched here")]
 
 use std::fmt::Debug;
@@ -8,7 +9,7 @@ use std::path::Path;
 
 use tempfile::TempPath;
 
-/// What changes a file or a folder. The defaults are what the system does.
+/// The operations that change a file or a folder. The defaults call the system.
 pub(crate) trait Disk: Debug + Send + Sync {
     /// Creates a file that only its owner may read, and fails if the name is taken.
     fn create(&self, path: &Path) -> io::Result<File> {
@@ -23,17 +24,17 @@ pub(crate) trait Disk: Debug + Send + Sync {
         file.write(bytes)
     }
 
-    /// Cuts a file off.
+    /// Truncates a file.
     fn cut(&self, file: &File, len: u64) -> io::Result<()> {
         file.set_len(len)
     }
 
-    /// Waits until the disk has what was written to a file.
+    /// Waits until the bytes of a file are on the disk.
     fn sync(&self, file: &File) -> io::Result<()> {
         file.sync_all()
     }
 
-    /// Gives a draft its name; over another file only if that is asked for.
+    /// Gives a draft its name; over another file only with `overwrite`.
     fn name(&self, draft: TempPath, path: &Path, overwrite: bool) -> io::Result<()> {
         let named = if overwrite { draft.persist(path) } else { draft.persist_noclobber(path) };
         named.map_err(|error| error.error)
@@ -61,7 +62,7 @@ pub(crate) fn folder_of(path: &Path) -> &Path {
     path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
-/// What tells a file from another one under the same name: device and inode, where the system has them.
+/// Identifies a file among those under the same name: device and inode, where the system has them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Identity(u64, u64);
 
@@ -81,13 +82,14 @@ impl Identity {
     }
 }
 
-/// Lets a file have the mode of another, and its owner where `owner` is asked for and the system allows it.
+/// Gives a file the mode of another, and its owner if `owner` is set and the system allows it.
 pub(crate) fn dress(file: &File, mode: u32, owner: Option<&Metadata>) -> io::Result<()> {
     #[cfg(unix)]
     {
         use std::os::unix::fs::{MetadataExt, PermissionsExt, fchown};
         if let Some(owner) = owner {
-            // Only root may give a file away; who may not keeps it, in the group if that is allowed.
+            // Only root may change the owner of a file; others keep it, in the group if that is
+            // allowed.
             let _ = fchown(file, Some(owner.uid()), None);
             let _ = fchown(file, None, Some(owner.gid()));
         }
@@ -97,7 +99,8 @@ pub(crate) fn dress(file: &File, mode: u32, owner: Option<&Metadata>) -> io::Res
     Ok(())
 }
 
-/// Returns the mode of a file; where the system knows none, that of a file which only its owner may read.
+/// Returns the mode of a file; where the system knows none, that of a file which only its owner may
+/// read.
 pub(crate) fn mode_of(metadata: &Metadata) -> u32 {
     #[cfg(unix)]
     let mode = std::os::unix::fs::MetadataExt::mode(metadata) & 0o777;
@@ -120,7 +123,7 @@ impl At<'_> {
     /// Reads until a buffer is full or the file ends, and returns how many bytes it got.
     pub(crate) fn fill(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let mut n_bytes = 0;
-        // No file reaches beyond the places that the system can say.
+        // No file is longer than the system's largest offset.
         while n_bytes < buffer.len() && i64::try_from(self.at).is_ok() {
             match self.read(&mut buffer[n_bytes..]) {
                 Ok(0) => break,

@@ -1,7 +1,7 @@
-//! Rows of a `SQLite` database as parts: each row is one JSON object, read and changed by what it is.
+//! Rows of a `SQLite` database as parts: each row is one JSON object, addressed by group and id.
 //!
-//! The agents that keep such databases write them while we look: a change is one immediate transaction that compares
-//! every row with what it expects, and a lock that another program holds is an answer, not a wait without end.
+//! Agents write such databases concurrently: a change is one immediate transaction that compares
+//! every row with the expected one, and a lock of another program is an error, not an endless wait.
 
 use std::borrow::Cow;
 use std::io;
@@ -22,7 +22,7 @@ use crate::parts::span::PartId;
 /// The first bytes of every database of `SQLite` 3.
 pub const MAGIC: &[u8; 16] = b"SQLite format 3\0";
 
-/// How long a lock of another program is waited for.
+/// The time to wait for a lock of another program.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// A table whose rows are parts, named `table/<value of group>/<value of id>`.
@@ -30,29 +30,31 @@ const BUSY_TIMEOUT: Duration = Duration::from_secs(3);
 pub struct Table {
     /// The name of the table.
     pub name: &'static str,
-    /// The column that tells to what a row belongs, which should have an index.
+    /// The column that identifies the group of a row, which should have an index.
     pub group: &'static str,
-    /// The column that tells the row within its group.
+    /// The column that identifies the row within its group.
     pub id: &'static str,
     /// The other columns that must be there.
     pub columns: &'static [&'static str],
 }
 
-/// What the checkpoint after a commit came to; only a database with a write-ahead log has one.
+/// The result of the checkpoint after a commit; only a database with a write-ahead log has one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Checkpoint {
-    /// Whether other programs kept it from moving everything; what was committed is safe in the log all the same.
+    /// True if other programs kept it from moving everything; what was committed is still safe in
+    /// the log.
     pub is_busy: bool,
     /// The pages in the log.
     pub n_logged: i64,
-    /// Those of them that stand in the database itself by now.
+    /// The number of them that are in the database itself by now.
     pub n_moved: i64,
 }
 
 /// Some tables of a database, row by row.
 ///
-/// The bytes of a row are one JSON object of all its columns in their order: texts are strings, also where they hold JSON
-/// themselves, numbers are numbers. A row with a blob, or a text that is not UTF-8, has a name and cannot be read.
+/// The bytes of a row are one JSON object of all its columns in their order: texts are strings,
+/// also where they hold JSON themselves, numbers are numbers. A row with a blob, or a text that is
+/// not UTF-8, has a name and cannot be read.
 #[derive(Debug)]
 pub struct SqliteParts {
     connection: Mutex<Connection>,
@@ -62,9 +64,10 @@ pub struct SqliteParts {
 }
 
 impl SqliteParts {
-    /// Opens a database that is there, and looks whether it has the tables.
+    /// Opens an existing database and checks that it has the tables.
     ///
-    /// What was written last may stand in a log next to the file, so a copy of the file alone is not the session.
+    /// The latest writes may be in a log next to the file, so a copy of the file alone is not the
+    /// session.
     pub fn open(path: &Path, tables: &'static [Table], access: Access) -> Result<Self, FormatError> {
         let looked = |connection| Ok((missing(&connection, tables)?, connection));
         let opened = connect(path, access).and_then(looked);
@@ -83,7 +86,7 @@ impl SqliteParts {
         }
     }
 
-    /// Returns what the checkpoint after the last commit came to.
+    /// Returns the result of the checkpoint after the last commit.
     pub fn checkpoint(&self) -> Option<Checkpoint> {
         self.checkpoint
     }
@@ -107,13 +110,13 @@ fn connect(path: &Path, access: Access) -> rusqlite::Result<Connection> {
     };
     let connection = Connection::open_with_flags(path, flags | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
     connection.busy_timeout(BUSY_TIMEOUT)?;
-    // Functions that a foreign schema names are not run with our rights.
+    // Functions that a foreign schema names must not run with our rights.
     connection.pragma_update(None, "trusted_schema", false)?;
     connection.pragma_update(None, "foreign_keys", true)?;
     Ok(connection)
 }
 
-/// Opens a file that nobody can write, in a folder where the files of a log cannot be made.
+/// Opens a read-only file in a folder where log files cannot be created.
 fn frozen(path: &Path) -> rusqlite::Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     Connection::open_with_flags(frozen_uri(path), flags | OpenFlags::SQLITE_OPEN_URI)
@@ -223,7 +226,7 @@ impl Place<'_> {
         vec![Cell::Text(self.group.clone().into_owned()), Cell::Text(self.id.clone().into_owned())]
     }
 
-    /// Carries out one change after looking whether the row is as the change expects it.
+    /// Carries out one change after checking that the row is as the change expects it.
     fn change(&self, connection: &Connection, part: &str, change: &Change) -> Result<(), CommitError> {
         let read =
             || self.read(connection).map_err(|source| CommitError::Io { doing: "read the row", source });
@@ -237,7 +240,7 @@ impl Place<'_> {
             (Some(_), Some(row)) => self.update(connection, &object(row)?)?,
             (_, None) => self.delete(connection)?,
         }
-        // A column may turn what it is given into another type, and a row may have moved to another name.
+        // A column may convert a value to another type, and a row may have moved to another name.
         if read()? == after { Ok(()) } else { Err(CommitError::Unsupported(OTHER_ROW)) }
     }
 }
@@ -259,7 +262,7 @@ fn quoted(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))
 }
 
-/// Writes a value so that it can stand in the name of a part.
+/// Escapes a value for the name of a part.
 fn escaped(value: &str) -> String {
     value.replace('%', "%25").replace('/', "%2F")
 }
@@ -322,7 +325,7 @@ fn io_error(error: rusqlite::Error) -> io::Error {
     if is_busy(&error) { io::Error::new(io::ErrorKind::WouldBlock, error) } else { io::Error::other(error) }
 }
 
-/// Tells whether another program holds the lock.
+/// Returns whether another program holds the lock.
 fn is_busy(error: &rusqlite::Error) -> bool {
     matches!(error.sqlite_error_code(), Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked))
 }
@@ -386,7 +389,8 @@ impl Parts for SqliteParts {
     }
 }
 
-/// Returns the names of a table's rows whose group and id begin as it is said; a whole group is asked for by itself.
+/// Returns the names of a table's rows whose group and id have a prefix; a prefix with `/` names a
+/// whole group.
 fn rows_of(connection: &Connection, table: &Table, begins: &str) -> io::Result<Vec<PartId>> {
     let Table { name, group, id, .. } = table;
     let (group, id) = (quoted(group), quoted(id));
@@ -403,7 +407,7 @@ fn rows_of(connection: &Connection, table: &Table, begins: &str) -> io::Result<V
     let mut names = Vec::new();
     while let Some(row) = rows.next().map_err(io_error)? {
         let value = |at: usize| row.get_ref(at).ok().and_then(name_of);
-        // A row without a name cannot be asked for.
+        // A row without a name cannot be addressed.
         let Some((group, id)) = value(0).zip(value(1)) else { continue };
         names.push(format!("{name}/{}/{}", escaped(&group), escaped(&id)));
     }

@@ -251,7 +251,7 @@ fn a_database_that_is_read_is_not_changed() {
     let mut parts = database.open(Access::Read);
     assert!(matches!(parts.commit(&ChangeSet::default()), Err(CommitError::ReadOnly)));
     drop(parts);
-    // Nobody writes the file any more: the log is in it, and a folder that cannot be written is enough.
+    // There are no more writers: the log is in the file, and a read-only folder is enough.
     database.host().execute_batch("PRAGMA journal_mode = DELETE").unwrap();
     let frozen = frozen(&database.path).unwrap();
     assert_eq!(missing(&frozen, TABLES).unwrap(), None);

@@ -73,7 +73,7 @@ fn commit(disk: &Arc<dyn Disk>, path: &Path, set: &ChangeSet) -> Result<(), Comm
     FileParts::open_on(disk.clone(), path.to_owned())?.commit(set)
 }
 
-/// Does what a program does when it finds changes that were begun.
+/// Settles interrupted changes, as a program does that finds them.
 fn settle(path: &Path, set: &ChangeSet) -> Found {
     let mut parts = parts_of(path);
     let found = found(&parts, set).unwrap();
@@ -147,7 +147,7 @@ fn after_a_power_cut_a_whole_file_is_there_or_the_one_before() {
 
 const OPERATIONS: &str = "operations";
 
-/// Plans a change in a file of its own, carries it out, and says that it is done.
+/// Plans a change in a separate file, carries it out, and records that it is done.
 fn operate(disk: &Arc<dyn Disk>, folder: &Path, set: &ChangeSet) -> Result<(), CommitError> {
     let (log, operations) = (folder.join(LOG), folder.join(OPERATIONS));
     append_line_on(disk, &operations, Some(&log), &serde_json::to_vec(set).unwrap())?;
@@ -212,7 +212,8 @@ fn a_torn_end_that_is_moved_aside_is_in_one_of_the_two_files() {
     });
 }
 
-/// Lets each step of a run fail, and each write after so many bytes, and returns how many runs failed.
+/// Fails each step of a run in turn, and each write after some bytes, and returns the number of
+/// runs that failed.
 fn each_failure(check: &dyn Fn(&Path, &Arc<dyn Disk>)) -> usize {
     for at in 0.. {
         for n_bytes in [0, 1, 5] {

@@ -1,7 +1,8 @@
 //! A disk whose steps are recorded, of which one may fail, and what a power cut leaves of them.
 //!
-//! For a cut after so many steps there is every state that a file system may leave: what was not synced is there,
-//! lost, torn at any byte or zeros, and names are as before or as after each change of the folder, in any combination.
+//! A cut after a number of steps leads to every state that a file system may leave: unsynced bytes
+//! are there, lost, torn at any byte or zeros, and names are as before or as after each change of
+//! the folder, in any combination.
 #![expect(clippy::disallowed_methods, reason = "files are touched here")]
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -19,14 +20,14 @@ use crate::parts::disk::{Disk, Identity, System};
 pub(crate) enum Step {
     /// A file got a name.
     Name(String, Identity),
-    /// A name is gone.
+    /// A name was removed.
     Unname(String),
     SyncNames,
     Write(Identity, usize, Vec<u8>),
     Cut(Identity, usize),
     Sync(Identity),
     Failed,
-    /// Somebody was told that so much is done.
+    /// The caller was informed that this much is done.
     Acknowledged,
 }
 
@@ -34,7 +35,7 @@ pub(crate) enum Step {
 #[derive(Debug, Default)]
 pub(crate) struct Recorder {
     pub(crate) steps: Mutex<Vec<Step>>,
-    /// The step that fails, and how many bytes it writes before.
+    /// The step that fails, and the number of bytes that it writes first.
     pub(crate) fails: Option<(usize, usize)>,
 }
 
@@ -110,10 +111,10 @@ impl Disk for Recorder {
     }
 }
 
-/// What a folder holds.
+/// The files of a folder by name.
 type Files = BTreeMap<String, Vec<u8>>;
 
-/// What a disk holds for sure, and the steps since that may not have reached it.
+/// The durable content of a disk, and the later steps that may not have reached it.
 #[derive(Clone, Default)]
 struct OnDisk {
     names: BTreeMap<String, Identity>,
@@ -204,7 +205,7 @@ fn written(bytes: &[u8], step: &Step) -> Vec<u8> {
     bytes
 }
 
-/// Returns what a step may have done to a file: all, nothing, or a part of it.
+/// Returns the possible effects of a step on a file: all, none, or a part of it.
 fn outcomes(bytes: &[u8], step: &Step) -> Vec<Vec<u8>> {
     let mut all = vec![bytes.to_vec(), written(bytes, step)];
     if let Step::Write(file, at, new) = step {
@@ -219,7 +220,8 @@ fn outcomes(bytes: &[u8], step: &Step) -> Vec<Vec<u8>> {
 
 pub(crate) type Run<'a> = &'a dyn Fn(&Arc<dyn Disk>, &Path, &dyn Fn()) -> Result<(), CommitError>;
 
-/// Cuts the power after each step of a run and hands each state over, with how much was acknowledged before it.
+/// Cuts the power after each step of a run and hands each state over, with how much was
+/// acknowledged before it.
 pub(crate) fn each_crash(before: &TempDir, run: Run<'_>, check: &dyn Fn(&Path, usize)) {
     let recorder = Arc::new(Recorder::default());
     let mut disk = OnDisk::of(before.path());
