@@ -1,4 +1,5 @@
-//! `cargo xtask integrations`: the plug-ins are held against the types of the agents that they are for.
+//! `cargo xtask integrations`: the plug-ins are held against the types of the agents that they are
+//! for.
 
 use std::path::Path;
 use std::process::{Command, Stdio};

@@ -1,7 +1,8 @@
 //! Prints what opening a large session takes, beside `fs::read` of its file, as a Markdown table.
 //!
-//! `WB_OPENING_MB=100 cargo bench -p wb-session --bench opening`: the size in megabytes. Each time is the median of
-//! its samples, taken in turn, with the file in the system's cache; the heap is counted while the time is taken.
+//! `WB_OPENING_MB=100 cargo bench -p wb-session --bench opening`: the size in megabytes. Each time
+//! is the median of its samples, taken in turn, with the file in the system's cache; the heap is
+//! counted while the time is taken.
 
 #![expect(clippy::unwrap_used, clippy::disallowed_methods, reason = "a benchmark reads files and the clock")]
 

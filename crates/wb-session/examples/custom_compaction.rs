@@ -1,7 +1,7 @@
 //! A hook that makes compactions with another model, as an extension of a host would.
 //!
-//! It summarizes all that a compaction would, the first part of a split turn included, under its own prompt. Here the
-//! model plays back a script; any `ModelInvoker` will do.
+//! It summarizes all that a compaction would, the first part of a split turn included, under its
+//! own prompt. Here the model plays back a script; any `ModelInvoker` will do.
 #![expect(clippy::print_stdout, reason = "a program for the terminal")]
 
 use std::error::Error;

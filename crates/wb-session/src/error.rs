@@ -6,7 +6,8 @@ use std::path::PathBuf;
 use crate::id::EntryId;
 use wb_record::FileError;
 
-/// What was left of a record that was cut off while it was written, found when its store was opened.
+/// What was left of a record that was cut off while it was written, found when its store was
+/// opened.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Torn {
@@ -14,7 +15,8 @@ pub struct Torn {
     pub position: u64,
     /// Its length.
     pub n_bytes: u64,
-    /// Where its bytes were moved to; none if they were left in place, since the store is only read.
+    /// Where its bytes were moved to; none if they were left in place, since the store is only
+    /// read.
     pub kept_in: Option<PathBuf>,
 }
 

@@ -10,9 +10,11 @@ use serde::de::{Error, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use wb_record::Numbers;
 
-/// The id of an entry in a session log: eight hexadecimal digits in files of pi, any text elsewhere.
+/// The id of an entry in a session log: eight hexadecimal digits in files of pi, any text
+/// elsewhere.
 ///
-/// It takes 16 bytes. Eight bytes of text are in them; of any other text a copy shares what the first one holds.
+/// It takes 16 bytes. Eight bytes of text are in them; of any other text a copy shares what the
+/// first one holds.
 #[derive(Clone, PartialEq, Eq)]
 pub struct EntryId(Text);
 
@@ -131,10 +133,11 @@ impl Visitor<'_> for AnyText {
 /// Tries at an id of eight digits before a longer one is taken, as many as pi makes.
 const MAX_TRIES: usize = 100;
 
-/// Makes the ids of new entries: eight hexadecimal digits each, from a counter that a seed scatters.
+/// Makes the ids of new entries: eight hexadecimal digits each, from a counter that a seed
+/// scatters.
 ///
-/// There is no clock and no randomness in it: one seed always gives the same ids. A session leaves out those that it
-/// has, so one seed serves every run that writes to it.
+/// There is no clock and no randomness in it: one seed always gives the same ids. A session leaves
+/// out those that it has, so one seed serves every run that writes to it.
 #[derive(Clone, Debug)]
 pub struct IdSource {
     numbers: Numbers,
@@ -146,7 +149,8 @@ impl IdSource {
         Self { numbers: Numbers::new(seed) }
     }
 
-    /// Leaves out as many ids as a log has records, so that one seed serves every run that writes to it.
+    /// Leaves out as many ids as a log has records, so that one seed serves every run that writes
+    /// to it.
     pub(crate) fn skip(&mut self, n_ids: usize) {
         self.numbers.skip(n_ids);
     }

@@ -38,7 +38,8 @@ pub(crate) fn listeners() -> Vec<u16> {
     tables.iter().flat_map(|table| listening(&std::fs::read_to_string(table).unwrap_or_default())).collect()
 }
 
-/// Reads the ports from a table of connections: `sl local_address rem_address st …`, all numbers hexadecimal.
+/// Reads the ports from a table of connections: `sl local_address rem_address st …`, all numbers
+/// hexadecimal.
 fn listening(table: &str) -> Vec<u16> {
     let port = |line: &str| {
         let fields: Vec<&str> = line.split_whitespace().collect();

@@ -1,7 +1,8 @@
 //! Runs with our plug-in: the agent compacts by itself, and asks `wb`, or what stands in its place.
 //!
-//! One table and one check: after the window was full, every request holds our digest, or the agent's own summary where
-//! `wb` does not answer as it should; and whatever happens, the run ends as scripted.
+//! One table and one check: after the window was full, every request holds our digest, or the
+//! agent's own summary where `wb` does not answer as it should; and whatever happens, the run ends
+//! as scripted.
 
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -1,4 +1,5 @@
-//! An agent whose model writes the summary: it is given our instructions for that, and what `wb` knows stands beside it.
+//! An agent whose model writes the summary: it is given our instructions for that, and what `wb`
+//! knows stands beside it.
 
 use super::hosts::{Compacts, Session};
 use super::play::Play;
@@ -21,7 +22,8 @@ pub(crate) const INFORMED: [Check; 3] = {
     [summary, ("what wb knows", |sent| sent.tells(FACTS)), digest]
 };
 
-/// Plays it: `wb` is installed, the window is full; it is taken out again, and the window is full once more.
+/// Plays it: `wb` is installed, the window is full; it is taken out again, and the window is full
+/// once more.
 pub(crate) fn play(play: &mut Play, wb: &Wb, full_tokens: usize) -> Result<(), String> {
     let project = play.stage.project();
     let full = |turns| script::filled(turns, full_tokens, true);

@@ -1,9 +1,10 @@
-//! `cargo xtask e2e`: real agents, installed from npm, go on with sessions of theirs that `wb` has compacted.
+//! `cargo xtask e2e`: real agents, installed from npm, go on with sessions of theirs that `wb` has
+//! compacted.
 //!
 //! Or they compact by themselves, and our plug-in asks `wb`.
 //!
-//! An agent runs without a screen, in a home of its own, against a provider of ours that plays a script. What it sends
-//! after the compaction, and after the compaction was taken back, is checked.
+//! An agent runs without a screen, in a home of its own, against a provider of ours that plays a
+//! script. What it sends after the compaction, and after the compaction was taken back, is checked.
 
 mod script;
 mod wire;

@@ -46,7 +46,8 @@ impl Sent<'_> {
     }
 }
 
-/// Finds outputs that begin otherwise than in the requests before, and adds those that are new to what is known.
+/// Finds outputs that begin otherwise than in the requests before, and adds those that are new to
+/// what is known.
 ///
 /// A host that misses one puts words of its own in its place, and every call is answered.
 pub(crate) fn outputs(items: &[Item], known: &mut BTreeMap<String, String>) -> Vec<String> {
@@ -62,7 +63,8 @@ pub(crate) fn outputs(items: &[Item], known: &mut BTreeMap<String, String>) -> V
     findings
 }
 
-/// Finds what a digest says behind a file that is given back: that one came from an earlier compaction, and is old.
+/// Finds what a digest says behind a file that is given back: that one came from an earlier
+/// compaction, and is old.
 fn files_are_behind(items: &[Item]) -> Vec<String> {
     let digests = texts(items).filter(|text| text.contains(DIGEST_WORDS));
     let behind =

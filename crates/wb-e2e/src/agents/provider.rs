@@ -158,7 +158,8 @@ fn reply(state: &mut State, dialect: Dialect, body: &Value, text: String) -> Ans
     }
 }
 
-/// Words with which agents ask for a summary: in the instructions of a request without tools, or last in one with them.
+/// Words with which agents ask for a summary: in the instructions of a request without tools, or
+/// last in one with them.
 const SUMMARY_WORDS: [&str; 4] =
     ["context summarization", "create a detailed summary of", ITS_INSTRUCTIONS, OUR_INSTRUCTIONS];
 /// Words of the instructions that Codex has of its own, and of those that `wb install` gives it.

@@ -1,4 +1,5 @@
-//! What the scripted model says and calls, the files that it reads, and the texts by which its session is known again.
+//! What the scripted model says and calls, the files that it reads, and the texts by which its
+//! session is known again.
 
 use std::path::Path;
 
@@ -26,7 +27,8 @@ pub(crate) struct Turn {
 
 /// The first prompt. The digest tells it, and after a compaction nothing else does.
 pub(crate) const TASK: &str = "Count the herons of the northern marsh, and never change a notebook.";
-/// The second prompt, which begins the tail. It is long, so that agents that count back from the end find its beginning.
+/// The second prompt, which begins the tail. It is long, so that agents that count back from the
+/// end find its beginning.
 pub(crate) const TAIL_PROMPT: &str = "Now look at the southern marsh. Begin at the weir: what is said of the otters \
     there, and whether the gate is open or shut, can be read at once. When that is known, go on to the kites above \
     it, and tell when the marsh is done. The counting in the north need not be done again for that.";
@@ -113,7 +115,8 @@ pub(crate) fn resumed() -> Vec<Turn> {
     vec![calls("", vec![run("echo the session goes on")]), says("That marsh is done too.")]
 }
 
-/// Returns the answers with the window told to be full: by the last one, or by the last but one, which calls.
+/// Returns the answers with the window told to be full: by the last one, or by the last but one,
+/// which calls.
 pub(crate) fn filled(mut turns: Vec<Turn>, n_tokens: usize, is_midway: bool) -> Vec<Turn> {
     let n_turns = turns.len();
     if let Some(turn) = n_turns.checked_sub(1 + usize::from(is_midway)).and_then(|at| turns.get_mut(at)) {
@@ -122,7 +125,8 @@ pub(crate) fn filled(mut turns: Vec<Turn>, n_tokens: usize, is_midway: bool) -> 
     turns
 }
 
-/// The answers to a prompt whose outputs really are as large as this, all at once; and some thoughts.
+/// The answers to a prompt whose outputs really are as large as this, all at once; and some
+/// thoughts.
 pub(crate) fn large(n_tokens: usize) -> Vec<Turn> {
     // Hosts stop a model that calls the same again and again.
     let ledger = |number: usize| run(&format!("cat {LEDGER_FILE}; echo end of reading {number}"));

@@ -24,13 +24,15 @@ pub(crate) struct Stage {
     port: u16,
     /// Ports that were listened on while programs ran, where only this stage can have listeners.
     heard: RefCell<BTreeSet<u16>>,
-    /// Ports that were listened on before: the provider's, and that of the last run, which may end a little later.
+    /// Ports that were listened on before: the provider's, and that of the last run, which may end
+    /// a little later.
     known: Vec<u16>,
     is_apart: bool,
 }
 
 impl Stage {
-    /// Creates the folders below a root that is not there yet; the agent's packages are in `modules`.
+    /// Creates the folders below a root that is not there yet; the agent's packages are in
+    /// `modules`.
     pub(crate) fn create(root: PathBuf, modules: PathBuf, port: u16) -> Result<Self, String> {
         let stage = Self {
             root,
@@ -99,7 +101,8 @@ impl Stage {
         command
     }
 
-    /// Runs a program to its end and returns what it printed; the label names the files that keep it.
+    /// Runs a program to its end and returns what it printed; the label names the files that keep
+    /// it.
     pub(crate) fn run(&self, label: &str, mut command: Command) -> Result<String, String> {
         let name = command.get_program().display().to_string();
         let [out, err] = ["out", "err"].map(|end| self.root.join(format!("{label}.{end}")));
@@ -124,7 +127,8 @@ impl Stage {
         }
     }
 
-    /// Returns the ports, but for those known before, that were listened on since this was asked last.
+    /// Returns the ports, but for those known before, that were listened on since this was asked
+    /// last.
     pub(crate) fn heard(&self) -> Vec<u16> {
         self.heard.take().into_iter().filter(|port| !self.known.contains(port)).collect()
     }

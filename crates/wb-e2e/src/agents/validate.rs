@@ -1,4 +1,5 @@
-//! What must hold for a request that an agent sends, each as a function from the request to what is wrong with it.
+//! What must hold for a request that an agent sends, each as a function from the request to what is
+//! wrong with it.
 
 use super::provider::Asked;
 use super::script::{HEAD_ANSWER, HEAD_OUTPUTS, NEXT_PROMPT, TAIL_ANSWER, TAIL_OUTPUTS, TAIL_PROMPT, TASK};
@@ -36,7 +37,8 @@ const WHOLE: [Check; 5] = [
     ("the prompt last", |sent| prompt_is_last(&sent.asked.items, sent.prompt)),
 ];
 
-/// What holds after a compaction was taken back: the same, and what came after the compaction is there too.
+/// What holds after a compaction was taken back: the same, and what came after the compaction is
+/// there too.
 pub(crate) const UNDONE: [Check; 6] = {
     let [digest, head, tail, calls, prompt] = WHOLE;
     [digest, head, tail, ("what came since", |sent| in_order(&sent.asked.items, &SINCE)), calls, prompt]
@@ -133,7 +135,8 @@ pub(super) fn no_digest(asked: &Asked) -> Vec<String> {
     is_there.then(|| "the digest is there".to_owned()).into_iter().collect()
 }
 
-/// Finds what the host still sends of the head, its prompt and outputs, beside the digest and the files given back.
+/// Finds what the host still sends of the head, its prompt and outputs, beside the digest and the
+/// files given back.
 fn head_is_gone(asked: &Asked) -> Vec<String> {
     let is_ours = |text: &&str| text.contains(DIGEST_WORDS) || text.starts_with(RESTORED_WORDS);
     let beside = texts(&asked.items).filter(|text| text.contains(TASK) && !is_ours(text));
@@ -165,7 +168,8 @@ fn is_of_host(item: &Item) -> bool {
     }
 }
 
-/// Returns what is the same in the words of a host from request to request: their tag, or all of them.
+/// Returns what is the same in the words of a host from request to request: their tag, or all of
+/// them.
 fn kind_of(item: &Item) -> &str {
     let text = texts(std::slice::from_ref(item)).next().unwrap_or_default();
     let tag = text.strip_prefix('<').and_then(|rest| rest.split('>').next());

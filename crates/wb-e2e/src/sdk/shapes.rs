@@ -1,7 +1,7 @@
 //! The shape of a request body in each dialect, as the providers document it.
 //!
-//! This shares no code with `wb-dialect`. It was written from memory of these pages, with what providers are known to
-//! accept beyond them; compare when in doubt:
+//! This shares no code with `wb-dialect`. It was written from memory of these pages, with what
+//! providers are known to accept beyond them; compare when in doubt:
 //! <https://platform.openai.com/docs/api-reference/chat/create>,
 //! <https://platform.openai.com/docs/api-reference/responses/create>,
 //! <https://platform.claude.com/docs/en/api/messages>, <https://ai.google.dev/api/generate-content>.

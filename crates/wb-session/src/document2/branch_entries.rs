@@ -34,8 +34,9 @@ pub struct BranchPreparation {
 
 /// Collects what going from one position to another leaves behind.
 ///
-/// The walk goes from the old leaf back to the deepest entry that both paths share, through compactions too. Without
-/// an old leaf nothing is left, and neither is on the way to a descendant. An entry that is not in the log is an error.
+/// The walk goes from the old leaf back to the deepest entry that both paths share, through
+/// compactions too. Without an old leaf nothing is left, and neither is on the way to a descendant.
+/// An entry that is not in the log is an error.
 pub fn collect_entries_for_branch_summary<'a>(
     log: &'a SessionLog,
     old_leaf: Option<&EntryId>,
@@ -51,9 +52,10 @@ pub fn collect_entries_for_branch_summary<'a>(
 
 /// Chooses the newest messages of a branch within a budget of tokens; no budget takes all.
 ///
-/// Results of tools are left out. The walk ends with the first message that does not fit; a summary at that place is
-/// taken anyway while less than nine tenths of the budget are used, for it replaces much. Files are noted of
-/// the whole branch, from calls and from the details of summaries.
+/// Results of tools are left out. The walk ends with the first message that does not fit; a summary
+/// at that place is taken anyway while less than nine tenths of the budget are used, for it
+/// replaces much. Files are noted of the whole branch, from calls and from the details of
+/// summaries.
 pub fn prepare_branch_entries(
     entries: &[&Entry],
     token_budget: Option<u64>,

@@ -29,10 +29,11 @@ pub struct BranchSummaryOpts {
     pub replace_instructions: bool,
     /// How much of the window is kept free.
     pub settings: BranchSummarySettings,
-    /// The most tokens of the reply; [`BRANCH_SUMMARY_TOKENS`] by default, and never more than the model's card allows
-    /// or half of its window.
+    /// The most tokens of the reply; [`BRANCH_SUMMARY_TOKENS`] by default, and never more than the
+    /// model's card allows or half of its window.
     pub max_output_tokens: Option<u64>,
-    /// How long the model may take; [`DEFAULT_TIMEOUT`](wb_invoke::timer::DEFAULT_TIMEOUT) by default.
+    /// How long the model may take; [`DEFAULT_TIMEOUT`](wb_invoke::timer::DEFAULT_TIMEOUT) by
+    /// default.
     pub timeout: Option<Duration>,
     /// Stops the run when cancelled.
     pub cancel: Option<CancellationToken>,
@@ -64,7 +65,8 @@ pub struct LeftBranch {
     pub common_ancestor_id: Option<EntryId>,
 }
 
-/// Reads what going from a session's leaf to another entry leaves behind: nothing on the way to a descendant.
+/// Reads what going from a session's leaf to another entry leaves behind: nothing on the way to a
+/// descendant.
 pub fn read_left_branch(session: &Session, target: &EntryId) -> Result<LeftBranch, SessionError> {
     let Some(leaf) = session.leaf() else { return Ok(LeftBranch::default()) };
     let tree = session.tree();
@@ -75,11 +77,13 @@ pub fn read_left_branch(session: &Session, target: &EntryId) -> Result<LeftBranc
     Ok(LeftBranch { entries, common_ancestor_id })
 }
 
-/// Summarizes the entries of a branch, as many of the newest as the window has room for, but at least one.
+/// Summarizes the entries of a branch, as many of the newest as the window has room for, but at
+/// least one.
 ///
-/// The room is the window of the invoker's card, or [`ASSUMED_WINDOW_TOKENS`], less the settings' reserve; if that
-/// leaves none, half of the window. Replies are judged as those of [`compact`](crate::compact) are, and the local
-/// digest replaces one that is of no use. A branch without messages and a cancelled run are errors.
+/// The room is the window of the invoker's card, or [`ASSUMED_WINDOW_TOKENS`], less the settings'
+/// reserve; if that leaves none, half of the window. Replies are judged as those of
+/// [`compact`](crate::compact) are, and the local digest replaces one that is of no use. A branch
+/// without messages and a cancelled run are errors.
 pub async fn generate_branch_summary(
     entries: &[&Entry],
     invoker: Option<&dyn ModelInvoker>,
@@ -123,7 +127,8 @@ fn room(invoker: Option<&dyn ModelInvoker>, settings: BranchSummarySettings) -> 
     }
 }
 
-/// Moves a session's leaf to an entry, or before the first one, and appends the summary of what is left there.
+/// Moves a session's leaf to an entry, or before the first one, and appends the summary of what is
+/// left there.
 ///
 /// `timestamp_ms` counts from the Unix epoch. On an error the leaf stays.
 pub fn append_branch_summary(

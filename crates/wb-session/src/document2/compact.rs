@@ -20,11 +20,12 @@ pub struct CompactOpts {
     /// What the user wants the summary to look at, at most
     /// [`MAX_INSTRUCTIONS_BYTES`](crate::document2::prompt::MAX_INSTRUCTIONS_BYTES) of it.
     pub custom_instructions: Option<String>,
-    /// The most tokens of each reply; by default four fifths of the settings' reserve for the history and half of it
-    /// for a turn's first part, as pi has it, and never more than the model's card allows or half of its window.
+    /// The most tokens of each reply; by default four fifths of the settings' reserve for the
+    /// history and half of it for a turn's first part, as pi has it, and never more than the
+    /// model's card allows or half of its window.
     pub max_output_tokens: Option<u64>,
-    /// How long the model may take for each summary; [`DEFAULT_TIMEOUT`](wb_invoke::timer::DEFAULT_TIMEOUT) by
-    /// default.
+    /// How long the model may take for each summary;
+    /// [`DEFAULT_TIMEOUT`](wb_invoke::timer::DEFAULT_TIMEOUT) by default.
     pub timeout: Option<Duration>,
     /// Stops the run when cancelled.
     pub cancel: Option<CancellationToken>,
@@ -32,11 +33,12 @@ pub struct CompactOpts {
 
 /// Summarizes what a compaction was prepared with.
 ///
-/// A turn that is cut in two gets a summary of its own, asked for after that of the history; if there is no new
-/// history, the previous summary is carried as it is. A reply that failed, was refused, blank, without headings or not
-/// lighter than its material is not taken: the local digest takes its place, and the outcome's source says why. Of a
-/// reply that was cut off, the whole lines are taken, if they say something under a heading. A run that was cancelled
-/// and one that would not make the context lighter are errors. Weights are those of [`SESSION_PRESET`].
+/// A turn that is cut in two gets a summary of its own, asked for after that of the history; if
+/// there is no new history, the previous summary is carried as it is. A reply that failed, was
+/// refused, blank, without headings or not lighter than its material is not taken: the local digest
+/// takes its place, and the outcome's source says why. Of a reply that was cut off, the whole lines
+/// are taken, if they say something under a heading. A run that was cancelled and one that would
+/// not make the context lighter are errors. Weights are those of [`SESSION_PRESET`].
 ///
 /// [`SessionDriver::compact`](crate::SessionDriver::compact) compacts with the engine.
 pub async fn compact(
@@ -78,8 +80,8 @@ pub async fn compact(
     })
 }
 
-/// Returns how many tokens the text of a summary has to stay below, and the lists that follow it. Lists that an
-/// earlier summary has as well are no new weight.
+/// Returns how many tokens the text of a summary has to stay below, and the lists that follow it.
+/// Lists that an earlier summary has as well are no new weight.
 fn weighed(
     messages: u64,
     previous: Option<&str>,
@@ -125,10 +127,11 @@ async fn merged(
     Ok([&history, "\n\n---\n\n", TURN_CONTEXT, "\n\n", &prefix].concat())
 }
 
-/// Appends a compaction to its session and returns the entry's id; `timestamp_ms` counts from the Unix epoch.
+/// Appends a compaction to its session and returns the entry's id; `timestamp_ms` counts from the
+/// Unix epoch.
 ///
-/// The session's leaf has to be on the path that the compaction was prepared from. An entry to keep that is not on the
-/// path of the leaf is an error, and nothing is appended.
+/// The session's leaf has to be on the path that the compaction was prepared from. An entry to keep
+/// that is not on the path of the leaf is an error, and nothing is appended.
 pub fn append_compaction(
     session: &mut Session,
     outcome: CompactionOutcome,

@@ -9,9 +9,9 @@ use crate::entry::{BranchSummary, Compaction, CustomMessage, Entry, EntryKind, L
 use crate::id::EntryId;
 use crate::tree::context::replace;
 
-/// What the recorded answers count with: [`HeuristicPreset::PI`], except that an image of the user's costs what
-/// one in a result does, since providers count it. What watches over a session counts with
-/// [`TokenHeuristic::DEFAULT`](wb_budget::TokenHeuristic::DEFAULT).
+/// What the recorded answers count with: [`HeuristicPreset::PI`], except that an image of the
+/// user's costs what one in a result does, since providers count it. What watches over a session
+/// counts with [`TokenHeuristic::DEFAULT`](wb_budget::TokenHeuristic::DEFAULT).
 pub const SESSION_PRESET: HeuristicPreset = HeuristicPreset::PI.with_user_images();
 
 /// The entries of a path with the edits that apply to them.
@@ -59,7 +59,8 @@ impl<'a> VisiblePath<'a> {
 
     /// Returns whether an entry gives a message.
     ///
-    /// An edit may hide it, a command with `!!` is not for the model, and an empty branch summary says nothing.
+    /// An edit may hide it, a command with `!!` is not for the model, and an empty branch summary
+    /// says nothing.
     pub(crate) fn is_visible(&self, entry: &Entry) -> bool {
         let is_hidden = matches!(self.edits.get(&entry.id), Some(None));
         !is_hidden
@@ -81,8 +82,8 @@ impl<'a> VisiblePath<'a> {
     }
 }
 
-/// Returns whether an entry is an answer that failed before it said anything, however much it thought; it is not sent.
-/// A call in it may have been answered.
+/// Returns whether an entry is an answer that failed before it said anything, however much it
+/// thought; it is not sent. A call in it may have been answered.
 pub(crate) fn is_mute_failure(entry: &Entry) -> bool {
     let EntryKind::Message(Logged { message, request: Some(request), .. }) = &entry.kind else {
         return false;
@@ -99,7 +100,8 @@ pub(crate) fn is_tool_result(entry: &Entry) -> bool {
     logged_message(entry).is_some_and(|message| matches!(message, Message::ToolResult { .. }))
 }
 
-/// Returns whether a turn starts with an entry that gives a message: anything but an answer and a result.
+/// Returns whether a turn starts with an entry that gives a message: anything but an answer and a
+/// result.
 pub(crate) fn starts_turn(entry: &Entry) -> bool {
     match logged_message(entry) {
         Some(message) => !matches!(message, Message::Assistant { .. } | Message::ToolResult { .. }),

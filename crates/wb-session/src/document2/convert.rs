@@ -13,8 +13,9 @@ pub const BRANCH_SUMMARY_PREFIX: &str =
 
 /// Turns messages into those that a model takes, moving them.
 ///
-/// Prompts, answers and results pass as they are. A message of an extension becomes a user message with its content,
-/// a shell command one with command, output and exit code, and a digest one with its text between tags.
+/// Prompts, answers and results pass as they are. A message of an extension becomes a user message
+/// with its content, a shell command one with command, output and exit code, and a digest one with
+/// its text between tags.
 pub fn convert_to_llm(messages: impl IntoIterator<Item = Message>) -> Vec<Message> {
     messages.into_iter().map(convert).collect()
 }

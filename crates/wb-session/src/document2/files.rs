@@ -92,7 +92,8 @@ impl FileOps {
 
     /// Notes the files that a compaction or branch summary names in its details.
     ///
-    /// What an extension made is its own affair and is passed over, as are details of another shape.
+    /// What an extension made is its own affair and is passed over, as are details of another
+    /// shape.
     pub(crate) fn note_summary(&mut self, entry: &Entry) {
         let (details, from_hook) = match &entry.kind {
             EntryKind::Compaction(it) => (&it.details, it.from_hook),
@@ -125,8 +126,9 @@ impl FileOps {
 
     /// Returns the lists in tags for the end of a summary's text.
     ///
-    /// Where one is longer than [`MAX_TAGGED_UNITS`], the files used last are named and a constant line says that
-    /// others were not. Paths that would break the lists are left to the details.
+    /// Where one is longer than [`MAX_TAGGED_UNITS`], the files used last are named and a constant
+    /// line says that others were not. Paths that would break the lists are left to the
+    /// details.
     pub fn tags(&self) -> String {
         let (read, modified) = self.newest_first();
         let mut out = String::new();
@@ -157,8 +159,8 @@ impl FileOps {
     }
 }
 
-/// Returns the lists of three sets of paths: modified is written or edited, and what was modified is not listed as
-/// read.
+/// Returns the lists of three sets of paths: modified is written or edited, and what was modified
+/// is not listed as read.
 pub fn compute_file_lists(file_ops: &FileOps) -> FileLists {
     file_ops.lists()
 }

@@ -1,4 +1,5 @@
-//! The prompts of a session's summaries: the conversation in fences, then what to write and in which form.
+//! The prompts of a session's summaries: the conversation in fences, then what to write and in
+//! which form.
 
 use wb_digest::Heading;
 use wb_message::text;

@@ -24,8 +24,8 @@ pub(crate) struct SummaryRequest<'a> {
 }
 
 impl<'a> SummaryRequest<'a> {
-    /// Serializes messages for a model with the given card; half of its input at most goes to what was summarized
-    /// before.
+    /// Serializes messages for a model with the given card; half of its input at most goes to what
+    /// was summarized before.
     pub(crate) fn new(
         task: SummaryTask,
         messages: &[Message],
@@ -60,7 +60,8 @@ impl Question for SummaryRequest<'_> {
         Conversation { system, turns: vec![Turn::user(prompt)], tools: None }
     }
 
-    /// Accepts a reply in the form that was asked for; lists of files in it are left out, since we append them.
+    /// Accepts a reply in the form that was asked for; lists of files in it are left out, since we
+    /// append them.
     fn judge(&self, reply: &ReplyText, _: Option<&str>) -> Result<String, NoDigest> {
         if reply.called_tools {
             return Err(NoDigest::CalledTools);

@@ -70,20 +70,22 @@ pub struct SessionSettingsError {
 /// The most characters of a bad value that an error quotes.
 const MAX_FOUND_CHARS: usize = 80;
 
-/// Keys of these sections that belong to the host: pi asks by them whether to offer the summary of a branch.
+/// Keys of these sections that belong to the host: pi asks by them whether to offer the summary of
+/// a branch.
 const HOST_KEYS: [&str; 1] = ["branchSummary.skipPrompt"];
 
 impl SessionSettings {
     /// Reads the sections `compaction` and `branchSummary` of a settings file.
     ///
-    /// Missing sections and keys get their defaults. Returned next to the settings are the keys of these sections that
-    /// nobody knows, each with its section; other sections, and pi's `branchSummary.skipPrompt`, belong to the host. A
-    /// value of the wrong kind is an error.
+    /// Missing sections and keys get their defaults. Returned next to the settings are the keys of
+    /// these sections that nobody knows, each with its section; other sections, and pi's
+    /// `branchSummary.skipPrompt`, belong to the host. A value of the wrong kind is an error.
     pub fn from_value(file: &Value) -> Result<(Self, Vec<String>), SessionSettingsError> {
         Self::default().overridden_by(file)
     }
 
-    /// Reads a settings file over these settings, as [`from_value`](Self::from_value) does over the defaults.
+    /// Reads a settings file over these settings, as [`from_value`](Self::from_value) does over the
+    /// defaults.
     pub fn overridden_by(mut self, file: &Value) -> Result<(Self, Vec<String>), SessionSettingsError> {
         let Value::Object(file) = file else { return Err(refused("settings", "an object", file)) };
         let mut unknown = Vec::new();

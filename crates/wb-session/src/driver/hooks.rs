@@ -1,4 +1,5 @@
-//! Where extensions have a say: before and after a compaction, and before and after going to another branch.
+//! Where extensions have a say: before and after a compaction, and before and after going to
+//! another branch.
 
 use std::fmt;
 use std::panic::AssertUnwindSafe;
@@ -31,8 +32,8 @@ pub enum CompactionReason {
 pub struct SessionBeforeCompactEvent {
     /// What would be summarized and what kept.
     pub preparation: CompactionPreparation,
-    /// The entries of the current branch from the first one on that is in the context, oldest first, the last
-    /// compaction among them. What is above is in its summary.
+    /// The entries of the current branch from the first one on that is in the context, oldest
+    /// first, the last compaction among them. What is above is in its summary.
     pub branch_entries: Vec<Entry>,
     /// What the user wants the summary to look at.
     pub custom_instructions: Option<String>,
@@ -96,7 +97,8 @@ pub struct TreePreparation {
     pub label: Option<String>,
 }
 
-/// The event that hooks get before a session goes to another branch, whether or not a summary is wanted.
+/// The event that hooks get before a session goes to another branch, whether or not a summary is
+/// wanted.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct SessionBeforeTreeEvent {
@@ -191,8 +193,8 @@ pub type HookFuture<'a, T> = BoxFuture<'a, Result<T, HookError>>;
 
 /// An extension's hooks; each does nothing unless it is written.
 ///
-/// One that fails or panics is reported and passed over, as if it had nothing to say. Of several, the first answer
-/// other than `Proceed` counts.
+/// One that fails or panics is reported and passed over, as if it had nothing to say. Of several,
+/// the first answer other than `Proceed` counts.
 pub trait SessionHooks: Send + Sync {
     /// Is asked before a compaction.
     fn session_before_compact<'a>(
@@ -280,7 +282,8 @@ impl HookList {
         std::mem::take(&mut self.faults)
     }
 
-    /// Asks one hook after the other until one gives an answer that `judge` finds real; a reason from it is a fault.
+    /// Asks one hook after the other until one gives an answer that `judge` finds real; a reason
+    /// from it is a fault.
     pub(crate) async fn first<E, T, A>(
         &mut self,
         (event, payload): (&'static str, &E),

@@ -57,7 +57,8 @@ impl StepNote {
     }
 }
 
-/// The changes of a compaction to the entries of a log, so that the context that is built of them is the transcript that it left.
+/// The changes of a compaction to the entries of a log, so that the context that is built of them
+/// is the transcript that it left.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Step {
     /// The digest.
@@ -73,7 +74,8 @@ pub(crate) struct Step {
 }
 
 impl Step {
-    /// Appends the step and returns the entry of its digest; `lists` are the files of what was folded.
+    /// Appends the step and returns the entry of its digest; `lists` are the files of what was
+    /// folded.
     pub(crate) fn append(
         self,
         session: &mut Session,
@@ -120,8 +122,8 @@ pub(crate) fn is_by_model(details: Option<&Value>) -> bool {
     details.is_some_and(|details| details[BY] == "model")
 }
 
-/// Undoes the last compaction on the path to the leaf; false where there is none. Messages after it are repeated on a new
-/// branch.
+/// Undoes the last compaction on the path to the leaf; false where there is none. Messages after it
+/// are repeated on a new branch.
 pub(crate) fn undo_last(session: &mut Session, now_ms: i64) -> Result<bool, SessionError> {
     let path = session.path()?;
     let mut mark = None;
@@ -146,8 +148,9 @@ pub(crate) fn undo_last(session: &mut Session, now_ms: i64) -> Result<bool, Sess
 
 /// A compaction as it goes into a log.
 ///
-/// A log puts the digest first, then what is kept. So a prompt that the engine left before the digest goes after it, and
-/// other new messages, such as a restored file, have no place and are dropped.
+/// A log puts the digest first, then what is kept. So a prompt that the engine left before the
+/// digest goes after it, and other new messages, such as a restored file, have no place and are
+/// dropped.
 #[derive(Debug)]
 pub(crate) struct Folded {
     /// What is written.

@@ -1,7 +1,8 @@
 //! Writing entries, in the form of pi's version 3.
 //!
-//! Members stand in pi's order, and what pi's screens count on is there: a display flag, the whole usage with its
-//! costs. What is not known is written as zero or an empty text. Nothing is copied on the way to the line.
+//! Members stand in pi's order, and what pi's screens count on is there: a display flag, the whole
+//! usage with its costs. What is not known is written as zero or an empty text. Nothing is copied
+//! on the way to the line.
 
 use std::borrow::Cow;
 use std::ops::Not;
@@ -18,7 +19,8 @@ use super::{Compaction, EntryKind, Logged, StopReason};
 use crate::error::{SessionError, WRITTEN_VERSION};
 use crate::id::EntryId;
 
-/// Levels of a value that are surely read again; the reader takes a few more than a hundred with those around it.
+/// Levels of a value that are surely read again; the reader takes a few more than a hundred with
+/// those around it.
 const SURE_LEVELS: usize = 64;
 
 /// The beginning of a new session.
@@ -370,7 +372,8 @@ enum Part<'a> {
     },
 }
 
-/// Results and commands inside of a message are no parts in files of pi: their JSON is written as text.
+/// Results and commands inside of a message are no parts in files of pi: their JSON is written as
+/// text.
 fn part(block: &Block) -> Part<'_> {
     match block {
         Block::Text { text } => Part::Text { text: text.into() },

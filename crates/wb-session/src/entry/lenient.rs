@@ -126,7 +126,8 @@ impl<'de> Visitor<'de> for Body {
     }
 }
 
-/// A part of a body; its members are read without a map of them, since nearly all are of a known kind.
+/// A part of a body; its members are read without a map of them, since nearly all are of a known
+/// kind.
 struct Part(Block);
 
 impl<'de> Deserialize<'de> for Part {

@@ -202,7 +202,8 @@ pub enum StopReason {
 }
 
 impl StopReason {
-    /// Returns whether the answer was cut off by an error or by the user, so that it may be incomplete.
+    /// Returns whether the answer was cut off by an error or by the user, so that it may be
+    /// incomplete.
     pub fn is_failure(self) -> bool {
         matches!(self, Self::Error | Self::Aborted)
     }

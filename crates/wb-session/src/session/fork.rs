@@ -16,9 +16,9 @@ use wb_record::lines::trimmed;
 impl Session {
     /// Writes the whole log.
     ///
-    /// A log of the present layout comes out byte for byte, lines that are no entries among it; one of an older
-    /// layout is brought to the present one, and what that does not concern stays byte for byte too. Each line gets
-    /// a line feed, the last one as well.
+    /// A log of the present layout comes out byte for byte, lines that are no entries among it; one
+    /// of an older layout is brought to the present one, and what that does not concern stays
+    /// byte for byte too. Each line gets a line feed, the last one as well.
     ///
     /// ```no_run
     /// use std::path::Path;
@@ -72,9 +72,10 @@ impl Session {
 
     /// Writes the path to a leaf as the log of a new session.
     ///
-    /// Entries keep their ids and their bytes. Labels are left out where they stand, with those after them linked
-    /// to the entry before; a compaction that keeps from a label on keeps from the entry after it. The labels that
-    /// entries of the path have, set on whatever branch, are written again at the end, dated like the new session.
+    /// Entries keep their ids and their bytes. Labels are left out where they stand, with those
+    /// after them linked to the entry before; a compaction that keeps from a label on keeps
+    /// from the entry after it. The labels that entries of the path have, set on whatever
+    /// branch, are written again at the end, dated like the new session.
     pub fn fork_to(
         &self,
         leaf: Option<&EntryId>,

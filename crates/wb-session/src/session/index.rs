@@ -1,4 +1,5 @@
-//! The index of a log: what its tree learns of each entry, from the line or from what is about to be one.
+//! The index of a log: what its tree learns of each entry, from the line or from what is about to
+//! be one.
 
 use std::borrow::Cow;
 
@@ -64,7 +65,8 @@ impl<'a> Probe<'a> {
         line.parse::<Probe<'static>>().map_err(|error| wb_record::lines::fault(&error))
     }
 
-    /// Reads a line in which every member is there once and of its usual kind, as nearly all are; nothing for others.
+    /// Reads a line in which every member is there once and of its usual kind, as nearly all are;
+    /// nothing for others.
     fn at_a_glance(record: &'a [u8]) -> Option<Self> {
         let mut scan = JsonScan::new(std::str::from_utf8(record).ok()?);
         let (mut kind, mut id, mut parent_id, mut timestamp, mut message) = (None, None, None, None, None);
@@ -121,7 +123,8 @@ fn once<T>(place: &mut Option<T>, value: T) -> Option<()> {
 }
 
 impl Seen {
-    /// Returns what the line of an entry tells; nothing for an entry of another kind, whose line must be looked at.
+    /// Returns what the line of an entry tells; nothing for an entry of another kind, whose line
+    /// must be looked at.
     pub(crate) fn of_kind(place: Place<'_>, kind: &EntryKind) -> Option<Self> {
         let naming = match kind {
             EntryKind::Other(_) => return None,

@@ -1,4 +1,5 @@
-//! A session that goes on: a log in its store, the tree of it, and the place where the next entry goes.
+//! A session that goes on: a log in its store, the tree of it, and the place where the next entry
+//! goes.
 
 mod index;
 mod migrate;
@@ -29,8 +30,9 @@ const MAX_KEPT_BYTES: usize = 64 * 1024;
 
 /// A session that is read and written through a store.
 ///
-/// In memory are the header and what a [`Node`] tells of each entry, not what the entries say: that is read again from
-/// the store when it is asked for. An entry is in the tree only after the store acknowledged it.
+/// In memory are the header and what a [`Node`] tells of each entry, not what the entries say: that
+/// is read again from the store when it is asked for. An entry is in the tree only after the store
+/// acknowledged it.
 ///
 /// ```
 /// use wb_message::Message;
@@ -83,8 +85,9 @@ impl Session {
 
     /// Opens the session that a store holds; the leaf is its last entry.
     ///
-    /// Lines that are no entries are skipped and [noted](Self::notes), as pi skips them: a record that was torn
-    /// before a foreign program went on writing is one. Older layouts are brought to the present one in memory.
+    /// Lines that are no entries are skipped and [noted](Self::notes), as pi skips them: a record
+    /// that was torn before a foreign program went on writing is one. Older layouts are brought
+    /// to the present one in memory.
     pub fn open(store: Box<dyn EntryStore>, mut ids: IdSource) -> Result<Self, SessionError> {
         let mut index = Index::default();
         index.notes.extend(store.torn().cloned().map(LogNote::TornRecord));
@@ -150,17 +153,18 @@ impl Session {
         Ok((Entry { id, parent_id, timestamp, line: number, kind }, bad))
     }
 
-    /// Builds the context at a leaf as [`build_context`](crate::build_context) does, and reads no more for it than
-    /// the entries that it is made of.
+    /// Builds the context at a leaf as [`build_context`](crate::build_context) does, and reads no
+    /// more for it than the entries that it is made of.
     ///
-    /// What stands above the first entry that the last compaction kept is not looked at, not even a cycle, except for the
-    /// model and the thinking level where nothing below tells them.
+    /// What stands above the first entry that the last compaction kept is not looked at, not even a
+    /// cycle, except for the model and the thinking level where nothing below tells them.
     pub fn context(&self, leaf: Option<&EntryId>) -> Result<Context, SessionError> {
         self.context_and_notes(leaf, Unpaired::LeftOut).map(|(context, _)| context)
     }
 
-    /// Builds the context at a leaf, with notes of what is not in it: entries of which no more than the place could be
-    /// read, what providers refuse, and all before an entry whose parent is lost.
+    /// Builds the context at a leaf, with notes of what is not in it: entries of which no more than
+    /// the place could be read, what providers refuse, and all before an entry whose parent is
+    /// lost.
     pub fn context_and_notes(
         &self,
         leaf: Option<&EntryId>,
@@ -216,16 +220,18 @@ impl Session {
         Ok(ends.chain([leaf.cloned()]).collect())
     }
 
-    /// Reads the entries of the path to a leaf from the first one on that the context holds, oldest first: what the last
-    /// compaction kept, that compaction, and what came after it. What stands above is in its digest and is not read.
+    /// Reads the entries of the path to a leaf from the first one on that the context holds, oldest
+    /// first: what the last compaction kept, that compaction, and what came after it. What
+    /// stands above is in its digest and is not read.
     pub fn entries_in_reach(&self, leaf: Option<&EntryId>) -> Result<Vec<Entry>, SessionError> {
         let mut buffer = Vec::new();
         let path = self.reach(leaf, &mut buffer)?;
         path.into_iter().map(|at| self.read(at, &mut buffer)).collect()
     }
 
-    /// Returns the places on the path to a leaf from the first entry on that the context holds: the first one that
-    /// the last compaction kept, where that is on the path, else the compaction, and without one the root.
+    /// Returns the places on the path to a leaf from the first entry on that the context holds: the
+    /// first one that the last compaction kept, where that is on the path, else the compaction,
+    /// and without one the root.
     pub(crate) fn reach(
         &self,
         leaf: Option<&EntryId>,
@@ -266,10 +272,11 @@ impl Session {
 
     /// Appends an entry after the leaf, makes it the leaf and returns its id.
     ///
-    /// `timestamp` is when it was written, in milliseconds since the Unix epoch. An entry in pi's own JSON, of a
-    /// known type or not, is given as [`EntryKind::Other`]: all its members are kept but those that tell its place.
-    /// A compaction must keep an entry on the path to it or nothing; labels and edits must name an entry of the log;
-    /// and what could not be read again is refused, such as arguments in more than a hundred brackets.
+    /// `timestamp` is when it was written, in milliseconds since the Unix epoch. An entry in pi's
+    /// own JSON, of a known type or not, is given as [`EntryKind::Other`]: all its members are
+    /// kept but those that tell its place. A compaction must keep an entry on the path to it or
+    /// nothing; labels and edits must name an entry of the log; and what could not be read
+    /// again is refused, such as arguments in more than a hundred brackets.
     pub fn append(&mut self, kind: &EntryKind, timestamp: i64) -> Result<EntryId, SessionError> {
         self.check_layout()?;
         self.check_names(kind)?;
@@ -348,22 +355,24 @@ impl Session {
         self.leaf = None;
     }
 
-    /// Moves the leaf to an entry or before the first one, so that it is there too when the session is opened again.
+    /// Moves the leaf to an entry or before the first one, so that it is there too when the session
+    /// is opened again.
     ///
     /// The leaf of a session that is opened is its last entry, so what [`branch`](Self::branch) and
-    /// [`reset_leaf`](Self::reset_leaf) do is forgotten unless an entry follows. Here one does: a custom entry of
-    /// the type [`LEAF_MARK`], whose `data` is `{"from": …}` with the id of the leaf that was left, or null. It gives
-    /// the model nothing. On an error the leaf stays.
+    /// [`reset_leaf`](Self::reset_leaf) do is forgotten unless an entry follows. Here one does: a
+    /// custom entry of the type [`LEAF_MARK`], whose `data` is `{"from": …}` with the id of the
+    /// leaf that was left, or null. It gives the model nothing. On an error the leaf stays.
     pub fn mark_leaf(&mut self, target: Option<&EntryId>, timestamp: i64) -> Result<EntryId, SessionError> {
         let data = json!({ "from": self.leaf.as_ref().map(EntryId::as_str) });
         let mark = Custom { custom_type: LEAF_MARK.to_owned(), data: Some(data) };
         self.append_at(target, &EntryKind::Custom(mark), timestamp)
     }
 
-    /// Moves the leaf to an entry or before the first one, and appends there what was learnt on the branch that is
-    /// left.
+    /// Moves the leaf to an entry or before the first one, and appends there what was learnt on the
+    /// branch that is left.
     ///
-    /// `from_id` becomes the leaf that was left, or `root` if there was none. On an error the leaf stays.
+    /// `from_id` becomes the leaf that was left, or `root` if there was none. On an error the leaf
+    /// stays.
     pub fn branch_with_summary(
         &mut self,
         target: Option<&EntryId>,
@@ -404,7 +413,8 @@ impl Session {
         self.append(&EntryKind::Label(Label { target_id: target.clone(), label }), timestamp)
     }
 
-    /// Names the session; an empty name clears the one that it has. Line ends become blanks, as in pi.
+    /// Names the session; an empty name clears the one that it has. Line ends become blanks, as in
+    /// pi.
     pub fn set_name(&mut self, name: &str, timestamp: i64) -> Result<EntryId, SessionError> {
         let name = name.split(['\r', '\n']).filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ");
         self.append(&EntryKind::SessionInfo(SessionInfo { name: Some(name.trim().to_owned()) }), timestamp)

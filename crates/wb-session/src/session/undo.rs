@@ -15,15 +15,16 @@ use crate::tree::{Node, Tree};
 use wb_record::json;
 use wb_record::lines::trimmed;
 
-/// The type of the custom entry that [`Session::undo_compaction`] begins its branch with; the name is ours.
+/// The type of the custom entry that [`Session::undo_compaction`] begins its branch with; the name
+/// is ours.
 pub const UNDO_MARK: &str = "window_budget.undo";
 
 /// What [`Session::undo_compaction`] or [`Session::take_back`] did.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct UndoneCompaction {
-    /// The compaction that was taken back, or the first of several entries; they stay in the log, on the branch that
-    /// was left.
+    /// The compaction that was taken back, or the first of several entries; they stay in the log,
+    /// on the branch that was left.
     pub compaction_id: EntryId,
     /// The leaf before, from which the session goes on as if nothing had been taken back.
     pub old_leaf_id: EntryId,
@@ -36,19 +37,22 @@ pub struct UndoneCompaction {
 impl Session {
     /// Takes back the last compaction on the path to the leaf.
     ///
-    /// A branch begins where the compaction stands, with a custom entry of the type [`UNDO_MARK`] whose `data` is
-    /// `{"compaction": …, "from": …}`, the ids of the compaction and of the leaf that was left. The entries that
-    /// came after the compaction are repeated on it: the same bytes but for `id`, `parentId`, the cost of answers, which
-    /// were paid for once, and the `targetId` of labels and edits where that names an entry which is repeated too.
+    /// A branch begins where the compaction stands, with a custom entry of the type [`UNDO_MARK`]
+    /// whose `data` is `{"compaction": …, "from": …}`, the ids of the compaction and of the
+    /// leaf that was left. The entries that came after the compaction are repeated on it: the
+    /// same bytes but for `id`, `parentId`, the cost of answers, which were paid for once, and
+    /// the `targetId` of labels and edits where that names an entry which is repeated too.
     ///
-    /// At the end stand entries for what repeating would have changed otherwise. Labels, and a name for the session,
-    /// see to it that a copy has the label of its original and nothing else gets another. Where answers are
-    /// repeated, what a provider counted for them was the prompt with the digest; a context edit about the mark,
-    /// which hides nothing, lets every reader that knows such edits weigh the context anew instead. These entries
-    /// and the mark are of `timestamp`, in milliseconds since the Unix epoch.
+    /// At the end stand entries for what repeating would have changed otherwise. Labels, and a name
+    /// for the session, see to it that a copy has the label of its original and nothing else
+    /// gets another. Where answers are repeated, what a provider counted for them was the
+    /// prompt with the digest; a context edit about the mark, which hides nothing, lets every
+    /// reader that knows such edits weigh the context anew instead. These entries and the mark
+    /// are of `timestamp`, in milliseconds since the Unix epoch.
     ///
-    /// All of it is appended in one step; what a kill in the middle of it leaves in a file of lines is the first
-    /// part of the new branch, and the old one as it was. On an error the leaf stays.
+    /// All of it is appended in one step; what a kill in the middle of it leaves in a file of lines
+    /// is the first part of the new branch, and the old one as it was. On an error the leaf
+    /// stays.
     ///
     /// ```
     /// use wb_message::{Message, outline::outline};
@@ -72,8 +76,9 @@ impl Session {
         self.take_back(&last, &last, timestamp)
     }
 
-    /// Takes back the entries of the path from one to another as [`undo_compaction`](Self::undo_compaction) does: those
-    /// that one step wrote, a compaction with the edits that belong to it, or edits alone.
+    /// Takes back the entries of the path from one to another as
+    /// [`undo_compaction`](Self::undo_compaction) does: those that one step wrote, a compaction
+    /// with the edits that belong to it, or edits alone.
     ///
     /// Where they are not on the path in this order there is nothing to undo.
     pub fn take_back(
@@ -209,7 +214,8 @@ impl Restated {
         }
     }
 
-    /// Returns entries after which copies are labelled as what they repeat, and all else is as it was.
+    /// Returns entries after which copies are labelled as what they repeat, and all else is as it
+    /// was.
     fn corrections(mut self, tree: &Tree, nodes: &[Node], copies: &Copies<'_>) -> Vec<EntryKind> {
         let mut kinds = Vec::new();
         let mut label = |target_id: EntryId, said: Option<String>, holds: Option<&str>| {

@@ -1,16 +1,17 @@
 //! Records in a file of JSON lines.
 //!
-//! Each append is one `write` of whole lines to the end of the file, so what a kill can leave behind is a last line
-//! without its line feed, after the first whole lines of those that were appended in one step. Opening the file for
-//! writing moves such a rest to a file next to it, `<name>.torn`, before anything is appended; a last line that is
-//! whole but for its line feed gets that. Nothing that was acknowledged is ever moved, since that had its line feed.
-//! Whole lines stay where they are: no reader could tell that more should have followed them.
+//! Each append is one `write` of whole lines to the end of the file, so what a kill can leave
+//! behind is a last line without its line feed, after the first whole lines of those that were
+//! appended in one step. Opening the file for writing moves such a rest to a file next to it,
+//! `<name>.torn`, before anything is appended; a last line that is whole but for its line feed gets
+//! that. Nothing that was acknowledged is ever moved, since that had its line feed. Whole lines
+//! stay where they are: no reader could tell that more should have followed them.
 //!
-//! One writer at a time: it holds the system's advisory lock on the file. Readers take no lock and read up to the
-//! last whole line. (Windows knows only locks that bind readers too; there a reader fails while a writer is at it.)
-//! Programs that do not ask for the lock, pi among them, are noticed by the length of the file and by what stands
-//! under its name, device and inode, before and after each append. An append always goes to the end, so lines are never
-//! mixed.
+//! One writer at a time: it holds the system's advisory lock on the file. Readers take no lock and
+//! read up to the last whole line. (Windows knows only locks that bind readers too; there a reader
+//! fails while a writer is at it.) Programs that do not ask for the lock, pi among them, are
+//! noticed by the length of the file and by what stands under its name, device and inode, before
+//! and after each append. An append always goes to the end, so lines are never mixed.
 use std::ffi::OsString;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -60,7 +61,8 @@ impl JsonlStore {
 
     /// Opens a file for reading and appending, and repairs its end.
     ///
-    /// The file must be empty or begin with a line of JSON; another one is refused and left as it is.
+    /// The file must be empty or begin with a line of JSON; another one is refused and left as it
+    /// is.
     pub fn open(path: impl Into<PathBuf>, durability: Durability) -> Result<Self, StoreError> {
         let mut store = Self::writer(FileParts::open(path)?, durability)?;
         store.find_end()?;
@@ -197,8 +199,8 @@ impl JsonlStore {
         Ok(rest.concat())
     }
 
-    /// Moves the rest of a torn record to the file next to this one: first it is safe there, then it is cut off
-    /// here, so that a failure in between leaves it twice.
+    /// Moves the rest of a torn record to the file next to this one: first it is safe there, then
+    /// it is cut off here, so that a failure in between leaves it twice.
     fn move_aside(&mut self, rest: Vec<u8>, start: u64) -> Result<PathBuf, StoreError> {
         let mut name = OsString::from(self.path());
         name.push(".torn");

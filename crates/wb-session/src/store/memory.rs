@@ -9,8 +9,8 @@ use super::part_lines::{each_line, line_at};
 use super::{EntryStore, Record};
 use crate::error::StoreError;
 
-/// Keeps records in memory, for tests and for sessions that nobody will open again. They may follow the lines of a part,
-/// which are read where they stand and never changed.
+/// Keeps records in memory, for tests and for sessions that nobody will open again. They may follow
+/// the lines of a part, which are read where they stand and never changed.
 ///
 /// A position is the byte at which a record begins.
 #[derive(Debug)]
@@ -38,7 +38,8 @@ impl MemoryStore {
         Self::new(Box::new(MemoryParts::of(log)), n_bytes, is_ended)
     }
 
-    /// Goes on behind the lines of a part, whatever they are; which has no name and is read again and again.
+    /// Goes on behind the lines of a part, whatever they are; which has no name and is read again
+    /// and again.
     pub fn over(lines: Box<dyn Parts>) -> io::Result<Self> {
         let n_bytes = lines.len("")?.unwrap_or(0);
         let mut last = Vec::new();

@@ -8,7 +8,8 @@ use wb_record::{Lines, PartReader, Parts};
 /// Bytes that are read at first for a line, and at most at once.
 const CHUNK: std::ops::RangeInclusive<u64> = 4 * 1024..=64 * 1024;
 
-/// Hands over each line up to an end with its position, blank ones too, and returns where the last of them ends.
+/// Hands over each line up to an end with its position, blank ones too, and returns where the last
+/// of them ends.
 pub(super) fn each_line(parts: &dyn Parts, end: u64, each: &mut dyn FnMut(u64, &[u8])) -> io::Result<u64> {
     let mut lines = Lines::new(PartReader::new(parts, "", 0)?.take(end));
     let mut read_to = 0;

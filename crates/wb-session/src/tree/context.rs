@@ -36,22 +36,23 @@ pub struct RequestAt {
     pub usage: Usage,
     /// The model that answered.
     pub model: Option<String>,
-    /// Whether the prompt was the messages before `at`, besides a system prompt and tools that the log does not
-    /// hold. It was not where a compaction or an edit came after the request.
+    /// Whether the prompt was the messages before `at`, besides a system prompt and tools that the
+    /// log does not hold. It was not where a compaction or an edit came after the request.
     pub is_current: bool,
 }
 
 /// Builds the context at a leaf; no leaf is the place before the first entry.
 ///
-/// The path from the root decides. The last compaction on it puts its digest first, then come the entries
-/// from the first kept one up to the compaction, then all that follow it; if the first kept entry does not
-/// stand before it, nothing before it stays. Older compactions in the kept range add nothing. The last edit of an
-/// entry among those selected applies.
+/// The path from the root decides. The last compaction on it puts its digest first, then come the
+/// entries from the first kept one up to the compaction, then all that follow it; if the first kept
+/// entry does not stand before it, nothing before it stays. Older compactions in the kept range add
+/// nothing. The last edit of an entry among those selected applies.
 ///
-/// What providers refuse is left out, and stays in the log: a tool call without a result, unless it is in flight, a
-/// result without its call, and a second result of one call. A call is in flight while nothing but results came after
-/// its answer; those of an answer that ended with an error or was aborted, and those whose result is hidden, never are.
-/// What remains of an answer is kept if it holds text or a call.
+/// What providers refuse is left out, and stays in the log: a tool call without a result, unless it
+/// is in flight, a result without its call, and a second result of one call. A call is in flight
+/// while nothing but results came after its answer; those of an answer that ended with an error or
+/// was aborted, and those whose result is hidden, never are. What remains of an answer is kept if
+/// it holds text or a call.
 pub fn build_context(log: &SessionLog, leaf: Option<&EntryId>) -> Result<Context, SessionError> {
     let path = log.path(leaf)?;
     let mut draft = Draft::of_path(&path);
@@ -75,7 +76,8 @@ impl SessionLog {
         Ok(draft.finish(Unpaired::LeftOut).0)
     }
 
-    /// Returns the entries that the context at a leaf is made of, in its order, the compaction first.
+    /// Returns the entries that the context at a leaf is made of, in its order, the compaction
+    /// first.
     pub fn selected(&self, leaf: Option<&EntryId>) -> Result<Vec<&Entry>, SessionError> {
         let path = self.path(leaf)?;
         Ok(Selection::of_path(&path).kept.into_iter().map(|at| path[at]).collect())
@@ -83,9 +85,9 @@ impl SessionLog {
 
     /// Returns the leaves at which the segments between compactions end, on the path to a leaf.
     ///
-    /// Each is the place right before a compaction; the last is the leaf itself. The context at each of them, with
-    /// the requests that are current there, is one segment of what was really sent; together they hold every
-    /// request on the path once.
+    /// Each is the place right before a compaction; the last is the leaf itself. The context at
+    /// each of them, with the requests that are current there, is one segment of what was
+    /// really sent; together they hold every request on the path once.
     pub fn segment_ends(&self, leaf: Option<&EntryId>) -> Result<Vec<Option<EntryId>>, SessionError> {
         let path = self.path(leaf)?;
         let is_compaction = |entry: &Entry| matches!(entry.kind, EntryKind::Compaction(_));
@@ -114,8 +116,8 @@ impl Selection {
         Self::of(&tags, |before| path[..before].iter().position(|entry| Some(&entry.id) == first_kept))
     }
 
-    /// Selects by the kinds of a path's entries; `first_kept` finds the first entry that the compaction at a
-    /// place keeps, among those before it.
+    /// Selects by the kinds of a path's entries; `first_kept` finds the first entry that the
+    /// compaction at a place keeps, among those before it.
     pub(crate) fn of(tags: &[EntryTag], first_kept: impl FnOnce(usize) -> Option<usize>) -> Self {
         let kept = match last_compaction(tags) {
             None => (0..tags.len()).collect(),
@@ -134,18 +136,19 @@ pub(crate) fn last_compaction(tags: &[EntryTag]) -> Option<usize> {
     tags.iter().rposition(|tag| *tag == EntryTag::Compaction)
 }
 
-/// What becomes of calls that are not in flight and have no result, and of results that answer no call of the context, or
-/// one that is answered already. No provider takes them.
+/// What becomes of calls that are not in flight and have no result, and of results that answer no
+/// call of the context, or one that is answered already. No provider takes them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unpaired {
     /// They are left out.
     LeftOut,
-    /// They stand in the context, as pi sends them: the results as they are, the calls with results of its own. Only calls
-    /// of an answer that failed are left out.
+    /// They stand in the context, as pi sends them: the results as they are, the calls with results
+    /// of its own. Only calls of an answer that failed are left out.
     Sent,
 }
 
-/// The context as it grows; lists of equal length stand side by side because the pairing reads messages alone.
+/// The context as it grows; lists of equal length stand side by side because the pairing reads
+/// messages alone.
 #[derive(Debug)]
 pub(crate) struct Draft {
     pub(crate) selection: Selection,
@@ -260,8 +263,8 @@ fn into_message(kind: EntryKind) -> Option<(Message, Option<Request>)> {
 }
 
 impl ContextEdit {
-    /// Returns whether an edit can give a message another body: not if it is made of a command and its output, or of a
-    /// digest alone.
+    /// Returns whether an edit can give a message another body: not if it is made of a command and
+    /// its output, or of a digest alone.
     pub fn applies_to(message: &Message) -> bool {
         match message {
             Message::User { .. }

@@ -75,7 +75,8 @@ pub enum LogNote {
         /// What is wrong with it.
         what: String,
     },
-    /// The entry at the start of a path follows one that is not in the log; nothing before it is seen.
+    /// The entry at the start of a path follows one that is not in the log; nothing before it is
+    /// seen.
     LostParent {
         /// Its line.
         line: usize,
@@ -123,7 +124,8 @@ impl fmt::Display for LogNote {
 
 /// A session log in memory.
 ///
-/// It holds what its entries say and no text of the file, so its size is about that of the bodies in it.
+/// It holds what its entries say and no text of the file, so its size is about that of the bodies
+/// in it.
 #[derive(Clone, Debug)]
 pub struct SessionLog {
     header: Header,
@@ -135,10 +137,12 @@ pub struct SessionLog {
 impl SessionLog {
     /// Reads a log line by line.
     ///
-    /// Blank lines are skipped. A last line that nothing ended and that is not JSON was cut off while it was
-    /// written; it is skipped and [noted](Self::notes), as is any other line that is not an entry. An entry of which
-    /// only the place can be read says nothing, and is noted too. Layouts of version 1 and 2 are brought to version 3: entries get ids and form one chain, `firstKeptEntryIndex` becomes
-    /// an id, `hookMessage` a custom message. Of entries with one id the last is found by it.
+    /// Blank lines are skipped. A last line that nothing ended and that is not JSON was cut off
+    /// while it was written; it is skipped and [noted](Self::notes), as is any other line that
+    /// is not an entry. An entry of which only the place can be read says nothing, and is noted
+    /// too. Layouts of version 1 and 2 are brought to version 3: entries get ids and form one
+    /// chain, `firstKeptEntryIndex` becomes an id, `hookMessage` a custom message. Of entries
+    /// with one id the last is found by it.
     pub fn read(input: impl BufRead) -> Result<Self, SessionError> {
         let mut lines = Lines::new(input);
         let mut log = Self::with_header(read_header(&mut lines)?);
@@ -220,8 +224,8 @@ impl SessionLog {
 
     /// Returns the entries from a root to the leaf; no leaf is the place before the first entry.
     ///
-    /// An entry whose parent is not in the log is a root. A leaf that is not in the log and an entry that is its
-    /// own ancestor are errors.
+    /// An entry whose parent is not in the log is a root. A leaf that is not in the log and an
+    /// entry that is its own ancestor are errors.
     pub fn path(&self, leaf: Option<&EntryId>) -> Result<Vec<&Entry>, SessionError> {
         Ok(self.path_indices(leaf)?.into_iter().map(|at| &self.entries[at]).collect())
     }
@@ -237,8 +241,8 @@ impl SessionLog {
     }
 }
 
-/// Returns the id for the index that a compaction of version 1 has: the header is 0, and only one of the entries
-/// before it can be named.
+/// Returns the id for the index that a compaction of version 1 has: the header is 0, and only one
+/// of the entries before it can be named.
 pub(crate) fn first_kept_of_version_1(line: Line<'_>, n_before: usize) -> Option<EntryId> {
     #[derive(Deserialize)]
     #[serde(rename_all = "camelCase")]

@@ -1,8 +1,8 @@
 //! What a tree keeps of each entry: a row of 32 bytes, found by its place and by its id.
 //!
-//! A log can hold a hundred times what its context holds, so the rows are most of what an open session takes. An id
-//! as pi makes it is a number in its row; other ids, and those of parents that a log does not have, stand in a list
-//! next to the rows.
+//! A log can hold a hundred times what its context holds, so the rows are most of what an open
+//! session takes. An id as pi makes it is a number in its row; other ids, and those of parents that
+//! a log does not have, stand in a list next to the rows.
 
 use std::hash::{BuildHasher, RandomState};
 
@@ -88,12 +88,14 @@ const MIN_SLOTS: usize = 16;
 pub(crate) struct NodeIndex {
     blocks: Blocks<Row>,
     listed: Blocks<EntryId>,
-    /// The places of rows, each in the first free slot from the one on that the hash of its id names; of rows with
-    /// one id the last.
+    /// The places of rows, each in the first free slot from the one on that the hash of its id
+    /// names; of rows with one id the last.
     slots: Vec<u32>,
-    /// An odd number that nobody can foresee, so that no log can be made whose ids all want one slot.
+    /// An odd number that nobody can foresee, so that no log can be made whose ids all want one
+    /// slot.
     factor: u64,
-    /// Whether an id was given twice, so that the place of a parent's row need not be that of the parent.
+    /// Whether an id was given twice, so that the place of a parent's row need not be that of the
+    /// parent.
     has_twins: bool,
 }
 
@@ -137,7 +139,8 @@ impl NodeIndex {
         clamped(self.listed.len() - 1)
     }
 
-    /// Makes a table of twice as many slots; the old one is gone before, so that there are never two.
+    /// Makes a table of twice as many slots; the old one is gone before, so that there are never
+    /// two.
     fn grow(&mut self) {
         let n_slots = (self.slots.len() * 2).max(MIN_SLOTS);
         self.slots = Vec::new();
@@ -216,7 +219,8 @@ impl NodeIndex {
         self.blocks.get(at).timestamp
     }
 
-    /// Returns the place of the parent of a row; none at a root and where the parent is not in the log.
+    /// Returns the place of the parent of a row; none at a root and where the parent is not in the
+    /// log.
     pub(crate) fn parent(&self, at: usize) -> Option<usize> {
         let Row { parent_is, parent, .. } = *self.blocks.get(at);
         match parent_is {
@@ -228,7 +232,8 @@ impl NodeIndex {
     }
 }
 
-/// A log that long does not fit into memory; of lines beyond, which can be empty, the number is not kept.
+/// A log that long does not fit into memory; of lines beyond, which can be empty, the number is not
+/// kept.
 fn clamped(number: usize) -> u32 {
     u32::try_from(number).unwrap_or(u32::MAX)
 }

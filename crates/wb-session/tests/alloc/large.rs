@@ -18,7 +18,8 @@ pub(crate) enum Shape {
 /// Bytes between two compactions.
 const STRETCH: usize = 2_000_000;
 
-/// Writes a session file of at least so many bytes and returns its path and the number of its entries.
+/// Writes a session file of at least so many bytes and returns its path and the number of its
+/// entries.
 pub(crate) fn large(shape: Shape, n_bytes: usize) -> (PathBuf, usize) {
     let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("large-{shape:?}-{n_bytes}.jsonl"));
     let file = std::fs::OpenOptions::new().write(true).create(true).truncate(true).open(&path).unwrap();

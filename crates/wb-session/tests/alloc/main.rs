@@ -9,8 +9,8 @@ use wb_message::{Block, Message};
 use wb_session::store::memory::MemoryStore;
 use wb_session::{IdSource, NewSession, Session};
 
-/// Bytes that the place of an entry may take: its row, and four of the table, of which three eighths are full where
-/// it has just grown.
+/// Bytes that the place of an entry may take: its row, and four of the table, of which three
+/// eighths are full where it has just grown.
 const PER_ENTRY: u64 = 43;
 /// Bytes beside: a block of rows that has just begun, the header, the leaf.
 const BESIDE: u64 = 16 * 1024;

@@ -50,7 +50,8 @@ fn what_the_summarizer_of_a_branch_is_given_is_recorded() {
     });
 }
 
-/// Tells whether ours is off by what JavaScript writes otherwise; within a budget that may change what fits.
+/// Tells whether ours is off by what JavaScript writes otherwise; within a budget that may change
+/// what fits.
 fn is_near(row: &Row<'_>, entries: &[&Entry]) -> bool {
     let is_special = |entry: &&&Entry| matches!(&entry.kind, EntryKind::Message(logged) if has_special_json(&logged.message));
     let n_special = entries.iter().filter(is_special).count() as u64;

@@ -13,7 +13,8 @@ use wb_testkit::session_rows::{
 
 const SHELL: &str = "a log in memory does not hold cancelled, truncated and the path of the full output";
 
-/// Tells which selected messages are commands that were kept from the model; those are not converted.
+/// Tells which selected messages are commands that were kept from the model; those are not
+/// converted.
 fn excluded(row: &Row<'_>) -> Vec<bool> {
     let selected = row.log.selected(row.id("leaf").as_ref()).unwrap();
     let gives = selected.into_iter().filter_map(|entry| match &entry.kind {

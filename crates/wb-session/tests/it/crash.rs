@@ -22,7 +22,8 @@ const N_KILLS: u32 = 500;
 /// Kills on one file, so that it stays small enough to be read each time.
 const N_KILLS_PER_FILE: u32 = 10;
 
-/// The record of a number, most of them short and some of them of a size that takes a while to write.
+/// The record of a number, most of them short and some of them of a size that takes a while to
+/// write.
 fn record(number: usize) -> Vec<u8> {
     let n_bytes = if number % 7 == 6 { 200_000 } else { number * 37 % 3_000 };
     format!("{{\"number\":{number},\"text\":\"{}\"}}", "x".repeat(n_bytes)).into_bytes()
@@ -65,7 +66,8 @@ fn append_for_ever(path: &Path) {
     }
 }
 
-/// Runs a child, kills it after a while and returns how many records it acknowledged in all, if any.
+/// Runs a child, kills it after a while and returns how many records it acknowledged in all, if
+/// any.
 fn killed_after(path: &Path, delay: Duration) -> Option<usize> {
     let name = "crash::a_writer_that_is_killed_loses_nothing_that_it_acknowledged";
     let mut child = Command::new(env::current_exe().unwrap())
@@ -158,7 +160,8 @@ fn a_log_cut_at_every_byte_of_its_last_record_opens_to_before_or_after_it() {
     }
 }
 
-/// A power cut may leave the length of a record that did not reach the disk, with zeros for its bytes.
+/// A power cut may leave the length of a record that did not reach the disk, with zeros for its
+/// bytes.
 #[test]
 fn a_log_with_zeros_in_its_last_record_opens_to_before_it() {
     let mut session = Session::create(Box::new(MemoryStore::default()), &begin(), IdSource::new(1)).unwrap();
@@ -188,8 +191,8 @@ fn a_log_with_zeros_in_its_last_record_opens_to_before_it() {
     }
 }
 
-/// Whatever a kill left of an undo, the session is on the old branch or on the first part of the new one, which is
-/// taken up by going back and undoing again.
+/// Whatever a kill left of an undo, the session is on the old branch or on the first part of the
+/// new one, which is taken up by going back and undoing again.
 #[test]
 fn a_log_cut_at_every_byte_of_an_undo_holds_the_old_branch_and_a_part_of_the_new_one() {
     let mut session = Session::create(Box::new(MemoryStore::default()), &begin(), IdSource::new(1)).unwrap();
@@ -243,7 +246,8 @@ fn append_beyond_the_limit(path: &Path) {
     assert_eq!(bytes_of(path), b"{\"first\":1}\n{\"second\":2}\n");
 }
 
-/// A limit on the size of files makes the system write a part of a line, as a disk does that becomes full.
+/// A limit on the size of files makes the system write a part of a line, as a disk does that
+/// becomes full.
 #[cfg(unix)]
 #[test]
 #[expect(clippy::disallowed_methods, reason = "a child learns from its environment that it is one")]

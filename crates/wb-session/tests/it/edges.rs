@@ -244,7 +244,8 @@ proptest! {
     }
 }
 
-/// Tells whether an edit stands before the entry that it is about, which no program can write in its order.
+/// Tells whether an edit stands before the entry that it is about, which no program can write in
+/// its order.
 fn edits_what_comes_later(session: &Session, path: &[Node]) -> bool {
     path.iter().enumerate().any(|(at, node)| match session.entry(&node.id).map(|entry| entry.kind) {
         Ok(EntryKind::ContextEdit(edit)) => path[at..].iter().any(|later| later.id == edit.target_id),

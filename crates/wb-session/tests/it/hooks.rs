@@ -281,7 +281,8 @@ fn an_automatic_compaction_asks_the_hooks_too_and_a_dropped_wait_changes_nothing
     assert!(driver.context().is_over(&known), "the context follows what is there");
 }
 
-/// A root R, the answer E with the prompt F on one branch, and B, C on the other, where the leaf is.
+/// A root R, the answer E with the prompt F on one branch, and B, C on the other, where the leaf
+/// is.
 fn two_branches() -> (Session, Vec<EntryId>, Vec<EntryId>) {
     let (mut session, mut ids) = session_of(r#"u"R""#);
     let root = ids[0].clone();

@@ -25,7 +25,8 @@ fn diagram() -> (Session, Vec<(EntryId, char)>) {
     (session, ids.into_iter().zip("AEFBCD".chars()).collect())
 }
 
-/// Draws a tree in brackets: each entry by its letter, a summary as `s`, a label as `l`; `*` is the leaf.
+/// Draws a tree in brackets: each entry by its letter, a summary as `s`, a label as `l`; `*` is the
+/// leaf.
 fn drawn(session: &Session, names: &[(EntryId, char)]) -> String {
     let mut out = String::new();
     for (depth, node) in session.tree().walk() {

@@ -24,8 +24,8 @@ fn described(log: &SessionLog, leaf: Option<&EntryId>) -> Vec<Value> {
     described.collect()
 }
 
-/// Tells whether a recorded message is the one described: hashed texts are taken as equal, and of a custom message
-/// only that it is one is compared.
+/// Tells whether a recorded message is the one described: hashed texts are taken as equal, and of a
+/// custom message only that it is one is compared.
 fn is_same(recorded: &Value, ours: &Value) -> bool {
     if ours["role"] == "custom" {
         return recorded["role"] == "custom";

@@ -1,6 +1,8 @@
-//! Recorded answers to running a compaction: what is asked, what becomes of the says, what the model sees then.
+//! Recorded answers to running a compaction: what is asked, what becomes of the says, what the
+//! model sees then.
 //!
-//! The newest version is followed. Its model answered `LLM-REPLY-1` and so on; ours says the same below a heading.
+//! The newest version is followed. Its model answered `LLM-REPLY-1` and so on; ours says the same
+//! below a heading.
 
 use std::collections::HashSet;
 use wb_invoke::scripted::Script;
@@ -40,8 +42,8 @@ const LOST: &str =
 /// What makes the text of a conversation another one than the recorded.
 const OF_TEXTS: [&str; 5] = [JSON, SHELL, THINKING, LONG_RESULT, GUARDED];
 
-/// What is asked for in which order, with which previous summary and focus; the merged summary, its files, what is
-/// kept, and the tokens before.
+/// What is asked for in which order, with which previous summary and focus; the merged summary, its
+/// files, what is kept, and the tokens before.
 #[test]
 fn compactions_are_run_as_recorded() {
     let reasons = [
@@ -135,7 +137,8 @@ impl Run {
         }
     }
 
-    /// Tells whether a text weighs less than what it would stand for; lists of files that are new count as well.
+    /// Tells whether a text weighs less than what it would stand for; lists of files that are new
+    /// count as well.
     fn is_lighter(&self, recorded: &str) -> bool {
         let it = &self.preparation;
         let given = it.messages_to_summarize.iter().chain(&it.turn_prefix_messages);
@@ -281,7 +284,8 @@ fn compare_kept(row: &Row<'_>, recorded: &[&Value], context: &Context) -> Verdic
     judge(ours.next().is_none(), "", false, "more messages").map(|_| reasons)
 }
 
-/// Returns the recorded entries with a call that is neither answered nor in flight, or with a result without its call.
+/// Returns the recorded entries with a call that is neither answered nor in flight, or with a
+/// result without its call.
 fn lost_entries<'a>(row: &Row<'_>, recorded: &[&'a Value]) -> HashSet<&'a str> {
     let message = |id: &str| match &row.log.entry(&id.into())?.kind {
         EntryKind::Message(logged) => Some(logged.message.clone()),
@@ -315,7 +319,8 @@ fn hidden_tokens(row: &Row<'_>, recorded: &Value) -> Option<u64> {
     excluded_message(entry).map(|message| estimate_tokens(&message))
 }
 
-/// Appends a compaction to the row's session; returns what the model sees then, and the estimate of it.
+/// Appends a compaction to the row's session; returns what the model sees then, and the estimate of
+/// it.
 fn after_appending(row: &Row<'_>, outcome: CompactionOutcome) -> (Context, u64) {
     let mut session = session_of(&bytes_of(row.file.unwrap()));
     if session.header().version < NEWEST_VERSION {

@@ -41,7 +41,8 @@ fn act() -> impl Strategy<Value = Act> {
 
 const N_KINDS: u8 = 18;
 
-/// Returns an entry in pi's form; calls and results share few ids, so that some are answered and some are not.
+/// Returns an entry in pi's form; calls and results share few ids, so that some are answered and
+/// some are not.
 fn entry(kind: u8, nth: usize, about: Option<&EntryId>) -> Value {
     let message = |message: Value| json!({"type": "message", "message": message});
     let call = |id: usize| json!({"type": "toolCall", "id": format!("c{}", id % 5), "name": "read", "arguments": {"n": nth}});

@@ -50,7 +50,8 @@ fn say(stage: &Stage, prompt: &str, session: Session) -> Command {
     gemini
 }
 
-/// Returns the oldest file: names begin with the minute, and a resume in another leaves a file with its head alone.
+/// Returns the oldest file: names begin with the minute, and a resume in another leaves a file with
+/// its head alone.
 fn session(stage: &Stage) -> Result<PathBuf, String> {
     let folder = stage.home().join(".gemini/tmp");
     let is_session =

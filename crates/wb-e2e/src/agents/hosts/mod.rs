@@ -1,4 +1,5 @@
-//! The agents whose sessions are compacted: packages, settings, how they are run, where their session is.
+//! The agents whose sessions are compacted: packages, settings, how they are run, where their
+//! session is.
 //!
 //! Each is pinned to a version that was looked at. All of them are told to leave the network alone.
 
@@ -36,7 +37,8 @@ pub(crate) struct Host {
     pub(crate) dialect: &'static str,
     /// Whether `all` means it.
     pub(crate) is_of_all: bool,
-    /// Whether it sends the outputs of old calls twice when it goes on with a session that nobody touched.
+    /// Whether it sends the outputs of old calls twice when it goes on with a session that nobody
+    /// touched.
     pub(crate) repeats_outputs: bool,
     /// Whether each line of its session names the line that it follows.
     pub(crate) is_tree: bool,
@@ -46,7 +48,8 @@ pub(crate) struct Host {
     pub(crate) say: fn(&Stage, &str, Session) -> Command,
     /// Finds the file of its session.
     pub(crate) session: fn(&Stage) -> Result<PathBuf, String>,
-    /// Tokens with which its window is so full that its model writes a summary, if `wb install` gives instructions for that.
+    /// Tokens with which its window is so full that its model writes a summary, if `wb install`
+    /// gives instructions for that.
     pub(crate) informed_at_tokens: Option<usize>,
     /// How our plug-in gets into it, if there is one.
     pub(crate) plug: Option<Plug>,

@@ -30,8 +30,9 @@ fn message(message: &Value) -> Vec<Item> {
 /// What every thought is signed with.
 const SIGNATURE: &str = "c2NyaXB0ZWQ=";
 
-/// Finds what the provider would refuse: a first message that is not the user's, thoughts that are not signed or stand
-/// behind other blocks, and outputs that do not begin the message behind their calls.
+/// Finds what the provider would refuse: a first message that is not the user's, thoughts that are
+/// not signed or stand behind other blocks, and outputs that do not begin the message behind their
+/// calls.
 pub(super) fn faults(body: &Value) -> Vec<String> {
     let messages = list(&body["messages"]);
     let first = messages.first().filter(|message| message["role"] != "user");

@@ -38,10 +38,11 @@ fn told(response: &Value) -> String {
     words.collect::<Vec<_>>().join("\n")
 }
 
-/// Finds what the provider would refuse: a first turn that is not the user's, and calls whose outputs are not all in
-/// the turn behind them, or are there without their calls.
+/// Finds what the provider would refuse: a first turn that is not the user's, and calls whose
+/// outputs are not all in the turn behind them, or are there without their calls.
 ///
-/// Outputs that stand twice are not found here, since the host itself sends them when it goes on with a session.
+/// Outputs that stand twice are not found here, since the host itself sends them when it goes on
+/// with a session.
 pub(super) fn faults(body: &Value) -> Vec<String> {
     let turns = list(&body["contents"]);
     let first = turns.first().filter(|turn| turn["role"] != "user");

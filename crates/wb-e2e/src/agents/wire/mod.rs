@@ -1,4 +1,5 @@
-//! The dialects of model providers, as far as agents need them: what a request holds, and a streamed answer.
+//! The dialects of model providers, as far as agents need them: what a request holds, and a
+//! streamed answer.
 
 mod anthropic;
 mod chat;
