@@ -1,4 +1,4 @@
-//! Prints what appending an entry takes beside writing its message as JSON, as a Markdown table.
+//! Prints the cost of appending an entry and of writing its message as JSON, as a Markdown table.
 //!
 //! `cargo bench -p wb-session --bench append`: each time is the median of its samples, taken in
 //! turn, without waiting for the disk; allocations are those of one entry.

@@ -26,7 +26,7 @@ enum Text {
 }
 
 impl EntryId {
-    /// Returns the id as it stands in the file.
+    /// Returns the id verbatim.
     pub fn as_str(&self) -> &str {
         match &self.0 {
             // They were text when they came.
@@ -164,7 +164,7 @@ impl IdSource {
             }
         }
         loop {
-            // No log holds so many that this would not end.
+            // No log holds enough ids for this to loop forever.
             let id = format!("{:016x}{:016x}", self.numbers.next_number(), self.numbers.next_number());
             if !is_taken(&id) {
                 return id.into();

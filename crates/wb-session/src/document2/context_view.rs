@@ -1,4 +1,4 @@
-//! What each entry of a path gives to the model, seen without copying bodies.
+//! The messages that each entry of a path gives to the model, viewed without copying bodies.
 
 use std::collections::HashMap;
 
@@ -9,9 +9,9 @@ use crate::entry::{BranchSummary, Compaction, CustomMessage, Entry, EntryKind, L
 use crate::id::EntryId;
 use crate::tree::context::replace;
 
-/// What the recorded answers count with: [`HeuristicPreset::PI`], except that an image of the
-/// user's costs what one in a result does, since providers count it. What watches over a session
-/// counts with [`TokenHeuristic::DEFAULT`](wb_budget::TokenHeuristic::DEFAULT).
+/// The preset behind the recorded answers: [`HeuristicPreset::PI`], except that an image from the
+/// user costs as much as one in a result, since providers count it. A session's watcher counts with
+/// [`TokenHeuristic::DEFAULT`](wb_budget::TokenHeuristic::DEFAULT).
 pub const SESSION_PRESET: HeuristicPreset = HeuristicPreset::PI.with_user_images();
 
 /// The entries of a path with the edits that apply to them.

@@ -4,10 +4,10 @@ use std::fmt::Write as _;
 
 use wb_message::{Block, Content, Message};
 
-/// Stands before the digest of a compaction; a blank line and an opening tag follow.
+/// The text before the digest of a compaction; a blank line and an opening tag follow.
 pub const COMPACTION_SUMMARY_PREFIX: &str =
     "Earlier messages of this session were condensed into this summary:";
-/// Stands before the digest of a branch; a blank line and an opening tag follow.
+/// The text before the digest of a branch; a blank line and an opening tag follow.
 pub const BRANCH_SUMMARY_PREFIX: &str =
     "Another branch of this session was tried and left; this is its summary:";
 

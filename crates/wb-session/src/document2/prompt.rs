@@ -72,11 +72,11 @@ impl SummaryTask {
     }
 }
 
-/// The user's own instructions and what becomes of ours.
+/// The user's instructions, and whether they replace the default ones.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Focus {
     pub(crate) instructions: Option<String>,
-    /// Whether they replace ours; the form stays.
+    /// Replaces the default instructions; the form stays.
     pub(crate) replaces: bool,
 }
 

@@ -15,18 +15,18 @@ use crate::driver::hooks::{
 };
 use crate::{Entry, EntryId, EntryKind, Session, SessionError};
 
-/// How [`navigate_tree`] works.
+/// Options for [`navigate_tree`].
 #[derive(Clone, Debug, Default)]
 pub struct NavigateOpts {
-    /// Whether the user wants a summary of what is left.
+    /// Asks for a summary of the branch that is left.
     pub user_wants_summary: bool,
     /// The label that the summary gets, or the target if there is no summary.
     pub label: Option<String>,
-    /// How it is made; its `cancel` stops the whole way.
+    /// Options for the summary; its `cancel` stops the whole navigation.
     pub summary: BranchSummaryOpts,
 }
 
-/// Where a session went.
+/// The result of a navigation.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct TreeNavigation {
@@ -38,7 +38,7 @@ pub struct TreeNavigation {
     pub editor_text: Option<String>,
     /// The summary's entry.
     pub summary_entry_id: Option<EntryId>,
-    /// What the summary says and what it cost.
+    /// The summary and its cost.
     pub summary: Option<BranchSummaryOutcome>,
 }
 
@@ -143,7 +143,7 @@ fn before_tree(
     Ok(SessionBeforeTreeEvent { preparation, signal: opts.summary.cancel.clone().unwrap_or_default() })
 }
 
-/// What a hook said that counts.
+/// The answer of a hook that counts.
 enum Said {
     Summary(HookSummary),
     Overrides(TreeOverrides),

@@ -18,7 +18,7 @@ use crate::error::SessionError;
 use crate::id::EntryId;
 use wb_record::lines::Line;
 
-/// What every line has, and what it says if it is a message; ids are missing in files of version 1.
+/// The members of every line, and those of a message; files of version 1 have no ids.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Envelope<M> {
@@ -69,7 +69,7 @@ pub(crate) fn read_kind(line: Line<'_>, tag: EntryTag, timestamp: i64) -> Result
     kind.map_err(|error| SessionError::of_json(line.number, &error))
 }
 
-/// Reads what an entry says; one that cannot be read says nothing, and what is wrong is told.
+/// Reads the content of an entry; if it cannot be read, reports the fault and returns no content.
 pub(crate) fn read_kind_or_nothing(
     line: Line<'_>,
     tag: EntryTag,
@@ -120,8 +120,7 @@ enum Role {
     Other,
 }
 
-/// A message in pi's files: the members of all roles side by side, since a role may stand behind
-/// them.
+/// A message in pi's files: the members of all roles in one struct, since the role may come last.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct PiMessage {

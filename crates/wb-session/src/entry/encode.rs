@@ -1,8 +1,8 @@
 //! Writing entries, in the form of pi's version 3.
 //!
-//! Members stand in pi's order, and what pi's screens count on is there: a display flag, the whole
-//! usage with its costs. What is not known is written as zero or an empty text. Nothing is copied
-//! on the way to the line.
+//! Members are in pi's order, and everything that pi's screens rely on is present: a display flag,
+//! the whole usage with its costs. Unknown values are written as zero or an empty text. Nothing is
+//! copied on the way to the line.
 
 use std::borrow::Cow;
 use std::ops::Not;
@@ -26,7 +26,7 @@ const SURE_LEVELS: usize = 64;
 /// The beginning of a new session.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NewSession {
-    /// The session's name, by which hosts tell sessions apart.
+    /// The session's name, by which hosts distinguish sessions.
     pub id: String,
     /// When it begins, in milliseconds since the Unix epoch.
     pub timestamp: i64,
@@ -345,7 +345,7 @@ fn parts<S: Serializer>(blocks: &[Block], to: S) -> Result<S::Ok, S::Error> {
     to.collect_seq(blocks.iter().map(part))
 }
 
-/// What pi shows of reasoning that only the provider can read.
+/// The text that pi shows for reasoning that only the provider can read.
 const REDACTED: &str = "[Reasoning redacted]";
 
 #[derive(Serialize)]

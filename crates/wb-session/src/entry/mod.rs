@@ -1,6 +1,6 @@
 //! The entries of a session log, and the messages that they hold.
 //!
-//! How lines of a file become entries stands in [`decode`], how entries become lines in [`encode`].
+//! [`decode`] turns the lines of a file into entries, [`encode`] turns entries into lines.
 
 pub(crate) mod timestamp;
 pub(crate) mod lenient;
@@ -30,13 +30,13 @@ pub struct Entry {
     pub parent_id: Option<EntryId>,
     /// When it was written, in milliseconds since the Unix epoch; 0 if unknown.
     pub timestamp: i64,
-    /// The line that it stands on, counted from 1.
+    /// The number of its line, counted from 1.
     pub line: usize,
-    /// What it says.
+    /// The content of the entry.
     pub kind: EntryKind,
 }
 
-/// What an entry says.
+/// The content of an entry.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum EntryKind {
@@ -154,7 +154,7 @@ pub struct Logged {
     pub message: Message,
     /// The request that it answers, for a message of the model.
     pub request: Option<Request>,
-    /// Whether the user kept it from the model (`!!` commands).
+    /// Keeps the command from the model (`!!` commands).
     pub is_excluded: bool,
 }
 
@@ -167,9 +167,9 @@ pub struct Request {
     pub provider: Option<String>,
     /// The model's id.
     pub model: Option<String>,
-    /// What the provider counted.
+    /// The usage that the provider counted.
     pub usage: Option<Usage>,
-    /// Why the answer ended.
+    /// The reason why the answer ended.
     pub stop_reason: StopReason,
 }
 
@@ -180,7 +180,7 @@ impl From<Message> for EntryKind {
     }
 }
 
-/// Why an answer ended.
+/// The reason why an answer ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
@@ -239,10 +239,10 @@ pub struct Compaction {
     /// The tokens that the context had before.
     #[serde(deserialize_with = "count")]
     pub tokens_before: u64,
-    /// What the maker of the digest noted, such as the files that were read.
+    /// The notes of the digest's maker, such as the files that were read.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub details: Option<Value>,
-    /// Whether an extension made the digest.
+    /// Marks a digest that an extension made.
     #[serde(deserialize_with = "or_default", skip_serializing_if = "Not::not")]
     pub from_hook: bool,
 }
@@ -257,10 +257,10 @@ pub struct BranchSummary {
     /// The digest.
     #[serde(deserialize_with = "or_default")]
     pub summary: String,
-    /// What the maker of the digest noted.
+    /// The notes of the digest's maker.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub details: Option<Value>,
-    /// Whether an extension made the digest.
+    /// Marks a digest that an extension made.
     #[serde(deserialize_with = "or_default", skip_serializing_if = "Not::not")]
     pub from_hook: bool,
 }
@@ -275,10 +275,10 @@ pub struct CustomMessage {
     /// The body.
     #[serde(default = "no_content", deserialize_with = "content", serialize_with = "body")]
     pub content: Content,
-    /// Whether the user is shown it; the model sees it either way.
+    /// Shows the message to the user; the model sees it either way.
     #[serde(default, deserialize_with = "or_default")]
     pub display: bool,
-    /// What the extension noted next to the body.
+    /// The notes of the extension next to the body.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub details: Option<Value>,
 }
@@ -321,7 +321,7 @@ pub struct SessionInfo {
 pub struct ContextEdit {
     /// The entry whose content it is.
     pub target_id: EntryId,
-    /// What stands there from now on; nothing hides it.
+    /// The replacement from now on; nothing hides the entry.
     #[serde(default)]
     pub replacement: Option<Replacement>,
 }

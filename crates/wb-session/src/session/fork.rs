@@ -59,7 +59,7 @@ impl Session {
         written.map_err(|source| SessionError::Io { line: number, source })
     }
 
-    /// Writes the entries from a place in the log on, the first being 0, as they stand.
+    /// Writes the entries from an index in the log on, the first being 0, verbatim.
     pub fn write_entries(&self, from: usize, out: &mut dyn Write) -> Result<(), SessionError> {
         let mut record = Vec::new();
         for node in self.tree().nodes().skip(from) {
@@ -72,10 +72,10 @@ impl Session {
 
     /// Writes the path to a leaf as the log of a new session.
     ///
-    /// Entries keep their ids and their bytes. Labels are left out where they stand, with those
-    /// after them linked to the entry before; a compaction that keeps from a label on keeps
-    /// from the entry after it. The labels that entries of the path have, set on whatever
-    /// branch, are written again at the end, dated like the new session.
+    /// Entries keep their ids and their bytes. Labels are left out, and the entries after them are
+    /// linked to the entry before; a compaction that keeps from a label on keeps from the entry
+    /// after it. The labels of entries on the path, set on whatever branch, are written again at
+    /// the end, dated like the new session.
     pub fn fork_to(
         &self,
         leaf: Option<&EntryId>,

@@ -17,7 +17,7 @@ use crate::tree::{Node, Tree};
 use wb_record::JsonScan;
 use wb_record::lines::{Line, trimmed};
 
-/// What of a line the index needs; the rest is checked to be JSON and passed over.
+/// The members of a line that the index needs; the rest is checked to be JSON and skipped.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Probe<'a> {
@@ -39,7 +39,7 @@ struct Speaker<'a> {
     role: Option<Cow<'a, str>>,
 }
 
-/// What an entry says about the whole session.
+/// A change of the whole session's name or similar data by an entry.
 pub(crate) enum Naming {
     Nothing,
     /// An entry got a label or lost it.
@@ -47,7 +47,7 @@ pub(crate) enum Naming {
     Name(Option<String>),
 }
 
-/// What is known of an entry at a glance.
+/// The facts of an entry that its line shows without reading its content.
 pub(crate) struct Seen {
     pub(crate) id: EntryId,
     parent_id: Option<EntryId>,
@@ -123,8 +123,7 @@ fn once<T>(place: &mut Option<T>, value: T) -> Option<()> {
 }
 
 impl Seen {
-    /// Returns what the line of an entry tells; nothing for an entry of another kind, whose line
-    /// must be looked at.
+    /// Returns the facts of an entry's kind; none for a kind whose line must be read.
     pub(crate) fn of_kind(place: Place<'_>, kind: &EntryKind) -> Option<Self> {
         let naming = match kind {
             EntryKind::Other(_) => return None,
@@ -149,7 +148,7 @@ impl Seen {
 }
 
 impl Tree {
-    /// Takes an entry in, and what it tells about the whole session.
+    /// Adds an entry, and its facts about the whole session.
     pub(crate) fn take(&mut self, seen: Seen, line: usize, position: u64) {
         let Seen { id, parent_id, timestamp, tag, naming } = seen;
         match naming {

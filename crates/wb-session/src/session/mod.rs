@@ -30,9 +30,8 @@ const MAX_KEPT_BYTES: usize = 64 * 1024;
 
 /// A session that is read and written through a store.
 ///
-/// In memory are the header and what a [`Node`] tells of each entry, not what the entries say: that
-/// is read again from the store when it is asked for. An entry is in the tree only after the store
-/// acknowledged it.
+/// The header and a [`Node`] for each entry are in memory. The content of an entry is read from the
+/// store on request. An entry joins the tree only after the store acknowledged it.
 ///
 /// ```
 /// use wb_message::Message;
@@ -156,8 +155,8 @@ impl Session {
     /// Builds the context at a leaf as [`build_context`](crate::build_context) does, and reads no
     /// more for it than the entries that it is made of.
     ///
-    /// What stands above the first entry that the last compaction kept is not looked at, not even a
-    /// cycle, except for the model and the thinking level where nothing below tells them.
+    /// Entries before the first one that the last compaction kept are not read, not even in a
+    /// cycle, except for the model and the thinking level if no later entry sets them.
     pub fn context(&self, leaf: Option<&EntryId>) -> Result<Context, SessionError> {
         self.context_and_notes(leaf, Unpaired::LeftOut).map(|(context, _)| context)
     }
@@ -194,7 +193,7 @@ impl Session {
         }
         let (context, left_out) = draft.finish(unpaired);
         notes.extend(left_out);
-        // What stands before a compaction is in its digest.
+        // The digest of a compaction covers the entries before it.
         let is_compacted = tags.contains(&EntryTag::Compaction);
         let first = path.first().filter(|_| !is_compacted);
         notes.extend(first.and_then(|first| self.lost_parent(*first)));
@@ -220,9 +219,9 @@ impl Session {
         Ok(ends.chain([leaf.cloned()]).collect())
     }
 
-    /// Reads the entries of the path to a leaf from the first one on that the context holds, oldest
-    /// first: what the last compaction kept, that compaction, and what came after it. What
-    /// stands above is in its digest and is not read.
+    /// Reads the entries of the path to a leaf that the context holds, oldest first: those that the
+    /// last compaction kept, that compaction, and those after it. Earlier entries are in its digest
+    /// and are not read.
     pub fn entries_in_reach(&self, leaf: Option<&EntryId>) -> Result<Vec<Entry>, SessionError> {
         let mut buffer = Vec::new();
         let path = self.reach(leaf, &mut buffer)?;
@@ -253,7 +252,7 @@ impl Session {
         Ok(path)
     }
 
-    /// Returns the last thing of its kind that the path to a leaf tells.
+    /// Returns the last value of its kind on the path to a leaf.
     fn last(
         &self,
         leaf: Option<&usize>,
@@ -273,10 +272,10 @@ impl Session {
     /// Appends an entry after the leaf, makes it the leaf and returns its id.
     ///
     /// `timestamp` is when it was written, in milliseconds since the Unix epoch. An entry in pi's
-    /// own JSON, of a known type or not, is given as [`EntryKind::Other`]: all its members are
-    /// kept but those that tell its place. A compaction must keep an entry on the path to it or
-    /// nothing; labels and edits must name an entry of the log; and what could not be read
-    /// again is refused, such as arguments in more than a hundred brackets.
+    /// JSON, of a known type or not, is given as [`EntryKind::Other`]: all its members are kept
+    /// except those for its place. A compaction must keep an entry on the path to it or nothing;
+    /// labels and edits must name an entry of the log. Content that could not be read again is
+    /// refused, such as arguments nested more than a hundred levels deep.
     pub fn append(&mut self, kind: &EntryKind, timestamp: i64) -> Result<EntryId, SessionError> {
         self.check_layout()?;
         self.check_names(kind)?;

@@ -10,7 +10,7 @@ use super::{EntryStore, Record};
 use crate::error::StoreError;
 
 /// Keeps records in memory, for tests and for sessions that nobody will open again. They may follow
-/// the lines of a part, which are read where they stand and never changed.
+/// the lines of a part, which are read in place and never changed.
 ///
 /// A position is the byte at which a record begins.
 #[derive(Debug)]

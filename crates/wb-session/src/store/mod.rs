@@ -1,4 +1,4 @@
-//! Where records are kept: in memory, or in a file of JSON lines.
+//! Stores for records: in memory, or in a file of JSON lines.
 //!
 //! A store knows no sessions. It keeps records, each one JSON object on one line, in the order in
 //! which they were appended, and never changes one. This module is the one place of the crate that
@@ -19,10 +19,10 @@ pub mod staged;
 
 /// A place for the records of one session.
 ///
-/// Beyond appending and reading everything it can read one record again, so that a session need not
-/// hold in memory what its context does not use; it can be told to make what it took durable, and
-/// it tells what it found torn. Positions ascend in the order of the records, mean nothing else,
-/// and stay valid when the store is opened again.
+/// A store appends records, reads all of them, and can read one again, so that a session need not
+/// hold in memory the content that its context does not use. It can make acknowledged records
+/// durable, and it reports a torn record that it found. Positions ascend in the order of the
+/// records, mean nothing else, and stay valid when the store is opened again.
 pub trait EntryStore: fmt::Debug + Send + Sync {
     /// Appends records in one step and returns their positions, as many as there are records; with
     /// the answer all of them are acknowledged.
@@ -65,19 +65,17 @@ pub trait EntryStore: fmt::Debug + Send + Sync {
     }
 }
 
-/// What a store does so that records outlive a failure; none of it weakens what an error or a kill
-/// may leave behind.
+/// The measures of a store to make records outlive a failure; none of them weakens the guarantees
+/// after an error or a kill.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Durability {
     /// Every append waits for the disk: an acknowledged record survives a power cut.
     #[default]
     Always,
-    /// The disk is waited for when the store is told to sync and when it is dropped: an
-    /// acknowledged record survives that the process is killed, and after a power cut the
-    /// records since then can be missing.
+    /// Waits for the disk on a sync and when the store is dropped: an acknowledged record survives
+    /// a kill of the process; after a power cut the latest records can be missing.
     OnClose,
-    /// The disk is never waited for unless the store is told to sync: as before, but a power cut
-    /// shortly after the end can take records too.
+    /// Waits for the disk only on a sync: a power cut shortly after the end can lose records too.
     Never,
 }
 

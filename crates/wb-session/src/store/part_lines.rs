@@ -1,4 +1,4 @@
-//! The lines of a part, which are read where they stand.
+//! The lines of a part, which are read in place.
 
 use std::io::{self, Read};
 

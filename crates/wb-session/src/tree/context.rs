@@ -18,7 +18,7 @@ pub struct Context {
     pub messages: Vec<Message>,
     /// The entry that each message comes from; as many as there are messages.
     pub entries: Vec<EntryId>,
-    /// What providers counted, one for each assistant message whose usage is known and not zero.
+    /// The provider's counts, one for each assistant message whose usage is known and not zero.
     pub requests: Vec<RequestAt>,
     /// The model that the session goes on with: the last one that was chosen or that answered.
     pub model: Option<String>,
@@ -26,7 +26,7 @@ pub struct Context {
     pub thinking_level: Option<String>,
 }
 
-/// What a provider counted for the request that one assistant message answers.
+/// The provider's count for the request that one assistant message answers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RequestAt {
@@ -36,17 +36,17 @@ pub struct RequestAt {
     pub usage: Usage,
     /// The model that answered.
     pub model: Option<String>,
-    /// Whether the prompt was the messages before `at`, besides a system prompt and tools that the
-    /// log does not hold. It was not where a compaction or an edit came after the request.
+    /// Marks a prompt that is the messages before `at`, plus a system prompt and tools that the log
+    /// does not hold. A compaction or an edit after the request clears it.
     pub is_current: bool,
 }
 
 /// Builds the context at a leaf; no leaf is the place before the first entry.
 ///
 /// The path from the root decides. The last compaction on it puts its digest first, then come the
-/// entries from the first kept one up to the compaction, then all that follow it; if the first kept
-/// entry does not stand before it, nothing before it stays. Older compactions in the kept range add
-/// nothing. The last edit of an entry among those selected applies.
+/// entries from the first kept one up to the compaction, then all that follow it. If the first kept
+/// entry is not before the compaction, nothing before it stays. Older compactions in the kept range
+/// add nothing. The last edit of an entry among those selected applies.
 ///
 /// What providers refuse is left out, and stays in the log: a tool call without a result, unless it
 /// is in flight, a result without its call, and a second result of one call. A call is in flight
@@ -136,19 +136,19 @@ pub(crate) fn last_compaction(tags: &[EntryTag]) -> Option<usize> {
     tags.iter().rposition(|tag| *tag == EntryTag::Compaction)
 }
 
-/// What becomes of calls that are not in flight and have no result, and of results that answer no
-/// call of the context, or one that is answered already. No provider takes them.
+/// The treatment of calls that have no result and are not in flight, and of results that answer no
+/// call of the context or one that is already answered. No provider takes them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unpaired {
     /// They are left out.
     LeftOut,
-    /// They stand in the context, as pi sends them: the results as they are, the calls with results
-    /// of its own. Only calls of an answer that failed are left out.
+    /// Keeps them in the context, as pi sends them: the results unchanged, the calls with results
+    /// made up by pi. Only calls of a failed answer are left out.
     Sent,
 }
 
-/// The context as it grows; lists of equal length stand side by side because the pairing reads
-/// messages alone.
+/// The context as it grows; parallel lists of equal length, because the pairing reads messages
+/// alone.
 #[derive(Debug)]
 pub(crate) struct Draft {
     pub(crate) selection: Selection,
@@ -229,7 +229,7 @@ impl Draft {
     }
 }
 
-/// Returns the model that an entry tells.
+/// Returns the model that an entry sets.
 pub(crate) fn model(kind: &EntryKind) -> Option<&String> {
     match kind {
         EntryKind::ModelChange(change) => Some(&change.model_id),
@@ -238,7 +238,7 @@ pub(crate) fn model(kind: &EntryKind) -> Option<&String> {
     }
 }
 
-/// Returns the thinking level that an entry tells.
+/// Returns the thinking level that an entry sets.
 pub(crate) fn thinking_level(kind: &EntryKind) -> Option<&String> {
     match kind {
         EntryKind::ThinkingLevelChange(change) => Some(&change.thinking_level),
@@ -297,13 +297,13 @@ fn is_failure(request: Option<&(Request, bool)>) -> bool {
     request.is_some_and(|(request, _)| request.stop_reason.is_failure())
 }
 
-/// What of a context no provider takes.
+/// The parts of a context that no provider takes.
 struct Lost {
     /// Calls that will not be answered any more, as (message, block).
     calls: HashSet<(usize, usize)>,
     /// Results that answer no call of the context or one that is answered, ascending.
     results: Vec<u32>,
-    /// What there is to say of them.
+    /// The notes about them.
     notes: Vec<LogNote>,
 }
 
@@ -340,7 +340,7 @@ impl Lost {
         Self { calls, results, notes }
     }
 
-    /// Takes what is lost out of a message and tells whether the rest says anything.
+    /// Removes lost parts from a message and returns whether the rest has content.
     fn keep(&self, message: &mut Message, at: usize, is_failure: bool) -> bool {
         let is_lost = || u32::try_from(at).is_ok_and(|at| self.results.binary_search(&at).is_ok());
         match message {

@@ -24,7 +24,7 @@ pub const NEWEST_VERSION: u64 = 3;
 pub struct Header {
     /// The session's name.
     pub id: String,
-    /// The version of the layout: 1 if the line tells none.
+    /// The version of the layout: 1 if the line has none.
     #[serde(default = "first_version")]
     pub version: u64,
     /// When the session began, in milliseconds since the Unix epoch; 0 if unknown.
@@ -72,7 +72,7 @@ pub enum LogNote {
     BadLine {
         /// Its line.
         line: usize,
-        /// What is wrong with it.
+        /// The fault.
         what: String,
     },
     /// The entry at the start of a path follows one that is not in the log; nothing before it is
@@ -83,24 +83,24 @@ pub enum LogNote {
     },
     /// Results without their call were left out of the context.
     OrphanResults {
-        /// How many.
+        /// The number of them.
         n: usize,
     },
     /// Second results of a call were left out of the context.
     RepeatedResults {
-        /// How many.
+        /// The number of them.
         n: usize,
     },
     /// Calls that will not be answered any more were left out of the context.
     UnansweredCalls {
-        /// How many.
+        /// The number of them.
         n: usize,
     },
     /// The end of the last record was missing when the store was opened.
     TornRecord(Torn),
     /// The log says that it has a newer layout than this crate knows; it was read anyway.
     NewerVersion {
-        /// The version that the header tells.
+        /// The version in the header.
         version: u64,
     },
 }
@@ -217,7 +217,7 @@ impl SessionLog {
         Some(&self.entries[*self.by_id.get(id)?])
     }
 
-    /// Returns the entry that the session stands at: the last one of the file, whatever it says.
+    /// Returns the leaf of the session: the last entry of the file, whatever its kind.
     pub fn leaf(&self) -> Option<&EntryId> {
         self.entries.last().map(|entry| &entry.id)
     }

@@ -72,7 +72,7 @@ impl Tree {
         self.rows.place(id)
     }
 
-    /// Returns the name of the session: that of the last entry that tells one or clears it.
+    /// Returns the name of the session: that of the last entry that sets or clears it.
     pub fn name(&self) -> Option<&str> {
         self.name.as_deref()
     }
@@ -141,11 +141,11 @@ impl Tree {
         Ok(shared.map(|(at, _)| self.rows.node(at)))
     }
 
-    /// Walks over the whole tree, parents before their children, and tells how deep each entry is,
-    /// roots being 0.
+    /// Walks over the whole tree, parents before their children, and returns each entry with its
+    /// depth, roots being 0.
     ///
-    /// Children of one entry come in the order of their timestamps, then in that of the log. Of a
-    /// cycle the entry that comes first in the log stands for a root.
+    /// Children of one entry are sorted by timestamp, then by their order in the log. The entry of
+    /// a cycle that comes first in the log counts as a root.
     pub fn walk(&self) -> Vec<(usize, Node)> {
         let n_nodes = self.rows.len();
         let (mut roots, mut children) = (Vec::new(), vec![Vec::new(); n_nodes]);

@@ -1,8 +1,8 @@
-//! What a tree keeps of each entry: a row of 32 bytes, found by its place and by its id.
+//! The tree's row of 32 bytes for each entry, found by its place and by its id.
 //!
-//! A log can hold a hundred times what its context holds, so the rows are most of what an open
-//! session takes. An id as pi makes it is a number in its row; other ids, and those of parents that
-//! a log does not have, stand in a list next to the rows.
+//! A log can hold a hundred times as much as its context, so the rows are most of an open session's
+//! memory. An id in pi's form is a number in its row; other ids, and those of parents missing from
+//! the log, are in a list next to the rows.
 
 use std::hash::{BuildHasher, RandomState};
 
@@ -21,11 +21,11 @@ pub struct Node {
     pub parent_id: Option<EntryId>,
     /// When it was written, in milliseconds since the Unix epoch; 0 if unknown.
     pub timestamp: i64,
-    /// What kind of entry it is.
+    /// The kind of the entry.
     pub tag: EntryTag,
-    /// The record that it stands in, counted from 1; in a file of lines the line.
+    /// The number of its record, counted from 1; in a file of lines the line.
     pub line: usize,
-    /// Where the store has it.
+    /// The store's position of it.
     pub position: u64,
 }
 
@@ -43,7 +43,7 @@ struct Row {
     tag: EntryTag,
 }
 
-/// What the number of a parent is.
+/// The meaning of a parent's number.
 #[derive(Clone, Copy, Debug)]
 enum Link {
     /// Nothing: a root.
@@ -94,8 +94,8 @@ pub(crate) struct NodeIndex {
     /// An odd number that nobody can foresee, so that no log can be made whose ids all want one
     /// slot.
     factor: u64,
-    /// Whether an id was given twice, so that the place of a parent's row need not be that of the
-    /// parent.
+    /// Marks a log with a duplicate id, in which the place of a parent's row need not be that of
+    /// the parent.
     has_twins: bool,
 }
 
@@ -156,7 +156,7 @@ impl NodeIndex {
         self.slots[slot] = clamped(at);
     }
 
-    /// Returns the slot of an id, or the free one where it would stand.
+    /// Returns the slot of an id, or the free one where it belongs.
     fn slot(&self, key: &Key<'_>) -> usize {
         let mask = self.slots.len().wrapping_sub(1);
         let n_bits = self.slots.len().checked_ilog2().unwrap_or(0);
