@@ -13,7 +13,7 @@ const TYPED: [(&str, &str); 2] =
     [("pi", "@mariozechner/pi-coding-agent"), ("opencode", "@opencode-ai/plugin")];
 /// The plug-ins.
 const FILES: [&str; 3] = ["pi/wb-compact.ts", "opencode/wb-compact.ts", "claude-code/hooks/register.ts"];
-/// What the plug-in of Claude Code uses of an interface whose types are in no package.
+/// The part of an interface that the plug-in of Claude Code uses; no package has its types.
 const CLAUDE_CODE: &str = "\
 declare module 'claude-code' {
   type Step = ($: any, e: any, next: (e: any) => Promise<any>) => any;

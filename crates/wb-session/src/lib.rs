@@ -7,9 +7,9 @@
 //! [`build_context`] makes the messages of it: the digest of the last compaction, what that kept,
 //! and all that came after.
 //!
-//! A session that goes on is a [`Session`]: it keeps the [`Tree`] in memory and what entries say in
-//! an [`EntryStore`], appends entries in pi's form, moves its leaf, and writes itself or one of its
-//! paths out again. [`Session::undo_compaction`] takes its last compaction back,
+//! A session that goes on is a [`Session`]: it keeps the [`Tree`] in memory and the content of
+//! entries in an [`EntryStore`], appends entries in pi's form, moves its leaf, and writes itself or
+//! one of its paths out again. [`Session::undo_compaction`] undoes its last compaction,
 //! [`Session::mark_leaf`] moves its leaf so that it is there when the session is opened again; both
 //! only append.
 //!
@@ -64,7 +64,7 @@ pub use error::{SessionError, StoreError, Torn};
 pub use id::{EntryId, IdSource};
 pub use session::{LEAF_MARK, Session, UNDO_MARK, UndoneCompaction};
 pub use store::{Durability, EntryStore, Record};
-/// What stops a compaction or a summary from outside; of the crate `tokio-util`.
+/// The token that cancels a compaction or a summary from outside; from the crate `tokio-util`.
 #[cfg(feature = "driver")]
 pub use tokio_util::sync::CancellationToken;
 pub use tree::{

@@ -1,5 +1,5 @@
-//! An agent whose model writes the summary: it is given our instructions for that, and what `wb`
-//! knows stands beside it.
+//! An agent whose model writes the summary: it gets our instructions, and facts from `wb` are added
+//! to the summary.
 
 use super::hosts::{Compacts, Session};
 use super::play::Play;
@@ -13,10 +13,10 @@ use super::wb::Wb;
 /// The name of this case.
 pub(crate) const NAME: &str = "informed";
 
-/// What our words beside a summary begin with.
+/// The first words of our facts next to a summary.
 const FACTS: &str = "Collected from the whole session:";
 
-/// What holds for the request after a summary for which our instructions were given.
+/// The checks of the request after a summary that followed our instructions.
 pub(crate) const INFORMED: [Check; 3] = {
     let ([digest, ..], [_, summary]) = (COMPACTED, ITS_OWN);
     [summary, ("what wb knows", |sent| sent.tells(FACTS)), digest]

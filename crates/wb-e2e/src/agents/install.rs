@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use super::hosts::Host;
 use crate::target;
 
-/// Returns the folder that agents are kept in: beside what cargo built, outside of what git knows.
+/// Returns the folder for agents: next to cargo's build output, ignored by git.
 pub(crate) fn cache() -> Result<PathBuf, String> {
     Ok(target()?.join("e2e"))
 }

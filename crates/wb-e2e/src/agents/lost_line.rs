@@ -10,7 +10,7 @@ use super::script::{self, HEAD_ANSWER, NEXT_PROMPT, TAIL_PROMPT, TASK};
 use super::validate::{self, MENDED, Sent};
 use super::wb::Wb;
 
-/// The names of the cases, and what stands in the place of the line.
+/// The names of the cases, and the text that replaces the line.
 pub(crate) const CASES: [(&str, &str); 2] = [("lost line", ""), ("garbled line", "{\"type\":\"mess\n")];
 
 /// Plays one of them.

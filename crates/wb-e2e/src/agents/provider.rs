@@ -16,24 +16,24 @@ use super::wire::{Called, Dialect, Item, Reply, Who};
 /// A request of the agent's loop, which declares tools.
 #[derive(Clone, Debug)]
 pub(crate) struct Asked {
-    /// What the model was given to read.
+    /// The items that the model was given to read.
     pub(crate) items: Vec<Item>,
     /// The whole of it, as it came.
     pub(crate) text: String,
 }
 
-/// What came since a script was set.
+/// The requests since a script was set.
 #[derive(Debug, Default)]
 pub(crate) struct Played {
     /// The requests of the loop.
     pub(crate) asked: Vec<Asked>,
     /// The requests for a summary of the session: agents send them to compact their own way.
     pub(crate) summaries: Vec<String>,
-    /// How many other requests declared no tools: titles are asked for without any.
+    /// The number of other requests without tools, such as those for titles.
     pub(crate) n_aside: usize,
     /// The longest time between an answer and the next request.
     pub(crate) pause: Duration,
-    /// What went wrong.
+    /// The faults.
     pub(crate) faults: Vec<String>,
 }
 
@@ -165,10 +165,10 @@ const SUMMARY_WORDS: [&str; 4] =
 /// Words of the instructions that Codex has of its own, and of those that `wb install` gives it.
 pub(crate) const ITS_INSTRUCTIONS: &str = "CONTEXT CHECKPOINT COMPACTION";
 pub(crate) const OUR_INSTRUCTIONS: &str = "and your digest takes its place";
-/// What they are answered.
+/// The answer to requests for a summary.
 pub(crate) const NATIVE_SUMMARY: &str = "The model itself sums up that the marsh was looked at.";
 
-/// What a model thinks that has to think before each answer.
+/// The thought of a model that has to think before each answer.
 const THOUGHT: &str = "Let me see.";
 
 fn is_for_summary(items: &[Item], text: &str, is_without_tools: bool) -> bool {

@@ -9,11 +9,11 @@ use std::time::{Duration, Instant};
 
 use super::apart;
 
-/// How long an agent may take for one prompt.
+/// The time limit of an agent for one prompt.
 const PATIENCE: Duration = Duration::from_mins(2);
-/// How often is looked whether it has ended.
+/// The interval between checks for its end.
 const PAUSE: Duration = Duration::from_millis(20);
-/// Lines of what a program printed that an error tells.
+/// The number of output lines in an error.
 const TOLD_LINES: usize = 12;
 
 /// The folder of a run.

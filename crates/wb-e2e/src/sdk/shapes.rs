@@ -451,7 +451,7 @@ fn anthropic_message() -> Shape {
     )
 }
 
-/// What a part of Gemini is: one of these.
+/// The members of a part of Gemini: one of these.
 const GEMINI_DATA: [&str; 5] = ["text", "functionCall", "functionResponse", "inlineData", "fileData"];
 
 fn gemini() -> Shape {

@@ -1,4 +1,5 @@
-//! What is left behind when a session goes to another branch, and how much of it is summarized.
+//! The entries left behind when a session goes to another branch, and the part of them to
+//! summarize.
 
 use wb_budget::TokenCounter;
 use wb_message::Message;
@@ -20,7 +21,7 @@ pub struct AbandonedBranch<'a> {
     pub common_ancestor_id: Option<EntryId>,
 }
 
-/// What the summarizer of a branch is given.
+/// The input for the summarizer of a branch.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct BranchPreparation {

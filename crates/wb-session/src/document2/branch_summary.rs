@@ -19,20 +19,20 @@ use crate::{
 /// The most tokens of the summary of a branch.
 pub const BRANCH_SUMMARY_TOKENS: u64 = 2048;
 
-/// How [`generate_branch_summary`] works; everything is optional.
+/// Options for [`generate_branch_summary`]; all are optional.
 #[derive(Clone, Debug, Default)]
 pub struct BranchSummaryOpts {
-    /// What the user wants the summary to look at, at most
-    /// [`MAX_INSTRUCTIONS_BYTES`](crate::document2::prompt::MAX_INSTRUCTIONS_BYTES) of it.
+    /// The user's focus for the summary, cut to
+    /// [`MAX_INSTRUCTIONS_BYTES`](crate::document2::prompt::MAX_INSTRUCTIONS_BYTES).
     pub custom_instructions: Option<String>,
-    /// Whether these replace our instructions; the form of the summary stays.
+    /// Replaces the default instructions; the form of the summary stays.
     pub replace_instructions: bool,
-    /// How much of the window is kept free.
+    /// The part of the window to keep free.
     pub settings: BranchSummarySettings,
     /// The most tokens of the reply; [`BRANCH_SUMMARY_TOKENS`] by default, and never more than the
     /// model's card allows or half of its window.
     pub max_output_tokens: Option<u64>,
-    /// How long the model may take; [`DEFAULT_TIMEOUT`](wb_invoke::timer::DEFAULT_TIMEOUT) by
+    /// The time limit for the model; [`DEFAULT_TIMEOUT`](wb_invoke::timer::DEFAULT_TIMEOUT) by
     /// default.
     pub timeout: Option<Duration>,
     /// Stops the run when cancelled.
@@ -45,11 +45,11 @@ pub struct BranchSummaryOpts {
 pub struct BranchSummaryOutcome {
     /// The summary with its lists of files.
     pub summary: String,
-    /// What is noted next to the summary: the lists of files, or any JSON of a hook.
+    /// The data noted next to the summary: the lists of files, or any JSON from a hook.
     pub details: Option<Value>,
-    /// What the provider counted for all requests.
+    /// The usage that the provider counted for all requests.
     pub usage: Usage,
-    /// How many requests were made.
+    /// The number of requests made.
     pub n_requests: usize,
     /// Who wrote the summary.
     pub source: SummarySource,

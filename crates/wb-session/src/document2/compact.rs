@@ -14,17 +14,17 @@ use crate::document2::prompt::{Focus, SummaryTask};
 use crate::document2::summarize::{Lighter, Piece, SummaryRun, lighter, tokens_of};
 use crate::{Compaction, CompactionPreparation, EntryId, EntryKind, FileOps, Session, SessionError};
 
-/// How [`compact`] works; everything is optional.
+/// Options for [`compact`]; all are optional.
 #[derive(Clone, Debug, Default)]
 pub struct CompactOpts {
-    /// What the user wants the summary to look at, at most
-    /// [`MAX_INSTRUCTIONS_BYTES`](crate::document2::prompt::MAX_INSTRUCTIONS_BYTES) of it.
+    /// The user's focus for the summary, cut to
+    /// [`MAX_INSTRUCTIONS_BYTES`](crate::document2::prompt::MAX_INSTRUCTIONS_BYTES).
     pub custom_instructions: Option<String>,
     /// The most tokens of each reply; by default four fifths of the settings' reserve for the
     /// history and half of it for a turn's first part, as pi has it, and never more than the
     /// model's card allows or half of its window.
     pub max_output_tokens: Option<u64>,
-    /// How long the model may take for each summary;
+    /// The time limit for the model, for each summary;
     /// [`DEFAULT_TIMEOUT`](wb_invoke::timer::DEFAULT_TIMEOUT) by default.
     pub timeout: Option<Duration>,
     /// Stops the run when cancelled.

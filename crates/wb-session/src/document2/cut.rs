@@ -1,4 +1,4 @@
-//! Where a session may be cut, and where it is.
+//! The points where a session may be cut, and the one that is chosen.
 
 use std::ops::Range;
 
@@ -8,7 +8,7 @@ use wb_message::Pairing;
 use super::context_view::{VisiblePath, is_mute_failure, is_tool_result, logged_message, starts_turn};
 use crate::entry::{Entry, EntryKind};
 
-/// Where a range of entries is cut.
+/// The cut of a range of entries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct CutPoint {
@@ -17,7 +17,7 @@ pub struct CutPoint {
     /// The place of the entry that starts the turn that is cut in two; none if the cut is at a
     /// turn's start.
     pub turn_start_index: Option<usize>,
-    /// Whether a turn is cut in two.
+    /// Splits a turn in two.
     pub is_split_turn: bool,
 }
 

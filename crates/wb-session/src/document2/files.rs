@@ -35,7 +35,7 @@ pub struct FileOps {
 /// Paths and when each was noted last, as a count.
 type Paths = BTreeMap<String, u64>;
 
-/// What a summary's entry notes about files, as its `details`.
+/// The notes on files in a summary's entry, as its `details`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct FileLists {

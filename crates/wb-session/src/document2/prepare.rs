@@ -1,4 +1,4 @@
-//! What a compaction of a session will do: which messages are summarized and which are kept.
+//! The plan of a session's compaction: the messages to summarize and those to keep.
 
 use wb_budget::TokenCounter;
 use wb_message::Message;
@@ -11,7 +11,7 @@ use super::settings::CompactionSettings;
 use crate::entry::Entry;
 use crate::id::EntryId;
 
-/// What a summarizer is given, and what stays.
+/// The input for a summarizer, and the part that stays.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct CompactionPreparation {
@@ -21,7 +21,7 @@ pub struct CompactionPreparation {
     pub messages_to_summarize: Vec<Message>,
     /// The first messages of the turn that is cut in two.
     pub turn_prefix_messages: Vec<Message>,
-    /// Whether a turn is cut in two.
+    /// Splits a turn in two.
     pub is_split_turn: bool,
     /// The tokens of the context before the compaction.
     pub tokens_before: u64,

@@ -1,4 +1,4 @@
-//! What a model is asked for a summary, and what of its reply is taken.
+//! The request to a model for a summary, and the part of its reply that is used.
 
 use wb_budget::{ModelCard, TokenHeuristic};
 use wb_message::text::clip_lines;
@@ -12,7 +12,7 @@ use crate::document2::files::{MODIFIED_FILES_TAGS, READ_FILES_TAGS};
 use crate::document2::prompt::{CONVERSATION_TAG, Focus, SUMMARIZER_BRIEF, SummaryTask, prompt};
 use crate::split_file_tags;
 
-/// What a model is asked; it owns its text.
+/// A request to a model, with its text.
 #[derive(Debug)]
 pub(crate) struct SummaryRequest<'a> {
     focus: &'a Focus,

@@ -8,16 +8,16 @@ use wb_message::{Block, Message, markers};
 /// The most bytes of one result that the text shows by default: pi shows as many UTF-16 units.
 const DEFAULT_RESULT_BYTES: usize = 2000;
 
-/// What the text of a conversation shows.
+/// Options for the text of a conversation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SerializeOpts {
-    /// Whether the model's thinking is shown.
+    /// Shows the model's thinking.
     pub include_thinking: bool,
     /// The most bytes of one result, its head and its tail with a constant mark between; none shows
     /// all.
     pub max_result_bytes: Option<usize>,
-    /// Whether lines of a body that look like a label, and our own tags in it, are made harmless,
-    /// so that no tool can speak as the user.
+    /// Escapes lines of a body that look like a label, and the tags that this crate writes, so that
+    /// no tool can speak as the user.
     pub guarded: bool,
 }
 
@@ -54,7 +54,7 @@ pub fn serialize_conversation(messages: &[Message], opts: SerializeOpts) -> Stri
 const LABEL_STARTS: [&str; 3] = ["[User]", "[Assistant", "[Tool result]"];
 /// The names of the tags around the input of a summarizer.
 const FENCES: [&str; 2] = ["conversation", "previous-summary"];
-/// What ends a line for some reader.
+/// The characters that end a line for some reader.
 const LINE_ENDS: [char; 5] = ['\n', '\r', '\u{85}', '\u{2028}', '\u{2029}'];
 
 /// The text as it grows.

@@ -12,7 +12,7 @@ const DEFAULT_KEEP_RECENT_TOKENS: u64 = 20_000;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct CompactionSettings {
-    /// Whether a session is compacted by itself; one that is asked for works either way.
+    /// Enables automatic compaction; a compaction on request works either way.
     pub enabled: bool,
     /// The tokens of the window that are kept free for the model's answer.
     pub reserve_tokens: u64,
@@ -30,7 +30,7 @@ impl Default for CompactionSettings {
     }
 }
 
-/// How much of a branch that is left goes into its summary.
+/// The part of an abandoned branch that goes into its summary.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct BranchSummarySettings {

@@ -14,7 +14,7 @@ use crate::document2::compaction_result::{CompactError, SummarySource};
 use crate::document2::prompt::{Focus, SummaryTask};
 use crate::document2::request::SummaryRequest;
 
-/// What is to be summarized in one go.
+/// The input of one summary.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Piece<'a> {
     pub(crate) task: SummaryTask,

@@ -14,7 +14,7 @@ use crate::entry::Entry;
 use crate::error::SessionError;
 use crate::id::EntryId;
 
-/// Why a session stays as it was.
+/// The reasons why a session stays unchanged.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum DriverError {

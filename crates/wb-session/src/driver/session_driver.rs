@@ -63,7 +63,7 @@ pub struct SessionDriver {
     has_recovered: bool,
 }
 
-/// What became of a compaction.
+/// The outcome of a compaction.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Compacted {

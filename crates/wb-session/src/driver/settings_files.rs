@@ -20,17 +20,17 @@ use crate::document2::settings::{CompactionSettings, SessionSettings, SessionSet
 /// another file.
 pub const MAX_SETTINGS_BYTES: u64 = 1 << 20;
 
-/// What two settings files say together.
+/// The merged settings of two files.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct SettingsRead {
     /// The settings; what neither file sets has its default.
     pub settings: SessionSettings,
-    /// Whether a file has the section `compaction`.
+    /// Marks settings in which a file has the section `compaction`.
     pub sets_compaction: bool,
     /// The section `context` of the last file that has one.
     pub context: Option<AgentSettings>,
-    /// What a user should know about the files, the global one first.
+    /// The notes on the files for the user, the global one first.
     pub notes: Vec<SettingsNote>,
 }
 
@@ -64,7 +64,7 @@ impl fmt::Display for SettingsNote {
     }
 }
 
-/// Why a settings file was refused.
+/// The reasons why a settings file is refused.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SettingsFileError {
@@ -73,7 +73,7 @@ pub enum SettingsFileError {
     Unreadable {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
     /// Something else than a file has this path.
@@ -81,7 +81,7 @@ pub enum SettingsFileError {
     NotAFile {
         /// The path.
         path: PathBuf,
-        /// What is there.
+        /// The actual content.
         found: &'static str,
     },
     /// The file is larger than any settings are.
@@ -99,7 +99,7 @@ pub enum SettingsFileError {
         line: usize,
         /// The byte of the line, counted from 1, at which reading stopped.
         column: usize,
-        /// What is wrong there.
+        /// The fault.
         what: String,
     },
     /// A value is of the wrong kind.

@@ -19,13 +19,13 @@ use crate::session::Session;
 /// The type of the custom entry that begins each compaction of a driver.
 pub const STEP_MARK: &str = "wb_agent.compaction";
 
-/// What is noted of a compaction next to its entries.
+/// The notes on a compaction next to its entries.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct StepNote {
     /// The report in one line.
     pub report: String,
-    /// Whether a model wrote the digest, so that it was audited.
+    /// Marks a digest that a model wrote, which was therefore audited.
     pub by_model: bool,
     /// The findings of the audit, a line each.
     pub findings: Vec<String>,
@@ -153,11 +153,11 @@ pub(crate) fn undo_last(session: &mut Session, now_ms: i64) -> Result<bool, Sess
 /// dropped.
 #[derive(Debug)]
 pub(crate) struct Folded {
-    /// What is written.
+    /// The step to write.
     pub(crate) step: Step,
     /// The entries of the messages, without the digest's, which is the first one and has none yet.
     pub(crate) entries: Vec<EntryId>,
-    /// Whether the messages are others than the compaction left.
+    /// Marks messages that changed since the compaction.
     pub(crate) is_touched: bool,
 }
 
@@ -178,7 +178,7 @@ impl Folded {
         let edited = edited.collect();
         let is_touched = origins.contains(&Origin::New);
         let digest = without_new(messages, &origins);
-        // As it will be when the log is read again, which has no place for the time that it reaches to.
+        // As read again from the log, which has no field for the time that the digest reaches to.
         let message = |text: &String| digest_message(CondenseScope::Session, text, 0);
         messages.splice(..0, digest.as_ref().map(message));
         let from = if digest.is_some() { kept.first().copied().unwrap_or(before.len()) } else { 0 };

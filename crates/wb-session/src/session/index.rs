@@ -39,7 +39,7 @@ struct Speaker<'a> {
     role: Option<Cow<'a, str>>,
 }
 
-/// A change of the whole session's name or similar data by an entry.
+/// The label or the session name that an entry sets.
 pub(crate) enum Naming {
     Nothing,
     /// An entry got a label or lost it.

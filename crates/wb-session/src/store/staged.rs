@@ -20,7 +20,7 @@ pub struct StagedStore {
     /// The whole lines of the file, and what shall follow them; a position is a byte of them, as in
     /// the file.
     lines: Vec<u8>,
-    /// How many bytes of them the file has.
+    /// The number of their bytes in the file.
     n_written: usize,
 }
 

@@ -1,4 +1,4 @@
-//! What a model sees of a log.
+//! The model's view of a log.
 
 use std::fmt::Write as _;
 

@@ -16,7 +16,7 @@ use wb_testkit::shared::bytes_of;
 
 use crate::support::{append_bytes, fresh};
 
-/// Tells a child of this test which file it writes.
+/// The variable with the file that a child of this test writes.
 const FILE: &str = "WB_SESSION_CRASH_FILE";
 const N_KILLS: u32 = 500;
 /// Kills on one file, so that it stays small enough to be read each time.
@@ -226,7 +226,7 @@ fn begin() -> NewSession {
     NewSession { id: "s".into(), timestamp: 0, cwd: "/".into(), parent_session: None }
 }
 
-/// Tells a child of the next test which file it writes under a limit of four kilobytes.
+/// The variable with the file that a child of the next test writes under a limit of four kilobytes.
 #[cfg(unix)]
 const LIMITED: &str = "WB_SESSION_LIMITED_FILE";
 

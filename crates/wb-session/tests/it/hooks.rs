@@ -20,7 +20,7 @@ use wb_testkit::script;
 
 use crate::talks::{SUMMARY, TALK, append, session_of};
 
-/// How a hook behaves.
+/// The behaviour of a hook.
 #[derive(Clone)]
 enum Way {
     Answers(Box<(BeforeCompact, BeforeTree)>),
@@ -29,7 +29,7 @@ enum Way {
     Hangs,
 }
 
-/// Hooks that behave in a way and note what they are told.
+/// Hooks with a set behaviour that record their arguments.
 struct Noting {
     way: Way,
     heard: Mutex<Vec<String>>,

@@ -1,5 +1,4 @@
-//! Where a session is cut and what a compaction is prepared with: recorded answers, diagrams, and
-//! rules.
+//! The cut of a session and the input of its compaction: recorded answers, diagrams, and rules.
 
 use std::fmt::Write as _;
 use std::ops::Range;

@@ -39,11 +39,11 @@ const FAILED: &str = "a failed answer that says nothing, and calls of one, are n
 const LOST: &str =
     "a call that is neither answered nor in flight, and a result without its call, are not sent";
 
-/// What makes the text of a conversation another one than the recorded.
+/// The reasons why the text of a conversation differs from the recorded one.
 const OF_TEXTS: [&str; 5] = [JSON, SHELL, THINKING, LONG_RESULT, GUARDED];
 
-/// What is asked for in which order, with which previous summary and focus; the merged summary, its
-/// files, what is kept, and the tokens before.
+/// The requests in order, each with its previous summary and focus; the merged summary, its files,
+/// the kept messages, and the tokens before.
 #[test]
 fn compactions_are_run_as_recorded() {
     let reasons = [
@@ -137,8 +137,8 @@ impl Run {
         }
     }
 
-    /// Tells whether a text weighs less than what it would stand for; lists of files that are new
-    /// count as well.
+    /// Returns whether a text weighs less than the text it would replace; new lists of files count
+    /// as well.
     fn is_lighter(&self, recorded: &str) -> bool {
         let it = &self.preparation;
         let given = it.messages_to_summarize.iter().chain(&it.turn_prefix_messages);

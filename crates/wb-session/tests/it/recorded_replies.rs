@@ -1,5 +1,4 @@
-//! Recorded answers to replies of every kind, and what a request for a summary asks beside its
-//! text.
+//! Recorded answers to replies of every kind, and the options of a request for a summary.
 
 use futures::executor::block_on;
 use serde_json::{Value, json};
@@ -161,8 +160,8 @@ fn is_refused_without_entry(row: &Row<'_>, outcome: CompactionOutcome) -> bool {
         && matches!(refused, Err(SessionError::BadBoundary { .. }))
 }
 
-/// Compares where ours took none: the local digest stands where theirs has an error or an unusable
-/// text.
+/// Compares cases where our side took no reply: it has the local digest, theirs has an error or an
+/// unusable text.
 fn compare_refused(row: &Row<'_>, outcome: &CompactionOutcome, why: NoDigest) -> Verdict {
     let variant = &row.params["variant"];
     let reason = if [NoDigest::Blank, NoDigest::Cancelled].contains(&why) { TAKEN } else { REFUSED };
@@ -174,8 +173,8 @@ fn compare_refused(row: &Row<'_>, outcome: &CompactionOutcome, why: NoDigest) ->
             "No prior history.\n\n---\n\n**Turn Context (split turn):**\n\n# Objective\n- First request: prefix"
         }
     };
-    // A first request that is told whole may weigh as much as the history; the digest is one of all
-    // messages then.
+    // A verbatim first request may weigh as much as the history; the digest then covers all
+    // messages.
     let alone = ["# Objective\n- First request: prefix", "# Objective\n- Latest request: prefix"];
     let stands_alone = alone.iter().any(|start| outcome.summary.starts_with(start));
     let tags = "\n\n<read-files>\nr\n</read-files>\n\n<modified-files>\nw\n</modified-files>";

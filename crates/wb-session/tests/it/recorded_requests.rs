@@ -1,4 +1,4 @@
-//! What the newest recorded version sends for a summary, and why ours is another text.
+//! The newest recorded version's requests for a summary, and the reasons why our text differs.
 
 use serde_json::Value;
 use wb_invoke::scripted::Script;
@@ -15,7 +15,7 @@ pub(crate) const THINKING: &str = "the model's thinking is shown";
 pub(crate) const LONG_RESULT: &str = "of a long result the end is shown too";
 /// Theirs shows bodies as they are.
 pub(crate) const GUARDED: &str = "what looks like a label or a tag is made harmless";
-/// Theirs tells that a command was cancelled, or where the rest of its output is.
+/// Their text notes that a command was cancelled, or where the rest of its output is.
 pub(crate) const SHELL: &str =
     "a log in memory does not hold cancelled, truncated and the path of the full output";
 /// The heading that a scripted reply needs to be taken; it is left out again before texts are
@@ -43,7 +43,7 @@ pub(crate) struct Asked<'a> {
     pub(crate) messages: &'a [Message],
     pub(crate) previous: Option<&'a str>,
     pub(crate) focus: Option<&'a str>,
-    /// Whether the focus stands in the place of the instructions.
+    /// Puts the focus in the place of the instructions.
     pub(crate) replaces: bool,
 }
 
@@ -51,7 +51,7 @@ impl Asked<'_> {
     /// Returns what the recorded prompt should be, with its prose masked; `unseen` are commands
     /// that were kept from the model.
     ///
-    /// `notes` are what is said of a command beside its output.
+    /// `notes` are the notes on a command next to its output.
     fn rebuilt(&self, unseen: &[Message], notes: impl Fn(&Message) -> Option<String>) -> String {
         let whole = SerializeOpts { include_thinking: false, ..SerializeOpts::WHOLE };
         let seen = || self.messages.iter().filter(|message| !unseen.contains(message));
@@ -140,7 +140,7 @@ impl Asked<'_> {
     }
 }
 
-/// Tells whether a recorded text is about as long as this one.
+/// Returns whether a recorded text is about as long as this one.
 fn is_near(recorded: &Value, text: &str) -> bool {
     let units = |text: &str| text.encode_utf16().count() as u64;
     let n_units = recorded.as_str().map(units).or_else(|| recorded["$text"]["utf16_len"].as_u64());

@@ -1,4 +1,4 @@
-//! What holds for every log of which a compaction is taken back.
+//! The laws for undoing a compaction in any log.
 
 use std::collections::{HashMap, HashSet};
 
@@ -143,7 +143,7 @@ fn pairs(context: &Context) -> Vec<(EntryId, EntryId)> {
     first.map(|pair| (entry(pair.call.message), entry(pair.result))).collect()
 }
 
-/// A session before its last compaction was taken back, and that compaction's place on the path.
+/// A session before its last compaction was undone, and that compaction's place on the path.
 struct Before {
     log: Vec<u8>,
     path: Vec<EntryId>,
@@ -151,7 +151,7 @@ struct Before {
     at: usize,
 }
 
-/// Takes the last compaction back and checks what holds of that; tells whether there was one.
+/// Undoes the last compaction and checks the result; returns whether there was one.
 fn undo_and_check(session: &mut Session, name: &str) -> bool {
     let (log, path, face_before) = (written(session), ids(session), face(session));
     let Some(compaction) = compactions(session).pop() else {
@@ -216,7 +216,7 @@ fn check_copies(session: &Session, before: &Before, name: &str) {
     check_pairs(&face.context, &here(session), stands_for, |id| path[at + 1..].contains(id), name);
 }
 
-/// What was a pair is one, if an older compaction does not leave a part of it out.
+/// A pair stays a pair, unless an older compaction leaves a part of it out.
 fn check_pairs(
     before: &Context,
     after: &Context,

@@ -8,7 +8,7 @@ use serde_json::json;
 use super::super::stage::Stage;
 use super::{Compacts, Host, Session};
 
-/// It takes models by names that it knows.
+/// A model that it knows by name.
 const KNOWN_MODEL: &str = "gemini-2.5-flash";
 
 pub(super) const HOST: Host = Host {
@@ -24,7 +24,7 @@ pub(super) const HOST: Host = Host {
     say,
     session,
     informed_at_tokens: None,
-    // What its plug-in does is told in docs/evaluation/other-hosts.md.
+    // docs/evaluation/other-hosts.md describes its plug-in.
     plug: None,
 };
 

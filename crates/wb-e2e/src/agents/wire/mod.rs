@@ -15,7 +15,7 @@ const OUTPUT_TOKENS: usize = 60;
 /// Bytes of a request that are said to be one token.
 const BYTES_PER_TOKEN: usize = 4;
 
-/// How a request is written.
+/// The format of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Dialect {
     /// Anthropic Messages.
@@ -46,7 +46,7 @@ pub(crate) enum Item {
     Text(Who, String),
     /// A call with its id.
     Call(String),
-    /// What came out of the call with this id.
+    /// The output of the call with this id.
     Output(String, String),
 }
 
@@ -72,7 +72,7 @@ pub(crate) struct Reply {
     pub(crate) number: usize,
     /// The name of the model.
     pub(crate) model: String,
-    /// What was thought before.
+    /// The thought before it.
     pub(crate) thought: String,
     /// The words.
     pub(crate) text: String,
@@ -83,7 +83,7 @@ pub(crate) struct Reply {
 }
 
 impl Dialect {
-    /// Tells the dialect from the address.
+    /// Detects the dialect from the address.
     pub(crate) fn of(path: &str) -> Option<Self> {
         let path = path.split('?').next().unwrap_or_default().trim_end_matches('/');
         let ends = [
