@@ -9,7 +9,7 @@ use super::validate::{
 };
 use super::wire::Item;
 
-/// The checks of every request after the host's compaction with our digest.
+/// The checks of every request after a compaction by the host that uses our digest.
 pub(crate) const OURS: [Check; 6] = {
     let [digest, head, host, _, calls, _] = COMPACTED;
     let files: Check = ("restored files after it", |sent| files_are_behind(&sent.asked.items));

@@ -50,7 +50,7 @@ pub(crate) const TAIL_THOUGHT: &str = "Above the weir there may be kites.";
 /// The end of the tail.
 pub(crate) const TAIL_ANSWER: &str = "The southern marsh is done.";
 
-/// The text in a really large file, and in no text of ours: no log may hold it.
+/// The text in a really large file, and in none of our texts: no log may hold it.
 pub(crate) const LEDGER_OUTPUT: &str =
     "so the ledger of the wardens says, in the hand of the wardens, of this day and of that before it";
 /// The user's wish for a compaction.

@@ -4,10 +4,10 @@ use super::provider::Asked;
 use super::script::{HEAD_ANSWER, HEAD_OUTPUTS, NEXT_PROMPT, TAIL_ANSWER, TAIL_OUTPUTS, TAIL_PROMPT, TASK};
 use super::wire::{Item, Who};
 
-/// The words in every digest of ours, and nowhere else in the session.
+/// The words in each of our digests, and nowhere else in the session.
 pub(super) const DIGEST_WORDS: &str = "elided into this digest";
 
-/// The first words of every digest of ours.
+/// The first words of each of our digests.
 const DIGEST_HEADER: &str = "[session digest";
 
 /// The first words of every restored file.

@@ -9,9 +9,9 @@ use wb_session::{Context, IdSource, Session};
 /// The history of a large session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Shape {
-    /// It was compacted every two megabytes, so its context is small.
+    /// A session compacted every two megabytes, so its context is small.
     Compacted,
-    /// It was never compacted, so its context is all of it.
+    /// A session that was never compacted, so its context is all of it.
     Whole,
 }
 
