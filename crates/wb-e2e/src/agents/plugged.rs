@@ -63,7 +63,7 @@ pub(crate) fn outputs(items: &[Item], known: &mut BTreeMap<String, String>) -> V
     findings
 }
 
-/// Finds a digest after a restored file: that file came from an earlier compaction, and is old.
+/// Finds digest text after a restored file: that file is old, from an earlier compaction.
 fn files_are_behind(items: &[Item]) -> Vec<String> {
     let digests = texts(items).filter(|text| text.contains(DIGEST_WORDS));
     let behind =

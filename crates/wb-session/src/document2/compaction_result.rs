@@ -8,10 +8,10 @@ use crate::EntryId;
 
 /// The heading of the summary of a turn's first part, which follows that of the history.
 pub const TURN_CONTEXT: &str = "**Turn Context (split turn):**";
-/// Stands for the history where a turn is cut in two and nothing came before it.
+/// The history's text if a turn is cut in two and nothing came before it.
 pub const NO_PRIOR_HISTORY: &str = "No prior history.";
 
-/// Who wrote a summary.
+/// The writer of a summary.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SummarySource {
@@ -41,7 +41,7 @@ pub struct CompactionOutcome {
     pub usage: Usage,
     /// The number of requests made.
     pub n_requests: usize,
-    /// Who wrote the summary.
+    /// The writer of the summary.
     pub source: SummarySource,
 }
 

@@ -143,7 +143,7 @@ fn before_tree(
     Ok(SessionBeforeTreeEvent { preparation, signal: opts.summary.cancel.clone().unwrap_or_default() })
 }
 
-/// The answer of a hook that counts.
+/// The deciding answer of the hooks.
 enum Said {
     Summary(HookSummary),
     Overrides(TreeOverrides),

@@ -157,7 +157,7 @@ pub(crate) struct Folded {
     pub(crate) step: Step,
     /// The entries of the messages, without the digest's, which is the first one and has none yet.
     pub(crate) entries: Vec<EntryId>,
-    /// Marks messages that changed since the compaction.
+    /// Marks messages that differ from the compaction's result.
     pub(crate) is_touched: bool,
 }
 

@@ -321,7 +321,7 @@ pub struct SessionInfo {
 pub struct ContextEdit {
     /// The entry whose content it is.
     pub target_id: EntryId,
-    /// The replacement from now on; nothing hides the entry.
+    /// The replacement from now on; none hides the entry.
     #[serde(default)]
     pub replacement: Option<Replacement>,
 }

@@ -140,7 +140,7 @@ pub(crate) fn last_compaction(tags: &[EntryTag]) -> Option<usize> {
 /// call of the context or one that is already answered. No provider takes them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unpaired {
-    /// They are left out.
+    /// Leaves them out.
     LeftOut,
     /// Keeps them in the context, as pi sends them: the results unchanged, the calls with results
     /// made up by pi. Only calls of a failed answer are left out.

@@ -55,7 +55,7 @@ pub(crate) struct Host {
     pub(crate) plug: Option<Plug>,
 }
 
-/// Who compacts the sessions of an agent.
+/// The program that compacts the sessions of an agent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Compacts {
     /// `wb`, in the file, on request.
