@@ -40,7 +40,7 @@ impl CheapSummaries {
         let prompt = format!("Summarize in three lines:\n<conversation>\n{conversation}\n</conversation>");
         let options = StreamOptions { cancel: Some(event.signal.clone()), ..StreamOptions::default() };
         let asked = Conversation { system: None, turns: vec![Turn::user(prompt)], tools: None };
-        // Without an answer the host goes on as if there were no hook.
+        // Without an answer the host proceeds as if there were no hook.
         let Some(summary) = collect_text(self.model.invoke(asked, options)).await else {
             return Ok(BeforeCompact::Proceed);
         };

@@ -46,13 +46,13 @@ pub enum StoreError {
         /// The system's error.
         source: std::io::Error,
     },
-    /// Lines that the store goes on behind could not be read.
+    /// The lines before the store's records could not be read.
     #[error("the lines of the session could not be read: {source}")]
     Lines {
         /// The system's error.
         source: std::io::Error,
     },
-    /// The file was refused: it is a link, or is there already.
+    /// The file was refused: it is a link, or exists already.
     #[error(transparent)]
     File(FileError),
     /// Another writer has the file.
@@ -71,7 +71,7 @@ pub enum StoreError {
         /// The actual end; 0 if the file is gone or another file has its name.
         found: u64,
     },
-    /// The file does not begin with a line of JSON; it was left as it is.
+    /// The file does not begin with a line of JSON; it was left unchanged.
     #[error("{}: not a log of JSON lines: {what}", path.display())]
     NotALog {
         /// The file.
@@ -97,7 +97,7 @@ pub enum StoreError {
         /// The fault.
         what: String,
     },
-    /// No record is at this place.
+    /// There is no record at this position.
     #[error("the store has no record at {position}")]
     NoRecord {
         /// The place that was asked for.
@@ -232,7 +232,7 @@ pub enum SessionError {
         /// The entry.
         id: EntryId,
     },
-    /// No compaction is on the path to the leaf.
+    /// There is no compaction on the path to the leaf.
     #[error("no compaction is on the path to the leaf, so there is none to take back")]
     NothingToUndo,
     /// The value to append has no place in a session log.

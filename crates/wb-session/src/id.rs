@@ -29,7 +29,7 @@ impl EntryId {
     /// Returns the id verbatim.
     pub fn as_str(&self) -> &str {
         match &self.0 {
-            // They were text when they came.
+            // The file had it as text.
             Text::Eight(bytes) => std::str::from_utf8(bytes).unwrap_or_default(),
             Text::Other(text) => text,
         }
@@ -115,7 +115,7 @@ impl<'de> Deserialize<'de> for EntryId {
     }
 }
 
-/// Takes the text as it is read, without a copy of it.
+/// Keeps the text as read, without a copy.
 struct AnyText;
 
 impl Visitor<'_> for AnyText {

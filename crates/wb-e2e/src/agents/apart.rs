@@ -9,7 +9,7 @@ const ENTER: &str = "ip link set lo up && exec \"$0\" \"$@\"";
 /// The ways in: as root, or as a user who is root in a name space of his own.
 const WAYS: [&[&str]; 2] = [&["-n"], &["-r", "-n"]];
 
-/// Returns how a network of its own is had here, if it is.
+/// Returns the way to get a separate network on this system, if there is one.
 pub(crate) fn way() -> Option<&'static [&'static str]> {
     WAYS.into_iter().find(|way| {
         let mut tried = entered(way, Path::new("true"));

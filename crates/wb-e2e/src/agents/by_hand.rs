@@ -24,7 +24,7 @@ pub(crate) fn play(play: &mut Play, wb: &Wb) -> Result<(), String> {
     resume(play, &first, ("4-undone", LAST_PROMPT), &UNDONE)
 }
 
-/// Goes on with the session and checks the first request that comes of it.
+/// Resumes the session and checks the first request.
 fn resume(
     play: &mut Play,
     first: &Asked,

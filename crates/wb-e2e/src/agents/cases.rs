@@ -39,9 +39,9 @@ enum Step {
 /// The model's answers.
 #[derive(Clone, Copy, Debug)]
 enum Answers {
-    /// The first prompt's, and whether the window is said to be full then.
+    /// The first prompt's, and whether the window is then reported as full.
     Head { is_full: bool },
-    /// The second prompt's, and whether the window is said to be full then.
+    /// The second prompt's, and whether the window is then reported as full.
     Tail { is_full: bool },
     /// Those with outputs that fill the window.
     Large,
@@ -162,7 +162,7 @@ impl Case {
         Ok(())
     }
 
-    /// Returns whether the compaction is to be ours.
+    /// Returns whether the compaction should use our digest.
     pub(crate) fn is_ours(&self) -> bool {
         self.stand_in == StandIn::None
     }

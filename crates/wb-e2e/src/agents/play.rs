@@ -1,4 +1,4 @@
-//! Runs of an agent: what is said to it in a folder of its own, and what came of that.
+//! Runs of an agent: the prompts it gets in a separate folder, and the outcome.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

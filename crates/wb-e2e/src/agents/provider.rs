@@ -43,7 +43,7 @@ struct State {
     played: Played,
     /// Answers so far; ids are made of this number.
     n_replies: usize,
-    /// When the last answer of the script was sent.
+    /// The time of the script's last answer.
     answered: Option<Instant>,
     log: File,
 }
@@ -71,7 +71,7 @@ impl Provider {
         self.server.port()
     }
 
-    /// Sets what is said from now on.
+    /// Sets the answers from now on.
     pub(crate) fn play(&self, turns: Vec<Turn>) {
         let mut state = locked(&self.state);
         state.turns = turns.into();
@@ -162,7 +162,7 @@ fn reply(state: &mut State, dialect: Dialect, body: &Value, text: String) -> Ans
 /// last in one with them.
 const SUMMARY_WORDS: [&str; 4] =
     ["context summarization", "create a detailed summary of", ITS_INSTRUCTIONS, OUR_INSTRUCTIONS];
-/// Words of the instructions that Codex has of its own, and of those that `wb install` gives it.
+/// The words in Codex's built-in instructions, and in those that `wb install` gives it.
 pub(crate) const ITS_INSTRUCTIONS: &str = "CONTEXT CHECKPOINT COMPACTION";
 pub(crate) const OUR_INSTRUCTIONS: &str = "and your digest takes its place";
 /// The answer to requests for a summary.

@@ -62,7 +62,7 @@ const INFORMED_TABLE: &str = "\
 |---|---|---|---|---|---|
 ";
 
-/// When and where a run was.
+/// The time and place of a run.
 #[derive(Debug)]
 pub(crate) struct Run<'a> {
     /// The day.

@@ -19,9 +19,9 @@ pub(crate) struct Turn {
     pub(crate) thought: String,
     /// The words.
     pub(crate) text: String,
-    /// The calls, all at once.
+    /// The calls, all simultaneous.
     pub(crate) calls: Vec<Call>,
-    /// Tokens that the request is said to have at least; it may really have more.
+    /// The least number of tokens reported for the request; the real size may be larger.
     pub(crate) told_tokens: usize,
 }
 
@@ -42,7 +42,7 @@ pub(crate) const HEAD_OUTPUTS: [&str; 3] =
     ["the reeds stand still at noon", "a grey bird walks in the shallows", "no wind and no boats since dawn"];
 /// The end of the head.
 pub(crate) const HEAD_ANSWER: &str = "The northern marsh is counted.";
-/// The texts in the outputs of the tail: those of two calls at once, and of one more.
+/// The texts in the outputs of the tail: those of two simultaneous calls, and of one more.
 pub(crate) const TAIL_OUTPUTS: [&str; 3] =
     ["two otters under the weir", "the gate of the weir is shut", "three kites above the weir"];
 /// The thought before the last call of the tail.
@@ -84,7 +84,7 @@ pub(crate) fn write_files(project: &Path) -> Result<(), String> {
     Ok(())
 }
 
-/// The answers to the first prompt: six calls, two of them at once, one of which fails.
+/// The answers to the first prompt: six calls, two of them simultaneous, one of which fails.
 pub(crate) fn head(project: &Path) -> Vec<Turn> {
     let [morning, noon, evening] = HEAD_FILES;
     vec![
@@ -100,7 +100,7 @@ pub(crate) fn head(project: &Path) -> Vec<Turn> {
     ]
 }
 
-/// The answers to the second prompt: three calls, two of them at once.
+/// The answers to the second prompt: three calls, two of them simultaneous.
 pub(crate) fn tail(project: &Path) -> Vec<Turn> {
     let [otters, gate, kites] = TAIL_FILES;
     vec![

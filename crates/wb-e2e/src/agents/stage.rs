@@ -1,4 +1,4 @@
-//! A folder for one run: a home of its own for the agent, a project, and what the agent printed.
+//! A folder for one run: a separate home for the agent, a project, and the agent's output.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -169,13 +169,13 @@ fn last_lines(text: &str) -> String {
     lines[lines.len().saturating_sub(TOLD_LINES)..].join("\n")
 }
 
-/// Lets a name stand for a file or folder elsewhere.
+/// Links a name to a file or folder elsewhere.
 #[cfg(unix)]
 pub(crate) fn link(there: &Path, here: &Path) -> Result<(), String> {
     std::os::unix::fs::symlink(there, here).map_err(|error| format!("{}: {error}", here.display()))
 }
 
-/// Lets a name stand for a file or folder elsewhere.
+/// Links a name to a file or folder elsewhere.
 #[cfg(not(unix))]
 pub(crate) fn link(_: &Path, here: &Path) -> Result<(), String> {
     Err(format!("{}: is tested on Unix only", here.display()))

@@ -238,7 +238,7 @@ pub(super) fn in_order(items: &[Item], order: &Order) -> Vec<String> {
     findings
 }
 
-/// Finds parts of the head that are missing or out of order, and its answer if it is there.
+/// Finds parts of the head that are missing or out of order, and its answer if present.
 fn all_but_the_answer(items: &[Item]) -> Vec<String> {
     let [rest @ .., answer] = &HEAD;
     let is_there = in_order(items, &[answer]).is_empty();
@@ -253,7 +253,7 @@ fn prompt_is_last(items: &[Item], prompt: &str) -> Vec<String> {
     let [place] = places[..] else {
         return vec![format!("the prompt `{prompt}` stands {} times", places.len())];
     };
-    // A host may add reminders of its own after the prompt, in the name of the user.
+    // A host may add reminders after the prompt, in the name of the user.
     let is_later = |item: &Item| !matches!(item, Item::Text(Who::User | Who::Host, _));
     let n_later = items[place + 1..].iter().filter(|item| is_later(item)).count();
     if n_later == 0 { Vec::new() } else { vec![format!("{n_later} parts stand after the prompt")] }

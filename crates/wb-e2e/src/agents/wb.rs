@@ -28,7 +28,7 @@ impl Wb {
         self.run(stage, "compact", &["compact", "--in-place", "--even-if-open", "--force"], file)
     }
 
-    /// Takes the compaction back.
+    /// Undoes the compaction.
     pub(crate) fn undo(&self, stage: &Stage, file: &Path) -> Result<(), String> {
         self.run(stage, "undo", &["undo", "--even-if-open"], file)
     }

@@ -33,7 +33,7 @@ pub struct BranchPreparation {
     pub total_tokens: u64,
 }
 
-/// Collects what going from one position to another leaves behind.
+/// Collects the entries that a move from one position to another leaves behind.
 ///
 /// The walk goes from the old leaf back to the deepest entry that both paths share, through
 /// compactions too. Without an old leaf nothing is left, and neither is on the way to a descendant.

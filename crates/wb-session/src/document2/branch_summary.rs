@@ -1,4 +1,4 @@
-//! Summarizes a branch that is left, and appends the summary where the session goes on.
+//! Summarizes an abandoned branch, and appends the summary where the session goes on.
 
 use std::time::Duration;
 
@@ -51,11 +51,11 @@ pub struct BranchSummaryOutcome {
     pub usage: Usage,
     /// The number of requests made.
     pub n_requests: usize,
-    /// Who wrote the summary.
+    /// The writer of the summary.
     pub source: SummarySource,
 }
 
-/// Entries that going elsewhere leaves behind; they own what they say.
+/// The entries that a move leaves behind, with their content.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct LeftBranch {

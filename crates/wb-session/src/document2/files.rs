@@ -56,7 +56,7 @@ impl FileOps {
         self.written.keys().map(String::as_str)
     }
 
-    /// Returns the paths that were edited, with those that an earlier summary says were modified.
+    /// Returns the edited paths, with those that an earlier summary lists as modified.
     pub fn edited(&self) -> impl Iterator<Item = &str> {
         self.edited.keys().map(String::as_str)
     }
@@ -239,7 +239,7 @@ fn is_printable(path: &str) -> bool {
         && !tags.iter().any(|tag| path.contains(tag))
 }
 
-/// Takes the first paths that fit between tags, and returns whether any was left out.
+/// Keeps the first paths that fit between tags, and returns whether any was left out.
 fn fitting<'a>(paths: impl Iterator<Item = &'a str>) -> (Vec<&'a str>, bool) {
     let (mut taken, mut n_units, mut is_cut) = (Vec::new(), 0, false);
     for path in paths {

@@ -52,7 +52,7 @@ impl SummaryTask {
         named.find(|(_, name)| found.is(name)).map(|(heading, _)| heading)
     }
 
-    /// Writes the headings of a reply as the form has them; code in it stays as it is.
+    /// Writes the headings of a reply in the form's spelling; code in it is unchanged.
     pub(crate) fn in_form(self, reply: &str) -> String {
         let mut is_code = false;
         let lines = reply.lines().map(|line| {

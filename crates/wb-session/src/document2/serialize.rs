@@ -22,7 +22,7 @@ pub struct SerializeOpts {
 }
 
 impl SerializeOpts {
-    /// Shows everything as it is.
+    /// Shows everything unchanged.
     pub const WHOLE: Self = Self { include_thinking: true, max_result_bytes: None, guarded: false };
 }
 
@@ -64,7 +64,7 @@ struct Parts {
 }
 
 impl Parts {
-    /// Adds a part unless it says nothing.
+    /// Adds a part unless it is empty.
     fn push(&mut self, label: &str, body: &str) {
         if !body.is_empty() {
             self.push_joined(label, "", [body].into_iter(), String::push_str);

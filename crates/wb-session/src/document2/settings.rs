@@ -8,7 +8,7 @@ const DEFAULT_RESERVE_TOKENS: u64 = 16_384;
 /// The tokens of recent messages that a compaction keeps.
 const DEFAULT_KEEP_RECENT_TOKENS: u64 = 20_000;
 
-/// When a session is compacted and how much of it stays; keys that are left out get the defaults.
+/// Settings for the time of a compaction and the part that stays; missing keys get the defaults.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct CompactionSettings {

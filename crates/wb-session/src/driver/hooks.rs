@@ -22,7 +22,7 @@ pub enum CompactionReason {
     Manual,
     /// The context is larger than the window less its reserve.
     Threshold,
-    /// The provider said that the context does not fit.
+    /// The provider reported that the context does not fit.
     Overflow,
 }
 
@@ -85,7 +85,7 @@ pub struct TreePreparation {
     pub old_leaf_id: Option<EntryId>,
     /// The deepest entry that both share.
     pub common_ancestor_id: Option<EntryId>,
-    /// The entries that are left behind, oldest first.
+    /// The entries left behind, oldest first.
     pub entries_to_summarize: Vec<Entry>,
     /// Asks for a summary of them.
     pub user_wants_summary: bool,
@@ -129,9 +129,9 @@ pub enum BeforeCompact {
     /// Leaves the compaction as is.
     #[default]
     Proceed,
-    /// There shall be no compaction.
+    /// Cancels the compaction.
     Cancel,
-    /// This is the compaction.
+    /// Replaces the compaction.
     Replace(HookCompaction),
 }
 
@@ -140,7 +140,7 @@ pub enum BeforeCompact {
 pub struct HookCompaction {
     /// The summary.
     pub summary: String,
-    /// The first entry that is kept: one of the path at which it can be cut.
+    /// The first kept entry: one on the path at which it can be cut.
     pub first_kept_entry_id: EntryId,
     /// The tokens of the context before the compaction.
     pub tokens_before: u64,
@@ -157,9 +157,9 @@ pub enum BeforeTree {
     Proceed,
     /// The session shall stay where it is.
     Cancel,
-    /// This is the summary, if the user wants one.
+    /// Replaces the summary, if the user wants one.
     Replace(HookSummary),
-    /// The session goes there, with some things otherwise.
+    /// Changes options of the move.
     Adjust(TreeOverrides),
 }
 
@@ -233,7 +233,7 @@ pub struct NoHooks;
 
 impl SessionHooks for NoHooks {}
 
-/// A hook that was passed over.
+/// A hook that was skipped.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct HookFault {

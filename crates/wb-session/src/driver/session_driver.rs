@@ -180,7 +180,7 @@ impl SessionDriver {
         Ok(())
     }
 
-    /// Takes what the provider counted for the answer that the transcript ends with.
+    /// Records the provider's count for the answer at the end of the transcript.
     pub fn after_response(&mut self, usage: &Usage) {
         self.has_recovered = false;
         self.context.after_response(&self.messages, usage);
@@ -273,7 +273,7 @@ impl SessionDriver {
         Ok(gone)
     }
 
-    /// Marks the leaf, so that the session goes on from there when it is opened again.
+    /// Marks the leaf, so that the session resumes there when it is opened again.
     pub fn mark_leaf(&mut self, now_ms: i64) -> Result<(), SessionError> {
         let leaf = self.session.leaf().cloned();
         self.session.mark_leaf(leaf.as_ref(), now_ms).map(drop)
@@ -285,7 +285,7 @@ impl SessionDriver {
         (!self.hooks.is_empty()).then(|| self.messages.clone())
     }
 
-    /// Makes a compaction of the engine the session's, unless a hook wants it otherwise.
+    /// Applies the engine's compaction to the session, unless a hook decides differently.
     async fn settle(
         &mut self,
         fork: Option<Vec<Message>>,
@@ -468,7 +468,7 @@ impl Loaded {
     }
 }
 
-/// Brings a message of the log into the form in which it is sent.
+/// Converts a message of the log into the form in which it is sent.
 fn as_sent(message: Message) -> Message {
     match message {
         Message::CompactionSummary { summary, .. } => digest_message(CondenseScope::Session, summary, 0),

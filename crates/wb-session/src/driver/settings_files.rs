@@ -38,7 +38,7 @@ pub struct SettingsRead {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SettingsNote {
-    /// A key that nobody knows, in a section that is known.
+    /// An unknown key in a known section.
     UnknownKey {
         /// The file.
         path: PathBuf,

@@ -194,7 +194,7 @@ impl Folded {
     }
 }
 
-/// Takes out what is new, and returns what the digest among it says.
+/// Removes new messages, and returns the text of the digest among them.
 fn without_new(messages: &mut Vec<Message>, origins: &[Origin]) -> Option<String> {
     let mut digest = None;
     let mut next = origins.iter();

@@ -30,7 +30,7 @@ pub(crate) struct Envelope<M> {
     message: Option<M>,
 }
 
-/// The place of an entry, what it says, and what is wrong where only its place can be read.
+/// The place of an entry, its content, and the fault if only its place can be read.
 pub(crate) type Read = (Envelope<IgnoredAny>, EntryKind, Option<String>);
 
 /// Reads an entry; a message in one go.
@@ -49,7 +49,7 @@ pub(crate) fn read(line: Line<'_>) -> Result<Read, SessionError> {
     Ok((Envelope { r#type, id, parent_id, timestamp, message: None }, kind, bad))
 }
 
-/// Reads what an entry of a kind says from its line; `timestamp` is the entry's own.
+/// Reads the content of an entry of a kind from its line; `timestamp` is the entry's.
 pub(crate) fn read_kind(line: Line<'_>, tag: EntryTag, timestamp: i64) -> Result<EntryKind, SessionError> {
     let kind = match tag {
         EntryTag::Answer | EntryTag::Message => {
@@ -98,7 +98,7 @@ struct MessageLine {
     message: PiMessage,
 }
 
-/// Returns what a line with a message says; one of a role that is not known stays what it is.
+/// Returns the content of a line with a message; a message of an unknown role stays unchanged.
 fn said(line: Line<'_>, message: PiMessage, timestamp: i64) -> Result<EntryKind, serde_json::Error> {
     match message.into_logged(timestamp) {
         Some(logged) => Ok(EntryKind::Message(logged)),
@@ -106,7 +106,7 @@ fn said(line: Line<'_>, message: PiMessage, timestamp: i64) -> Result<EntryKind,
     }
 }
 
-/// Who speaks in a message of pi's files.
+/// The speaker of a message in pi's files.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 enum Role {

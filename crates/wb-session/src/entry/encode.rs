@@ -28,7 +28,7 @@ const SURE_LEVELS: usize = 64;
 pub struct NewSession {
     /// The session's name, by which hosts distinguish sessions.
     pub id: String,
-    /// When it begins, in milliseconds since the Unix epoch.
+    /// The start, in milliseconds since the Unix epoch.
     pub timestamp: i64,
     /// The working directory.
     pub cwd: String,
@@ -101,7 +101,7 @@ pub(crate) fn write_line(place: Place<'_>, kind: &EntryKind, out: &mut Vec<u8>) 
     }
 }
 
-/// Writes the place of an entry and then what it says, both objects, as one.
+/// Writes the place and the content of an entry, both objects, as one object.
 fn join(
     place: Place<'_>,
     r#type: &str,

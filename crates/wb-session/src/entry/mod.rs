@@ -28,7 +28,7 @@ pub struct Entry {
     pub id: EntryId,
     /// The entry that it follows; none at a root.
     pub parent_id: Option<EntryId>,
-    /// When it was written, in milliseconds since the Unix epoch; 0 if unknown.
+    /// The time of writing, in milliseconds since the Unix epoch; 0 if unknown.
     pub timestamp: i64,
     /// The number of its line, counted from 1.
     pub line: usize,
@@ -60,11 +60,11 @@ pub enum EntryKind {
     Label(Label),
     /// The session got another name.
     SessionInfo(SessionInfo),
-    /// Anything else: the line as it is. It has its place in the tree and gives no message.
+    /// Any other entry: the line verbatim. It has a place in the tree and gives no message.
     Other(Map<String, Value>),
 }
 
-/// Which kind of entry it is, without what it says.
+/// The kind of an entry, without its content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum EntryTag {
@@ -147,7 +147,7 @@ impl EntryKind {
     }
 }
 
-/// A message and what the log says about it.
+/// A message and the log's data about it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Logged {
     /// The message.
@@ -174,7 +174,7 @@ pub struct Request {
 }
 
 impl From<Message> for EntryKind {
-    /// Takes a message of which no more is known.
+    /// Wraps a message without further data.
     fn from(message: Message) -> Self {
         Self::Message(Logged { message, request: None, is_excluded: false })
     }
@@ -326,7 +326,7 @@ pub struct ContextEdit {
     pub replacement: Option<Replacement>,
 }
 
-/// The content that stands for an earlier one.
+/// The content that replaces an earlier one.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Replacement {
     /// The new body.

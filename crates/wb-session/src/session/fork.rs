@@ -1,4 +1,4 @@
-//! Whole logs written out: a session as it is, and one path of it as a session of its own.
+//! Exports of whole logs: a session as is, and one of its paths as a new session.
 
 use std::collections::{HashMap, HashSet};
 use std::io::{self, Write};
@@ -118,7 +118,7 @@ impl Session {
         Ok(())
     }
 
-    /// Returns lines that label the entries of a path as they are labelled now.
+    /// Returns lines that set the current labels of a path's entries.
     fn labels_again(
         &self,
         path: &[Node],

@@ -48,7 +48,7 @@ pub(crate) fn with_first_kept(line: &[u8], first_kept: &EntryId) -> Vec<u8> {
     json::set(line, "firstKeptEntryId", &quoted(first_kept))
 }
 
-/// Returns the line of a label or an edit with another entry that it is about.
+/// Returns the line of a label or an edit with a new target entry.
 pub(crate) fn with_target(line: &[u8], target: &EntryId) -> Vec<u8> {
     json::set(line, "targetId", &quoted(target))
 }

@@ -22,7 +22,7 @@ use wb_record::lines::{Line, trimmed};
 
 pub use undo::{UNDO_MARK, UndoneCompaction};
 
-/// The type of the custom entry that [`Session::mark_leaf`] writes; the name is ours.
+/// The type of the custom entry that [`Session::mark_leaf`] writes; pi does not define it.
 pub const LEAF_MARK: &str = "window_budget.leaf";
 
 /// Room for a line that is kept from one entry to the next.
@@ -108,7 +108,7 @@ impl Session {
         &self.tree
     }
 
-    /// Returns what was passed over or found torn when the session was opened.
+    /// Returns the notes on everything skipped or torn when the session was opened.
     pub fn notes(&self) -> &[LogNote] {
         &self.notes
     }

@@ -24,7 +24,7 @@ use wb_record::{
     Bytes, Change, ChangeSet, CommitError, FileParts, PartId, PartReader, Parts, Span, append_line,
 };
 
-/// Bytes that are read at once.
+/// The number of bytes per read.
 const CHUNK: usize = 64 * 1024;
 /// Bytes within which the first line must end, as pi reads them.
 const MAX_HEADER_BYTES: u64 = 1024 * 1024;

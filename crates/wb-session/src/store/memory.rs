@@ -1,4 +1,4 @@
-//! Records in memory, behind lines that stay where they are.
+//! Records in memory, after lines that are left in place.
 
 use std::io;
 
@@ -31,7 +31,7 @@ impl Default for MemoryStore {
 }
 
 impl MemoryStore {
-    /// Takes the lines of a log, whatever they are.
+    /// Starts with the lines of a log, whatever they contain.
     pub fn of_lines(log: impl Into<Vec<u8>>) -> Self {
         let log = log.into();
         let (n_bytes, is_ended) = (log.len() as u64, is_ended(&log));

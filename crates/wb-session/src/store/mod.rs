@@ -84,7 +84,7 @@ pub enum Durability {
 pub struct Record<'a>(&'a [u8]);
 
 impl<'a> Record<'a> {
-    /// Takes what is one JSON object on one line, and refuses anything else.
+    /// Checks that the bytes are one JSON object on one line.
     pub fn new(bytes: &'a [u8]) -> Result<Self, StoreError> {
         let bad = |what: &str| Err(StoreError::BadRecord { what: what.to_owned() });
         match bytes {
@@ -97,7 +97,7 @@ impl<'a> Record<'a> {
         }
     }
 
-    /// Takes an object that this crate wrote.
+    /// Wraps an object that this crate wrote.
     pub(crate) fn written(bytes: &'a [u8]) -> Self {
         Self(bytes)
     }

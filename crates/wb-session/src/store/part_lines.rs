@@ -5,7 +5,7 @@ use std::io::{self, Read};
 use wb_record::lines::places;
 use wb_record::{Lines, PartReader, Parts};
 
-/// Bytes that are read at first for a line, and at most at once.
+/// The number of bytes of the first read of a line, and the most of any read.
 const CHUNK: std::ops::RangeInclusive<u64> = 4 * 1024..=64 * 1024;
 
 /// Hands over each line up to an end with its position, blank ones too, and returns where the last

@@ -20,7 +20,7 @@ pub struct Context {
     pub entries: Vec<EntryId>,
     /// The provider's counts, one for each assistant message whose usage is known and not zero.
     pub requests: Vec<RequestAt>,
-    /// The model that the session goes on with: the last one that was chosen or that answered.
+    /// The current model of the session: the last one that was chosen or that answered.
     pub model: Option<String>,
     /// The thinking level that was chosen last.
     pub thinking_level: Option<String>,
@@ -189,7 +189,7 @@ impl Draft {
         draft
     }
 
-    /// Adds what an entry says; `at` is its place in the path.
+    /// Adds the content of an entry; `at` is its place in the path.
     pub(crate) fn push(&mut self, id: EntryId, kind: EntryKind, at: usize) {
         let Some((mut message, request)) = into_message(kind) else { return };
         match self.edits.get(&id) {
@@ -327,7 +327,7 @@ impl Lost {
         let orphans = if is_left_out { pairing.orphans() } else { &[] };
         let repeated = pairing.pairs().iter().filter(|pair| pair.repeated && is_left_out);
         let repeated: Vec<u32> = repeated.map(|pair| pair.result).collect();
-        // Who hid a result knows of its call.
+        // A program that hides a result knows its call.
         let n_unanswered = calls.iter().filter(|call| !is_hidden(**call)).count();
         let notes = [
             (orphans.len(), LogNote::OrphanResults { n: orphans.len() }),

@@ -27,7 +27,7 @@ pub struct Header {
     /// The version of the layout: 1 if the line has none.
     #[serde(default = "first_version")]
     pub version: u64,
-    /// When the session began, in milliseconds since the Unix epoch; 0 if unknown.
+    /// The start of the session, in milliseconds since the Unix epoch; 0 if unknown.
     #[serde(default, deserialize_with = "lenient::timestamp")]
     pub timestamp: i64,
     /// The working directory.
@@ -59,7 +59,7 @@ impl Header {
     }
 }
 
-/// Something that was passed over while reading.
+/// A note on something skipped during reading.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum LogNote {
@@ -98,7 +98,7 @@ pub enum LogNote {
     },
     /// The end of the last record was missing when the store was opened.
     TornRecord(Torn),
-    /// The log says that it has a newer layout than this crate knows; it was read anyway.
+    /// The log claims a newer layout than this crate knows; it was read anyway.
     NewerVersion {
         /// The version in the header.
         version: u64,
@@ -207,7 +207,7 @@ impl SessionLog {
         &self.entries
     }
 
-    /// Returns what was passed over while reading.
+    /// Returns the notes on everything skipped during reading.
     pub fn notes(&self) -> &[LogNote] {
         &self.notes
     }

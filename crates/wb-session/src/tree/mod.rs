@@ -33,7 +33,7 @@ impl Tree {
         self.rows.push(node);
     }
 
-    /// Takes over a label, which is not empty; nothing clears it.
+    /// Adds a label, which is not empty; none clears it.
     pub(crate) fn set_label(&mut self, target: EntryId, label: Option<String>) {
         if let Some(label) = label {
             let place = *self.label_of.entry(target.clone()).or_insert(self.n_labels);
@@ -44,7 +44,7 @@ impl Tree {
         }
     }
 
-    /// Takes over the session's name, which is not empty; nothing clears it.
+    /// Sets the session's name, which is not empty; none clears it.
     pub(crate) fn set_name(&mut self, name: Option<String>) {
         self.name = name;
     }
@@ -109,7 +109,7 @@ impl Tree {
         self.place(of.as_str()).into_iter().flat_map(|at| self.up(at)).map(|at| self.rows.node(at))
     }
 
-    /// Returns the place of an entry that must be there.
+    /// Returns the place of an entry that must exist.
     pub(crate) fn known(&self, id: &EntryId) -> Result<usize, SessionError> {
         self.place(id.as_str()).ok_or_else(|| SessionError::UnknownLeaf { id: id.clone() })
     }

@@ -19,7 +19,7 @@ pub struct Node {
     pub id: EntryId,
     /// The entry that it follows; none at a root.
     pub parent_id: Option<EntryId>,
-    /// When it was written, in milliseconds since the Unix epoch; 0 if unknown.
+    /// The time of writing, in milliseconds since the Unix epoch; 0 if unknown.
     pub timestamp: i64,
     /// The kind of the entry.
     pub tag: EntryTag,

@@ -109,7 +109,7 @@ fn a_writer_that_is_killed_loses_nothing_that_it_acknowledged() {
         let n_acknowledged = acknowledged.unwrap_or(n_before);
         if path.exists() {
             let found = n_records(&open(&path));
-            // Of the step that was not acknowledged the first records can be there.
+            // The first records of the unacknowledged step may be present.
             let range = n_acknowledged..=n_acknowledged + step(n_acknowledged).len();
             assert!(range.contains(&found), "kill {kill}: {found} records, {n_acknowledged} acknowledged");
             n_in_part += usize::from(found > n_acknowledged && found < *range.end());

@@ -43,7 +43,7 @@ fn check(row: &Value, log: &SessionLog) {
         Value::Null => None,
         Value::String(id) if id == "$undefined" => log.leaf().cloned(),
         Value::String(id) if log.entry(&id.as_str().into()).is_none() => {
-            // They fall back to the last record; we say that the entry is unknown.
+            // They fall back to the last record; we report that the entry is unknown.
             let error = log.selected(Some(&id.as_str().into()));
             return assert!(matches!(error, Err(SessionError::UnknownLeaf { .. })));
         }

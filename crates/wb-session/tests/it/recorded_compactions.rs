@@ -101,7 +101,7 @@ impl Run {
             prepare_compaction(path, &settings, &SESSION_PRESET).ok_or("nothing is prepared")?;
         let tasks = tasks(&preparation).into_iter().enumerate();
         let scripts = tasks.map(|(at, task)| says(task, &format!("LLM-REPLY-{}", at + 1)));
-        // Fitting an input to a window has tests of its own.
+        // Separate tests cover the fitting of an input to a window.
         let card = ModelCard::with_window(1_000_000);
         let invoker = ScriptedInvoker::new(scripts.collect::<Vec<Script>>()).with_card(card);
         let custom_instructions = row.params["custom"].as_str().map(str::to_owned);
@@ -265,7 +265,7 @@ fn compare_context(row: &Row<'_>, path: &[&Entry]) -> Verdict {
     Ok(reasons)
 }
 
-/// Compares what follows the digest; ours may lack what no provider takes.
+/// Compares the messages after the digest; ours may lack those that no provider takes.
 fn compare_kept(row: &Row<'_>, recorded: &[&Value], context: &Context) -> Verdict {
     let mut ours = context.messages.iter().zip(&context.entries).skip(1).peekable();
     let lost = lost_entries(row, recorded);

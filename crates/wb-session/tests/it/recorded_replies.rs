@@ -61,7 +61,7 @@ fn refusal(kind: &str) -> Option<NoDigest> {
     }
 }
 
-/// A recorded message says one word; ours repeats it, so that a summary can be lighter.
+/// A recorded message has one word; ours repeats it, so that a summary can be lighter.
 fn heavy(word: &str) -> String {
     [word, " "].concat().repeat(500)
 }
@@ -124,7 +124,7 @@ fn replies_to_a_compaction_are_taken_or_refused_as_recorded() {
     });
 }
 
-/// All that theirs asked is asked; after an error it asks no more.
+/// Our side makes all their requests, and none after an error.
 fn compare_requests(row: &Row<'_>, asked: &[Asked<'_>], prompts: &[String]) -> Verdict {
     let recorded = row.output["requests"].as_array().unwrap();
     assert_eq!(asked.len(), prompts.len());
@@ -143,7 +143,7 @@ fn is_error(row: &Row<'_>) -> bool {
     row.output["result"]["$throws"].is_string()
 }
 
-/// Compares where ours took the replies.
+/// Compares cases where our side took the replies.
 fn compare_taken(row: &Row<'_>, outcome: CompactionOutcome) -> Verdict {
     assert_eq!(outcome.source, SummarySource::Model);
     let Some(theirs) = row.output["result"]["summary"].as_str() else {

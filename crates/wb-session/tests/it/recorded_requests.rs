@@ -13,7 +13,7 @@ use wb_testkit::session_rows::{
 pub(crate) const THINKING: &str = "the model's thinking is shown";
 /// Theirs shows 2 000 units of its start.
 pub(crate) const LONG_RESULT: &str = "of a long result the end is shown too";
-/// Theirs shows bodies as they are.
+/// Their text shows bodies unchanged.
 pub(crate) const GUARDED: &str = "what looks like a label or a tag is made harmless";
 /// Their text notes that a command was cancelled, or where the rest of its output is.
 pub(crate) const SHELL: &str =
@@ -86,7 +86,7 @@ impl Asked<'_> {
         format!("<conversation>\n{text}\n</conversation>\n\n{previous}{instructions}")
     }
 
-    /// Returns the conversation as ours shows it.
+    /// Returns the conversation in our form.
     pub(crate) fn shown(&self) -> String {
         self.text(|_| ())
     }
@@ -121,7 +121,8 @@ impl Asked<'_> {
         Ok(reasons)
     }
 
-    /// Checks that ours carries the conversation, the previous summary and the focus, each once.
+    /// Checks that our request contains the conversation, the previous summary and the focus, each
+    /// once.
     fn check_ours(&self, ours: &str, text: &str) -> Result<(), String> {
         let rest = ours.strip_prefix("<conversation>\n").and_then(|rest| rest.strip_prefix(text));
         let rest = rest.and_then(|rest| rest.strip_prefix("\n</conversation>\n\n"));
@@ -147,7 +148,7 @@ fn is_near(recorded: &Value, text: &str) -> bool {
     n_units.is_some_and(|n_units| n_units.abs_diff(units(text)) < 64)
 }
 
-/// Returns what is said of a command that was cancelled or whose output is elsewhere.
+/// Returns the note on a command that was cancelled or whose output is elsewhere.
 fn notes(row: &Row<'_>, message: &Message) -> Option<String> {
     let Message::BashExecution { exit_code, .. } = message else { return None };
     let is_it =

@@ -30,7 +30,7 @@ pub(crate) fn log_of(entries: &[&str]) -> SessionLog {
     SessionLog::read([&[header], entries].concat().join("\n").as_bytes()).unwrap()
 }
 
-/// Returns the path of a file that is not there yet, in a folder for what tests write.
+/// Returns the path of a new file in a folder for test output.
 pub(crate) fn fresh(name: &str) -> PathBuf {
     let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR"));
     for end in ["", ".torn", "-wal", "-shm"] {

@@ -285,7 +285,7 @@ fn what_was_counted_after_the_compaction_does_not_tell_the_size_of_the_context()
     assert_eq!(tokens(&session), 105_010);
 }
 
-/// Lines of other programs keep their order of members, their numbers and what nobody knows.
+/// Lines of other programs keep their order of members, their numbers and unknown members.
 #[test]
 fn lines_are_repeated_as_they_are_but_for_their_place() {
     let log = concat!(

@@ -193,7 +193,7 @@ fn check_context(session: &Session, before: &Before, name: &str) {
     assert_eq!(content_of(&context), content_of(&reference), "{name}");
 }
 
-/// Entries stand for those that they repeat: in place, kind and time, in their labels and as pairs.
+/// Copies match their originals: in place, kind and time, in their labels and as pairs.
 fn check_copies(session: &Session, before: &Before, name: &str) {
     let Before { path, face, at, .. } = before;
     let (now, tree) = (ids(session), session.tree());
@@ -234,7 +234,7 @@ fn check_pairs(
     }
 }
 
-/// Takes all compactions of the path back, each with its checks, and returns how many there were.
+/// Undoes all compactions of the path, each with its checks, and returns their number.
 fn undo_all_and_check(session: &mut Session, name: &str) -> usize {
     let (log, mut rest, gone) = (written(session), ids(session), compactions(session));
     rest.retain(|id| !gone.contains(id));
@@ -251,7 +251,7 @@ proptest! {
     fn after_each_undo_the_context_is_that_without_the_compaction(acts in vec(act(), 0..60)) {
         let mut session = grown(begun(Box::new(MemoryStore::default())), &acts);
         undo_all_and_check(&mut session, "grown");
-        // A leaf that was moved alone is forgotten, so the session goes on at its last entry.
+        // A moved leaf without a mark is forgotten, so the session resumes at its last entry.
         session.set_name("end", 0).unwrap();
         prop_assert_eq!(face(&opened(&written(&session))), face(&session));
     }

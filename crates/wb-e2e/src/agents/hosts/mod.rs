@@ -64,12 +64,12 @@ pub(crate) enum Compacts {
     Itself,
 }
 
-/// When an agent compacts.
+/// The moment at which an agent compacts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Moment {
     /// At the end of a run.
     End,
-    /// Between two requests of a run, and whether the calls in between stay as they are.
+    /// Between two requests of a run, and whether the calls in between stay unchanged.
     Midway { keeps_calls: bool },
 }
 
@@ -80,7 +80,7 @@ pub(crate) struct Plug {
     pub(crate) files: &'static [(&'static str, &'static str)],
     /// Tokens with which the window is so full that it compacts.
     pub(crate) full_tokens: usize,
-    /// When it compacts.
+    /// The moment of its compaction.
     pub(crate) moment: Moment,
     /// Asks for a summary even if ours replaces it.
     pub(crate) asks_anyway: bool,

@@ -12,7 +12,7 @@ pub(super) const HOST: Host = Host {
     name: "opencode",
     package: "opencode-ai",
     version: "1.18.33",
-    // It looks for this one at each start if it is not there.
+    // It searches for this one at each start if it is missing.
     beside: Some("@opencode-ai/plugin"),
     dialect: "Anthropic Messages",
     is_of_all: true,

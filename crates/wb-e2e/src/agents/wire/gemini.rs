@@ -62,7 +62,7 @@ fn ids<'a>(turn: &'a Value, kind: &'static str) -> Vec<&'a Value> {
     list(&turn["parts"]).iter().filter(|part| part[kind].is_object()).map(|part| &part[kind]["id"]).collect()
 }
 
-/// Writes an answer in two pieces, the thought apart, since it is sent as it is thought.
+/// Writes an answer in two pieces, with the thought first, as in a live stream.
 pub(super) fn events(reply: &Reply) -> Vec<Value> {
     let thought = json!({ "text": reply.thought, "thought": true });
     let thought = (!reply.thought.is_empty()).then(|| piece(reply, &[thought]));

@@ -10,9 +10,9 @@ use serde_json::Value;
 
 use super::script::{Call, Turn};
 
-/// Tokens that every answer is said to have.
+/// The reported tokens of every answer.
 const OUTPUT_TOKENS: usize = 60;
-/// Bytes of a request that are said to be one token.
+/// The number of request bytes that count as one token.
 const BYTES_PER_TOKEN: usize = 4;
 
 /// The format of a request.
@@ -78,7 +78,7 @@ pub(crate) struct Reply {
     pub(crate) text: String,
     /// The calls.
     pub(crate) calls: Vec<Called>,
-    /// Tokens that the request is said to have.
+    /// The reported tokens of the request.
     pub(crate) input_tokens: usize,
 }
 
