@@ -13,8 +13,8 @@ use wb_record::Numbers;
 /// The id of an entry in a session log: eight hexadecimal digits in files of pi, any text
 /// elsewhere.
 ///
-/// It takes 16 bytes. Eight bytes of text are in them; of any other text a copy shares what the
-/// first one holds.
+/// The struct has 16 bytes. Up to eight bytes of text are inline; copies of any other text share
+/// one allocation.
 #[derive(Clone, PartialEq, Eq)]
 pub struct EntryId(Text);
 
@@ -136,8 +136,8 @@ const MAX_TRIES: usize = 100;
 /// Makes the ids of new entries: eight hexadecimal digits each, from a counter that a seed
 /// scatters.
 ///
-/// There is no clock and no randomness in it: one seed always gives the same ids. A session leaves
-/// out those that it has, so one seed serves every run that writes to it.
+/// It uses no clock and no randomness: one seed always gives the same ids. A session skips the ids
+/// that it has, so one seed serves every run that writes to it.
 #[derive(Clone, Debug)]
 pub struct IdSource {
     numbers: Numbers,

@@ -7,20 +7,19 @@
 //! [`build_context`] makes the messages of it: the digest of the last compaction, what that kept,
 //! and all that came after.
 //!
-//! A session that goes on is a [`Session`]: it keeps the [`Tree`] in memory and the content of
-//! entries in an [`EntryStore`], appends entries in pi's form, moves its leaf, and writes itself or
-//! one of its paths out again. [`Session::undo_compaction`] undoes its last compaction,
-//! [`Session::mark_leaf`] moves its leaf so that it is there when the session is opened again; both
-//! only append.
+//! An open session is a [`Session`]: it keeps the [`Tree`] in memory and the content of entries in
+//! an [`EntryStore`], appends entries in pi's form, moves its leaf, and exports itself or one of
+//! its paths. [`Session::undo_compaction`] undoes its last compaction, [`Session::mark_leaf`] moves
+//! its leaf so that reopening the session finds it there; both only append.
 //!
 //! With the feature `driver`, which is on by default, a [`SessionDriver`] keeps a session within
-//! its model's window: the engine of `wb-conductor` compacts, hooks of extensions have their say,
-//! and each compaction becomes entries of the log. [`read_settings`] reads when and how from two
-//! files. [`document2`] has functions with fixed names and answers that other hosts of such
-//! sessions know.
+//! its model's window: the engine of `wb-conductor` compacts, hooks of extensions can change or
+//! cancel a compaction, and each compaction becomes entries of the log. [`read_settings`] reads the
+//! settings from two files. [`document2`] has functions with fixed names and answers that other
+//! hosts of such sessions know.
 //!
-//! This crate knows no clocks; files it touches in [`store`] and [`read_settings`] alone, and reads
-//! from any [`BufRead`](std::io::BufRead).
+//! This crate uses no clock, touches files only in [`store`] and [`read_settings`], and reads from
+//! any [`BufRead`](std::io::BufRead).
 //!
 //! ```
 //! use wb_message::outline::outline;

@@ -1,5 +1,5 @@
-//! A session of an agent that does not compact: `wb` compacts it in its file, the agent goes on,
-//! `wb` takes that back.
+//! A session of an agent that does not compact: `wb` compacts it in its file, the agent resumes it,
+//! `wb` undoes the compaction.
 
 use super::hosts::{Compacts, Session};
 use super::play::Play;

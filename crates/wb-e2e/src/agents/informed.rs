@@ -22,8 +22,8 @@ pub(crate) const INFORMED: [Check; 3] = {
     [summary, ("what wb knows", |sent| sent.tells(FACTS)), digest]
 };
 
-/// Plays it: `wb` is installed, the window is full; it is taken out again, and the window is full
-/// once more.
+/// Plays it: `wb` is installed, the window is full; `wb` is uninstalled, and the window is full
+/// again.
 pub(crate) fn play(play: &mut Play, wb: &Wb, full_tokens: usize) -> Result<(), String> {
     let project = play.stage.project();
     let full = |turns| script::filled(turns, full_tokens, true);

@@ -1,5 +1,5 @@
-//! A line of a session is lost: `wb repair` hangs the line that followed it on the one before, and
-//! the agent goes on.
+//! A line of a session is lost: `wb repair` links the line after it to the one before, and the
+//! agent resumes.
 
 use std::path::Path;
 

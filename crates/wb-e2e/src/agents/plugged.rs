@@ -46,10 +46,10 @@ impl Sent<'_> {
     }
 }
 
-/// Finds outputs that begin otherwise than in the requests before, and adds those that are new to
-/// what is known.
+/// Finds outputs whose beginning differs from that in earlier requests, and adds new ones to
+/// `known`.
 ///
-/// A host that misses one puts words of its own in its place, and every call is answered.
+/// A host that misses one puts other words in its place, and every call is answered.
 pub(crate) fn outputs(items: &[Item], known: &mut BTreeMap<String, String>) -> Vec<String> {
     let mut findings = Vec::new();
     for item in items {

@@ -125,7 +125,7 @@ pub(crate) fn filled(mut turns: Vec<Turn>, n_tokens: usize, is_midway: bool) -> 
     turns
 }
 
-/// The answers to a prompt whose outputs really are as large as this, all at once; and some
+/// The answers to a prompt whose outputs really are this large, all simultaneous; and some
 /// thoughts.
 pub(crate) fn large(n_tokens: usize) -> Vec<Turn> {
     // Hosts stop a model that calls the same again and again.

@@ -31,8 +31,7 @@ pub(crate) struct Stage {
 }
 
 impl Stage {
-    /// Creates the folders below a root that is not there yet; the agent's packages are in
-    /// `modules`.
+    /// Creates the folders below a new root; the agent's packages are in `modules`.
     pub(crate) fn create(root: PathBuf, modules: PathBuf, port: u16) -> Result<Self, String> {
         let stage = Self {
             root,
@@ -101,8 +100,7 @@ impl Stage {
         command
     }
 
-    /// Runs a program to its end and returns what it printed; the label names the files that keep
-    /// it.
+    /// Runs a program to its end and returns its output; the label names the files that keep it.
     pub(crate) fn run(&self, label: &str, mut command: Command) -> Result<String, String> {
         let name = command.get_program().display().to_string();
         let [out, err] = ["out", "err"].map(|end| self.root.join(format!("{label}.{end}")));

@@ -167,8 +167,7 @@ fn is_of_host(item: &Item) -> bool {
     }
 }
 
-/// Returns what is the same in the words of a host from request to request: their tag, or all of
-/// them.
+/// Returns the constant part of a host's words from request to request: their tag, or all of them.
 fn kind_of(item: &Item) -> &str {
     let text = texts(std::slice::from_ref(item)).next().unwrap_or_default();
     let tag = text.strip_prefix('<').and_then(|rest| rest.split('>').next());

@@ -106,8 +106,8 @@ fn send(root: &Path, options: &Options) -> Result<(), String> {
     if options.is_recorded { record(root, &sent, &requests) } else { Ok(()) }
 }
 
-/// Has a real inference server write a digest, from a package of llama.cpp; by hand, for it is
-/// large.
+/// Makes a real inference server write a digest, from a package of llama.cpp; run by hand, because
+/// it is large.
 fn by_server(root: &Path, options: &Options) -> Result<(), String> {
     let (target, folder) = folders()?;
     let python = python::installed(&folder, &[python::LLAMA_CPP])?;

@@ -36,8 +36,8 @@ pub struct BranchPreparation {
 /// Collects the entries that a move from one position to another leaves behind.
 ///
 /// The walk goes from the old leaf back to the deepest entry that both paths share, through
-/// compactions too. Without an old leaf nothing is left, and neither is on the way to a descendant.
-/// An entry that is not in the log is an error.
+/// compactions too. Without an old leaf, or on the way to a descendant, no entry is left behind. An
+/// entry that is not in the log is an error.
 pub fn collect_entries_for_branch_summary<'a>(
     log: &'a SessionLog,
     old_leaf: Option<&EntryId>,
@@ -54,8 +54,8 @@ pub fn collect_entries_for_branch_summary<'a>(
 /// Chooses the newest messages of a branch within a budget of tokens; no budget takes all.
 ///
 /// Results of tools are left out. The walk ends with the first message that does not fit; a summary
-/// at that place is taken anyway while less than nine tenths of the budget are used, for it
-/// replaces much. Files are noted of the whole branch, from calls and from the details of
+/// at that place is included anyway while less than nine tenths of the budget are used, because it
+/// replaces much. Files are collected from the whole branch, from calls and from the details of
 /// summaries.
 pub fn prepare_branch_entries(
     entries: &[&Entry],

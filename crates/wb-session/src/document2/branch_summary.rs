@@ -65,8 +65,8 @@ pub struct LeftBranch {
     pub common_ancestor_id: Option<EntryId>,
 }
 
-/// Reads what going from a session's leaf to another entry leaves behind: nothing on the way to a
-/// descendant.
+/// Reads the entries that a move from a session's leaf to another entry leaves behind: none on the
+/// way to a descendant.
 pub fn read_left_branch(session: &Session, target: &EntryId) -> Result<LeftBranch, SessionError> {
     let Some(leaf) = session.leaf() else { return Ok(LeftBranch::default()) };
     let tree = session.tree();
@@ -127,8 +127,8 @@ fn room(invoker: Option<&dyn ModelInvoker>, settings: BranchSummarySettings) -> 
     }
 }
 
-/// Moves a session's leaf to an entry, or before the first one, and appends the summary of what is
-/// left there.
+/// Moves a session's leaf to an entry, or before the first one, and appends the summary of the
+/// abandoned branch there.
 ///
 /// `timestamp_ms` counts from the Unix epoch. On an error the leaf stays.
 pub fn append_branch_summary(

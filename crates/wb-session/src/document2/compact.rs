@@ -31,14 +31,14 @@ pub struct CompactOpts {
     pub cancel: Option<CancellationToken>,
 }
 
-/// Summarizes what a compaction was prepared with.
+/// Summarizes a prepared compaction.
 ///
-/// A turn that is cut in two gets a summary of its own, asked for after that of the history; if
-/// there is no new history, the previous summary is carried as it is. A reply that failed, was
-/// refused, blank, without headings or not lighter than its material is not taken: the local digest
-/// takes its place, and the outcome's source says why. Of a reply that was cut off, the whole lines
-/// are taken, if they say something under a heading. A run that was cancelled and one that would
-/// not make the context lighter are errors. Weights are those of [`SESSION_PRESET`].
+/// A split turn gets a separate summary, requested after that of the history; if there is no new
+/// history, the previous summary is kept unchanged. A reply that failed, was refused, is blank, has
+/// no headings or is no smaller than its material is rejected: the local digest replaces it, and
+/// the outcome's source gives the reason. Of a truncated reply, the whole lines are used if they
+/// have text under a heading. A cancelled run and one that would not make the context smaller are
+/// errors. Sizes are those of [`SESSION_PRESET`].
 ///
 /// [`SessionDriver::compact`](crate::SessionDriver::compact) compacts with the engine.
 pub async fn compact(
@@ -80,8 +80,8 @@ pub async fn compact(
     })
 }
 
-/// Returns how many tokens the text of a summary has to stay below, and the lists that follow it.
-/// Lists that an earlier summary has as well are no new weight.
+/// Returns the number of tokens that the text of a summary has to stay below, and the lists that
+/// follow it. Lists that an earlier summary has as well do not count.
 fn weighed(
     messages: u64,
     previous: Option<&str>,

@@ -60,7 +60,7 @@ impl<'a> VisiblePath<'a> {
     /// Returns whether an entry gives a message.
     ///
     /// An edit may hide it, a command with `!!` is not for the model, and an empty branch summary
-    /// says nothing.
+    /// gives no message.
     pub(crate) fn is_visible(&self, entry: &Entry) -> bool {
         let is_hidden = matches!(self.edits.get(&entry.id), Some(None));
         !is_hidden
@@ -82,8 +82,8 @@ impl<'a> VisiblePath<'a> {
     }
 }
 
-/// Returns whether an entry is an answer that failed before it said anything, however much it
-/// thought; it is not sent. A call in it may have been answered.
+/// Returns whether an entry is an answer that failed without any text, even if it has thoughts; it
+/// is not sent. A call in it may have been answered.
 pub(crate) fn is_mute_failure(entry: &Entry) -> bool {
     let EntryKind::Message(Logged { message, request: Some(request), .. }) = &entry.kind else {
         return false;

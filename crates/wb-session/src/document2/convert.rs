@@ -11,9 +11,9 @@ pub const COMPACTION_SUMMARY_PREFIX: &str =
 pub const BRANCH_SUMMARY_PREFIX: &str =
     "Another branch of this session was tried and left; this is its summary:";
 
-/// Turns messages into those that a model takes, moving them.
+/// Converts messages into those that a model takes, moving them.
 ///
-/// Prompts, answers and results pass as they are. A message of an extension becomes a user message
+/// Prompts, answers and results pass unchanged. A message of an extension becomes a user message
 /// with its content, a shell command one with command, output and exit code, and a digest one with
 /// its text between tags.
 pub fn convert_to_llm(messages: impl IntoIterator<Item = Message>) -> Vec<Message> {

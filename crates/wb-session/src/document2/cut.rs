@@ -21,14 +21,14 @@ pub struct CutPoint {
     pub is_split_turn: bool,
 }
 
-/// Finds where a range of a path is cut so that about the given tokens of recent messages are kept.
+/// Finds the cut of a range of a path that keeps about the given tokens of recent messages.
 ///
-/// What `counter` counts is added up from the end until it reaches `keep_recent_tokens`; the cut is
-/// the first [place that can be cut](cut_candidates) at or after that entry, and the last one of
-/// the range where only results follow. If all fits, the cut is the first such place, and the start
-/// of a range that has none. Entries without a message, such as labels, are never the cut.
+/// The counts of `counter` are added up from the end until they reach `keep_recent_tokens`; the cut
+/// is the first [place that can be cut](cut_candidates) at or after that entry, and the last one of
+/// the range if only results follow. If everything fits, the cut is the first such place, and the
+/// start of a range that has none. Entries without a message, such as labels, are never the cut.
 ///
-/// The range is taken as far as it lies in the path.
+/// A range that exceeds the path is shortened to it.
 pub fn find_cut_point(
     path: &[&Entry],
     range: Range<usize>,
@@ -77,8 +77,8 @@ fn turn_start(visible: &VisiblePath<'_>, path: &[&Entry], at: usize, start: usiz
 }
 
 /// Returns the places of a range at which it can be cut: entries that give a message, except
-/// compactions, results of tools and answers that failed before they said anything, if no result
-/// later answers a call before and no call before still waits for its result.
+/// compactions, results of tools and answers that failed without any text, if no later result
+/// answers an earlier call and no earlier call still waits for its result.
 pub fn cut_candidates(path: &[&Entry], range: Range<usize>) -> Vec<usize> {
     let range = range.start..range.end.min(path.len());
     let is_candidate = candidates(&VisiblePath::of(path), path, range.clone());

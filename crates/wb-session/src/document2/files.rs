@@ -90,10 +90,9 @@ impl FileOps {
         }
     }
 
-    /// Notes the files that a compaction or branch summary names in its details.
+    /// Adds the files that a compaction or branch summary names in its details.
     ///
-    /// What an extension made is its own affair and is passed over, as are details of another
-    /// shape.
+    /// Details from an extension or of another shape are skipped.
     pub(crate) fn note_summary(&mut self, entry: &Entry) {
         let (details, from_hook) = match &entry.kind {
             EntryKind::Compaction(it) => (&it.details, it.from_hook),
@@ -126,8 +125,8 @@ impl FileOps {
 
     /// Returns the lists in tags for the end of a summary's text.
     ///
-    /// Where one is longer than [`MAX_TAGGED_UNITS`], the files used last are named and a constant
-    /// line says that others were not. Paths that would break the lists are left to the
+    /// If a list is longer than [`MAX_TAGGED_UNITS`], it names the files used last and a constant
+    /// line says that others were left out. Paths that would break the lists are only in the
     /// details.
     pub fn tags(&self) -> String {
         let (read, modified) = self.newest_first();
@@ -159,15 +158,15 @@ impl FileOps {
     }
 }
 
-/// Returns the lists of three sets of paths: modified is written or edited, and what was modified
-/// is not listed as read.
+/// Returns the lists of three sets of paths: modified is written or edited, and a modified path is
+/// not listed as read.
 pub fn compute_file_lists(file_ops: &FileOps) -> FileLists {
     file_ops.lists()
 }
 
 /// Writes lists of files in tags, each after a blank line, none if it is empty.
 ///
-/// From a list longer than [`MAX_TAGGED_UNITS`] the first paths are taken.
+/// A list longer than [`MAX_TAGGED_UNITS`] is cut to its first paths.
 pub fn format_file_operations(lists: &FileLists) -> String {
     let mut out = String::new();
     for (tags, paths) in [(READ_FILES_TAGS, &lists.read_files), (MODIFIED_FILES_TAGS, &lists.modified_files)]

@@ -26,7 +26,7 @@ pub struct CompactionPreparation {
     /// The tokens of the context before the compaction.
     pub tokens_before: u64,
     /// The text of the previous compaction without the lists of files, which are in `file_ops`;
-    /// none if it says nothing.
+    /// none if it is empty.
     pub previous_summary: Option<String>,
     /// The files of what is summarized and of all earlier summaries in it.
     pub file_ops: FileOps,
@@ -34,13 +34,13 @@ pub struct CompactionPreparation {
     pub settings: CompactionSettings,
 }
 
-/// Prepares a compaction at the end of a path; nothing if the path ends with a compaction or all
-/// would be kept.
+/// Prepares a compaction at the end of a path; none if the path ends with a compaction or
+/// everything would be kept.
 ///
-/// What the previous compaction kept is taken up again, so that every message is in the summary's
-/// input, in the kept tail or in an earlier summary. The settings' `enabled` is not asked. What is
-/// kept is weighed by `counter`; [`SESSION_PRESET`](crate::SESSION_PRESET) is that of the recorded
-/// answers.
+/// The messages that the previous compaction kept are included again, so that every message is in
+/// the summary's input, in the kept tail or in an earlier summary. The settings' `enabled` is
+/// ignored. `counter` measures the kept messages; [`SESSION_PRESET`](crate::SESSION_PRESET) is that
+/// of the recorded answers.
 pub fn prepare_compaction(
     path: &[&Entry],
     settings: &CompactionSettings,
@@ -97,8 +97,8 @@ fn prepared(
     })
 }
 
-/// Returns what the previous compaction says and notes its files; an extension's text is taken as
-/// it is.
+/// Returns the text of the previous compaction and adds its files; an extension's text is used
+/// unchanged.
 fn previous_summary(entry: &Entry, file_ops: &mut FileOps) -> Option<String> {
     let compaction = compaction_of(entry)?;
     let mut text = compaction.summary.as_str();

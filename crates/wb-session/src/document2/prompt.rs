@@ -1,5 +1,4 @@
-//! The prompts of a session's summaries: the conversation in fences, then what to write and in
-//! which form.
+//! The prompts of a session's summaries: the conversation in fences, then the task and the form.
 
 use wb_digest::Heading;
 use wb_message::text;

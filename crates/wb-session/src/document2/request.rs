@@ -24,8 +24,8 @@ pub(crate) struct SummaryRequest<'a> {
 }
 
 impl<'a> SummaryRequest<'a> {
-    /// Serializes messages for a model with the given card; half of its input at most goes to what
-    /// was summarized before.
+    /// Serializes messages for a model with the given card; at most half of its input goes to the
+    /// previous summary.
     pub(crate) fn new(
         task: SummaryTask,
         messages: &[Message],

@@ -123,8 +123,8 @@ fn is_harmful(body: &str) -> bool {
     LABEL_STARTS.iter().any(|label| body.contains(label)) || fences(body).next().is_some()
 }
 
-/// Returns a text in which no tag can end what a summarizer is given: such a tag gets `‹` for its
-/// bracket, in any case of letters and with blanks inside too.
+/// Returns a text in which no tag can close the fence of a summarizer's input: such a tag gets `‹`
+/// for its bracket, in any case of letters and with blanks inside too.
 pub fn without_fences(text: &str) -> Cow<'_, str> {
     let (mut out, mut copied) = (String::new(), 0);
     for at in fences(text) {

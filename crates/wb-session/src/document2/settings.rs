@@ -77,8 +77,8 @@ const HOST_KEYS: [&str; 1] = ["branchSummary.skipPrompt"];
 impl SessionSettings {
     /// Reads the sections `compaction` and `branchSummary` of a settings file.
     ///
-    /// Missing sections and keys get their defaults. Returned next to the settings are the keys of
-    /// these sections that nobody knows, each with its section; other sections, and pi's
+    /// Missing sections and keys get their defaults. The unknown keys of these sections are
+    /// returned next to the settings, each with its section; other sections, and pi's
     /// `branchSummary.skipPrompt`, belong to the host. A value of the wrong kind is an error.
     pub fn from_value(file: &Value) -> Result<(Self, Vec<String>), SessionSettingsError> {
         Self::default().overridden_by(file)

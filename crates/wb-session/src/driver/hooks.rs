@@ -32,8 +32,8 @@ pub enum CompactionReason {
 pub struct SessionBeforeCompactEvent {
     /// The messages to summarize and those to keep.
     pub preparation: CompactionPreparation,
-    /// The entries of the current branch from the first one on that is in the context, oldest
-    /// first, the last compaction among them. What is above is in its summary.
+    /// The entries of the current branch from the first one in the context on, oldest first, the
+    /// last compaction among them. Earlier entries are in its summary.
     pub branch_entries: Vec<Entry>,
     /// The user's focus for the summary.
     pub custom_instructions: Option<String>,
@@ -191,10 +191,10 @@ pub struct HookError(pub String);
 /// The pending answer of a hook.
 pub type HookFuture<'a, T> = BoxFuture<'a, Result<T, HookError>>;
 
-/// An extension's hooks; each does nothing unless it is written.
+/// An extension's hooks; the default of each does nothing.
 ///
-/// One that fails or panics is reported and passed over, as if it had nothing to say. Of several,
-/// the first answer other than `Proceed` counts.
+/// A hook that fails or panics is reported and skipped, like one that answers `Proceed`. The first
+/// answer other than `Proceed` counts.
 pub trait SessionHooks: Send + Sync {
     /// Is asked before a compaction.
     fn session_before_compact<'a>(

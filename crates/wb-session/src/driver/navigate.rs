@@ -42,13 +42,13 @@ pub struct TreeNavigation {
     pub summary: Option<BranchSummaryOutcome>,
 }
 
-/// Goes to another entry of a session: asks the hooks, summarizes what is left if that is wanted,
+/// Goes to another entry of a session: calls the hooks, summarizes the abandoned branch if wanted,
 /// moves the leaf, and notifies the hooks.
 ///
-/// Going to a prompt or to a message of an extension leads to the entry before it and gives its
-/// words back. Going to the leaf changes nothing and asks nobody. A hook's summary counts only if
-/// the user wants one, and if it is not blank. `timestamp_ms` counts from the Unix epoch. On an
-/// error the leaf stays, unless the label could not be written.
+/// Going to a prompt or to a message of an extension leads to the entry before it and returns its
+/// text. Going to the leaf changes nothing and calls no hook. A hook's summary counts only if the
+/// user wants one, and if it is not blank. `timestamp_ms` counts from the Unix epoch. On an error
+/// the leaf stays, unless the label could not be written.
 pub async fn navigate_tree(
     session: &mut Session,
     target: &EntryId,
@@ -76,8 +76,8 @@ pub async fn navigate_tree(
     Ok(gone)
 }
 
-/// Asks the hooks, and summarizes what is left if that is wanted and none of them did; with the
-/// label to set.
+/// Calls the hooks, and summarizes the abandoned branch if wanted and no hook did; returns the
+/// label to set too.
 async fn summary_and_label(
     invoker: Option<&dyn ModelInvoker>,
     hooks: &mut HookList,

@@ -16,8 +16,8 @@ use wb_record::lines::fault;
 
 use crate::document2::settings::{CompactionSettings, SessionSettings, SessionSettingsError};
 
-/// The most bytes of a settings file: far more than anyone writes by hand, so that a larger one is
-/// another file.
+/// The most bytes of a settings file: far more than a user writes by hand, so a larger file is not
+/// a settings file.
 pub const MAX_SETTINGS_BYTES: u64 = 1 << 20;
 
 /// The merged settings of two files.
@@ -141,15 +141,14 @@ impl SettingsFileError {
 /// Reads the sections `compaction`, `branchSummary` and `context` of two settings files, either of
 /// which may be absent.
 ///
-/// What the project's file sets counts, then what the global one sets, then the default, each key
-/// on its own, but for `context`, which counts as a whole. The
-/// paths are the host's, which knows its places; `None` is a file that the host does not have. A
-/// path where nothing is gives neither error nor note; an empty file sets nothing and is noted.
-/// Other sections belong to the host.
+/// The project's file has priority over the global one, and that over the default, key by key,
+/// except `context`, which counts as a whole. The host passes the paths; `None` is a file that the
+/// host does not have. A path without a file gives neither error nor note; an empty file sets
+/// nothing and gives a note. Other sections belong to the host.
 ///
 /// # Errors
 /// A file that cannot be read, that is not JSON, or that has a value of the wrong kind is refused
-/// by its path, and nothing of the other one is returned.
+/// with its path, and nothing of the other one is returned.
 pub fn read_settings(
     global: Option<&Path>,
     project: Option<&Path>,

@@ -74,8 +74,8 @@ pub(crate) struct Step {
 }
 
 impl Step {
-    /// Appends the step and returns the entry of its digest; `lists` are the files of what was
-    /// folded.
+    /// Appends the step and returns the entry of its digest; `lists` are the files of the folded
+    /// messages.
     pub(crate) fn append(
         self,
         session: &mut Session,
@@ -146,11 +146,11 @@ pub(crate) fn undo_last(session: &mut Session, now_ms: i64) -> Result<bool, Sess
     Ok(true)
 }
 
-/// A compaction as it goes into a log.
+/// A compaction in the form of a log.
 ///
-/// A log puts the digest first, then what is kept. So a prompt that the engine left before the
-/// digest goes after it, and other new messages, such as a restored file, have no place and are
-/// dropped.
+/// A log puts the digest first, then the kept messages. A prompt that the engine left before the
+/// digest therefore follows it, and other new messages, such as a restored file, have no place and
+/// are dropped.
 #[derive(Debug)]
 pub(crate) struct Folded {
     /// The step to write.

@@ -1,10 +1,10 @@
 //! Reading entries, in the forms of pi's files.
 //!
-//! A message is turned into a [`Message`] while its line is read, so that a log holds each body
-//! once: what pi calls `toolCall` becomes [`Block::ToolCall`], `thinkingSignature` a signature,
-//! `data` and `mimeType` of a picture a [`Block::Image`]. `details`, which only the screen shows,
-//! are not kept with messages. Files are not validated by those who write them: a body that is null
-//! or missing is empty, a part of a kind that is not known becomes a text with its JSON.
+//! A message is converted to a [`Message`] while its line is read, so that a log holds each body
+//! once: pi's `toolCall` becomes [`Block::ToolCall`], `thinkingSignature` a signature, `data` and
+//! `mimeType` of a picture a [`Block::Image`]. `details`, which only the screen shows, are dropped
+//! from messages. The writers of files do not validate them: a body that is null or missing is
+//! empty, a part of an unknown kind becomes a text with its JSON.
 
 use serde::Deserialize;
 use serde::de::{DeserializeOwned, IgnoredAny};

@@ -19,8 +19,8 @@ use super::{Compaction, EntryKind, Logged, StopReason};
 use crate::error::{SessionError, WRITTEN_VERSION};
 use crate::id::EntryId;
 
-/// Levels of a value that are surely read again; the reader takes a few more than a hundred with
-/// those around it.
+/// The nesting depth of a value that can certainly be read again; the reader takes a little more
+/// than a hundred levels in all.
 const SURE_LEVELS: usize = 64;
 
 /// The beginning of a new session.

@@ -16,9 +16,9 @@ use wb_record::lines::trimmed;
 impl Session {
     /// Writes the whole log.
     ///
-    /// A log of the present layout comes out byte for byte, lines that are no entries among it; one
-    /// of an older layout is brought to the present one, and what that does not concern stays
-    /// byte for byte too. Each line gets a line feed, the last one as well.
+    /// A log of the present layout is written byte for byte, including lines that are not entries;
+    /// one of an older layout is converted to the present one, and the unaffected parts stay byte
+    /// for byte too. Each line gets a line feed, the last one as well.
     ///
     /// ```no_run
     /// use std::path::Path;

@@ -1,5 +1,4 @@
-//! The index of a log: what its tree learns of each entry, from the line or from what is about to
-//! be one.
+//! The index of a log: the tree's facts about each entry, from its line or before it is written.
 
 use std::borrow::Cow;
 
@@ -65,8 +64,8 @@ impl<'a> Probe<'a> {
         line.parse::<Probe<'static>>().map_err(|error| wb_record::lines::fault(&error))
     }
 
-    /// Reads a line in which every member is there once and of its usual kind, as nearly all are;
-    /// nothing for others.
+    /// Reads a line in which every member appears once and has its usual kind, as in nearly all
+    /// lines; none for others.
     fn at_a_glance(record: &'a [u8]) -> Option<Self> {
         let mut scan = JsonScan::new(std::str::from_utf8(record).ok()?);
         let (mut kind, mut id, mut parent_id, mut timestamp, mut message) = (None, None, None, None, None);

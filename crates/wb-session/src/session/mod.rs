@@ -1,5 +1,4 @@
-//! A session that goes on: a log in its store, the tree of it, and the place where the next entry
-//! goes.
+//! An open session: a log in its store, its tree, and the place of the next entry.
 
 mod index;
 mod migrate;
@@ -84,9 +83,9 @@ impl Session {
 
     /// Opens the session that a store holds; the leaf is its last entry.
     ///
-    /// Lines that are no entries are skipped and [noted](Self::notes), as pi skips them: a record
-    /// that was torn before a foreign program went on writing is one. Older layouts are brought
-    /// to the present one in memory.
+    /// Lines that are not entries are skipped and [noted](Self::notes), as pi skips them, such as a
+    /// record that was torn before a foreign program continued the file. Older layouts are
+    /// converted to the present one in memory.
     pub fn open(store: Box<dyn EntryStore>, mut ids: IdSource) -> Result<Self, SessionError> {
         let mut index = Index::default();
         index.notes.extend(store.torn().cloned().map(LogNote::TornRecord));
@@ -161,9 +160,8 @@ impl Session {
         self.context_and_notes(leaf, Unpaired::LeftOut).map(|(context, _)| context)
     }
 
-    /// Builds the context at a leaf, with notes of what is not in it: entries of which no more than
-    /// the place could be read, what providers refuse, and all before an entry whose parent is
-    /// lost.
+    /// Builds the context at a leaf, with notes on the missing parts: entries with only a readable
+    /// place, messages that providers refuse, and all entries before one whose parent is lost.
     pub fn context_and_notes(
         &self,
         leaf: Option<&EntryId>,
@@ -354,21 +352,21 @@ impl Session {
         self.leaf = None;
     }
 
-    /// Moves the leaf to an entry or before the first one, so that it is there too when the session
-    /// is opened again.
+    /// Moves the leaf to an entry or before the first one, so that reopening the session finds it
+    /// there.
     ///
-    /// The leaf of a session that is opened is its last entry, so what [`branch`](Self::branch) and
-    /// [`reset_leaf`](Self::reset_leaf) do is forgotten unless an entry follows. Here one does: a
-    /// custom entry of the type [`LEAF_MARK`], whose `data` is `{"from": …}` with the id of the
-    /// leaf that was left, or null. It gives the model nothing. On an error the leaf stays.
+    /// The leaf of a reopened session is its last entry, so a move by [`branch`](Self::branch) or
+    /// [`reset_leaf`](Self::reset_leaf) is forgotten unless an entry follows. This function appends
+    /// one: a custom entry of the type [`LEAF_MARK`], whose `data` is `{"from": …}` with the id of
+    /// the leaf that was left, or null. It gives the model nothing. On an error the leaf stays.
     pub fn mark_leaf(&mut self, target: Option<&EntryId>, timestamp: i64) -> Result<EntryId, SessionError> {
         let data = json!({ "from": self.leaf.as_ref().map(EntryId::as_str) });
         let mark = Custom { custom_type: LEAF_MARK.to_owned(), data: Some(data) };
         self.append_at(target, &EntryKind::Custom(mark), timestamp)
     }
 
-    /// Moves the leaf to an entry or before the first one, and appends there what was learnt on the
-    /// branch that is left.
+    /// Moves the leaf to an entry or before the first one, and appends a summary of the abandoned
+    /// branch there.
     ///
     /// `from_id` becomes the leaf that was left, or `root` if there was none. On an error the leaf
     /// stays.

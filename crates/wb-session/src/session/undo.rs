@@ -15,8 +15,8 @@ use crate::tree::{Node, Tree};
 use wb_record::json;
 use wb_record::lines::trimmed;
 
-/// The type of the custom entry that [`Session::undo_compaction`] begins its branch with; the name
-/// is ours.
+/// The type of the custom entry with which [`Session::undo_compaction`] begins its branch; pi does
+/// not define it.
 pub const UNDO_MARK: &str = "window_budget.undo";
 
 /// The result of [`Session::undo_compaction`] or [`Session::take_back`].
@@ -212,8 +212,7 @@ impl Restated {
         }
     }
 
-    /// Returns entries after which copies are labelled as what they repeat, and all else is as it
-    /// was.
+    /// Returns entries that give copies the labels of their originals and leave all else unchanged.
     fn corrections(mut self, tree: &Tree, nodes: &[Node], copies: &Copies<'_>) -> Vec<EntryKind> {
         let mut kinds = Vec::new();
         let mut label = |target_id: EntryId, said: Option<String>, holds: Option<&str>| {

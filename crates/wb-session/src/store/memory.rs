@@ -38,8 +38,8 @@ impl MemoryStore {
         Self::new(Box::new(MemoryParts::of(log)), n_bytes, is_ended)
     }
 
-    /// Goes on behind the lines of a part, whatever they are; which has no name and is read again
-    /// and again.
+    /// Appends after the lines of a part, whatever they contain; the part has no name and is read
+    /// repeatedly.
     pub fn over(lines: Box<dyn Parts>) -> io::Result<Self> {
         let n_bytes = lines.len("")?.unwrap_or(0);
         let mut last = Vec::new();

@@ -1,8 +1,8 @@
 //! Stores for records: in memory, or in a file of JSON lines.
 //!
-//! A store knows no sessions. It keeps records, each one JSON object on one line, in the order in
-//! which they were appended, and never changes one. This module is the one place of the crate that
-//! touches files.
+//! A store knows nothing of sessions. It keeps records, each one JSON object on one line, in the
+//! order in which they were appended, and never changes one. This is the crate's only module that
+//! touches session files.
 
 use std::fmt;
 
@@ -24,15 +24,15 @@ pub mod staged;
 /// durable, and it reports a torn record that it found. Positions ascend in the order of the
 /// records, mean nothing else, and stay valid when the store is opened again.
 pub trait EntryStore: fmt::Debug + Send + Sync {
-    /// Appends records in one step and returns their positions, as many as there are records; with
-    /// the answer all of them are acknowledged.
+    /// Appends records in one step and returns their positions, one for each record; all of them
+    /// are acknowledged when it returns.
     ///
-    /// After an error the store holds what it held before; if that cannot be made sure, each
-    /// further append fails until the store is opened again. What a kill leaves behind is up to
-    /// the store: in a file of lines, the first ones of the records.
+    /// After an error the store holds the same records as before; if that cannot be ensured, each
+    /// further append fails until the store is opened again. The result of a kill depends on the
+    /// store: in a file of lines, the first ones of the records.
     fn put(&mut self, records: &[Record<'_>]) -> Result<Vec<u64>, StoreError>;
 
-    /// Appends what are records in one step, as [`put`](Self::put) does; if one is none, nothing is
+    /// Appends records in one step, as [`put`](Self::put) does; if one is invalid, nothing is
     /// written.
     fn append_all(&mut self, records: &[&[u8]]) -> Result<Vec<u64>, StoreError> {
         let records: Vec<Record<'_>> =
@@ -46,11 +46,10 @@ pub trait EntryStore: fmt::Debug + Send + Sync {
         positions.first().copied().ok_or(StoreError::NoRecord { position: 0 })
     }
 
-    /// Hands over each record with its position, in their order; `each` must not call this store.
+    /// Passes each record with its position to `each`, in order; `each` must not call this store.
     ///
-    /// What a file of lines holds between records is handed over too, blank lines and lines that
-    /// are no JSON, so that the number of the call is the number of the line and nothing is
-    /// lost in a copy.
+    /// All lines of a file are passed, including blank lines and lines that are not JSON, so that
+    /// the number of the call is the number of the line and nothing is lost in a copy.
     fn read_all(&self, each: &mut dyn FnMut(u64, &[u8])) -> Result<(), StoreError>;
 
     /// Puts the record at a position in place of what `record` held.

@@ -48,11 +48,11 @@ pub struct RequestAt {
 /// entry is not before the compaction, nothing before it stays. Older compactions in the kept range
 /// add nothing. The last edit of an entry among those selected applies.
 ///
-/// What providers refuse is left out, and stays in the log: a tool call without a result, unless it
-/// is in flight, a result without its call, and a second result of one call. A call is in flight
-/// while nothing but results came after its answer; those of an answer that ended with an error or
-/// was aborted, and those whose result is hidden, never are. What remains of an answer is kept if
-/// it holds text or a call.
+/// Messages that providers refuse are left out, and stay in the log: a tool call without a result,
+/// unless it is in flight, a result without its call, and a second result of one call. A call is in
+/// flight while only results follow its answer; those of an answer that ended with an error or was
+/// aborted, and those whose result is hidden, never are. The rest of an answer is kept if it holds
+/// text or a call.
 pub fn build_context(log: &SessionLog, leaf: Option<&EntryId>) -> Result<Context, SessionError> {
     let path = log.path(leaf)?;
     let mut draft = Draft::of_path(&path);
@@ -86,7 +86,7 @@ impl SessionLog {
     /// Returns the leaves at which the segments between compactions end, on the path to a leaf.
     ///
     /// Each is the place right before a compaction; the last is the leaf itself. The context at
-    /// each of them, with the requests that are current there, is one segment of what was
+    /// each of them, with the requests that are current there, is one segment of the messages
     /// really sent; together they hold every request on the path once.
     pub fn segment_ends(&self, leaf: Option<&EntryId>) -> Result<Vec<Option<EntryId>>, SessionError> {
         let path = self.path(leaf)?;

@@ -124,8 +124,8 @@ impl fmt::Display for LogNote {
 
 /// A session log in memory.
 ///
-/// It holds what its entries say and no text of the file, so its size is about that of the bodies
-/// in it.
+/// It holds the content of its entries and no text of the file, so its size is about that of the
+/// bodies in it.
 #[derive(Clone, Debug)]
 pub struct SessionLog {
     header: Header,
@@ -137,12 +137,12 @@ pub struct SessionLog {
 impl SessionLog {
     /// Reads a log line by line.
     ///
-    /// Blank lines are skipped. A last line that nothing ended and that is not JSON was cut off
-    /// while it was written; it is skipped and [noted](Self::notes), as is any other line that
-    /// is not an entry. An entry of which only the place can be read says nothing, and is noted
-    /// too. Layouts of version 1 and 2 are brought to version 3: entries get ids and form one
-    /// chain, `firstKeptEntryIndex` becomes an id, `hookMessage` a custom message. Of entries
-    /// with one id the last is found by it.
+    /// Blank lines are skipped. A last line without a line feed that is not JSON was cut off while
+    /// it was written; it is skipped and [noted](Self::notes), as is any other line that is not an
+    /// entry. An entry of which only the place can be read has no content, and is noted too.
+    /// Layouts of version 1 and 2 are converted to version 3: entries get ids and form one chain,
+    /// `firstKeptEntryIndex` becomes an id, `hookMessage` a custom message. A duplicate id refers
+    /// to its last entry.
     pub fn read(input: impl BufRead) -> Result<Self, SessionError> {
         let mut lines = Lines::new(input);
         let mut log = Self::with_header(read_header(&mut lines)?);

@@ -15,10 +15,10 @@ pub use context::{Context, RequestAt, Unpaired, build_context};
 pub use log::{Header, LogNote, NEWEST_VERSION, SessionLog};
 pub use node_index::Node;
 
-/// The entries of a log in its order, and how they follow each other.
+/// The entries of a log in its order, and the links between them.
 ///
-/// It takes about 40 bytes for each entry, and for an id that is not one of pi's what that takes; a
-/// [`Node`] is made of them when it is asked for.
+/// Each entry takes about 40 bytes, plus the text of an id that is not in pi's form; a [`Node`] is
+/// made from them on request.
 #[derive(Clone, Debug, Default)]
 pub struct Tree {
     rows: NodeIndex,

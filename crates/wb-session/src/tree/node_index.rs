@@ -91,8 +91,7 @@ pub(crate) struct NodeIndex {
     /// The places of rows, each in the first free slot from the one on that the hash of its id
     /// names; of rows with one id the last.
     slots: Vec<u32>,
-    /// An odd number that nobody can foresee, so that no log can be made whose ids all want one
-    /// slot.
+    /// An unpredictable odd number, so that nobody can craft a log whose ids all hash to one slot.
     factor: u64,
     /// Marks a log with a duplicate id, in which the place of a parent's row need not be that of
     /// the parent.

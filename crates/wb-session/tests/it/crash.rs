@@ -191,8 +191,8 @@ fn a_log_with_zeros_in_its_last_record_opens_to_before_it() {
     }
 }
 
-/// Whatever a kill left of an undo, the session is on the old branch or on the first part of the
-/// new one, which is taken up by going back and undoing again.
+/// After a kill during an undo, the session is on the old branch or on the first part of the new
+/// one; going back and undoing again completes it.
 #[test]
 fn a_log_cut_at_every_byte_of_an_undo_holds_the_old_branch_and_a_part_of_the_new_one() {
     let mut session = Session::create(Box::new(MemoryStore::default()), &begin(), IdSource::new(1)).unwrap();

@@ -24,8 +24,8 @@ fn shown(cut: CutPoint) -> Value {
     json!({"firstKeptEntryIndex": cut.first_kept_entry_index, "turnStartIndex": turn, "isSplitTurn": cut.is_split_turn})
 }
 
-/// The newest version is followed: all messages count, and where only results follow the last place
-/// is taken.
+/// We follow the newest version: all messages count, and if only results follow, the last place is
+/// the cut.
 #[test]
 fn cut_points_are_the_recorded_ones() {
     let reasons = [(MOVED, 294), (WHOLE_TURN, 18), (PAIR, 13), (EXCLUDED, 8), (JSON, 1)];
@@ -81,7 +81,7 @@ fn turn_starts_are_the_recorded_ones() {
     });
 }
 
-/// The newest version is followed: what was kept is taken up again, and nothing is prepared where
+/// We follow the newest version: kept messages are included again, and nothing is prepared if
 /// nothing is summarized.
 #[test]
 fn preparations_are_the_recorded_ones() {
@@ -322,8 +322,7 @@ fn what_the_model_does_not_see_counts_for_nothing() {
     assert_eq!(texts, ["user      \"begin\"", "user      \"replaced\""]);
 }
 
-/// All sessions of six entries: the places to cut are those that the pairing of messages calls
-/// legal.
+/// All sessions of six entries: the places to cut are those that the pairing of messages allows.
 #[test]
 fn places_to_cut_are_those_that_pairing_allows() {
     let kinds = ["u", "a", "t", "x", "o"];

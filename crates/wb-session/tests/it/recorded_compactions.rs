@@ -1,7 +1,7 @@
-//! Recorded answers to running a compaction: what is asked, what becomes of the says, what the
-//! model sees then.
+//! Recorded answers to running a compaction: the requests, the use of the replies, and the model's
+//! view afterwards.
 //!
-//! The newest version is followed. Its model answered `LLM-REPLY-1` and so on; ours says the same
+//! We follow the newest version. Its model answered `LLM-REPLY-1` and so on; ours gives the same
 //! below a heading.
 
 use std::collections::HashSet;
@@ -319,8 +319,8 @@ fn hidden_tokens(row: &Row<'_>, recorded: &Value) -> Option<u64> {
     excluded_message(entry).map(|message| estimate_tokens(&message))
 }
 
-/// Appends a compaction to the row's session; returns what the model sees then, and the estimate of
-/// it.
+/// Appends a compaction to the row's session; returns the model's view afterwards, and its
+/// estimate.
 fn after_appending(row: &Row<'_>, outcome: CompactionOutcome) -> (Context, u64) {
     let mut session = session_of(&bytes_of(row.file.unwrap()));
     if session.header().version < NEWEST_VERSION {

@@ -103,8 +103,8 @@ fn requests(preparation: &CompactionPreparation) -> Vec<Asked<'_>> {
         .collect()
 }
 
-/// The newest version is followed in what is asked and how replies are merged; none of its errors
-/// ends a compaction.
+/// We follow the newest version in its requests and in merging replies; none of its errors ends a
+/// compaction.
 #[test]
 fn replies_to_a_compaction_are_taken_or_refused_as_recorded() {
     let reasons = [(REFUSED, 28), (TAKEN, 14), (JOINED, 6), (NO_ENTRY, 1)];

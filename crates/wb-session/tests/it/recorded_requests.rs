@@ -18,8 +18,7 @@ pub(crate) const GUARDED: &str = "what looks like a label or a tag is made harml
 /// Their text notes that a command was cancelled, or where the rest of its output is.
 pub(crate) const SHELL: &str =
     "a log in memory does not hold cancelled, truncated and the path of the full output";
-/// The heading that a scripted reply needs to be taken; it is left out again before texts are
-/// compared.
+/// The heading that makes a scripted reply acceptable; it is removed before texts are compared.
 const HEADINGS: [&str; 2] = ["## Goal\n", "## Original Request\n"];
 
 /// A recorded reply in the form that the task asks for.
@@ -48,8 +47,8 @@ pub(crate) struct Asked<'a> {
 }
 
 impl Asked<'_> {
-    /// Returns what the recorded prompt should be, with its prose masked; `unseen` are commands
-    /// that were kept from the model.
+    /// Returns the expected recorded prompt, with its prose masked; `unseen` are commands that were
+    /// kept from the model.
     ///
     /// `notes` are the notes on a command next to its output.
     fn rebuilt(&self, unseen: &[Message], notes: impl Fn(&Message) -> Option<String>) -> String {

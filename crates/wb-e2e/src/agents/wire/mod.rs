@@ -1,5 +1,4 @@
-//! The dialects of model providers, as far as agents need them: what a request holds, and a
-//! streamed answer.
+//! The dialects of model providers, as far as agents need them: requests and streamed answers.
 
 mod anthropic;
 mod chat;
