@@ -13,8 +13,8 @@ use wb_record::Numbers;
 /// The id of an entry in a session log: eight hexadecimal digits in files of pi, any text
 /// elsewhere.
 ///
-/// The struct has 16 bytes. Up to eight bytes of text are inline; copies of any other text share
-/// one allocation.
+/// The struct has 16 bytes. A text of eight bytes is inline; copies of any other text share one
+/// allocation.
 #[derive(Clone, PartialEq, Eq)]
 pub struct EntryId(Text);
 

@@ -37,8 +37,9 @@ pub fn estimate_tokens(message: &Message) -> u64 {
     SESSION_PRESET.message_tokens(message)
 }
 
-/// Returns whether a context of `context_tokens` exceeds the window less the reserve. A context
-/// exactly at the limit does not exceed it. A window smaller than the reserve is always exceeded.
+/// Returns whether a context of `context_tokens` exceeds the window less the reserve; false if
+/// compaction is disabled. A context exactly at the limit does not exceed it. A window smaller than
+/// the reserve is always exceeded.
 pub fn should_compact(context_tokens: u64, window_tokens: u64, settings: &CompactionSettings) -> bool {
     settings.enabled && context_tokens.saturating_add(settings.reserve_tokens) > window_tokens
 }
