@@ -1,4 +1,5 @@
-//! `cargo xtask integrations`: the plug-ins are held against the types of the agents that they are for.
+//! `cargo xtask integrations`: the plug-ins are held against the types of the agents that they are
+//! for.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -12,7 +13,7 @@ const TYPED: [(&str, &str); 2] =
     [("pi", "@mariozechner/pi-coding-agent"), ("opencode", "@opencode-ai/plugin")];
 /// The plug-ins.
 const FILES: [&str; 3] = ["pi/wb-compact.ts", "opencode/wb-compact.ts", "claude-code/hooks/register.ts"];
-/// What the plug-in of Claude Code uses of an interface whose types are in no package.
+/// The part of an interface that the plug-in of Claude Code uses; no package has its types.
 const CLAUDE_CODE: &str = "\
 declare module 'claude-code' {
   type Step = ($: any, e: any, next: (e: any) => Promise<any>) => any;
@@ -22,7 +23,7 @@ declare module 'claude-code' {
 const SETTINGS: &str = r#"{"compilerOptions": {"strict": true, "noEmit": true, "module": "nodenext", "target": "es2023",
   "skipLibCheck": true, "types": ["node"]}, "include": ["**/*.ts"]}"#;
 
-/// Installs the types if they are not there, and checks every plug-in.
+/// Installs the types if they are missing, and checks every plug-in.
 pub(crate) fn run(root: &Path) -> Result<(), String> {
     if Command::new("npm").arg("--version").stdin(Stdio::null()).output().is_err() {
         println!("integrations: not checked, for npm is not there: install Node 20 or newer with npm");
@@ -74,7 +75,7 @@ mod tests {
         assert!(packages.contains(&"@opencode-ai/plugin@1.18.33".to_owned()), "{packages:?}");
     }
 
-    /// Returns the words in quotes behind a key.
+    /// Returns the quoted words after a key.
     fn told<'a>(text: &'a str, key: &str) -> Vec<&'a str> {
         let key = format!(" {key}: \"");
         text.split(&key).skip(1).filter_map(|rest| rest.split('"').next()).collect()

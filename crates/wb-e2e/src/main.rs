@@ -1,4 +1,5 @@
-//! End-to-end tests: real agents and the official SDKs, against a mock provider on the loopback address.
+//! End-to-end tests: real agents and the official SDKs, against a mock provider on the loopback
+//! address.
 //!
 //! `cargo xtask e2e`, `sdk` and `integrations` run this program.
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a program for the terminal")]

@@ -1,7 +1,7 @@
-//! Prints what appending an entry takes beside writing its message as JSON, as a Markdown table.
+//! Prints the cost of appending an entry and of writing its message as JSON, as a Markdown table.
 //!
-//! `cargo bench -p wb-session --bench append`: each time is the median of its samples, taken in turn, without waiting for
-//! the disk; allocations are those of one entry.
+//! `cargo bench -p wb-session --bench append`: each time is the median of its samples, taken in
+//! turn, without waiting for the disk; allocations are those of one entry.
 
 #![expect(clippy::unwrap_used, clippy::disallowed_methods, reason = "a benchmark reads the clock")]
 

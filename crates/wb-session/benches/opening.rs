@@ -1,7 +1,8 @@
-//! Prints what opening a large session takes, beside `fs::read` of its file, as a Markdown table.
+//! Prints the cost of opening a large session and of `fs::read` on its file, as a Markdown table.
 //!
-//! `WB_OPENING_MB=100 cargo bench -p wb-session --bench opening`: the size in megabytes. Each time is the median of
-//! its samples, taken in turn, with the file in the system's cache; the heap is counted while the time is taken.
+//! `WB_OPENING_MB=100 cargo bench -p wb-session --bench opening`: the size in megabytes. Each time
+//! is the median of its samples, taken in turn, with the file in the system's cache; the heap is
+//! counted while the time is taken.
 
 #![expect(clippy::unwrap_used, clippy::disallowed_methods, reason = "a benchmark reads files and the clock")]
 
@@ -21,7 +22,7 @@ use wb_session::{IdSource, Session, SessionLog};
 const SAMPLES: usize = 5;
 const MIB: f64 = 1024.0 * 1024.0;
 
-/// What is measured: its name and the thing itself.
+/// A name and the function to measure.
 type Row = (&'static str, fn(&Path));
 
 const ROWS: [Row; 6] = [

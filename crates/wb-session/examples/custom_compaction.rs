@@ -1,7 +1,7 @@
 //! A hook that makes compactions with another model, as an extension of a host would.
 //!
-//! It summarizes all that a compaction would, the first part of a split turn included, under its own prompt. Here the
-//! model plays back a script; any `ModelInvoker` will do.
+//! It summarizes all that a compaction would, the first part of a split turn included, under its
+//! own prompt. Here the model plays back a script; any `ModelInvoker` will do.
 #![expect(clippy::print_stdout, reason = "a program for the terminal")]
 
 use std::error::Error;
@@ -40,7 +40,7 @@ impl CheapSummaries {
         let prompt = format!("Summarize in three lines:\n<conversation>\n{conversation}\n</conversation>");
         let options = StreamOptions { cancel: Some(event.signal.clone()), ..StreamOptions::default() };
         let asked = Conversation { system: None, turns: vec![Turn::user(prompt)], tools: None };
-        // Without an answer the host goes on as if there were no hook.
+        // Without an answer the host proceeds as if there were no hook.
         let Some(summary) = collect_text(self.model.invoke(asked, options)).await else {
             return Ok(BeforeCompact::Proceed);
         };

@@ -1,4 +1,4 @@
-//! What can be wrong with a session log and with the store that keeps it.
+//! Errors and faults of a session log and of the store that keeps it.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -6,15 +6,16 @@ use std::path::PathBuf;
 use crate::id::EntryId;
 use wb_record::FileError;
 
-/// What was left of a record that was cut off while it was written, found when its store was opened.
+/// The rest of a record that was cut off while it was written, found when its store was opened.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Torn {
-    /// Where it began, in the store's own count.
+    /// The position where it begins, as the store counts.
     pub position: u64,
     /// Its length.
     pub n_bytes: u64,
-    /// Where its bytes were moved to; none if they were left in place, since the store is only read.
+    /// The file that its bytes were moved to; none if they were left in place because the store is
+    /// read-only.
     pub kept_in: Option<PathBuf>,
 }
 
@@ -31,7 +32,7 @@ impl fmt::Display for Torn {
     }
 }
 
-/// Why a store did not do what it was asked for; what it acknowledged before stays.
+/// The reasons why a store fails; records that it acknowledged before stay.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum StoreError {
@@ -40,18 +41,18 @@ pub enum StoreError {
     Io {
         /// The file.
         path: PathBuf,
-        /// What was tried.
+        /// The operation that failed.
         doing: &'static str,
-        /// What the system said.
+        /// The system's error.
         source: std::io::Error,
     },
-    /// Lines that the store goes on behind could not be read.
+    /// The lines before the store's records could not be read.
     #[error("the lines of the session could not be read: {source}")]
     Lines {
-        /// What the system said.
+        /// The system's error.
         source: std::io::Error,
     },
-    /// The file was refused: it is a link, or is there already.
+    /// The file was refused: it is a link, or exists already.
     #[error(transparent)]
     File(FileError),
     /// Another writer has the file.
@@ -65,17 +66,17 @@ pub enum StoreError {
     Changed {
         /// The file.
         path: PathBuf,
-        /// Where the end was left, in the store's own count.
+        /// The expected end, as the store counts.
         expected: u64,
-        /// Where the end is now; 0 if the file is gone, or another one has its name.
+        /// The actual end; 0 if the file is gone or another file has its name.
         found: u64,
     },
-    /// The file does not begin with a line of JSON; it was left as it is.
+    /// The file does not begin with a line of JSON; it was left unchanged.
     #[error("{}: not a log of JSON lines: {what}", path.display())]
     NotALog {
         /// The file.
         path: PathBuf,
-        /// What stands there.
+        /// The actual content.
         what: String,
     },
     /// The store was opened for reading.
@@ -90,13 +91,13 @@ pub enum StoreError {
         /// The file.
         path: PathBuf,
     },
-    /// What should be appended is not one JSON object on one line.
+    /// The text to append is not one JSON object on one line.
     #[error("not a record: {what}")]
     BadRecord {
-        /// What is wrong with it.
+        /// The fault.
         what: String,
     },
-    /// No record is at this place.
+    /// There is no record at this position.
     #[error("the store has no record at {position}")]
     NoRecord {
         /// The place that was asked for.
@@ -107,7 +108,7 @@ pub enum StoreError {
     OtherVersion {
         /// The file.
         path: PathBuf,
-        /// What its `user_version` says.
+        /// The value of its `user_version`.
         found: i64,
         /// The version that is written.
         known: i64,
@@ -117,7 +118,7 @@ pub enum StoreError {
     Database {
         /// The file.
         path: PathBuf,
-        /// What it said.
+        /// The message.
         what: String,
     },
 }
@@ -160,7 +161,7 @@ impl From<FileError> for SessionError {
     }
 }
 
-/// Why a session log cannot be read or written; lines are counted from 1.
+/// The reasons why a session log cannot be read or written; lines are counted from 1.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SessionError {
@@ -169,7 +170,7 @@ pub enum SessionError {
     Io {
         /// The line that was being read.
         line: usize,
-        /// What the input said.
+        /// The error of the input.
         source: std::io::Error,
     },
     /// There is no line in the log.
@@ -180,7 +181,7 @@ pub enum SessionError {
     NoHeader {
         /// The first line that is not blank.
         line: usize,
-        /// What stands there.
+        /// The actual content.
         found: String,
     },
     /// A line is not JSON.
@@ -190,7 +191,7 @@ pub enum SessionError {
         line: usize,
         /// The byte of the line, counted from 1, at which reading stopped.
         column: usize,
-        /// What is wrong there.
+        /// The fault.
         what: String,
     },
     /// A line is JSON, but not an entry of a session.
@@ -198,7 +199,7 @@ pub enum SessionError {
     BadEntry {
         /// The line.
         line: usize,
-        /// What is wrong with it.
+        /// The fault.
         what: String,
     },
     /// An entry is its own ancestor.
@@ -209,12 +210,12 @@ pub enum SessionError {
         /// The entry.
         id: EntryId,
     },
-    /// An entry is not where it stood when the log was opened.
+    /// An entry is no longer where it was when the log was opened.
     #[error(
         "line {line}: entry {id} does not stand there any more: the session was changed by another program"
     )]
     Moved {
-        /// The line where it stood.
+        /// The line where it was.
         line: usize,
         /// The entry.
         id: EntryId,
@@ -231,13 +232,13 @@ pub enum SessionError {
         /// The entry.
         id: EntryId,
     },
-    /// No compaction is on the path to the leaf.
+    /// There is no compaction on the path to the leaf.
     #[error("no compaction is on the path to the leaf, so there is none to take back")]
     NothingToUndo,
-    /// What should be appended has no place in a session log.
+    /// The value to append has no place in a session log.
     #[error("cannot be written to a session log: {what}")]
     NotWritable {
-        /// What it is.
+        /// The value.
         what: String,
     },
     /// The log has another layout than the one that is written.

@@ -10,9 +10,11 @@ use serde::de::{Error, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use wb_record::Numbers;
 
-/// The id of an entry in a session log: eight hexadecimal digits in files of pi, any text elsewhere.
+/// The id of an entry in a session log: eight hexadecimal digits in files of pi, any text
+/// elsewhere.
 ///
-/// It takes 16 bytes. Eight bytes of text are in them; of any other text a copy shares what the first one holds.
+/// The struct has 16 bytes. A text of eight bytes is inline; copies of any other text share one
+/// allocation.
 #[derive(Clone, PartialEq, Eq)]
 pub struct EntryId(Text);
 
@@ -24,10 +26,10 @@ enum Text {
 }
 
 impl EntryId {
-    /// Returns the id as it stands in the file.
+    /// Returns the id verbatim.
     pub fn as_str(&self) -> &str {
         match &self.0 {
-            // They were text when they came.
+            // The file had it as text.
             Text::Eight(bytes) => std::str::from_utf8(bytes).unwrap_or_default(),
             Text::Other(text) => text,
         }
@@ -113,7 +115,7 @@ impl<'de> Deserialize<'de> for EntryId {
     }
 }
 
-/// Takes the text as it is read, without a copy of it.
+/// Keeps the text as read, without a copy.
 struct AnyText;
 
 impl Visitor<'_> for AnyText {
@@ -131,10 +133,11 @@ impl Visitor<'_> for AnyText {
 /// Tries at an id of eight digits before a longer one is taken, as many as pi makes.
 const MAX_TRIES: usize = 100;
 
-/// Makes the ids of new entries: eight hexadecimal digits each, from a counter that a seed scatters.
+/// Makes the ids of new entries: eight hexadecimal digits each, from a counter that a seed
+/// scatters.
 ///
-/// There is no clock and no randomness in it: one seed always gives the same ids. A session leaves out those that it
-/// has, so one seed serves every run that writes to it.
+/// It uses no clock and no randomness: one seed always gives the same ids. A session skips the ids
+/// that it has, so one seed serves every run that writes to it.
 #[derive(Clone, Debug)]
 pub struct IdSource {
     numbers: Numbers,
@@ -146,7 +149,8 @@ impl IdSource {
         Self { numbers: Numbers::new(seed) }
     }
 
-    /// Leaves out as many ids as a log has records, so that one seed serves every run that writes to it.
+    /// Leaves out as many ids as a log has records, so that one seed serves every run that writes
+    /// to it.
     pub(crate) fn skip(&mut self, n_ids: usize) {
         self.numbers.skip(n_ids);
     }
@@ -160,7 +164,7 @@ impl IdSource {
             }
         }
         loop {
-            // No log holds so many that this would not end.
+            // No log holds enough ids for this to loop forever.
             let id = format!("{:016x}{:016x}", self.numbers.next_number(), self.numbers.next_number());
             if !is_taken(&id) {
                 return id.into();

@@ -1,23 +1,25 @@
 //! Session logs of agents: an append-only tree of entries, and the context that a model sees of it.
 //!
-//! A log is a file of JSON lines in the layout of the pi coding agent: a header, then entries that name the entry
-//! they follow. Nothing in it is ever changed; going back and trying another way makes a branch, and a compaction
-//! is an entry too. [`SessionLog::read`] reads a log as a stream, bringing old layouts to the present one.
-//! [`SessionLog::path`] walks from a leaf to its root, and [`build_context`] makes the messages of it: the digest of
-//! the last compaction, what that kept, and all that came after.
+//! A log is a file of JSON lines in the layout of the pi coding agent: a header, then entries that
+//! name the entry they follow. Nothing in it is ever changed; going back and trying another way
+//! makes a branch, and a compaction is an entry too. [`SessionLog::read`] reads a log as a stream,
+//! bringing old layouts to the present one. [`SessionLog::path`] walks from a leaf to its root, and
+//! [`build_context`] makes the messages of it: the digest of the last compaction, what that kept,
+//! and all that came after.
 //!
-//! A session that goes on is a [`Session`]: it keeps the [`Tree`] in memory and what entries say in an
-//! [`EntryStore`], appends entries in pi's form, moves its leaf, and writes itself or one of its paths out again.
-//! [`Session::undo_compaction`] takes its last compaction back, [`Session::mark_leaf`] moves its leaf so that it is
-//! there when the session is opened again; both only append.
+//! An open session is a [`Session`]: it keeps the [`Tree`] in memory and the content of entries in
+//! an [`EntryStore`], appends entries in pi's form, moves its leaf, and exports itself or one of
+//! its paths. [`Session::undo_compaction`] undoes its last compaction, [`Session::mark_leaf`] moves
+//! its leaf so that reopening the session finds it there; both only append.
 //!
-//! With the feature `driver`, which is on by default, a [`SessionDriver`] keeps a session within its model's window: the
-//! engine of `wb-conductor` compacts, hooks of extensions have their say, and each compaction becomes entries of the
-//! log. [`read_settings`] reads when and how from two files. [`document2`] has functions with fixed names and answers that
-//! other hosts of such sessions know.
+//! With the feature `driver`, which is on by default, a [`SessionDriver`] keeps a session within
+//! its model's window: the engine of `wb-conductor` compacts, hooks of extensions can change or
+//! cancel a compaction, and each compaction becomes entries of the log. [`read_settings`] reads the
+//! settings from two files. [`document2`] has functions with fixed names and answers that other
+//! hosts of such sessions know.
 //!
-//! This crate knows no clocks; files it touches in [`store`] and [`read_settings`] alone, and reads from any
-//! [`BufRead`](std::io::BufRead).
+//! This crate uses no clock, touches files only in [`store`] and [`read_settings`], and reads from
+//! any [`BufRead`](std::io::BufRead).
 //!
 //! ```
 //! use wb_message::outline::outline;
@@ -61,7 +63,7 @@ pub use error::{SessionError, StoreError, Torn};
 pub use id::{EntryId, IdSource};
 pub use session::{LEAF_MARK, Session, UNDO_MARK, UndoneCompaction};
 pub use store::{Durability, EntryStore, Record};
-/// What stops a compaction or a summary from outside; of the crate `tokio-util`.
+/// The token that cancels a compaction or a summary from outside; from the crate `tokio-util`.
 #[cfg(feature = "driver")]
 pub use tokio_util::sync::CancellationToken;
 pub use tree::{

@@ -9,7 +9,7 @@ const ENTER: &str = "ip link set lo up && exec \"$0\" \"$@\"";
 /// The ways in: as root, or as a user who is root in a name space of his own.
 const WAYS: [&[&str]; 2] = [&["-n"], &["-r", "-n"]];
 
-/// Returns how a network of its own is had here, if it is.
+/// Returns the way to get a separate network on this system, if there is one.
 pub(crate) fn way() -> Option<&'static [&'static str]> {
     WAYS.into_iter().find(|way| {
         let mut tried = entered(way, Path::new("true"));
@@ -38,7 +38,8 @@ pub(crate) fn listeners() -> Vec<u16> {
     tables.iter().flat_map(|table| listening(&std::fs::read_to_string(table).unwrap_or_default())).collect()
 }
 
-/// Reads the ports from a table of connections: `sl local_address rem_address st …`, all numbers hexadecimal.
+/// Reads the ports from a table of connections: `sl local_address rem_address st …`, all numbers
+/// hexadecimal.
 fn listening(table: &str) -> Vec<u16> {
     let port = |line: &str| {
         let fields: Vec<&str> = line.split_whitespace().collect();

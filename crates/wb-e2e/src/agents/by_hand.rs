@@ -1,4 +1,5 @@
-//! A session of an agent that does not compact: `wb` compacts it in its file, the agent goes on, `wb` takes that back.
+//! A session of an agent that does not compact: `wb` compacts it in its file, the agent resumes it,
+//! `wb` undoes the compaction.
 
 use super::hosts::{Compacts, Session};
 use super::play::Play;
@@ -23,7 +24,7 @@ pub(crate) fn play(play: &mut Play, wb: &Wb) -> Result<(), String> {
     resume(play, &first, ("4-undone", LAST_PROMPT), &UNDONE)
 }
 
-/// Goes on with the session and checks the first request that comes of it.
+/// Resumes the session and checks the first request.
 fn resume(
     play: &mut Play,
     first: &Asked,

@@ -1,7 +1,7 @@
-//! Runs with our plug-in: the agent compacts by itself, and asks `wb`, or what stands in its place.
+//! Runs with our plug-in: the agent compacts by itself, and asks `wb` or its stand-in.
 //!
-//! One table and one check: after the window was full, every request holds our digest, or the agent's own summary where
-//! `wb` does not answer as it should; and whatever happens, the run ends as scripted.
+//! One table and one check: after the window was full, every request holds our digest, or the
+//! agent's summary if `wb` does not answer as it should. In any case the run ends as scripted.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -18,14 +18,14 @@ use super::wb::Wb;
 /// A run.
 #[derive(Debug)]
 pub(crate) struct Case {
-    /// What it is about.
+    /// The subject.
     pub(crate) name: &'static str,
-    /// What stands where the plug-in looks for `wb`.
+    /// The program at the path where the plug-in looks for `wb`.
     stand_in: StandIn,
     steps: &'static [Step],
 }
 
-/// What is done with the agent, each time in a process of its own.
+/// An action with the agent, each in a separate process.
 #[derive(Debug)]
 enum Step {
     /// A prompt.
@@ -36,12 +36,12 @@ enum Step {
     Undo,
 }
 
-/// What the model answers.
+/// The model's answers.
 #[derive(Clone, Copy, Debug)]
 enum Answers {
-    /// The first prompt's, and whether the window is said to be full then.
+    /// The first prompt's, and whether the window is then reported as full.
     Head { is_full: bool },
-    /// The second prompt's, and whether the window is said to be full then.
+    /// The second prompt's, and whether the window is then reported as full.
     Tail { is_full: bool },
     /// Those with outputs that fill the window.
     Large,
@@ -117,7 +117,7 @@ impl Answers {
     }
 }
 
-/// What is known of a run so far.
+/// The state of a run so far.
 struct Course<'a> {
     case: &'a Case,
     wb: &'a Wb,
@@ -127,11 +127,11 @@ struct Course<'a> {
     outputs: BTreeMap<String, String>,
     /// Compactions that had to be.
     n_compactions: usize,
-    /// Whether the next request is the first after the second prompt filled the window.
+    /// Marks the next request as the first after the second prompt filled the window.
     is_tail_due: bool,
-    /// Whether the user's wish is to be told.
+    /// Expects the user's wish in the request.
     is_wish_due: bool,
-    /// Whether the compaction was taken back.
+    /// Marks a compaction that was undone.
     is_undone: bool,
 }
 
@@ -162,7 +162,7 @@ impl Case {
         Ok(())
     }
 
-    /// Returns whether the compaction is to be ours.
+    /// Returns whether the compaction should use our digest.
     pub(crate) fn is_ours(&self) -> bool {
         self.stand_in == StandIn::None
     }
@@ -211,7 +211,7 @@ impl Course<'_> {
             let label = format!("{label}, request {}", at + 1);
             play.found(&label, plugged::outputs(&asked.items, &mut self.outputs));
             if self.is_undone {
-                // Behind the prompt stands what came since, from the second request on.
+                // The messages since then follow the prompt, from the second request on.
                 let undone = if at == 0 { &UNDONE[..] } else { &UNDONE[..4] };
                 play.found(&label, validate::findings(undone, sent));
                 continue;

@@ -1,4 +1,5 @@
-//! An agent whose model writes the summary: it is given our instructions for that, and what `wb` knows stands beside it.
+//! An agent whose model writes the summary: it gets our instructions, and facts from `wb` are added
+//! to the summary.
 
 use super::hosts::{Compacts, Session};
 use super::play::Play;
@@ -12,16 +13,17 @@ use super::wb::Wb;
 /// The name of this case.
 pub(crate) const NAME: &str = "informed";
 
-/// What our words beside a summary begin with.
+/// The first words of our facts next to a summary.
 const FACTS: &str = "Collected from the whole session:";
 
-/// What holds for the request after a summary for which our instructions were given.
+/// The checks of the request after a summary that followed our instructions.
 pub(crate) const INFORMED: [Check; 3] = {
     let ([digest, ..], [_, summary]) = (COMPACTED, ITS_OWN);
     [summary, ("what wb knows", |sent| sent.tells(FACTS)), digest]
 };
 
-/// Plays it: `wb` is installed, the window is full; it is taken out again, and the window is full once more.
+/// Plays it: `wb` is installed, the window is full; `wb` is uninstalled, and the window is full
+/// again.
 pub(crate) fn play(play: &mut Play, wb: &Wb, full_tokens: usize) -> Result<(), String> {
     let project = play.stage.project();
     let full = |turns| script::filled(turns, full_tokens, true);

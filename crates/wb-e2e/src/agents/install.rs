@@ -6,12 +6,12 @@ use std::process::{Command, Stdio};
 use super::hosts::Host;
 use crate::target;
 
-/// Returns the folder that agents are kept in: beside what cargo built, outside of what git knows.
+/// Returns the folder for agents: next to cargo's build output, ignored by git.
 pub(crate) fn cache() -> Result<PathBuf, String> {
     Ok(target()?.join("e2e"))
 }
 
-/// Returns the folder of an agent, whether it is there or not.
+/// Returns the folder of an agent, whether or not it exists.
 pub(crate) fn folder(cache: &Path, host: &Host) -> PathBuf {
     cache.join(format!("{}-{}", host.name, host.version))
 }
@@ -23,12 +23,12 @@ pub(crate) fn npm_is_there() -> bool {
     asked.status().is_ok_and(|status| status.success())
 }
 
-/// Installs an agent if it is not there, and returns whether it was.
+/// Installs an agent if it is missing, and returns whether it was present.
 pub(crate) fn install(cache: &Path, host: &Host) -> Result<bool, String> {
     install_packages(&folder(cache, host), &packages(host))
 }
 
-/// Installs packages into a folder if it is not there, and returns whether it was.
+/// Installs packages into a folder if it is missing, and returns whether it was present.
 pub(crate) fn install_packages(folder: &Path, packages: &[String]) -> Result<bool, String> {
     if folder.is_dir() {
         return Ok(true);

@@ -1,4 +1,5 @@
-//! A line of a session is lost: `wb repair` hangs the line that followed it on the one before, and the agent goes on.
+//! A line of a session is lost: `wb repair` links the line after it to the one before, and the
+//! agent resumes.
 
 use std::path::Path;
 
@@ -9,7 +10,7 @@ use super::script::{self, HEAD_ANSWER, NEXT_PROMPT, TAIL_PROMPT, TASK};
 use super::validate::{self, MENDED, Sent};
 use super::wb::Wb;
 
-/// The names of the cases, and what stands in the place of the line.
+/// The names of the cases, and the text that replaces the line.
 pub(crate) const CASES: [(&str, &str); 2] = [("lost line", ""), ("garbled line", "{\"type\":\"mess\n")];
 
 /// Plays one of them.

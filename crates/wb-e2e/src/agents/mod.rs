@@ -1,9 +1,10 @@
-//! `cargo xtask e2e`: real agents, installed from npm, go on with sessions of theirs that `wb` has compacted.
+//! `cargo xtask e2e`: real agents, installed from npm, resume their sessions after `wb` compacted
+//! them.
 //!
 //! Or they compact by themselves, and our plug-in asks `wb`.
 //!
-//! An agent runs without a screen, in a home of its own, against a provider of ours that plays a script. What it sends
-//! after the compaction, and after the compaction was taken back, is checked.
+//! An agent runs without a screen, in a separate home, against a local provider that plays a
+//! script. Its requests after the compaction, and after the undo of the compaction, are checked.
 
 mod script;
 mod wire;
@@ -148,7 +149,7 @@ fn run_all(root: &Path, cache: &Path, options: &Options) -> Result<(), String> {
     if n_bad == 0 { Ok(()) } else { Err(format!("e2e: {n_bad} of {n_all} failed")) }
 }
 
-/// Plays every case of an agent and tells each.
+/// Plays every case of an agent and reports each.
 fn run_host(
     root: &Path,
     cache: &Path,

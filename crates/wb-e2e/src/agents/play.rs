@@ -1,4 +1,4 @@
-//! Runs of an agent: what is said to it in a folder of its own, and what came of that.
+//! Runs of an agent: the prompts it gets in a separate folder, and the outcome.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -10,20 +10,20 @@ use super::script::{self, Turn};
 use super::stage::Stage;
 use super::validate;
 
-/// What came of a run.
+/// The outcome of a run.
 #[derive(Debug, Default)]
 pub(crate) struct Outcome {
     /// The name of the case.
     pub(crate) name: &'static str,
-    /// What is wrong with the requests that the agent sent, or why it was not run to the end.
+    /// The faults in the agent's requests, or the reason why it did not run to the end.
     pub(crate) findings: Vec<String>,
-    /// How many requests of its loop the agent sent.
+    /// The number of requests of its loop.
     pub(crate) n_asked: usize,
-    /// How many requests for a summary it sent.
+    /// The number of requests for a summary.
     pub(crate) n_summaries: usize,
-    /// How many other requests it sent beside them.
+    /// The number of other requests.
     pub(crate) n_aside: usize,
-    /// How long all of it took.
+    /// The duration.
     pub(crate) seconds: f64,
     /// The longest time between an answer of the provider and the next request of the agent.
     pub(crate) pause_seconds: f64,
@@ -31,7 +31,7 @@ pub(crate) struct Outcome {
     pub(crate) kept: Option<PathBuf>,
 }
 
-/// What is done in a run.
+/// The actions of a run.
 pub(crate) type Scene<'a> = &'a dyn Fn(&mut Play) -> Result<(), String>;
 
 /// Runs an agent in a folder that is deleted if nothing is wrong, or kept if that is wished.

@@ -1,4 +1,4 @@
-//! Our plug-in in the home of an agent, and `wb` or what stands in its place.
+//! Our plug-in in the home of an agent, and `wb` or its stand-in.
 
 use std::path::{Path, PathBuf};
 
@@ -7,7 +7,7 @@ use super::script::{LEDGER_OUTPUT, TASK};
 use super::stage::{Stage, link};
 use super::wb::Wb;
 
-/// What a plug-in finds where it looks for `wb`.
+/// The program at the path where a plug-in looks for `wb`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum StandIn {
     /// `wb` itself.
@@ -18,7 +18,7 @@ pub(crate) enum StandIn {
     Script(&'static str),
 }
 
-/// Puts the plug-in into the home of an agent, as it stands in `integrations`.
+/// Copies the plug-in from `integrations` unchanged into the home of an agent.
 pub(crate) fn install(stage: &Stage, plug: &Plug, root: &Path) -> Result<(), String> {
     for (from, to) in plug.files {
         let file = root.join("integrations").join(from);
@@ -29,7 +29,7 @@ pub(crate) fn install(stage: &Stage, plug: &Plug, root: &Path) -> Result<(), Str
     Ok(())
 }
 
-/// Puts `wb`, or what stands in its place, where the plug-in looks for it.
+/// Puts `wb` or its stand-in where the plug-in looks for it.
 pub(crate) fn stand_in(stage: &Stage, stand_in: StandIn, wb: &Wb) -> Result<(), String> {
     let (here, real) = (stage.wb(), stage.wb().with_extension("real"));
     let told = |error| format!("{}: {error}", here.display());

@@ -1,4 +1,4 @@
-//! What must hold for the requests of an agent that compacts by itself, with our plug-in.
+//! The checks of requests from an agent that compacts by itself, with our plug-in.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use super::validate::{
 };
 use super::wire::Item;
 
-/// What holds for every request after a compaction of the host that is ours.
+/// The checks of every request after a compaction by the host that uses our digest.
 pub(crate) const OURS: [Check; 6] = {
     let [digest, head, host, _, calls, _] = COMPACTED;
     let files: Check = ("restored files after it", |sent| files_are_behind(&sent.asked.items));
@@ -17,15 +17,15 @@ pub(crate) const OURS: [Check; 6] = {
     [digest, files, head, host, calls, own]
 };
 
-/// What holds for the first of them too, if what was said since the second prompt is the tail.
+/// The additional checks of the first one, if the messages since the second prompt are the tail.
 pub(crate) const TAIL_STAYS: [Check; 1] =
     [("the tail in order", |sent| in_order(&sent.asked.items, &TAIL[..3]))];
 
-/// What holds for every request after a compaction of the host that had to be its own.
+/// The checks of every request after a compaction that the host had to do by itself.
 pub(crate) const ITS_OWN: [Check; 2] =
     [("no digest", |sent| no_digest(sent.asked)), ("the host's summary", |sent| sent.tells(NATIVE_SUMMARY))];
 
-/// What holds if the host handed over what the user asked of a compaction.
+/// The checks if the host passed the user's wish on.
 pub(crate) const WISHED: [Check; 1] = [("the user's wish", |sent| sent.tells(WISH))];
 
 impl Sent<'_> {
@@ -40,15 +40,16 @@ impl Sent<'_> {
         is_there.then(|| format!("`{words}` is there")).into_iter().collect()
     }
 
-    /// Returns whether a digest of ours is in it.
+    /// Returns whether it contains our digest.
     pub(crate) fn has_digest(&self) -> bool {
         self.asked.text.contains(DIGEST_WORDS)
     }
 }
 
-/// Finds outputs that begin otherwise than in the requests before, and adds those that are new to what is known.
+/// Finds outputs whose beginning differs from that in earlier requests, and adds new ones to
+/// `known`.
 ///
-/// A host that misses one puts words of its own in its place, and every call is answered.
+/// A host that misses one puts other words in its place, and every call is answered.
 pub(crate) fn outputs(items: &[Item], known: &mut BTreeMap<String, String>) -> Vec<String> {
     let mut findings = Vec::new();
     for item in items {
@@ -62,7 +63,7 @@ pub(crate) fn outputs(items: &[Item], known: &mut BTreeMap<String, String>) -> V
     findings
 }
 
-/// Finds what a digest says behind a file that is given back: that one came from an earlier compaction, and is old.
+/// Finds digest text after a restored file: that file is old, from an earlier compaction.
 fn files_are_behind(items: &[Item]) -> Vec<String> {
     let digests = texts(items).filter(|text| text.contains(DIGEST_WORDS));
     let behind =

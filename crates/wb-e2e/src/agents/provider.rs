@@ -16,24 +16,24 @@ use super::wire::{Called, Dialect, Item, Reply, Who};
 /// A request of the agent's loop, which declares tools.
 #[derive(Clone, Debug)]
 pub(crate) struct Asked {
-    /// What the model was given to read.
+    /// The items that the model was given to read.
     pub(crate) items: Vec<Item>,
     /// The whole of it, as it came.
     pub(crate) text: String,
 }
 
-/// What came since a script was set.
+/// The requests since a script was set.
 #[derive(Debug, Default)]
 pub(crate) struct Played {
     /// The requests of the loop.
     pub(crate) asked: Vec<Asked>,
     /// The requests for a summary of the session: agents send them to compact their own way.
     pub(crate) summaries: Vec<String>,
-    /// How many other requests declared no tools: titles are asked for without any.
+    /// The number of other requests without tools, such as those for titles.
     pub(crate) n_aside: usize,
     /// The longest time between an answer and the next request.
     pub(crate) pause: Duration,
-    /// What went wrong.
+    /// The faults.
     pub(crate) faults: Vec<String>,
 }
 
@@ -43,7 +43,7 @@ struct State {
     played: Played,
     /// Answers so far; ids are made of this number.
     n_replies: usize,
-    /// When the last answer of the script was sent.
+    /// The time of the script's last answer.
     answered: Option<Instant>,
     log: File,
 }
@@ -71,7 +71,7 @@ impl Provider {
         self.server.port()
     }
 
-    /// Sets what is said from now on.
+    /// Sets the answers from now on.
     pub(crate) fn play(&self, turns: Vec<Turn>) {
         let mut state = locked(&self.state);
         state.turns = turns.into();
@@ -158,16 +158,17 @@ fn reply(state: &mut State, dialect: Dialect, body: &Value, text: String) -> Ans
     }
 }
 
-/// Words with which agents ask for a summary: in the instructions of a request without tools, or last in one with them.
+/// Words with which agents ask for a summary: in the instructions of a request without tools, or
+/// last in one with them.
 const SUMMARY_WORDS: [&str; 4] =
     ["context summarization", "create a detailed summary of", ITS_INSTRUCTIONS, OUR_INSTRUCTIONS];
-/// Words of the instructions that Codex has of its own, and of those that `wb install` gives it.
+/// The words in Codex's built-in instructions, and in those that `wb install` gives it.
 pub(crate) const ITS_INSTRUCTIONS: &str = "CONTEXT CHECKPOINT COMPACTION";
 pub(crate) const OUR_INSTRUCTIONS: &str = "and your digest takes its place";
-/// What they are answered.
+/// The answer to requests for a summary.
 pub(crate) const NATIVE_SUMMARY: &str = "The model itself sums up that the marsh was looked at.";
 
-/// What a model thinks that has to think before each answer.
+/// The thought of a model that has to think before each answer.
 const THOUGHT: &str = "Let me see.";
 
 fn is_for_summary(items: &[Item], text: &str, is_without_tools: bool) -> bool {

@@ -1,4 +1,4 @@
-//! What a run is told as: lines for the terminal, a row for the page.
+//! The report of a run: lines for the terminal, a row for the page.
 
 use super::by_hand;
 use super::cases::{CASES, Case};
@@ -8,7 +8,7 @@ use super::play::Outcome;
 use super::plugged::{ITS_OWN, OURS, TAIL_STAYS, WISHED};
 use super::validate::{COMPACTED, Check, UNDONE};
 
-/// Where the page is.
+/// The path of the page.
 pub(crate) const FILE: &str = "docs/evaluation/hosts.md";
 
 const TITLE: &str = "\
@@ -62,14 +62,14 @@ const INFORMED_TABLE: &str = "\
 |---|---|---|---|---|---|
 ";
 
-/// When and where a run was.
+/// The time and place of a run.
 #[derive(Debug)]
 pub(crate) struct Run<'a> {
     /// The day.
     pub(crate) date: &'a str,
     /// The last commit.
     pub(crate) commit: &'a str,
-    /// Whether the agent could reach nothing but the provider.
+    /// Marks an agent that could reach nothing but the provider.
     pub(crate) is_apart: bool,
 }
 
@@ -172,7 +172,7 @@ fn found(n_findings: usize) -> String {
     if n_findings == 0 { "nothing found".to_owned() } else { format!("{n_findings} found") }
 }
 
-/// Tells a run: a line, and one for each finding.
+/// Formats a run: a line, and one for each finding.
 pub(crate) fn summary(host: &Host, outcome: &Outcome) -> String {
     let Outcome { name, n_asked, n_summaries, n_aside, seconds, pause_seconds, findings, .. } = outcome;
     let first = format!(

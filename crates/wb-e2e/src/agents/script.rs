@@ -1,8 +1,9 @@
-//! What the scripted model says and calls, the files that it reads, and the texts by which its session is known again.
+//! The texts and calls of the scripted model, the files that it reads, and the texts that identify
+//! its session.
 
 use std::path::Path;
 
-/// A call, told by what it does: each host has tools of its own for it.
+/// A call, described by its effect: each host has different tools for it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Call {
     /// Runs a line in the shell.
@@ -14,51 +15,52 @@ pub(crate) enum Call {
 /// One answer of the model. Without calls it ends the turn.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Turn {
-    /// What it thought before; most models do not tell.
+    /// The thought before it; most models do not report one.
     pub(crate) thought: String,
     /// The words.
     pub(crate) text: String,
-    /// The calls, all at once.
+    /// The calls, all simultaneous.
     pub(crate) calls: Vec<Call>,
-    /// Tokens that the request is said to have at least; it may really have more.
+    /// The least number of tokens reported for the request; the real size may be larger.
     pub(crate) told_tokens: usize,
 }
 
-/// The first prompt. The digest tells it, and after a compaction nothing else does.
+/// The first prompt. The digest contains it, and after a compaction nothing else does.
 pub(crate) const TASK: &str = "Count the herons of the northern marsh, and never change a notebook.";
-/// The second prompt, which begins the tail. It is long, so that agents that count back from the end find its beginning.
+/// The second prompt, which begins the tail. It is long, so that agents that count back from the
+/// end find its beginning.
 pub(crate) const TAIL_PROMPT: &str = "Now look at the southern marsh. Begin at the weir: what is said of the otters \
     there, and whether the gate is open or shut, can be read at once. When that is known, go on to the kites above \
     it, and tell when the marsh is done. The counting in the north need not be done again for that.";
 /// The prompt after the compaction.
 pub(crate) const NEXT_PROMPT: &str = "Go on with the eastern marsh.";
-/// The prompt after the compaction was taken back.
+/// The prompt after the compaction was undone.
 pub(crate) const LAST_PROMPT: &str = "End with the western marsh.";
 
-/// What stands in the long outputs of the head, each of which is in one file.
+/// The texts in the long outputs of the head, each of which is in one file.
 pub(crate) const HEAD_OUTPUTS: [&str; 3] =
     ["the reeds stand still at noon", "a grey bird walks in the shallows", "no wind and no boats since dawn"];
-/// What ends the head.
+/// The end of the head.
 pub(crate) const HEAD_ANSWER: &str = "The northern marsh is counted.";
-/// What stands in the outputs of the tail: those of two calls at once, and of one more.
+/// The texts in the outputs of the tail: those of two simultaneous calls, and of one more.
 pub(crate) const TAIL_OUTPUTS: [&str; 3] =
     ["two otters under the weir", "the gate of the weir is shut", "three kites above the weir"];
-/// What was thought before the last call of the tail.
+/// The thought before the last call of the tail.
 pub(crate) const TAIL_THOUGHT: &str = "Above the weir there may be kites.";
-/// What ends the tail.
+/// The end of the tail.
 pub(crate) const TAIL_ANSWER: &str = "The southern marsh is done.";
 
-/// What stands in a file that is really large, and in no text of ours: no log may hold it.
+/// The text in a really large file, and in none of our texts: no log may hold it.
 pub(crate) const LEDGER_OUTPUT: &str =
     "so the ledger of the wardens says, in the hand of the wardens, of this day and of that before it";
-/// What the user asks of a compaction.
+/// The user's wish for a compaction.
 pub(crate) const WISH: &str = "Mind the colour of the herons.";
 
 /// Lines of a file of the head; few enough that no host shortens them.
 const HEAD_LINES: usize = 120;
 /// Lines of a file of the tail.
 const TAIL_LINES: usize = 12;
-/// The number in front of each line is what tells the lines of a file apart.
+/// The number in front of each line distinguishes the lines of a file.
 const HEAD_FILES: [&str; 3] = ["morning.txt", "noon.txt", "evening.txt"];
 const TAIL_FILES: [&str; 3] = ["otters.txt", "gate.txt", "kites.txt"];
 
@@ -82,7 +84,7 @@ pub(crate) fn write_files(project: &Path) -> Result<(), String> {
     Ok(())
 }
 
-/// The answers to the first prompt: six calls, two of them at once, one of which fails.
+/// The answers to the first prompt: six calls, two of them simultaneous, one of which fails.
 pub(crate) fn head(project: &Path) -> Vec<Turn> {
     let [morning, noon, evening] = HEAD_FILES;
     vec![
@@ -98,7 +100,7 @@ pub(crate) fn head(project: &Path) -> Vec<Turn> {
     ]
 }
 
-/// The answers to the second prompt: three calls, two of them at once.
+/// The answers to the second prompt: three calls, two of them simultaneous.
 pub(crate) fn tail(project: &Path) -> Vec<Turn> {
     let [otters, gate, kites] = TAIL_FILES;
     vec![
@@ -113,7 +115,8 @@ pub(crate) fn resumed() -> Vec<Turn> {
     vec![calls("", vec![run("echo the session goes on")]), says("That marsh is done too.")]
 }
 
-/// Returns the answers with the window told to be full: by the last one, or by the last but one, which calls.
+/// Returns the answers with a usage that fills the window: in the last one, or in the last but one,
+/// which calls.
 pub(crate) fn filled(mut turns: Vec<Turn>, n_tokens: usize, is_midway: bool) -> Vec<Turn> {
     let n_turns = turns.len();
     if let Some(turn) = n_turns.checked_sub(1 + usize::from(is_midway)).and_then(|at| turns.get_mut(at)) {
@@ -122,7 +125,8 @@ pub(crate) fn filled(mut turns: Vec<Turn>, n_tokens: usize, is_midway: bool) -> 
     turns
 }
 
-/// The answers to a prompt whose outputs really are as large as this, all at once; and some thoughts.
+/// The answers to a prompt whose outputs really are this large, all simultaneous; and some
+/// thoughts.
 pub(crate) fn large(n_tokens: usize) -> Vec<Turn> {
     // Hosts stop a model that calls the same again and again.
     let ledger = |number: usize| run(&format!("cat {LEDGER_FILE}; echo end of reading {number}"));

@@ -1,4 +1,4 @@
-//! A folder for one run: a home of its own for the agent, a project, and what the agent printed.
+//! A folder for one run: a separate home for the agent, a project, and the agent's output.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -9,11 +9,11 @@ use std::time::{Duration, Instant};
 
 use super::apart;
 
-/// How long an agent may take for one prompt.
+/// The time limit of an agent for one prompt.
 const PATIENCE: Duration = Duration::from_mins(2);
-/// How often is looked whether it has ended.
+/// The interval between checks for its end.
 const PAUSE: Duration = Duration::from_millis(20);
-/// Lines of what a program printed that an error tells.
+/// The number of output lines in an error.
 const TOLD_LINES: usize = 12;
 
 /// The folder of a run.
@@ -24,13 +24,14 @@ pub(crate) struct Stage {
     port: u16,
     /// Ports that were listened on while programs ran, where only this stage can have listeners.
     heard: RefCell<BTreeSet<u16>>,
-    /// Ports that were listened on before: the provider's, and that of the last run, which may end a little later.
+    /// Ports that were listened on before: the provider's, and that of the last run, which may end
+    /// a little later.
     known: Vec<u16>,
     is_apart: bool,
 }
 
 impl Stage {
-    /// Creates the folders below a root that is not there yet; the agent's packages are in `modules`.
+    /// Creates the folders below a new root; the agent's packages are in `modules`.
     pub(crate) fn create(root: PathBuf, modules: PathBuf, port: u16) -> Result<Self, String> {
         let stage = Self {
             root,
@@ -99,7 +100,7 @@ impl Stage {
         command
     }
 
-    /// Runs a program to its end and returns what it printed; the label names the files that keep it.
+    /// Runs a program to its end and returns its output; the label names the files that keep it.
     pub(crate) fn run(&self, label: &str, mut command: Command) -> Result<String, String> {
         let name = command.get_program().display().to_string();
         let [out, err] = ["out", "err"].map(|end| self.root.join(format!("{label}.{end}")));
@@ -124,7 +125,8 @@ impl Stage {
         }
     }
 
-    /// Returns the ports, but for those known before, that were listened on since this was asked last.
+    /// Returns the ports, but for those known before, that were listened on since this was asked
+    /// last.
     pub(crate) fn heard(&self) -> Vec<u16> {
         self.heard.take().into_iter().filter(|port| !self.known.contains(port)).collect()
     }
@@ -165,13 +167,13 @@ fn last_lines(text: &str) -> String {
     lines[lines.len().saturating_sub(TOLD_LINES)..].join("\n")
 }
 
-/// Lets a name stand for a file or folder elsewhere.
+/// Links a name to a file or folder elsewhere.
 #[cfg(unix)]
 pub(crate) fn link(there: &Path, here: &Path) -> Result<(), String> {
     std::os::unix::fs::symlink(there, here).map_err(|error| format!("{}: {error}", here.display()))
 }
 
-/// Lets a name stand for a file or folder elsewhere.
+/// Links a name to a file or folder elsewhere.
 #[cfg(not(unix))]
 pub(crate) fn link(_: &Path, here: &Path) -> Result<(), String> {
     Err(format!("{}: is tested on Unix only", here.display()))

@@ -1,16 +1,16 @@
-//! What must hold for a request that an agent sends, each as a function from the request to what is wrong with it.
+//! The checks of a request from an agent, each a function from the request to its faults.
 
 use super::provider::Asked;
 use super::script::{HEAD_ANSWER, HEAD_OUTPUTS, NEXT_PROMPT, TAIL_ANSWER, TAIL_OUTPUTS, TAIL_PROMPT, TASK};
 use super::wire::{Item, Who};
 
-/// Words that every digest of ours has, and nothing else in the session.
+/// The words in each of our digests, and nowhere else in the session.
 pub(super) const DIGEST_WORDS: &str = "elided into this digest";
 
-/// What every digest of ours begins with.
+/// The first words of each of our digests.
 const DIGEST_HEADER: &str = "[session digest";
 
-/// Words that every file begins with that is given back.
+/// The first words of every restored file.
 pub(super) const RESTORED_WORDS: &str = "[Restored file after compaction]";
 
 /// A request with what it is measured by.
@@ -27,7 +27,7 @@ pub(crate) struct Sent<'a> {
 /// A check, and what is so if it finds nothing.
 pub(crate) type Check = (&'static str, fn(Sent) -> Vec<String>);
 
-/// What holds for a session that nobody has compacted.
+/// The checks of a session that nobody compacted.
 const WHOLE: [Check; 5] = [
     ("no digest", |sent| no_digest(sent.asked)),
     ("the head as it was", |sent| in_order(&sent.asked.items, &HEAD)),
@@ -36,13 +36,14 @@ const WHOLE: [Check; 5] = [
     ("the prompt last", |sent| prompt_is_last(&sent.asked.items, sent.prompt)),
 ];
 
-/// What holds after a compaction was taken back: the same, and what came after the compaction is there too.
+/// The checks after a compaction was undone: the same, and the messages after the compaction are
+/// there too.
 pub(crate) const UNDONE: [Check; 6] = {
     let [digest, head, tail, calls, prompt] = WHOLE;
     [digest, head, tail, ("what came since", |sent| in_order(&sent.asked.items, &SINCE)), calls, prompt]
 };
 
-/// What holds after a line with an answer was lost, and the session was mended.
+/// The checks after a line with an answer was lost and the session was repaired.
 pub(crate) const MENDED: [Check; 5] = {
     let [digest, _, tail, calls, prompt] = WHOLE;
     [
@@ -54,7 +55,7 @@ pub(crate) const MENDED: [Check; 5] = {
     ]
 };
 
-/// What holds after a compaction.
+/// The checks after a compaction.
 pub(crate) const COMPACTED: [Check; 6] = [
     ("the digest once", |sent| digest_once(&sent.asked.items)),
     ("nothing else of the head", |sent| head_is_gone(sent.asked)),
@@ -72,7 +73,7 @@ pub(crate) fn findings(checks: &[Check], sent: Sent) -> Vec<String> {
     checks.iter().flat_map(of).collect()
 }
 
-/// Finds calls without an output, outputs without a call, and ids that stand twice.
+/// Finds calls without an output, outputs without a call, and duplicate ids.
 ///
 /// All calls of an answer must have their outputs before anybody speaks again.
 pub(crate) fn pairs(items: &[Item]) -> Vec<String> {
@@ -97,7 +98,7 @@ pub(crate) fn pairs(items: &[Item]) -> Vec<String> {
     findings
 }
 
-/// Leaves out outputs that are told again before anybody else speaks.
+/// Removes outputs that are repeated before anybody else speaks.
 pub(crate) fn without_repeats(items: &mut Vec<Item>) {
     let mut told: Vec<Item> = Vec::new();
     items.retain(|item| {
@@ -115,7 +116,7 @@ fn unanswered(id: &str) -> String {
     format!("call {id} is not answered")
 }
 
-/// Finds a digest that is missing, stands twice, or knows nothing of the first prompt.
+/// Finds a digest that is missing, duplicated, or does not mention the first prompt.
 fn digest_once(items: &[Item]) -> Vec<String> {
     let digests: Vec<&str> = texts(items).filter(|text| text.contains(DIGEST_WORDS)).collect();
     let n_times = |words| digests.iter().map(|text| text.matches(words).count()).sum::<usize>();
@@ -133,7 +134,8 @@ pub(super) fn no_digest(asked: &Asked) -> Vec<String> {
     is_there.then(|| "the digest is there".to_owned()).into_iter().collect()
 }
 
-/// Finds what the host still sends of the head, its prompt and outputs, beside the digest and the files given back.
+/// Finds messages of the head, its prompt and outputs, that the host still sends in addition to the
+/// digest and the restored files.
 fn head_is_gone(asked: &Asked) -> Vec<String> {
     let is_ours = |text: &&str| text.contains(DIGEST_WORDS) || text.starts_with(RESTORED_WORDS);
     let beside = texts(&asked.items).filter(|text| text.contains(TASK) && !is_ours(text));
@@ -145,7 +147,7 @@ fn head_is_gone(asked: &Asked) -> Vec<String> {
     prompt.chain(left.map(|output| format!("an output of the head is still there: {output}"))).collect()
 }
 
-/// Finds words of the host that stand twice, and kinds of them that are not there any more.
+/// Finds duplicate words of the host, and kinds of them that are missing.
 fn host_speaks_once(items: &[Item], first: &[Item]) -> Vec<String> {
     let here: Vec<&Item> = items.iter().filter(|item| is_of_host(item)).collect();
     let is_here = |kind: &str| here.iter().any(|item| kind_of(item) == kind);
@@ -165,7 +167,7 @@ fn is_of_host(item: &Item) -> bool {
     }
 }
 
-/// Returns what is the same in the words of a host from request to request: their tag, or all of them.
+/// Returns the constant part of a host's words from request to request: their tag, or all of them.
 fn kind_of(item: &Item) -> &str {
     let text = texts(std::slice::from_ref(item)).next().unwrap_or_default();
     let tag = text.strip_prefix('<').and_then(|rest| rest.split('>').next());
@@ -185,7 +187,7 @@ pub(super) enum Part {
     Output(&'static str),
 }
 
-/// Parts in the order in which they stand; those of calls at once may change places.
+/// The order of parts; those of simultaneous calls may change places.
 pub(super) type Order = [&'static [Part]];
 
 const HEAD: [&[Part]; 5] = [
@@ -216,7 +218,7 @@ impl Part {
     }
 }
 
-/// Finds parts that are missing, stand twice, or stand before those that they follow.
+/// Finds parts that are missing, duplicated, or before those that they follow.
 pub(super) fn in_order(items: &[Item], order: &Order) -> Vec<String> {
     let mut findings = Vec::new();
     let mut end = 0;
@@ -235,7 +237,7 @@ pub(super) fn in_order(items: &[Item], order: &Order) -> Vec<String> {
     findings
 }
 
-/// Finds parts of the head that are missing or out of order, and its answer if it is there.
+/// Finds parts of the head that are missing or out of order, and its answer if present.
 fn all_but_the_answer(items: &[Item]) -> Vec<String> {
     let [rest @ .., answer] = &HEAD;
     let is_there = in_order(items, &[answer]).is_empty();
@@ -243,14 +245,14 @@ fn all_but_the_answer(items: &[Item]) -> Vec<String> {
     in_order(items, rest).into_iter().chain(found).collect()
 }
 
-/// Finds a prompt that is missing, stands twice, or after which somebody but the host has spoken.
+/// Finds a prompt that is missing, duplicated, or followed by a speaker other than the host.
 fn prompt_is_last(items: &[Item], prompt: &str) -> Vec<String> {
     let is_prompt = |item: &Item| matches!(item, Item::Text(Who::User, text) if text.contains(prompt));
     let places: Vec<usize> = (0..items.len()).filter(|place| is_prompt(&items[*place])).collect();
     let [place] = places[..] else {
         return vec![format!("the prompt `{prompt}` stands {} times", places.len())];
     };
-    // A host may add reminders of its own after the prompt, in the name of the user.
+    // A host may add reminders after the prompt, in the name of the user.
     let is_later = |item: &Item| !matches!(item, Item::Text(Who::User | Who::Host, _));
     let n_later = items[place + 1..].iter().filter(|item| is_later(item)).count();
     if n_later == 0 { Vec::new() } else { vec![format!("{n_later} parts stand after the prompt")] }

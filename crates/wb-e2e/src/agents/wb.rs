@@ -1,4 +1,4 @@
-//! What is asked of `wb`: to compact a session in its own file, to take that back, and to mend one.
+//! The calls of `wb`: to compact a session in its file, to undo that, and to repair one.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -28,12 +28,12 @@ impl Wb {
         self.run(stage, "compact", &["compact", "--in-place", "--even-if-open", "--force"], file)
     }
 
-    /// Takes the compaction back.
+    /// Undoes the compaction.
     pub(crate) fn undo(&self, stage: &Stage, file: &Path) -> Result<(), String> {
         self.run(stage, "undo", &["undo", "--even-if-open"], file)
     }
 
-    /// Mends a session.
+    /// Repairs a session.
     pub(crate) fn repair(&self, stage: &Stage, file: &Path) -> Result<(), String> {
         self.run(stage, "repair", &["repair", "--in-place", "--even-if-open"], file)
     }

@@ -1,4 +1,5 @@
-//! `cargo xtask sdk`: the official Python SDKs send our requests to a provider on the loopback address that checks them.
+//! `cargo xtask sdk`: the official Python SDKs send our requests to a provider on the loopback
+//! address that checks them.
 
 mod python;
 mod requests;
@@ -54,7 +55,8 @@ impl Options {
 /// Says to this program itself that it already runs where only the loopback address is.
 const APART: &str = "--apart";
 
-/// Sends all requests, away from the network if that is allowed, and with `--record` writes the page.
+/// Sends all requests, away from the network if that is allowed, and with `--record` writes the
+/// page.
 pub(crate) fn run(root: &Path, words: &[&str]) -> Result<(), String> {
     match words {
         ["--server", words @ ..] => by_server(root, &Options::read(words)?),
@@ -104,7 +106,8 @@ fn send(root: &Path, options: &Options) -> Result<(), String> {
     if options.is_recorded { record(root, &sent, &requests) } else { Ok(()) }
 }
 
-/// Has a real inference server write a digest, from a package of llama.cpp; by hand, for it is large.
+/// Makes a real inference server write a digest, from a package of llama.cpp; run by hand, because
+/// it is large.
 fn by_server(root: &Path, options: &Options) -> Result<(), String> {
     let (target, folder) = folders()?;
     let python = python::installed(&folder, &[python::LLAMA_CPP])?;

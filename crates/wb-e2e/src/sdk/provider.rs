@@ -1,4 +1,5 @@
-//! The mock provider of the SDKs: it judges each request, and gives the smallest valid answer or a refusal.
+//! The mock provider of the SDKs: it judges each request, and gives the smallest valid answer or a
+//! refusal.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 

@@ -18,7 +18,8 @@ pub(crate) fn is_there() -> bool {
     is_fine(&["-m", "venv", "--help"]) && is_fine(&["-m", "ensurepip", "--version"])
 }
 
-/// Installs packages into an environment below a folder if they are not there, and returns its Python.
+/// Installs packages into an environment below a folder if they are missing, and returns its
+/// Python.
 pub(crate) fn installed(cache: &Path, packages: &[&str]) -> Result<PathBuf, String> {
     let folder = cache.join(packages.join("_").replace("==", "-"));
     let python = folder.join(if cfg!(windows) { "Scripts/python.exe" } else { "bin/python" });

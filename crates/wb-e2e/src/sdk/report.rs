@@ -1,10 +1,10 @@
-//! What a run is told as: a line for the terminal, and a page.
+//! The report of a run: a line for the terminal, and a page.
 
 use std::collections::BTreeMap;
 
 use super::requests::Requests;
 
-/// Where the page is.
+/// The path of the page.
 pub(crate) const FILE: &str = "docs/evaluation/providers.md";
 /// The part of the page that is written by hand.
 const BY_HAND: &str = "## A real inference server\n";
@@ -35,12 +35,12 @@ const NOTES: &str = "
 
 ";
 
-/// What came of all requests.
+/// The outcome of all requests.
 #[derive(Debug, Default)]
 pub(crate) struct Sent {
     /// The SDKs.
     pub(crate) versions: BTreeMap<String, String>,
-    /// How many there were, by dialect and kind.
+    /// The number of requests, by dialect and kind.
     pub(crate) counts: BTreeMap<String, usize>,
 }
 

@@ -1,4 +1,5 @@
-//! What is sent: our fixtures as they are, compacted, and as `wb convert` writes them, a request with everything in it, and the examples of the rules.
+//! The requests: our fixtures unchanged, compacted, and converted by `wb convert`, a request with
+//! every feature, and the examples of the rules.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -10,7 +11,7 @@ use wb_message::{Block, Conversation, Message, ToolDescriptor, Turn};
 /// The folders of sessions that `wb` reads.
 const FOLDERS: [&str; 3] =
     ["fixtures/sessions", "crates/wb-formats/tests/fixtures", "crates/wb-session/tests/fixtures"];
-/// An example of each rule in each dialect: what passes, what fails, and what that is mended to.
+/// An example of each rule in each dialect: one that passes, one that fails, and its repaired form.
 const EXAMPLES: &str = "crates/wb-dialect/tests/it/examples.json";
 /// A picture of one pixel.
 const PIXEL: &str =
@@ -109,7 +110,8 @@ fn of_session(name: &str, kind: &str, messages: &[Message]) -> Vec<Value> {
     Dialect::ALL.into_iter().flat_map(|dialect| asked(name, dialect, kind, body(dialect))).collect()
 }
 
-/// One request. What our own rules refuse is sent all the same, to be refused there too, and then mended.
+/// One request. A request that our rules refuse is sent all the same, to be refused there too, and
+/// then repaired.
 fn asked(name: &str, dialect: Dialect, kind: &str, mut body: Value) -> Vec<Value> {
     // A session of which nothing is left asks nothing.
     if !asks(&body, dialect) {
@@ -138,7 +140,8 @@ fn line(name: &str, dialect: Dialect, kind: &str, body: &Value, is_refused: bool
     json!({ "name": name, "dialect": dialect, "model": model, "kind": kind, "body": body, "is_refused": is_refused })
 }
 
-/// Requests with everything in them that a dialect can say: a system text, tools, reasoning, pictures, results that failed.
+/// Requests with everything in them that a dialect can say: a system text, tools, reasoning,
+/// pictures, results that failed.
 pub(super) fn made() -> Vec<Value> {
     let conversations = Dialect::ALL.map(|dialect| (dialect, conversation(dialect)));
     let made =
@@ -185,7 +188,8 @@ fn conversation(dialect: Dialect) -> Conversation {
     }
 }
 
-/// Each example of a rule: what passes is taken, what fails is refused, what it is mended to is taken.
+/// Each example of a rule: the passing one is accepted, the failing one refused, its repaired form
+/// accepted.
 fn examples(root: &Path) -> Result<Vec<Value>, String> {
     let told = |why: String| format!("{EXAMPLES}: {why}");
     let text = std::fs::read_to_string(root.join(EXAMPLES)).map_err(|error| told(error.to_string()))?;

@@ -146,7 +146,8 @@ fn responses(body: &Value, found: &mut Vec<Finding>) {
     }
 }
 
-/// Consecutive messages of one side, which the provider joins: the role, and parts with their places.
+/// Consecutive messages of one side, which the provider joins: the role, and parts with their
+/// places.
 type Round<'a> = (&'a str, Vec<(String, &'a Value)>);
 
 fn rounds(messages: &[Value]) -> Vec<Round<'_>> {
@@ -215,7 +216,8 @@ fn anthropic(body: &Value, model: &str, found: &mut Vec<Finding>) {
     }
 }
 
-/// Returns whether a model continues an answer: those before Claude Opus 4.6 do. A date is no version.
+/// Returns whether a model continues an answer: those before Claude Opus 4.6 do. A date is no
+/// version.
 fn continues_answers(model: &str) -> bool {
     let Some((_, name)) = model.split_once("claude-") else { return false };
     let numbers =

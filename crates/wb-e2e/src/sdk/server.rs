@@ -9,7 +9,8 @@ use serde_json::Value;
 /// The session that is compacted; it fits the window of the model.
 const SESSION: &str = "fixtures/sessions/rename-flag.jsonl";
 
-/// Compacts a session by the server, and returns what the report says: the reason of the digest, and the usage.
+/// Compacts a session by the server, and returns the report's data: the reason of the digest, and
+/// the usage.
 pub(crate) fn digest(root: &Path, wb: &Path, python: &Path, scratch: &Path) -> Result<String, String> {
     let mut child = Command::new(python)
         .arg("-B")

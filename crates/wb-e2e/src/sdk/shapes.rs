@@ -1,7 +1,7 @@
 //! The shape of a request body in each dialect, as the providers document it.
 //!
-//! This shares no code with `wb-dialect`. It was written from memory of these pages, with what providers are known to
-//! accept beyond them; compare when in doubt:
+//! This shares no code with `wb-dialect`. It was written from memory of these pages, with what
+//! providers are known to accept beyond them; compare when in doubt:
 //! <https://platform.openai.com/docs/api-reference/chat/create>,
 //! <https://platform.openai.com/docs/api-reference/responses/create>,
 //! <https://platform.claude.com/docs/en/api/messages>, <https://ai.google.dev/api/generate-content>.
@@ -451,7 +451,7 @@ fn anthropic_message() -> Shape {
     )
 }
 
-/// What a part of Gemini is: one of these.
+/// The members of a part of Gemini: one of these.
 const GEMINI_DATA: [&str; 5] = ["text", "functionCall", "functionResponse", "inlineData", "fileData"];
 
 fn gemini() -> Shape {

@@ -37,9 +37,9 @@ pub fn estimate_tokens(message: &Message) -> u64 {
     SESSION_PRESET.message_tokens(message)
 }
 
-/// Returns whether a context of so many tokens leaves less than the reserve of a window free.
-///
-/// The limit itself is not above the limit. A window that is smaller than the reserve has always too little free.
+/// Returns whether a context of `context_tokens` exceeds the window less the reserve; false if
+/// compaction is disabled. A context exactly at the limit does not exceed it. A window smaller than
+/// the reserve is always exceeded.
 pub fn should_compact(context_tokens: u64, window_tokens: u64, settings: &CompactionSettings) -> bool {
     settings.enabled && context_tokens.saturating_add(settings.reserve_tokens) > window_tokens
 }
@@ -53,10 +53,10 @@ pub fn last_usage(path: &[&Entry]) -> Option<(usize, Usage)> {
 
 /// Estimates the tokens of the context at the end of a path.
 ///
-/// The last valid count is taken as it is and what came after it is estimated. A count from before the newest
-/// compaction or edit belongs to another prompt and is not used; without one all messages are estimated. An answer that
-/// failed before it said anything counts nothing, since it is not sent. [`SESSION_PRESET`] is the counter of the
-/// recorded answers.
+/// The last valid count is used unchanged and the messages after it are estimated. A count from
+/// before the newest compaction or edit belongs to another prompt and is ignored; without a count
+/// all messages are estimated. An answer that failed without any text counts nothing, since it is
+/// not sent. [`SESSION_PRESET`] is the counter of the recorded answers.
 pub fn estimate_context(path: &[&Entry], counter: &dyn TokenCounter) -> ContextEstimate {
     tally(path, counter).estimate
 }
@@ -83,7 +83,8 @@ pub(crate) struct Tally {
 }
 
 impl Tally {
-    /// Adds an entry of a weight; `is_current` says whether a count in it is of the present context.
+    /// Adds an entry of a given size; `is_current` marks a count in it as valid for the present
+    /// context.
     pub(crate) fn take(&mut self, tokens: u64, entry: &Entry, is_current: bool) {
         let tokens = if is_mute_failure(entry) { 0 } else { tokens };
         let it = &mut self.estimate;

@@ -1,4 +1,5 @@
-//! What is left behind when a session goes to another branch, and how much of it is summarized.
+//! The entries left behind when a session goes to another branch, and the part of them to
+//! summarize.
 
 use wb_budget::TokenCounter;
 use wb_message::Message;
@@ -20,7 +21,7 @@ pub struct AbandonedBranch<'a> {
     pub common_ancestor_id: Option<EntryId>,
 }
 
-/// What the summarizer of a branch is given.
+/// The input for the summarizer of a branch.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct BranchPreparation {
@@ -32,10 +33,11 @@ pub struct BranchPreparation {
     pub total_tokens: u64,
 }
 
-/// Collects what going from one position to another leaves behind.
+/// Collects the entries that a move from one position to another leaves behind.
 ///
-/// The walk goes from the old leaf back to the deepest entry that both paths share, through compactions too. Without
-/// an old leaf nothing is left, and neither is on the way to a descendant. An entry that is not in the log is an error.
+/// The walk goes from the old leaf back to the deepest entry that both paths share, through
+/// compactions too. Without an old leaf, or on the way to a descendant, no entry is left behind. An
+/// entry that is not in the log is an error.
 pub fn collect_entries_for_branch_summary<'a>(
     log: &'a SessionLog,
     old_leaf: Option<&EntryId>,
@@ -51,9 +53,10 @@ pub fn collect_entries_for_branch_summary<'a>(
 
 /// Chooses the newest messages of a branch within a budget of tokens; no budget takes all.
 ///
-/// Results of tools are left out. The walk ends with the first message that does not fit; a summary at that place is
-/// taken anyway while less than nine tenths of the budget are used, for it replaces much. Files are noted of
-/// the whole branch, from calls and from the details of summaries.
+/// Results of tools are left out. The walk ends with the first message that does not fit; a summary
+/// at that place is included anyway while less than nine tenths of the budget are used, because it
+/// replaces much. Files are collected from the whole branch, from calls and from the details of
+/// summaries.
 pub fn prepare_branch_entries(
     entries: &[&Entry],
     token_budget: Option<u64>,

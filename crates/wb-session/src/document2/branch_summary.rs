@@ -1,4 +1,4 @@
-//! Summarizes a branch that is left, and appends the summary where the session goes on.
+//! Summarizes an abandoned branch, and appends the summary where the session goes on.
 
 use std::time::Duration;
 
@@ -19,20 +19,21 @@ use crate::{
 /// The most tokens of the summary of a branch.
 pub const BRANCH_SUMMARY_TOKENS: u64 = 2048;
 
-/// How [`generate_branch_summary`] works; everything is optional.
+/// Options for [`generate_branch_summary`]; all are optional.
 #[derive(Clone, Debug, Default)]
 pub struct BranchSummaryOpts {
-    /// What the user wants the summary to look at, at most
-    /// [`MAX_INSTRUCTIONS_BYTES`](crate::document2::prompt::MAX_INSTRUCTIONS_BYTES) of it.
+    /// The user's focus for the summary, cut to
+    /// [`MAX_INSTRUCTIONS_BYTES`](crate::document2::prompt::MAX_INSTRUCTIONS_BYTES).
     pub custom_instructions: Option<String>,
-    /// Whether these replace our instructions; the form of the summary stays.
+    /// Replaces the default instructions; the form of the summary stays.
     pub replace_instructions: bool,
-    /// How much of the window is kept free.
+    /// The part of the window to keep free.
     pub settings: BranchSummarySettings,
-    /// The most tokens of the reply; [`BRANCH_SUMMARY_TOKENS`] by default, and never more than the model's card allows
-    /// or half of its window.
+    /// The most tokens of the reply; [`BRANCH_SUMMARY_TOKENS`] by default, and never more than the
+    /// model's card allows or half of its window.
     pub max_output_tokens: Option<u64>,
-    /// How long the model may take; [`DEFAULT_TIMEOUT`](wb_invoke::timer::DEFAULT_TIMEOUT) by default.
+    /// The time limit for the model; [`DEFAULT_TIMEOUT`](wb_invoke::timer::DEFAULT_TIMEOUT) by
+    /// default.
     pub timeout: Option<Duration>,
     /// Stops the run when cancelled.
     pub cancel: Option<CancellationToken>,
@@ -44,17 +45,17 @@ pub struct BranchSummaryOpts {
 pub struct BranchSummaryOutcome {
     /// The summary with its lists of files.
     pub summary: String,
-    /// What is noted next to the summary: the lists of files, or any JSON of a hook.
+    /// The data noted next to the summary: the lists of files, or any JSON from a hook.
     pub details: Option<Value>,
-    /// What the provider counted for all requests.
+    /// The usage that the provider counted for all requests.
     pub usage: Usage,
-    /// How many requests were made.
+    /// The number of requests made.
     pub n_requests: usize,
-    /// Who wrote the summary.
+    /// The writer of the summary.
     pub source: SummarySource,
 }
 
-/// Entries that going elsewhere leaves behind; they own what they say.
+/// The entries that a move leaves behind, with their content.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct LeftBranch {
@@ -64,7 +65,8 @@ pub struct LeftBranch {
     pub common_ancestor_id: Option<EntryId>,
 }
 
-/// Reads what going from a session's leaf to another entry leaves behind: nothing on the way to a descendant.
+/// Reads the entries that a move from a session's leaf to another entry leaves behind: none on the
+/// way to a descendant.
 pub fn read_left_branch(session: &Session, target: &EntryId) -> Result<LeftBranch, SessionError> {
     let Some(leaf) = session.leaf() else { return Ok(LeftBranch::default()) };
     let tree = session.tree();
@@ -75,11 +77,13 @@ pub fn read_left_branch(session: &Session, target: &EntryId) -> Result<LeftBranc
     Ok(LeftBranch { entries, common_ancestor_id })
 }
 
-/// Summarizes the entries of a branch, as many of the newest as the window has room for, but at least one.
+/// Summarizes the entries of a branch, as many of the newest as the window has room for, but at
+/// least one.
 ///
-/// The room is the window of the invoker's card, or [`ASSUMED_WINDOW_TOKENS`], less the settings' reserve; if that
-/// leaves none, half of the window. Replies are judged as those of [`compact`](crate::compact) are, and the local
-/// digest replaces one that is of no use. A branch without messages and a cancelled run are errors.
+/// The room is the window of the invoker's card, or [`ASSUMED_WINDOW_TOKENS`], less the settings'
+/// reserve; if that leaves none, half of the window. Replies are judged as those of
+/// [`compact`](crate::compact) are, and the local digest replaces one that is of no use. A branch
+/// without messages and a cancelled run are errors.
 pub async fn generate_branch_summary(
     entries: &[&Entry],
     invoker: Option<&dyn ModelInvoker>,
@@ -123,7 +127,8 @@ fn room(invoker: Option<&dyn ModelInvoker>, settings: BranchSummarySettings) -> 
     }
 }
 
-/// Moves a session's leaf to an entry, or before the first one, and appends the summary of what is left there.
+/// Moves a session's leaf to an entry, or before the first one, and appends the summary of the
+/// abandoned branch there.
 ///
 /// `timestamp_ms` counts from the Unix epoch. On an error the leaf stays.
 pub fn append_branch_summary(

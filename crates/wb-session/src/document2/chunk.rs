@@ -19,7 +19,7 @@ pub(crate) fn chunks(messages: &[Message], max_bytes: usize) -> Vec<String> {
     chunks
 }
 
-/// Serializes one message; only those that a model does not take as they are get copied.
+/// Serializes one message; a message is copied only if a model cannot take it unchanged.
 fn serialized(message: &Message) -> String {
     let opts = SerializeOpts::default();
     match message {

@@ -14,29 +14,31 @@ use crate::document2::prompt::{Focus, SummaryTask};
 use crate::document2::summarize::{Lighter, Piece, SummaryRun, lighter, tokens_of};
 use crate::{Compaction, CompactionPreparation, EntryId, EntryKind, FileOps, Session, SessionError};
 
-/// How [`compact`] works; everything is optional.
+/// Options for [`compact`]; all are optional.
 #[derive(Clone, Debug, Default)]
 pub struct CompactOpts {
-    /// What the user wants the summary to look at, at most
-    /// [`MAX_INSTRUCTIONS_BYTES`](crate::document2::prompt::MAX_INSTRUCTIONS_BYTES) of it.
+    /// The user's focus for the summary, cut to
+    /// [`MAX_INSTRUCTIONS_BYTES`](crate::document2::prompt::MAX_INSTRUCTIONS_BYTES).
     pub custom_instructions: Option<String>,
-    /// The most tokens of each reply; by default four fifths of the settings' reserve for the history and half of it
-    /// for a turn's first part, as pi has it, and never more than the model's card allows or half of its window.
+    /// The most tokens of each reply; by default four fifths of the settings' reserve for the
+    /// history and half of it for a turn's first part, as pi has it, and never more than the
+    /// model's card allows or half of its window.
     pub max_output_tokens: Option<u64>,
-    /// How long the model may take for each summary; [`DEFAULT_TIMEOUT`](wb_invoke::timer::DEFAULT_TIMEOUT) by
-    /// default.
+    /// The time limit for the model, for each summary;
+    /// [`DEFAULT_TIMEOUT`](wb_invoke::timer::DEFAULT_TIMEOUT) by default.
     pub timeout: Option<Duration>,
     /// Stops the run when cancelled.
     pub cancel: Option<CancellationToken>,
 }
 
-/// Summarizes what a compaction was prepared with.
+/// Summarizes a prepared compaction.
 ///
-/// A turn that is cut in two gets a summary of its own, asked for after that of the history; if there is no new
-/// history, the previous summary is carried as it is. A reply that failed, was refused, blank, without headings or not
-/// lighter than its material is not taken: the local digest takes its place, and the outcome's source says why. Of a
-/// reply that was cut off, the whole lines are taken, if they say something under a heading. A run that was cancelled
-/// and one that would not make the context lighter are errors. Weights are those of [`SESSION_PRESET`].
+/// A split turn gets a separate summary, requested after that of the history; if there is no new
+/// history, the previous summary is kept unchanged. A reply that failed, was refused, is blank, has
+/// no headings or is no smaller than its material is rejected: the local digest replaces it, and
+/// the outcome's source gives the reason. Of a truncated reply, the whole lines are used if they
+/// have text under a heading. A cancelled run and one that would not make the context smaller are
+/// errors. Sizes are those of [`SESSION_PRESET`].
 ///
 /// [`SessionDriver::compact`](crate::SessionDriver::compact) compacts with the engine.
 pub async fn compact(
@@ -78,8 +80,8 @@ pub async fn compact(
     })
 }
 
-/// Returns how many tokens the text of a summary has to stay below, and the lists that follow it. Lists that an
-/// earlier summary has as well are no new weight.
+/// Returns the number of tokens that the text of a summary has to stay below, and the lists that
+/// follow it. Lists that an earlier summary has as well do not count.
 fn weighed(
     messages: u64,
     previous: Option<&str>,
@@ -125,10 +127,11 @@ async fn merged(
     Ok([&history, "\n\n---\n\n", TURN_CONTEXT, "\n\n", &prefix].concat())
 }
 
-/// Appends a compaction to its session and returns the entry's id; `timestamp_ms` counts from the Unix epoch.
+/// Appends a compaction to its session and returns the entry's id; `timestamp_ms` counts from the
+/// Unix epoch.
 ///
-/// The session's leaf has to be on the path that the compaction was prepared from. An entry to keep that is not on the
-/// path of the leaf is an error, and nothing is appended.
+/// The session's leaf has to be on the path that the compaction was prepared from. An entry to keep
+/// that is not on the path of the leaf is an error, and nothing is appended.
 pub fn append_compaction(
     session: &mut Session,
     outcome: CompactionOutcome,

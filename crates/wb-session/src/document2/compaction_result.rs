@@ -1,4 +1,4 @@
-//! What came of a compaction, and why there was none.
+//! The outcome of a compaction, and the reasons why there is none.
 
 use serde_json::Value;
 use wb_budget::Usage;
@@ -6,12 +6,12 @@ use wb_summarize::NoDigest;
 
 use crate::EntryId;
 
-/// Stands before the summary of a turn's first part, after that of the history.
+/// The heading of the summary of a turn's first part, which follows that of the history.
 pub const TURN_CONTEXT: &str = "**Turn Context (split turn):**";
-/// Stands for the history where a turn is cut in two and nothing came before it.
+/// The history's text if a turn is cut in two and nothing came before it.
 pub const NO_PRIOR_HISTORY: &str = "No prior history.";
 
-/// Who wrote a summary.
+/// The writer of a summary.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SummarySource {
@@ -35,27 +35,27 @@ pub struct CompactionOutcome {
     pub first_kept_entry_id: EntryId,
     /// The tokens of the context before the compaction.
     pub tokens_before: u64,
-    /// What is noted next to the summary: the lists of files, or any JSON of a hook.
+    /// The data noted next to the summary: the lists of files, or any JSON from a hook.
     pub details: Option<Value>,
-    /// What the provider counted for all requests, those that failed among them.
+    /// The usage that the provider counted for all requests, failed ones included.
     pub usage: Usage,
-    /// How many requests were made.
+    /// The number of requests made.
     pub n_requests: usize,
-    /// Who wrote the summary.
+    /// The writer of the summary.
     pub source: SummarySource,
 }
 
-/// Why there is no summary; nothing was appended.
+/// The reasons why there is no summary; nothing was appended.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum CompactError {
     /// There is no message to summarize.
     #[error("nothing to summarize")]
     Nothing,
-    /// It was cancelled.
+    /// The summary was cancelled.
     #[error("the summary was cancelled")]
     Cancelled {
-        /// What the provider counted until then.
+        /// The usage that the provider counted until then.
         usage: Usage,
     },
     /// Every summary that was tried weighs as much as the messages that it should replace.
@@ -65,7 +65,7 @@ pub enum CompactError {
         before: u64,
         /// The estimated tokens of the summary.
         after: u64,
-        /// What the provider counted.
+        /// The usage that the provider counted.
         usage: Usage,
     },
 }

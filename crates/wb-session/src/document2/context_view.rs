@@ -1,4 +1,4 @@
-//! What each entry of a path gives to the model, seen without copying bodies.
+//! The messages that each entry of a path gives to the model, viewed without copying bodies.
 
 use std::collections::HashMap;
 
@@ -9,8 +9,8 @@ use crate::entry::{BranchSummary, Compaction, CustomMessage, Entry, EntryKind, L
 use crate::id::EntryId;
 use crate::tree::context::replace;
 
-/// What the recorded answers count with: [`HeuristicPreset::PI`], except that an image of the user's costs what
-/// one in a result does, since providers count it. What watches over a session counts with
+/// The preset behind the recorded answers: [`HeuristicPreset::PI`], except that an image from the
+/// user costs as much as one in a result, since providers count it. A session's watcher counts with
 /// [`TokenHeuristic::DEFAULT`](wb_budget::TokenHeuristic::DEFAULT).
 pub const SESSION_PRESET: HeuristicPreset = HeuristicPreset::PI.with_user_images();
 
@@ -59,7 +59,8 @@ impl<'a> VisiblePath<'a> {
 
     /// Returns whether an entry gives a message.
     ///
-    /// An edit may hide it, a command with `!!` is not for the model, and an empty branch summary says nothing.
+    /// An edit may hide it, a command with `!!` is not for the model, and an empty branch summary
+    /// gives no message.
     pub(crate) fn is_visible(&self, entry: &Entry) -> bool {
         let is_hidden = matches!(self.edits.get(&entry.id), Some(None));
         !is_hidden
@@ -81,8 +82,8 @@ impl<'a> VisiblePath<'a> {
     }
 }
 
-/// Returns whether an entry is an answer that failed before it said anything, however much it thought; it is not sent.
-/// A call in it may have been answered.
+/// Returns whether an entry is an answer that failed without any text, even if it has thoughts; it
+/// is not sent. A call in it may have been answered.
 pub(crate) fn is_mute_failure(entry: &Entry) -> bool {
     let EntryKind::Message(Logged { message, request: Some(request), .. }) = &entry.kind else {
         return false;
@@ -99,7 +100,8 @@ pub(crate) fn is_tool_result(entry: &Entry) -> bool {
     logged_message(entry).is_some_and(|message| matches!(message, Message::ToolResult { .. }))
 }
 
-/// Returns whether a turn starts with an entry that gives a message: anything but an answer and a result.
+/// Returns whether a turn starts with an entry that gives a message: anything but an answer and a
+/// result.
 pub(crate) fn starts_turn(entry: &Entry) -> bool {
     match logged_message(entry) {
         Some(message) => !matches!(message, Message::Assistant { .. } | Message::ToolResult { .. }),

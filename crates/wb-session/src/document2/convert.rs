@@ -4,17 +4,18 @@ use std::fmt::Write as _;
 
 use wb_message::{Block, Content, Message};
 
-/// Stands before the digest of a compaction; a blank line and an opening tag follow.
+/// The text before the digest of a compaction; a blank line and an opening tag follow.
 pub const COMPACTION_SUMMARY_PREFIX: &str =
     "Earlier messages of this session were condensed into this summary:";
-/// Stands before the digest of a branch; a blank line and an opening tag follow.
+/// The text before the digest of a branch; a blank line and an opening tag follow.
 pub const BRANCH_SUMMARY_PREFIX: &str =
     "Another branch of this session was tried and left; this is its summary:";
 
-/// Turns messages into those that a model takes, moving them.
+/// Converts messages into those that a model takes, moving them.
 ///
-/// Prompts, answers and results pass as they are. A message of an extension becomes a user message with its content,
-/// a shell command one with command, output and exit code, and a digest one with its text between tags.
+/// Prompts, answers and results pass unchanged. A message of an extension becomes a user message
+/// with its content, a shell command one with command, output and exit code, and a digest one with
+/// its text between tags.
 pub fn convert_to_llm(messages: impl IntoIterator<Item = Message>) -> Vec<Message> {
     messages.into_iter().map(convert).collect()
 }

@@ -1,4 +1,4 @@
-//! Where a session may be cut, and where it is.
+//! The points where a session may be cut, and the one that is chosen.
 
 use std::ops::Range;
 
@@ -8,26 +8,27 @@ use wb_message::Pairing;
 use super::context_view::{VisiblePath, is_mute_failure, is_tool_result, logged_message, starts_turn};
 use crate::entry::{Entry, EntryKind};
 
-/// Where a range of entries is cut.
+/// The cut of a range of entries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct CutPoint {
     /// The place of the first entry that is kept; it gives a message, or is the start of the range.
     pub first_kept_entry_index: usize,
-    /// The place of the entry that starts the turn that is cut in two; none if the cut is at a turn's start.
+    /// The place of the entry that starts the turn that is cut in two; none if the cut is at a
+    /// turn's start.
     pub turn_start_index: Option<usize>,
-    /// Whether a turn is cut in two.
+    /// Splits a turn in two.
     pub is_split_turn: bool,
 }
 
-/// Finds where a range of a path is cut so that about the given tokens of recent messages are kept.
+/// Finds the cut of a range of a path that keeps about the given tokens of recent messages.
 ///
-/// What `counter` counts is added up from the end until it reaches `keep_recent_tokens`; the cut is the first
-/// [place that can be cut](cut_candidates) at or after that entry, and the last one of the range where only results
-/// follow. If all fits, the cut is the first such place, and the start of a range that has none. Entries without a
-/// message, such as labels, are never the cut.
+/// The counts of `counter` are added up from the end until they reach `keep_recent_tokens`; the cut
+/// is the first [place that can be cut](cut_candidates) at or after that entry, and the last one of
+/// the range if only results follow. If everything fits, the cut is the first such place, and the
+/// start of a range that has none. Entries without a message, such as labels, are never the cut.
 ///
-/// The range is taken as far as it lies in the path.
+/// A range that exceeds the path is shortened to it.
 pub fn find_cut_point(
     path: &[&Entry],
     range: Range<usize>,
@@ -61,7 +62,8 @@ pub(crate) fn cut_projected(
 
 /// Returns the place of the entry that starts the turn of the entry at `at`, not before `start`.
 ///
-/// A turn starts with anything that gives a message and is neither an answer nor the result of a tool.
+/// A turn starts with anything that gives a message and is neither an answer nor the result of a
+/// tool.
 pub fn find_turn_start(path: &[&Entry], at: usize, start: usize) -> Option<usize> {
     turn_start(&VisiblePath::of(path), path, at, start)
 }
@@ -74,16 +76,17 @@ fn turn_start(visible: &VisiblePath<'_>, path: &[&Entry], at: usize, start: usiz
     (start..path.len().min(at.saturating_add(1))).rev().find(is_start)
 }
 
-/// Returns the places of a range at which it can be cut: entries that give a message, except compactions, results of
-/// tools and answers that failed before they said anything, if no result later answers a call before and no call
-/// before still waits for its result.
+/// Returns the places of a range at which it can be cut: entries that give a message, except
+/// compactions, results of tools and answers that failed without any text, if no later result
+/// answers an earlier call and no earlier call still waits for its result.
 pub fn cut_candidates(path: &[&Entry], range: Range<usize>) -> Vec<usize> {
     let range = range.start..range.end.min(path.len());
     let is_candidate = candidates(&VisiblePath::of(path), path, range.clone());
     range.zip(is_candidate).filter_map(|(at, is)| is.then_some(at)).collect()
 }
 
-/// Walks back until the budget is reached and returns the candidate that is nearest after that place.
+/// Walks back until the budget is reached and returns the candidate that is nearest after that
+/// place.
 fn place(
     path: &[&Entry],
     range: Range<usize>,
@@ -119,7 +122,8 @@ fn candidates(visible: &VisiblePath<'_>, path: &[&Entry], range: Range<usize>) -
 
 /// Returns for each entry whether no pair of a call and its result lies across the cut before it.
 ///
-/// The calls of the last answer that no result answers are in flight, unless it failed; nothing is cut after them.
+/// The calls of the last answer that no result answers are in flight, unless it failed; nothing is
+/// cut after them.
 fn whole_places(visible: &VisiblePath<'_>, entries: &[&Entry]) -> Vec<bool> {
     let shown = entries.iter().enumerate().filter(|(_, entry)| visible.is_visible(entry));
     let (places, messages): (Vec<_>, Vec<_>) =

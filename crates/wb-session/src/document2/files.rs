@@ -35,7 +35,7 @@ pub struct FileOps {
 /// Paths and when each was noted last, as a count.
 type Paths = BTreeMap<String, u64>;
 
-/// What a summary's entry notes about files, as its `details`.
+/// The notes on files in a summary's entry, as its `details`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct FileLists {
@@ -56,7 +56,7 @@ impl FileOps {
         self.written.keys().map(String::as_str)
     }
 
-    /// Returns the paths that were edited, with those that an earlier summary says were modified.
+    /// Returns the edited paths, with those that an earlier summary lists as modified.
     pub fn edited(&self) -> impl Iterator<Item = &str> {
         self.edited.keys().map(String::as_str)
     }
@@ -90,9 +90,9 @@ impl FileOps {
         }
     }
 
-    /// Notes the files that a compaction or branch summary names in its details.
+    /// Adds the files that a compaction or branch summary names in its details.
     ///
-    /// What an extension made is its own affair and is passed over, as are details of another shape.
+    /// Details from an extension or of another shape are skipped.
     pub(crate) fn note_summary(&mut self, entry: &Entry) {
         let (details, from_hook) = match &entry.kind {
             EntryKind::Compaction(it) => (&it.details, it.from_hook),
@@ -125,8 +125,9 @@ impl FileOps {
 
     /// Returns the lists in tags for the end of a summary's text.
     ///
-    /// Where one is longer than [`MAX_TAGGED_UNITS`], the files used last are named and a constant line says that
-    /// others were not. Paths that would break the lists are left to the details.
+    /// If a list is longer than [`MAX_TAGGED_UNITS`], it names the files used last and a constant
+    /// line says that others were left out. Paths that would break the lists are only in the
+    /// details.
     pub fn tags(&self) -> String {
         let (read, modified) = self.newest_first();
         let mut out = String::new();
@@ -157,15 +158,15 @@ impl FileOps {
     }
 }
 
-/// Returns the lists of three sets of paths: modified is written or edited, and what was modified is not listed as
-/// read.
+/// Returns the lists of three sets of paths: modified is written or edited, and a modified path is
+/// not listed as read.
 pub fn compute_file_lists(file_ops: &FileOps) -> FileLists {
     file_ops.lists()
 }
 
 /// Writes lists of files in tags, each after a blank line, none if it is empty.
 ///
-/// From a list longer than [`MAX_TAGGED_UNITS`] the first paths are taken.
+/// A list longer than [`MAX_TAGGED_UNITS`] is cut to its first paths.
 pub fn format_file_operations(lists: &FileLists) -> String {
     let mut out = String::new();
     for (tags, paths) in [(READ_FILES_TAGS, &lists.read_files), (MODIFIED_FILES_TAGS, &lists.modified_files)]
@@ -237,7 +238,7 @@ fn is_printable(path: &str) -> bool {
         && !tags.iter().any(|tag| path.contains(tag))
 }
 
-/// Takes the first paths that fit between tags, and returns whether any was left out.
+/// Keeps the first paths that fit between tags, and returns whether any was left out.
 fn fitting<'a>(paths: impl Iterator<Item = &'a str>) -> (Vec<&'a str>, bool) {
     let (mut taken, mut n_units, mut is_cut) = (Vec::new(), 0, false);
     for path in paths {

@@ -1,5 +1,6 @@
-//! Functions with fixed names and answers, for hosts that know sessions by them: what a compaction and a branch summary
-//! are prepared from, asked for and merged into. A session is compacted by the [driver](crate::driver), not by these.
+//! Functions with fixed names and answers, for hosts that know sessions by them: what a compaction
+//! and a branch summary are prepared from, asked for and merged into. A session is compacted by the
+//! [driver](crate::driver), not by these.
 
 pub mod settings;
 mod context_view;

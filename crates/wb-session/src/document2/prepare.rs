@@ -1,4 +1,4 @@
-//! What a compaction of a session will do: which messages are summarized and which are kept.
+//! The plan of a session's compaction: the messages to summarize and those to keep.
 
 use wb_budget::TokenCounter;
 use wb_message::Message;
@@ -11,7 +11,7 @@ use super::settings::CompactionSettings;
 use crate::entry::Entry;
 use crate::id::EntryId;
 
-/// What a summarizer is given, and what stays.
+/// The input for a summarizer, and the part that stays.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct CompactionPreparation {
@@ -21,12 +21,12 @@ pub struct CompactionPreparation {
     pub messages_to_summarize: Vec<Message>,
     /// The first messages of the turn that is cut in two.
     pub turn_prefix_messages: Vec<Message>,
-    /// Whether a turn is cut in two.
+    /// Splits a turn in two.
     pub is_split_turn: bool,
     /// The tokens of the context before the compaction.
     pub tokens_before: u64,
-    /// The text of the previous compaction without the lists of files, which are in `file_ops`; none if it says
-    /// nothing.
+    /// The text of the previous compaction without the lists of files, which are in `file_ops`;
+    /// none if it is empty.
     pub previous_summary: Option<String>,
     /// The files of what is summarized and of all earlier summaries in it.
     pub file_ops: FileOps,
@@ -34,11 +34,13 @@ pub struct CompactionPreparation {
     pub settings: CompactionSettings,
 }
 
-/// Prepares a compaction at the end of a path; nothing if the path ends with a compaction or all would be kept.
+/// Prepares a compaction at the end of a path; none if the path ends with a compaction or
+/// everything would be kept.
 ///
-/// What the previous compaction kept is taken up again, so that every message is in the summary's input, in the kept
-/// tail or in an earlier summary. The settings' `enabled` is not asked. What is kept is weighed by `counter`;
-/// [`SESSION_PRESET`](crate::SESSION_PRESET) is that of the recorded answers.
+/// The messages that the previous compaction kept are included again, so that every message is in
+/// the summary's input, in the kept tail or in an earlier summary. The settings' `enabled` is
+/// ignored. `counter` measures the kept messages; [`SESSION_PRESET`](crate::SESSION_PRESET) is that
+/// of the recorded answers.
 pub fn prepare_compaction(
     path: &[&Entry],
     settings: &CompactionSettings,
@@ -95,7 +97,8 @@ fn prepared(
     })
 }
 
-/// Returns what the previous compaction says and notes its files; an extension's text is taken as it is.
+/// Returns the text of the previous compaction and adds its files; an extension's text is used
+/// unchanged.
 fn previous_summary(entry: &Entry, file_ops: &mut FileOps) -> Option<String> {
     let compaction = compaction_of(entry)?;
     let mut text = compaction.summary.as_str();

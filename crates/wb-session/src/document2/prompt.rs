@@ -1,4 +1,4 @@
-//! The prompts of a session's summaries: the conversation in fences, then what to write and in which form.
+//! The prompts of a session's summaries: the conversation in fences, then the task and the form.
 
 use wb_digest::Heading;
 use wb_message::text;
@@ -51,7 +51,7 @@ impl SummaryTask {
         named.find(|(_, name)| found.is(name)).map(|(heading, _)| heading)
     }
 
-    /// Writes the headings of a reply as the form has them; code in it stays as it is.
+    /// Writes the headings of a reply in the form's spelling; code in it is unchanged.
     pub(crate) fn in_form(self, reply: &str) -> String {
         let mut is_code = false;
         let lines = reply.lines().map(|line| {
@@ -71,11 +71,11 @@ impl SummaryTask {
     }
 }
 
-/// The user's own instructions and what becomes of ours.
+/// The user's instructions, and whether they replace the default ones.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Focus {
     pub(crate) instructions: Option<String>,
-    /// Whether they replace ours; the form stays.
+    /// Replaces the default instructions; the form stays.
     pub(crate) replaces: bool,
 }
 

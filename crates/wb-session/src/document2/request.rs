@@ -1,4 +1,4 @@
-//! What a model is asked for a summary, and what of its reply is taken.
+//! The request to a model for a summary, and the part of its reply that is used.
 
 use wb_budget::{ModelCard, TokenHeuristic};
 use wb_message::text::clip_lines;
@@ -12,7 +12,7 @@ use crate::document2::files::{MODIFIED_FILES_TAGS, READ_FILES_TAGS};
 use crate::document2::prompt::{CONVERSATION_TAG, Focus, SUMMARIZER_BRIEF, SummaryTask, prompt};
 use crate::split_file_tags;
 
-/// What a model is asked; it owns its text.
+/// A request to a model, with its text.
 #[derive(Debug)]
 pub(crate) struct SummaryRequest<'a> {
     focus: &'a Focus,
@@ -24,8 +24,8 @@ pub(crate) struct SummaryRequest<'a> {
 }
 
 impl<'a> SummaryRequest<'a> {
-    /// Serializes messages for a model with the given card; half of its input at most goes to what was summarized
-    /// before.
+    /// Serializes messages for a model with the given card; at most half of its input goes to the
+    /// previous summary.
     pub(crate) fn new(
         task: SummaryTask,
         messages: &[Message],
@@ -60,7 +60,8 @@ impl Question for SummaryRequest<'_> {
         Conversation { system, turns: vec![Turn::user(prompt)], tools: None }
     }
 
-    /// Accepts a reply in the form that was asked for; lists of files in it are left out, since we append them.
+    /// Accepts a reply in the form that was asked for; lists of files in it are left out, since we
+    /// append them.
     fn judge(&self, reply: &ReplyText, _: Option<&str>) -> Result<String, NoDigest> {
         if reply.called_tools {
             return Err(NoDigest::CalledTools);

@@ -8,20 +8,21 @@ use wb_message::{Block, Message, markers};
 /// The most bytes of one result that the text shows by default: pi shows as many UTF-16 units.
 const DEFAULT_RESULT_BYTES: usize = 2000;
 
-/// What the text of a conversation shows.
+/// Options for the text of a conversation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SerializeOpts {
-    /// Whether the model's thinking is shown.
+    /// Shows the model's thinking.
     pub include_thinking: bool,
-    /// The most bytes of one result, its head and its tail with a constant mark between; none shows all.
+    /// The most bytes of one result, its head and its tail with a constant mark between; none shows
+    /// all.
     pub max_result_bytes: Option<usize>,
-    /// Whether lines of a body that look like a label, and our own tags in it, are made harmless, so that no tool can
-    /// speak as the user.
+    /// Escapes lines of a body that look like a label, and the tags that this crate writes, so that
+    /// no tool can speak as the user.
     pub guarded: bool,
 }
 
 impl SerializeOpts {
-    /// Shows everything as it is.
+    /// Shows everything unchanged.
     pub const WHOLE: Self = Self { include_thinking: true, max_result_bytes: None, guarded: false };
 }
 
@@ -33,8 +34,8 @@ impl Default for SerializeOpts {
 
 /// Writes prompts, answers and results as text in labelled parts with blank lines between.
 ///
-/// The labels are `[User]: `, `[Assistant thinking]: `, `[Assistant]: `, `[Assistant tool calls]: ` with
-/// `name(key=JSON, …)` joined by `; `, and `[Tool result]: `. Other messages are to be
+/// The labels are `[User]: `, `[Assistant thinking]: `, `[Assistant]: `, `[Assistant tool calls]: `
+/// with `name(key=JSON, …)` joined by `; `, and `[Tool result]: `. Other messages are to be
 /// [converted](crate::convert_to_llm) first; they and pictures are not shown.
 pub fn serialize_conversation(messages: &[Message], opts: SerializeOpts) -> String {
     let mut text = Parts { out: String::new(), opts };
@@ -53,7 +54,7 @@ pub fn serialize_conversation(messages: &[Message], opts: SerializeOpts) -> Stri
 const LABEL_STARTS: [&str; 3] = ["[User]", "[Assistant", "[Tool result]"];
 /// The names of the tags around the input of a summarizer.
 const FENCES: [&str; 2] = ["conversation", "previous-summary"];
-/// What ends a line for some reader.
+/// The characters that end a line for some reader.
 const LINE_ENDS: [char; 5] = ['\n', '\r', '\u{85}', '\u{2028}', '\u{2029}'];
 
 /// The text as it grows.
@@ -63,7 +64,7 @@ struct Parts {
 }
 
 impl Parts {
-    /// Adds a part unless it says nothing.
+    /// Adds a part unless it is empty.
     fn push(&mut self, label: &str, body: &str) {
         if !body.is_empty() {
             self.push_joined(label, "", [body].into_iter(), String::push_str);
@@ -122,8 +123,8 @@ fn is_harmful(body: &str) -> bool {
     LABEL_STARTS.iter().any(|label| body.contains(label)) || fences(body).next().is_some()
 }
 
-/// Returns a text in which no tag can end what a summarizer is given: such a tag gets `‹` for its bracket, in any case of
-/// letters and with blanks inside too.
+/// Returns a text in which no tag can close the fence of a summarizer's input: such a tag gets `‹`
+/// for its bracket, in any case of letters and with blanks inside too.
 pub fn without_fences(text: &str) -> Cow<'_, str> {
     let (mut out, mut copied) = (String::new(), 0);
     for at in fences(text) {
@@ -148,7 +149,8 @@ fn fences(text: &str) -> impl Iterator<Item = usize> {
     })
 }
 
-/// Adds a body with `> ` before each line but the first that looks like a label, and our tags spoiled.
+/// Adds a body with `> ` before each line but the first that looks like a label, and our tags
+/// spoiled.
 fn push_harmless(out: &mut String, body: &str) {
     let body = without_fences(body);
     for (nth, line) in body.split_inclusive(LINE_ENDS).enumerate() {

@@ -8,11 +8,11 @@ const DEFAULT_RESERVE_TOKENS: u64 = 16_384;
 /// The tokens of recent messages that a compaction keeps.
 const DEFAULT_KEEP_RECENT_TOKENS: u64 = 20_000;
 
-/// When a session is compacted and how much of it stays; keys that are left out get the defaults.
+/// Settings for the time of a compaction and the part that stays; missing keys get the defaults.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct CompactionSettings {
-    /// Whether a session is compacted by itself; one that is asked for works either way.
+    /// Enables automatic compaction; a compaction on request works either way.
     pub enabled: bool,
     /// The tokens of the window that are kept free for the model's answer.
     pub reserve_tokens: u64,
@@ -30,7 +30,7 @@ impl Default for CompactionSettings {
     }
 }
 
-/// How much of a branch that is left goes into its summary.
+/// The part of an abandoned branch that goes into its summary.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct BranchSummarySettings {
@@ -70,20 +70,22 @@ pub struct SessionSettingsError {
 /// The most characters of a bad value that an error quotes.
 const MAX_FOUND_CHARS: usize = 80;
 
-/// Keys of these sections that belong to the host: pi asks by them whether to offer the summary of a branch.
+/// Keys of these sections that belong to the host: pi asks by them whether to offer the summary of
+/// a branch.
 const HOST_KEYS: [&str; 1] = ["branchSummary.skipPrompt"];
 
 impl SessionSettings {
     /// Reads the sections `compaction` and `branchSummary` of a settings file.
     ///
-    /// Missing sections and keys get their defaults. Returned next to the settings are the keys of these sections that
-    /// nobody knows, each with its section; other sections, and pi's `branchSummary.skipPrompt`, belong to the host. A
-    /// value of the wrong kind is an error.
+    /// Missing sections and keys get their defaults. The unknown keys of these sections are
+    /// returned next to the settings, each with its section; other sections, and pi's
+    /// `branchSummary.skipPrompt`, belong to the host. A value of the wrong kind is an error.
     pub fn from_value(file: &Value) -> Result<(Self, Vec<String>), SessionSettingsError> {
         Self::default().overridden_by(file)
     }
 
-    /// Reads a settings file over these settings, as [`from_value`](Self::from_value) does over the defaults.
+    /// Reads a settings file over these settings, as [`from_value`](Self::from_value) does over the
+    /// defaults.
     pub fn overridden_by(mut self, file: &Value) -> Result<(Self, Vec<String>), SessionSettingsError> {
         let Value::Object(file) = file else { return Err(refused("settings", "an object", file)) };
         let mut unknown = Vec::new();

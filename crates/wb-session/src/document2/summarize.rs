@@ -14,7 +14,7 @@ use crate::document2::compaction_result::{CompactError, SummarySource};
 use crate::document2::prompt::{Focus, SummaryTask};
 use crate::document2::request::SummaryRequest;
 
-/// What is to be summarized in one go.
+/// The input of one summary.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Piece<'a> {
     pub(crate) task: SummaryTask,
@@ -95,7 +95,8 @@ impl<'a> SummaryRun<'a> {
     }
 }
 
-/// Writes a digest from the messages themselves, of at most about `max_tokens` tokens; earlier summaries are carried.
+/// Writes a digest from the messages themselves, of at most about `max_tokens` tokens; earlier
+/// summaries are included.
 fn local_summary(messages: &[Message], previous: Option<&str>, max_tokens: u64) -> String {
     let carried = carried_digest(messages);
     let prior: Vec<&str> = previous.into_iter().chain(carried.as_deref()).collect();
@@ -105,7 +106,8 @@ fn local_summary(messages: &[Message], previous: Option<&str>, max_tokens: u64) 
     digest.render(TokenHeuristic::DEFAULT.chars_within(max_tokens))
 }
 
-/// A local digest takes one part in `LOCAL_PART` of what it replaces, and at least `LEAST_LOCAL_TOKENS`.
+/// The divisor for a local digest's size: one part in `LOCAL_PART` of the text it replaces, and at
+/// least `LEAST_LOCAL_TOKENS`.
 const LOCAL_PART: u64 = 4;
 const LEAST_LOCAL_TOKENS: u64 = 250;
 
@@ -126,8 +128,8 @@ pub(crate) struct Lighter {
 /// The reason where a reply was complete and yet of no use.
 const NOT_LIGHTER: &str = "the summary was not lighter than what it stands for";
 
-/// Accepts a summary that is lighter than `before` tokens; else a local digest of that size takes its place, of all
-/// the messages in one.
+/// Accepts a summary smaller than `before` tokens; otherwise replaces it by a local digest of that
+/// size, of all the messages in one.
 pub(crate) fn lighter(
     run: &SummaryRun<'_>,
     counter: &dyn TokenCounter,

@@ -14,7 +14,7 @@ use crate::entry::Entry;
 use crate::error::SessionError;
 use crate::id::EntryId;
 
-/// Why a session stays as it was.
+/// The reasons why a session stays unchanged.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum DriverError {
@@ -79,8 +79,8 @@ impl Planned<'_> {
         })
     }
 
-    /// Accepts a hook's compaction that says something, keeps an entry of the context at which it can be cut, and makes
-    /// the context no heavier by `weigh`.
+    /// Accepts a hook's compaction that has text, keeps an entry of the context at which it can be
+    /// cut, and does not enlarge the context as `weigh` measures it.
     fn checked(&self, made: &HookCompaction, weigh: &dyn Fn(&Message) -> u64) -> Result<(), String> {
         if made.summary.trim().is_empty() {
             return Err("the summary is blank".to_owned());

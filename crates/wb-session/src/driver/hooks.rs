@@ -1,4 +1,5 @@
-//! Where extensions have a say: before and after a compaction, and before and after going to another branch.
+//! Hooks for extensions: before and after a compaction, and before and after going to another
+//! branch.
 
 use std::fmt;
 use std::panic::AssertUnwindSafe;
@@ -12,7 +13,7 @@ use wb_message::text::one_line;
 
 use crate::{CompactionPreparation, Entry, EntryId};
 
-/// Why a session is compacted.
+/// The reason for a compaction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum CompactionReason {
@@ -21,7 +22,7 @@ pub enum CompactionReason {
     Manual,
     /// The context is larger than the window less its reserve.
     Threshold,
-    /// The provider said that the context does not fit.
+    /// The provider reported that the context does not fit.
     Overflow,
 }
 
@@ -29,18 +30,18 @@ pub enum CompactionReason {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct SessionBeforeCompactEvent {
-    /// What would be summarized and what kept.
+    /// The messages to summarize and those to keep.
     pub preparation: CompactionPreparation,
-    /// The entries of the current branch from the first one on that is in the context, oldest first, the last
-    /// compaction among them. What is above is in its summary.
+    /// The entries of the current branch from the first one in the context on, oldest first, the
+    /// last compaction among them. Earlier entries are in its summary.
     pub branch_entries: Vec<Entry>,
-    /// What the user wants the summary to look at.
+    /// The user's focus for the summary.
     pub custom_instructions: Option<String>,
     /// Is cancelled when the compaction is.
     pub signal: CancellationToken,
-    /// Why the session is compacted.
+    /// The reason for the compaction.
     pub reason: CompactionReason,
-    /// Whether a request that failed is repeated afterwards.
+    /// Announces that a failed request is repeated afterwards.
     pub will_retry: bool,
 }
 
@@ -50,11 +51,11 @@ pub struct SessionBeforeCompactEvent {
 pub struct SessionCompactEvent {
     /// The entry as it was appended.
     pub compaction_entry: Entry,
-    /// Whether a hook made the summary.
+    /// Marks a summary that a hook made.
     pub from_extension: bool,
-    /// Why the session was compacted.
+    /// The reason for the compaction.
     pub reason: CompactionReason,
-    /// Whether a request that failed is repeated now.
+    /// Announces that a failed request is repeated now.
     pub will_retry: bool,
 }
 
@@ -62,19 +63,19 @@ pub struct SessionCompactEvent {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct SessionCompactFailedEvent {
-    /// Why the session was to be compacted.
+    /// The reason for the intended compaction.
     pub reason: CompactionReason,
-    /// What went wrong.
+    /// The error.
     pub error_message: String,
-    /// Whether the user or a hook did not want it.
+    /// Marks a compaction that the user or a hook cancelled.
     pub aborted: bool,
-    /// Whether a request that failed would have been repeated.
+    /// Marks a compaction after which a failed request would have been repeated.
     pub will_retry: bool,
-    /// Whether a hook had made the summary.
+    /// Marks a summary that a hook had made.
     pub from_extension: bool,
 }
 
-/// Where a session is going to.
+/// The destination of a session's move.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct TreePreparation {
@@ -84,23 +85,24 @@ pub struct TreePreparation {
     pub old_leaf_id: Option<EntryId>,
     /// The deepest entry that both share.
     pub common_ancestor_id: Option<EntryId>,
-    /// The entries that are left behind, oldest first.
+    /// The entries left behind, oldest first.
     pub entries_to_summarize: Vec<Entry>,
-    /// Whether the user wants a summary of them.
+    /// Asks for a summary of them.
     pub user_wants_summary: bool,
-    /// What the user wants the summary to look at.
+    /// The user's focus for the summary.
     pub custom_instructions: Option<String>,
-    /// Whether these replace ours.
+    /// Replaces the default instructions.
     pub replace_instructions: bool,
     /// The label that the summary gets, or the target if there is no summary.
     pub label: Option<String>,
 }
 
-/// The event that hooks get before a session goes to another branch, whether or not a summary is wanted.
+/// The event that hooks get before a session goes to another branch, whether or not a summary is
+/// wanted.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct SessionBeforeTreeEvent {
-    /// Where it goes to.
+    /// The destination.
     pub preparation: TreePreparation,
     /// Is cancelled when the way there is.
     pub signal: CancellationToken,
@@ -116,20 +118,20 @@ pub struct SessionTreeEvent {
     pub old_leaf_id: Option<EntryId>,
     /// The summary that was appended.
     pub summary_entry: Option<Entry>,
-    /// Whether a hook made it.
+    /// Marks a summary that a hook made.
     pub from_extension: bool,
 }
 
-/// What a hook says before a compaction.
+/// The answer of a hook before a compaction.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub enum BeforeCompact {
-    /// It has nothing to say.
+    /// Leaves the compaction as is.
     #[default]
     Proceed,
-    /// There shall be no compaction.
+    /// Cancels the compaction.
     Cancel,
-    /// This is the compaction.
+    /// Replaces the compaction.
     Replace(HookCompaction),
 }
 
@@ -138,35 +140,35 @@ pub enum BeforeCompact {
 pub struct HookCompaction {
     /// The summary.
     pub summary: String,
-    /// The first entry that is kept: one of the path at which it can be cut.
+    /// The first kept entry: one on the path at which it can be cut.
     pub first_kept_entry_id: EntryId,
     /// The tokens of the context before the compaction.
     pub tokens_before: u64,
-    /// What the hook notes for itself.
+    /// The hook's private notes.
     pub details: Option<Value>,
 }
 
-/// What a hook says before a session goes to another branch.
+/// The answer of a hook before a session goes to another branch.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub enum BeforeTree {
-    /// It has nothing to say.
+    /// Leaves the move as is.
     #[default]
     Proceed,
     /// The session shall stay where it is.
     Cancel,
-    /// This is the summary, if the user wants one.
+    /// Replaces the summary, if the user wants one.
     Replace(HookSummary),
-    /// The session goes there, with some things otherwise.
+    /// Changes options of the move.
     Adjust(TreeOverrides),
 }
 
-/// What a hook wants otherwise; what is none stays as the user wants it.
+/// The changes that a hook wants; a field that is none keeps the user's choice.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TreeOverrides {
-    /// What the summary is to look at.
+    /// The focus for the summary.
     pub custom_instructions: Option<String>,
-    /// Whether these replace ours.
+    /// Replaces the default instructions.
     pub replace_instructions: Option<bool>,
     /// The label that the summary gets, or the target if there is no summary.
     pub label: Option<String>,
@@ -177,22 +179,22 @@ pub struct TreeOverrides {
 pub struct HookSummary {
     /// The summary.
     pub summary: String,
-    /// What the hook notes for itself.
+    /// The hook's private notes.
     pub details: Option<Value>,
 }
 
-/// Why a hook failed.
+/// The reason why a hook failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct HookError(pub String);
 
-/// What a hook answers, when it is done.
+/// The pending answer of a hook.
 pub type HookFuture<'a, T> = BoxFuture<'a, Result<T, HookError>>;
 
-/// An extension's hooks; each does nothing unless it is written.
+/// An extension's hooks; the default of each does nothing.
 ///
-/// One that fails or panics is reported and passed over, as if it had nothing to say. Of several, the first answer
-/// other than `Proceed` counts.
+/// A hook that fails or panics is reported and skipped, like one that answers `Proceed`. The first
+/// answer other than `Proceed` counts.
 pub trait SessionHooks: Send + Sync {
     /// Is asked before a compaction.
     fn session_before_compact<'a>(
@@ -231,7 +233,7 @@ pub struct NoHooks;
 
 impl SessionHooks for NoHooks {}
 
-/// A hook that was passed over.
+/// A hook that was skipped.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct HookFault {
@@ -239,7 +241,7 @@ pub struct HookFault {
     pub hook: usize,
     /// The name of the event.
     pub event: &'static str,
-    /// What went wrong, on one line of at most [`MAX_FAULT_CHARS`] characters.
+    /// The error, on one line of at most [`MAX_FAULT_CHARS`] characters.
     pub what: String,
 }
 
@@ -280,7 +282,8 @@ impl HookList {
         std::mem::take(&mut self.faults)
     }
 
-    /// Asks one hook after the other until one gives an answer that `judge` finds real; a reason from it is a fault.
+    /// Asks one hook after the other until one gives an answer that `judge` finds real; a reason
+    /// from it is a fault.
     pub(crate) async fn first<E, T, A>(
         &mut self,
         (event, payload): (&'static str, &E),

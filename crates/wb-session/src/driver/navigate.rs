@@ -15,18 +15,18 @@ use crate::driver::hooks::{
 };
 use crate::{Entry, EntryId, EntryKind, Session, SessionError};
 
-/// How [`navigate_tree`] works.
+/// Options for [`navigate_tree`].
 #[derive(Clone, Debug, Default)]
 pub struct NavigateOpts {
-    /// Whether the user wants a summary of what is left.
+    /// Asks for a summary of the branch that is left.
     pub user_wants_summary: bool,
     /// The label that the summary gets, or the target if there is no summary.
     pub label: Option<String>,
-    /// How it is made; its `cancel` stops the whole way.
+    /// Options for the summary; its `cancel` stops the whole navigation.
     pub summary: BranchSummaryOpts,
 }
 
-/// Where a session went.
+/// The result of a navigation.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct TreeNavigation {
@@ -38,17 +38,17 @@ pub struct TreeNavigation {
     pub editor_text: Option<String>,
     /// The summary's entry.
     pub summary_entry_id: Option<EntryId>,
-    /// What the summary says and what it cost.
+    /// The summary and its cost.
     pub summary: Option<BranchSummaryOutcome>,
 }
 
-/// Goes to another entry of a session: asks the hooks, summarizes what is left if that is wanted, moves the leaf, and
-/// notifies the hooks.
+/// Goes to another entry of a session: calls the hooks, summarizes the abandoned branch if wanted,
+/// moves the leaf, and notifies the hooks.
 ///
-/// Going to a prompt or to a message of an extension leads to the entry before it and gives its words back. Going to
-/// the leaf changes nothing and asks nobody. A hook's summary counts only if the user wants one, and if it is not
-/// blank. `timestamp_ms` counts from the Unix epoch. On an error the leaf stays, unless the label could not be
-/// written.
+/// Going to a prompt or to a message of an extension leads to the entry before it and returns its
+/// text. Going to the leaf changes nothing and calls no hook. A hook's summary counts only if the
+/// user wants one, and if it is not blank. `timestamp_ms` counts from the Unix epoch. On an error
+/// the leaf stays, unless the label could not be written.
 pub async fn navigate_tree(
     session: &mut Session,
     target: &EntryId,
@@ -76,7 +76,8 @@ pub async fn navigate_tree(
     Ok(gone)
 }
 
-/// Asks the hooks, and summarizes what is left if that is wanted and none of them did; with the label to set.
+/// Calls the hooks, and summarizes the abandoned branch if wanted and no hook did; returns the
+/// label to set too.
 async fn summary_and_label(
     invoker: Option<&dyn ModelInvoker>,
     hooks: &mut HookList,
@@ -142,7 +143,7 @@ fn before_tree(
     Ok(SessionBeforeTreeEvent { preparation, signal: opts.summary.cancel.clone().unwrap_or_default() })
 }
 
-/// What a hook said that counts.
+/// The deciding answer of the hooks.
 enum Said {
     Summary(HookSummary),
     Overrides(TreeOverrides),

@@ -23,8 +23,8 @@ use crate::error::SessionError;
 use crate::id::EntryId;
 use crate::session::Session;
 
-/// Keeps a session within its model's window: an [`AgentContext`] decides and compacts, and what it did becomes entries
-/// of the session, from which the same transcript is read again.
+/// Keeps a session within its model's window: an [`AgentContext`] decides and compacts, and each
+/// compaction becomes entries of the session, from which the same transcript is read again.
 ///
 /// Times are milliseconds since the Unix epoch.
 ///
@@ -63,7 +63,7 @@ pub struct SessionDriver {
     has_recovered: bool,
 }
 
-/// What became of a compaction.
+/// The outcome of a compaction.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Compacted {
@@ -95,8 +95,8 @@ struct Loaded {
 }
 
 impl SessionDriver {
-    /// Follows a session at its leaf. `settings` say whether it is compacted automatically; how much stays is up to the
-    /// context's policy.
+    /// Follows a session at its leaf. `settings` say whether it is compacted automatically; how
+    /// much stays is up to the context's policy.
     pub fn new(
         session: Session,
         context: AgentContext,
@@ -154,8 +154,8 @@ impl SessionDriver {
         self.session.sync()
     }
 
-    /// Appends a message, with the request that it answers: first to the session, then to the transcript. A prompt without
-    /// a time gets this one.
+    /// Appends a message, with the request that it answers: first to the session, then to the
+    /// transcript. A prompt without a time gets this one.
     pub fn append(
         &mut self,
         mut message: Message,
@@ -180,15 +180,15 @@ impl SessionDriver {
         Ok(())
     }
 
-    /// Takes what the provider counted for the answer that the transcript ends with.
+    /// Records the provider's count for the answer at the end of the transcript.
     pub fn after_response(&mut self, usage: &Usage) {
         self.has_recovered = false;
         self.context.after_response(&self.messages, usage);
     }
 
-    /// Brings the transcript within its budget before a request: inserts a digest that was asked for meanwhile, compacts
-    /// what is over budget even so without a model, and asks for a digest in the background where one is due. Only hooks
-    /// are waited for.
+    /// Brings the transcript within its budget before a request: inserts a finished background
+    /// digest, compacts without a model if that is not enough, and requests a digest in the
+    /// background if one is due. It waits only for hooks.
     ///
     /// Nothing is compacted if the settings' `enabled` is off.
     pub async fn before_request(&mut self, now_ms: i64) -> Result<Vec<Compacted>, DriverError> {
@@ -213,8 +213,8 @@ impl SessionDriver {
         Ok(done)
     }
 
-    /// Compacts without a model because the provider refused the context; nothing a second time, until an answer or a
-    /// prompt came, or if the settings' `enabled` is off.
+    /// Compacts without a model because the provider refused the context; does nothing a second
+    /// time until an answer or a prompt arrives, or if the settings' `enabled` is off.
     pub async fn recover(
         &mut self,
         cancel: &CancellationToken,
@@ -232,7 +232,8 @@ impl SessionDriver {
         self.settle(fork, report, CompactionReason::Overflow, now_ms).await.map(Some)
     }
 
-    /// Compacts now, whatever the gate says; with the model where there is one. Hooks are asked before the model is.
+    /// Compacts now, regardless of the gate; with the model if there is one. The hooks are called
+    /// before the model.
     pub async fn compact(&mut self, opts: &CondenseOpts, now_ms: i64) -> Result<Compacted, DriverError> {
         self.context.cancel();
         let opts = CondenseOpts { force: true, ..opts.clone() };
@@ -246,8 +247,8 @@ impl SessionDriver {
         self.record(report, CompactionReason::Manual, now_ms).await
     }
 
-    /// Undoes the last compaction; false where there is none. What is over the limit then is compacted again before the next
-    /// request.
+    /// Undoes the last compaction; false if there is none. A transcript over the limit is compacted
+    /// again before the next request.
     pub fn undo(&mut self, now_ms: i64) -> Result<bool, SessionError> {
         self.context.cancel();
         if !undo_last(&mut self.session, now_ms)? {
@@ -272,18 +273,18 @@ impl SessionDriver {
         Ok(gone)
     }
 
-    /// Marks the leaf, so that the session goes on from there when it is opened again.
+    /// Marks the leaf, so that the session resumes there when it is opened again.
     pub fn mark_leaf(&mut self, now_ms: i64) -> Result<(), SessionError> {
         let leaf = self.session.leaf().cloned();
         self.session.mark_leaf(leaf.as_ref(), now_ms).map(drop)
     }
 
-    /// Returns a copy of the transcript for the engine to change, where hooks may want it otherwise.
+    /// Returns a copy of the transcript for the engine to change, if hooks may reject the change.
     fn fork(&self) -> Option<Vec<Message>> {
         (!self.hooks.is_empty()).then(|| self.messages.clone())
     }
 
-    /// Makes a compaction of the engine the session's, unless a hook wants it otherwise.
+    /// Applies the engine's compaction to the session, unless a hook decides differently.
     async fn settle(
         &mut self,
         fork: Option<Vec<Message>>,
@@ -466,7 +467,7 @@ impl Loaded {
     }
 }
 
-/// Brings a message of the log into the form in which it is sent.
+/// Converts a message of the log into the form in which it is sent.
 fn as_sent(message: Message) -> Message {
     match message {
         Message::CompactionSummary { summary, .. } => digest_message(CondenseScope::Session, summary, 0),

@@ -1,5 +1,6 @@
-//! The settings of a session from two files: those of a user, and over them those of a project. Document 2 names the
-//! sections `compaction` and `branchSummary`; the section `context` holds the settings of document 4.
+//! The settings of a session from two files: those of a user, and over them those of a project.
+//! Document 2 names the sections `compaction` and `branchSummary`; the section `context` holds the
+//! settings of document 4.
 
 use std::fmt;
 use std::fs::{self, File};
@@ -15,20 +16,21 @@ use wb_record::lines::fault;
 
 use crate::document2::settings::{CompactionSettings, SessionSettings, SessionSettingsError};
 
-/// The most bytes of a settings file: far more than anyone writes by hand, so that a larger one is another file.
+/// The most bytes of a settings file: far more than a user writes by hand, so a larger file is not
+/// a settings file.
 pub const MAX_SETTINGS_BYTES: u64 = 1 << 20;
 
-/// What two settings files say together.
+/// The merged settings of two files.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct SettingsRead {
     /// The settings; what neither file sets has its default.
     pub settings: SessionSettings,
-    /// Whether a file has the section `compaction`.
+    /// Marks settings in which a file has the section `compaction`.
     pub sets_compaction: bool,
     /// The section `context` of the last file that has one.
     pub context: Option<AgentSettings>,
-    /// What a user should know about the files, the global one first.
+    /// The notes on the files for the user, the global one first.
     pub notes: Vec<SettingsNote>,
 }
 
@@ -36,14 +38,15 @@ pub struct SettingsRead {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SettingsNote {
-    /// A key that nobody knows, in a section that is known.
+    /// An unknown key in a known section.
     UnknownKey {
         /// The file.
         path: PathBuf,
         /// The key with its section, as in `compaction.keepRecent`.
         key: String,
     },
-    /// The file is empty, as one is that was only created or whose writer was stopped; it sets nothing.
+    /// The file is empty, as one is that was only created or whose writer was stopped; it sets
+    /// nothing.
     EmptyFile {
         /// The file.
         path: PathBuf,
@@ -61,7 +64,7 @@ impl fmt::Display for SettingsNote {
     }
 }
 
-/// Why a settings file was refused.
+/// The reasons why a settings file is refused.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SettingsFileError {
@@ -70,7 +73,7 @@ pub enum SettingsFileError {
     Unreadable {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
     /// Something else than a file has this path.
@@ -78,7 +81,7 @@ pub enum SettingsFileError {
     NotAFile {
         /// The path.
         path: PathBuf,
-        /// What is there.
+        /// The actual content.
         found: &'static str,
     },
     /// The file is larger than any settings are.
@@ -96,7 +99,7 @@ pub enum SettingsFileError {
         line: usize,
         /// The byte of the line, counted from 1, at which reading stopped.
         column: usize,
-        /// What is wrong there.
+        /// The fault.
         what: String,
     },
     /// A value is of the wrong kind.
@@ -135,16 +138,17 @@ impl SettingsFileError {
     }
 }
 
-/// Reads the sections `compaction`, `branchSummary` and `context` of two settings files, either of which may be absent.
+/// Reads the sections `compaction`, `branchSummary` and `context` of two settings files, either of
+/// which may be absent.
 ///
-/// What the project's file sets counts, then what the global one sets, then the default, each key on its own, but for
-/// `context`, which counts as a whole. The
-/// paths are the host's, which knows its places; `None` is a file that the host does not have. A path where
-/// nothing is gives neither error nor note; an empty file sets nothing and is noted. Other sections belong to the host.
+/// The project's file has priority over the global one, and that over the default, key by key,
+/// except `context`, which counts as a whole. The host passes the paths; `None` is a file that the
+/// host does not have. A path without a file gives neither error nor note; an empty file sets
+/// nothing and gives a note. Other sections belong to the host.
 ///
 /// # Errors
-/// A file that cannot be read, that is not JSON, or that has a value of the wrong kind is refused by its path, and
-/// nothing of the other one is returned.
+/// A file that cannot be read, that is not JSON, or that has a value of the wrong kind is refused
+/// with its path, and nothing of the other one is returned.
 pub fn read_settings(
     global: Option<&Path>,
     project: Option<&Path>,
@@ -162,10 +166,12 @@ pub fn read_settings(
 const CONTEXT: &str = "context";
 
 impl SettingsRead {
-    /// Builds a compactor for a model of a card, with the model that writes digests, if there is one.
+    /// Builds a compactor for a model of a card, with the model that writes digests, if there is
+    /// one.
     ///
-    /// The section `compaction` sets when it fires, above the window less `reserveTokens`, and how much of the tail
-    /// stays, `keepRecentTokens`; all else is up to the section `context`, or to the defaults of a [`Compactor`].
+    /// The section `compaction` sets when it fires, above the window less `reserveTokens`, and how
+    /// much of the tail stays, `keepRecentTokens`; all else is up to the section `context`, or
+    /// to the defaults of a [`Compactor`].
     pub fn compactor(
         &self,
         card: &ModelCard,
@@ -184,8 +190,9 @@ impl SettingsRead {
         Ok(if self.sets_compaction { compactor.policy(policy) } else { compactor })
     }
 
-    /// Follows a transcript with a compactor; digests are asked for in the background above the threshold of the section
-    /// `context`, or from three quarters of the limit on where there is none.
+    /// Follows a transcript with a compactor; digests are asked for in the background above the
+    /// threshold of the section `context`, or from three quarters of the limit on where there
+    /// is none.
     pub fn follow(&self, compactor: Compactor, card: &ModelCard) -> AgentContext {
         if let Some(context) = &self.context {
             return context.follow(compactor, card);
@@ -260,7 +267,8 @@ fn bytes_of(path: &Path) -> Result<Option<Vec<u8>>, SettingsFileError> {
     Ok(Some(bytes))
 }
 
-/// Returns whether nothing is at a path: no such name, or a file where a folder of the path should be.
+/// Returns whether nothing is at a path: no such name, or a file where a folder of the path should
+/// be.
 fn is_absent(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }

@@ -19,13 +19,13 @@ use crate::session::Session;
 /// The type of the custom entry that begins each compaction of a driver.
 pub const STEP_MARK: &str = "wb_agent.compaction";
 
-/// What is noted of a compaction next to its entries.
+/// The notes on a compaction next to its entries.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct StepNote {
     /// The report in one line.
     pub report: String,
-    /// Whether a model wrote the digest, so that it was audited.
+    /// Marks a digest that a model wrote, which was therefore audited.
     pub by_model: bool,
     /// The findings of the audit, a line each.
     pub findings: Vec<String>,
@@ -57,7 +57,8 @@ impl StepNote {
     }
 }
 
-/// The changes of a compaction to the entries of a log, so that the context that is built of them is the transcript that it left.
+/// The changes of a compaction to the entries of a log, so that the context that is built of them
+/// is the transcript that it left.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Step {
     /// The digest.
@@ -73,7 +74,8 @@ pub(crate) struct Step {
 }
 
 impl Step {
-    /// Appends the step and returns the entry of its digest; `lists` are the files of what was folded.
+    /// Appends the step and returns the entry of its digest; `lists` are the files of the folded
+    /// messages.
     pub(crate) fn append(
         self,
         session: &mut Session,
@@ -120,8 +122,8 @@ pub(crate) fn is_by_model(details: Option<&Value>) -> bool {
     details.is_some_and(|details| details[BY] == "model")
 }
 
-/// Undoes the last compaction on the path to the leaf; false where there is none. Messages after it are repeated on a new
-/// branch.
+/// Undoes the last compaction on the path to the leaf; false where there is none. Messages after it
+/// are repeated on a new branch.
 pub(crate) fn undo_last(session: &mut Session, now_ms: i64) -> Result<bool, SessionError> {
     let path = session.path()?;
     let mut mark = None;
@@ -144,17 +146,18 @@ pub(crate) fn undo_last(session: &mut Session, now_ms: i64) -> Result<bool, Sess
     Ok(true)
 }
 
-/// A compaction as it goes into a log.
+/// A compaction in the form of a log.
 ///
-/// A log puts the digest first, then what is kept. So a prompt that the engine left before the digest goes after it, and
-/// other new messages, such as a restored file, have no place and are dropped.
+/// A log puts the digest first, then the kept messages. A prompt that the engine left before the
+/// digest therefore follows it, and other new messages, such as a restored file, have no place and
+/// are dropped.
 #[derive(Debug)]
 pub(crate) struct Folded {
-    /// What is written.
+    /// The step to write.
     pub(crate) step: Step,
     /// The entries of the messages, without the digest's, which is the first one and has none yet.
     pub(crate) entries: Vec<EntryId>,
-    /// Whether the messages are others than the compaction left.
+    /// Marks messages that differ from the compaction's result.
     pub(crate) is_touched: bool,
 }
 
@@ -175,7 +178,7 @@ impl Folded {
         let edited = edited.collect();
         let is_touched = origins.contains(&Origin::New);
         let digest = without_new(messages, &origins);
-        // As it will be when the log is read again, which has no place for the time that it reaches to.
+        // As read again from the log, which has no field for the time that the digest reaches to.
         let message = |text: &String| digest_message(CondenseScope::Session, text, 0);
         messages.splice(..0, digest.as_ref().map(message));
         let from = if digest.is_some() { kept.first().copied().unwrap_or(before.len()) } else { 0 };
@@ -191,7 +194,7 @@ impl Folded {
     }
 }
 
-/// Takes out what is new, and returns what the digest among it says.
+/// Removes new messages, and returns the text of the digest among them.
 fn without_new(messages: &mut Vec<Message>, origins: &[Origin]) -> Option<String> {
     let mut digest = None;
     let mut next = origins.iter();

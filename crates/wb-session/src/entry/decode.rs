@@ -1,10 +1,10 @@
 //! Reading entries, in the forms of pi's files.
 //!
-//! A message is turned into a [`Message`] while its line is read, so that a log holds each body once: what pi calls
-//! `toolCall` becomes [`Block::ToolCall`], `thinkingSignature` a signature, `data` and `mimeType` of a picture a
-//! [`Block::Image`]. `details`, which only the screen shows, are not kept with messages. Files are not validated by
-//! those who write them: a body that is null or missing is empty, a part of a kind that is not known becomes a text
-//! with its JSON.
+//! A message is converted to a [`Message`] while its line is read, so that a log holds each body
+//! once: pi's `toolCall` becomes [`Block::ToolCall`], `thinkingSignature` a signature, `data` and
+//! `mimeType` of a picture a [`Block::Image`]. `details`, which only the screen shows, are dropped
+//! from messages. The writers of files do not validate them: a body that is null or missing is
+//! empty, a part of an unknown kind becomes a text with its JSON.
 
 use serde::Deserialize;
 use serde::de::{DeserializeOwned, IgnoredAny};
@@ -18,7 +18,7 @@ use crate::error::SessionError;
 use crate::id::EntryId;
 use wb_record::lines::Line;
 
-/// What every line has, and what it says if it is a message; ids are missing in files of version 1.
+/// The members of every line, and those of a message; files of version 1 have no ids.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Envelope<M> {
@@ -30,7 +30,7 @@ pub(crate) struct Envelope<M> {
     message: Option<M>,
 }
 
-/// The place of an entry, what it says, and what is wrong where only its place can be read.
+/// The place of an entry, its content, and the fault if only its place can be read.
 pub(crate) type Read = (Envelope<IgnoredAny>, EntryKind, Option<String>);
 
 /// Reads an entry; a message in one go.
@@ -49,7 +49,7 @@ pub(crate) fn read(line: Line<'_>) -> Result<Read, SessionError> {
     Ok((Envelope { r#type, id, parent_id, timestamp, message: None }, kind, bad))
 }
 
-/// Reads what an entry of a kind says from its line; `timestamp` is the entry's own.
+/// Reads the content of an entry of a kind from its line; `timestamp` is the entry's.
 pub(crate) fn read_kind(line: Line<'_>, tag: EntryTag, timestamp: i64) -> Result<EntryKind, SessionError> {
     let kind = match tag {
         EntryTag::Answer | EntryTag::Message => {
@@ -69,7 +69,7 @@ pub(crate) fn read_kind(line: Line<'_>, tag: EntryTag, timestamp: i64) -> Result
     kind.map_err(|error| SessionError::of_json(line.number, &error))
 }
 
-/// Reads what an entry says; one that cannot be read says nothing, and what is wrong is told.
+/// Reads the content of an entry; if it cannot be read, reports the fault and returns no content.
 pub(crate) fn read_kind_or_nothing(
     line: Line<'_>,
     tag: EntryTag,
@@ -98,7 +98,7 @@ struct MessageLine {
     message: PiMessage,
 }
 
-/// Returns what a line with a message says; one of a role that is not known stays what it is.
+/// Returns the content of a line with a message; a message of an unknown role stays unchanged.
 fn said(line: Line<'_>, message: PiMessage, timestamp: i64) -> Result<EntryKind, serde_json::Error> {
     match message.into_logged(timestamp) {
         Some(logged) => Ok(EntryKind::Message(logged)),
@@ -106,7 +106,7 @@ fn said(line: Line<'_>, message: PiMessage, timestamp: i64) -> Result<EntryKind,
     }
 }
 
-/// Who speaks in a message of pi's files.
+/// The speaker of a message in pi's files.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 enum Role {
@@ -120,7 +120,7 @@ enum Role {
     Other,
 }
 
-/// A message in pi's files: the members of all roles side by side, since a role may stand behind them.
+/// A message in pi's files: the members of all roles in one struct, since the role may come last.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct PiMessage {

@@ -1,7 +1,8 @@
 //! Writing entries, in the form of pi's version 3.
 //!
-//! Members stand in pi's order, and what pi's screens count on is there: a display flag, the whole usage with its
-//! costs. What is not known is written as zero or an empty text. Nothing is copied on the way to the line.
+//! Members are in pi's order, and everything that pi's screens rely on is present: a display flag,
+//! the whole usage with its costs. Unknown values are written as zero or an empty text. Nothing is
+//! copied on the way to the line.
 
 use std::borrow::Cow;
 use std::ops::Not;
@@ -18,15 +19,16 @@ use super::{Compaction, EntryKind, Logged, StopReason};
 use crate::error::{SessionError, WRITTEN_VERSION};
 use crate::id::EntryId;
 
-/// Levels of a value that are surely read again; the reader takes a few more than a hundred with those around it.
+/// The nesting depth of a value that can certainly be read again; the reader takes a little more
+/// than a hundred levels in all.
 const SURE_LEVELS: usize = 64;
 
 /// The beginning of a new session.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NewSession {
-    /// The session's name, by which hosts tell sessions apart.
+    /// The session's name, by which hosts distinguish sessions.
     pub id: String,
-    /// When it begins, in milliseconds since the Unix epoch.
+    /// The start, in milliseconds since the Unix epoch.
     pub timestamp: i64,
     /// The working directory.
     pub cwd: String,
@@ -99,7 +101,7 @@ pub(crate) fn write_line(place: Place<'_>, kind: &EntryKind, out: &mut Vec<u8>) 
     }
 }
 
-/// Writes the place of an entry and then what it says, both objects, as one.
+/// Writes the place and the content of an entry, both objects, as one object.
 fn join(
     place: Place<'_>,
     r#type: &str,
@@ -343,7 +345,7 @@ fn parts<S: Serializer>(blocks: &[Block], to: S) -> Result<S::Ok, S::Error> {
     to.collect_seq(blocks.iter().map(part))
 }
 
-/// What pi shows of reasoning that only the provider can read.
+/// The text that pi shows for reasoning that only the provider can read.
 const REDACTED: &str = "[Reasoning redacted]";
 
 #[derive(Serialize)]
@@ -370,7 +372,8 @@ enum Part<'a> {
     },
 }
 
-/// Results and commands inside of a message are no parts in files of pi: their JSON is written as text.
+/// Results and commands inside of a message are no parts in files of pi: their JSON is written as
+/// text.
 fn part(block: &Block) -> Part<'_> {
     match block {
         Block::Text { text } => Part::Text { text: text.into() },

@@ -1,4 +1,4 @@
-//! The forms that values have in files of pi, read whatever stands there.
+//! The forms of values in files of pi, read whatever the file contains.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -11,7 +11,7 @@ use wb_message::{Block, Content};
 
 use super::timestamp::parse_iso_ms;
 
-/// A text or a number; what else stands there is passed over.
+/// A text or a number; anything else is skipped.
 enum Scalar<'a> {
     Text(Cow<'a, str>),
     Number(Number),
@@ -126,7 +126,8 @@ impl<'de> Visitor<'de> for Body {
     }
 }
 
-/// A part of a body; its members are read without a map of them, since nearly all are of a known kind.
+/// A part of a body; its members are read without a map of them, since nearly all are of a known
+/// kind.
 struct Part(Block);
 
 impl<'de> Deserialize<'de> for Part {

@@ -1,6 +1,6 @@
 //! The entries of a session log, and the messages that they hold.
 //!
-//! How lines of a file become entries stands in [`decode`], how entries become lines in [`encode`].
+//! [`decode`] turns the lines of a file into entries, [`encode`] turns entries into lines.
 
 pub(crate) mod timestamp;
 pub(crate) mod lenient;
@@ -28,15 +28,15 @@ pub struct Entry {
     pub id: EntryId,
     /// The entry that it follows; none at a root.
     pub parent_id: Option<EntryId>,
-    /// When it was written, in milliseconds since the Unix epoch; 0 if unknown.
+    /// The time of writing, in milliseconds since the Unix epoch; 0 if unknown.
     pub timestamp: i64,
-    /// The line that it stands on, counted from 1.
+    /// The number of its line, counted from 1.
     pub line: usize,
-    /// What it says.
+    /// The content of the entry.
     pub kind: EntryKind,
 }
 
-/// What an entry says.
+/// The content of an entry.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum EntryKind {
@@ -60,11 +60,11 @@ pub enum EntryKind {
     Label(Label),
     /// The session got another name.
     SessionInfo(SessionInfo),
-    /// Anything else: the line as it is. It has its place in the tree and gives no message.
+    /// Any other entry: the line verbatim. It has a place in the tree and gives no message.
     Other(Map<String, Value>),
 }
 
-/// Which kind of entry it is, without what it says.
+/// The kind of an entry, without its content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum EntryTag {
@@ -147,14 +147,14 @@ impl EntryKind {
     }
 }
 
-/// A message and what the log says about it.
+/// A message and the log's data about it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Logged {
     /// The message.
     pub message: Message,
     /// The request that it answers, for a message of the model.
     pub request: Option<Request>,
-    /// Whether the user kept it from the model (`!!` commands).
+    /// Keeps the command from the model (`!!` commands).
     pub is_excluded: bool,
 }
 
@@ -167,20 +167,20 @@ pub struct Request {
     pub provider: Option<String>,
     /// The model's id.
     pub model: Option<String>,
-    /// What the provider counted.
+    /// The usage that the provider counted.
     pub usage: Option<Usage>,
-    /// Why the answer ended.
+    /// The reason why the answer ended.
     pub stop_reason: StopReason,
 }
 
 impl From<Message> for EntryKind {
-    /// Takes a message of which no more is known.
+    /// Wraps a message without further data.
     fn from(message: Message) -> Self {
         Self::Message(Logged { message, request: None, is_excluded: false })
     }
 }
 
-/// Why an answer ended.
+/// The reason why an answer ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
@@ -202,7 +202,8 @@ pub enum StopReason {
 }
 
 impl StopReason {
-    /// Returns whether the answer was cut off by an error or by the user, so that it may be incomplete.
+    /// Returns whether the answer was cut off by an error or by the user, so that it may be
+    /// incomplete.
     pub fn is_failure(self) -> bool {
         matches!(self, Self::Error | Self::Aborted)
     }
@@ -238,10 +239,10 @@ pub struct Compaction {
     /// The tokens that the context had before.
     #[serde(deserialize_with = "count")]
     pub tokens_before: u64,
-    /// What the maker of the digest noted, such as the files that were read.
+    /// The notes of the digest's maker, such as the files that were read.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub details: Option<Value>,
-    /// Whether an extension made the digest.
+    /// Marks a digest that an extension made.
     #[serde(deserialize_with = "or_default", skip_serializing_if = "Not::not")]
     pub from_hook: bool,
 }
@@ -256,10 +257,10 @@ pub struct BranchSummary {
     /// The digest.
     #[serde(deserialize_with = "or_default")]
     pub summary: String,
-    /// What the maker of the digest noted.
+    /// The notes of the digest's maker.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub details: Option<Value>,
-    /// Whether an extension made the digest.
+    /// Marks a digest that an extension made.
     #[serde(deserialize_with = "or_default", skip_serializing_if = "Not::not")]
     pub from_hook: bool,
 }
@@ -274,10 +275,10 @@ pub struct CustomMessage {
     /// The body.
     #[serde(default = "no_content", deserialize_with = "content", serialize_with = "body")]
     pub content: Content,
-    /// Whether the user is shown it; the model sees it either way.
+    /// Shows the message to the user; the model sees it either way.
     #[serde(default, deserialize_with = "or_default")]
     pub display: bool,
-    /// What the extension noted next to the body.
+    /// The notes of the extension next to the body.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub details: Option<Value>,
 }
@@ -320,12 +321,12 @@ pub struct SessionInfo {
 pub struct ContextEdit {
     /// The entry whose content it is.
     pub target_id: EntryId,
-    /// What stands there from now on; nothing hides it.
+    /// The replacement from now on; none hides the entry.
     #[serde(default)]
     pub replacement: Option<Replacement>,
 }
 
-/// The content that stands for an earlier one.
+/// The content that replaces an earlier one.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Replacement {
     /// The new body.

@@ -1,10 +1,11 @@
-//! Points in time: ISO 8601 text to milliseconds since the Unix epoch and back, without a calendar library.
+//! Points in time: ISO 8601 text to milliseconds since the Unix epoch and back, without a calendar
+//! library.
 
-/// Reads a time such as `2026-01-31T23:59:59.123Z` or `2026-01-31T23:59:59+02:00` as milliseconds since the Unix
-/// epoch, digits below a millisecond cut off.
+/// Reads a time such as `2026-01-31T23:59:59.123Z` or `2026-01-31T23:59:59+02:00` as milliseconds
+/// since the Unix epoch, digits below a millisecond cut off.
 ///
-/// A date without a time, a time without a zone (taken as UTC) and a blank for the `T` are read too. Anything
-/// else is nothing.
+/// A date without a time, a time without a zone (taken as UTC) and a blank for the `T` are accepted
+/// too. Anything else returns none.
 ///
 /// ```
 /// assert_eq!(wb_session::parse_iso_ms("1970-01-02T00:00:00.5Z"), Some(86_400_500));

@@ -1,4 +1,4 @@
-//! Whole logs written out: a session as it is, and one path of it as a session of its own.
+//! Exports of whole logs: a session as is, and one of its paths as a new session.
 
 use std::collections::{HashMap, HashSet};
 use std::io::{self, Write};
@@ -16,9 +16,9 @@ use wb_record::lines::trimmed;
 impl Session {
     /// Writes the whole log.
     ///
-    /// A log of the present layout comes out byte for byte, lines that are no entries among it; one of an older
-    /// layout is brought to the present one, and what that does not concern stays byte for byte too. Each line gets
-    /// a line feed, the last one as well.
+    /// A log of the present layout is written byte for byte, including lines that are not entries;
+    /// one of an older layout is converted to the present one, and the unaffected parts stay byte
+    /// for byte too. Each line gets a line feed, the last one as well.
     ///
     /// ```no_run
     /// use std::path::Path;
@@ -59,7 +59,7 @@ impl Session {
         written.map_err(|source| SessionError::Io { line: number, source })
     }
 
-    /// Writes the entries from a place in the log on, the first being 0, as they stand.
+    /// Writes the entries from an index in the log on, the first being 0, verbatim.
     pub fn write_entries(&self, from: usize, out: &mut dyn Write) -> Result<(), SessionError> {
         let mut record = Vec::new();
         for node in self.tree().nodes().skip(from) {
@@ -72,9 +72,10 @@ impl Session {
 
     /// Writes the path to a leaf as the log of a new session.
     ///
-    /// Entries keep their ids and their bytes. Labels are left out where they stand, with those after them linked
-    /// to the entry before; a compaction that keeps from a label on keeps from the entry after it. The labels that
-    /// entries of the path have, set on whatever branch, are written again at the end, dated like the new session.
+    /// Entries keep their ids and their bytes. Labels are left out, and the entries after them are
+    /// linked to the entry before; a compaction that keeps from a label on keeps from the entry
+    /// after it. The labels of entries on the path, set on whatever branch, are written again at
+    /// the end, dated like the new session.
     pub fn fork_to(
         &self,
         leaf: Option<&EntryId>,
@@ -117,7 +118,7 @@ impl Session {
         Ok(())
     }
 
-    /// Returns lines that label the entries of a path as they are labelled now.
+    /// Returns lines that set the current labels of a path's entries.
     fn labels_again(
         &self,
         path: &[Node],

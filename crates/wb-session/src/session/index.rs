@@ -1,4 +1,4 @@
-//! The index of a log: what its tree learns of each entry, from the line or from what is about to be one.
+//! The index of a log: the tree's facts about each entry, from its line or before it is written.
 
 use std::borrow::Cow;
 
@@ -16,7 +16,7 @@ use crate::tree::{Node, Tree};
 use wb_record::JsonScan;
 use wb_record::lines::{Line, trimmed};
 
-/// What of a line the index needs; the rest is checked to be JSON and passed over.
+/// The members of a line that the index needs; the rest is checked to be JSON and skipped.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Probe<'a> {
@@ -38,7 +38,7 @@ struct Speaker<'a> {
     role: Option<Cow<'a, str>>,
 }
 
-/// What an entry says about the whole session.
+/// The label or the session name that an entry sets.
 pub(crate) enum Naming {
     Nothing,
     /// An entry got a label or lost it.
@@ -46,7 +46,7 @@ pub(crate) enum Naming {
     Name(Option<String>),
 }
 
-/// What is known of an entry at a glance.
+/// The facts of an entry that its line shows without reading its content.
 pub(crate) struct Seen {
     pub(crate) id: EntryId,
     parent_id: Option<EntryId>,
@@ -64,7 +64,8 @@ impl<'a> Probe<'a> {
         line.parse::<Probe<'static>>().map_err(|error| wb_record::lines::fault(&error))
     }
 
-    /// Reads a line in which every member is there once and of its usual kind, as nearly all are; nothing for others.
+    /// Reads a line in which every member appears once and has its usual kind, as in nearly all
+    /// lines; none for others.
     fn at_a_glance(record: &'a [u8]) -> Option<Self> {
         let mut scan = JsonScan::new(std::str::from_utf8(record).ok()?);
         let (mut kind, mut id, mut parent_id, mut timestamp, mut message) = (None, None, None, None, None);
@@ -121,7 +122,7 @@ fn once<T>(place: &mut Option<T>, value: T) -> Option<()> {
 }
 
 impl Seen {
-    /// Returns what the line of an entry tells; nothing for an entry of another kind, whose line must be looked at.
+    /// Returns the facts of an entry's kind; none for a kind whose line must be read.
     pub(crate) fn of_kind(place: Place<'_>, kind: &EntryKind) -> Option<Self> {
         let naming = match kind {
             EntryKind::Other(_) => return None,
@@ -146,7 +147,7 @@ impl Seen {
 }
 
 impl Tree {
-    /// Takes an entry in, and what it tells about the whole session.
+    /// Adds an entry, and its facts about the whole session.
     pub(crate) fn take(&mut self, seen: Seen, line: usize, position: u64) {
         let Seen { id, parent_id, timestamp, tag, naming } = seen;
         match naming {

@@ -1,4 +1,5 @@
-//! Lines of older layouts, brought to version 3 as pi does it; all else in them stays byte for byte.
+//! Lines of older layouts, brought to version 3 as pi does it; all else in them stays byte for
+//! byte.
 
 use crate::entry::EntryTag;
 use crate::error::WRITTEN_VERSION;
@@ -13,7 +14,8 @@ pub(crate) fn header(bytes: &[u8]) -> Vec<u8> {
     json::set(bytes, "version", WRITTEN_VERSION.to_string().as_bytes())
 }
 
-/// Returns the line of an entry from a log of an older version; `at` is its place among the entries.
+/// Returns the line of an entry from a log of an older version; `at` is its place among the
+/// entries.
 pub(crate) fn entry(bytes: &[u8], version: u64, node: &Node, at: usize) -> Vec<u8> {
     let mut line = bytes.to_vec();
     if version < 2 {
@@ -46,7 +48,7 @@ pub(crate) fn with_first_kept(line: &[u8], first_kept: &EntryId) -> Vec<u8> {
     json::set(line, "firstKeptEntryId", &quoted(first_kept))
 }
 
-/// Returns the line of a label or an edit with another entry that it is about.
+/// Returns the line of a label or an edit with a new target entry.
 pub(crate) fn with_target(line: &[u8], target: &EntryId) -> Vec<u8> {
     json::set(line, "targetId", &quoted(target))
 }

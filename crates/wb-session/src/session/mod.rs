@@ -1,4 +1,4 @@
-//! A session that goes on: a log in its store, the tree of it, and the place where the next entry goes.
+//! An open session: a log in its store, its tree, and the place of the next entry.
 
 mod index;
 mod migrate;
@@ -21,7 +21,7 @@ use wb_record::lines::{Line, trimmed};
 
 pub use undo::{UNDO_MARK, UndoneCompaction};
 
-/// The type of the custom entry that [`Session::mark_leaf`] writes; the name is ours.
+/// The type of the custom entry that [`Session::mark_leaf`] writes; pi does not define it.
 pub const LEAF_MARK: &str = "window_budget.leaf";
 
 /// Room for a line that is kept from one entry to the next.
@@ -29,8 +29,8 @@ const MAX_KEPT_BYTES: usize = 64 * 1024;
 
 /// A session that is read and written through a store.
 ///
-/// In memory are the header and what a [`Node`] tells of each entry, not what the entries say: that is read again from
-/// the store when it is asked for. An entry is in the tree only after the store acknowledged it.
+/// The header and a [`Node`] for each entry are in memory. The content of an entry is read from the
+/// store on request. An entry joins the tree only after the store acknowledged it.
 ///
 /// ```
 /// use wb_message::Message;
@@ -83,8 +83,9 @@ impl Session {
 
     /// Opens the session that a store holds; the leaf is its last entry.
     ///
-    /// Lines that are no entries are skipped and [noted](Self::notes), as pi skips them: a record that was torn
-    /// before a foreign program went on writing is one. Older layouts are brought to the present one in memory.
+    /// Lines that are not entries are skipped and [noted](Self::notes), as pi skips them, such as a
+    /// record that was torn before a foreign program continued the file. Older layouts are
+    /// converted to the present one in memory.
     pub fn open(store: Box<dyn EntryStore>, mut ids: IdSource) -> Result<Self, SessionError> {
         let mut index = Index::default();
         index.notes.extend(store.torn().cloned().map(LogNote::TornRecord));
@@ -106,7 +107,7 @@ impl Session {
         &self.tree
     }
 
-    /// Returns what was passed over or found torn when the session was opened.
+    /// Returns the notes on everything skipped or torn when the session was opened.
     pub fn notes(&self) -> &[LogNote] {
         &self.notes
     }
@@ -150,17 +151,17 @@ impl Session {
         Ok((Entry { id, parent_id, timestamp, line: number, kind }, bad))
     }
 
-    /// Builds the context at a leaf as [`build_context`](crate::build_context) does, and reads no more for it than
-    /// the entries that it is made of.
+    /// Builds the context at a leaf as [`build_context`](crate::build_context) does, and reads no
+    /// more for it than the entries that it is made of.
     ///
-    /// What stands above the first entry that the last compaction kept is not looked at, not even a cycle, except for the
-    /// model and the thinking level where nothing below tells them.
+    /// Entries before the first one that the last compaction kept are not read, not even in a
+    /// cycle, except for the model and the thinking level if no later entry sets them.
     pub fn context(&self, leaf: Option<&EntryId>) -> Result<Context, SessionError> {
         self.context_and_notes(leaf, Unpaired::LeftOut).map(|(context, _)| context)
     }
 
-    /// Builds the context at a leaf, with notes of what is not in it: entries of which no more than the place could be
-    /// read, what providers refuse, and all before an entry whose parent is lost.
+    /// Builds the context at a leaf, with notes on the missing parts: entries with only a readable
+    /// place, messages that providers refuse, and all entries before one whose parent is lost.
     pub fn context_and_notes(
         &self,
         leaf: Option<&EntryId>,
@@ -190,7 +191,7 @@ impl Session {
         }
         let (context, left_out) = draft.finish(unpaired);
         notes.extend(left_out);
-        // What stands before a compaction is in its digest.
+        // The digest of a compaction covers the entries before it.
         let is_compacted = tags.contains(&EntryTag::Compaction);
         let first = path.first().filter(|_| !is_compacted);
         notes.extend(first.and_then(|first| self.lost_parent(*first)));
@@ -216,16 +217,18 @@ impl Session {
         Ok(ends.chain([leaf.cloned()]).collect())
     }
 
-    /// Reads the entries of the path to a leaf from the first one on that the context holds, oldest first: what the last
-    /// compaction kept, that compaction, and what came after it. What stands above is in its digest and is not read.
+    /// Reads the entries of the path to a leaf that the context holds, oldest first: those that the
+    /// last compaction kept, that compaction, and those after it. Earlier entries are in its digest
+    /// and are not read.
     pub fn entries_in_reach(&self, leaf: Option<&EntryId>) -> Result<Vec<Entry>, SessionError> {
         let mut buffer = Vec::new();
         let path = self.reach(leaf, &mut buffer)?;
         path.into_iter().map(|at| self.read(at, &mut buffer)).collect()
     }
 
-    /// Returns the places on the path to a leaf from the first entry on that the context holds: the first one that
-    /// the last compaction kept, where that is on the path, else the compaction, and without one the root.
+    /// Returns the places on the path to a leaf from the first entry on that the context holds: the
+    /// first one that the last compaction kept, where that is on the path, else the compaction,
+    /// and without one the root.
     pub(crate) fn reach(
         &self,
         leaf: Option<&EntryId>,
@@ -247,7 +250,7 @@ impl Session {
         Ok(path)
     }
 
-    /// Returns the last thing of its kind that the path to a leaf tells.
+    /// Returns the last value of its kind on the path to a leaf.
     fn last(
         &self,
         leaf: Option<&usize>,
@@ -266,10 +269,11 @@ impl Session {
 
     /// Appends an entry after the leaf, makes it the leaf and returns its id.
     ///
-    /// `timestamp` is when it was written, in milliseconds since the Unix epoch. An entry in pi's own JSON, of a
-    /// known type or not, is given as [`EntryKind::Other`]: all its members are kept but those that tell its place.
-    /// A compaction must keep an entry on the path to it or nothing; labels and edits must name an entry of the log;
-    /// and what could not be read again is refused, such as arguments in more than a hundred brackets.
+    /// `timestamp` is when it was written, in milliseconds since the Unix epoch. An entry in pi's
+    /// JSON, of a known type or not, is given as [`EntryKind::Other`]: all its members are kept
+    /// except those for its place. A compaction must keep an entry on the path to it or nothing;
+    /// labels and edits must name an entry of the log. Content that could not be read again is
+    /// refused, such as arguments nested more than a hundred levels deep.
     pub fn append(&mut self, kind: &EntryKind, timestamp: i64) -> Result<EntryId, SessionError> {
         self.check_layout()?;
         self.check_names(kind)?;
@@ -348,22 +352,24 @@ impl Session {
         self.leaf = None;
     }
 
-    /// Moves the leaf to an entry or before the first one, so that it is there too when the session is opened again.
+    /// Moves the leaf to an entry or before the first one, so that reopening the session finds it
+    /// there.
     ///
-    /// The leaf of a session that is opened is its last entry, so what [`branch`](Self::branch) and
-    /// [`reset_leaf`](Self::reset_leaf) do is forgotten unless an entry follows. Here one does: a custom entry of
-    /// the type [`LEAF_MARK`], whose `data` is `{"from": …}` with the id of the leaf that was left, or null. It gives
-    /// the model nothing. On an error the leaf stays.
+    /// The leaf of a reopened session is its last entry, so a move by [`branch`](Self::branch) or
+    /// [`reset_leaf`](Self::reset_leaf) is forgotten unless an entry follows. This function appends
+    /// one: a custom entry of the type [`LEAF_MARK`], whose `data` is `{"from": …}` with the id of
+    /// the leaf that was left, or null. It gives the model nothing. On an error the leaf stays.
     pub fn mark_leaf(&mut self, target: Option<&EntryId>, timestamp: i64) -> Result<EntryId, SessionError> {
         let data = json!({ "from": self.leaf.as_ref().map(EntryId::as_str) });
         let mark = Custom { custom_type: LEAF_MARK.to_owned(), data: Some(data) };
         self.append_at(target, &EntryKind::Custom(mark), timestamp)
     }
 
-    /// Moves the leaf to an entry or before the first one, and appends there what was learnt on the branch that is
-    /// left.
+    /// Moves the leaf to an entry or before the first one, and appends a summary of the abandoned
+    /// branch there.
     ///
-    /// `from_id` becomes the leaf that was left, or `root` if there was none. On an error the leaf stays.
+    /// `from_id` becomes the leaf that was left, or `root` if there was none. On an error the leaf
+    /// stays.
     pub fn branch_with_summary(
         &mut self,
         target: Option<&EntryId>,
@@ -404,7 +410,8 @@ impl Session {
         self.append(&EntryKind::Label(Label { target_id: target.clone(), label }), timestamp)
     }
 
-    /// Names the session; an empty name clears the one that it has. Line ends become blanks, as in pi.
+    /// Names the session; an empty name clears the one that it has. Line ends become blanks, as in
+    /// pi.
     pub fn set_name(&mut self, name: &str, timestamp: i64) -> Result<EntryId, SessionError> {
         let name = name.split(['\r', '\n']).filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ");
         self.append(&EntryKind::SessionInfo(SessionInfo { name: Some(name.trim().to_owned()) }), timestamp)

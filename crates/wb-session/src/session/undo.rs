@@ -1,4 +1,4 @@
-//! A compaction taken back inside its log, by appending only.
+//! The undo of a compaction inside its log, by appending only.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -15,40 +15,42 @@ use crate::tree::{Node, Tree};
 use wb_record::json;
 use wb_record::lines::trimmed;
 
-/// The type of the custom entry that [`Session::undo_compaction`] begins its branch with; the name is ours.
+/// The type of the custom entry with which [`Session::undo_compaction`] begins its branch; pi does
+/// not define it.
 pub const UNDO_MARK: &str = "window_budget.undo";
 
-/// What [`Session::undo_compaction`] or [`Session::take_back`] did.
+/// The result of [`Session::undo_compaction`] or [`Session::take_back`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct UndoneCompaction {
-    /// The compaction that was taken back, or the first of several entries; they stay in the log, on the branch that
-    /// was left.
+    /// The compaction that was undone, or the first of several entries; they stay in the log, on
+    /// the branch that was left.
     pub compaction_id: EntryId,
-    /// The leaf before, from which the session goes on as if nothing had been taken back.
+    /// The leaf before the undo, from which the session can go on as if nothing had been undone.
     pub old_leaf_id: EntryId,
     /// The leaf now.
     pub new_leaf_id: EntryId,
-    /// The entries after what was taken back, which stand a second time on the new branch.
+    /// The number of entries after the undone ones, which are repeated on the new branch.
     pub n_repeated: usize,
 }
 
 impl Session {
-    /// Takes back the last compaction on the path to the leaf.
+    /// Undoes the last compaction on the path to the leaf.
     ///
-    /// A branch begins where the compaction stands, with a custom entry of the type [`UNDO_MARK`] whose `data` is
-    /// `{"compaction": …, "from": …}`, the ids of the compaction and of the leaf that was left. The entries that
-    /// came after the compaction are repeated on it: the same bytes but for `id`, `parentId`, the cost of answers, which
-    /// were paid for once, and the `targetId` of labels and edits where that names an entry which is repeated too.
+    /// A branch begins at the parent of the compaction, with a custom entry of the type
+    /// [`UNDO_MARK`] whose `data` is `{"compaction": …, "from": …}`, the ids of the compaction and
+    /// of the leaf that was left. The entries after the compaction are repeated on it: the same
+    /// bytes except for `id`, `parentId`, the cost of answers, which were paid for once, and the
+    /// `targetId` of labels and edits if that names a repeated entry.
     ///
-    /// At the end stand entries for what repeating would have changed otherwise. Labels, and a name for the session,
-    /// see to it that a copy has the label of its original and nothing else gets another. Where answers are
-    /// repeated, what a provider counted for them was the prompt with the digest; a context edit about the mark,
-    /// which hides nothing, lets every reader that knows such edits weigh the context anew instead. These entries
-    /// and the mark are of `timestamp`, in milliseconds since the Unix epoch.
+    /// Entries at the end correct the side effects of repeating. Labels and a name for the session
+    /// ensure that a copy has the label of its original and nothing else gets another. If answers
+    /// are repeated, their provider counted the prompt with the digest; a context edit about the
+    /// mark, which hides nothing, makes every reader that knows such edits count the context anew.
+    /// These entries and the mark carry `timestamp`, in milliseconds since the Unix epoch.
     ///
-    /// All of it is appended in one step; what a kill in the middle of it leaves in a file of lines is the first
-    /// part of the new branch, and the old one as it was. On an error the leaf stays.
+    /// All of it is appended in one step. A kill in the middle leaves the first part of the new
+    /// branch in a file of lines, and the old branch unchanged. On an error the leaf stays.
     ///
     /// ```
     /// use wb_message::{Message, outline::outline};
@@ -72,10 +74,11 @@ impl Session {
         self.take_back(&last, &last, timestamp)
     }
 
-    /// Takes back the entries of the path from one to another as [`undo_compaction`](Self::undo_compaction) does: those
-    /// that one step wrote, a compaction with the edits that belong to it, or edits alone.
+    /// Undoes the entries of the path from one to another as
+    /// [`undo_compaction`](Self::undo_compaction) does: those that one step wrote, a compaction
+    /// with its edits, or edits alone.
     ///
-    /// Where they are not on the path in this order there is nothing to undo.
+    /// If they are not on the path in this order, nothing is undone.
     pub fn take_back(
         &mut self,
         first: &EntryId,
@@ -193,7 +196,7 @@ fn with_new_target(line: Vec<u8>, copies: &Copies<'_>) -> Vec<u8> {
     }
 }
 
-/// What repeated entries say about the whole session, the last of them in force.
+/// The repeated entries' values for the whole session; the last one applies.
 #[derive(Default)]
 struct Restated {
     labels: BTreeMap<EntryId, Option<String>>,
@@ -209,7 +212,7 @@ impl Restated {
         }
     }
 
-    /// Returns entries after which copies are labelled as what they repeat, and all else is as it was.
+    /// Returns entries that give copies the labels of their originals and leave all else unchanged.
     fn corrections(mut self, tree: &Tree, nodes: &[Node], copies: &Copies<'_>) -> Vec<EntryKind> {
         let mut kinds = Vec::new();
         let mut label = |target_id: EntryId, said: Option<String>, holds: Option<&str>| {

@@ -1,16 +1,17 @@
 //! Records in a file of JSON lines.
 //!
-//! Each append is one `write` of whole lines to the end of the file, so what a kill can leave behind is a last line
-//! without its line feed, after the first whole lines of those that were appended in one step. Opening the file for
-//! writing moves such a rest to a file next to it, `<name>.torn`, before anything is appended; a last line that is
-//! whole but for its line feed gets that. Nothing that was acknowledged is ever moved, since that had its line feed.
-//! Whole lines stay where they are: no reader could tell that more should have followed them.
+//! Each append is one `write` of whole lines to the end of the file, so a kill can leave only a
+//! last line without its line feed, after the first whole lines of the same step. Opening the file
+//! for writing moves such a rest to a file next to it, `<name>.torn`, before anything is appended;
+//! a last line that lacks only its line feed gets one. Nothing acknowledged is ever moved, since it
+//! had its line feed. Whole lines stay where they are: no reader could detect that more should have
+//! followed them.
 //!
-//! One writer at a time: it holds the system's advisory lock on the file. Readers take no lock and read up to the
-//! last whole line. (Windows knows only locks that bind readers too; there a reader fails while a writer is at it.)
-//! Programs that do not ask for the lock, pi among them, are noticed by the length of the file and by what stands
-//! under its name, device and inode, before and after each append. An append always goes to the end, so lines are never
-//! mixed.
+//! One writer at a time: it holds the system's advisory lock on the file. Readers take no lock and
+//! read up to the last whole line. (Windows has only locks that bind readers too; there a reader
+//! fails during a write.) Programs that ignore the lock, pi among them, are detected by the length
+//! of the file and by the device and inode under its name, before and after each append. An append
+//! always goes to the end, so lines are never mixed.
 use std::ffi::OsString;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -23,7 +24,7 @@ use wb_record::{
     Bytes, Change, ChangeSet, CommitError, FileParts, PartId, PartReader, Parts, Span, append_line,
 };
 
-/// Bytes that are read at once.
+/// The number of bytes per read.
 const CHUNK: usize = 64 * 1024;
 /// Bytes within which the first line must end, as pi reads them.
 const MAX_HEADER_BYTES: u64 = 1024 * 1024;
@@ -42,7 +43,7 @@ pub struct JsonlStore {
     lines: Vec<u8>,
 }
 
-/// What a file was like when it was looked at.
+/// The state of a file when it was last checked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Found {
     length: u64,
@@ -60,7 +61,8 @@ impl JsonlStore {
 
     /// Opens a file for reading and appending, and repairs its end.
     ///
-    /// The file must be empty or begin with a line of JSON; another one is refused and left as it is.
+    /// The file must be empty or begin with a line of JSON; another one is refused and left as it
+    /// is.
     pub fn open(path: impl Into<PathBuf>, durability: Durability) -> Result<Self, StoreError> {
         let mut store = Self::writer(FileParts::open(path)?, durability)?;
         store.find_end()?;
@@ -197,8 +199,8 @@ impl JsonlStore {
         Ok(rest.concat())
     }
 
-    /// Moves the rest of a torn record to the file next to this one: first it is safe there, then it is cut off
-    /// here, so that a failure in between leaves it twice.
+    /// Moves the rest of a torn record to the file next to this one: first it is safe there, then
+    /// it is cut off here, so that a failure in between leaves it twice.
     fn move_aside(&mut self, rest: Vec<u8>, start: u64) -> Result<PathBuf, StoreError> {
         let mut name = OsString::from(self.path());
         name.push(".torn");

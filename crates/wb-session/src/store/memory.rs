@@ -1,4 +1,4 @@
-//! Records in memory, behind lines that stay where they are.
+//! Records in memory, after lines that are left in place.
 
 use std::io;
 
@@ -9,8 +9,8 @@ use super::part_lines::{each_line, line_at};
 use super::{EntryStore, Record};
 use crate::error::StoreError;
 
-/// Keeps records in memory, for tests and for sessions that nobody will open again. They may follow the lines of a part,
-/// which are read where they stand and never changed.
+/// Keeps records in memory, for tests and for sessions that nobody will open again. They may follow
+/// the lines of a part, which are read in place and never changed.
 ///
 /// A position is the byte at which a record begins.
 #[derive(Debug)]
@@ -31,14 +31,15 @@ impl Default for MemoryStore {
 }
 
 impl MemoryStore {
-    /// Takes the lines of a log, whatever they are.
+    /// Starts with the lines of a log, whatever they contain.
     pub fn of_lines(log: impl Into<Vec<u8>>) -> Self {
         let log = log.into();
         let (n_bytes, is_ended) = (log.len() as u64, is_ended(&log));
         Self::new(Box::new(MemoryParts::of(log)), n_bytes, is_ended)
     }
 
-    /// Goes on behind the lines of a part, whatever they are; which has no name and is read again and again.
+    /// Appends after the lines of a part, whatever they contain; the part has no name and is read
+    /// repeatedly.
     pub fn over(lines: Box<dyn Parts>) -> io::Result<Self> {
         let n_bytes = lines.len("")?.unwrap_or(0);
         let mut last = Vec::new();

@@ -1,7 +1,8 @@
-//! Where records are kept: in memory, or in a file of JSON lines.
+//! Stores for records: in memory, or in a file of JSON lines.
 //!
-//! A store knows no sessions. It keeps records, each one JSON object on one line, in the order in which they were
-//! appended, and never changes one. This module is the one place of the crate that touches files.
+//! A store knows nothing of sessions. It keeps records, each one JSON object on one line, in the
+//! order in which they were appended, and never changes one. This is the crate's only module that
+//! touches session files.
 
 use std::fmt;
 
@@ -18,19 +19,21 @@ pub mod staged;
 
 /// A place for the records of one session.
 ///
-/// Beyond appending and reading everything it can read one record again, so that a session need not hold in memory
-/// what its context does not use; it can be told to make what it took durable, and it tells what it found torn.
-/// Positions ascend in the order of the records, mean nothing else, and stay valid when the store is opened again.
+/// A store appends records, reads all of them, and can read one again, so that a session need not
+/// hold in memory the content that its context does not use. It can make acknowledged records
+/// durable, and it reports a torn record that it found. Positions ascend in the order of the
+/// records, mean nothing else, and stay valid when the store is opened again.
 pub trait EntryStore: fmt::Debug + Send + Sync {
-    /// Appends records in one step and returns their positions, as many as there are records; with the answer all of
-    /// them are acknowledged.
+    /// Appends records in one step and returns their positions, one for each record; all of them
+    /// are acknowledged when it returns.
     ///
-    /// After an error the store holds what it held before; if that cannot be made sure, each further append fails
-    /// until the store is opened again. What a kill leaves behind is up to the store: in a file of lines, the first
-    /// ones of the records.
+    /// After an error the store holds the same records as before; if that cannot be ensured, each
+    /// further append fails until the store is opened again. The result of a kill depends on the
+    /// store: in a file of lines, the first ones of the records.
     fn put(&mut self, records: &[Record<'_>]) -> Result<Vec<u64>, StoreError>;
 
-    /// Appends what are records in one step, as [`put`](Self::put) does; if one is none, nothing is written.
+    /// Appends records in one step, as [`put`](Self::put) does; if one is invalid, nothing is
+    /// written.
     fn append_all(&mut self, records: &[&[u8]]) -> Result<Vec<u64>, StoreError> {
         let records: Vec<Record<'_>> =
             records.iter().map(|bytes| Record::new(bytes)).collect::<Result<_, _>>()?;
@@ -43,10 +46,10 @@ pub trait EntryStore: fmt::Debug + Send + Sync {
         positions.first().copied().ok_or(StoreError::NoRecord { position: 0 })
     }
 
-    /// Hands over each record with its position, in their order; `each` must not call this store.
+    /// Passes each record with its position to `each`, in order; `each` must not call this store.
     ///
-    /// What a file of lines holds between records is handed over too, blank lines and lines that are no JSON, so
-    /// that the number of the call is the number of the line and nothing is lost in a copy.
+    /// All lines of a file are passed, including blank lines and lines that are not JSON, so that
+    /// the number of the call is the number of the line and nothing is lost in a copy.
     fn read_all(&self, each: &mut dyn FnMut(u64, &[u8])) -> Result<(), StoreError>;
 
     /// Puts the record at a position in place of what `record` held.
@@ -61,17 +64,17 @@ pub trait EntryStore: fmt::Debug + Send + Sync {
     }
 }
 
-/// What a store does so that records outlive a failure; none of it weakens what an error or a kill may leave behind.
+/// The measures of a store to make records outlive a failure; none of them weakens the guarantees
+/// after an error or a kill.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Durability {
     /// Every append waits for the disk: an acknowledged record survives a power cut.
     #[default]
     Always,
-    /// The disk is waited for when the store is told to sync and when it is dropped: an acknowledged record
-    /// survives that the process is killed, and after a power cut the records since then can be missing.
+    /// Waits for the disk on a sync and when the store is dropped: an acknowledged record survives
+    /// a kill of the process; after a power cut the latest records can be missing.
     OnClose,
-    /// The disk is never waited for unless the store is told to sync: as before, but a power cut shortly after the
-    /// end can take records too.
+    /// Waits for the disk only on a sync: a power cut shortly after the end can lose records too.
     Never,
 }
 
@@ -80,7 +83,7 @@ pub enum Durability {
 pub struct Record<'a>(&'a [u8]);
 
 impl<'a> Record<'a> {
-    /// Takes what is one JSON object on one line, and refuses anything else.
+    /// Checks that the bytes are one JSON object on one line.
     pub fn new(bytes: &'a [u8]) -> Result<Self, StoreError> {
         let bad = |what: &str| Err(StoreError::BadRecord { what: what.to_owned() });
         match bytes {
@@ -93,7 +96,7 @@ impl<'a> Record<'a> {
         }
     }
 
-    /// Takes an object that this crate wrote.
+    /// Wraps an object that this crate wrote.
     pub(crate) fn written(bytes: &'a [u8]) -> Self {
         Self(bytes)
     }

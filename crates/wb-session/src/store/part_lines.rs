@@ -1,14 +1,15 @@
-//! The lines of a part, which are read where they stand.
+//! The lines of a part, which are read in place.
 
 use std::io::{self, Read};
 
 use wb_record::lines::places;
 use wb_record::{Lines, PartReader, Parts};
 
-/// Bytes that are read at first for a line, and at most at once.
+/// The number of bytes of the first read of a line, and the most of any read.
 const CHUNK: std::ops::RangeInclusive<u64> = 4 * 1024..=64 * 1024;
 
-/// Hands over each line up to an end with its position, blank ones too, and returns where the last of them ends.
+/// Passes each line up to an end with its position, blank ones too, and returns the end of the last
+/// one.
 pub(super) fn each_line(parts: &dyn Parts, end: u64, each: &mut dyn FnMut(u64, &[u8])) -> io::Result<u64> {
     let mut lines = Lines::new(PartReader::new(parts, "", 0)?.take(end));
     let mut read_to = 0;

@@ -1,4 +1,4 @@
-//! Records of a file and those that shall follow them, in memory until all of them are written in one step.
+//! Records of a file and those to append, in memory until all of them are written in one step.
 
 use std::path::PathBuf;
 
@@ -8,17 +8,18 @@ use crate::error::{StoreError, Torn};
 
 /// Makes a change of a file of JSON lines as a whole or not at all.
 ///
-/// The file is read once. What is appended is kept in memory until [`sync`](EntryStore::sync), which takes the lock,
-/// looks whether the file is as it was, repairs its end, and writes all in one step; then it holds the lock. What is
-/// never synced leaves no trace.
+/// The file is read once. Appended records stay in memory until [`sync`](EntryStore::sync), which
+/// takes the lock, checks that the file is unchanged, repairs its end, and writes all in one step;
+/// then it holds the lock. Records that are never synced leave no trace.
 #[derive(Debug)]
 pub struct StagedStore {
     file: JsonlStore,
     found: Found,
     is_writer: bool,
-    /// The whole lines of the file, and what shall follow them; a position is a byte of them, as in the file.
+    /// The whole lines of the file, and those to append; a position is a byte offset in them, as in
+    /// the file.
     lines: Vec<u8>,
-    /// How many bytes of them the file has.
+    /// The number of their bytes in the file.
     n_written: usize,
 }
 

@@ -18,15 +18,15 @@ pub struct Context {
     pub messages: Vec<Message>,
     /// The entry that each message comes from; as many as there are messages.
     pub entries: Vec<EntryId>,
-    /// What providers counted, one for each assistant message whose usage is known and not zero.
+    /// The provider's counts, one for each assistant message whose usage is known and not zero.
     pub requests: Vec<RequestAt>,
-    /// The model that the session goes on with: the last one that was chosen or that answered.
+    /// The current model of the session: the last one that was chosen or that answered.
     pub model: Option<String>,
     /// The thinking level that was chosen last.
     pub thinking_level: Option<String>,
 }
 
-/// What a provider counted for the request that one assistant message answers.
+/// The provider's count for the request that one assistant message answers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RequestAt {
@@ -36,22 +36,23 @@ pub struct RequestAt {
     pub usage: Usage,
     /// The model that answered.
     pub model: Option<String>,
-    /// Whether the prompt was the messages before `at`, besides a system prompt and tools that the log does not
-    /// hold. It was not where a compaction or an edit came after the request.
+    /// Marks a prompt that is the messages before `at`, plus a system prompt and tools that the log
+    /// does not hold. A compaction or an edit after the request clears it.
     pub is_current: bool,
 }
 
 /// Builds the context at a leaf; no leaf is the place before the first entry.
 ///
-/// The path from the root decides. The last compaction on it puts its digest first, then come the entries
-/// from the first kept one up to the compaction, then all that follow it; if the first kept entry does not
-/// stand before it, nothing before it stays. Older compactions in the kept range add nothing. The last edit of an
-/// entry among those selected applies.
+/// The path from the root decides. The last compaction on it puts its digest first, then come the
+/// entries from the first kept one up to the compaction, then all that follow it. If the first kept
+/// entry is not before the compaction, nothing before it stays. Older compactions in the kept range
+/// add nothing. The last edit of an entry among those selected applies.
 ///
-/// What providers refuse is left out, and stays in the log: a tool call without a result, unless it is in flight, a
-/// result without its call, and a second result of one call. A call is in flight while nothing but results came after
-/// its answer; those of an answer that ended with an error or was aborted, and those whose result is hidden, never are.
-/// What remains of an answer is kept if it holds text or a call.
+/// Messages that providers refuse are left out, and stay in the log: a tool call without a result,
+/// unless it is in flight, a result without its call, and a second result of one call. A call is in
+/// flight while only results follow its answer; those of an answer that ended with an error or was
+/// aborted, and those whose result is hidden, never are. The rest of an answer is kept if it holds
+/// text or a call.
 pub fn build_context(log: &SessionLog, leaf: Option<&EntryId>) -> Result<Context, SessionError> {
     let path = log.path(leaf)?;
     let mut draft = Draft::of_path(&path);
@@ -75,7 +76,8 @@ impl SessionLog {
         Ok(draft.finish(Unpaired::LeftOut).0)
     }
 
-    /// Returns the entries that the context at a leaf is made of, in its order, the compaction first.
+    /// Returns the entries that the context at a leaf is made of, in its order, the compaction
+    /// first.
     pub fn selected(&self, leaf: Option<&EntryId>) -> Result<Vec<&Entry>, SessionError> {
         let path = self.path(leaf)?;
         Ok(Selection::of_path(&path).kept.into_iter().map(|at| path[at]).collect())
@@ -83,9 +85,9 @@ impl SessionLog {
 
     /// Returns the leaves at which the segments between compactions end, on the path to a leaf.
     ///
-    /// Each is the place right before a compaction; the last is the leaf itself. The context at each of them, with
-    /// the requests that are current there, is one segment of what was really sent; together they hold every
-    /// request on the path once.
+    /// Each is the place right before a compaction; the last is the leaf itself. The context at
+    /// each of them, with the requests that are current there, is one segment of the messages
+    /// really sent; together they hold every request on the path once.
     pub fn segment_ends(&self, leaf: Option<&EntryId>) -> Result<Vec<Option<EntryId>>, SessionError> {
         let path = self.path(leaf)?;
         let is_compaction = |entry: &Entry| matches!(entry.kind, EntryKind::Compaction(_));
@@ -114,8 +116,8 @@ impl Selection {
         Self::of(&tags, |before| path[..before].iter().position(|entry| Some(&entry.id) == first_kept))
     }
 
-    /// Selects by the kinds of a path's entries; `first_kept` finds the first entry that the compaction at a
-    /// place keeps, among those before it.
+    /// Selects by the kinds of a path's entries; `first_kept` finds the first entry that the
+    /// compaction at a place keeps, among those before it.
     pub(crate) fn of(tags: &[EntryTag], first_kept: impl FnOnce(usize) -> Option<usize>) -> Self {
         let kept = match last_compaction(tags) {
             None => (0..tags.len()).collect(),
@@ -134,18 +136,19 @@ pub(crate) fn last_compaction(tags: &[EntryTag]) -> Option<usize> {
     tags.iter().rposition(|tag| *tag == EntryTag::Compaction)
 }
 
-/// What becomes of calls that are not in flight and have no result, and of results that answer no call of the context, or
-/// one that is answered already. No provider takes them.
+/// The treatment of calls that have no result and are not in flight, and of results that answer no
+/// call of the context or one that is already answered. No provider takes them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unpaired {
-    /// They are left out.
+    /// Leaves them out.
     LeftOut,
-    /// They stand in the context, as pi sends them: the results as they are, the calls with results of its own. Only calls
-    /// of an answer that failed are left out.
+    /// Keeps them in the context, as pi sends them: the results unchanged, the calls with results
+    /// made up by pi. Only calls of a failed answer are left out.
     Sent,
 }
 
-/// The context as it grows; lists of equal length stand side by side because the pairing reads messages alone.
+/// The context as it grows; parallel lists of equal length, because the pairing reads messages
+/// alone.
 #[derive(Debug)]
 pub(crate) struct Draft {
     pub(crate) selection: Selection,
@@ -186,7 +189,7 @@ impl Draft {
         draft
     }
 
-    /// Adds what an entry says; `at` is its place in the path.
+    /// Adds the content of an entry; `at` is its place in the path.
     pub(crate) fn push(&mut self, id: EntryId, kind: EntryKind, at: usize) {
         let Some((mut message, request)) = into_message(kind) else { return };
         match self.edits.get(&id) {
@@ -226,7 +229,7 @@ impl Draft {
     }
 }
 
-/// Returns the model that an entry tells.
+/// Returns the model that an entry sets.
 pub(crate) fn model(kind: &EntryKind) -> Option<&String> {
     match kind {
         EntryKind::ModelChange(change) => Some(&change.model_id),
@@ -235,7 +238,7 @@ pub(crate) fn model(kind: &EntryKind) -> Option<&String> {
     }
 }
 
-/// Returns the thinking level that an entry tells.
+/// Returns the thinking level that an entry sets.
 pub(crate) fn thinking_level(kind: &EntryKind) -> Option<&String> {
     match kind {
         EntryKind::ThinkingLevelChange(change) => Some(&change.thinking_level),
@@ -260,8 +263,8 @@ fn into_message(kind: EntryKind) -> Option<(Message, Option<Request>)> {
 }
 
 impl ContextEdit {
-    /// Returns whether an edit can give a message another body: not if it is made of a command and its output, or of a
-    /// digest alone.
+    /// Returns whether an edit can give a message another body: not if it is made of a command and
+    /// its output, or of a digest alone.
     pub fn applies_to(message: &Message) -> bool {
         match message {
             Message::User { .. }
@@ -294,13 +297,13 @@ fn is_failure(request: Option<&(Request, bool)>) -> bool {
     request.is_some_and(|(request, _)| request.stop_reason.is_failure())
 }
 
-/// What of a context no provider takes.
+/// The parts of a context that no provider takes.
 struct Lost {
     /// Calls that will not be answered any more, as (message, block).
     calls: HashSet<(usize, usize)>,
     /// Results that answer no call of the context or one that is answered, ascending.
     results: Vec<u32>,
-    /// What there is to say of them.
+    /// The notes about them.
     notes: Vec<LogNote>,
 }
 
@@ -324,7 +327,7 @@ impl Lost {
         let orphans = if is_left_out { pairing.orphans() } else { &[] };
         let repeated = pairing.pairs().iter().filter(|pair| pair.repeated && is_left_out);
         let repeated: Vec<u32> = repeated.map(|pair| pair.result).collect();
-        // Who hid a result knows of its call.
+        // A program that hides a result knows its call.
         let n_unanswered = calls.iter().filter(|call| !is_hidden(**call)).count();
         let notes = [
             (orphans.len(), LogNote::OrphanResults { n: orphans.len() }),
@@ -337,7 +340,7 @@ impl Lost {
         Self { calls, results, notes }
     }
 
-    /// Takes what is lost out of a message and tells whether the rest says anything.
+    /// Removes lost parts from a message and returns whether the rest has content.
     fn keep(&self, message: &mut Message, at: usize, is_failure: bool) -> bool {
         let is_lost = || u32::try_from(at).is_ok_and(|at| self.results.binary_search(&at).is_ok());
         match message {

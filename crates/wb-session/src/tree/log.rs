@@ -24,10 +24,10 @@ pub const NEWEST_VERSION: u64 = 3;
 pub struct Header {
     /// The session's name.
     pub id: String,
-    /// The version of the layout: 1 if the line tells none.
+    /// The version of the layout: 1 if the line has none.
     #[serde(default = "first_version")]
     pub version: u64,
-    /// When the session began, in milliseconds since the Unix epoch; 0 if unknown.
+    /// The start of the session, in milliseconds since the Unix epoch; 0 if unknown.
     #[serde(default, deserialize_with = "lenient::timestamp")]
     pub timestamp: i64,
     /// The working directory.
@@ -59,7 +59,7 @@ impl Header {
     }
 }
 
-/// Something that was passed over while reading.
+/// A note on something skipped during reading.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum LogNote {
@@ -72,34 +72,35 @@ pub enum LogNote {
     BadLine {
         /// Its line.
         line: usize,
-        /// What is wrong with it.
+        /// The fault.
         what: String,
     },
-    /// The entry at the start of a path follows one that is not in the log; nothing before it is seen.
+    /// The entry at the start of a path follows one that is not in the log; nothing before it is
+    /// seen.
     LostParent {
         /// Its line.
         line: usize,
     },
     /// Results without their call were left out of the context.
     OrphanResults {
-        /// How many.
+        /// The number of them.
         n: usize,
     },
     /// Second results of a call were left out of the context.
     RepeatedResults {
-        /// How many.
+        /// The number of them.
         n: usize,
     },
     /// Calls that will not be answered any more were left out of the context.
     UnansweredCalls {
-        /// How many.
+        /// The number of them.
         n: usize,
     },
     /// The end of the last record was missing when the store was opened.
     TornRecord(Torn),
-    /// The log says that it has a newer layout than this crate knows; it was read anyway.
+    /// The log claims a newer layout than this crate knows; it was read anyway.
     NewerVersion {
-        /// The version that the header tells.
+        /// The version in the header.
         version: u64,
     },
 }
@@ -123,7 +124,8 @@ impl fmt::Display for LogNote {
 
 /// A session log in memory.
 ///
-/// It holds what its entries say and no text of the file, so its size is about that of the bodies in it.
+/// It holds the content of its entries and no text of the file, so its size is about that of the
+/// bodies in it.
 #[derive(Clone, Debug)]
 pub struct SessionLog {
     header: Header,
@@ -135,10 +137,12 @@ pub struct SessionLog {
 impl SessionLog {
     /// Reads a log line by line.
     ///
-    /// Blank lines are skipped. A last line that nothing ended and that is not JSON was cut off while it was
-    /// written; it is skipped and [noted](Self::notes), as is any other line that is not an entry. An entry of which
-    /// only the place can be read says nothing, and is noted too. Layouts of version 1 and 2 are brought to version 3: entries get ids and form one chain, `firstKeptEntryIndex` becomes
-    /// an id, `hookMessage` a custom message. Of entries with one id the last is found by it.
+    /// Blank lines are skipped. A last line without a line feed that is not JSON was cut off while
+    /// it was written; it is skipped and [noted](Self::notes), as is any other line that is not an
+    /// entry. An entry of which only the place can be read has no content, and is noted too.
+    /// Layouts of version 1 and 2 are converted to version 3: entries get ids and form one chain,
+    /// `firstKeptEntryIndex` becomes an id, `hookMessage` a custom message. A duplicate id refers
+    /// to its last entry.
     pub fn read(input: impl BufRead) -> Result<Self, SessionError> {
         let mut lines = Lines::new(input);
         let mut log = Self::with_header(read_header(&mut lines)?);
@@ -203,7 +207,7 @@ impl SessionLog {
         &self.entries
     }
 
-    /// Returns what was passed over while reading.
+    /// Returns the notes on everything skipped during reading.
     pub fn notes(&self) -> &[LogNote] {
         &self.notes
     }
@@ -213,15 +217,15 @@ impl SessionLog {
         Some(&self.entries[*self.by_id.get(id)?])
     }
 
-    /// Returns the entry that the session stands at: the last one of the file, whatever it says.
+    /// Returns the leaf of the session: the last entry of the file, whatever its kind.
     pub fn leaf(&self) -> Option<&EntryId> {
         self.entries.last().map(|entry| &entry.id)
     }
 
     /// Returns the entries from a root to the leaf; no leaf is the place before the first entry.
     ///
-    /// An entry whose parent is not in the log is a root. A leaf that is not in the log and an entry that is its
-    /// own ancestor are errors.
+    /// An entry whose parent is not in the log is a root. A leaf that is not in the log and an
+    /// entry that is its own ancestor are errors.
     pub fn path(&self, leaf: Option<&EntryId>) -> Result<Vec<&Entry>, SessionError> {
         Ok(self.path_indices(leaf)?.into_iter().map(|at| &self.entries[at]).collect())
     }
@@ -237,8 +241,8 @@ impl SessionLog {
     }
 }
 
-/// Returns the id for the index that a compaction of version 1 has: the header is 0, and only one of the entries
-/// before it can be named.
+/// Returns the id for the index that a compaction of version 1 has: the header is 0, and only one
+/// of the entries before it can be named.
 pub(crate) fn first_kept_of_version_1(line: Line<'_>, n_before: usize) -> Option<EntryId> {
     #[derive(Deserialize)]
     #[serde(rename_all = "camelCase")]

@@ -15,10 +15,10 @@ pub use context::{Context, RequestAt, Unpaired, build_context};
 pub use log::{Header, LogNote, NEWEST_VERSION, SessionLog};
 pub use node_index::Node;
 
-/// The entries of a log in its order, and how they follow each other.
+/// The entries of a log in its order, and the links between them.
 ///
-/// It takes about 40 bytes for each entry, and for an id that is not one of pi's what that takes; a [`Node`] is made
-/// of them when it is asked for.
+/// Each entry takes about 40 bytes, plus the text of an id that is not in pi's form; a [`Node`] is
+/// made from them on request.
 #[derive(Clone, Debug, Default)]
 pub struct Tree {
     rows: NodeIndex,
@@ -33,7 +33,7 @@ impl Tree {
         self.rows.push(node);
     }
 
-    /// Takes over a label, which is not empty; nothing clears it.
+    /// Adds a label, which is not empty; none clears it.
     pub(crate) fn set_label(&mut self, target: EntryId, label: Option<String>) {
         if let Some(label) = label {
             let place = *self.label_of.entry(target.clone()).or_insert(self.n_labels);
@@ -44,7 +44,7 @@ impl Tree {
         }
     }
 
-    /// Takes over the session's name, which is not empty; nothing clears it.
+    /// Sets the session's name, which is not empty; none clears it.
     pub(crate) fn set_name(&mut self, name: Option<String>) {
         self.name = name;
     }
@@ -72,7 +72,7 @@ impl Tree {
         self.rows.place(id)
     }
 
-    /// Returns the name of the session: that of the last entry that tells one or clears it.
+    /// Returns the name of the session: that of the last entry that sets or clears it.
     pub fn name(&self) -> Option<&str> {
         self.name.as_deref()
     }
@@ -82,7 +82,8 @@ impl Tree {
         self.labels.get(self.label_of.get(id)?).map(|(_, label)| label.as_str())
     }
 
-    /// Returns the labelled entries with their labels, in the order in which they were first labelled.
+    /// Returns the labelled entries with their labels, in the order in which they were first
+    /// labelled.
     pub fn labels(&self) -> impl Iterator<Item = (&EntryId, &str)> {
         self.labels.values().map(|(id, label)| (id, label.as_str()))
     }
@@ -95,8 +96,8 @@ impl Tree {
 
     /// Returns the entries from a root to the leaf; no leaf is the place before the first entry.
     ///
-    /// An entry whose parent is not in the log is a root. A leaf that is not in the log and an entry that is its
-    /// own ancestor are errors.
+    /// An entry whose parent is not in the log is a root. A leaf that is not in the log and an
+    /// entry that is its own ancestor are errors.
     pub fn path(&self, leaf: Option<&EntryId>) -> Result<Vec<Node>, SessionError> {
         let Some(leaf) = leaf else { return Ok(Vec::new()) };
         let places = self.path_to(self.known(leaf)?, |_| false)?;
@@ -108,12 +109,13 @@ impl Tree {
         self.place(of.as_str()).into_iter().flat_map(|at| self.up(at)).map(|at| self.rows.node(at))
     }
 
-    /// Returns the place of an entry that must be there.
+    /// Returns the place of an entry that must exist.
     pub(crate) fn known(&self, id: &EntryId) -> Result<usize, SessionError> {
         self.place(id.as_str()).ok_or_else(|| SessionError::UnknownLeaf { id: id.clone() })
     }
 
-    /// Returns the places on the path to `end`, from the last one on that `is_start` accepts, else from the root on.
+    /// Returns the places on the path to `end`, from the last one on that `is_start` accepts, else
+    /// from the root on.
     pub(crate) fn path_to(
         &self,
         end: usize,
@@ -139,10 +141,11 @@ impl Tree {
         Ok(shared.map(|(at, _)| self.rows.node(at)))
     }
 
-    /// Walks over the whole tree, parents before their children, and tells how deep each entry is, roots being 0.
+    /// Walks over the whole tree, parents before their children, and returns each entry with its
+    /// depth, roots being 0.
     ///
-    /// Children of one entry come in the order of their timestamps, then in that of the log. Of a cycle the entry
-    /// that comes first in the log stands for a root.
+    /// Children of one entry are sorted by timestamp, then by their order in the log. The entry of
+    /// a cycle that comes first in the log counts as a root.
     pub fn walk(&self) -> Vec<(usize, Node)> {
         let n_nodes = self.rows.len();
         let (mut roots, mut children) = (Vec::new(), vec![Vec::new(); n_nodes]);
@@ -167,8 +170,8 @@ impl Tree {
     }
 }
 
-/// Returns the places from a root to `start`, given each place's parent among `n_places`; a place on a cycle where
-/// there is no root.
+/// Returns the places from a root to `start`, given each place's parent among `n_places`; a place
+/// on a cycle where there is no root.
 pub(crate) fn climb(
     start: usize,
     n_places: usize,

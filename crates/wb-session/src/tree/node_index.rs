@@ -1,8 +1,8 @@
-//! What a tree keeps of each entry: a row of 32 bytes, found by its place and by its id.
+//! The tree's row of 32 bytes for each entry, found by its place and by its id.
 //!
-//! A log can hold a hundred times what its context holds, so the rows are most of what an open session takes. An id
-//! as pi makes it is a number in its row; other ids, and those of parents that a log does not have, stand in a list
-//! next to the rows.
+//! A log can hold a hundred times as much as its context, so the rows are most of an open session's
+//! memory. An id in pi's form is a number in its row; other ids, and those of parents missing from
+//! the log, are in a list next to the rows.
 
 use std::hash::{BuildHasher, RandomState};
 
@@ -19,13 +19,13 @@ pub struct Node {
     pub id: EntryId,
     /// The entry that it follows; none at a root.
     pub parent_id: Option<EntryId>,
-    /// When it was written, in milliseconds since the Unix epoch; 0 if unknown.
+    /// The time of writing, in milliseconds since the Unix epoch; 0 if unknown.
     pub timestamp: i64,
-    /// What kind of entry it is.
+    /// The kind of the entry.
     pub tag: EntryTag,
-    /// The record that it stands in, counted from 1; in a file of lines the line.
+    /// The number of its record, counted from 1; in a file of lines the line.
     pub line: usize,
-    /// Where the store has it.
+    /// The store's position of it.
     pub position: u64,
 }
 
@@ -43,7 +43,7 @@ struct Row {
     tag: EntryTag,
 }
 
-/// What the number of a parent is.
+/// The meaning of a parent's number.
 #[derive(Clone, Copy, Debug)]
 enum Link {
     /// Nothing: a root.
@@ -88,12 +88,13 @@ const MIN_SLOTS: usize = 16;
 pub(crate) struct NodeIndex {
     blocks: Blocks<Row>,
     listed: Blocks<EntryId>,
-    /// The places of rows, each in the first free slot from the one on that the hash of its id names; of rows with
-    /// one id the last.
+    /// The places of rows, each in the first free slot from the one on that the hash of its id
+    /// names; of rows with one id the last.
     slots: Vec<u32>,
-    /// An odd number that nobody can foresee, so that no log can be made whose ids all want one slot.
+    /// An unpredictable odd number, so that nobody can craft a log whose ids all hash to one slot.
     factor: u64,
-    /// Whether an id was given twice, so that the place of a parent's row need not be that of the parent.
+    /// Marks a log with a duplicate id, in which the place of a parent's row need not be that of
+    /// the parent.
     has_twins: bool,
 }
 
@@ -137,7 +138,8 @@ impl NodeIndex {
         clamped(self.listed.len() - 1)
     }
 
-    /// Makes a table of twice as many slots; the old one is gone before, so that there are never two.
+    /// Makes a table of twice as many slots; the old one is gone before, so that there are never
+    /// two.
     fn grow(&mut self) {
         let n_slots = (self.slots.len() * 2).max(MIN_SLOTS);
         self.slots = Vec::new();
@@ -153,7 +155,7 @@ impl NodeIndex {
         self.slots[slot] = clamped(at);
     }
 
-    /// Returns the slot of an id, or the free one where it would stand.
+    /// Returns the slot of an id, or the free one where it belongs.
     fn slot(&self, key: &Key<'_>) -> usize {
         let mask = self.slots.len().wrapping_sub(1);
         let n_bits = self.slots.len().checked_ilog2().unwrap_or(0);
@@ -216,7 +218,8 @@ impl NodeIndex {
         self.blocks.get(at).timestamp
     }
 
-    /// Returns the place of the parent of a row; none at a root and where the parent is not in the log.
+    /// Returns the place of the parent of a row; none at a root and where the parent is not in the
+    /// log.
     pub(crate) fn parent(&self, at: usize) -> Option<usize> {
         let Row { parent_is, parent, .. } = *self.blocks.get(at);
         match parent_is {
@@ -228,7 +231,8 @@ impl NodeIndex {
     }
 }
 
-/// A log that long does not fit into memory; of lines beyond, which can be empty, the number is not kept.
+/// A log that long does not fit into memory; of lines beyond, which can be empty, the number is not
+/// kept.
 fn clamped(number: usize) -> u32 {
     u32::try_from(number).unwrap_or(u32::MAX)
 }

@@ -6,19 +6,19 @@ use std::path::{Path, PathBuf};
 use wb_session::store::jsonl::JsonlStore;
 use wb_session::{Context, IdSource, Session};
 
-/// How a large session came to be.
+/// The history of a large session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Shape {
-    /// It was compacted every two megabytes, so that its context is small.
+    /// A session compacted every two megabytes, so its context is small.
     Compacted,
-    /// It never was, so that its context is all of it.
+    /// A session that was never compacted, so its context is all of it.
     Whole,
 }
 
 /// Bytes between two compactions.
 const STRETCH: usize = 2_000_000;
 
-/// Writes a session file of at least so many bytes and returns its path and the number of its entries.
+/// Writes a session file of at least `n_bytes` and returns its path and the number of its entries.
 pub(crate) fn large(shape: Shape, n_bytes: usize) -> (PathBuf, usize) {
     let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("large-{shape:?}-{n_bytes}.jsonl"));
     let file = std::fs::OpenOptions::new().write(true).create(true).truncate(true).open(&path).unwrap();
@@ -101,14 +101,14 @@ pub(crate) fn opened(path: &Path) -> (Session, Context) {
     (session, context)
 }
 
-/// What opening a session took, in bytes of the heap.
+/// The heap bytes that opening a session took.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Memory {
     /// The most at any time.
     pub(crate) peak: u64,
-    /// What the context holds.
+    /// The bytes of the context.
     pub(crate) context: u64,
-    /// What the session holds beside it: the places of its entries.
+    /// The rest of the session: the places of its entries.
     pub(crate) session: u64,
 }
 

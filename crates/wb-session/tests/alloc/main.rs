@@ -1,4 +1,4 @@
-//! What opening a large session may allocate.
+//! Limits on the allocations of opening a large session.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -9,10 +9,10 @@ use wb_message::{Block, Message};
 use wb_session::store::memory::MemoryStore;
 use wb_session::{IdSource, NewSession, Session};
 
-/// Bytes that the place of an entry may take: its row, and four of the table, of which three eighths are full where
-/// it has just grown.
+/// Bytes that the place of an entry may take: its row, and four of the table, of which three
+/// eighths are full where it has just grown.
 const PER_ENTRY: u64 = 43;
-/// Bytes beside: a block of rows that has just begun, the header, the leaf.
+/// Extra bytes: a block of rows that has just begun, the header, the leaf.
 const BESIDE: u64 = 16 * 1024;
 /// Bytes for buffers: one for reading, and two of the longest record.
 const BUFFERS: u64 = 128 * 1024;
@@ -40,7 +40,7 @@ fn of_a_hundred_megabytes_it_takes_at_most_three_times_what_the_context_holds() 
     assert!(peak <= 3 * context, "{peak} with a context of {context}");
 }
 
-/// Returns the bytes that an open session of so many entries in one chain takes.
+/// Returns the bytes of an open session with `n_entries` in one chain.
 fn open_session(id: impl Fn(usize) -> String, n_entries: usize) -> u64 {
     let line = |at: usize| {
         let parent = at.checked_sub(1).map_or("null".to_owned(), |at| format!("{:?}", id(at)));
@@ -63,7 +63,7 @@ fn an_entry_takes_little_memory_whatever_its_id_is() {
     for n_entries in [10_000, 12_300] {
         let bound = |per_entry| per_entry * n_entries as u64 + BESIDE;
         assert!(open_session(pi, n_entries) <= bound(PER_ENTRY));
-        // Beside the row there are the text with its two counts, and the way to it.
+        // In addition to the row: the text with its two counts, and the pointer to it.
         assert!(open_session(foreign, n_entries) <= bound(PER_ENTRY + 56 + 16));
     }
 }

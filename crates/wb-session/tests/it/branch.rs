@@ -1,4 +1,4 @@
-//! Summaries of branches that are left, at the place where the session goes on.
+//! Summaries of abandoned branches, at the place where the session goes on.
 
 use futures::executor::block_on;
 use serde_json::json;

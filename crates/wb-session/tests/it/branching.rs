@@ -1,4 +1,4 @@
-//! What is left behind on another branch: recorded answers, diagrams, and rules.
+//! The entries left behind on another branch: recorded answers, diagrams, and rules.
 
 use serde_json::{Value, json};
 use wb_message::Message;
@@ -50,7 +50,8 @@ fn what_the_summarizer_of_a_branch_is_given_is_recorded() {
     });
 }
 
-/// Tells whether ours is off by what JavaScript writes otherwise; within a budget that may change what fits.
+/// Returns whether the difference comes from JavaScript's form of values; within a budget that may
+/// change which entries fit.
 fn is_near(row: &Row<'_>, entries: &[&Entry]) -> bool {
     let is_special = |entry: &&&Entry| matches!(&entry.kind, EntryKind::Message(logged) if has_special_json(&logged.message));
     let n_special = entries.iter().filter(is_special).count() as u64;

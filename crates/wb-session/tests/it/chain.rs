@@ -5,11 +5,13 @@ use wb_session::SessionLog;
 
 use crate::support::log_of;
 
-/// Builds a session from words such as `u a:50 t t l c=2`, one entry each, in one chain; the first has the id `1`.
+/// Builds a session from words such as `u a:50 t t l c=2`, one entry each, in one chain; the first
+/// has the id `1`.
 ///
-/// `u` is a prompt, `a` an answer that makes the calls which the results `t` after it answer, `o` one with one call more
-/// that no result answers, `b` a shell command, `x` a message of an extension, `s` a branch summary, `l` a label, `m` a change of the model, `c=2` a
-/// compaction that kept the entries from `2` on. A number after a colon is the weight in tokens, 100 without one.
+/// `u` is a prompt, `a` an answer that makes the calls which the results `t` after it answer, `o`
+/// one with one call more that no result answers, `b` a shell command, `x` a message of an
+/// extension, `s` a branch summary, `l` a label, `m` a change of the model, `c=2` a compaction that
+/// kept the entries from `2` on. A number after a colon is the weight in tokens, 100 without one.
 pub(crate) fn chain(words: &str) -> SessionLog {
     let words: Vec<&str> = words.split_whitespace().collect();
     let (mut entries, mut calls) = (Vec::new(), Vec::new());

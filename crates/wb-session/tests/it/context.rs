@@ -1,4 +1,4 @@
-//! What a model sees of a log.
+//! The model's view of a log.
 
 use std::fmt::Write as _;
 
@@ -9,8 +9,8 @@ use wb_session::{Context, EntryId, SessionLog, build_context};
 
 use crate::support::{FIXTURES, log_of, read};
 
-/// Writes one line per message with its entry and, where known, the prompt that was counted (`~` where it is not
-/// that of the messages before).
+/// Writes one line per message with its entry and, where known, the prompt that was counted (`~`
+/// where it is not that of the messages before).
 fn shown(context: &Context) -> String {
     let mut out = String::new();
     for (at, (message, entry)) in context.messages.iter().zip(&context.entries).enumerate() {
@@ -117,8 +117,9 @@ fn the_stretches_between_compactions_hold_every_request_once() {
     assert_eq!(log.segment_ends(None).unwrap(), [None]);
 }
 
-/// An answer without content goes alone (e1), one of which only a dead call and thinking were there goes too (e2),
-/// one with a text stays without its dead call (e3), and the open call of an answer that ended well stays (a1).
+/// An answer without content goes alone (e1), one of which only a dead call and thinking were there
+/// goes too (e2), one with a text stays without its dead call (e3), and the open call of an answer
+/// that ended well stays (a1).
 #[test]
 fn failed_answers_stay_where_they_do_no_harm() {
     let context = at_end("aborted");

@@ -13,7 +13,7 @@ use wb_testkit::session_rows::{
 
 const SHELL: &str = "a log in memory does not hold cancelled, truncated and the path of the full output";
 
-/// Tells which selected messages are commands that were kept from the model; those are not converted.
+/// Returns which selected messages are commands kept from the model; those are not converted.
 fn excluded(row: &Row<'_>) -> Vec<bool> {
     let selected = row.log.selected(row.id("leaf").as_ref()).unwrap();
     let gives = selected.into_iter().filter_map(|entry| match &entry.kind {
@@ -72,7 +72,7 @@ fn is_user(theirs: &Value, ours: &Message) -> bool {
         })
 }
 
-/// Tells whether theirs is what ours is and goes on with notes that are not in the log's messages.
+/// Returns whether their text is our text followed by notes that the log's messages lack.
 fn is_shell_with_less(theirs: &Value, ours: &Message, message: &Message) -> bool {
     let (Message::BashExecution { .. }, [Block::Text { text }]) = (message, ours.blocks()) else {
         return false;

@@ -16,13 +16,14 @@ use wb_testkit::shared::bytes_of;
 
 use crate::support::{append_bytes, fresh};
 
-/// Tells a child of this test which file it writes.
+/// The variable with the file that a child of this test writes.
 const FILE: &str = "WB_SESSION_CRASH_FILE";
 const N_KILLS: u32 = 500;
 /// Kills on one file, so that it stays small enough to be read each time.
 const N_KILLS_PER_FILE: u32 = 10;
 
-/// The record of a number, most of them short and some of them of a size that takes a while to write.
+/// The record of a number, most of them short and some of them of a size that takes a while to
+/// write.
 fn record(number: usize) -> Vec<u8> {
     let n_bytes = if number % 7 == 6 { 200_000 } else { number * 37 % 3_000 };
     format!("{{\"number\":{number},\"text\":\"{}\"}}", "x".repeat(n_bytes)).into_bytes()
@@ -65,7 +66,8 @@ fn append_for_ever(path: &Path) {
     }
 }
 
-/// Runs a child, kills it after a while and returns how many records it acknowledged in all, if any.
+/// Runs a child, kills it after a while and returns how many records it acknowledged in all, if
+/// any.
 fn killed_after(path: &Path, delay: Duration) -> Option<usize> {
     let name = "crash::a_writer_that_is_killed_loses_nothing_that_it_acknowledged";
     let mut child = Command::new(env::current_exe().unwrap())
@@ -107,7 +109,7 @@ fn a_writer_that_is_killed_loses_nothing_that_it_acknowledged() {
         let n_acknowledged = acknowledged.unwrap_or(n_before);
         if path.exists() {
             let found = n_records(&open(&path));
-            // Of the step that was not acknowledged the first records can be there.
+            // The first records of the unacknowledged step may be present.
             let range = n_acknowledged..=n_acknowledged + step(n_acknowledged).len();
             assert!(range.contains(&found), "kill {kill}: {found} records, {n_acknowledged} acknowledged");
             n_in_part += usize::from(found > n_acknowledged && found < *range.end());
@@ -158,7 +160,8 @@ fn a_log_cut_at_every_byte_of_its_last_record_opens_to_before_or_after_it() {
     }
 }
 
-/// A power cut may leave the length of a record that did not reach the disk, with zeros for its bytes.
+/// A power cut may leave the length of a record that did not reach the disk, with zeros for its
+/// bytes.
 #[test]
 fn a_log_with_zeros_in_its_last_record_opens_to_before_it() {
     let mut session = Session::create(Box::new(MemoryStore::default()), &begin(), IdSource::new(1)).unwrap();
@@ -188,8 +191,8 @@ fn a_log_with_zeros_in_its_last_record_opens_to_before_it() {
     }
 }
 
-/// Whatever a kill left of an undo, the session is on the old branch or on the first part of the new one, which is
-/// taken up by going back and undoing again.
+/// After a kill during an undo, the session is on the old branch or on the first part of the new
+/// one; going back and undoing again completes it.
 #[test]
 fn a_log_cut_at_every_byte_of_an_undo_holds_the_old_branch_and_a_part_of_the_new_one() {
     let mut session = Session::create(Box::new(MemoryStore::default()), &begin(), IdSource::new(1)).unwrap();
@@ -223,7 +226,7 @@ fn begin() -> NewSession {
     NewSession { id: "s".into(), timestamp: 0, cwd: "/".into(), parent_session: None }
 }
 
-/// Tells a child of the next test which file it writes under a limit of four kilobytes.
+/// The variable with the file that a child of the next test writes under a limit of four kilobytes.
 #[cfg(unix)]
 const LIMITED: &str = "WB_SESSION_LIMITED_FILE";
 
@@ -243,7 +246,8 @@ fn append_beyond_the_limit(path: &Path) {
     assert_eq!(bytes_of(path), b"{\"first\":1}\n{\"second\":2}\n");
 }
 
-/// A limit on the size of files makes the system write a part of a line, as a disk does that becomes full.
+/// A limit on the size of files makes the system write a part of a line, as a disk does that
+/// becomes full.
 #[cfg(unix)]
 #[test]
 #[expect(clippy::disallowed_methods, reason = "a child learns from its environment that it is one")]

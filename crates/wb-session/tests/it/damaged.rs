@@ -69,7 +69,7 @@ fn a_long_chain_is_walked() {
     assert_eq!(log.path(log.leaf()).unwrap().len(), 50_000);
 }
 
-/// Whatever another program does to the file of an open session, no text of another entry is taken for that of one.
+/// Whatever another program does to the file of an open session, no entry gets the text of another.
 #[test]
 fn an_entry_that_does_not_stand_in_its_place_any_more_is_an_error() {
     let entry = |id: &str, said: &str| {
@@ -79,7 +79,7 @@ fn an_entry_that_does_not_stand_in_its_place_any_more_is_an_error() {
     };
     let header = "{\"type\":\"session\",\"version\":3,\"id\":\"s\"}\n";
     let path = fresh("moved-under-us.jsonl");
-    // The same file, which an open session goes on to read.
+    // The same file, read by a session that stays open.
     let write = |text: &str| {
         let file = std::fs::OpenOptions::new().write(true).create(true).truncate(true).open(&path);
         file.unwrap().write_all(text.as_bytes()).unwrap();

@@ -173,7 +173,7 @@ fn an_id() -> impl Strategy<Value = String> {
     ]
 }
 
-/// A line as any program may have written it, whose parent stands before it, after it or nowhere.
+/// A line from any program, whose parent is before it, after it or nowhere.
 fn a_line() -> impl Strategy<Value = String> {
     let said = prop_oneof![
         6 => "[a-z]{1,5}".prop_map(|text| json!({"type": "message", "message": {"role": "user", "content": text}})),
@@ -244,7 +244,8 @@ proptest! {
     }
 }
 
-/// Tells whether an edit stands before the entry that it is about, which no program can write in its order.
+/// Returns whether an edit precedes the entry that it is about, which no program can write in its
+/// order.
 fn edits_what_comes_later(session: &Session, path: &[Node]) -> bool {
     path.iter().enumerate().any(|(at, node)| match session.entry(&node.id).map(|entry| entry.kind) {
         Ok(EntryKind::ContextEdit(edit)) => path[at..].iter().any(|later| later.id == edit.target_id),

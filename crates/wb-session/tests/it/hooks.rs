@@ -20,7 +20,7 @@ use wb_testkit::script;
 
 use crate::talks::{SUMMARY, TALK, append, session_of};
 
-/// How a hook behaves.
+/// The behaviour of a hook.
 #[derive(Clone)]
 enum Way {
     Answers(Box<(BeforeCompact, BeforeTree)>),
@@ -29,7 +29,7 @@ enum Way {
     Hangs,
 }
 
-/// Hooks that behave in a way and note what they are told.
+/// Hooks with a set behaviour that record their arguments.
 struct Noting {
     way: Way,
     heard: Mutex<Vec<String>>,
@@ -281,7 +281,8 @@ fn an_automatic_compaction_asks_the_hooks_too_and_a_dropped_wait_changes_nothing
     assert!(driver.context().is_over(&known), "the context follows what is there");
 }
 
-/// A root R, the answer E with the prompt F on one branch, and B, C on the other, where the leaf is.
+/// A root R, the answer E with the prompt F on one branch, and B, C on the other, where the leaf
+/// is.
 fn two_branches() -> (Session, Vec<EntryId>, Vec<EntryId>) {
     let (mut session, mut ids) = session_of(r#"u"R""#);
     let root = ids[0].clone();

@@ -1,4 +1,5 @@
-//! Tests of session logs: composed ones, recorded answers, real files, damaged ones, and those that are written.
+//! Tests of session logs: composed ones, recorded answers, real files, damaged ones, and written
+//! ones.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 

@@ -1,4 +1,4 @@
-//! Going to another branch: a drawing, and what hooks want otherwise.
+//! Moves to another branch: a diagram, and the changes that hooks want.
 
 use std::fmt::Write as _;
 use std::sync::{Arc, Mutex};
@@ -25,7 +25,8 @@ fn diagram() -> (Session, Vec<(EntryId, char)>) {
     (session, ids.into_iter().zip("AEFBCD".chars()).collect())
 }
 
-/// Draws a tree in brackets: each entry by its letter, a summary as `s`, a label as `l`; `*` is the leaf.
+/// Draws a tree in brackets: each entry by its letter, a summary as `s`, a label as `l`; `*` is the
+/// leaf.
 fn drawn(session: &Session, names: &[(EntryId, char)]) -> String {
     let mut out = String::new();
     for (depth, node) in session.tree().walk() {
@@ -47,7 +48,7 @@ fn a_navigation_goes_as_drawn_but_for_the_place_of_the_summary() {
     let mut hooks = HookList::default();
     let gone = block_on(navigate_tree(&mut session, &target, Some(&invoker), &mut hooks, opts, 1)).unwrap();
     assert_eq!(gone.old_leaf_id.as_ref(), Some(&names[5].0));
-    // The diagram has it under D; its fifth step says where the session goes on.
+    // The diagram has it under D; its fifth step defines where the session goes on.
     assert_eq!(drawn(&session, &names), "0A 1E 2F 3s* 1B 2C 3D");
     let prompt = &invoker.prompts()[0];
     let said = |word: &str| prompt.contains(&format!("]: {word}\n"));
@@ -55,7 +56,7 @@ fn a_navigation_goes_as_drawn_but_for_the_place_of_the_summary() {
     assert_eq!(["A", "E", "F"].map(said), [false; 3], "{prompt}");
 }
 
-/// Wants something otherwise, and notes what the user wanted.
+/// Changes an option, and records the user's choice.
 struct Wanting {
     overrides: TreeOverrides,
     seen: Mutex<Option<TreePreparation>>,

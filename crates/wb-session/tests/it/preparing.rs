@@ -1,4 +1,4 @@
-//! Where a session is cut and what a compaction is prepared with: recorded answers, diagrams, and rules.
+//! The cut of a session and the input of its compaction: recorded answers, diagrams, and rules.
 
 use std::fmt::Write as _;
 use std::ops::Range;
@@ -24,7 +24,8 @@ fn shown(cut: CutPoint) -> Value {
     json!({"firstKeptEntryIndex": cut.first_kept_entry_index, "turnStartIndex": turn, "isSplitTurn": cut.is_split_turn})
 }
 
-/// The newest version is followed: all messages count, and where only results follow the last place is taken.
+/// We follow the newest version: all messages count, and if only results follow, the last place is
+/// the cut.
 #[test]
 fn cut_points_are_the_recorded_ones() {
     let reasons = [(MOVED, 294), (WHOLE_TURN, 18), (PAIR, 13), (EXCLUDED, 8), (JSON, 1)];
@@ -80,7 +81,8 @@ fn turn_starts_are_the_recorded_ones() {
     });
 }
 
-/// The newest version is followed: what was kept is taken up again, and nothing is prepared where nothing is summarized.
+/// We follow the newest version: kept messages are included again, and nothing is prepared if
+/// nothing is summarized.
 #[test]
 fn preparations_are_the_recorded_ones() {
     let reasons = [(SUMMARY_FILES, 27), (MOVED, 21), (EXCLUDED, 13), (TOTAL, 9), (PAIR, 2), (WHOLE_TURN, 1)];
@@ -170,7 +172,8 @@ fn prepared(log: &SessionLog, keep_recent_tokens: u64) -> Option<CompactionPrepa
     prepare_compaction(&log.path(log.leaf()).unwrap(), &keeping(keep_recent_tokens), &SESSION_PRESET)
 }
 
-/// Returns first kept entry, messages to summarize, messages of the turn's start, and whether a turn is split.
+/// Returns first kept entry, messages to summarize, messages of the turn's start, and whether a
+/// turn is split.
 fn in_short(preparation: &CompactionPreparation) -> (&str, usize, usize, bool) {
     let it = preparation;
     let (n_head, n_prefix) = (it.messages_to_summarize.len(), it.turn_prefix_messages.len());
@@ -285,7 +288,8 @@ fn every_message_is_summarized_once_or_kept() {
     assert_eq!(summarized, all);
 }
 
-/// A command kept from the model, a hidden prompt of 900 tokens, and a prompt that was 900 tokens and is 2 now.
+/// A command kept from the model, a hidden prompt of 900 tokens, and a prompt that was 900 tokens
+/// and is 2 now.
 #[test]
 fn what_the_model_does_not_see_counts_for_nothing() {
     let body = "x".repeat(3600);
@@ -318,7 +322,7 @@ fn what_the_model_does_not_see_counts_for_nothing() {
     assert_eq!(texts, ["user      \"begin\"", "user      \"replaced\""]);
 }
 
-/// All sessions of six entries: the places to cut are those that the pairing of messages calls legal.
+/// All sessions of six entries: the places to cut are those that the pairing of messages allows.
 #[test]
 fn places_to_cut_are_those_that_pairing_allows() {
     let kinds = ["u", "a", "t", "x", "o"];

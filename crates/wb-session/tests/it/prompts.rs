@@ -9,7 +9,7 @@ use wb_testkit::script;
 
 use crate::talks::{LONG_TURN, PREFIX, SUMMARY, TALK, append, prepared, read_path, session_of};
 
-/// Returns the last prompt; of the conversation in it only the lines that tell who speaks.
+/// Returns the last prompt; of its conversation only the lines that name the speaker.
 fn last_prompt(invoker: &ScriptedInvoker) -> String {
     let prompt = invoker.prompts().pop().unwrap();
     let (conversation, rest) = prompt.split_once("</conversation>").unwrap();

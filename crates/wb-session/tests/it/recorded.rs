@@ -24,8 +24,8 @@ fn described(log: &SessionLog, leaf: Option<&EntryId>) -> Vec<Value> {
     described.collect()
 }
 
-/// Tells whether a recorded message is the one described: hashed texts are taken as equal, and of a custom message
-/// only that it is one is compared.
+/// Returns whether a recorded message is the one described: hashed texts are taken as equal, and a
+/// custom message is compared by its role only.
 fn is_same(recorded: &Value, ours: &Value) -> bool {
     if ours["role"] == "custom" {
         return recorded["role"] == "custom";
@@ -43,7 +43,7 @@ fn check(row: &Value, log: &SessionLog) {
         Value::Null => None,
         Value::String(id) if id == "$undefined" => log.leaf().cloned(),
         Value::String(id) if log.entry(&id.as_str().into()).is_none() => {
-            // They fall back to the last record; we say that the entry is unknown.
+            // They fall back to the last record; we report that the entry is unknown.
             let error = log.selected(Some(&id.as_str().into()));
             return assert!(matches!(error, Err(SessionError::UnknownLeaf { .. })));
         }
@@ -82,7 +82,7 @@ fn the_selection_is_the_recorded_one() {
     assert!(n_checked > 900, "{n_checked} recorded answers were found");
 }
 
-/// The recorded migration of a file was stored beside it: both give one context.
+/// The recorded migration of a file was stored next to it: both give one context.
 #[test]
 fn migrating_gives_what_the_recorded_migration_gave() {
     let Some(folder) = shared("sessions/pi") else { return };

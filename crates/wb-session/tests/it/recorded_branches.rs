@@ -25,7 +25,7 @@ const FITTED: &str = "what does not fit into the model's window is shortened or 
 const NOTHING: &str = "a branch that says nothing gets no summary, not one that says so";
 const NO_ROOM: &str = "of a branch whose newest message has no room that message is summarized";
 
-/// What is asked, what becomes of the reply, and the files.
+/// The request, the use of the reply, and the files.
 #[test]
 fn branches_are_summarized_as_recorded() {
     let reasons = [(ALL_FILES, 255), (FITTED, 149), (NO_ROOM, 8), (NOTHING, 1)];

@@ -1,6 +1,8 @@
-//! Recorded answers to running a compaction: what is asked, what becomes of the says, what the model sees then.
+//! Recorded answers to running a compaction: the requests, the use of the replies, and the model's
+//! view afterwards.
 //!
-//! The newest version is followed. Its model answered `LLM-REPLY-1` and so on; ours says the same below a heading.
+//! We follow the newest version. Its model answered `LLM-REPLY-1` and so on; ours gives the same
+//! below a heading.
 
 use std::collections::HashSet;
 use wb_invoke::scripted::Script;
@@ -37,11 +39,11 @@ const FAILED: &str = "a failed answer that says nothing, and calls of one, are n
 const LOST: &str =
     "a call that is neither answered nor in flight, and a result without its call, are not sent";
 
-/// What makes the text of a conversation another one than the recorded.
+/// The reasons why the text of a conversation differs from the recorded one.
 const OF_TEXTS: [&str; 5] = [JSON, SHELL, THINKING, LONG_RESULT, GUARDED];
 
-/// What is asked for in which order, with which previous summary and focus; the merged summary, its files, what is
-/// kept, and the tokens before.
+/// The requests in order, each with its previous summary and focus; the merged summary, its files,
+/// the kept messages, and the tokens before.
 #[test]
 fn compactions_are_run_as_recorded() {
     let reasons = [
@@ -99,7 +101,7 @@ impl Run {
             prepare_compaction(path, &settings, &SESSION_PRESET).ok_or("nothing is prepared")?;
         let tasks = tasks(&preparation).into_iter().enumerate();
         let scripts = tasks.map(|(at, task)| says(task, &format!("LLM-REPLY-{}", at + 1)));
-        // Fitting an input to a window has tests of its own.
+        // Separate tests cover the fitting of an input to a window.
         let card = ModelCard::with_window(1_000_000);
         let invoker = ScriptedInvoker::new(scripts.collect::<Vec<Script>>()).with_card(card);
         let custom_instructions = row.params["custom"].as_str().map(str::to_owned);
@@ -135,7 +137,8 @@ impl Run {
         }
     }
 
-    /// Tells whether a text weighs less than what it would stand for; lists of files that are new count as well.
+    /// Returns whether a text weighs less than the text it would replace; new lists of files count
+    /// as well.
     fn is_lighter(&self, recorded: &str) -> bool {
         let it = &self.preparation;
         let given = it.messages_to_summarize.iter().chain(&it.turn_prefix_messages);
@@ -262,7 +265,7 @@ fn compare_context(row: &Row<'_>, path: &[&Entry]) -> Verdict {
     Ok(reasons)
 }
 
-/// Compares what follows the digest; ours may lack what no provider takes.
+/// Compares the messages after the digest; ours may lack those that no provider takes.
 fn compare_kept(row: &Row<'_>, recorded: &[&Value], context: &Context) -> Verdict {
     let mut ours = context.messages.iter().zip(&context.entries).skip(1).peekable();
     let lost = lost_entries(row, recorded);
@@ -281,7 +284,8 @@ fn compare_kept(row: &Row<'_>, recorded: &[&Value], context: &Context) -> Verdic
     judge(ours.next().is_none(), "", false, "more messages").map(|_| reasons)
 }
 
-/// Returns the recorded entries with a call that is neither answered nor in flight, or with a result without its call.
+/// Returns the recorded entries with a call that is neither answered nor in flight, or with a
+/// result without its call.
 fn lost_entries<'a>(row: &Row<'_>, recorded: &[&'a Value]) -> HashSet<&'a str> {
     let message = |id: &str| match &row.log.entry(&id.into())?.kind {
         EntryKind::Message(logged) => Some(logged.message.clone()),
@@ -315,7 +319,8 @@ fn hidden_tokens(row: &Row<'_>, recorded: &Value) -> Option<u64> {
     excluded_message(entry).map(|message| estimate_tokens(&message))
 }
 
-/// Appends a compaction to the row's session; returns what the model sees then, and the estimate of it.
+/// Appends a compaction to the row's session; returns the model's view afterwards, and its
+/// estimate.
 fn after_appending(row: &Row<'_>, outcome: CompactionOutcome) -> (Context, u64) {
     let mut session = session_of(&bytes_of(row.file.unwrap()));
     if session.header().version < NEWEST_VERSION {

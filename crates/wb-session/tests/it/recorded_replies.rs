@@ -1,4 +1,4 @@
-//! Recorded answers to replies of every kind, and what a request for a summary asks beside its text.
+//! Recorded answers to replies of every kind, and the options of a request for a summary.
 
 use futures::executor::block_on;
 use serde_json::{Value, json};
@@ -61,7 +61,7 @@ fn refusal(kind: &str) -> Option<NoDigest> {
     }
 }
 
-/// A recorded message says one word; ours repeats it, so that a summary can be lighter.
+/// A recorded message has one word; ours repeats it, so that a summary can be lighter.
 fn heavy(word: &str) -> String {
     [word, " "].concat().repeat(500)
 }
@@ -103,7 +103,8 @@ fn requests(preparation: &CompactionPreparation) -> Vec<Asked<'_>> {
         .collect()
 }
 
-/// The newest version is followed in what is asked and how replies are merged; none of its errors ends a compaction.
+/// We follow the newest version in its requests and in merging replies; none of its errors ends a
+/// compaction.
 #[test]
 fn replies_to_a_compaction_are_taken_or_refused_as_recorded() {
     let reasons = [(REFUSED, 28), (TAKEN, 14), (JOINED, 6), (NO_ENTRY, 1)];
@@ -123,7 +124,7 @@ fn replies_to_a_compaction_are_taken_or_refused_as_recorded() {
     });
 }
 
-/// All that theirs asked is asked; after an error it asks no more.
+/// Our side makes all their requests, and none after an error.
 fn compare_requests(row: &Row<'_>, asked: &[Asked<'_>], prompts: &[String]) -> Verdict {
     let recorded = row.output["requests"].as_array().unwrap();
     assert_eq!(asked.len(), prompts.len());
@@ -142,7 +143,7 @@ fn is_error(row: &Row<'_>) -> bool {
     row.output["result"]["$throws"].is_string()
 }
 
-/// Compares where ours took the replies.
+/// Compares cases where our side took the replies.
 fn compare_taken(row: &Row<'_>, outcome: CompactionOutcome) -> Verdict {
     assert_eq!(outcome.source, SummarySource::Model);
     let Some(theirs) = row.output["result"]["summary"].as_str() else {
@@ -159,7 +160,8 @@ fn is_refused_without_entry(row: &Row<'_>, outcome: CompactionOutcome) -> bool {
         && matches!(refused, Err(SessionError::BadBoundary { .. }))
 }
 
-/// Compares where ours took none: the local digest stands where theirs has an error or an unusable text.
+/// Compares cases where our side took no reply: it has the local digest, theirs has an error or an
+/// unusable text.
 fn compare_refused(row: &Row<'_>, outcome: &CompactionOutcome, why: NoDigest) -> Verdict {
     let variant = &row.params["variant"];
     let reason = if [NoDigest::Blank, NoDigest::Cancelled].contains(&why) { TAKEN } else { REFUSED };
@@ -171,7 +173,8 @@ fn compare_refused(row: &Row<'_>, outcome: &CompactionOutcome, why: NoDigest) ->
             "No prior history.\n\n---\n\n**Turn Context (split turn):**\n\n# Objective\n- First request: prefix"
         }
     };
-    // A first request that is told whole may weigh as much as the history; the digest is one of all messages then.
+    // A verbatim first request may weigh as much as the history; the digest then covers all
+    // messages.
     let alone = ["# Objective\n- First request: prefix", "# Objective\n- Latest request: prefix"];
     let stands_alone = alone.iter().any(|start| outcome.summary.starts_with(start));
     let tags = "\n\n<read-files>\nr\n</read-files>\n\n<modified-files>\nw\n</modified-files>";
@@ -239,8 +242,8 @@ fn replies_are_capped_as_at_the_time_of_the_older() {
     });
 }
 
-/// The newest version thinks about both requests alike, as its session does; in the older version it was much, but for
-/// the start of a turn.
+/// The newest version thinks about both requests alike, as its session does; in the older version
+/// it was much, but for the start of a turn.
 #[test]
 fn both_requests_are_thought_about_alike() {
     let level = |options: &Value| options["reasoning"].as_str().map(str::to_owned);

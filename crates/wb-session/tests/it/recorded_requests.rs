@@ -1,4 +1,4 @@
-//! What the newest recorded version sends for a summary, and why ours is another text.
+//! The newest recorded version's requests for a summary, and the reasons why our text differs.
 
 use serde_json::Value;
 use wb_invoke::scripted::Script;
@@ -13,12 +13,12 @@ use wb_testkit::session_rows::{
 pub(crate) const THINKING: &str = "the model's thinking is shown";
 /// Theirs shows 2 000 units of its start.
 pub(crate) const LONG_RESULT: &str = "of a long result the end is shown too";
-/// Theirs shows bodies as they are.
+/// Their text shows bodies unchanged.
 pub(crate) const GUARDED: &str = "what looks like a label or a tag is made harmless";
-/// Theirs tells that a command was cancelled, or where the rest of its output is.
+/// Their text notes that a command was cancelled, or where the rest of its output is.
 pub(crate) const SHELL: &str =
     "a log in memory does not hold cancelled, truncated and the path of the full output";
-/// The heading that a scripted reply needs to be taken; it is left out again before texts are compared.
+/// The heading that makes a scripted reply acceptable; it is removed before texts are compared.
 const HEADINGS: [&str; 2] = ["## Goal\n", "## Original Request\n"];
 
 /// A recorded reply in the form that the task asks for.
@@ -42,14 +42,15 @@ pub(crate) struct Asked<'a> {
     pub(crate) messages: &'a [Message],
     pub(crate) previous: Option<&'a str>,
     pub(crate) focus: Option<&'a str>,
-    /// Whether the focus stands in the place of the instructions.
+    /// Puts the focus in the place of the instructions.
     pub(crate) replaces: bool,
 }
 
 impl Asked<'_> {
-    /// Returns what the recorded prompt should be, with its prose masked; `unseen` are commands that were kept from the model.
+    /// Returns the expected recorded prompt, with its prose masked; `unseen` are commands that were
+    /// kept from the model.
     ///
-    /// `notes` are what is said of a command beside its output.
+    /// `notes` are the notes on a command next to its output.
     fn rebuilt(&self, unseen: &[Message], notes: impl Fn(&Message) -> Option<String>) -> String {
         let whole = SerializeOpts { include_thinking: false, ..SerializeOpts::WHOLE };
         let seen = || self.messages.iter().filter(|message| !unseen.contains(message));
@@ -84,7 +85,7 @@ impl Asked<'_> {
         format!("<conversation>\n{text}\n</conversation>\n\n{previous}{instructions}")
     }
 
-    /// Returns the conversation as ours shows it.
+    /// Returns the conversation in our form.
     pub(crate) fn shown(&self) -> String {
         self.text(|_| ())
     }
@@ -119,7 +120,8 @@ impl Asked<'_> {
         Ok(reasons)
     }
 
-    /// Checks that ours carries the conversation, the previous summary and the focus, each once.
+    /// Checks that our request contains the conversation, the previous summary and the focus, each
+    /// once.
     fn check_ours(&self, ours: &str, text: &str) -> Result<(), String> {
         let rest = ours.strip_prefix("<conversation>\n").and_then(|rest| rest.strip_prefix(text));
         let rest = rest.and_then(|rest| rest.strip_prefix("\n</conversation>\n\n"));
@@ -138,14 +140,14 @@ impl Asked<'_> {
     }
 }
 
-/// Tells whether a recorded text is about as long as this one.
+/// Returns whether a recorded text is about as long as this one.
 fn is_near(recorded: &Value, text: &str) -> bool {
     let units = |text: &str| text.encode_utf16().count() as u64;
     let n_units = recorded.as_str().map(units).or_else(|| recorded["$text"]["utf16_len"].as_u64());
     n_units.is_some_and(|n_units| n_units.abs_diff(units(text)) < 64)
 }
 
-/// Returns what is said of a command that was cancelled or whose output is elsewhere.
+/// Returns the note on a command that was cancelled or whose output is elsewhere.
 fn notes(row: &Row<'_>, message: &Message) -> Option<String> {
     let Message::BashExecution { exit_code, .. } = message else { return None };
     let is_it =

@@ -8,7 +8,7 @@ use wb_session::SessionSettings;
 use wb_session::driver::settings_files::MAX_SETTINGS_BYTES;
 use wb_session::{SettingsFileError, SettingsRead, read_settings};
 
-/// Writes a file of its own for a test.
+/// Writes a separate file for a test.
 #[expect(clippy::disallowed_methods, reason = "a test is at the edge")]
 fn file(name: &str, bytes: impl AsRef<[u8]>) -> PathBuf {
     let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("settings-{name}.json"));
@@ -24,7 +24,7 @@ fn read_one(path: &Path) -> Result<SettingsRead, SettingsFileError> {
     read_settings(Some(path), None)
 }
 
-/// Returns what an error says after the path of its file, and its hint.
+/// Returns the text of an error after the path of its file, and its hint.
 fn refusal(name: &str, bytes: impl AsRef<[u8]>) -> (String, &'static str) {
     let path = file(name, bytes);
     let error = read_one(&path).unwrap_err();

@@ -19,7 +19,8 @@ fn jsonl(path: &Path) -> Opened {
     Box::new(open(path.to_owned(), Durability::Always).unwrap())
 }
 
-/// Checks a law on each store that a closure can open; the flag tells whether it outlives its value.
+/// Checks a law on each store that a closure can open; the flag marks a store that outlives its
+/// value.
 pub(crate) fn each_store(name: &str, law: impl Fn(&dyn Fn() -> Opened, bool)) {
     law(&|| Box::new(MemoryStore::default()), false);
     let path = fresh(&format!("{name}.jsonl"));

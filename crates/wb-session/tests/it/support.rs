@@ -1,4 +1,4 @@
-//! Where test data lies.
+//! Paths and helpers of test data.
 
 use std::fs::OpenOptions;
 use std::io::Write;
@@ -30,7 +30,7 @@ pub(crate) fn log_of(entries: &[&str]) -> SessionLog {
     SessionLog::read([&[header], entries].concat().join("\n").as_bytes()).unwrap()
 }
 
-/// Returns the path of a file that is not there yet, in a folder for what tests write.
+/// Returns the path of a new file in a folder for test output.
 pub(crate) fn fresh(name: &str) -> PathBuf {
     let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR"));
     for end in ["", ".torn", "-wal", "-shm"] {
@@ -39,7 +39,7 @@ pub(crate) fn fresh(name: &str) -> PathBuf {
     folder.join(name)
 }
 
-/// Appends to a file as a program would that knows nothing of ours.
+/// Appends to a file as a foreign program would.
 pub(crate) fn append_bytes(path: &Path, bytes: &[u8]) {
     let mut file = OpenOptions::new().append(true).create(true).open(path).unwrap();
     file.write_all(bytes).unwrap();

@@ -35,7 +35,7 @@ pub(crate) const TALK: &str = concat!(
     r#"u"And the tests?" a"They run.":bash(cargo test)  t*2000 "#,
     r#"u"Ship it." a"Shipped.""#,
 );
-/// One turn that goes on and on.
+/// One very long turn.
 pub(crate) const LONG_TURN: &str = concat!(
     r#"u"Port the importer." a"First.":read(src/a.rs) t*4000 a"Second.":edit(src/b.rs) t*2000 "#,
     r#"a"Third.":bash(cargo test) t*400 a"Done.""#,

@@ -19,7 +19,8 @@ fn id() -> impl Strategy<Value = String> {
     prop_oneof![6 => (0..12_u32).prop_map(|n| format!("{n:08x}")), 3 => long, 1 => short]
 }
 
-/// Logs in which anything follows anything: ids that come twice, parents that come later, never or are the entry.
+/// Logs in which anything follows anything: ids that come twice, parents that come later, never or
+/// are the entry.
 fn log() -> impl Strategy<Value = String> {
     let kind =
         select(vec!["user", "user", "assistant", "model_change", "thinking_level_change", "compaction"]);

@@ -1,4 +1,4 @@
-//! A compaction that is taken back inside its log: cases.
+//! The undo of a compaction inside its log: cases.
 
 use std::collections::HashMap;
 
@@ -38,7 +38,7 @@ pub(crate) fn here(session: &Session) -> Context {
     session.context(session.leaf()).unwrap()
 }
 
-/// Builds the context of a log in which nothing but some entries of a log stand, in one chain.
+/// Builds the context of a log reduced to the given entries, in one chain.
 pub(crate) fn context_of(log: &[u8], ids: &[EntryId]) -> Context {
     let lines = log.split(|byte| *byte == b'\n').filter(|line| !line.trim_ascii().is_empty());
     let records = lines.filter_map(|bytes| Line::alone(1, bytes).parse::<Value>().ok());
@@ -55,12 +55,12 @@ pub(crate) fn context_of(log: &[u8], ids: &[EntryId]) -> Context {
     build_context(&log, log.leaf()).unwrap()
 }
 
-/// Tells what of two contexts must be the same, whatever the entries are called.
+/// Returns the parts of a context that do not depend on the ids of entries.
 pub(crate) fn content_of(context: &Context) -> (&[Message], Option<&str>, Option<&str>) {
     (&context.messages, context.model.as_deref(), context.thinking_level.as_deref())
 }
 
-/// What of a session can be seen from outside.
+/// The visible state of a session.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Face {
     pub(crate) nodes: Vec<Node>,
@@ -285,7 +285,7 @@ fn what_was_counted_after_the_compaction_does_not_tell_the_size_of_the_context()
     assert_eq!(tokens(&session), 105_010);
 }
 
-/// Lines of other programs keep their order of members, their numbers and what nobody knows.
+/// Lines of other programs keep their order of members, their numbers and unknown members.
 #[test]
 fn lines_are_repeated_as_they_are_but_for_their_place() {
     let log = concat!(

@@ -1,4 +1,4 @@
-//! What holds for every log of which a compaction is taken back.
+//! The laws for undoing a compaction in any log.
 
 use std::collections::{HashMap, HashSet};
 
@@ -41,7 +41,8 @@ fn act() -> impl Strategy<Value = Act> {
 
 const N_KINDS: u8 = 18;
 
-/// Returns an entry in pi's form; calls and results share few ids, so that some are answered and some are not.
+/// Returns an entry in pi's form; calls and results share few ids, so that some are answered and
+/// some are not.
 fn entry(kind: u8, nth: usize, about: Option<&EntryId>) -> Value {
     let message = |message: Value| json!({"type": "message", "message": message});
     let call = |id: usize| json!({"type": "toolCall", "id": format!("c{}", id % 5), "name": "read", "arguments": {"n": nth}});
@@ -142,7 +143,7 @@ fn pairs(context: &Context) -> Vec<(EntryId, EntryId)> {
     first.map(|pair| (entry(pair.call.message), entry(pair.result))).collect()
 }
 
-/// A session before its last compaction was taken back, and that compaction's place on the path.
+/// A session before its last compaction was undone, and that compaction's place on the path.
 struct Before {
     log: Vec<u8>,
     path: Vec<EntryId>,
@@ -150,7 +151,7 @@ struct Before {
     at: usize,
 }
 
-/// Takes the last compaction back and checks what holds of that; tells whether there was one.
+/// Undoes the last compaction and checks the result; returns whether there was one.
 fn undo_and_check(session: &mut Session, name: &str) -> bool {
     let (log, path, face_before) = (written(session), ids(session), face(session));
     let Some(compaction) = compactions(session).pop() else {
@@ -192,7 +193,7 @@ fn check_context(session: &Session, before: &Before, name: &str) {
     assert_eq!(content_of(&context), content_of(&reference), "{name}");
 }
 
-/// Entries stand for those that they repeat: in place, kind and time, in their labels and as pairs.
+/// Copies match their originals: in place, kind and time, in their labels and as pairs.
 fn check_copies(session: &Session, before: &Before, name: &str) {
     let Before { path, face, at, .. } = before;
     let (now, tree) = (ids(session), session.tree());
@@ -215,7 +216,7 @@ fn check_copies(session: &Session, before: &Before, name: &str) {
     check_pairs(&face.context, &here(session), stands_for, |id| path[at + 1..].contains(id), name);
 }
 
-/// What was a pair is one, if an older compaction does not leave a part of it out.
+/// A pair stays a pair, unless an older compaction leaves a part of it out.
 fn check_pairs(
     before: &Context,
     after: &Context,
@@ -233,7 +234,7 @@ fn check_pairs(
     }
 }
 
-/// Takes all compactions of the path back, each with its checks, and returns how many there were.
+/// Undoes all compactions of the path, each with its checks, and returns their number.
 fn undo_all_and_check(session: &mut Session, name: &str) -> usize {
     let (log, mut rest, gone) = (written(session), ids(session), compactions(session));
     rest.retain(|id| !gone.contains(id));
@@ -250,7 +251,7 @@ proptest! {
     fn after_each_undo_the_context_is_that_without_the_compaction(acts in vec(act(), 0..60)) {
         let mut session = grown(begun(Box::new(MemoryStore::default())), &acts);
         undo_all_and_check(&mut session, "grown");
-        // A leaf that was moved alone is forgotten, so the session goes on at its last entry.
+        // A moved leaf without a mark is forgotten, so the session resumes at its last entry.
         session.set_name("end", 0).unwrap();
         prop_assert_eq!(face(&opened(&written(&session))), face(&session));
     }

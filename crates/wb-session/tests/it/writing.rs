@@ -35,7 +35,7 @@ fn files() -> Vec<PathBuf> {
     files
 }
 
-/// Tells whether two logs say the same at every leaf, asked of the store and of the log in memory.
+/// Checks that the store and the log in memory agree at every leaf.
 fn assert_same(session: &Session, log: &SessionLog, name: &str) {
     let leaves =
         log.entries().iter().map(|entry| Some(&entry.id)).rev().step_by(1 + log.entries().len() / 20);
@@ -62,7 +62,7 @@ fn every_real_file_is_written_as_it_was_and_a_migrated_one_opens_as_the_same() {
     }
 }
 
-/// The recorded migration of these files was stored beside them.
+/// The recorded migration of these files was stored next to them.
 #[test]
 fn a_migrated_file_is_byte_for_byte_what_the_recorded_migration_wrote() {
     let Some(folder) = shared("sessions/pi") else { return };

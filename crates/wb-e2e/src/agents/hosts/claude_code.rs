@@ -8,7 +8,7 @@ use serde_json::json;
 use super::super::stage::{Stage, only_file};
 use super::{Compacts, Host, Moment, Plug, Session};
 
-/// It takes models by names that it knows.
+/// A model that it knows by name.
 const KNOWN_MODEL: &str = "claude-sonnet-4-5";
 
 pub(super) const HOST: Host = Host {
@@ -31,7 +31,7 @@ pub(super) const HOST: Host = Host {
             ("claude-code/hooks/register.ts", ".claude/wb-compact/hooks/register.ts"),
         ],
         full_tokens: 105_000,
-        // It does not tell thoughts, and calls may not stand without them.
+        // It does not report thoughts, and calls may not appear without them.
         moment: Moment::Midway { keeps_calls: false },
         asks_anyway: false,
         hands_over_words: true,
@@ -42,7 +42,7 @@ pub(super) const HOST: Host = Host {
 /// The smallest window that it compacts at by itself.
 const WINDOW_TOKENS: &str = "100000";
 
-/// What it would do on a network.
+/// The switches that keep it off the network.
 const SWITCHES: [&str; 5] = [
     "DISABLE_TELEMETRY",
     "DISABLE_ERROR_REPORTING",

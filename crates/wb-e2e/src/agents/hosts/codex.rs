@@ -6,7 +6,7 @@ use std::process::Command;
 use super::super::stage::{Stage, only_file};
 use super::{Compacts, Host, MODEL, PROVIDER, SMALL_WINDOW_TOKENS, Session, WINDOW_TOKENS};
 
-/// Tokens above which it compacts, and those of a request that has more.
+/// The limit in tokens above which it compacts, and the size of a request above it.
 const LIMIT_TOKENS: usize = 40_000;
 const FULL_TOKENS: usize = 50_000;
 

@@ -8,7 +8,7 @@ use serde_json::json;
 use super::super::stage::Stage;
 use super::{Compacts, Host, Session};
 
-/// It takes models by names that it knows.
+/// A model that it knows by name.
 const KNOWN_MODEL: &str = "gemini-2.5-flash";
 
 pub(super) const HOST: Host = Host {
@@ -24,7 +24,7 @@ pub(super) const HOST: Host = Host {
     say,
     session,
     informed_at_tokens: None,
-    // What its plug-in does is told in docs/evaluation/other-hosts.md.
+    // docs/evaluation/other-hosts.md describes its plug-in.
     plug: None,
 };
 
@@ -50,7 +50,8 @@ fn say(stage: &Stage, prompt: &str, session: Session) -> Command {
     gemini
 }
 
-/// Returns the oldest file: names begin with the minute, and a resume in another leaves a file with its head alone.
+/// Returns the oldest file: names begin with the minute, and a resume in another leaves a file with
+/// its head alone.
 fn session(stage: &Stage) -> Result<PathBuf, String> {
     let folder = stage.home().join(".gemini/tmp");
     let is_session =

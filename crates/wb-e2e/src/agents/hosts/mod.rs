@@ -1,6 +1,8 @@
-//! The agents whose sessions are compacted: packages, settings, how they are run, where their session is.
+//! The agents whose sessions are compacted: packages, settings, how they are run, where their
+//! session is.
 //!
-//! Each is pinned to a version that was looked at. All of them are told to leave the network alone.
+//! Each is pinned to a version that was reviewed. All of them are configured to stay off the
+//! network.
 
 mod claude_code;
 mod codex;
@@ -16,7 +18,7 @@ use super::stage::Stage;
 /// The name of the scripted provider and of its model, in the settings of agents.
 const PROVIDER: &str = "scripted";
 const MODEL: &str = "scripted-1";
-/// The window that agents are told, large enough that none compacts by itself.
+/// The window configured for agents, large enough that none compacts by itself.
 const WINDOW_TOKENS: usize = 200_000;
 /// The window of those that are to compact themselves.
 const SMALL_WINDOW_TOKENS: usize = 64_000;
@@ -32,13 +34,13 @@ pub(crate) struct Host {
     pub(crate) version: &'static str,
     /// Another package, of the same version.
     pub(crate) beside: Option<&'static str>,
-    /// How its requests are written.
+    /// The dialect of its requests.
     pub(crate) dialect: &'static str,
-    /// Whether `all` means it.
+    /// Includes it in `all`.
     pub(crate) is_of_all: bool,
-    /// Whether it sends the outputs of old calls twice when it goes on with a session that nobody touched.
+    /// Sends the outputs of old calls twice when it resumes a session that nobody touched.
     pub(crate) repeats_outputs: bool,
-    /// Whether each line of its session names the line that it follows.
+    /// Has sessions in which each line names the line that it follows.
     pub(crate) is_tree: bool,
     /// Writes its settings.
     pub(crate) configure: fn(&Stage, Compacts) -> Result<(), String>,
@@ -46,42 +48,43 @@ pub(crate) struct Host {
     pub(crate) say: fn(&Stage, &str, Session) -> Command,
     /// Finds the file of its session.
     pub(crate) session: fn(&Stage) -> Result<PathBuf, String>,
-    /// Tokens with which its window is so full that its model writes a summary, if `wb install` gives instructions for that.
+    /// Tokens with which its window is so full that its model writes a summary, if `wb install`
+    /// gives instructions for that.
     pub(crate) informed_at_tokens: Option<usize>,
-    /// How our plug-in gets into it, if there is one.
+    /// The way to install our plug-in, if there is one.
     pub(crate) plug: Option<Plug>,
 }
 
-/// Who compacts the sessions of an agent.
+/// The program that compacts the sessions of an agent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Compacts {
-    /// `wb`, in the file, when it is told to.
+    /// `wb`, in the file, on request.
     ByHand,
     /// The agent itself, when the window is full.
     Itself,
 }
 
-/// When an agent compacts.
+/// The moment at which an agent compacts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Moment {
     /// At the end of a run.
     End,
-    /// Between two requests of a run, and whether the calls in between stay as they are.
+    /// Between two requests of a run, and whether the calls in between stay unchanged.
     Midway { keeps_calls: bool },
 }
 
-/// What an agent that compacts itself does, and how our plug-in gets into it.
+/// The behaviour of an agent that compacts itself, and the way to install our plug-in.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Plug {
     /// The files of the plug-in in `integrations`, and where they go below the home.
     pub(crate) files: &'static [(&'static str, &'static str)],
     /// Tokens with which the window is so full that it compacts.
     pub(crate) full_tokens: usize,
-    /// When it compacts.
+    /// The moment of its compaction.
     pub(crate) moment: Moment,
-    /// Whether it asks for a summary even if ours takes its place.
+    /// Asks for a summary even if ours replaces it.
     pub(crate) asks_anyway: bool,
-    /// Whether it hands over what the user asks of a compaction.
+    /// Passes the user's wish for a compaction on.
     pub(crate) hands_over_words: bool,
     /// Compacts the last session, as its user would, with words if it takes any.
     pub(crate) compact: fn(&Stage, &str) -> Command,

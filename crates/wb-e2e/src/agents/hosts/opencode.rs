@@ -12,7 +12,7 @@ pub(super) const HOST: Host = Host {
     name: "opencode",
     package: "opencode-ai",
     version: "1.18.33",
-    // It looks for this one at each start if it is not there.
+    // It searches for this one at each start if it is missing.
     beside: Some("@opencode-ai/plugin"),
     dialect: "Anthropic Messages",
     is_of_all: true,
@@ -51,7 +51,7 @@ server.kill();
 process.exitCode = answer.ok ? 0 : 1;
 "#;
 
-/// It takes no words here.
+/// Compacts a session; the host takes no words here.
 fn compact(stage: &Stage, _: &str) -> Command {
     let mut node = stage.command("node".as_ref());
     node.envs(SWITCHES.map(|name| (name, "1"))).args(["--input-type=module", "-e"]);
@@ -59,7 +59,7 @@ fn compact(stage: &Stage, _: &str) -> Command {
     node
 }
 
-/// What it would do on a network.
+/// The switches that keep it off the network.
 const SWITCHES: [&str; 7] = [
     "OPENCODE_DISABLE_AUTOUPDATE",
     "OPENCODE_DISABLE_MODELS_FETCH",

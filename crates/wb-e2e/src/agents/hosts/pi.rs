@@ -73,7 +73,7 @@ fn configure(stage: &Stage, compacts: Compacts) -> Result<(), String> {
     stage.write(".pi/agent/settings.json", &json!({"compaction": compaction}).to_string())
 }
 
-/// What it would do on a network.
+/// The switches that keep it off the network.
 const SWITCHES: [(&str, &str); 3] =
     [("PI_OFFLINE", "1"), ("PI_TELEMETRY", "0"), ("PI_SKIP_VERSION_CHECK", "1")];
 

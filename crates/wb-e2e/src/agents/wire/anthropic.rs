@@ -27,11 +27,12 @@ fn message(message: &Value) -> Vec<Item> {
     list(content).iter().filter_map(block).collect()
 }
 
-/// What every thought is signed with.
+/// The signature of every thought.
 const SIGNATURE: &str = "c2NyaXB0ZWQ=";
 
-/// Finds what the provider would refuse: a first message that is not the user's, thoughts that are not signed or stand
-/// behind other blocks, and outputs that do not begin the message behind their calls.
+/// Finds faults that the provider would refuse: a first message that is not the user's, thoughts
+/// that are unsigned or follow other blocks, and outputs that do not begin the message after their
+/// calls.
 pub(super) fn faults(body: &Value) -> Vec<String> {
     let messages = list(&body["messages"]);
     let first = messages.first().filter(|message| message["role"] != "user");
@@ -67,7 +68,7 @@ pub(super) fn must_think(body: &Value) -> bool {
     body["thinking"]["type"] == "enabled"
 }
 
-/// Returns whether a request answers calls that no thought stands before.
+/// Returns whether a request answers calls without a thought before them.
 fn is_without_its_thought(messages: &[Value]) -> bool {
     let Some([calls, outputs]) = messages.last_chunk::<2>() else { return false };
     let has = |message: &Value, kind| of_type(list(&message["content"]), kind).next().is_some();

@@ -24,7 +24,7 @@ fn message(message: &Value) -> Vec<Item> {
     text.into_iter().chain(calls).collect()
 }
 
-/// Finds outputs that do not stand right behind the message with their call, as the dialect demands.
+/// Finds outputs that do not directly follow the message with their call, as the dialect demands.
 pub(super) fn faults(body: &Value) -> Vec<String> {
     let mut open: Vec<String> = Vec::new();
     let mut faults = Vec::new();

@@ -32,16 +32,16 @@ fn item(turn: &Value, part: &Value) -> Option<Item> {
     Some(Item::Text(who(&turn["role"]), text.to_owned()))
 }
 
-/// Returns what an output tells, whatever its keys are.
+/// Returns the text of an output, whatever its keys are.
 fn told(response: &Value) -> String {
     let words = response.as_object().into_iter().flat_map(|it| it.values()).filter_map(Value::as_str);
     words.collect::<Vec<_>>().join("\n")
 }
 
-/// Finds what the provider would refuse: a first turn that is not the user's, and calls whose outputs are not all in
-/// the turn behind them, or are there without their calls.
+/// Finds faults that the provider would refuse: a first turn that is not the user's, and calls
+/// whose outputs are not all in the next turn, or are there without their calls.
 ///
-/// Outputs that stand twice are not found here, since the host itself sends them when it goes on with a session.
+/// Duplicate outputs pass, since the host itself sends them when it resumes a session.
 pub(super) fn faults(body: &Value) -> Vec<String> {
     let turns = list(&body["contents"]);
     let first = turns.first().filter(|turn| turn["role"] != "user");
@@ -62,7 +62,7 @@ fn ids<'a>(turn: &'a Value, kind: &'static str) -> Vec<&'a Value> {
     list(&turn["parts"]).iter().filter(|part| part[kind].is_object()).map(|part| &part[kind]["id"]).collect()
 }
 
-/// Writes an answer in two pieces, the thought apart, since it is sent as it is thought.
+/// Writes an answer in two pieces, with the thought first, as in a live stream.
 pub(super) fn events(reply: &Reply) -> Vec<Value> {
     let thought = json!({ "text": reply.thought, "thought": true });
     let thought = (!reply.thought.is_empty()).then(|| piece(reply, &[thought]));

@@ -1,4 +1,4 @@
-//! The dialects of model providers, as far as agents need them: what a request holds, and a streamed answer.
+//! The dialects of model providers, as far as agents need them: requests and streamed answers.
 
 mod anthropic;
 mod chat;
@@ -9,12 +9,12 @@ use serde_json::Value;
 
 use super::script::{Call, Turn};
 
-/// Tokens that every answer is said to have.
+/// The reported tokens of every answer.
 const OUTPUT_TOKENS: usize = 60;
-/// Bytes of a request that are said to be one token.
+/// The number of request bytes that count as one token.
 const BYTES_PER_TOKEN: usize = 4;
 
-/// How a request is written.
+/// The format of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Dialect {
     /// Anthropic Messages.
@@ -45,7 +45,7 @@ pub(crate) enum Item {
     Text(Who, String),
     /// A call with its id.
     Call(String),
-    /// What came out of the call with this id.
+    /// The output of the call with this id.
     Output(String, String),
 }
 
@@ -71,18 +71,18 @@ pub(crate) struct Reply {
     pub(crate) number: usize,
     /// The name of the model.
     pub(crate) model: String,
-    /// What was thought before.
+    /// The thought before it.
     pub(crate) thought: String,
     /// The words.
     pub(crate) text: String,
     /// The calls.
     pub(crate) calls: Vec<Called>,
-    /// Tokens that the request is said to have.
+    /// The reported tokens of the request.
     pub(crate) input_tokens: usize,
 }
 
 impl Dialect {
-    /// Tells the dialect from the address.
+    /// Detects the dialect from the address.
     pub(crate) fn of(path: &str) -> Option<Self> {
         let path = path.split('?').next().unwrap_or_default().trim_end_matches('/');
         let ends = [
