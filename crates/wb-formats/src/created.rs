@@ -1,7 +1,8 @@
 //! A new session in the format of an agent, from messages alone.
 //!
-//! What the model saw becomes what it would see if that agent went on: prompts, answers, calls and results in the shape
-//! that its provider takes. The system text is the agent's own and is left out. No agent was asked whether it goes on.
+//! What the model saw becomes what it would see if that agent went on: prompts, answers, calls and
+//! results in the shape that its provider takes. The system text is the agent's own and is left
+//! out. No agent was asked whether it goes on.
 
 use serde_json::{Value, json};
 use wb_dialect::{Dialect, EncodedRequest};
@@ -40,7 +41,8 @@ impl Agent {
         }
     }
 
-    /// Returns the dialect in whose shape messages are written; none where they are written as they are.
+    /// Returns the dialect in whose shape messages are written; none where they are written as they
+    /// are.
     pub fn dialect(self) -> Option<Dialect> {
         match self {
             Self::ClaudeCode => Some(Dialect::Anthropic),
@@ -49,7 +51,8 @@ impl Agent {
         }
     }
 
-    /// Returns the one change that begins a session with these messages, given the folder that the agent worked in.
+    /// Returns the one change that begins a session with these messages, given the folder that the
+    /// agent worked in.
     pub fn create(
         self,
         messages: &[Message],
@@ -179,13 +182,15 @@ fn pi(messages: &[Message], folder: &str, stamp: &Stamp) -> Result<Vec<u8>, NotE
     Ok(bytes)
 }
 
-/// Returns whether a message is a text of the agent itself, which a request has in a member of its own.
+/// Returns whether a message is a text of the agent itself, which a request has in a member of its
+/// own.
 fn is_system_text(message: &Message) -> bool {
     let is_named = |name: &str| matches!(name, "system" | "developer");
     matches!(message, Message::Custom { custom_type, .. } if is_named(custom_type)) && is_pinned(message)
 }
 
-/// Returns the entry of a message; digests are prompts, since what they stand for is not in the session.
+/// Returns the entry of a message; digests are prompts, since what they stand for is not in the
+/// session.
 fn entry(message: &Message) -> EntryKind {
     let message = match message {
         Message::Custom { custom_type, content } => {

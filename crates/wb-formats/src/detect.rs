@@ -27,7 +27,8 @@ const FOR_SCREEN: &str =
     "messages for the screen (UIMessage) of the AI SDK are not read, only those that a model is sent";
 const CONVERT: &str = "save what convertToModelMessages(messages) returns, which is read as ai-sdk";
 
-/// Returns the format that is surest of parts that begin like this; of several the first of [`FORMATS`].
+/// Returns the format that is surest of parts that begin like this; of several the first of
+/// [`FORMATS`].
 pub fn detect(probe: &Probe) -> Option<&'static dyn Format> {
     let sure = |format: &&dyn Format| std::cmp::Reverse(format.detect(probe));
     let best = FORMATS.iter().map(|row| row.format).min_by_key(sure)?;
@@ -50,10 +51,11 @@ pub fn open(parts: Box<dyn Parts>) -> Result<Box<dyn Document>, FormatError> {
     known(&probe)?.open(parts)
 }
 
-/// Opens the session at a path: a file of any known format, recognized by its content, or the database of opencode.
+/// Opens the session at a path: a file of any known format, recognized by its content, or the
+/// database of opencode.
 ///
-/// The few messages that a compaction leaves may tell no format. Where none is sure of them, it is the one that the list of
-/// operations next to the file names, if it reads no fewer of them.
+/// The few messages that a compaction leaves may tell no format. Where none is sure of them, it is
+/// the one that the list of operations next to the file names, if it reads no fewer of them.
 pub fn open_path(path: &Path, access: Access) -> Result<Box<dyn Document>, FormatError> {
     let parts = match access {
         Access::Read => FileParts::open_for_reading(path),
@@ -93,7 +95,8 @@ pub fn read(input: &mut dyn Read) -> Result<View, FormatError> {
     document.view(&newest(document.as_ref())?)
 }
 
-/// Reads every segment of the conversation that was written last: what was really sent, with what it was counted at.
+/// Reads every segment of the conversation that was written last: what was really sent, with what
+/// it was counted at.
 pub fn segments(input: &mut dyn Read) -> Result<Vec<Segment>, FormatError> {
     let document = open(Box::new(MemoryParts::read_from(input)?))?;
     let conversation = newest(document.as_ref())?;

@@ -39,8 +39,9 @@ impl SentAs<'static> {
         Self::by(view.format, view.model.as_deref())
     }
 
-    /// Returns how an agent sends its sessions, or sessions of its format are sent, by the name of the format: where it
-    /// asks several providers, in the dialects in which its model is asked, and in all if that is not known.
+    /// Returns how an agent sends its sessions, or sessions of its format are sent, by the name of
+    /// the format: where it asks several providers, in the dialects in which its model is
+    /// asked, and in all if that is not known.
     pub fn by(format: &str, model: Option<&str>) -> Self {
         let row = row_of(format);
         let of_format = row.map_or(&[][..], |row| row.dialects);
@@ -78,7 +79,8 @@ impl SentAs<'_> {
         self.dialects.iter().fold(name.to_owned(), |name, dialect| call_name(&name, *dialect).into_owned())
     }
 
-    /// Returns what providers would refuse of the next request of a session; the violations name its messages.
+    /// Returns what providers would refuse of the next request of a session; the violations name
+    /// its messages.
     pub fn violations(&self, messages: &[Message]) -> Vec<Violation> {
         let request = |dialect| EncodedRequest::next_request_with(messages, dialect, self.verbatim);
         let is_answered = |at: usize| self.answers(at, messages);
@@ -87,7 +89,8 @@ impl SentAs<'_> {
     }
 }
 
-/// Returns the dialects in which a model is asked: that of its own provider, and chat, which gateways speak.
+/// Returns the dialects in which a model is asked: that of its own provider, and chat, which
+/// gateways speak.
 fn of_model(id: &str) -> &'static [Dialect] {
     match Family::from_model_id(id) {
         Some(Family::Anthropic) => &[Dialect::Anthropic, Dialect::OpenaiChat],

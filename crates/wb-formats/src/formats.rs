@@ -1,4 +1,5 @@
-//! The formats that are read: one row each, with what the crate needs to know of a format outside of its file.
+//! The formats that are read: one row each, with what the crate needs to know of a format outside
+//! of its file.
 
 use std::fmt::Write as _;
 
@@ -47,7 +48,8 @@ pub struct FormatRow {
     pub compactions: &'static str,
     /// The usage that it reports.
     pub usage: &'static str,
-    /// The dialects in which its sessions are sent, whatever the model; empty if several providers take them.
+    /// The dialects in which its sessions are sent, whatever the model; empty if several providers
+    /// take them.
     pub(crate) dialects: &'static [Dialect],
     /// The calls that its agent answers.
     pub(crate) answered_calls: AnsweredCalls,
@@ -68,7 +70,8 @@ pub(crate) enum AnsweredCalls {
     All,
 }
 
-/// Every format, the most specific first: of several that are equally sure of a file, the first one reads it.
+/// Every format, the most specific first: of several that are equally sure of a file, the first one
+/// reads it.
 pub static FORMATS: &[FormatRow] = &[
     FormatRow {
         answered_calls: AnsweredCalls::All, // seen in pi 0.73.1 and 1.5.2

@@ -1,4 +1,5 @@
-//! What a request has in members of its own, outside of its messages: the system text and the tools.
+//! What a request has in members of its own, outside of its messages: the system text and the
+//! tools.
 
 use std::io;
 

@@ -1,4 +1,5 @@
-//! Prints, as a Markdown table, how well the next prompt's tokens are foretold on session files with real usage:
+//! Prints, as a Markdown table, how well the next prompt's tokens are foretold on session files
+//! with real usage:
 //!
 //! ```text
 //! cargo run --release -p wb-formats --example one_step_error -- FILE…

@@ -33,8 +33,8 @@ const UNKNOWN: &str = "Droid is not open: what it makes of a session that others
 
 /// Sessions of Droid, as it stores them; what `droid exec` prints is not read.
 ///
-/// All messages are read in the order of the file. How the agent notes its own compactions is not public, so what it left
-/// out after one is not known here. Nothing was counted per request.
+/// All messages are read in the order of the file. How the agent notes its own compactions is not
+/// public, so what it left out after one is not known here. Nothing was counted per request.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Droid;
 

@@ -24,12 +24,13 @@ use crate::kit::missing_roles::{lost_role_of_pi, note_of, side_of_message};
 
 /// Session files of the pi coding agent and of agents that write like it.
 ///
-/// The conversation is the path to the last entry; see [`Session::context`] for what of it the model sees. Usage is
-/// given for the requests that were made with this very context, which are those after the last compaction. Calls without
-/// a result pi answers itself when it goes on.
+/// The conversation is the path to the last entry; see [`Session::context`] for what of it the
+/// model sees. Usage is given for the requests that were made with this very context, which are
+/// those after the last compaction. Calls without a result pi answers itself when it goes on.
 ///
-/// A compaction is an entry of pi's own, and so is each answer to a call at the end. Another body for a result is an edit,
-/// which pi obeys since its version 0.87; older ones send the whole result.
+/// A compaction is an entry of pi's own, and so is each answer to a call at the end. Another body
+/// for a result is an edit, which pi obeys since its version 0.87; older ones send the whole
+/// result.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Pi;
 
@@ -144,7 +145,8 @@ impl Document for PiDocument {
         Ok(self.lost(&context, &unread))
     }
 
-    /// Gives what was sent before each compaction on the path to the leaf, and at last what is sent now.
+    /// Gives what was sent before each compaction on the path to the leaf, and at last what is sent
+    /// now.
     fn segments(&self, _: &str) -> Result<Segments<'_>, FormatError> {
         let session = &self.log.session;
         let ends = session.segment_ends(session.leaf()).map_err(of_log)?;
@@ -204,8 +206,8 @@ impl PiDocument {
         context.map(|(context, _)| context).map_err(refused)
     }
 
-    /// Returns what there is to say of what was passed over: of lines that are no entry, of those that the model would see,
-    /// and of what no provider takes.
+    /// Returns what there is to say of what was passed over: of lines that are no entry, of those
+    /// that the model would see, and of what no provider takes.
     fn notes(&self, unread: &[LogNote], lost: &[MissingRole]) -> Vec<Note> {
         let bad = self.log.session.notes().iter().chain(unread).filter_map(bad_line);
         let is_told =
@@ -261,8 +263,9 @@ impl PiDocument {
         lost.into_iter().map(missing).collect()
     }
 
-    /// Returns the first and the last entry that one step wrote after the old records of the items and before the
-    /// messages that came since: a compaction and the edits and answers next to it, or these alone, all of one time.
+    /// Returns the first and the last entry that one step wrote after the old records of the items
+    /// and before the messages that came since: a compaction and the edits and answers next to
+    /// it, or these alone, all of one time.
     fn written_between(&self, items: &[Item<'_>]) -> Result<(EntryId, EntryId), NotExpressible> {
         let context = self.context()?;
         let path = self.log.session.path().map_err(refused)?;
@@ -291,7 +294,8 @@ impl PiDocument {
         Ok((written[at - n_before].id.clone(), written[at + n_after].id.clone()))
     }
 
-    /// Returns the entries that make the view into the items: a compaction, edits, and answers to calls at the end.
+    /// Returns the entries that make the view into the items: a compaction, edits, and answers to
+    /// calls at the end.
     fn entries(
         &self,
         view: &View,

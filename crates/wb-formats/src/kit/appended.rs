@@ -1,5 +1,5 @@
-//! What formats have in common that append a digest and leave what stands there: which messages stay, and bodies of
-//! results replaced in their records.
+//! What formats have in common that append a digest and leave what stands there: which messages
+//! stay, and bodies of results replaced in their records.
 
 use std::ops::Range;
 
@@ -17,7 +17,8 @@ pub(crate) fn message_of(item: &Item<'_>) -> Option<usize> {
     }
 }
 
-/// Returns the messages that stay, in their order; records of before are refused, and so is another order.
+/// Returns the messages that stay, in their order; records of before are refused, and so is another
+/// order.
 pub(crate) fn kept(wanted: &Wanted<'_>) -> Result<Vec<usize>, NotExpressible> {
     let kept: Vec<usize> = wanted.items.iter().filter_map(message_of).collect();
     if wanted.items.iter().any(|item| matches!(item, Item::Old(_))) || !kept.is_sorted() {

@@ -20,7 +20,8 @@ pub(crate) struct Draft {
     early: HashSet<String>,
 }
 
-/// The names of the tools that were called, by the id of the call, each with the message of the call.
+/// The names of the tools that were called, by the id of the call, each with the message of the
+/// call.
 #[derive(Debug, Default)]
 struct Calls(HashMap<String, (usize, String)>);
 

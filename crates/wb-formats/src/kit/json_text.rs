@@ -12,7 +12,8 @@ pub(crate) fn text(json: &str) -> Option<String> {
     })
 }
 
-/// Resolves the escapes of one character, which are nearly all in long texts; nothing if there are others.
+/// Resolves the escapes of one character, which are nearly all in long texts; nothing if there are
+/// others.
 fn unescaped(mut rest: &str) -> Option<String> {
     let mut out = String::with_capacity(rest.len());
     while let Some(at) = memchr(b'\\', rest.as_bytes()) {
@@ -56,7 +57,8 @@ pub(crate) fn arguments(json: &str) -> Value {
     }
 }
 
-/// Returns a document without a byte order mark and blanks before it, and how many bytes those take.
+/// Returns a document without a byte order mark and blanks before it, and how many bytes those
+/// take.
 pub(crate) fn body_of(text: &[u8]) -> (usize, &[u8]) {
     let body = text.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(text).trim_ascii_start();
     (text.len() - body.len(), body)

@@ -291,7 +291,8 @@ fn is_open_line(parts: &dyn Parts, at: usize) -> io::Result<bool> {
     Ok(!rest.contains(&b'\n'))
 }
 
-/// Returns what was counted: right before an answer its prompt, right behind it the prompt and the answer.
+/// Returns what was counted: right before an answer its prompt, right behind it the prompt and the
+/// answer.
 fn usage_of(counts: &[(usize, u64)], messages: &[Message]) -> Vec<UsageAt> {
     let counts_at = |at: usize| {
         let first = counts.partition_point(|(before, _)| *before < at);
@@ -306,7 +307,8 @@ fn usage_of(counts: &[(usize, u64)], messages: &[Message]) -> Vec<UsageAt> {
     messages.iter().enumerate().filter_map(usage).collect()
 }
 
-/// Gives a result that does not tell its tool the name that its call has, where that is one of those right before.
+/// Gives a result that does not tell its tool the name that its call has, where that is one of
+/// those right before.
 fn name_result(message: &mut Message, before: &[Message]) {
     let Message::ToolResult { tool_call_id, tool_name, .. } = message else { return };
     let answer = before.iter().rfind(|it| !matches!(it, Message::ToolResult { .. }));

@@ -21,7 +21,8 @@ pub(crate) struct Render<'a> {
 }
 
 impl Render<'_> {
-    /// Returns what makes the list what it shall be, with the line that is added behind every change.
+    /// Returns what makes the list what it shall be, with the line that is added behind every
+    /// change.
     pub(crate) fn changes(&self) -> Result<ChangeSet, NotExpressible> {
         let spliced = self.spliced()?;
         let line = self.layout.last_line(self.wanted.stamp);
@@ -173,7 +174,8 @@ impl Render<'_> {
     }
 }
 
-/// Returns the change that puts a line behind all others, which can be taken back when more lines stand behind it.
+/// Returns the change that puts a line behind all others, which can be taken back when more lines
+/// stand behind it.
 fn inserted(parts: &dyn Parts, line: &str) -> Result<Change, NotExpressible> {
     Ok(match appended(parts, line)? {
         Change::Append { at, new } => Change::Splice { at, old: Bytes::default(), new },

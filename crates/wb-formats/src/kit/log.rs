@@ -22,7 +22,8 @@ pub(crate) struct LogEnd {
 }
 
 impl LogEnd {
-    /// Reads all lines, each with the members of the object under a key; what is no object is counted.
+    /// Reads all lines, each with the members of the object under a key; what is no object is
+    /// counted.
     pub(crate) fn of_lines(
         parts: &dyn Parts,
         inner: &str,
@@ -80,7 +81,8 @@ pub(crate) fn line_of(parts: &dyn Parts, at: u64) -> io::Result<usize> {
     }
 }
 
-/// Returns where the lines of the part without a name stand that are not blank, each with its line feed.
+/// Returns where the lines of the part without a name stand that are not blank, each with its line
+/// feed.
 pub(crate) fn line_ranges(parts: &dyn Parts) -> io::Result<Vec<Range<usize>>> {
     let mut lines = Lines::new(PartReader::new(parts, "", 0)?);
     let (mut all, mut number) = (Vec::new(), 0);

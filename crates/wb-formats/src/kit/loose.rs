@@ -1,4 +1,5 @@
-//! Values of the kind that is hoped for; one of another kind is passed over and does not hide the line.
+//! Values of the kind that is hoped for; one of another kind is passed over and does not hide the
+//! line.
 
 use std::borrow::Cow;
 use std::fmt;

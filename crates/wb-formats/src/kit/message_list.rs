@@ -1,7 +1,8 @@
 //! Documents that hold lists of messages: one JSON value with a list at a known place, or lines.
 //!
-//! A format of this kind says where its [`List`]s stand, and has a [`Shape`]: what one record of a list is in a
-//! conversation, and what a message is as a record. [`open`](super::list_document::open) makes a document of both. Records are replaced where they
+//! A format of this kind says where its [`List`]s stand, and has a [`Shape`]: what one record of a
+//! list is in a conversation, and what a message is as a record.
+//! [`open`](super::list_document::open) makes a document of both. Records are replaced where they
 //! stand; whatever is no message of a view stays as it is.
 
 use std::borrow::Cow;
@@ -24,7 +25,8 @@ pub(crate) trait Layout: Send + Sync + Debug {
     /// Returns the format.
     fn format(&self) -> &'static dyn Format;
 
-    /// Returns whether the session is made of lines, which are read one by one. Any other is held whole.
+    /// Returns whether the session is made of lines, which are read one by one. Any other is held
+    /// whole.
     fn is_lines(&self, _parts: &dyn Parts) -> io::Result<bool> {
         Ok(false)
     }
@@ -48,13 +50,14 @@ pub(crate) trait Layout: Send + Sync + Debug {
         false
     }
 
-    /// Returns how a line is made that holds all the records of a list that shall be, where that is added and nothing is
-    /// replaced.
+    /// Returns how a line is made that holds all the records of a list that shall be, where that is
+    /// added and nothing is replaced.
     fn snapshot(&self) -> Option<Snapshot> {
         None
     }
 
-    /// Returns one record for two next to each other, where a provider refuses two of one side in a row.
+    /// Returns one record for two next to each other, where a provider refuses two of one side in a
+    /// row.
     fn joined(&self, _one: &[u8], _next: &[u8]) -> Option<Vec<u8>> {
         None
     }
@@ -75,13 +78,15 @@ pub(crate) fn held(parts: &dyn Parts) -> &[u8] {
 
 /// How the records of a list and messages become each other.
 pub(crate) trait Shape: Send + Sync + Debug {
-    /// Reads a record into an empty one; one without messages is none that a model sees, and stays where it is.
+    /// Reads a record into an empty one; one without messages is none that a model sees, and stays
+    /// where it is.
     fn read(&self, record: &str, into: &mut Record) -> Result<(), serde_json::Error>;
 
     /// Returns a new record for a message, or why there is none.
     fn write(&self, message: &Message, stamp: &Stamp) -> Result<Vec<u8>, String>;
 
-    /// Returns a record of which something changes, given its messages and what becomes of each; or why it cannot be.
+    /// Returns a record of which something changes, given its messages and what becomes of each; or
+    /// why it cannot be.
     fn rewrite(&self, record: &[u8], messages: &[Message], fates: &[Fate<'_>]) -> Result<Vec<u8>, String>;
 }
 
@@ -131,13 +136,14 @@ pub(crate) struct List {
     pub(crate) records: Vec<Range<usize>>,
     /// What stands between them.
     pub(crate) joint: Joint,
-    /// A record outside of the list that follows its last one, such as the answer to a request; it is never changed.
+    /// A record outside of the list that follows its last one, such as the answer to a request; it
+    /// is never changed.
     pub(crate) behind: Option<Range<usize>>,
 }
 
 impl List {
-    /// Returns the list that stands where keys lead to, or the text itself without keys; one without elements where
-    /// there is none.
+    /// Returns the list that stands where keys lead to, or the text itself without keys; one
+    /// without elements where there is none.
     pub(crate) fn at(text: &[u8], path: &[&str]) -> Result<Self, FormatError> {
         let (_, json) = body_of(text);
         if path.is_empty() {
@@ -157,7 +163,8 @@ impl List {
         Ok(Self { name: ONLY_CONVERSATION.to_owned(), records, joint: Joint::Comma, behind: None })
     }
 
-    /// Returns the list of the records in all lines that are not blank, given where one stands in its line.
+    /// Returns the list of the records in all lines that are not blank, given where one stands in
+    /// its line.
     pub(crate) fn of_lines(
         parts: &dyn Parts,
         mut record_in: impl FnMut(&[u8]) -> Option<Range<usize>>,

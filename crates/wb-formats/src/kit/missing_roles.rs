@@ -35,7 +35,8 @@ fn with_role(record: &[u8], role: &'static str) -> Vec<u8> {
     }
 }
 
-/// Returns who speaks in a record that was read; nobody in one without messages, and none of the two in a system text.
+/// Returns who speaks in a record that was read; nobody in one without messages, and none of the
+/// two in a system text.
 pub(crate) fn side_of(record: &Record) -> Option<Side> {
     record.messages.iter().find_map(side_of_message)
 }
@@ -60,8 +61,9 @@ pub(crate) fn note_of(lost: &[MissingRole]) -> Option<Note> {
     Some(Note::MissingRoles { n: lost.len(), line })
 }
 
-/// Returns the role that a message in a log of Codex had, where its texts tell: those of the model have a name of their own, and
-/// what the host says in the user's place begins with a tag or a heading. Nothing where a role is there, or it is no message.
+/// Returns the role that a message in a log of Codex had, where its texts tell: those of the model
+/// have a name of their own, and what the host says in the user's place begins with a tag or a
+/// heading. Nothing where a role is there, or it is no message.
 pub(crate) fn lost_role_of_item(item: &[u8]) -> Option<LostRole> {
     let fields = Fields::of(item)?;
     let is_lost = fields.text("type").as_deref() == Some("message") && fields.place("role").is_none();
@@ -77,8 +79,8 @@ pub(crate) fn lost_role_of_item(item: &[u8]) -> Option<LostRole> {
     Some(LostRole(role))
 }
 
-/// Returns the role that a message of pi had, given who speaks before it and behind it; nothing where a role is there, or it is
-/// no message.
+/// Returns the role that a message of pi had, given who speaks before it and behind it; nothing
+/// where a role is there, or it is no message.
 pub(crate) fn lost_role_of_pi(
     message: &Value,
     before: Option<Side>,

@@ -1,5 +1,5 @@
-//! The records of a conversation that shall be, from the items of its view: those that stay, those with another body,
-//! and new ones.
+//! The records of a conversation that shall be, from the items of its view: those that stay, those
+//! with another body, and new ones.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -55,7 +55,8 @@ pub(crate) fn bytes_of<'a>(parts: &'a dyn Parts, span: &Span) -> Result<Cow<'a, 
     parts.bytes(span).map_err(NotExpressible::unreadable)
 }
 
-/// Returns the records of a conversation that shall be, in order; refused where one would be divided.
+/// Returns the records of a conversation that shall be, in order; refused where one would be
+/// divided.
 pub(crate) fn records(
     wanted: &Wanted<'_>,
     parts: &dyn Parts,
@@ -141,7 +142,8 @@ pub(crate) struct Placed {
 
 /// Returns the changes that make the records of a view into others, where they stand.
 ///
-/// `all` are the records of the part without a name in their order. Those that the view does not hold stay where they are.
+/// `all` are the records of the part without a name in their order. Those that the view does not
+/// hold stay where they are.
 pub(crate) fn in_place(
     view: &View,
     parts: &dyn Parts,
@@ -152,8 +154,8 @@ pub(crate) fn in_place(
     spliced(parts, all, placed(view, all, records)?, joint)
 }
 
-/// Returns all the records of a text that shall be: those of the view, and the others where they stand. What is new
-/// stands where the first of those stood that it takes the place of.
+/// Returns all the records of a text that shall be: those of the view, and the others where they
+/// stand. What is new stands where the first of those stood that it takes the place of.
 pub(crate) fn placed(
     view: &View,
     all: &[Range<usize>],

@@ -18,8 +18,9 @@ const ATTACHMENT: &str = "attachment://";
 
 /// Logs of Inspect as JSON. Each sample is a conversation, called by its id and its epoch.
 ///
-/// Long texts that the log keeps as attachments are read from there. What was counted is that of the event of a model
-/// whose answer is the message. The zipped `.eval` is refused with the command that unpacks it.
+/// Long texts that the log keeps as attachments are read from there. What was counted is that of
+/// the event of a model whose answer is the message. The zipped `.eval` is refused with the command
+/// that unpacks it.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct InspectAi;
 

@@ -11,10 +11,12 @@ use crate::kit::list_document::open;
 use crate::kit::message_list::{Layout, List, Record, Shape, held};
 use crate::shapes::chat_message::{ChatShape, usage};
 
-/// Results of tau-bench (a list of runs with their `traj`) and of tau2-bench (`simulations`), each run a conversation.
+/// Results of tau-bench (a list of runs with their `traj`) and of tau2-bench (`simulations`), each
+/// run a conversation.
 ///
-/// A conversation is called by its task and its trial. What the simulated user asks tools and gets from them is not what
-/// the agent sees: it stays where it is. tau2-bench counts each request of the agent.
+/// A conversation is called by its task and its trial. What the simulated user asks tools and gets
+/// from them is not what the agent sees: it stays where it is. tau2-bench counts each request of
+/// the agent.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct TauBench;
 

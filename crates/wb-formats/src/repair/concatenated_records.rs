@@ -1,4 +1,5 @@
-//! Lines on which several records stand: each record gets a line of its own, so that it is read again.
+//! Lines on which several records stand: each record gets a line of its own, so that it is read
+//! again.
 
 use std::io;
 
@@ -21,7 +22,8 @@ pub(super) fn stage(current: &Current<'_>) -> Result<Next, NotExpressible> {
     current.step(SessionRepair { parted: lines, ..SessionRepair::by(changes) })
 }
 
-/// Returns the line feeds that part the records of each line that holds several objects and nothing else, and these lines.
+/// Returns the line feeds that part the records of each line that holds several objects and nothing
+/// else, and these lines.
 fn parted(parts: &dyn Parts) -> io::Result<(ChangeSet, Vec<usize>)> {
     let mut lines = Lines::new(PartReader::new(parts, "", 0)?);
     let (mut changes, mut numbers) = (Vec::new(), Vec::new());

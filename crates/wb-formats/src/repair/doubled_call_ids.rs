@@ -52,9 +52,10 @@ struct Renamed<'a> {
     new: String,
 }
 
-/// Returns the changes that give each call an id of its own where an earlier call has the same; nothing but the ids
-/// changes, and a result keeps its call. Calls without an id stay as they are, and so do calls of one record in which the
-/// id stands at more places or fewer than there are calls and results.
+/// Returns the changes that give each call an id of its own where an earlier call has the same;
+/// nothing but the ids changes, and a result keeps its call. Calls without an id stay as they are,
+/// and so do calls of one record in which the id stands at more places or fewer than there are
+/// calls and results.
 fn with_own_ids(document: &dyn Document, view: &View) -> io::Result<ChangeSet> {
     let mut renamed = renamed(document, view)?;
     // From the end on, so that no change moves the place of another.
@@ -81,7 +82,8 @@ fn renamed<'a>(document: &dyn Document, view: &'a View) -> io::Result<Vec<Rename
     Ok(all)
 }
 
-/// Returns whether an id stands in all slots of a group; some formats take the name of a tool for the id of its call.
+/// Returns whether an id stands in all slots of a group; some formats take the name of a tool for
+/// the id of its call.
 fn is_written(document: &dyn Document, id: &str, group: &[Slot<'_>]) -> io::Result<bool> {
     for (record, _) in group {
         if places(document, record, id)?.is_empty() {
@@ -116,7 +118,8 @@ fn in_order<T>(mut said: Vec<(u32, T)>) -> Vec<T> {
     said.into_iter().map(|(_, said)| said).collect()
 }
 
-/// Returns the slots of an id in groups: each call with its results, and calls that have a slot in common as one.
+/// Returns the slots of an id in groups: each call with its results, and calls that have a slot in
+/// common as one.
 fn groups<'a>(document: &dyn Document, id: &str, said: Vec<Said<'a>>) -> io::Result<Vec<Vec<Slot<'a>>>> {
     let own = |(call, records)| Ok((call, with_id(document, records, id)?));
     let said: Vec<Said<'a>> = said.into_iter().map(own).collect::<io::Result<_>>()?;
@@ -139,7 +142,8 @@ fn groups<'a>(document: &dyn Document, id: &str, said: Vec<Said<'a>>) -> io::Res
     Ok(joined(slots.into_values()))
 }
 
-/// Returns the records in which an id stands, all where it stands in none: others only go with a message.
+/// Returns the records in which an id stands, all where it stands in none: others only go with a
+/// message.
 fn with_id<'a>(document: &dyn Document, mut records: Vec<&'a Span>, id: &str) -> io::Result<Vec<&'a Span>> {
     let is_there: Vec<bool> = records
         .iter()
@@ -190,7 +194,8 @@ pub(super) fn records_of(view: &View, call: CallPosition) -> Vec<&Span> {
     places.filter(|it| it.blocks.contains(&(call.block as usize))).map(|place| &place.record).collect()
 }
 
-/// Makes an id that no other call has; of one with a bar both sides, that of the call and that of its item, are new.
+/// Makes an id that no other call has; of one with a bar both sides, that of the call and that of
+/// its item, are new.
 fn own_id(id: &str, n: &mut usize, taken: &mut HashSet<String>) -> String {
     loop {
         *n += 1;

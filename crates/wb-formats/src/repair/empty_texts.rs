@@ -1,4 +1,5 @@
-//! Blocks with an empty text, which Anthropic refuses where they are sent as they stand: each goes out of its list.
+//! Blocks with an empty text, which Anthropic refuses where they are sent as they stand: each goes
+//! out of its list.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -25,7 +26,8 @@ pub(super) fn stage(current: &Current<'_>) -> Result<Next, NotExpressible> {
     if changes.is_empty() { Ok(Next::Nothing) } else { current.step(SessionRepair::by(changes)) }
 }
 
-/// Returns the changes after which no list of blocks has one with an empty text; nothing else changes.
+/// Returns the changes after which no list of blocks has one with an empty text; nothing else
+/// changes.
 fn without_empty_texts(document: &dyn Document, view: &View) -> io::Result<ChangeSet> {
     let with_empty = (0..view.messages.len()).filter(|at| has_empty_text(&view.messages[*at]));
     let places = with_empty.flat_map(|at| view.provenance.of(at));
@@ -47,7 +49,8 @@ fn has_empty_text(message: &Message) -> bool {
     message.blocks().iter().any(|block| matches!(block, Block::Text { text } if text.is_empty()))
 }
 
-/// Returns a record, or a list in one, without the blocks that have an empty text; the others keep their bytes.
+/// Returns a record, or a list in one, without the blocks that have an empty text; the others keep
+/// their bytes.
 fn without_empty(value: &[u8]) -> Vec<u8> {
     if !value.starts_with(b"[") {
         return ["message", "content"].into_iter().fold(value.to_vec(), |value, key| {

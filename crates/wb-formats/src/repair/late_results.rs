@@ -1,4 +1,5 @@
-//! Results that stand too late, behind what somebody said since their calls: each moves to the results of its answer.
+//! Results that stand too late, behind what somebody said since their calls: each moves to the
+//! results of its answer.
 
 use std::collections::BTreeMap;
 
@@ -20,7 +21,8 @@ pub(super) fn stage(current: &Current<'_>) -> Result<Next, NotExpressible> {
     }
     let patch = current.view.with_whole_records(brought_home(current.messages(), &late));
     let wanted = items(&patch, current.messages().len());
-    // Where the format cannot hold them there, or reads them where they stood, their calls are answered otherwise.
+    // Where the format cannot hold them there, or reads them where they stood, their calls are answered
+    // otherwise.
     let Ok(changes) = current.document().render(current.conversation, &current.view, &wanted, &current.stamp)
     else {
         return Ok(Next::Nothing);
@@ -37,7 +39,8 @@ pub(super) fn stage(current: &Current<'_>) -> Result<Next, NotExpressible> {
 fn late_results(messages: &[Message], sent: &SentAs<'_>) -> Vec<(usize, usize)> {
     let is_model = |at: usize| matches!(messages[at], Message::Assistant { .. });
     let is_result = |at: usize| matches!(messages[at], Message::ToolResult { .. });
-    // Where the agent puts results first in what stands between two answers, only an answer parts them from their calls.
+    // Where the agent puts results first in what stands between two answers, only an answer parts them
+    // from their calls.
     let parts = |at: usize| if sent.verbatim.order { !is_result(at) } else { is_model(at) };
     let pairing = Pairing::new(messages);
     let late = pairing.pairs().iter().filter_map(|pair| {

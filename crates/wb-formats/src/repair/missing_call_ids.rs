@@ -1,4 +1,5 @@
-//! Calls that have no id although a result stands next to them: each gets that of the result, or one of its own.
+//! Calls that have no id although a result stands next to them: each gets that of the result, or
+//! one of its own.
 
 use std::collections::{HashMap, HashSet};
 use std::io;
@@ -23,8 +24,8 @@ pub(super) fn stage(current: &Current<'_>) -> Result<Next, NotExpressible> {
     if changes.is_empty() { Ok(Next::Nothing) } else { current.step(SessionRepair::by(changes)) }
 }
 
-/// Returns the changes that give calls without an id one; calls of a record in which more or fewer of them are found stay as
-/// they are.
+/// Returns the changes that give calls without an id one; calls of a record in which more or fewer
+/// of them are found stay as they are.
 fn with_call_ids(document: &dyn Document, view: &View) -> io::Result<ChangeSet> {
     let messages = &view.messages;
     let mut taken: HashSet<&str> = messages.iter().flat_map(Message::calls).map(|(id, ..)| id).collect();

@@ -1,4 +1,5 @@
-//! Lines of a tree that follow a line which is not in the file: each is linked to the line before it.
+//! Lines of a tree that follow a line which is not in the file: each is linked to the line before
+//! it.
 
 use std::io;
 
@@ -50,8 +51,8 @@ fn lost_parent(view: &View) -> Option<usize> {
     })
 }
 
-/// Returns the change that lets a line follow the nearest line before it that has an id, both of subagents or neither;
-/// none where there is no such line, or the line is of no tree.
+/// Returns the change that lets a line follow the nearest line before it that has an id, both of
+/// subagents or neither; none where there is no such line, or the line is of no tree.
 fn linked_to_the_line_before(parts: &dyn Parts, number: usize) -> io::Result<ChangeSet> {
     let mut lines = Lines::new(PartReader::new(parts, "", 0)?);
     // The last lines with an id under each of the keys, of the conversation and of subagents.

@@ -36,7 +36,8 @@ pub struct SessionRepair {
     pub n_lone_surrogates: usize,
     /// The lines on which several records stand, each of which gets a line of its own.
     pub parted: Vec<usize>,
-    /// The lines that follow the line before them, since the one that they followed is not in the file.
+    /// The lines that follow the line before them, since the one that they followed is not in the
+    /// file.
     pub relinked: Vec<usize>,
     /// The messages that get back the role that they lost.
     pub roles: Vec<MissingRole>,
@@ -64,9 +65,10 @@ type Stage = fn(&Current<'_>) -> Result<Next, NotExpressible>;
 
 /// The stages; what one mends, those behind it can rely on.
 ///
-/// A line that follows one which is not in the file is linked to the line before it, so that what stands there is seen again.
-/// What a call or result that is not read, for want of a role, belongs to would be taken for alone: as long as one is lost
-/// nothing behind is mended. Only calls that have ids of their own can each be answered.
+/// A line that follows one which is not in the file is linked to the line before it, so that what
+/// stands there is seen again. What a call or result that is not read, for want of a role, belongs
+/// to would be taken for alone: as long as one is lost nothing behind is mended. Only calls that
+/// have ids of their own can each be answered.
 const STAGES: [Stage; 11] = [
     torn_line::stage,
     lone_surrogates::stage,
@@ -81,7 +83,8 @@ const STAGES: [Stage; 11] = [
     unpaired_calls::stage,
 ];
 
-/// How many times a stage mends something at most, each time what came to light by the time before, as another copy of a line.
+/// How many times a stage mends something at most, each time what came to light by the time before,
+/// as another copy of a line.
 const MOST_TIMES: usize = 256;
 
 /// How many times at most it is tried again to bring to light what stays hidden.
@@ -90,21 +93,25 @@ const MOST_ROUNDS: u64 = 4;
 /// How many seeds of ids each step has.
 const SEEDS: u64 = 1 << 20;
 
-/// Returns the smallest changes after which the providers of a format take a conversation; nothing is written.
+/// Returns the smallest changes after which the providers of a format take a conversation; nothing
+/// is written.
 ///
-/// A last line that was cut off goes, halves of characters become U+FFFD, records on one line get lines of their own, and
-/// lines that follow none are linked. Messages get back the role that they lost where it is known, and calls a name that is
-/// taken; empty texts go out of their lists. Calls without an id get that of the result next to them, results behind what
-/// was said since their calls move to them, and of calls that have one id the later ones get another, with their results.
+/// A last line that was cut off goes, halves of characters become U+FFFD, records on one line get
+/// lines of their own, and lines that follow none are linked. Messages get back the role that they
+/// lost where it is known, and calls a name that is taken; empty texts go out of their lists. Calls
+/// without an id get that of the result next to them, results behind what was said since their
+/// calls move to them, and of calls that have one id the later ones get another, with their
+/// results.
 ///
-/// Then calls without a result are answered, by the result next to them that answers no call, or by the one that stands
-/// before them, where there is one, but for those that the agent answers itself and those of which another call of their
-/// message still has the id; results without a call and second results go, and a model that speaks first gets a message of
-/// the user in front. What a format cannot hold of ids, names and of the user's message stays, with the reason; of the
-/// others it is an error.
+/// Then calls without a result are answered, by the result next to them that answers no call, or by
+/// the one that stands before them, where there is one, but for those that the agent answers itself
+/// and those of which another call of their message still has the id; results without a call and
+/// second results go, and a model that speaks first gets a message of the user in front. What a
+/// format cannot hold of ids, names and of the user's message stays, with the reason; of the others
+/// it is an error.
 ///
-/// What comes to light by a change is repaired with it where the session is one file, and stays hidden where more would be
-/// refused then. A second run changes nothing.
+/// What comes to light by a change is repaired with it where the session is one file, and stays
+/// hidden where more would be refused then. A second run changes nothing.
 pub fn repair(
     document: &dyn Document,
     conversation: &str,
@@ -135,8 +142,8 @@ pub fn repair(
     Ok(mended)
 }
 
-/// Repairs a session, and brings to light what is hidden where no more is refused then; tells whether something stays
-/// hidden.
+/// Repairs a session, and brings to light what is hidden where no more is refused then; tells
+/// whether something stays hidden.
 fn uncovered(
     document: &dyn Document,
     conversation: &str,

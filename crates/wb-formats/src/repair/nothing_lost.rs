@@ -12,8 +12,8 @@ enum Part<'a> {
     Other(&'a Block),
 }
 
-/// Returns whether all that the user, the model and digests say is there still, in its order; of results and empty texts
-/// some may be gone.
+/// Returns whether all that the user, the model and digests say is there still, in its order; of
+/// results and empty texts some may be gone.
 pub(super) fn loses_nothing(before: &[Message], after: &[Message]) -> bool {
     let mut after = parts(after);
     parts(before).all(|part| after.any(|it| it == part))

@@ -16,7 +16,8 @@ const ONLY_PART: &str = "";
 /// What may be brought to light that was hidden.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Uncovers {
-    /// Lines that follow one which is not in the file, and records of which several stand on one line.
+    /// Lines that follow one which is not in the file, and records of which several stand on one
+    /// line.
     pub(super) lines: bool,
     /// Messages that lost their role.
     pub(super) roles: bool,
@@ -25,7 +26,8 @@ pub(super) struct Uncovers {
 impl Uncovers {
     pub(super) const ALL: Self = Self { lines: true, roles: true };
 
-    /// Returns what is tried next where more is refused than before: roles alone, lines alone, then neither.
+    /// Returns what is tried next where more is refused than before: roles alone, lines alone, then
+    /// neither.
     pub(super) fn less(self) -> Self {
         match self {
             Self { lines: true, roles: true } => Self { lines: false, roles: true },

@@ -1,4 +1,5 @@
-//! Names of calls that a provider refuses: each gets one that is taken, and its results too where they name the tool.
+//! Names of calls that a provider refuses: each gets one that is taken, and its results too where
+//! they name the tool.
 
 use std::collections::{BTreeSet, HashMap};
 use std::io;
@@ -56,8 +57,8 @@ fn with_taken_names(messages: &[Message], sent: &SentAs<'_>) -> Vec<Message> {
     messages
 }
 
-/// Returns the changes that give each call a name that is taken where its own is refused; nothing else changes. A name
-/// that does not stand in its record as it is sent stays.
+/// Returns the changes that give each call a name that is taken where its own is refused; nothing
+/// else changes. A name that does not stand in its record as it is sent stays.
 fn without_refused_names(document: &dyn Document, view: &View, sent: &SentAs<'_>) -> io::Result<ChangeSet> {
     let mut names: HashMap<&str, String> = HashMap::new();
     let mut records: BTreeSet<&Span> = BTreeSet::new();
@@ -89,8 +90,8 @@ fn without_refused_names(document: &dyn Document, view: &View, sent: &SentAs<'_>
     Ok(changes)
 }
 
-/// Finds the places of names in a value that begins at a place, each with the new name. In what a tool and its user say as
-/// they like only a result of Gemini names a tool.
+/// Finds the places of names in a value that begins at a place, each with the new name. In what a
+/// tool and its user say as they like only a result of Gemini names a tool.
 fn find_names<'n>(
     value: &[u8],
     (from, is_free): (usize, bool),

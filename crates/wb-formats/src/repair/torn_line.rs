@@ -1,5 +1,5 @@
-//! A last line that was cut off while it was written: what is there of it goes, since nobody can read it, and what an agent
-//! appends would stand in one line with it.
+//! A last line that was cut off while it was written: what is there of it goes, since nobody can
+//! read it, and what an agent appends would stand in one line with it.
 
 use std::io;
 

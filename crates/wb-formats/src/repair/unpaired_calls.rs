@@ -1,4 +1,5 @@
-//! Calls without a result and results without a call: what answers the ones and takes the others out.
+//! Calls without a result and results without a call: what answers the ones and takes the others
+//! out.
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet, VecDeque};
@@ -12,7 +13,8 @@ use super::SessionRepair;
 use super::stage::{After, Current, Next, is_refused};
 use crate::dialects::SentAs;
 
-/// Repairs by a patch, in which calls are answered by what was said, and by marks where the format cannot hold that.
+/// Repairs by a patch, in which calls are answered by what was said, and by marks where the format
+/// cannot hold that.
 pub(super) fn stage(current: &Current<'_>) -> Result<Next, NotExpressible> {
     if current.violations().is_empty() {
         return Ok(Next::Nothing);
@@ -78,19 +80,22 @@ fn with_user_first(patch: &Patch, messages: &[Message], text: &str) -> Patch {
     Patch::new(edits)
 }
 
-/// Returns messages with their calls answered and without results that answer none; nothing where there is nothing to mend.
+/// Returns messages with their calls answered and without results that answer none; nothing where
+/// there is nothing to mend.
 pub(super) fn with_whole_pairs(messages: &[Message], sent: &SentAs<'_>) -> Option<Vec<Message>> {
     let marked = pairs_made_whole(messages, sent)?;
     Some(after(with_own_results(marked, messages), messages))
 }
 
-/// Returns the patch that answers calls and takes results without one out; nothing where there is nothing to mend.
+/// Returns the patch that answers calls and takes results without one out; nothing where there is
+/// nothing to mend.
 fn pairs_made_whole(messages: &[Message], sent: &SentAs) -> Option<Patch> {
     Repair { in_flight: true, ..Repair::default() }.patch(&without_left(messages, sent))
 }
 
-/// Returns messages without the calls that are not to be answered: those that wait although another one of their message has
-/// their id, since no provider could tell which of them a result answers, and those that the agent answers itself.
+/// Returns messages without the calls that are not to be answered: those that wait although another
+/// one of their message has their id, since no provider could tell which of them a result answers,
+/// and those that the agent answers itself.
 fn without_left<'m>(messages: &'m [Message], sent: &SentAs) -> Cow<'m, [Message]> {
     let pairing = Pairing::new(messages);
     let (early, near) = (early_results(messages, &pairing), near_results(messages, &pairing));
@@ -119,8 +124,8 @@ fn early_results<'a>(messages: &'a [Message], pairing: &Pairing) -> HashMap<&'a 
     results.collect()
 }
 
-/// Returns the calls without a result, each with the result without a call that stands behind its answer and before the next
-/// one, where as many of both are left there: in their order.
+/// Returns the calls without a result, each with the result without a call that stands behind its
+/// answer and before the next one, where as many of both are left there: in their order.
 pub(super) fn near_results(messages: &[Message], pairing: &Pairing) -> Vec<(CallPosition, usize)> {
     let is_model = |at: usize| matches!(messages.get(at), Some(Message::Assistant { .. }));
     let mut near = Vec::new();
@@ -141,19 +146,22 @@ pub(super) fn near_results(messages: &[Message], pairing: &Pairing) -> Vec<(Call
     near
 }
 
-/// Returns whether a result that does not name a call can be its own: one of them has no id, and no name speaks against it.
+/// Returns whether a result that does not name a call can be its own: one of them has no id, and no
+/// name speaks against it.
 fn may_answer(call: CallPosition, result: usize, messages: &[Message]) -> bool {
     let Some((id, name, _)) = call.find(messages) else { return false };
     let Message::ToolResult { tool_call_id: of, tool_name: by, .. } = &messages[result] else { return false };
     (!is_own_id(id, name) || !is_own_id(of, by)) && (name.is_empty() || by.is_empty() || name == by)
 }
 
-/// Returns whether an id is there and tells one call from others: chat takes the name of the tool for one that is missing.
+/// Returns whether an id is there and tells one call from others: chat takes the name of the tool
+/// for one that is missing.
 pub(super) fn is_own_id(id: &str, name: &str) -> bool {
     !id.is_empty() && id != name
 }
 
-/// Answers calls by the result next to them that names no call, or by the one that stands before them, where there is one.
+/// Answers calls by the result next to them that names no call, or by the one that stands before
+/// them, where there is one.
 fn with_own_results(mut patch: Patch, messages: &[Message]) -> Patch {
     let pairing = Pairing::new(messages);
     let early = early_results(messages, &pairing);

@@ -17,10 +17,11 @@ use crate::kit::request_probe::{has_part, is_request, messages_of};
 use crate::shapes::content_value::{changed, changed_parts, content, in_users_place, raw_list, result};
 use crate::shapes::parted_record;
 
-/// Messages of the AI SDK, versions 4 to 6: a list of them, or an object that holds one under `messages`.
+/// Messages of the AI SDK, versions 4 to 6: a list of them, or an object that holds one under
+/// `messages`.
 ///
-/// System texts are pinned. Each result is a message of its own, also where several stand in one record. Messages for
-/// the screen (`UIMessage`) are not read. Nothing was counted.
+/// System texts are pinned. Each result is a message of its own, also where several stand in one
+/// record. Messages for the screen (`UIMessage`) are not read. Nothing was counted.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct AiSdk;
 
@@ -46,7 +47,8 @@ impl Format for AiSdk {
     }
 }
 
-/// Tells messages of the AI SDK for the screen, whose calls and results stand in parts beside what is said.
+/// Tells messages of the AI SDK for the screen, whose calls and results stand in parts beside what
+/// is said.
 pub(crate) fn is_for_screen(probe: &Probe) -> bool {
     let is_one = |message: &Seen| {
         let is_parted = message.has("parts") && !message.has("kind");

@@ -15,12 +15,12 @@ use crate::kit::message_list::{Fate, Layout, List, Record, Shape, held};
 use crate::shapes::content_value::{in_users_place, list};
 use crate::shapes::gemini_part::{Part, part_of_result, parts, parts_of, with_body};
 
-/// Requests of `generateContent`: a body with `contents`, or a list of contents alone, such as the `/chat save` of Gemini
-/// CLI, also under `history`.
+/// Requests of `generateContent`: a body with `contents`, or a list of contents alone, such as the
+/// `/chat save` of Gemini CLI, also under `history`.
 ///
-/// Each result is a message of its own; what stands beside it in one content is another. A call without an id is known by
-/// its name and its order, and has a number here. A signature is thinking before its part, and stays with it byte for
-/// byte. The system text is no message here.
+/// Each result is a message of its own; what stands beside it in one content is another. A call
+/// without an id is known by its name and its order, and has a number here. A signature is thinking
+/// before its part, and stays with it byte for byte. The system text is no message here.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct GeminiContents;
 
@@ -37,7 +37,8 @@ impl Format for GeminiContents {
         let [first] = probe.values.as_slice() else { return Confidence::No };
         let list = if first.is_list { Some(first) } else { first.listed.as_deref() };
         let is_body = !first.is_list && first.has("contents");
-        // Other lists of parts say what kind each message is, or have other roles. A body can be one that is refused.
+        // Other lists of parts say what kind each message is, or have other roles. A body can be one that
+        // is refused.
         let is_content = |it: &Seen| {
             let is_role = matches!(it.role.as_str(), "user" | "model" | "function" | "");
             let is_good = is_role && it.has("parts");

@@ -25,12 +25,12 @@ const VERSION: u64 = 1;
 const ROLES: [&str; 7] =
     ["user", "assistant", "toolResult", "bashExecution", "custom", "branchSummary", "compactionSummary"];
 
-/// Messages in their own JSON form: one array of them, an object with such an array under `messages`, or one
-/// message per line.
+/// Messages in their own JSON form: one array of them, an object with such an array under
+/// `messages`, or one message per line.
 ///
-/// Lines may be led by a header `{"type":"window-budget","version":1}`. It and the object may tell a `model` and its
-/// `context_window` in tokens. Files hold no usage. A compaction replaces the messages that it folds; they are
-/// kept in the list of operations alone.
+/// Lines may be led by a header `{"type":"window-budget","version":1}`. It and the object may tell
+/// a `model` and its `context_window` in tokens. Files hold no usage. A compaction replaces the
+/// messages that it folds; they are kept in the list of operations alone.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Native;
 
@@ -113,8 +113,8 @@ impl Layout for Native {
         &Self
     }
 
-    /// Finds the messages. A line that is not JSON does not hide the others; what is JSON and no message of ours shows
-    /// that the text is something else.
+    /// Finds the messages. A line that is not JSON does not hide the others; what is JSON and no
+    /// message of ours shows that the text is something else.
     fn lists(&self, parts: &dyn Parts) -> Result<Vec<List>, FormatError> {
         if !self.is_lines(parts)? {
             return Ok(vec![messages_in(held(parts))?]);
@@ -196,7 +196,8 @@ impl Shape for NativeShape {
     }
 }
 
-/// Returns a record with those members set that differ between two messages; what we do not know stays.
+/// Returns a record with those members set that differ between two messages; what we do not know
+/// stays.
 fn with_changes(record: &[u8], before: &Message, after: &Message) -> Result<Vec<u8>, String> {
     let value = |message| serde_json::to_value(message).map_err(|error| error.to_string());
     let (before, after) = (value(before)?, value(after)?);

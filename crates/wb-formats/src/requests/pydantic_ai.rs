@@ -18,10 +18,12 @@ use crate::kit::picture::picture;
 use crate::shapes::content_value::{in_users_place, raw_list};
 use crate::shapes::parted_record;
 
-/// Lists of messages of pydantic-ai: requests of several parts, and responses with what was counted.
+/// Lists of messages of pydantic-ai: requests of several parts, and responses with what was
+/// counted.
 ///
-/// Each part of a request is a message of its own: system prompts, which are pinned, prompts, results, and demands to
-/// try again, which are failed results where they name a tool. What a response says is one answer.
+/// Each part of a request is a message of its own: system prompts, which are pinned, prompts,
+/// results, and demands to try again, which are failed results where they name a tool. What a
+/// response says is one answer.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct PydanticAi;
 

@@ -14,10 +14,11 @@ use super::parted_record;
 use crate::kit::loose::Text;
 use crate::kit::message_list::{Fate, Record, Shape};
 
-/// One record per side that speaks: results are blocks of what the user says, each a message of its own.
+/// One record per side that speaks: results are blocks of what the user says, each a message of its
+/// own.
 ///
-/// Signatures of reasoning stay byte for byte. A summary of the provider's own hides what stands before it, which goes
-/// with it.
+/// Signatures of reasoning stay byte for byte. A summary of the provider's own hides what stands
+/// before it, which goes with it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct AnthropicShape;
 
@@ -150,7 +151,8 @@ fn block(block: &Block) -> Result<Value, String> {
     })
 }
 
-/// Returns a record of which messages go or get another body; the blocks of the others stay byte for byte.
+/// Returns a record of which messages go or get another body; the blocks of the others stay byte
+/// for byte.
 fn rewrite(record: &[u8], messages: &[Message], fates: &[Fate<'_>]) -> Result<Vec<u8>, String> {
     let parted = parted_record::rewrite(record, "content", messages, fates, n_blocks, rewritten);
     parted.unwrap_or_else(|| match (messages, fates) {

@@ -26,8 +26,8 @@ pub(crate) fn result(blocks: &[Block], write: Write) -> Result<Value, String> {
     }
 }
 
-/// Returns a body that takes the place of another: a text stays a text where it can, and in a list the parts of blocks
-/// that stay are those of before.
+/// Returns a body that takes the place of another: a text stays a text where it can, and in a list
+/// the parts of blocks that stay are those of before.
 pub(crate) fn changed(
     old: Option<&[u8]>,
     before: &[Block],
@@ -44,7 +44,8 @@ pub(crate) fn changed(
     }
 }
 
-/// Returns parts in the place of others: that of a block that stays as it was, that of a text with its new text.
+/// Returns parts in the place of others: that of a block that stays as it was, that of a text with
+/// its new text.
 pub(crate) fn changed_parts(
     old: &[&[u8]],
     before: &[Block],
@@ -74,7 +75,8 @@ pub(crate) fn list(values: &[Vec<u8>]) -> Vec<u8> {
     [b"[", values.join(&b","[..]).as_slice(), b"]"].concat()
 }
 
-/// Returns what a message says that stands in the user's place: the user's own, or a digest with its header.
+/// Returns what a message says that stands in the user's place: the user's own, or a digest with
+/// its header.
 pub(crate) fn in_users_place(message: &Message) -> Result<Content, String> {
     if let Message::User { content, .. } = message {
         return Ok(content.clone());

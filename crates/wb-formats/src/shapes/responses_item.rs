@@ -9,7 +9,8 @@ use crate::kit::draft::Draft;
 use crate::kit::fields::{take_text, text_of};
 use crate::kit::picture::picture;
 
-/// The custom type of what the host puts in the user's place: skills, notices about subagents and interrupted turns.
+/// The custom type of what the host puts in the user's place: skills, notices about subagents and
+/// interrupted turns.
 const HOST_TYPE: &str = "meta";
 /// How the host's own summaries begin; the line says that another model wrote what follows.
 const SUMMARY_START: &str = "Another language model started to solve this problem";
@@ -103,8 +104,8 @@ impl Said {
     }
 }
 
-/// Returns the digest in a summary of the host: without the line in which it says where it comes from, and without
-/// the header of a digest of ours.
+/// Returns the digest in a summary of the host: without the line in which it says where it comes
+/// from, and without the header of a digest of ours.
 pub(crate) fn digest_of(summary: &str) -> &str {
     let text = match summary.split_once('\n') {
         Some((line, rest)) if line.starts_with(SUMMARY_START) => rest,
@@ -134,7 +135,8 @@ fn message(item: &mut Value) -> Said {
     }
 }
 
-/// Tells who speaks in a message of the role `user`: by what the host noted of its parts, else by its texts.
+/// Tells who speaks in a message of the role `user`: by what the host noted of its parts, else by
+/// its texts.
 pub(crate) fn in_place_of_user(content: Content, kinds: &[&str]) -> Said {
     // An empty part says nothing, and changes nothing of who speaks.
     let texts: Vec<&str> = content.texts().map(str::trim).filter(|text| !text.is_empty()).collect();
@@ -195,7 +197,8 @@ fn reasoning(item: &mut Value) -> Block {
     Block::Thinking { text: texts.join("\n"), signature: take_text(item, "encrypted_content") }
 }
 
-/// Turns a call into a block. One that its provider carries out itself has no id and no result; it is told as a text.
+/// Turns a call into a block. One that its provider carries out itself has no id and no result; it
+/// is told as a text.
 fn call(kind: &str, item: &mut Value) -> Block {
     let tool = kind.strip_suffix("_call").unwrap_or(kind);
     let is_own = matches!(kind, "function_call" | "custom_tool_call" | "local_shell_call");

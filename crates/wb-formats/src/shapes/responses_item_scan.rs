@@ -13,7 +13,8 @@ pub(crate) fn said(json: &str) -> Option<Said> {
     Usual::read(json).and_then(Usual::into_said).or_else(|| value(json).and_then(Said::of))
 }
 
-/// The members of the items that nearly all are: texts of a message, calls of functions and their results.
+/// The members of the items that nearly all are: texts of a message, calls of functions and their
+/// results.
 #[derive(Default)]
 struct Usual<'a> {
     kind: Cow<'a, str>,
@@ -26,7 +27,8 @@ struct Usual<'a> {
 }
 
 impl<'a> Usual<'a> {
-    /// Reads an item in one go; nothing where a member is of another kind, or one of the rarer ones.
+    /// Reads an item in one go; nothing where a member is of another kind, or one of the rarer
+    /// ones.
     fn read(json: &'a str) -> Option<Self> {
         let (mut item, mut scan) = (Self::default(), JsonScan::new(json));
         scan.object(|key, scan| {

@@ -11,7 +11,8 @@ use wb_testkit::logs::{TURNS_SEEN, write_log};
 
 /// The formats whose lines are read again where they are needed.
 const BOUND: [&str; 5] = ["claude-code", "codex", "gemini-cli", "copilot-cli", "pi"];
-/// Turns of the shorter log and of the longer one. They end as far behind a compaction, so that the same is seen of them.
+/// Turns of the shorter log and of the longer one. They end as far behind a compaction, so that the
+/// same is seen of them.
 const TURNS: [usize; 2] = [TURNS_SEEN * 5 / 2, TURNS_SEEN * 25 / 2];
 /// The part of a line that its place may take.
 const PLACE: u64 = 4;

@@ -1,5 +1,5 @@
-//! Blocks over sessions that are rewritten and over sessions that only grow: how they nest, what each hides, and what
-//! becomes of that when operations are undone and redone.
+//! Blocks over sessions that are rewritten and over sessions that only grow: how they nest, what
+//! each hides, and what becomes of that when operations are undone and redone.
 
 use std::collections::HashSet;
 

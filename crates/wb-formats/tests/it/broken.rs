@@ -1,5 +1,5 @@
-//! Ways in which sessions are broken, by what stands in their records, whatever the format: an object with the id of a
-//! result is one, and so on.
+//! Ways in which sessions are broken, by what stands in their records, whatever the format: an
+//! object with the id of a result is one, and so on.
 
 use std::collections::BTreeMap;
 
@@ -28,14 +28,16 @@ pub(crate) enum Way {
     BlankText,
     /// A call of a tool that nobody offers, by a name that no provider takes.
     NameRefused,
-    /// What the user says between a call and its result, in a format whose order is sent as it stands.
+    /// What the user says between a call and its result, in a format whose order is sent as it
+    /// stands.
     UserBetween,
 }
 
 /// The id of a call that is gone.
 const GONE: &str = "call_gone";
 
-/// The values of a file: its lines, or the one document. Lines that are no JSON are left as they are.
+/// The values of a file: its lines, or the one document. Lines that are no JSON are left as they
+/// are.
 pub(crate) fn values_of(bytes: &[u8]) -> Vec<Result<Value, Vec<u8>>> {
     if let Ok(whole) = serde_json::from_slice(bytes) {
         return vec![Ok(whole)];
@@ -94,7 +96,8 @@ fn is_record(value: &Value, is_it: &dyn Fn(&Value) -> bool) -> bool {
 /// What is done with an element of a list.
 type Edit<'a> = &'a dyn Fn(&mut Vec<Value>, usize);
 
-/// Edits the elements of lists that are looked for, wherever they stand; returns how many there were.
+/// Edits the elements of lists that are looked for, wherever they stand; returns how many there
+/// were.
 fn edit_lists(value: &mut Value, is_it: &dyn Fn(&Value) -> bool, edit: Edit<'_>) -> usize {
     match value {
         Value::Array(list) => {
@@ -117,7 +120,8 @@ fn edit_lists(value: &mut Value, is_it: &dyn Fn(&Value) -> bool, edit: Edit<'_>)
 /// The keys of a record's id and of the one before it, where records form a chain.
 const CHAINS: [(&str, &str); 2] = [("uuid", "parentUuid"), ("id", "parentId")];
 
-/// Keeps a chain whole: what followed a record that is gone follows the one before, a copy has an id of its own.
+/// Keeps a chain whole: what followed a record that is gone follows the one before, a copy has an
+/// id of its own.
 fn linked(record: &Value, left: &mut [Value], parents: &mut BTreeMap<String, Value>) {
     for (id, parent) in CHAINS {
         let (Some(own), Some(before)) = (record[id].as_str(), record.get(parent)) else { continue };

@@ -117,7 +117,8 @@ fn accepted(name: &str) -> Option<(Vec<u8>, Vec<Value>)> {
     Some((before, after.lines().skip(n_before).map(|line| serde_json::from_str(line).unwrap()).collect()))
 }
 
-/// Returns a line with its keys in order, without ids and times of its own and without the header of a digest.
+/// Returns a line with its keys in order, without ids and times of its own and without the header
+/// of a digest.
 fn bare(lines: &[Value]) -> Vec<String> {
     let mut text = serde_json::to_string_pretty(lines).unwrap();
     let key = |line: &Value, key: &str| line[key].as_str().unwrap_or_default().to_owned();

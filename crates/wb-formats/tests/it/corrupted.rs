@@ -1,5 +1,5 @@
-//! Good sessions that are broken as people reported it: what a provider would refuse of them is found and mended, or
-//! reading has put it right already.
+//! Good sessions that are broken as people reported it: what a provider would refuse of them is
+//! found and mended, or reading has put it right already.
 
 use std::collections::BTreeMap;
 
@@ -88,7 +88,8 @@ const NOT_WRITTEN: [(&str, Option<Way>, &str); 12] = [
     ),
 ];
 
-/// The formats that cannot be broken in these ways, so that a reader has nothing to put right and to note, and why.
+/// The formats that cannot be broken in these ways, so that a reader has nothing to put right and
+/// to note, and why.
 const NOT_BROKEN: [(&str, &[Way], &str); 2] = [
     (
         "opencode",
@@ -111,7 +112,8 @@ fn n_of_pairs(found: &[Violation]) -> usize {
     found.iter().filter(|it| PAIRS.contains(&it.rule.as_ref())).count()
 }
 
-/// Returns whether calls or results stand alone, by what the messages are and no rule of a provider.
+/// Returns whether calls or results stand alone, by what the messages are and no rule of a
+/// provider.
 fn is_loose(messages: &[Message]) -> bool {
     let pairing = Pairing::new(messages);
     !pairing.orphans().is_empty() || !pairing.dangling().is_empty()
@@ -130,8 +132,9 @@ fn is_repeated(messages: &[Message]) -> bool {
     results.values().any(|n| *n > 1)
 }
 
-/// Mends a session as `wb repair` does and reads what is there then; what was written can be taken back, and a second
-/// mend changes nothing. Returns what is read, and whether something was written.
+/// Mends a session as `wb repair` does and reads what is there then; what was written can be taken
+/// back, and a second mend changes nothing. Returns what is read, and whether something was
+/// written.
 pub(crate) fn written(bytes: &[u8]) -> Result<(View, bool), String> {
     let mut document = of_parts(MemoryParts::of(bytes));
     let name = newest(document.as_ref()).map_err(|error| error.to_string())?;
@@ -253,7 +256,8 @@ fn is_sent_blank(view: &View) -> bool {
     found.iter().any(|it| matches!(it.rule.as_ref(), "text-blank" | "message-empty"))
 }
 
-/// Returns what is wrong with an empty text in a file: it is told and mended where the agent sends it, and only there.
+/// Returns what is wrong with an empty text in a file: it is told and mended where the agent sends
+/// it, and only there.
 fn blank(file: &str, bytes: &[u8]) -> Option<String> {
     let view = open(bytes).ok()?;
     let (is_sent, is_told) = (SentAs::of(&view).verbatim.empty_texts, is_sent_blank(&view));

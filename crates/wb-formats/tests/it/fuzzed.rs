@@ -27,7 +27,8 @@ fn is_written_as_planned(bytes: Vec<u8>, kept: &[usize]) {
     assert_eq!(said(&now[1..]), said(&planned));
 }
 
-/// Repairs a session, checks that it is read again as planned and that a second repair changes nothing, and returns it.
+/// Repairs a session, checks that it is read again as planned and that a second repair changes
+/// nothing, and returns it.
 fn is_mended_as_planned(bytes: Vec<u8>) -> Vec<Message> {
     let mut document = of_parts(MemoryParts::of(bytes));
     let view = document.view("").unwrap();

@@ -1,5 +1,6 @@
-//! What holds for every session of every format that is written: what is not changed is not touched, what is written
-//! is read again as the patch says, and what was written is taken back to the same bytes.
+//! What holds for every session of every format that is written: what is not changed is not
+//! touched, what is written is read again as the patch says, and what was written is taken back to
+//! the same bytes.
 
 use std::ops::Range;
 use std::path::Path;
@@ -24,7 +25,8 @@ pub(crate) struct Tried {
 const STAMP: Stamp =
     Stamp { now_ms: 1_800_000_000_000, seed: 7, tokens_before: 90_000, tokens_after: 9_000, by_hand: true };
 
-/// Checks the laws on the newest conversation of a session in memory, with folds at `n_cuts` places.
+/// Checks the laws on the newest conversation of a session in memory, with folds at `n_cuts`
+/// places.
 pub(crate) fn holds(parts: &MemoryParts, n_cuts: usize) -> Tried {
     let document = wb_formats::open(Box::new(parts.clone())).unwrap();
     let name = wb_formats::newest(document.as_ref()).unwrap();
@@ -72,7 +74,8 @@ pub(crate) fn compacts(before: &MemoryParts, name: &str, patch: &Patch, tried: &
     assert_eq!(&copy(document.parts()), before);
 }
 
-/// Returns what stands in front of all messages of a view, such as a header; what a compaction hides may go.
+/// Returns what stands in front of all messages of a view, such as a header; what a compaction
+/// hides may go.
 fn lead(parts: &MemoryParts, view: &View) -> Vec<u8> {
     let places = (0..view.messages.len()).flat_map(|at| view.provenance.of(at));
     let starts = places.filter(|place| place.record.part.is_empty()).map(|place| place.record.at);
@@ -94,7 +97,8 @@ fn copy(parts: &dyn Parts) -> MemoryParts {
     names.into_iter().map(|name| (name.clone(), parts.whole(&name).unwrap())).collect()
 }
 
-/// Returns patches that a compaction may plan: folds of the head, with restored files, cleared and shortened results.
+/// Returns patches that a compaction may plan: folds of the head, with restored files, cleared and
+/// shortened results.
 fn patches(document: &dyn Document, view: &View, n_cuts: usize, tried: &mut Tried) -> Vec<Patch> {
     let able = document.abilities();
     let pairing = Pairing::new(&view.messages);

@@ -1,5 +1,5 @@
-//! Sessions from which a line is gone, or which a compaction parts in the wrong place: what no provider takes is found
-//! and mended.
+//! Sessions from which a line is gone, or which a compaction parts in the wrong place: what no
+//! provider takes is found and mended.
 
 use std::collections::{BTreeMap, BTreeSet};
 

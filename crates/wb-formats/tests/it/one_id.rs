@@ -1,5 +1,5 @@
-//! Sessions of every format in which calls and results have one id many times over: what is mended is read again as it was
-//! planned, and a second mend changes nothing.
+//! Sessions of every format in which calls and results have one id many times over: what is mended
+//! is read again as it was planned, and a second mend changes nothing.
 
 use std::collections::BTreeSet;
 
@@ -117,7 +117,8 @@ fn mended(bytes: &[u8]) -> Result<bool, String> {
     Ok(true)
 }
 
-/// Returns a file in which calls and results have one id or two, and something else is changed by chance.
+/// Returns a file in which calls and results have one id or two, and something else is changed by
+/// chance.
 fn doubled(bytes: &[u8], ids: &BTreeSet<String>, random: &mut Random) -> Vec<u8> {
     let mut values: Vec<Value> = values_of(bytes).into_iter().flatten().collect();
     let n_ids = 1 + random.below(2);

@@ -1,4 +1,5 @@
-//! Events of `OpenHands` whose results stand twice, or before their calls: the host sends them as if they did not.
+//! Events of `OpenHands` whose results stand twice, or before their calls: the host sends them as
+//! if they did not.
 
 use serde_json::{Value, json};
 use wb_formats::Note;

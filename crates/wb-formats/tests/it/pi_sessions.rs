@@ -61,7 +61,8 @@ fn fifty(name: &str, bytes: &[u8]) {
     assert!(parts.whole("").unwrap() == bytes, "{name}");
 }
 
-/// Tells whether a session has the layout that is written; pi brings an older one to it when it opens it.
+/// Tells whether a session has the layout that is written; pi brings an older one to it when it
+/// opens it.
 fn is_written(document: &dyn Document) -> bool {
     let view = document.view(ONLY_CONVERSATION).unwrap();
     let patch = fold_all_but(N_KEPT, &view);

@@ -1,5 +1,6 @@
-//! A repair that is taken back after the agent went on, wrote its document anew, and was compacted: what comes back is
-//! the session as it was, with what was said since behind it, or nothing is changed.
+//! A repair that is taken back after the agent went on, wrote its document anew, and was compacted:
+//! what comes back is the session as it was, with what was said since behind it, or nothing is
+//! changed.
 
 use serde_json::{Value, json};
 use wb_formats::repair;
@@ -140,7 +141,8 @@ fn outcome(bytes: &[u8], first: Meanwhile, then: Option<Meanwhile>) -> Outcome {
 
 /// What is not taken back, and why.
 const KEPT: [(&str, Way, &str); 1] = [
-    // A result without its call is seen where its line stands, which is elsewhere once the line is written again.
+    // A result without its call is seen where its line stands, which is elsewhere once the line is written
+    // again.
     ("claude-code/kept.jsonl", Way::CallGone, "message 3 is"),
 ];
 

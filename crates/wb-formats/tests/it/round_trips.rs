@@ -1,9 +1,11 @@
-//! Every session as every provider takes it, read again: what was said, called and answered is what it was.
+//! Every session as every provider takes it, read again: what was said, called and answered is what
+//! it was.
 //!
-//! Not compared, for the reasons given: where one turn of a side ends and the next one begins (providers want the turns of
-//! one side in one), reasoning and pictures (each provider takes only its own), ids (each provider has a shape of its own
-//! for them; which result answers which call is compared), names of results (they are those of the calls), and whether
-//! results stand before what the user says beside them (where the provider looks for them).
+//! Not compared, for the reasons given: where one turn of a side ends and the next one begins
+//! (providers want the turns of one side in one), reasoning and pictures (each provider takes only
+//! its own), ids (each provider has a shape of its own for them; which result answers which call is
+//! compared), names of results (they are those of the calls), and whether results stand before what
+//! the user says beside them (where the provider looks for them).
 
 use serde_json::{Value, json};
 use wb_dialect::{Dialect, EncodedRequest};
@@ -23,7 +25,8 @@ struct Round {
     order: String,
     /// Names and arguments.
     calls: Vec<(String, Value)>,
-    /// Texts, whether the tool failed, and the number of the call that is answered, in order of the calls.
+    /// Texts, whether the tool failed, and the number of the call that is answered, in order of the
+    /// calls.
     results: Vec<(Option<usize>, String, bool)>,
 }
 
@@ -148,7 +151,8 @@ fn request(messages: &[Message], dialect: Dialect) -> Value {
     body
 }
 
-/// Returns whether a request is one of Anthropic and of Chat Completions: nothing but texts is in it.
+/// Returns whether a request is one of Anthropic and of Chat Completions: nothing but texts is in
+/// it.
 fn is_of_both(body: &Value, format: &str) -> bool {
     format == "openai-chat" && body.get("system").is_none() && !body.to_string().contains("\"tool_use\"")
 }

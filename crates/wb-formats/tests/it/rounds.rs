@@ -1,5 +1,5 @@
-//! An agent that goes on after each compaction of its session: each of them can be taken back, the newest first, and
-//! what the agent said since stays.
+//! An agent that goes on after each compaction of its session: each of them can be taken back, the
+//! newest first, and what the agent said since stays.
 
 use serde_json::{Value, json};
 use wb_message::markers::DIGEST_HEADER;
@@ -12,11 +12,12 @@ use wb_record::{
 use crate::laws::said;
 use crate::support::of_parts;
 
-/// What an agent writes of a prompt and of its answer, given their ids and what the first of them hangs on.
+/// What an agent writes of a prompt and of its answer, given their ids and what the first of them
+/// hangs on.
 pub(crate) type Lines = fn(n: usize, before: &Value) -> [Value; 2];
 
-/// Formats with the beginning of a session: a header, where it grows by lines, or a document that is written anew each
-/// time.
+/// Formats with the beginning of a session: a header, where it grows by lines, or a document that
+/// is written anew each time.
 pub(crate) const AGENTS: [(&str, &str, Lines); 11] = [
     ("native", r#"{"type":"window-budget","version":1}"#, native),
     ("goose", r#"{"working_dir":"/src","description":"notes","message_count":2}"#, goose),
@@ -215,8 +216,8 @@ impl World {
     }
 }
 
-/// Lets an agent go on and compacts, some times over, then takes all of it back, while the agent goes on after the last
-/// compaction or after an undo, or is closed.
+/// Lets an agent go on and compacts, some times over, then takes all of it back, while the agent
+/// goes on after the last compaction or after an undo, or is closed.
 fn check(name: &str, head: &str, lines: Lines, n_rounds: usize, goes_on_before_undo: Option<usize>) {
     let case = format!("{name}, {n_rounds} rounds, goes on before undo {goes_on_before_undo:?}");
     let mut world = World::new(name, head, lines);

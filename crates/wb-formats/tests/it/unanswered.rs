@@ -1,5 +1,5 @@
-//! Calls without a result in each format: one, two and three of them, at the end and in front of a prompt, alone and next
-//! to one that is answered.
+//! Calls without a result in each format: one, two and three of them, at the end and in front of a
+//! prompt, alone and next to one that is answered.
 
 use serde_json::{Value, json};
 use wb_formats::{FORMATS, SentAs};
@@ -39,7 +39,8 @@ impl Case {
         self.calls().map(|(id, _)| call(id)).collect()
     }
 
-    /// Returns a session: a prompt, the records of an answer, those of its results, and what the user says then.
+    /// Returns a session: a prompt, the records of an answer, those of its results, and what the
+    /// user says then.
     fn session(
         self,
         user: impl Fn(&str) -> Value,

@@ -15,7 +15,8 @@ use super::live::Live;
 use super::rows::{Row, Rows};
 use crate::shapes::anthropic_block::{Part, Said};
 
-/// The custom type of what the host puts in the user's place: skills, caveats, the text of a slash command.
+/// The custom type of what the host puts in the user's place: skills, caveats, the text of a slash
+/// command.
 pub(crate) const HOST_TYPE: &str = "meta";
 
 /// A conversation, and what was changed in it.
@@ -127,7 +128,8 @@ impl<'a> Draft<'a> {
         }
     }
 
-    /// Takes a result that stands behind an answer of which only a later line has the call; returns whether there is one.
+    /// Takes a result that stands behind an answer of which only a later line has the call; returns
+    /// whether there is one.
     fn take_early(&mut self, slot: usize, id: &str, tool: &str) -> bool {
         let Some(early) = self.early.get_mut(id) else { return false };
         let nth = early.partition_point(|at| *at <= slot);

@@ -171,7 +171,8 @@ fn said(content: Content) -> Said {
     }
 }
 
-/// Returns what a field of an attachment shows: a text, the text of the file or memory in it, or a list as JSON.
+/// Returns what a field of an attachment shows: a text, the text of the file or memory in it, or a
+/// list as JSON.
 fn shown(field: &mut Value) -> Option<String> {
     let text = match field {
         Value::String(text) => std::mem::take(text),

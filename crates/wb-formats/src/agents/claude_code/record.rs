@@ -164,7 +164,8 @@ impl Writer {
         self.records.push(copy);
     }
 
-    /// Gives a copied answer an id of its own, since the host joins what has the same, and takes its usage away.
+    /// Gives a copied answer an id of its own, since the host joins what has the same, and takes
+    /// its usage away.
     fn uncounted(&mut self, mut copy: Vec<u8>) -> Vec<u8> {
         if let Some(old) = wb_record::json::text(&copy, &["message", "id"]) {
             let known = self.message_ids.get(&old).cloned();
@@ -188,7 +189,8 @@ impl Writer {
         )
     }
 
-    /// Returns the lines: the compaction, which keeps records by their ids, and then what was added.
+    /// Returns the lines: the compaction, which keeps records by their ids, and then what was
+    /// added.
     pub(crate) fn finish(self, leaf: Option<&str>, kept: &[&str], stamp: &Stamp) -> Vec<u8> {
         let trigger = if stamp.by_hand { "manual" } else { "auto" };
         let mut meta = json!({ "trigger": trigger, "preTokens": stamp.tokens_before });

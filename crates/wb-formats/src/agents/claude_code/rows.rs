@@ -90,7 +90,8 @@ impl Rows {
         Ok(rows)
     }
 
-    /// Returns whether the file still begins with what was read, so that reading can go on behind it.
+    /// Returns whether the file still begins with what was read, so that reading can go on behind
+    /// it.
     pub(crate) fn is_beginning_of(&self, parts: &dyn Parts) -> io::Result<bool> {
         let Some((span, seal)) = &self.seal else { return Ok(false) };
         Ok(parts.len("")?.is_some_and(|len| len >= self.end) && parts.fingerprint(span)? == *seal)
@@ -162,7 +163,8 @@ impl Rows {
         Ok(())
     }
 
-    /// Adds a line that is JSON, but not as lines are: without its body it keeps its place in the tree.
+    /// Adds a line that is JSON, but not as lines are: without its body it keeps its place in the
+    /// tree.
     fn push_odd(&mut self, parts: &dyn Parts, at: u64, line: &str) -> io::Result<()> {
         let bare = remove(&remove(line.as_bytes(), "message"), "attachment");
         match serde_json::from_slice::<Head<'_>>(&bare) {
@@ -286,7 +288,8 @@ impl Rows {
         (self.all[at].record == record.range()).then_some(at)
     }
 
-    /// Returns whether a line belongs to the main conversation; in a subagent's file its own one is that.
+    /// Returns whether a line belongs to the main conversation; in a subagent's file its own one is
+    /// that.
     pub(crate) fn is_main(&self, at: usize) -> bool {
         self.is_main_row(&self.all[at])
     }

@@ -99,8 +99,8 @@ impl<'a> Live<'a> {
         }
     }
 
-    /// Begins anew with the history that a compaction holds; one of the older versions keeps what the user and the host
-    /// said, and adds its summary.
+    /// Begins anew with the history that a compaction holds; one of the older versions keeps what
+    /// the user and the host said, and adds its summary.
     fn compact(&mut self, payload: &Span, is_whole: bool, line: usize) {
         let bytes = self.parts.bytes(payload).unwrap_or_default();
         let summary = json::text(&bytes, &["message"]).unwrap_or_default();
@@ -136,7 +136,8 @@ impl<'a> Live<'a> {
         }
     }
 
-    /// Takes the last turns back, with what the host said right before them; what stands before the first turn stays.
+    /// Takes the last turns back, with what the host said right before them; what stands before the
+    /// first turn stays.
     fn roll_back(&mut self, n_turns: u64) {
         let is_turn = |at: &usize| self.entries[*at].said.begins_turn();
         let turns: Vec<usize> = (0..self.entries.len()).filter(is_turn).collect();
@@ -152,7 +153,8 @@ impl<'a> Live<'a> {
         self.answered = None;
     }
 
-    /// Returns the ids of results that stand before their call, which the host sends where they stand.
+    /// Returns the ids of results that stand before their call, which the host sends where they
+    /// stand.
     fn early_results(&self) -> HashSet<String> {
         let (mut called, mut early) = (HashSet::new(), HashSet::new());
         for entry in &self.entries {

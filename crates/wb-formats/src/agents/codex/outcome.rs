@@ -1,4 +1,5 @@
-//! Whether a tool failed: results have no flag, their texts tell an exit code, and so do events for the screen.
+//! Whether a tool failed: results have no flag, their texts tell an exit code, and so do events for
+//! the screen.
 
 use std::borrow::Cow;
 
@@ -83,7 +84,8 @@ fn is_failed_output(item: &Fields<'_>) -> bool {
     is_told || item.inner("output").is_some_and(of_body)
 }
 
-/// Visits the lines of a string as they stand in its JSON; the last one ends with its quotation mark.
+/// Visits the lines of a string as they stand in its JSON; the last one ends with its quotation
+/// mark.
 fn escaped_lines(json: &str) -> impl Iterator<Item = &str> {
     let mut rest = Some(json);
     std::iter::from_fn(move || {

@@ -1,4 +1,5 @@
-//! What is appended so that a conversation becomes another: a compaction with the whole history that goes on.
+//! What is appended so that a conversation becomes another: a compaction with the whole history
+//! that goes on.
 
 use std::borrow::Cow;
 
@@ -165,7 +166,8 @@ impl Source<'_> {
         })
     }
 
-    /// Returns the whole of what the host compares with: as it stands, or with all that changed since.
+    /// Returns the whole of what the host compares with: as it stands, or with all that changed
+    /// since.
     fn world(&self, world: &World) -> Result<Vec<u8>, NotExpressible> {
         let whole = self.bytes(&world.whole)?;
         if world.changes.is_empty() {
@@ -216,7 +218,8 @@ fn text_of_item(item: &[u8]) -> String {
     texts.join("\n")
 }
 
-/// Changes a value as a JSON merge patch says: objects key by key, a null removes, anything else replaces.
+/// Changes a value as a JSON merge patch says: objects key by key, a null removes, anything else
+/// replaces.
 fn merge(into: &mut Value, change: Value) {
     let Value::Object(change) = change else {
         *into = change;

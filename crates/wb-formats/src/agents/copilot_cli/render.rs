@@ -1,4 +1,5 @@
-//! What is written so that a conversation becomes another: events replaced where they stand, in a chain that holds.
+//! What is written so that a conversation becomes another: events replaced where they stand, in a
+//! chain that holds.
 
 use std::borrow::Cow;
 use std::collections::HashSet;

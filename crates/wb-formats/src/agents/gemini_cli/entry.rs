@@ -1,4 +1,5 @@
-//! Messages that are left, and how those are known again that the host writes anew when it goes on with a session.
+//! Messages that are left, and how those are known again that the host writes anew when it goes on
+//! with a session.
 
 use std::collections::HashMap;
 
@@ -44,9 +45,10 @@ impl Entry {
 
 /// Returns a list that the host has written with the old records of messages that say the same.
 ///
-/// A host that goes on with a session writes all of it again: with another time, and with results in records of their own
-/// that stood in their calls. What says the same is the same, or nobody would know a compaction of ours again. So is what
-/// the host says of the place where it runs, whatever that is now.
+/// A host that goes on with a session writes all of it again: with another time, and with results
+/// in records of their own that stood in their calls. What says the same is the same, or nobody
+/// would know a compaction of ours again. So is what the host says of the place where it runs,
+/// whatever that is now.
 pub(crate) fn known_again<'a>(old: &'a [Entry], new: &'a [Entry], parts: &dyn Parts) -> Vec<Entry> {
     let keyed = |group: &'a [Entry]| Some((group.first()?.key(), group));
     let mut known: HashMap<_, _> = groups(old, parts).into_iter().filter_map(keyed).collect();
@@ -70,8 +72,8 @@ fn same(before: &[Entry], group: &[Entry], parts: &dyn Parts) -> Option<Vec<Entr
     are_of_place.then_some(before)
 }
 
-/// Divides a list into what was said, each with the results that follow it and with notices for the screen, which the
-/// host does not write again.
+/// Divides a list into what was said, each with the results that follow it and with notices for the
+/// screen, which the host does not write again.
 fn groups<'a>(list: &'a [Entry], parts: &dyn Parts) -> Vec<&'a [Entry]> {
     let follows = |entry: &Entry| match entry.kind.as_str() {
         "gemini" => false,
@@ -90,7 +92,8 @@ fn messages(group: &[Entry], parts: &dyn Parts) -> Option<Vec<Message>> {
     Some(draft.messages().iter().cloned().map(bare).collect())
 }
 
-/// Returns a message without what the host does not write again: when it was said, and whether a result failed.
+/// Returns a message without what the host does not write again: when it was said, and whether a
+/// result failed.
 fn bare(mut message: Message) -> Message {
     match &mut message {
         Message::User { timestamp, .. } => *timestamp = 0,

@@ -38,8 +38,8 @@ impl Log {
         Ok(log)
     }
 
-    /// Reads a session that is one object, as older versions wrote it; returns whether it is one. The half of one is refused,
-    /// since its messages would be taken for none.
+    /// Reads a session that is one object, as older versions wrote it; returns whether it is one.
+    /// The half of one is refused, since its messages would be taken for none.
     fn read_object(&mut self, parts: &dyn Parts) -> Result<bool, FormatError> {
         let mut head = Vec::new();
         parts.read("", 0..4096, &mut head)?;
@@ -119,8 +119,8 @@ impl Log {
         }
     }
 
-    /// Replaces the list of messages by that of a line; the host may have written the old ones in other words. What was
-    /// counted stays true as far as both lists have the same messages.
+    /// Replaces the list of messages by that of a line; the host may have written the old ones in
+    /// other words. What was counted stays true as far as both lists have the same messages.
     fn replace(&mut self, list: &[Entry], of_host: Option<&dyn Parts>) {
         let old = self.take();
         let list = of_host.map_or_else(|| list.to_vec(), |parts| known_again(&old, list, parts));
@@ -138,7 +138,8 @@ impl Log {
         }
     }
 
-    /// Takes the list of messages. A host that goes on with a session may begin it anew before it writes all of it.
+    /// Takes the list of messages. A host that goes on with a session may begin it anew before it
+    /// writes all of it.
     fn take(&mut self) -> Vec<Entry> {
         let live = std::mem::take(&mut self.live);
         let begins =

@@ -22,8 +22,8 @@ use crate::shapes::gemini_part::{Part, part_of_result, parts, parts_of, with_bod
 /// How the text begins that the host tells of the place where it runs.
 const CONTEXT_START: &str = "<session_context>";
 
-/// Adds a message to those before it; returns whether it could be read. Its usage counts if the host sent all that is
-/// before it.
+/// Adds a message to those before it; returns whether it could be read. Its usage counts if the
+/// host sent all that is before it.
 pub(crate) fn add(draft: &mut Draft, bytes: &[u8], record: Span, is_counted: bool) -> bool {
     let Some(fields) = Fields::of(bytes) else { return false };
     match fields.text("type").as_deref() {

@@ -1,4 +1,5 @@
-//! The history of a session as its log builds it: what is appended, compacted, cleared and taken back.
+//! The history of a session as its log builds it: what is appended, compacted, cleared and taken
+//! back.
 
 use std::ops::Range;
 
@@ -141,7 +142,8 @@ impl History {
         self.entries.append(&mut self.deferred);
     }
 
-    /// Puts a summary in the place of the oldest messages; newer versions keep prompts of the user in front of it.
+    /// Puts a summary in the place of the oldest messages; newer versions keep prompts of the user
+    /// in front of it.
     fn compact(&mut self, fields: &Fields<'_>, line: Line<'_>) {
         let number = |key: &str| fields.number(key).and_then(|it| usize::try_from(it).ok());
         self.settle();

@@ -41,12 +41,14 @@ const VOCABULARY: ToolVocabulary = ToolVocabulary {
 
 /// Wire logs of Kimi Code (`wire.jsonl`), which came after kimi-cli.
 ///
-/// * The parts and calls of a step are one answer. What the host says in the user's place is a custom message of type
-///   `meta`; the system prompt is pinned, and the host sends it anew.
-/// * After a compaction the newest prompts of the user stand in front of the summary, as many as the log says; where the
-///   agent shortened one or noted a gap between them, it is not shown. What was cleared or taken back is left out.
-/// * A digest is a compaction at the end of the log, of the kind that keeps all messages behind it. Bodies of results are
-///   replaced where they stand, and a call that was interrupted is answered behind its step.
+/// * The parts and calls of a step are one answer. What the host says in the user's place is a
+///   custom message of type `meta`; the system prompt is pinned, and the host sends it anew.
+/// * After a compaction the newest prompts of the user stand in front of the summary, as many as
+///   the log says; where the agent shortened one or noted a gap between them, it is not shown. What
+///   was cleared or taken back is left out.
+/// * A digest is a compaction at the end of the log, of the kind that keeps all messages behind it.
+///   Bodies of results are replaced where they stand, and a call that was interrupted is answered
+///   behind its step.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct KimiCode;
 
@@ -147,7 +149,8 @@ impl Document for KimiCodeDocument {
 }
 
 impl KimiCodeDocument {
-    /// Returns the line by which a digest stands for the oldest messages; nothing if all of them stay.
+    /// Returns the line by which a digest stands for the oldest messages; nothing if all of them
+    /// stay.
     fn compaction(&self, wanted: &Wanted<'_>) -> Result<Option<Value>, NotExpressible> {
         let Wanted { view, items, stamp, .. } = *wanted;
         let kept = kept(wanted)?;

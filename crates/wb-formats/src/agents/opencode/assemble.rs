@@ -160,7 +160,8 @@ impl<'a> Draft<'a> {
         }
     }
 
-    /// Returns what the context held before a summary: as its own request was counted, else the one before it.
+    /// Returns what the context held before a summary: as its own request was counted, else the one
+    /// before it.
     fn tokens_before(&self, at: usize) -> u64 {
         let heads = &self.log.heads[..=at];
         let own = heads[at].usage.map(|usage| usage.prompt_tokens());

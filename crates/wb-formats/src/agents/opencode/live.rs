@@ -1,5 +1,5 @@
-//! Which messages of a session the next request holds, in which order: those since the last compaction that came to
-//! its end, with the tail that it kept behind its summary.
+//! Which messages of a session the next request holds, in which order: those since the last
+//! compaction that came to its end, with the tail that it kept behind its summary.
 
 use std::collections::HashSet;
 
@@ -44,7 +44,8 @@ impl Node {
     }
 }
 
-/// Returns which messages are sent, by their number; they stand in the order in which they were written.
+/// Returns which messages are sent, by their number; they stand in the order in which they were
+/// written.
 pub(crate) fn since_compaction(nodes: &[Node]) -> Vec<usize> {
     let mut done: HashSet<&str> = HashSet::new();
     let mut tail = None;
@@ -81,7 +82,8 @@ pub(crate) fn live(nodes: &[Node]) -> Vec<usize> {
     arranged(nodes, since_compaction(nodes))
 }
 
-/// Returns each compaction that came to its end: who asks for it, and all that was summed up for it.
+/// Returns each compaction that came to its end: who asks for it, and all that was summed up for
+/// it.
 pub(crate) fn pairs(nodes: &[Node]) -> Vec<Vec<usize>> {
     let asks = nodes.iter().enumerate().filter(|(_, node)| node.compaction().is_some());
     let pair = |(at, node): (usize, &Node)| {
@@ -98,8 +100,8 @@ pub(crate) fn pairs(nodes: &[Node]) -> Vec<Vec<usize>> {
 mod tests {
     use super::*;
 
-    /// Builds nodes from words: `u1` a user, `a2` an assistant, `c3` or `c3>u1` a compaction, `s4=c3` its summary,
-    /// `f4=c3` one that failed.
+    /// Builds nodes from words: `u1` a user, `a2` an assistant, `c3` or `c3>u1` a compaction,
+    /// `s4=c3` its summary, `f4=c3` one that failed.
     fn nodes(words: &str) -> Vec<Node> {
         let node = |word: &str| {
             let (id, rest) = word.split_at(2);

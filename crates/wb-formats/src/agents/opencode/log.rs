@@ -145,7 +145,8 @@ impl Log {
         Node { id: head.id.clone(), step }
     }
 
-    /// Returns whether nothing but compactions follows a message, so that its calls may still be answered.
+    /// Returns whether nothing but compactions follows a message, so that its calls may still be
+    /// answered.
     pub(crate) fn is_open_end(&self, at: usize) -> bool {
         let is_apart = |at: usize| matches!(self.node(at).step, Step::Asks(Some(_)) | Step::Sums { .. });
         (at + 1..self.n_sent()).all(is_apart)
@@ -179,7 +180,8 @@ impl Log {
         live.iter().copied().flat_map(of).collect()
     }
 
-    /// Returns the message of each record by where the record begins: its own, and those of its parts.
+    /// Returns the message of each record by where the record begins: its own, and those of its
+    /// parts.
     pub(crate) fn owners(&self) -> HashMap<(&str, u64), usize> {
         let heads = self.heads.iter().enumerate().map(|(at, head)| (&head.record, at));
         let pieces = self.pieces.iter().flat_map(|(at, all)| all.iter().map(|piece| (&piece.record, *at)));

@@ -1,4 +1,5 @@
-//! How a view can be had: which messages go, which come and which parts change, tried out before it is written.
+//! How a view can be had: which messages go, which come and which parts change, tried out before it
+//! is written.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -17,7 +18,8 @@ use super::write::{Changes, pair};
 /// Why nothing is written where the user has gone back.
 pub(crate) const REVERTED: &str = "the user has gone back: the next prompt removes what was written since";
 
-/// Renders items of a view; what was folded is still there, so nothing but pairs of compactions ever goes.
+/// Renders items of a view; what was folded is still there, so nothing but pairs of compactions
+/// ever goes.
 pub(crate) fn render(
     source: &Source<'_>,
     log: &Log,
@@ -87,8 +89,8 @@ impl<'a> Wish<'a> {
         }
     }
 
-    /// Returns the messages that must go so that the next request holds what is wanted: compactions that are not wanted
-    /// among what stays.
+    /// Returns the messages that must go so that the next request holds what is wanted: compactions
+    /// that are not wanted among what stays.
     fn gone(&self, source: &Source<'_>, log: &Log) -> Result<Vec<usize>, NotExpressible> {
         let nodes = log.nodes(log.heads.len());
         let wanted: HashSet<usize> = self.stays.iter().copied().collect();
@@ -114,7 +116,8 @@ impl<'a> Wish<'a> {
         }
     }
 
-    /// Returns what would be sent behind the digest, if some messages were gone and the pair were there.
+    /// Returns what would be sent behind the digest, if some messages were gone and the pair were
+    /// there.
     fn sent(&self, nodes: &[Node], gone: &[usize]) -> Vec<usize> {
         let mut numbers: Vec<usize> = (0..nodes.len()).filter(|at| !gone.contains(at)).collect();
         let mut after: Vec<Node> = numbers.iter().map(|at| nodes[*at].clone()).collect();
@@ -164,7 +167,8 @@ fn edited(
     Ok(Some((piece.clone(), after)))
 }
 
-/// Returns the part that a result stands in: its results follow an answer in the order of their parts.
+/// Returns the part that a result stands in: its results follow an answer in the order of their
+/// parts.
 fn part_of<'a>(log: &'a Log, view: &View, at: usize) -> Option<&'a Piece> {
     let is_result = |at: usize| matches!(view.messages[at], Message::ToolResult { .. });
     let record = |at: usize| view.provenance.of(at).first().map(|place| &place.record);

@@ -1,5 +1,5 @@
-//! The segments of a session in which the context only grew: a new one begins at a compaction, and where results were
-//! cleared between two requests.
+//! The segments of a session in which the context only grew: a new one begins at a compaction, and
+//! where results were cleared between two requests.
 
 use std::ops::Range;
 

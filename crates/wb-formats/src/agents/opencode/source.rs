@@ -1,4 +1,5 @@
-//! Where the messages of a session and their parts stand: elements of an export, or rows of a database.
+//! Where the messages of a session and their parts stand: elements of an export, or rows of a
+//! database.
 
 use std::io;
 use std::ops::Range;

@@ -89,7 +89,8 @@ fn output(state: &Fields<'_>) -> Vec<Block> {
     text.into_iter().chain(attached).collect()
 }
 
-/// Returns what is sent for a failure: what the tool had printed until it was stopped, else its error.
+/// Returns what is sent for a failure: what the tool had printed until it was stopped, else its
+/// error.
 fn failure(state: &Fields<'_>) -> (Vec<Block>, bool) {
     match stopped(state) {
         Some(output) => (vec![Block::text(output)], false),
@@ -113,8 +114,8 @@ pub(crate) fn attachment(file: &Fields<'_>) -> Option<Block> {
     Some(Block::text(format!("[Attached {media_type}: {name}]")))
 }
 
-/// Returns a part with its result cleared as the agent does it. A failure has no such mark: its text is kept beside
-/// it, and the placeholder takes its place.
+/// Returns a part with its result cleared as the agent does it. A failure has no such mark: its
+/// text is kept beside it, and the placeholder takes its place.
 pub(crate) fn cleared(part: &[u8], now_ms: i64) -> Option<Vec<u8>> {
     let state = Fields::of(part)?.object("state")?;
     match outcome(&state) {

@@ -1,4 +1,5 @@
-//! Records as opencode writes them: the pair of a compaction, and parts that change, in rows or in an export.
+//! Records as opencode writes them: the pair of a compaction, and parts that change, in rows or in
+//! an export.
 
 use serde_json::{Map, Value, json};
 use wb_record::splice::{Joint, Piece as Record, splices};
@@ -29,7 +30,8 @@ pub(crate) struct Changes {
     pub(crate) edited: Vec<(Piece, Vec<u8>)>,
 }
 
-/// Builds the pair of a compaction: the message that asks for it and its summary, of one or more texts.
+/// Builds the pair of a compaction: the message that asks for it and its summary, of one or more
+/// texts.
 pub(crate) fn pair(
     source: &Source<'_>,
     log: &Log,
@@ -46,7 +48,8 @@ pub(crate) fn pair(
     Ok(vec![asks, sums])
 }
 
-/// In whose name a compaction is asked for: the agent and the model of the last prompt, in the folder of the last answer.
+/// In whose name a compaction is asked for: the agent and the model of the last prompt, in the
+/// folder of the last answer.
 struct Speaker {
     agent: Value,
     model: Value,
@@ -109,8 +112,8 @@ fn object(value: Value) -> Map<String, Value> {
     }
 }
 
-/// Ids that sort by time, as the agent builds them: 12 hexadecimal digits of the milliseconds and a counter, then 14
-/// random digits.
+/// Ids that sort by time, as the agent builds them: 12 hexadecimal digits of the milliseconds and a
+/// counter, then 14 random digits.
 struct Ids {
     numbers: Numbers,
     n: u64,

@@ -66,7 +66,8 @@ impl<'a> Event<'a> {
         self.json == other.json
     }
 
-    /// Returns the id of the call that it is the action or the result of, where that is what is asked for.
+    /// Returns the id of the call that it is the action or the result of, where that is what is
+    /// asked for.
     pub(crate) fn call_id(&self, of_action: bool) -> Option<String> {
         let metadata = self.fields.inner("tool_call_metadata").filter(|_| self.is_action == of_action)?;
         metadata.text("tool_call_id").map(Cow::into_owned)
@@ -87,8 +88,8 @@ impl<'a> Event<'a> {
         Some(Condensation { ids: ids.unwrap_or_default(), range: range.map(|(from, to)| from..=to), summary })
     }
 
-    /// Adds the event to the messages before it; `answers` are the answers of the model that were read already, and
-    /// usage counts `if_counted`. Returns the ids of the calls that it makes.
+    /// Adds the event to the messages before it; `answers` are the answers of the model that were
+    /// read already, and usage counts `if_counted`. Returns the ids of the calls that it makes.
     pub(crate) fn add(
         self,
         draft: &mut Draft,
@@ -147,7 +148,8 @@ impl<'a> Event<'a> {
         Block::ToolCall { id: text("tool_call_id"), name: text("function_name"), input }
     }
 
-    /// Returns what an event says that is no call of a tool and no result of one; older versions had texts alone.
+    /// Returns what an event says that is no call of a tool and no result of one; older versions
+    /// had texts alone.
     fn said(&self) -> Option<Message> {
         let is_users = self.fields.text("source").is_some_and(|source| source == "user");
         if !self.is_action {

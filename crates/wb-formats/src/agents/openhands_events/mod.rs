@@ -1,6 +1,8 @@
-//! Events of `OpenHands`: what its agent did and what it observed, as a list, or as the `history` of runs.
+//! Events of `OpenHands`: what its agent did and what it observed, as a list, or as the `history`
+//! of runs.
 //!
-//! The story in the order of the files: one `event` and what it is in a conversation, and what is written.
+//! The story in the order of the files: one `event` and what it is in a conversation, and what is
+//! written.
 
 mod event;
 mod render;
@@ -27,15 +29,20 @@ const NAME: &str = "openhands-events";
 /// Why older events are not written.
 const UNNUMBERED: &str = "events of this old version have no numbers, by which others could be forgotten";
 
-/// Events of `OpenHands`: an array of them (a trajectory), or JSON lines of runs with a `history`, each a conversation.
+/// Events of `OpenHands`: an array of them (a trajectory), or JSON lines of runs with a `history`,
+/// each a conversation.
 ///
-/// * Calls are those of the answer that an action was made of; several actions can be of one answer. A result failed by its
-///   kind or its flag. Before actions named their calls, what was said and observed were texts, and are here.
-/// * A result that stands before its call is sent behind it, and shown there; a second result of a call is not sent.
-/// * Events that a condensation forgot are left out, and its summary stands where it says. Newer versions send the first
-///   prompt again where it was forgotten; it is not shown. What the agent recalls from its files is not in the events.
-/// * A digest is a condensation at the end of the list. Events stay, but for another body of an observation, which then
-///   has no lines about its command. A call that was interrupted is answered by an error, as the agent notes it.
+/// * Calls are those of the answer that an action was made of; several actions can be of one
+///   answer. A result failed by its kind or its flag. Before actions named their calls, what was
+///   said and observed were texts, and are here.
+/// * A result that stands before its call is sent behind it, and shown there; a second result of a
+///   call is not sent.
+/// * Events that a condensation forgot are left out, and its summary stands where it says. Newer
+///   versions send the first prompt again where it was forgotten; it is not shown. What the agent
+///   recalls from its files is not in the events.
+/// * A digest is a condensation at the end of the list. Events stay, but for another body of an
+///   observation, which then has no lines about its command. A call that was interrupted is
+///   answered by an error, as the agent notes it.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct OpenhandsEvents;
 
@@ -216,7 +223,8 @@ struct Assembled<'a> {
 }
 
 impl<'a> Assembled<'a> {
-    /// Adds an event; a result answers its call where that waits or `comes` later, and else answers it twice, or none.
+    /// Adds an event; a result answers its call where that waits or `comes` later, and else answers
+    /// it twice, or none.
     fn add(&mut self, event: Event<'a>, comes: impl Fn(&str) -> bool, if_counted: bool) {
         if let Some(id) = event.call_id(false)
             && !self.open.remove(&id)

@@ -1,4 +1,5 @@
-//! What is written so that a conversation becomes another: a condensation behind the events, and other bodies.
+//! What is written so that a conversation becomes another: a condensation behind the events, and
+//! other bodies.
 
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
@@ -126,7 +127,8 @@ fn next_id(events: &[Event<'_>]) -> u64 {
     events.iter().filter_map(Event::id).max().map_or(0, |id| id.saturating_add(1))
 }
 
-/// Returns the event by which messages are forgotten and a digest stands for them; nothing if all of them stay.
+/// Returns the event by which messages are forgotten and a digest stands for them; nothing if all
+/// of them stay.
 fn condensation(events: &[Event<'_>], wanted: &Wanted<'_>) -> Result<Option<Value>, NotExpressible> {
     let Wanted { view, items, stamp, .. } = *wanted;
     let kept = kept(wanted)?;
@@ -175,7 +177,8 @@ fn forgotten(events: &[Event<'_>], wanted: &Wanted<'_>, kept: &[usize]) -> Resul
     gone.into_iter().map(number).collect()
 }
 
-/// Returns the digest that shall be, and its place among the items: a new one, or the summary that stays.
+/// Returns the digest that shall be, and its place among the items: a new one, or the summary that
+/// stays.
 fn digest(wanted: &Wanted<'_>, kept: &[usize]) -> Result<Option<(usize, String)>, NotExpressible> {
     let messages = &wanted.view.messages;
     let had = messages.iter().position(is_summary);

@@ -20,10 +20,12 @@ const SYSTEM_ROLES: [&str; 2] = ["system", "developer"];
 const REASONING_KEYS: [&str; 4] =
     ["thinking_blocks", "reasoning_content", "reasoning", "provider_specific_fields"];
 
-/// One record per message: a role, a text or parts, calls with arguments in a string, results by the id of their call.
+/// One record per message: a role, a text or parts, calls with arguments in a string, results by
+/// the id of their call.
 ///
-/// Arguments that are no object in a string are kept as they stand, and so are those that are an object of their own.
-/// System and developer texts are pinned. Reasoning stands before what an answer says.
+/// Arguments that are no object in a string are kept as they stand, and so are those that are an
+/// object of their own. System and developer texts are pinned. Reasoning stands before what an
+/// answer says.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ChatShape {
     /// Adds what an agent's own fields say.
@@ -62,7 +64,8 @@ impl Shape for ChatShape {
     }
 }
 
-/// What a record says whose role is no speaker's: its content, where that is a text, and the JSON of a count.
+/// What a record says whose role is no speaker's: its content, where that is a text, and the JSON
+/// of a count.
 pub(crate) struct Other<'a> {
     pub(crate) role: &'a str,
     pub(crate) text: &'a str,
@@ -76,7 +79,8 @@ pub(crate) fn message(record: &str) -> Option<Message> {
     read.messages.pop()
 }
 
-/// Reads what was counted for a request: what came from a cache or went into one is a part of the prompt.
+/// Reads what was counted for a request: what came from a cache or went into one is a part of the
+/// prompt.
 pub(crate) fn usage(json: &[u8]) -> Option<Usage> {
     #[derive(Default, Deserialize)]
     #[serde(default)]
