@@ -38,9 +38,9 @@ const UNREADABLE_CALL: &str = "unreadable";
 
 /// Session files of goose until its version 1.9; later ones are in a database.
 ///
-/// Results stand in the user's place, each a message of its own here; they count as failed by their
+/// Results are in the user's place, each a message of its own here; they count as failed by their
 /// status. What only the user sees is left out. There is no usage per request in the file. A digest
-/// is a prompt of the user in the place of the lines that it stands for, as goose writes its own
+/// is a prompt of the user in place of the lines that it replaces, as goose writes its own
 /// summaries.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Goose;

@@ -85,8 +85,8 @@ impl Layout for KimiCli {
     }
 }
 
-/// Reads the line of the system prompt, and a count. Whether a tool failed is told by the text of
-/// its result alone, which may be replaced.
+/// Reads the line of the system prompt, and a count. Only the text of a result shows that its tool
+/// failed, and that text may be replaced.
 fn pseudo(line: &Other<'_>, into: &mut Record) {
     match line.role {
         "_system_prompt" => into.messages.push(Message::custom("system", line.text)),

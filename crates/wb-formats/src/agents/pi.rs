@@ -70,7 +70,7 @@ struct PiDocument {
     log: PiLog,
 }
 
-/// What a file says.
+/// The content of a file.
 #[derive(Debug)]
 struct PiLog {
     /// The entries' places in the file; what one of them says is read there when it is asked for.
@@ -79,11 +79,11 @@ struct PiLog {
     /// The last line, if it was cut off while it was written.
     truncated: Option<usize>,
     n_bytes: u64,
-    /// Whether a line feed ends the lines.
+    /// Set if the lines end with a line feed.
     is_ended: bool,
 }
 
-/// Where a line stands that is not blank.
+/// The position of a line that is not blank.
 #[derive(Clone, Copy, Debug)]
 struct LinePlace {
     number: usize,
@@ -193,7 +193,7 @@ impl PiDocument {
         Some(Place::whole(record, message))
     }
 
-    /// Returns where a line stands.
+    /// Returns the position of a line.
     fn record(&self, line: usize) -> Option<Span> {
         let at = self.log.lines.binary_search_by_key(&line, |place| place.number).ok()?;
         let LinePlace { at, len, .. } = self.log.lines[at];

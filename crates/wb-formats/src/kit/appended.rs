@@ -1,4 +1,4 @@
-//! What formats have in common that append a digest and leave what stands there: which messages
+//! Helpers for formats that append a digest and leave existing records unchanged: which messages
 //! stay, and bodies of results replaced in their records.
 
 use std::ops::Range;
@@ -50,7 +50,7 @@ pub(crate) fn changed_results(
     Ok(changed)
 }
 
-/// Returns where the first record of a message stands.
+/// Returns the position of a message's first record.
 pub(crate) fn place_of(wanted: &Wanted<'_>, at: usize) -> Option<Range<usize>> {
     let record = &wanted.view.provenance.of(at).first()?.record;
     let start = usize::try_from(record.at).ok()?;

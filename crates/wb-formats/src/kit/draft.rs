@@ -16,7 +16,7 @@ pub(crate) struct Draft {
     /// Places that wait for the first message.
     waiting: Vec<Place>,
     n_orphans: usize,
-    /// The ids of calls whose result may stand before them.
+    /// The ids of calls whose result may precede them.
     early: HashSet<String>,
 }
 
@@ -39,7 +39,7 @@ impl Calls {
 }
 
 impl Draft {
-    /// Begins messages in which results of calls with these ids may stand before them.
+    /// Starts a draft in which results of calls with these ids may precede them.
     pub(crate) fn with_early(early: HashSet<String>) -> Self {
         Self { early, ..Self::default() }
     }
@@ -108,7 +108,7 @@ impl Draft {
         self.add(record, Message::ToolResult { tool_call_id: call_id, tool_name, content, is_error });
     }
 
-    /// Keeps a record that no model sees beside what stands before it.
+    /// Adds a record that no model sees to the message before it.
     pub(crate) fn hide(&mut self, record: Span) {
         let n_blocks = self.messages.last().map_or(0, |message| message.blocks().len());
         let place = place(record, n_blocks, 0);
@@ -132,12 +132,12 @@ impl Draft {
         self.n_orphans
     }
 
-    /// Returns the messages with what was counted, and where they stand.
+    /// Returns the messages with their usage and positions.
     pub(crate) fn finish(self) -> (Segment, Provenance) {
         let mut provenance = Provenance::default();
         for (at, (message, places)) in self.messages.iter().zip(self.places).enumerate() {
             provenance.push(places);
-            // The host tells a command and what it printed in one text of its own.
+            // The host sends a command and its output in one text.
             if matches!(message, Message::BashExecution { .. }) {
                 provenance.fix(at);
             }

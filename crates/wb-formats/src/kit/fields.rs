@@ -12,7 +12,7 @@ use wb_record::json::{Member, elements, members_of, members_within};
 pub(crate) struct Fields<'a> {
     text: &'a str,
     all: Vec<Member<'a>>,
-    /// An object in it that was read with it: where it stands, and its members.
+    /// An object in it that was read with it: its position and its members.
     known: Option<(Range<usize>, Vec<Member<'a>>)>,
 }
 
@@ -38,7 +38,7 @@ impl<'a> Fields<'a> {
         Some(Self { known, ..fields })
     }
 
-    /// Returns where a value stands in the text.
+    /// Returns the position of a value in the text.
     pub(crate) fn place(&self, key: &str) -> Option<Range<usize>> {
         self.all.iter().rfind(|member| member.key == key).map(|member| member.value.clone())
     }
@@ -88,7 +88,7 @@ impl<'a> Fields<'a> {
         self.get(key) == Some(literal.as_bytes())
     }
 
-    /// Returns where the elements of a list stand in the text.
+    /// Returns the positions of a list's elements in the text.
     pub(crate) fn elements(&self, key: &str) -> Option<Vec<Range<usize>>> {
         let list = self.place(key)?;
         let within = elements(self.text[list.clone()].as_bytes())?;

@@ -31,12 +31,12 @@ fn unescaped(mut rest: &str) -> Option<String> {
     Some(out)
 }
 
-/// Returns JSON without blanks; as it stands if it is nested too deep.
+/// Returns JSON without blanks; unchanged if it is nested too deep.
 pub(crate) fn compact(json: &str) -> String {
     value(json).map_or_else(|| json.to_owned(), |value| value.to_string())
 }
 
-/// Parses JSON, with halves of surrogate pairs mended.
+/// Parses JSON, with halves of surrogate pairs repaired.
 pub(crate) fn value(json: &str) -> Option<Value> {
     serde_json::from_str(json).or_else(|_| serde_json::from_slice(&mended(json.as_bytes()))).ok()
 }
@@ -46,7 +46,7 @@ pub(crate) fn input(json: &str) -> Value {
     value(json).unwrap_or_else(|| Value::from(json))
 }
 
-/// Reads arguments: an object, or one in a string; what is none stays as it stands.
+/// Reads arguments: an object, or one in a string; anything else stays unchanged.
 pub(crate) fn arguments(json: &str) -> Value {
     match text(json) {
         Some(text) => match serde_json::from_str(&text) {

@@ -146,7 +146,7 @@ impl ListDocument {
         into.clear();
         let shape = self.layout.shape();
         let Some(text) = wb_record::lines::utf8(record) else {
-            // This tells what is wrong.
+            // This reports the error.
             return serde_json::from_slice::<Value>(record).map(drop);
         };
         shape.read(text, into).or_else(|error| match mended(record) {
@@ -205,11 +205,11 @@ struct Reading {
     n_bad: usize,
     first_bad: Option<FormatError>,
     truncated: Option<Note>,
-    /// Where the messages begin that have no role.
+    /// The starts of messages without a role.
     lost: Vec<usize>,
-    /// Where the messages begin whose role is not known.
+    /// The starts of messages with an unknown role.
     of_nobody: Vec<usize>,
-    /// What was counted by records of their own, each with how many messages stand before.
+    /// Usage in records of its own, each with the number of messages before it.
     counts: Vec<(usize, u64)>,
 }
 
@@ -307,8 +307,8 @@ fn usage_of(counts: &[(usize, u64)], messages: &[Message]) -> Vec<UsageAt> {
     messages.iter().enumerate().filter_map(usage).collect()
 }
 
-/// Gives a result that does not tell its tool the name that its call has, where that is one of
-/// those right before.
+/// Gives a result that does not name its tool the name in its call, if the call is in one of the
+/// messages right before.
 fn name_result(message: &mut Message, before: &[Message]) {
     let Message::ToolResult { tool_call_id, tool_name, .. } = message else { return };
     let answer = before.iter().rfind(|it| !matches!(it, Message::ToolResult { .. }));
@@ -318,7 +318,7 @@ fn name_result(message: &mut Message, before: &[Message]) {
     }
 }
 
-/// Gives the other results that do not tell their tool the name that their call has.
+/// Gives the other results that do not name their tool the name in their call.
 fn name_results(messages: &mut [Message]) {
     let is_nameless =
         |message: &Message| matches!(message, Message::ToolResult { tool_name, .. } if tool_name.is_empty());

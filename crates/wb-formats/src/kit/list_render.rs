@@ -1,4 +1,4 @@
-//! What is replaced in a document of [`List`]s where a view becomes another.
+//! The replacements in a document of [`List`]s that turn one view into another.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -159,7 +159,7 @@ impl Render<'_> {
         start..at + n_after
     }
 
-    /// Returns which record a message stands in.
+    /// Returns the record that contains a message.
     fn record_of(&self, message: usize) -> Option<usize> {
         let place = self.wanted.view.provenance.of(message).first()?;
         let start = usize::try_from(place.record.at).ok()?;
@@ -174,8 +174,8 @@ impl Render<'_> {
     }
 }
 
-/// Returns the change that puts a line behind all others, which can be taken back when more lines
-/// stand behind it.
+/// Returns the change that adds a line after all others; it can be undone when more lines follow
+/// it.
 fn inserted(parts: &dyn Parts, line: &str) -> Result<Change, NotExpressible> {
     Ok(match appended(parts, line)? {
         Change::Append { at, new } => Change::Splice { at, old: Bytes::default(), new },

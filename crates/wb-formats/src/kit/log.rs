@@ -10,14 +10,14 @@ use wb_record::{FormatError, Line, Lines, Note, PartReader, Parts, Span};
 use super::fields::Fields;
 use super::passed::Passed;
 
-/// What there is to say of the lines.
+/// Notes on the lines.
 #[derive(Debug, Default)]
 pub(crate) struct LogEnd {
     pub(crate) passed: Passed,
     /// The last line, if it was cut off while it was written.
     truncated: Option<usize>,
     pub(crate) n_bytes: u64,
-    /// Whether a line feed ends the lines.
+    /// Set if the lines end with a line feed.
     pub(crate) is_ended: bool,
 }
 
@@ -66,7 +66,7 @@ pub(crate) fn span_of(line: Line<'_>) -> Span {
     span_in(line.at, &(0..line.bytes.len()))
 }
 
-/// Returns the number of the line in which a place stands, counted from 1.
+/// Returns the number of the line that contains a position, counted from 1.
 pub(crate) fn line_of(parts: &dyn Parts, at: u64) -> io::Result<usize> {
     let mut before = PartReader::new(parts, "", 0)?.take(at);
     let mut line = 1;
@@ -81,7 +81,7 @@ pub(crate) fn line_of(parts: &dyn Parts, at: u64) -> io::Result<usize> {
     }
 }
 
-/// Returns where the lines of the part without a name stand that are not blank, each with its line
+/// Returns the positions of the non-blank lines of the part without a name, each with its line
 /// feed.
 pub(crate) fn line_ranges(parts: &dyn Parts) -> io::Result<Vec<Range<usize>>> {
     let mut lines = Lines::new(PartReader::new(parts, "", 0)?);

@@ -11,7 +11,7 @@ use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Vis
 #[derive(Debug, Default)]
 pub(crate) struct Text<'a>(pub(crate) Option<Cow<'a, str>>);
 
-/// Whether a value is `true`.
+/// A flag that is set only by the value `true`.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Flag(pub(crate) bool);
 
@@ -30,7 +30,7 @@ impl Text<'_> {
     }
 }
 
-/// What becomes of a value; of a kind that is not hoped for the default.
+/// A type that reads any value, with the default for one of an unexpected kind.
 pub(crate) trait Hoped<'de>: Default {
     fn of_text(_: Cow<'de, str>) -> Self {
         Self::default()

@@ -1,9 +1,9 @@
 //! Documents that hold lists of messages: one JSON value with a list at a known place, or lines.
 //!
-//! A format of this kind says where its [`List`]s stand, and has a [`Shape`]: what one record of a
-//! list is in a conversation, and what a message is as a record.
+//! A format of this kind gives the positions of its [`List`]s, and has a [`Shape`]: what one record
+//! of a list is in a conversation, and what a message is as a record.
 //! [`open`](super::list_document::open) makes a document of both. Records are replaced where they
-//! stand; whatever is no message of a view stays as it is.
+//! are; everything that is not a message of a view stays unchanged.
 
 use std::borrow::Cow;
 use std::fmt::Debug;
@@ -20,7 +20,7 @@ use wb_record::{Format, FormatError, Lines, ONLY_CONVERSATION, PartReader, Parts
 use super::json_text::body_of;
 use super::log::line_ranges;
 
-/// What a format of this kind says of its files.
+/// The layout of a format's files.
 pub(crate) trait Layout: Send + Sync + Debug {
     /// Returns the format.
     fn format(&self) -> &'static dyn Format;
@@ -31,7 +31,7 @@ pub(crate) trait Layout: Send + Sync + Debug {
         Ok(false)
     }
 
-    /// Returns where the lists stand, the one that was written last at the end.
+    /// Returns the positions of the lists, the last written one at the end.
     fn lists(&self, parts: &dyn Parts) -> Result<Vec<List>, FormatError>;
 
     /// Returns how records and messages become each other.
@@ -42,10 +42,11 @@ pub(crate) trait Layout: Send + Sync + Debug {
         ToolVocabulary::UNIVERSAL
     }
 
-    /// Adds to a view what the document says beside the list, such as the model.
+    /// Adds to a view what the document says outside the list, such as the model.
     fn complete(&self, _parts: &dyn Parts, _list: &List, _view: &mut View) {}
 
-    /// Returns whether JSON that is no message of ours shows that the whole file is something else.
+    /// Returns whether JSON that is not a known message shows that the whole file is something
+    /// else.
     fn is_strict(&self) -> bool {
         false
     }
@@ -76,7 +77,7 @@ pub(crate) fn held(parts: &dyn Parts) -> &[u8] {
     parts.held("").unwrap_or_default()
 }
 
-/// How the records of a list and messages become each other.
+/// The conversion between records of a list and messages.
 pub(crate) trait Shape: Send + Sync + Debug {
     /// Reads a record into an empty one; one without messages is none that a model sees, and stays
     /// where it is.
@@ -90,20 +91,20 @@ pub(crate) trait Shape: Send + Sync + Debug {
     fn rewrite(&self, record: &[u8], messages: &[Message], fates: &[Fate<'_>]) -> Result<Vec<u8>, String>;
 }
 
-/// What a record says.
+/// The content of a record.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Record {
     /// The messages in it, in order.
     pub(crate) messages: Vec<Message>,
-    /// What was counted for the request that it answers, and the model that answered.
+    /// The usage of the request that it answers, and the model that answered.
     pub(crate) usage: Option<Usage>,
     /// The model that answered.
     pub(crate) model: Option<String>,
-    /// The tokens of all that stands before, where the record is a count of them.
+    /// The tokens of everything before it, if the record is a count of them.
     pub(crate) counted: Option<u64>,
-    /// Whether a model sees nothing of what stands before.
+    /// Set if a model sees nothing of what comes before.
     pub(crate) hides_all_before: bool,
-    /// Whether it is a message of somebody who is not known.
+    /// Set if the speaker of the message is unknown.
     pub(crate) is_of_nobody: bool,
 }
 
@@ -116,25 +117,25 @@ impl Record {
     }
 }
 
-/// What becomes of one message of a record.
+/// The change to one message of a record.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Fate<'a> {
-    /// It stays as it stands.
+    /// Left unchanged.
     Stays,
-    /// It gets another body.
+    /// Given another body.
     Body(&'a [Block]),
-    /// It goes.
+    /// Removed.
     Goes,
 }
 
-/// Where the messages of one conversation stand.
+/// The positions of the messages of one conversation.
 #[derive(Clone, Debug)]
 pub(crate) struct List {
     /// The name of the conversation.
     pub(crate) name: String,
     /// Its records: lines without their ends, or elements of an array.
     pub(crate) records: Vec<Range<usize>>,
-    /// What stands between them.
+    /// The separator between them.
     pub(crate) joint: Joint,
     /// A record outside of the list that follows its last one, such as the answer to a request; it
     /// is never changed.
@@ -142,8 +143,8 @@ pub(crate) struct List {
 }
 
 impl List {
-    /// Returns the list that stands where keys lead to, or the text itself without keys; one
-    /// without elements where there is none.
+    /// Returns the list at the end of a path of keys, or the text itself without keys; an empty
+    /// list if there is none.
     pub(crate) fn at(text: &[u8], path: &[&str]) -> Result<Self, FormatError> {
         let (_, json) = body_of(text);
         if path.is_empty() {
@@ -154,7 +155,7 @@ impl List {
         Self::of_array(text, find(json, path).map_or(b"[]", |place| &json[place]))
     }
 
-    /// Returns the list of the elements of an array that stands in a text.
+    /// Returns the list of the elements of an array in a text.
     pub(crate) fn of_array(text: &[u8], array: &[u8]) -> Result<Self, FormatError> {
         let values: Vec<&RawValue> =
             serde_json::from_slice(array).map_err(|error| FormatError::of_json(1, &error))?;
@@ -163,8 +164,8 @@ impl List {
         Ok(Self { name: ONLY_CONVERSATION.to_owned(), records, joint: Joint::Comma, behind: None })
     }
 
-    /// Returns the list of the records in all lines that are not blank, given where one stands in
-    /// its line.
+    /// Returns the list of the records in all lines that are not blank, given the position of a
+    /// record in its line.
     pub(crate) fn of_lines(
         parts: &dyn Parts,
         mut record_in: impl FnMut(&[u8]) -> Option<Range<usize>>,

@@ -4,7 +4,7 @@ use std::num::NonZeroUsize;
 
 use wb_record::Note;
 
-/// What was passed over.
+/// Records that were skipped.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Passed {
     n_ignored: usize,

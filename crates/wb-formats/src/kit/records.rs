@@ -8,7 +8,7 @@ use wb_message::{Block, Message};
 use wb_record::splice::{Joint, Piece, splices};
 use wb_record::{ChangeSet, Item, NotExpressible, Parts, Span, View, Wanted};
 
-/// How a format writes what stands in no record of its own yet.
+/// A format's way to write what has no record yet.
 pub(crate) trait Writer {
     /// Returns the name of the format.
     fn format(&self) -> &'static str;
@@ -105,7 +105,7 @@ fn stay(records: &mut Vec<Record>, view: &View, at: usize) {
     }
 }
 
-/// Gives the records of a message another body; not those that only stand beside it.
+/// Gives the records of a message another body, except those that only accompany it.
 fn edit(
     records: &mut [Record],
     view: &View,
@@ -140,7 +140,7 @@ pub(crate) struct Placed {
     pub(crate) record: Record,
 }
 
-/// Returns the changes that make the records of a view into others, where they stand.
+/// Returns the changes that make the records of a view into others, in place.
 ///
 /// `all` are the records of the part without a name in their order. Those that the view does not
 /// hold stay where they are.
@@ -154,8 +154,8 @@ pub(crate) fn in_place(
     spliced(parts, all, placed(view, all, records)?, joint)
 }
 
-/// Returns all the records of a text that shall be: those of the view, and the others where they
-/// stand. What is new stands where the first of those stood that it takes the place of.
+/// Returns all records of the new text: those of the view, and the others in place. A new record
+/// goes where the first of those that it replaces was.
 pub(crate) fn placed(
     view: &View,
     all: &[Range<usize>],

@@ -49,7 +49,7 @@ enum Slot {
         results: Vec<(Message, Place)>,
         request: Option<UsageAt>,
     },
-    /// A result that stands with its answer.
+    /// A result that appears in the line of its answer.
     Moved,
 }
 
@@ -72,10 +72,10 @@ struct Draft<'a> {
     cleared: HashSet<String>,
     model: Option<&'a str>,
     tokens_before: u64,
-    /// Where the lines begin that hold a second result of a call, which is not sent.
+    /// The starts of the lines that hold a second result of a call, which is not sent.
     repeated: Vec<u64>,
     n_failures: usize,
-    /// Where the last of them begins, as long as nothing is answered after it.
+    /// The start of the last failure, as long as no answer follows it.
     last_failure: Option<NonZeroU64>,
 }
 
@@ -128,8 +128,7 @@ impl<'a> Draft<'a> {
         }
     }
 
-    /// Takes a result that stands behind an answer of which only a later line has the call; returns
-    /// whether there is one.
+    /// Takes a result that precedes the line with its call; returns whether there is one.
     fn take_early(&mut self, slot: usize, id: &str, tool: &str) -> bool {
         let Some(early) = self.early.get_mut(id) else { return false };
         let nth = early.partition_point(|at| *at <= slot);
@@ -166,7 +165,7 @@ impl<'a> Draft<'a> {
         }
     }
 
-    /// Adds what stands in the user's place as a message of whoever speaks.
+    /// Adds text in the user's place as a message of its speaker.
     fn say(&mut self, row: &Row, content: Content, origin: Origin) {
         let message = match origin {
             Origin::User => Message::User { content, timestamp: row.timestamp },
@@ -266,7 +265,7 @@ impl<'a> Draft<'a> {
     }
 }
 
-/// Returns what a digest says, without the header of ours.
+/// Returns the text of a digest without our header.
 fn digest(content: &Content) -> String {
     let text = content.texts().collect::<Vec<_>>().join("\n");
     let body = markers::digest_body(&Message::user(text.as_str())).map(Cow::into_owned);

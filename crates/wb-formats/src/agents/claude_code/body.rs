@@ -1,4 +1,4 @@
-//! What a line says, read when it is asked for.
+//! The content of a line, read on demand.
 
 use std::io;
 
@@ -11,10 +11,10 @@ use super::line_maps::ByLine;
 use super::rows::{Row, Rows};
 use crate::shapes::anthropic_block::{self as block, Part, Said};
 
-/// What a line says, as far as the conversation needs it.
+/// The content of a line, as far as the conversation needs it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) enum Body {
-    /// What the user typed, or a tool answered, or the host put in the user's place.
+    /// Text from the user, a tool result, or text that the host sent in the user's place.
     User { said: Said, origin: Origin },
     /// Blocks of one answer of the model.
     Answer(Vec<Block>),
@@ -41,7 +41,7 @@ impl<'a> Bodies<'a> {
         Self { parts, rows, read: ByLine::default(), buffer: Vec::new() }
     }
 
-    /// Makes room for so many lines.
+    /// Reserves capacity for `n_lines` lines.
     pub(crate) fn reserve(&mut self, n_lines: usize) {
         self.read.reserve(n_lines);
     }

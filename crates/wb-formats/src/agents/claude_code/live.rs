@@ -37,7 +37,7 @@ struct Path<'a> {
     /// The lines that were passed, the last first.
     passed: Vec<usize>,
     boundary: Option<usize>,
-    /// Lines that the compaction kept, and those that stand behind them and were gone back over.
+    /// Lines that the compaction kept, and those after them that the user went back over.
     kept: &'a [usize],
     left: &'a [usize],
 }
@@ -65,7 +65,7 @@ impl Rows {
         self.boundary(at).is_some_and(|it| !it.kept.is_empty() && it.anchor.as_ref().is_some_and(is_own))
     }
 
-    /// Returns the conversation as it stood at the end of a segment.
+    /// Returns the conversation at the end of a segment.
     ///
     /// The walk from its tip to the root decides; parallel tool results and the other lines of an
     /// answer hang next to it and are added. A file whose lines name no parents is read in its
@@ -85,7 +85,7 @@ impl Rows {
     }
 
     /// Walks from a line to its root or to a compaction. A line that a compaction kept follows what
-    /// stands before it there, no longer its parent.
+    /// precedes it there instead of its parent.
     fn walk(&self, tip: usize) -> Path<'_> {
         let mut path = Path::default();
         let (mut at, mut child) = (Some(tip), tip);
@@ -178,7 +178,7 @@ impl Rows {
     }
 
     /// Puts the lines that a compaction kept after the line that it names, or after the digest; one
-    /// that it kept twice stands where it stood first.
+    /// that it kept twice stays at its first position.
     fn with_kept(&self, mut order: Vec<usize>, mut kept: Vec<usize>, boundary: Option<usize>) -> Vec<usize> {
         let mut seen = Lines::default();
         kept.retain(|row| order.binary_search(row).is_err() && seen.insert(*row));

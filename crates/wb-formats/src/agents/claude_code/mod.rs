@@ -31,9 +31,9 @@ use crate::kit::log::line_of;
 
 /// Session files of Claude Code, and the web exports that hold their lines under `loglines`.
 ///
-/// * Lines of one answer are joined by `message.id` wherever they stand; its usage counts once,
-///   with the largest answer. Tool results follow the answer with their call, a text next to a
-///   result comes after them.
+/// * Lines of one answer are joined by `message.id` wherever they are; its usage counts once, with
+///   the largest answer. Tool results follow the answer with their call, a text next to a result
+///   comes after them.
 /// * The conversation is the path to its last line. Lines of subagents are left apart, unless the
 ///   file holds nothing else. What `toolUseResult` says is for the screen.
 /// * After a compaction the model sees the digest, the lines that were preserved, and what follows.
@@ -72,7 +72,7 @@ impl Format for ClaudeCode {
     }
 }
 
-/// Why an export is not written.
+/// The reason why an export is not written.
 const READ_ONLY: &str = "a web export is read only";
 
 /// A session file of Claude Code.
@@ -145,7 +145,7 @@ impl Document for ClaudeCodeDocument {
     }
 
     fn parts_mut(&mut self) -> &mut dyn Parts {
-        // What is changed now may stand anywhere.
+        // A change may now be anywhere.
         self.rows.unseal();
         self.parts.as_mut()
     }
@@ -162,8 +162,7 @@ impl Document for ClaudeCodeDocument {
     }
 }
 
-/// Returns whether a file is an export. Of most files one glance at the start tells that it is
-/// none.
+/// Returns whether a file is an export. For most files, the start is enough to rule it out.
 fn is_export_file(parts: &dyn Parts) -> io::Result<bool> {
     let mut head = Vec::new();
     parts.read("", 0..64 * 1024, &mut head)?;
@@ -175,8 +174,8 @@ fn is_export(first: &Seen) -> bool {
     first.has("loglines")
 }
 
-/// Tells a line of a session by its type and what goes with it; the type may lie behind the end of
-/// the head.
+/// Returns whether this is a line of a session, by its type and the fields that go with it; the
+/// type may come after the end of the head.
 fn is_row(probe: &Seen) -> bool {
     let message = probe.inner.as_deref();
     let has_message = message.is_some_and(|message| message.has("content") && !message.has("parts"));

@@ -10,7 +10,7 @@ use wb_session::iso_ms;
 
 use super::assemble::HOST_TYPE;
 
-/// What each record of ours repeats of the last one of the session.
+/// The fields that each of our records repeats from the last one of the session.
 const ENVELOPE: [&str; 8] =
     ["userType", "entrypoint", "cwd", "sessionId", "version", "gitBranch", "slug", "agentId"];
 /// The model of answers that no model gave.
@@ -53,7 +53,7 @@ pub(crate) struct Writer {
     uuids: HashMap<String, String>,
 }
 
-/// What becomes of the content of a record that is copied.
+/// The changes to the content of a copied record.
 #[derive(Debug, Default)]
 pub(crate) struct Changed(pub(crate) Option<Vec<u8>>);
 
@@ -232,7 +232,7 @@ fn user(content: &Content) -> Result<Value, NotExpressible> {
     Ok(json!({ "role": "user", "content": said(content)? }))
 }
 
-/// Returns a body as it stands in a message.
+/// Returns a body in the form it has in a message.
 pub(crate) fn said(content: &Content) -> Result<Value, NotExpressible> {
     match content {
         Content::Text(text) => Ok(Value::from(text.as_str())),

@@ -1,5 +1,5 @@
-//! What is to be appended so that a view becomes the items: a compaction of the host's own kind,
-//! records of ours, and the rest by reference.
+//! Records to append so that a view becomes the items: a compaction in the host's format, our
+//! records, and references to the rest.
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
@@ -15,7 +15,7 @@ use super::record::{Changed, Writer, block, digest_text, refused, said};
 use super::rows::{Row, Rows};
 use crate::kit::records::bytes_of;
 
-/// A view that is written anew, and where it stands.
+/// A view to write, with its position.
 #[derive(Debug)]
 pub(crate) struct Renderer<'a> {
     parts: &'a dyn Parts,
@@ -68,7 +68,7 @@ impl<'a> Renderer<'a> {
         Ok(self)
     }
 
-    /// Writes the items; those behind the last that needs a record of ours are kept by reference.
+    /// Writes the items; those after the last one that needs our own record are kept by reference.
     pub(crate) fn render(
         &self,
         items: &[Item<'_>],
@@ -103,8 +103,8 @@ impl<'a> Renderer<'a> {
         Ok(ChangeSet::append("", self.rows.n_bytes(), [start, lines].concat()))
     }
 
-    /// Returns what is added where all else stays as it stands: results behind the last line, which
-    /// need no compaction.
+    /// Returns the items to add when everything else is unchanged: results after the last line,
+    /// which need no compaction.
     fn added<'i>(&self, items: &'i [Item<'i>], tip: Option<usize>) -> Option<&'i [Item<'i>]> {
         let (all, new) = items.split_at_checked(self.view.messages.len())?;
         let stays = |(n, item): (usize, &Item<'_>)| {
@@ -127,9 +127,9 @@ impl<'a> Renderer<'a> {
         Ok(Writer::new(&record, self.rows.is_subagent(), stamp, self.rows.n_bytes(), last_ms))
     }
 
-    /// Returns how many items need records of ours: all up to the last that cannot be kept by
-    /// reference, with the whole answers and the whole lines that these belong to, up to a line
-    /// that the conversation can go on from.
+    /// Returns the number of items that need new records: all up to the last that cannot be kept by
+    /// reference, with the whole answers and lines that these belong to, up to a line that the
+    /// conversation can continue from.
     fn n_own(&self, items: &[Item<'_>]) -> usize {
         let mut at_item = HashMap::new();
         for (n, item) in items.iter().enumerate() {
@@ -174,8 +174,8 @@ impl<'a> Renderer<'a> {
         Ok(())
     }
 
-    /// Returns whether an item may be kept by reference: it stands as it stood, behind the one
-    /// before, in lines that have ids of their own and of which all stays.
+    /// Returns whether an item can be kept by reference: it is unchanged, follows the same item as
+    /// before, and all of its lines stay and have ids.
     fn is_kept(&self, item: &Item<'_>, last: &mut Option<usize>, at_item: &HashMap<usize, usize>) -> bool {
         match item {
             Item::Same(at) => {

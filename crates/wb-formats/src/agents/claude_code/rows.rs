@@ -1,4 +1,4 @@
-//! The lines of a file as a forest: where each stands and what it is, without what it says.
+//! The lines of a file as a forest: the position and kind of each, without its content.
 
 use std::collections::HashMap;
 use std::io;
@@ -24,7 +24,7 @@ pub(crate) struct Row {
     pub(crate) uuid: Option<Arc<str>>,
     /// The nearest line before this one that has the parent's id, so that a walk always ends.
     pub(crate) parent: Option<usize>,
-    /// Whether it names a parent that is not in the file, although lines stand before it.
+    /// Set if it names a parent that is not in the file, although lines precede it.
     pub(crate) is_lost: bool,
     pub(crate) kind: Kind,
     pub(crate) is_side: bool,
@@ -46,7 +46,7 @@ pub(crate) struct Rows {
     pub(crate) has_links: bool,
     /// The compactions, those of subagents too.
     pub(crate) boundaries: Vec<usize>,
-    /// The last line that could not be read, which stands in for parents that are not found.
+    /// The last unreadable line, which replaces parents that are not found.
     gap: Option<usize>,
     n_side: usize,
     n_repeated: usize,
@@ -55,7 +55,7 @@ pub(crate) struct Rows {
     n_unreadable: usize,
     first_unreadable: usize,
     truncated: Option<usize>,
-    /// How many lines and bytes were read.
+    /// The number of lines and bytes read.
     n_lines: usize,
     end: u64,
     /// The fingerprint of the last bytes, if more may follow them.
@@ -176,7 +176,7 @@ impl Rows {
         }
     }
 
-    /// Adds a readable line, unless it stands in the file already.
+    /// Adds a readable line, unless the file already has it.
     fn push(&mut self, parts: &dyn Parts, at: u64, line: &str, head: &Head<'_>) -> io::Result<()> {
         let Some((kind, content)) = head.kind() else {
             self.ignore();
@@ -325,7 +325,7 @@ impl Rows {
         self.end
     }
 
-    /// Returns what was passed over, besides what depends on the conversation.
+    /// Returns notes on what was skipped, except those that depend on the conversation.
     pub(crate) fn notes(&self) -> Vec<Note> {
         let counted = |n: usize, note: Note| (n > 0).then_some(note);
         let side = if self.has_main {
@@ -357,7 +357,7 @@ impl Row {
         Span { at: self.record.start, len: self.record.end - self.record.start, ..Span::default() }
     }
 
-    /// Returns where the content of its message stands in the file.
+    /// Returns the position of its message's content in the file.
     pub(crate) fn content_span(&self) -> Span {
         let Range { start, end } = self.content;
         Span { at: self.record.start + start as u64, len: (end - start) as u64, ..Span::default() }

@@ -16,7 +16,7 @@ use crate::kit::passed::Passed;
 use crate::shapes::responses_item::{Said, digest_of};
 use crate::shapes::responses_item_scan::said;
 
-/// A conversation, where it stands, and what was passed over.
+/// A conversation, its position, and notes on what was skipped.
 #[derive(Debug)]
 pub(crate) struct Assembled {
     pub(crate) segment: Segment,
@@ -136,7 +136,7 @@ impl<'a> Live<'a> {
         }
     }
 
-    /// Takes the last turns back, with what the host said right before them; what stands before the
+    /// Removes the last turns, with the host messages right before them; everything before the
     /// first turn stays.
     fn roll_back(&mut self, n_turns: u64) {
         let is_turn = |at: &usize| self.entries[*at].said.begins_turn();
@@ -153,8 +153,7 @@ impl<'a> Live<'a> {
         self.answered = None;
     }
 
-    /// Returns the ids of results that stand before their call, which the host sends where they
-    /// stand.
+    /// Returns the ids of results that precede their call, which the host sends in that order.
     fn early_results(&self) -> HashSet<String> {
         let (mut called, mut early) = (HashSet::new(), HashSet::new());
         for entry in &self.entries {

@@ -30,10 +30,10 @@ const NAME: &str = "codex";
 ///   own and count as failed by their exit code. Calls that the provider carries out itself are
 ///   texts of the answer.
 /// * Developer and system texts are pinned custom messages, and so are the rules of the project and
-///   the environment ([`ENVIRONMENT_TYPE`](wb_message::markers::ENVIRONMENT_TYPE)): the host tells
+///   the environment ([`ENVIRONMENT_TYPE`](wb_message::markers::ENVIRONMENT_TYPE)): the host sends
 ///   them once and counts on them. What else it puts in the user's place is a custom message of
 ///   type `meta`; a command that the user ran is one too, with its output. An encrypted summary is
-///   pinned, since nothing could stand for it.
+///   pinned, since nothing can replace it.
 /// * After a compaction the model sees its `replacement_history`; older versions kept the user's
 ///   messages and added a summary. What the user went back over is left out. Usage is given for the
 ///   requests since.
@@ -65,7 +65,7 @@ impl Format for Codex {
     }
 }
 
-/// Tells a line by its envelope, or the lines of the oldest versions by what only they have.
+/// Recognizes a line by its envelope, or lines of the oldest versions by fields unique to them.
 fn is_line(line: &Seen) -> bool {
     let is_known = matches!(
         line.r#type.as_str(),
@@ -76,7 +76,7 @@ fn is_line(line: &Seen) -> bool {
 }
 
 /// Returns where Codex holds a lock while it writes a session: next to the sessions, in
-/// `$CODEX_HOME`. Nothing for a file that does not tell which session it is.
+/// `$CODEX_HOME`. Returns `None` if the file does not identify its session.
 ///
 /// A host may still own a session after its window was closed. Whoever writes tries the lock
 /// before.
@@ -144,7 +144,7 @@ impl Document for CodexDocument {
     }
 
     fn parts_mut(&mut self) -> &mut dyn Parts {
-        // What is changed now may stand anywhere.
+        // A change may now be anywhere.
         self.rows.unseal();
         self.parts.as_mut()
     }

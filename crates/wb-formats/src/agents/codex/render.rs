@@ -1,5 +1,5 @@
-//! What is appended so that a conversation becomes another: a compaction with the whole history
-//! that goes on.
+//! The lines to append so that a conversation becomes another: a compaction with the whole history
+//! that continues.
 
 use std::borrow::Cow;
 
@@ -15,7 +15,7 @@ use crate::kit::records::bytes_of;
 use crate::shapes::responses_body::{changed_item, new_item, output, user_item};
 use crate::shapes::responses_item::Said;
 
-/// Why a session of the oldest versions is read only.
+/// The reason why a session of the oldest versions is read only.
 pub(crate) const BARE: &str = "its lines have no envelope; such a file can hold no compaction";
 
 /// Renders the items of a view; nothing is written.
@@ -73,7 +73,7 @@ impl Lines {
     }
 }
 
-/// What there is to write from.
+/// The sources to write from.
 #[derive(Clone, Copy, Debug)]
 struct Source<'a> {
     rows: &'a Rows,
@@ -142,7 +142,8 @@ impl Source<'_> {
         Ok(items)
     }
 
-    /// Returns what keeps the host from telling anew what the history tells: both or nothing.
+    /// Returns the two records that keep the host from repeating what the history contains: both or
+    /// none.
     fn context(&self, items: &[Item<'_>]) -> Result<Option<[Vec<u8>; 2]>, NotExpressible> {
         let (Some(world), Some(turn)) = (&self.rows.world, &self.rows.turn_context) else { return Ok(None) };
         let kinds = items.iter().map(|item| self.host_kind(item)).collect::<Result<Vec<_>, _>>()?;
@@ -166,8 +167,7 @@ impl Source<'_> {
         })
     }
 
-    /// Returns the whole of what the host compares with: as it stands, or with all that changed
-    /// since.
+    /// Returns the complete state that the host compares with, with all later changes applied.
     fn world(&self, world: &World) -> Result<Vec<u8>, NotExpressible> {
         let whole = self.bytes(&world.whole)?;
         if world.changes.is_empty() {

@@ -41,13 +41,13 @@ pub(crate) enum Kind {
     Item { item: Span, timestamp: i64 },
     /// A compaction: its payload, and whether that holds the whole history that goes on.
     Compacted { payload: Span, is_whole: bool, tokens_before: u64 },
-    /// What was counted for the request that the last answer replies to.
+    /// The usage of the request that the last answer replies to.
     Request { usage: Usage, model: Option<String> },
-    /// The user went back over so many turns.
+    /// The user went back over `n_turns` turns.
     RolledBack { n_turns: u64 },
 }
 
-/// What the host compares the next turn with: the whole of it, then what changed.
+/// The state that the host compares the next turn with: a complete one, then its changes.
 #[derive(Debug)]
 pub(crate) struct World {
     pub(crate) whole: Span,
@@ -66,7 +66,7 @@ pub(crate) struct Rows {
     /// The bytes of the file, and whether a line feed ends them.
     pub(crate) n_bytes: u64,
     pub(crate) is_ended: bool,
-    /// Whether items stand in lines of their own, as the oldest versions wrote them.
+    /// Set if each item has its own line, as in the oldest versions.
     pub(crate) is_bare: bool,
     pub(crate) thread_id: Option<String>,
     pub(crate) turn_id: Option<String>,
@@ -75,10 +75,10 @@ pub(crate) struct Rows {
     pub(crate) last_ordinal: Option<u64>,
     /// The calls that failed.
     failed: HashSet<String>,
-    /// What the host compares with since the last compaction.
+    /// The state that the host compares with since the last compaction.
     pub(crate) world: Option<World>,
     pub(crate) turn_context: Option<Span>,
-    /// The sum over all requests, as it stands in the last count.
+    /// The sum over all requests, from the last count.
     pub(crate) totals: Option<Span>,
     total_tokens: Option<u64>,
     context_tokens: u64,
@@ -141,7 +141,7 @@ impl Rows {
         range.clone().zip(&self.all[range])
     }
 
-    /// Returns whether a call failed, as far as its own result or an event tells.
+    /// Returns whether a call failed, according to its result or an event.
     pub(crate) fn is_failed(&self, call_id: &str) -> bool {
         self.failed.contains(call_id)
     }
@@ -184,7 +184,7 @@ struct Reading<'a> {
     fields: Fields<'a>,
 }
 
-/// An object in the line, and where it stands in it.
+/// An object in the line, with its position.
 struct Payload<'a> {
     fields: Fields<'a>,
     place: Range<usize>,
@@ -236,7 +236,8 @@ impl<'a> Reading<'a> {
                 self.rows.turn_id = text("turn_id").or(self.rows.turn_id.take());
                 self.rows.turn_context = Some(span);
             }
-            // Of several the first is that of this file, the others are those of where it was forked from.
+            // The first of several belongs to this file; the others to the sessions it was forked
+            // from.
             "session_meta" => self.rows.thread_id = self.rows.thread_id.take().or_else(|| text("id")),
             _ if SILENT_TYPES.contains(&kind) => {}
             _ => self.rows.passed.ignored(self.line.number),
@@ -249,7 +250,7 @@ impl<'a> Reading<'a> {
         if self.fields.inner("metadata").is_some_and(|notes| notes.is("compaction_output", "true")) {
             return;
         }
-        // Only of what the user says the time is told.
+        // The host records the time only for user messages.
         let is_message = matches!(&*payload.kind, "message" | "");
         let told = |key| self.fields.text(key).filter(|_| is_message);
         let timestamp = told("timestamp").or_else(|| told("created_at"));

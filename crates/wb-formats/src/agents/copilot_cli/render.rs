@@ -1,5 +1,4 @@
-//! What is written so that a conversation becomes another: events replaced where they stand, in a
-//! chain that holds.
+//! The edits that turn one conversation into another: events replaced in place, in an intact chain.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -83,7 +82,7 @@ struct EventWriter<'a> {
     messages: &'a [Message],
     stamp: &'a Stamp,
     ids: Numbers,
-    /// Whether the next digest stands in the place of a summary of the host.
+    /// Set if the next digest replaces a summary of the host.
     must_compact: bool,
 }
 

@@ -77,7 +77,7 @@ impl Rows {
         if draft.n_orphans() == 0 {
             return (draft, passed);
         }
-        // A result may stand before its call.
+        // A result may precede its call.
         let ids = draft.messages().iter().flat_map(Message::calls).map(|(id, ..)| id.to_owned());
         self.assembled(parts, segment, Draft::with_early(ids.collect()))
     }

@@ -15,10 +15,10 @@ pub(crate) struct Entry {
     pub(crate) id: String,
     pub(crate) kind: String,
     pub(crate) record: Span,
-    /// Where it stands in other words that were told since.
+    /// The position of its later rewording, if there is one.
     pub(crate) told: Option<Span>,
     pub(crate) line: usize,
-    /// Whether what the host sent before it is what stands before it.
+    /// Set if the messages that the host sent before it are still the ones before it.
     pub(crate) is_counted: bool,
 }
 
@@ -33,7 +33,7 @@ impl Entry {
         self.id == other.id && self.kind == other.kind
     }
 
-    /// Returns where the words stand that count.
+    /// Returns the position of the wording in force.
     pub(crate) fn words(&self) -> &Span {
         self.told.as_ref().unwrap_or(&self.record)
     }
@@ -46,8 +46,9 @@ impl Entry {
 /// Returns a list that the host has written with the old records of messages that say the same.
 ///
 /// A host that goes on with a session writes all of it again: with another time, and with results
-/// in records of their own that stood in their calls. What says the same is the same, or nobody
-/// would know a compaction of ours again. So is what the host says of the place where it runs,
+/// in records of their own that were in their calls. Messages with equal content are treated as the
+/// same; otherwise our compaction would not be recognized. So is what the host says of the place
+/// where it runs,
 /// whatever that is now.
 pub(crate) fn known_again<'a>(old: &'a [Entry], new: &'a [Entry], parts: &dyn Parts) -> Vec<Entry> {
     let keyed = |group: &'a [Entry]| Some((group.first()?.key(), group));

@@ -19,7 +19,7 @@ pub(crate) struct Log {
     pub(crate) live: Vec<Entry>,
     /// The keys of all ids that a message had.
     ids: HashSet<u64>,
-    /// What was left before each time the list was replaced by another.
+    /// The list before each time that another replaced it.
     pub(crate) before: Vec<Vec<Entry>>,
     pub(crate) model: Option<String>,
     pub(crate) end: LogEnd,
@@ -82,7 +82,7 @@ impl Log {
             if let Some(places) = inner.elements("messages") {
                 let places = places.into_iter().map(|it| set.start + it.start..set.start + it.end);
                 let list = entries(line, places.collect());
-                // The host tells the time with a list, and we tell it behind ours.
+                // The host records the time with a list; our lists have it after the messages.
                 self.replace(&list, inner.place("lastUpdated").map(|_| parts));
             }
         } else if let Some(id) = fields.text("$rewindTo") {

@@ -29,9 +29,9 @@ const NAME: &str = "gemini-cli";
 ///
 /// * A message that is written again takes the place of the one before; what the user went back
 ///   over is left out. After `$set` with a list of messages that list goes on.
-/// * A result stands in its call and counts as failed by its status; versions that tell it a second
-///   time in the user's place are read once, since two answers to one call are refused. What the
-///   host says of the place where it runs is pinned
+/// * A result is in its call and counts as failed by its status; versions that repeat it time in
+///   the user's place are read once, since two answers to one call are refused. What the host says
+///   of the place where it runs is pinned
 ///   ([`ENVIRONMENT_TYPE`](wb_message::markers::ENVIRONMENT_TYPE)). Thoughts are not sent again;
 ///   notices are for the screen.
 /// * When the host goes on with a session it writes the list again, in other words. Messages that
@@ -39,7 +39,7 @@ const NAME: &str = "gemini-cli";
 /// * Usage counts as long as no other list took the place of the one that was sent.
 ///
 /// A compaction appends a list with a copy of every message that stays, byte for byte. In the one
-/// object of older versions messages are replaced where they stand.
+/// object of older versions messages are replaced in place.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct GeminiCli;
 
@@ -85,7 +85,8 @@ impl GeminiCliDocument {
         }
         passed.n_orphans = draft.n_orphans();
         let (mut segment, provenance) = draft.finish();
-        // In one object nothing tells what stood there when a request was sent, but what we put there.
+        // A single object does not record what it held when a request was sent; only our edits are
+        // known.
         if self.log.elements.is_some() {
             forget_stale_usage(&segment.messages, &mut segment.usage);
         }

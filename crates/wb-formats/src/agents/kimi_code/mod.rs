@@ -43,12 +43,12 @@ const VOCABULARY: ToolVocabulary = ToolVocabulary {
 ///
 /// * The parts and calls of a step are one answer. What the host says in the user's place is a
 ///   custom message of type `meta`; the system prompt is pinned, and the host sends it anew.
-/// * After a compaction the newest prompts of the user stand in front of the summary, as many as
-///   the log says; where the agent shortened one or noted a gap between them, it is not shown. What
-///   was cleared or taken back is left out.
+/// * After a compaction the newest prompts of the user precede the summary, as many as the log
+///   says; where the agent shortened one or noted a gap between them, it is not shown. What was
+///   cleared or undone is left out.
 /// * A digest is a compaction at the end of the log, of the kind that keeps all messages behind it.
-///   Bodies of results are replaced where they stand, and a call that was interrupted is answered
-///   behind its step.
+///   Bodies of results are replaced in place, and a call that was interrupted is answered behind
+///   its step.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct KimiCode;
 

@@ -13,14 +13,14 @@ use super::tool::{Outcome, Tool, attachment};
 
 /// The custom type of what the host says in the user's place.
 const HOST_TYPE: &str = "meta";
-/// What the host sends where a compaction was asked for.
+/// The text that the host sends for a requested compaction.
 const ASKED: &str = "What did we do so far?";
-/// What the host sends where the user let a subagent do something.
+/// The text that the host sends when the user delegates to a subagent.
 const SUBTASK: &str = "The following tool was executed by the user";
 /// The error of an answer that the user stopped; what it said until then is sent.
 const ABORTED: &str = "MessageAbortedError";
 
-/// What a request holds.
+/// The messages of a request.
 #[derive(Debug, Default)]
 pub(crate) struct Assembled {
     pub(crate) messages: Vec<Message>,
@@ -29,7 +29,7 @@ pub(crate) struct Assembled {
     pub(crate) notes: Vec<Note>,
 }
 
-/// A block and the record that it stands in.
+/// A block and its record.
 type Told = (Block, Span);
 
 /// Puts messages together; `sent` are their numbers in order, and of `counted` the usage is taken.
@@ -133,7 +133,7 @@ impl<'a> Draft<'a> {
         self.add(message, places);
     }
 
-    /// Adds a summary as a digest, and the files that stand beside one of ours.
+    /// Adds a summary as a digest, and the files next to a digest of this crate.
     fn push_digest(&mut self, at: usize, head: &Head, pieces: &[Piece]) {
         let mut texts = pieces.iter().filter_map(summed).collect::<Vec<_>>().into_iter();
         let (text, record) = texts.next().unzip();
@@ -240,7 +240,7 @@ impl<'a> Draft<'a> {
     }
 }
 
-/// What one step of the model said, and what its tools answered.
+/// The content of one step of the model, and the results of its tools.
 #[derive(Default)]
 struct AnswerStep {
     told: Vec<Told>,
@@ -356,7 +356,7 @@ fn place(record: &Span, blocks: Range<usize>) -> Place {
     Place { record: record.clone(), blocks }
 }
 
-/// Returns where the blocks of a message stand: the message first, then each part.
+/// Returns the positions of a message's blocks: the message first, then each part.
 fn places(head: &Head, told: &[Told]) -> Vec<Place> {
     let parts = told.iter().enumerate().map(|(at, (_, record))| place(record, at..at + 1));
     merged([place(&head.record, 0..0)].into_iter().chain(parts).collect())

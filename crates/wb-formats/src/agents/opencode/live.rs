@@ -3,7 +3,7 @@
 
 use std::collections::HashSet;
 
-/// What a message is for the order of the others.
+/// The role of a message in the order of the others.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Node {
     pub(crate) id: String,
@@ -20,7 +20,7 @@ pub(crate) enum Step {
     Says,
 }
 
-/// What a part asks for that compacts the session.
+/// The settings of a part that compacts the session.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Compaction {
     /// The first message that stays as it is.
@@ -44,8 +44,7 @@ impl Node {
     }
 }
 
-/// Returns which messages are sent, by their number; they stand in the order in which they were
-/// written.
+/// Returns the numbers of the messages that are sent, in the order in which they were written.
 pub(crate) fn since_compaction(nodes: &[Node]) -> Vec<usize> {
     let mut done: HashSet<&str> = HashSet::new();
     let mut tail = None;
@@ -141,7 +140,7 @@ mod tests {
     fn a_kept_tail_follows_the_summary() {
         for (words, expected) in [
             ("u1 a2 u3 a4 c5>u3 s6=c5 u7", "c5 s6 u3 a4 u7"),
-            // Nobody has that id: everything is sent as it stands.
+            // An unknown id: everything is sent unchanged.
             ("u1 a2 u3 a4 c5>u9 s6=c5 u7", "u1 a2 u3 a4 c5 s6 u7"),
             ("u1 a2 c5>c5 s6=c5 u7", "c5 s6 u7"),
             // An older compaction within the tail is sent with it.

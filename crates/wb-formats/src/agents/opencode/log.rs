@@ -15,7 +15,7 @@ pub(crate) struct Log {
     pub(crate) heads: Vec<Head>,
     /// The parts of each message that was asked for.
     pieces: HashMap<usize, Vec<Piece>>,
-    /// Where the user went back to: what was written from there on is not sent.
+    /// The point that the user went back to; everything from there on is not sent.
     pub(crate) reverted: Option<Revert>,
     /// The messages and parts that cannot be read: how many, and the number of the first.
     pub(crate) unreadable: (usize, usize),
@@ -33,7 +33,7 @@ pub(crate) struct Revert {
 }
 
 impl Log {
-    /// Reads the messages, and the parts that tell which of them the next request holds.
+    /// Reads the messages, and the parts that determine which of them the next request holds.
     pub(crate) fn of(source: &Source<'_>) -> io::Result<Self> {
         let session = match source.session() {
             Err(error) if error.kind() == io::ErrorKind::InvalidData => Vec::new(),
@@ -98,7 +98,7 @@ impl Log {
         self.heads.iter().position(|head| head.id == *parent)
     }
 
-    /// Returns how many messages there are, without those that the user took back.
+    /// Returns the number of messages that the user has not undone.
     pub(crate) fn n_sent(&self) -> usize {
         match &self.reverted {
             Some(Revert { at, part: Some(_) }) => at + 1,

@@ -1,5 +1,5 @@
-//! How a view can be had: which messages go, which come and which parts change, tried out before it
-//! is written.
+//! A plan to obtain a view: the messages to remove, to add and to change, tried out before it is
+//! written.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -15,7 +15,7 @@ use super::source::{Piece, Source};
 use super::tool::{Outcome, body, cleared, uncleared};
 use super::write::{Changes, pair};
 
-/// Why nothing is written where the user has gone back.
+/// The reason why nothing is written after the user has gone back.
 pub(crate) const REVERTED: &str = "the user has gone back: the next prompt removes what was written since";
 
 /// Renders items of a view; what was folded is still there, so nothing but pairs of compactions
@@ -38,10 +38,10 @@ pub(crate) fn render(
     Changes { gone, new, edited }.written(source, log)
 }
 
-/// What is wanted, in messages of the session.
+/// The wanted state, in messages of the session.
 #[derive(Debug, Default)]
 struct Wish<'a> {
-    /// The digest and what stands beside it.
+    /// The digest and the texts that go with it.
     texts: Vec<String>,
     /// The messages that are sent behind it, in order.
     stays: Vec<usize>,
@@ -133,7 +133,7 @@ impl<'a> Wish<'a> {
     }
 }
 
-/// Returns a message of ours as a text of the summary: a digest, or what may stand beside one.
+/// Returns our message as a text of the summary: a digest, or a text that can go with one.
 fn text_of(message: &Message, is_first: bool) -> Result<String, NotExpressible> {
     match (markers::digest_body(message), markers::sole_user_text(message)) {
         (Some(body), _) if is_first => Ok(format!("{}\n{body}", markers::DIGEST_HEADER)),
@@ -167,7 +167,7 @@ fn edited(
     Ok(Some((piece.clone(), after)))
 }
 
-/// Returns the part that a result stands in: its results follow an answer in the order of their
+/// Returns the part that contains a result: the results follow an answer in the order of their
 /// parts.
 fn part_of<'a>(log: &'a Log, view: &View, at: usize) -> Option<&'a Piece> {
     let is_result = |at: usize| matches!(view.messages[at], Message::ToolResult { .. });

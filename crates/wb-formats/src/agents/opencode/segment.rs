@@ -11,9 +11,9 @@ use super::log::Log;
 pub(crate) struct SegmentRequests {
     /// The messages of the requests.
     pub(crate) counted: Range<usize>,
-    /// How many messages there were at its end.
+    /// The number of messages at its end.
     end: usize,
-    /// What was cleared after this time was not cleared yet.
+    /// The time of its end; results cleared later are not cleared in it.
     until: i64,
 }
 

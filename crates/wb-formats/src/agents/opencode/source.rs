@@ -1,4 +1,4 @@
-//! Where the messages of a session and their parts stand: elements of an export, or rows of a
+//! The positions of a session's messages and their parts: elements of an export, or rows of a
 //! database.
 
 use std::io;
@@ -15,7 +15,7 @@ pub(crate) const SESSION: &str = "session";
 pub(crate) const MESSAGE: &str = "message";
 pub(crate) const PART: &str = "part";
 
-/// What a message says of itself.
+/// The metadata of a message.
 #[derive(Clone, Debug)]
 pub(crate) struct Head {
     pub(crate) id: String,
@@ -43,9 +43,9 @@ pub(crate) enum Role {
 /// One part of a message, as the agent calls it.
 #[derive(Clone, Debug)]
 pub(crate) struct Piece {
-    /// The element that the part stands in, or its row.
+    /// The element that contains the part, or its row.
     pub(crate) record: Span,
-    /// The part alone, where it stands in an export.
+    /// The position of the part alone in an export.
     pub(crate) place: Range<usize>,
     pub(crate) kind: String,
     pub(crate) json: Vec<u8>,
@@ -63,11 +63,11 @@ impl Piece {
     }
 }
 
-/// What was found, and how much could not be read.
+/// The entries found, and those that could not be read.
 #[derive(Clone, Debug)]
 pub(crate) struct Found<T> {
     pub(crate) all: Vec<T>,
-    /// The numbers of those that are left as they stand, counted from 1.
+    /// The numbers of the unreadable ones, which are left unchanged, counted from 1.
     pub(crate) unreadable: Vec<usize>,
 }
 
@@ -92,7 +92,7 @@ pub(crate) struct Export {
     info: Range<usize>,
 }
 
-/// Where a message stands, what it says of itself and its parts.
+/// A message's position, metadata and parts.
 #[derive(Debug)]
 pub(crate) struct Element {
     pub(crate) place: Range<usize>,
@@ -123,7 +123,7 @@ impl Export {
     }
 }
 
-/// Returns where the values of an object stand that is in a text.
+/// Returns the positions of an object's values in a text.
 fn places(text: &[u8], object: Range<usize>) -> Option<Vec<Member<'_>>> {
     let mut all = members(&text[object.clone()])?;
     for member in &mut all {
@@ -136,7 +136,7 @@ fn named(members: &[Member<'_>], key: &str) -> Range<usize> {
     members.iter().rfind(|member| member.key == key).map(|member| member.value.clone()).unwrap_or_default()
 }
 
-/// Returns where the elements of a list stand that is in a text.
+/// Returns the positions of a list's elements in a text.
 fn listed(text: &[u8], list: Range<usize>) -> impl Iterator<Item = Range<usize>> {
     let all = elements(&text[list.clone()]).unwrap_or_default().into_iter();
     all.map(move |place| list.start + place.start..list.start + place.end)

@@ -1,4 +1,4 @@
-//! A tool's call and its result, which stand in one part.
+//! A tool's call and its result, which share one part.
 
 use serde_json::Value;
 use wb_message::{Block, markers};
@@ -6,9 +6,9 @@ use wb_record::json::{find, remove, set_in};
 
 use super::fields::{Fields, value};
 
-/// What the agent sends in the place of a result that never came.
+/// The text that the agent sends in place of a missing result.
 const INTERRUPTED: &str = "[Tool execution was interrupted]";
-/// Where a failure is kept that was cleared; a result keeps its place.
+/// The path of a cleared failure's text; a result keeps its place.
 const KEPT: [&str; 3] = ["state", "metadata", "cleared"];
 /// The mark of the agent on a cleared result: when it was done.
 const CLEARED_AT: [&str; 3] = ["state", "time", "compacted"];
@@ -26,7 +26,7 @@ pub(crate) struct Tool {
 pub(crate) enum Outcome {
     /// The tool has not answered.
     Open,
-    /// What it answered is sent as it stands.
+    /// An answer, sent unchanged.
     Said { content: Vec<Block>, is_error: bool },
     /// A placeholder is sent for it, since a time in milliseconds; 0 if that is not known.
     Cleared { since: i64, is_error: bool },
@@ -115,7 +115,7 @@ pub(crate) fn attachment(file: &Fields<'_>) -> Option<Block> {
 }
 
 /// Returns a part with its result cleared as the agent does it. A failure has no such mark: its
-/// text is kept beside it, and the placeholder takes its place.
+/// text is kept next to it, and the placeholder takes its place.
 pub(crate) fn cleared(part: &[u8], now_ms: i64) -> Option<Vec<u8>> {
     let state = Fields::of(part)?.object("state")?;
     match outcome(&state) {

@@ -19,7 +19,7 @@ pub(crate) struct New {
     parts: Vec<(String, Map<String, Value>)>,
 }
 
-/// What becomes of the records of a session.
+/// The changes to the records of a session.
 #[derive(Debug, Default)]
 pub(crate) struct Changes {
     /// The messages that go, by their number.
@@ -136,7 +136,7 @@ impl Ids {
 }
 
 impl Changes {
-    /// Writes them where the session stands.
+    /// Writes them to the session's location.
     pub(crate) fn written(self, source: &Source<'_>, log: &Log) -> Result<ChangeSet, NotExpressible> {
         match source {
             Source::Export(export) => self.in_export(export, log),

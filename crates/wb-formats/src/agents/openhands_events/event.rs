@@ -19,7 +19,7 @@ use crate::shapes::chat_message::{self, usage};
 /// Events that are no part of the agent's history.
 const UNCOUNTED: [&str; 5] =
     ["null", "agent_state_changed", "change_agent_state", "condensation", "condensation_request"];
-/// Events that stand in the history and say nothing of their own.
+/// Events in the history without content.
 const SILENT: [&str; 1] = ["recall"];
 
 /// An event: an action, or what was observed.
@@ -200,12 +200,12 @@ impl<'a> Event<'a> {
     }
 }
 
-/// What a condensation says.
+/// The content of a condensation.
 #[derive(Debug, Default)]
 pub(crate) struct Condensation {
     ids: HashSet<u64>,
     range: Option<RangeInclusive<u64>>,
-    /// What stands for the forgotten events, and how many events stand before it.
+    /// The summary that replaces the forgotten events, and the number of events before it.
     pub(crate) summary: Option<(String, usize)>,
 }
 

@@ -26,7 +26,7 @@ use crate::kit::passed::Passed;
 use crate::logs::openhands_completions::VOCABULARY;
 
 const NAME: &str = "openhands-events";
-/// Why older events are not written.
+/// The reason why older events are not written.
 const UNNUMBERED: &str = "events of this old version have no numbers, by which others could be forgotten";
 
 /// Events of `OpenHands`: an array of them (a trajectory), or JSON lines of runs with a `history`,
@@ -35,9 +35,9 @@ const UNNUMBERED: &str = "events of this old version have no numbers, by which o
 /// * Calls are those of the answer that an action was made of; several actions can be of one
 ///   answer. A result failed by its kind or its flag. Before actions named their calls, what was
 ///   said and observed were texts, and are here.
-/// * A result that stands before its call is sent behind it, and shown there; a second result of a
-///   call is not sent.
-/// * Events that a condensation forgot are left out, and its summary stands where it says. Newer
+/// * A result that precedes its call is sent after it, and shown there; a second result of a call
+///   is not sent.
+/// * Events that a condensation forgot are left out, and its summary is placed where it says. Newer
 ///   versions send the first prompt again where it was forgotten; it is not shown. What the agent
 ///   recalls from its files is not in the events.
 /// * A digest is a condensation at the end of the list. Events stay, but for another body of an
@@ -67,7 +67,7 @@ impl Format for OpenhandsEvents {
         let is_run = |it: &Seen| it.listed.as_deref().is_some_and(|history| history.elements().any(is_event));
         let Some(first) = probe.first() else { return Confidence::No };
         let is_list = first.is_list && probe.values.len() == 1 && first.elements().any(is_event);
-        // A trajectory of SWE-agent has its steps beside a history of messages, which name an action too.
+        // A trajectory of SWE-agent has its steps next to a history of messages, which name an action too.
         let is_history = first.has("history") && !first.has("trajectory");
         if is_list || is_history && is_run(first) { Confidence::Sure } else { Confidence::No }
     }
@@ -281,7 +281,7 @@ fn assemble(events: Vec<Event<'_>>) -> Assembled<'_> {
     all
 }
 
-/// Returns the summary that is in force, how many events stand before it, and where it stands.
+/// Returns the summary in force, the number of events before it, and its position.
 fn summary(events: &[Event<'_>]) -> Option<(Message, usize, wb_record::Span)> {
     let of = |event: &Event<'_>| Some((event.condensation()?.summary?, event.record.clone()));
     let ((summary, offset), record) = events.iter().rev().find_map(of)?;

@@ -1,5 +1,5 @@
-//! What is written so that a conversation becomes another: a condensation behind the events, and
-//! other bodies.
+//! The edits that turn one conversation into another: a condensation after the events, and other
+//! bodies.
 
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
@@ -99,7 +99,7 @@ fn answer(events: &[Event<'_>], wanted: &Wanted<'_>, message: &Message, id: u64)
     };
     let action = events.iter().find(|event| event.is_action_of(tool_call_id));
     let is_answer = |message: &Message| message.calls().any(|(id, ..)| id == tool_call_id);
-    // The action of a call may be missing; that of the answer tells of the answer too.
+    // The action of a call may be missing; the action of the answer describes the answer too.
     let answer = || {
         let at = wanted.view.messages.iter().rposition(is_answer)?;
         let record = &wanted.view.provenance.of(at).first()?.record;
@@ -137,7 +137,7 @@ fn condensation(events: &[Event<'_>], wanted: &Wanted<'_>) -> Result<Option<Valu
         return Ok(None);
     }
     let (forgotten, digest) = (forgotten(events, wanted, &kept)?, digest(wanted, &kept)?);
-    // The digest stands before the first event of what follows it.
+    // The digest goes before the first event of the next message.
     let next = digest.as_ref().and_then(|(at, _)| items[at + 1..].iter().find_map(message_of));
     let next = next.and_then(|at| place_of(wanted, at)).map(|place| place.start as u64);
     let before: Vec<Condensation> = events.iter().filter_map(Event::condensation).collect();
