@@ -17,12 +17,12 @@ use crate::agents::opencode;
 use crate::formats::{FORMATS, known_formats, row_of};
 use crate::requests::ai_sdk;
 
-/// How a zip archive begins.
+/// The start of a zip archive.
 const ZIP: &[u8] = b"PK\x03\x04";
 const ZIPPED: &str = "a zip archive, such as an .eval log of Inspect, is not read as it is";
 const UNZIP: &str = "Inspect prints its log as JSON, which is read: inspect log dump FILE.eval > FILE.json";
 
-/// What the AI SDK shows on a screen.
+/// The hint for messages that the AI SDK shows on a screen.
 const FOR_SCREEN: &str =
     "messages for the screen (UIMessage) of the AI SDK are not read, only those that a model is sent";
 const CONVERT: &str = "save what convertToModelMessages(messages) returns, which is read as ai-sdk";
@@ -54,7 +54,7 @@ pub fn open(parts: Box<dyn Parts>) -> Result<Box<dyn Document>, FormatError> {
 /// Opens the session at a path: a file of any known format, recognized by its content, or the
 /// database of opencode.
 ///
-/// The few messages that a compaction leaves may tell no format. Where none is sure of them, it is
+/// The few messages that a compaction leaves may not identify a format. If no format is sure, it is
 /// the one that the list of operations next to the file names, if it reads no fewer of them.
 pub fn open_path(path: &Path, access: Access) -> Result<Box<dyn Document>, FormatError> {
     let parts = match access {

@@ -22,7 +22,7 @@ impl AnsweredCalls {
     }
 }
 
-/// How the messages of a session are sent.
+/// The way in which the messages of a session are sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SentAs<'a> {
     /// The dialects.

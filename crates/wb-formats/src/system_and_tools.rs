@@ -1,5 +1,4 @@
-//! What a request has in members of its own, outside of its messages: the system text and the
-//! tools.
+//! The members of a request outside of its messages: the system text and the tools.
 
 use std::io;
 
@@ -12,12 +11,12 @@ use wb_record::json::members;
 use crate::formats::row_of;
 use crate::kit::json_text::body_of;
 
-/// What a request says outside of its messages.
+/// The content of a request outside of its messages.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SystemAndTools {
     /// The system text, as a list of messages has it that holds one.
     pub system: Option<Message>,
-    /// How many tools are defined.
+    /// The number of defined tools.
     pub n_tools: usize,
     /// Their definitions as JSON.
     tools: String,

@@ -45,7 +45,7 @@ const VOCABULARY: ToolVocabulary = ToolVocabulary {
 /// Sessions of Qwen Code.
 ///
 /// The conversation is the way from the last line to the root. A compression of the agent holds the
-/// contents that replace all before it; what follows it comes after them. A compaction of ours is
+/// contents that replace all before it; what follows it comes after them. Our compaction is
 /// such a compression at the end, with the contents that stay byte for byte in it. The system text
 /// is not in the file.
 #[derive(Clone, Copy, Debug, Default)]

@@ -13,7 +13,7 @@ use crate::kit::list_document::open;
 use crate::kit::message_list::{Layout, List, Shape, held};
 use crate::shapes::chat_message::ChatShape;
 
-/// How a text begins that stands for an attachment.
+/// The start of a text that refers to an attachment.
 const ATTACHMENT: &str = "attachment://";
 
 /// Logs of Inspect as JSON. Each sample is a conversation, called by its id and its epoch.
@@ -158,7 +158,8 @@ fn count_of(event: &[u8]) -> Option<(String, UsageAt)> {
     let (prompt, answer) = (of("input_tokens").filter(|n| *n > 0)?, of("output_tokens").unwrap_or(0));
     let (read, written) = (of("input_tokens_cache_read"), of("input_tokens_cache_write"));
     let cached = read.unwrap_or(0).saturating_add(written.unwrap_or(0));
-    // Some providers count what came from a cache in the prompt, some beside it; the sum tells.
+    // Some providers include cached tokens in the prompt, some count them separately; the sum shows
+    // which.
     let is_in_prompt = of("total_tokens").is_none_or(|total| total <= prompt.saturating_add(answer));
     let input_tokens = if is_in_prompt { prompt.saturating_sub(cached) } else { prompt };
     let usage =

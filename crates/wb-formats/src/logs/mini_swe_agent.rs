@@ -9,7 +9,7 @@ use crate::kit::message_list::{Layout, List, Record, Shape, held};
 use crate::shapes::chat_message::{ChatShape, usage};
 
 /// Trajectories of mini-swe-agent 1.1 and later: one document with chat messages, and with what the
-/// provider answered beside each answer.
+/// provider answered next to each answer.
 ///
 /// A result failed whose `returncode` is not 0. The record `exit` is no message; it stays behind
 /// all others. Older trajectories are lists of chat messages

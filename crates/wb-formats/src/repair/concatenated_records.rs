@@ -1,5 +1,4 @@
-//! Lines on which several records stand: each record gets a line of its own, so that it is read
-//! again.
+//! Lines that hold several records: each record gets a line of its own, so that it is read again.
 
 use std::io;
 

@@ -1,5 +1,5 @@
-//! Blocks with an empty text, which Anthropic refuses where they are sent as they stand: each goes
-//! out of its list.
+//! Blocks with an empty text, which Anthropic refuses if they are sent unchanged: each is removed
+//! from its list.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -11,7 +11,7 @@ use wb_record::{Bytes, Change, ChangeSet, Document, NotExpressible, Span, View};
 use super::SessionRepair;
 use super::stage::{Current, Next};
 
-/// The text of a block that stands alone in its list: no message may be empty.
+/// The text of a block that is alone in its list: no message may be empty.
 const EMPTY: &str = "(empty)";
 
 pub(super) fn stage(current: &Current<'_>) -> Result<Next, NotExpressible> {

@@ -1,5 +1,5 @@
-//! Results that stand too late, behind what somebody said since their calls: each moves to the
-//! results of its answer.
+//! Results that come too late, after other messages since their calls: each moves to the results of
+//! its answer.
 
 use std::collections::BTreeMap;
 
@@ -21,8 +21,8 @@ pub(super) fn stage(current: &Current<'_>) -> Result<Next, NotExpressible> {
     }
     let patch = current.view.with_whole_records(brought_home(current.messages(), &late));
     let wanted = items(&patch, current.messages().len());
-    // Where the format cannot hold them there, or reads them where they stood, their calls are answered
-    // otherwise.
+    // If the format cannot hold them there, or still reads them at the old position, their calls
+    // are answered otherwise.
     let Ok(changes) = current.document().render(current.conversation, &current.view, &wanted, &current.stamp)
     else {
         return Ok(Next::Nothing);
@@ -35,12 +35,12 @@ pub(super) fn stage(current: &Current<'_>) -> Result<Next, NotExpressible> {
     }
 }
 
-/// Returns the results that stand too late, each with the place where its call wants it.
+/// Returns the results that come too late, each with the position that its call requires.
 fn late_results(messages: &[Message], sent: &SentAs<'_>) -> Vec<(usize, usize)> {
     let is_model = |at: usize| matches!(messages[at], Message::Assistant { .. });
     let is_result = |at: usize| matches!(messages[at], Message::ToolResult { .. });
-    // Where the agent puts results first in what stands between two answers, only an answer parts them
-    // from their calls.
+    // If the agent sorts results first between two answers, only an answer separates them from
+    // their calls.
     let parts = |at: usize| if sent.verbatim.order { !is_result(at) } else { is_model(at) };
     let pairing = Pairing::new(messages);
     let late = pairing.pairs().iter().filter_map(|pair| {

@@ -26,8 +26,7 @@ pub(super) fn stage(current: &Current<'_>) -> Result<Next, NotExpressible> {
     current.step(SessionRepair { n_lone_surrogates, ..SessionRepair::by(changes) })
 }
 
-/// Returns where halves of characters stand in the records of a view, where its provider refuses
-/// them.
+/// Returns the positions of lone surrogates in the records of a view, if its provider refuses them.
 pub fn lone_surrogates(document: &dyn Document, view: &View) -> io::Result<Vec<Span>> {
     if !SentAs::of(view).dialects.contains(&Dialect::Anthropic) {
         return Ok(Vec::new());

@@ -1,5 +1,4 @@
-//! Calls that have no id although a result stands next to them: each gets that of the result, or
-//! one of its own.
+//! Calls without an id next to a result: each gets the id of the result, or a new one.
 
 use std::collections::{HashMap, HashSet};
 use std::io;

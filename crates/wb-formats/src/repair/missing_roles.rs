@@ -11,7 +11,7 @@ pub(super) fn stage(current: &Current<'_>) -> Result<Next, NotExpressible> {
     let first = first.line;
     let roles: Vec<MissingRole> = lost.into_iter().filter(|lost| lost.role.is_some()).collect();
     if current.uncovers.roles && !roles.is_empty() {
-        // A role that is known again can tell that of the message beside it.
+        // A restored role can identify that of the message next to it.
         let changes = with_roles(current, &roles)?;
         return current.step(SessionRepair { roles, ..SessionRepair::by(changes) });
     }

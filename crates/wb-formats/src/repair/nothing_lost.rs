@@ -1,4 +1,4 @@
-//! Whether nothing that was said in a session is lost in another that was made of it.
+//! A check that a session derived from another has lost none of its content.
 
 use serde_json::Value;
 use wb_message::{Block, Content, Message};

@@ -13,11 +13,10 @@ use crate::dialects::SentAs;
 /// The name of the part of a session of one file.
 const ONLY_PART: &str = "";
 
-/// What may be brought to light that was hidden.
+/// The kinds of hidden records that may be revealed.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Uncovers {
-    /// Lines that follow one which is not in the file, and records of which several stand on one
-    /// line.
+    /// Lines that follow one which is not in the file, and several records on one line.
     pub(super) lines: bool,
     /// Messages that lost their role.
     pub(super) roles: bool,
@@ -44,14 +43,14 @@ pub(super) struct Current<'a> {
     changed: Option<Box<dyn Document>>,
     pub(super) conversation: &'a str,
     pub(super) view: Cow<'a, View>,
-    /// What the next new records are stamped with.
+    /// The stamp of the next new records.
     pub(super) stamp: Stamp,
     pub(super) sent: SentAs<'static>,
     pub(super) uncovers: Uncovers,
     violations: OnceCell<Vec<Violation>>,
 }
 
-/// What becomes of a session in a stage.
+/// The outcome of a stage.
 pub(super) enum Next {
     /// There is nothing for the stage to do.
     Nothing,
@@ -59,7 +58,7 @@ pub(super) enum Next {
     Step(Box<Step>),
     /// Something stays as it is, and the other stages may go on.
     Left(NotExpressible),
-    /// No other stage can tell what is right.
+    /// No other stage can determine the right repair.
     Stop(Option<NotExpressible>),
 }
 
@@ -70,9 +69,9 @@ impl Next {
     }
 }
 
-/// What a stage changes.
+/// The changes of a stage.
 pub(super) struct Step {
-    /// What is told of it, with the changes and without the messages.
+    /// The report of it, with the changes and without the messages.
     pub(super) done: SessionRepair,
     pub(super) after: After,
 }

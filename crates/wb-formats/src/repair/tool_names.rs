@@ -17,7 +17,7 @@ use crate::dialects::SentAs;
 /// The keys under which formats name the tool of a call or of a result.
 const NAMES: [&str; 6] = ["name", "namespace", "toolName", "tool_name", "tool", "function"];
 
-/// The keys under which a result of Gemini stands, also inside what a tool says.
+/// The keys of a Gemini result, which may also appear in the output of a tool.
 const RESPONSES: [&str; 2] = ["functionResponse", "function_response"];
 
 pub(super) fn stage(current: &Current<'_>) -> Result<Next, NotExpressible> {
@@ -58,7 +58,7 @@ fn with_taken_names(messages: &[Message], sent: &SentAs<'_>) -> Vec<Message> {
 }
 
 /// Returns the changes that give each call a name that is taken where its own is refused; nothing
-/// else changes. A name that does not stand in its record as it is sent stays.
+/// else changes. A name that its record does not contain as sent stays.
 fn without_refused_names(document: &dyn Document, view: &View, sent: &SentAs<'_>) -> io::Result<ChangeSet> {
     let mut names: HashMap<&str, String> = HashMap::new();
     let mut records: BTreeSet<&Span> = BTreeSet::new();

@@ -1,5 +1,5 @@
-//! A last line that was cut off while it was written: what is there of it goes, since nobody can
-//! read it, and what an agent appends would stand in one line with it.
+//! A last line that was cut off while it was written: its remains are removed, since they are
+//! unreadable, and a line that an agent appends would continue it.
 
 use std::io;
 

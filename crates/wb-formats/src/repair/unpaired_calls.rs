@@ -31,7 +31,7 @@ fn patched_by(pairs: &Patch, current: &Current<'_>) -> Result<Next, NotExpressib
     if !is_refused(&current.sent.violations(&after(pairs.clone(), messages)), "user-first") {
         return rendered(pairs.clone(), current);
     }
-    // A log that holds nothing of ours but a digest holds it as one.
+    // In a log where a digest is our only record, it is stored as one.
     let digest = format!("{DIGEST_HEADER}\n{DROPPED_MARK}");
     let with_user = |text: &str| rendered(with_user_first(pairs, messages, text), current);
     with_user(DROPPED_MARK).or_else(|why| {
@@ -80,22 +80,22 @@ fn with_user_first(patch: &Patch, messages: &[Message], text: &str) -> Patch {
     Patch::new(edits)
 }
 
-/// Returns messages with their calls answered and without results that answer none; nothing where
-/// there is nothing to mend.
+/// Returns messages with their calls answered and without results that answer none; `None` if there
+/// is nothing to repair.
 pub(super) fn with_whole_pairs(messages: &[Message], sent: &SentAs<'_>) -> Option<Vec<Message>> {
     let marked = pairs_made_whole(messages, sent)?;
     Some(after(with_own_results(marked, messages), messages))
 }
 
-/// Returns the patch that answers calls and takes results without one out; nothing where there is
-/// nothing to mend.
+/// Returns the patch that answers calls and removes results without one; `None` if there is nothing
+/// to repair.
 fn pairs_made_whole(messages: &[Message], sent: &SentAs) -> Option<Patch> {
     Repair { in_flight: true, ..Repair::default() }.patch(&without_left(messages, sent))
 }
 
-/// Returns messages without the calls that are not to be answered: those that wait although another
-/// one of their message has their id, since no provider could tell which of them a result answers,
-/// and those that the agent answers itself.
+/// Returns messages without the calls that are not to be answered: open calls that share their id
+/// with another call of their message, since no provider could match a result to one of them, and
+/// those that the agent answers itself.
 fn without_left<'m>(messages: &'m [Message], sent: &SentAs) -> Cow<'m, [Message]> {
     let pairing = Pairing::new(messages);
     let (early, near) = (early_results(messages, &pairing), near_results(messages, &pairing));
@@ -115,7 +115,7 @@ fn without_left<'m>(messages: &'m [Message], sent: &SentAs) -> Cow<'m, [Message]
     without
 }
 
-/// Returns the results that stand before any call of their id.
+/// Returns the results that precede any call of their id.
 fn early_results<'a>(messages: &'a [Message], pairing: &Pairing) -> HashMap<&'a str, &'a Message> {
     let results = pairing.orphans().iter().filter_map(|at| match &messages[*at as usize] {
         result @ Message::ToolResult { tool_call_id, .. } => Some((tool_call_id.as_str(), result)),
@@ -124,8 +124,8 @@ fn early_results<'a>(messages: &'a [Message], pairing: &Pairing) -> HashMap<&'a 
     results.collect()
 }
 
-/// Returns the calls without a result, each with the result without a call that stands behind its
-/// answer and before the next one, where as many of both are left there: in their order.
+/// Returns the calls without a result, each with an unpaired result between its answer and the next
+/// one, in order, if both are equal in number there.
 pub(super) fn near_results(messages: &[Message], pairing: &Pairing) -> Vec<(CallPosition, usize)> {
     let is_model = |at: usize| matches!(messages.get(at), Some(Message::Assistant { .. }));
     let mut near = Vec::new();
@@ -154,14 +154,14 @@ fn may_answer(call: CallPosition, result: usize, messages: &[Message]) -> bool {
     (!is_own_id(id, name) || !is_own_id(of, by)) && (name.is_empty() || by.is_empty() || name == by)
 }
 
-/// Returns whether an id is there and tells one call from others: chat takes the name of the tool
-/// for one that is missing.
+/// Returns whether an id exists and is specific to its call: chat uses the name of the tool for a
+/// missing one.
 pub(super) fn is_own_id(id: &str, name: &str) -> bool {
     !id.is_empty() && id != name
 }
 
-/// Answers calls by the result next to them that names no call, or by the one that stands before
-/// them, where there is one.
+/// Answers calls by the result next to them that names no call, or by the one that precedes them,
+/// if there is one.
 fn with_own_results(mut patch: Patch, messages: &[Message]) -> Patch {
     let pairing = Pairing::new(messages);
     let early = early_results(messages, &pairing);

@@ -28,9 +28,9 @@ const ROLES: [&str; 7] =
 /// Messages in their own JSON form: one array of them, an object with such an array under
 /// `messages`, or one message per line.
 ///
-/// Lines may be led by a header `{"type":"window-budget","version":1}`. It and the object may tell
-/// a `model` and its `context_window` in tokens. Files hold no usage. A compaction replaces the
-/// messages that it folds; they are kept in the list of operations alone.
+/// Lines may start with a header `{"type":"window-budget","version":1}`. It and the object may
+/// contain a `model` and its `context_window` in tokens. Files hold no usage. A compaction replaces
+/// the messages that it folds; they are kept in the list of operations alone.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Native;
 
@@ -97,7 +97,7 @@ fn has_body(seen: &Seen) -> bool {
     ["content", "command", "summary"].iter().any(|key| seen.has(key))
 }
 
-/// Tells a message by keys that only providers write.
+/// Recognizes a message by keys that only providers write.
 fn is_of_provider(message: &Seen) -> bool {
     message.has("tool_calls") || message.has("tool_call_id")
 }
@@ -113,8 +113,8 @@ impl Layout for Native {
         &Self
     }
 
-    /// Finds the messages. A line that is not JSON does not hide the others; what is JSON and no
-    /// message of ours shows that the text is something else.
+    /// Finds the messages. A line that is not JSON does not hide the others; JSON that is not a
+    /// native message shows that the text is something else.
     fn lists(&self, parts: &dyn Parts) -> Result<Vec<List>, FormatError> {
         if !self.is_lines(parts)? {
             return Ok(vec![messages_in(held(parts))?]);
@@ -153,7 +153,7 @@ impl Layout for Native {
     }
 }
 
-/// Reads the header and where it stands, if the first line that is JSON is one.
+/// Reads the header and its position, if the first line that is JSON is one.
 fn header(parts: &dyn Parts) -> io::Result<Option<(u64, Result<Meta, FormatError>)>> {
     let mut lines = Lines::new(PartReader::new(parts, "", 0)?);
     while let Some(line) = lines.next_line()? {

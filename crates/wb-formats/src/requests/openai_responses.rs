@@ -19,7 +19,7 @@ use crate::shapes::responses_body::{changed_item, new_item};
 use crate::shapes::responses_item::Said;
 
 const NAME: &str = "openai-responses";
-/// Types of items, beside those that end in `_call` or `_output`.
+/// Types of items, in addition to those that end in `_call` or `_output`.
 const ITEM_TYPES: [&str; 6] =
     ["message", "reasoning", "compaction", "compaction_summary", "item_reference", "mcp_list_tools"];
 

@@ -79,7 +79,7 @@ struct Fields<'a> {
     model_name: Text<'a>,
 }
 
-/// What was counted; older versions have other names.
+/// The reported usage; older versions have other names.
 #[derive(Clone, Copy, Default, Deserialize)]
 #[serde(default)]
 struct Counted {

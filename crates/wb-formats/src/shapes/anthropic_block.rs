@@ -15,7 +15,7 @@ use crate::kit::loose::{Flag, Text};
 /// A part of a user line.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Part {
-    /// What a tool answered.
+    /// The result of a tool.
     Result { call_id: String, content: Vec<Block>, is_error: bool },
     /// Anything else.
     Said(Block),
@@ -45,7 +45,7 @@ pub(crate) fn blocks(content: &str) -> Vec<Block> {
     }
 }
 
-/// Returns a body as it stands: a text or blocks; nothing if it says nothing.
+/// Returns a body verbatim: a text or blocks; `None` if it is empty.
 pub(crate) fn content(body: &str) -> Option<Content> {
     match text(body) {
         Some(text) => (!text.is_empty()).then_some(Content::Text(text)),
@@ -137,7 +137,7 @@ impl Fields<'_> {
     }
 }
 
-/// Where a picture or a document comes from.
+/// The source of a picture or a document.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Source<'a> {
@@ -156,7 +156,7 @@ impl Source<'_> {
         Some(Block::image(self.media_type.into_string(), data))
     }
 
-    /// A document of text is shown, of any other its type is told.
+    /// Returns the text of a document, or the type of any other.
     fn document(self) -> Option<Block> {
         let data = self.data.0?;
         match self.r#type.as_str() {

@@ -17,7 +17,7 @@ use crate::kit::message_list::{Fate, Record, Shape};
 /// One record per side that speaks: results are blocks of what the user says, each a message of its
 /// own.
 ///
-/// Signatures of reasoning stay byte for byte. A summary of the provider's own hides what stands
+/// Signatures of reasoning stay byte for byte. A summary of the provider's own hides everything
 /// before it, which goes with it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct AnthropicShape;

@@ -12,9 +12,9 @@ use crate::kit::picture::picture;
 /// The custom type of what the host puts in the user's place: skills, notices about subagents and
 /// interrupted turns.
 const HOST_TYPE: &str = "meta";
-/// How the host's own summaries begin; the line says that another model wrote what follows.
+/// The start of the host's own summaries; this line says that another model wrote the rest.
 const SUMMARY_START: &str = "Another language model started to solve this problem";
-/// Elements around what the host tells of the rules of the project and of the place where it runs.
+/// Elements around the host's texts about the rules of the project and the place where it runs.
 const ENVIRONMENT_TAGS: [&str; 2] = ["environment_context", "user_instructions"];
 /// Elements around what else the host puts in the user's place.
 const HOST_TAGS: [&str; 10] = [
@@ -30,22 +30,22 @@ const HOST_TAGS: [&str; 10] = [
     "model_switch",
 ];
 
-/// What an item is in a conversation.
+/// The meaning of an item in a conversation.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Said {
     /// A part of an answer of the model.
     Answer(Vec<Block>),
-    /// What a tool answered.
+    /// The result of a tool.
     Result { call_id: String, content: Vec<Block> },
-    /// What the user typed.
+    /// Text from the user.
     User(Content),
     /// A command that the user ran next to the model.
     Shell { command: String, output: String, exit_code: Option<i32> },
-    /// What the host says, by the custom type of the message.
+    /// Text from the host, by the custom type of the message.
     Host { kind: String, content: Content },
     /// The host's digest of what was before.
     Summary(String),
-    /// What no model sees; it stays with what stands before it.
+    /// An item that no model sees; it stays with the one before it.
     Hidden,
 }
 
@@ -98,14 +98,14 @@ impl Said {
         matches!(self, Self::User(_))
     }
 
-    /// Returns whether the host put it there to tell of itself.
+    /// Returns whether the host inserted it to describe itself.
     pub(crate) fn is_of_host(&self) -> bool {
         matches!(self, Self::Host { .. })
     }
 }
 
-/// Returns the digest in a summary of the host: without the line in which it says where it comes
-/// from, and without the header of a digest of ours.
+/// Returns the digest in a summary of the host: without the line about its source, and without our
+/// digest header.
 pub(crate) fn digest_of(summary: &str) -> &str {
     let text = match summary.split_once('\n') {
         Some((line, rest)) if line.starts_with(SUMMARY_START) => rest,
@@ -135,8 +135,8 @@ fn message(item: &mut Value) -> Said {
     }
 }
 
-/// Tells who speaks in a message of the role `user`: by what the host noted of its parts, else by
-/// its texts.
+/// Identifies the speaker of a message of the role `user`: by the host's notes on its parts, else
+/// by its texts.
 pub(crate) fn in_place_of_user(content: Content, kinds: &[&str]) -> Said {
     // An empty part says nothing, and changes nothing of who speaks.
     let texts: Vec<&str> = content.texts().map(str::trim).filter(|text| !text.is_empty()).collect();
@@ -198,7 +198,7 @@ fn reasoning(item: &mut Value) -> Block {
 }
 
 /// Turns a call into a block. One that its provider carries out itself has no id and no result; it
-/// is told as a text.
+/// is shown as a text.
 fn call(kind: &str, item: &mut Value) -> Block {
     let tool = kind.strip_suffix("_call").unwrap_or(kind);
     let is_own = matches!(kind, "function_call" | "custom_tool_call" | "local_shell_call");
@@ -243,7 +243,7 @@ fn result(item: &mut Value) -> Said {
     Said::Result { call_id: take_text(item, "call_id").unwrap_or_default(), content }
 }
 
-/// Returns a body as it stands.
+/// Returns a body verbatim.
 fn content(body: Value) -> Content {
     content_of(blocks(body))
 }

@@ -45,11 +45,10 @@ impl Entry {
 
 /// Returns a list that the host has written with the old records of messages that say the same.
 ///
-/// A host that goes on with a session writes all of it again: with another time, and with results
-/// in records of their own that were in their calls. Messages with equal content are treated as the
-/// same; otherwise our compaction would not be recognized. So is what the host says of the place
-/// where it runs,
-/// whatever that is now.
+/// A host that resumes a session writes all of it again: with another time, and with results in
+/// separate records that were in their calls. Messages with equal content count as the same;
+/// otherwise our compaction would not be recognized. The same holds for the host's text about the
+/// place where it runs, even if that has changed.
 pub(crate) fn known_again<'a>(old: &'a [Entry], new: &'a [Entry], parts: &dyn Parts) -> Vec<Entry> {
     let keyed = |group: &'a [Entry]| Some((group.first()?.key(), group));
     let mut known: HashMap<_, _> = groups(old, parts).into_iter().filter_map(keyed).collect();

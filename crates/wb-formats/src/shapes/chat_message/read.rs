@@ -55,7 +55,7 @@ pub(crate) fn read(
 ) -> Result<(), serde_json::Error> {
     let mut fields = Fields::default();
     if fields.read(record).is_none() {
-        // Tells what is wrong.
+        // This reports the error.
         return serde_json::from_str::<Map<String, Value>>(record).map(drop);
     }
     into.messages.push(match fields.role.as_deref().unwrap_or_default() {
@@ -141,7 +141,7 @@ impl<'a> Body<'a> {
         })
     }
 
-    /// Returns a body as it stands.
+    /// Returns a body verbatim.
     fn into_content(self) -> Content {
         match self {
             Self::None => Content::Text(String::new()),
@@ -259,7 +259,7 @@ impl<'a> Call<'a> {
     }
 }
 
-/// Reads arguments: an object, or one in a string; what is none stays as it stands.
+/// Reads arguments: an object, or one in a string; anything else stays unchanged.
 fn arguments(scan: &mut JsonScan<'_>) -> Option<Input> {
     if scan.peek()? != b'"' {
         return scan.value().map(|json| (json != "null").then(|| input(json)));
