@@ -31,7 +31,7 @@ fn patched_by(pairs: &Patch, current: &Current<'_>) -> Result<Next, NotExpressib
     if !is_refused(&current.sent.violations(&after(pairs.clone(), messages)), "user-first") {
         return rendered(pairs.clone(), current);
     }
-    // In a log where a digest is our only record, it is stored as one.
+    // A log that can store no new message but a digest stores it as one.
     let digest = format!("{DIGEST_HEADER}\n{DROPPED_MARK}");
     let with_user = |text: &str| rendered(with_user_first(pairs, messages, text), current);
     with_user(DROPPED_MARK).or_else(|why| {

@@ -37,8 +37,8 @@ impl Format for GeminiContents {
         let [first] = probe.values.as_slice() else { return Confidence::No };
         let list = if first.is_list { Some(first) } else { first.listed.as_deref() };
         let is_body = !first.is_list && first.has("contents");
-        // Other lists of parts name the kind of each message, or have other roles. A body can be
-        // refused.
+        // Other lists of parts name the kind of each message, or have other roles. A body may hold
+        // contents that its provider refuses.
         let is_content = |it: &Seen| {
             let is_role = matches!(it.role.as_str(), "user" | "model" | "function" | "");
             let is_good = is_role && it.has("parts");

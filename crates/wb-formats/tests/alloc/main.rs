@@ -1,4 +1,4 @@
-//! What of a log may be held while it is read.
+//! Limits on the memory held while a log is read.
 
 #![expect(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test of files fails by panicking")]
 

@@ -1,5 +1,5 @@
-//! Ways in which sessions are broken, by what stands in their records, whatever the format: an
-//! object with the id of a result is one, and so on.
+//! Ways to break sessions, by the content of their records, whatever the format: for example, an
+//! object with the id of a result is a result.
 
 use std::collections::BTreeMap;
 
@@ -23,13 +23,13 @@ pub(crate) enum Way {
     RoleLost,
     /// A call with the id of an earlier one, and its result too.
     IdTwice,
-    /// What the user says first is gone, and the model begins.
+    /// Removes the first user message, so that the model begins.
     ModelFirst,
     BlankText,
     /// A call of a tool that nobody offers, by a name that no provider takes.
     NameRefused,
-    /// What the user says between a call and its result, in a format whose order is sent as it
-    /// stands.
+    /// Adds a user message between a call and its result, in a format whose order is sent
+    /// unchanged.
     UserBetween,
 }
 
@@ -54,7 +54,7 @@ pub(crate) fn bytes_of(values: &[Result<Value, Vec<u8>>]) -> Vec<u8> {
     values.iter().flat_map(each).collect()
 }
 
-/// Tells a result with this id.
+/// Returns whether a value is a result with this id.
 fn is_result(value: &Value, id: &str) -> bool {
     let is = |keys: &[&str]| keys.iter().any(|key| value[*key] == id);
     let of_kind = |key: &str| {
@@ -69,7 +69,7 @@ fn is_result(value: &Value, id: &str) -> bool {
     is_named || is_listed || is_wrapped || value["functionResponse"]["id"] == id
 }
 
-/// Tells a call with this id.
+/// Returns whether a value is a call with this id.
 fn is_call(value: &Value, id: &str) -> bool {
     let kinds =
         ["tool_use", "function_call", "custom_tool_call", "local_shell_call", "toolCall", "tool_call"];
@@ -93,11 +93,10 @@ fn is_record(value: &Value, is_it: &dyn Fn(&Value) -> bool) -> bool {
     is_it(value) || WRAPS.iter().any(|key| value.get(key).is_some_and(is_it))
 }
 
-/// What is done with an element of a list.
+/// An edit of an element of a list.
 type Edit<'a> = &'a dyn Fn(&mut Vec<Value>, usize);
 
-/// Edits the elements of lists that are looked for, wherever they stand; returns how many there
-/// were.
+/// Edits the matching elements of all lists; returns their number.
 fn edit_lists(value: &mut Value, is_it: &dyn Fn(&Value) -> bool, edit: Edit<'_>) -> usize {
     match value {
         Value::Array(list) => {

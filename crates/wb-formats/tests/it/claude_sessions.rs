@@ -196,7 +196,7 @@ fn copies_have_the_fields_of_those_that_hosts_were_seen_to_accept() {
     );
 }
 
-/// What the real host sent next was the digest, the tail and the prompt.
+/// The real host then sent the digest, the tail and the prompt.
 #[test]
 fn what_a_host_adds_below_what_was_kept_follows_it() {
     let Some((before, theirs)) = accepted("after-kept-by-reference-then-turn.jsonl") else { return };

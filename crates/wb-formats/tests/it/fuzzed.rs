@@ -1,4 +1,4 @@
-//! What any bytes have shown: a test for each finding of `cargo xtask fuzz`, by hand.
+//! Regression tests for the findings of `cargo xtask fuzz`, written by hand.
 
 use serde_json::{Value, json};
 use wb_dialect::{Dialect, repair, validate};

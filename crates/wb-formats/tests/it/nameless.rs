@@ -14,8 +14,8 @@ use crate::unanswered::{Case, composed};
 /// Two calls of one answer with their results, and what the user says then.
 const BOTH: Case = Case { answered: &[true, true], is_end: false };
 
-/// The formats in which a result stands in its call, those of agents that leave out what has no
-/// pair, and one that is read only.
+/// The formats in which a result is in its call, those of agents that leave out unpaired calls and
+/// results, and one that is read only.
 const OTHERS: [&str; 8] =
     ["pi", "codex", "opencode", "gemini-cli", "copilot-cli", "openhands-events", "kimi-code", "droid"];
 

@@ -161,7 +161,7 @@ fn a_session_of_a_database_is_read_like_its_export() {
 fn the_laws_hold_on_rows() {
     for export in ["opencode/session.json", "opencode/compacted.json", "opencode/digest.json"] {
         let tried = laws::holds(&Database::of(&[export]).rows(), 9);
-        // What is sent for a call that was interrupted stands in no record, so it cannot be cleared.
+        // The text sent for an interrupted call has no record, so it cannot be cleared.
         assert!(tried.refused < tried.folds, "{export} {tried:?}");
     }
 }

@@ -1,5 +1,5 @@
-//! Events of `OpenHands` whose results stand twice, or before their calls: the host sends them as
-//! if they did not.
+//! Events of `OpenHands` whose results are duplicated or precede their calls: the host sends them
+//! once and in order.
 
 use serde_json::{Value, json};
 use wb_formats::Note;
@@ -74,7 +74,7 @@ fn folded(events: &[Value], n: usize) -> Result<Vec<Message>, NotExpressible> {
 #[test]
 fn an_event_that_stands_twice_is_forgotten_twice_and_no_other_of_its_number() {
     let mut twice = events();
-    // The second one stands with the message behind it, which stays.
+    // The second one goes with the message after it, which stays.
     twice.insert(3, twice[2].clone());
     assert_eq!(folded(&twice, 3).unwrap().len(), 4);
     let mut other = events();

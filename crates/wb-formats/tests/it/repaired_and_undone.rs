@@ -1,6 +1,5 @@
-//! A repair that is taken back after the agent went on, wrote its document anew, and was compacted:
-//! what comes back is the session as it was, with what was said since behind it, or nothing is
-//! changed.
+//! A repair that is undone after the agent continued, rewrote its document, and was compacted: the
+//! result is the original session followed by the new messages, or nothing is changed.
 
 use serde_json::{Value, json};
 use wb_formats::repair;
@@ -15,7 +14,7 @@ use crate::laws::said;
 use crate::rounds::{AGENTS, anew, longer};
 use crate::support::{fixtures, open};
 
-/// What others do with a session between two operations.
+/// Changes by others to a session between two operations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Meanwhile {
     Nothing,
@@ -35,7 +34,7 @@ struct World {
     now_ms: u64,
 }
 
-/// What became of a session.
+/// The outcome for a session.
 #[derive(Debug, PartialEq, Eq)]
 enum Outcome {
     /// There was nothing to repair.
@@ -43,7 +42,7 @@ enum Outcome {
     /// The agent cannot be let do it, or what is to be done cannot be written.
     Not,
     Undone,
-    /// It was refused, and nothing was changed; or something else came back.
+    /// It was refused, and nothing was changed; or the result was wrong.
     Refused(String),
 }
 
@@ -139,10 +138,10 @@ fn outcome(bytes: &[u8], first: Meanwhile, then: Option<Meanwhile>) -> Outcome {
     Outcome::Undone
 }
 
-/// What is not taken back, and why.
+/// Repairs that are not undone, with the reason.
 const KEPT: [(&str, Way, &str); 1] = [
-    // A result without its call is seen where its line stands, which is elsewhere once the line is written
-    // again.
+    // A result without its call is shown at the position of its line, which moves when the line is
+    // rewritten.
     ("claude-code/kept.jsonl", Way::CallGone, "message 3 is"),
 ];
 

@@ -4,8 +4,8 @@
 //! Not compared, for the reasons given: where one turn of a side ends and the next one begins
 //! (providers want the turns of one side in one), reasoning and pictures (each provider takes only
 //! its own), ids (each provider has a shape of its own for them; which result answers which call is
-//! compared), names of results (they are those of the calls), and whether results stand before what
-//! the user says beside them (where the provider looks for them).
+//! compared), names of results (they are those of the calls), and whether results precede what
+//! the user says next to them (where the provider looks for them).
 
 use serde_json::{Value, json};
 use wb_dialect::{Dialect, EncodedRequest};
@@ -16,7 +16,7 @@ use wb_record::{MemoryParts, Parts, Stamp};
 
 use crate::support::{fixtures, open};
 
-/// What one side says until the other speaks.
+/// The content of one side until the other speaks.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Round {
     is_model: bool,
@@ -39,7 +39,7 @@ impl Round {
         self.texts.extend(text.split_whitespace());
     }
 
-    /// Notes in which order blocks stand; texts one after another are as one.
+    /// Notes the order of blocks; consecutive texts count as one.
     fn note(&mut self, blocks: &[Block]) {
         for block in blocks {
             match block {
@@ -108,7 +108,7 @@ fn can_fail(dialect: Dialect) -> bool {
     matches!(dialect, Dialect::Anthropic | Dialect::Gemini)
 }
 
-/// Returns whether a dialect can say that a text stands behind a call.
+/// Returns whether a dialect can express that a text follows a call.
 fn has_order(dialect: Dialect) -> bool {
     dialect != Dialect::OpenaiChat
 }
@@ -132,7 +132,7 @@ fn call(block: &Block) -> Option<(String, Value)> {
     Some((name.clone(), input))
 }
 
-/// Returns the messages behind the system text, which stands in a member of its own.
+/// Returns the messages after the system text, which is in a member of its own.
 fn behind_system(messages: &[Message]) -> &[Message] {
     let is_system = |message: &&Message| {
         matches!(message, Message::Custom { custom_type, .. } if ["system", "developer"].contains(&custom_type.as_str()))
@@ -141,7 +141,7 @@ fn behind_system(messages: &[Message]) -> &[Message] {
     &messages[messages.iter().take_while(is_system).count()..]
 }
 
-/// Returns a request with what a client puts beside the conversation.
+/// Returns a request with the fields that a client adds to the conversation.
 fn request(messages: &[Message], dialect: Dialect) -> Value {
     let mut body = EncodedRequest::from_messages(messages, dialect).body;
     body["model"] = "model-x".into();
@@ -208,7 +208,7 @@ fn difference_as(messages: &[Message], agent: Agent) -> Option<String> {
         Err(error) => return Some(error.to_string()),
     };
     assert_eq!((again.format, again.usage.len()), (agent.format().name(), 0));
-    // Failures are told by texts where the provider has no flag.
+    // Failures are shown as texts if the provider has no flag.
     let dialect = agent.dialect().unwrap_or(Dialect::Anthropic);
     let (mut before, after) = (rounds(behind_system(messages), dialect), rounds(&again.messages, dialect));
     // A result that answers no call is left out.

@@ -1,5 +1,5 @@
-//! An agent that goes on after each compaction of its session: each of them can be taken back, the
-//! newest first, and what the agent said since stays.
+//! An agent that continues after each compaction of its session: each of them can be undone, the
+//! newest first, and later messages of the agent stay.
 
 use serde_json::{Value, json};
 use wb_message::markers::DIGEST_HEADER;
@@ -12,8 +12,8 @@ use wb_record::{
 use crate::laws::said;
 use crate::support::of_parts;
 
-/// What an agent writes of a prompt and of its answer, given their ids and what the first of them
-/// hangs on.
+/// The lines that an agent writes for a prompt and its answer, given their ids and the parent of
+/// the prompt.
 pub(crate) type Lines = fn(n: usize, before: &Value) -> [Value; 2];
 
 /// Formats with the beginning of a session: a header, where it grows by lines, or a document that
@@ -130,7 +130,7 @@ fn cline(n: usize, _: &Value) -> [Value; 2] {
 
 fn opencode(n: usize, _: &Value) -> [Value; 2] {
     let [user, answer] = ["u", "a"].map(|who| format!("msg_{n}{who}"));
-    // The agent tells the time of all it writes, ours included.
+    // The agent records the time of all lines, including ours.
     let time = 4_000_000_000_000_u64 + 10 * n as u64;
     let text = |of: &str, text: String| json!([{ "id": format!("prt_{of}"), "sessionID": "ses_1", "messageID": of, "type": "text", "text": text }]);
     let model = json!({ "providerID": "p", "modelID": "m" });
@@ -254,7 +254,7 @@ fn every_compaction_is_taken_back_though_the_agent_went_on_after_it() {
     }
 }
 
-/// Does all of it in any order, and takes back what is left at the end.
+/// Performs all operations in random order, and undoes the remaining ones at the end.
 fn wander(name: &str, head: &str, lines: Lines, seed: u64) -> usize {
     let (mut world, mut numbers) = (World::new(name, head, lines), Numbers::new(seed));
     let (mut all, mut n, mut done) = (world.messages(), 0, Vec::new());

@@ -45,7 +45,7 @@ fn block_size(block: &Block) -> usize {
     }
 }
 
-/// Returns whether a text of ours names what is no text.
+/// Returns whether our text replaces something that is not text.
 fn stands_for_bytes(text: &str) -> bool {
     text.starts_with("[document: ")
 }
@@ -141,7 +141,7 @@ fn requests_of_claude_code_are_those_of_the_table() {
     }
 }
 
-/// Aborted answers without text are not in the context, so that their requests are not told.
+/// Aborted answers without text are not in the context, so their requests are not reported.
 #[test]
 fn requests_of_pi_are_those_of_the_table_but_for_aborted_ones() {
     let Some(sessions) = shared("sessions") else { return };

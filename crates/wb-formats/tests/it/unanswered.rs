@@ -13,7 +13,7 @@ use crate::support::{claude::lines, open};
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Case {
     pub(crate) answered: &'static [bool],
-    /// Whether nothing follows; else the user goes on.
+    /// Set if nothing follows; otherwise the user continues.
     pub(crate) is_end: bool,
 }
 
@@ -105,7 +105,7 @@ impl Case {
         messages.into_iter().map(|message| json!({ "type": "message", "message": message })).collect()
     }
 
-    /// Returns the answer of Gemini CLI, whose results stand in the calls.
+    /// Returns the answer of Gemini CLI, whose results are in the calls.
     fn gemini_cli(self) -> Vec<Value> {
         let result = |id: &str| json!([{ "functionResponse": { "id": id, "name": NAME, "response": { "output": "a.rs" } } }]);
         let call = |(id, is_answered): (&str, bool)| {
@@ -124,7 +124,7 @@ impl Case {
         numbered(all, |nth| json!({ "id": format!("m{nth}"), "timestamp": TIME }))
     }
 
-    /// Returns the messages of opencode, whose results stand in the calls.
+    /// Returns the messages of opencode, whose results are in the calls.
     fn opencode(self) -> Vec<Value> {
         let done = json!({ "status": "completed", "input": {}, "output": "a.rs" });
         let state = |is_answered: bool| {

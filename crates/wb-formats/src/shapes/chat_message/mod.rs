@@ -23,8 +23,9 @@ const REASONING_KEYS: [&str; 4] =
 /// One record per message: a role, a text or parts, calls with arguments in a string, results by
 /// the id of their call.
 ///
-/// Arguments in a string that is not an object are kept verbatim, and so are those that are objects
-/// themselves. System and developer texts are pinned. Reasoning precedes the text of an answer.
+/// Argument strings that do not contain an object are kept verbatim, and arguments that are objects
+/// themselves stay objects. System and developer texts are pinned. Reasoning precedes the text of
+/// an answer.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ChatShape {
     /// Adds what an agent's own fields say.
