@@ -31,10 +31,10 @@ const VOCABULARY: ToolVocabulary = ToolVocabulary {
 /// The reason why nothing is written.
 const UNKNOWN: &str = "Droid is not open: what it makes of a session that others changed is not known";
 
-/// Sessions of Droid, as it stores them; what `droid exec` prints is not read.
+/// Sessions of Droid, as it stores them; the output of `droid exec` is not read.
 ///
-/// All messages are read in the order of the file. How the agent notes its own compactions is not
-/// public, so what it left out after one is not known here. Nothing was counted per request.
+/// All messages are read in the order of the file. The agent's format for compactions is not
+/// public, so messages that it left out after one are not detected. There is no usage per request.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Droid;
 

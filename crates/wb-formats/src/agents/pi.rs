@@ -73,7 +73,7 @@ struct PiDocument {
 /// The content of a file.
 #[derive(Debug)]
 struct PiLog {
-    /// The entries' places in the file; what one of them says is read there when it is asked for.
+    /// The positions of the entries in the file; their contents are read on demand.
     session: Session,
     lines: Vec<LinePlace>,
     /// The last line, if it was cut off while it was written.
@@ -101,7 +101,7 @@ impl PiLog {
             truncated = line.is_truncated().then_some(line.number);
             is_ended = line.is_ended;
         }
-        // Nothing is written through it, so that it needs no ids.
+        // Nothing is written through it, so it needs no ids.
         let session = opened(parts, 0).map_err(of_log)?;
         Ok(Self { session, lines: places, truncated, n_bytes, is_ended })
     }
@@ -145,8 +145,8 @@ impl Document for PiDocument {
         Ok(self.lost(&context, &unread))
     }
 
-    /// Gives what was sent before each compaction on the path to the leaf, and at last what is sent
-    /// now.
+    /// Returns the messages sent before each compaction on the path to the leaf, and finally those
+    /// sent now.
     fn segments(&self, _: &str) -> Result<Segments<'_>, FormatError> {
         let session = &self.log.session;
         let ends = session.segment_ends(session.leaf()).map_err(of_log)?;
@@ -155,7 +155,7 @@ impl Document for PiDocument {
         Ok(Segments::new(n, move |at| read(at).map(|(context, _)| segment(context)).map_err(of_log)))
     }
 
-    /// Appends a compaction, then edits; to take them back, the branch without them.
+    /// Appends a compaction, then edits; to undo them, the branch without them.
     fn render_changed(&self, wanted: &Wanted<'_>) -> Result<ChangeSet, NotExpressible> {
         let Wanted { view, items, stamp, .. } = *wanted;
         let mut session = opened(self.parts.as_ref(), stamp.seed).map_err(refused)?;
@@ -206,8 +206,8 @@ impl PiDocument {
         context.map(|(context, _)| context).map_err(refused)
     }
 
-    /// Returns what there is to say of what was passed over: of lines that are no entry, of those
-    /// that the model would see, and of what no provider takes.
+    /// Returns notes on what was skipped: lines that are not entries, entries that the model would
+    /// see, and those that no provider accepts.
     fn notes(&self, unread: &[LogNote], lost: &[MissingRole]) -> Vec<Note> {
         let bad = self.log.session.notes().iter().chain(unread).filter_map(bad_line);
         let is_told =
@@ -364,7 +364,7 @@ fn is_result(message: &Message) -> bool {
     matches!(message, Message::ToolResult { .. })
 }
 
-/// Returns the items in front of the new results of tools at their end, and these.
+/// Returns the items before the new tool results at their end, and these results.
 fn without_answers<'a>(items: &'a [Item<'_>]) -> (&'a [Item<'a>], impl Iterator<Item = &'a Message>) {
     let answer = |item: &'a Item<'_>| match item {
         Item::New(message @ Message::ToolResult { .. }) => Some(*message),

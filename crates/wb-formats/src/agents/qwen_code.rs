@@ -44,8 +44,8 @@ const VOCABULARY: ToolVocabulary = ToolVocabulary {
 
 /// Sessions of Qwen Code.
 ///
-/// The conversation is the way from the last line to the root. A compression of the agent holds the
-/// contents that replace all before it; what follows it comes after them. Our compaction is
+/// The conversation is the path from the last line to the root. A compression of the agent holds
+/// the contents that replace all before it; what follows it comes after them. Our compaction is
 /// such a compression at the end, with the contents that stay byte for byte in it. The system text
 /// is not in the file.
 #[derive(Clone, Copy, Debug, Default)]
@@ -175,7 +175,7 @@ fn compression(parts: &dyn Parts, contents: &[Cow<'_, [u8]>], stamp: &Stamp) -> 
     Ok(format!("{open},\"systemPayload\":{{\"info\":{info},\"compressedHistory\":[{contents}]}}}}"))
 }
 
-/// The way from the last line to the root.
+/// The path from the last line to the root.
 #[derive(Debug, Default)]
 struct Way {
     /// Its lines, including incomplete ones, which reading reports.
@@ -184,7 +184,7 @@ struct Way {
     lost: Option<usize>,
 }
 
-/// Returns the way from the last line to the root.
+/// Returns the path from the last line to the root.
 fn way(parts: &dyn Parts) -> io::Result<Way> {
     let (mut lines, mut all) = (Lines::new(PartReader::new(parts, "", 0)?), Vec::new());
     while let Some(line) = lines.next_line()? {

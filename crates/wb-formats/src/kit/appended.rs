@@ -6,10 +6,10 @@ use std::ops::Range;
 use wb_message::{Block, Message};
 use wb_record::{Item, NotExpressible, Wanted};
 
-/// A record in a text, and what it becomes.
+/// A record in a text, and its new form.
 pub(crate) type Changed = (Range<usize>, Vec<u8>);
 
-/// Returns the message of a view that an item is.
+/// Returns the message of a view that an item keeps.
 pub(crate) fn message_of(item: &Item<'_>) -> Option<usize> {
     match item {
         Item::Same(at) | Item::Body(at, _) => Some(*at),
@@ -17,8 +17,7 @@ pub(crate) fn message_of(item: &Item<'_>) -> Option<usize> {
     }
 }
 
-/// Returns the messages that stay, in their order; records of before are refused, and so is another
-/// order.
+/// Returns the messages that stay, in order; older records are refused, and so is another order.
 pub(crate) fn kept(wanted: &Wanted<'_>) -> Result<Vec<usize>, NotExpressible> {
     let kept: Vec<usize> = wanted.items.iter().filter_map(message_of).collect();
     if wanted.items.iter().any(|item| matches!(item, Item::Old(_))) || !kept.is_sorted() {
@@ -57,7 +56,7 @@ pub(crate) fn place_of(wanted: &Wanted<'_>, at: usize) -> Option<Range<usize>> {
     Some(start..start + usize::try_from(record.len).ok()?)
 }
 
-/// Returns the refusal of a wish.
+/// Returns the refusal of an edit.
 pub(crate) fn refused(wanted: &Wanted<'_>, why: impl Into<String>) -> NotExpressible {
     NotExpressible::Refused { format: wanted.view.format, why: why.into() }
 }

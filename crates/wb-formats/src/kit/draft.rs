@@ -1,4 +1,4 @@
-//! Messages that are put together record by record, each with the records that it was read from.
+//! Messages assembled record by record, each with its source records.
 
 use std::collections::{HashMap, HashSet};
 
@@ -13,7 +13,7 @@ pub(crate) struct Draft {
     places: Vec<Vec<Place>>,
     usage: Vec<UsageAt>,
     calls: Calls,
-    /// Places that wait for the first message.
+    /// Positions that wait for the first message.
     waiting: Vec<Place>,
     n_orphans: usize,
     /// The ids of calls whose result may precede them.
@@ -26,7 +26,7 @@ pub(crate) struct Draft {
 struct Calls(HashMap<String, (usize, String)>);
 
 impl Calls {
-    /// Notes a call; of those with one id in one message a result answers the first.
+    /// Notes a call; if several in one message share an id, a result answers the first.
     fn note(&mut self, at: usize, id: &str, name: &str) {
         if self.0.get(id).is_none_or(|(last, _)| *last != at) {
             self.0.insert(id.to_owned(), (at, name.to_owned()));
@@ -59,7 +59,7 @@ impl Draft {
         self.places.push(std::mem::take(&mut self.waiting).into_iter().chain([place]).collect());
     }
 
-    /// Adds a message that the host writes anew each time: it has no place.
+    /// Adds a message without a position, which the host writes each time.
     pub(crate) fn add_apart(&mut self, message: Message) {
         self.messages.push(message);
         self.places.push(Vec::new());
@@ -115,7 +115,7 @@ impl Draft {
         self.places.last_mut().unwrap_or(&mut self.waiting).push(place);
     }
 
-    /// Notes what was counted for the request that the last message answers.
+    /// Notes the usage of the request that the last message answers.
     pub(crate) fn count(&mut self, usage: Usage, model: Option<String>) {
         let Some(at) = self.messages.len().checked_sub(1) else { return };
         self.usage.pop_if(|last| last.at == at);

@@ -1,10 +1,10 @@
-//! Texts and values in JSON of others, read fast where nothing is odd.
+//! Foreign JSON texts and values, with a fast path for ordinary ones.
 
 use memchr::memchr;
 use serde_json::Value;
 use wb_record::lines::mended;
 
-/// Returns a string; nothing if it is none.
+/// Returns a string; `None` for another kind.
 pub(crate) fn text(json: &str) -> Option<String> {
     let inner = json.strip_prefix('"')?.strip_suffix('"')?;
     unescaped(inner).or_else(|| {
@@ -12,7 +12,7 @@ pub(crate) fn text(json: &str) -> Option<String> {
     })
 }
 
-/// Resolves the escapes of one character, which are nearly all in long texts; nothing if there are
+/// Resolves single-character escapes, which are nearly all in long texts; `None` if there are
 /// others.
 fn unescaped(mut rest: &str) -> Option<String> {
     let mut out = String::with_capacity(rest.len());
@@ -57,8 +57,7 @@ pub(crate) fn arguments(json: &str) -> Value {
     }
 }
 
-/// Returns a document without a byte order mark and blanks before it, and how many bytes those
-/// take.
+/// Returns a document without a leading byte order mark and blanks, and their length.
 pub(crate) fn body_of(text: &[u8]) -> (usize, &[u8]) {
     let body = text.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(text).trim_ascii_start();
     (text.len() - body.len(), body)

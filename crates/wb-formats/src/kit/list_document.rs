@@ -1,4 +1,4 @@
-//! A document of [`List`]s, and how they are read to a view.
+//! A document of [`List`]s, and its reading to a view.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -39,10 +39,10 @@ pub(crate) fn open(
 struct ListDocument {
     layout: &'static dyn Layout,
     parts: Box<dyn Parts>,
-    /// The session as it was read, where it is one whole that the parts do not hold themselves.
+    /// The session as read, if it is one whole that the parts do not hold themselves.
     held: Option<MemoryParts>,
     lists: Vec<List>,
-    /// The view of the list that was written last, until somebody takes it.
+    /// The view of the list that was written last, until it is taken.
     fresh: Mutex<Option<View>>,
 }
 
@@ -116,7 +116,7 @@ impl Document for ListDocument {
     }
 }
 
-/// Numbers lists of which an earlier one has the name.
+/// Numbers lists that share their name with an earlier one.
 fn named_apart(mut lists: Vec<List>) -> Vec<List> {
     let mut names = HashSet::new();
     for (list, nth) in lists.iter_mut().zip(1..) {
@@ -128,7 +128,7 @@ fn named_apart(mut lists: Vec<List>) -> Vec<List> {
 }
 
 impl ListDocument {
-    /// Returns where the session is read from.
+    /// Returns the source of the session.
     fn source(&self) -> &dyn Parts {
         self.held.as_ref().map_or(self.parts.as_ref(), |held| held)
     }
@@ -201,7 +201,7 @@ impl ListDocument {
 struct Reading {
     view: View,
     layout: &'static dyn Layout,
-    /// Records that cannot be read, and what is wrong with the first.
+    /// The number of unreadable records, and the first error.
     n_bad: usize,
     first_bad: Option<FormatError>,
     truncated: Option<Note>,
@@ -291,8 +291,8 @@ fn is_open_line(parts: &dyn Parts, at: usize) -> io::Result<bool> {
     Ok(!rest.contains(&b'\n'))
 }
 
-/// Returns what was counted: right before an answer its prompt, right behind it the prompt and the
-/// answer.
+/// Returns the usage: a count right before an answer is its prompt, one right after it the prompt
+/// and the answer.
 fn usage_of(counts: &[(usize, u64)], messages: &[Message]) -> Vec<UsageAt> {
     let counts_at = |at: usize| {
         let first = counts.partition_point(|(before, _)| *before < at);

@@ -22,8 +22,7 @@ pub(crate) struct LogEnd {
 }
 
 impl LogEnd {
-    /// Reads all lines, each with the members of the object under a key; what is no object is
-    /// counted.
+    /// Reads all lines, each with the members of the object under a key; other values are counted.
     pub(crate) fn of_lines(
         parts: &dyn Parts,
         inner: &str,
@@ -44,7 +43,7 @@ impl LogEnd {
         Ok(end)
     }
 
-    /// Returns notes of what was passed over here or there.
+    /// Returns notes of what either of them skipped.
     pub(crate) fn notes(&self, other: Passed) -> Vec<Note> {
         let truncated = self.truncated.map(|line| Note::TruncatedLastLine { line });
         truncated.into_iter().chain(self.passed.notes(other)).collect()
@@ -56,12 +55,12 @@ pub(crate) fn is_json(line: &[u8]) -> bool {
     std::str::from_utf8(line).is_ok_and(|line| serde_json::from_str::<IgnoredAny>(line).is_ok())
 }
 
-/// Returns the place of a stretch of a line in its file.
+/// Returns the position of a part of a line in its file.
 pub(crate) fn span_in(line: u64, within: &Range<usize>) -> Span {
     Span { at: line + within.start as u64, len: within.len() as u64, ..Span::default() }
 }
 
-/// Returns the place of a line in its file.
+/// Returns the position of a line in its file.
 pub(crate) fn span_of(line: Line<'_>) -> Span {
     span_in(line.at, &(0..line.bytes.len()))
 }

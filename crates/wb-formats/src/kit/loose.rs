@@ -1,5 +1,4 @@
-//! Values of the kind that is hoped for; one of another kind is passed over and does not hide the
-//! line.
+//! Values of an expected kind; one of another kind is skipped and does not hide the line.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -24,7 +23,7 @@ impl Text<'_> {
         self.0.as_deref()
     }
 
-    /// Returns the text; an empty one if it is none.
+    /// Returns the text, or an empty one for another kind.
     pub(crate) fn into_string(self) -> String {
         self.0.map(Cow::into_owned).unwrap_or_default()
     }

@@ -34,10 +34,10 @@ pub(crate) trait Layout: Send + Sync + Debug {
     /// Returns the positions of the lists, the last written one at the end.
     fn lists(&self, parts: &dyn Parts) -> Result<Vec<List>, FormatError>;
 
-    /// Returns how records and messages become each other.
+    /// Returns the conversion between records and messages.
     fn shape(&self) -> &dyn Shape;
 
-    /// Returns how the agent calls its tools.
+    /// Returns the agent's names for its tools.
     fn vocabulary(&self) -> ToolVocabulary {
         ToolVocabulary::UNIVERSAL
     }
@@ -51,25 +51,24 @@ pub(crate) trait Layout: Send + Sync + Debug {
         false
     }
 
-    /// Returns how a line is made that holds all the records of a list that shall be, where that is
-    /// added and nothing is replaced.
+    /// Returns the function that makes a line of all records of a new list, if that is appended and
+    /// nothing is replaced.
     fn snapshot(&self) -> Option<Snapshot> {
         None
     }
 
-    /// Returns one record for two next to each other, where a provider refuses two of one side in a
-    /// row.
+    /// Returns one record for two adjacent ones, if a provider refuses two of one side in a row.
     fn joined(&self, _one: &[u8], _next: &[u8]) -> Option<Vec<u8>> {
         None
     }
 
-    /// Returns a line that is added behind all others after every change.
+    /// Returns a line that is added after all others with every change.
     fn last_line(&self, _stamp: &Stamp) -> Option<String> {
         None
     }
 }
 
-/// Returns the line that holds these records, given the session as it is.
+/// Returns the line that holds these records, given the current session.
 pub(crate) type Snapshot = fn(&dyn Parts, &[Cow<'_, [u8]>], &Stamp) -> io::Result<String>;
 
 /// Returns the text of a session that is held whole.
@@ -79,15 +78,15 @@ pub(crate) fn held(parts: &dyn Parts) -> &[u8] {
 
 /// The conversion between records of a list and messages.
 pub(crate) trait Shape: Send + Sync + Debug {
-    /// Reads a record into an empty one; one without messages is none that a model sees, and stays
-    /// where it is.
+    /// Reads a record into an empty one; one without messages is invisible to models and stays in
+    /// place.
     fn read(&self, record: &str, into: &mut Record) -> Result<(), serde_json::Error>;
 
-    /// Returns a new record for a message, or why there is none.
+    /// Returns a new record for a message, or the reason why there is none.
     fn write(&self, message: &Message, stamp: &Stamp) -> Result<Vec<u8>, String>;
 
-    /// Returns a record of which something changes, given its messages and what becomes of each; or
-    /// why it cannot be.
+    /// Returns a changed record, given its messages and the change to each; or the reason why it
+    /// cannot be.
     fn rewrite(&self, record: &[u8], messages: &[Message], fates: &[Fate<'_>]) -> Result<Vec<u8>, String>;
 }
 
@@ -109,7 +108,7 @@ pub(crate) struct Record {
 }
 
 impl Record {
-    /// Forgets what it says; the room for its messages stays.
+    /// Clears the content, but keeps the capacity for its messages.
     pub(crate) fn clear(&mut self) {
         let mut messages = std::mem::take(&mut self.messages);
         messages.clear();
@@ -180,7 +179,7 @@ impl List {
         Ok(Self { name: ONLY_CONVERSATION.to_owned(), records, joint: Joint::Line, behind: None })
     }
 
-    /// Returns where the records stand for whoever replaces them: lines with their line feed.
+    /// Returns the ranges to replace the records: lines with their line feed.
     pub(crate) fn ranges(&self, parts: &dyn Parts) -> io::Result<Vec<Range<usize>>> {
         if self.joint == Joint::Comma {
             return Ok(self.records.clone());

@@ -1,4 +1,4 @@
-//! Records of a list that are messages in all but their role, and which role each had.
+//! Records of a list that are messages without a role, and the role that each had.
 
 use serde_json::Value;
 use wb_message::Message;
@@ -11,7 +11,7 @@ use super::message_list::{Record, Shape};
 /// The keys of a message other than its role; every message has one of them.
 const BODIES: [&str; 5] = ["content", "tool_calls", "function_call", "tool_call_id", "tool_call_ids"];
 
-/// Returns whether a record that was read as none is a message in all but its role.
+/// Returns whether an unread record is a message that lacks only its role.
 pub(crate) fn has_lost_role(shape: &dyn Shape, record: &[u8]) -> bool {
     if record.starts_with(b"{\"role\"") {
         return false;
@@ -79,8 +79,8 @@ pub(crate) fn lost_role_of_item(item: &[u8]) -> Option<LostRole> {
     Some(LostRole(role))
 }
 
-/// Returns the role that a message of pi had, given who speaks before it and behind it; nothing
-/// where a role is there, or it is no message.
+/// Returns the lost role of a message in a log of pi, given the speakers before and after it;
+/// `None` if a role is there, or it is not a message.
 pub(crate) fn lost_role_of_pi(
     message: &Value,
     before: Option<Side>,

@@ -1,5 +1,5 @@
-//! The records of a conversation that shall be, from the items of its view: those that stay, those
-//! with another body, and new ones.
+//! The records of a new conversation, from the items of its view: those that stay, those with
+//! another body, and new ones.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -19,13 +19,13 @@ pub(crate) trait Writer {
     /// Returns a record with another body of the message `at` in it.
     fn with_body(&mut self, record: &[u8], at: usize, body: &[Block]) -> Result<Vec<u8>, NotExpressible>;
 
-    /// Returns the refusal of a wish.
+    /// Returns the refusal of an edit.
     fn refused(&self, why: impl Into<String>) -> NotExpressible {
         NotExpressible::Refused { format: self.format(), why: why.into() }
     }
 }
 
-/// A record of the conversation that shall be.
+/// A record of the new conversation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Record {
     /// A record of the file, byte for byte.
@@ -55,8 +55,7 @@ pub(crate) fn bytes_of<'a>(parts: &'a dyn Parts, span: &Span) -> Result<Cow<'a, 
     parts.bytes(span).map_err(NotExpressible::unreadable)
 }
 
-/// Returns the records of a conversation that shall be, in order; refused where one would be
-/// divided.
+/// Returns the records of the new conversation, in order; refused if one would be divided.
 pub(crate) fn records(
     wanted: &Wanted<'_>,
     parts: &dyn Parts,
@@ -78,7 +77,7 @@ pub(crate) fn records(
     Ok(records)
 }
 
-/// Refuses items that keep a part of a record alone.
+/// Refuses items that keep only a part of a record.
 fn whole(view: &View, items: &[Item<'_>], format: &'static str) -> Result<(), NotExpressible> {
     let kept = |item: Option<&Item<'_>>| match item {
         Some(Item::Same(at) | Item::Body(at, _)) => Some(*at),
@@ -133,7 +132,7 @@ fn edit(
     Ok(())
 }
 
-/// A record of a text that shall be, and its number in the text as it is.
+/// A record of the new text, and its number in the current text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Placed {
     pub(crate) number: Option<usize>,
@@ -186,12 +185,12 @@ pub(crate) fn placed(
     Ok(placing.placed)
 }
 
-/// The records of a text that shall be, up to a place.
+/// The records of the new text, up to a position.
 struct Placing<'a> {
     all: &'a [Range<usize>],
-    /// Which records the view holds.
+    /// The records that the view holds.
     own: Vec<bool>,
-    /// The first record that was not looked at yet.
+    /// The first record that was not visited yet.
     next: usize,
     /// New records that have no place yet.
     new: Vec<Record>,
@@ -199,7 +198,7 @@ struct Placing<'a> {
 }
 
 impl Placing<'_> {
-    /// Goes on to a record: those of the view go, the others stay.
+    /// Advances to a record: those of the view are removed, the others stay.
     fn up_to(&mut self, number: usize) {
         let to = number.max(self.next);
         let first = (self.next..to).find(|number| self.own[*number]).unwrap_or(to);

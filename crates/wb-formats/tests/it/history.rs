@@ -267,7 +267,7 @@ fn a_compaction_that_the_agent_wrote_as_it_was_told_is_taken_back_and_what_came_
         history.leave_to_agent(document.as_mut(), "", &view, by_agent, &stamp(1)).unwrap();
         assert_eq!((history.operations().count(), history.unsettled()), (0, Some(1)), "{name}");
 
-        // The agent follows the summary, and continues.
+        // The agent compacts as requested, and continues.
         let set = document.render("", &view, &items(&patch, n), &stamp(2)).unwrap();
         document.commit(&set).unwrap();
         let next = if next.is_empty() { next_of_pi(document.as_ref()) } else { next.to_owned() };

@@ -42,7 +42,7 @@ enum Outcome {
     /// The agent cannot be let do it, or what is to be done cannot be written.
     Not,
     Undone,
-    /// It was refused, and nothing was changed; or the result was wrong.
+    /// The refusal, which changed nothing, or a wrong result.
     Refused(String),
 }
 

@@ -1,4 +1,4 @@
-//! Lines in the order in which the model sees them, put together to messages.
+//! Lines in the order in which the model sees them, assembled to messages.
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
@@ -15,11 +15,11 @@ use super::live::Live;
 use super::rows::{Row, Rows};
 use crate::shapes::anthropic_block::{Part, Said};
 
-/// The custom type of what the host puts in the user's place: skills, caveats, the text of a slash
+/// The custom type of host content in the user's place: skills, caveats, the text of a slash
 /// command.
 pub(crate) const HOST_TYPE: &str = "meta";
 
-/// A conversation, and what was changed in it.
+/// A conversation, and the changes to it.
 #[derive(Debug)]
 pub(crate) struct Assembled {
     pub(crate) segment: Segment,
@@ -28,7 +28,7 @@ pub(crate) struct Assembled {
     pub(crate) notes: Vec<Note>,
 }
 
-/// Puts a conversation together from what its lines say; usage is that of one range of lines.
+/// Assembles a conversation from the content of its lines; usage is that of one range of lines.
 pub(crate) fn assemble(rows: &Rows, live: &Live, lines: &Range<usize>, mut bodies: Bodies<'_>) -> Assembled {
     let mut draft = Draft { tokens_before: live.tokens_before.unwrap_or(0), ..Draft::default() };
     for at in &live.order {
@@ -111,7 +111,7 @@ impl<'a> Draft<'a> {
         }
         for block in &new {
             if let Block::ToolCall { id, name, .. } = block {
-                // Of calls with one id in one answer a result answers the first.
+                // If several calls of one answer share an id, a result answers the first.
                 let first = self.calls.get(id).filter(|call| call.slot == slot);
                 let tool = first.map_or(name, |call| &call.tool).clone();
                 let is_answered = self.take_early(slot, id, &tool);
@@ -177,7 +177,7 @@ impl<'a> Draft<'a> {
         self.push_single(row, message);
     }
 
-    /// Puts a result behind the answer with its call; one without a call stays where it is.
+    /// Puts a result after the answer with its call; one without a call stays in place.
     fn push_result(&mut self, row: &Row, tool_call_id: String, content: Vec<Block>, is_error: bool) {
         let call = self.calls.get_mut(&tool_call_id);
         let is_repeated = call.as_ref().is_some_and(|call| call.is_answered);

@@ -20,9 +20,9 @@ pub(crate) enum Body {
     Answer(Vec<Block>),
     /// Something that the host showed to the model.
     Attachment { kind: String, content: Content },
-    /// The results of these calls are sent as a placeholder from here on.
+    /// The results of these calls are sent as a placeholder from this line on.
     Clearing { ids: Vec<String> },
-    /// Nothing that a model sees.
+    /// A line that no model sees.
     #[default]
     Silent,
 }
@@ -46,7 +46,7 @@ impl<'a> Bodies<'a> {
         self.read.reserve(n_lines);
     }
 
-    /// Reads what a line says, unless it was read before.
+    /// Reads the content of a line, unless it was read before.
     pub(crate) fn load(&mut self, at: usize) -> io::Result<()> {
         if !self.read.contains_key(&at) {
             let body = self.body(&self.rows.all[at])?;
@@ -73,12 +73,12 @@ impl<'a> Bodies<'a> {
         })
     }
 
-    /// Returns what a line says; of one that was not loaded nothing.
+    /// Returns the content of a line; of one that was not loaded nothing.
     pub(crate) fn get(&self, at: usize) -> &Body {
         self.read.get(&at).unwrap_or(&Body::Silent)
     }
 
-    /// Takes what a line says; of one that was not loaded nothing.
+    /// Takes the content of a line; of one that was not loaded nothing.
     pub(crate) fn take(&mut self, at: usize) -> Body {
         self.read.remove(&at).unwrap_or_default()
     }
@@ -110,7 +110,7 @@ impl Body {
     }
 }
 
-/// Parses a whole line; one that is nested too deep says nothing.
+/// Parses a whole line; one that is nested too deep has no content.
 fn line(json: &str) -> Value {
     Line::alone(1, json.as_bytes()).parse().unwrap_or_default()
 }
@@ -121,7 +121,7 @@ fn clearing(mut line: Value) -> Body {
     Body::Clearing { ids: ids.into_iter().filter_map(into_text).collect() }
 }
 
-/// Reads an attachment; what has no text in it is no more than a place in the tree.
+/// Reads an attachment; one without text is only a node of the tree.
 fn attachment(mut line: Value) -> Body {
     let rendered = line.get_mut("rendered").and_then(rendered);
     let Some(attachment) = line.get_mut("attachment") else { return Body::Silent };
@@ -140,7 +140,7 @@ fn queued(line: &Value) -> Body {
     }
 }
 
-/// Returns what newer versions write down as sent to the model.
+/// Returns the text that newer versions record as sent to the model.
 fn rendered(list: &mut Value) -> Option<Content> {
     let texts = list.as_array_mut()?.iter_mut().filter_map(|each| take_text(each, "content"));
     let text = texts.collect::<Vec<_>>().join("\n");

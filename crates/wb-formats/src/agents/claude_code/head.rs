@@ -9,7 +9,7 @@ use wb_session::parse_iso_ms;
 
 use crate::kit::loose::{Count, Flag, Text};
 
-/// The fields of a line that are looked at.
+/// The fields of a line that are read.
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(crate) struct Head<'a> {
@@ -81,7 +81,7 @@ pub(crate) enum Kind {
     Queued,
     /// The conversation was compacted: only what follows is seen.
     Compaction(Box<Boundary>),
-    /// The results of some calls are sent as a placeholder from here on.
+    /// The results of some calls are sent as a placeholder from this line on.
     Clearing,
     /// A place in the tree that no model sees.
     Link,
@@ -187,7 +187,7 @@ impl<'a> Head<'a> {
         self.timestamp.as_str().and_then(parse_iso_ms).unwrap_or(0)
     }
 
-    /// Returns what a compaction says; nothing of what it cannot be read as.
+    /// Returns the fields of a compaction; unreadable ones are empty.
     pub(crate) fn compact_metadata(&self) -> CompactMetadata {
         self.compact_metadata.and_then(|meta| serde_json::from_str(meta.get()).ok()).unwrap_or_default()
     }
@@ -242,7 +242,7 @@ impl<'a> Head<'a> {
 }
 
 impl CompactMetadata {
-    /// Builds the boundary; one line that is not found loses all of them, as it does in the host.
+    /// Builds the boundary; a single missing line drops all of them, as it does in the host.
     pub(crate) fn boundary(
         self,
         find: impl Fn(&str) -> Option<usize>,

@@ -1,4 +1,4 @@
-//! Which lines the model sees, and in which order.
+//! The lines that the model sees, in order.
 
 use std::collections::HashSet;
 use std::io;

@@ -1,8 +1,8 @@
 //! Session files of Claude Code: JSON lines, several for one answer of the model.
 //!
-//! The story in the order of the files: the `head` of a line, the `rows` as a forest, what the
-//! `body` of a line says, which lines are `live`, how `assemble` puts them together to messages;
-//! then a `record` as we write it, and how to `render` a view anew.
+//! The files in reading order: the `head` of a line, the `rows` as a forest, the `body` of a line,
+//! the `live` lines, and `assemble`, which joins them to messages; then a `record` as we write it,
+//! and `render`, which writes a view.
 
 mod line_maps;
 mod head;
@@ -43,9 +43,9 @@ use crate::kit::log::line_of;
 ///   place is one of type `meta`, what the user typed while the model worked is a user message.
 ///   Messages that only report a failed request are left out.
 /// * Documents are texts that name them.
-/// * What is written is appended, as the host does when it compacts: the line of the compaction,
-///   the digest, and the rest by reference to the lines that are there. Cleared and shortened
-///   results, with everything before them, are copied. An export is read only.
+/// * Changes are appended, as the host does when it compacts: the line of the compaction, the
+/// digest, and the rest by reference to existing lines. Cleared and shortened results, with
+/// everything before them, are copied. An export is read only.
 /// * A line that is not JSON stays where it is; lines that are JSON and no objects, or of an
 ///   unknown type, are counted.
 #[derive(Clone, Copy, Debug, Default)]
@@ -84,7 +84,7 @@ struct ClaudeCodeDocument {
 }
 
 impl ClaudeCodeDocument {
-    /// Returns the segment that the session goes on with.
+    /// Returns the segment that the session continues with.
     fn last(&self) -> SegmentLines {
         self.rows.segment_lines().pop().unwrap_or_default()
     }
@@ -179,7 +179,7 @@ fn is_export(first: &Seen) -> bool {
 fn is_row(probe: &Seen) -> bool {
     let message = probe.inner.as_deref();
     let has_message = message.is_some_and(|message| message.has("content") && !message.has("parts"));
-    // What is printed for programs has no links and names its session in other letters.
+    // Output for programs has no links and spells the session key differently.
     let is_printed = probe.has("session_id") && !probe.has("sessionId");
     match probe.r#type.as_str() {
         _ if is_printed => false,

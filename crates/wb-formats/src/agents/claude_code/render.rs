@@ -154,8 +154,8 @@ impl<'a> Renderer<'a> {
         }
     }
 
-    /// Returns whether the last line of items is none that a conversation goes on from, so that
-    /// nothing can be kept behind it.
+    /// Returns whether the conversation cannot continue from the last line of items, so that
+    /// nothing can be kept after it.
     fn ends_aside(&self, items: &[Item<'_>]) -> bool {
         let last = match items.last() {
             Some(Item::Same(at) | Item::Body(at, _)) => self.lines[*at].last().copied(),
@@ -165,8 +165,8 @@ impl<'a> Renderer<'a> {
         last.is_some_and(|line| !self.rows.all[line].is_chat())
     }
 
-    /// Copies the line that a conversation goes on from and that says nothing, such as a request
-    /// that failed, behind an attachment, which is seen only with such a line behind it.
+    /// Copies a line without content that a conversation continues from, such as a failed request,
+    /// after an attachment, which is visible only with such a line after it.
     fn copy_silent(&self, tip: Option<usize>, writer: &mut Writer) -> Result<(), NotExpressible> {
         let silent = tip.filter(|tip| !self.messages.contains_key(tip));
         let silent = silent.ok_or_else(|| refused("an attachment at the end with nothing behind it"))?;
@@ -377,7 +377,7 @@ impl<'a> Renderer<'a> {
         Ok(list(&parts))
     }
 
-    /// Returns a new body for what is said in a text.
+    /// Returns a new body for the content of a text.
     fn said(&self, at: usize, body: &[Block]) -> Result<Vec<u8>, NotExpressible> {
         let content = match self.view.messages[at].with_body(body.to_vec()) {
             Message::User { content, .. } | Message::Custom { content, .. } => said(&content)?,

@@ -28,7 +28,7 @@ pub(crate) struct Row {
     pub(crate) is_lost: bool,
     pub(crate) kind: Kind,
     pub(crate) is_side: bool,
-    /// When the user said it; 0 for other lines.
+    /// The time of a user message; 0 for other lines.
     pub(crate) timestamp: i64,
     /// The bytes of the file.
     pub(crate) record: Range<u64>,
@@ -90,14 +90,14 @@ impl Rows {
         Ok(rows)
     }
 
-    /// Returns whether the file still begins with what was read, so that reading can go on behind
-    /// it.
+    /// Returns whether the file still begins with the bytes read, so that reading can continue
+    /// after them.
     pub(crate) fn is_beginning_of(&self, parts: &dyn Parts) -> io::Result<bool> {
         let Some((span, seal)) = &self.seal else { return Ok(false) };
         Ok(parts.len("")?.is_some_and(|len| len >= self.end) && parts.fingerprint(span)? == *seal)
     }
 
-    /// Reads what follows, up to where the file ends now.
+    /// Reads the rest, up to the current end of the file.
     pub(crate) fn read_on(&mut self, parts: &dyn Parts) -> io::Result<()> {
         let end = parts.len("")?.unwrap_or(0);
         let mut text = Vec::new();
@@ -142,7 +142,7 @@ impl Rows {
         Ok(())
     }
 
-    /// Lets all be read again, although more may only follow.
+    /// Lets everything be read again, although more may only follow.
     pub(crate) fn unseal(&mut self) {
         self.seal = None;
     }
@@ -163,8 +163,7 @@ impl Rows {
         Ok(())
     }
 
-    /// Adds a line that is JSON, but not as lines are: without its body it keeps its place in the
-    /// tree.
+    /// Adds a line that is JSON but malformed: without its body it keeps its place in the tree.
     fn push_odd(&mut self, parts: &dyn Parts, at: u64, line: &str) -> io::Result<()> {
         let bare = remove(&remove(line.as_bytes(), "message"), "attachment");
         match serde_json::from_slice::<Head<'_>>(&bare) {
@@ -222,7 +221,7 @@ impl Rows {
         self.all.push(row);
     }
 
-    /// Returns whether a line says what another one of its id said.
+    /// Returns whether a line has the content of another one with its id.
     fn is_repeated(&self, parts: &dyn Parts, row: &Row, content: &str) -> io::Result<bool> {
         let twin = row.uuid.as_deref().and_then(|uuid| self.find(uuid)).map(|at| &self.all[at]);
         let Some(twin) = twin.filter(|twin| row.is_chat() && twin.kind == row.kind) else { return Ok(false) };
@@ -237,7 +236,7 @@ impl Rows {
         self.first_ignored = self.first_ignored.or(NonZeroUsize::new(self.n_lines));
     }
 
-    /// Adds a line that cannot be read. What names a parent that is not there hangs below it.
+    /// Adds an unreadable line. A line whose parent is missing becomes its child.
     fn push_unreadable(&mut self, at: u64, len: usize) {
         self.n_unreadable += 1;
         if self.n_unreadable == 1 {
@@ -288,8 +287,8 @@ impl Rows {
         (self.all[at].record == record.range()).then_some(at)
     }
 
-    /// Returns whether a line belongs to the main conversation; in a subagent's file its own one is
-    /// that.
+    /// Returns whether a line belongs to the main conversation; in a subagent's file, that is the
+    /// subagent's.
     pub(crate) fn is_main(&self, at: usize) -> bool {
         self.is_main_row(&self.all[at])
     }

@@ -1,4 +1,4 @@
-//! Items in the order in which the model sees them, put together to messages.
+//! Items in the order in which the model sees them, assembled to messages.
 
 use std::collections::HashSet;
 use std::ops::Range;
@@ -28,7 +28,7 @@ pub(crate) struct Assembled {
     pub(crate) lost: Vec<MissingRole>,
 }
 
-/// Puts the conversation together that a segment ends with; usage is that of the segment.
+/// Assembles the conversation at the end of a segment; usage is that of the segment.
 pub(crate) fn assemble(rows: &Rows, parts: &dyn Parts, segment: Range<usize>) -> Assembled {
     let mut live = Live::new(parts);
     for (at, row) in rows.of(rows.base(segment.end)..segment.end) {
@@ -99,8 +99,8 @@ impl<'a> Live<'a> {
         }
     }
 
-    /// Begins anew with the history that a compaction holds; one of the older versions keeps what
-    /// the user and the host said, and adds its summary.
+    /// Starts over with the history of a compaction; one of the older versions keeps the messages
+    /// of the user and the host, and adds its summary.
     fn compact(&mut self, payload: &Span, is_whole: bool, line: usize) {
         let bytes = self.parts.bytes(payload).unwrap_or_default();
         let summary = json::text(&bytes, &["message"]).unwrap_or_default();

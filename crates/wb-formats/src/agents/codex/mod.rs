@@ -1,8 +1,7 @@
 //! Rollouts of Codex: JSON lines, each an item of the Responses API or a note of the host.
 //!
-//! The story in the order of the files: the `outcome` of a tool, the `rows`
-//! of a file, how `assemble` puts items together to messages, and what `render` appends for a
-//! compaction.
+//! The files in reading order: the `outcome` of a tool, the `rows` of a file, `assemble`, which
+//! joins items to messages, and `render`, which appends a compaction.
 
 mod outcome;
 mod rows;
@@ -38,7 +37,7 @@ const NAME: &str = "codex";
 ///   messages and added a summary. What the user went back over is left out. Usage is given for the
 ///   requests since.
 /// * Results without a call are not sent, and left out; one before its call is sent there, and
-///   shown. Calls without a result the host answers itself. Lines that are not JSON are noted and
+///   shown. The host itself answers calls without a result. Lines that are not JSON are noted and
 ///   left alone.
 ///
 /// A compaction is appended, with a copy of every item that stays, byte for byte; nothing else in
@@ -78,8 +77,7 @@ fn is_line(line: &Seen) -> bool {
 /// Returns where Codex holds a lock while it writes a session: next to the sessions, in
 /// `$CODEX_HOME`. Returns `None` if the file does not identify its session.
 ///
-/// A host may still own a session after its window was closed. Whoever writes tries the lock
-/// before.
+/// A host may still own a session after its window was closed. Try the lock before writing.
 pub fn lock_path(parts: &dyn Parts, codex_home: &Path) -> io::Result<Option<PathBuf>> {
     let rows = Rows::read(parts).map_err(|error| match error {
         FormatError::Io(error) => error,

@@ -9,7 +9,7 @@ use crate::kit::fields::Fields;
 
 /// The starts of results that report a failure without an exit code.
 const FAILURES: [&str; 7] = [
-    // How a call is answered that nobody answered.
+    // The host's answers to unanswered calls.
     wb_message::markers::INTERRUPTED,
     "apply_patch verification failed",
     "exec_command failed",
@@ -72,7 +72,7 @@ fn is_mcp_failure(result: &Fields<'_>) -> bool {
 
 fn is_failed_output(item: &Fields<'_>) -> bool {
     let json = item.json("output").unwrap_or_default();
-    // JSON in a string is looked at as a whole.
+    // A string that contains JSON is read as a whole.
     let is_told = if json.starts_with("\"{") {
         item.text("output").is_some_and(|text| is_failure(&text))
     } else {

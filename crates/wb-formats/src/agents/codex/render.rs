@@ -64,7 +64,7 @@ impl Lines {
         Self { text, time: iso_ms(stamp.now_ms), ordinal: rows.last_ordinal }
     }
 
-    /// Adds a line; ordinals go on where the file has them.
+    /// Adds a line; ordinals continue if the file has them.
     fn add(&mut self, kind: &str, payload: &[u8]) {
         self.ordinal = self.ordinal.map(|last| last.saturating_add(1));
         let ordinal = self.ordinal.map_or(String::new(), |ordinal| format!("\"ordinal\":{ordinal},"));
@@ -117,7 +117,7 @@ impl Source<'_> {
             if let (Item::Same(at), [item]) = (item, of_item.as_slice())
                 && matches!(self.view.messages[*at], Message::CompactionSummary { .. })
             {
-                // By this text the host's own summary is known again.
+                // This text identifies the host's own summary.
                 summary = text_of_item(item);
                 if summary.is_empty() {
                     return Err(refused("a summary of the host without a text"));

@@ -1,4 +1,4 @@
-//! The lines of a rollout, as far as they must be known before a conversation is asked for.
+//! The lines of a rollout, as far as they are needed before a conversation is requested.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -39,7 +39,7 @@ pub(crate) struct Row {
 pub(crate) enum Kind {
     /// An item.
     Item { item: Span, timestamp: i64 },
-    /// A compaction: its payload, and whether that holds the whole history that goes on.
+    /// A compaction: its payload, and whether that contains the whole history that continues.
     Compacted { payload: Span, is_whole: bool, tokens_before: u64 },
     /// The usage of the request that the last answer replies to.
     Request { usage: Usage, model: Option<String> },
@@ -60,7 +60,7 @@ pub(crate) struct Rows {
     all: Vec<Row>,
     n_records: u64,
     n_lines: usize,
-    /// The last line that is not blank, by which the file is known again.
+    /// The last line that is not blank, which identifies the file.
     end: Span,
     end_fingerprint: u64,
     /// The bytes of the file, and whether a line feed ends them.
@@ -94,12 +94,12 @@ impl Rows {
         Ok(rows)
     }
 
-    /// Reads the lines that were appended since; all of them if more was changed than that.
+    /// Reads the lines that were appended since; all of them if anything else changed.
     pub(crate) fn refresh(&mut self, parts: &dyn Parts) -> Result<(), FormatError> {
         let is_longer = parts.len("")?.unwrap_or(0) >= self.n_bytes;
         if is_longer && self.is_ended && parts.fingerprint(&self.end)? == self.end_fingerprint {
             let done = self.read_on(parts);
-            // After a failure the next time reads all.
+            // After a failure, the next call reads everything.
             self.is_ended &= done.is_ok();
             return done;
         }
@@ -107,7 +107,7 @@ impl Rows {
         Ok(())
     }
 
-    /// Lets all be read again, although more may only follow.
+    /// Lets everything be read again, although more may only follow.
     pub(crate) fn unseal(&mut self) {
         self.is_ended = false;
     }

@@ -1,4 +1,4 @@
-//! One event, and what it is in a conversation.
+//! One event, and its meaning in a conversation.
 
 use std::borrow::Cow;
 

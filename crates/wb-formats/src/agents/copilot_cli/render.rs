@@ -34,7 +34,7 @@ pub(crate) fn render(
     };
     let records = records(wanted, parts, &mut writer)?;
     if writer.must_compact {
-        // What the host compacted would come back.
+        // The messages that the host compacted would come back.
         return Err(writer.refused("no digest in the place of the summary of a compaction"));
     }
     let all = line_ranges(parts).map_err(NotExpressible::unreadable)?;
@@ -43,7 +43,7 @@ pub(crate) fn render(
     spliced(parts, &all, placed, Joint::Line)
 }
 
-/// Hangs new events, and those that hung on one that goes, on the event before them.
+/// Links new events, and those whose parent is removed, to the event before them.
 fn relink(parts: &dyn Parts, all: &[Range<usize>], placed: &mut [Placed]) -> Result<(), NotExpressible> {
     let line = |number: usize| {
         let Range { start, end } = all[number];

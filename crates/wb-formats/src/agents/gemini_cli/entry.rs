@@ -1,5 +1,5 @@
-//! Messages that are left, and how those are known again that the host writes anew when it goes on
-//! with a session.
+//! The remaining messages, and how they are recognized when a host that resumes a session rewrites
+//! them.
 
 use std::collections::HashMap;
 
@@ -9,7 +9,7 @@ use wb_record::{Parts, Span};
 use super::record::{add, is_of_results};
 use crate::kit::draft::Draft;
 
-/// A message that is left.
+/// A remaining message.
 #[derive(Clone, Debug)]
 pub(crate) struct Entry {
     pub(crate) id: String,

@@ -1,4 +1,4 @@
-//! The lines of a session, or its one object, down to the messages that are left of it.
+//! The lines of a session, or its one object, reduced to the remaining messages.
 
 use std::collections::HashSet;
 use std::ops::Range;
@@ -95,11 +95,11 @@ impl Log {
         }
     }
 
-    /// Adds a message; one with a known id takes the place of the one before.
+    /// Adds a message; one with a known id replaces the earlier one.
     fn message(&mut self, passed: &mut Passed, fields: &Fields<'_>, record: Span, line: usize) {
         let text = |key: &str| fields.text(key).map(std::borrow::Cow::into_owned);
         let (Some(id), Some(kind)) = (text("id"), text("type")) else {
-            // What says something, and not who, is a message all the same.
+            // Content without a speaker is still a message.
             match fields.place("content") {
                 Some(_) => passed.unreadable(line),
                 None => passed.ignored(line),
@@ -119,8 +119,8 @@ impl Log {
         }
     }
 
-    /// Replaces the list of messages by that of a line; the host may have written the old ones in
-    /// other words. What was counted stays true as far as both lists have the same messages.
+    /// Replaces the list of messages by that of a line; the host may have reworded the old ones.
+    /// Usage stays valid as long as both lists have the same messages.
     fn replace(&mut self, list: &[Entry], of_host: Option<&dyn Parts>) {
         let old = self.take();
         let list = of_host.map_or_else(|| list.to_vec(), |parts| known_again(&old, list, parts));
@@ -138,7 +138,7 @@ impl Log {
         }
     }
 
-    /// Takes the list of messages. A host that goes on with a session may begin it anew before it
+    /// Takes the list of messages. A host that resumes a session may start a new list before it
     /// writes all of it.
     fn take(&mut self) -> Vec<Entry> {
         let live = std::mem::take(&mut self.live);

@@ -141,8 +141,8 @@ impl History {
         self.entries.append(&mut self.deferred);
     }
 
-    /// Puts a summary in the place of the oldest messages; newer versions keep prompts of the user
-    /// in front of it.
+    /// Replaces the oldest messages with a summary; newer versions keep prompts of the user before
+    /// it.
     fn compact(&mut self, fields: &Fields<'_>, line: Line<'_>) {
         let number = |key: &str| fields.number(key).and_then(|it| usize::try_from(it).ok());
         self.settle();
@@ -165,7 +165,7 @@ impl History {
         self.tokens_before = Some(fields.number("tokensBefore").unwrap_or(0));
     }
 
-    /// Takes the newest prompts back with what followed them, but nothing from before a compaction.
+    /// Undoes the newest prompts and all that followed them, but nothing from before a compaction.
     fn undo(&mut self, count: u64, line: u64) {
         self.settle();
         let floor = self.entries.iter().rposition(|entry| entry.kind == Kind::Summary).map_or(0, |at| at + 1);
@@ -182,7 +182,7 @@ impl History {
         self.taken_back.iter().any(|range| range.contains(&place))
     }
 
-    /// Puts messages together.
+    /// Assembles messages.
     pub(crate) fn assemble(&self, entries: &[Entry], parts: &dyn Parts) -> Draft {
         let mut draft = Draft::default();
         if let Some(system) = self.system.clone() {

@@ -1,4 +1,4 @@
-//! A session as far as it was read: every message, and the parts of those that were asked for.
+//! A session as far as it was read: every message, and the requested parts.
 
 use std::collections::HashMap;
 use std::io;
@@ -13,7 +13,7 @@ use super::tool::{Outcome, Tool};
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Log {
     pub(crate) heads: Vec<Head>,
-    /// The parts of each message that was asked for.
+    /// The parts of each message whose parts were requested.
     pieces: HashMap<usize, Vec<Piece>>,
     /// The point that the user went back to; everything from there on is not sent.
     pub(crate) reverted: Option<Revert>,
@@ -107,7 +107,7 @@ impl Log {
         }
     }
 
-    /// Returns the parts of a message that are sent; none if they were not asked for.
+    /// Returns the parts of a message that are sent; none if they were not requested.
     pub(crate) fn pieces(&self, at: usize) -> &[Piece] {
         let all = self.pieces.get(&at).map_or(&[][..], Vec::as_slice);
         let Some(Revert { at: last, part: Some(part) }) = &self.reverted else { return all };
@@ -159,7 +159,7 @@ impl Log {
         arranged(&nodes, live)
     }
 
-    /// Returns the segments between compactions; the last one is what goes on.
+    /// Returns the segments between compactions; the last one is the current one.
     pub(crate) fn epochs(&self) -> Vec<Range<usize>> {
         let n = self.n_sent();
         let mut starts: Vec<usize> = pairs(&self.nodes(n)).iter().map(|pair| pair[0]).collect();
@@ -189,7 +189,7 @@ impl Log {
     }
 }
 
-/// Reads what a part asks for, if it asks for a compaction.
+/// Reads the settings of a part that requests a compaction.
 fn compaction(piece: &Piece) -> Option<Compaction> {
     let is_one = piece.kind == "compaction";
     is_one.then(|| Compaction { tail: piece.fields().and_then(|part| part.text("tail_start_id")) })

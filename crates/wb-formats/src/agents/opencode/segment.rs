@@ -1,5 +1,5 @@
 //! The segments of a session in which the context only grew: a new one begins at a compaction, and
-//! where results were cleared between two requests.
+//! when results were cleared between two requests.
 
 use std::ops::Range;
 
@@ -38,7 +38,7 @@ pub(crate) fn segment_requests(log: &Log, epoch: &Range<usize>) -> Vec<SegmentRe
 }
 
 impl SegmentRequests {
-    /// Returns the messages as they were at its end, and what was counted in it.
+    /// Returns the messages as they were at its end, and the usage in it.
     pub(crate) fn assembled(&self, log: &Log) -> Assembled {
         assemble(log, &log.live(self.end), &self.counted, self.until)
     }

@@ -150,7 +150,7 @@ pub(crate) enum Source<'a> {
 }
 
 impl Source<'_> {
-    /// Returns what the session says of itself: of an export its `info`, of a database its row.
+    /// Returns the session's metadata: the `info` of an export, the row of a database.
     pub(crate) fn session(&self) -> io::Result<Vec<u8>> {
         match self {
             Self::Export(export) => Ok(export.text[export.info.clone()].to_vec()),
@@ -183,7 +183,7 @@ impl Source<'_> {
         }
     }
 
-    /// Returns what a message says of itself as it was written.
+    /// Returns the metadata of a message, unparsed.
     pub(crate) fn info(&self, head: &Head) -> io::Result<Vec<u8>> {
         match self {
             Self::Export(export) => {
@@ -213,7 +213,7 @@ impl Source<'_> {
     }
 }
 
-/// Reads rows whose names begin as it is said.
+/// Reads rows whose names have a prefix.
 fn rows<T>(parts: &dyn Parts, prefix: &str, read: impl Fn(&[u8], Span) -> Option<T>) -> io::Result<Found<T>> {
     let mut found = Found::new();
     for (at, part) in parts.list(prefix)?.into_iter().enumerate() {

@@ -24,7 +24,7 @@ pub(crate) struct New {
 pub(crate) struct Changes {
     /// The messages that go, by their number.
     pub(crate) gone: Vec<usize>,
-    /// The messages that come behind all others.
+    /// The messages added after all others.
     pub(crate) new: Vec<New>,
     /// The parts that change, with their JSON after.
     pub(crate) edited: Vec<(Piece, Vec<u8>)>,
@@ -48,8 +48,8 @@ pub(crate) fn pair(
     Ok(vec![asks, sums])
 }
 
-/// In whose name a compaction is asked for: the agent and the model of the last prompt, in the
-/// folder of the last answer.
+/// The author of a compaction's request: the agent and the model of the last prompt, in the folder
+/// of the last answer.
 struct Speaker {
     agent: Value,
     model: Value,
@@ -180,7 +180,7 @@ impl Changes {
                 .iter()
                 .filter_map(|(piece, json)| differing(piece.place.start as u64, &piece.json, json)),
         );
-        // What is behind is changed first, so that nothing has moved before its turn.
+        // Changes are applied from the end, so that none moves the position of another.
         changes.sort_by_key(|change| std::cmp::Reverse(start(change)));
         Ok(ChangeSet { changes: changes.into_iter().map(|change| (PartId::new(), change)).collect() })
     }
@@ -211,14 +211,14 @@ impl New {
     }
 }
 
-/// Which columns rows have, in which order.
+/// The columns of rows, in order.
 struct Layout {
     message: Vec<String>,
     part: Vec<String>,
 }
 
 impl Layout {
-    /// Takes the columns from rows that are there.
+    /// Reads the columns from existing rows.
     fn of(parts: &dyn Parts, session: &str) -> Result<Self, NotExpressible> {
         let columns = |prefix: String| {
             let names = parts.list(&prefix).map_err(NotExpressible::unreadable)?;

@@ -1,4 +1,4 @@
-//! One event, and what it is in a conversation.
+//! One event, and its meaning in a conversation.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -66,8 +66,7 @@ impl<'a> Event<'a> {
         self.json == other.json
     }
 
-    /// Returns the id of the call that it is the action or the result of, where that is what is
-    /// asked for.
+    /// Returns the id of the call that it is the action or the result of, if it has one.
     pub(crate) fn call_id(&self, of_action: bool) -> Option<String> {
         let metadata = self.fields.inner("tool_call_metadata").filter(|_| self.is_action == of_action)?;
         metadata.text("tool_call_id").map(Cow::into_owned)

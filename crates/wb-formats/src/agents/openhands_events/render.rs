@@ -127,8 +127,7 @@ fn next_id(events: &[Event<'_>]) -> u64 {
     events.iter().filter_map(Event::id).max().map_or(0, |id| id.saturating_add(1))
 }
 
-/// Returns the event by which messages are forgotten and a digest stands for them; nothing if all
-/// of them stay.
+/// Returns the event that replaces forgotten messages with a digest; `None` if all of them stay.
 fn condensation(events: &[Event<'_>], wanted: &Wanted<'_>) -> Result<Option<Value>, NotExpressible> {
     let Wanted { view, items, stamp, .. } = *wanted;
     let kept = kept(wanted)?;
@@ -177,7 +176,7 @@ fn forgotten(events: &[Event<'_>], wanted: &Wanted<'_>, kept: &[usize]) -> Resul
     gone.into_iter().map(number).collect()
 }
 
-/// Returns the digest that shall be, and its place among the items: a new one, or the summary that
+/// Returns the digest of the result, and its place among the items: a new one, or the summary that
 /// stays.
 fn digest(wanted: &Wanted<'_>, kept: &[usize]) -> Result<Option<(usize, String)>, NotExpressible> {
     let messages = &wanted.view.messages;
