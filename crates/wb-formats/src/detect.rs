@@ -1,4 +1,4 @@
-//! Which format a session has, recognized by its content.
+//! Detection of a session's format by its content.
 
 use std::io::Read;
 use std::path::Path;
@@ -27,7 +27,7 @@ const FOR_SCREEN: &str =
     "messages for the screen (UIMessage) of the AI SDK are not read, only those that a model is sent";
 const CONVERT: &str = "save what convertToModelMessages(messages) returns, which is read as ai-sdk";
 
-/// Returns the format that is surest of parts that begin like this; of several the first of
+/// Returns the format most sure of parts that begin like this; among equals, the first of
 /// [`FORMATS`].
 pub fn detect(probe: &Probe) -> Option<&'static dyn Format> {
     let sure = |format: &&dyn Format| std::cmp::Reverse(format.detect(probe));
@@ -75,14 +75,14 @@ pub fn open_path(path: &Path, access: Access) -> Result<Box<dyn Document>, Forma
     changed_as.filter(is_fit).map_or(detected, Ok)?.open(Box::new(parts))
 }
 
-/// Returns the format of a session as the list of operations next to it names it.
+/// Returns the format of a session that the list of operations next to it names.
 fn changed_as(path: &Path) -> Option<&'static dyn Format> {
     let path = path.canonicalize().ok()?;
     let history = History::beside(&path, Access::Read).ok()?;
     Some(row_of(history.format()?)?.format)
 }
 
-/// Returns how many messages a format reads.
+/// Returns the number of messages that a format reads.
 fn n_messages(format: &dyn Format, parts: &dyn Parts) -> usize {
     let parts = parts.again().map_err(FormatError::from);
     let view = parts.and_then(|parts| format.open(parts)?.view(ONLY_CONVERSATION));
@@ -95,8 +95,8 @@ pub fn read(input: &mut dyn Read) -> Result<View, FormatError> {
     document.view(&newest(document.as_ref())?)
 }
 
-/// Reads every segment of the conversation that was written last: what was really sent, with what
-/// it was counted at.
+/// Reads every segment of the conversation that was written last: the messages sent, with their
+/// usage.
 pub fn segments(input: &mut dyn Read) -> Result<Vec<Segment>, FormatError> {
     let document = open(Box::new(MemoryParts::read_from(input)?))?;
     let conversation = newest(document.as_ref())?;

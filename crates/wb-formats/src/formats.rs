@@ -1,5 +1,5 @@
-//! The formats that are read: one row each, with what the crate needs to know of a format outside
-//! of its file.
+//! The supported formats: one row each, with the facts that the crate needs outside of a format's
+//! file.
 
 use std::fmt::Write as _;
 
@@ -37,7 +37,7 @@ const CHAT: &[Dialect] = &[Dialect::OpenaiChat];
 const RESPONSES: &[Dialect] = &[Dialect::OpenaiResponses];
 const GEMINI: &[Dialect] = &[Dialect::Gemini];
 
-/// A format and what the crate knows of it.
+/// A format and its properties.
 #[derive(Debug)]
 pub struct FormatRow {
     /// The format.
@@ -116,7 +116,7 @@ pub static FORMATS: &[FormatRow] = &[
     },
     row(&CopilotCli, "events JSONL", "summary", "none"),
     FormatRow {
-        // Goose replaces a name that is refused: seen in its version of July 2026.
+        // Goose replaces a refused name: seen in its version of July 2026.
         verbatim: VerbatimParts { names: false, ..VERBATIM_NAMES },
         ..row(&Goose, "session JSONL until 1.9", "without messages hidden from the model", "none")
     },
@@ -212,7 +212,7 @@ pub(crate) fn row_of(format: &str) -> Option<&'static FormatRow> {
     FORMATS.iter().find(|row| row.format.name() == format)
 }
 
-/// Lists the formats and their files, for a user whose file has none of them.
+/// Lists the formats and their files, for a user whose file matches none.
 pub(crate) fn known_formats() -> String {
     let mut list = String::from("formats that are read: ");
     for (n, row) in FORMATS.iter().enumerate() {

@@ -5,9 +5,9 @@
 //! reported for earlier ones, the model, and [`Note`]s about what was skipped. [`segments`] returns
 //! every segment of a session, including those before its compactions, for measurements.
 //!
-//! Nothing panics, whatever is in a file: what cannot be read is a [`FormatError`] with the line
-//! and a hint; only the last line of a log may be cut off. To add a format, write one file
-//! and its row in [`FORMATS`].
+//! Nothing panics, whatever a file contains: unreadable input is a [`FormatError`] with the line
+//! and a hint; only the last line of a log may be cut off. To add a format, write one file and its
+//! row in [`FORMATS`].
 //!
 //! ```
 //! use wb_message::outline::outline;

@@ -14,7 +14,7 @@ use crate::kit::json_text::body_of;
 /// The content of a request outside of its messages.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SystemAndTools {
-    /// The system text, as a list of messages has it that holds one.
+    /// The system text, in the form that a message list would have it.
     pub system: Option<Message>,
     /// The number of defined tools.
     pub n_tools: usize,
@@ -23,7 +23,7 @@ pub struct SystemAndTools {
 }
 
 impl SystemAndTools {
-    /// Returns what a document says outside of its messages: nothing where it is no request.
+    /// Returns the content of a document outside of its messages; empty if it is not a request.
     ///
     /// # Errors
     /// The document cannot be read.
@@ -54,7 +54,7 @@ impl SystemAndTools {
         Ok(outside)
     }
 
-    /// Returns what it weighs in tokens.
+    /// Returns its size in tokens.
     pub fn tokens(&self, counter: &dyn TokenCounter) -> u64 {
         let system = self.system.as_ref().map_or(0, |system| counter.message(system));
         system.saturating_add(counter.text(&self.tools))

@@ -16,7 +16,7 @@ is no conversion to opencode, whose sessions are rows of a database that it crea
 only known from reading it.
 ";
 
-/// Returns the page on what can be written in each format: a table, and the reasons below it.
+/// Returns the page on the writable parts of each format: a table, and the reasons below it.
 pub fn formats_table() -> String {
     let mut page = String::from(
         "# Formats\n\nThe formats that are read, and what a compaction and a repair can write in each. `wb formats --json` says the same; \

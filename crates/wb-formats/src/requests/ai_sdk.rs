@@ -196,7 +196,7 @@ struct Part<'a> {
     args: Option<&'a RawValue>,
 }
 
-/// Reads a part; what we have no block for becomes a text with its JSON.
+/// Reads a part; one without a matching block becomes a text with its JSON.
 fn block(json: &RawValue) -> Block {
     let part: Part<'_> = serde_json::from_str(json.get()).unwrap_or_default();
     let said = part.text.and_then(|said| text(said.get()));
@@ -229,7 +229,7 @@ fn picture_of(part: Part<'_>) -> Option<Block> {
     }
 }
 
-/// Reads a result: what was sent of it.
+/// Reads a result, as it was sent.
 fn answered(json: &RawValue) -> Message {
     let part: Part<'_> = serde_json::from_str(json.get()).unwrap_or_default();
     let bytes = json.get().as_bytes();
@@ -251,7 +251,7 @@ fn answered(json: &RawValue) -> Message {
     Message::ToolResult { tool_call_id, tool_name, content, is_error }
 }
 
-/// Reads a part of what a result shows.
+/// Reads a part of a result.
 fn shown(json: &RawValue) -> Block {
     let part: Part<'_> = serde_json::from_str(json.get()).unwrap_or_default();
     match part.r#type.as_str() {

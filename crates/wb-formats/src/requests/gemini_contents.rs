@@ -209,7 +209,7 @@ impl Shape for ContentShape {
     }
 }
 
-/// Takes results, what a compaction made and what the user says apart: results first.
+/// Separates results, the output of a compaction and user text: results first.
 fn of_user(parts: Vec<Part>) -> Vec<Message> {
     let (mut messages, mut others, mut said) = (Vec::new(), Vec::new(), Vec::new());
     for part in parts {
@@ -236,7 +236,7 @@ fn of_user(parts: Vec<Part>) -> Vec<Message> {
     messages
 }
 
-/// Returns what the user says, as plain text where it is nothing else.
+/// Returns user content, as plain text if it is nothing else.
 fn user(mut blocks: Vec<Block>) -> Message {
     match blocks.as_mut_slice() {
         [Block::Text { text }] => Message::user(std::mem::take(text)),

@@ -92,7 +92,7 @@ fn is_message(seen: &Seen) -> bool {
     ROLES.contains(&seen.role.as_str()) && seen.r#type.is_empty() && !seen.has("message") && is_ours
 }
 
-/// Returns whether something is said; a list of users with their roles says nothing.
+/// Returns whether a message has content; a list of users with their roles has none.
 fn has_body(seen: &Seen) -> bool {
     ["content", "command", "summary"].iter().any(|key| seen.has(key))
 }
@@ -127,7 +127,7 @@ impl Layout for Native {
         Ok(vec![list])
     }
 
-    /// A text is lines where it does not begin with a whole document.
+    /// A text is lines unless it begins with a whole document.
     fn is_lines(&self, parts: &dyn Parts) -> io::Result<bool> {
         let begin = parts.bytes(&Span { len: 64 * 1024, ..Span::default() })?;
         Ok(!Seen::all(&begin).first().is_some_and(is_document))
@@ -196,8 +196,7 @@ impl Shape for NativeShape {
     }
 }
 
-/// Returns a record with those members set that differ between two messages; what we do not know
-/// stays.
+/// Returns a record with the members that differ between two messages; unknown members stay.
 fn with_changes(record: &[u8], before: &Message, after: &Message) -> Result<Vec<u8>, String> {
     let value = |message| serde_json::to_value(message).map_err(|error| error.to_string());
     let (before, after) = (value(before)?, value(after)?);

@@ -12,7 +12,7 @@ use crate::shapes::chat_message::ChatShape;
 
 /// Requests of Chat Completions: a body with `messages`, or the list of them alone.
 ///
-/// System and developer texts are pinned; messages of a role that is not known are passed over,
+/// System and developer texts are pinned; messages of an unknown role are skipped,
 /// with a note. Arguments that are not JSON stay unchanged. A compaction replaces the messages
 /// that it folds; they are kept in the list of operations alone.
 #[derive(Clone, Copy, Debug, Default)]

@@ -44,8 +44,8 @@ use crate::kit::log::line_of;
 ///   Messages that only report a failed request are left out.
 /// * Documents are texts that name them.
 /// * Changes are appended, as the host does when it compacts: the line of the compaction, the
-/// digest, and the rest by reference to existing lines. Cleared and shortened results, with
-/// everything before them, are copied. An export is read only.
+///   digest, and the rest by reference to existing lines. Cleared and shortened results, with
+///   everything before them, are copied. An export is read only.
 /// * A line that is not JSON stays where it is; lines that are JSON and no objects, or of an
 ///   unknown type, are counted.
 #[derive(Clone, Copy, Debug, Default)]

@@ -42,7 +42,7 @@ const VOCABULARY: ToolVocabulary = ToolVocabulary {
 /// Sessions of GitHub Copilot CLI (`events.jsonl`).
 ///
 /// * User messages are read as sent, with the host's additions. The system text is pinned, and the
-/// last one counts; the host rewrites it. Its notices are custom messages of type `meta`.
+///   last one counts; the host rewrites it. Its notices are custom messages of type `meta`.
 /// * Results are events of their own and count as failed by their flag. What subagents said is left
 ///   apart.
 /// * After a compaction of the host its summary goes on with what follows. There is no usage per

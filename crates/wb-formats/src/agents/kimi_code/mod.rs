@@ -47,7 +47,7 @@ const VOCABULARY: ToolVocabulary = ToolVocabulary {
 ///   says; where the agent shortened one or noted a gap between them, it is not shown. What was
 ///   cleared or undone is left out.
 /// * A digest is a compaction at the end of the log, of the kind that keeps all messages after it.
-/// Bodies of results are replaced in place, and an interrupted call is answered after its step.
+///   Bodies of results are replaced in place, and an interrupted call is answered after its step.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct KimiCode;
 

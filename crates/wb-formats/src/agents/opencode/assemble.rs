@@ -1,4 +1,4 @@
-//! Messages put together from the parts that the next request holds.
+//! Messages assembled from the parts of the next request.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -11,7 +11,7 @@ use super::log::Log;
 use super::source::{Head, Piece, Role};
 use super::tool::{Outcome, Tool, attachment};
 
-/// The custom type of what the host says in the user's place.
+/// The custom type of host content in the user's place.
 const HOST_TYPE: &str = "meta";
 /// The text that the host sends for a requested compaction.
 const ASKED: &str = "What did we do so far?";
@@ -32,7 +32,7 @@ pub(crate) struct Assembled {
 /// A block and its record.
 type Told = (Block, Span);
 
-/// Puts messages together; `sent` are their numbers in order, and of `counted` the usage is taken.
+/// Assembles messages; `sent` are their numbers in order, and usage is taken from `counted`.
 ///
 /// Results that were cleared after `until` are as they were before.
 pub(crate) fn assemble(log: &Log, sent: &[usize], counted: &Range<usize>, until: i64) -> Assembled {
@@ -43,7 +43,7 @@ pub(crate) fn assemble(log: &Log, sent: &[usize], counted: &Range<usize>, until:
     draft.finish()
 }
 
-/// Returns whether a message says nothing to the model.
+/// Returns whether a message contains nothing for the model.
 pub(crate) fn is_silent(log: &Log, at: usize) -> bool {
     assemble(log, &[at], &(0..0), i64::MAX).messages.is_empty()
 }
@@ -86,7 +86,7 @@ impl<'a> Draft<'a> {
         }
     }
 
-    /// Returns whether what a message asks for follows as a digest.
+    /// Returns whether the compaction that a message requests follows as a digest.
     fn is_summed(&self, at: usize, others: &[usize]) -> bool {
         let head = |at: &usize| &self.log.heads[*at];
         let next = others.iter().find(|at| !is_failure(head(at), self.log.pieces(**at))).map(head);
@@ -112,7 +112,7 @@ impl<'a> Draft<'a> {
         self.say(head, run, is_host);
     }
 
-    /// Adds what the user says, or the host in their place.
+    /// Adds content of the user, or of the host in the user's place.
     fn say(&mut self, head: &Head, told: Vec<Told>, is_host: bool) {
         if told.is_empty() {
             return;
@@ -258,7 +258,7 @@ impl AnswerStep {
         let Tool { id, name, input, outcome } = tool;
         self.told.push((Block::call(id.as_str(), name.as_str(), input), piece.record.clone()));
         let (answer, is_altered) = match outcome {
-            // Somebody may still be at it.
+            // The answer may still be in progress.
             Outcome::Open if is_last => return,
             Outcome::Open => (Some(Outcome::interrupted()), true),
             Outcome::Cleared { since, .. } if since > until => (before_clearing(piece), false),
@@ -275,13 +275,13 @@ fn before_clearing(piece: &Piece) -> Option<(Vec<Block>, bool)> {
     Some((super::tool::body(&piece.json)?, false))
 }
 
-/// Returns what a part of a user message says, and whether the host says it.
+/// Returns the content of a part of a user message, and whether it comes from the host.
 fn asked(piece: &Piece, is_summed: bool) -> Option<(Block, bool)> {
     let part = piece.fields()?;
     match piece.kind.as_str() {
         "text" if part.is_true("ignored") => None,
         "text" => Some((Block::text(part.text("text")?), part.is_true("synthetic"))),
-        // The host puts the text of these in parts of its own.
+        // The host stores the text of these in separate parts.
         "file" if is_spelled_out(&part) => None,
         "file" => Some((attachment(&part)?, false)),
         "compaction" if is_summed => None,
@@ -297,7 +297,7 @@ fn summed(piece: &Piece) -> Option<(String, Span)> {
     (!text.is_empty()).then(|| (text, piece.record.clone()))
 }
 
-/// Returns what our own digest says, without its header.
+/// Returns the text of our own digest, without its header.
 fn own_digest(text: &str) -> Option<Cow<'_, str>> {
     let body = text.strip_prefix(markers::DIGEST_HEADER)?;
     let is_ours = body.is_empty() || body.starts_with('\n');

@@ -1,5 +1,5 @@
-//! Which messages of a session the next request holds, in which order: those since the last
-//! compaction that came to its end, with the tail that it kept behind its summary.
+//! The messages of a session in the next request, in order: those since the last completed
+//! compaction, with the tail that it kept after its summary.
 
 use std::collections::HashSet;
 
@@ -66,7 +66,7 @@ pub(crate) fn since_compaction(nodes: &[Node]) -> Vec<usize> {
     live
 }
 
-/// Puts the last compaction that kept a tail in front of it.
+/// Moves the last compaction with a kept tail before that tail.
 pub(crate) fn arranged(nodes: &[Node], live: Vec<usize>) -> Vec<usize> {
     let Some(asked) = live.iter().rposition(|at| nodes[*at].tail().is_some()) else { return live };
     let node = &nodes[live[asked]];
@@ -81,8 +81,7 @@ pub(crate) fn live(nodes: &[Node]) -> Vec<usize> {
     arranged(nodes, since_compaction(nodes))
 }
 
-/// Returns each compaction that came to its end: who asks for it, and all that was summed up for
-/// it.
+/// Returns each completed compaction: the message that requests it, and all that it summarized.
 pub(crate) fn pairs(nodes: &[Node]) -> Vec<Vec<usize>> {
     let asks = nodes.iter().enumerate().filter(|(_, node)| node.compaction().is_some());
     let pair = |(at, node): (usize, &Node)| {

@@ -18,8 +18,8 @@ use super::write::{Changes, pair};
 /// The reason why nothing is written after the user has gone back.
 pub(crate) const REVERTED: &str = "the user has gone back: the next prompt removes what was written since";
 
-/// Renders items of a view; what was folded is still there, so nothing but pairs of compactions
-/// ever goes.
+/// Renders items of a view; folded messages are still there, so only pairs of compactions are ever
+/// removed.
 pub(crate) fn render(
     source: &Source<'_>,
     log: &Log,
@@ -43,7 +43,7 @@ pub(crate) fn render(
 struct Wish<'a> {
     /// The digest and the texts that go with it.
     texts: Vec<String>,
-    /// The messages that are sent behind it, in order.
+    /// The messages that are sent after it, in order.
     stays: Vec<usize>,
     /// The messages of the view that get another body.
     edits: Vec<(usize, &'a [Block])>,
@@ -89,8 +89,8 @@ impl<'a> Wish<'a> {
         }
     }
 
-    /// Returns the messages that must go so that the next request holds what is wanted: compactions
-    /// that are not wanted among what stays.
+    /// Returns the messages to remove so that the next request is as wanted: unwanted compactions
+    /// among those that stay.
     fn gone(&self, source: &Source<'_>, log: &Log) -> Result<Vec<usize>, NotExpressible> {
         let nodes = log.nodes(log.heads.len());
         let wanted: HashSet<usize> = self.stays.iter().copied().collect();
@@ -116,8 +116,7 @@ impl<'a> Wish<'a> {
         }
     }
 
-    /// Returns what would be sent behind the digest, if some messages were gone and the pair were
-    /// there.
+    /// Returns the messages after the digest in a request without some messages and with the pair.
     fn sent(&self, nodes: &[Node], gone: &[usize]) -> Vec<usize> {
         let mut numbers: Vec<usize> = (0..nodes.len()).filter(|at| !gone.contains(at)).collect();
         let mut after: Vec<Node> = numbers.iter().map(|at| nodes[*at].clone()).collect();
@@ -144,7 +143,7 @@ fn text_of(message: &Message, is_first: bool) -> Result<String, NotExpressible> 
     }
 }
 
-/// Returns the part of a result with another body; nothing if it has it already.
+/// Returns the part of a result with another body; `None` if it has it already.
 fn edited(
     log: &Log,
     view: &View,

@@ -10,10 +10,10 @@ use super::fields::{Fields, value};
 const INTERRUPTED: &str = "[Tool execution was interrupted]";
 /// The path of a cleared failure's text; a result keeps its place.
 const KEPT: [&str; 3] = ["state", "metadata", "cleared"];
-/// The mark of the agent on a cleared result: when it was done.
+/// The agent's mark on a cleared result: the time of the clearing.
 const CLEARED_AT: [&str; 3] = ["state", "time", "compacted"];
 
-/// A call, and what came of it.
+/// A call and its outcome.
 #[derive(Debug)]
 pub(crate) struct Tool {
     pub(crate) id: String,
@@ -33,7 +33,7 @@ pub(crate) enum Outcome {
 }
 
 impl Tool {
-    /// Reads a part; nothing if it is no call.
+    /// Reads a part; `None` if it is not a call.
     pub(crate) fn of(part: &Fields<'_>) -> Option<Self> {
         let state = part.object("state")?;
         let input = state.get("input").map_or_else(|| Some(Value::Object(serde_json::Map::new())), value)?;
@@ -43,7 +43,7 @@ impl Tool {
 }
 
 impl Outcome {
-    /// Returns the body that is sent, and whether the tool failed; nothing for a call that is open.
+    /// Returns the body that is sent, and whether the tool failed; `None` for an open call.
     pub(crate) fn sent(self) -> Option<(Vec<Block>, bool)> {
         match self {
             Self::Open => None,
@@ -52,7 +52,7 @@ impl Outcome {
         }
     }
 
-    /// Returns what is sent for a call that nobody will answer any more.
+    /// Returns the text sent for an abandoned call.
     pub(crate) fn interrupted() -> (Vec<Block>, bool) {
         (vec![Block::text(INTERRUPTED)], true)
     }
@@ -79,7 +79,7 @@ fn outcome(state: &Fields<'_>) -> Outcome {
     }
 }
 
-/// Returns what a tool printed, and the pictures that came with it.
+/// Returns the output of a tool with its pictures.
 fn output(state: &Fields<'_>) -> Vec<Block> {
     let attached = state.get("attachments").map(|list| (list, wb_record::json::elements(list)));
     let attached = attached.iter().flat_map(|(list, places)| {
@@ -89,8 +89,7 @@ fn output(state: &Fields<'_>) -> Vec<Block> {
     text.into_iter().chain(attached).collect()
 }
 
-/// Returns what is sent for a failure: what the tool had printed until it was stopped, else its
-/// error.
+/// Returns the text sent for a failure: the output up to the interruption, or the error.
 fn failure(state: &Fields<'_>) -> (Vec<Block>, bool) {
     match stopped(state) {
         Some(output) => (vec![Block::text(output)], false),

@@ -33,8 +33,8 @@ const UNNUMBERED: &str = "events of this old version have no numbers, by which o
 /// each a conversation.
 ///
 /// * Calls are those of the answer that an action was made of; several actions can be of one
-/// answer. A result failed by its kind or its flag. Before actions named their calls, messages and
-/// observations were texts, and are shown as such.
+///   answer. A result failed by its kind or its flag. Before actions named their calls, messages
+///   and observations were texts, and are shown as such.
 /// * A result that precedes its call is sent after it, and shown there; a second result of a call
 ///   is not sent.
 /// * Events that a condensation forgot are left out, and its summary is placed where it says. Newer
