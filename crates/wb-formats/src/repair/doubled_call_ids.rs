@@ -1,4 +1,4 @@
-//! Ids that several calls have: each later call gets an id of its own, and its result too.
+//! Ids that several calls share: each later call gets a new id, and so does its result.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
@@ -59,7 +59,7 @@ struct Renamed<'a> {
 /// calls and results.
 fn with_own_ids(document: &dyn Document, view: &View) -> io::Result<ChangeSet> {
     let mut renamed = renamed(document, view)?;
-    // From the end on, so that no change moves the place of another.
+    // In reverse order, so that no change moves the position of another.
     renamed.sort_by(|one, other| other.slot.0.cmp(one.slot.0));
     let records = renamed.chunk_by(|one, next| one.slot.0 == next.slot.0);
     let changes: io::Result<Vec<_>> = records.map(|ids| changes(document, ids)).collect();

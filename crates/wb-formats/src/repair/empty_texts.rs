@@ -26,14 +26,13 @@ pub(super) fn stage(current: &Current<'_>) -> Result<Next, NotExpressible> {
     if changes.is_empty() { Ok(Next::Nothing) } else { current.step(SessionRepair::by(changes)) }
 }
 
-/// Returns the changes after which no list of blocks has one with an empty text; nothing else
-/// changes.
+/// Returns the changes that remove blocks with an empty text from all lists; nothing else changes.
 fn without_empty_texts(document: &dyn Document, view: &View) -> io::Result<ChangeSet> {
     let with_empty = (0..view.messages.len()).filter(|at| has_empty_text(&view.messages[*at]));
     let places = with_empty.flat_map(|at| view.provenance.of(at));
     let records: BTreeSet<&Span> = places.map(|place| &place.record).collect();
     let mut set = ChangeSet::default();
-    // From the end on, so that no change moves the place of another.
+    // In reverse order, so that no change moves the position of another.
     for record in records.into_iter().rev() {
         let old = document.parts().bytes(record)?;
         let new = without_empty(&old);

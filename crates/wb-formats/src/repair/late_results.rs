@@ -11,7 +11,7 @@ use super::stage::{After, Current, Next};
 use crate::dialects::SentAs;
 
 pub(super) fn stage(current: &Current<'_>) -> Result<Next, NotExpressible> {
-    // Of calls that have one id, which of them a result answers is known when each has its own.
+    // If calls share an id, their results can be assigned only when each has its own.
     if !current.is_refused("result-misplaced") || current.is_refused("call-repeated") {
         return Ok(Next::Nothing);
     }
@@ -53,7 +53,7 @@ fn late_results(messages: &[Message], sent: &SentAs<'_>) -> Vec<(usize, usize)> 
     late.collect()
 }
 
-/// Returns the patch that moves results home.
+/// Returns the patch that moves results to their calls.
 fn brought_home(messages: &[Message], late: &[(usize, usize)]) -> Patch {
     let mut homes: BTreeMap<usize, Vec<Message>> = BTreeMap::new();
     for (result, home) in late {

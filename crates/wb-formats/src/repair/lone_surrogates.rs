@@ -1,6 +1,5 @@
-//! Lone surrogates: halves of characters in what is sent, which JavaScript writes as `\ud83d` alone
-//! and Anthropic refuses as no JSON. Each becomes the character that stands for what is not known,
-//! as it is read.
+//! Lone surrogates: halves of characters in sent texts, which JavaScript writes as `\ud83d` alone
+//! and Anthropic refuses as invalid JSON. Each becomes the replacement character, as it is read.
 
 use std::borrow::Cow;
 use std::io;
@@ -50,7 +49,7 @@ pub fn lone_surrogates(document: &dyn Document, view: &View) -> io::Result<Vec<S
     Ok(found)
 }
 
-/// Returns the changes that replace halves of characters.
+/// Returns the changes that replace lone surrogates.
 fn replaced(document: &dyn Document, halves: Vec<Span>) -> io::Result<ChangeSet> {
     let change = |half: Span| {
         let (at, old) = (half.at, Bytes(document.parts().bytes(&half)?.into_owned()));

@@ -28,9 +28,9 @@ use crate::dialects::SentAs;
 pub struct SessionRepair {
     /// The changes to write; empty if there is nothing to repair.
     pub changes: ChangeSet,
-    /// The messages as they are then.
+    /// The messages after the repair.
     pub messages: Vec<Message>,
-    /// The last line, where it was cut off while it was written, and goes.
+    /// The number of the last line, if it was cut off while it was written and is removed.
     pub torn_line: Option<usize>,
     /// The number of lone surrogates that are replaced.
     pub n_lone_surrogates: usize,
@@ -39,7 +39,7 @@ pub struct SessionRepair {
     /// The lines that follow the line before them, since the one that they followed is not in the
     /// file.
     pub relinked: Vec<usize>,
-    /// The messages that get back the role that they lost.
+    /// The messages whose lost role is restored.
     pub roles: Vec<MissingRole>,
     /// The reason why something repairable stays unchanged: the format cannot hold the repair.
     pub not_held: Option<NotExpressible>,
@@ -93,25 +93,24 @@ const MOST_ROUNDS: u64 = 4;
 /// The number of id seeds of each step.
 const SEEDS: u64 = 1 << 20;
 
-/// Returns the smallest changes after which the providers of a format take a conversation; nothing
-/// is written.
+/// Returns the smallest changes after which the providers of a format accept a conversation;
+/// nothing is written.
 ///
-/// A last line that was cut off goes, halves of characters become U+FFFD, records on one line get
-/// lines of their own, and lines that follow none are linked. Messages get back the role that they
-/// lost where it is known, and calls a name that is taken; empty texts go out of their lists. Calls
-/// without an id get that of the result next to them, results behind what was said since their
-/// calls move to them, and of calls that have one id the later ones get another, with their
-/// results.
+/// A cut-off last line is removed, lone surrogates become U+FFFD, records on one line get lines of
+/// their own, and lines whose parent is missing are linked. Messages get their lost role back if it
+/// is known, and calls a name that is accepted; empty texts are removed from their lists. Calls
+/// without an id get that of the result next to them, late results move to their calls, and if
+/// several calls share an id, the later ones get another, with their results.
 ///
 /// Then calls without a result are answered, by the result next to them that answers no call, or by
-/// the one that precedes them, if there is one, but for those that the agent answers itself
-/// and those of which another call of their message still has the id; results without a call and
-/// second results go, and a model that speaks first gets a message of the user in front. What a
-/// format cannot hold of ids, names and of the user's message stays, with the reason; of the others
-/// it is an error.
+/// the one that precedes them, if there is one. Exceptions are calls that the agent answers itself
+/// and those whose id another call of their message still has. Results without a call and second
+/// results are removed, and a model that speaks first gets a user message before it. Ids, names and
+/// the user message stay unchanged if a format cannot hold the repair, with the reason; any other
+/// such repair is an error.
 ///
-/// What comes to light by a change is repaired with it where the session is one file, and stays
-/// hidden where more would be refused then. A second run changes nothing.
+/// Records that a change reveals are repaired with it if the session is one file, and stay hidden
+/// if more would be refused then. A second run changes nothing.
 pub fn repair(
     document: &dyn Document,
     conversation: &str,
@@ -162,14 +161,14 @@ fn uncovered(
             return Ok((mended, stays_hidden));
         }
         if !has_uncovered {
-            // Where lines are there twice, a changed one can lead elsewhere.
+            // If lines are duplicated, a changed one can lead elsewhere.
             return Err(refused(document, "what would be written hides a message"));
         }
         (uncovers, stays_hidden) = (uncovers.less(), true);
     }
 }
 
-/// Goes through the stages, and again from the first one after each change.
+/// Runs the stages, and starts again from the first one after each change.
 fn in_stages(mut current: Current<'_>) -> Result<SessionRepair, NotExpressible> {
     let mut done = SessionRepair::default();
     let mut times = [0; STAGES.len()];

@@ -1,4 +1,4 @@
-//! A session as a stage of a repair finds it, and what the stage makes of it.
+//! A session between the stages of a repair, and the outcome of a stage.
 
 use std::borrow::Cow;
 use std::cell::OnceCell;
@@ -25,7 +25,7 @@ pub(super) struct Uncovers {
 impl Uncovers {
     pub(super) const ALL: Self = Self { lines: true, roles: true };
 
-    /// Returns what is tried next where more is refused than before: roles alone, lines alone, then
+    /// Returns the next attempt if more is refused than before: roles alone, lines alone, then
     /// neither.
     pub(super) fn less(self) -> Self {
         match self {
@@ -54,16 +54,16 @@ pub(super) struct Current<'a> {
 pub(super) enum Next {
     /// There is nothing for the stage to do.
     Nothing,
-    /// Something is changed.
+    /// Something changes.
     Step(Box<Step>),
-    /// Something stays as it is, and the other stages may go on.
+    /// Something stays unchanged, and the other stages may continue.
     Left(NotExpressible),
     /// No other stage can determine the right repair.
     Stop(Option<NotExpressible>),
 }
 
 impl Next {
-    /// Makes changes a step after which the session is known already.
+    /// Converts changes into a step after which the session is known already.
     pub(super) fn step_to(done: SessionRepair, after: After) -> Self {
         Self::Step(Box::new(Step { done, after }))
     }
@@ -78,9 +78,9 @@ pub(super) struct Step {
 
 /// A session after a stage.
 pub(super) enum After {
-    /// As it is read then.
+    /// The session as read afterwards.
     Read(Box<dyn Document>, Box<View>),
-    /// The messages, where it cannot be changed in memory.
+    /// The messages, if the session cannot be changed in memory.
     Messages(Vec<Message>),
 }
 
@@ -119,7 +119,7 @@ impl<'a> Current<'a> {
         }
     }
 
-    /// Returns what providers refuse of it.
+    /// Returns the violations that providers refuse.
     pub(super) fn violations(&self) -> &[Violation] {
         self.violations.get_or_init(|| self.sent.violations(self.messages()))
     }
@@ -152,7 +152,7 @@ impl<'a> Current<'a> {
         Ok((opened, Box::new(view)))
     }
 
-    /// Makes changes a step.
+    /// Converts changes into a step.
     pub(super) fn step(&self, done: SessionRepair) -> Result<Next, NotExpressible> {
         let (document, view) = self.read_after(&done.changes)?;
         Ok(Next::step_to(done, After::Read(document, view)))

@@ -1,5 +1,5 @@
-//! Names of calls that a provider refuses: each gets one that is taken, and its results too where
-//! they name the tool.
+//! Names of calls that a provider refuses: each gets an accepted one, and so do its results if they
+//! name the tool.
 
 use std::collections::{BTreeSet, HashMap};
 use std::io;
@@ -40,7 +40,7 @@ pub(super) fn stage(current: &Current<'_>) -> Result<Next, NotExpressible> {
     Ok(Next::step_to(SessionRepair::by(changes), After::Read(document, view)))
 }
 
-/// Returns messages as they are when all calls have names that are taken.
+/// Returns messages in which all calls have accepted names.
 fn with_taken_names(messages: &[Message], sent: &SentAs<'_>) -> Vec<Message> {
     let mut messages = messages.to_vec();
     for message in &mut messages {
@@ -57,8 +57,8 @@ fn with_taken_names(messages: &[Message], sent: &SentAs<'_>) -> Vec<Message> {
     messages
 }
 
-/// Returns the changes that give each call a name that is taken where its own is refused; nothing
-/// else changes. A name that its record does not contain as sent stays.
+/// Returns the changes that replace each refused name of a call with an accepted one; nothing else
+/// changes. A name that its record does not contain as sent stays.
 fn without_refused_names(document: &dyn Document, view: &View, sent: &SentAs<'_>) -> io::Result<ChangeSet> {
     let mut names: HashMap<&str, String> = HashMap::new();
     let mut records: BTreeSet<&Span> = BTreeSet::new();
@@ -76,7 +76,7 @@ fn without_refused_names(document: &dyn Document, view: &View, sent: &SentAs<'_>
     let pairing = Pairing::new(&view.messages);
     pairing.pairs().iter().filter(|pair| is_refused(pair.call)).for_each(|pair| take(pair.result as usize));
     let mut changes = ChangeSet::default();
-    // From the end on, so that no change moves the place of another.
+    // In reverse order, so that no change moves the position of another.
     for record in records.into_iter().rev() {
         let bytes = document.parts().bytes(record)?;
         let mut places = Vec::new();

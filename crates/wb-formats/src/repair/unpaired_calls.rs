@@ -1,5 +1,4 @@
-//! Calls without a result and results without a call: what answers the ones and takes the others
-//! out.
+//! Calls without a result and results without a call: the former are answered, the latter removed.
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet, VecDeque};
@@ -13,8 +12,8 @@ use super::SessionRepair;
 use super::stage::{After, Current, Next, is_refused};
 use crate::dialects::SentAs;
 
-/// Repairs by a patch, in which calls are answered by what was said, and by marks where the format
-/// cannot hold that.
+/// Repairs by a patch, in which calls are answered by existing texts, or by marks if the format
+/// cannot hold those.
 pub(super) fn stage(current: &Current<'_>) -> Result<Next, NotExpressible> {
     if current.violations().is_empty() {
         return Ok(Next::Nothing);
@@ -42,7 +41,7 @@ fn patched_by(pairs: &Patch, current: &Current<'_>) -> Result<Next, NotExpressib
     })
 }
 
-/// Renders a patch, and reads it again where that can be done.
+/// Renders a patch, and reads the result if possible.
 fn rendered(patch: Patch, current: &Current<'_>) -> Result<Next, NotExpressible> {
     let patch = current.view.with_whole_records(patch);
     let wanted = items(&patch, current.messages().len());
@@ -57,7 +56,7 @@ fn rendered(patch: Patch, current: &Current<'_>) -> Result<Next, NotExpressible>
     let (document, view) = current.read_after(&changes)?;
     let is_mended = pairs_made_whole(&view.messages, &current.sent).is_none()
         && current.sent.violations(&view.messages).len() <= current.violations().len();
-    // Where ids are missing, a reader can take a result for that of another call.
+    // If ids are missing, a reader can match a result to another call.
     if !is_mended {
         return Err(current.refused("what would be written is read otherwise than it is meant"));
     }
@@ -71,7 +70,7 @@ fn after(patch: Patch, messages: &[Message]) -> Vec<Message> {
     after
 }
 
-/// Adds what the user says before the model speaks.
+/// Adds a user message before the model speaks.
 fn with_user_first(patch: &Patch, messages: &[Message], text: &str) -> Patch {
     let is_model = |message: &Message| matches!(message, Message::Assistant { .. });
     let at = messages.iter().position(is_model).unwrap_or(0);
@@ -146,8 +145,8 @@ pub(super) fn near_results(messages: &[Message], pairing: &Pairing) -> Vec<(Call
     near
 }
 
-/// Returns whether a result that does not name a call can be its own: one of them has no id, and no
-/// name speaks against it.
+/// Returns whether a result that does not name a call can belong to it: one of them has no id, and
+/// their names do not differ.
 fn may_answer(call: CallPosition, result: usize, messages: &[Message]) -> bool {
     let Some((id, name, _)) = call.find(messages) else { return false };
     let Message::ToolResult { tool_call_id: of, tool_name: by, .. } = &messages[result] else { return false };

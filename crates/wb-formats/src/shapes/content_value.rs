@@ -26,8 +26,8 @@ pub(crate) fn result(blocks: &[Block], write: Write) -> Result<Value, String> {
     }
 }
 
-/// Returns a body that takes the place of another: a text stays a text where it can, and in a list
-/// the parts of blocks that stay are those of before.
+/// Returns a body that replaces another: a text stays a text if possible, and in a list the parts
+/// of blocks that stay are kept.
 pub(crate) fn changed(
     old: Option<&[u8]>,
     before: &[Block],
@@ -44,8 +44,8 @@ pub(crate) fn changed(
     }
 }
 
-/// Returns parts in the place of others: that of a block that stays as it was, that of a text with
-/// its new text.
+/// Returns parts that replace others: unchanged for a block that stays, with the new text for a
+/// text.
 pub(crate) fn changed_parts(
     old: &[&[u8]],
     before: &[Block],
@@ -87,7 +87,7 @@ pub(crate) fn in_users_place(message: &Message) -> Result<Content, String> {
         .ok_or_else(|| format!("a new message of the kind {}", wb_message::outline::role(message)))
 }
 
-/// Visits the JSON of the elements of a list; none of what is no list.
+/// Visits the JSON of the elements of a list; none if it is not a list.
 pub(crate) fn raw_list(list: Option<&RawValue>) -> Vec<&RawValue> {
     list.and_then(|list| serde_json::from_str(list.get()).ok()).unwrap_or_default()
 }

@@ -1,4 +1,4 @@
-//! Parts of a content of Gemini: what they are in a message, and how they are written.
+//! Parts of a Gemini content: their meaning in a message, and their written form.
 
 use serde_json::{Value, json};
 use wb_message::Block;
@@ -102,7 +102,7 @@ pub(crate) fn with_body(part: &[u8], text: &str, is_error: bool) -> Vec<u8> {
     pictures.map_or_else(|| part.clone(), |it| wb_record::json::set(&part, "functionResponse", &it))
 }
 
-/// Returns blocks as parts; nothing if one is no text and no picture.
+/// Returns blocks as parts; `None` if one is neither a text nor a picture.
 pub(crate) fn parts_of(blocks: &[Block]) -> Option<Vec<Value>> {
     let part = |block: &Block| match block {
         Block::Text { text } => Some(json!({ "text": text })),

@@ -1,4 +1,4 @@
-//! One item of the Responses API, and what it is in a conversation.
+//! One item of the Responses API, and its meaning in a conversation.
 
 use serde_json::Value;
 use wb_message::markers::{DIGEST_HEADER, ENVIRONMENT_TYPE, OPAQUE_TYPE};
@@ -9,14 +9,14 @@ use crate::kit::draft::Draft;
 use crate::kit::fields::{take_text, text_of};
 use crate::kit::picture::picture;
 
-/// The custom type of what the host puts in the user's place: skills, notices about subagents and
+/// The custom type of host content in the user's place: skills, notices about subagents and
 /// interrupted turns.
 const HOST_TYPE: &str = "meta";
 /// The start of the host's own summaries; this line says that another model wrote the rest.
 const SUMMARY_START: &str = "Another language model started to solve this problem";
 /// Elements around the host's texts about the rules of the project and the place where it runs.
 const ENVIRONMENT_TAGS: [&str; 2] = ["environment_context", "user_instructions"];
-/// Elements around what else the host puts in the user's place.
+/// Elements around other host content in the user's place.
 const HOST_TAGS: [&str; 10] = [
     "turn_aborted",
     "skill",
@@ -43,14 +43,14 @@ pub(crate) enum Said {
     Shell { command: String, output: String, exit_code: Option<i32> },
     /// Text from the host, by the custom type of the message.
     Host { kind: String, content: Content },
-    /// The host's digest of what was before.
+    /// The host's digest of earlier messages.
     Summary(String),
     /// An item that no model sees; it stays with the one before it.
     Hidden,
 }
 
 impl Said {
-    /// Reads an item; nothing for what is none.
+    /// Reads an item; `None` if it is not one.
     pub(crate) fn of(mut item: Value) -> Option<Self> {
         let kind = text_of(item.as_object()?.get("type")).to_owned();
         Some(match kind.as_str() {
@@ -65,7 +65,7 @@ impl Said {
             "agent_message" => Self::Host { kind, content: content(take(&mut item, &["content"])) },
             _ if kind.ends_with("_output") || kind == "function_result" => result(&mut item),
             _ if kind.ends_with("_call") => Self::Answer(vec![call(&kind, &mut item)]),
-            // A message that does not say who speaks, or nothing known.
+            // A message without a known speaker.
             "message" | "" => return None,
             _ => Self::Host { kind, content: Content::Text(item.to_string()) },
         })
@@ -114,7 +114,7 @@ pub(crate) fn digest_of(summary: &str) -> &str {
     text.strip_prefix(DIGEST_HEADER).map_or(text, |body| body.trim_start_matches('\n'))
 }
 
-/// Takes the first value that is there and not null.
+/// Takes the first value that is not null.
 fn take(from: &mut Value, keys: &[&str]) -> Value {
     let key = keys.iter().find(|key| from.get(**key).is_some_and(|value| !value.is_null()));
     key.and_then(|key| from.get_mut(*key)).map(Value::take).unwrap_or_default()
@@ -138,7 +138,7 @@ fn message(item: &mut Value) -> Said {
 /// Identifies the speaker of a message of the role `user`: by the host's notes on its parts, else
 /// by its texts.
 pub(crate) fn in_place_of_user(content: Content, kinds: &[&str]) -> Said {
-    // An empty part says nothing, and changes nothing of who speaks.
+    // An empty part has no content, and does not change the speaker.
     let texts: Vec<&str> = content.texts().map(str::trim).filter(|text| !text.is_empty()).collect();
     let has_others = content.blocks().iter().any(|block| block.as_text().is_none());
     let is_all = |is_so: &dyn Fn(&str) -> bool| {
@@ -222,7 +222,7 @@ fn call(kind: &str, item: &mut Value) -> Block {
     Block::ToolCall { id, name, input }
 }
 
-/// Reads arguments, which are JSON in a string; what is no object stays the string.
+/// Reads arguments, which are JSON in a string; anything but an object stays a string.
 pub(crate) fn arguments(text: String) -> Value {
     match serde_json::from_str(&text) {
         Ok(value @ Value::Object(_)) => value,
@@ -266,7 +266,7 @@ fn blocks(body: Value) -> Vec<Block> {
     }
 }
 
-/// Turns a part of a body into a block; what we have no block for becomes a text with its JSON.
+/// Turns a part of a body into a block; one without a matching block becomes a text with its JSON.
 fn block(mut part: Value) -> Block {
     let known = match text_of(part.get("type")) {
         "input_text" | "output_text" | "text" | "summary_text" | "reasoning_text" => {

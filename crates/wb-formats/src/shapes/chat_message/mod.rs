@@ -1,4 +1,4 @@
-//! Messages as Chat Completions has them, and as the many agents store them that go by it.
+//! Messages in the form of Chat Completions, also as stored by the many agents that use it.
 
 mod read;
 mod write;
@@ -28,7 +28,7 @@ const REASONING_KEYS: [&str; 4] =
 /// an answer.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ChatShape {
-    /// Adds what an agent's own fields say.
+    /// Adds the content of an agent's own fields.
     pub(crate) more: fn(&[u8], &mut Record),
     /// Reads a record of a role that is no speaker's.
     pub(crate) other: fn(&Other<'_>, &mut Record),
@@ -78,8 +78,7 @@ pub(crate) fn message(record: &str) -> Option<Message> {
     read.messages.pop()
 }
 
-/// Reads what was counted for a request: what came from a cache or went into one is a part of the
-/// prompt.
+/// Reads the usage of a request: cached tokens, read or written, are part of the prompt.
 pub(crate) fn usage(json: &[u8]) -> Option<Usage> {
     #[derive(Default, Deserialize)]
     #[serde(default)]
