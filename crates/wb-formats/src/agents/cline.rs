@@ -147,8 +147,7 @@ fn number(record: &[u8], path: &[&str]) -> Option<u64> {
     serde_json::from_slice(&record[find(record, path)?]).ok()
 }
 
-/// Reads what was counted for an answer; what came from a cache or went into one is a part of the
-/// prompt.
+/// Reads the usage of an answer; cached tokens, read or written, are part of the prompt.
 fn usage(record: &[u8]) -> Option<Usage> {
     let of = |key: &str| number(record, &["metrics", key]);
     let prompt = of("inputTokens").filter(|tokens| *tokens > 0)?;

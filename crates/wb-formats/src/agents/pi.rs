@@ -26,7 +26,7 @@ use crate::kit::missing_roles::{lost_role_of_pi, note_of, side_of_message};
 ///
 /// The conversation is the path to the last entry; see [`Session::context`] for what of it the
 /// model sees. Usage is given for the requests that were made with this very context, which are
-/// those after the last compaction. Calls without a result pi answers itself when it goes on.
+/// those after the last compaction. pi itself answers calls without a result when it resumes.
 ///
 /// A compaction is an entry of pi's own, and so is each answer to a call at the end. Another body
 /// for a result is an edit, which pi obeys since its version 0.87; older ones send the whole

@@ -14,7 +14,7 @@ use super::parted_record;
 use crate::kit::loose::Text;
 use crate::kit::message_list::{Fate, Record, Shape};
 
-/// One record per side that speaks: results are blocks of what the user says, each a message of its
+/// One record per side that speaks: results are blocks of the user's message, each a message of its
 /// own.
 ///
 /// Signatures of reasoning stay byte for byte. A summary of the provider's own hides everything

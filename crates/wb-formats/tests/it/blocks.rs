@@ -12,7 +12,7 @@ use wb_record::{
 
 use crate::support::of_parts;
 
-/// A session in memory with the list of what was done to it.
+/// A session in memory with its list of operations.
 struct World {
     document: Box<dyn Document>,
     history: History,

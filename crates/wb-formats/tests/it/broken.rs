@@ -88,7 +88,7 @@ fn is_call(value: &Value, id: &str) -> bool {
 /// The keys under which an agent wraps one thing that is said.
 const WRAPS: [&str; 3] = ["payload", "message", "data"];
 
-/// Returns whether a record is what is looked for, alone or in its wrap.
+/// Returns whether a record matches, alone or in its wrapper.
 fn is_record(value: &Value, is_it: &dyn Fn(&Value) -> bool) -> bool {
     is_it(value) || WRAPS.iter().any(|key| value.get(key).is_some_and(is_it))
 }
@@ -146,7 +146,7 @@ fn relink(record: &mut Value, parents: &BTreeMap<String, Value>) {
     }
 }
 
-/// Edits what is looked for in a file: its lines, else elements of lists in them.
+/// Edits the matching values of a file: its lines, or else elements of lists in them.
 fn edited(bytes: &[u8], is_it: &dyn Fn(&Value) -> bool, edit: Edit<'_>) -> Option<Vec<u8>> {
     let mut n = 0;
     let (mut out, mut parents) = (Vec::new(), BTreeMap::new());
@@ -177,7 +177,7 @@ fn record_of(bytes: &[u8], view: &View, at: usize) -> Option<Value> {
     serde_json::from_slice(record).ok()
 }
 
-/// Takes out what the user says before the model does, where that is one record.
+/// Removes the user message before the model speaks, if that is one record.
 fn without_first(bytes: &[u8], view: &View) -> Option<Vec<u8>> {
     let at = view.messages.iter().position(|it| matches!(it, Message::Assistant { .. }))?.checked_sub(1)?;
     let is_first = matches!(view.messages[at], Message::User { .. })
@@ -201,7 +201,7 @@ fn without_role(bytes: &[u8], view: &View, at: usize) -> Option<Vec<u8>> {
     })
 }
 
-/// A compaction as each agent notes it, which keeps nothing of what is before it.
+/// A compaction in each agent's form, which keeps nothing from before it.
 fn compaction(format: &str) -> Option<Value> {
     Some(match format {
         "pi" => {
@@ -225,7 +225,7 @@ fn with_compaction(bytes: &[u8], view: &View, call: usize) -> Option<Vec<u8>> {
     let (record, compaction) = (record_of(bytes, view, call)?, compaction(view.format)?);
     let cut = edited(bytes, &|value| *value == record, &|list, at| list.insert(at + 1, compaction.clone()))?;
     let mut values = values_of(&cut);
-    // The chain of Claude Code begins anew.
+    // The chain of Claude Code starts over.
     let boundaries = values.iter_mut().flatten().filter(|value| value["logicalParentUuid"] == "x");
     boundaries.for_each(|value| value["parentUuid"] = Value::Null);
     Some(bytes_of(&values))
@@ -269,7 +269,7 @@ fn with_refused_name(bytes: &[u8], id: &str, name: &str) -> Option<Vec<u8>> {
     Some(edited(&called, &|it| is_result(it, id), renamed).unwrap_or(called))
 }
 
-/// Puts what the user says first between a call and its result.
+/// Moves the first user message between a call and its result.
 fn with_user_between(bytes: &[u8], view: &View, id: &str) -> Option<Vec<u8>> {
     let user = view.messages.iter().position(|it| matches!(it, Message::User { .. }))?;
     let said = record_of(bytes, view, user).filter(|_| SentAs::of(view).verbatim.order)?;

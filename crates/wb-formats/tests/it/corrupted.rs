@@ -1,5 +1,5 @@
-//! Good sessions that are broken as people reported it: what a provider would refuse of them is
-//! found and repaired, or reading has put it right already.
+//! Good sessions, broken in reported ways: everything that a provider would refuse is found and
+//! repaired, or reading has already corrected it.
 
 use std::collections::BTreeMap;
 
@@ -23,7 +23,7 @@ struct Fates {
     written: usize,
 }
 
-/// A session of pi whose calls are on the branch that goes on.
+/// A session of pi whose calls are on the branch that continues.
 const PI: &[u8] = br#"{"type":"session","version":3,"id":"s","timestamp":"2026-01-01T00:00:00.000Z","cwd":"/w"}
 {"type":"message","id":"u1","parentId":null,"message":{"role":"user","content":"start"}}
 {"type":"message","id":"a1","parentId":"u1","message":{"role":"assistant","content":[{"type":"toolCall","id":"c1","name":"read","arguments":{"path":"a.rs"}},{"type":"toolCall","id":"c2","name":"bash","arguments":{"command":"ls"}}],"stopReason":"toolUse"}}
@@ -162,7 +162,7 @@ pub(crate) fn written(bytes: &[u8]) -> Result<(View, bool), String> {
     }
 }
 
-/// Returns what became of a broken session, or what is wrong.
+/// Returns the outcome of a broken session, or the error.
 fn fate(file: &str, way: Way, bytes: &[u8], whole: &View, fates: &mut Fates) -> Result<(), String> {
     let view = match open(bytes) {
         Ok(view) => view,
@@ -249,7 +249,7 @@ fn refuses_repeated(view: &View) -> bool {
     rule.is_some_and(|rule| SentAs::of(view).dialects.iter().any(|dialect| rule.source(*dialect).is_some()))
 }
 
-/// Returns whether an empty text is in what is sent.
+/// Returns whether a request contains an empty text.
 fn is_sent_blank(view: &View) -> bool {
     let found = violations(view);
     found.iter().any(|it| matches!(it.rule.as_ref(), "text-blank" | "message-empty"))

@@ -278,7 +278,7 @@ fn a_compaction_that_the_agent_wrote_as_it_was_told_is_taken_back_and_what_came_
 
         let undone = history.undo(document.as_mut(), None, &stamp(3));
         if name.starts_with("native") {
-            // A file that was written anew does not hold the old records any more.
+            // A rewritten file does not hold the old records any more.
             assert!(matches!(undone, Err(HistoryError::Lost { id: 1 })), "{undone:?}");
             continue;
         }

@@ -250,7 +250,7 @@ fn compactions_of_two_sessions_are_taken_back_in_any_order() {
         let set = document.render(name, &view, &items(&fold, view.messages.len()), &stamp).unwrap();
         history.change(OperationKind::Compact, document.as_mut(), name, &view, &set, &stamp).unwrap();
     }
-    // So that the bytes of before cannot come back.
+    // This keeps the old bytes from coming back.
     let changed =
         "UPDATE message SET time_updated = time_updated + 1 WHERE session_id = ?1 AND time_created = ?2";
     database.host().execute(changed, params![SESSION, STAMP.now_ms]).unwrap();

@@ -59,7 +59,7 @@ fn a_result_before_its_call_stands_behind_it_and_a_second_one_is_skipped() {
     assert_eq!((messages(&again).0.len(), messages(&again).1), (8, Vec::new()));
 }
 
-/// Folds the first messages of events, and returns what is left.
+/// Folds the first messages of events, and returns the rest.
 fn folded(events: &[Value], n: usize) -> Result<Vec<Message>, NotExpressible> {
     let document = of_parts(MemoryParts::of(json!(events).to_string().into_bytes()));
     let view = document.view("").unwrap();

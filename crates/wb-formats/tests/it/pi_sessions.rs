@@ -31,7 +31,7 @@ fn go_on(document: &mut dyn Document, round: usize) -> ChangeSet {
     set
 }
 
-/// Compacts a session many times while pi goes on, and takes all of it back.
+/// Compacts a session many times while pi continues, and undoes all of it.
 fn fifty(name: &str, bytes: &[u8]) {
     let mut document = of_parts(MemoryParts::of(bytes));
     let mut written: Vec<ChangeSet> = Vec::new();

@@ -27,7 +27,7 @@ enum Meanwhile {
 
 const ALL: [Meanwhile; 4] = [Meanwhile::Nothing, Meanwhile::GoesOn, Meanwhile::Anew, Meanwhile::GoesOnAnew];
 
-/// A session with the list of what was done to it.
+/// A session with its list of operations.
 struct World {
     document: Box<dyn Document>,
     history: History,
@@ -39,7 +39,7 @@ struct World {
 enum Outcome {
     /// There was nothing to repair.
     Sound,
-    /// The agent cannot be let do it, or what is to be done cannot be written.
+    /// The agent cannot do it, or the change cannot be written.
     Not,
     Undone,
     /// The refusal, which changed nothing, or a wrong result.
@@ -60,7 +60,7 @@ impl World {
         Stamp { now_ms: self.now_ms.cast_signed(), seed: self.now_ms, by_hand: true, ..Stamp::default() }
     }
 
-    /// Lets others do something; returns what was said by it, or nothing if it cannot be.
+    /// Lets others act; returns the messages that this added, or `None` if it is not possible.
     fn let_others(&mut self, what: Meanwhile, n: usize) -> Option<Vec<Message>> {
         let (old, before) = (self.text(), self.messages());
         let mut text = old.clone();
@@ -85,7 +85,7 @@ impl World {
         let change = Change::Splice { at: 0, old: Bytes(old.into()), new: Bytes(text.into()) };
         self.document.parts_mut().commit(&ChangeSet { changes: vec![(String::new(), change)] }).unwrap();
         self.document.refresh().ok()?;
-        // The lines go on from the last one, which may be on another branch.
+        // The lines continue from the last one, which may be on another branch.
         let mut now = self.messages();
         now.starts_with(&before).then(|| now.split_off(before.len()))
     }
@@ -100,7 +100,7 @@ impl World {
     }
 }
 
-/// Repairs a session, lets others go on and maybe compacts, and takes all of it back.
+/// Repairs a session, lets others continue and maybe compacts, and undoes all of it.
 fn outcome(bytes: &[u8], first: Meanwhile, then: Option<Meanwhile>) -> Outcome {
     let history = History::open(Box::new(MemoryParts::default())).unwrap();
     let Ok(document) = wb_formats::open(Box::new(MemoryParts::of(bytes))) else { return Outcome::Not };

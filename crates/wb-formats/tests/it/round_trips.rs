@@ -1,5 +1,5 @@
-//! Every session as every provider takes it, read again: what was said, called and answered is what
-//! it was.
+//! Every session in the form of every provider, read again: messages, calls and results are
+//! unchanged.
 //!
 //! Not compared, for the reasons given: where one turn of a side ends and the next one begins
 //! (providers want the turns of one side in one), reasoning and pictures (each provider takes only
@@ -53,7 +53,7 @@ impl Round {
     }
 }
 
-/// Returns what a transcript says, without what is not compared.
+/// Returns the content of a transcript, reduced to the compared parts.
 fn rounds(messages: &[Message], dialect: Dialect) -> Vec<Round> {
     let pairing = Pairing::new(messages);
     let answered = |at: usize| {
@@ -157,7 +157,7 @@ fn is_of_both(body: &Value, format: &str) -> bool {
     format == "openai-chat" && body.get("system").is_none() && !body.to_string().contains("\"tool_use\"")
 }
 
-/// Returns what is otherwise after a session was encoded and read again.
+/// Returns the difference after a session was encoded and read again.
 fn difference(messages: &[Message], dialect: Dialect) -> Option<String> {
     let body = request(messages, dialect);
     let again = match open(body.to_string().as_bytes()) {
@@ -194,7 +194,7 @@ fn every_session_says_the_same_after_it_went_through_a_request_of_each_provider(
     assert!(n_kept > 200, "only {n_kept}");
 }
 
-/// Returns what is otherwise after a session was written anew for an agent and opened again.
+/// Returns the difference after a session was created for an agent and opened again.
 fn difference_as(messages: &[Message], agent: Agent) -> Option<String> {
     let stamp = Stamp { now_ms: 1_800_000_000_000, seed: 7, ..Stamp::default() };
     let set = match agent.create(messages, "/w", &stamp) {

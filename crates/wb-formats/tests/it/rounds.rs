@@ -17,7 +17,7 @@ use crate::support::of_parts;
 pub(crate) type Lines = fn(n: usize, before: &Value) -> [Value; 2];
 
 /// Formats with the beginning of a session: a header, where it grows by lines, or a document that
-/// is written anew each time.
+/// is rewritten each time.
 pub(crate) const AGENTS: [(&str, &str, Lines); 11] = [
     ("native", r#"{"type":"window-budget","version":1}"#, native),
     ("goose", r#"{"working_dir":"/src","description":"notes","message_count":2}"#, goose),
@@ -169,7 +169,7 @@ pub(crate) fn longer(text: &str, n: usize, lines: Lines) -> String {
     format!("{text}{prompt}\n{answer}\n")
 }
 
-/// A session with the list of what was done to it.
+/// A session with its list of operations.
 struct World {
     document: Box<dyn Document>,
     history: History,
@@ -216,14 +216,14 @@ impl World {
     }
 }
 
-/// Lets an agent go on and compacts, some times over, then takes all of it back, while the agent
-/// goes on after the last compaction or after an undo, or is closed.
+/// Lets an agent continue and compacts, several times, then undoes all of it, while the agent
+/// continues after the last compaction or after an undo, or is closed.
 fn check(name: &str, head: &str, lines: Lines, n_rounds: usize, goes_on_before_undo: Option<usize>) {
     let case = format!("{name}, {n_rounds} rounds, goes on before undo {goes_on_before_undo:?}");
     let mut world = World::new(name, head, lines);
     let mut all = world.messages();
     assert_eq!(all.len(), 2, "{case}");
-    // For each compaction what was seen before it, and how much had been said.
+    // The messages before each compaction, and their number at that time.
     let mut before = Vec::new();
     for n in 1..=n_rounds {
         all.extend(world.goes_on(n, lines));

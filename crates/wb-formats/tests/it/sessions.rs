@@ -13,8 +13,7 @@ use wb_message::{Block, Message, Pairing};
 
 use crate::support::{bytes_of, detect, files_of, open, shared};
 
-/// The file that was put together from samples of lines, all with one id: its lines form no
-/// conversation.
+/// The file assembled from samples of lines, all with one id: its lines form no conversation.
 const SAMPLES: &str = "jazzyalex-agent-sessions__small.jsonl";
 
 /// One request: the prompt, the answer, and the bytes before it.

@@ -1,5 +1,5 @@
-//! Calls without a result in each format: one, two and three of them, at the end and in front of a
-//! prompt, alone and next to one that is answered.
+//! Calls without a result in each format: one, two and three of them, at the end and before a
+//! prompt, alone and next to an answered one.
 
 use serde_json::{Value, json};
 use wb_formats::{FORMATS, SentAs};
@@ -392,7 +392,7 @@ pub(crate) fn composed(format: &str, case: Case) -> Vec<u8> {
 /// The format that cannot hold an answer, and why.
 const REFUSED: (&str, &str) = ("droid", "the format droid cannot hold it: Droid is not open");
 
-/// Returns what is wrong with the repair of a session.
+/// Returns the error of a session's repair.
 fn wrong(format: &str, case: Case) -> Option<String> {
     let bytes = composed(format, case);
     let before = match open(&bytes) {

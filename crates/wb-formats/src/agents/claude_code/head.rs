@@ -266,7 +266,7 @@ impl CompactMetadata {
 }
 
 impl UsageFields {
-    /// Returns the three disjoint parts of a prompt and the answer; nothing if none was counted.
+    /// Returns the three disjoint parts of a prompt and the answer; `None` if there is no usage.
     fn usage(self) -> Option<Usage> {
         let usage = Usage {
             input_tokens: self.input.0.unwrap_or(0),

@@ -13,7 +13,7 @@ use super::rows::Rows;
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct SegmentLines {
     pub(crate) lines: Range<usize>,
-    /// The last line before the end that the conversation goes on from.
+    /// The last line before the end that the conversation continues from.
     tip: Option<usize>,
 }
 
@@ -21,7 +21,7 @@ pub(crate) struct SegmentLines {
 #[derive(Debug, Default)]
 pub(crate) struct Live {
     pub(crate) order: Vec<usize>,
-    /// The line that the conversation goes on from.
+    /// The line that the conversation continues from.
     pub(crate) tip: Option<usize>,
     /// The tokens before the compaction that they follow.
     pub(crate) tokens_before: Option<u64>,
@@ -59,7 +59,7 @@ impl Rows {
         segment_lines
     }
 
-    /// Returns whether a compaction has no digest, so that what it keeps is all there is.
+    /// Returns whether a compaction has no digest, so that only the lines that it keeps remain.
     fn is_restored(&self, at: usize) -> bool {
         let is_own = |anchor: &String| self.all[at].uuid.as_deref() == Some(anchor);
         self.boundary(at).is_some_and(|it| !it.kept.is_empty() && it.anchor.as_ref().is_some_and(is_own))

@@ -39,9 +39,9 @@ use crate::kit::log::line_of;
 /// * After a compaction the model sees the digest, the lines that were preserved, and what follows.
 ///   Results that were cleared have the placeholder as body. Usage is given for the requests since
 ///   the last of both.
-/// * Attachments with a text are custom messages of their type, what the host says in the user's
-///   place is one of type `meta`, what the user typed while the model worked is a user message.
-///   Messages that only report a failed request are left out.
+/// * Attachments with a text are custom messages of their type, host text in the user's place is
+///   one of type `meta`, and user input while the model worked is a user message. Messages that
+///   only report a failed request are left out.
 /// * Documents are texts that name them.
 /// * Changes are appended, as the host does when it compacts: the line of the compaction, the
 ///   digest, and the rest by reference to existing lines. Cleared and shortened results, with

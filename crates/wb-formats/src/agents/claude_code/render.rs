@@ -27,7 +27,7 @@ pub(crate) struct Renderer<'a> {
     /// The lines of each message, and the messages of each line.
     lines: Vec<Vec<usize>>,
     messages: HashMap<usize, Vec<usize>>,
-    /// The calls whose results the host has cleared, where records of before come back.
+    /// The calls whose results the host has cleared, for older records that are restored.
     cleared: HashSet<String>,
 }
 
@@ -245,7 +245,7 @@ impl<'a> Renderer<'a> {
         lines
     }
 
-    /// Returns lines of before, each with the attachments that lead to it from the one before.
+    /// Returns older lines, each with the attachments that lead to it from the previous one.
     fn old(&self, run: &[Item<'_>]) -> Result<Vec<usize>, NotExpressible> {
         let mut lines: Vec<usize> = Vec::new();
         for item in run {

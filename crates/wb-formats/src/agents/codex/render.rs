@@ -155,7 +155,7 @@ impl Source<'_> {
         Ok(Some([self.world(world)?, self.bytes(turn)?.into_owned()]))
     }
 
-    /// Returns the custom type of what the host says in an item.
+    /// Returns the custom type of an item's host text.
     fn host_kind(&self, item: &Item<'_>) -> Result<Option<String>, NotExpressible> {
         Ok(match item {
             Item::Same(at) | Item::Body(at, _) => custom_type(&self.view.messages[*at]).map(str::to_owned),
@@ -185,7 +185,7 @@ impl Source<'_> {
         Ok(set(&whole, "state", merged.to_string().as_bytes()))
     }
 
-    /// Returns a count that measures no request: the sum stays, the context is what it is now.
+    /// Returns a count that measures no request: the sum stays, the context is the current one.
     fn token_count(&self, tokens_after: u64) -> Result<Vec<u8>, NotExpressible> {
         let count = |n: u64| {
             let (zero, last) = (0, n);

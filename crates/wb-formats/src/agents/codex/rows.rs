@@ -259,7 +259,7 @@ impl<'a> Reading<'a> {
         self.rows.push(self.line.number, Kind::Item { item, timestamp });
     }
 
-    /// Reads a line of the oldest versions: an item, or what the file says of itself.
+    /// Reads a line of the oldest versions: an item, or metadata of the file.
     fn bare(&mut self, kind: &str) {
         let is_item = kind.ends_with("_call") || kind.ends_with("_output") || kind == "function_result";
         let has = |key: &str| self.fields.place(key).is_some();

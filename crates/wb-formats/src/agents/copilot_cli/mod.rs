@@ -45,7 +45,7 @@ const VOCABULARY: ToolVocabulary = ToolVocabulary {
 ///   last one counts; the host rewrites it. Its notices are custom messages of type `meta`.
 /// * Results are events of their own and count as failed by their flag. What subagents said is left
 ///   apart.
-/// * After a compaction of the host its summary goes on with what follows. There is no usage per
+/// * After a compaction of the host its summary precedes later events. There is no usage per
 ///   request in the file.
 ///
 /// A digest replaces the events that it summarizes, as a prompt of the user; after a compaction of

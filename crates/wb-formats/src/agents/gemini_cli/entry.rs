@@ -72,8 +72,8 @@ fn same(before: &[Entry], group: &[Entry], parts: &dyn Parts) -> Option<Vec<Entr
     are_of_place.then_some(before)
 }
 
-/// Divides a list into what was said, each with the results that follow it and with notices for the
-/// screen, which the host does not write again.
+/// Splits a list into messages, each with the results that follow it and with notices for the
+/// screen, which the host does not rewrite.
 fn groups<'a>(list: &'a [Entry], parts: &dyn Parts) -> Vec<&'a [Entry]> {
     let follows = |entry: &Entry| match entry.kind.as_str() {
         "gemini" => false,
@@ -83,7 +83,7 @@ fn groups<'a>(list: &'a [Entry], parts: &dyn Parts) -> Vec<&'a [Entry]> {
     list.chunk_by(|_, next| follows(next)).collect()
 }
 
-/// Returns what a group says.
+/// Returns the messages of a group.
 fn messages(group: &[Entry], parts: &dyn Parts) -> Option<Vec<Message>> {
     let mut draft = Draft::default();
     for entry in group {
@@ -92,8 +92,8 @@ fn messages(group: &[Entry], parts: &dyn Parts) -> Option<Vec<Message>> {
     Some(draft.messages().iter().cloned().map(bare).collect())
 }
 
-/// Returns a message without what the host does not write again: when it was said, and whether a
-/// result failed.
+/// Returns a message without the fields that the host does not rewrite: its time, and the failure
+/// flag of a result.
 fn bare(mut message: Message) -> Message {
     match &mut message {
         Message::User { timestamp, .. } => *timestamp = 0,

@@ -43,7 +43,7 @@ impl Log {
     fn read_object(&mut self, parts: &dyn Parts) -> Result<bool, FormatError> {
         let mut head = Vec::new();
         parts.read("", 0..4096, &mut head)?;
-        // One of the first lines that is none does not hide the others.
+        // An invalid line among the first ones does not hide the others.
         let mut lines = without_mark(&head).trim_ascii().split_inclusive(|byte| *byte == b'\n').take(2);
         let is_line = |line: &[u8]| {
             line.starts_with(b"{")

@@ -28,7 +28,7 @@ const NAME: &str = "gemini-cli";
 /// Sessions of Gemini CLI, of all versions.
 ///
 /// * A message that is written again replaces the earlier one; what the user went back over is left
-///   out. After `$set` with a list of messages that list goes on.
+///   out. After `$set` with a list of messages that list continues.
 /// * A result is in its call and counts as failed by its status; versions that repeat it in the
 ///   user's place are read once, since two answers to one call are refused. What the host says of
 ///   the place where it runs is pinned

@@ -1,4 +1,4 @@
-//! One message of a session: what the user said, or an answer with its calls and their results.
+//! One message of a session: a user message, or an answer with its calls and their results.
 
 use serde::de::{IgnoredAny, MapAccess};
 use serde::{Deserialize, Deserializer};

@@ -236,7 +236,7 @@ fn add(draft: &mut Draft, kind: Kind, is_first: bool, line: &[u8], record: Span)
     }
 }
 
-/// Returns what a line adds to an answer.
+/// Returns the blocks that a line adds to an answer.
 fn block(line: &[u8]) -> Vec<Block> {
     let Some(event) = get(line, "event").and_then(Fields::of) else { return Vec::new() };
     if let Some(json) = event.get("part") {

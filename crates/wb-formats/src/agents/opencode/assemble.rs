@@ -17,7 +17,7 @@ const HOST_TYPE: &str = "meta";
 const ASKED: &str = "What did we do so far?";
 /// The text that the host sends when the user delegates to a subagent.
 const SUBTASK: &str = "The following tool was executed by the user";
-/// The error of an answer that the user stopped; what it said until then is sent.
+/// The error of an answer that the user stopped; its text up to then is sent.
 const ABORTED: &str = "MessageAbortedError";
 
 /// The messages of a request.
@@ -160,8 +160,8 @@ impl<'a> Draft<'a> {
         }
     }
 
-    /// Returns what the context held before a summary: as its own request was counted, else the one
-    /// before it.
+    /// Returns the size of the context before a summary: from its own request, or from the previous
+    /// one.
     fn tokens_before(&self, at: usize) -> u64 {
         let heads = &self.log.heads[..=at];
         let own = heads[at].usage.map(|usage| usage.prompt_tokens());

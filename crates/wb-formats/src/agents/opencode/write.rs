@@ -290,7 +290,7 @@ fn removed(parts: &dyn Parts, log: &Log, at: usize) -> Result<Vec<(PartId, Chang
     names.into_iter().map(remove).collect()
 }
 
-/// Returns the change of the bytes that differ; nothing if none does.
+/// Returns the change of the bytes that differ; `None` if there are none.
 fn differing(at: u64, old: &[u8], new: &[u8]) -> Option<Change> {
     if old == new {
         return None;

@@ -22,7 +22,7 @@ const UNCOUNTED: [&str; 5] =
 /// Events in the history without content.
 const SILENT: [&str; 1] = ["recall"];
 
-/// An event: an action, or what was observed.
+/// An event: an action or an observation.
 #[derive(Debug)]
 pub(crate) struct Event<'a> {
     json: &'a [u8],
@@ -72,12 +72,12 @@ impl<'a> Event<'a> {
         metadata.text("tool_call_id").map(Cow::into_owned)
     }
 
-    /// Returns what it notes of the call that it belongs to.
+    /// Returns its note on the call that it belongs to.
     pub(crate) fn metadata(&self) -> Option<Value> {
         self.fields.value("tool_call_metadata").filter(Value::is_object)
     }
 
-    /// Returns what a condensation says.
+    /// Returns the content of a condensation.
     pub(crate) fn condensation(&self) -> Option<Condensation> {
         let args = (self.is_action && self.name == "condensation").then(|| self.fields.inner("args"))??;
         let range = args.number("forgotten_events_start_id").zip(args.number("forgotten_events_end_id"));
@@ -147,8 +147,8 @@ impl<'a> Event<'a> {
         Block::ToolCall { id: text("tool_call_id"), name: text("function_name"), input }
     }
 
-    /// Returns what an event says that is no call of a tool and no result of one; older versions
-    /// had texts alone.
+    /// Returns the message of an event that is neither a call nor a result; older versions had
+    /// texts alone.
     fn said(&self) -> Option<Message> {
         let is_users = self.fields.text("source").is_some_and(|source| source == "user");
         if !self.is_action {
@@ -179,7 +179,7 @@ impl<'a> Event<'a> {
         (!said.is_empty()).then(|| Message::assistant_blocks(vec![Block::text(said)]))
     }
 
-    /// Returns what was observed, with the lines that the agent adds about a command.
+    /// Returns an observation, with the lines that the agent adds about a command.
     fn observed(&self) -> String {
         let content = self.fields.text("content").unwrap_or_default();
         let extras = self.fields.inner("extras");
@@ -214,7 +214,7 @@ impl Condensation {
     }
 }
 
-/// Returns an output as the agent sends it, given what it noted of the command.
+/// Returns an output as the agent sends it, given its notes on the command.
 fn with_metadata(content: &str, metadata: &Fields<'_>) -> String {
     let text = |key: &str| metadata.text(key).unwrap_or_default();
     let code = metadata.get("exit_code").map(String::from_utf8_lossy).filter(|code| code != "-1");
@@ -238,7 +238,7 @@ fn message_in(choices: &[u8]) -> Option<Vec<Block>> {
     }
 }
 
-/// Returns what a user said, with pictures.
+/// Returns a user message, with pictures.
 fn body(args: &Value) -> Content {
     let said = text_of(args.get("content"));
     let pictures = args.get("image_urls").and_then(Value::as_array);
