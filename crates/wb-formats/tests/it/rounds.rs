@@ -223,7 +223,7 @@ fn check(name: &str, head: &str, lines: Lines, n_rounds: usize, goes_on_before_u
     let mut world = World::new(name, head, lines);
     let mut all = world.messages();
     assert_eq!(all.len(), 2, "{case}");
-    // The messages before each compaction, and their number at that time.
+    // The messages before each compaction, and the total number of messages by then.
     let mut before = Vec::new();
     for n in 1..=n_rounds {
         all.extend(world.goes_on(n, lines));
