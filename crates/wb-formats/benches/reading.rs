@@ -1,7 +1,9 @@
-//! Prints how fast a session is read to its view, beside parsing each of its lines into a value, as a Markdown table.
+//! Prints the speed of reading a session to its view, next to that of parsing each of its lines
+//! into a value, as a Markdown table.
 //!
-//! `cargo bench -p wb-formats --bench reading -- [FILE …]`: sessions in JSON lines; without one a composed log of every
-//! format of lines. Each time is the median of its samples, taken in turn; no sample pays for memory that another gave back.
+//! `cargo bench -p wb-formats --bench reading -- [FILE …]`: sessions in JSON lines; without one a
+//! composed log of every format of lines. Each time is the median of its samples, taken in turn; no
+//! sample pays for memory that another released.
 
 #![expect(clippy::unwrap_used, clippy::disallowed_methods, reason = "a benchmark reads files and the clock")]
 
@@ -16,8 +18,8 @@ use wb_testkit::logs::{LOGS, write_log};
 
 const SAMPLES: usize = 31;
 
-/// What keeps glibc from giving memory back to the system. Else it hangs on the last piece that is held which row pays
-/// for its pages again.
+/// The settings that keep glibc from returning memory to the system. Otherwise the last allocation
+/// decides which row pays for its pages again.
 const KEEPS_MEMORY: [&str; 2] = ["MALLOC_TRIM_THRESHOLD_", "MALLOC_MMAP_THRESHOLD_"];
 
 fn main() -> io::Result<()> {

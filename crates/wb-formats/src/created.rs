@@ -1,7 +1,8 @@
 //! A new session in the format of an agent, from messages alone.
 //!
-//! What the model saw becomes what it would see if that agent went on: prompts, answers, calls and results in the shape
-//! that its provider takes. The system text is the agent's own and is left out. No agent was asked whether it goes on.
+//! The messages that the model saw become those that it would see if that agent continued: prompts,
+//! answers, calls and results in the shape that its provider accepts. The system text is the
+//! agent's own and is left out. This is not tested with the agents themselves.
 
 use serde_json::{Value, json};
 use wb_dialect::{Dialect, EncodedRequest};
@@ -16,7 +17,7 @@ use crate::agents::codex::Codex;
 use crate::agents::pi::Pi;
 use crate::shapes::content_value::in_users_place;
 
-/// An agent for which a session can be written anew.
+/// An agent for which a session can be created.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Agent {
     /// Claude Code: JSON lines that name the one before.
@@ -40,7 +41,7 @@ impl Agent {
         }
     }
 
-    /// Returns the dialect in whose shape messages are written; none where they are written as they are.
+    /// Returns the dialect whose shape messages have; `None` if they are written unchanged.
     pub fn dialect(self) -> Option<Dialect> {
         match self {
             Self::ClaudeCode => Some(Dialect::Anthropic),
@@ -49,7 +50,8 @@ impl Agent {
         }
     }
 
-    /// Returns the one change that begins a session with these messages, given the folder that the agent worked in.
+    /// Returns the one change that begins a session with these messages, given the agent's working
+    /// directory.
     pub fn create(
         self,
         messages: &[Message],
@@ -110,7 +112,7 @@ fn claude_code(messages: &[Message], folder: &str, stamp: &Stamp) -> Vec<u8> {
     lines(&written)
 }
 
-/// Takes a turn of the user apart: each result has a line of its own.
+/// Splits a turn of the user: each result has a line of its own.
 fn one_result_each(turn: Value) -> Vec<Value> {
     let (results, said): (Vec<Value>, Vec<Value>) = match turn["content"].as_array() {
         Some(parts) => parts.iter().cloned().partition(|part| part["type"] == "tool_result"),
@@ -122,7 +124,7 @@ fn one_result_each(turn: Value) -> Vec<Value> {
     results.into_iter().map(|result| of(vec![result])).chain(said).collect()
 }
 
-/// Returns an answer with what the provider adds to one.
+/// Returns an answer with the fields that the provider adds.
 fn answer(turn: &Value, ids: &mut Numbers) -> Value {
     json!({
         "id": format!("msg_{:016x}", ids.next_number()),
@@ -179,13 +181,15 @@ fn pi(messages: &[Message], folder: &str, stamp: &Stamp) -> Result<Vec<u8>, NotE
     Ok(bytes)
 }
 
-/// Returns whether a message is a text of the agent itself, which a request has in a member of its own.
+/// Returns whether a message is a text of the agent itself, which a request has in a member of its
+/// own.
 fn is_system_text(message: &Message) -> bool {
     let is_named = |name: &str| matches!(name, "system" | "developer");
     matches!(message, Message::Custom { custom_type, .. } if is_named(custom_type)) && is_pinned(message)
 }
 
-/// Returns the entry of a message; digests are prompts, since what they stand for is not in the session.
+/// Returns the entry of a message; digests are prompts, since the messages that they replace are
+/// not in the session.
 fn entry(message: &Message) -> EntryKind {
     let message = match message {
         Message::Custom { custom_type, content } => {

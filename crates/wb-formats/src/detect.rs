@@ -1,4 +1,4 @@
-//! Which format a session has, recognized by its content.
+//! Detection of a session's format by its content.
 
 use std::io::Read;
 use std::path::Path;
@@ -17,17 +17,18 @@ use crate::agents::opencode;
 use crate::formats::{FORMATS, known_formats, row_of};
 use crate::requests::ai_sdk;
 
-/// How a zip archive begins.
+/// The start of a zip archive.
 const ZIP: &[u8] = b"PK\x03\x04";
 const ZIPPED: &str = "a zip archive, such as an .eval log of Inspect, is not read as it is";
 const UNZIP: &str = "Inspect prints its log as JSON, which is read: inspect log dump FILE.eval > FILE.json";
 
-/// What the AI SDK shows on a screen.
+/// The hint for messages that the AI SDK shows on a screen.
 const FOR_SCREEN: &str =
     "messages for the screen (UIMessage) of the AI SDK are not read, only those that a model is sent";
 const CONVERT: &str = "save what convertToModelMessages(messages) returns, which is read as ai-sdk";
 
-/// Returns the format that is surest of parts that begin like this; of several the first of [`FORMATS`].
+/// Returns the format most sure of parts that begin like this; among equals, the first of
+/// [`FORMATS`].
 pub fn detect(probe: &Probe) -> Option<&'static dyn Format> {
     let sure = |format: &&dyn Format| std::cmp::Reverse(format.detect(probe));
     let best = FORMATS.iter().map(|row| row.format).min_by_key(sure)?;
@@ -50,10 +51,11 @@ pub fn open(parts: Box<dyn Parts>) -> Result<Box<dyn Document>, FormatError> {
     known(&probe)?.open(parts)
 }
 
-/// Opens the session at a path: a file of any known format, recognized by its content, or the database of opencode.
+/// Opens the session at a path: a file of any known format, recognized by its content, or the
+/// database of opencode.
 ///
-/// The few messages that a compaction leaves may tell no format. Where none is sure of them, it is the one that the list of
-/// operations next to the file names, if it reads no fewer of them.
+/// The few messages that a compaction leaves may not identify a format. If no format is sure, it is
+/// the one that the list of operations next to the file names, if it reads no fewer of them.
 pub fn open_path(path: &Path, access: Access) -> Result<Box<dyn Document>, FormatError> {
     let parts = match access {
         Access::Read => FileParts::open_for_reading(path),
@@ -73,14 +75,14 @@ pub fn open_path(path: &Path, access: Access) -> Result<Box<dyn Document>, Forma
     changed_as.filter(is_fit).map_or(detected, Ok)?.open(Box::new(parts))
 }
 
-/// Returns the format of a session as the list of operations next to it names it.
+/// Returns the format of a session that the list of operations next to it names.
 fn changed_as(path: &Path) -> Option<&'static dyn Format> {
     let path = path.canonicalize().ok()?;
     let history = History::beside(&path, Access::Read).ok()?;
     Some(row_of(history.format()?)?.format)
 }
 
-/// Returns how many messages a format reads.
+/// Returns the number of messages that a format reads.
 fn n_messages(format: &dyn Format, parts: &dyn Parts) -> usize {
     let parts = parts.again().map_err(FormatError::from);
     let view = parts.and_then(|parts| format.open(parts)?.view(ONLY_CONVERSATION));
@@ -93,7 +95,8 @@ pub fn read(input: &mut dyn Read) -> Result<View, FormatError> {
     document.view(&newest(document.as_ref())?)
 }
 
-/// Reads every segment of the conversation that was written last: what was really sent, with what it was counted at.
+/// Reads every segment of the conversation that was written last: the messages sent, with their
+/// usage.
 pub fn segments(input: &mut dyn Read) -> Result<Vec<Segment>, FormatError> {
     let document = open(Box::new(MemoryParts::read_from(input)?))?;
     let conversation = newest(document.as_ref())?;

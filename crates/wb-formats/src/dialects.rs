@@ -1,4 +1,4 @@
-//! In which dialects of providers the messages of a session are sent.
+//! The provider dialects in which a session's messages are sent.
 
 use wb_budget::Family;
 use wb_dialect::{Dialect, EncodedRequest, VerbatimParts, Violation, call_name};
@@ -22,7 +22,7 @@ impl AnsweredCalls {
     }
 }
 
-/// How the messages of a session are sent.
+/// The way in which the messages of a session are sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SentAs<'a> {
     /// The dialects.
@@ -39,8 +39,9 @@ impl SentAs<'static> {
         Self::by(view.format, view.model.as_deref())
     }
 
-    /// Returns how an agent sends its sessions, or sessions of its format are sent, by the name of the format: where it
-    /// asks several providers, in the dialects in which its model is asked, and in all if that is not known.
+    /// Returns how an agent sends its sessions, or how sessions of its format are sent, by the name
+    /// of the format: for several providers, in the dialects of its model, and in all if the model
+    /// is not known.
     pub fn by(format: &str, model: Option<&str>) -> Self {
         let row = row_of(format);
         let of_format = row.map_or(&[][..], |row| row.dialects);
@@ -56,29 +57,30 @@ impl SentAs<'static> {
 }
 
 impl SentAs<'_> {
-    /// Returns how many calls the agent answers itself when it goes on.
+    /// Returns the number of calls that the agent answers itself when it resumes.
     pub fn n_answered(&self, messages: &[Message]) -> usize {
         let pairing = Pairing::new(messages);
         pairing.dangling().iter().filter(|call| self.answers(call.message as usize, messages)).count()
     }
 
-    /// Asks of these dialects alone, as if the messages were sent without the agent.
+    /// Limits the dialects to these, as if the messages were sent without the agent.
     #[must_use]
     pub fn in_dialects(self, dialects: &[Dialect]) -> SentAs<'_> {
         SentAs { dialects, answered_calls: AnsweredCalls::None, ..self }
     }
 
-    /// Returns whether the agent answers the calls of a message itself when it goes on.
+    /// Returns whether the agent answers the calls of a message itself when it resumes.
     pub(crate) fn answers(&self, at: usize, messages: &[Message]) -> bool {
         self.answered_calls.has(at, messages)
     }
 
-    /// Returns a name of a call as all dialects take it.
+    /// Returns a name of a call that all dialects accept.
     pub(crate) fn taken_name(&self, name: &str) -> String {
         self.dialects.iter().fold(name.to_owned(), |name, dialect| call_name(&name, *dialect).into_owned())
     }
 
-    /// Returns what providers would refuse of the next request of a session; the violations name its messages.
+    /// Returns what providers would refuse of the next request of a session; the violations name
+    /// its messages.
     pub fn violations(&self, messages: &[Message]) -> Vec<Violation> {
         let request = |dialect| EncodedRequest::next_request_with(messages, dialect, self.verbatim);
         let is_answered = |at: usize| self.answers(at, messages);
@@ -87,7 +89,7 @@ impl SentAs<'_> {
     }
 }
 
-/// Returns the dialects in which a model is asked: that of its own provider, and chat, which gateways speak.
+/// Returns the dialects of a model: that of its own provider, and chat, which gateways use.
 fn of_model(id: &str) -> &'static [Dialect] {
     match Family::from_model_id(id) {
         Some(Family::Anthropic) => &[Dialect::Anthropic, Dialect::OpenaiChat],

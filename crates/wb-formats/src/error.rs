@@ -1,4 +1,4 @@
-//! Errors of session logs in the words of all formats.
+//! Errors of session logs, in terms common to all formats.
 
 use wb_record::FormatError;
 use wb_session::SessionError;

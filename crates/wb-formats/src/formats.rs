@@ -1,4 +1,5 @@
-//! The formats that are read: one row each, with what the crate needs to know of a format outside of its file.
+//! The supported formats: one row each, with the facts that the crate needs outside of a format's
+//! file.
 
 use std::fmt::Write as _;
 
@@ -36,7 +37,7 @@ const CHAT: &[Dialect] = &[Dialect::OpenaiChat];
 const RESPONSES: &[Dialect] = &[Dialect::OpenaiResponses];
 const GEMINI: &[Dialect] = &[Dialect::Gemini];
 
-/// A format and what the crate knows of it.
+/// A format and its properties.
 #[derive(Debug)]
 pub struct FormatRow {
     /// The format.
@@ -47,7 +48,8 @@ pub struct FormatRow {
     pub compactions: &'static str,
     /// The usage that it reports.
     pub usage: &'static str,
-    /// The dialects in which its sessions are sent, whatever the model; empty if several providers take them.
+    /// The dialects in which its sessions are sent, whatever the model; empty if several providers
+    /// take them.
     pub(crate) dialects: &'static [Dialect],
     /// The calls that its agent answers.
     pub(crate) answered_calls: AnsweredCalls,
@@ -68,7 +70,8 @@ pub(crate) enum AnsweredCalls {
     All,
 }
 
-/// Every format, the most specific first: of several that are equally sure of a file, the first one reads it.
+/// Every format, the most specific first: of several that are equally sure of a file, the first one
+/// reads it.
 pub static FORMATS: &[FormatRow] = &[
     FormatRow {
         answered_calls: AnsweredCalls::All, // seen in pi 0.73.1 and 1.5.2
@@ -113,7 +116,7 @@ pub static FORMATS: &[FormatRow] = &[
     },
     row(&CopilotCli, "events JSONL", "summary", "none"),
     FormatRow {
-        // Goose replaces a name that is refused: seen in its version of July 2026.
+        // Goose replaces a refused name: seen in its version of July 2026.
         verbatim: VerbatimParts { names: false, ..VERBATIM_NAMES },
         ..row(&Goose, "session JSONL until 1.9", "without messages hidden from the model", "none")
     },
@@ -209,7 +212,7 @@ pub(crate) fn row_of(format: &str) -> Option<&'static FormatRow> {
     FORMATS.iter().find(|row| row.format.name() == format)
 }
 
-/// Lists the formats and their files, for a user whose file has none of them.
+/// Lists the formats and their files, for a user whose file matches none.
 pub(crate) fn known_formats() -> String {
     let mut list = String::from("formats that are read: ");
     for (n, row) in FORMATS.iter().enumerate() {

@@ -1,13 +1,13 @@
 //! Transcripts of other agents: their session files read into messages and real usage.
 //!
-//! [`open`] looks at the start of a session, tells its [`Format`] and gives a [`Document`]. Its [`View`] is the messages that
-//! the next request would send, what the provider counted for earlier ones, the model, and [`Note`]s about what was
-//! passed over. [`segments`] gives every segment of a session, those before its compactions too, for whoever wants to
-//! measure.
+//! [`open`] looks at the start of a session, detects its [`Format`] and returns a [`Document`]. Its
+//! [`View`] contains the messages that the next request would send, the usage that the provider
+//! reported for earlier ones, the model, and [`Note`]s about what was skipped. [`segments`] returns
+//! every segment of a session, including those before its compactions, for measurements.
 //!
-//! Nothing panics, whatever is in a file: what cannot be read is a [`FormatError`] with the line and a hint; only the
-//! last line of a log may be cut off. To add a format, write one file
-//! and its row in [`FORMATS`].
+//! Nothing panics, whatever a file contains: unreadable input is a [`FormatError`] with the line
+//! and a hint; only the last line of a log may be cut off. To add a format, write one file and its
+//! row in [`FORMATS`].
 //!
 //! ```
 //! use wb_message::outline::outline;

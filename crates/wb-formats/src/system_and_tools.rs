@@ -1,4 +1,4 @@
-//! What a request has in members of its own, outside of its messages: the system text and the tools.
+//! The members of a request outside of its messages: the system text and the tools.
 
 use std::io;
 
@@ -11,19 +11,19 @@ use wb_record::json::members;
 use crate::formats::row_of;
 use crate::kit::json_text::body_of;
 
-/// What a request says outside of its messages.
+/// The content of a request outside of its messages.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SystemAndTools {
-    /// The system text, as a list of messages has it that holds one.
+    /// The system text, in the form that a message list would have it.
     pub system: Option<Message>,
-    /// How many tools are defined.
+    /// The number of defined tools.
     pub n_tools: usize,
     /// Their definitions as JSON.
     tools: String,
 }
 
 impl SystemAndTools {
-    /// Returns what a document says outside of its messages: nothing where it is no request.
+    /// Returns the content of a document outside of its messages; empty if it is not a request.
     ///
     /// # Errors
     /// The document cannot be read.
@@ -54,7 +54,7 @@ impl SystemAndTools {
         Ok(outside)
     }
 
-    /// Returns what it weighs in tokens.
+    /// Returns its size in tokens.
     pub fn tokens(&self, counter: &dyn TokenCounter) -> u64 {
         let system = self.system.as_ref().map_or(0, |system| counter.message(system));
         system.saturating_add(counter.text(&self.tools))

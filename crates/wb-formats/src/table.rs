@@ -1,4 +1,4 @@
-//! What can be written in each format, as a page.
+//! The abilities of each format to write, as a page.
 
 use std::fmt::Write as _;
 
@@ -6,7 +6,7 @@ use wb_record::Ability;
 
 use crate::formats::{FORMATS, FormatRow};
 
-/// What the page says of new sessions.
+/// The page's text about new sessions.
 const NEW_SESSIONS: &str = "
 `wb convert FILE --to claude-code|codex|pi` writes a new session of one of these agents from the messages of any
 format. Texts, calls, results, their order and marks of failures survive; Codex marks a failure only in the text of
@@ -16,7 +16,7 @@ is no conversion to opencode, whose sessions are rows of a database that it crea
 only known from reading it.
 ";
 
-/// Returns the page on what can be written in each format: a table, and the reasons below it.
+/// Returns the page on the writable parts of each format: a table, and the reasons below it.
 pub fn formats_table() -> String {
     let mut page = String::from(
         "# Formats\n\nThe formats that are read, and what a compaction and a repair can write in each. `wb formats --json` says the same; \

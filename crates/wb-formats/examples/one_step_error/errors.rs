@@ -1,4 +1,5 @@
-//! Replays a session request by request and compares each prompt that was foretold with the one that was counted.
+//! Replays a session request by request and compares each prompt that was foretold with the one
+//! that was counted.
 
 use wb_budget::{ContextTracker, ModelCard};
 use wb_formats::Segment;
@@ -16,8 +17,9 @@ impl StepError {
     }
 }
 
-/// Replays the segments of one session. Before each request the tracker tells what the next prompt will hold, from
-/// earlier counts and the messages since; the first request, about which nothing is known, is left out.
+/// Replays the segments of one session. Before each request the tracker predicts the size of the
+/// next prompt from earlier counts and the messages since; the first request, which has no earlier
+/// count, is left out.
 pub(crate) fn one_step_errors(segments: impl IntoIterator<Item = Segment>) -> Vec<StepError> {
     let mut tracker = ContextTracker::new();
     let mut errors = Vec::new();

@@ -1,4 +1,5 @@
-//! Prints, as a Markdown table, how well the next prompt's tokens are foretold on session files with real usage:
+//! Prints, as a Markdown table, how well the next prompt's tokens are foretold on session files
+//! with real usage:
 //!
 //! ```text
 //! cargo run --release -p wb-formats --example one_step_error -- FILE…
@@ -25,7 +26,7 @@ fn main() {
     }
 }
 
-/// Returns the row of a file, nothing where it holds fewer than two requests.
+/// Returns the row of a file; `None` if it has fewer than two requests.
 fn row(path: &Path) -> Result<Option<String>, Box<dyn std::error::Error>> {
     let segments = wb_formats::segments(&mut BufReader::new(File::open(path)?))?;
     let errors = percents(&one_step_errors(segments));

@@ -11,7 +11,7 @@ use crate::kit::list_document::open;
 use crate::kit::message_list::{Fate, Layout, List, Record, Shape, held};
 use crate::shapes::anthropic_message::{AnthropicShape, read};
 
-/// How the text of a summary begins that the agent sends.
+/// The start of a summary that the agent sends.
 const SUMMARY_START: &str = "Context summary:\n\n";
 
 const VOCABULARY: ToolVocabulary = ToolVocabulary {
@@ -34,9 +34,11 @@ const VOCABULARY: ToolVocabulary = ToolVocabulary {
     part_keys: &["start_line", "end_line"],
 };
 
-/// Sessions of Cline's SDK (`messages.json`): blocks as Anthropic has them, with what was counted beside each answer.
+/// Sessions of Cline's SDK (`messages.json`): blocks as Anthropic has them, with the usage
+/// next to each answer.
 ///
-/// A digest is written as the agent's own, a message whose `metadata` says that it is a summary, and read from there.
+/// A digest is written as the agent's own, a message whose `metadata` says that it is a summary,
+/// and read from there.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Cline;
 
@@ -145,7 +147,7 @@ fn number(record: &[u8], path: &[&str]) -> Option<u64> {
     serde_json::from_slice(&record[find(record, path)?]).ok()
 }
 
-/// Reads what was counted for an answer; what came from a cache or went into one is a part of the prompt.
+/// Reads the usage of an answer; cached tokens, read or written, are part of the prompt.
 fn usage(record: &[u8]) -> Option<Usage> {
     let of = |key: &str| number(record, &["metrics", key]);
     let prompt = of("inputTokens").filter(|tokens| *tokens > 0)?;

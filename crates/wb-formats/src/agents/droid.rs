@@ -28,13 +28,13 @@ const VOCABULARY: ToolVocabulary = ToolVocabulary {
     path_keys: &["file_path", "path", "directory_path"],
     part_keys: &["offset", "limit"],
 };
-/// Why nothing is written.
+/// The reason why nothing is written.
 const UNKNOWN: &str = "Droid is not open: what it makes of a session that others changed is not known";
 
-/// Sessions of Droid, as it stores them; what `droid exec` prints is not read.
+/// Sessions of Droid, as it stores them; the output of `droid exec` is not read.
 ///
-/// All messages are read in the order of the file. How the agent notes its own compactions is not public, so what it left
-/// out after one is not known here. Nothing was counted per request.
+/// All messages are read in the order of the file. The agent's format for compactions is not
+/// public, so messages that it left out after one are not detected. There is no usage per request.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Droid;
 
@@ -69,7 +69,7 @@ impl Layout for Droid {
     fn lists(&self, parts: &dyn Parts) -> Result<Vec<List>, FormatError> {
         let message_in = |line: &[u8]| {
             let is_other = text(line, &["type"]).is_some_and(|kind| kind != "message");
-            // What is not whole is told by whoever reads it.
+            // An incomplete record is reported by its reader.
             (!is_other).then(|| find(line, &["message"]).unwrap_or(0..line.len()))
         };
         Ok(vec![List::of_lines(parts, message_in)?])

@@ -33,14 +33,15 @@ const VOCABULARY: ToolVocabulary = ToolVocabulary {
 /// Kinds of parts that are for the screen.
 const SILENT_KINDS: [&str; 4] =
     ["toolConfirmationRequest", "contextLengthExceeded", "summarizationRequested", "conversationCompacted"];
-/// The name of a call that the model wrote so that it could not be read.
+/// The name of a call that the model wrote in an unreadable form.
 const UNREADABLE_CALL: &str = "unreadable";
 
 /// Session files of goose until its version 1.9; later ones are in a database.
 ///
-/// Results stand in the user's place, each a message of its own here; they count as failed by their status. What only the user
-/// sees is left out. There is no usage per request in the file. A digest is a prompt of the user in the place of the lines
-/// that it stands for, as goose writes its own summaries.
+/// Results are in the user's place, each a message of its own here; they count as failed by their
+/// status. What only the user sees is left out. There is no usage per request in the file. A digest
+/// is a prompt of the user in place of the lines that it replaces, as goose writes its own
+/// summaries.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Goose;
 
@@ -199,7 +200,7 @@ fn of_user(parts: impl Iterator<Item = Part>, timestamp: i64) -> Vec<Message> {
     messages
 }
 
-/// Reads a part; nothing for what is on the screen alone.
+/// Reads a part; `None` if it is for the screen alone.
 fn part(mut part: Value) -> Option<Part> {
     let text = |part: &mut Value, key: &str| take_text(part, key).unwrap_or_default();
     let kind = text(&mut part, "type");

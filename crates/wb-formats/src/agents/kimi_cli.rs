@@ -31,10 +31,10 @@ const VOCABULARY: ToolVocabulary = ToolVocabulary {
 
 /// The `context.jsonl` of kimi-cli.
 ///
-/// The line of the system prompt is pinned. Lines of checkpoints and counts are no messages and stay; so a checkpoint
-/// among messages that were folded leads back to the digest. The agent itself starts a new file for a compaction; here
-/// the lines are replaced in place, and the size of the context that is now is added as a count, by which the agent
-/// judges whether it must compact.
+/// The line of the system prompt is pinned. Lines of checkpoints and counts are not messages and
+/// stay; a checkpoint among folded messages therefore leads back to the digest. The agent itself
+/// starts a new file for a compaction; here the lines are replaced in place, and the new size of
+/// the context is added as a count, by which the agent decides whether to compact.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct KimiCli;
 
@@ -85,8 +85,8 @@ impl Layout for KimiCli {
     }
 }
 
-/// Reads the line of the system prompt, and a count. Whether a tool failed is told by the text of its result alone,
-/// which may be replaced.
+/// Reads the line of the system prompt, and a count. Only the text of a result shows that its tool
+/// failed, and that text may be replaced.
 fn pseudo(line: &Other<'_>, into: &mut Record) {
     match line.role {
         "_system_prompt" => into.messages.push(Message::custom("system", line.text)),

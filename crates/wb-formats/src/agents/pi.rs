@@ -24,12 +24,13 @@ use crate::kit::missing_roles::{lost_role_of_pi, note_of, side_of_message};
 
 /// Session files of the pi coding agent and of agents that write like it.
 ///
-/// The conversation is the path to the last entry; see [`Session::context`] for what of it the model sees. Usage is
-/// given for the requests that were made with this very context, which are those after the last compaction. Calls without
-/// a result pi answers itself when it goes on.
+/// The conversation is the path to the last entry; see [`Session::context`] for what of it the
+/// model sees. Usage is given for the requests that were made with this very context, which are
+/// those after the last compaction. pi itself answers calls without a result when it resumes.
 ///
-/// A compaction is an entry of pi's own, and so is each answer to a call at the end. Another body for a result is an edit,
-/// which pi obeys since its version 0.87; older ones send the whole result.
+/// A compaction is an entry of pi's own, and so is each answer to a call at the end. Another body
+/// for a result is an edit, which pi obeys since its version 0.87; older ones send the whole
+/// result.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Pi;
 
@@ -69,20 +70,20 @@ struct PiDocument {
     log: PiLog,
 }
 
-/// What a file says.
+/// The content of a file.
 #[derive(Debug)]
 struct PiLog {
-    /// The entries' places in the file; what one of them says is read there when it is asked for.
+    /// The positions of the entries in the file; their contents are read on demand.
     session: Session,
     lines: Vec<LinePlace>,
     /// The last line, if it was cut off while it was written.
     truncated: Option<usize>,
     n_bytes: u64,
-    /// Whether a line feed ends the lines.
+    /// Set if the lines end with a line feed.
     is_ended: bool,
 }
 
-/// Where a line stands that is not blank.
+/// The position of a line that is not blank.
 #[derive(Clone, Copy, Debug)]
 struct LinePlace {
     number: usize,
@@ -100,7 +101,7 @@ impl PiLog {
             truncated = line.is_truncated().then_some(line.number);
             is_ended = line.is_ended;
         }
-        // Nothing is written through it, so that it needs no ids.
+        // Nothing is written through it, so it needs no ids.
         let session = opened(parts, 0).map_err(of_log)?;
         Ok(Self { session, lines: places, truncated, n_bytes, is_ended })
     }
@@ -144,7 +145,8 @@ impl Document for PiDocument {
         Ok(self.lost(&context, &unread))
     }
 
-    /// Gives what was sent before each compaction on the path to the leaf, and at last what is sent now.
+    /// Returns the messages sent before each compaction on the path to the leaf, and finally those
+    /// sent now.
     fn segments(&self, _: &str) -> Result<Segments<'_>, FormatError> {
         let session = &self.log.session;
         let ends = session.segment_ends(session.leaf()).map_err(of_log)?;
@@ -153,7 +155,7 @@ impl Document for PiDocument {
         Ok(Segments::new(n, move |at| read(at).map(|(context, _)| segment(context)).map_err(of_log)))
     }
 
-    /// Appends a compaction, then edits; to take them back, the branch without them.
+    /// Appends a compaction, then edits; to undo them, the branch without them.
     fn render_changed(&self, wanted: &Wanted<'_>) -> Result<ChangeSet, NotExpressible> {
         let Wanted { view, items, stamp, .. } = *wanted;
         let mut session = opened(self.parts.as_ref(), stamp.seed).map_err(refused)?;
@@ -191,7 +193,7 @@ impl PiDocument {
         Some(Place::whole(record, message))
     }
 
-    /// Returns where a line stands.
+    /// Returns the position of a line.
     fn record(&self, line: usize) -> Option<Span> {
         let at = self.log.lines.binary_search_by_key(&line, |place| place.number).ok()?;
         let LinePlace { at, len, .. } = self.log.lines[at];
@@ -204,8 +206,8 @@ impl PiDocument {
         context.map(|(context, _)| context).map_err(refused)
     }
 
-    /// Returns what there is to say of what was passed over: of lines that are no entry, of those that the model would see,
-    /// and of what no provider takes.
+    /// Returns notes on what was skipped: lines that are not entries, entries that the model would
+    /// see, and those that no provider accepts.
     fn notes(&self, unread: &[LogNote], lost: &[MissingRole]) -> Vec<Note> {
         let bad = self.log.session.notes().iter().chain(unread).filter_map(bad_line);
         let is_told =
@@ -261,8 +263,9 @@ impl PiDocument {
         lost.into_iter().map(missing).collect()
     }
 
-    /// Returns the first and the last entry that one step wrote after the old records of the items and before the
-    /// messages that came since: a compaction and the edits and answers next to it, or these alone, all of one time.
+    /// Returns the first and the last entry that one step wrote after the old records of the items
+    /// and before the messages that came since: a compaction and the edits and answers next to
+    /// it, or these alone, all of one time.
     fn written_between(&self, items: &[Item<'_>]) -> Result<(EntryId, EntryId), NotExpressible> {
         let context = self.context()?;
         let path = self.log.session.path().map_err(refused)?;
@@ -291,7 +294,8 @@ impl PiDocument {
         Ok((written[at - n_before].id.clone(), written[at + n_after].id.clone()))
     }
 
-    /// Returns the entries that make the view into the items: a compaction, edits, and answers to calls at the end.
+    /// Returns the entries that make the view into the items: a compaction, edits, and answers to
+    /// calls at the end.
     fn entries(
         &self,
         view: &View,
@@ -360,7 +364,7 @@ fn is_result(message: &Message) -> bool {
     matches!(message, Message::ToolResult { .. })
 }
 
-/// Returns the items in front of the new results of tools at their end, and these.
+/// Returns the items before the new tool results at their end, and these results.
 fn without_answers<'a>(items: &'a [Item<'_>]) -> (&'a [Item<'a>], impl Iterator<Item = &'a Message>) {
     let answer = |item: &'a Item<'_>| match item {
         Item::New(message @ Message::ToolResult { .. }) => Some(*message),

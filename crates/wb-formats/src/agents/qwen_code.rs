@@ -44,9 +44,10 @@ const VOCABULARY: ToolVocabulary = ToolVocabulary {
 
 /// Sessions of Qwen Code.
 ///
-/// The conversation is the way from the last line to the root. A compression of the agent holds the contents that stand for
-/// all before it; what follows it comes after them. A compaction of ours is such a compression at the end, with the contents
-/// that stay byte for byte in it. The system text is not in the file.
+/// The conversation is the path from the last line to the root. A compression of the agent holds
+/// the contents that replace all before it; what follows it comes after them. Our compaction is
+/// such a compression at the end, with the contents that stay byte for byte in it. The system text
+/// is not in the file.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct QwenCode;
 
@@ -132,7 +133,7 @@ impl Layout for QwenCode {
                 view.usage.push(UsageAt { at: *at, usage, model });
             }
         }
-        // What stands before a compression is in it.
+        // A compression includes everything before it.
         let lost = lost.filter(|_| !is_compressed);
         view.notes.extend(lost.map(|line| Note::LostParent { line }));
     }
@@ -174,16 +175,16 @@ fn compression(parts: &dyn Parts, contents: &[Cow<'_, [u8]>], stamp: &Stamp) -> 
     Ok(format!("{open},\"systemPayload\":{{\"info\":{info},\"compressedHistory\":[{contents}]}}}}"))
 }
 
-/// The way from the last line to the root.
+/// The path from the last line to the root.
 #[derive(Debug, Default)]
 struct Way {
-    /// Its lines, and those that are not whole, which reading tells.
+    /// Its lines, including incomplete ones, which reading reports.
     lines: Vec<Span>,
     /// The line that it ends at, if that follows one which is not in the file.
     lost: Option<usize>,
 }
 
-/// Returns the way from the last line to the root.
+/// Returns the path from the last line to the root.
 fn way(parts: &dyn Parts) -> io::Result<Way> {
     let (mut lines, mut all) = (Lines::new(PartReader::new(parts, "", 0)?), Vec::new());
     while let Some(line) = lines.next_line()? {
@@ -202,7 +203,7 @@ fn way(parts: &dyn Parts) -> io::Result<Way> {
         let Some((parent, line)) = known.get(uuid) else { break };
         (next, root) = (*parent, Some(*line));
     }
-    // Where nothing stands before it, it was begun in another file.
+    // If nothing precedes its root, the session began in another file.
     let lost = root.filter(|line| next.is_some_and(|it| !known.contains_key(it)) && all[0].3 < *line);
     let is_on_way = |uuid: &Option<String>| uuid.as_deref().is_none_or(|uuid| seen.contains(uuid));
     let way = all.iter().filter(|(uuid, ..)| is_on_way(uuid));

@@ -1,15 +1,15 @@
-//! What formats have in common that append a digest and leave what stands there: which messages stay, and bodies of
-//! results replaced in their records.
+//! Helpers for formats that append a digest and leave existing records unchanged: which messages
+//! stay, and bodies of results replaced in their records.
 
 use std::ops::Range;
 
 use wb_message::{Block, Message};
 use wb_record::{Item, NotExpressible, Wanted};
 
-/// A record in a text, and what it becomes.
+/// A record in a text, and its new form.
 pub(crate) type Changed = (Range<usize>, Vec<u8>);
 
-/// Returns the message of a view that an item is.
+/// Returns the message of a view that an item keeps.
 pub(crate) fn message_of(item: &Item<'_>) -> Option<usize> {
     match item {
         Item::Same(at) | Item::Body(at, _) => Some(*at),
@@ -17,7 +17,7 @@ pub(crate) fn message_of(item: &Item<'_>) -> Option<usize> {
     }
 }
 
-/// Returns the messages that stay, in their order; records of before are refused, and so is another order.
+/// Returns the messages that stay, in order; older records are refused, and so is another order.
 pub(crate) fn kept(wanted: &Wanted<'_>) -> Result<Vec<usize>, NotExpressible> {
     let kept: Vec<usize> = wanted.items.iter().filter_map(message_of).collect();
     if wanted.items.iter().any(|item| matches!(item, Item::Old(_))) || !kept.is_sorted() {
@@ -49,14 +49,14 @@ pub(crate) fn changed_results(
     Ok(changed)
 }
 
-/// Returns where the first record of a message stands.
+/// Returns the position of a message's first record.
 pub(crate) fn place_of(wanted: &Wanted<'_>, at: usize) -> Option<Range<usize>> {
     let record = &wanted.view.provenance.of(at).first()?.record;
     let start = usize::try_from(record.at).ok()?;
     Some(start..start + usize::try_from(record.len).ok()?)
 }
 
-/// Returns the refusal of a wish.
+/// Returns the refusal of an edit.
 pub(crate) fn refused(wanted: &Wanted<'_>, why: impl Into<String>) -> NotExpressible {
     NotExpressible::Refused { format: wanted.view.format, why: why.into() }
 }

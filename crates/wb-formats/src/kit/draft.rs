@@ -1,4 +1,4 @@
-//! Messages that are put together record by record, each with the records that it was read from.
+//! Messages assembled record by record, each with its source records.
 
 use std::collections::{HashMap, HashSet};
 
@@ -13,19 +13,20 @@ pub(crate) struct Draft {
     places: Vec<Vec<Place>>,
     usage: Vec<UsageAt>,
     calls: Calls,
-    /// Places that wait for the first message.
+    /// Positions that wait for the first message.
     waiting: Vec<Place>,
     n_orphans: usize,
-    /// The ids of calls whose result may stand before them.
+    /// The ids of calls whose result may precede them.
     early: HashSet<String>,
 }
 
-/// The names of the tools that were called, by the id of the call, each with the message of the call.
+/// The names of the tools that were called, by the id of the call, each with the message of the
+/// call.
 #[derive(Debug, Default)]
 struct Calls(HashMap<String, (usize, String)>);
 
 impl Calls {
-    /// Notes a call; of those with one id in one message a result answers the first.
+    /// Notes a call; if several in one message share an id, a result answers the first.
     fn note(&mut self, at: usize, id: &str, name: &str) {
         if self.0.get(id).is_none_or(|(last, _)| *last != at) {
             self.0.insert(id.to_owned(), (at, name.to_owned()));
@@ -38,7 +39,7 @@ impl Calls {
 }
 
 impl Draft {
-    /// Begins messages in which results of calls with these ids may stand before them.
+    /// Starts a draft in which results of calls with these ids may precede them.
     pub(crate) fn with_early(early: HashSet<String>) -> Self {
         Self { early, ..Self::default() }
     }
@@ -58,7 +59,7 @@ impl Draft {
         self.places.push(std::mem::take(&mut self.waiting).into_iter().chain([place]).collect());
     }
 
-    /// Adds a message that the host writes anew each time: it has no place.
+    /// Adds a message without a position, which the host writes each time.
     pub(crate) fn add_apart(&mut self, message: Message) {
         self.messages.push(message);
         self.places.push(Vec::new());
@@ -107,14 +108,14 @@ impl Draft {
         self.add(record, Message::ToolResult { tool_call_id: call_id, tool_name, content, is_error });
     }
 
-    /// Keeps a record that no model sees beside what stands before it.
+    /// Adds a record that no model sees to the message before it.
     pub(crate) fn hide(&mut self, record: Span) {
         let n_blocks = self.messages.last().map_or(0, |message| message.blocks().len());
         let place = place(record, n_blocks, 0);
         self.places.last_mut().unwrap_or(&mut self.waiting).push(place);
     }
 
-    /// Notes what was counted for the request that the last message answers.
+    /// Notes the usage of the request that the last message answers.
     pub(crate) fn count(&mut self, usage: Usage, model: Option<String>) {
         let Some(at) = self.messages.len().checked_sub(1) else { return };
         self.usage.pop_if(|last| last.at == at);
@@ -131,12 +132,12 @@ impl Draft {
         self.n_orphans
     }
 
-    /// Returns the messages with what was counted, and where they stand.
+    /// Returns the messages with their usage and positions.
     pub(crate) fn finish(self) -> (Segment, Provenance) {
         let mut provenance = Provenance::default();
         for (at, (message, places)) in self.messages.iter().zip(self.places).enumerate() {
             provenance.push(places);
-            // The host tells a command and what it printed in one text of its own.
+            // The host sends a command and its output in one text.
             if matches!(message, Message::BashExecution { .. }) {
                 provenance.fix(at);
             }

@@ -1,4 +1,4 @@
-//! The members of an object that are looked at without parsing the others.
+//! The members of an object, read without parsing the others.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -12,14 +12,14 @@ use wb_record::json::{Member, elements, members_of, members_within};
 pub(crate) struct Fields<'a> {
     text: &'a str,
     all: Vec<Member<'a>>,
-    /// An object in it that was read with it: where it stands, and its members.
+    /// An object in it that was read with it: its position and its members.
     known: Option<(Range<usize>, Vec<Member<'a>>)>,
 }
 
 impl<'a> Fields<'a> {
-    /// Finds the members; nothing for what is no whole object.
+    /// Finds the members; `None` if it is not a whole object.
     pub(crate) fn of(text: &'a [u8]) -> Option<Self> {
-        // The error about a long string would cost more than all else.
+        // The error about a long string would cost more than everything else.
         if text.starts_with(b"{") { Self::of_text(wb_record::lines::utf8(text)?) } else { None }
     }
 
@@ -29,7 +29,7 @@ impl<'a> Fields<'a> {
         Some(Self { text, all, known: None })
     }
 
-    /// Finds the members, and in the same reading those of the object under a key, if there is one.
+    /// Finds the members, and in the same pass those of the object under a key, if there is one.
     pub(crate) fn with_inner(text: &'a [u8], key: &str) -> Option<Self> {
         let text = text.starts_with(b"{").then(|| wb_record::lines::utf8(text)).flatten()?;
         let (all, inner) = members_within(text, key)?;
@@ -38,7 +38,7 @@ impl<'a> Fields<'a> {
         Some(Self { known, ..fields })
     }
 
-    /// Returns where a value stands in the text.
+    /// Returns the position of a value in the text.
     pub(crate) fn place(&self, key: &str) -> Option<Range<usize>> {
         self.all.iter().rfind(|member| member.key == key).map(|member| member.value.clone())
     }
@@ -83,12 +83,12 @@ impl<'a> Fields<'a> {
         serde_json::from_str(self.json(key)?).ok()
     }
 
-    /// Returns whether a value is this very literal.
+    /// Returns whether a value is exactly this literal.
     pub(crate) fn is(&self, key: &str, literal: &str) -> bool {
         self.get(key) == Some(literal.as_bytes())
     }
 
-    /// Returns where the elements of a list stand in the text.
+    /// Returns the positions of a list's elements in the text.
     pub(crate) fn elements(&self, key: &str) -> Option<Vec<Range<usize>>> {
         let list = self.place(key)?;
         let within = elements(self.text[list.clone()].as_bytes())?;
@@ -116,7 +116,7 @@ pub(crate) fn value(json: &[u8]) -> Option<Value> {
     Line::alone(1, json).parse().ok()
 }
 
-/// Returns a text, without one where the value is none.
+/// Returns a text, or an empty one for a value of another kind.
 pub(crate) fn text_of(value: Option<&Value>) -> &str {
     value.and_then(Value::as_str).unwrap_or_default()
 }

@@ -1,10 +1,10 @@
-//! Texts and values in JSON of others, read fast where nothing is odd.
+//! Foreign JSON texts and values, with a fast path for ordinary ones.
 
 use memchr::memchr;
 use serde_json::Value;
 use wb_record::lines::mended;
 
-/// Returns a string; nothing if it is none.
+/// Returns a string; `None` for another kind.
 pub(crate) fn text(json: &str) -> Option<String> {
     let inner = json.strip_prefix('"')?.strip_suffix('"')?;
     unescaped(inner).or_else(|| {
@@ -12,7 +12,8 @@ pub(crate) fn text(json: &str) -> Option<String> {
     })
 }
 
-/// Resolves the escapes of one character, which are nearly all in long texts; nothing if there are others.
+/// Resolves single-character escapes, which are nearly all in long texts; `None` if there are
+/// others.
 fn unescaped(mut rest: &str) -> Option<String> {
     let mut out = String::with_capacity(rest.len());
     while let Some(at) = memchr(b'\\', rest.as_bytes()) {
@@ -30,12 +31,12 @@ fn unescaped(mut rest: &str) -> Option<String> {
     Some(out)
 }
 
-/// Returns JSON without blanks; as it stands if it is nested too deep.
+/// Returns JSON without blanks; unchanged if it is nested too deep.
 pub(crate) fn compact(json: &str) -> String {
     value(json).map_or_else(|| json.to_owned(), |value| value.to_string())
 }
 
-/// Parses JSON, with halves of surrogate pairs mended.
+/// Parses JSON, with halves of surrogate pairs repaired.
 pub(crate) fn value(json: &str) -> Option<Value> {
     serde_json::from_str(json).or_else(|_| serde_json::from_slice(&mended(json.as_bytes()))).ok()
 }
@@ -45,7 +46,7 @@ pub(crate) fn input(json: &str) -> Value {
     value(json).unwrap_or_else(|| Value::from(json))
 }
 
-/// Reads arguments: an object, or one in a string; what is none stays as it stands.
+/// Reads arguments: an object, or one in a string; anything else stays unchanged.
 pub(crate) fn arguments(json: &str) -> Value {
     match text(json) {
         Some(text) => match serde_json::from_str(&text) {
@@ -56,7 +57,7 @@ pub(crate) fn arguments(json: &str) -> Value {
     }
 }
 
-/// Returns a document without a byte order mark and blanks before it, and how many bytes those take.
+/// Returns a document without a leading byte order mark and blanks, and their length.
 pub(crate) fn body_of(text: &[u8]) -> (usize, &[u8]) {
     let body = text.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(text).trim_ascii_start();
     (text.len() - body.len(), body)

@@ -1,4 +1,4 @@
-//! A document of [`List`]s, and how they are read to a view.
+//! A document of [`List`]s, and its reading to a view.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -39,10 +39,10 @@ pub(crate) fn open(
 struct ListDocument {
     layout: &'static dyn Layout,
     parts: Box<dyn Parts>,
-    /// The session as it was read, where it is one whole that the parts do not hold themselves.
+    /// The session as read, if it is one whole that the parts do not hold themselves.
     held: Option<MemoryParts>,
     lists: Vec<List>,
-    /// The view of the list that was written last, until somebody takes it.
+    /// The view of the list that was written last, until it is taken.
     fresh: Mutex<Option<View>>,
 }
 
@@ -116,7 +116,7 @@ impl Document for ListDocument {
     }
 }
 
-/// Numbers lists of which an earlier one has the name.
+/// Numbers lists that share their name with an earlier one.
 fn named_apart(mut lists: Vec<List>) -> Vec<List> {
     let mut names = HashSet::new();
     for (list, nth) in lists.iter_mut().zip(1..) {
@@ -128,7 +128,7 @@ fn named_apart(mut lists: Vec<List>) -> Vec<List> {
 }
 
 impl ListDocument {
-    /// Returns where the session is read from.
+    /// Returns the source of the session.
     fn source(&self) -> &dyn Parts {
         self.held.as_ref().map_or(self.parts.as_ref(), |held| held)
     }
@@ -146,7 +146,7 @@ impl ListDocument {
         into.clear();
         let shape = self.layout.shape();
         let Some(text) = wb_record::lines::utf8(record) else {
-            // This tells what is wrong.
+            // This reports the error.
             return serde_json::from_slice::<Value>(record).map(drop);
         };
         shape.read(text, into).or_else(|error| match mended(record) {
@@ -201,15 +201,15 @@ impl ListDocument {
 struct Reading {
     view: View,
     layout: &'static dyn Layout,
-    /// Records that cannot be read, and what is wrong with the first.
+    /// The number of unreadable records, and the first error.
     n_bad: usize,
     first_bad: Option<FormatError>,
     truncated: Option<Note>,
-    /// Where the messages begin that have no role.
+    /// The starts of messages without a role.
     lost: Vec<usize>,
-    /// Where the messages begin whose role is not known.
+    /// The starts of messages with an unknown role.
     of_nobody: Vec<usize>,
-    /// What was counted by records of their own, each with how many messages stand before.
+    /// Usage in records of its own, each with the number of messages before it.
     counts: Vec<(usize, u64)>,
 }
 
@@ -291,7 +291,8 @@ fn is_open_line(parts: &dyn Parts, at: usize) -> io::Result<bool> {
     Ok(!rest.contains(&b'\n'))
 }
 
-/// Returns what was counted: right before an answer its prompt, right behind it the prompt and the answer.
+/// Returns the usage: a count right before an answer is its prompt, one right after it the prompt
+/// and the answer.
 fn usage_of(counts: &[(usize, u64)], messages: &[Message]) -> Vec<UsageAt> {
     let counts_at = |at: usize| {
         let first = counts.partition_point(|(before, _)| *before < at);
@@ -306,7 +307,8 @@ fn usage_of(counts: &[(usize, u64)], messages: &[Message]) -> Vec<UsageAt> {
     messages.iter().enumerate().filter_map(usage).collect()
 }
 
-/// Gives a result that does not tell its tool the name that its call has, where that is one of those right before.
+/// Gives a result that does not name its tool the name in its call, if the call is in one of the
+/// messages right before.
 fn name_result(message: &mut Message, before: &[Message]) {
     let Message::ToolResult { tool_call_id, tool_name, .. } = message else { return };
     let answer = before.iter().rfind(|it| !matches!(it, Message::ToolResult { .. }));
@@ -316,7 +318,7 @@ fn name_result(message: &mut Message, before: &[Message]) {
     }
 }
 
-/// Gives the other results that do not tell their tool the name that their call has.
+/// Gives the other results that do not name their tool the name in their call.
 fn name_results(messages: &mut [Message]) {
     let is_nameless =
         |message: &Message| matches!(message, Message::ToolResult { tool_name, .. } if tool_name.is_empty());

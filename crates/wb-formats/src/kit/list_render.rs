@@ -1,4 +1,4 @@
-//! What is replaced in a document of [`List`]s where a view becomes another.
+//! The replacements in a document of [`List`]s that turn one view into another.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -21,12 +21,12 @@ pub(crate) struct Render<'a> {
 }
 
 impl Render<'_> {
-    /// Returns what makes the list what it shall be, with the line that is added behind every change.
+    /// Returns the changes that make the new list, with the line that is added after every change.
     pub(crate) fn changes(&self) -> Result<ChangeSet, NotExpressible> {
         let spliced = self.spliced()?;
         let line = self.layout.last_line(self.wanted.stamp);
         let added = line.map(|line| inserted(self.parts, &line)).transpose()?;
-        // What is added at the end is said first: it moves no place of what is replaced.
+        // Additions at the end come first: they move no position of a replacement.
         let changes = added.into_iter().chain(spliced);
         Ok(ChangeSet { changes: changes.map(|change| (String::new(), change)).collect() })
     }
@@ -41,7 +41,7 @@ impl Render<'_> {
         let seen: HashSet<usize> =
             (0..self.wanted.view.messages.len()).filter_map(|at| self.record_of(at)).collect();
         let first = self.record_of(0).filter(|first| !pieces.contains(&Piece::Stays(*first)));
-        // What a summary hides goes with it.
+        // Records that a summary hides are removed with it.
         let first = first.filter(|_| self.wanted.view.is_compacted()).unwrap_or(0);
         let is_foreign = |at: usize| !seen.contains(&at) && at >= first;
         let ranges = self.list.ranges(self.parts);
@@ -54,7 +54,7 @@ impl Render<'_> {
         bytes_of(self.parts, &span_in(0, &self.list.records[number]))
     }
 
-    /// Returns what the list shall be made of.
+    /// Returns the content of the new list.
     fn pieces(&self) -> Result<Vec<Piece>, NotExpressible> {
         let mut rest = self.wanted.items;
         let (mut pieces, mut last) = (Vec::new(), None);
@@ -85,7 +85,7 @@ impl Render<'_> {
         }
     }
 
-    /// Puts each new record and the one next to it into one, where the format wants that.
+    /// Joins each new record with an adjacent one, if the format requires it.
     fn in_turns(&self, pieces: Vec<Piece>) -> Result<Vec<Piece>, NotExpressible> {
         let mut turns: Vec<Piece> = Vec::with_capacity(pieces.len());
         for piece in pieces {
@@ -119,7 +119,7 @@ impl Render<'_> {
         written.map(Piece::New).map_err(|why| self.refused(why))
     }
 
-    /// Returns what a record becomes that holds message `at` and keeps these items.
+    /// Returns the new form of a record that holds message `at` and keeps these items.
     fn piece(
         &self,
         record: Option<usize>,
@@ -158,7 +158,7 @@ impl Render<'_> {
         start..at + n_after
     }
 
-    /// Returns which record a message stands in.
+    /// Returns the record that contains a message.
     fn record_of(&self, message: usize) -> Option<usize> {
         let place = self.wanted.view.provenance.of(message).first()?;
         let start = usize::try_from(place.record.at).ok()?;
@@ -173,7 +173,8 @@ impl Render<'_> {
     }
 }
 
-/// Returns the change that puts a line behind all others, which can be taken back when more lines stand behind it.
+/// Returns the change that adds a line after all others; it can be undone when more lines follow
+/// it.
 fn inserted(parts: &dyn Parts, line: &str) -> Result<Change, NotExpressible> {
     Ok(match appended(parts, line)? {
         Change::Append { at, new } => Change::Splice { at, old: Bytes::default(), new },
@@ -181,7 +182,7 @@ fn inserted(parts: &dyn Parts, line: &str) -> Result<Change, NotExpressible> {
     })
 }
 
-/// Returns the change that adds a line behind all others.
+/// Returns the change that adds a line after all others.
 fn appended(parts: &dyn Parts, line: &str) -> Result<Change, NotExpressible> {
     let at = parts.len("").map_err(NotExpressible::unreadable)?.unwrap_or(0);
     let last = bytes_of(parts, &Span { at: at.saturating_sub(1), len: 1, ..Span::default() })?;

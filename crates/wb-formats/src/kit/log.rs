@@ -10,19 +10,19 @@ use wb_record::{FormatError, Line, Lines, Note, PartReader, Parts, Span};
 use super::fields::Fields;
 use super::passed::Passed;
 
-/// What there is to say of the lines.
+/// Notes on the lines.
 #[derive(Debug, Default)]
 pub(crate) struct LogEnd {
     pub(crate) passed: Passed,
     /// The last line, if it was cut off while it was written.
     truncated: Option<usize>,
     pub(crate) n_bytes: u64,
-    /// Whether a line feed ends the lines.
+    /// Set if the lines end with a line feed.
     pub(crate) is_ended: bool,
 }
 
 impl LogEnd {
-    /// Reads all lines, each with the members of the object under a key; what is no object is counted.
+    /// Reads all lines, each with the members of the object under a key; other values are counted.
     pub(crate) fn of_lines(
         parts: &dyn Parts,
         inner: &str,
@@ -43,7 +43,7 @@ impl LogEnd {
         Ok(end)
     }
 
-    /// Returns notes of what was passed over here or there.
+    /// Returns notes of what either of them skipped.
     pub(crate) fn notes(&self, other: Passed) -> Vec<Note> {
         let truncated = self.truncated.map(|line| Note::TruncatedLastLine { line });
         truncated.into_iter().chain(self.passed.notes(other)).collect()
@@ -55,17 +55,17 @@ pub(crate) fn is_json(line: &[u8]) -> bool {
     std::str::from_utf8(line).is_ok_and(|line| serde_json::from_str::<IgnoredAny>(line).is_ok())
 }
 
-/// Returns the place of a stretch of a line in its file.
+/// Returns the position of a part of a line in its file.
 pub(crate) fn span_in(line: u64, within: &Range<usize>) -> Span {
     Span { at: line + within.start as u64, len: within.len() as u64, ..Span::default() }
 }
 
-/// Returns the place of a line in its file.
+/// Returns the position of a line in its file.
 pub(crate) fn span_of(line: Line<'_>) -> Span {
     span_in(line.at, &(0..line.bytes.len()))
 }
 
-/// Returns the number of the line in which a place stands, counted from 1.
+/// Returns the number of the line that contains a position, counted from 1.
 pub(crate) fn line_of(parts: &dyn Parts, at: u64) -> io::Result<usize> {
     let mut before = PartReader::new(parts, "", 0)?.take(at);
     let mut line = 1;
@@ -80,7 +80,8 @@ pub(crate) fn line_of(parts: &dyn Parts, at: u64) -> io::Result<usize> {
     }
 }
 
-/// Returns where the lines of the part without a name stand that are not blank, each with its line feed.
+/// Returns the positions of the non-blank lines of the part without a name, each with its line
+/// feed.
 pub(crate) fn line_ranges(parts: &dyn Parts) -> io::Result<Vec<Range<usize>>> {
     let mut lines = Lines::new(PartReader::new(parts, "", 0)?);
     let (mut all, mut number) = (Vec::new(), 0);

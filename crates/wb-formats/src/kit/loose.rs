@@ -1,4 +1,4 @@
-//! Values of the kind that is hoped for; one of another kind is passed over and does not hide the line.
+//! Values of an expected kind; one of another kind is skipped and does not hide the line.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -10,7 +10,7 @@ use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Vis
 #[derive(Debug, Default)]
 pub(crate) struct Text<'a>(pub(crate) Option<Cow<'a, str>>);
 
-/// Whether a value is `true`.
+/// A flag that is set only by the value `true`.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Flag(pub(crate) bool);
 
@@ -23,13 +23,13 @@ impl Text<'_> {
         self.0.as_deref()
     }
 
-    /// Returns the text; an empty one if it is none.
+    /// Returns the text, or an empty one for another kind.
     pub(crate) fn into_string(self) -> String {
         self.0.map(Cow::into_owned).unwrap_or_default()
     }
 }
 
-/// What becomes of a value; of a kind that is not hoped for the default.
+/// A type that reads any value, with the default for one of an unexpected kind.
 pub(crate) trait Hoped<'de>: Default {
     fn of_text(_: Cow<'de, str>) -> Self {
         Self::default()

@@ -1,8 +1,9 @@
 //! Documents that hold lists of messages: one JSON value with a list at a known place, or lines.
 //!
-//! A format of this kind says where its [`List`]s stand, and has a [`Shape`]: what one record of a list is in a
-//! conversation, and what a message is as a record. [`open`](super::list_document::open) makes a document of both. Records are replaced where they
-//! stand; whatever is no message of a view stays as it is.
+//! A format of this kind gives the positions of its [`List`]s, and has a [`Shape`]: what one record
+//! of a list is in a conversation, and what a message is as a record.
+//! [`open`](super::list_document::open) makes a document of both. Records are replaced where they
+//! are; everything that is not a message of a view stays unchanged.
 
 use std::borrow::Cow;
 use std::fmt::Debug;
@@ -19,53 +20,55 @@ use wb_record::{Format, FormatError, Lines, ONLY_CONVERSATION, PartReader, Parts
 use super::json_text::body_of;
 use super::log::line_ranges;
 
-/// What a format of this kind says of its files.
+/// The layout of a format's files.
 pub(crate) trait Layout: Send + Sync + Debug {
     /// Returns the format.
     fn format(&self) -> &'static dyn Format;
 
-    /// Returns whether the session is made of lines, which are read one by one. Any other is held whole.
+    /// Returns whether the session is made of lines, which are read one by one. Any other is held
+    /// whole.
     fn is_lines(&self, _parts: &dyn Parts) -> io::Result<bool> {
         Ok(false)
     }
 
-    /// Returns where the lists stand, the one that was written last at the end.
+    /// Returns the positions of the lists, the last written one at the end.
     fn lists(&self, parts: &dyn Parts) -> Result<Vec<List>, FormatError>;
 
-    /// Returns how records and messages become each other.
+    /// Returns the conversion between records and messages.
     fn shape(&self) -> &dyn Shape;
 
-    /// Returns how the agent calls its tools.
+    /// Returns the agent's names for its tools.
     fn vocabulary(&self) -> ToolVocabulary {
         ToolVocabulary::UNIVERSAL
     }
 
-    /// Adds to a view what the document says beside the list, such as the model.
+    /// Adds to a view what the document says outside the list, such as the model.
     fn complete(&self, _parts: &dyn Parts, _list: &List, _view: &mut View) {}
 
-    /// Returns whether JSON that is no message of ours shows that the whole file is something else.
+    /// Returns whether JSON that is not a known message shows that the whole file is something
+    /// else.
     fn is_strict(&self) -> bool {
         false
     }
 
-    /// Returns how a line is made that holds all the records of a list that shall be, where that is added and nothing is
-    /// replaced.
+    /// Returns the function that makes a line of all records of a new list, if that is appended and
+    /// nothing is replaced.
     fn snapshot(&self) -> Option<Snapshot> {
         None
     }
 
-    /// Returns one record for two next to each other, where a provider refuses two of one side in a row.
+    /// Returns one record for two adjacent ones, if a provider refuses two of one side in a row.
     fn joined(&self, _one: &[u8], _next: &[u8]) -> Option<Vec<u8>> {
         None
     }
 
-    /// Returns a line that is added behind all others after every change.
+    /// Returns a line that is added after all others with every change.
     fn last_line(&self, _stamp: &Stamp) -> Option<String> {
         None
     }
 }
 
-/// Returns the line that holds these records, given the session as it is.
+/// Returns the line that holds these records, given the current session.
 pub(crate) type Snapshot = fn(&dyn Parts, &[Cow<'_, [u8]>], &Stamp) -> io::Result<String>;
 
 /// Returns the text of a session that is held whole.
@@ -73,37 +76,39 @@ pub(crate) fn held(parts: &dyn Parts) -> &[u8] {
     parts.held("").unwrap_or_default()
 }
 
-/// How the records of a list and messages become each other.
+/// The conversion between records of a list and messages.
 pub(crate) trait Shape: Send + Sync + Debug {
-    /// Reads a record into an empty one; one without messages is none that a model sees, and stays where it is.
+    /// Reads a record into an empty one; one without messages is invisible to models and stays in
+    /// place.
     fn read(&self, record: &str, into: &mut Record) -> Result<(), serde_json::Error>;
 
-    /// Returns a new record for a message, or why there is none.
+    /// Returns a new record for a message, or the reason why there is none.
     fn write(&self, message: &Message, stamp: &Stamp) -> Result<Vec<u8>, String>;
 
-    /// Returns a record of which something changes, given its messages and what becomes of each; or why it cannot be.
+    /// Returns a changed record, given its messages and the change to each; or the reason why it
+    /// cannot be.
     fn rewrite(&self, record: &[u8], messages: &[Message], fates: &[Fate<'_>]) -> Result<Vec<u8>, String>;
 }
 
-/// What a record says.
+/// The content of a record.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Record {
     /// The messages in it, in order.
     pub(crate) messages: Vec<Message>,
-    /// What was counted for the request that it answers, and the model that answered.
+    /// The usage of the request that it answers, and the model that answered.
     pub(crate) usage: Option<Usage>,
     /// The model that answered.
     pub(crate) model: Option<String>,
-    /// The tokens of all that stands before, where the record is a count of them.
+    /// The tokens of everything before it, if the record is a count of them.
     pub(crate) counted: Option<u64>,
-    /// Whether a model sees nothing of what stands before.
+    /// Set if a model sees nothing of what comes before.
     pub(crate) hides_all_before: bool,
-    /// Whether it is a message of somebody who is not known.
+    /// Set if the speaker of the message is unknown.
     pub(crate) is_of_nobody: bool,
 }
 
 impl Record {
-    /// Forgets what it says; the room for its messages stays.
+    /// Clears the content, but keeps the capacity for its messages.
     pub(crate) fn clear(&mut self) {
         let mut messages = std::mem::take(&mut self.messages);
         messages.clear();
@@ -111,33 +116,34 @@ impl Record {
     }
 }
 
-/// What becomes of one message of a record.
+/// The change to one message of a record.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Fate<'a> {
-    /// It stays as it stands.
+    /// Left unchanged.
     Stays,
-    /// It gets another body.
+    /// Given another body.
     Body(&'a [Block]),
-    /// It goes.
+    /// Removed.
     Goes,
 }
 
-/// Where the messages of one conversation stand.
+/// The positions of the messages of one conversation.
 #[derive(Clone, Debug)]
 pub(crate) struct List {
     /// The name of the conversation.
     pub(crate) name: String,
     /// Its records: lines without their ends, or elements of an array.
     pub(crate) records: Vec<Range<usize>>,
-    /// What stands between them.
+    /// The separator between them.
     pub(crate) joint: Joint,
-    /// A record outside of the list that follows its last one, such as the answer to a request; it is never changed.
+    /// A record outside of the list that follows its last one, such as the answer to a request; it
+    /// is never changed.
     pub(crate) behind: Option<Range<usize>>,
 }
 
 impl List {
-    /// Returns the list that stands where keys lead to, or the text itself without keys; one without elements where
-    /// there is none.
+    /// Returns the list at the end of a path of keys, or the text itself without keys; an empty
+    /// list if there is none.
     pub(crate) fn at(text: &[u8], path: &[&str]) -> Result<Self, FormatError> {
         let (_, json) = body_of(text);
         if path.is_empty() {
@@ -148,7 +154,7 @@ impl List {
         Self::of_array(text, find(json, path).map_or(b"[]", |place| &json[place]))
     }
 
-    /// Returns the list of the elements of an array that stands in a text.
+    /// Returns the list of the elements of an array in a text.
     pub(crate) fn of_array(text: &[u8], array: &[u8]) -> Result<Self, FormatError> {
         let values: Vec<&RawValue> =
             serde_json::from_slice(array).map_err(|error| FormatError::of_json(1, &error))?;
@@ -157,7 +163,8 @@ impl List {
         Ok(Self { name: ONLY_CONVERSATION.to_owned(), records, joint: Joint::Comma, behind: None })
     }
 
-    /// Returns the list of the records in all lines that are not blank, given where one stands in its line.
+    /// Returns the list of the records in all lines that are not blank, given the position of a
+    /// record in its line.
     pub(crate) fn of_lines(
         parts: &dyn Parts,
         mut record_in: impl FnMut(&[u8]) -> Option<Range<usize>>,
@@ -172,7 +179,7 @@ impl List {
         Ok(Self { name: ONLY_CONVERSATION.to_owned(), records, joint: Joint::Line, behind: None })
     }
 
-    /// Returns where the records stand for whoever replaces them: lines with their line feed.
+    /// Returns the ranges to replace the records: lines with their line feed.
     pub(crate) fn ranges(&self, parts: &dyn Parts) -> io::Result<Vec<Range<usize>>> {
         if self.joint == Joint::Comma {
             return Ok(self.records.clone());

@@ -1,4 +1,4 @@
-//! Records of a list that are messages in all but their role, and which role each had.
+//! Records of a list that are messages without a role, and the role that each had.
 
 use serde_json::Value;
 use wb_message::Message;
@@ -8,10 +8,10 @@ use wb_record::{Change, MissingRole, Note, Span};
 use super::fields::Fields;
 use super::message_list::{Record, Shape};
 
-/// The keys of a message beside its role, one of which each has.
+/// The keys of a message other than its role; every message has one of them.
 const BODIES: [&str; 5] = ["content", "tool_calls", "function_call", "tool_call_id", "tool_call_ids"];
 
-/// Returns whether a record that was read as none is a message in all but its role.
+/// Returns whether an unread record is a message that lacks only its role.
 pub(crate) fn has_lost_role(shape: &dyn Shape, record: &[u8]) -> bool {
     if record.starts_with(b"{\"role\"") {
         return false;
@@ -35,7 +35,8 @@ fn with_role(record: &[u8], role: &'static str) -> Vec<u8> {
     }
 }
 
-/// Returns who speaks in a record that was read; nobody in one without messages, and none of the two in a system text.
+/// Returns who speaks in a record that was read; nobody in one without messages, and none of the
+/// two in a system text.
 pub(crate) fn side_of(record: &Record) -> Option<Side> {
     record.messages.iter().find_map(side_of_message)
 }
@@ -50,7 +51,7 @@ pub(crate) fn side_of_message(message: &Message) -> Option<Side> {
     }
 }
 
-/// The role that a message lost, where it is told.
+/// The role that a message lost, if it can be inferred.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct LostRole(pub(crate) Option<&'static str>);
 
@@ -60,8 +61,9 @@ pub(crate) fn note_of(lost: &[MissingRole]) -> Option<Note> {
     Some(Note::MissingRoles { n: lost.len(), line })
 }
 
-/// Returns the role that a message in a log of Codex had, where its texts tell: those of the model have a name of their own, and
-/// what the host says in the user's place begins with a tag or a heading. Nothing where a role is there, or it is no message.
+/// Returns the lost role of a message in a log of Codex, if its texts identify it: texts of the
+/// model have a type of their own, and host messages in the user's place begin with a tag or a
+/// heading. Returns `None` if the role is there, or it is not a message.
 pub(crate) fn lost_role_of_item(item: &[u8]) -> Option<LostRole> {
     let fields = Fields::of(item)?;
     let is_lost = fields.text("type").as_deref() == Some("message") && fields.place("role").is_none();
@@ -77,8 +79,8 @@ pub(crate) fn lost_role_of_item(item: &[u8]) -> Option<LostRole> {
     Some(LostRole(role))
 }
 
-/// Returns the role that a message of pi had, given who speaks before it and behind it; nothing where a role is there, or it is
-/// no message.
+/// Returns the lost role of a message in a log of pi, given the speakers before and after it;
+/// `None` if a role is there, or it is not a message.
 pub(crate) fn lost_role_of_pi(
     message: &Value,
     before: Option<Side>,

@@ -1,14 +1,14 @@
-//! Lines that were passed over while a log was read, and the notes about them.
+//! Lines that were skipped while a log was read, and the notes about them.
 
 use std::num::NonZeroUsize;
 
 use wb_record::Note;
 
-/// What was passed over.
+/// Records that were skipped.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Passed {
     n_ignored: usize,
-    /// The line of the first that was ignored; nothing where it is not known.
+    /// The line of the first that was ignored, if known.
     first_ignored: Option<NonZeroUsize>,
     pub(crate) n_abandoned: usize,
     /// Results without their call.
@@ -27,18 +27,18 @@ impl Passed {
         self.n_unreadable += 1;
     }
 
-    /// Counts a line that says nothing of a known kind.
+    /// Counts a line of an unknown kind.
     pub(crate) fn ignored(&mut self, line: usize) {
         self.n_ignored += 1;
         self.first_ignored = self.first_ignored.or(NonZeroUsize::new(line));
     }
 
-    /// Counts more lines, of which no number is known.
+    /// Counts more lines whose numbers are not known.
     pub(crate) fn ignored_more(&mut self, n: usize) {
         self.n_ignored += n;
     }
 
-    /// Returns notes of what was passed over here or there.
+    /// Returns notes of what either of them skipped.
     pub(crate) fn notes(mut self, other: Self) -> Vec<Note> {
         for _ in 0..other.n_unreadable {
             self.unreadable(other.first_unreadable);

@@ -1,5 +1,5 @@
-//! The records of a conversation that shall be, from the items of its view: those that stay, those with another body,
-//! and new ones.
+//! The records of a new conversation, from the items of its view: those that stay, those with
+//! another body, and new ones.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -8,7 +8,7 @@ use wb_message::{Block, Message};
 use wb_record::splice::{Joint, Piece, splices};
 use wb_record::{ChangeSet, Item, NotExpressible, Parts, Span, View, Wanted};
 
-/// How a format writes what stands in no record of its own yet.
+/// A format's way to write what has no record yet.
 pub(crate) trait Writer {
     /// Returns the name of the format.
     fn format(&self) -> &'static str;
@@ -19,13 +19,13 @@ pub(crate) trait Writer {
     /// Returns a record with another body of the message `at` in it.
     fn with_body(&mut self, record: &[u8], at: usize, body: &[Block]) -> Result<Vec<u8>, NotExpressible>;
 
-    /// Returns the refusal of a wish.
+    /// Returns the refusal of an edit.
     fn refused(&self, why: impl Into<String>) -> NotExpressible {
         NotExpressible::Refused { format: self.format(), why: why.into() }
     }
 }
 
-/// A record of the conversation that shall be.
+/// A record of the new conversation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Record {
     /// A record of the file, byte for byte.
@@ -55,7 +55,7 @@ pub(crate) fn bytes_of<'a>(parts: &'a dyn Parts, span: &Span) -> Result<Cow<'a, 
     parts.bytes(span).map_err(NotExpressible::unreadable)
 }
 
-/// Returns the records of a conversation that shall be, in order; refused where one would be divided.
+/// Returns the records of the new conversation, in order; refused if one would be divided.
 pub(crate) fn records(
     wanted: &Wanted<'_>,
     parts: &dyn Parts,
@@ -77,7 +77,7 @@ pub(crate) fn records(
     Ok(records)
 }
 
-/// Refuses items that keep a part of a record alone.
+/// Refuses items that keep only a part of a record.
 fn whole(view: &View, items: &[Item<'_>], format: &'static str) -> Result<(), NotExpressible> {
     let kept = |item: Option<&Item<'_>>| match item {
         Some(Item::Same(at) | Item::Body(at, _)) => Some(*at),
@@ -104,7 +104,7 @@ fn stay(records: &mut Vec<Record>, view: &View, at: usize) {
     }
 }
 
-/// Gives the records of a message another body; not those that only stand beside it.
+/// Gives the records of a message another body, except those that only accompany it.
 fn edit(
     records: &mut [Record],
     view: &View,
@@ -132,16 +132,17 @@ fn edit(
     Ok(())
 }
 
-/// A record of a text that shall be, and its number in the text as it is.
+/// A record of the new text, and its number in the current text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Placed {
     pub(crate) number: Option<usize>,
     pub(crate) record: Record,
 }
 
-/// Returns the changes that make the records of a view into others, where they stand.
+/// Returns the changes that make the records of a view into others, in place.
 ///
-/// `all` are the records of the part without a name in their order. Those that the view does not hold stay where they are.
+/// `all` are the records of the part without a name in their order. Those that the view does not
+/// hold stay where they are.
 pub(crate) fn in_place(
     view: &View,
     parts: &dyn Parts,
@@ -152,8 +153,8 @@ pub(crate) fn in_place(
     spliced(parts, all, placed(view, all, records)?, joint)
 }
 
-/// Returns all the records of a text that shall be: those of the view, and the others where they stand. What is new
-/// stands where the first of those stood that it takes the place of.
+/// Returns all records of the new text: those of the view, and the others in place. A new record
+/// goes where the first of those that it replaces was.
 pub(crate) fn placed(
     view: &View,
     all: &[Range<usize>],
@@ -184,12 +185,12 @@ pub(crate) fn placed(
     Ok(placing.placed)
 }
 
-/// The records of a text that shall be, up to a place.
+/// The records of the new text, up to a position.
 struct Placing<'a> {
     all: &'a [Range<usize>],
-    /// Which records the view holds.
+    /// The records that the view holds.
     own: Vec<bool>,
-    /// The first record that was not looked at yet.
+    /// The first record that was not visited yet.
     next: usize,
     /// New records that have no place yet.
     new: Vec<Record>,
@@ -197,7 +198,7 @@ struct Placing<'a> {
 }
 
 impl Placing<'_> {
-    /// Goes on to a record: those of the view go, the others stay.
+    /// Advances to a record: those of the view are removed, the others stay.
     fn up_to(&mut self, number: usize) {
         let to = number.max(self.next);
         let first = (self.next..to).find(|number| self.own[*number]).unwrap_or(to);

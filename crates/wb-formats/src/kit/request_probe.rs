@@ -1,4 +1,4 @@
-//! Whose messages a list holds, told by what only one provider or library writes.
+//! Detection of a list's provider or library by what only that one writes.
 
 use wb_record::Seen;
 
@@ -19,17 +19,19 @@ const SESSION_KEYS: [&str; 9] = [
 const OUR_ROLES: [&str; 5] = ["toolResult", "bashExecution", "custom", "branchSummary", "compactionSummary"];
 const OUR_KEYS: [&str; 2] = ["customType", "toolCallId"];
 
-/// Keys of a message beside its role, which may be lost.
+/// Keys of a message other than its role, which may be lost.
 const BODY_KEYS: [&str; 3] = ["content", "tool_calls", "tool_call_id"];
 
-/// Returns the messages at the start of a document that is a list of them, or a request that holds one.
+/// Returns the messages at the start of a document that is a list of them, or a request that holds
+/// one.
 pub(crate) fn messages_of(first: &Seen) -> Vec<&Seen> {
     let list =
         if first.is_list { Some(first) } else { first.inner.as_deref().filter(|_| first.has("messages")) };
     list.into_iter().flat_map(Seen::elements).filter(|message| !message.keys.is_empty()).collect()
 }
 
-/// Returns whether a document can be a request: it is a list of messages, or holds one beside what is no session's.
+/// Returns whether a document can be a request: it is a list of messages, or holds one next to keys
+/// that no session has.
 pub(crate) fn is_request(first: &Seen) -> bool {
     let messages = messages_of(first);
     let is_part = |part: &Seen| !part.has("kind");

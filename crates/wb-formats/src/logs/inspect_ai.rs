@@ -13,13 +13,14 @@ use crate::kit::list_document::open;
 use crate::kit::message_list::{Layout, List, Shape, held};
 use crate::shapes::chat_message::ChatShape;
 
-/// How a text begins that stands for an attachment.
+/// The start of a text that refers to an attachment.
 const ATTACHMENT: &str = "attachment://";
 
-/// Logs of Inspect as JSON. Each sample is a conversation, called by its id and its epoch.
+/// Logs of Inspect as JSON. Each sample is a conversation, named by its id and its epoch.
 ///
-/// Long texts that the log keeps as attachments are read from there. What was counted is that of the event of a model
-/// whose answer is the message. The zipped `.eval` is refused with the command that unpacks it.
+/// Long texts that the log keeps as attachments are read from there. Usage comes from the model
+/// event whose answer is the message. The zipped `.eval` is refused with the command that unpacks
+/// it.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct InspectAi;
 
@@ -83,7 +84,7 @@ fn name_of(sample: &[u8]) -> String {
     format!("{}/{}", part("id"), part("epoch"))
 }
 
-/// Puts attachments where a text stands for one.
+/// Replaces references by their attachments.
 fn attach(sample: &[u8], view: &mut View) {
     let Some(attachments) = get(sample, "attachments") else { return };
     let all = members(attachments).unwrap_or_default();
@@ -128,7 +129,7 @@ fn resolve_block(block: &mut Block, resolve: &impl Fn(&mut String)) {
     }
 }
 
-/// Returns what was counted for the answers that are messages of the view.
+/// Returns the usage of the answers that are messages of the view.
 fn counted(sample: &[u8], whole: &[u8], view: &View) -> Vec<UsageAt> {
     let events = get(sample, "events").unwrap_or_default();
     let places = elements(events).unwrap_or_default();
@@ -145,7 +146,7 @@ fn counted(sample: &[u8], whole: &[u8], view: &View) -> Vec<UsageAt> {
     (0..view.messages.len()).filter_map(usage).collect()
 }
 
-/// Reads the event of a model: the id of its answer, and what was counted.
+/// Reads the event of a model: the id of its answer, and its usage.
 fn count_of(event: &[u8]) -> Option<(String, UsageAt)> {
     text(event, &["event"]).filter(|kind| kind == "model")?;
     let output = get(event, "output")?;
@@ -157,7 +158,8 @@ fn count_of(event: &[u8]) -> Option<(String, UsageAt)> {
     let (prompt, answer) = (of("input_tokens").filter(|n| *n > 0)?, of("output_tokens").unwrap_or(0));
     let (read, written) = (of("input_tokens_cache_read"), of("input_tokens_cache_write"));
     let cached = read.unwrap_or(0).saturating_add(written.unwrap_or(0));
-    // Some providers count what came from a cache in the prompt, some beside it; the sum tells.
+    // Some providers include cached tokens in the prompt, some count them separately; the sum shows
+    // which.
     let is_in_prompt = of("total_tokens").is_none_or(|total| total <= prompt.saturating_add(answer));
     let input_tokens = if is_in_prompt { prompt.saturating_sub(cached) } else { prompt };
     let usage =

@@ -8,11 +8,12 @@ use crate::kit::list_document::open;
 use crate::kit::message_list::{Layout, List, Record, Shape, held};
 use crate::shapes::chat_message::{ChatShape, usage};
 
-/// Trajectories of mini-swe-agent 1.1 and later: one document with chat messages, and with what the provider answered
-/// beside each answer.
+/// Trajectories of mini-swe-agent 1.1 and later: one document with chat messages, and the
+/// provider's response next to each answer.
 ///
-/// A result failed whose `returncode` is not 0. The record `exit` is no message; it stays behind all others. Older
-/// trajectories are lists of chat messages ([`OpenaiChat`](crate::requests::openai_chat::OpenaiChat)).
+/// A result failed whose `returncode` is not 0. The record `exit` is not a message; it stays after
+/// all others. Older trajectories are lists of chat messages
+/// ([`OpenaiChat`](crate::requests::openai_chat::OpenaiChat)).
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct MiniSweAgent;
 

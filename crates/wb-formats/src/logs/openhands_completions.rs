@@ -23,8 +23,8 @@ pub(crate) const VOCABULARY: ToolVocabulary = ToolVocabulary {
 
 /// Logs of completions of `OpenHands`, of the server and of the SDK.
 ///
-/// The messages are the request and, behind it, the answer, which stands outside of the list and stays as it is: where
-/// calls are written as texts, the raw answer. The whole prompt was counted.
+/// The messages are the request, followed by the answer, which is outside of the list and stays
+/// unchanged: where calls are written as texts, the raw answer. The whole prompt was counted.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct OpenhandsCompletions;
 

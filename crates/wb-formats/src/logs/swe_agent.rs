@@ -26,8 +26,9 @@ const VOCABULARY: ToolVocabulary = ToolVocabulary {
 
 /// Trajectories of SWE-agent (`.traj`): the messages are those of `history`.
 ///
-/// What the agent sends of it may be shorter, where a history processor elides old observations; those are not known
-/// here. Steps under `trajectory` repeat the messages and stay as they are. Nothing was counted per request.
+/// The agent may send less of it, if a history processor elides old observations; those are not
+/// known here. Steps under `trajectory` repeat the messages and stay unchanged. There is no usage
+/// per request.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct SweAgent;
 

@@ -11,10 +11,11 @@ use crate::kit::list_document::open;
 use crate::kit::message_list::{Layout, List, Record, Shape, held};
 use crate::shapes::chat_message::{ChatShape, usage};
 
-/// Results of tau-bench (a list of runs with their `traj`) and of tau2-bench (`simulations`), each run a conversation.
+/// Results of tau-bench (a list of runs with their `traj`) and of tau2-bench (`simulations`), each
+/// run a conversation.
 ///
-/// A conversation is called by its task and its trial. What the simulated user asks tools and gets from them is not what
-/// the agent sees: it stays where it is. tau2-bench counts each request of the agent.
+/// A conversation is named by its task and its trial. The simulated user's tool calls and results
+/// are not visible to the agent and stay in place. tau2-bench counts each request of the agent.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct TauBench;
 
@@ -88,7 +89,7 @@ fn list_of(text: &[u8], run: &[u8], key: &str) -> Result<List, FormatError> {
     Ok(List { name: format!("{}/{}", part("task_id"), part("trial")), ..list })
 }
 
-/// Takes out what the simulated user and its tools say to each other, and reads what was counted.
+/// Removes the exchange between the simulated user and its tools, and reads the usage.
 fn of_agent(record: &[u8], read: &mut Record) {
     let is_absent =
         |value: Option<&[u8]>| value.is_none_or(|value| matches!(value, b"null" | b"[]" | b"\"\""));

@@ -1,4 +1,4 @@
-//! Lines on which several records stand: each record gets a line of its own, so that it is read again.
+//! Lines that hold several records: each record gets a line of its own, so that it is read again.
 
 use std::io;
 
@@ -21,7 +21,8 @@ pub(super) fn stage(current: &Current<'_>) -> Result<Next, NotExpressible> {
     current.step(SessionRepair { parted: lines, ..SessionRepair::by(changes) })
 }
 
-/// Returns the line feeds that part the records of each line that holds several objects and nothing else, and these lines.
+/// Returns the line feeds that separate the records of each line that holds several objects and
+/// nothing else, and these lines.
 fn parted(parts: &dyn Parts) -> io::Result<(ChangeSet, Vec<usize>)> {
     let mut lines = Lines::new(PartReader::new(parts, "", 0)?);
     let (mut changes, mut numbers) = (Vec::new(), Vec::new());
@@ -35,11 +36,11 @@ fn parted(parts: &dyn Parts) -> io::Result<(ChangeSet, Vec<usize>)> {
         }
     }
     let feed = |at| (String::new(), Change::Splice { at, old: Bytes::default(), new: Bytes(b"\n".to_vec()) });
-    // From the end on, so that no change moves the place of another.
+    // In reverse order, so that no change moves the position of another.
     Ok((ChangeSet { changes: changes.into_iter().rev().map(feed).collect() }, numbers))
 }
 
-/// Returns where each object of a line ends; nothing where there is something else.
+/// Returns the end of each object of a line; `None` if there is anything else.
 fn ends_of_objects(line: &[u8]) -> Vec<usize> {
     let mut values = serde_json::Deserializer::from_slice(line).into_iter::<IgnoredAny>();
     let mut ends: Vec<usize> = Vec::new();

@@ -1,4 +1,4 @@
-//! Ids that several calls have: each later call gets an id of its own, and its result too.
+//! Ids that several calls share: each later call gets a new id, and so does its result.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
@@ -16,7 +16,8 @@ use super::unpaired_calls::with_whole_pairs;
 
 pub(super) fn stage(current: &Current<'_>) -> Result<Next, NotExpressible> {
     const DOUBLED: &str = "call-repeated";
-    // What goes between two answers of the model makes one of them, in which no id may stand twice.
+    // Messages removed between two answers of the model join them into one, in which no id may
+    // appear twice.
     let comes_up = || {
         let with_pairs = with_whole_pairs(current.messages(), &current.sent);
         with_pairs.is_some_and(|messages| is_refused(&current.sent.violations(&messages), DOUBLED))
@@ -42,7 +43,7 @@ fn with_ids(current: &Current<'_>) -> Result<ChangeSet, NotExpressible> {
     Ok(ids)
 }
 
-/// Where an id stands: a record, and which one of its places, or all of them.
+/// The position of an id: a record, and one of its places in it, or all of them.
 type Slot<'a> = (&'a Span, Option<usize>);
 
 /// A slot in which an id is to become another.
@@ -52,12 +53,13 @@ struct Renamed<'a> {
     new: String,
 }
 
-/// Returns the changes that give each call an id of its own where an earlier call has the same; nothing but the ids
-/// changes, and a result keeps its call. Calls without an id stay as they are, and so do calls of one record in which the
-/// id stands at more places or fewer than there are calls and results.
+/// Returns the changes that give each call an id of its own where an earlier call has the same;
+/// nothing but the ids changes, and a result keeps its call. Calls without an id stay as they are,
+/// and so do calls of one record in which the id is at more or fewer places than there are
+/// calls and results.
 fn with_own_ids(document: &dyn Document, view: &View) -> io::Result<ChangeSet> {
     let mut renamed = renamed(document, view)?;
-    // From the end on, so that no change moves the place of another.
+    // In reverse order, so that no change moves the position of another.
     renamed.sort_by(|one, other| other.slot.0.cmp(one.slot.0));
     let records = renamed.chunk_by(|one, next| one.slot.0 == next.slot.0);
     let changes: io::Result<Vec<_>> = records.map(|ids| changes(document, ids)).collect();
@@ -81,7 +83,8 @@ fn renamed<'a>(document: &dyn Document, view: &'a View) -> io::Result<Vec<Rename
     Ok(all)
 }
 
-/// Returns whether an id stands in all slots of a group; some formats take the name of a tool for the id of its call.
+/// Returns whether an id is in all slots of a group; some formats use the name of a tool as the id
+/// of its call.
 fn is_written(document: &dyn Document, id: &str, group: &[Slot<'_>]) -> io::Result<bool> {
     for (record, _) in group {
         if places(document, record, id)?.is_empty() {
@@ -91,7 +94,7 @@ fn is_written(document: &dyn Document, id: &str, group: &[Slot<'_>]) -> io::Resu
     Ok(true)
 }
 
-/// A call or one of its results, and the records in which it stands.
+/// A call or one of its results, with the records that contain it.
 type Said<'a> = (CallPosition, Vec<&'a Span>);
 
 /// Returns the calls and results of each id that several calls have, in their order.
@@ -116,7 +119,8 @@ fn in_order<T>(mut said: Vec<(u32, T)>) -> Vec<T> {
     said.into_iter().map(|(_, said)| said).collect()
 }
 
-/// Returns the slots of an id in groups: each call with its results, and calls that have a slot in common as one.
+/// Returns the slots of an id in groups: each call with its results, and calls that have a slot in
+/// common as one.
 fn groups<'a>(document: &dyn Document, id: &str, said: Vec<Said<'a>>) -> io::Result<Vec<Vec<Slot<'a>>>> {
     let own = |(call, records)| Ok((call, with_id(document, records, id)?));
     let said: Vec<Said<'a>> = said.into_iter().map(own).collect::<io::Result<_>>()?;
@@ -139,7 +143,7 @@ fn groups<'a>(document: &dyn Document, id: &str, said: Vec<Said<'a>>) -> io::Res
     Ok(joined(slots.into_values()))
 }
 
-/// Returns the records in which an id stands, all where it stands in none: others only go with a message.
+/// Returns the records that contain an id, or all if none does: others only accompany a message.
 fn with_id<'a>(document: &dyn Document, mut records: Vec<&'a Span>, id: &str) -> io::Result<Vec<&'a Span>> {
     let is_there: Vec<bool> = records
         .iter()
@@ -184,13 +188,14 @@ pub(super) fn ids(messages: &[Message]) -> impl Iterator<Item = &str> {
     messages.iter().flat_map(|message| message.calls().map(|(id, ..)| id).chain(message.answered_ids()))
 }
 
-/// Returns the records in which a call stands.
+/// Returns the records that contain a call.
 pub(super) fn records_of(view: &View, call: CallPosition) -> Vec<&Span> {
     let places = view.provenance.of(call.message as usize).iter();
     places.filter(|it| it.blocks.contains(&(call.block as usize))).map(|place| &place.record).collect()
 }
 
-/// Makes an id that no other call has; of one with a bar both sides, that of the call and that of its item, are new.
+/// Makes an id that no other call has; of one with a bar both sides, that of the call and that of
+/// its item, are new.
 fn own_id(id: &str, n: &mut usize, taken: &mut HashSet<String>) -> String {
     loop {
         *n += 1;

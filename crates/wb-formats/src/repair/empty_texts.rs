@@ -1,4 +1,5 @@
-//! Blocks with an empty text, which Anthropic refuses where they are sent as they stand: each goes out of its list.
+//! Blocks with an empty text, which Anthropic refuses if they are sent unchanged: each is removed
+//! from its list.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -10,7 +11,7 @@ use wb_record::{Bytes, Change, ChangeSet, Document, NotExpressible, Span, View};
 use super::SessionRepair;
 use super::stage::{Current, Next};
 
-/// The text of a block that stands alone in its list: no message may be empty.
+/// The text of a block that is alone in its list: no message may be empty.
 const EMPTY: &str = "(empty)";
 
 pub(super) fn stage(current: &Current<'_>) -> Result<Next, NotExpressible> {
@@ -25,13 +26,13 @@ pub(super) fn stage(current: &Current<'_>) -> Result<Next, NotExpressible> {
     if changes.is_empty() { Ok(Next::Nothing) } else { current.step(SessionRepair::by(changes)) }
 }
 
-/// Returns the changes after which no list of blocks has one with an empty text; nothing else changes.
+/// Returns the changes that remove blocks with an empty text from all lists; nothing else changes.
 fn without_empty_texts(document: &dyn Document, view: &View) -> io::Result<ChangeSet> {
     let with_empty = (0..view.messages.len()).filter(|at| has_empty_text(&view.messages[*at]));
     let places = with_empty.flat_map(|at| view.provenance.of(at));
     let records: BTreeSet<&Span> = places.map(|place| &place.record).collect();
     let mut set = ChangeSet::default();
-    // From the end on, so that no change moves the place of another.
+    // In reverse order, so that no change moves the position of another.
     for record in records.into_iter().rev() {
         let old = document.parts().bytes(record)?;
         let new = without_empty(&old);
@@ -47,7 +48,8 @@ fn has_empty_text(message: &Message) -> bool {
     message.blocks().iter().any(|block| matches!(block, Block::Text { text } if text.is_empty()))
 }
 
-/// Returns a record, or a list in one, without the blocks that have an empty text; the others keep their bytes.
+/// Returns a record, or a list in one, without the blocks that have an empty text; the others keep
+/// their bytes.
 fn without_empty(value: &[u8]) -> Vec<u8> {
     if !value.starts_with(b"[") {
         return ["message", "content"].into_iter().fold(value.to_vec(), |value, key| {

@@ -1,4 +1,5 @@
-//! Results that stand too late, behind what somebody said since their calls: each moves to the results of its answer.
+//! Results that come too late, after other messages since their calls: each moves to the results of
+//! its answer.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +11,7 @@ use super::stage::{After, Current, Next};
 use crate::dialects::SentAs;
 
 pub(super) fn stage(current: &Current<'_>) -> Result<Next, NotExpressible> {
-    // Of calls that have one id, which of them a result answers is known when each has its own.
+    // If calls share an id, their results can be assigned only when each has its own.
     if !current.is_refused("result-misplaced") || current.is_refused("call-repeated") {
         return Ok(Next::Nothing);
     }
@@ -20,7 +21,8 @@ pub(super) fn stage(current: &Current<'_>) -> Result<Next, NotExpressible> {
     }
     let patch = current.view.with_whole_records(brought_home(current.messages(), &late));
     let wanted = items(&patch, current.messages().len());
-    // Where the format cannot hold them there, or reads them where they stood, their calls are answered otherwise.
+    // If the format cannot hold them there, or still reads them at the old position, their calls
+    // are answered otherwise.
     let Ok(changes) = current.document().render(current.conversation, &current.view, &wanted, &current.stamp)
     else {
         return Ok(Next::Nothing);
@@ -33,11 +35,12 @@ pub(super) fn stage(current: &Current<'_>) -> Result<Next, NotExpressible> {
     }
 }
 
-/// Returns the results that stand too late, each with the place where its call wants it.
+/// Returns the results that come too late, each with the position that its call requires.
 fn late_results(messages: &[Message], sent: &SentAs<'_>) -> Vec<(usize, usize)> {
     let is_model = |at: usize| matches!(messages[at], Message::Assistant { .. });
     let is_result = |at: usize| matches!(messages[at], Message::ToolResult { .. });
-    // Where the agent puts results first in what stands between two answers, only an answer parts them from their calls.
+    // If the agent sorts results first between two answers, only an answer separates them from
+    // their calls.
     let parts = |at: usize| if sent.verbatim.order { !is_result(at) } else { is_model(at) };
     let pairing = Pairing::new(messages);
     let late = pairing.pairs().iter().filter_map(|pair| {
@@ -50,7 +53,7 @@ fn late_results(messages: &[Message], sent: &SentAs<'_>) -> Vec<(usize, usize)> 
     late.collect()
 }
 
-/// Returns the patch that moves results home.
+/// Returns the patch that moves results to their calls.
 fn brought_home(messages: &[Message], late: &[(usize, usize)]) -> Patch {
     let mut homes: BTreeMap<usize, Vec<Message>> = BTreeMap::new();
     for (result, home) in late {

@@ -1,5 +1,5 @@
-//! Lone surrogates: halves of characters in what is sent, which JavaScript writes as `\ud83d` alone and Anthropic refuses as
-//! no JSON. Each becomes the character that stands for what is not known, as it is read.
+//! Lone surrogates: halves of characters in sent texts, which JavaScript writes as `\ud83d` alone
+//! and Anthropic refuses as invalid JSON. Each becomes the replacement character, as it is read.
 
 use std::borrow::Cow;
 use std::io;
@@ -25,7 +25,7 @@ pub(super) fn stage(current: &Current<'_>) -> Result<Next, NotExpressible> {
     current.step(SessionRepair { n_lone_surrogates, ..SessionRepair::by(changes) })
 }
 
-/// Returns where halves of characters stand in the records of a view, where its provider refuses them.
+/// Returns the positions of lone surrogates in the records of a view, if its provider refuses them.
 pub fn lone_surrogates(document: &dyn Document, view: &View) -> io::Result<Vec<Span>> {
     if !SentAs::of(view).dialects.contains(&Dialect::Anthropic) {
         return Ok(Vec::new());
@@ -49,7 +49,7 @@ pub fn lone_surrogates(document: &dyn Document, view: &View) -> io::Result<Vec<S
     Ok(found)
 }
 
-/// Returns the changes that replace halves of characters.
+/// Returns the changes that replace lone surrogates.
 fn replaced(document: &dyn Document, halves: Vec<Span>) -> io::Result<ChangeSet> {
     let change = |half: Span| {
         let (at, old) = (half.at, Bytes(document.parts().bytes(&half)?.into_owned()));

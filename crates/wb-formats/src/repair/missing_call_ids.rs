@@ -1,4 +1,4 @@
-//! Calls that have no id although a result stands next to them: each gets that of the result, or one of its own.
+//! Calls without an id next to a result: each gets the id of the result, or a new one.
 
 use std::collections::{HashMap, HashSet};
 use std::io;
@@ -23,8 +23,8 @@ pub(super) fn stage(current: &Current<'_>) -> Result<Next, NotExpressible> {
     if changes.is_empty() { Ok(Next::Nothing) } else { current.step(SessionRepair::by(changes)) }
 }
 
-/// Returns the changes that give calls without an id one; calls of a record in which more or fewer of them are found stay as
-/// they are.
+/// Returns the changes that give calls without an id one; calls of a record stay unchanged if more
+/// or fewer of them are found.
 fn with_call_ids(document: &dyn Document, view: &View) -> io::Result<ChangeSet> {
     let messages = &view.messages;
     let mut taken: HashSet<&str> = messages.iter().flat_map(Message::calls).map(|(id, ..)| id).collect();
@@ -45,7 +45,7 @@ fn with_call_ids(document: &dyn Document, view: &View) -> io::Result<ChangeSet> 
             _ => by_record.push((record, vec![given.get(&call)])),
         }
     }
-    // From the end on, so that no change moves the place of another.
+    // In reverse order, so that no change moves the position of another.
     by_record.sort_by(|one, other| other.0.cmp(one.0));
     let changes: io::Result<Vec<_>> =
         by_record.iter().map(|(record, ids)| changes(document, record, ids)).collect();

@@ -1,4 +1,4 @@
-//! Lines of a tree that follow a line which is not in the file: each is linked to the line before it.
+//! Lines of a tree whose parent is not in the file: each is linked to the line before it.
 
 use std::io;
 
@@ -11,7 +11,7 @@ use super::SessionRepair;
 use super::nothing_lost::loses_nothing;
 use super::stage::{After, Current, Next};
 
-/// Under which keys a line of a tree has its id and that of the line it follows.
+/// The keys of a line's id and of its parent's id.
 const KEYS: [[&str; 2]; 2] = [["uuid", "parentUuid"], ["id", "parentId"]];
 
 pub(super) fn stage(current: &Current<'_>) -> Result<Next, NotExpressible> {
@@ -31,7 +31,7 @@ pub(super) fn stage(current: &Current<'_>) -> Result<Next, NotExpressible> {
         let n_before = done.changes.changes.len();
         done.changes.changes.extend(more);
         let next = current.read_after(&done.changes)?;
-        // Where two lines have one id, it can lead in a circle, or elsewhere.
+        // If two lines share an id, it can lead in a circle, or elsewhere.
         if done.changes.changes.len() == n_before || !loses_nothing(&view.messages, &next.1.messages) {
             done.changes.changes.truncate(n_before);
             break;
@@ -42,7 +42,7 @@ pub(super) fn stage(current: &Current<'_>) -> Result<Next, NotExpressible> {
     Ok(last.map_or(Next::Nothing, |(document, view)| Next::step_to(done, After::Read(document, view))))
 }
 
-/// Returns the line that follows one which is not in the file.
+/// Returns the line whose parent is not in the file.
 fn lost_parent(view: &View) -> Option<usize> {
     view.notes.iter().find_map(|note| match note {
         Note::LostParent { line } => Some(*line),
@@ -50,8 +50,8 @@ fn lost_parent(view: &View) -> Option<usize> {
     })
 }
 
-/// Returns the change that lets a line follow the nearest line before it that has an id, both of subagents or neither;
-/// none where there is no such line, or the line is of no tree.
+/// Returns the change that links a line to the nearest line before it that has an id, both of
+/// subagents or neither; none if there is no such line, or the line is not in a tree.
 fn linked_to_the_line_before(parts: &dyn Parts, number: usize) -> io::Result<ChangeSet> {
     let mut lines = Lines::new(PartReader::new(parts, "", 0)?);
     // The last lines with an id under each of the keys, of the conversation and of subagents.

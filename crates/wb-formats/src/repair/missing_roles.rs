@@ -1,4 +1,4 @@
-//! Messages that lost their role: each gets it back where it is known.
+//! Messages that lost their role: each gets it back if it is known.
 
 use wb_record::{ChangeSet, MissingRole, NotExpressible, Note};
 
@@ -11,11 +11,11 @@ pub(super) fn stage(current: &Current<'_>) -> Result<Next, NotExpressible> {
     let first = first.line;
     let roles: Vec<MissingRole> = lost.into_iter().filter(|lost| lost.role.is_some()).collect();
     if current.uncovers.roles && !roles.is_empty() {
-        // A role that is known again can tell that of the message beside it.
+        // A restored role can identify that of the message next to it.
         let changes = with_roles(current, &roles)?;
         return current.step(SessionRepair { roles, ..SessionRepair::by(changes) });
     }
-    // What is not read may be the call or the result that is missing.
+    // An unread message may be the missing call or result.
     let why = NotExpressible::unreadable(format_args!("line {first} does not say who speaks"));
     Ok(Next::Stop((!current.violations().is_empty()).then_some(why)))
 }
@@ -33,7 +33,7 @@ fn with_roles(current: &Current<'_>, roles: &[MissingRole]) -> Result<ChangeSet,
     if let Some(why) = current.document().abilities().body.why_not() {
         return Err(current.refused(why));
     }
-    // From the end on, so that no change moves the place of another.
+    // In reverse order, so that no change moves the position of another.
     let change = |lost: &MissingRole| Some((lost.record.part.clone(), lost.change()?));
     Ok(ChangeSet { changes: roles.iter().rev().filter_map(change).collect() })
 }

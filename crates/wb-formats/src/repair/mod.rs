@@ -26,21 +26,22 @@ use crate::dialects::SentAs;
 #[derive(Debug, Default)]
 #[non_exhaustive]
 pub struct SessionRepair {
-    /// What is to be written; nothing where there is nothing to repair.
+    /// The changes to write; empty if there is nothing to repair.
     pub changes: ChangeSet,
-    /// The messages as they are then.
+    /// The messages after the repair.
     pub messages: Vec<Message>,
-    /// The last line, where it was cut off while it was written, and goes.
+    /// The number of the last line, if it was cut off while it was written and is removed.
     pub torn_line: Option<usize>,
-    /// How many halves of characters are replaced.
+    /// The number of lone surrogates that are replaced.
     pub n_lone_surrogates: usize,
-    /// The lines on which several records stand, each of which gets a line of its own.
+    /// The lines that hold several records, each of which gets a line of its own.
     pub parted: Vec<usize>,
-    /// The lines that follow the line before them, since the one that they followed is not in the file.
+    /// The lines that follow the line before them, since the one that they followed is not in the
+    /// file.
     pub relinked: Vec<usize>,
-    /// The messages that get back the role that they lost.
+    /// The messages whose lost role is restored.
     pub roles: Vec<MissingRole>,
-    /// Why something stays as it is that could be repaired, where the format cannot hold it.
+    /// The reason why something repairable stays unchanged: the format cannot hold the repair.
     pub not_held: Option<NotExpressible>,
 }
 
@@ -59,14 +60,15 @@ impl SessionRepair {
     }
 }
 
-/// Mends one kind of damage.
+/// Repairs one kind of damage.
 type Stage = fn(&Current<'_>) -> Result<Next, NotExpressible>;
 
-/// The stages; what one mends, those behind it can rely on.
+/// The stages; each can rely on the repairs of those before it.
 ///
-/// A line that follows one which is not in the file is linked to the line before it, so that what stands there is seen again.
-/// What a call or result that is not read, for want of a role, belongs to would be taken for alone: as long as one is lost
-/// nothing behind is mended. Only calls that have ids of their own can each be answered.
+/// A line that follows one which is not in the file is linked to the line before it, so that
+/// everything before it is visible again. The counterpart of a call or result that is unread for
+/// want of a role would look unpaired: as long as one role is missing, later stages repair nothing.
+/// Only calls with unique ids can each be answered.
 const STAGES: [Stage; 11] = [
     torn_line::stage,
     lone_surrogates::stage,
@@ -81,30 +83,34 @@ const STAGES: [Stage; 11] = [
     unpaired_calls::stage,
 ];
 
-/// How many times a stage mends something at most, each time what came to light by the time before, as another copy of a line.
+/// The maximum number of repairs by one stage, each of what the previous one revealed, such as
+/// another copy of a line.
 const MOST_TIMES: usize = 256;
 
-/// How many times at most it is tried again to bring to light what stays hidden.
+/// The maximum number of attempts to reveal what stays hidden.
 const MOST_ROUNDS: u64 = 4;
 
-/// How many seeds of ids each step has.
+/// The number of id seeds of each step.
 const SEEDS: u64 = 1 << 20;
 
-/// Returns the smallest changes after which the providers of a format take a conversation; nothing is written.
+/// Returns the smallest changes after which the providers of a format accept a conversation;
+/// nothing is written.
 ///
-/// A last line that was cut off goes, halves of characters become U+FFFD, records on one line get lines of their own, and
-/// lines that follow none are linked. Messages get back the role that they lost where it is known, and calls a name that is
-/// taken; empty texts go out of their lists. Calls without an id get that of the result next to them, results behind what
-/// was said since their calls move to them, and of calls that have one id the later ones get another, with their results.
+/// A cut-off last line is removed, lone surrogates become U+FFFD, records on one line get lines of
+/// their own, and lines whose parent is missing are linked. Messages get their lost role back if it
+/// is known, and calls a name that is accepted; empty texts are removed from their lists. Calls
+/// without an id get that of the result next to them, late results move to their calls, and if
+/// several calls share an id, the later ones get another, with their results.
 ///
-/// Then calls without a result are answered, by the result next to them that answers no call, or by the one that stands
-/// before them, where there is one, but for those that the agent answers itself and those of which another call of their
-/// message still has the id; results without a call and second results go, and a model that speaks first gets a message of
-/// the user in front. What a format cannot hold of ids, names and of the user's message stays, with the reason; of the
-/// others it is an error.
+/// Then calls without a result are answered, by the result next to them that answers no call, or by
+/// the one that precedes them, if there is one. Exceptions are calls that the agent answers itself
+/// and those whose id another call of their message still has. Results without a call and second
+/// results are removed, and a model that speaks first gets a user message before it. Ids, names and
+/// the user message stay unchanged if a format cannot hold the repair, with the reason; any other
+/// such repair is an error.
 ///
-/// What comes to light by a change is repaired with it where the session is one file, and stays hidden where more would be
-/// refused then. A second run changes nothing.
+/// Records that a change reveals are repaired with it if the session is one file, and stay hidden
+/// if more would be refused then. A second run changes nothing.
 pub fn repair(
     document: &dyn Document,
     conversation: &str,
@@ -112,7 +118,7 @@ pub fn repair(
     stamp: &Stamp,
 ) -> Result<SessionRepair, NotExpressible> {
     let (mut mended, mut stays_hidden) = uncovered(document, conversation, view, stamp)?;
-    // What is mended meanwhile may bring to light what would have been worse before.
+    // Repairs made meanwhile may reveal what would have been worse before.
     for nth in 1..MOST_ROUNDS {
         let start = Current::of(document, conversation, view, stamp, Uncovers::ALL);
         if !stays_hidden || mended.changes.is_empty() || !start.is_one_file()? {
@@ -135,8 +141,8 @@ pub fn repair(
     Ok(mended)
 }
 
-/// Repairs a session, and brings to light what is hidden where no more is refused then; tells whether something stays
-/// hidden.
+/// Repairs a session, and reveals what is hidden if no more is refused then; returns whether
+/// something stays hidden.
 fn uncovered(
     document: &dyn Document,
     conversation: &str,
@@ -155,14 +161,14 @@ fn uncovered(
             return Ok((mended, stays_hidden));
         }
         if !has_uncovered {
-            // Where lines are there twice, a changed one can lead elsewhere.
+            // If lines are duplicated, a changed one can lead elsewhere.
             return Err(refused(document, "what would be written hides a message"));
         }
         (uncovers, stays_hidden) = (uncovers.less(), true);
     }
 }
 
-/// Goes through the stages, and again from the first one after each change.
+/// Runs the stages, and starts again from the first one after each change.
 fn in_stages(mut current: Current<'_>) -> Result<SessionRepair, NotExpressible> {
     let mut done = SessionRepair::default();
     let mut times = [0; STAGES.len()];
@@ -180,7 +186,7 @@ fn in_stages(mut current: Current<'_>) -> Result<SessionRepair, NotExpressible> 
     Ok(SessionRepair { messages: current.into_messages(), ..done })
 }
 
-/// Returns the first stage that has something to change, and what; tells why something stays.
+/// Returns the first stage with changes and those changes; reports why something stays unchanged.
 fn next_step(
     current: &Current<'_>,
     times: &[usize],

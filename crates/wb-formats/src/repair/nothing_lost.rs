@@ -1,25 +1,25 @@
-//! Whether nothing that was said in a session is lost in another that was made of it.
+//! A check that a session derived from another has lost none of its content.
 
 use serde_json::Value;
 use wb_message::{Block, Content, Message};
 
-/// A part of what the user or the model says.
+/// A part of the content of the user or the model.
 #[derive(PartialEq)]
 enum Part<'a> {
     Text(&'a str),
-    /// A call, which may have got another id and another name.
+    /// A call, whose id and name may have changed.
     Call(&'a Value),
     Other(&'a Block),
 }
 
-/// Returns whether all that the user, the model and digests say is there still, in its order; of results and empty texts
-/// some may be gone.
+/// Returns whether all content of the user, the model and digests is still there, in order; some
+/// results and empty texts may be missing.
 pub(super) fn loses_nothing(before: &[Message], after: &[Message]) -> bool {
     let mut after = parts(after);
     parts(before).all(|part| after.any(|it| it == part))
 }
 
-/// Returns what is said, each part with whether the model says it.
+/// Returns the content, each part with whether it comes from the model.
 fn parts(messages: &[Message]) -> impl Iterator<Item = (bool, Part<'_>)> {
     messages.iter().flat_map(|message| {
         let is_model = matches!(message, Message::Assistant { .. });

@@ -1,4 +1,4 @@
-//! A session as a stage of a repair finds it, and what the stage makes of it.
+//! A session between the stages of a repair, and the outcome of a stage.
 
 use std::borrow::Cow;
 use std::cell::OnceCell;
@@ -13,10 +13,10 @@ use crate::dialects::SentAs;
 /// The name of the part of a session of one file.
 const ONLY_PART: &str = "";
 
-/// What may be brought to light that was hidden.
+/// The kinds of hidden records that may be revealed.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Uncovers {
-    /// Lines that follow one which is not in the file, and records of which several stand on one line.
+    /// Lines that follow one which is not in the file, and several records on one line.
     pub(super) lines: bool,
     /// Messages that lost their role.
     pub(super) roles: bool,
@@ -25,7 +25,8 @@ pub(super) struct Uncovers {
 impl Uncovers {
     pub(super) const ALL: Self = Self { lines: true, roles: true };
 
-    /// Returns what is tried next where more is refused than before: roles alone, lines alone, then neither.
+    /// Returns the next attempt if more is refused than before: roles alone, lines alone, then
+    /// neither.
     pub(super) fn less(self) -> Self {
         match self {
             Self { lines: true, roles: true } => Self { lines: false, roles: true },
@@ -42,44 +43,44 @@ pub(super) struct Current<'a> {
     changed: Option<Box<dyn Document>>,
     pub(super) conversation: &'a str,
     pub(super) view: Cow<'a, View>,
-    /// What the next new records are stamped with.
+    /// The stamp of the next new records.
     pub(super) stamp: Stamp,
     pub(super) sent: SentAs<'static>,
     pub(super) uncovers: Uncovers,
     violations: OnceCell<Vec<Violation>>,
 }
 
-/// What becomes of a session in a stage.
+/// The outcome of a stage.
 pub(super) enum Next {
     /// There is nothing for the stage to do.
     Nothing,
-    /// Something is changed.
+    /// Something changes.
     Step(Box<Step>),
-    /// Something stays as it is, and the other stages may go on.
+    /// Something stays unchanged, and the other stages may continue.
     Left(NotExpressible),
-    /// No other stage can tell what is right.
+    /// No other stage can determine the right repair.
     Stop(Option<NotExpressible>),
 }
 
 impl Next {
-    /// Makes changes a step after which the session is known already.
+    /// Converts changes into a step after which the session is known already.
     pub(super) fn step_to(done: SessionRepair, after: After) -> Self {
         Self::Step(Box::new(Step { done, after }))
     }
 }
 
-/// What a stage changes.
+/// The changes of a stage.
 pub(super) struct Step {
-    /// What is told of it, with the changes and without the messages.
+    /// The report of it, with the changes and without the messages.
     pub(super) done: SessionRepair,
     pub(super) after: After,
 }
 
 /// A session after a stage.
 pub(super) enum After {
-    /// As it is read then.
+    /// The session as read afterwards.
     Read(Box<dyn Document>, Box<View>),
-    /// The messages, where it cannot be changed in memory.
+    /// The messages, if the session cannot be changed in memory.
     Messages(Vec<Message>),
 }
 
@@ -118,7 +119,7 @@ impl<'a> Current<'a> {
         }
     }
 
-    /// Returns what providers refuse of it.
+    /// Returns the violations that providers refuse.
     pub(super) fn violations(&self) -> &[Violation] {
         self.violations.get_or_init(|| self.sent.violations(self.messages()))
     }
@@ -151,7 +152,7 @@ impl<'a> Current<'a> {
         Ok((opened, Box::new(view)))
     }
 
-    /// Makes changes a step.
+    /// Converts changes into a step.
     pub(super) fn step(&self, done: SessionRepair) -> Result<Next, NotExpressible> {
         let (document, view) = self.read_after(&done.changes)?;
         Ok(Next::step_to(done, After::Read(document, view)))

@@ -1,4 +1,5 @@
-//! Names of calls that a provider refuses: each gets one that is taken, and its results too where they name the tool.
+//! Names of calls that a provider refuses: each gets an accepted one, and so do its results if they
+//! name the tool.
 
 use std::collections::{BTreeSet, HashMap};
 use std::io;
@@ -16,7 +17,7 @@ use crate::dialects::SentAs;
 /// The keys under which formats name the tool of a call or of a result.
 const NAMES: [&str; 6] = ["name", "namespace", "toolName", "tool_name", "tool", "function"];
 
-/// The keys under which a result of Gemini stands, also inside what a tool says.
+/// The keys of a Gemini result, which may also appear in the output of a tool.
 const RESPONSES: [&str; 2] = ["functionResponse", "function_response"];
 
 pub(super) fn stage(current: &Current<'_>) -> Result<Next, NotExpressible> {
@@ -39,7 +40,7 @@ pub(super) fn stage(current: &Current<'_>) -> Result<Next, NotExpressible> {
     Ok(Next::step_to(SessionRepair::by(changes), After::Read(document, view)))
 }
 
-/// Returns messages as they are when all calls have names that are taken.
+/// Returns messages in which all calls have accepted names.
 fn with_taken_names(messages: &[Message], sent: &SentAs<'_>) -> Vec<Message> {
     let mut messages = messages.to_vec();
     for message in &mut messages {
@@ -56,8 +57,8 @@ fn with_taken_names(messages: &[Message], sent: &SentAs<'_>) -> Vec<Message> {
     messages
 }
 
-/// Returns the changes that give each call a name that is taken where its own is refused; nothing else changes. A name
-/// that does not stand in its record as it is sent stays.
+/// Returns the changes that replace each refused name of a call with an accepted one; nothing else
+/// changes. A name that its record does not contain as sent stays.
 fn without_refused_names(document: &dyn Document, view: &View, sent: &SentAs<'_>) -> io::Result<ChangeSet> {
     let mut names: HashMap<&str, String> = HashMap::new();
     let mut records: BTreeSet<&Span> = BTreeSet::new();
@@ -75,7 +76,7 @@ fn without_refused_names(document: &dyn Document, view: &View, sent: &SentAs<'_>
     let pairing = Pairing::new(&view.messages);
     pairing.pairs().iter().filter(|pair| is_refused(pair.call)).for_each(|pair| take(pair.result as usize));
     let mut changes = ChangeSet::default();
-    // From the end on, so that no change moves the place of another.
+    // In reverse order, so that no change moves the position of another.
     for record in records.into_iter().rev() {
         let bytes = document.parts().bytes(record)?;
         let mut places = Vec::new();
@@ -89,8 +90,8 @@ fn without_refused_names(document: &dyn Document, view: &View, sent: &SentAs<'_>
     Ok(changes)
 }
 
-/// Finds the places of names in a value that begins at a place, each with the new name. In what a tool and its user say as
-/// they like only a result of Gemini names a tool.
+/// Finds the places of names in a value that begins at a place, each with the new name. In what a
+/// tool and its user say as they like only a result of Gemini names a tool.
 fn find_names<'n>(
     value: &[u8],
     (from, is_free): (usize, bool),

@@ -1,5 +1,5 @@
-//! A last line that was cut off while it was written: what is there of it goes, since nobody can read it, and what an agent
-//! appends would stand in one line with it.
+//! A last line that was cut off while it was written: its remains are removed, since they are
+//! unreadable, and a line that an agent appends would continue it.
 
 use std::io;
 
@@ -14,7 +14,7 @@ pub(super) fn stage(current: &Current<'_>) -> Result<Next, NotExpressible> {
     current.step(SessionRepair { torn_line: Some(line), ..SessionRepair::by(changes) })
 }
 
-/// Returns the number of the last line, where it was cut off.
+/// Returns the number of the last line, if it was cut off.
 fn torn_line(note: &Note) -> Option<usize> {
     match note {
         Note::TruncatedLastLine { line } => Some(*line),
@@ -22,7 +22,7 @@ fn torn_line(note: &Note) -> Option<usize> {
     }
 }
 
-/// Returns the change that takes the last line out; none where a line feed ends it.
+/// Returns the change that removes the last line; none if a line feed ends it.
 fn without_torn_line(parts: &dyn Parts) -> io::Result<ChangeSet> {
     let mut lines = Lines::new(PartReader::new(parts, "", 0)?);
     let mut torn = None;

@@ -1,4 +1,4 @@
-//! Calls without a result and results without a call: what answers the ones and takes the others out.
+//! Calls without a result and results without a call: the former are answered, the latter removed.
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet, VecDeque};
@@ -12,7 +12,8 @@ use super::SessionRepair;
 use super::stage::{After, Current, Next, is_refused};
 use crate::dialects::SentAs;
 
-/// Repairs by a patch, in which calls are answered by what was said, and by marks where the format cannot hold that.
+/// Repairs by a patch, in which calls are answered by existing texts, or by marks if the format
+/// cannot hold those.
 pub(super) fn stage(current: &Current<'_>) -> Result<Next, NotExpressible> {
     if current.violations().is_empty() {
         return Ok(Next::Nothing);
@@ -29,7 +30,7 @@ fn patched_by(pairs: &Patch, current: &Current<'_>) -> Result<Next, NotExpressib
     if !is_refused(&current.sent.violations(&after(pairs.clone(), messages)), "user-first") {
         return rendered(pairs.clone(), current);
     }
-    // A log that holds nothing of ours but a digest holds it as one.
+    // A log that can store no new message but a digest stores it as one.
     let digest = format!("{DIGEST_HEADER}\n{DROPPED_MARK}");
     let with_user = |text: &str| rendered(with_user_first(pairs, messages, text), current);
     with_user(DROPPED_MARK).or_else(|why| {
@@ -40,7 +41,7 @@ fn patched_by(pairs: &Patch, current: &Current<'_>) -> Result<Next, NotExpressib
     })
 }
 
-/// Renders a patch, and reads it again where that can be done.
+/// Renders a patch, and reads the result if possible.
 fn rendered(patch: Patch, current: &Current<'_>) -> Result<Next, NotExpressible> {
     let patch = current.view.with_whole_records(patch);
     let wanted = items(&patch, current.messages().len());
@@ -55,7 +56,7 @@ fn rendered(patch: Patch, current: &Current<'_>) -> Result<Next, NotExpressible>
     let (document, view) = current.read_after(&changes)?;
     let is_mended = pairs_made_whole(&view.messages, &current.sent).is_none()
         && current.sent.violations(&view.messages).len() <= current.violations().len();
-    // Where ids are missing, a reader can take a result for that of another call.
+    // If ids are missing, a reader can match a result to another call.
     if !is_mended {
         return Err(current.refused("what would be written is read otherwise than it is meant"));
     }
@@ -69,7 +70,7 @@ fn after(patch: Patch, messages: &[Message]) -> Vec<Message> {
     after
 }
 
-/// Adds what the user says before the model speaks.
+/// Adds a user message before the model speaks.
 fn with_user_first(patch: &Patch, messages: &[Message], text: &str) -> Patch {
     let is_model = |message: &Message| matches!(message, Message::Assistant { .. });
     let at = messages.iter().position(is_model).unwrap_or(0);
@@ -78,19 +79,22 @@ fn with_user_first(patch: &Patch, messages: &[Message], text: &str) -> Patch {
     Patch::new(edits)
 }
 
-/// Returns messages with their calls answered and without results that answer none; nothing where there is nothing to mend.
+/// Returns messages with their calls answered and without results that answer none; `None` if there
+/// is nothing to repair.
 pub(super) fn with_whole_pairs(messages: &[Message], sent: &SentAs<'_>) -> Option<Vec<Message>> {
     let marked = pairs_made_whole(messages, sent)?;
     Some(after(with_own_results(marked, messages), messages))
 }
 
-/// Returns the patch that answers calls and takes results without one out; nothing where there is nothing to mend.
+/// Returns the patch that answers calls and removes results without one; `None` if there is nothing
+/// to repair.
 fn pairs_made_whole(messages: &[Message], sent: &SentAs) -> Option<Patch> {
     Repair { in_flight: true, ..Repair::default() }.patch(&without_left(messages, sent))
 }
 
-/// Returns messages without the calls that are not to be answered: those that wait although another one of their message has
-/// their id, since no provider could tell which of them a result answers, and those that the agent answers itself.
+/// Returns messages without the calls that are not to be answered: open calls that share their id
+/// with another call of their message, since no provider could match a result to one of them, and
+/// those that the agent answers itself.
 fn without_left<'m>(messages: &'m [Message], sent: &SentAs) -> Cow<'m, [Message]> {
     let pairing = Pairing::new(messages);
     let (early, near) = (early_results(messages, &pairing), near_results(messages, &pairing));
@@ -110,7 +114,7 @@ fn without_left<'m>(messages: &'m [Message], sent: &SentAs) -> Cow<'m, [Message]
     without
 }
 
-/// Returns the results that stand before any call of their id.
+/// Returns the results that precede any call of their id.
 fn early_results<'a>(messages: &'a [Message], pairing: &Pairing) -> HashMap<&'a str, &'a Message> {
     let results = pairing.orphans().iter().filter_map(|at| match &messages[*at as usize] {
         result @ Message::ToolResult { tool_call_id, .. } => Some((tool_call_id.as_str(), result)),
@@ -119,8 +123,8 @@ fn early_results<'a>(messages: &'a [Message], pairing: &Pairing) -> HashMap<&'a 
     results.collect()
 }
 
-/// Returns the calls without a result, each with the result without a call that stands behind its answer and before the next
-/// one, where as many of both are left there: in their order.
+/// Returns the calls without a result, each with an unpaired result between its answer and the next
+/// one, in order, if both are equal in number there.
 pub(super) fn near_results(messages: &[Message], pairing: &Pairing) -> Vec<(CallPosition, usize)> {
     let is_model = |at: usize| matches!(messages.get(at), Some(Message::Assistant { .. }));
     let mut near = Vec::new();
@@ -141,19 +145,22 @@ pub(super) fn near_results(messages: &[Message], pairing: &Pairing) -> Vec<(Call
     near
 }
 
-/// Returns whether a result that does not name a call can be its own: one of them has no id, and no name speaks against it.
+/// Returns whether a result that does not name a call can belong to it: one of them has no id, and
+/// their names do not differ.
 fn may_answer(call: CallPosition, result: usize, messages: &[Message]) -> bool {
     let Some((id, name, _)) = call.find(messages) else { return false };
     let Message::ToolResult { tool_call_id: of, tool_name: by, .. } = &messages[result] else { return false };
     (!is_own_id(id, name) || !is_own_id(of, by)) && (name.is_empty() || by.is_empty() || name == by)
 }
 
-/// Returns whether an id is there and tells one call from others: chat takes the name of the tool for one that is missing.
+/// Returns whether an id exists and is specific to its call: chat uses the name of the tool for a
+/// missing one.
 pub(super) fn is_own_id(id: &str, name: &str) -> bool {
     !id.is_empty() && id != name
 }
 
-/// Answers calls by the result next to them that names no call, or by the one that stands before them, where there is one.
+/// Answers calls by the result next to them that names no call, or by the one that precedes them,
+/// if there is one.
 fn with_own_results(mut patch: Patch, messages: &[Message]) -> Patch {
     let pairing = Pairing::new(messages);
     let early = early_results(messages, &pairing);

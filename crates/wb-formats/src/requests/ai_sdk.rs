@@ -17,10 +17,11 @@ use crate::kit::request_probe::{has_part, is_request, messages_of};
 use crate::shapes::content_value::{changed, changed_parts, content, in_users_place, raw_list, result};
 use crate::shapes::parted_record;
 
-/// Messages of the AI SDK, versions 4 to 6: a list of them, or an object that holds one under `messages`.
+/// Messages of the AI SDK, versions 4 to 6: a list of them, or an object that holds one under
+/// `messages`.
 ///
-/// System texts are pinned. Each result is a message of its own, also where several stand in one record. Messages for
-/// the screen (`UIMessage`) are not read. Nothing was counted.
+/// System texts are pinned. Each result is a message of its own, also if one record holds several.
+/// Messages for the screen (`UIMessage`) are not read. There is no usage.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct AiSdk;
 
@@ -46,7 +47,8 @@ impl Format for AiSdk {
     }
 }
 
-/// Tells messages of the AI SDK for the screen, whose calls and results stand in parts beside what is said.
+/// Recognizes AI SDK messages for the screen, which have calls and results in parts next to the
+/// text.
 pub(crate) fn is_for_screen(probe: &Probe) -> bool {
     let is_one = |message: &Seen| {
         let is_parted = message.has("parts") && !message.has("kind");
@@ -146,7 +148,7 @@ fn rewritten(old: &[&[u8]], message: &Message, after: &[Block]) -> Result<Vec<Ve
     let (Message::ToolResult { is_error, .. }, [answer]) = (message, old) else {
         return changed_parts(old, message.blocks(), after, part);
     };
-    // Version 4 has the result itself, and beside it what is sent of it.
+    // Version 4 has the result itself, and next to it the part of it that is sent.
     if get(answer, "output").is_none() {
         let body = result(after, part)?.to_string();
         return Ok(vec![remove(&set(answer, "result", body.as_bytes()), "content")]);
@@ -194,7 +196,7 @@ struct Part<'a> {
     args: Option<&'a RawValue>,
 }
 
-/// Reads a part; what we have no block for becomes a text with its JSON.
+/// Reads a part; one without a matching block becomes a text with its JSON.
 fn block(json: &RawValue) -> Block {
     let part: Part<'_> = serde_json::from_str(json.get()).unwrap_or_default();
     let said = part.text.and_then(|said| text(said.get()));
@@ -216,7 +218,7 @@ fn block(json: &RawValue) -> Block {
     known.unwrap_or_else(|| Block::text(compact(json.get())))
 }
 
-/// Reads a picture: an address, or base64 with its type beside it.
+/// Reads a picture: an address, or base64 with its type next to it.
 fn picture_of(part: Part<'_>) -> Option<Block> {
     let data = part.image.0.or(part.data.0)?;
     let kind = part.media_type.0.unwrap_or_else(|| "image/png".into());
@@ -227,7 +229,7 @@ fn picture_of(part: Part<'_>) -> Option<Block> {
     }
 }
 
-/// Reads a result: what was sent of it.
+/// Reads a result, as it was sent.
 fn answered(json: &RawValue) -> Message {
     let part: Part<'_> = serde_json::from_str(json.get()).unwrap_or_default();
     let bytes = json.get().as_bytes();
@@ -249,7 +251,7 @@ fn answered(json: &RawValue) -> Message {
     Message::ToolResult { tool_call_id, tool_name, content, is_error }
 }
 
-/// Reads a part of what a result shows.
+/// Reads a part of a result.
 fn shown(json: &RawValue) -> Block {
     let part: Part<'_> = serde_json::from_str(json.get()).unwrap_or_default();
     match part.r#type.as_str() {

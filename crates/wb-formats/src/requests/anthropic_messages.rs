@@ -11,8 +11,9 @@ use crate::shapes::anthropic_message::AnthropicShape;
 /// Requests of the Messages API: a body with `messages`, or the list of them alone, such as the
 /// `api_conversation_history.json` of Cline and Roo Code.
 ///
-/// Each result is a message of its own; what stands beside it in one turn is another. The provider's own summary hides
-/// what stands before it, and what hides goes with it where it is folded. The system text is no message here.
+/// Each result is a message of its own; the rest of the same turn is another. The provider's own
+/// summary hides everything before it, which is removed with it when it is folded. The system text
+/// is no message here.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct AnthropicMessages;
 
@@ -37,7 +38,7 @@ impl Format for AnthropicMessages {
     }
 }
 
-/// Tells a request by blocks or keys that only Anthropic has.
+/// Recognizes a request by blocks or keys that only Anthropic has.
 fn is_anthropic(first: &Seen) -> bool {
     let messages = messages_of(first);
     let is_chat = has_role(&messages, &["tool", "function", "developer"])

@@ -15,12 +15,12 @@ use crate::kit::message_list::{Fate, Layout, List, Record, Shape, held};
 use crate::shapes::content_value::{in_users_place, list};
 use crate::shapes::gemini_part::{Part, part_of_result, parts, parts_of, with_body};
 
-/// Requests of `generateContent`: a body with `contents`, or a list of contents alone, such as the `/chat save` of Gemini
-/// CLI, also under `history`.
+/// Requests of `generateContent`: a body with `contents`, or a list of contents alone, such as the
+/// `/chat save` of Gemini CLI, also under `history`.
 ///
-/// Each result is a message of its own; what stands beside it in one content is another. A call without an id is known by
-/// its name and its order, and has a number here. A signature is thinking before its part, and stays with it byte for
-/// byte. The system text is no message here.
+/// Each result is a message of its own; the rest of the same content is another. A call
+/// without an id is known by its name and its order, and has a number here. A signature is thinking
+/// before its part, and stays with it byte for byte. The system text is no message here.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct GeminiContents;
 
@@ -37,7 +37,8 @@ impl Format for GeminiContents {
         let [first] = probe.values.as_slice() else { return Confidence::No };
         let list = if first.is_list { Some(first) } else { first.listed.as_deref() };
         let is_body = !first.is_list && first.has("contents");
-        // Other lists of parts say what kind each message is, or have other roles. A body can be one that is refused.
+        // Other lists of parts name the kind of each message, or have other roles. A body may hold
+        // contents that its provider refuses.
         let is_content = |it: &Seen| {
             let is_role = matches!(it.role.as_str(), "user" | "model" | "function" | "");
             let is_good = is_role && it.has("parts");
@@ -87,7 +88,7 @@ impl Layout for GeminiContents {
     }
 }
 
-/// How the ids begin that calls without one get.
+/// The prefix of ids given to calls without one.
 const NUMBERED: &str = "call-";
 
 /// Gives calls without an id a number, and their results that of the call that they answer.
@@ -118,7 +119,8 @@ pub(crate) fn number_calls(view: &mut View) {
     }
 }
 
-/// Returns the id of a call that is told; one that we gave is not, since its call has none.
+/// Returns the id of a call to write; `None` for one that this crate assigned, since its call has
+/// none.
 fn told(id: &str) -> Option<&str> {
     let is_ours = id.strip_prefix(NUMBERED).is_some_and(|number| number.parse::<u32>().is_ok());
     (!is_ours).then_some(id)
@@ -207,7 +209,7 @@ impl Shape for ContentShape {
     }
 }
 
-/// Takes results, what a compaction made and what the user says apart: results first.
+/// Separates results, the output of a compaction and user text: results first.
 fn of_user(parts: Vec<Part>) -> Vec<Message> {
     let (mut messages, mut others, mut said) = (Vec::new(), Vec::new(), Vec::new());
     for part in parts {
@@ -234,7 +236,7 @@ fn of_user(parts: Vec<Part>) -> Vec<Message> {
     messages
 }
 
-/// Returns what the user says, as plain text where it is nothing else.
+/// Returns user content, as plain text if it is nothing else.
 fn user(mut blocks: Vec<Block>) -> Message {
     match blocks.as_mut_slice() {
         [Block::Text { text }] => Message::user(std::mem::take(text)),

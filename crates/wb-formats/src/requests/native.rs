@@ -25,12 +25,12 @@ const VERSION: u64 = 1;
 const ROLES: [&str; 7] =
     ["user", "assistant", "toolResult", "bashExecution", "custom", "branchSummary", "compactionSummary"];
 
-/// Messages in their own JSON form: one array of them, an object with such an array under `messages`, or one
-/// message per line.
+/// Messages in their own JSON form: one array of them, an object with such an array under
+/// `messages`, or one message per line.
 ///
-/// Lines may be led by a header `{"type":"window-budget","version":1}`. It and the object may tell a `model` and its
-/// `context_window` in tokens. Files hold no usage. A compaction replaces the messages that it folds; they are
-/// kept in the list of operations alone.
+/// Lines may start with a header `{"type":"window-budget","version":1}`. It and the object may
+/// contain a `model` and its `context_window` in tokens. Files hold no usage. A compaction replaces
+/// the messages that it folds; they are kept in the list of operations alone.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Native;
 
@@ -92,12 +92,12 @@ fn is_message(seen: &Seen) -> bool {
     ROLES.contains(&seen.role.as_str()) && seen.r#type.is_empty() && !seen.has("message") && is_ours
 }
 
-/// Returns whether something is said; a list of users with their roles says nothing.
+/// Returns whether a message has content; a list of users with their roles has none.
 fn has_body(seen: &Seen) -> bool {
     ["content", "command", "summary"].iter().any(|key| seen.has(key))
 }
 
-/// Tells a message by keys that only providers write.
+/// Recognizes a message by keys that only providers write.
 fn is_of_provider(message: &Seen) -> bool {
     message.has("tool_calls") || message.has("tool_call_id")
 }
@@ -113,8 +113,8 @@ impl Layout for Native {
         &Self
     }
 
-    /// Finds the messages. A line that is not JSON does not hide the others; what is JSON and no message of ours shows
-    /// that the text is something else.
+    /// Finds the messages. A line that is not JSON does not hide the others; JSON that is not a
+    /// native message shows that the text is something else.
     fn lists(&self, parts: &dyn Parts) -> Result<Vec<List>, FormatError> {
         if !self.is_lines(parts)? {
             return Ok(vec![messages_in(held(parts))?]);
@@ -127,7 +127,7 @@ impl Layout for Native {
         Ok(vec![list])
     }
 
-    /// A text is lines where it does not begin with a whole document.
+    /// A text is lines unless it begins with a whole document.
     fn is_lines(&self, parts: &dyn Parts) -> io::Result<bool> {
         let begin = parts.bytes(&Span { len: 64 * 1024, ..Span::default() })?;
         Ok(!Seen::all(&begin).first().is_some_and(is_document))
@@ -153,7 +153,7 @@ impl Layout for Native {
     }
 }
 
-/// Reads the header and where it stands, if the first line that is JSON is one.
+/// Reads the header and its position, if the first line that is JSON is one.
 fn header(parts: &dyn Parts) -> io::Result<Option<(u64, Result<Meta, FormatError>)>> {
     let mut lines = Lines::new(PartReader::new(parts, "", 0)?);
     while let Some(line) = lines.next_line()? {
@@ -196,7 +196,7 @@ impl Shape for NativeShape {
     }
 }
 
-/// Returns a record with those members set that differ between two messages; what we do not know stays.
+/// Returns a record with the members that differ between two messages; unknown members stay.
 fn with_changes(record: &[u8], before: &Message, after: &Message) -> Result<Vec<u8>, String> {
     let value = |message| serde_json::to_value(message).map_err(|error| error.to_string());
     let (before, after) = (value(before)?, value(after)?);

@@ -12,9 +12,9 @@ use crate::shapes::chat_message::ChatShape;
 
 /// Requests of Chat Completions: a body with `messages`, or the list of them alone.
 ///
-/// System and developer texts are pinned; messages of a role that is not known are passed over, with a note. Arguments that
-/// are no JSON stay as they stand. A compaction replaces the messages that it folds; they are kept in the list of operations
-/// alone.
+/// System and developer texts are pinned; messages of an unknown role are skipped,
+/// with a note. Arguments that are not JSON stay unchanged. A compaction replaces the messages
+/// that it folds; they are kept in the list of operations alone.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct OpenaiChat;
 
@@ -39,7 +39,8 @@ impl Format for OpenaiChat {
     }
 }
 
-/// Tells a request by what only Chat Completions has, or by its model beside blocks that tell no provider.
+/// Recognizes a request by fields that only Chat Completions has, or by its model if its blocks do
+/// not identify a provider.
 fn is_chat(first: &Seen) -> bool {
     let messages = messages_of(first);
     let is_own = has_role(&messages, &["system", "developer", "tool", "function"])

@@ -19,15 +19,16 @@ use crate::shapes::responses_body::{changed_item, new_item};
 use crate::shapes::responses_item::Said;
 
 const NAME: &str = "openai-responses";
-/// Types of items, beside those that end in `_call` or `_output`.
+/// Types of items, in addition to those that end in `_call` or `_output`.
 const ITEM_TYPES: [&str; 6] =
     ["message", "reasoning", "compaction", "compaction_summary", "item_reference", "mcp_list_tools"];
 
 /// Requests of the Responses API: a body with a list as its `input`, or the list of items alone.
 ///
-/// What the model says, thinks and asks for in a row is one answer, so that reasoning stays with what it led to, or goes
-/// with it. Results are messages of their own, also those without a call. Developer and system texts are pinned, and so
-/// is an encrypted summary, byte for byte. Instructions are no message here. Results have no flag for failures.
+/// Consecutive texts, reasoning and calls of the model are one answer, so that reasoning stays with
+/// its result, or goes with it. Results are messages of their own, also those without a call.
+/// Developer and system texts are pinned, and so is an encrypted summary, byte for byte.
+/// Instructions are no message here. Results have no flag for failures.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct OpenaiResponses;
 

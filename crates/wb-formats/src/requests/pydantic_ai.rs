@@ -18,10 +18,11 @@ use crate::kit::picture::picture;
 use crate::shapes::content_value::{in_users_place, raw_list};
 use crate::shapes::parted_record;
 
-/// Lists of messages of pydantic-ai: requests of several parts, and responses with what was counted.
+/// Lists of messages of pydantic-ai: requests of several parts, and responses with usage.
 ///
-/// Each part of a request is a message of its own: system prompts, which are pinned, prompts, results, and demands to
-/// try again, which are failed results where they name a tool. What a response says is one answer.
+/// Each part of a request is a message of its own: system prompts, which are pinned, prompts,
+/// results, and retry requests, which are failed results if they name a tool. A response is one
+/// answer.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct PydanticAi;
 
@@ -77,7 +78,7 @@ struct Fields<'a> {
     model_name: Text<'a>,
 }
 
-/// What was counted; older versions have other names.
+/// The reported usage; older versions have other names.
 #[derive(Clone, Copy, Default, Deserialize)]
 #[serde(default)]
 struct Counted {
@@ -244,7 +245,7 @@ fn prompt_part(json: &RawValue) -> Block {
     }
 }
 
-/// Returns what a tool returned: a text, or the JSON of what it is.
+/// Returns the result of a tool: a text, or its JSON.
 fn returned(json: Option<&RawValue>) -> Vec<Block> {
     match json.map(|json| text(json.get()).unwrap_or_else(|| compact(json.get()))) {
         None => Vec::new(),

@@ -15,9 +15,9 @@ use crate::kit::loose::{Flag, Text};
 /// A part of a user line.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Part {
-    /// What a tool answered.
+    /// The result of a tool.
     Result { call_id: String, content: Vec<Block>, is_error: bool },
-    /// Anything else.
+    /// A part of another kind.
     Said(Block),
 }
 
@@ -28,7 +28,7 @@ pub(crate) enum Said {
     Parts(Vec<Part>),
 }
 
-/// Returns what a user line says: a text or a list.
+/// Returns the content of a user line: a text or a list.
 pub(crate) fn said(content: &str) -> Said {
     match text(content) {
         Some(text) => Said::Text(text),
@@ -45,7 +45,7 @@ pub(crate) fn blocks(content: &str) -> Vec<Block> {
     }
 }
 
-/// Returns a body as it stands: a text or blocks; nothing if it says nothing.
+/// Returns a body verbatim: a text or blocks; `None` if it is empty.
 pub(crate) fn content(body: &str) -> Option<Content> {
     match text(body) {
         Some(text) => (!text.is_empty()).then_some(Content::Text(text)),
@@ -61,7 +61,7 @@ fn into_block(part: Part) -> Block {
     }
 }
 
-/// Returns the parts of a list: in one go, or one by one if there is something odd among them.
+/// Returns the parts of a list: in one pass, or one by one if any of them is unusual.
 fn parts(list: &str) -> Vec<Part> {
     if let Ok(Parts(parts)) = serde_json::from_str(list) {
         return parts;
@@ -70,13 +70,13 @@ fn parts(list: &str) -> Vec<Part> {
     places.into_iter().map(|place| part(&list[place])).collect()
 }
 
-/// Reads one part; what we have no block for becomes a text with its JSON.
+/// Reads one part; one without a matching block becomes a text with its JSON.
 fn part(json: &str) -> Part {
     let known = serde_json::from_str::<Fields<'_>>(json).ok().and_then(Fields::part);
     known.unwrap_or_else(|| Part::Said(Block::text(text(json).unwrap_or_else(|| compact(json)))))
 }
 
-/// The fields of all kinds of blocks; those that may be long are read when they are needed.
+/// The fields of all kinds of blocks; potentially long ones are read on demand.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Fields<'a> {
@@ -137,7 +137,7 @@ impl Fields<'_> {
     }
 }
 
-/// Where a picture or a document comes from.
+/// The source of a picture or a document.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Source<'a> {
@@ -156,7 +156,7 @@ impl Source<'_> {
         Some(Block::image(self.media_type.into_string(), data))
     }
 
-    /// A document of text is shown, of any other its type is told.
+    /// Returns the text of a document, or the type of any other.
     fn document(self) -> Option<Block> {
         let data = self.data.0?;
         match self.r#type.as_str() {

@@ -1,4 +1,4 @@
-//! Messages as Anthropic has them, and as the agents store them that go by it.
+//! Messages in Anthropic's form, also as stored by agents that use it.
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -14,10 +14,11 @@ use super::parted_record;
 use crate::kit::loose::Text;
 use crate::kit::message_list::{Fate, Record, Shape};
 
-/// One record per side that speaks: results are blocks of what the user says, each a message of its own.
+/// One record per side that speaks: results are blocks of the user's message, each a message of its
+/// own.
 ///
-/// Signatures of reasoning stay byte for byte. A summary of the provider's own hides what stands before it, which goes
-/// with it.
+/// Signatures of reasoning stay byte for byte. A summary of the provider's own hides everything
+/// before it, which goes with it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct AnthropicShape;
 
@@ -44,7 +45,7 @@ struct Fields<'a> {
     content: Option<&'a RawValue>,
 }
 
-/// Reads what one side says; one of another role is none that a model sees.
+/// Reads the content of one side; a message of another role is invisible to models.
 pub(crate) fn read(record: &str, into: &mut Record) -> Result<(), serde_json::Error> {
     let fields: Fields<'_> = serde_json::from_str(record)?;
     let json = fields.content.map_or("\"\"", RawValue::get);
@@ -59,7 +60,7 @@ pub(crate) fn read(record: &str, into: &mut Record) -> Result<(), serde_json::Er
     Ok(())
 }
 
-/// Takes results and what the user says apart.
+/// Separates results from user texts.
 fn of_user(json: &str) -> Vec<Message> {
     let parts = match said(json) {
         Said::Text(text) => return vec![Message::user(text)],
@@ -99,7 +100,7 @@ fn answer(json: &str, into: &mut Record) {
     into.messages.extend(rest);
 }
 
-/// Returns the place of the last summary among blocks, and what it says.
+/// Returns the position of the last summary among blocks, and its text.
 fn compaction_in(blocks: &[u8]) -> Option<(usize, String)> {
     let places = elements(blocks)?;
     let at = places.iter().rposition(|place| is_of_type(&blocks[place.clone()], "compaction"))?;
@@ -150,7 +151,8 @@ fn block(block: &Block) -> Result<Value, String> {
     })
 }
 
-/// Returns a record of which messages go or get another body; the blocks of the others stay byte for byte.
+/// Returns a record of which messages go or get another body; the blocks of the others stay byte
+/// for byte.
 fn rewrite(record: &[u8], messages: &[Message], fates: &[Fate<'_>]) -> Result<Vec<u8>, String> {
     let parted = parted_record::rewrite(record, "content", messages, fates, n_blocks, rewritten);
     parted.unwrap_or_else(|| match (messages, fates) {

@@ -6,7 +6,7 @@ use wb_message::markers::{BRANCH_HEADER, DIGEST_HEADER, digest_body};
 use wb_message::{Block, Content, Message};
 use wb_record::json::{elements, get, set};
 
-/// How a block is written as a part, or why it cannot be.
+/// A function that writes a block as a part, or returns the reason why it cannot.
 pub(crate) type Write = fn(&Block) -> Result<Value, String>;
 
 /// Returns a body as JSON: a text where it is one.
@@ -26,8 +26,8 @@ pub(crate) fn result(blocks: &[Block], write: Write) -> Result<Value, String> {
     }
 }
 
-/// Returns a body that takes the place of another: a text stays a text where it can, and in a list the parts of blocks
-/// that stay are those of before.
+/// Returns a body that replaces another: a text stays a text if possible, and in a list the parts
+/// of blocks that stay are kept.
 pub(crate) fn changed(
     old: Option<&[u8]>,
     before: &[Block],
@@ -44,7 +44,8 @@ pub(crate) fn changed(
     }
 }
 
-/// Returns parts in the place of others: that of a block that stays as it was, that of a text with its new text.
+/// Returns parts that replace others: unchanged for a block that stays, with the new text for a
+/// text.
 pub(crate) fn changed_parts(
     old: &[&[u8]],
     before: &[Block],
@@ -54,7 +55,7 @@ pub(crate) fn changed_parts(
     let old_of = |block: &Block| before.iter().position(|it| it == block).and_then(|at| old.get(at));
     let part = |(at, block): (usize, &Block)| match (old_of(block), block, before.get(at), old.get(at)) {
         (Some(part), ..) => Ok(part.to_vec()),
-        // A part of another kind is told by its JSON, which is no text in it.
+        // A part of another kind is shown as its JSON, which is not a text in it.
         (_, Block::Text { text }, Some(Block::Text { text: was }), Some(part)) if says(part, was) => {
             Ok(set(part, "text", Value::from(text.as_str()).to_string().as_bytes()))
         }
@@ -63,7 +64,7 @@ pub(crate) fn changed_parts(
     after.iter().enumerate().map(part).collect()
 }
 
-/// Tells whether a part has that text.
+/// Returns whether a part has that text.
 fn says(part: &[u8], text: &str) -> bool {
     let said = get(part, "text").and_then(|it| serde_json::from_slice::<String>(it).ok());
     said.as_deref() == Some(text)
@@ -74,7 +75,8 @@ pub(crate) fn list(values: &[Vec<u8>]) -> Vec<u8> {
     [b"[", values.join(&b","[..]).as_slice(), b"]"].concat()
 }
 
-/// Returns what a message says that stands in the user's place: the user's own, or a digest with its header.
+/// Returns the content of a message in the user's place: the user's own, or a digest with its
+/// header.
 pub(crate) fn in_users_place(message: &Message) -> Result<Content, String> {
     if let Message::User { content, .. } = message {
         return Ok(content.clone());
@@ -85,7 +87,7 @@ pub(crate) fn in_users_place(message: &Message) -> Result<Content, String> {
         .ok_or_else(|| format!("a new message of the kind {}", wb_message::outline::role(message)))
 }
 
-/// Visits the JSON of the elements of a list; none of what is no list.
+/// Visits the JSON of the elements of a list; none if it is not a list.
 pub(crate) fn raw_list(list: Option<&RawValue>) -> Vec<&RawValue> {
     list.and_then(|list| serde_json::from_str(list.get()).ok()).unwrap_or_default()
 }

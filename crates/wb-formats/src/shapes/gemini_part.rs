@@ -1,4 +1,4 @@
-//! Parts of a content of Gemini: what they are in a message, and how they are written.
+//! Parts of a Gemini content: their meaning in a message, and their written form.
 
 use serde_json::{Value, json};
 use wb_message::Block;
@@ -7,12 +7,12 @@ use wb_record::json::set_in;
 
 use crate::kit::fields::{take_text, text_of};
 
-/// What a part is in a conversation.
+/// The meaning of a part in a conversation.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Part {
-    /// What somebody says: the part, and its signature before it.
+    /// Content of a speaker: the part, with its signature before it.
     Said(Vec<Block>),
-    /// What a tool answered.
+    /// The result of a tool.
     Result { id: Option<String>, name: String, content: Vec<Block>, is_error: bool },
 }
 
@@ -80,7 +80,7 @@ fn result(mut response: Value) -> Part {
     Part::Result { id, name, content, is_error }
 }
 
-/// Returns what a response shows to a model, and whether it tells an error.
+/// Returns the blocks of a response that a model sees, and whether it reports an error.
 fn body(mut response: Value) -> (Vec<Block>, bool) {
     let is_sole = response.as_object().is_some_and(|it| it.len() == 1);
     for (key, is_error) in [("output", false), ("error", true)] {
@@ -102,7 +102,7 @@ pub(crate) fn with_body(part: &[u8], text: &str, is_error: bool) -> Vec<u8> {
     pictures.map_or_else(|| part.clone(), |it| wb_record::json::set(&part, "functionResponse", &it))
 }
 
-/// Returns blocks as parts; nothing if one is no text and no picture.
+/// Returns blocks as parts; `None` if one is neither a text nor a picture.
 pub(crate) fn parts_of(blocks: &[Block]) -> Option<Vec<Value>> {
     let part = |block: &Block| match block {
         Block::Text { text } => Some(json!({ "text": text })),

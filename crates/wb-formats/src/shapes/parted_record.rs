@@ -6,8 +6,9 @@ use wb_record::json::{elements, get, set};
 use super::content_value::list;
 use crate::kit::message_list::Fate;
 
-/// Returns a record of which messages go or get another body, given the key of its list of parts, how many of the next
-/// parts are those of a message, and what its parts become; the parts of messages that stay are kept byte for byte.
+/// Returns a record of which messages go or get another body, given the key of its list of parts,
+/// how many of the next parts are those of a message, and what its parts become; the parts of
+/// messages that stay are kept byte for byte.
 ///
 /// Nothing if its body is no list.
 pub(crate) fn rewrite(

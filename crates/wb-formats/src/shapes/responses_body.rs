@@ -19,7 +19,7 @@ pub(crate) fn changed_item(item: &[u8], message: &Message, body: &[Block]) -> Re
     Ok(set(item, key, value.to_string().as_bytes()))
 }
 
-/// Returns what the user says as an item.
+/// Returns a user message as an item.
 pub(crate) fn user_item(text: &str) -> Vec<u8> {
     let content = [json!({"type": "input_text", "text": text})];
     json!({"type": "message", "role": "user", "content": content}).to_string().into_bytes()

@@ -1,4 +1,4 @@
-//! One item of the Responses API, and what it is in a conversation.
+//! One item of the Responses API, and its meaning in a conversation.
 
 use serde_json::Value;
 use wb_message::markers::{DIGEST_HEADER, ENVIRONMENT_TYPE, OPAQUE_TYPE};
@@ -9,13 +9,14 @@ use crate::kit::draft::Draft;
 use crate::kit::fields::{take_text, text_of};
 use crate::kit::picture::picture;
 
-/// The custom type of what the host puts in the user's place: skills, notices about subagents and interrupted turns.
+/// The custom type of host content in the user's place: skills, notices about subagents and
+/// interrupted turns.
 const HOST_TYPE: &str = "meta";
-/// How the host's own summaries begin; the line says that another model wrote what follows.
+/// The start of the host's own summaries; this line says that another model wrote the rest.
 const SUMMARY_START: &str = "Another language model started to solve this problem";
-/// Elements around what the host tells of the rules of the project and of the place where it runs.
+/// Elements around the host's texts about the rules of the project and the place where it runs.
 const ENVIRONMENT_TAGS: [&str; 2] = ["environment_context", "user_instructions"];
-/// Elements around what else the host puts in the user's place.
+/// Elements around other host content in the user's place.
 const HOST_TAGS: [&str; 10] = [
     "turn_aborted",
     "skill",
@@ -29,27 +30,27 @@ const HOST_TAGS: [&str; 10] = [
     "model_switch",
 ];
 
-/// What an item is in a conversation.
+/// The meaning of an item in a conversation.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Said {
     /// A part of an answer of the model.
     Answer(Vec<Block>),
-    /// What a tool answered.
+    /// The result of a tool.
     Result { call_id: String, content: Vec<Block> },
-    /// What the user typed.
+    /// Text from the user.
     User(Content),
     /// A command that the user ran next to the model.
     Shell { command: String, output: String, exit_code: Option<i32> },
-    /// What the host says, by the custom type of the message.
+    /// Text from the host, by the custom type of the message.
     Host { kind: String, content: Content },
-    /// The host's digest of what was before.
+    /// The host's digest of earlier messages.
     Summary(String),
-    /// What no model sees; it stays with what stands before it.
+    /// An item that no model sees; it stays with the one before it.
     Hidden,
 }
 
 impl Said {
-    /// Reads an item; nothing for what is none.
+    /// Reads an item; `None` if it is not one.
     pub(crate) fn of(mut item: Value) -> Option<Self> {
         let kind = text_of(item.as_object()?.get("type")).to_owned();
         Some(match kind.as_str() {
@@ -64,7 +65,7 @@ impl Said {
             "agent_message" => Self::Host { kind, content: content(take(&mut item, &["content"])) },
             _ if kind.ends_with("_output") || kind == "function_result" => result(&mut item),
             _ if kind.ends_with("_call") => Self::Answer(vec![call(&kind, &mut item)]),
-            // A message that does not say who speaks, or nothing known.
+            // A message without a known speaker.
             "message" | "" => return None,
             _ => Self::Host { kind, content: Content::Text(item.to_string()) },
         })
@@ -97,14 +98,14 @@ impl Said {
         matches!(self, Self::User(_))
     }
 
-    /// Returns whether the host put it there to tell of itself.
+    /// Returns whether the host inserted it to describe itself.
     pub(crate) fn is_of_host(&self) -> bool {
         matches!(self, Self::Host { .. })
     }
 }
 
-/// Returns the digest in a summary of the host: without the line in which it says where it comes from, and without
-/// the header of a digest of ours.
+/// Returns the digest in a summary of the host: without the line about its source, and without our
+/// digest header.
 pub(crate) fn digest_of(summary: &str) -> &str {
     let text = match summary.split_once('\n') {
         Some((line, rest)) if line.starts_with(SUMMARY_START) => rest,
@@ -113,7 +114,7 @@ pub(crate) fn digest_of(summary: &str) -> &str {
     text.strip_prefix(DIGEST_HEADER).map_or(text, |body| body.trim_start_matches('\n'))
 }
 
-/// Takes the first value that is there and not null.
+/// Takes the first value that is not null.
 fn take(from: &mut Value, keys: &[&str]) -> Value {
     let key = keys.iter().find(|key| from.get(**key).is_some_and(|value| !value.is_null()));
     key.and_then(|key| from.get_mut(*key)).map(Value::take).unwrap_or_default()
@@ -134,9 +135,10 @@ fn message(item: &mut Value) -> Said {
     }
 }
 
-/// Tells who speaks in a message of the role `user`: by what the host noted of its parts, else by its texts.
+/// Identifies the speaker of a message of the role `user`: by the host's notes on its parts, else
+/// by its texts.
 pub(crate) fn in_place_of_user(content: Content, kinds: &[&str]) -> Said {
-    // An empty part says nothing, and changes nothing of who speaks.
+    // An empty part has no content, and does not change the speaker.
     let texts: Vec<&str> = content.texts().map(str::trim).filter(|text| !text.is_empty()).collect();
     let has_others = content.blocks().iter().any(|block| block.as_text().is_none());
     let is_all = |is_so: &dyn Fn(&str) -> bool| {
@@ -195,7 +197,8 @@ fn reasoning(item: &mut Value) -> Block {
     Block::Thinking { text: texts.join("\n"), signature: take_text(item, "encrypted_content") }
 }
 
-/// Turns a call into a block. One that its provider carries out itself has no id and no result; it is told as a text.
+/// Turns a call into a block. One that its provider carries out itself has no id and no result; it
+/// is shown as a text.
 fn call(kind: &str, item: &mut Value) -> Block {
     let tool = kind.strip_suffix("_call").unwrap_or(kind);
     let is_own = matches!(kind, "function_call" | "custom_tool_call" | "local_shell_call");
@@ -219,7 +222,7 @@ fn call(kind: &str, item: &mut Value) -> Block {
     Block::ToolCall { id, name, input }
 }
 
-/// Reads arguments, which are JSON in a string; what is no object stays the string.
+/// Reads arguments, which are JSON in a string; anything but an object stays a string.
 pub(crate) fn arguments(text: String) -> Value {
     match serde_json::from_str(&text) {
         Ok(value @ Value::Object(_)) => value,
@@ -240,7 +243,7 @@ fn result(item: &mut Value) -> Said {
     Said::Result { call_id: take_text(item, "call_id").unwrap_or_default(), content }
 }
 
-/// Returns a body as it stands.
+/// Returns a body verbatim.
 fn content(body: Value) -> Content {
     content_of(blocks(body))
 }
@@ -263,7 +266,7 @@ fn blocks(body: Value) -> Vec<Block> {
     }
 }
 
-/// Turns a part of a body into a block; what we have no block for becomes a text with its JSON.
+/// Turns a part of a body into a block; one without a matching block becomes a text with its JSON.
 fn block(mut part: Value) -> Block {
     let known = match text_of(part.get("type")) {
         "input_text" | "output_text" | "text" | "summary_text" | "reasoning_text" => {

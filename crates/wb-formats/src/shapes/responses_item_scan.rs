@@ -1,4 +1,4 @@
-//! Items of the Responses API read in one go, where they are as nearly all are.
+//! A fast path for the common items of the Responses API, read in one pass.
 
 use std::borrow::Cow;
 
@@ -8,12 +8,12 @@ use wb_record::JsonScan;
 use super::responses_item::{Said, arguments, content_of, in_place_of_user};
 use crate::kit::json_text::value;
 
-/// Reads an item from its JSON; nothing for what is none.
+/// Reads an item from its JSON; `None` if it is not one.
 pub(crate) fn said(json: &str) -> Option<Said> {
     Usual::read(json).and_then(Usual::into_said).or_else(|| value(json).and_then(Said::of))
 }
 
-/// The members of the items that nearly all are: texts of a message, calls of functions and their results.
+/// The members of the common items: texts of a message, calls of functions and their results.
 #[derive(Default)]
 struct Usual<'a> {
     kind: Cow<'a, str>,
@@ -26,7 +26,8 @@ struct Usual<'a> {
 }
 
 impl<'a> Usual<'a> {
-    /// Reads an item in one go; nothing where a member is of another kind, or one of the rarer ones.
+    /// Reads an item in one pass; `None` if a member is of another kind, or is one of the rarer
+    /// ones.
     fn read(json: &'a str) -> Option<Self> {
         let (mut item, mut scan) = (Self::default(), JsonScan::new(json));
         scan.object(|key, scan| {

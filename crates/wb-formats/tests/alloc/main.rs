@@ -1,4 +1,4 @@
-//! What of a log may be held while it is read.
+//! Limits on the memory held while a log is read.
 
 #![expect(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test of files fails by panicking")]
 
@@ -11,7 +11,8 @@ use wb_testkit::logs::{TURNS_SEEN, write_log};
 
 /// The formats whose lines are read again where they are needed.
 const BOUND: [&str; 5] = ["claude-code", "codex", "gemini-cli", "copilot-cli", "pi"];
-/// Turns of the shorter log and of the longer one. They end as far behind a compaction, so that the same is seen of them.
+/// Turns of the shorter log and of the longer one. Both end at the same distance after a
+/// compaction, so that both show the same messages.
 const TURNS: [usize; 2] = [TURNS_SEEN * 5 / 2, TURNS_SEEN * 25 / 2];
 /// The part of a line that its place may take.
 const PLACE: u64 = 4;
@@ -25,7 +26,7 @@ fn written(what: &str, format: &str, n_turns: usize) -> (PathBuf, u64) {
     (path, log.len() as u64)
 }
 
-/// Checks that of what a longer log has more no more is held than the places of its lines.
+/// Checks that a longer log needs more memory only for the positions of its lines.
 fn check(what: &str, read: impl Fn(&dyn Document)) {
     for format in BOUND {
         let [short, long] = TURNS.map(|n_turns| {

@@ -1,5 +1,5 @@
-//! Blocks over sessions that are rewritten and over sessions that only grow: how they nest, what each hides, and what
-//! becomes of that when operations are undone and redone.
+//! Blocks over sessions that are rewritten and over sessions that only grow: how they nest, what
+//! each hides, and what becomes of that when operations are undone and redone.
 
 use std::collections::HashSet;
 
@@ -12,7 +12,7 @@ use wb_record::{
 
 use crate::support::of_parts;
 
-/// A session in memory with the list of what was done to it.
+/// A session in memory with its list of operations.
 struct World {
     document: Box<dyn Document>,
     history: History,

@@ -1,5 +1,5 @@
-//! Ways in which sessions are broken, by what stands in their records, whatever the format: an object with the id of a
-//! result is one, and so on.
+//! Ways to break sessions, by the content of their records, whatever the format: for example, an
+//! object with the id of a result is a result.
 
 use std::collections::BTreeMap;
 
@@ -23,19 +23,21 @@ pub(crate) enum Way {
     RoleLost,
     /// A call with the id of an earlier one, and its result too.
     IdTwice,
-    /// What the user says first is gone, and the model begins.
+    /// Removes the first user message, so that the model begins.
     ModelFirst,
     BlankText,
     /// A call of a tool that nobody offers, by a name that no provider takes.
     NameRefused,
-    /// What the user says between a call and its result, in a format whose order is sent as it stands.
+    /// Adds a user message between a call and its result, in a format whose order is sent
+    /// unchanged.
     UserBetween,
 }
 
 /// The id of a call that is gone.
 const GONE: &str = "call_gone";
 
-/// The values of a file: its lines, or the one document. Lines that are no JSON are left as they are.
+/// The values of a file: its lines, or the one document. Lines that are no JSON are left as they
+/// are.
 pub(crate) fn values_of(bytes: &[u8]) -> Vec<Result<Value, Vec<u8>>> {
     if let Ok(whole) = serde_json::from_slice(bytes) {
         return vec![Ok(whole)];
@@ -52,7 +54,7 @@ pub(crate) fn bytes_of(values: &[Result<Value, Vec<u8>>]) -> Vec<u8> {
     values.iter().flat_map(each).collect()
 }
 
-/// Tells a result with this id.
+/// Returns whether a value is a result with this id.
 fn is_result(value: &Value, id: &str) -> bool {
     let is = |keys: &[&str]| keys.iter().any(|key| value[*key] == id);
     let of_kind = |key: &str| {
@@ -67,7 +69,7 @@ fn is_result(value: &Value, id: &str) -> bool {
     is_named || is_listed || is_wrapped || value["functionResponse"]["id"] == id
 }
 
-/// Tells a call with this id.
+/// Returns whether a value is a call with this id.
 fn is_call(value: &Value, id: &str) -> bool {
     let kinds =
         ["tool_use", "function_call", "custom_tool_call", "local_shell_call", "toolCall", "tool_call"];
@@ -86,15 +88,15 @@ fn is_call(value: &Value, id: &str) -> bool {
 /// The keys under which an agent wraps one thing that is said.
 const WRAPS: [&str; 3] = ["payload", "message", "data"];
 
-/// Returns whether a record is what is looked for, alone or in its wrap.
+/// Returns whether a record matches, alone or in its wrapper.
 fn is_record(value: &Value, is_it: &dyn Fn(&Value) -> bool) -> bool {
     is_it(value) || WRAPS.iter().any(|key| value.get(key).is_some_and(is_it))
 }
 
-/// What is done with an element of a list.
+/// An edit of an element of a list.
 type Edit<'a> = &'a dyn Fn(&mut Vec<Value>, usize);
 
-/// Edits the elements of lists that are looked for, wherever they stand; returns how many there were.
+/// Edits the matching elements of all lists; returns their number.
 fn edit_lists(value: &mut Value, is_it: &dyn Fn(&Value) -> bool, edit: Edit<'_>) -> usize {
     match value {
         Value::Array(list) => {
@@ -117,7 +119,8 @@ fn edit_lists(value: &mut Value, is_it: &dyn Fn(&Value) -> bool, edit: Edit<'_>)
 /// The keys of a record's id and of the one before it, where records form a chain.
 const CHAINS: [(&str, &str); 2] = [("uuid", "parentUuid"), ("id", "parentId")];
 
-/// Keeps a chain whole: what followed a record that is gone follows the one before, a copy has an id of its own.
+/// Keeps a chain whole: what followed a record that is gone follows the one before, a copy has an
+/// id of its own.
 fn linked(record: &Value, left: &mut [Value], parents: &mut BTreeMap<String, Value>) {
     for (id, parent) in CHAINS {
         let (Some(own), Some(before)) = (record[id].as_str(), record.get(parent)) else { continue };
@@ -143,7 +146,7 @@ fn relink(record: &mut Value, parents: &BTreeMap<String, Value>) {
     }
 }
 
-/// Edits what is looked for in a file: its lines, else elements of lists in them.
+/// Edits the matching values of a file: its lines, or else elements of lists in them.
 fn edited(bytes: &[u8], is_it: &dyn Fn(&Value) -> bool, edit: Edit<'_>) -> Option<Vec<u8>> {
     let mut n = 0;
     let (mut out, mut parents) = (Vec::new(), BTreeMap::new());
@@ -174,7 +177,7 @@ fn record_of(bytes: &[u8], view: &View, at: usize) -> Option<Value> {
     serde_json::from_slice(record).ok()
 }
 
-/// Takes out what the user says before the model does, where that is one record.
+/// Removes the user message before the model speaks, if that is one record.
 fn without_first(bytes: &[u8], view: &View) -> Option<Vec<u8>> {
     let at = view.messages.iter().position(|it| matches!(it, Message::Assistant { .. }))?.checked_sub(1)?;
     let is_first = matches!(view.messages[at], Message::User { .. })
@@ -198,7 +201,7 @@ fn without_role(bytes: &[u8], view: &View, at: usize) -> Option<Vec<u8>> {
     })
 }
 
-/// A compaction as each agent notes it, which keeps nothing of what is before it.
+/// A compaction in each agent's form, which keeps nothing from before it.
 fn compaction(format: &str) -> Option<Value> {
     Some(match format {
         "pi" => {
@@ -222,7 +225,7 @@ fn with_compaction(bytes: &[u8], view: &View, call: usize) -> Option<Vec<u8>> {
     let (record, compaction) = (record_of(bytes, view, call)?, compaction(view.format)?);
     let cut = edited(bytes, &|value| *value == record, &|list, at| list.insert(at + 1, compaction.clone()))?;
     let mut values = values_of(&cut);
-    // The chain of Claude Code begins anew.
+    // The chain of Claude Code starts over.
     let boundaries = values.iter_mut().flatten().filter(|value| value["logicalParentUuid"] == "x");
     boundaries.for_each(|value| value["parentUuid"] = Value::Null);
     Some(bytes_of(&values))
@@ -266,7 +269,7 @@ fn with_refused_name(bytes: &[u8], id: &str, name: &str) -> Option<Vec<u8>> {
     Some(edited(&called, &|it| is_result(it, id), renamed).unwrap_or(called))
 }
 
-/// Puts what the user says first between a call and its result.
+/// Moves the first user message between a call and its result.
 fn with_user_between(bytes: &[u8], view: &View, id: &str) -> Option<Vec<u8>> {
     let user = view.messages.iter().position(|it| matches!(it, Message::User { .. }))?;
     let said = record_of(bytes, view, user).filter(|_| SentAs::of(view).verbatim.order)?;

@@ -1,4 +1,4 @@
-//! What is written into composed sessions of Claude Code.
+//! Edits written into composed sessions of Claude Code.
 
 use std::sync::Arc;
 
@@ -84,7 +84,7 @@ fn another_body_copies_the_whole_pair_and_all_before_it() {
     let items: Vec<Item<'_>> =
         [Item::New(&digest), Item::Same(1), short].into_iter().chain(same(3..8)).collect();
     let (lines, view) = written("claude-code/kept.jsonl", &items);
-    // The text stands in the line of the second result, which belongs to the pair.
+    // The text is in the line of the second result, which belongs to the pair.
     assert_eq!(lines.len(), 2 + 5);
     assert_eq!(kept(&lines), json!(["a5", "u3", "a6"]));
     assert_eq!(lines[0]["compactMetadata"]["preservedMessages"]["anchorUuid"], lines[6]["uuid"]);
@@ -151,7 +151,7 @@ fn an_undo_keeps_the_old_lines_and_nothing_of_ours() {
     assert!(after.notes.is_empty());
 }
 
-/// Returns where the line of an id stands.
+/// Returns the position of the line with an id.
 fn place(document: &dyn Document, id: &str) -> wb_record::Span {
     let text = String::from_utf8(document.parts().whole("").unwrap()).unwrap();
     let mut at = 0;

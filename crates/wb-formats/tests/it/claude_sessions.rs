@@ -73,7 +73,7 @@ fn texts(list: &Value) -> Vec<String> {
     list.as_array().map_or(&[][..], Vec::as_slice).iter().map(|it| it.as_str().unwrap().to_owned()).collect()
 }
 
-/// Compacts a session many times while its host goes on.
+/// Compacts a session many times while its host continues.
 fn chains(name: &str, bytes: Vec<u8>) {
     let mut ids = ids_of(&bytes);
     let mut document = open(bytes);
@@ -108,7 +108,7 @@ fn fifty_compactions_of_a_session_that_goes_on_lose_nothing_that_stays() {
     }
 }
 
-/// A session as a real host left it, and what was written into it and accepted.
+/// A session as a real host left it, and the records written into it and accepted.
 fn accepted(name: &str) -> Option<(Vec<u8>, Vec<Value>)> {
     let before = bytes_of(&shared("hosts/fixtures/claude-code/before.jsonl")?);
     let after = bytes_of(&shared(&format!("hosts/fixtures/claude-code/{name}"))?);
@@ -117,7 +117,8 @@ fn accepted(name: &str) -> Option<(Vec<u8>, Vec<Value>)> {
     Some((before, after.lines().skip(n_before).map(|line| serde_json::from_str(line).unwrap()).collect()))
 }
 
-/// Returns a line with its keys in order, without ids and times of its own and without the header of a digest.
+/// Returns a line with its keys in order, without ids and times of its own and without the header
+/// of a digest.
 fn bare(lines: &[Value]) -> Vec<String> {
     let mut text = serde_json::to_string_pretty(lines).unwrap();
     let key = |line: &Value, key: &str| line[key].as_str().unwrap_or_default().to_owned();
@@ -179,7 +180,7 @@ fn copies_have_the_fields_of_those_that_hosts_were_seen_to_accept() {
     });
     let items: Vec<Item<'_>> = std::iter::once(Item::New(&digest)).chain(kept).collect();
     let ours = appended(&write(document.as_ref(), &view, &items).unwrap());
-    // Theirs copied the answer behind the pair too.
+    // The host copied the answer after the pair too.
     assert_eq!((ours.len(), theirs.len()), (7, 8));
     let known = ["sourceToolAssistantUUID", "toolUseResult"];
     let keys = |line: &Value| -> Vec<String> {
@@ -195,7 +196,7 @@ fn copies_have_the_fields_of_those_that_hosts_were_seen_to_accept() {
     );
 }
 
-/// What the real host sent next was the digest, the tail and the prompt.
+/// The real host then sent the digest, the tail and the prompt.
 #[test]
 fn what_a_host_adds_below_what_was_kept_follows_it() {
     let Some((before, theirs)) = accepted("after-kept-by-reference-then-turn.jsonl") else { return };

@@ -1,4 +1,4 @@
-//! Rollouts of Codex: what is read of each layout, and what is appended.
+//! Rollouts of Codex: reading each layout, and appending.
 
 use std::path::Path;
 

@@ -83,8 +83,8 @@ fn lines(bytes: &[u8]) -> Vec<Value> {
     text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
-/// What was written by another program, and a real host went on from: the developer's item, the environment, a digest and
-/// the last three messages.
+/// The history that another program wrote, and a real host continued: the developer's item, the
+/// environment, a digest and the last three messages.
 #[test]
 fn what_is_appended_is_what_a_real_host_went_on_from() {
     let Some(folder) = shared("hosts/fixtures/codex") else { return };

@@ -20,7 +20,7 @@ pub(crate) fn outline(messages: &[Message], usage: &[UsageAt]) -> String {
     out
 }
 
-/// Writes the outline of a file with what was counted, its model and its notes.
+/// Writes the outline of a file with its usage, model and notes.
 pub(crate) fn shown(name: &str) -> String {
     let opened = open(fixture(name)).unwrap();
     let mut out = outline(&opened.messages, &opened.usage);

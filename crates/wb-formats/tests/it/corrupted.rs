@@ -1,5 +1,5 @@
-//! Good sessions that are broken as people reported it: what a provider would refuse of them is found and mended, or
-//! reading has put it right already.
+//! Good sessions, broken in reported ways: everything that a provider would refuse is found and
+//! repaired, or reading has already corrected it.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use wb_record::{MemoryParts, Note, Stamp};
 use crate::broken::{Way, broken};
 use crate::support::{fixtures, of_parts, open};
 
-/// What became of broken sessions.
+/// The outcome of broken sessions.
 #[derive(Clone, Copy, Debug, Default)]
 struct Fates {
     found: usize,
@@ -19,11 +19,11 @@ struct Fates {
     /// No provider of the format refuses it.
     taken: usize,
     missed: usize,
-    /// Something was mended, and written so that it is read again.
+    /// Something was repaired, and written so that it is read again.
     written: usize,
 }
 
-/// A session of pi whose calls are on the branch that goes on.
+/// A session of pi whose calls are on the branch that continues.
 const PI: &[u8] = br#"{"type":"session","version":3,"id":"s","timestamp":"2026-01-01T00:00:00.000Z","cwd":"/w"}
 {"type":"message","id":"u1","parentId":null,"message":{"role":"user","content":"start"}}
 {"type":"message","id":"a1","parentId":"u1","message":{"role":"assistant","content":[{"type":"toolCall","id":"c1","name":"read","arguments":{"path":"a.rs"}},{"type":"toolCall","id":"c2","name":"bash","arguments":{"command":"ls"}}],"stopReason":"toolUse"}}
@@ -48,7 +48,7 @@ const PAIRS: [&str; 8] = [
 /// The rule about a second result.
 const REPEATED: &str = "result-repeated";
 
-/// The files that cannot hold every mend, or none of one way, and why.
+/// The files that cannot hold every repair, or none of one kind, with the reason.
 const NOT_WRITTEN: [(&str, Option<Way>, &str); 12] = [
     ("claude-code/unlinked.json", None, "a web export is read only"),
     ("droid/session.jsonl", None, "sessions of Droid are read only"),
@@ -88,7 +88,8 @@ const NOT_WRITTEN: [(&str, Option<Way>, &str); 12] = [
     ),
 ];
 
-/// The formats that cannot be broken in these ways, so that a reader has nothing to put right and to note, and why.
+/// The formats that cannot be broken in these ways, so that a reader has nothing to put right and
+/// to note, and why.
 const NOT_BROKEN: [(&str, &[Way], &str); 2] = [
     (
         "opencode",
@@ -111,7 +112,8 @@ fn n_of_pairs(found: &[Violation]) -> usize {
     found.iter().filter(|it| PAIRS.contains(&it.rule.as_ref())).count()
 }
 
-/// Returns whether calls or results stand alone, by what the messages are and no rule of a provider.
+/// Returns whether calls or results are unpaired, by the messages alone and not by a provider's
+/// rules.
 fn is_loose(messages: &[Message]) -> bool {
     let pairing = Pairing::new(messages);
     !pairing.orphans().is_empty() || !pairing.dangling().is_empty()
@@ -130,8 +132,8 @@ fn is_repeated(messages: &[Message]) -> bool {
     results.values().any(|n| *n > 1)
 }
 
-/// Mends a session as `wb repair` does and reads what is there then; what was written can be taken back, and a second
-/// mend changes nothing. Returns what is read, and whether something was written.
+/// Repairs a session as `wb repair` does and reads it again; the repair can be undone, and a second
+/// one changes nothing. Returns the view, and whether something was written.
 pub(crate) fn written(bytes: &[u8]) -> Result<(View, bool), String> {
     let mut document = of_parts(MemoryParts::of(bytes));
     let name = newest(document.as_ref()).map_err(|error| error.to_string())?;
@@ -160,7 +162,7 @@ pub(crate) fn written(bytes: &[u8]) -> Result<(View, bool), String> {
     }
 }
 
-/// Returns what became of a broken session, or what is wrong.
+/// Returns the outcome of a broken session, or the error.
 fn fate(file: &str, way: Way, bytes: &[u8], whole: &View, fates: &mut Fates) -> Result<(), String> {
     let view = match open(bytes) {
         Ok(view) => view,
@@ -247,13 +249,14 @@ fn refuses_repeated(view: &View) -> bool {
     rule.is_some_and(|rule| SentAs::of(view).dialects.iter().any(|dialect| rule.source(*dialect).is_some()))
 }
 
-/// Returns whether an empty text is in what is sent.
+/// Returns whether a request contains an empty text.
 fn is_sent_blank(view: &View) -> bool {
     let found = violations(view);
     found.iter().any(|it| matches!(it.rule.as_ref(), "text-blank" | "message-empty"))
 }
 
-/// Returns what is wrong with an empty text in a file: it is told and mended where the agent sends it, and only there.
+/// Returns the error about an empty text in a file: it is reported and repaired if the agent sends
+/// it, and only then.
 fn blank(file: &str, bytes: &[u8]) -> Option<String> {
     let view = open(bytes).ok()?;
     let (is_sent, is_told) = (SentAs::of(&view).verbatim.empty_texts, is_sent_blank(&view));

@@ -54,7 +54,7 @@ fn a_first_line_that_cannot_be_read_is_named_and_hides_no_other() {
         for (broken, n_gone) in [(garbage, 0), (cut_off, 1)] {
             let opened = open(&broken);
             if name.starts_with("pi/") {
-                // Its header tells how all others are read.
+                // Its header determines how all others are read.
                 assert_eq!(opened.unwrap_err().line(), Some(1), "{name}");
                 continue;
             }
@@ -119,7 +119,7 @@ fn n_unreadable(view: &View) -> usize {
 #[test]
 fn a_line_that_is_not_utf8_cannot_be_read() {
     let mut n_told = 0;
-    // Of a tree only the lines are told that the conversation would have.
+    // In a tree, only lines that the conversation would contain are reported.
     let is_log = |name: &str, bytes: &[u8]| {
         !is_document(bytes) && !name.starts_with("pi/") && !name.starts_with("qwen-code/")
     };

@@ -1,4 +1,4 @@
-//! What any bytes have shown: a test for each finding of `cargo xtask fuzz`, by hand.
+//! Regression tests for the findings of `cargo xtask fuzz`, written by hand.
 
 use serde_json::{Value, json};
 use wb_dialect::{Dialect, repair, validate};
@@ -8,7 +8,7 @@ use wb_testkit::laws::content as said;
 
 use crate::support::{claude::lines, of_parts, open};
 
-/// Keeps some messages behind a digest, writes that, and returns what is seen then.
+/// Keeps some messages after a digest, writes that, and returns the messages read back.
 fn kept_behind_a_digest(document: &mut dyn Document, view: &View, kept: &[usize]) -> Vec<Message> {
     let digest = Message::user(format!("{}\nAll of it.", markers::DIGEST_HEADER));
     let items: Vec<Item<'_>> =
@@ -18,7 +18,7 @@ fn kept_behind_a_digest(document: &mut dyn Document, view: &View, kept: &[usize]
     document.view("").unwrap().messages
 }
 
-/// Checks that behind a digest just these messages are seen.
+/// Checks that exactly these messages follow a digest.
 fn is_written_as_planned(bytes: Vec<u8>, kept: &[usize]) {
     let mut document = of_parts(MemoryParts::of(bytes));
     let view = document.view("").unwrap();
@@ -27,7 +27,8 @@ fn is_written_as_planned(bytes: Vec<u8>, kept: &[usize]) {
     assert_eq!(said(&now[1..]), said(&planned));
 }
 
-/// Repairs a session, checks that it is read again as planned and that a second repair changes nothing, and returns it.
+/// Repairs a session, checks that it is read again as planned and that a second repair changes
+/// nothing, and returns it.
 fn is_mended_as_planned(bytes: Vec<u8>) -> Vec<Message> {
     let mut document = of_parts(MemoryParts::of(bytes));
     let view = document.view("").unwrap();

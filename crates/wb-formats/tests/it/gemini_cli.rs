@@ -1,4 +1,4 @@
-//! Gemini CLI: what a compaction writes, and what was counted before it.
+//! Gemini CLI: the output of a compaction, and the usage before it.
 
 use serde_json::{Value, json};
 use wb_message::{Block, Edit, Patch, markers};
@@ -38,7 +38,8 @@ fn what_was_counted_before_another_list_is_not_told() {
     }
 }
 
-/// Returns the lines that the host appends when it goes on with a list: the place where it runs, then all of it.
+/// Returns the lines that a resuming host appends for a list: the place where it runs, then the
+/// whole list.
 fn gone_on(list: &[Value]) -> String {
     let place = json!([{ "text": "<session_context>\nLinux, another day\n</session_context>" }]);
     let time = "2027-02-03T00:00:00.000Z";

@@ -1,4 +1,4 @@
-//! What was written is taken back, done again, and settled after a power cut.
+//! Written changes are undone, redone, and settled after a power cut.
 
 use wb_message::{Block, Edit, Message, Patch, markers};
 use wb_record::{
@@ -267,7 +267,7 @@ fn a_compaction_that_the_agent_wrote_as_it_was_told_is_taken_back_and_what_came_
         history.leave_to_agent(document.as_mut(), "", &view, by_agent, &stamp(1)).unwrap();
         assert_eq!((history.operations().count(), history.unsettled()), (0, Some(1)), "{name}");
 
-        // The agent does as it was told, and goes on.
+        // The agent compacts as requested, and continues.
         let set = document.render("", &view, &items(&patch, n), &stamp(2)).unwrap();
         document.commit(&set).unwrap();
         let next = if next.is_empty() { next_of_pi(document.as_ref()) } else { next.to_owned() };
@@ -278,7 +278,7 @@ fn a_compaction_that_the_agent_wrote_as_it_was_told_is_taken_back_and_what_came_
 
         let undone = history.undo(document.as_mut(), None, &stamp(3));
         if name.starts_with("native") {
-            // A file that was written anew does not hold the old records any more.
+            // A rewritten file does not hold the old records any more.
             assert!(matches!(undone, Err(HistoryError::Lost { id: 1 })), "{undone:?}");
             continue;
         }

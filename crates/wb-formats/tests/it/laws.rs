@@ -1,5 +1,5 @@
-//! What holds for every session of every format that is written: what is not changed is not touched, what is written
-//! is read again as the patch says, and what was written is taken back to the same bytes.
+//! Laws for every session of every writable format: unchanged records are not touched, written ones
+//! are read again as the patch says, and undoing restores the same bytes.
 
 use std::ops::Range;
 use std::path::Path;
@@ -12,7 +12,7 @@ use wb_testkit::shared::bytes_of;
 
 use crate::support::fixtures;
 
-/// How much was tried, so that a test can tell that it was something.
+/// The number of edits tried, so that a test can check that there were some.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Tried {
     pub(crate) folds: usize,
@@ -24,7 +24,8 @@ pub(crate) struct Tried {
 const STAMP: Stamp =
     Stamp { now_ms: 1_800_000_000_000, seed: 7, tokens_before: 90_000, tokens_after: 9_000, by_hand: true };
 
-/// Checks the laws on the newest conversation of a session in memory, with folds at `n_cuts` places.
+/// Checks the laws on the newest conversation of a session in memory, with folds at `n_cuts`
+/// places.
 pub(crate) fn holds(parts: &MemoryParts, n_cuts: usize) -> Tried {
     let document = wb_formats::open(Box::new(parts.clone())).unwrap();
     let name = wb_formats::newest(document.as_ref()).unwrap();
@@ -72,7 +73,8 @@ pub(crate) fn compacts(before: &MemoryParts, name: &str, patch: &Patch, tried: &
     assert_eq!(&copy(document.parts()), before);
 }
 
-/// Returns what stands in front of all messages of a view, such as a header; what a compaction hides may go.
+/// Returns the bytes before all messages of a view, such as a header; what a compaction hides may
+/// be removed.
 fn lead(parts: &MemoryParts, view: &View) -> Vec<u8> {
     let places = (0..view.messages.len()).flat_map(|at| view.provenance.of(at));
     let starts = places.filter(|place| place.record.part.is_empty()).map(|place| place.record.at);
@@ -94,12 +96,13 @@ fn copy(parts: &dyn Parts) -> MemoryParts {
     names.into_iter().map(|name| (name.clone(), parts.whole(&name).unwrap())).collect()
 }
 
-/// Returns patches that a compaction may plan: folds of the head, with restored files, cleared and shortened results.
+/// Returns patches that a compaction may plan: folds of the head, with restored files, cleared and
+/// shortened results.
 fn patches(document: &dyn Document, view: &View, n_cuts: usize, tried: &mut Tried) -> Vec<Patch> {
     let able = document.abilities();
     let pairing = Pairing::new(&view.messages);
     let n = view.messages.len();
-    // What the host writes anew each time stands in no record, and in nobody's way.
+    // Text that the host writes anew each time has no record and does not interfere.
     let is_in_way =
         |at: &usize| markers::is_pinned(&view.messages[*at]) && !view.provenance.of(*at).is_empty();
     let pinned = (0..n).find(is_in_way);
@@ -138,7 +141,7 @@ fn going(view: &View, cut: usize) -> Vec<Range<usize>> {
     runs((0..cut).filter(|at| !markers::is_pinned(&view.messages[*at])))
 }
 
-/// Folds the messages before a cut around what is pinned; the digest stands in the last place.
+/// Folds the messages before a cut around what is pinned; the digest comes last.
 fn fold(view: &View, cut: usize, restores: bool) -> Vec<Edit> {
     let digest = format!("{}\n# Goal\nKeep \"all\" of it, é and 😀.", markers::DIGEST_HEADER);
     let file = format!("{} src/a.rs\nfn a() {{}}", markers::RESTORED_FILE_PREFIX);

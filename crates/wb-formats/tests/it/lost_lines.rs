@@ -1,5 +1,5 @@
-//! Sessions from which a line is gone, or which a compaction parts in the wrong place: what no provider takes is found
-//! and mended.
+//! Sessions from which a line is gone, or which a compaction parts in the wrong place: what no
+//! provider takes is found and repaired.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,7 +11,7 @@ use wb_record::MemoryParts;
 use crate::corrupted::written;
 use crate::support::{claude::lines, fixtures, of_parts, open};
 
-/// A session of pi whose compaction stands between a call and its result, as after a resume.
+/// A session of pi whose compaction is between a call and its result, as after a resume.
 const PARTED: &str = r#"{"type":"session","version":3,"id":"s","timestamp":"2026-01-01T00:00:00.000Z","cwd":"/w"}
 {"type":"message","id":"u1","parentId":null,"message":{"role":"user","content":"start"}}
 {"type":"message","id":"a1","parentId":"u1","message":{"role":"assistant","content":[{"type":"toolCall","id":"c1","name":"read","arguments":{"path":"a.rs"}}],"stopReason":"toolUse"}}

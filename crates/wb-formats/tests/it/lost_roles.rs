@@ -1,4 +1,5 @@
-//! Messages of logs that do not say who speaks: what their shape tells is given back, and nothing else changes.
+//! Messages of logs without a role: a role that their shape identifies is restored, and nothing
+//! else changes.
 
 use wb_formats::Note;
 

@@ -1,4 +1,4 @@
-//! Tests of the formats: composed files, what is refused, damaged files, and real sessions.
+//! Tests of the formats: composed files, refusals, damaged files, and real sessions.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 

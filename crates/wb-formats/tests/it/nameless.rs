@@ -1,4 +1,4 @@
-//! Results that name no call next to calls without a result, in each format: what the tool said is kept.
+//! Results that name no call next to calls without a result, in each format: the results are kept.
 
 use serde_json::{Value, json};
 use wb_formats::{FORMATS, SentAs, repair};
@@ -10,11 +10,11 @@ use crate::corrupted::written;
 use crate::support::{of_parts, open};
 use crate::unanswered::{Case, composed};
 
-/// Two calls of one answer with their results, and what the user says then.
+/// Two calls of one answer with their results, and the next user message.
 const BOTH: Case = Case { answered: &[true, true], is_end: false };
 
-/// The formats in which a result stands in its call, those of agents that leave out what has no pair, and one that is read
-/// only.
+/// The formats in which a result is in its call, those of agents that leave out unpaired calls and
+/// results, and one that is read only.
 const OTHERS: [&str; 8] =
     ["pi", "codex", "opencode", "gemini-cli", "copilot-cli", "openhands-events", "kimi-code", "droid"];
 
@@ -38,7 +38,7 @@ fn replaced(bytes: &[u8], id: &str, is_first: bool, new: &str) -> Vec<u8> {
     [&text[..at], new, &text[at + old.len()..]].concat().into_bytes()
 }
 
-/// Returns what is wrong with the repair of a session.
+/// Returns the error of a session's repair.
 fn wrong(format: &str, bytes: &[u8]) -> Option<String> {
     let before = match open(bytes) {
         Ok(view) if view.format == format => view,

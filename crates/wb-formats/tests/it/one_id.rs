@@ -1,5 +1,5 @@
-//! Sessions of every format in which calls and results have one id many times over: what is mended is read again as it was
-//! planned, and a second mend changes nothing.
+//! Sessions of every format in which many calls and results share one id: the repair is read again
+//! as planned, and a second one changes nothing.
 
 use std::collections::BTreeSet;
 
@@ -16,7 +16,7 @@ use crate::support::{fixtures, open};
 const STAMP: Stamp =
     Stamp { now_ms: 1_800_000_000_000, seed: 7, tokens_before: 90_000, tokens_after: 9_000, by_hand: true };
 
-/// How often each file is changed by chance.
+/// The number of random changes to each file.
 const N_CASES: u64 = 20;
 
 /// Takes an element out, repeats it somewhere, or changes its place with another.
@@ -89,7 +89,7 @@ fn ids_of(messages: &[Message]) -> BTreeSet<String> {
     ids.map(str::to_owned).collect()
 }
 
-/// Mends a session; returns whether something was written, or what is wrong.
+/// Repairs a session; returns whether something was written, or the error.
 fn mended(bytes: &[u8]) -> Result<bool, String> {
     let Ok(mut document) = wb_formats::open(Box::new(MemoryParts::of(bytes))) else { return Ok(false) };
     let Ok(name) = newest(document.as_ref()) else { return Ok(false) };
@@ -117,7 +117,8 @@ fn mended(bytes: &[u8]) -> Result<bool, String> {
     Ok(true)
 }
 
-/// Returns a file in which calls and results have one id or two, and something else is changed by chance.
+/// Returns a file in which calls and results have one id or two, and something else is changed by
+/// chance.
 fn doubled(bytes: &[u8], ids: &BTreeSet<String>, random: &mut Random) -> Vec<u8> {
     let mut values: Vec<Value> = values_of(bytes).into_iter().flatten().collect();
     let n_ids = 1 + random.below(2);

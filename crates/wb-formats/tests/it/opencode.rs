@@ -57,7 +57,7 @@ fn fold(document: &mut dyn Document, name: &str, cut: usize, with: Vec<Message>)
     set.inverse()
 }
 
-/// Returns the first place behind the first message where the rest can be kept.
+/// Returns the first position after the first message from which the rest can be kept.
 fn cut(view: &View) -> Option<usize> {
     let pairing = Pairing::new(&view.messages);
     (1..view.messages.len()).find(|at| pairing.is_legal(*at) && view.provenance.is_seam(*at))
@@ -161,7 +161,7 @@ fn a_result_is_cleared_by_its_mark_and_given_back() {
         (0..view.messages.len()).filter(is_result).collect()
     };
     let view = document.view(ONLY_CONVERSATION).unwrap();
-    // The last one never came: no record holds what is sent for it.
+    // The last result is missing: no record holds the text sent for it.
     let all = results(&view);
     let (interrupted, kept) = all.split_last().unwrap();
     let clear = |at: usize| Edit::Body { at, content: markers::cleared_body() };

@@ -161,7 +161,7 @@ fn a_session_of_a_database_is_read_like_its_export() {
 fn the_laws_hold_on_rows() {
     for export in ["opencode/session.json", "opencode/compacted.json", "opencode/digest.json"] {
         let tried = laws::holds(&Database::of(&[export]).rows(), 9);
-        // What is sent for a call that was interrupted stands in no record, so it cannot be cleared.
+        // The text sent for an interrupted call has no record, so it cannot be cleared.
         assert!(tried.refused < tried.folds, "{export} {tried:?}");
     }
 }
@@ -250,7 +250,7 @@ fn compactions_of_two_sessions_are_taken_back_in_any_order() {
         let set = document.render(name, &view, &items(&fold, view.messages.len()), &stamp).unwrap();
         history.change(OperationKind::Compact, document.as_mut(), name, &view, &set, &stamp).unwrap();
     }
-    // So that the bytes of before cannot come back.
+    // This keeps the old bytes from coming back.
     let changed =
         "UPDATE message SET time_updated = time_updated + 1 WHERE session_id = ?1 AND time_created = ?2";
     database.host().execute(changed, params![SESSION, STAMP.now_ms]).unwrap();

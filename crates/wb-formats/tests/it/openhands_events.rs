@@ -1,4 +1,5 @@
-//! Events of `OpenHands` whose results stand twice, or before their calls: the host sends them as if they did not.
+//! Events of `OpenHands` whose results are duplicated or precede their calls: the host sends them
+//! once and in order.
 
 use serde_json::{Value, json};
 use wb_formats::Note;
@@ -58,7 +59,7 @@ fn a_result_before_its_call_stands_behind_it_and_a_second_one_is_skipped() {
     assert_eq!((messages(&again).0.len(), messages(&again).1), (8, Vec::new()));
 }
 
-/// Folds the first messages of events, and returns what is left.
+/// Folds the first messages of events, and returns the rest.
 fn folded(events: &[Value], n: usize) -> Result<Vec<Message>, NotExpressible> {
     let document = of_parts(MemoryParts::of(json!(events).to_string().into_bytes()));
     let view = document.view("").unwrap();
@@ -73,7 +74,7 @@ fn folded(events: &[Value], n: usize) -> Result<Vec<Message>, NotExpressible> {
 #[test]
 fn an_event_that_stands_twice_is_forgotten_twice_and_no_other_of_its_number() {
     let mut twice = events();
-    // The second one stands with the message behind it, which stays.
+    // The second one goes with the message after it, which stays.
     twice.insert(3, twice[2].clone());
     assert_eq!(folded(&twice, 3).unwrap().len(), 4);
     let mut other = events();

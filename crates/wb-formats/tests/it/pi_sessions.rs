@@ -9,7 +9,7 @@ use wb_testkit::laws::content as said;
 use crate::laws::fold_all_but;
 use crate::support::{bytes_of, claude::lines, files_of, of_parts, shared};
 
-/// How many messages stay behind each digest at the most.
+/// The maximum number of messages after each digest.
 const N_KEPT: usize = 12;
 
 /// Adds a turn to a session as pi does: below the last entry.
@@ -31,7 +31,7 @@ fn go_on(document: &mut dyn Document, round: usize) -> ChangeSet {
     set
 }
 
-/// Compacts a session many times while pi goes on, and takes all of it back.
+/// Compacts a session many times while pi continues, and undoes all of it.
 fn fifty(name: &str, bytes: &[u8]) {
     let mut document = of_parts(MemoryParts::of(bytes));
     let mut written: Vec<ChangeSet> = Vec::new();
@@ -61,7 +61,8 @@ fn fifty(name: &str, bytes: &[u8]) {
     assert!(parts.whole("").unwrap() == bytes, "{name}");
 }
 
-/// Tells whether a session has the layout that is written; pi brings an older one to it when it opens it.
+/// Returns whether a session has the layout that is written; pi migrates an older one when it opens
+/// it.
 fn is_written(document: &dyn Document) -> bool {
     let view = document.view(ONLY_CONVERSATION).unwrap();
     let patch = fold_all_but(N_KEPT, &view);

@@ -1,4 +1,4 @@
-//! What a format says that it can write, it writes: no edit that its abilities promise is refused.
+//! Formats keep their promises: no edit that their abilities allow is refused.
 
 use std::ops::ControlFlow;
 
@@ -38,7 +38,7 @@ fn promised(document: &dyn Document, view: &View) -> Vec<(String, Patch)> {
     all
 }
 
-/// Returns the seams before which everything can be folded: no pinned message stands there.
+/// Returns the seams before which everything can be folded, since no pinned message precedes them.
 fn heads(view: &View) -> impl Iterator<Item = usize> {
     let pairing = Pairing::new(&view.messages);
     let n_free = view.messages.iter().take_while(|message| !markers::is_pinned(message)).count();

@@ -1,4 +1,4 @@
-//! What is refused, and how.
+//! Refused files and edits, with their errors.
 
 use wb_formats::{FORMATS, Format, FormatError, View};
 

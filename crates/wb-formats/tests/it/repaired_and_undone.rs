@@ -1,5 +1,5 @@
-//! A repair that is taken back after the agent went on, wrote its document anew, and was compacted: what comes back is
-//! the session as it was, with what was said since behind it, or nothing is changed.
+//! A repair that is undone after the agent continued, rewrote its document, and was compacted: the
+//! result is the original session followed by the new messages, or nothing is changed.
 
 use serde_json::{Value, json};
 use wb_formats::repair;
@@ -14,7 +14,7 @@ use crate::laws::said;
 use crate::rounds::{AGENTS, anew, longer};
 use crate::support::{fixtures, open};
 
-/// What others do with a session between two operations.
+/// Changes by others to a session between two operations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Meanwhile {
     Nothing,
@@ -27,22 +27,22 @@ enum Meanwhile {
 
 const ALL: [Meanwhile; 4] = [Meanwhile::Nothing, Meanwhile::GoesOn, Meanwhile::Anew, Meanwhile::GoesOnAnew];
 
-/// A session with the list of what was done to it.
+/// A session with its list of operations.
 struct World {
     document: Box<dyn Document>,
     history: History,
     now_ms: u64,
 }
 
-/// What became of a session.
+/// The outcome for a session.
 #[derive(Debug, PartialEq, Eq)]
 enum Outcome {
     /// There was nothing to repair.
     Sound,
-    /// The agent cannot be let do it, or what is to be done cannot be written.
+    /// The agent cannot do it, or the change cannot be written.
     Not,
     Undone,
-    /// It was refused, and nothing was changed; or something else came back.
+    /// The refusal, which changed nothing, or a wrong result.
     Refused(String),
 }
 
@@ -60,7 +60,7 @@ impl World {
         Stamp { now_ms: self.now_ms.cast_signed(), seed: self.now_ms, by_hand: true, ..Stamp::default() }
     }
 
-    /// Lets others do something; returns what was said by it, or nothing if it cannot be.
+    /// Lets others act; returns the messages that this added, or `None` if it is not possible.
     fn let_others(&mut self, what: Meanwhile, n: usize) -> Option<Vec<Message>> {
         let (old, before) = (self.text(), self.messages());
         let mut text = old.clone();
@@ -85,7 +85,7 @@ impl World {
         let change = Change::Splice { at: 0, old: Bytes(old.into()), new: Bytes(text.into()) };
         self.document.parts_mut().commit(&ChangeSet { changes: vec![(String::new(), change)] }).unwrap();
         self.document.refresh().ok()?;
-        // The lines go on from the last one, which may be on another branch.
+        // The lines continue from the last one, which may be on another branch.
         let mut now = self.messages();
         now.starts_with(&before).then(|| now.split_off(before.len()))
     }
@@ -100,7 +100,7 @@ impl World {
     }
 }
 
-/// Repairs a session, lets others go on and maybe compacts, and takes all of it back.
+/// Repairs a session, lets others continue and maybe compacts, and undoes all of it.
 fn outcome(bytes: &[u8], first: Meanwhile, then: Option<Meanwhile>) -> Outcome {
     let history = History::open(Box::new(MemoryParts::default())).unwrap();
     let Ok(document) = wb_formats::open(Box::new(MemoryParts::of(bytes))) else { return Outcome::Not };
@@ -138,9 +138,10 @@ fn outcome(bytes: &[u8], first: Meanwhile, then: Option<Meanwhile>) -> Outcome {
     Outcome::Undone
 }
 
-/// What is not taken back, and why.
+/// Repairs that are not undone, with the reason.
 const KEPT: [(&str, Way, &str); 1] = [
-    // A result without its call is seen where its line stands, which is elsewhere once the line is written again.
+    // A result without its call is shown at the position of its line, which moves when the line is
+    // rewritten.
     ("claude-code/kept.jsonl", Way::CallGone, "message 3 is"),
 ];
 

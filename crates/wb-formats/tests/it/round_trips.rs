@@ -1,9 +1,11 @@
-//! Every session as every provider takes it, read again: what was said, called and answered is what it was.
+//! Every session in the form of every provider, read again: messages, calls and results are
+//! unchanged.
 //!
-//! Not compared, for the reasons given: where one turn of a side ends and the next one begins (providers want the turns of
-//! one side in one), reasoning and pictures (each provider takes only its own), ids (each provider has a shape of its own
-//! for them; which result answers which call is compared), names of results (they are those of the calls), and whether
-//! results stand before what the user says beside them (where the provider looks for them).
+//! Not compared, for the reasons given: where one turn of a side ends and the next one begins
+//! (providers want the turns of one side in one), reasoning and pictures (each provider takes only
+//! its own), ids (each provider has a shape of its own for them; which result answers which call is
+//! compared), names of results (they are those of the calls), and whether results precede what
+//! the user says next to them (where the provider looks for them).
 
 use serde_json::{Value, json};
 use wb_dialect::{Dialect, EncodedRequest};
@@ -14,7 +16,7 @@ use wb_record::{MemoryParts, Parts, Stamp};
 
 use crate::support::{fixtures, open};
 
-/// What one side says until the other speaks.
+/// The content of one side until the other speaks.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Round {
     is_model: bool,
@@ -23,7 +25,8 @@ struct Round {
     order: String,
     /// Names and arguments.
     calls: Vec<(String, Value)>,
-    /// Texts, whether the tool failed, and the number of the call that is answered, in order of the calls.
+    /// Texts, whether the tool failed, and the number of the call that is answered, in order of the
+    /// calls.
     results: Vec<(Option<usize>, String, bool)>,
 }
 
@@ -36,7 +39,7 @@ impl Round {
         self.texts.extend(text.split_whitespace());
     }
 
-    /// Notes in which order blocks stand; texts one after another are as one.
+    /// Notes the order of blocks; consecutive texts count as one.
     fn note(&mut self, blocks: &[Block]) {
         for block in blocks {
             match block {
@@ -50,7 +53,7 @@ impl Round {
     }
 }
 
-/// Returns what a transcript says, without what is not compared.
+/// Returns the content of a transcript, reduced to the compared parts.
 fn rounds(messages: &[Message], dialect: Dialect) -> Vec<Round> {
     let pairing = Pairing::new(messages);
     let answered = |at: usize| {
@@ -105,7 +108,7 @@ fn can_fail(dialect: Dialect) -> bool {
     matches!(dialect, Dialect::Anthropic | Dialect::Gemini)
 }
 
-/// Returns whether a dialect can say that a text stands behind a call.
+/// Returns whether a dialect can express that a text follows a call.
 fn has_order(dialect: Dialect) -> bool {
     dialect != Dialect::OpenaiChat
 }
@@ -129,7 +132,7 @@ fn call(block: &Block) -> Option<(String, Value)> {
     Some((name.clone(), input))
 }
 
-/// Returns the messages behind the system text, which stands in a member of its own.
+/// Returns the messages after the system text, which is in a member of its own.
 fn behind_system(messages: &[Message]) -> &[Message] {
     let is_system = |message: &&Message| {
         matches!(message, Message::Custom { custom_type, .. } if ["system", "developer"].contains(&custom_type.as_str()))
@@ -138,7 +141,7 @@ fn behind_system(messages: &[Message]) -> &[Message] {
     &messages[messages.iter().take_while(is_system).count()..]
 }
 
-/// Returns a request with what a client puts beside the conversation.
+/// Returns a request with the fields that a client adds to the conversation.
 fn request(messages: &[Message], dialect: Dialect) -> Value {
     let mut body = EncodedRequest::from_messages(messages, dialect).body;
     body["model"] = "model-x".into();
@@ -148,12 +151,13 @@ fn request(messages: &[Message], dialect: Dialect) -> Value {
     body
 }
 
-/// Returns whether a request is one of Anthropic and of Chat Completions: nothing but texts is in it.
+/// Returns whether a request is one of Anthropic and of Chat Completions: nothing but texts is in
+/// it.
 fn is_of_both(body: &Value, format: &str) -> bool {
     format == "openai-chat" && body.get("system").is_none() && !body.to_string().contains("\"tool_use\"")
 }
 
-/// Returns what is otherwise after a session was encoded and read again.
+/// Returns the difference after a session was encoded and read again.
 fn difference(messages: &[Message], dialect: Dialect) -> Option<String> {
     let body = request(messages, dialect);
     let again = match open(body.to_string().as_bytes()) {
@@ -190,7 +194,7 @@ fn every_session_says_the_same_after_it_went_through_a_request_of_each_provider(
     assert!(n_kept > 200, "only {n_kept}");
 }
 
-/// Returns what is otherwise after a session was written anew for an agent and opened again.
+/// Returns the difference after a session was created for an agent and opened again.
 fn difference_as(messages: &[Message], agent: Agent) -> Option<String> {
     let stamp = Stamp { now_ms: 1_800_000_000_000, seed: 7, ..Stamp::default() };
     let set = match agent.create(messages, "/w", &stamp) {
@@ -204,7 +208,7 @@ fn difference_as(messages: &[Message], agent: Agent) -> Option<String> {
         Err(error) => return Some(error.to_string()),
     };
     assert_eq!((again.format, again.usage.len()), (agent.format().name(), 0));
-    // Failures are told by texts where the provider has no flag.
+    // Failures are shown as texts if the provider has no flag.
     let dialect = agent.dialect().unwrap_or(Dialect::Anthropic);
     let (mut before, after) = (rounds(behind_system(messages), dialect), rounds(&again.messages, dialect));
     // A result that answers no call is left out.

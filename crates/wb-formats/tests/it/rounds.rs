@@ -1,5 +1,5 @@
-//! An agent that goes on after each compaction of its session: each of them can be taken back, the newest first, and
-//! what the agent said since stays.
+//! An agent that continues after each compaction of its session: each of them can be undone, the
+//! newest first, and later messages of the agent stay.
 
 use serde_json::{Value, json};
 use wb_message::markers::DIGEST_HEADER;
@@ -12,11 +12,12 @@ use wb_record::{
 use crate::laws::said;
 use crate::support::of_parts;
 
-/// What an agent writes of a prompt and of its answer, given their ids and what the first of them hangs on.
+/// The lines that an agent writes for a prompt and its answer, given their ids and the parent of
+/// the prompt.
 pub(crate) type Lines = fn(n: usize, before: &Value) -> [Value; 2];
 
-/// Formats with the beginning of a session: a header, where it grows by lines, or a document that is written anew each
-/// time.
+/// Formats with the beginning of a session: a header, where it grows by lines, or a document that
+/// is rewritten each time.
 pub(crate) const AGENTS: [(&str, &str, Lines); 11] = [
     ("native", r#"{"type":"window-budget","version":1}"#, native),
     ("goose", r#"{"working_dir":"/src","description":"notes","message_count":2}"#, goose),
@@ -129,7 +130,7 @@ fn cline(n: usize, _: &Value) -> [Value; 2] {
 
 fn opencode(n: usize, _: &Value) -> [Value; 2] {
     let [user, answer] = ["u", "a"].map(|who| format!("msg_{n}{who}"));
-    // The agent tells the time of all it writes, ours included.
+    // The agent records the time of all lines, including ours.
     let time = 4_000_000_000_000_u64 + 10 * n as u64;
     let text = |of: &str, text: String| json!([{ "id": format!("prt_{of}"), "sessionID": "ses_1", "messageID": of, "type": "text", "text": text }]);
     let model = json!({ "providerID": "p", "modelID": "m" });
@@ -168,7 +169,7 @@ pub(crate) fn longer(text: &str, n: usize, lines: Lines) -> String {
     format!("{text}{prompt}\n{answer}\n")
 }
 
-/// A session with the list of what was done to it.
+/// A session with its list of operations.
 struct World {
     document: Box<dyn Document>,
     history: History,
@@ -215,14 +216,14 @@ impl World {
     }
 }
 
-/// Lets an agent go on and compacts, some times over, then takes all of it back, while the agent goes on after the last
-/// compaction or after an undo, or is closed.
+/// Lets an agent continue and compacts, several times, then undoes all of it, while the agent
+/// continues after the last compaction or after an undo, or is closed.
 fn check(name: &str, head: &str, lines: Lines, n_rounds: usize, goes_on_before_undo: Option<usize>) {
     let case = format!("{name}, {n_rounds} rounds, goes on before undo {goes_on_before_undo:?}");
     let mut world = World::new(name, head, lines);
     let mut all = world.messages();
     assert_eq!(all.len(), 2, "{case}");
-    // For each compaction what was seen before it, and how much had been said.
+    // The messages before each compaction, and the total number of messages by then.
     let mut before = Vec::new();
     for n in 1..=n_rounds {
         all.extend(world.goes_on(n, lines));
@@ -253,7 +254,7 @@ fn every_compaction_is_taken_back_though_the_agent_went_on_after_it() {
     }
 }
 
-/// Does all of it in any order, and takes back what is left at the end.
+/// Performs all operations in random order, and undoes the remaining ones at the end.
 fn wander(name: &str, head: &str, lines: Lines, seed: u64) -> usize {
     let (mut world, mut numbers) = (World::new(name, head, lines), Numbers::new(seed));
     let (mut all, mut n, mut done) = (world.messages(), 0, Vec::new());

@@ -1,8 +1,8 @@
 //! Real sessions, read where they lie: every file opens, and what providers counted is found.
 //!
-//! The table `usage_per_request.csv` was made by another program that reads lines in file order. Its column
-//! `visible_bytes` is the size of text, tool arguments and results before a request, so that equal numbers mean equal
-//! messages.
+//! The table `usage_per_request.csv` was made by another program that reads lines in file order.
+//! Its column `visible_bytes` is the size of text, tool arguments and results before a request, so
+//! that equal numbers mean equal messages.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -13,7 +13,7 @@ use wb_message::{Block, Message, Pairing};
 
 use crate::support::{bytes_of, detect, files_of, open, shared};
 
-/// The file that was put together from samples of lines, all with one id: its lines form no conversation.
+/// The file assembled from samples of lines, all with one id: its lines form no conversation.
 const SAMPLES: &str = "jazzyalex-agent-sessions__small.jsonl";
 
 /// One request: the prompt, the answer, and the bytes before it.
@@ -44,13 +44,13 @@ fn block_size(block: &Block) -> usize {
     }
 }
 
-/// Returns whether a text of ours names what is no text.
+/// Returns whether our text replaces something that is not text.
 fn stands_for_bytes(text: &str) -> bool {
     text.starts_with("[document: ")
 }
 
-/// Returns the rows of the table for a format by file. Each of these files is known to be there; a file that came later
-/// has no rows yet.
+/// Returns the rows of the table for a format by file. Each of these files is known to be there; a
+/// file that came later has no rows yet.
 pub(crate) fn table(sessions: &Path, format: &str) -> BTreeMap<String, Segments> {
     let csv = String::from_utf8(bytes_of(&sessions.join("usage_per_request.csv"))).unwrap();
     let mut files: BTreeMap<String, Segments> = BTreeMap::new();
@@ -66,7 +66,8 @@ pub(crate) fn table(sessions: &Path, format: &str) -> BTreeMap<String, Segments>
     files
 }
 
-/// Returns our requests of a file by segment, as the table has them, and the messages of each segment.
+/// Returns our requests of a file by segment, as the table has them, and the messages of each
+/// segment.
 pub(crate) fn ours(path: &Path) -> Vec<(Vec<Row>, Vec<Message>)> {
     let bytes = bytes_of(path);
     segments(&mut &*bytes).unwrap().into_iter().map(|segment| (rows_of(&segment), segment.messages)).collect()
@@ -101,8 +102,8 @@ fn every_session_opens_without_an_orphan() {
     }
 }
 
-/// Three of its lines are JSON but no objects, one is an object without a type, two are user lines without a body. The last
-/// line follows one that is not there.
+/// Three of its lines are JSON but no objects, one is an object without a type, two are user lines
+/// without a body. The last line follows one that is not there.
 #[test]
 fn lines_that_are_no_objects_are_counted() {
     let Some(path) = shared("sessions/claude-code/daaain-claude-code-log__edge_cases.jsonl") else { return };
@@ -116,7 +117,8 @@ fn lines_that_are_no_objects_are_counted() {
     );
 }
 
-/// Every request and every byte before it is that of the table, but for what we clear and the table does not.
+/// Every request and every byte before it is that of the table, but for what we clear and the table
+/// does not.
 #[test]
 fn requests_of_claude_code_are_those_of_the_table() {
     let Some(sessions) = shared("sessions") else { return };
@@ -138,7 +140,7 @@ fn requests_of_claude_code_are_those_of_the_table() {
     }
 }
 
-/// Aborted answers without text are not in the context, so that their requests are not told.
+/// Aborted answers without text are not in the context, so their requests are not reported.
 #[test]
 fn requests_of_pi_are_those_of_the_table_but_for_aborted_ones() {
     let Some(sessions) = shared("sessions") else { return };
@@ -179,8 +181,8 @@ fn the_last_segment_is_what_is_opened() {
     }
 }
 
-/// Files that have another format than their folder: `OpenClaw` writes like pi, and the oldest trajectories of
-/// mini-swe-agent are bare lists of chat messages; Kimi Code came after kimi-cli.
+/// Files that have another format than their folder: `OpenClaw` writes like pi, and the oldest
+/// trajectories of mini-swe-agent are bare lists of chat messages; Kimi Code came after kimi-cli.
 const OF_OTHERS: [(&str, &str); 7] = [
     ("jazzyalex-agent-sessions__droid_session_store_large.jsonl", "droid"),
     ("jazzyalex-agent-sessions__qwen_system_telemetry.jsonl", "qwen-code"),

@@ -1,4 +1,4 @@
-//! Where test data lies.
+//! Access to test data.
 
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
@@ -50,7 +50,7 @@ pub(crate) fn files_of(folder: &Path) -> Vec<(String, PathBuf)> {
     files
 }
 
-/// What tests of Claude Code share.
+/// Helpers shared by the tests of Claude Code.
 pub(crate) mod claude {
     use serde_json::Value;
     use wb_message::{Message, markers};

@@ -1,5 +1,5 @@
-//! Calls without a result in each format: one, two and three of them, at the end and in front of a prompt, alone and next
-//! to one that is answered.
+//! Calls without a result in each format: one, two and three of them, at the end and before a
+//! prompt, alone and next to an answered one.
 
 use serde_json::{Value, json};
 use wb_formats::{FORMATS, SentAs};
@@ -13,7 +13,7 @@ use crate::support::{claude::lines, open};
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Case {
     pub(crate) answered: &'static [bool],
-    /// Whether nothing follows; else the user goes on.
+    /// Set if nothing follows; otherwise the user continues.
     pub(crate) is_end: bool,
 }
 
@@ -39,7 +39,8 @@ impl Case {
         self.calls().map(|(id, _)| call(id)).collect()
     }
 
-    /// Returns a session: a prompt, the records of an answer, those of its results, and what the user says then.
+    /// Returns a session: a prompt, the records of an answer, those of its results, and what the
+    /// user says then.
     fn session(
         self,
         user: impl Fn(&str) -> Value,
@@ -104,7 +105,7 @@ impl Case {
         messages.into_iter().map(|message| json!({ "type": "message", "message": message })).collect()
     }
 
-    /// Returns the answer of Gemini CLI, whose results stand in the calls.
+    /// Returns the answer of Gemini CLI, whose results are in the calls.
     fn gemini_cli(self) -> Vec<Value> {
         let result = |id: &str| json!([{ "functionResponse": { "id": id, "name": NAME, "response": { "output": "a.rs" } } }]);
         let call = |(id, is_answered): (&str, bool)| {
@@ -123,7 +124,7 @@ impl Case {
         numbered(all, |nth| json!({ "id": format!("m{nth}"), "timestamp": TIME }))
     }
 
-    /// Returns the messages of opencode, whose results stand in the calls.
+    /// Returns the messages of opencode, whose results are in the calls.
     fn opencode(self) -> Vec<Value> {
         let done = json!({ "status": "completed", "input": {}, "output": "a.rs" });
         let state = |is_answered: bool| {
@@ -391,7 +392,7 @@ pub(crate) fn composed(format: &str, case: Case) -> Vec<u8> {
 /// The format that cannot hold an answer, and why.
 const REFUSED: (&str, &str) = ("droid", "the format droid cannot hold it: Droid is not open");
 
-/// Returns what is wrong with the repair of a session.
+/// Returns the error of a session's repair.
 fn wrong(format: &str, case: Case) -> Option<String> {
     let bytes = composed(format, case);
     let before = match open(&bytes) {

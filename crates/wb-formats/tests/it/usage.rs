@@ -23,8 +23,9 @@ fn on_long_pi_sessions_the_99th_percentile_of_the_one_step_error_is_below_one_an
     assert!(n_long >= 2, "there are long sessions");
 }
 
-/// Results whose clearing leaves counts that are too high: the file has a compaction of its agent and a shorter prompt
-/// after it, or another way to tell which counts are true that does not see this clearing.
+/// Results whose clearing leaves counts that are too high: the file has a compaction of its agent
+/// and a shorter prompt after it, or another way to identify true counts that does not see this
+/// clearing.
 const NOT_VOIDED: [&str; 10] = [
     "cline/session.messages.json 3",
     "kimi-code/wire.jsonl 6",

@@ -1,4 +1,4 @@
-//! Lines in the order in which the model sees them, put together to messages.
+//! Lines in the order in which the model sees them, assembled to messages.
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
@@ -15,10 +15,11 @@ use super::live::Live;
 use super::rows::{Row, Rows};
 use crate::shapes::anthropic_block::{Part, Said};
 
-/// The custom type of what the host puts in the user's place: skills, caveats, the text of a slash command.
+/// The custom type of host content in the user's place: skills, caveats, the text of a slash
+/// command.
 pub(crate) const HOST_TYPE: &str = "meta";
 
-/// A conversation, and what was changed in it.
+/// A conversation, and the changes to it.
 #[derive(Debug)]
 pub(crate) struct Assembled {
     pub(crate) segment: Segment,
@@ -27,7 +28,7 @@ pub(crate) struct Assembled {
     pub(crate) notes: Vec<Note>,
 }
 
-/// Puts a conversation together from what its lines say; usage is that of one range of lines.
+/// Assembles a conversation from the content of its lines; usage is that of one range of lines.
 pub(crate) fn assemble(rows: &Rows, live: &Live, lines: &Range<usize>, mut bodies: Bodies<'_>) -> Assembled {
     let mut draft = Draft { tokens_before: live.tokens_before.unwrap_or(0), ..Draft::default() };
     for at in &live.order {
@@ -48,7 +49,7 @@ enum Slot {
         results: Vec<(Message, Place)>,
         request: Option<UsageAt>,
     },
-    /// A result that stands with its answer.
+    /// A result that appears in the line of its answer.
     Moved,
 }
 
@@ -71,10 +72,10 @@ struct Draft<'a> {
     cleared: HashSet<String>,
     model: Option<&'a str>,
     tokens_before: u64,
-    /// Where the lines begin that hold a second result of a call, which is not sent.
+    /// The starts of the lines that hold a second result of a call, which is not sent.
     repeated: Vec<u64>,
     n_failures: usize,
-    /// Where the last of them begins, as long as nothing is answered after it.
+    /// The start of the last failure, as long as no answer follows it.
     last_failure: Option<NonZeroU64>,
 }
 
@@ -110,7 +111,7 @@ impl<'a> Draft<'a> {
         }
         for block in &new {
             if let Block::ToolCall { id, name, .. } = block {
-                // Of calls with one id in one answer a result answers the first.
+                // If several calls of one answer share an id, a result answers the first.
                 let first = self.calls.get(id).filter(|call| call.slot == slot);
                 let tool = first.map_or(name, |call| &call.tool).clone();
                 let is_answered = self.take_early(slot, id, &tool);
@@ -127,7 +128,7 @@ impl<'a> Draft<'a> {
         }
     }
 
-    /// Takes a result that stands behind an answer of which only a later line has the call; returns whether there is one.
+    /// Takes a result that precedes the line with its call; returns whether there is one.
     fn take_early(&mut self, slot: usize, id: &str, tool: &str) -> bool {
         let Some(early) = self.early.get_mut(id) else { return false };
         let nth = early.partition_point(|at| *at <= slot);
@@ -164,7 +165,7 @@ impl<'a> Draft<'a> {
         }
     }
 
-    /// Adds what stands in the user's place as a message of whoever speaks.
+    /// Adds text in the user's place as a message of its speaker.
     fn say(&mut self, row: &Row, content: Content, origin: Origin) {
         let message = match origin {
             Origin::User => Message::User { content, timestamp: row.timestamp },
@@ -176,7 +177,7 @@ impl<'a> Draft<'a> {
         self.push_single(row, message);
     }
 
-    /// Puts a result behind the answer with its call; one without a call stays where it is.
+    /// Puts a result after the answer with its call; one without a call stays in place.
     fn push_result(&mut self, row: &Row, tool_call_id: String, content: Vec<Block>, is_error: bool) {
         let call = self.calls.get_mut(&tool_call_id);
         let is_repeated = call.as_ref().is_some_and(|call| call.is_answered);
@@ -264,7 +265,7 @@ impl<'a> Draft<'a> {
     }
 }
 
-/// Returns what a digest says, without the header of ours.
+/// Returns the text of a digest without our header.
 fn digest(content: &Content) -> String {
     let text = content.texts().collect::<Vec<_>>().join("\n");
     let body = markers::digest_body(&Message::user(text.as_str())).map(Cow::into_owned);

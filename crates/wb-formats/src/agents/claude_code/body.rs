@@ -1,4 +1,4 @@
-//! What a line says, read when it is asked for.
+//! The content of a line, read on demand.
 
 use std::io;
 
@@ -11,18 +11,18 @@ use super::line_maps::ByLine;
 use super::rows::{Row, Rows};
 use crate::shapes::anthropic_block::{self as block, Part, Said};
 
-/// What a line says, as far as the conversation needs it.
+/// The content of a line, as far as the conversation needs it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) enum Body {
-    /// What the user typed, or a tool answered, or the host put in the user's place.
+    /// Text from the user, a tool result, or text that the host sent in the user's place.
     User { said: Said, origin: Origin },
     /// Blocks of one answer of the model.
     Answer(Vec<Block>),
     /// Something that the host showed to the model.
     Attachment { kind: String, content: Content },
-    /// The results of these calls are sent as a placeholder from here on.
+    /// The results of these calls are sent as a placeholder from this line on.
     Clearing { ids: Vec<String> },
-    /// Nothing that a model sees.
+    /// A line that no model sees.
     #[default]
     Silent,
 }
@@ -41,12 +41,12 @@ impl<'a> Bodies<'a> {
         Self { parts, rows, read: ByLine::default(), buffer: Vec::new() }
     }
 
-    /// Makes room for so many lines.
+    /// Reserves capacity for `n_lines` lines.
     pub(crate) fn reserve(&mut self, n_lines: usize) {
         self.read.reserve(n_lines);
     }
 
-    /// Reads what a line says, unless it was read before.
+    /// Reads the content of a line, unless it was read before.
     pub(crate) fn load(&mut self, at: usize) -> io::Result<()> {
         if !self.read.contains_key(&at) {
             let body = self.body(&self.rows.all[at])?;
@@ -73,12 +73,12 @@ impl<'a> Bodies<'a> {
         })
     }
 
-    /// Returns what a line says; of one that was not loaded nothing.
+    /// Returns the content of a line; of one that was not loaded nothing.
     pub(crate) fn get(&self, at: usize) -> &Body {
         self.read.get(&at).unwrap_or(&Body::Silent)
     }
 
-    /// Takes what a line says; of one that was not loaded nothing.
+    /// Takes the content of a line; of one that was not loaded nothing.
     pub(crate) fn take(&mut self, at: usize) -> Body {
         self.read.remove(&at).unwrap_or_default()
     }
@@ -110,7 +110,7 @@ impl Body {
     }
 }
 
-/// Parses a whole line; one that is nested too deep says nothing.
+/// Parses a whole line; one that is nested too deep has no content.
 fn line(json: &str) -> Value {
     Line::alone(1, json.as_bytes()).parse().unwrap_or_default()
 }
@@ -121,7 +121,7 @@ fn clearing(mut line: Value) -> Body {
     Body::Clearing { ids: ids.into_iter().filter_map(into_text).collect() }
 }
 
-/// Reads an attachment; what has no text in it is no more than a place in the tree.
+/// Reads an attachment; one without text is only a node of the tree.
 fn attachment(mut line: Value) -> Body {
     let rendered = line.get_mut("rendered").and_then(rendered);
     let Some(attachment) = line.get_mut("attachment") else { return Body::Silent };
@@ -140,7 +140,7 @@ fn queued(line: &Value) -> Body {
     }
 }
 
-/// Returns what newer versions write down as sent to the model.
+/// Returns the text that newer versions record as sent to the model.
 fn rendered(list: &mut Value) -> Option<Content> {
     let texts = list.as_array_mut()?.iter_mut().filter_map(|each| take_text(each, "content"));
     let text = texts.collect::<Vec<_>>().join("\n");
@@ -171,7 +171,8 @@ fn said(content: Content) -> Said {
     }
 }
 
-/// Returns what a field of an attachment shows: a text, the text of the file or memory in it, or a list as JSON.
+/// Returns what a field of an attachment shows: a text, the text of the file or memory in it, or a
+/// list as JSON.
 fn shown(field: &mut Value) -> Option<String> {
     let text = match field {
         Value::String(text) => std::mem::take(text),

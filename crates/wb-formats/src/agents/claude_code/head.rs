@@ -1,4 +1,4 @@
-//! What the tree and the path need of a line: one parse that leaves out what the line says.
+//! The fields of a line that the tree and the path need, parsed without its content.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use wb_session::parse_iso_ms;
 
 use crate::kit::loose::{Count, Flag, Text};
 
-/// The fields of a line that are looked at.
+/// The fields of a line that are read.
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(crate) struct Head<'a> {
@@ -68,20 +68,20 @@ struct UsageFields {
     cache_write: Count,
 }
 
-/// What a line is.
+/// The kind of a line.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Kind {
-    /// What the user typed, or a tool answered, or the host put in the user's place.
+    /// Text from the user, a tool result, or text that the host sent in the user's place.
     User(Origin),
     /// Blocks of one answer of the model.
     Answer(Box<Answer>),
     /// Something that the host may have shown to the model.
     Attachment,
-    /// What the user typed while the model was at work.
+    /// A user message typed while the model was at work.
     Queued,
     /// The conversation was compacted: only what follows is seen.
     Compaction(Box<Boundary>),
-    /// The results of some calls are sent as a placeholder from here on.
+    /// The results of some calls are sent as a placeholder from this line on.
     Clearing,
     /// A place in the tree that no model sees.
     Link,
@@ -95,13 +95,13 @@ pub(crate) enum Origin {
     Digest,
 }
 
-/// What several lines of one answer share.
+/// Fields shared by the lines of one answer.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Answer {
     pub(crate) id: Option<Arc<str>>,
     pub(crate) model: Option<Arc<str>>,
     pub(crate) usage: Option<Usage>,
-    /// Whether the host wrote it to say that the request failed.
+    /// Set if the host wrote it to report a failed request.
     pub(crate) is_failure: bool,
 }
 
@@ -111,11 +111,11 @@ pub(crate) struct Boundary {
     pub(crate) tokens_before: u64,
     /// Lines before the boundary that stay, in the order in which they are sent.
     pub(crate) kept: Vec<usize>,
-    /// The line after which they stand.
+    /// The line that they follow.
     pub(crate) anchor: Option<String>,
 }
 
-/// What a compaction says of the lines that stay.
+/// The lines that a compaction keeps.
 #[derive(Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub(crate) struct CompactMetadata {
@@ -187,12 +187,13 @@ impl<'a> Head<'a> {
         self.timestamp.as_str().and_then(parse_iso_ms).unwrap_or(0)
     }
 
-    /// Returns what a compaction says; nothing of what it cannot be read as.
+    /// Returns the fields of a compaction; unreadable ones are empty.
     pub(crate) fn compact_metadata(&self) -> CompactMetadata {
         self.compact_metadata.and_then(|meta| serde_json::from_str(meta.get()).ok()).unwrap_or_default()
     }
 
-    /// Tells what the line is and where its body stands; nothing for what is no line of a session.
+    /// Returns the kind of the line and the JSON of its body; `None` if it is not a line of a
+    /// session.
     pub(crate) fn kind(&self) -> Option<(Kind, Option<&'a str>)> {
         match self.r#type.as_str().filter(|kind| KNOWN_TYPES.contains(kind))? {
             "user" => self.user(),
@@ -241,7 +242,7 @@ impl<'a> Head<'a> {
 }
 
 impl CompactMetadata {
-    /// Builds the boundary; one line that is not found loses all of them, as it does in the host.
+    /// Builds the boundary; a single missing line drops all of them, as it does in the host.
     pub(crate) fn boundary(
         self,
         find: impl Fn(&str) -> Option<usize>,
@@ -265,7 +266,7 @@ impl CompactMetadata {
 }
 
 impl UsageFields {
-    /// Returns the three disjoint parts of a prompt and the answer; nothing if none was counted.
+    /// Returns the three disjoint parts of a prompt and the answer; `None` if there is no usage.
     fn usage(self) -> Option<Usage> {
         let usage = Usage {
             input_tokens: self.input.0.unwrap_or(0),

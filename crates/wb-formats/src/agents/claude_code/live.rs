@@ -1,4 +1,4 @@
-//! Which lines the model sees, and in which order.
+//! The lines that the model sees, in order.
 
 use std::collections::HashSet;
 use std::io;
@@ -13,7 +13,7 @@ use super::rows::Rows;
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct SegmentLines {
     pub(crate) lines: Range<usize>,
-    /// The last line before the end that the conversation goes on from.
+    /// The last line before the end that the conversation continues from.
     tip: Option<usize>,
 }
 
@@ -21,7 +21,7 @@ pub(crate) struct SegmentLines {
 #[derive(Debug, Default)]
 pub(crate) struct Live {
     pub(crate) order: Vec<usize>,
-    /// The line that the conversation goes on from.
+    /// The line that the conversation continues from.
     pub(crate) tip: Option<usize>,
     /// The tokens before the compaction that they follow.
     pub(crate) tokens_before: Option<u64>,
@@ -37,7 +37,7 @@ struct Path<'a> {
     /// The lines that were passed, the last first.
     passed: Vec<usize>,
     boundary: Option<usize>,
-    /// Lines that the compaction kept, and those that stand behind them and were gone back over.
+    /// Lines that the compaction kept, and those after them that the user went back over.
     kept: &'a [usize],
     left: &'a [usize],
 }
@@ -59,16 +59,17 @@ impl Rows {
         segment_lines
     }
 
-    /// Returns whether a compaction has no digest, so that what it keeps is all there is.
+    /// Returns whether a compaction has no digest, so that only the lines that it keeps remain.
     fn is_restored(&self, at: usize) -> bool {
         let is_own = |anchor: &String| self.all[at].uuid.as_deref() == Some(anchor);
         self.boundary(at).is_some_and(|it| !it.kept.is_empty() && it.anchor.as_ref().is_some_and(is_own))
     }
 
-    /// Returns the conversation as it stood at the end of a segment.
+    /// Returns the conversation at the end of a segment.
     ///
-    /// The walk from its tip to the root decides; parallel tool results and the other lines of an answer hang next to
-    /// it and are added. A file whose lines name no parents is read in its order.
+    /// The walk from its tip to the root decides; parallel tool results and the other lines of an
+    /// answer hang next to it and are added. A file whose lines name no parents is read in its
+    /// order.
     pub(crate) fn live(&self, segment: &SegmentLines, bodies: &mut Bodies<'_>) -> io::Result<Live> {
         let Some(tip) = segment.tip else { return Ok(Live::default()) };
         let path = if self.has_links { self.walk(tip) } else { self.in_order(tip) };
@@ -83,8 +84,8 @@ impl Rows {
         Ok(Live { order, tip: Some(tip), tokens_before, n_abandoned, lost })
     }
 
-    /// Walks from a line to its root or to a compaction. A line that a compaction kept follows what stands before it
-    /// there, no longer its parent.
+    /// Walks from a line to its root or to a compaction. A line that a compaction kept follows what
+    /// precedes it there instead of its parent.
     fn walk(&self, tip: usize) -> Path<'_> {
         let mut path = Path::default();
         let (mut at, mut child) = (Some(tip), tip);
@@ -111,7 +112,8 @@ impl Rows {
         passed.extend(parents.take_while(|at| *at > boundary));
     }
 
-    /// Returns the last compaction between a line and its child that kept the line, and how many it kept up to it.
+    /// Returns the last compaction between a line and its child that kept the line, and how many it
+    /// kept up to it.
     fn kept_between(&self, at: usize, child: usize) -> Option<(usize, usize)> {
         let kept_by = |boundary: usize| {
             let n = self.boundary(boundary)?.kept.iter().position(|kept| *kept == at)?;
@@ -138,8 +140,8 @@ impl Rows {
         Path { passed: (start..=tip).rev().collect(), boundary, kept, left: &[] }
     }
 
-    /// Adds the other lines of each answer, then the results of all its calls. Returns the lines of a range in their
-    /// order, and those that the compaction kept.
+    /// Adds the other lines of each answer, then the results of all its calls. Returns the lines of
+    /// a range in their order, and those that the compaction kept.
     fn with_siblings(
         &self,
         path: &Path<'_>,
@@ -175,8 +177,8 @@ impl Rows {
         }
     }
 
-    /// Puts the lines that a compaction kept after the line that it names, or after the digest; one that it kept
-    /// twice stands where it stood first.
+    /// Puts the lines that a compaction kept after the line that it names, or after the digest; one
+    /// that it kept twice stays at its first position.
     fn with_kept(&self, mut order: Vec<usize>, mut kept: Vec<usize>, boundary: Option<usize>) -> Vec<usize> {
         let mut seen = Lines::default();
         kept.retain(|row| order.binary_search(row).is_err() && seen.insert(*row));

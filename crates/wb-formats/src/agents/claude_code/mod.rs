@@ -1,8 +1,8 @@
 //! Session files of Claude Code: JSON lines, several for one answer of the model.
 //!
-//! The story in the order of the files: the `head` of a line, the `rows` as a forest, what the
-//! `body` of a line says, which lines are `live`, how `assemble` puts them together to messages; then a `record` as
-//! we write it, and how to `render` a view anew.
+//! The files in reading order: the `head` of a line, the `rows` as a forest, the `body` of a line,
+//! the `live` lines, and `assemble`, which joins them to messages; then a `record` as we write it,
+//! and `render`, which writes a view.
 
 mod line_maps;
 mod head;
@@ -31,20 +31,23 @@ use crate::kit::log::line_of;
 
 /// Session files of Claude Code, and the web exports that hold their lines under `loglines`.
 ///
-/// * Lines of one answer are joined by `message.id` wherever they stand; its usage counts once, with the largest
-///   answer. Tool results follow the answer with their call, a text next to a result comes after them.
-/// * The conversation is the path to its last line. Lines of subagents are left apart, unless the file holds
-///   nothing else. What `toolUseResult` says is for the screen.
-/// * After a compaction the model sees the digest, the lines that were preserved, and what follows. Results that
-///   were cleared have the placeholder as body. Usage is given for the requests since the last of both.
-/// * Attachments with a text are custom messages of their type, what the host says in the user's place is one of
-///   type `meta`, what the user typed while the model worked is a user message. Messages that only report a
-///   failed request are left out.
+/// * Lines of one answer are joined by `message.id` wherever they are; its usage counts once, with
+///   the largest answer. Tool results follow the answer with their call, a text next to a result
+///   comes after them.
+/// * The conversation is the path to its last line. Lines of subagents are left apart, unless the
+///   file holds nothing else. What `toolUseResult` says is for the screen.
+/// * After a compaction the model sees the digest, the lines that were preserved, and what follows.
+///   Results that were cleared have the placeholder as body. Usage is given for the requests since
+///   the last of both.
+/// * Attachments with a text are custom messages of their type, host text in the user's place is
+///   one of type `meta`, and user input while the model worked is a user message. Messages that
+///   only report a failed request are left out.
 /// * Documents are texts that name them.
-/// * What is written is appended, as the host does when it compacts: the line of the compaction, the digest, and the
-///   rest by reference to the lines that are there. Cleared and shortened results, with everything before them, are
-///   copied. An export is read only.
-/// * A line that is not JSON stays where it is; lines that are JSON and no objects, or of an unknown type, are counted.
+/// * Changes are appended, as the host does when it compacts: the line of the compaction, the
+///   digest, and the rest by reference to existing lines. Cleared and shortened results, with
+///   everything before them, are copied. An export is read only.
+/// * A line that is not JSON stays where it is; lines that are JSON and no objects, or of an
+///   unknown type, are counted.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct ClaudeCode;
 
@@ -69,7 +72,7 @@ impl Format for ClaudeCode {
     }
 }
 
-/// Why an export is not written.
+/// The reason why an export is not written.
 const READ_ONLY: &str = "a web export is read only";
 
 /// A session file of Claude Code.
@@ -81,7 +84,7 @@ struct ClaudeCodeDocument {
 }
 
 impl ClaudeCodeDocument {
-    /// Returns the segment that the session goes on with.
+    /// Returns the segment that the session continues with.
     fn last(&self) -> SegmentLines {
         self.rows.segment_lines().pop().unwrap_or_default()
     }
@@ -142,7 +145,7 @@ impl Document for ClaudeCodeDocument {
     }
 
     fn parts_mut(&mut self) -> &mut dyn Parts {
-        // What is changed now may stand anywhere.
+        // A change may now be anywhere.
         self.rows.unseal();
         self.parts.as_mut()
     }
@@ -159,7 +162,7 @@ impl Document for ClaudeCodeDocument {
     }
 }
 
-/// Returns whether a file is an export. Of most files one glance at the start tells that it is none.
+/// Returns whether a file is an export. For most files, the start is enough to rule it out.
 fn is_export_file(parts: &dyn Parts) -> io::Result<bool> {
     let mut head = Vec::new();
     parts.read("", 0..64 * 1024, &mut head)?;
@@ -171,11 +174,12 @@ fn is_export(first: &Seen) -> bool {
     first.has("loglines")
 }
 
-/// Tells a line of a session by its type and what goes with it; the type may lie behind the end of the head.
+/// Returns whether this is a line of a session, by its type and the fields that go with it; the
+/// type may come after the end of the head.
 fn is_row(probe: &Seen) -> bool {
     let message = probe.inner.as_deref();
     let has_message = message.is_some_and(|message| message.has("content") && !message.has("parts"));
-    // What is printed for programs has no links and names its session in other letters.
+    // Output for programs has no links and spells the session key differently.
     let is_printed = probe.has("session_id") && !probe.has("sessionId");
     match probe.r#type.as_str() {
         _ if is_printed => false,

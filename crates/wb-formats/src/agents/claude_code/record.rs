@@ -10,13 +10,13 @@ use wb_session::iso_ms;
 
 use super::assemble::HOST_TYPE;
 
-/// What each record of ours repeats of the last one of the session.
+/// The fields that each of our records repeats from the last one of the session.
 const ENVELOPE: [&str; 8] =
     ["userType", "entrypoint", "cwd", "sessionId", "version", "gitBranch", "slug", "agentId"];
 /// The model of answers that no model gave.
 const NO_MODEL: &str = "<synthetic>";
 
-/// Gives new ids and times, the same for the same stamp and the same length of the session.
+/// A source of ids and times, the same for the same stamp and the same length of the session.
 #[derive(Debug)]
 struct Source {
     numbers: Numbers,
@@ -53,12 +53,12 @@ pub(crate) struct Writer {
     uuids: HashMap<String, String>,
 }
 
-/// What becomes of the content of a record that is copied.
+/// The changes to the content of a copied record.
 #[derive(Debug, Default)]
 pub(crate) struct Changed(pub(crate) Option<Vec<u8>>);
 
 impl Writer {
-    /// Starts below a compaction; `like` is the last record of the session.
+    /// Starts after a compaction; `like` is the last record of the session.
     pub(crate) fn new(like: &[u8], is_side: bool, stamp: &Stamp, n_bytes: u64, last_ms: i64) -> Self {
         let value =
             |key: &&str| Some(((*key).to_owned(), serde_json::from_slice::<Value>(get(like, key)?).ok()?));
@@ -77,7 +77,7 @@ impl Writer {
         }
     }
 
-    /// Goes on from a record of the session, without a compaction.
+    /// Continues after a record of the session, without a compaction.
     pub(crate) fn go_on_from(&mut self, leaf: &str) {
         leaf.clone_into(&mut self.last);
     }
@@ -142,7 +142,7 @@ impl Writer {
         self.records.push(Value::Object(record).to_string().into_bytes());
     }
 
-    /// Adds a copy of a record, under new ids and with nothing counted; its content may be changed.
+    /// Adds a copy of a record, with new ids and without usage; its content may be changed.
     pub(crate) fn copy(&mut self, record: &[u8], content: Changed) {
         let uuid = self.source.numbers.uuid();
         if let Some(old) = wb_record::json::text(record, &["uuid"]) {
@@ -152,7 +152,7 @@ impl Writer {
         copy = set(&copy, "uuid", &quoted(&uuid));
         copy = set(&copy, "timestamp", &quoted(&self.source.time()));
         if let Changed(Some(content)) = content {
-            // What the screen shows of the body would not be true any more.
+            // The text on the screen would no longer match the body.
             copy = remove(&set_in(&copy, &["message", "content"], &content), "toolUseResult");
         }
         let caller = wb_record::json::text(&copy, &["sourceToolAssistantUUID"]);
@@ -164,7 +164,8 @@ impl Writer {
         self.records.push(copy);
     }
 
-    /// Gives a copied answer an id of its own, since the host joins what has the same, and takes its usage away.
+    /// Gives a copied answer an id of its own, since the host joins equal ids, and removes its
+    /// usage.
     fn uncounted(&mut self, mut copy: Vec<u8>) -> Vec<u8> {
         if let Some(old) = wb_record::json::text(&copy, &["message", "id"]) {
             let known = self.message_ids.get(&old).cloned();
@@ -188,7 +189,7 @@ impl Writer {
         )
     }
 
-    /// Returns the lines: the compaction, which keeps records by their ids, and then what was added.
+    /// Returns the lines: the compaction, which keeps records by their ids, and then the additions.
     pub(crate) fn finish(self, leaf: Option<&str>, kept: &[&str], stamp: &Stamp) -> Vec<u8> {
         let trigger = if stamp.by_hand { "manual" } else { "auto" };
         let mut meta = json!({ "trigger": trigger, "preTokens": stamp.tokens_before });
@@ -206,7 +207,7 @@ impl Writer {
         [boundary.to_string().into_bytes(), b"\n".to_vec(), lines_of(&self.records)].concat()
     }
 
-    /// Returns the lines of what was added alone.
+    /// Returns the lines of the additions alone.
     pub(crate) fn added(self) -> Vec<u8> {
         lines_of(&self.records)
     }
@@ -216,7 +217,7 @@ fn lines_of(records: &[Vec<u8>]) -> Vec<u8> {
     records.iter().flat_map(|record| [record.as_slice(), b"\n"]).collect::<Vec<_>>().concat()
 }
 
-/// Returns the text that stands for a digest in a session, with its header.
+/// Returns the text of a digest in a session, with its header.
 pub(crate) fn digest_text(message: &Message) -> Option<String> {
     let body = markers::digest_body(message)?;
     Some(match message {
@@ -230,7 +231,7 @@ fn user(content: &Content) -> Result<Value, NotExpressible> {
     Ok(json!({ "role": "user", "content": said(content)? }))
 }
 
-/// Returns a body as it stands in a message.
+/// Returns a body in the form it has in a message.
 pub(crate) fn said(content: &Content) -> Result<Value, NotExpressible> {
     match content {
         Content::Text(text) => Ok(Value::from(text.as_str())),

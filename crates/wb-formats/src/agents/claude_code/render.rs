@@ -1,5 +1,5 @@
-//! What is to be appended so that a view becomes the items: a compaction of the host's own kind, records of ours, and
-//! the rest by reference.
+//! Records to append so that a view becomes the items: a compaction in the host's format, our
+//! records, and references to the rest.
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
@@ -15,7 +15,7 @@ use super::record::{Changed, Writer, block, digest_text, refused, said};
 use super::rows::{Row, Rows};
 use crate::kit::records::bytes_of;
 
-/// A view that is written anew, and where it stands.
+/// A view to write, with its position.
 #[derive(Debug)]
 pub(crate) struct Renderer<'a> {
     parts: &'a dyn Parts,
@@ -27,7 +27,7 @@ pub(crate) struct Renderer<'a> {
     /// The lines of each message, and the messages of each line.
     lines: Vec<Vec<usize>>,
     messages: HashMap<usize, Vec<usize>>,
-    /// The calls whose results the host has cleared, where records of before come back.
+    /// The calls whose results the host has cleared, for older records that are restored.
     cleared: HashSet<String>,
 }
 
@@ -68,7 +68,7 @@ impl<'a> Renderer<'a> {
         Ok(self)
     }
 
-    /// Writes the items; those behind the last that needs a record of ours are kept by reference.
+    /// Writes the items; those after the last one that needs our own record are kept by reference.
     pub(crate) fn render(
         &self,
         items: &[Item<'_>],
@@ -103,7 +103,8 @@ impl<'a> Renderer<'a> {
         Ok(ChangeSet::append("", self.rows.n_bytes(), [start, lines].concat()))
     }
 
-    /// Returns what is added where all else stays as it stands: results behind the last line, which need no compaction.
+    /// Returns the items to add when everything else is unchanged: results after the last line,
+    /// which need no compaction.
     fn added<'i>(&self, items: &'i [Item<'i>], tip: Option<usize>) -> Option<&'i [Item<'i>]> {
         let (all, new) = items.split_at_checked(self.view.messages.len())?;
         let stays = |(n, item): (usize, &Item<'_>)| {
@@ -126,8 +127,9 @@ impl<'a> Renderer<'a> {
         Ok(Writer::new(&record, self.rows.is_subagent(), stamp, self.rows.n_bytes(), last_ms))
     }
 
-    /// Returns how many items need records of ours: all up to the last that cannot be kept by reference, with the whole
-    /// answers and the whole lines that these belong to, up to a line that the conversation can go on from.
+    /// Returns the number of items that need new records: all up to the last that cannot be kept by
+    /// reference, with the whole answers and lines that these belong to, up to a line that the
+    /// conversation can continue from.
     fn n_own(&self, items: &[Item<'_>]) -> usize {
         let mut at_item = HashMap::new();
         for (n, item) in items.iter().enumerate() {
@@ -152,8 +154,8 @@ impl<'a> Renderer<'a> {
         }
     }
 
-    /// Returns whether the last line of items is none that a conversation goes on from, so that nothing can be kept
-    /// behind it.
+    /// Returns whether the conversation cannot continue from the last line of items, so that
+    /// nothing can be kept after it.
     fn ends_aside(&self, items: &[Item<'_>]) -> bool {
         let last = match items.last() {
             Some(Item::Same(at) | Item::Body(at, _)) => self.lines[*at].last().copied(),
@@ -163,8 +165,8 @@ impl<'a> Renderer<'a> {
         last.is_some_and(|line| !self.rows.all[line].is_chat())
     }
 
-    /// Copies the line that a conversation goes on from and that says nothing, such as a request that failed, behind an
-    /// attachment, which is seen only with such a line behind it.
+    /// Copies a line without content that a conversation continues from, such as a failed request,
+    /// after an attachment, which is visible only with such a line after it.
     fn copy_silent(&self, tip: Option<usize>, writer: &mut Writer) -> Result<(), NotExpressible> {
         let silent = tip.filter(|tip| !self.messages.contains_key(tip));
         let silent = silent.ok_or_else(|| refused("an attachment at the end with nothing behind it"))?;
@@ -172,8 +174,8 @@ impl<'a> Renderer<'a> {
         Ok(())
     }
 
-    /// Returns whether an item may be kept by reference: it stands as it stood, behind the one before, in lines that
-    /// have ids of their own and of which all stays.
+    /// Returns whether an item can be kept by reference: it is unchanged, follows the same item as
+    /// before, and all of its lines stay and have ids.
     fn is_kept(&self, item: &Item<'_>, last: &mut Option<usize>, at_item: &HashMap<usize, usize>) -> bool {
         match item {
             Item::Same(at) => {
@@ -195,7 +197,8 @@ impl<'a> Renderer<'a> {
         self.rows.all[line].uuid.as_deref().and_then(|uuid| self.rows.find(uuid)) == Some(line)
     }
 
-    /// Visits the messages that must not be parted from one: those of its lines, and a result's answer.
+    /// Visits the messages that must not be parted from one: those of its lines, and a result's
+    /// answer.
     fn bound_to(&self, at: usize) -> impl Iterator<Item = usize> {
         let is_answer = |other: &usize| matches!(self.view.messages[*other], Message::Assistant { .. });
         let is_result = matches!(self.view.messages[at], Message::ToolResult { .. });
@@ -214,7 +217,8 @@ impl<'a> Renderer<'a> {
         Ok(kept)
     }
 
-    /// Returns the lines of messages, with the attachments among them that say nothing to us but may to the host.
+    /// Returns the lines of messages, with the attachments among them that say nothing to us but
+    /// may to the host.
     fn same(&self, run: &[Item<'_>]) -> Vec<usize> {
         let lines = self.lines_of(run);
         let place = |line: Option<&usize>| line.and_then(|line| self.places.get(line)).copied();
@@ -241,7 +245,7 @@ impl<'a> Renderer<'a> {
         lines
     }
 
-    /// Returns lines of before, each with the attachments that lead to it from the one before.
+    /// Returns older lines, each with the attachments that lead to it from the previous one.
     fn old(&self, run: &[Item<'_>]) -> Result<Vec<usize>, NotExpressible> {
         let mut lines: Vec<usize> = Vec::new();
         for item in run {
@@ -281,7 +285,8 @@ impl<'a> Renderer<'a> {
         Ok(())
     }
 
-    /// Returns the content of a line in which the results stay cleared that the host has cleared; none if there are none.
+    /// Returns the content of a line in which the results stay cleared that the host has cleared;
+    /// none if there are none.
     fn cleared_in(&self, line: usize, record: &[u8]) -> Option<Vec<u8>> {
         let content = &record[self.rows.all[line].content.clone()];
         let is_cleared =
@@ -296,7 +301,8 @@ impl<'a> Renderer<'a> {
         })
     }
 
-    /// Copies the lines of messages, without what of a line does not stay and with the bodies that are new.
+    /// Copies the lines of messages, without what of a line does not stay and with the bodies that
+    /// are new.
     fn copy(&self, run: &[Item<'_>], writer: &mut Writer) -> Result<(), NotExpressible> {
         let mut stays: HashMap<usize, Option<&[Block]>> = HashMap::new();
         for item in run {
@@ -371,7 +377,7 @@ impl<'a> Renderer<'a> {
         Ok(list(&parts))
     }
 
-    /// Returns a new body for what is said in a text.
+    /// Returns a new body for the content of a text.
     fn said(&self, at: usize, body: &[Block]) -> Result<Vec<u8>, NotExpressible> {
         let content = match self.view.messages[at].with_body(body.to_vec()) {
             Message::User { content, .. } | Message::Custom { content, .. } => said(&content)?,

@@ -1,4 +1,4 @@
-//! The lines of a file as a forest: where each stands and what it is, without what it says.
+//! The lines of a file as a forest: the position and kind of each, without its content.
 
 use std::collections::HashMap;
 use std::io;
@@ -24,11 +24,11 @@ pub(crate) struct Row {
     pub(crate) uuid: Option<Arc<str>>,
     /// The nearest line before this one that has the parent's id, so that a walk always ends.
     pub(crate) parent: Option<usize>,
-    /// Whether it names a parent that is not in the file, although lines stand before it.
+    /// Set if it names a parent that is not in the file, although lines precede it.
     pub(crate) is_lost: bool,
     pub(crate) kind: Kind,
     pub(crate) is_side: bool,
-    /// When the user said it; 0 for other lines.
+    /// The time of a user message; 0 for other lines.
     pub(crate) timestamp: i64,
     /// The bytes of the file.
     pub(crate) record: Range<u64>,
@@ -46,7 +46,7 @@ pub(crate) struct Rows {
     pub(crate) has_links: bool,
     /// The compactions, those of subagents too.
     pub(crate) boundaries: Vec<usize>,
-    /// The last line that could not be read, which stands in for parents that are not found.
+    /// The last unreadable line, which replaces parents that are not found.
     gap: Option<usize>,
     n_side: usize,
     n_repeated: usize,
@@ -55,7 +55,7 @@ pub(crate) struct Rows {
     n_unreadable: usize,
     first_unreadable: usize,
     truncated: Option<usize>,
-    /// How many lines and bytes were read.
+    /// The number of lines and bytes read.
     n_lines: usize,
     end: u64,
     /// The fingerprint of the last bytes, if more may follow them.
@@ -90,13 +90,14 @@ impl Rows {
         Ok(rows)
     }
 
-    /// Returns whether the file still begins with what was read, so that reading can go on behind it.
+    /// Returns whether the file still begins with the bytes read, so that reading can continue
+    /// after them.
     pub(crate) fn is_beginning_of(&self, parts: &dyn Parts) -> io::Result<bool> {
         let Some((span, seal)) = &self.seal else { return Ok(false) };
         Ok(parts.len("")?.is_some_and(|len| len >= self.end) && parts.fingerprint(span)? == *seal)
     }
 
-    /// Reads what follows, up to where the file ends now.
+    /// Reads the rest, up to the current end of the file.
     pub(crate) fn read_on(&mut self, parts: &dyn Parts) -> io::Result<()> {
         let end = parts.len("")?.unwrap_or(0);
         let mut text = Vec::new();
@@ -141,7 +142,7 @@ impl Rows {
         Ok(())
     }
 
-    /// Lets all be read again, although more may only follow.
+    /// Lets everything be read again, although more may only follow.
     pub(crate) fn unseal(&mut self) {
         self.seal = None;
     }
@@ -162,7 +163,7 @@ impl Rows {
         Ok(())
     }
 
-    /// Adds a line that is JSON, but not as lines are: without its body it keeps its place in the tree.
+    /// Adds a line that is JSON but malformed: without its body it keeps its place in the tree.
     fn push_odd(&mut self, parts: &dyn Parts, at: u64, line: &str) -> io::Result<()> {
         let bare = remove(&remove(line.as_bytes(), "message"), "attachment");
         match serde_json::from_slice::<Head<'_>>(&bare) {
@@ -174,7 +175,7 @@ impl Rows {
         }
     }
 
-    /// Adds a readable line, unless it stands in the file already.
+    /// Adds a readable line, unless the file already has it.
     fn push(&mut self, parts: &dyn Parts, at: u64, line: &str, head: &Head<'_>) -> io::Result<()> {
         let Some((kind, content)) = head.kind() else {
             self.ignore();
@@ -220,7 +221,7 @@ impl Rows {
         self.all.push(row);
     }
 
-    /// Returns whether a line says what another one of its id said.
+    /// Returns whether a line has the content of another one with its id.
     fn is_repeated(&self, parts: &dyn Parts, row: &Row, content: &str) -> io::Result<bool> {
         let twin = row.uuid.as_deref().and_then(|uuid| self.find(uuid)).map(|at| &self.all[at]);
         let Some(twin) = twin.filter(|twin| row.is_chat() && twin.kind == row.kind) else { return Ok(false) };
@@ -235,7 +236,7 @@ impl Rows {
         self.first_ignored = self.first_ignored.or(NonZeroUsize::new(self.n_lines));
     }
 
-    /// Adds a line that cannot be read. What names a parent that is not there hangs below it.
+    /// Adds an unreadable line. A line whose parent is missing becomes its child.
     fn push_unreadable(&mut self, at: u64, len: usize) {
         self.n_unreadable += 1;
         if self.n_unreadable == 1 {
@@ -286,7 +287,8 @@ impl Rows {
         (self.all[at].record == record.range()).then_some(at)
     }
 
-    /// Returns whether a line belongs to the main conversation; in a subagent's file its own one is that.
+    /// Returns whether a line belongs to the main conversation; in a subagent's file, that is the
+    /// subagent's.
     pub(crate) fn is_main(&self, at: usize) -> bool {
         self.is_main_row(&self.all[at])
     }
@@ -322,7 +324,7 @@ impl Rows {
         self.end
     }
 
-    /// Returns what was passed over, besides what depends on the conversation.
+    /// Returns notes on what was skipped, except those that depend on the conversation.
     pub(crate) fn notes(&self) -> Vec<Note> {
         let counted = |n: usize, note: Note| (n > 0).then_some(note);
         let side = if self.has_main {
@@ -354,7 +356,7 @@ impl Row {
         Span { at: self.record.start, len: self.record.end - self.record.start, ..Span::default() }
     }
 
-    /// Returns where the content of its message stands in the file.
+    /// Returns the position of its message's content in the file.
     pub(crate) fn content_span(&self) -> Span {
         let Range { start, end } = self.content;
         Span { at: self.record.start + start as u64, len: (end - start) as u64, ..Span::default() }

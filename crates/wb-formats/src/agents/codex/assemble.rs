@@ -1,4 +1,4 @@
-//! Items in the order in which the model sees them, put together to messages.
+//! Items in the order in which the model sees them, assembled to messages.
 
 use std::collections::HashSet;
 use std::ops::Range;
@@ -16,7 +16,7 @@ use crate::kit::passed::Passed;
 use crate::shapes::responses_item::{Said, digest_of};
 use crate::shapes::responses_item_scan::said;
 
-/// A conversation, where it stands, and what was passed over.
+/// A conversation, its position, and notes on what was skipped.
 #[derive(Debug)]
 pub(crate) struct Assembled {
     pub(crate) segment: Segment,
@@ -28,7 +28,7 @@ pub(crate) struct Assembled {
     pub(crate) lost: Vec<MissingRole>,
 }
 
-/// Puts the conversation together that a segment ends with; usage is that of the segment.
+/// Assembles the conversation at the end of a segment; usage is that of the segment.
 pub(crate) fn assemble(rows: &Rows, parts: &dyn Parts, segment: Range<usize>) -> Assembled {
     let mut live = Live::new(parts);
     for (at, row) in rows.of(rows.base(segment.end)..segment.end) {
@@ -99,8 +99,8 @@ impl<'a> Live<'a> {
         }
     }
 
-    /// Begins anew with the history that a compaction holds; one of the older versions keeps what the user and the host
-    /// said, and adds its summary.
+    /// Starts over with the history of a compaction; one of the older versions keeps the messages
+    /// of the user and the host, and adds its summary.
     fn compact(&mut self, payload: &Span, is_whole: bool, line: usize) {
         let bytes = self.parts.bytes(payload).unwrap_or_default();
         let summary = json::text(&bytes, &["message"]).unwrap_or_default();
@@ -136,7 +136,8 @@ impl<'a> Live<'a> {
         }
     }
 
-    /// Takes the last turns back, with what the host said right before them; what stands before the first turn stays.
+    /// Removes the last turns, with the host messages right before them; everything before the
+    /// first turn stays.
     fn roll_back(&mut self, n_turns: u64) {
         let is_turn = |at: &usize| self.entries[*at].said.begins_turn();
         let turns: Vec<usize> = (0..self.entries.len()).filter(is_turn).collect();
@@ -152,7 +153,7 @@ impl<'a> Live<'a> {
         self.answered = None;
     }
 
-    /// Returns the ids of results that stand before their call, which the host sends where they stand.
+    /// Returns the ids of results that precede their call, which the host sends in that order.
     fn early_results(&self) -> HashSet<String> {
         let (mut called, mut early) = (HashSet::new(), HashSet::new());
         for entry in &self.entries {

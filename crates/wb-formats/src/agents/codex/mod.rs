@@ -1,7 +1,7 @@
 //! Rollouts of Codex: JSON lines, each an item of the Responses API or a note of the host.
 //!
-//! The story in the order of the files: the `outcome` of a tool, the `rows`
-//! of a file, how `assemble` puts items together to messages, and what `render` appends for a compaction.
+//! The files in reading order: the `outcome` of a tool, the `rows` of a file, `assemble`, which
+//! joins items to messages, and `render`, which appends a compaction.
 
 mod outcome;
 mod rows;
@@ -25,18 +25,23 @@ const NAME: &str = "codex";
 
 /// Rollouts of Codex, of all versions.
 ///
-/// * What the model says, thinks and asks for in a row is one answer; results are messages of their own and count as
-///   failed by their exit code. Calls that the provider carries out itself are texts of the answer.
-/// * Developer and system texts are pinned custom messages, and so are the rules of the project and the environment
-///   ([`ENVIRONMENT_TYPE`](wb_message::markers::ENVIRONMENT_TYPE)): the host tells them once and counts on them. What
-///   else it puts in the user's place is a custom message of type `meta`; a command that the user ran is one too, with
-///   its output. An encrypted summary is pinned, since nothing could stand for it.
-/// * After a compaction the model sees its `replacement_history`; older versions kept the user's messages and added a
-///   summary. What the user went back over is left out. Usage is given for the requests since.
-/// * Results without a call are not sent, and left out; one before its call is sent there, and shown. Calls without a result
-///   the host answers itself. Lines that are not JSON are noted and left alone.
+/// * What the model says, thinks and asks for in a row is one answer; results are messages of their
+///   own and count as failed by their exit code. Calls that the provider carries out itself are
+///   texts of the answer.
+/// * Developer and system texts are pinned custom messages, and so are the rules of the project and
+///   the environment ([`ENVIRONMENT_TYPE`](wb_message::markers::ENVIRONMENT_TYPE)): the host sends
+///   them once and counts on them. What else it puts in the user's place is a custom message of
+///   type `meta`; a command that the user ran is one too, with its output. An encrypted summary is
+///   pinned, since nothing can replace it.
+/// * After a compaction the model sees its `replacement_history`; older versions kept the user's
+///   messages and added a summary. What the user went back over is left out. Usage is given for the
+///   requests since.
+/// * Results without a call are not sent, and left out; one before its call is sent there, and
+///   shown. The host itself answers calls without a result. Lines that are not JSON are noted and
+///   left alone.
 ///
-/// A compaction is appended, with a copy of every item that stays, byte for byte; nothing else in the file changes.
+/// A compaction is appended, with a copy of every item that stays, byte for byte; nothing else in
+/// the file changes.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Codex;
 
@@ -59,7 +64,7 @@ impl Format for Codex {
     }
 }
 
-/// Tells a line by its envelope, or the lines of the oldest versions by what only they have.
+/// Recognizes a line by its envelope, or lines of the oldest versions by fields unique to them.
 fn is_line(line: &Seen) -> bool {
     let is_known = matches!(
         line.r#type.as_str(),
@@ -69,10 +74,10 @@ fn is_line(line: &Seen) -> bool {
     (is_known && line.has("timestamp") && line.has("payload")) || line.has("record_type") || is_first
 }
 
-/// Returns where Codex holds a lock while it writes a session: next to the sessions, in `$CODEX_HOME`. Nothing for a
-/// file that does not tell which session it is.
+/// Returns where Codex holds a lock while it writes a session: next to the sessions, in
+/// `$CODEX_HOME`. Returns `None` if the file does not identify its session.
 ///
-/// A host may still own a session after its window was closed. Whoever writes tries the lock before.
+/// A host may still own a session after its window was closed. Try the lock before writing.
 pub fn lock_path(parts: &dyn Parts, codex_home: &Path) -> io::Result<Option<PathBuf>> {
     let rows = Rows::read(parts).map_err(|error| match error {
         FormatError::Io(error) => error,
@@ -137,7 +142,7 @@ impl Document for CodexDocument {
     }
 
     fn parts_mut(&mut self) -> &mut dyn Parts {
-        // What is changed now may stand anywhere.
+        // A change may now be anywhere.
         self.rows.unseal();
         self.parts.as_mut()
     }

@@ -1,4 +1,5 @@
-//! Whether a tool failed: results have no flag, their texts tell an exit code, and so do events for the screen.
+//! Detection of failed tools: results have no flag, but their texts contain an exit code, and so do
+//! events for the screen.
 
 use std::borrow::Cow;
 
@@ -6,9 +7,9 @@ use serde_json::Value;
 
 use crate::kit::fields::Fields;
 
-/// How results begin that tell a failure without an exit code.
+/// The starts of results that report a failure without an exit code.
 const FAILURES: [&str; 7] = [
-    // How a call is answered that nobody answered.
+    // The host's answers to unanswered calls.
     wb_message::markers::INTERRUPTED,
     "apply_patch verification failed",
     "exec_command failed",
@@ -17,13 +18,13 @@ const FAILURES: [&str; 7] = [
     "unsupported call",
     "unsupported custom tool call",
 ];
-/// The lines at the start of a result among which the exit code stands.
+/// The number of lines at the start of a result in which the exit code can appear.
 const MAX_HEAD_LINES: usize = 8;
 
-/// Returns whether a result tells that its tool failed.
+/// Returns whether a result says that its tool failed.
 pub(crate) fn is_failure(text: &str) -> bool {
     if text.starts_with('{') {
-        // Older versions tell the exit code beside the output.
+        // Older versions store the exit code next to the output.
         let result = serde_json::from_str::<Value>(text).ok();
         let code = result.and_then(|result| result.pointer("/metadata/exit_code")?.as_i64());
         return code.is_some_and(|code| code != 0);
@@ -31,7 +32,7 @@ pub(crate) fn is_failure(text: &str) -> bool {
     is_failure_in(text.lines())
 }
 
-/// Returns whether lines tell a failure: by an exit code before the output, or by how they begin.
+/// Returns whether lines report a failure, by an exit code before the output or by their start.
 fn is_failure_in<'a>(lines: impl Iterator<Item = &'a str>) -> bool {
     let mut head = lines.take(MAX_HEAD_LINES).take_while(|line| !line.starts_with("Output:")).peekable();
     let is_named = head.peek().is_some_and(|line| FAILURES.iter().any(|start| line.starts_with(start)));
@@ -43,7 +44,7 @@ fn is_failure_in<'a>(lines: impl Iterator<Item = &'a str>) -> bool {
     head.find_map(code).map_or(is_named, |code| code != 0)
 }
 
-/// Returns the call that an item or an event tells to have failed.
+/// Returns the call that an item or an event reports as failed.
 pub(crate) fn failed_call(kind: &str, payload: &Fields<'_>) -> Option<String> {
     let is_failed = match kind {
         "exec_command_end" => is_not_zero(payload),
@@ -71,7 +72,7 @@ fn is_mcp_failure(result: &Fields<'_>) -> bool {
 
 fn is_failed_output(item: &Fields<'_>) -> bool {
     let json = item.json("output").unwrap_or_default();
-    // JSON in a string is looked at as a whole.
+    // A string that contains JSON is read as a whole.
     let is_told = if json.starts_with("\"{") {
         item.text("output").is_some_and(|text| is_failure(&text))
     } else {
@@ -83,7 +84,8 @@ fn is_failed_output(item: &Fields<'_>) -> bool {
     is_told || item.inner("output").is_some_and(of_body)
 }
 
-/// Visits the lines of a string as they stand in its JSON; the last one ends with its quotation mark.
+/// Visits the lines of a string, still escaped as JSON; the last one ends with the closing
+/// quotation mark.
 fn escaped_lines(json: &str) -> impl Iterator<Item = &str> {
     let mut rest = Some(json);
     std::iter::from_fn(move || {

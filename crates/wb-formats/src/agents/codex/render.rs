@@ -1,4 +1,5 @@
-//! What is appended so that a conversation becomes another: a compaction with the whole history that goes on.
+//! The lines to append so that a conversation becomes another: a compaction with the whole history
+//! that continues.
 
 use std::borrow::Cow;
 
@@ -14,7 +15,7 @@ use crate::kit::records::bytes_of;
 use crate::shapes::responses_body::{changed_item, new_item, output, user_item};
 use crate::shapes::responses_item::Said;
 
-/// Why a session of the oldest versions is read only.
+/// The reason why a session of the oldest versions is read only.
 pub(crate) const BARE: &str = "its lines have no envelope; such a file can hold no compaction";
 
 /// Renders the items of a view; nothing is written.
@@ -63,7 +64,7 @@ impl Lines {
         Self { text, time: iso_ms(stamp.now_ms), ordinal: rows.last_ordinal }
     }
 
-    /// Adds a line; ordinals go on where the file has them.
+    /// Adds a line; ordinals continue if the file has them.
     fn add(&mut self, kind: &str, payload: &[u8]) {
         self.ordinal = self.ordinal.map(|last| last.saturating_add(1));
         let ordinal = self.ordinal.map_or(String::new(), |ordinal| format!("\"ordinal\":{ordinal},"));
@@ -72,7 +73,7 @@ impl Lines {
     }
 }
 
-/// What there is to write from.
+/// The sources to write from.
 #[derive(Clone, Copy, Debug)]
 struct Source<'a> {
     rows: &'a Rows,
@@ -116,7 +117,7 @@ impl Source<'_> {
             if let (Item::Same(at), [item]) = (item, of_item.as_slice())
                 && matches!(self.view.messages[*at], Message::CompactionSummary { .. })
             {
-                // By this text the host's own summary is known again.
+                // This text identifies the host's own summary.
                 summary = text_of_item(item);
                 if summary.is_empty() {
                     return Err(refused("a summary of the host without a text"));
@@ -141,7 +142,8 @@ impl Source<'_> {
         Ok(items)
     }
 
-    /// Returns what keeps the host from telling anew what the history tells: both or nothing.
+    /// Returns the two records that keep the host from repeating what the history contains: both or
+    /// none.
     fn context(&self, items: &[Item<'_>]) -> Result<Option<[Vec<u8>; 2]>, NotExpressible> {
         let (Some(world), Some(turn)) = (&self.rows.world, &self.rows.turn_context) else { return Ok(None) };
         let kinds = items.iter().map(|item| self.host_kind(item)).collect::<Result<Vec<_>, _>>()?;
@@ -153,7 +155,7 @@ impl Source<'_> {
         Ok(Some([self.world(world)?, self.bytes(turn)?.into_owned()]))
     }
 
-    /// Returns the custom type of what the host says in an item.
+    /// Returns the custom type of an item's host text.
     fn host_kind(&self, item: &Item<'_>) -> Result<Option<String>, NotExpressible> {
         Ok(match item {
             Item::Same(at) | Item::Body(at, _) => custom_type(&self.view.messages[*at]).map(str::to_owned),
@@ -165,7 +167,7 @@ impl Source<'_> {
         })
     }
 
-    /// Returns the whole of what the host compares with: as it stands, or with all that changed since.
+    /// Returns the complete state that the host compares with, with all later changes applied.
     fn world(&self, world: &World) -> Result<Vec<u8>, NotExpressible> {
         let whole = self.bytes(&world.whole)?;
         if world.changes.is_empty() {
@@ -183,7 +185,7 @@ impl Source<'_> {
         Ok(set(&whole, "state", merged.to_string().as_bytes()))
     }
 
-    /// Returns a count that measures no request: the sum stays, the context is what it is now.
+    /// Returns a count that measures no request: the sum stays, the context is the current one.
     fn token_count(&self, tokens_after: u64) -> Result<Vec<u8>, NotExpressible> {
         let count = |n: u64| {
             let (zero, last) = (0, n);
@@ -216,7 +218,8 @@ fn text_of_item(item: &[u8]) -> String {
     texts.join("\n")
 }
 
-/// Changes a value as a JSON merge patch says: objects key by key, a null removes, anything else replaces.
+/// Changes a value as a JSON merge patch says: objects key by key, a null removes, anything else
+/// replaces.
 fn merge(into: &mut Value, change: Value) {
     let Value::Object(change) = change else {
         *into = change;

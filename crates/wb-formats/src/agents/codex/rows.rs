@@ -1,4 +1,4 @@
-//! The lines of a rollout, as far as they must be known before a conversation is asked for.
+//! The lines of a rollout, as far as they are needed before a conversation is requested.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -39,15 +39,15 @@ pub(crate) struct Row {
 pub(crate) enum Kind {
     /// An item.
     Item { item: Span, timestamp: i64 },
-    /// A compaction: its payload, and whether that holds the whole history that goes on.
+    /// A compaction: its payload, and whether that contains the whole history that continues.
     Compacted { payload: Span, is_whole: bool, tokens_before: u64 },
-    /// What was counted for the request that the last answer replies to.
+    /// The usage of the request that the last answer replies to.
     Request { usage: Usage, model: Option<String> },
-    /// The user went back over so many turns.
+    /// The user went back over `n_turns` turns.
     RolledBack { n_turns: u64 },
 }
 
-/// What the host compares the next turn with: the whole of it, then what changed.
+/// The state that the host compares the next turn with: a complete one, then its changes.
 #[derive(Debug)]
 pub(crate) struct World {
     pub(crate) whole: Span,
@@ -60,13 +60,13 @@ pub(crate) struct Rows {
     all: Vec<Row>,
     n_records: u64,
     n_lines: usize,
-    /// The last line that is not blank, by which the file is known again.
+    /// The last line that is not blank, which identifies the file.
     end: Span,
     end_fingerprint: u64,
     /// The bytes of the file, and whether a line feed ends them.
     pub(crate) n_bytes: u64,
     pub(crate) is_ended: bool,
-    /// Whether items stand in lines of their own, as the oldest versions wrote them.
+    /// Set if each item has its own line, as in the oldest versions.
     pub(crate) is_bare: bool,
     pub(crate) thread_id: Option<String>,
     pub(crate) turn_id: Option<String>,
@@ -75,10 +75,10 @@ pub(crate) struct Rows {
     pub(crate) last_ordinal: Option<u64>,
     /// The calls that failed.
     failed: HashSet<String>,
-    /// What the host compares with since the last compaction.
+    /// The state that the host compares with since the last compaction.
     pub(crate) world: Option<World>,
     pub(crate) turn_context: Option<Span>,
-    /// The sum over all requests, as it stands in the last count.
+    /// The sum over all requests, from the last count.
     pub(crate) totals: Option<Span>,
     total_tokens: Option<u64>,
     context_tokens: u64,
@@ -94,12 +94,12 @@ impl Rows {
         Ok(rows)
     }
 
-    /// Reads the lines that were appended since; all of them if more was changed than that.
+    /// Reads the lines that were appended since; all of them if anything else changed.
     pub(crate) fn refresh(&mut self, parts: &dyn Parts) -> Result<(), FormatError> {
         let is_longer = parts.len("")?.unwrap_or(0) >= self.n_bytes;
         if is_longer && self.is_ended && parts.fingerprint(&self.end)? == self.end_fingerprint {
             let done = self.read_on(parts);
-            // After a failure the next time reads all.
+            // After a failure, the next call reads everything.
             self.is_ended &= done.is_ok();
             return done;
         }
@@ -107,7 +107,7 @@ impl Rows {
         Ok(())
     }
 
-    /// Lets all be read again, although more may only follow.
+    /// Lets everything be read again, although more may only follow.
     pub(crate) fn unseal(&mut self) {
         self.is_ended = false;
     }
@@ -141,7 +141,7 @@ impl Rows {
         range.clone().zip(&self.all[range])
     }
 
-    /// Returns whether a call failed, as far as its own result or an event tells.
+    /// Returns whether a call failed, according to its result or an event.
     pub(crate) fn is_failed(&self, call_id: &str) -> bool {
         self.failed.contains(call_id)
     }
@@ -184,7 +184,7 @@ struct Reading<'a> {
     fields: Fields<'a>,
 }
 
-/// An object in the line, and where it stands in it.
+/// An object in the line, with its position.
 struct Payload<'a> {
     fields: Fields<'a>,
     place: Range<usize>,
@@ -236,7 +236,8 @@ impl<'a> Reading<'a> {
                 self.rows.turn_id = text("turn_id").or(self.rows.turn_id.take());
                 self.rows.turn_context = Some(span);
             }
-            // Of several the first is that of this file, the others are those of where it was forked from.
+            // The first of several belongs to this file; the others to the sessions it was forked
+            // from.
             "session_meta" => self.rows.thread_id = self.rows.thread_id.take().or_else(|| text("id")),
             _ if SILENT_TYPES.contains(&kind) => {}
             _ => self.rows.passed.ignored(self.line.number),
@@ -249,7 +250,7 @@ impl<'a> Reading<'a> {
         if self.fields.inner("metadata").is_some_and(|notes| notes.is("compaction_output", "true")) {
             return;
         }
-        // Only of what the user says the time is told.
+        // The host records the time only for user messages.
         let is_message = matches!(&*payload.kind, "message" | "");
         let told = |key| self.fields.text(key).filter(|_| is_message);
         let timestamp = told("timestamp").or_else(|| told("created_at"));
@@ -258,7 +259,7 @@ impl<'a> Reading<'a> {
         self.rows.push(self.line.number, Kind::Item { item, timestamp });
     }
 
-    /// Reads a line of the oldest versions: an item, or what the file says of itself.
+    /// Reads a line of the oldest versions: an item, or metadata of the file.
     fn bare(&mut self, kind: &str) {
         let is_item = kind.ends_with("_call") || kind.ends_with("_output") || kind == "function_result";
         let has = |key: &str| self.fields.place(key).is_some();

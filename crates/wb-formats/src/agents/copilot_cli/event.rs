@@ -1,4 +1,4 @@
-//! One event, and what it is in a conversation.
+//! One event, and its meaning in a conversation.
 
 use std::borrow::Cow;
 
@@ -10,10 +10,10 @@ use wb_session::parse_iso_ms;
 use crate::kit::draft::Draft;
 use crate::kit::fields::{Fields, take_text};
 
-/// The custom type of what the host tells the model in between.
+/// The custom type of host messages to the model.
 const HOST_TYPE: &str = "meta";
 
-/// What kinds of events a conversation is made of.
+/// The kinds of events in a conversation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     System,
@@ -21,13 +21,13 @@ pub(crate) enum Kind {
     Notice,
     Answer,
     Result,
-    /// It goes with what follows it, or with what it follows.
+    /// An event that belongs to its neighbour.
     Silent,
     Compaction,
 }
 
 impl Kind {
-    /// Tells the kind of an event; nothing for one that is not about the conversation.
+    /// Returns the kind of an event; `None` if it is not part of the conversation.
     pub(crate) fn of(name: &str) -> Option<Self> {
         Some(match name {
             "system.message" => Self::System,

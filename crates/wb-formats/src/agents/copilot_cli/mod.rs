@@ -1,7 +1,7 @@
 //! Sessions of GitHub Copilot CLI: JSON lines of events, each of which names the one before.
 //!
-//! The story in the order of the files: one `event` and what it is in a conversation, the `rows` of a file, and what
-//! `render` writes.
+//! The files in reading order: one `event` and its meaning in a conversation, the `rows` of a file,
+//! and `render`, which writes.
 
 mod event;
 mod rows;
@@ -41,13 +41,16 @@ const VOCABULARY: ToolVocabulary = ToolVocabulary {
 
 /// Sessions of GitHub Copilot CLI (`events.jsonl`).
 ///
-/// * What the user said is read as it was sent, with what the host adds. The system text is pinned, and of several the last
-///   counts; the host writes it anew. Its notices are custom messages of type `meta`.
-/// * Results are events of their own and count as failed by their flag. What subagents said is left apart.
-/// * After a compaction of the host its summary goes on with what follows. There is no usage per request in the file.
+/// * User messages are read as sent, with the host's additions. The system text is pinned, and the
+///   last one counts; the host rewrites it. Its notices are custom messages of type `meta`.
+/// * Results are events of their own and count as failed by their flag. What subagents said is left
+///   apart.
+/// * After a compaction of the host its summary precedes later events. There is no usage per
+///   request in the file.
 ///
-/// A digest takes the place of the events that it stands for, as a prompt of the user; after a compaction of the host it is
-/// one of its compactions. Events that hung on one that goes hang on the one before it.
+/// A digest replaces the events that it summarizes, as a prompt of the user; after a compaction of
+/// the host it is one of its compactions. Events whose parent is removed are linked to the one
+/// before it.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct CopilotCli;
 

@@ -1,4 +1,4 @@
-//! What is written so that a conversation becomes another: events replaced where they stand, in a chain that holds.
+//! The edits that turn one conversation into another: events replaced in place, in an intact chain.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -34,7 +34,7 @@ pub(crate) fn render(
     };
     let records = records(wanted, parts, &mut writer)?;
     if writer.must_compact {
-        // What the host compacted would come back.
+        // The messages that the host compacted would come back.
         return Err(writer.refused("no digest in the place of the summary of a compaction"));
     }
     let all = line_ranges(parts).map_err(NotExpressible::unreadable)?;
@@ -43,7 +43,7 @@ pub(crate) fn render(
     spliced(parts, &all, placed, Joint::Line)
 }
 
-/// Hangs new events, and those that hung on one that goes, on the event before them.
+/// Links new events, and those whose parent is removed, to the event before them.
 fn relink(parts: &dyn Parts, all: &[Range<usize>], placed: &mut [Placed]) -> Result<(), NotExpressible> {
     let line = |number: usize| {
         let Range { start, end } = all[number];
@@ -82,7 +82,7 @@ struct EventWriter<'a> {
     messages: &'a [Message],
     stamp: &'a Stamp,
     ids: Numbers,
-    /// Whether the next digest stands in the place of a summary of the host.
+    /// Set if the next digest replaces a summary of the host.
     must_compact: bool,
 }
 

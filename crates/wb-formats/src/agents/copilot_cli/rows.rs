@@ -1,4 +1,4 @@
-//! The events of a session that a conversation is made of.
+//! The events of a session that form a conversation.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -71,13 +71,13 @@ impl Rows {
         breaks.chain([self.all.len()]).map(|end| std::mem::replace(&mut start, end)..end).collect()
     }
 
-    /// Puts the conversation of a segment together; of several system texts the last one counts.
+    /// Assembles the conversation of a segment; of several system texts the last one counts.
     pub(crate) fn assemble(&self, parts: &dyn Parts, segment: Range<usize>) -> (Draft, Passed) {
         let (draft, passed) = self.assembled(parts, segment.clone(), Draft::default());
         if draft.n_orphans() == 0 {
             return (draft, passed);
         }
-        // A result may stand before its call.
+        // A result may precede its call.
         let ids = draft.messages().iter().flat_map(Message::calls).map(|(id, ..)| id.to_owned());
         self.assembled(parts, segment, Draft::with_early(ids.collect()))
     }

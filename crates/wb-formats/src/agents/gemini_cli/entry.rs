@@ -1,4 +1,5 @@
-//! Messages that are left, and how those are known again that the host writes anew when it goes on with a session.
+//! The remaining messages, and how they are recognized when a host that resumes a session rewrites
+//! them.
 
 use std::collections::HashMap;
 
@@ -8,16 +9,16 @@ use wb_record::{Parts, Span};
 use super::record::{add, is_of_results};
 use crate::kit::draft::Draft;
 
-/// A message that is left.
+/// A remaining message.
 #[derive(Clone, Debug)]
 pub(crate) struct Entry {
     pub(crate) id: String,
     pub(crate) kind: String,
     pub(crate) record: Span,
-    /// Where it stands in other words that were told since.
+    /// The position of its later rewording, if there is one.
     pub(crate) told: Option<Span>,
     pub(crate) line: usize,
-    /// Whether what the host sent before it is what stands before it.
+    /// Set if the messages that the host sent before it are still the ones before it.
     pub(crate) is_counted: bool,
 }
 
@@ -32,7 +33,7 @@ impl Entry {
         self.id == other.id && self.kind == other.kind
     }
 
-    /// Returns where the words stand that count.
+    /// Returns the position of the wording in force.
     pub(crate) fn words(&self) -> &Span {
         self.told.as_ref().unwrap_or(&self.record)
     }
@@ -44,9 +45,10 @@ impl Entry {
 
 /// Returns a list that the host has written with the old records of messages that say the same.
 ///
-/// A host that goes on with a session writes all of it again: with another time, and with results in records of their own
-/// that stood in their calls. What says the same is the same, or nobody would know a compaction of ours again. So is what
-/// the host says of the place where it runs, whatever that is now.
+/// A host that resumes a session writes all of it again: with another time, and with results in
+/// separate records that were in their calls. Messages with equal content count as the same;
+/// otherwise our compaction would not be recognized. The same holds for the host's text about the
+/// place where it runs, even if that has changed.
 pub(crate) fn known_again<'a>(old: &'a [Entry], new: &'a [Entry], parts: &dyn Parts) -> Vec<Entry> {
     let keyed = |group: &'a [Entry]| Some((group.first()?.key(), group));
     let mut known: HashMap<_, _> = groups(old, parts).into_iter().filter_map(keyed).collect();
@@ -70,8 +72,8 @@ fn same(before: &[Entry], group: &[Entry], parts: &dyn Parts) -> Option<Vec<Entr
     are_of_place.then_some(before)
 }
 
-/// Divides a list into what was said, each with the results that follow it and with notices for the screen, which the
-/// host does not write again.
+/// Splits a list into messages, each with the results that follow it and with notices for the
+/// screen, which the host does not rewrite.
 fn groups<'a>(list: &'a [Entry], parts: &dyn Parts) -> Vec<&'a [Entry]> {
     let follows = |entry: &Entry| match entry.kind.as_str() {
         "gemini" => false,
@@ -81,7 +83,7 @@ fn groups<'a>(list: &'a [Entry], parts: &dyn Parts) -> Vec<&'a [Entry]> {
     list.chunk_by(|_, next| follows(next)).collect()
 }
 
-/// Returns what a group says.
+/// Returns the messages of a group.
 fn messages(group: &[Entry], parts: &dyn Parts) -> Option<Vec<Message>> {
     let mut draft = Draft::default();
     for entry in group {
@@ -90,7 +92,8 @@ fn messages(group: &[Entry], parts: &dyn Parts) -> Option<Vec<Message>> {
     Some(draft.messages().iter().cloned().map(bare).collect())
 }
 
-/// Returns a message without what the host does not write again: when it was said, and whether a result failed.
+/// Returns a message without the fields that the host does not rewrite: its time, and the failure
+/// flag of a result.
 fn bare(mut message: Message) -> Message {
     match &mut message {
         Message::User { timestamp, .. } => *timestamp = 0,

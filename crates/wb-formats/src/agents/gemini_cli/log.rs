@@ -1,4 +1,4 @@
-//! The lines of a session, or its one object, down to the messages that are left of it.
+//! The lines of a session, or its one object, reduced to the remaining messages.
 
 use std::collections::HashSet;
 use std::ops::Range;
@@ -19,7 +19,7 @@ pub(crate) struct Log {
     pub(crate) live: Vec<Entry>,
     /// The keys of all ids that a message had.
     ids: HashSet<u64>,
-    /// What was left before each time the list was replaced by another.
+    /// The list before each time that another replaced it.
     pub(crate) before: Vec<Vec<Entry>>,
     pub(crate) model: Option<String>,
     pub(crate) end: LogEnd,
@@ -38,12 +38,12 @@ impl Log {
         Ok(log)
     }
 
-    /// Reads a session that is one object, as older versions wrote it; returns whether it is one. The half of one is refused,
-    /// since its messages would be taken for none.
+    /// Reads a session that is one object, as older versions wrote it; returns whether it is one.
+    /// The half of one is refused, since its messages would be taken for none.
     fn read_object(&mut self, parts: &dyn Parts) -> Result<bool, FormatError> {
         let mut head = Vec::new();
         parts.read("", 0..4096, &mut head)?;
-        // One of the first lines that is none does not hide the others.
+        // An invalid line among the first ones does not hide the others.
         let mut lines = without_mark(&head).trim_ascii().split_inclusive(|byte| *byte == b'\n').take(2);
         let is_line = |line: &[u8]| {
             line.starts_with(b"{")
@@ -82,7 +82,7 @@ impl Log {
             if let Some(places) = inner.elements("messages") {
                 let places = places.into_iter().map(|it| set.start + it.start..set.start + it.end);
                 let list = entries(line, places.collect());
-                // The host tells the time with a list, and we tell it behind ours.
+                // The host records the time with a list; our lists have it after the messages.
                 self.replace(&list, inner.place("lastUpdated").map(|_| parts));
             }
         } else if let Some(id) = fields.text("$rewindTo") {
@@ -95,11 +95,11 @@ impl Log {
         }
     }
 
-    /// Adds a message; one with a known id takes the place of the one before.
+    /// Adds a message; one with a known id replaces the earlier one.
     fn message(&mut self, passed: &mut Passed, fields: &Fields<'_>, record: Span, line: usize) {
         let text = |key: &str| fields.text(key).map(std::borrow::Cow::into_owned);
         let (Some(id), Some(kind)) = (text("id"), text("type")) else {
-            // What says something, and not who, is a message all the same.
+            // Content without a speaker is still a message.
             match fields.place("content") {
                 Some(_) => passed.unreadable(line),
                 None => passed.ignored(line),
@@ -119,8 +119,8 @@ impl Log {
         }
     }
 
-    /// Replaces the list of messages by that of a line; the host may have written the old ones in other words. What was
-    /// counted stays true as far as both lists have the same messages.
+    /// Replaces the list of messages by that of a line; the host may have reworded the old ones.
+    /// Usage stays valid as long as both lists have the same messages.
     fn replace(&mut self, list: &[Entry], of_host: Option<&dyn Parts>) {
         let old = self.take();
         let list = of_host.map_or_else(|| list.to_vec(), |parts| known_again(&old, list, parts));
@@ -138,7 +138,8 @@ impl Log {
         }
     }
 
-    /// Takes the list of messages. A host that goes on with a session may begin it anew before it writes all of it.
+    /// Takes the list of messages. A host that resumes a session may start a new list before it
+    /// writes all of it.
     fn take(&mut self) -> Vec<Entry> {
         let live = std::mem::take(&mut self.live);
         let begins =

@@ -1,6 +1,7 @@
 //! Sessions of Gemini CLI: JSON lines, or one object as older versions wrote them.
 //!
-//! The story in the order of the files: the `log` down to the messages that are left, each an `entry`, and one `record` of it.
+//! The files in reading order: the `log` reduced to the remaining messages, each an `entry`, and
+//! one `record` of it.
 
 mod record;
 mod entry;
@@ -26,17 +27,19 @@ const NAME: &str = "gemini-cli";
 
 /// Sessions of Gemini CLI, of all versions.
 ///
-/// * A message that is written again takes the place of the one before; what the user went back over is left out. After
-///   `$set` with a list of messages that list goes on.
-/// * A result stands in its call and counts as failed by its status; versions that tell it a second time in the user's
-///   place are read once, since two answers to one call are refused. What the host says of the place where it runs is
-///   pinned ([`ENVIRONMENT_TYPE`](wb_message::markers::ENVIRONMENT_TYPE)). Thoughts are not sent again; notices are for the screen.
-/// * When the host goes on with a session it writes the list again, in other words. Messages that say the same keep the
-///   records that they had.
-/// * Usage counts as long as no other list took the place of the one that was sent.
+/// * A message that is written again replaces the earlier one; what the user went back over is left
+///   out. After `$set` with a list of messages that list continues.
+/// * A result is in its call and counts as failed by its status; versions that repeat it in the
+///   user's place are read once, since two answers to one call are refused. What the host says of
+///   the place where it runs is pinned
+///   ([`ENVIRONMENT_TYPE`](wb_message::markers::ENVIRONMENT_TYPE)). Thoughts are not sent again;
+///   notices are for the screen.
+/// * A host that resumes a session rewrites the list, in other words. Messages that say the same
+///   keep the records that they had.
+/// * Usage counts as long as no other list replaced the one that was sent.
 ///
-/// A compaction appends a list with a copy of every message that stays, byte for byte. In the one object of older versions
-/// messages are replaced where they stand.
+/// A compaction appends a list with a copy of every message that stays, byte for byte. In the one
+/// object of older versions messages are replaced in place.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct GeminiCli;
 
@@ -82,7 +85,8 @@ impl GeminiCliDocument {
         }
         passed.n_orphans = draft.n_orphans();
         let (mut segment, provenance) = draft.finish();
-        // In one object nothing tells what stood there when a request was sent, but what we put there.
+        // A single object does not record what it held when a request was sent; only our edits are
+        // known.
         if self.log.elements.is_some() {
             forget_stale_usage(&segment.messages, &mut segment.usage);
         }
@@ -102,7 +106,7 @@ impl Document for GeminiCliDocument {
         (view.messages, view.usage, view.provenance) = (segment.messages, segment.usage, provenance);
         view.model.clone_from(&log.model);
         view.notes = log.end.notes(passed);
-        // The list was replaced by one that does not go on with it.
+        // The list was replaced by one that does not continue it.
         if !log.before.is_empty() {
             view.notes.push(Note::CompactionApplied { tokens_before: None });
         }

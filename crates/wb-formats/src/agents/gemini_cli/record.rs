@@ -1,4 +1,4 @@
-//! One message of a session: what the user said, or an answer with its calls and their results.
+//! One message of a session: a user message, or an answer with its calls and their results.
 
 use serde::de::{IgnoredAny, MapAccess};
 use serde::{Deserialize, Deserializer};
@@ -19,11 +19,11 @@ use crate::kit::loose::{Hoped, Key, Text, hoped};
 use crate::kit::records::Writer;
 use crate::shapes::gemini_part::{Part, part_of_result, parts, parts_of, with_body};
 
-/// How the text begins that the host tells of the place where it runs.
+/// The start of the host's text about the place where it runs.
 const CONTEXT_START: &str = "<session_context>";
 
-/// Adds a message to those before it; returns whether it could be read. Its usage counts if the host sent all that is
-/// before it.
+/// Adds a message to those before it; returns whether it could be read. Its usage counts if the
+/// host sent all that is before it.
 pub(crate) fn add(draft: &mut Draft, bytes: &[u8], record: Span, is_counted: bool) -> bool {
     let Some(fields) = Fields::of(bytes) else { return false };
     match fields.text("type").as_deref() {
@@ -43,7 +43,7 @@ pub(crate) fn is_of_results(bytes: &[u8]) -> bool {
     !parts.is_empty() && parts.iter().all(|part| matches!(part, Part::Result { .. }))
 }
 
-/// Adds what the user said. Results that stand in the call too are told once.
+/// Adds a user message. Results that are also in the call are added once.
 fn user(draft: &mut Draft, fields: &Fields<'_>, record: &Span) {
     let timestamp = fields.text("timestamp").and_then(|text| parse_iso_ms(&text)).unwrap_or(0);
     let mut said = Vec::new();
@@ -88,7 +88,7 @@ fn is_answered(draft: &Draft, id: &str) -> bool {
     results.flat_map(Message::answered_ids).any(|answered| answered == id)
 }
 
-/// Adds an answer, and the results that stand in its calls. Its thoughts are not sent again.
+/// Adds an answer and the results in its calls. Its thoughts are not sent again.
 fn answer(draft: &mut Draft, fields: &Fields<'_>, record: &Span, is_counted: bool) {
     let calls: Vec<Call> = calls(fields).into_iter().flatten().collect();
     let said = parts(fields.value("content").unwrap_or_default());
@@ -127,7 +127,7 @@ struct Call {
     is_error: bool,
 }
 
-/// A call as it stands in its list.
+/// A call in its list.
 #[derive(Default)]
 struct CallJson<'a> {
     id: Text<'a>,
@@ -176,11 +176,11 @@ fn calls(fields: &Fields<'_>) -> Option<Vec<Call>> {
         let calls: Vec<CallJson<'_>> = serde_json::from_slice(json).ok()?;
         Some(calls.into_iter().filter_map(CallJson::into_call).collect())
     };
-    // In a text half of a surrogate pair may stand.
+    // A text may contain half of a surrogate pair.
     read(json).or_else(|| read(&mended(json)))
 }
 
-/// Returns what a result shows: its responses, and what stands beside them.
+/// Returns the blocks of a result: its responses and the parts next to them.
 fn shown(result: Value) -> Vec<Block> {
     let blocks = |part| match part {
         Part::Said(blocks) => blocks,
@@ -276,7 +276,7 @@ fn in_call(record: &[u8], id: &str, change: impl Fn(&[u8]) -> Vec<u8>) -> Option
     Some([&record[..place.start], &change(&record[place.clone()]), &record[place.end..]].concat())
 }
 
-/// Changes the response of an id in what stands in the user's place.
+/// Changes the response with an id in a record in the user's place.
 fn in_part(record: &[u8], id: &str, text: &str, is_error: bool) -> Option<Vec<u8>> {
     let has_id = |json: &[u8]| {
         let mut part = value(json).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! The history of a session as its log builds it: what is appended, compacted, cleared and taken back.
+//! The history of a session, built from its log: messages appended, compacted, cleared and undone.
 
 use std::ops::Range;
 
@@ -13,15 +13,15 @@ use crate::kit::fields::Fields;
 use crate::kit::log::{LogEnd, span_of};
 use crate::shapes::chat_message::{self, part};
 
-/// The custom type of what the host tells the model in between.
+/// The custom type of host messages to the model.
 const HOST_TYPE: &str = "meta";
 
-/// What a message of the history is.
+/// The kind of a message in the history.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
-    /// What a user typed.
+    /// Text from the user.
     Prompt,
-    /// What the host adds in the user's place.
+    /// Text that the host adds in the user's place.
     Notice,
     /// A step of the model; without a record in it nothing is sent.
     Answer,
@@ -35,23 +35,23 @@ pub(crate) struct Entry {
     kind: Kind,
     /// Its lines.
     pub(crate) records: Vec<Span>,
-    /// What was counted for the request that it answers.
+    /// The usage of the request that it answers.
     usage: Option<(Usage, Option<String>)>,
 }
 
-/// What a log says, up to a line.
+/// The content of a log, up to a line.
 #[derive(Debug, Default)]
 pub(crate) struct History {
     pub(crate) entries: Vec<Entry>,
     /// The histories that ended with a compaction.
     pub(crate) before: Vec<Vec<Entry>>,
-    /// What waits until all calls have their results.
+    /// Messages that wait until all calls have their results.
     deferred: Vec<Entry>,
     open_calls: Vec<String>,
     pub(crate) system: Option<String>,
     pub(crate) model: Option<String>,
     pub(crate) tokens_before: Option<u64>,
-    /// The bytes from each prompt that was taken back to where it was.
+    /// The bytes from each undone prompt to its undoing.
     taken_back: Vec<Range<u64>>,
     pub(crate) end: LogEnd,
 }
@@ -141,7 +141,8 @@ impl History {
         self.entries.append(&mut self.deferred);
     }
 
-    /// Puts a summary in the place of the oldest messages; newer versions keep prompts of the user in front of it.
+    /// Replaces the oldest messages with a summary; newer versions keep prompts of the user before
+    /// it.
     fn compact(&mut self, fields: &Fields<'_>, line: Line<'_>) {
         let number = |key: &str| fields.number(key).and_then(|it| usize::try_from(it).ok());
         self.settle();
@@ -156,7 +157,7 @@ impl History {
             self.entries = prompts[..n_head].iter().chain(tail).map(|entry| (*entry).clone()).collect();
             self.entries.push(summary);
         } else {
-            // What was counted stood behind what is a summary now.
+            // The usage covered messages that are now in the summary.
             let tail = old[count..].iter().map(|entry| Entry { usage: None, ..entry.clone() });
             self.entries = [summary].into_iter().chain(tail).collect();
         }
@@ -164,7 +165,7 @@ impl History {
         self.tokens_before = Some(fields.number("tokensBefore").unwrap_or(0));
     }
 
-    /// Takes the newest prompts back with what followed them, but nothing from before a compaction.
+    /// Undoes the newest prompts and all that followed them, but nothing from before a compaction.
     fn undo(&mut self, count: u64, line: u64) {
         self.settle();
         let floor = self.entries.iter().rposition(|entry| entry.kind == Kind::Summary).map_or(0, |at| at + 1);
@@ -176,12 +177,12 @@ impl History {
         }
     }
 
-    /// Returns whether what is written at a place of the log is taken back behind it.
+    /// Returns whether a later line undoes the line at a position of the log.
     pub(crate) fn takes_back(&self, place: u64) -> bool {
         self.taken_back.iter().any(|range| range.contains(&place))
     }
 
-    /// Puts messages together.
+    /// Assembles messages.
     pub(crate) fn assemble(&self, entries: &[Entry], parts: &dyn Parts) -> Draft {
         let mut draft = Draft::default();
         if let Some(system) = self.system.clone() {
@@ -235,7 +236,7 @@ fn add(draft: &mut Draft, kind: Kind, is_first: bool, line: &[u8], record: Span)
     }
 }
 
-/// Returns what a line adds to an answer.
+/// Returns the blocks that a line adds to an answer.
 fn block(line: &[u8]) -> Vec<Block> {
     let Some(event) = get(line, "event").and_then(Fields::of) else { return Vec::new() };
     if let Some(json) = event.get("part") {

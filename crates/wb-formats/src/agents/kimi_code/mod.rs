@@ -1,6 +1,6 @@
-//! Wire logs of Kimi Code: JSON lines of what was appended to a history, and what became of it.
+//! Wire logs of Kimi Code: JSON lines of additions to a history and later changes to it.
 //!
-//! The story in the order of the files: the `history` that a log builds, and here what is written.
+//! The files in reading order: the `history` that a log builds, and this file, which writes.
 
 mod history;
 
@@ -41,12 +41,13 @@ const VOCABULARY: ToolVocabulary = ToolVocabulary {
 
 /// Wire logs of Kimi Code (`wire.jsonl`), which came after kimi-cli.
 ///
-/// * The parts and calls of a step are one answer. What the host says in the user's place is a custom message of type
-///   `meta`; the system prompt is pinned, and the host sends it anew.
-/// * After a compaction the newest prompts of the user stand in front of the summary, as many as the log says; where the
-///   agent shortened one or noted a gap between them, it is not shown. What was cleared or taken back is left out.
-/// * A digest is a compaction at the end of the log, of the kind that keeps all messages behind it. Bodies of results are
-///   replaced where they stand, and a call that was interrupted is answered behind its step.
+/// * The parts and calls of a step are one answer. What the host says in the user's place is a
+///   custom message of type `meta`; the system prompt is pinned, and the host sends it again.
+/// * After a compaction the newest prompts of the user precede the summary, as many as the log
+///   says; where the agent shortened one or noted a gap between them, it is not shown. What was
+///   cleared or undone is left out.
+/// * A digest is a compaction at the end of the log, of the kind that keeps all messages after it.
+///   Bodies of results are replaced in place, and an interrupted call is answered after its step.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct KimiCode;
 
@@ -122,7 +123,7 @@ impl Document for KimiCodeDocument {
             old: Bytes(text[place].to_vec()),
             new: Bytes(new),
         });
-        // What is added at the end is said first: it moves no place of what is replaced.
+        // Additions at the end come first: they move no position of a replacement.
         let start = if self.history.end.is_ended { "" } else { "\n" };
         let added = self.compaction(wanted)?.map(|line| Change::Append {
             at: text.len() as u64,
@@ -147,7 +148,7 @@ impl Document for KimiCodeDocument {
 }
 
 impl KimiCodeDocument {
-    /// Returns the line by which a digest stands for the oldest messages; nothing if all of them stay.
+    /// Returns the line in which a digest replaces the oldest messages; `None` if all of them stay.
     fn compaction(&self, wanted: &Wanted<'_>) -> Result<Option<Value>, NotExpressible> {
         let Wanted { view, items, stamp, .. } = *wanted;
         let kept = kept(wanted)?;

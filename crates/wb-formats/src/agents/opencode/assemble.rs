@@ -1,4 +1,4 @@
-//! Messages put together from the parts that the next request holds.
+//! Messages assembled from the parts of the next request.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -11,16 +11,16 @@ use super::log::Log;
 use super::source::{Head, Piece, Role};
 use super::tool::{Outcome, Tool, attachment};
 
-/// The custom type of what the host says in the user's place.
+/// The custom type of host content in the user's place.
 const HOST_TYPE: &str = "meta";
-/// What the host sends where a compaction was asked for.
+/// The text that the host sends for a requested compaction.
 const ASKED: &str = "What did we do so far?";
-/// What the host sends where the user let a subagent do something.
+/// The text that the host sends when the user delegates to a subagent.
 const SUBTASK: &str = "The following tool was executed by the user";
-/// The error of an answer that the user stopped; what it said until then is sent.
+/// The error of an answer that the user stopped; its text up to then is sent.
 const ABORTED: &str = "MessageAbortedError";
 
-/// What a request holds.
+/// The messages of a request.
 #[derive(Debug, Default)]
 pub(crate) struct Assembled {
     pub(crate) messages: Vec<Message>,
@@ -29,10 +29,10 @@ pub(crate) struct Assembled {
     pub(crate) notes: Vec<Note>,
 }
 
-/// A block and the record that it stands in.
+/// A block and its record.
 type Told = (Block, Span);
 
-/// Puts messages together; `sent` are their numbers in order, and of `counted` the usage is taken.
+/// Assembles messages; `sent` are their numbers in order, and usage is taken from `counted`.
 ///
 /// Results that were cleared after `until` are as they were before.
 pub(crate) fn assemble(log: &Log, sent: &[usize], counted: &Range<usize>, until: i64) -> Assembled {
@@ -43,7 +43,7 @@ pub(crate) fn assemble(log: &Log, sent: &[usize], counted: &Range<usize>, until:
     draft.finish()
 }
 
-/// Returns whether a message says nothing to the model.
+/// Returns whether a message contains nothing for the model.
 pub(crate) fn is_silent(log: &Log, at: usize) -> bool {
     assemble(log, &[at], &(0..0), i64::MAX).messages.is_empty()
 }
@@ -86,7 +86,7 @@ impl<'a> Draft<'a> {
         }
     }
 
-    /// Returns whether what a message asks for follows as a digest.
+    /// Returns whether the compaction that a message requests follows as a digest.
     fn is_summed(&self, at: usize, others: &[usize]) -> bool {
         let head = |at: &usize| &self.log.heads[*at];
         let next = others.iter().find(|at| !is_failure(head(at), self.log.pieces(**at))).map(head);
@@ -112,7 +112,7 @@ impl<'a> Draft<'a> {
         self.say(head, run, is_host);
     }
 
-    /// Adds what the user says, or the host in their place.
+    /// Adds content of the user, or of the host in the user's place.
     fn say(&mut self, head: &Head, told: Vec<Told>, is_host: bool) {
         if told.is_empty() {
             return;
@@ -133,7 +133,7 @@ impl<'a> Draft<'a> {
         self.add(message, places);
     }
 
-    /// Adds a summary as a digest, and the files that stand beside one of ours.
+    /// Adds a summary as a digest, and the files next to a digest of this crate.
     fn push_digest(&mut self, at: usize, head: &Head, pieces: &[Piece]) {
         let mut texts = pieces.iter().filter_map(summed).collect::<Vec<_>>().into_iter();
         let (text, record) = texts.next().unzip();
@@ -160,7 +160,8 @@ impl<'a> Draft<'a> {
         }
     }
 
-    /// Returns what the context held before a summary: as its own request was counted, else the one before it.
+    /// Returns the size of the context before a summary: from its own request, or from the previous
+    /// one.
     fn tokens_before(&self, at: usize) -> u64 {
         let heads = &self.log.heads[..=at];
         let own = heads[at].usage.map(|usage| usage.prompt_tokens());
@@ -239,7 +240,7 @@ impl<'a> Draft<'a> {
     }
 }
 
-/// What one step of the model said, and what its tools answered.
+/// The content of one step of the model, and the results of its tools.
 #[derive(Default)]
 struct AnswerStep {
     told: Vec<Told>,
@@ -257,7 +258,7 @@ impl AnswerStep {
         let Tool { id, name, input, outcome } = tool;
         self.told.push((Block::call(id.as_str(), name.as_str(), input), piece.record.clone()));
         let (answer, is_altered) = match outcome {
-            // Somebody may still be at it.
+            // The answer may still be in progress.
             Outcome::Open if is_last => return,
             Outcome::Open => (Some(Outcome::interrupted()), true),
             Outcome::Cleared { since, .. } if since > until => (before_clearing(piece), false),
@@ -274,13 +275,13 @@ fn before_clearing(piece: &Piece) -> Option<(Vec<Block>, bool)> {
     Some((super::tool::body(&piece.json)?, false))
 }
 
-/// Returns what a part of a user message says, and whether the host says it.
+/// Returns the content of a part of a user message, and whether it comes from the host.
 fn asked(piece: &Piece, is_summed: bool) -> Option<(Block, bool)> {
     let part = piece.fields()?;
     match piece.kind.as_str() {
         "text" if part.is_true("ignored") => None,
         "text" => Some((Block::text(part.text("text")?), part.is_true("synthetic"))),
-        // The host puts the text of these in parts of its own.
+        // The host stores the text of these in separate parts.
         "file" if is_spelled_out(&part) => None,
         "file" => Some((attachment(&part)?, false)),
         "compaction" if is_summed => None,
@@ -296,7 +297,7 @@ fn summed(piece: &Piece) -> Option<(String, Span)> {
     (!text.is_empty()).then(|| (text, piece.record.clone()))
 }
 
-/// Returns what our own digest says, without its header.
+/// Returns the text of our own digest, without its header.
 fn own_digest(text: &str) -> Option<Cow<'_, str>> {
     let body = text.strip_prefix(markers::DIGEST_HEADER)?;
     let is_ours = body.is_empty() || body.starts_with('\n');
@@ -355,7 +356,7 @@ fn place(record: &Span, blocks: Range<usize>) -> Place {
     Place { record: record.clone(), blocks }
 }
 
-/// Returns where the blocks of a message stand: the message first, then each part.
+/// Returns the positions of a message's blocks: the message first, then each part.
 fn places(head: &Head, told: &[Told]) -> Vec<Place> {
     let parts = told.iter().enumerate().map(|(at, (_, record))| place(record, at..at + 1));
     merged([place(&head.record, 0..0)].into_iter().chain(parts).collect())

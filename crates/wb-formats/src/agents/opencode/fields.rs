@@ -1,10 +1,10 @@
-//! Members of an object that may have any type: what is not as it should be is not there.
+//! Members of an object that may have any type: one of an unexpected type counts as absent.
 
 use serde_json::Value;
 use wb_record::Line;
 use wb_record::json::{Member, members};
 
-/// An object of which some members are wanted.
+/// An object of which some members are read.
 #[derive(Debug)]
 pub(crate) struct Fields<'a> {
     json: &'a [u8],
@@ -12,7 +12,7 @@ pub(crate) struct Fields<'a> {
 }
 
 impl<'a> Fields<'a> {
-    /// Looks at an object; nothing if the text is none.
+    /// Parses an object; `None` if the text is not one.
     pub(crate) fn of(json: &'a [u8]) -> Option<Self> {
         Some(Self { json, members: members(json)? })
     }
@@ -48,7 +48,7 @@ pub(crate) fn text(json: &[u8]) -> Option<String> {
     Line::alone(1, json).parse().ok()
 }
 
-/// Returns any value, as [`text`] does; nothing if it is nested too deep.
+/// Returns any value, as [`text`] does; `None` if it is nested too deep.
 pub(crate) fn value(json: &[u8]) -> Option<Value> {
     Line::alone(1, json).parse().ok()
 }

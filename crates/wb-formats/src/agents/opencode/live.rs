@@ -1,9 +1,9 @@
-//! Which messages of a session the next request holds, in which order: those since the last compaction that came to
-//! its end, with the tail that it kept behind its summary.
+//! The messages of a session in the next request, in order: those since the last completed
+//! compaction, with the tail that it kept after its summary.
 
 use std::collections::HashSet;
 
-/// What a message is for the order of the others.
+/// The role of a message in the order of the others.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Node {
     pub(crate) id: String,
@@ -20,7 +20,7 @@ pub(crate) enum Step {
     Says,
 }
 
-/// What a part asks for that compacts the session.
+/// The settings of a part that compacts the session.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Compaction {
     /// The first message that stays as it is.
@@ -44,7 +44,7 @@ impl Node {
     }
 }
 
-/// Returns which messages are sent, by their number; they stand in the order in which they were written.
+/// Returns the numbers of the messages that are sent, in the order in which they were written.
 pub(crate) fn since_compaction(nodes: &[Node]) -> Vec<usize> {
     let mut done: HashSet<&str> = HashSet::new();
     let mut tail = None;
@@ -66,7 +66,7 @@ pub(crate) fn since_compaction(nodes: &[Node]) -> Vec<usize> {
     live
 }
 
-/// Puts the last compaction that kept a tail in front of it.
+/// Moves the last compaction with a kept tail before that tail.
 pub(crate) fn arranged(nodes: &[Node], live: Vec<usize>) -> Vec<usize> {
     let Some(asked) = live.iter().rposition(|at| nodes[*at].tail().is_some()) else { return live };
     let node = &nodes[live[asked]];
@@ -81,7 +81,7 @@ pub(crate) fn live(nodes: &[Node]) -> Vec<usize> {
     arranged(nodes, since_compaction(nodes))
 }
 
-/// Returns each compaction that came to its end: who asks for it, and all that was summed up for it.
+/// Returns each completed compaction: the message that requests it, and all that it summarized.
 pub(crate) fn pairs(nodes: &[Node]) -> Vec<Vec<usize>> {
     let asks = nodes.iter().enumerate().filter(|(_, node)| node.compaction().is_some());
     let pair = |(at, node): (usize, &Node)| {
@@ -98,8 +98,8 @@ pub(crate) fn pairs(nodes: &[Node]) -> Vec<Vec<usize>> {
 mod tests {
     use super::*;
 
-    /// Builds nodes from words: `u1` a user, `a2` an assistant, `c3` or `c3>u1` a compaction, `s4=c3` its summary,
-    /// `f4=c3` one that failed.
+    /// Builds nodes from words: `u1` a user, `a2` an assistant, `c3` or `c3>u1` a compaction,
+    /// `s4=c3` its summary, `f4=c3` one that failed.
     fn nodes(words: &str) -> Vec<Node> {
         let node = |word: &str| {
             let (id, rest) = word.split_at(2);
@@ -139,7 +139,7 @@ mod tests {
     fn a_kept_tail_follows_the_summary() {
         for (words, expected) in [
             ("u1 a2 u3 a4 c5>u3 s6=c5 u7", "c5 s6 u3 a4 u7"),
-            // Nobody has that id: everything is sent as it stands.
+            // An unknown id: everything is sent unchanged.
             ("u1 a2 u3 a4 c5>u9 s6=c5 u7", "u1 a2 u3 a4 c5 s6 u7"),
             ("u1 a2 c5>c5 s6=c5 u7", "c5 s6 u7"),
             // An older compaction within the tail is sent with it.

@@ -1,4 +1,4 @@
-//! A session as far as it was read: every message, and the parts of those that were asked for.
+//! A session as far as it was read: every message, and the requested parts.
 
 use std::collections::HashMap;
 use std::io;
@@ -13,9 +13,9 @@ use super::tool::{Outcome, Tool};
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Log {
     pub(crate) heads: Vec<Head>,
-    /// The parts of each message that was asked for.
+    /// The parts of each message whose parts were requested.
     pieces: HashMap<usize, Vec<Piece>>,
-    /// Where the user went back to: what was written from there on is not sent.
+    /// The point that the user went back to; everything from there on is not sent.
     pub(crate) reverted: Option<Revert>,
     /// The messages and parts that cannot be read: how many, and the number of the first.
     pub(crate) unreadable: (usize, usize),
@@ -33,7 +33,7 @@ pub(crate) struct Revert {
 }
 
 impl Log {
-    /// Reads the messages, and the parts that tell which of them the next request holds.
+    /// Reads the messages, and the parts that determine which of them the next request holds.
     pub(crate) fn of(source: &Source<'_>) -> io::Result<Self> {
         let session = match source.session() {
             Err(error) if error.kind() == io::ErrorKind::InvalidData => Vec::new(),
@@ -98,7 +98,7 @@ impl Log {
         self.heads.iter().position(|head| head.id == *parent)
     }
 
-    /// Returns how many messages there are, without those that the user took back.
+    /// Returns the number of messages that the user has not undone.
     pub(crate) fn n_sent(&self) -> usize {
         match &self.reverted {
             Some(Revert { at, part: Some(_) }) => at + 1,
@@ -107,7 +107,7 @@ impl Log {
         }
     }
 
-    /// Returns the parts of a message that are sent; none if they were not asked for.
+    /// Returns the parts of a message that are sent; none if they were not requested.
     pub(crate) fn pieces(&self, at: usize) -> &[Piece] {
         let all = self.pieces.get(&at).map_or(&[][..], Vec::as_slice);
         let Some(Revert { at: last, part: Some(part) }) = &self.reverted else { return all };
@@ -145,7 +145,8 @@ impl Log {
         Node { id: head.id.clone(), step }
     }
 
-    /// Returns whether nothing but compactions follows a message, so that its calls may still be answered.
+    /// Returns whether nothing but compactions follows a message, so that its calls may still be
+    /// answered.
     pub(crate) fn is_open_end(&self, at: usize) -> bool {
         let is_apart = |at: usize| matches!(self.node(at).step, Step::Asks(Some(_)) | Step::Sums { .. });
         (at + 1..self.n_sent()).all(is_apart)
@@ -158,7 +159,7 @@ impl Log {
         arranged(&nodes, live)
     }
 
-    /// Returns the segments between compactions; the last one is what goes on.
+    /// Returns the segments between compactions; the last one is the current one.
     pub(crate) fn epochs(&self) -> Vec<Range<usize>> {
         let n = self.n_sent();
         let mut starts: Vec<usize> = pairs(&self.nodes(n)).iter().map(|pair| pair[0]).collect();
@@ -179,7 +180,8 @@ impl Log {
         live.iter().copied().flat_map(of).collect()
     }
 
-    /// Returns the message of each record by where the record begins: its own, and those of its parts.
+    /// Returns the message of each record by where the record begins: its own, and those of its
+    /// parts.
     pub(crate) fn owners(&self) -> HashMap<(&str, u64), usize> {
         let heads = self.heads.iter().enumerate().map(|(at, head)| (&head.record, at));
         let pieces = self.pieces.iter().flat_map(|(at, all)| all.iter().map(|piece| (&piece.record, *at)));
@@ -187,7 +189,7 @@ impl Log {
     }
 }
 
-/// Reads what a part asks for, if it asks for a compaction.
+/// Reads the settings of a part that requests a compaction.
 fn compaction(piece: &Piece) -> Option<Compaction> {
     let is_one = piece.kind == "compaction";
     is_one.then(|| Compaction { tail: piece.fields().and_then(|part| part.text("tail_start_id")) })

@@ -1,8 +1,9 @@
-//! Sessions of opencode: rows of its database, or one session that was exported.
+//! Sessions of opencode: rows of its database, or one exported session.
 //!
-//! The story in the order of the files: `fields` reads members of any type, `tool` a call with its result, `source` the
-//! messages and parts wherever they stand, `live` which of them a request holds, `log` a session as far as it was read,
-//! `assemble` its messages, `segment` what was counted when; `plan` says how a view can be had, `write` in which records.
+//! The files in reading order: `fields` reads members of any type, `tool` a call with its result,
+//! `source` the messages and parts; `live` selects those of a request, `log` holds a session as far
+//! as it was read, `assemble` builds its messages, `segment` assigns usage; `plan` finds the edits
+//! for a view, and `write` makes its records.
 
 mod fields;
 mod tool;
@@ -32,15 +33,17 @@ use self::source::{Export, SESSION, Source};
 
 /// Sessions of opencode: its `SQLite` database, or what `opencode export` writes.
 ///
-/// * The conversations of a database are its sessions, those of subagents first; an export is one. An answer is one
-///   message, with a part for each of its texts, thoughts and calls; the result stands in the part of its call.
-/// * After a compaction the model sees the summary, the messages that were kept in front of the compaction, and what
-///   follows. Results that were cleared have the placeholder as body. Usage is given for the requests since both.
-/// * What the host says in the user's place is a custom message of type `meta`. Answers that failed are left out, so is
-///   what the user took back.
-/// * A digest is written as the agent's own pair, a user message that asks for a compaction and a summary, behind all
-///   others; the pair names the first message that is kept. An older pair among what is kept goes. Restored files are
-///   further texts of the summary.
+/// * The conversations of a database are its sessions, those of subagents first; an export is one.
+///   An answer is one message, with a part for each of its texts, thoughts and calls; the result is
+///   in the part of its call.
+/// * After a compaction the model sees the summary, the messages that were kept before the
+///   compaction, and what follows. Results that were cleared have the placeholder as body. Usage is
+///   given for the requests since both.
+/// * What the host says in the user's place is a custom message of type `meta`. Answers that failed
+///   are left out, and so is what the user undid.
+/// * A digest is written as the agent's own pair, a user message that asks for a compaction and a
+///   summary, after all others; the pair names the first message that is kept. An older pair among
+///   what is kept goes. Restored files are further texts of the summary.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Opencode;
 
@@ -129,7 +132,7 @@ impl Format for Opencode {
     }
 }
 
-/// Tells an export by its two members; what comes first may be longer than what is looked at.
+/// Recognizes an export by its two members; the first may be longer than the probe.
 fn is_export(probe: &Probe) -> bool {
     let Some(first) = probe.first().filter(|first| first.has("info")) else { return false };
     let is_message = |message: &Seen| message.has("info") || message.has("parts");
@@ -139,7 +142,7 @@ fn is_export(probe: &Probe) -> bool {
     }
 }
 
-/// Reads a file that stands alone; a database has no part without a name.
+/// Reads a single file; a database has no part without a name.
 fn read_export(parts: &dyn Parts) -> Result<Option<Export>, FormatError> {
     match parts.len("")? {
         Some(_) => Export::of(parts.whole("")?).map(Some),
@@ -152,7 +155,7 @@ fn read_export(parts: &dyn Parts) -> Result<Option<Export>, FormatError> {
 struct OpencodeDocument {
     parts: Box<dyn Parts>,
     export: Option<Export>,
-    /// The sessions that were looked at, so that a view and what is rendered from it are of the same rows.
+    /// The sessions that were read, so that a view and its rendering use the same rows.
     logs: Mutex<HashMap<String, Arc<Log>>>,
 }
 

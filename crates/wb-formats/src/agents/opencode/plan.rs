@@ -1,4 +1,5 @@
-//! How a view can be had: which messages go, which come and which parts change, tried out before it is written.
+//! A plan to obtain a view: the messages to remove, to add and to change, tried out before it is
+//! written.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -14,10 +15,11 @@ use super::source::{Piece, Source};
 use super::tool::{Outcome, body, cleared, uncleared};
 use super::write::{Changes, pair};
 
-/// Why nothing is written where the user has gone back.
+/// The reason why nothing is written after the user has gone back.
 pub(crate) const REVERTED: &str = "the user has gone back: the next prompt removes what was written since";
 
-/// Renders items of a view; what was folded is still there, so nothing but pairs of compactions ever goes.
+/// Renders items of a view; folded messages are still there, so only pairs of compactions are ever
+/// removed.
 pub(crate) fn render(
     source: &Source<'_>,
     log: &Log,
@@ -36,12 +38,12 @@ pub(crate) fn render(
     Changes { gone, new, edited }.written(source, log)
 }
 
-/// What is wanted, in messages of the session.
+/// The wanted state, in messages of the session.
 #[derive(Debug, Default)]
 struct Wish<'a> {
-    /// The digest and what stands beside it.
+    /// The digest and the texts that go with it.
     texts: Vec<String>,
-    /// The messages that are sent behind it, in order.
+    /// The messages that are sent after it, in order.
     stays: Vec<usize>,
     /// The messages of the view that get another body.
     edits: Vec<(usize, &'a [Block])>,
@@ -87,8 +89,8 @@ impl<'a> Wish<'a> {
         }
     }
 
-    /// Returns the messages that must go so that the next request holds what is wanted: compactions that are not wanted
-    /// among what stays.
+    /// Returns the messages to remove so that the next request is as wanted: unwanted compactions
+    /// among those that stay.
     fn gone(&self, source: &Source<'_>, log: &Log) -> Result<Vec<usize>, NotExpressible> {
         let nodes = log.nodes(log.heads.len());
         let wanted: HashSet<usize> = self.stays.iter().copied().collect();
@@ -114,7 +116,7 @@ impl<'a> Wish<'a> {
         }
     }
 
-    /// Returns what would be sent behind the digest, if some messages were gone and the pair were there.
+    /// Returns the messages after the digest in a request without some messages and with the pair.
     fn sent(&self, nodes: &[Node], gone: &[usize]) -> Vec<usize> {
         let mut numbers: Vec<usize> = (0..nodes.len()).filter(|at| !gone.contains(at)).collect();
         let mut after: Vec<Node> = numbers.iter().map(|at| nodes[*at].clone()).collect();
@@ -130,7 +132,7 @@ impl<'a> Wish<'a> {
     }
 }
 
-/// Returns a message of ours as a text of the summary: a digest, or what may stand beside one.
+/// Returns our message as a text of the summary: a digest, or a text that can go with one.
 fn text_of(message: &Message, is_first: bool) -> Result<String, NotExpressible> {
     match (markers::digest_body(message), markers::sole_user_text(message)) {
         (Some(body), _) if is_first => Ok(format!("{}\n{body}", markers::DIGEST_HEADER)),
@@ -141,7 +143,7 @@ fn text_of(message: &Message, is_first: bool) -> Result<String, NotExpressible> 
     }
 }
 
-/// Returns the part of a result with another body; nothing if it has it already.
+/// Returns the part of a result with another body; `None` if it has it already.
 fn edited(
     log: &Log,
     view: &View,
@@ -164,7 +166,8 @@ fn edited(
     Ok(Some((piece.clone(), after)))
 }
 
-/// Returns the part that a result stands in: its results follow an answer in the order of their parts.
+/// Returns the part that contains a result: the results follow an answer in the order of their
+/// parts.
 fn part_of<'a>(log: &'a Log, view: &View, at: usize) -> Option<&'a Piece> {
     let is_result = |at: usize| matches!(view.messages[at], Message::ToolResult { .. });
     let record = |at: usize| view.provenance.of(at).first().map(|place| &place.record);

@@ -1,5 +1,5 @@
-//! The segments of a session in which the context only grew: a new one begins at a compaction, and where results were
-//! cleared between two requests.
+//! The segments of a session in which the context only grew: a new one begins at a compaction, and
+//! when results were cleared between two requests.
 
 use std::ops::Range;
 
@@ -11,9 +11,9 @@ use super::log::Log;
 pub(crate) struct SegmentRequests {
     /// The messages of the requests.
     pub(crate) counted: Range<usize>,
-    /// How many messages there were at its end.
+    /// The number of messages at its end.
     end: usize,
-    /// What was cleared after this time was not cleared yet.
+    /// The time of its end; results cleared later are not cleared in it.
     until: i64,
 }
 
@@ -38,7 +38,7 @@ pub(crate) fn segment_requests(log: &Log, epoch: &Range<usize>) -> Vec<SegmentRe
 }
 
 impl SegmentRequests {
-    /// Returns the messages as they were at its end, and what was counted in it.
+    /// Returns the messages as they were at its end, and the usage in it.
     pub(crate) fn assembled(&self, log: &Log) -> Assembled {
         assemble(log, &log.live(self.end), &self.counted, self.until)
     }

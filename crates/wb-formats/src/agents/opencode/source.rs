@@ -1,4 +1,5 @@
-//! Where the messages of a session and their parts stand: elements of an export, or rows of a database.
+//! The positions of a session's messages and their parts: elements of an export, or rows of a
+//! database.
 
 use std::io;
 use std::ops::Range;
@@ -14,7 +15,7 @@ pub(crate) const SESSION: &str = "session";
 pub(crate) const MESSAGE: &str = "message";
 pub(crate) const PART: &str = "part";
 
-/// What a message says of itself.
+/// The metadata of a message.
 #[derive(Clone, Debug)]
 pub(crate) struct Head {
     pub(crate) id: String,
@@ -42,9 +43,9 @@ pub(crate) enum Role {
 /// One part of a message, as the agent calls it.
 #[derive(Clone, Debug)]
 pub(crate) struct Piece {
-    /// The element that the part stands in, or its row.
+    /// The element that contains the part, or its row.
     pub(crate) record: Span,
-    /// The part alone, where it stands in an export.
+    /// The position of the part alone in an export.
     pub(crate) place: Range<usize>,
     pub(crate) kind: String,
     pub(crate) json: Vec<u8>,
@@ -62,11 +63,11 @@ impl Piece {
     }
 }
 
-/// What was found, and how much could not be read.
+/// The entries found, and those that could not be read.
 #[derive(Clone, Debug)]
 pub(crate) struct Found<T> {
     pub(crate) all: Vec<T>,
-    /// The numbers of those that are left as they stand, counted from 1.
+    /// The numbers of the unreadable ones, which are left unchanged, counted from 1.
     pub(crate) unreadable: Vec<usize>,
 }
 
@@ -91,7 +92,7 @@ pub(crate) struct Export {
     info: Range<usize>,
 }
 
-/// Where a message stands, what it says of itself and its parts.
+/// A message's position, metadata and parts.
 #[derive(Debug)]
 pub(crate) struct Element {
     pub(crate) place: Range<usize>,
@@ -122,7 +123,7 @@ impl Export {
     }
 }
 
-/// Returns where the values of an object stand that is in a text.
+/// Returns the positions of an object's values in a text.
 fn places(text: &[u8], object: Range<usize>) -> Option<Vec<Member<'_>>> {
     let mut all = members(&text[object.clone()])?;
     for member in &mut all {
@@ -135,7 +136,7 @@ fn named(members: &[Member<'_>], key: &str) -> Range<usize> {
     members.iter().rfind(|member| member.key == key).map(|member| member.value.clone()).unwrap_or_default()
 }
 
-/// Returns where the elements of a list stand that is in a text.
+/// Returns the positions of a list's elements in a text.
 fn listed(text: &[u8], list: Range<usize>) -> impl Iterator<Item = Range<usize>> {
     let all = elements(&text[list.clone()]).unwrap_or_default().into_iter();
     all.map(move |place| list.start + place.start..list.start + place.end)
@@ -149,7 +150,7 @@ pub(crate) enum Source<'a> {
 }
 
 impl Source<'_> {
-    /// Returns what the session says of itself: of an export its `info`, of a database its row.
+    /// Returns the session's metadata: the `info` of an export, the row of a database.
     pub(crate) fn session(&self) -> io::Result<Vec<u8>> {
         match self {
             Self::Export(export) => Ok(export.text[export.info.clone()].to_vec()),
@@ -182,7 +183,7 @@ impl Source<'_> {
         }
     }
 
-    /// Returns what a message says of itself as it was written.
+    /// Returns the metadata of a message, unparsed.
     pub(crate) fn info(&self, head: &Head) -> io::Result<Vec<u8>> {
         match self {
             Self::Export(export) => {
@@ -212,7 +213,7 @@ impl Source<'_> {
     }
 }
 
-/// Reads rows whose names begin as it is said.
+/// Reads rows whose names have a prefix.
 fn rows<T>(parts: &dyn Parts, prefix: &str, read: impl Fn(&[u8], Span) -> Option<T>) -> io::Result<Found<T>> {
     let mut found = Found::new();
     for (at, part) in parts.list(prefix)?.into_iter().enumerate() {

@@ -1,4 +1,4 @@
-//! A tool's call and its result, which stand in one part.
+//! A tool's call and its result, which share one part.
 
 use serde_json::Value;
 use wb_message::{Block, markers};
@@ -6,14 +6,14 @@ use wb_record::json::{find, remove, set_in};
 
 use super::fields::{Fields, value};
 
-/// What the agent sends in the place of a result that never came.
+/// The text that the agent sends in place of a missing result.
 const INTERRUPTED: &str = "[Tool execution was interrupted]";
-/// Where a failure is kept that was cleared; a result keeps its place.
+/// The path of a cleared failure's text; a result keeps its place.
 const KEPT: [&str; 3] = ["state", "metadata", "cleared"];
-/// The mark of the agent on a cleared result: when it was done.
+/// The agent's mark on a cleared result: the time of the clearing.
 const CLEARED_AT: [&str; 3] = ["state", "time", "compacted"];
 
-/// A call, and what came of it.
+/// A call and its outcome.
 #[derive(Debug)]
 pub(crate) struct Tool {
     pub(crate) id: String,
@@ -26,14 +26,14 @@ pub(crate) struct Tool {
 pub(crate) enum Outcome {
     /// The tool has not answered.
     Open,
-    /// What it answered is sent as it stands.
+    /// An answer, sent unchanged.
     Said { content: Vec<Block>, is_error: bool },
     /// A placeholder is sent for it, since a time in milliseconds; 0 if that is not known.
     Cleared { since: i64, is_error: bool },
 }
 
 impl Tool {
-    /// Reads a part; nothing if it is no call.
+    /// Reads a part; `None` if it is not a call.
     pub(crate) fn of(part: &Fields<'_>) -> Option<Self> {
         let state = part.object("state")?;
         let input = state.get("input").map_or_else(|| Some(Value::Object(serde_json::Map::new())), value)?;
@@ -43,7 +43,7 @@ impl Tool {
 }
 
 impl Outcome {
-    /// Returns the body that is sent, and whether the tool failed; nothing for a call that is open.
+    /// Returns the body that is sent, and whether the tool failed; `None` for an open call.
     pub(crate) fn sent(self) -> Option<(Vec<Block>, bool)> {
         match self {
             Self::Open => None,
@@ -52,7 +52,7 @@ impl Outcome {
         }
     }
 
-    /// Returns what is sent for a call that nobody will answer any more.
+    /// Returns the text sent for an abandoned call.
     pub(crate) fn interrupted() -> (Vec<Block>, bool) {
         (vec![Block::text(INTERRUPTED)], true)
     }
@@ -79,7 +79,7 @@ fn outcome(state: &Fields<'_>) -> Outcome {
     }
 }
 
-/// Returns what a tool printed, and the pictures that came with it.
+/// Returns the output of a tool with its pictures.
 fn output(state: &Fields<'_>) -> Vec<Block> {
     let attached = state.get("attachments").map(|list| (list, wb_record::json::elements(list)));
     let attached = attached.iter().flat_map(|(list, places)| {
@@ -89,7 +89,7 @@ fn output(state: &Fields<'_>) -> Vec<Block> {
     text.into_iter().chain(attached).collect()
 }
 
-/// Returns what is sent for a failure: what the tool had printed until it was stopped, else its error.
+/// Returns the text sent for a failure: the output up to the interruption, or the error.
 fn failure(state: &Fields<'_>) -> (Vec<Block>, bool) {
     match stopped(state) {
         Some(output) => (vec![Block::text(output)], false),
@@ -113,8 +113,8 @@ pub(crate) fn attachment(file: &Fields<'_>) -> Option<Block> {
     Some(Block::text(format!("[Attached {media_type}: {name}]")))
 }
 
-/// Returns a part with its result cleared as the agent does it. A failure has no such mark: its text is kept beside
-/// it, and the placeholder takes its place.
+/// Returns a part with its result cleared as the agent does it. A failure has no such mark: its
+/// text is kept next to it, and the placeholder takes its place.
 pub(crate) fn cleared(part: &[u8], now_ms: i64) -> Option<Vec<u8>> {
     let state = Fields::of(part)?.object("state")?;
     match outcome(&state) {

@@ -1,4 +1,5 @@
-//! Records as opencode writes them: the pair of a compaction, and parts that change, in rows or in an export.
+//! Records as opencode writes them: the pair of a compaction, and parts that change, in rows or in
+//! an export.
 
 use serde_json::{Map, Value, json};
 use wb_record::splice::{Joint, Piece as Record, splices};
@@ -18,18 +19,19 @@ pub(crate) struct New {
     parts: Vec<(String, Map<String, Value>)>,
 }
 
-/// What becomes of the records of a session.
+/// The changes to the records of a session.
 #[derive(Debug, Default)]
 pub(crate) struct Changes {
     /// The messages that go, by their number.
     pub(crate) gone: Vec<usize>,
-    /// The messages that come behind all others.
+    /// The messages added after all others.
     pub(crate) new: Vec<New>,
     /// The parts that change, with their JSON after.
     pub(crate) edited: Vec<(Piece, Vec<u8>)>,
 }
 
-/// Builds the pair of a compaction: the message that asks for it and its summary, of one or more texts.
+/// Builds the pair of a compaction: the message that asks for it and its summary, of one or more
+/// texts.
 pub(crate) fn pair(
     source: &Source<'_>,
     log: &Log,
@@ -46,7 +48,8 @@ pub(crate) fn pair(
     Ok(vec![asks, sums])
 }
 
-/// In whose name a compaction is asked for: the agent and the model of the last prompt, in the folder of the last answer.
+/// The author of a compaction's request: the agent and the model of the last prompt, in the folder
+/// of the last answer.
 struct Speaker {
     agent: Value,
     model: Value,
@@ -109,8 +112,8 @@ fn object(value: Value) -> Map<String, Value> {
     }
 }
 
-/// Ids that sort by time, as the agent builds them: 12 hexadecimal digits of the milliseconds and a counter, then 14
-/// random digits.
+/// Ids that sort by time, as the agent builds them: 12 hexadecimal digits of the milliseconds and a
+/// counter, then 14 random digits.
 struct Ids {
     numbers: Numbers,
     n: u64,
@@ -133,7 +136,7 @@ impl Ids {
 }
 
 impl Changes {
-    /// Writes them where the session stands.
+    /// Writes them to the session's location.
     pub(crate) fn written(self, source: &Source<'_>, log: &Log) -> Result<ChangeSet, NotExpressible> {
         match source {
             Source::Export(export) => self.in_export(export, log),
@@ -177,7 +180,7 @@ impl Changes {
                 .iter()
                 .filter_map(|(piece, json)| differing(piece.place.start as u64, &piece.json, json)),
         );
-        // What is behind is changed first, so that nothing has moved before its turn.
+        // Changes are applied from the end, so that none moves the position of another.
         changes.sort_by_key(|change| std::cmp::Reverse(start(change)));
         Ok(ChangeSet { changes: changes.into_iter().map(|change| (PartId::new(), change)).collect() })
     }
@@ -208,14 +211,14 @@ impl New {
     }
 }
 
-/// Which columns rows have, in which order.
+/// The columns of rows, in order.
 struct Layout {
     message: Vec<String>,
     part: Vec<String>,
 }
 
 impl Layout {
-    /// Takes the columns from rows that are there.
+    /// Reads the columns from existing rows.
     fn of(parts: &dyn Parts, session: &str) -> Result<Self, NotExpressible> {
         let columns = |prefix: String| {
             let names = parts.list(&prefix).map_err(NotExpressible::unreadable)?;
@@ -287,7 +290,7 @@ fn removed(parts: &dyn Parts, log: &Log, at: usize) -> Result<Vec<(PartId, Chang
     names.into_iter().map(remove).collect()
 }
 
-/// Returns the change of the bytes that differ; nothing if none does.
+/// Returns the change of the bytes that differ; `None` if there are none.
 fn differing(at: u64, old: &[u8], new: &[u8]) -> Option<Change> {
     if old == new {
         return None;

@@ -1,4 +1,4 @@
-//! One event, and what it is in a conversation.
+//! One event, and its meaning in a conversation.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -19,10 +19,10 @@ use crate::shapes::chat_message::{self, usage};
 /// Events that are no part of the agent's history.
 const UNCOUNTED: [&str; 5] =
     ["null", "agent_state_changed", "change_agent_state", "condensation", "condensation_request"];
-/// Events that stand in the history and say nothing of their own.
+/// Events in the history without content.
 const SILENT: [&str; 1] = ["recall"];
 
-/// An event: an action, or what was observed.
+/// An event: an action or an observation.
 #[derive(Debug)]
 pub(crate) struct Event<'a> {
     json: &'a [u8],
@@ -66,18 +66,18 @@ impl<'a> Event<'a> {
         self.json == other.json
     }
 
-    /// Returns the id of the call that it is the action or the result of, where that is what is asked for.
+    /// Returns the id of the call that it is the action or the result of, if it has one.
     pub(crate) fn call_id(&self, of_action: bool) -> Option<String> {
         let metadata = self.fields.inner("tool_call_metadata").filter(|_| self.is_action == of_action)?;
         metadata.text("tool_call_id").map(Cow::into_owned)
     }
 
-    /// Returns what it notes of the call that it belongs to.
+    /// Returns its note on the call that it belongs to.
     pub(crate) fn metadata(&self) -> Option<Value> {
         self.fields.value("tool_call_metadata").filter(Value::is_object)
     }
 
-    /// Returns what a condensation says.
+    /// Returns the content of a condensation.
     pub(crate) fn condensation(&self) -> Option<Condensation> {
         let args = (self.is_action && self.name == "condensation").then(|| self.fields.inner("args"))??;
         let range = args.number("forgotten_events_start_id").zip(args.number("forgotten_events_end_id"));
@@ -87,8 +87,8 @@ impl<'a> Event<'a> {
         Some(Condensation { ids: ids.unwrap_or_default(), range: range.map(|(from, to)| from..=to), summary })
     }
 
-    /// Adds the event to the messages before it; `answers` are the answers of the model that were read already, and
-    /// usage counts `if_counted`. Returns the ids of the calls that it makes.
+    /// Adds the event to the messages before it; `answers` are the answers of the model that were
+    /// read already, and usage counts `if_counted`. Returns the ids of the calls that it makes.
     pub(crate) fn add(
         self,
         draft: &mut Draft,
@@ -147,7 +147,8 @@ impl<'a> Event<'a> {
         Block::ToolCall { id: text("tool_call_id"), name: text("function_name"), input }
     }
 
-    /// Returns what an event says that is no call of a tool and no result of one; older versions had texts alone.
+    /// Returns the message of an event that is neither a call nor a result; older versions had
+    /// texts alone.
     fn said(&self) -> Option<Message> {
         let is_users = self.fields.text("source").is_some_and(|source| source == "user");
         if !self.is_action {
@@ -178,7 +179,7 @@ impl<'a> Event<'a> {
         (!said.is_empty()).then(|| Message::assistant_blocks(vec![Block::text(said)]))
     }
 
-    /// Returns what was observed, with the lines that the agent adds about a command.
+    /// Returns an observation, with the lines that the agent adds about a command.
     fn observed(&self) -> String {
         let content = self.fields.text("content").unwrap_or_default();
         let extras = self.fields.inner("extras");
@@ -198,12 +199,12 @@ impl<'a> Event<'a> {
     }
 }
 
-/// What a condensation says.
+/// The content of a condensation.
 #[derive(Debug, Default)]
 pub(crate) struct Condensation {
     ids: HashSet<u64>,
     range: Option<RangeInclusive<u64>>,
-    /// What stands for the forgotten events, and how many events stand before it.
+    /// The summary that replaces the forgotten events, and the number of events before it.
     pub(crate) summary: Option<(String, usize)>,
 }
 
@@ -213,7 +214,7 @@ impl Condensation {
     }
 }
 
-/// Returns an output as the agent sends it, given what it noted of the command.
+/// Returns an output as the agent sends it, given its notes on the command.
 fn with_metadata(content: &str, metadata: &Fields<'_>) -> String {
     let text = |key: &str| metadata.text(key).unwrap_or_default();
     let code = metadata.get("exit_code").map(String::from_utf8_lossy).filter(|code| code != "-1");
@@ -237,7 +238,7 @@ fn message_in(choices: &[u8]) -> Option<Vec<Block>> {
     }
 }
 
-/// Returns what a user said, with pictures.
+/// Returns a user message, with pictures.
 fn body(args: &Value) -> Content {
     let said = text_of(args.get("content"));
     let pictures = args.get("image_urls").and_then(Value::as_array);

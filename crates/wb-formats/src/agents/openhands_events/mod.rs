@@ -1,6 +1,8 @@
-//! Events of `OpenHands`: what its agent did and what it observed, as a list, or as the `history` of runs.
+//! Events of `OpenHands`: the actions and observations of its agent, as a list or as the `history`
+//! of runs.
 //!
-//! The story in the order of the files: one `event` and what it is in a conversation, and what is written.
+//! The files in reading order: one `event` and its meaning in a conversation, and `render`, which
+//! writes.
 
 mod event;
 mod render;
@@ -24,18 +26,23 @@ use crate::kit::passed::Passed;
 use crate::logs::openhands_completions::VOCABULARY;
 
 const NAME: &str = "openhands-events";
-/// Why older events are not written.
+/// The reason why older events are not written.
 const UNNUMBERED: &str = "events of this old version have no numbers, by which others could be forgotten";
 
-/// Events of `OpenHands`: an array of them (a trajectory), or JSON lines of runs with a `history`, each a conversation.
+/// Events of `OpenHands`: an array of them (a trajectory), or JSON lines of runs with a `history`,
+/// each a conversation.
 ///
-/// * Calls are those of the answer that an action was made of; several actions can be of one answer. A result failed by its
-///   kind or its flag. Before actions named their calls, what was said and observed were texts, and are here.
-/// * A result that stands before its call is sent behind it, and shown there; a second result of a call is not sent.
-/// * Events that a condensation forgot are left out, and its summary stands where it says. Newer versions send the first
-///   prompt again where it was forgotten; it is not shown. What the agent recalls from its files is not in the events.
-/// * A digest is a condensation at the end of the list. Events stay, but for another body of an observation, which then
-///   has no lines about its command. A call that was interrupted is answered by an error, as the agent notes it.
+/// * Calls are those of the answer that an action was made of; several actions can be of one
+///   answer. A result failed by its kind or its flag. Before actions named their calls, messages
+///   and observations were texts, and are shown as such.
+/// * A result that precedes its call is sent after it, and shown there; a second result of a call
+///   is not sent.
+/// * Events that a condensation forgot are left out, and its summary is placed where it says. Newer
+///   versions send the first prompt again where it was forgotten; it is not shown. What the agent
+///   recalls from its files is not in the events.
+/// * A digest is a condensation at the end of the list. Events stay, but for another body of an
+///   observation, which then has no lines about its command. A call that was interrupted is
+///   answered by an error, as the agent notes it.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct OpenhandsEvents;
 
@@ -50,7 +57,8 @@ impl Format for OpenhandsEvents {
     }
 
     fn detect(&self, probe: &Probe) -> Confidence {
-        // Logs of other agents have both in one record, or a role; version 1 of OpenHands has a kind.
+        // Logs of other agents have both in one record, or a role; version 1 of OpenHands has a
+        // kind.
         let is_other =
             |it: &Seen| it.has("role") || it.has("kind") || it.has("action") == it.has("observation");
         let is_one = |it: &Seen| {
@@ -60,7 +68,8 @@ impl Format for OpenhandsEvents {
         let is_run = |it: &Seen| it.listed.as_deref().is_some_and(|history| history.elements().any(is_event));
         let Some(first) = probe.first() else { return Confidence::No };
         let is_list = first.is_list && probe.values.len() == 1 && first.elements().any(is_event);
-        // A trajectory of SWE-agent has its steps beside a history of messages, which name an action too.
+        // A trajectory of SWE-agent has its steps next to a history of messages, which name an
+        // action too.
         let is_history = first.has("history") && !first.has("trajectory");
         if is_list || is_history && is_run(first) { Confidence::Sure } else { Confidence::No }
     }
@@ -108,7 +117,7 @@ impl Document for EventsDocument {
         passed.ignored_more(n_ignored);
         passed.n_orphans = draft.n_orphans();
         let (mut segment, provenance) = draft.finish();
-        // What was counted before a condensation does not count in any case.
+        // Counts from before a condensation are never used.
         if !is_condensed {
             forget_stale_usage(&segment.messages, &mut segment.usage);
         }
@@ -216,7 +225,8 @@ struct Assembled<'a> {
 }
 
 impl<'a> Assembled<'a> {
-    /// Adds an event; a result answers its call where that waits or `comes` later, and else answers it twice, or none.
+    /// Adds an event; a result answers its call where that waits or `comes` later, and else answers
+    /// it twice, or none.
     fn add(&mut self, event: Event<'a>, comes: impl Fn(&str) -> bool, if_counted: bool) {
         if let Some(id) = event.call_id(false)
             && !self.open.remove(&id)
@@ -273,7 +283,7 @@ fn assemble(events: Vec<Event<'_>>) -> Assembled<'_> {
     all
 }
 
-/// Returns the summary that is in force, how many events stand before it, and where it stands.
+/// Returns the summary in force, the number of events before it, and its position.
 fn summary(events: &[Event<'_>]) -> Option<(Message, usize, wb_record::Span)> {
     let of = |event: &Event<'_>| Some((event.condensation()?.summary?, event.record.clone()));
     let ((summary, offset), record) = events.iter().rev().find_map(of)?;

@@ -1,4 +1,5 @@
-//! What is written so that a conversation becomes another: a condensation behind the events, and other bodies.
+//! The edits that turn one conversation into another: a condensation after the events, and other
+//! bodies.
 
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
@@ -91,14 +92,14 @@ fn answers(
     Ok(answers)
 }
 
-/// Returns the observation that ends a call, as the agent notes what it did not do.
+/// Returns the observation that ends a call, in the agent's form for an action not carried out.
 fn answer(events: &[Event<'_>], wanted: &Wanted<'_>, message: &Message, id: u64) -> Option<Value> {
     let Message::ToolResult { tool_call_id, tool_name, content, is_error: true } = message else {
         return None;
     };
     let action = events.iter().find(|event| event.is_action_of(tool_call_id));
     let is_answer = |message: &Message| message.calls().any(|(id, ..)| id == tool_call_id);
-    // The action of a call may be missing; that of the answer tells of the answer too.
+    // The action of a call may be missing; the action of the answer describes the answer too.
     let answer = || {
         let at = wanted.view.messages.iter().rposition(is_answer)?;
         let record = &wanted.view.provenance.of(at).first()?.record;
@@ -126,7 +127,7 @@ fn next_id(events: &[Event<'_>]) -> u64 {
     events.iter().filter_map(Event::id).max().map_or(0, |id| id.saturating_add(1))
 }
 
-/// Returns the event by which messages are forgotten and a digest stands for them; nothing if all of them stay.
+/// Returns the event that replaces forgotten messages with a digest; `None` if all of them stay.
 fn condensation(events: &[Event<'_>], wanted: &Wanted<'_>) -> Result<Option<Value>, NotExpressible> {
     let Wanted { view, items, stamp, .. } = *wanted;
     let kept = kept(wanted)?;
@@ -135,7 +136,7 @@ fn condensation(events: &[Event<'_>], wanted: &Wanted<'_>) -> Result<Option<Valu
         return Ok(None);
     }
     let (forgotten, digest) = (forgotten(events, wanted, &kept)?, digest(wanted, &kept)?);
-    // The digest stands before the first event of what follows it.
+    // The digest goes before the first event of the next message.
     let next = digest.as_ref().and_then(|(at, _)| items[at + 1..].iter().find_map(message_of));
     let next = next.and_then(|at| place_of(wanted, at)).map(|place| place.start as u64);
     let before: Vec<Condensation> = events.iter().filter_map(Event::condensation).collect();
@@ -175,7 +176,8 @@ fn forgotten(events: &[Event<'_>], wanted: &Wanted<'_>, kept: &[usize]) -> Resul
     gone.into_iter().map(number).collect()
 }
 
-/// Returns the digest that shall be, and its place among the items: a new one, or the summary that stays.
+/// Returns the digest of the result, and its place among the items: a new one, or the summary that
+/// stays.
 fn digest(wanted: &Wanted<'_>, kept: &[usize]) -> Result<Option<(usize, String)>, NotExpressible> {
     let messages = &wanted.view.messages;
     let had = messages.iter().position(is_summary);

@@ -1,4 +1,4 @@
-//! Messages as Chat Completions has them, and as the many agents store them that go by it.
+//! Messages in the form of Chat Completions, also as stored by the many agents that use it.
 
 mod read;
 mod write;
@@ -16,26 +16,28 @@ pub(crate) use read::part;
 /// The custom types that are roles of their own.
 const SYSTEM_ROLES: [&str; 2] = ["system", "developer"];
 
-/// The keys under which vendors put reasoning beside an answer.
+/// The keys under which vendors put reasoning next to an answer.
 const REASONING_KEYS: [&str; 4] =
     ["thinking_blocks", "reasoning_content", "reasoning", "provider_specific_fields"];
 
-/// One record per message: a role, a text or parts, calls with arguments in a string, results by the id of their call.
+/// One record per message: a role, a text or parts, calls with arguments in a string, results by
+/// the id of their call.
 ///
-/// Arguments that are no object in a string are kept as they stand, and so are those that are an object of their own.
-/// System and developer texts are pinned. Reasoning stands before what an answer says.
+/// Argument strings that do not contain an object are kept verbatim, and arguments that are objects
+/// themselves stay objects. System and developer texts are pinned. Reasoning precedes the text of
+/// an answer.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ChatShape {
-    /// Adds what an agent's own fields say.
+    /// Adds the content of an agent's own fields.
     pub(crate) more: fn(&[u8], &mut Record),
     /// Reads a record of a role that is no speaker's.
     pub(crate) other: fn(&Other<'_>, &mut Record),
-    /// Whether a result lists the ids of the calls that it answers.
+    /// Set if a result lists the ids of the calls that it answers.
     pub(crate) lists_ids: bool,
 }
 
 impl ChatShape {
-    /// Nothing beside the messages themselves.
+    /// A shape without additional records or fields.
     pub(crate) const PLAIN: Self = Self { more: |_, _| {}, other: |_, _| {}, lists_ids: false };
 }
 
@@ -62,21 +64,21 @@ impl Shape for ChatShape {
     }
 }
 
-/// What a record says whose role is no speaker's: its content, where that is a text, and the JSON of a count.
+/// A record whose role is not a speaker's: its content, if that is a text, and the JSON of a count.
 pub(crate) struct Other<'a> {
     pub(crate) role: &'a str,
     pub(crate) text: &'a str,
     pub(crate) token_count: &'a str,
 }
 
-/// Reads a message that stands by itself; nothing where it is none that a model sees.
+/// Reads a single message; `None` if no model sees it.
 pub(crate) fn message(record: &str) -> Option<Message> {
     let mut read = Record::default();
     ChatShape::PLAIN.read(record, &mut read).ok()?;
     read.messages.pop()
 }
 
-/// Reads what was counted for a request: what came from a cache or went into one is a part of the prompt.
+/// Reads the usage of a request: cached tokens, read or written, are part of the prompt.
 pub(crate) fn usage(json: &[u8]) -> Option<Usage> {
     #[derive(Default, Deserialize)]
     #[serde(default)]

@@ -35,7 +35,7 @@ struct Fields<'a> {
     token_count: &'a str,
 }
 
-/// A string; nothing if it is none.
+/// A string; `None` for another kind.
 type Text<'a> = Option<Cow<'a, str>>;
 
 /// A body: a text, or other JSON.
@@ -47,7 +47,7 @@ enum Body<'a> {
     Json(&'a str),
 }
 
-/// Reads a message; one of another role is none that a model sees.
+/// Reads a message; one of another role is invisible to models.
 pub(crate) fn read(
     record: &str,
     other: fn(&Other<'_>, &mut Record),
@@ -55,7 +55,7 @@ pub(crate) fn read(
 ) -> Result<(), serde_json::Error> {
     let mut fields = Fields::default();
     if fields.read(record).is_none() {
-        // Tells what is wrong.
+        // This reports the error.
         return serde_json::from_str::<Map<String, Value>>(record).map(drop);
     }
     into.messages.push(match fields.role.as_deref().unwrap_or_default() {
@@ -113,7 +113,7 @@ impl<'a> Fields<'a> {
         add(&mut blocks, self.body.into_blocks());
         blocks.extend(self.refusal.filter(|text| !text.is_empty()).map(Block::text));
         add(&mut blocks, self.calls);
-        // The oldest way to call has one call without an id; its name answers for it.
+        // The oldest calls have no id; a result is matched by its name.
         add(&mut blocks, self.function_call);
         blocks
     }
@@ -141,7 +141,7 @@ impl<'a> Body<'a> {
         })
     }
 
-    /// Returns a body as it stands.
+    /// Returns a body verbatim.
     fn into_content(self) -> Content {
         match self {
             Self::None => Content::Text(String::new()),
@@ -175,7 +175,7 @@ fn add(blocks: &mut Vec<Block>, more: Vec<Block>) {
     }
 }
 
-/// Returns the elements of a list, as JSON; none of what is no list.
+/// Returns the elements of a list, as JSON; none if it is not a list.
 fn values(list: &str) -> Vec<&str> {
     let mut values = Vec::new();
     if matches!(list, "" | "[]") {
@@ -203,7 +203,7 @@ fn calls(scan: &mut JsonScan<'_>) -> Option<Vec<Block>> {
     Some(calls)
 }
 
-/// Reads a call; what is no object is none.
+/// Reads a call; `None` if it is not an object.
 fn add_call(scan: &mut JsonScan<'_>, calls: &mut Vec<Block>) -> Option<()> {
     if scan.peek()? != b'{' {
         return scan.value().map(drop);
@@ -232,12 +232,12 @@ fn add_call(scan: &mut JsonScan<'_>, calls: &mut Vec<Block>) -> Option<()> {
 struct Call<'a> {
     id: Text<'a>,
     name: Text<'a>,
-    /// The name of the function, where that is no object.
+    /// The name of the function, if that is not an object.
     function: Text<'a>,
     arguments: Input,
 }
 
-/// Arguments; nothing if there are none.
+/// Arguments; `None` if there are none.
 type Input = Option<Value>;
 
 impl<'a> Call<'a> {
@@ -259,7 +259,7 @@ impl<'a> Call<'a> {
     }
 }
 
-/// Reads arguments: an object, or one in a string; what is none stays as it stands.
+/// Reads arguments: an object, or one in a string; anything else stays unchanged.
 fn arguments(scan: &mut JsonScan<'_>) -> Option<Input> {
     if scan.peek()? != b'"' {
         return scan.value().map(|json| (json != "null").then(|| input(json)));
@@ -296,7 +296,7 @@ struct Part<'a> {
     encrypted: loose::Text<'a>,
 }
 
-/// Reads a part of a body; what we have no block for becomes a text with its JSON.
+/// Reads a part of a body; one without a matching block becomes a text with its JSON.
 pub(crate) fn part(json: &str) -> Block {
     let known = serde_json::from_str::<Part<'_>>(json).ok().and_then(known_part);
     known.unwrap_or_else(|| Block::text(text(json).unwrap_or_else(|| compact(json))))

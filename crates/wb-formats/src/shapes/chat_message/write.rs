@@ -31,7 +31,7 @@ pub(crate) fn write(message: &Message) -> Result<Value, String> {
     })
 }
 
-/// Returns what an answer says beside its calls.
+/// Returns the content of an answer without its calls.
 fn said(blocks: &[Block]) -> Result<Value, String> {
     if blocks.iter().any(|block| matches!(block, Block::Thinking { .. } | Block::Image { .. })) {
         return Err("a new answer with reasoning or pictures".to_owned());
@@ -56,7 +56,7 @@ fn part_value(block: &Block) -> Result<Value, String> {
     }
 }
 
-/// Returns a record with another body: only the members change in which it stands.
+/// Returns a record with another body: only the members that contain it change.
 pub(crate) fn rewrite(record: &[u8], before: &Message, after: &[Block]) -> Result<Vec<u8>, String> {
     if let Message::Assistant { content, .. } = before {
         return rewrite_answer(record, content, after);
