@@ -1,5 +1,6 @@
-//! How long an agent waits for `wb hook`, the start of the program included, as rows for `docs/evaluation/speed.md`. It
-//! is the program that it was built with, or one that is named behind `--`.
+//! How long an agent waits for `wb hook`, the start of the program included, as rows for
+//! `docs/evaluation/speed.md`. It is the program that it was built with, or one that is named
+//! behind `--`.
 
 use std::fs::{self, File};
 use std::io;

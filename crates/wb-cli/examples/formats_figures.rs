@@ -1,5 +1,6 @@
-//! Reads session files and prints `docs/evaluation/formats.md` and, below `<!-- rows -->`, the rows of its
-//! data file: which format a file has, whether the same bytes come back, and what providers would refuse before and after compactions.
+//! Reads session files and prints `docs/evaluation/formats.md` and, below `<!-- rows -->`, the rows
+//! of its data file: which format a file has, whether the same bytes come back, and what providers
+//! would refuse before and after compactions.
 #![expect(clippy::print_stdout, reason = "that is what it is for")]
 
 use std::collections::BTreeMap;
@@ -32,7 +33,8 @@ struct Read {
     is_same: bool,
     /// What is refused of the untouched session: its own dialects, all four.
     n_found: [usize; 2],
-    /// For each window: whether it was written natively, and what is refused that was not before, in all four dialects.
+    /// For each window: whether it was written natively, and what is refused that was not before,
+    /// in all four dialects.
     compacted: [(Written, usize); 3],
 }
 
@@ -149,7 +151,8 @@ fn kinds(messages: &[Message]) -> Kinds {
     kinds
 }
 
-/// Compacts, writes that natively into a copy, reads the copy, and counts what is refused of it that was not before.
+/// Compacts, writes that natively into a copy, reads the copy, and counts what is refused of it
+/// that was not before.
 fn compacted(document: &dyn Document, conversation: &str, view: &View, window: u64) -> (Written, usize) {
     let mut messages = view.messages.clone();
     let settings = Compactor::new().card(ModelCard::with_window(window)).vocabulary(view.vocabulary);

@@ -118,7 +118,8 @@ fn options(args: &[OsString]) -> impl Iterator<Item = &str> {
     args.iter().skip(1).map_while(|arg| (arg != "--").then(|| arg.to_str().unwrap_or_default()))
 }
 
-/// Looks for `--color` before the command line is read, so that what is wrong with it is said in these colours.
+/// Looks for `--color` before the command line is read, so that what is wrong with it is said in
+/// these colours.
 fn colors_of(args: &[OsString]) -> anstream::ColorChoice {
     let words: Vec<&str> = options(args).collect();
     let separate = words.windows(2).filter(|pair| pair[0] == "--color").map(|pair| pair[1]);

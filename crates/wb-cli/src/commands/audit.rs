@@ -79,8 +79,8 @@ fn audited(document: &dyn Document) -> Result<(Vec<String>, Vec<Summary>), Forma
     Ok((said, summaries))
 }
 
-/// Returns the facts of a whole session, and what its newest summary says that they do not bear out; nothing where there is
-/// none. Its segments can be seen on the way.
+/// Returns the facts of a whole session, and what its newest summary says that they do not bear
+/// out; nothing where there is none. Its segments can be seen on the way.
 pub(crate) fn newest_summary(
     document: &dyn Document,
     conversation: &str,

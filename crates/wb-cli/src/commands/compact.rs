@@ -161,7 +161,8 @@ fn check_copy(session: &Session, copy: &dyn Document, expected: &Validity) -> Re
     }
 }
 
-/// Writes the session with the changes to another place, or messages of our own where its format is not written.
+/// Writes the session with the changes to another place, or messages of our own where its format is
+/// not written.
 fn write_elsewhere(
     session: &Session,
     (set, ours): (&ChangeSet, Option<Vec<Message>>),
@@ -185,7 +186,8 @@ fn written(parts: &dyn Parts, out: &Path, args: &Compact) -> Result<Written> {
     Ok(Written { operation: None, bytes: usize::try_from(n_bytes).unwrap_or(usize::MAX) })
 }
 
-/// Writes the changes into the session, and takes them back should they read otherwise than planned.
+/// Writes the changes into the session, and takes them back should they read otherwise than
+/// planned.
 fn write_in_place(
     session: &mut Session,
     set: &ChangeSet,

@@ -1,4 +1,5 @@
-//! The log of the compactions that agents asked for: names, sizes and times, without a word of what was said.
+//! The log of the compactions that agents asked for: names, sizes and times, without a word of what
+//! was said.
 
 use std::collections::HashSet;
 use std::fs::DirBuilder;
@@ -104,7 +105,8 @@ pub(crate) fn show(shell: &Shell) -> Result<()> {
     })
 }
 
-/// Returns what can be done about each entry; of those of one file the newest alone can be taken back.
+/// Returns what can be done about each entry; of those of one file the newest alone can be taken
+/// back.
 fn commands(entries: &[Entry]) -> Vec<Option<String>> {
     let mut files = HashSet::new();
     let newest = entries.iter().rev().map(|entry| next(entry).filter(|_| files.insert(&entry.file)));
@@ -113,8 +115,8 @@ fn commands(entries: &[Entry]) -> Vec<Option<String>> {
     commands
 }
 
-/// Returns the command that takes a compaction back or does it again, or tells what was found, where its file is known and
-/// still there.
+/// Returns the command that takes a compaction back or does it again, or tells what was found,
+/// where its file is known and still there.
 fn next(entry: &Entry) -> Option<String> {
     let path = entry.file.as_deref().filter(|file| file.is_file())?;
     let file = shell_word(path.to_str()?);

@@ -122,7 +122,8 @@ fn session(shell: &Shell, view: &View, agent: Agent) -> Result<Written> {
     Ok((bytes, lost, violations))
 }
 
-/// Encodes the messages as the body of a request, which asks for the session's model where the provider has it.
+/// Encodes the messages as the body of a request, which asks for the session's model where the
+/// provider has it.
 fn request(view: &View, dialect: Dialect) -> Result<Written> {
     let messages = without_foreign(view, dialect);
     let mut encoded = EncodedRequest::from_messages(&messages, dialect);
@@ -138,7 +139,8 @@ fn request(view: &View, dialect: Dialect) -> Result<Written> {
     Ok((bytes, lost, violations))
 }
 
-/// Returns the messages without reasoning that is known to be signed by another provider than that of a dialect.
+/// Returns the messages without reasoning that is known to be signed by another provider than that
+/// of a dialect.
 fn without_foreign(view: &View, dialect: Dialect) -> Cow<'_, [Message]> {
     let is_foreign = |at| signer(view, at).is_some_and(|signer| signer != maker(dialect.name()));
     let foreign: Vec<bool> = (0..view.messages.len()).map(is_foreign).collect();
@@ -154,7 +156,8 @@ fn without_foreign(view: &View, dialect: Dialect) -> Cow<'_, [Message]> {
     Cow::Owned(messages)
 }
 
-/// Returns who signed the reasoning of an answer, by the session's format or by the model that answered.
+/// Returns who signed the reasoning of an answer, by the session's format or by the model that
+/// answered.
 fn signer(view: &View, at: usize) -> Option<&'static str> {
     let thinks = view.messages[at].blocks().iter().any(|block| matches!(block, Block::Thinking { .. }));
     match SentAs::by(view.format, None).dialects {

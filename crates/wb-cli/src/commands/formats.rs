@@ -19,7 +19,8 @@ struct Known {
 #[derive(Debug, Serialize)]
 struct Row {
     name: &'static str,
-    /// For each thing that a compaction or a repair may want to write why it cannot be, or nothing where it can.
+    /// For each thing that a compaction or a repair may want to write why it cannot be, or nothing
+    /// where it can.
     cannot: Cannot,
 }
 

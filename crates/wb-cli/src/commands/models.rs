@@ -23,7 +23,8 @@ struct Known {
     models: Vec<Value>,
 }
 
-/// Returns the figures of a model under names as all answers of `wb` have them; the catalog's own are those of its file.
+/// Returns the figures of a model under names as all answers of `wb` have them; the catalog's own
+/// are those of its file.
 fn entry(model: &CatalogEntry) -> Result<Value> {
     Ok(snake_case(serde_json::to_value(model)?))
 }

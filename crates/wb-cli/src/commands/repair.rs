@@ -82,7 +82,8 @@ struct Damage {
     /// The lines that are broken between the records that stand on them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     parted: Vec<usize>,
-    /// The lines that follow the line before them, since the one that they followed is not in the file.
+    /// The lines that follow the line before them, since the one that they followed is not in the
+    /// file.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     relinked: Vec<usize>,
     /// The messages that have their role again.
@@ -260,7 +261,8 @@ fn of_session(path: &Path, document: Box<dyn Document>) -> Result<Planned, UserE
     })
 }
 
-/// Returns whether anything can be told of what would change; if not, there is no use in the change.
+/// Returns whether anything can be told of what would change; if not, there is no use in the
+/// change.
 fn is_of_use(damage: &Damage, mended: &[Violation]) -> bool {
     !damage.is_none() || !mended.is_empty()
 }
@@ -310,7 +312,8 @@ fn of_request(path: &Path, access: Access, request: Request) -> Result<Planned, 
     })
 }
 
-/// Returns the changes that make one body of another, of which only messages differ; all other bytes stay.
+/// Returns the changes that make one body of another, of which only messages differ; all other
+/// bytes stay.
 fn spliced(text: &[u8], before: &Value, after: &Value, key: &str) -> Option<ChangeSet> {
     let start = json::find(text, &[key])?.start;
     let list = json::find(text, &[key])?;

@@ -89,8 +89,8 @@ fn change(shell: &Shell, args: &Undo, undone: bool) -> Result<()> {
     tell(shell, &Changed { file, operation, undone, exact, written: !args.dry_run }, how)
 }
 
-/// Refuses a session that another program is at work on; what this one wrote last does not count. `or` is another way for
-/// the user, behind a comma.
+/// Refuses a session that another program is at work on; what this one wrote last does not count.
+/// `or` is another way for the user, behind a comma.
 pub(crate) fn refuse_while_in_use(
     path: &Path,
     document: &dyn Document,

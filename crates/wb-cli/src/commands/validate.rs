@@ -108,7 +108,8 @@ fn grouped(violations: &[Violation]) -> Vec<Vec<&Violation>> {
     groups
 }
 
-/// Writes violations, those that are the same in several dialects on one line; `has_fix` with what is done about them.
+/// Writes violations, those that are the same in several dialects on one line; `has_fix` with what
+/// is done about them.
 pub(crate) fn lines(page: &mut Page<'_>, violations: &[Violation], has_fix: bool) -> io::Result<()> {
     grouped(violations).into_iter().try_for_each(|group| line(page, &group, has_fix))
 }

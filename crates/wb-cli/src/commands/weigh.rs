@@ -88,7 +88,8 @@ impl Weighing<'_> {
         }
     }
 
-    /// Says why a file was not weighed: one that was named is an error, one of a folder may be anything.
+    /// Says why a file was not weighed: one that was named is an error, one of a folder may be
+    /// anything.
     fn leave_out(&mut self, source: &Source, error: &UserError) {
         let is_named = source.folder.is_none();
         self.has_failed |= is_named;

@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 /// The width of the lines if no terminal tells its own.
 const PIPE_COLUMNS: usize = 100;
 
-/// What the command takes from the environment; nothing else of it is read but the keys of providers.
+/// What the command takes from the environment; nothing else of it is read but the keys of
+/// providers.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Environment {
     /// `HOME`, else the home that the system knows of the user: the agents look there too.
@@ -15,7 +16,8 @@ pub(crate) struct Environment {
     pub(crate) claude_config: Option<PathBuf>,
     /// `CODEX_HOME`, where Codex keeps its files instead.
     pub(crate) codex_home: Option<PathBuf>,
-    /// `CLAUDE_CODE_LAUNCHED_BY_SESSION_IDS`, by which Claude Code says which of its sessions runs this program.
+    /// `CLAUDE_CODE_LAUNCHED_BY_SESSION_IDS`, by which Claude Code says which of its sessions runs
+    /// this program.
     pub(crate) claude_sessions: Option<String>,
     /// `GEMINI_CLI_HOME`, where Gemini CLI keeps its `.gemini` instead.
     pub(crate) gemini_home: Option<PathBuf>,

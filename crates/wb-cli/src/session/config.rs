@@ -1,4 +1,5 @@
-//! What users set for the agents they run: `config.toml` of their own, and over it `.wb.toml` of a project.
+//! What users set for the agents they run: `config.toml` of their own, and over it `.wb.toml` of a
+//! project.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -161,7 +162,8 @@ pub(crate) fn images(shell: &Shell, asked: Option<ImagePolicy>) -> Result<ImageP
     asked.map_or_else(set, Ok)
 }
 
-/// Returns the catalog with what the files say of models, the one that counts most last, and notes that.
+/// Returns the catalog with what the files say of models, the one that counts most last, and notes
+/// that.
 fn catalog_of(files: &[(PathBuf, File)], rows: &mut Vec<Row>) -> Cow<'static, Catalog> {
     let own: Vec<ModelOverride> =
         files.iter().rev().flat_map(|(path, file)| overrides(path, file, rows)).collect();
@@ -204,7 +206,8 @@ fn strategy<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Strategy>, D::E
     })
 }
 
-/// Returns the project's file of a folder, which is there or in the nearest folder above that has one.
+/// Returns the project's file of a folder, which is there or in the nearest folder above that has
+/// one.
 fn project_file(folder: &Path) -> Option<PathBuf> {
     folder.ancestors().map(|folder| folder.join(PROJECT_FILE)).find(|path| path.is_file())
 }

@@ -12,8 +12,8 @@ use crate::terminal::user_error::UserError;
 /// How long a session must not have been written to.
 const QUIET: Duration = Duration::from_secs(10);
 
-/// Refuses a session that another program has open, or that one other than this wrote to just now; `or` is another way
-/// for the user.
+/// Refuses a session that another program has open, or that one other than this wrote to just now;
+/// `or` is another way for the user.
 pub(crate) fn refuse_in_use(
     path: &Path,
     now: SystemTime,
@@ -36,7 +36,8 @@ pub(crate) fn refuse_in_use(
     }
 }
 
-/// Refuses a session of Codex whose lock is held: Codex may own one still after its window was closed.
+/// Refuses a session of Codex whose lock is held: Codex may own one still after its window was
+/// closed.
 pub(crate) fn refuse_locked(path: &Path, document: &dyn Document, or: &str) -> Result<(), UserError> {
     let is_codex = document.format().name() == "codex";
     let sessions = path.ancestors().find(|folder| folder.ends_with("sessions")).filter(|_| is_codex);

@@ -82,8 +82,8 @@ pub(crate) fn input(path: &Path) -> Result<Input, UserError> {
     }
 }
 
-/// Reads a file that begins as a JSON object does and is no log of lines; what cannot be read fails again as a session, with
-/// its reason.
+/// Reads a file that begins as a JSON object does and is no log of lines; what cannot be read fails
+/// again as a session, with its reason.
 fn object_in(path: &Path) -> Option<Vec<u8>> {
     let mut file = File::open(path).ok()?;
     let mut bytes = Vec::new();

@@ -11,12 +11,13 @@ const ENDINGS: [&str; 2] = ["jsonl", "json"];
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Source {
     pub(crate) path: PathBuf,
-    /// The name of the folder that it was found in, as the user gave it; none if the file itself was named, or is a
-    /// folder that cannot be listed.
+    /// The name of the folder that it was found in, as the user gave it; none if the file itself
+    /// was named, or is a folder that cannot be listed.
     pub(crate) folder: Option<PathBuf>,
 }
 
-/// Returns the files that were named, and those in named folders and below, in order of their names, each once.
+/// Returns the files that were named, and those in named folders and below, in order of their
+/// names, each once.
 pub(crate) fn all(paths: &[PathBuf]) -> Vec<Source> {
     let mut sources = Vec::new();
     for path in paths {

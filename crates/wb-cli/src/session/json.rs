@@ -130,7 +130,8 @@ pub(crate) fn words_of(notes: &[Note]) -> Vec<String> {
     notes.iter().map(ToString::to_string).collect()
 }
 
-/// Adds the tokens up by what kind of message they stand in; what was sent besides the messages is a kind too.
+/// Adds the tokens up by what kind of message they stand in; what was sent besides the messages is
+/// a kind too.
 pub(crate) fn by_kind(session: &Session) -> BTreeMap<&'static str, u64> {
     let mut kinds = BTreeMap::new();
     for (at, message) in session.opened.messages.iter().enumerate() {

@@ -6,7 +6,8 @@ use wb_formats::View;
 
 use crate::terminal::number::grouped;
 
-/// The window that Claude Code gives a model that is not named with `[1m]`, whatever the model holds.
+/// The window that Claude Code gives a model that is not named with `[1m]`, whatever the model
+/// holds.
 const CLAUDE_CODE_WINDOW: u64 = 200_000;
 const CLAUDE_CODE: &str = "claude-code";
 /// What is behind a model's name where Claude Code gives it all of its window.
@@ -37,7 +38,8 @@ pub(crate) enum WindowFrom {
 }
 
 impl KnownWindow {
-    /// Takes what the user says, else the file, else the catalog by the model that the file names, else the default.
+    /// Takes what the user says, else the file, else the catalog by the model that the file names,
+    /// else the default.
     pub(crate) fn of(asked: Option<u64>, view: &View, catalog: &Catalog) -> Self {
         if let Some(tokens) = asked {
             return Self { tokens, from: WindowFrom::Option };

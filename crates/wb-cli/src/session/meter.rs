@@ -22,7 +22,8 @@ pub(crate) fn heading(page: &mut Page<'_>, session: &Session, n_messages: usize)
     page.heading(&escaped(&session.file), &escaped(&told.join(" · ")))
 }
 
-/// Writes a line for each weight: a label, a bar of the window with the limit marked, and the figures.
+/// Writes a line for each weight: a label, a bar of the window with the limit marked, and the
+/// figures.
 pub(crate) fn bars(page: &mut Page<'_>, session: &Session, weights: &[(&str, u64)]) -> io::Result<()> {
     let figures: Vec<String> = weights.iter().map(|(_, tokens)| figures(session, *tokens)).collect();
     let taken = weights.iter().zip(&figures).map(|((label, _), figures)| width(label) + width(figures)).max();

@@ -72,7 +72,8 @@ pub(crate) struct Measure {
     pub(crate) context_tokens: u64,
     /// Whether that rests on what the provider counted.
     pub(crate) anchored: bool,
-    /// What was sent besides the messages, as far as the provider's counts or a request tell: system prompt and tools.
+    /// What was sent besides the messages, as far as the provider's counts or a request tell:
+    /// system prompt and tools.
     pub(crate) overhead_tokens: u64,
     /// Such an overhead, where it is left out since it would not leave room in a smaller window.
     pub(crate) left_out_tokens: u64,
@@ -81,8 +82,9 @@ pub(crate) struct Measure {
 }
 
 impl Measure {
-    /// Weighs messages and anchors the weight on what providers counted; where they counted nothing since a compaction,
-    /// `before` tells what is sent besides the messages, and a request says it itself.
+    /// Weighs messages and anchors the weight on what providers counted; where they counted nothing
+    /// since a compaction, `before` tells what is sent besides the messages, and a request says
+    /// it itself.
     fn of(
         opened: &View,
         outside: &SystemAndTools,
@@ -144,7 +146,8 @@ impl Measure {
         tokens + if is_left_out { 0 } else { self.tracker.overhead_tokens_at(tokens) }
     }
 
-    /// Brings weights of messages, `total` in all, down to what was counted of them, where they were too high.
+    /// Brings weights of messages, `total` in all, down to what was counted of them, where they
+    /// were too high.
     pub(crate) fn scaled(&self, tokens: u64, total: u64) -> u64 {
         let counted = self.context_tokens.saturating_sub(self.overhead_tokens);
         let scaled = u128::from(tokens) * u128::from(counted.min(total)) / u128::from(total.max(1));
@@ -165,7 +168,8 @@ fn follow(tracker: &mut ContextTracker, messages: &[Message], usage: &[UsageAt])
     }
 }
 
-/// Returns the last segment before the present one in which something was counted, if nothing was counted since.
+/// Returns the last segment before the present one in which something was counted, if nothing was
+/// counted since.
 fn counted_before(document: &dyn Document, conversation: &str, opened: &View) -> Option<Segment> {
     if !opened.usage.is_empty() || !opened.is_compacted() {
         return None;
@@ -252,7 +256,8 @@ impl Session {
         Self { images, ..self }
     }
 
-    /// Collects what the session shows, with what was said before a compaction as far as the document still has it.
+    /// Collects what the session shows, with what was said before a compaction as far as the
+    /// document still has it.
     pub(crate) fn facts(&self, messages: &[Message]) -> Facts {
         // The digest of some agents cannot be read, or is no message of its own.
         let is_later = messages.iter().any(is_synthetic) || self.opened.is_compacted();
@@ -265,7 +270,8 @@ impl Session {
         card(&self.opened, self.window)
     }
 
-    /// Returns why what the strategy plans cannot be written in the session's own format; nothing if it can.
+    /// Returns why what the strategy plans cannot be written in the session's own format; nothing
+    /// if it can.
     pub(crate) fn why_not_native(&self) -> Option<&'static str> {
         self.strategy.why_not_held(&self.document.abilities())
     }
@@ -289,8 +295,8 @@ impl Session {
             .overhead_tokens(self.measure.overhead_tokens)
     }
 
-    /// The provider's own count goes to the gate where the window can have held it; a smaller window that is only
-    /// tried out is measured by the same figures without it.
+    /// The provider's own count goes to the gate where the window can have held it; a smaller
+    /// window that is only tried out is measured by the same figures without it.
     pub(crate) fn opts(&self) -> CondenseOpts {
         let counted = self.measure.anchored && self.measure.context_tokens <= self.window;
         let context_tokens = if counted { self.measure.context_tokens } else { 0 };
@@ -336,7 +342,8 @@ pub(crate) fn stream(path: &Path) -> io::Result<Option<Box<dyn Read>>> {
     })
 }
 
-/// Returns where a command puts what it makes of a file: into it, or beside what comes through a pipe.
+/// Returns where a command puts what it makes of a file: into it, or beside what comes through a
+/// pipe.
 pub(crate) fn place_word(path: &Path, out: &str) -> String {
     if is_stream(path) { format!("-o {out}") } else { "--in-place".to_owned() }
 }

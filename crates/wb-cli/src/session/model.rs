@@ -90,7 +90,8 @@ impl Model {
     }
 }
 
-/// Returns what is known of a model: the user's word counts first. Another server of the same model has other prices.
+/// Returns what is known of a model: the user's word counts first. Another server of the same model
+/// has other prices.
 fn known(catalog: &Catalog, args: &ModelArgs, name: &ModelName) -> CatalogEntry {
     let mut known = catalog.find(&name.model).cloned().unwrap_or_default();
     let is_of_provider = name.provider != "openai-compatible" && args.base_url.is_none();

@@ -64,7 +64,8 @@ impl Outcome {
         Self { model: Some(model.spent()), ..outcome }
     }
 
-    /// Compacts the session's messages with other steps, for somebody who shows no outline; nothing is written.
+    /// Compacts the session's messages with other steps, for somebody who shows no outline; nothing
+    /// is written.
     pub(crate) fn of_steps(session: &mut Session, steps: Pipeline) -> Self {
         let vocabulary = session.opened.vocabulary;
         let settings = session.settings().pipeline(steps).vocabulary(vocabulary);
@@ -115,8 +116,8 @@ impl Outcome {
         }
     }
 
-    /// Returns the tokens that are saved, where they are fewer than the digest takes: such a result is smaller, but hardly
-    /// worth the words that it costs.
+    /// Returns the tokens that are saved, where they are fewer than the digest takes: such a result
+    /// is smaller, but hardly worth the words that it costs.
     pub(crate) fn little_saved(&self) -> Option<u64> {
         let saved = self.tokens_before.saturating_sub(self.tokens_after);
         (saved < self.digest_tokens).then_some(saved)

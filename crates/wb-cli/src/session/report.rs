@@ -102,8 +102,8 @@ fn bodies(outcome: &Outcome) -> Option<String> {
     (!parts.is_empty()).then(|| parts.join(", "))
 }
 
-/// Writes what a person wants to read instead of JSON lines: report, outline, digest, and how to save it, where to and
-/// with which more options.
+/// Writes what a person wants to read instead of JSON lines: report, outline, digest, and how to
+/// save it, where to and with which more options.
 pub(crate) fn whole(
     page: &mut Page<'_>,
     session: &Session,

@@ -27,7 +27,8 @@ pub(crate) struct RowLayout {
 }
 
 impl RowLayout {
-    /// Divides a page among columns of these widths, a name that may take half of the rest, and the meter.
+    /// Divides a page among columns of these widths, a name that may take half of the rest, and the
+    /// meter.
     pub(crate) fn new(columns: usize, fixed: &[usize], longest_name: usize) -> Self {
         let has_limit = columns >= COLUMNS_WITH_LIMIT;
         let figures = TOKEN_COLUMNS + 2 + if has_limit { LIMIT_COLUMNS + 2 } else { 0 };

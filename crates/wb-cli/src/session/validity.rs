@@ -23,8 +23,8 @@ impl Validity {
         Self { contents: content_fingerprints(messages), violations: sent.violations(messages) }
     }
 
-    /// Returns the same of messages of a view, or of what was planned with them, whatever ids calls got that have none in
-    /// their records: what is written and read anew gives them others.
+    /// Returns the same of messages of a view, or of what was planned with them, whatever ids calls
+    /// got that have none in their records: what is written and read anew gives them others.
     pub(crate) fn by_order(self, view: &View, messages: &[Message], sent: &SentAs<'_>) -> Self {
         match view.provenance.by_order(messages) {
             Cow::Borrowed(_) => self,

@@ -9,7 +9,8 @@ pub(crate) enum Exit {
     Done,
     /// It failed.
     Failed,
-    /// What was looked for is there: a session over its budget, something wrong in a summary, or what a provider refuses.
+    /// What was looked for is there: a session over its budget, something wrong in a summary, or
+    /// what a provider refuses.
     Found,
 }
 

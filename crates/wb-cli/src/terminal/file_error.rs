@@ -1,4 +1,5 @@
-//! What is wrong with a file that is named: it is not there, it is a folder, it holds something else.
+//! What is wrong with a file that is named: it is not there, it is a folder, it holds something
+//! else.
 
 use std::fs;
 use std::io::{self, ErrorKind};

@@ -20,7 +20,8 @@ const LARGE_BYTES: u64 = 16 << 20;
 /// How often the sign turns.
 const TICK: Duration = Duration::from_millis(120);
 
-/// The version of every JSON document that is printed; it changes if a key goes or means something else.
+/// The version of every JSON document that is printed; it changes if a key goes or means something
+/// else.
 const JSON_VERSION: u32 = 1;
 
 /// How much is said on standard error.

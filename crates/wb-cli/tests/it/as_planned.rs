@@ -31,7 +31,8 @@ fn json_of(words: &[&str]) -> Value {
     serde_json::from_str(&answer.stdout).unwrap()
 }
 
-/// Compacts a session in place and to another file, and returns what the report says and what both weigh then.
+/// Compacts a session in place and to another file, and returns what the report says and what both
+/// weigh then.
 fn compacted(bytes: &[u8], options: &[&str]) -> [Value; 3] {
     let folder = tempfile::tempdir().unwrap();
     let paths = ["s.jsonl", "out.jsonl"].map(|name| folder.path().join(name).to_str().unwrap().to_owned());
@@ -111,7 +112,8 @@ fn an_overhead_too_large_for_a_window_that_is_tried_out_is_left_out_before_and_a
     }
 }
 
-/// Contents of Gemini whose calls and responses have no ids, as is usual: each task calls tools, also two at once.
+/// Contents of Gemini whose calls and responses have no ids, as is usual: each task calls tools,
+/// also two at once.
 fn contents_without_ids(tools: &[&str], n_at_once: usize) -> Value {
     let said = |role: &str, parts: Value| json!({"role": role, "parts": parts});
     let task = |nth: usize| {

@@ -8,7 +8,8 @@ use wb_message::{Block, Message};
 use crate::place::{entry, header, text, user};
 use crate::support::{Answer, wb, wb_with};
 
-/// A session that is over the budget of a window of 8k tokens: an agent reads files and runs commands.
+/// A session that is over the budget of a window of 8k tokens: an agent reads files and runs
+/// commands.
 fn session() -> String {
     let mut messages = vec![Message::user("Find out why the importer drops lines. Never touch the schema.")];
     for step in 0..24 {

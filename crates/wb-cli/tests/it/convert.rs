@@ -45,7 +45,8 @@ impl Source {
     }
 }
 
-/// An answer of Anthropic's API among what the user says, with a system text of two parts and a tool.
+/// An answer of Anthropic's API among what the user says, with a system text of two parts and a
+/// tool.
 fn request_of_anthropic(answer: &Value) -> Source {
     let user = |text: &str| json!({ "role": "user", "content": text });
     let body = json!({

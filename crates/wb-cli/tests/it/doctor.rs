@@ -53,7 +53,8 @@ fn compaction(summary: &str) -> [Value; 2] {
     [boundary, summary]
 }
 
-/// Returns what is complained of, and carries each command out once that is named: it must write something.
+/// Returns what is complained of, and carries each command out once that is named: it must write
+/// something.
 fn complaints(file: &Path, words: &[&str]) -> Vec<Value> {
     let told = run(&[&["doctor", "--json"], words].concat(), file);
     assert_eq!(told.code, 3, "{}{}", told.stdout, told.stderr);

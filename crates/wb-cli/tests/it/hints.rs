@@ -175,7 +175,8 @@ const FAR_LINES: [&str; 6] = [
     "hook --schema",
 ];
 
-/// Runs a command whose standard output goes to a place, and returns its exit code and what it tells.
+/// Runs a command whose standard output goes to a place, and returns its exit code and what it
+/// tells.
 fn run_into(place: Stdio, line: &str) -> (Option<i32>, String) {
     let mut command = Command::new(env!("CARGO_BIN_EXE_wb"));
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");

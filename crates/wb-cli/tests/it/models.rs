@@ -1,4 +1,5 @@
-//! Digests in the words of a model: what is asked, what is shown, and what happens where nothing comes of it.
+//! Digests in the words of a model: what is asked, what is shown, and what happens where nothing
+//! comes of it.
 
 use std::fs::{self, File};
 use std::path::Path;

@@ -1,4 +1,5 @@
-//! What providers refuse of small sessions and requests: it is found, mended where it stands, and can come back.
+//! What providers refuse of small sessions and requests: it is found, mended where it stands, and
+//! can come back.
 
 use std::path::Path;
 
@@ -6,10 +7,12 @@ use serde_json::{Value, json};
 
 use crate::support::wb;
 
-/// A file: its name, what is in it, the rule that it breaks, and what is read of it when it is mended.
+/// A file: its name, what is in it, the rule that it breaks, and what is read of it when it is
+/// mended.
 type Case<'a> = (&'a str, Vec<Value>, &'a str, &'a str);
 
-/// Lays a file of lines, or of one document, and follows it through every command that tells or mends.
+/// Lays a file of lines, or of one document, and follows it through every command that tells or
+/// mends.
 fn is_found_mended_and_taken_back(folder: &Path, (name, lines, rule, mended): &Case<'_>) {
     let file = folder.join(name);
     let lines: Vec<String> = lines.iter().map(Value::to_string).collect();

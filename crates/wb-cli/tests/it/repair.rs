@@ -26,7 +26,8 @@ fn run(words: &[&str], file: &Path) -> Answer {
     wb(&[words, &[file.to_str().unwrap()]].concat())
 }
 
-/// Checks that a second repair of a file has nothing to repair, and that the first one is taken back.
+/// Checks that a second repair of a file has nothing to repair, and that the first one is taken
+/// back.
 fn is_mended_once_and_taken_back(file: &Path, before: &[u8]) {
     let again = run(&["repair", "--in-place", "--even-if-open"], file);
     assert!(again.stdout.contains("nothing to repair"), "{}", again.stdout);
@@ -296,7 +297,8 @@ fn a_session_is_written_as_each_provider_takes_it_and_what_is_lost_is_said() {
         assert_eq!(answer.code, 0, "{}", answer.stderr);
         assert!(answer.stderr.contains("lost: records and fields"), "{}", answer.stderr);
         let valid = run(&["validate", "--dialect", target], &out);
-        // The session waits for its user, and so does the request; the turn that is not over was another model's.
+        // The session waits for its user, and so does the request; the turn that is not over was another
+        // model's.
         let findings = valid.stdout.lines().skip(2);
         assert!(
             findings.clone().all(|line| line.contains("user-last") || line.contains("thought-signature")),

@@ -16,8 +16,8 @@ const FOLDERS: [&str; 4] = ["sessions/claude-code", "sessions/codex", "sessions/
 /// Sessions of ours, so that there is something to look at everywhere.
 const OURS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/sessions");
 
-/// What is wrong with untouched sessions, and was found true by reading them: some end in the middle of a turn, with calls
-/// that have no result yet, and one begins in the middle.
+/// What is wrong with untouched sessions, and was found true by reading them: some end in the
+/// middle of a turn, with calls that have no result yet, and one begins in the middle.
 const TRUE_FINDINGS: [&str; 2] = ["call-unanswered", "user-first"];
 
 fn sessions() -> Vec<(String, View)> {
@@ -147,7 +147,8 @@ fn after_fifty_compactions_in_a_row_there_is_no_new_finding_either() {
     }
 }
 
-/// Returns the first place from here on at which an agent would compact: not between calls and their results.
+/// Returns the first place from here on at which an agent would compact: not between calls and
+/// their results.
 fn whole_turn(messages: &[Message], from: usize) -> usize {
     let is_result = |message: &Message| matches!(message, Message::ToolResult { .. });
     from + messages[from..].iter().take_while(|message| is_result(message)).count()

@@ -1,4 +1,5 @@
-//! What the provider itself said of the last request, where it failed and nothing was answered after it.
+//! What the provider itself said of the last request, where it failed and nothing was answered
+//! after it.
 
 use wb_formats::Note;
 use wb_message::text::one_line;

@@ -44,7 +44,8 @@ pub(crate) struct Remedies {
     pub(crate) halves: Vec<Span>,
     /// What `wb repair` makes of it.
     mended: Mended,
-    /// What `wb compact --in-place` would make of it, and with `--force`; or what helps where that cannot be written.
+    /// What `wb compact --in-place` would make of it, and with `--force`; or what helps where that
+    /// cannot be written.
     compacted: Result<Option<Compacted>, &'static str>,
     forced: Option<Compacted>,
 }
@@ -58,7 +59,8 @@ struct Compacted {
 }
 
 impl Remedies {
-    /// Plans what may help: a mend where something is refused, compactions where they are asked about.
+    /// Plans what may help: a mend where something is refused, compactions where they are asked
+    /// about.
     pub(crate) fn plan(session: &mut Session, is_looped: bool) -> Self {
         let sent = SentAs::of(&session.opened);
         let now = Validity::of(&session.opened.messages, &sent);
@@ -182,7 +184,8 @@ fn compacted_by_force(session: &mut Session, now: &Validity) -> Option<Compacted
     compacted.ok().flatten()
 }
 
-/// Compacts a session in memory; nothing where the command would write nothing, and what helps where it cannot.
+/// Compacts a session in memory; nothing where the command would write nothing, and what helps
+/// where it cannot.
 fn compacted(session: &mut Session, now: &Validity) -> Result<Option<Compacted>, &'static str> {
     if session.why_not_native().is_some() {
         return Err(NOT_NATIVE);

@@ -50,7 +50,8 @@ pub(crate) fn decide(request: &Request<'static>, config: &Config) -> Decided {
     }
 }
 
-/// A session that was read: the document, the name of its conversation, and what the model sees of it.
+/// A session that was read: the document, the name of its conversation, and what the model sees of
+/// it.
 pub(crate) type Opened = (Box<dyn Document>, String, View);
 
 fn read(source: &Source<'static>) -> Result<Opened, FormatError> {
@@ -107,8 +108,8 @@ fn compacted(request: &Request<'_>, config: &Config, mut opened: Opened) -> Deci
     Decided { answer, by_agent }
 }
 
-/// Returns the first message of a list that was sent which was not read as one message: the indices of what stays would
-/// be those of another list.
+/// Returns the first message of a list that was sent which was not read as one message: the indices
+/// of what stays would be those of another list.
 fn first_unlike(source: &Source<'_>, view: &View) -> Option<usize> {
     let Source::Messages(raw) = source else { return None };
     let (text, n_read) = (raw.get(), view.messages.len());
@@ -126,14 +127,16 @@ fn first_unlike(source: &Source<'_>, view: &View) -> Option<usize> {
     (rest != if n_read == 0 { "[]" } else { "]" }).then_some(n_read)
 }
 
-/// Returns how a host sends its sessions: in its own dialect where it has one, else as the view is sent.
+/// Returns how a host sends its sessions: in its own dialect where it has one, else as the view is
+/// sent.
 fn sent_as(host: Option<&str>, view: &View) -> SentAs<'static> {
     let of_host = SentAs::by(host.unwrap_or_default(), None);
     if of_host.dialects.len() < Dialect::ALL.len() { of_host } else { SentAs::of(view) }
 }
 
-/// Returns a window that the session fills: what is compacted has become too much, whatever window is assumed here. Where
-/// much of it stays anyway, or it is small, it is larger, so that half of what can go has room, and more of little.
+/// Returns a window that the session fills: what is compacted has become too much, whatever window
+/// is assumed here. Where much of it stays anyway, or it is small, it is larger, so that half of
+/// what can go has room, and more of little.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a window is not negative")]
 fn window_that_is_full(session: &Session) -> u64 {
     let Measure { context_tokens, overhead_tokens, .. } = &session.measure;
@@ -145,7 +148,8 @@ fn window_that_is_full(session: &Session) -> u64 {
     (*context_tokens).max(limit as u64) + session.policy.reserve_tokens
 }
 
-/// Returns the messages that a host names by a number or by the id of their record: an answer and its results may be of one.
+/// Returns the messages that a host names by a number or by the id of their record: an answer and
+/// its results may be of one.
 pub(crate) fn messages_at(place: &Place, document: &dyn Document, view: &View) -> Option<Range<usize>> {
     let n_messages = view.messages.len();
     let id = match place {
@@ -204,7 +208,8 @@ fn answer(request: &Request<'_>, config: &Config, outcome: &Outcome, cut: Option
     Answer { report: Some(report), audit, ..Answer::of(Action::Replace { digest, keep }) }
 }
 
-/// Returns the words of the user for a digest: what was asked of this compaction, and what the settings pin.
+/// Returns the words of the user for a digest: what was asked of this compaction, and what the
+/// settings pin.
 fn words(asked: Option<&str>, pin: &[String]) -> String {
     let asked = asked.map(str::trim).filter(|words| !words.is_empty());
     let asked = asked.map(|words| format!("The user asked of this compaction: {words}\n"));

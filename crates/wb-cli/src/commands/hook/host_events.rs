@@ -1,4 +1,5 @@
-//! The hooks that Claude Code and Codex run themselves: they take no compaction, but words beside their own.
+//! The hooks that Claude Code and Codex run themselves: they take no compaction, but words beside
+//! their own.
 
 use std::path::PathBuf;
 
@@ -123,7 +124,8 @@ impl Event {
         Some(Said { text: String::new(), entry: Some(self.entry("audited", found.len())) })
     }
 
-    /// Returns the facts of the whole session, and what its newest summary says that they do not bear out.
+    /// Returns the facts of the whole session, and what its newest summary says that they do not
+    /// bear out.
     fn found(&self) -> Option<(Facts, Vec<Finding>)> {
         let Session { document, conversation, vocabulary } = self.session()?;
         let newest = newest_summary(document.as_ref(), &conversation, vocabulary, |_| ());

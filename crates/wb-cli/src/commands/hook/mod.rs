@@ -79,7 +79,8 @@ const TOO_LATE: &str = "there was not enough time";
 /// Whether the one answer was given.
 static IS_ANSWERED: AtomicBool = AtomicBool::new(false);
 
-/// Answers after a fault of ours and ends. What the fault tells may be what was asked, so it is told nobody.
+/// Answers after a fault of ours and ends. What the fault tells may be what was asked, so it is
+/// told nobody.
 fn answer_fault() {
     pass_and_end("an error inside wb")
 }

@@ -1,4 +1,5 @@
-//! What `wb undo` needs of a compaction that an agent writes itself: the records that the session had before.
+//! What `wb undo` needs of a compaction that an agent writes itself: the records that the session
+//! had before.
 
 use std::path::{Path, PathBuf};
 
@@ -44,8 +45,8 @@ pub(crate) fn note(
     history.leave_to_agent(document.as_mut(), &conversation, &view, by_agent, &stamp).ok()
 }
 
-/// Returns the session's file: the one that is told, the database of opencode, or that of the session by which Claude Code
-/// says that it runs this program.
+/// Returns the session's file: the one that is told, the database of opencode, or that of the
+/// session by which Claude Code says that it runs this program.
 pub(crate) fn session_file(request: &Request<'_>, environment: &Environment) -> Option<PathBuf> {
     if let Some(path) = &request.session_file {
         return Some(path.clone());

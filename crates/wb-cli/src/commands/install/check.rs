@@ -55,7 +55,8 @@ impl Checked {
     }
 }
 
-/// Looks at what is there for an agent: for all that the user does, and in the project that the working directory is of.
+/// Looks at what is there for an agent: for all that the user does, and in the project that the
+/// working directory is of.
 pub(crate) fn check(host: &Host, environment: &Environment) -> Checked {
     let places = [false, true].map(|is_project| Place::of(host, environment, is_project));
     let mut found_here: Vec<Found> = Vec::new();
@@ -203,7 +204,8 @@ fn prompt_of(host: &Host, place: &Place) -> Option<Found> {
     Some(Found { live: problems.is_empty(), problems, ..found })
 }
 
-/// Returns whether Codex has noted that the user trusts hooks of a file; whether they changed since it alone knows.
+/// Returns whether Codex has noted that the user trusts hooks of a file; whether they changed since
+/// it alone knows.
 fn is_trusted(file: &Path, programs: &[(String, [usize; 2], String)], environment: &Environment) -> bool {
     let Ok(place) = Place::of(hosts::host(HostName::Codex), environment, false) else { return false };
     let settings = std::fs::read_to_string(place.file("config.toml")).unwrap_or_default();
@@ -243,8 +245,8 @@ fn wrong_program(program: Option<&str>, is_project: bool, environment: &Environm
         .then(|| format!("the wb that it runs reports {told}, and this is {VERSION}: {program}"))
 }
 
-/// Says that the Claude Code that is run is of an older line than the one that the plug-in was tried with, which may
-/// not know plug-ins of this kind.
+/// Says that the Claude Code that is run is of an older line than the one that the plug-in was
+/// tried with, which may not know plug-ins of this kind.
 pub(crate) fn too_old(host: &Host, environment: &Environment) -> Option<String> {
     let program = found(environment, host.program).filter(|_| host.name == HostName::ClaudeCode)?;
     let told = said(&program)?;

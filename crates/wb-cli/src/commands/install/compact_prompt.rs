@@ -1,4 +1,5 @@
-//! Our instructions for the summary that Codex has its model write: lines in front of its settings, for `compact_prompt`.
+//! Our instructions for the summary that Codex has its model write: lines in front of its settings,
+//! for `compact_prompt`.
 
 use toml::Table;
 use wb_summarize::handover_prompt;
@@ -62,7 +63,8 @@ pub(crate) fn without(text: &str) -> String {
     [before, after].concat()
 }
 
-/// Returns the key by which the user gives instructions, if there is one, or why the settings cannot be read.
+/// Returns the key by which the user gives instructions, if there is one, or why the settings
+/// cannot be read.
 pub(crate) fn of_user(text: &str) -> Result<Option<&'static str>, String> {
     let settings: Table = toml::from_str(&without(text))
         .map_err(|error| format!("is no TOML that can be read: {}", error.message()))?;

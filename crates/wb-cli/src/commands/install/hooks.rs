@@ -129,7 +129,8 @@ fn without_one(text: &str) -> Option<String> {
     None
 }
 
-/// Tells whether it is an event that hooks of ours are put below; what runs `wb` elsewhere is the user's.
+/// Tells whether it is an event that hooks of ours are put below; what runs `wb` elsewhere is the
+/// user's.
 fn is_ours(event: &str) -> bool {
     OF_CODEX.iter().chain(OF_CLAUDE_CODE).any(|(ours, _)| *ours == event)
 }
@@ -144,7 +145,8 @@ fn without_event(text: &str, hooks: Range<usize>, at: usize) -> Option<String> {
     json_edit::remove(text, root, at)
 }
 
-/// Returns the path of `wb` of each of our hooks, with its event and the indices of its entry and of its command there.
+/// Returns the path of `wb` of each of our hooks, with its event and the indices of its entry and
+/// of its command there.
 pub(crate) fn programs(text: &str) -> Vec<(String, [usize; 2], String)> {
     let Some(hooks) = find(text.as_bytes(), &["hooks"]) else { return Vec::new() };
     let events = members(&text.as_bytes()[hooks.clone()]).unwrap_or_default();

@@ -22,7 +22,8 @@ pub(crate) struct Host {
     pub(crate) moved: fn(&Environment) -> Option<PathBuf>,
     /// The folder below the project, if the agent looks for plug-ins there.
     pub(crate) project: Option<&'static str>,
-    /// Whether it finds that folder from below too, up to the root of the repository; else only where it is started.
+    /// Whether it finds that folder from below too, up to the root of the repository; else only
+    /// where it is started.
     pub(crate) looks_up: bool,
     /// The files of the plug-in, first the one that runs `wb`; none if the agent takes no plug-in.
     pub(crate) files: &'static [Embedded],

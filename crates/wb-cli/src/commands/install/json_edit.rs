@@ -26,7 +26,8 @@ impl<'a> Container<'a> {
         Some(Self { text, place, children })
     }
 
-    /// Returns what stands before each child on a line of its own: a line feed and blanks; nothing where all is on one line.
+    /// Returns what stands before each child on a line of its own: a line feed and blanks; nothing
+    /// where all is on one line.
     fn lead(&self) -> Option<String> {
         let Some(first) = self.children.first() else {
             let is_flat = !self.text.contains('\n') && self.text.trim() != "{}";

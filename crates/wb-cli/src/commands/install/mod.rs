@@ -122,7 +122,8 @@ fn this_program(environment: &Environment) -> Result<&str, UserError> {
         .ok_or_else(|| UserError::new("the path of this wb is not known, or is no text", hint))
 }
 
-/// Returns what to note where it was not tried but has the same paths; elsewhere it is refused to write.
+/// Returns what to note where it was not tried but has the same paths; elsewhere it is refused to
+/// write.
 fn untried(system: &str, is_dry: bool) -> Result<Option<String>, UserError> {
     let name = match system {
         "linux" => return Ok(None),

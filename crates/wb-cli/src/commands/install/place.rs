@@ -45,7 +45,8 @@ impl Place {
     }
 }
 
-/// Returns the folders in which an agent that is started here looks for what is of the project, the outermost last.
+/// Returns the folders in which an agent that is started here looks for what is of the project, the
+/// outermost last.
 pub(crate) fn project_folders<'a>(host: &Host, environment: &'a Environment) -> Vec<&'a Path> {
     let Some(working) = environment.working.as_deref() else { return Vec::new() };
     let root = repository(working).filter(|_| host.looks_up).unwrap_or(working);

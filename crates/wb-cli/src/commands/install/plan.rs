@@ -57,8 +57,8 @@ fn foreign(path: &Path) -> UserError {
     UserError::of_file(path.display().to_string(), "already exists and was not created by wb", hint)
 }
 
-/// Plans hooks in the settings of an agent, and instructions where it takes them. What the user has settled for all
-/// projects is in the second place.
+/// Plans hooks in the settings of an agent, and instructions where it takes them. What the user has
+/// settled for all projects is in the second place.
 pub(crate) fn hooks(
     host: &Host,
     path: &Path,
@@ -177,8 +177,8 @@ fn without_hooks(host: &Host, path: &Path, place: &Place, plan: &mut Plan) -> Re
     taken_out(path, place, plan, &text, &less, is_of, "{}")
 }
 
-/// Plans to write settings with less in them: those of the copy, if the change of ours made them of it; none at all, if we
-/// made the file and nothing is left in it.
+/// Plans to write settings with less in them: those of the copy, if the change of ours made them of
+/// it; none at all, if we made the file and nothing is left in it.
 fn taken_out(
     path: &Path,
     place: &Place,

@@ -15,7 +15,8 @@ use crate::terminal::number::count;
 /// What ends the name of the file next to a session of Gemini CLI that holds its digests.
 const DIGESTS: &str = ".wb-digests";
 
-/// Tells what is there and stays: the log, the settings, and what `wb undo` needs of the agent's sessions.
+/// Tells what is there and stays: the log, the settings, and what `wb undo` needs of the agent's
+/// sessions.
 pub(crate) fn what_stays(host: &Host, environment: &Environment) -> Vec<String> {
     let is_there = |path: &PathBuf| path.is_file();
     let log = compaction_log::path(environment).filter(is_there);

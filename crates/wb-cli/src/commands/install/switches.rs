@@ -1,4 +1,5 @@
-//! What keeps an agent from using what is in place: switches in its settings and in ours, and settings that cannot be read.
+//! What keeps an agent from using what is in place: switches in its settings and in ours, and
+//! settings that cannot be read.
 
 use std::collections::HashSet;
 use std::fs;
@@ -77,7 +78,8 @@ fn read(path: &Path) -> Result<Option<Value>, String> {
     serde_json::from_str(&text).map(Some).map_err(|error| format!("are no JSON ({error})"))
 }
 
-/// Returns JSON with comments as plain JSON: blanks stand for comments and for commas behind the last of a list.
+/// Returns JSON with comments as plain JSON: blanks stand for comments and for commas behind the
+/// last of a list.
 fn without_comments(text: &str) -> String {
     let (mut plain, mut rest) = (String::new(), text);
     while let Some(c) = rest.chars().next() {
@@ -168,7 +170,8 @@ fn hook_named(settings: &Settings) -> Option<String> {
     Some(format!("it is switched off: hooksConfig.disabled has {NAME} in {}", settings.path.display()))
 }
 
-/// Returns where Gemini CLI has noted that the plug-in is off in a folder; of its rules the last that fits counts.
+/// Returns where Gemini CLI has noted that the plug-in is off in a folder; of its rules the last
+/// that fits counts.
 fn not_here(file: &Path, folder: &Path) -> Option<String> {
     let noted = read(file).ok()??;
     let folder = format!("{}/", folder.display());
@@ -181,7 +184,8 @@ fn not_here(file: &Path, folder: &Path) -> Option<String> {
     last.starts_with('!').then(|| format!("it is switched off: {NAME} has {last} in {}", file.display()))
 }
 
-/// Returns the entry of pi's list by which a file is left out: `!pattern`, over it `+path`, and over that `-path`.
+/// Returns the entry of pi's list by which a file is left out: `!pattern`, over it `+path`, and
+/// over that `-path`.
 fn left_out<'a>(entries: &'a [Value], place: &Place, file: &Path) -> Option<&'a str> {
     let full = file.to_str()?;
     let below = file.strip_prefix(place.file("")).ok()?.to_str()?;

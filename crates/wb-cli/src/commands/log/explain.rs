@@ -16,11 +16,13 @@ struct Explained<'a> {
     file: &'a str,
     record: RecordName,
     state: &'static str,
-    /// The first message that a record is part of that is seen, counted from 0 as `wb plan` counts them.
+    /// The first message that a record is part of that is seen, counted from 0 as `wb plan` counts
+    /// them.
     message: Option<usize>,
     /// The operation that brought a record that is seen.
     brought_by: Option<u64>,
-    /// The operations that hide it: the first hides it, each other one what the one before it brought.
+    /// The operations that hide it: the first hides it, each other one what the one before it
+    /// brought.
     hidden_by: Vec<u64>,
 }
 

@@ -52,7 +52,8 @@ impl<'a> RecordNames<'a> {
         Ok(Self { parts, lines: Some(starts) })
     }
 
-    /// Returns the name of a record that stands in the session; nothing if it is not there as it was.
+    /// Returns the name of a record that stands in the session; nothing if it is not there as it
+    /// was.
     pub(crate) fn of_record(&self, record: &RecordRef) -> Option<RecordName> {
         let stands = self.parts.fingerprint(&record.span).is_ok_and(|hash| hash == record.hash);
         let Some(lines) = &self.lines else {

@@ -40,7 +40,8 @@ pub(crate) fn role(kind: &EntryKind) -> Option<&'static str> {
     }
 }
 
-/// Returns one line that tells what an entry holds: what it is in nine characters, then its first words.
+/// Returns one line that tells what an entry holds: what it is in nine characters, then its first
+/// words.
 pub(crate) fn line(kind: &EntryKind, width: IdWidth) -> String {
     let (what, words) = match kind {
         EntryKind::Message(logged) => return message(logged),

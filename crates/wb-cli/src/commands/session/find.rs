@@ -14,7 +14,8 @@ const SHOWN_IDS: usize = 6;
 /// The fewest characters of an id that are shown; those of pi's own ids.
 const LEAST_CHARS: usize = 8;
 
-/// Finds the entry of an abbreviated id; without one it is the leaf, which a session without entries has not.
+/// Finds the entry of an abbreviated id; without one it is the leaf, which a session without
+/// entries has not.
 pub(crate) fn entry(log: &Log, name: Option<&str>) -> Result<Option<EntryId>, UserError> {
     let Some(name) = name else { return Ok(log.session.leaf().cloned()) };
     let ids = ids(log.session.tree());

@@ -13,7 +13,8 @@ use crate::terminal::style::DIM;
 use crate::terminal::user_error::UserError;
 use crate::terminal::wrap::Page;
 
-/// The agents whose settings are read, in folders of these names; the first that has a file in a place counts there.
+/// The agents whose settings are read, in folders of these names; the first that has a file in a
+/// place counts there.
 const FOLDERS: [&str; 2] = [".indusagi", ".pi"];
 
 /// Settings and the files that they are from.

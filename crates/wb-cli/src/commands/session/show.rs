@@ -140,8 +140,8 @@ fn maker(from_hook: bool) -> Option<(&'static str, String)> {
     from_hook.then(|| ("made by", "an extension".to_owned()))
 }
 
-/// Returns the files that the maker of a digest noted, under the names that pi gives them; other notes are given
-/// as they are.
+/// Returns the files that the maker of a digest noted, under the names that pi gives them; other
+/// notes are given as they are.
 fn files(details: Option<&Value>) -> Vec<(&'static str, String)> {
     let Some(details) = details.filter(|details| !details.is_null()) else { return Vec::new() };
     let list = |key: &str| {
@@ -218,7 +218,8 @@ fn pretty(value: &Value) -> String {
     }
 }
 
-/// Returns the answer of `wb session show --json`: the place of the entry, then `content`, which differs by kind.
+/// Returns the answer of `wb session show --json`: the place of the entry, then `content`, which
+/// differs by kind.
 fn machine(log: &Log, entry: &Entry) -> Value {
     json!({
         "file": log.file,

@@ -27,7 +27,8 @@ pub(crate) struct Weight {
 }
 
 impl Weight {
-    /// Weighs a context as `wb weigh` does: the last count of the provider and an estimate of what came after it.
+    /// Weighs a context as `wb weigh` does: the last count of the provider and an estimate of what
+    /// came after it.
     pub(crate) fn of(context: &Context) -> Self {
         let mut tracker = tracker_of(context.model.as_deref());
         let mut current = context.requests.iter().filter(|request| request.is_current).peekable();
@@ -54,7 +55,8 @@ impl Weight {
         if self.is_anchored { "counted by the provider up to its last answer" } else { "estimated" }
     }
 
-    /// Returns the way from one weight to another; an estimate knows no system prompt, a count has it in it.
+    /// Returns the way from one weight to another; an estimate knows no system prompt, a count has
+    /// it in it.
     pub(crate) fn way_to(self, after: Self) -> String {
         let [from, to] = [self, after].map(|it| grouped(it.tokens));
         if self.n_messages == 0 || after.n_messages == 0 || self.is_anchored == after.is_anchored {

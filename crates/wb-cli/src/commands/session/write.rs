@@ -88,8 +88,8 @@ pub(crate) trait Change {
 
 /// Carries out a change.
 ///
-/// What it appends is staged, and written in one step. A change that is refused and one that appends nothing leave the
-/// file as it is, its torn end among it.
+/// What it appends is staged, and written in one step. A change that is refused and one that
+/// appends nothing leave the file as it is, its torn end among it.
 pub(crate) fn apply_change<T: Change>(
     mut log: Log,
     dest: WriteTarget<'_>,
@@ -117,7 +117,8 @@ fn prepared(log: &Log, dest: WriteTarget<'_>) -> Result<(Option<Session>, Vec<St
     Ok((Some(present), is_here.then(note).into_iter().collect()))
 }
 
-/// Writes what is new in a session where it should go, and returns whether there was something to write.
+/// Writes what is new in a session where it should go, and returns whether there was something to
+/// write.
 fn written(
     file: &str,
     session: &mut Session,

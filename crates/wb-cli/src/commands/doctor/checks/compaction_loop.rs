@@ -49,7 +49,8 @@ impl Compactions {
         }
     }
 
-    /// Forgets the last one: what came after it came after the one before it, with so many messages more.
+    /// Forgets the last one: what came after it came after the one before it, with so many messages
+    /// more.
     pub(crate) fn forget_last(&mut self, n_more: usize) {
         let n = self.n_after.pop().unwrap_or(0) + n_more;
         self.n_after.last_mut().into_iter().for_each(|last| *last += n);
@@ -67,7 +68,8 @@ mod tests {
 
     use super::*;
 
-    /// Returns how many compactions are close, given how many messages each stretch shows of those before and says anew.
+    /// Returns how many compactions are close, given how many messages each stretch shows of those
+    /// before and says anew.
     fn n_close(stretches: &[(usize, usize)]) -> usize {
         let mut compactions = Compactions::default();
         for (n_seen, n_new) in stretches.iter().copied() {
@@ -81,7 +83,8 @@ mod tests {
     #[test]
     fn a_compaction_that_was_taken_back_is_none() {
         assert_eq!(n_close(&[(0, 20), (2, 3), (2, 4), (2, 1)]), 3);
-        // Three compactions with much between them, and then what had been folded is seen again, step by step.
+        // Three compactions with much between them, and then what had been folded is seen again, step by
+        // step.
         let three = [(0, 20), (2, 28), (2, 28), (2, 8)];
         assert_eq!(n_close(&three), 0);
         let undone = [three.as_slice(), &[(38, 0), (66, 0), (84, 0)]].concat();
