@@ -33,8 +33,7 @@ pub(crate) struct Request<'a> {
     /// The session's file, next to which is noted what `wb undo` needs.
     #[serde(default)]
     pub(crate) session_file: Option<PathBuf>,
-    /// The id of the newest record of the session; where the file does not hold it yet, nothing is
-    /// noted.
+    /// The id of the newest record of the session; where the file does not hold it yet, nothing is noted.
     #[serde(default)]
     pub(crate) newest_record: Option<String>,
     /// Why the host compacts.
