@@ -37,7 +37,7 @@ struct Summary {
     /// The messages that were held against it: all before this number.
     messages: usize,
     characters: usize,
-    /// Whether messages were gone before, so that only contradictions were looked for.
+    /// Indicates that earlier messages are missing, so the audit looks for contradictions only.
     partial: bool,
     findings: Vec<Finding>,
 }
@@ -100,7 +100,7 @@ pub(crate) fn newest_summary(
 struct Auditing {
     vocabulary: ToolVocabulary,
     facts: Facts,
-    /// How many messages were said.
+    /// The number of messages that were said.
     n_said: usize,
     /// The summaries that were audited.
     known: HashSet<String>,
@@ -133,7 +133,7 @@ impl Auditing {
     }
 }
 
-/// Audits one summary; what the user said in messages that stayed beside it need not be in it.
+/// Audits one summary, which need not contain what the user said in messages that stayed.
 fn one(digest: &str, facts: &Facts, n_covered: usize) -> Summary {
     let mut found = findings(digest, facts);
     let stayed = |it: &Finding| it.message.is_some_and(|at| at as usize >= n_covered);
@@ -146,7 +146,7 @@ fn one(digest: &str, facts: &Facts, n_covered: usize) -> Summary {
     }
 }
 
-/// Where the text of a finding begins.
+/// The indent of a finding's text.
 const INDENT: usize = 12;
 
 fn show(page: &mut Page<'_>, nth: usize, summary: &Summary, said: &[String]) -> io::Result<()> {

@@ -35,7 +35,7 @@ struct Answer<'a> {
     written: Option<Written>,
 }
 
-/// What was written.
+/// The result of a write.
 #[derive(Clone, Copy, Debug, Serialize)]
 struct Written {
     /// The number by which it can be undone; none for another file.
@@ -124,7 +124,7 @@ fn check_targets(args: &Compact) -> Result<(), UserError> {
     Ok(())
 }
 
-/// Why a compaction cannot be written into the session.
+/// Explains why a compaction cannot be written into the session.
 fn not_native(session: &Session, why: &str) -> UserError {
     let (format, strategy) = (session.opened.format, session.strategy.name());
     let what = format!("a session of {format} cannot hold what the strategy {strategy} makes of it: {why}");

@@ -29,11 +29,11 @@ pub(crate) struct Entry {
     /// The session's file.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) file: Option<PathBuf>,
-    /// Why the agent asked.
+    /// The reason for the agent's request.
     pub(crate) trigger: String,
-    /// What it was told to do.
+    /// The action that was returned to the agent.
     pub(crate) action: String,
-    /// Why it was left to its own way, without what the messages say.
+    /// The reason why the agent compacted on its own, without message content.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) why: Option<String>,
     pub(crate) messages_before: usize,
@@ -43,14 +43,13 @@ pub(crate) struct Entry {
     /// The fingerprint of the digest.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) digest: Option<u64>,
-    /// Whether `wb undo` knows what the session had before.
+    /// Indicates that `wb undo` knows the earlier state of the session.
     pub(crate) undoable: bool,
-    /// How many findings the audit of the digest had.
+    /// The number of findings in the audit of the digest.
     pub(crate) findings: usize,
     pub(crate) ms: u64,
 }
 
-/// Returns where the log stands.
 pub(crate) fn path(environment: &Environment) -> Option<PathBuf> {
     Some(environment.state.as_deref()?.join("compactions.jsonl"))
 }
@@ -105,8 +104,7 @@ pub(crate) fn show(shell: &Shell) -> Result<()> {
     })
 }
 
-/// Returns what can be done about each entry; of those of one file the newest alone can be taken
-/// back.
+/// Returns the next command for each entry; only the newest entry of a file can be undone.
 fn commands(entries: &[Entry]) -> Vec<Option<String>> {
     let mut files = HashSet::new();
     let newest = entries.iter().rev().map(|entry| next(entry).filter(|_| files.insert(&entry.file)));
@@ -115,8 +113,8 @@ fn commands(entries: &[Entry]) -> Vec<Option<String>> {
     commands
 }
 
-/// Returns the command that takes a compaction back or does it again, or tells what was found,
-/// where its file is known and still there.
+/// Returns the command that undoes or redoes a compaction or shows its findings, if its file is
+/// known and still exists.
 fn next(entry: &Entry) -> Option<String> {
     let path = entry.file.as_deref().filter(|file| file.is_file())?;
     let file = shell_word(path.to_str()?);
@@ -130,7 +128,7 @@ fn next(entry: &Entry) -> Option<String> {
     }
 }
 
-/// Returns whether all that was done to a session was taken back.
+/// Returns whether every operation on a session was undone.
 fn is_taken_back(session: &Path) -> bool {
     let Ok(history) = History::beside(session, Access::Read) else { return false };
     history.unsettled().is_none() && history.find(None, false).is_err() && history.find(None, true).is_ok()

@@ -20,7 +20,7 @@ use crate::terminal::style::{BAD, GOOD};
 use crate::terminal::table::{Cell, Table};
 use crate::terminal::wrap::Page;
 
-/// What one strategy made of the session.
+/// The result of one strategy.
 #[derive(Debug, Serialize)]
 struct Row {
     strategy: &'static str,
@@ -47,7 +47,7 @@ struct Compared<'a> {
     strategies: Vec<Row>,
 }
 
-/// What the session was like before any strategy.
+/// The session before any strategy ran.
 #[derive(Debug)]
 struct Before {
     user_bytes: usize,

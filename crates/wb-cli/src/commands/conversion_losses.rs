@@ -1,4 +1,4 @@
-//! What gets lost where a session is written as another format has it.
+//! Finds what gets lost when a session is converted to another format.
 
 use std::collections::{BTreeSet, HashSet};
 
@@ -11,10 +11,10 @@ use wb_record::{MemoryParts, Parts};
 
 use crate::terminal::number::count;
 
-/// How notes begin that stand for what is no text.
+/// The prefixes of notes that replace non-text content.
 const NOTES: [&str; 3] = ["[document: ", "[file: ", "[image: "];
 
-/// Says what is lost already where the session is read: what no message of ours can hold.
+/// Lists what is already lost on reading, because our messages cannot hold it.
 pub(crate) fn lost_in_view(view: &View, parts: &dyn Parts, n_tools: usize) -> Vec<String> {
     let (mut n_notes, mut n_others, mut kinds) = (0, 0, BTreeSet::new());
     for (at, message) in view.messages.iter().enumerate() {
@@ -83,7 +83,7 @@ fn told<const N: usize>(counted: [(usize, String); N]) -> Vec<String> {
     counted.into_iter().filter(|(n, _)| *n > 0).map(|(_, told)| told).collect()
 }
 
-/// Says what a new session of another agent does not hold beside what a request does not.
+/// Lists what a new session of another agent loses in addition to what a request loses.
 pub(crate) fn lost_in_session(messages: &[Message]) -> Vec<String> {
     let n_system = messages.iter().take_while(|message| is_pinned(message)).count();
     let n_orphans = Pairing::new(messages).orphans().len();

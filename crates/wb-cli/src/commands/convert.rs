@@ -25,7 +25,7 @@ use crate::terminal::number::count;
 use crate::terminal::shell::Shell;
 use crate::terminal::style::DIM;
 
-/// What was written, what it does not hold, and what its provider would refuse.
+/// The bytes, the losses, and what the provider would refuse.
 type Written = (Vec<u8>, Vec<String>, Vec<wb_dialect::Violation>);
 
 /// The answer of `wb convert --json`.
@@ -35,14 +35,14 @@ struct Converted {
     /// The format that was read.
     from: &'static str,
     messages: usize,
-    /// What the other format does not hold.
+    /// The content that the other format cannot hold.
     lost: Vec<String>,
-    /// What its provider would refuse.
+    /// The violations that its provider would refuse.
     violations: Vec<wb_dialect::Violation>,
     bytes: usize,
 }
 
-/// Writes a session as another format has it; what gets lost is told on standard error first.
+/// Converts a session to another format; reports losses on standard error first.
 pub(crate) fn convert(shell: &Shell, args: &Convert) -> Result<()> {
     if let Some(out) = args.out.as_deref().filter(|out| *out != Path::new("-")) {
         check_target(out, std::iter::once(args.file.as_path()), args.overwrite, "-o")?;

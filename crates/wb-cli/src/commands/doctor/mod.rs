@@ -39,7 +39,7 @@ struct Diagnosis {
     file: String,
     format: &'static str,
     complaints: Vec<Complaint>,
-    /// What else was passed over or changed while reading.
+    /// Other notes on what the reader skipped or changed.
     notes: Vec<String>,
 }
 

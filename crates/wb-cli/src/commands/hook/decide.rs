@@ -24,7 +24,7 @@ use crate::session::{Measure, Session};
 /// Tokens of messages that need not become less than three quarters of it.
 const FEW_TOKENS: u64 = 12_000;
 
-/// What a host is answered, and by what its compaction is known again.
+/// The answer to a host, and the marks that identify its compaction later.
 pub(crate) struct Decided {
     pub(crate) answer: Answer,
     pub(crate) by_agent: Option<DelegatedCompaction>,
@@ -88,7 +88,7 @@ fn compacted(request: &Request<'_>, config: &Config, mut opened: Opened) -> Deci
     let file = request.host.clone().unwrap_or_default();
     let policy = Policy { window: request.window, force: true, ..config.policy };
     opened.2.model = request.model.clone().or(opened.2.model.take());
-    // The program ends soon: what was read is not given back piece by piece.
+    // The program ends soon, so skip freeing memory piece by piece.
     let mut session = ManuallyDrop::new(Session::of(file, opened, policy, config.strategy, &config.catalog));
     session.window = session.window.min(window_that_is_full(&session));
     let steps = session.strategy.within(ImagePolicy::Keep, &AN_ANSWER_HOLDS).cut_at(cut);
@@ -166,7 +166,7 @@ pub(crate) fn messages_at(place: &Place, document: &dyn Document, view: &View) -
     Some(last - n_before..last + 1)
 }
 
-/// Where hosts keep the id of a record.
+/// The keys under which hosts keep the id of a record.
 const ID_KEYS: [&[&str]; 3] = [&["id"], &["uuid"], &["info", "id"]];
 
 fn answer(request: &Request<'_>, config: &Config, outcome: &Outcome, cut: Option<usize>) -> Answer {

@@ -1,5 +1,5 @@
-//! The hooks that Claude Code and Codex run themselves: they take no compaction, but words beside
-//! their own.
+//! Handles the hooks of Claude Code and Codex, which accept text in addition to their own summary,
+//! but no compaction.
 
 use std::path::PathBuf;
 
@@ -14,28 +14,28 @@ use wb_summarize::LocalDigest;
 use crate::commands::audit::newest_summary;
 use crate::commands::compaction_log::Entry;
 
-/// The most characters of what is told beside a summary.
+/// The most characters of text to add to a summary.
 const MOST_CHARS: usize = 6_000;
 
-/// What a host tells of an event.
+/// An event as a host reports it.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Event {
     hook_event_name: String,
     session_id: Option<String>,
     transcript_path: Option<PathBuf>,
     pub(crate) cwd: Option<PathBuf>,
-    /// Why the session starts.
+    /// The reason for the session start.
     source: Option<String>,
-    /// Why it is compacted.
+    /// The reason for the compaction.
     trigger: Option<String>,
     /// Codex alone names the turn.
     turn_id: Option<String>,
 }
 
-/// What is said to a host.
+/// The answer to a host.
 #[derive(Debug, Default)]
 pub(crate) struct Said {
-    /// What goes to standard output; nothing leaves the host to itself.
+    /// The text for standard output; empty lets the host proceed alone.
     pub(crate) text: String,
     pub(crate) entry: Option<Entry>,
 }
@@ -87,7 +87,7 @@ impl Event {
         }
     }
 
-    /// Tells a model that writes a summary what the summary must hold.
+    /// Lists for a summarizing model what the summary must contain.
     fn before(&self, pin: &[String]) -> Option<Said> {
         let facts = self.session()?.facts()?;
         let digest = LocalDigest::new(&facts, facts.n_messages() as usize).render(MOST_CHARS);
@@ -97,7 +97,7 @@ impl Event {
         Some(Said { text: format!("{lead}\n\n{pinned}{digest}\n"), entry: Some(self.entry("told", 0)) })
     }
 
-    /// Tells a session that was compacted what its summary lacks.
+    /// Lists for a compacted session what its summary lacks.
     fn after(&self, pin: &[String]) -> Option<Said> {
         let (facts, found) = self.found()?;
         let lines = listed(pin) + &found.iter().map(told).collect::<String>();

@@ -68,7 +68,7 @@ fn say(answer: &[u8]) -> io::Result<()> {
 fn pass_and_end(reason: &'static str) -> ! {
     let failed = say(&Answer::pass(reason).line()).err().and_then(|error| UserError::told(&error.into()));
     if let Some(error) = &failed {
-        // Where stderr is gone too, nobody can be told.
+        // If stderr is gone too, the error is lost.
         let _ = writeln!(io::stderr(), "error: {error}");
     }
     std::process::exit(failed.is_some().into())
@@ -76,11 +76,10 @@ fn pass_and_end(reason: &'static str) -> ! {
 
 const TOO_LATE: &str = "there was not enough time";
 
-/// Whether the one answer was given.
+/// Indicates that the single answer was written.
 static IS_ANSWERED: AtomicBool = AtomicBool::new(false);
 
-/// Answers after a fault of ours and ends. What the fault tells may be what was asked, so it is
-/// told nobody.
+/// Answers after an internal error and exits. The error may quote the request, so it is not shown.
 fn answer_fault() {
     pass_and_end("an error inside wb")
 }
@@ -145,7 +144,7 @@ fn answer(
     let noted = by_agent.zip(file.as_deref());
     let noted = noted.and_then(|(by_agent, file)| undo_note::note(request, file, &answer, by_agent));
     let entry = answer.entry(request);
-    // Claude Code names a session's file by its id, and tells us that alone.
+    // Claude Code names a session's file by its id, and reports only the file.
     let id = file.as_deref().filter(|_| entry.host == "claude-code").and_then(|file| file.file_stem());
     let session = entry.session.clone().or_else(|| id.map(|id| id.to_string_lossy().into_owned()));
     log(Entry { undoable: noted.is_some(), session, file, ..entry }, environment, start);

@@ -10,7 +10,7 @@ use super::place::Place;
 use crate::terminal::file_error::not_file_written;
 use crate::terminal::user_error::{UserError, in_words};
 
-/// What ends the name of the copy of a settings file.
+/// The suffix of a settings file's copy.
 const COPY: &str = ".before-wb";
 
 /// A file, what it holds, and what it is to hold.
@@ -74,7 +74,6 @@ pub(crate) fn make(place: &Place, changes: &[Change]) -> Result<(), UserError> {
     changes.iter().try_for_each(|change| change.make(place))
 }
 
-/// Returns where the copy of a settings file stands.
 pub(crate) fn copy_of(path: &Path) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(COPY);
@@ -91,7 +90,7 @@ pub(crate) fn read(place: &Place, path: &Path) -> Result<Option<String>, UserErr
     }
 }
 
-/// Refuses a path on which a link stands, below the root of the place.
+/// Refuses a path with a link below the root of the place.
 fn no_link(place: &Place, path: &Path) -> Result<(), UserError> {
     let below = path.ancestors().take_while(|it| *it != place.root);
     for path in below.collect::<Vec<_>>().into_iter().rev() {

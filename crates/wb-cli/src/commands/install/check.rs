@@ -1,4 +1,4 @@
-//! Whether what was installed is in place and would be used.
+//! Checks whether what was installed is in place and used.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -18,10 +18,10 @@ use super::switches::switched_off;
 use crate::args::install::HostName;
 use crate::platform::environment::Environment;
 
-/// How long another program may take to tell its version.
+/// The timeout for another program to print its version.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// What is known of an agent.
+/// The findings about an agent.
 #[derive(Debug, Serialize)]
 pub(crate) struct Checked {
     pub(crate) host: HostName,
@@ -30,22 +30,22 @@ pub(crate) struct Checked {
     /// The version of the agent that this was tried with.
     pub(crate) tried: &'static str,
     pub(crate) found: Vec<Found>,
-    /// What else is to be said of it.
+    /// Further notes.
     pub(crate) notes: Vec<String>,
 }
 
-/// Something of ours that is in a place, or something else that stands there.
+/// An installed file of `wb`, or something else at its place.
 #[derive(Debug, Serialize)]
 pub(crate) struct Found {
     pub(crate) file: PathBuf,
     pub(crate) project: bool,
-    /// Whether it is from `wb`.
+    /// Indicates that it is from `wb`.
     pub(crate) ours: bool,
     /// The path of `wb` that it runs.
     pub(crate) wb: Option<String>,
-    /// Whether the agent will use it.
+    /// Indicates that the agent will use it.
     pub(crate) live: bool,
-    /// Why not.
+    /// The reasons why the agent will not use it.
     pub(crate) problems: Vec<String>,
 }
 
@@ -277,7 +277,7 @@ pub(crate) fn lacking(host: &Host, environment: &Environment) -> Vec<String> {
     .collect()
 }
 
-/// Asks a `wb` for its version; nothing if it does not tell it in time.
+/// Runs a `wb` to get its version; none if it does not answer in time.
 fn version_of(path: &Path) -> Option<String> {
     said(path)?.strip_prefix("wb ").map(str::to_owned)
 }

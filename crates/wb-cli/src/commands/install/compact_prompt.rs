@@ -9,14 +9,14 @@ use super::plug_in::VERSION;
 /// Tokens that the summary may have, as many as a digest has by default at least.
 const ROOM_TOKENS: u64 = 2_000;
 
-/// What ends the name of the version in the first line, and the lines around the key.
+/// The text before the version in the first line, and the lines around the key.
 const FIRST: &str = "# Written by `wb install` of wb ";
 const LAST: &str = "# Here ends what wb wrote.\n";
 
 /// The keys by which a user gives Codex instructions; ours would count more than the second.
 const KEYS: [&str; 2] = ["compact_prompt", "experimental_compact_prompt_file"];
 
-/// What a text may begin with, and nothing may stand in front of.
+/// The byte order mark, which must stay first in a text.
 const BYTE_ORDER: char = '\u{feff}';
 
 /// A settings file, taken apart.
@@ -37,7 +37,7 @@ impl<'a> Settings<'a> {
     }
 }
 
-/// Returns the lines that we write. Keys of no table stand before all tables, so these stand first.
+/// Returns the lines to write. They come first, since top-level keys precede all tables.
 fn ours() -> String {
     let prompt = handover_prompt(ROOM_TOKENS);
     let first = format!("{FIRST}{VERSION}, which overwrites it; `wb uninstall` removes it.\n");

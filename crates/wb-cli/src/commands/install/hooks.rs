@@ -1,4 +1,4 @@
-//! The hooks of ours in a settings file of Claude Code or Codex: entries that run `wb hook`.
+//! Edits our hooks in the settings of Claude Code or Codex: entries that run `wb hook`.
 
 use std::ops::Range;
 
@@ -33,7 +33,7 @@ pub(crate) type Event = (&'static str, Option<&'static str>);
 
 /// When a session goes on after a compaction: nothing else that Codex runs takes words.
 pub(crate) const OF_CODEX: &[Event] = &[("SessionStart", Some("compact"))];
-/// Also before a compaction, where what the summary must hold is told, and after it.
+/// Also before a compaction, to list what the summary must contain, and after it.
 pub(crate) const OF_CLAUDE_CODE: &[Event] =
     &[("PreCompact", None), ("PostCompact", None), ("SessionStart", Some("compact"))];
 
@@ -80,14 +80,14 @@ fn with_one(text: &str, event: &str, group: &Group<'_>) -> Option<String> {
     }
 }
 
-/// Returns a text with a value at a place, unless it stands there already.
+/// Returns a text with a value at a place, unless it is there already.
 fn as_wanted(text: &str, place: Range<usize>, value: &impl Serialize) -> Option<String> {
     let wanted = serde_json::to_value(value).ok()?;
     let is_there = serde_json::from_str::<Value>(&text[place.clone()]).ok() == Some(wanted);
     if is_there { Some(text.to_owned()) } else { json_edit::replaced(text, place, value) }
 }
 
-/// Returns a text in whose object an empty container stands below a key, if nothing stood there.
+/// Returns a text in which an object has a container at a key: the old one, or an empty one.
 fn with_container(text: &str, above: &[&str], key: &str, empty: &Value) -> Option<String> {
     let path: Vec<&str> = above.iter().copied().chain([key]).collect();
     if find(text.as_bytes(), &path).is_some() {
@@ -129,8 +129,7 @@ fn without_one(text: &str) -> Option<String> {
     None
 }
 
-/// Tells whether it is an event that hooks of ours are put below; what runs `wb` elsewhere is the
-/// user's.
+/// Returns whether our hooks may be under an event; `wb` elsewhere is the user's.
 fn is_ours(event: &str) -> bool {
     OF_CODEX.iter().chain(OF_CLAUDE_CODE).any(|(ours, _)| *ours == event)
 }
@@ -159,22 +158,22 @@ pub(crate) fn programs(text: &str) -> Vec<(String, [usize; 2], String)> {
     events.into_iter().filter(|event| is_ours(&event.key)).flat_map(of_event).collect()
 }
 
-/// A command of ours in the list of an event.
+/// One of our commands in the list of an event.
 struct Ours {
     nth_group: usize,
-    /// Where its entry stands.
+    /// The position of its entry.
     group: Range<usize>,
-    /// Where the commands of the entry stand, which one it is, and where.
+    /// The position of the entry's list of commands, then the index and position of this one.
     runs: Range<usize>,
     nth_run: usize,
     run: Range<usize>,
-    /// Whether the entry has no other command.
+    /// Indicates that the entry has no other command.
     is_alone: bool,
     /// The path of `wb`.
     program: String,
 }
 
-/// Returns the commands of ours in a list of entries.
+/// Returns our commands in a list of entries.
 fn ours_in(text: &str, list: &Range<usize>) -> Vec<Ours> {
     let within =
         |outer: &Range<usize>, inner: Range<usize>| outer.start + inner.start..outer.start + inner.end;
@@ -198,7 +197,7 @@ fn ours_in(text: &str, list: &Range<usize>) -> Vec<Ours> {
     ours
 }
 
-/// Returns why settings that may hold hooks of ours cannot be read.
+/// Returns why settings that may contain our hooks cannot be read.
 pub(crate) fn broken(text: &str) -> Option<String> {
     checked(text).err().filter(|_| text.contains(" hook\""))
 }

@@ -7,7 +7,7 @@ use serde_json::Value;
 use serde_json::ser::{PrettyFormatter, Serializer};
 use wb_record::json::{Member, elements, members};
 
-/// An object or array in a text, and where its children stand, each with its key.
+/// An object or array in a text, with the positions and keys of its children.
 struct Container<'a> {
     text: &'a str,
     place: Range<usize>,
@@ -26,8 +26,7 @@ impl<'a> Container<'a> {
         Some(Self { text, place, children })
     }
 
-    /// Returns what stands before each child on a line of its own: a line feed and blanks; nothing
-    /// where all is on one line.
+    /// Returns the line feed and indent before each child; none if everything is on one line.
     fn lead(&self) -> Option<String> {
         let Some(first) = self.children.first() else {
             let is_flat = !self.text.contains('\n') && self.text.trim() != "{}";
@@ -53,7 +52,7 @@ impl<'a> Container<'a> {
         Some(spliced(self.text, start + 1..end - 1, &format!("{lead}{child}{tail}")))
     }
 
-    /// Returns what stands before the end of a container whose children have lines of their own.
+    /// Returns the text before the closing bracket of a container with one child per line.
     fn closing(&self) -> String {
         format!("{}{}", feed(self.text), indent_of(self.text, self.place.start))
     }
@@ -97,7 +96,7 @@ pub(crate) fn replaced(text: &str, place: Range<usize>, value: &impl Serialize) 
     Some(spliced(text, place, &value.replace('\n', &lead)))
 }
 
-/// Removes the child that stands at an index of the container at a place.
+/// Removes the child at an index of the container at a place.
 pub(crate) fn remove(text: &str, place: Range<usize>, at: usize) -> Option<String> {
     let container = Container::at(text, place)?;
     (at < container.children.len()).then(|| container.without(at))

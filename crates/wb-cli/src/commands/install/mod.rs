@@ -94,7 +94,7 @@ fn planned(
     Ok(plan)
 }
 
-/// Notes what else of ours is there: the file, and the option that means it.
+/// Notes our other parts that are present, by file and by option.
 fn note_others(
     host: &Host,
     environment: &Environment,

@@ -1,4 +1,4 @@
-//! Where agents look for what is put into them.
+//! Finds the folders from which agents load what is installed.
 
 use std::path::{Path, PathBuf};
 
@@ -9,7 +9,7 @@ use crate::terminal::user_error::UserError;
 /// A folder of an agent: the user's, or that of a project.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Place {
-    /// What is there already, links or not; below it no link is followed.
+    /// The existing root, links or not; no link below it is followed.
     pub(crate) root: PathBuf,
     /// Below the root, the folder that the agent reads.
     folder: PathBuf,

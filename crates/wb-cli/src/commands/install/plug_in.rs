@@ -70,7 +70,7 @@ impl Embedded {
     }
 }
 
-/// What a file of ours says of itself.
+/// The header of an embedded file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Written {
     /// The version of `wb` that wrote it.
@@ -79,7 +79,7 @@ pub(crate) struct Written {
     pub(crate) program: Option<String>,
 }
 
-/// Returns what a file says of itself, if it is one of ours.
+/// Returns the header of a file, if it is ours.
 pub(crate) fn read(text: &str) -> Option<Written> {
     let version = text.strip_prefix(MARK)?.split(',').next()?.to_owned();
     let line = text.lines().find_map(|line| line.strip_prefix("const WB = ")?.strip_suffix(';'));

@@ -1,4 +1,4 @@
-//! What a user is told of it.
+//! Prints plans and results for the user.
 
 use std::io::{self, Write};
 use std::path::Path;
@@ -30,7 +30,7 @@ pub(crate) struct JsonReport<'a> {
 struct JsonChange<'a> {
     file: String,
     action: &'static str,
-    /// What the file holds after it; nothing if it is removed.
+    /// The new content of the file; none if it is removed.
     content: Option<&'a str>,
 }
 
@@ -52,7 +52,7 @@ impl<'a> JsonReport<'a> {
     }
 }
 
-/// What was asked for, and how.
+/// The user's request.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Asked<'a> {
     pub(crate) host: &'a Host,

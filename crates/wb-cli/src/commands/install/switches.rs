@@ -1,5 +1,5 @@
-//! What keeps an agent from using what is in place: switches in its settings and in ours, and
-//! settings that cannot be read.
+//! Finds what keeps an agent from using what is installed: switches in its settings and ours, and
+//! unreadable settings.
 
 use std::collections::HashSet;
 use std::fs;

@@ -13,7 +13,7 @@ pub(crate) const CHECK: Check = Check { rule: "request-refused", find };
 
 fn find(Examination { session, remedies, .. }: &Examination<'_>) -> Vec<Complaint> {
     let mut found = remedies.now.violations().to_vec();
-    // Providers say one thing in different words: it is told in those of the first.
+    // Providers phrase the same violation differently; use the words of the first.
     let mut told = HashMap::new();
     found.retain(|it| *told.entry((it.message, it.rule.clone())).or_insert(it.dialect) == it.dialect);
     if found.is_empty() {
