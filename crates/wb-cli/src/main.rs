@@ -42,7 +42,7 @@ fn main() -> ExitCode {
     exit.into()
 }
 
-/// Tells of a failure, unless it is that nobody reads any more.
+/// Reports a failure, unless the reader of the output went away.
 fn failed(shell: &Shell, error: &anyhow::Error) -> Exit {
     UserError::told(error).map_or(Exit::Done, |error| {
         shell.fail(&error);
@@ -100,7 +100,7 @@ fn refuse(args: &[OsString], environment: Environment, error: &clap::Error) -> E
         return error.print().map_or_else(|error| failed(&shell, &error.into()), |()| Exit::Done).into();
     }
     if !is_json {
-        // Where the stream is gone, nobody can be told.
+        // If the stream is gone, the error is lost.
         let _ = error.print();
         return ExitCode::from(2);
     }

@@ -43,7 +43,7 @@ struct Looked {
     agent: &'static str,
     folder: String,
     n_found: usize,
-    /// Why it cannot be listed.
+    /// The reason why it cannot be listed.
     error: Option<UserError>,
 }
 

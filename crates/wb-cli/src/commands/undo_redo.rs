@@ -1,4 +1,4 @@
-//! `wb undo` and `wb redo`: what was done to a session is taken back, and done again.
+//! `wb undo` and `wb redo`: undo an operation on a session, and redo it.
 
 use std::io::Write;
 use std::path::Path;
@@ -17,7 +17,7 @@ use crate::terminal::shell::Shell;
 use crate::terminal::style::DIM;
 use crate::terminal::user_error::UserError;
 
-/// Why a session was not changed.
+/// Explains why a session was not changed.
 pub(crate) fn not_changed(file: &str, error: &HistoryError) -> UserError {
     UserError::of_file(file, error.to_string(), error.hint())
 }
@@ -31,9 +31,9 @@ pub(crate) fn open_with_history(
         let hint = "name the session file, not the list of operations next to it";
         return Err(UserError::new("nothing is known of what was done to standard input", hint));
     }
-    // A session that is not there is told as such, and not as one without operations.
+    // A missing session is reported as missing, not as one without operations.
     let document = document(path, access)?;
-    // The list stands next to the session itself; a link is only read through.
+    // The list is next to the session itself; a link is only read through.
     let real = if path.is_symlink() { path.canonicalize().ok() } else { None };
     let history = History::beside(real.as_deref().unwrap_or(path), access);
     Ok((document, history.map_err(|error| not_changed(&path.display().to_string(), &error))?))
@@ -45,7 +45,8 @@ struct Changed {
     file: String,
     operation: u64,
     undone: bool,
-    /// Whether file restored byte for byte; else others had written since, which stays.
+    /// Indicates that the file is restored byte for byte; otherwise others wrote to it since, which
+    /// stays.
     exact: bool,
     written: bool,
 }

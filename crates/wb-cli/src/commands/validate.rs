@@ -32,7 +32,7 @@ struct Validated {
     dialects: Vec<Dialect>,
     violations: Vec<Violation>,
     n_violations: usize,
-    /// What was passed over or changed while reading.
+    /// The notes on what the reader skipped or changed.
     notes: Vec<String>,
 }
 

@@ -1,4 +1,4 @@
-//! The time as sessions tell it, and ids that rest on it.
+//! The time in the format of sessions, and ids based on it.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 

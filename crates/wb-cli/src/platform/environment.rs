@@ -1,13 +1,12 @@
-//! What the command takes from the environment of its user.
+//! The parts of the user's environment that the command reads.
 
 use std::env;
 use std::path::{Path, PathBuf};
 
-/// The width of the lines if no terminal tells its own.
+/// The width of the lines if the terminal reports none.
 const PIPE_COLUMNS: usize = 100;
 
-/// What the command takes from the environment; nothing else of it is read but the keys of
-/// providers.
+/// The values from the environment; apart from these, only provider keys are read.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Environment {
     /// `HOME`, else the home that the system knows of the user: the agents look there too.

@@ -1,5 +1,5 @@
-//! What users set for the agents they run: `config.toml` of their own, and over it `.wb.toml` of a
-//! project.
+//! The users' settings for the agents they run: their `config.toml`, overridden by the `.wb.toml`
+//! of a project.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -27,14 +27,14 @@ use crate::terminal::user_error::UserError;
 /// The name of a project's file, in its folder or one above.
 const PROJECT_FILE: &str = ".wb.toml";
 
-/// What an answer can hold: one digest with files below it, and messages that stay as they are.
+/// The abilities of an answer: one digest with files below it, and messages that stay unchanged.
 pub(crate) const AN_ANSWER_HOLDS: Abilities = Abilities {
     fold_head: Ability::Yes,
     insert: Ability::Yes,
     ..Abilities::none("an answer holds a digest and what stays")
 };
 
-/// What one file sets.
+/// The settings of one file.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 struct File {
@@ -49,16 +49,16 @@ struct File {
     models: BTreeMap<String, ModelOverride>,
 }
 
-/// What is set, and where.
+/// The settings, with the source of each.
 #[derive(Clone, Debug)]
 pub(crate) struct Config {
     pub(crate) strategy: Strategy,
     pub(crate) policy: Policy,
-    /// What becomes of images where no option says it.
+    /// The treatment of images unless an option sets it.
     pub(crate) images: ImagePolicy,
     /// Sentences that every digest carries.
     pub(crate) pin: Vec<String>,
-    /// What is known of models, the settings over it.
+    /// The model catalog, with the user's overrides applied.
     pub(crate) catalog: Cow<'static, Catalog>,
     off: Vec<HostName>,
     /// Each key with its value and the file that sets it.
@@ -145,7 +145,7 @@ impl Config {
         self.rows.iter().find(|row| row.key == key)?.from.as_deref()
     }
 
-    /// Tells whether sessions of a host are compacted; of one that is not known they are.
+    /// Returns whether sessions of a host are compacted; unknown hosts are on.
     pub(crate) fn is_on(&self, host: &str) -> bool {
         !self.off.iter().any(|off| off.word() == host)
     }

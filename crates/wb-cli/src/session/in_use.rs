@@ -1,4 +1,4 @@
-//! Whether another program is at work on a session.
+//! Detects whether another program is working on a session.
 
 use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use wb_record::Document;
 
 use crate::terminal::user_error::UserError;
 
-/// How long a session must not have been written to.
+/// The time since the last write after which a session counts as idle.
 const QUIET: Duration = Duration::from_secs(10);
 
 /// Refuses a session that another program has open, or that one other than this wrote to just now;
@@ -55,7 +55,8 @@ fn is_held(lock: &File) -> bool {
     matches!(lock.try_lock(), Err(TryLockError::WouldBlock))
 }
 
-/// Returns when a file was written to last; a database's newest rows stand in a file of their own.
+/// Returns the time of the last write to a file; a database keeps its newest rows in a separate
+/// file.
 fn last_write(path: &Path) -> Option<SystemTime> {
     let mut journal = path.as_os_str().to_owned();
     journal.push("-wal");
@@ -63,7 +64,7 @@ fn last_write(path: &Path) -> Option<SystemTime> {
     written(path).max(written(Path::new(&journal)))
 }
 
-/// Returns the program that has a file open, as far as the system tells; none of them is this one.
+/// Returns another program that has a file open, as far as the system reports it.
 #[cfg(target_os = "linux")]
 fn holder(path: &Path) -> Option<String> {
     let path = path.canonicalize().ok()?;

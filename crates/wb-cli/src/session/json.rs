@@ -1,4 +1,4 @@
-//! What machines read: one object per file.
+//! The JSON output: one object per file.
 
 use std::collections::BTreeMap;
 
@@ -130,8 +130,7 @@ pub(crate) fn words_of(notes: &[Note]) -> Vec<String> {
     notes.iter().map(ToString::to_string).collect()
 }
 
-/// Adds the tokens up by what kind of message they stand in; what was sent besides the messages is
-/// a kind too.
+/// Adds up the tokens by kind of message; content sent outside the messages is a kind too.
 pub(crate) fn by_kind(session: &Session) -> BTreeMap<&'static str, u64> {
     let mut kinds = BTreeMap::new();
     for (at, message) in session.opened.messages.iter().enumerate() {
@@ -152,7 +151,7 @@ pub(crate) fn by_kind(session: &Session) -> BTreeMap<&'static str, u64> {
     kinds
 }
 
-/// What the provider counted and no message shows.
+/// The kind for tokens that the provider counted and no message shows.
 const UNSEEN: &str = "system_prompt_and_tools";
 
 fn kind(message: &Message) -> &'static str {

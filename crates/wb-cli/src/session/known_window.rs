@@ -1,4 +1,4 @@
-//! How large a session's window is, and who says so.
+//! Determines the size of a session's window and its source.
 
 use wb_budget::catalog::DEFAULT_WINDOW;
 use wb_budget::{Catalog, UnknownModel};
@@ -10,7 +10,7 @@ use crate::terminal::number::grouped;
 /// holds.
 const CLAUDE_CODE_WINDOW: u64 = 200_000;
 const CLAUDE_CODE: &str = "claude-code";
-/// What is behind a model's name where Claude Code gives it all of its window.
+/// The suffix of a model's name when Claude Code uses its whole window.
 const WHOLE_WINDOW: &str = "[1m]";
 
 /// A window and who says so.

@@ -9,7 +9,7 @@ use crate::terminal::number::{grouped, grouped_in, messages};
 use crate::terminal::style::{BAD, DIM, GOOD, WARN};
 use crate::terminal::wrap::{Page, width};
 
-/// Cells of a bar, where there is room for so many.
+/// The most cells of a bar, if they fit.
 const MOST_CELLS: usize = 40;
 const LEAST_CELLS: usize = 10;
 
@@ -107,7 +107,7 @@ pub(crate) fn notes(page: &mut Page<'_>, notes: &[String]) -> io::Result<()> {
     notes.iter().try_for_each(|note| dim(page, &format!("note: {}", escaped(&grouped_in(note)))))
 }
 
-/// Writes what the tokens stand in, the heaviest kind first.
+/// Writes the tokens by kind, largest first.
 pub(crate) fn breakdown(page: &mut Page<'_>, session: &Session) -> io::Result<()> {
     let mut kinds: Vec<_> = by_kind(session).into_iter().collect();
     kinds.sort_by_key(|(_, tokens)| std::cmp::Reverse(*tokens));

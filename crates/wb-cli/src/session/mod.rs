@@ -58,33 +58,32 @@ pub(crate) struct Session {
     /// Who says how large it is.
     pub(crate) window_from: WindowFrom,
     pub(crate) measure: Measure,
-    /// How it is brought down.
+    /// The strategy of the compaction.
     pub(crate) strategy: Strategy,
-    /// What becomes of images in older tool results.
+    /// The treatment of images in older tool results.
     pub(crate) images: ImagePolicy,
-    /// What it may weigh.
+    /// The token limit.
     pub(crate) limit: u64,
 }
 
-/// What a session weighs.
+/// The weight of a session.
 pub(crate) struct Measure {
     /// Tokens that the context holds.
     pub(crate) context_tokens: u64,
-    /// Whether that rests on what the provider counted.
+    /// Indicates that the weight is based on the provider's count.
     pub(crate) anchored: bool,
-    /// What was sent besides the messages, as far as the provider's counts or a request tell:
-    /// system prompt and tools.
+    /// The tokens sent outside the messages, as far as the provider's counts or a request reveal
+    /// them: system prompt and tools.
     pub(crate) overhead_tokens: u64,
     /// Such an overhead, where it is left out since it would not leave room in a smaller window.
     pub(crate) left_out_tokens: u64,
-    /// What each message weighs, on the provider's scale.
+    /// The weight of each message, on the provider's scale.
     tracker: ContextTracker,
 }
 
 impl Measure {
-    /// Weighs messages and anchors the weight on what providers counted; where they counted nothing
-    /// since a compaction, `before` tells what is sent besides the messages, and a request says
-    /// it itself.
+    /// Weighs messages and anchors the weight on the providers' counts. If they counted nothing
+    /// since a compaction, `before` supplies the overhead; a request contains it.
     fn of(
         opened: &View,
         outside: &SystemAndTools,
@@ -96,11 +95,12 @@ impl Measure {
         let said_tokens = outside.tokens(&*tracker.calibrated());
         let mut tracker = tracker.with_overhead_tokens(said_tokens);
         let limit = limit(card, policy);
-        // A window that held what was counted held its overhead too; a smaller one is only tried out.
+        // A window that fit what was counted also fit the overhead; a smaller one is only tried
+        // out.
         let (mut held, mut most_overhead) = (true, 0);
         let mut look = |tracker: &ContextTracker| {
             held &= tracker.context_tokens() <= card.context_window;
-            // Where much was counted for little text, a context that is small is told to be mostly overhead.
+            // With a large count for little text, a small context appears to be mostly overhead.
             most_overhead =
                 most_overhead.max(tracker.overhead_tokens()).max(tracker.overhead_tokens_at(limit));
         };
@@ -135,7 +135,7 @@ impl Measure {
         WeighedTranscript { prefix, ..self.tracker.view(messages) }
     }
 
-    /// Returns whether the provider's counts tell how much was sent besides the messages.
+    /// Returns whether the provider's counts reveal the overhead.
     pub(crate) fn is_overhead_known(&self) -> bool {
         self.overhead_tokens + self.left_out_tokens > 0 || self.tracker.is_calibrated()
     }
@@ -342,8 +342,8 @@ pub(crate) fn stream(path: &Path) -> io::Result<Option<Box<dyn Read>>> {
     })
 }
 
-/// Returns where a command puts what it makes of a file: into it, or beside what comes through a
-/// pipe.
+/// Returns the option that sets a command's destination: the file itself, or a new file if the
+/// input is a pipe.
 pub(crate) fn place_word(path: &Path, out: &str) -> String {
     if is_stream(path) { format!("-o {out}") } else { "--in-place".to_owned() }
 }

@@ -22,7 +22,7 @@ use crate::terminal::number::{count, grouped};
 use crate::terminal::shell::Shell;
 use crate::terminal::user_error::UserError;
 
-/// How long a model may take for a digest: somebody waits for it, and it may think.
+/// The timeout for a model's digest: a user waits for it, and the model may think.
 pub(crate) const TIMEOUT: Duration = Duration::from_mins(5);
 
 /// A model that is asked.
@@ -31,7 +31,7 @@ pub(crate) struct Model {
     name: String,
     watched: Arc<Watched>,
     runtime: Runtime,
-    /// What is known of it, with the prices that the user tells.
+    /// The catalog entry, with the user's prices applied.
     known: CatalogEntry,
     pub(crate) instructions: Option<String>,
 }
@@ -106,15 +106,15 @@ fn known(catalog: &Catalog, args: &ModelArgs, name: &ModelName) -> CatalogEntry 
     known
 }
 
-/// What a model was asked, and what that cost.
+/// The usage and cost of a model request.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(crate) struct Spent {
     name: String,
     requests: usize,
     usage: Usage,
-    /// Nothing where nobody has told the prices.
+    /// None if the prices are unknown.
     cost_usd: Option<f64>,
-    /// The day of the catalog's prices; empty where the user tells them.
+    /// The date of the catalog's prices; empty if the user sets them.
     #[serde(skip_serializing_if = "String::is_empty")]
     prices_as_of: String,
 }

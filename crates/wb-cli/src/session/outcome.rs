@@ -10,7 +10,7 @@ use wb_message::{Message, Origin, Patch, Undo};
 use crate::session::Session;
 use crate::session::model::{Model, Spent};
 
-/// What became of a line of the outline.
+/// The fate of a line of the outline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fate {
     Kept,
@@ -36,19 +36,19 @@ pub(crate) struct Outcome {
     pub(crate) report: CompactionReport,
     /// Dropped messages first, then what stays.
     pub(crate) outline: Vec<Line>,
-    /// Where each message of the output comes from.
+    /// The origin of each message of the output.
     pub(crate) origins: Vec<Origin>,
-    /// What was done to the messages, as a patch.
+    /// The changes to the messages, as a patch.
     pub(crate) patch: Patch,
-    /// What the messages say, of which the digest is told.
+    /// The facts in the messages, from which the digest is written.
     pub(crate) facts: Facts,
     digest: Option<String>,
     undo: Option<Undo>,
     pub(crate) tokens_before: u64,
     pub(crate) tokens_after: u64,
-    /// What the digest weighs, on the scale of the other two.
+    /// The tokens of the digest, on the scale of the other two.
     pub(crate) digest_tokens: u64,
-    /// What the model was asked, if one was named.
+    /// The model's usage and cost, if one was named.
     pub(crate) model: Option<Spent>,
 }
 
@@ -86,7 +86,7 @@ impl Outcome {
         Self { outline, ..outcome }
     }
 
-    /// Tells what became of a session's messages, without an outline.
+    /// Builds the outcome of a session's compaction, without an outline.
     fn after(session: &Session, messages: Vec<Message>, facts: Facts, mut report: CompactionReport) -> Self {
         let undo = report.undo.take();
         let n_before = report.messages_before;
@@ -138,7 +138,7 @@ impl Outcome {
         all.filter(|(origin, _)| origin.input_index().is_some()).map(|(_, message)| message)
     }
 
-    /// Returns what is new as one text: the digest, then the files that are given back.
+    /// Returns the new content as one text: the digest, then the restored files.
     pub(crate) fn new_text(&self) -> Option<String> {
         let new = self.origins.iter().zip(&self.messages).filter(|(origin, _)| **origin == Origin::New);
         let texts = new.map(|(_, message)| match message {

@@ -52,8 +52,8 @@ pub(crate) fn check_target<'a>(
     check_new(path, overwrite).map_err(|error| not_file_written(path, &error))
 }
 
-/// Returns whether two names are those of one file; what stands for standard input is the file
-/// behind it, where the system tells that.
+/// Returns whether two names refer to the same file; `-` means the file behind standard input, if
+/// the system reveals it.
 fn is_same(session: &Path, out: &Path) -> bool {
     let session = if session == Path::new("-") { Path::new("/dev/stdin") } else { session };
     session.canonicalize().ok().zip(out.canonicalize().ok()).is_some_and(|(session, out)| session == out)

@@ -24,7 +24,7 @@ pub(crate) fn dialects_of_request(body: &Value) -> Vec<Dialect> {
         messages.iter().any(|each| ["system", "developer", "tool"].iter().any(|role| each["role"] == *role));
     let has_schema =
         body["tools"].as_array().is_some_and(|it| it.iter().any(|tool| tool.get("input_schema").is_some()));
-    // What chat never has tells more than a role that is only refused.
+    // Keys that chat never has are stronger evidence than a role that is only refused.
     let is_sure = ["system", "anthropic_version"].iter().any(|key| body.get(key).is_some())
         || has_schema
         || is_part(&["tool_use", "tool_result"]);

@@ -121,7 +121,7 @@ pub(crate) fn whole(
     writeln!(page, "\n{DIM}save it:{DIM:#} {}", command(session, out, options))
 }
 
-/// Says where the result stands, or how to go back in a file that was changed.
+/// Prints where the result was written, or how to undo a change in place.
 pub(crate) fn written(page: &mut Page<'_>, file: &str, out: Option<&Path>) -> io::Result<()> {
     let (lead, text) = match out {
         Some(out) if out == Path::new("-") => return Ok(()),

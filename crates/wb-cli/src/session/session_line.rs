@@ -41,7 +41,7 @@ impl RowLayout {
         Self { leads, n_cells, has_limit }
     }
 
-    /// Writes what stands above the columns.
+    /// Writes the column titles.
     pub(crate) fn titles(&self, page: &mut Page<'_>, titles: &[&str]) -> io::Result<()> {
         let titles: Vec<String> = titles.iter().map(|title| (*title).to_owned()).collect();
         let bar = self.n_cells + 2;

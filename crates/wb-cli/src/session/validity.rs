@@ -1,4 +1,4 @@
-//! Whether the provider of a session would take its messages.
+//! Checks whether the provider of a session would accept its messages.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -11,7 +11,7 @@ use wb_message::{Message, content_fingerprints};
 use crate::terminal::escape::file_word;
 use crate::terminal::user_error::UserError;
 
-/// What messages say, and what providers would refuse of them.
+/// The content of messages, and the violations in them.
 #[derive(Clone, Debug)]
 pub(crate) struct Validity {
     contents: Vec<u64>,
@@ -92,14 +92,14 @@ impl PartialEq for Validity {
     }
 }
 
-/// Tells of the calls without a result that the agent of a session answers itself.
+/// Reports the number of calls without a result that the session's agent answers itself.
 pub(crate) fn answered_by_agent(view: &View, sent: &SentAs<'_>) -> Option<String> {
     let n = sent.n_answered(&view.messages);
     let format = view.format;
     (n > 0).then(|| format!("tool calls without a result, answered by {format} when it resumes: {n}"))
 }
 
-/// Why what was written, or would be, is not kept.
+/// Explains why a write, real or planned, is discarded.
 pub(crate) fn otherwise(file: &str, what_now: &str) -> UserError {
     let hint = format!("{what_now}; please report this with the version of the agent");
     UserError::of_file(file, "what was written read otherwise than planned", hint)

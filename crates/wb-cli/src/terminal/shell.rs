@@ -17,14 +17,14 @@ use crate::terminal::wrap::{self, Page};
 
 /// Files from this many bytes on are read with a sign that they are.
 const LARGE_BYTES: u64 = 16 << 20;
-/// How often the sign turns.
+/// The interval between steps of the spinner.
 const TICK: Duration = Duration::from_millis(120);
 
 /// The version of every JSON document that is printed; it changes if a key goes or means something
 /// else.
 const JSON_VERSION: u32 = 1;
 
-/// How much is said on standard error.
+/// The verbosity on standard error.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Talk {
     /// Errors alone.
@@ -39,12 +39,12 @@ pub(crate) enum Talk {
 #[derive(Debug)]
 pub(crate) struct Shell {
     pub(crate) environment: Environment,
-    /// Whether the answer is JSON.
+    /// Indicates that the answer is JSON.
     pub(crate) is_json: bool,
     talk: Talk,
     start: Instant,
     times: RefCell<Vec<(&'static str, Duration)>>,
-    /// Whether a bar is drawn, so that no second one is.
+    /// Indicates that a bar is drawn already, so that no second one appears.
     has_bar: Cell<bool>,
 }
 
@@ -92,12 +92,12 @@ impl Shell {
     pub(crate) fn say(&self, write: impl FnOnce(&mut Page<'_>) -> io::Result<()>) {
         if self.talk > Talk::Quiet {
             let mut out = BufWriter::new(anstream::stderr().lock());
-            // Where stderr is gone, nobody can be told.
+            // If stderr is gone, the message is lost.
             let _ = write(&mut Page::new(&mut out, self.environment.columns)).and_then(|()| out.flush());
         }
     }
 
-    /// Tells of a failure: on standard error, or as the JSON document of it.
+    /// Reports a failure: on standard error, or as a JSON document.
     pub(crate) fn fail(&self, error: &UserError) {
         // Where that cannot be written, it may be standard output itself that failed.
         if self.is_json && self.print_json(&Failed { error }).is_ok() {

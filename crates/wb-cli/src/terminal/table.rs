@@ -18,7 +18,7 @@ pub(crate) struct Table {
 #[derive(Debug)]
 pub(crate) struct Row {
     pub(crate) cells: Vec<Cell>,
-    /// What is said of it, behind the figures or below them.
+    /// The note after the figures or below them.
     pub(crate) note: String,
 }
 

@@ -5,7 +5,7 @@ use std::io;
 
 use serde::Serialize;
 
-/// What went wrong, where, and what can be done about it.
+/// An error for the user: the problem, its location, and the remedy.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(crate) struct UserError {
     pub(crate) message: String,
@@ -14,7 +14,7 @@ pub(crate) struct UserError {
     pub(crate) file: Option<String>,
     /// The line of the file that is wrong, counted from 1.
     pub(crate) line: Option<usize>,
-    /// Whether the file may be in order, and is only of a kind that is not read.
+    /// Indicates that the file may be valid, but of an unsupported kind.
     #[serde(skip)]
     pub(crate) is_foreign: bool,
 }
@@ -46,7 +46,7 @@ impl UserError {
         Self { is_foreign: true, ..self }
     }
 
-    /// Finds the failure that a user is told of; nothing if the reader of the output went away.
+    /// Finds the failure to report; none if the reader of the output went away.
     pub(crate) fn told(error: &anyhow::Error) -> Option<Self> {
         if let Some(known) = error.downcast_ref::<Self>() {
             return Some(known.clone());

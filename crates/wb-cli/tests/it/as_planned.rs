@@ -1,4 +1,4 @@
-//! What was planned is what is read after it was written, in place and in another file.
+//! Checks that what is read back is what was planned, in place and in another file.
 
 use std::fs::{self, File};
 use std::time::{Duration, SystemTime};
@@ -97,7 +97,7 @@ fn an_overhead_too_large_for_a_window_that_is_tried_out_is_left_out_before_and_a
     let mut lines = talk("/project", 60);
     for (nth, line) in lines.iter_mut().enumerate() {
         if let Some(usage) = line.pointer_mut("/message/usage") {
-            // What is sent besides the messages takes most of the window.
+            // The system prompt and tools take most of the window.
             let input = 20_000 + 400 * nth;
             *usage = json!({"input": input, "output": 10, "totalTokens": input + 10});
         }

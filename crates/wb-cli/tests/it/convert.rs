@@ -30,7 +30,7 @@ impl Source {
         Self::of(&String::from_utf8(bytes).unwrap())
     }
 
-    /// Returns what is written as another format, and what is told to be lost.
+    /// Returns the conversion to another format, and the reported losses.
     fn to(&self, target: &str) -> (String, String) {
         let (file, out) = (self.0.path().join("in"), self.0.path().join(target));
         let (file, out) = (file.to_str().unwrap(), out.to_str().unwrap());
@@ -129,7 +129,7 @@ fn a_signature_is_passed_on_to_the_provider_that_made_it_alone() {
             assert_eq!(lost.contains("lost: 2 thoughts"), !is_own, "{other}: {lost}");
         }
     }
-    // A signature of no known shape is the provider's in whose request it stands.
+    // A signature of unknown shape belongs to the provider of its request.
     let odd = json!([{ "type": "thinking", "thinking": "Hm.", "signature": "SIGX" }, { "type": "text", "text": "I look." }]);
     let (written, lost) = request_of_anthropic(&odd).to("gemini");
     assert!(!written.contains("SIGX") && lost.contains("lost: 1 thought that"), "{written} {lost}");

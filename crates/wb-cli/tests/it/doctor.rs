@@ -211,7 +211,7 @@ fn the_command_that_is_named_takes_the_file_of_a_link_and_what_comes_through_a_p
     assert_eq!(run(&["doctor"], &out).code, 0);
 }
 
-/// Checks that a repair says so and leaves nothing to complain of, and that it is taken back.
+/// Checks that a repair reports success, leaves no complaint, and can be undone.
 fn is_mended(file: &Path, told: &str, expected: &str) {
     let before = fs::read_to_string(file).unwrap();
     let mended = run(&["repair", "--in-place", "--even-if-open"], file);
@@ -422,7 +422,7 @@ fn a_session_of_an_old_layout_is_to_be_opened_in_its_agent_first() {
 fn what_is_refused_of_a_request_as_it_stands_is_told_with_its_command() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("body.json");
-    // A picture so large that the rest stands behind the first megabyte.
+    // A picture large enough to push the rest beyond the first megabyte.
     let picture = json!({ "type": "image", "source": { "type": "base64", "media_type": "image/png", "data": "A".repeat(1_500_000) } });
     let call = json!({ "type": "tool_use", "id": "c1", "name": "ls", "input": {} });
     let result = json!({ "type": "tool_result", "tool_use_id": "c1", "content": "a.rs" });

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::support::{Answer, root, wb_in, wb_of};
 
-/// A word that stands in messages and may stand in no log.
+/// A word that messages contain and no log may contain.
 const SECRET: &str = "hunter2-token";
 
 /// A session in which a digest would have no room for the user's words.

@@ -1,4 +1,4 @@
-//! A compaction that opencode writes into its database as `wb hook` told it, and takes back.
+//! Checks a compaction that opencode writes into its database for `wb hook`, and its undo.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -35,7 +35,7 @@ impl Opencode {
         Self { home, database, n_messages: 0 }
     }
 
-    /// Writes a message as opencode does, and returns it as it stands in an export.
+    /// Writes a message as opencode does, and returns it in the form of an export.
     fn write(&mut self, mut info: Value, parts: &[Value]) -> Value {
         self.n_messages += 1;
         let (id, at) = (format!("msg_{:03}", self.n_messages), self.n_messages);

@@ -1,4 +1,4 @@
-//! A session that is compacted where it stands, and taken back.
+//! Checks that a session is compacted in place, and that this can be undone.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -142,7 +142,7 @@ fn what_the_agent_wrote_since_stays_behind_what_comes_back() {
     assert_eq!(now["messages"].as_u64(), before["messages"].as_u64().map(|n| n + 1));
 }
 
-/// Returns so many turns with a tool's result each, as a request has them: the last message is the
+/// Returns `n` turns with a tool result each, in the form of a request: the last message is the
 /// user's.
 fn turns(n: usize, call: impl Fn(usize) -> Value, result: impl Fn(usize) -> Value) -> Vec<Value> {
     let said = |role: &str, text: String| serde_json::json!({"role": role, "content": text});

@@ -203,8 +203,8 @@ fn a_program_in_a_folder_of_any_name_is_found_again() {
     let mut home = Home::new();
     let wb = home.path("it's a \"Grüße\" \\ $x/wb");
     fs::create_dir(wb.parent().unwrap()).unwrap();
-    // By another program: a file that this one has written cannot be run while a test beside it starts
-    // a program.
+    // Copied by another program: a file that this process wrote cannot be executed while a parallel
+    // test spawns a program.
     assert!(Command::new("cp").arg(&home.wb).arg(&wb).status().unwrap().success());
     home.wb = wb.clone();
     for host in HOSTS {

@@ -261,7 +261,7 @@ fn hooks_whose_wb_is_gone_are_not_live() {
     assert!(wrong(&home, "claude-code").contains("is gone: /nowhere/wb"));
 }
 
-/// Lays a program of an agent that tells a version.
+/// Creates an agent's program that prints a version.
 #[cfg(unix)]
 fn lay_program(home: &Home, name: &str, version: &str) {
     use std::os::unix::fs::PermissionsExt;

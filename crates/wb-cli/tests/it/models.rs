@@ -13,7 +13,7 @@ use crate::support::{Answer, root, wb_in};
 
 const SESSION: &str = "fixtures/sessions/flaky-checkout.jsonl";
 const KEY: &str = "sk-cli-0123456789";
-/// What the model says.
+/// The model's reply.
 const SAID: &str = "# Objective\n- Mend the checkout, said the model.";
 
 /// Runs `wb` with keys in its environment.

@@ -1,4 +1,5 @@
-//! Sessions in odd places and in odd states: each is told as what it is, and nothing is lost.
+//! Checks that sessions in odd places and states are identified correctly, and that nothing is
+//! lost.
 
 use std::fs::{self, File};
 use std::path::PathBuf;

@@ -158,7 +158,7 @@ fn errors_look_as_recorded() {
     check("errors", &lines);
 }
 
-/// Lays a session where an agent would, so many seconds old.
+/// Writes a session where an agent would, `seconds` old.
 fn lay(home: &Path, to: &str, from: &str, seconds: u64) {
     let to = home.join(to);
     fs::create_dir_all(to.parent().unwrap()).unwrap();

@@ -5,7 +5,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// What the command answered.
+/// The output of the command.
 #[derive(Debug)]
 pub(crate) struct Answer {
     pub(crate) code: i32,

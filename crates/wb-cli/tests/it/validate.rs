@@ -68,7 +68,7 @@ fn machines_get_one_object_with_the_place_and_the_source() {
     assert!(first["source"].as_str().unwrap().starts_with("https://"), "{first}");
 }
 
-/// Bodies with a call that has no result, and where the call stands.
+/// Bodies with a call that has no result, and the position of the call.
 fn bodies() -> [(Value, &'static str, usize); 4] {
     let function = json!({ "name": "ls", "arguments": "{}" });
     let calls = json!([{ "id": "c1", "type": "function", "function": function }]);

@@ -13,11 +13,11 @@ use wb_testkit::logs::{LOGS, write_log};
 use wb_testkit::shared::{bytes_of, shared_files};
 
 const FOLDERS: [&str; 4] = ["sessions/claude-code", "sessions/codex", "sessions/opencode", "sessions/pi"];
-/// Sessions of ours, so that there is something to look at everywhere.
+/// The session fixtures of the repository, which are always available.
 const OURS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/sessions");
 
-/// What is wrong with untouched sessions, and was found true by reading them: some end in the
-/// middle of a turn, with calls that have no result yet, and one begins in the middle.
+/// Real violations in untouched sessions, verified by reading: some end mid-turn with unanswered
+/// calls, and one begins in the middle.
 const TRUE_FINDINGS: [&str; 2] = ["call-unanswered", "user-first"];
 
 fn sessions() -> Vec<(String, View)> {
@@ -31,7 +31,7 @@ fn sessions() -> Vec<(String, View)> {
     ours.chain(shared).map(|path| open(&path)).collect()
 }
 
-/// Sessions that are compacted again and again have at least so many bytes, or so many messages.
+/// The least bytes, or messages, of a session that is compacted repeatedly.
 const LARGE: (usize, usize) = (200_000, 100);
 
 /// The turns of a composed log, which is large too.
@@ -73,7 +73,7 @@ fn counted(violations: &[Violation]) -> BTreeMap<(Dialect, &str, &str), usize> {
     counts
 }
 
-/// How many compactions of a chain lie between two that are looked at.
+/// The number of compactions in a chain between two checks.
 const LOOKED_AT: usize = 10;
 
 /// Checks that nothing would be refused that would not have been before.

@@ -44,7 +44,7 @@ pub(crate) fn explain(shell: &Shell, log: &Log, record: &str) -> Result<()> {
 }
 
 impl Log {
-    /// Returns the first record of a line or a row, as it stands, and the view of its conversation.
+    /// Returns the first record of a line or a row, verbatim, and the view of its conversation.
     fn record_at(&self, at: &Span) -> Result<(RecordRef, View), FormatError> {
         let parts = self.document.parts();
         let is_it =

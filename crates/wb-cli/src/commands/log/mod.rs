@@ -39,7 +39,7 @@ impl Log {
         Ok(Self { file, document, history })
     }
 
-    /// Why the session, which was opened, cannot be read to its end.
+    /// Explains why the session, which was opened, cannot be read to its end.
     fn unreadable(&self, error: &FormatError) -> UserError {
         not_read(Path::new(&self.file), error)
     }
@@ -62,9 +62,9 @@ struct Row {
 struct Rows {
     file: String,
     operations: Vec<Row>,
-    /// An operation that was cut short: nobody has looked yet whether it stands in the session.
+    /// An interrupted operation; nobody has checked yet whether the session contains it.
     unsettled: Option<u64>,
-    /// Whether the last line of the list was cut off, so that what it said is not known.
+    /// Indicates that the last line of the list was cut off, so its content is unknown.
     cut_off: bool,
 }
 

@@ -24,16 +24,16 @@ struct Shown {
     #[serde(flatten)]
     row: Row,
     hides: Records,
-    /// What the model saw before it and goes on to see.
+    /// The records that the model saw before it and still sees.
     keeps: Records,
     brought: Records,
-    /// The operations that it stands on: it hides what they brought.
+    /// The operations that it depends on: it hides the records they added.
     stands_on: Vec<u64>,
     /// Nothing if the digest is not in what the model sees now.
     digest: Vec<DigestSection>,
 }
 
-/// How many records, and which.
+/// A count of records, with the first and the last.
 #[derive(Debug, Default, Serialize)]
 struct Records {
     n: usize,

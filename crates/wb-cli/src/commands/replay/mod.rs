@@ -88,7 +88,7 @@ fn of_model(shell: &Shell, options: Options, id: &str) -> Result<Options, UserEr
     Ok(options.with_model(model))
 }
 
-/// Why no session was replayed: what is wrong with the only file, if there is one.
+/// Explains why no session was replayed: names the problem of the only file, if there is one.
 fn nothing_replayed(shell: &Shell, mut skipped: Vec<Skipped>) -> UserError {
     if let [only] = skipped.as_mut_slice() {
         let hint = only.hint.take();
@@ -99,7 +99,7 @@ fn nothing_replayed(shell: &Shell, mut skipped: Vec<Skipped>) -> UserError {
     UserError::new("no session could be replayed", hint)
 }
 
-/// Where the page goes.
+/// The destination of the page.
 enum HtmlTarget<'a> {
     Nowhere,
     Stdout,

@@ -1,4 +1,4 @@
-//! Naming an entry by as much of its id as tells it from the others.
+//! Finds an entry by a unique prefix of its id.
 
 use std::collections::BTreeSet;
 use std::ops::Bound;
@@ -70,12 +70,12 @@ pub(crate) fn first_of(names: &[&str], n_shown: usize) -> String {
     }
 }
 
-/// How many characters of an id are shown.
+/// The number of characters shown of an id.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct IdWidth(usize);
 
 impl IdWidth {
-    /// Returns the width that tells all ids of a tree apart, 8 at least.
+    /// Returns the width that keeps all ids of a tree distinct, 8 at least.
     pub(crate) fn of(tree: &Tree) -> Self {
         let ids = ids(tree);
         let shared =

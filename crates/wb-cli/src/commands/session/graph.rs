@@ -1,4 +1,4 @@
-//! The tree as lines: which entry stands on which, and how far in.
+//! The tree as lines: each entry's children and its depth.
 
 use wb_session::{Node, Session};
 
@@ -8,9 +8,9 @@ pub(crate) struct Graph {
     pub(crate) nodes: Vec<Node>,
     children: Vec<Vec<usize>>,
     roots: Vec<usize>,
-    /// How many entries stand on each, itself among them.
+    /// The number of entries in each subtree, its root included.
     sizes: Vec<usize>,
-    /// Whether each is on the path to the leaf.
+    /// Indicates for each entry that it is on the path to the leaf.
     pub(crate) on_path: Vec<bool>,
     pub(crate) leaf: Option<usize>,
 }
@@ -22,7 +22,7 @@ pub(crate) struct Row {
     pub(crate) at: usize,
     /// Branches to the left of it that go on below.
     pub(crate) depth: usize,
-    /// Whether a branch begins with it.
+    /// Indicates that a branch begins with it.
     pub(crate) is_start: bool,
 }
 

@@ -26,7 +26,7 @@ pub(crate) struct Settings {
 }
 
 impl Settings {
-    /// Reads the settings for a session; what is odd about the files is told on stderr.
+    /// Reads the settings for a session; reports problems with the files on stderr.
     pub(crate) fn of(shell: &Shell, log: &Log) -> Result<Self, UserError> {
         let folders = FOLDERS.map(Path::new);
         let home = shell.environment.home.as_deref();

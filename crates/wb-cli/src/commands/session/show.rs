@@ -34,7 +34,7 @@ pub(crate) fn show(shell: &Shell, args: &SessionEntry) -> Result<()> {
     shell.print(|page| people(shell, page, &log, &entry))
 }
 
-/// Why nothing can be shown of a session, or done from an entry of it.
+/// Explains why a session without entries has nothing to show or to continue from.
 pub(crate) fn no_entries(log: &Log) -> UserError {
     UserError::of_file(&log.file, "the session has no entries", "name a session that something was said in")
 }
@@ -80,7 +80,7 @@ pub(crate) fn body(page: &mut Page<'_>, head: &str, text: &str) -> io::Result<()
     text.lines().try_for_each(|line| writeln!(page, "{}", format!("  {}", escaped(line)).trim_end()))
 }
 
-/// Returns what an entry tells besides its body.
+/// Returns the facts about an entry, without its body.
 fn facts(kind: &EntryKind) -> Vec<(&'static str, String)> {
     match kind {
         EntryKind::Message(logged) => message_facts(logged),

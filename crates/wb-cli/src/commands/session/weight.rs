@@ -1,4 +1,4 @@
-//! What a context weighs, and what a digest says and who wrote it: in words and for machines.
+//! Shows the weight of a context, and a digest with its author, as text and as JSON.
 
 use std::io;
 
@@ -17,12 +17,12 @@ use crate::terminal::wrap::Page;
 /// Files of each list that people are shown.
 const SHOWN_FILES: usize = 5;
 
-/// What a context weighs.
+/// The weight of a context.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Weight {
     pub(crate) n_messages: usize,
     pub(crate) tokens: u64,
-    /// Whether that rests on what the provider counted.
+    /// Indicates that the weight is based on the provider's count.
     pub(crate) is_anchored: bool,
 }
 
@@ -70,7 +70,7 @@ impl Weight {
     }
 }
 
-/// What a context weighed before and after, as the JSON output has it.
+/// The weight of a context before and after, as in the JSON output.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub(crate) struct Weights {
     messages_before: usize,
@@ -98,7 +98,7 @@ impl Weights {
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Summary {
     digest_by: &'static str,
-    /// Why it is not the model's.
+    /// The reason why the digest is not the model's.
     why: Option<String>,
     digest_tokens: u64,
     digest: String,

@@ -18,13 +18,13 @@ use crate::session::validity::Validity;
 use crate::terminal::escape::{file_word, shell_word};
 use crate::terminal::user_error::UserError;
 
-/// Where a change goes.
+/// The destination of a change.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct WriteTarget<'a> {
     pub(crate) file: &'a Path,
     /// The new file that gets the whole session.
     pub(crate) out: Option<&'a Path>,
-    /// Whether the change stays in memory.
+    /// Indicates that the change stays in memory.
     pub(crate) is_dry: bool,
 }
 
@@ -67,9 +67,9 @@ impl<'a> WriteTarget<'a> {
 pub(crate) struct Changed<T> {
     pub(crate) log: Log,
     pub(crate) done: T,
-    /// Whether a file has it; it has not if nothing was appended.
+    /// Indicates that a file contains the change; never true if nothing was appended.
     pub(crate) is_written: bool,
-    /// What happened to the file besides that.
+    /// Notes on the file.
     pub(crate) notes: Vec<String>,
 }
 
@@ -80,7 +80,7 @@ impl<T> Changed<T> {
     }
 }
 
-/// What a change did, with the digest that it wrote.
+/// The effect of a change, with the digest that it wrote.
 pub(crate) trait Change {
     /// Returns the entry of the digest; none if it wrote none.
     fn digest_entry(&self) -> Option<&EntryId>;
@@ -157,7 +157,7 @@ fn in_present_layout(log: &Log) -> Result<Session, SessionError> {
     Session::open(Box::new(MemoryStore::of_lines(lines)), ids())
 }
 
-/// Writes what a session has staged, and returns what happened to the file besides.
+/// Writes the staged entries of a session, and returns a note on the file, if any.
 fn append(session: &mut Session) -> Result<Option<String>, SessionError> {
     session.sync()?;
     let aside = session.torn().and_then(|torn| torn.kept_in.as_ref());
