@@ -90,7 +90,8 @@ fn question(n_messages: usize) -> Value {
     json!({"version": 1, "host": "bench", "window": 200_000, "session": {"messages": messages}})
 }
 
-/// Asks once and returns how long the answer took, from the start of the program to its end.
+/// Sends one request and returns how long the answer took, from the start of the program to its
+/// end.
 fn wait(program: &Path, folder: &Path, question: &Path) -> io::Result<Duration> {
     let start = Instant::now();
     let mut command = Command::new(program);

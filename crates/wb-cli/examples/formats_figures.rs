@@ -33,8 +33,8 @@ struct Read {
     is_same: bool,
     /// The violations in the untouched session: in its own dialect, and in all four.
     n_found: [usize; 2],
-    /// For each window: whether it was written natively, and what is refused that was not before,
-    /// in all four dialects.
+    /// For each window: how the result was written, and the number of new violations in all four
+    /// dialects.
     compacted: [(Written, usize); 3],
 }
 
@@ -151,8 +151,7 @@ fn kinds(messages: &[Message]) -> Kinds {
     kinds
 }
 
-/// Compacts, writes that natively into a copy, reads the copy, and counts what is refused of it
-/// that was not before.
+/// Compacts, writes the result natively into a copy, reads the copy, and counts the new violations.
 fn compacted(document: &dyn Document, conversation: &str, view: &View, window: u64) -> (Written, usize) {
     let mut messages = view.messages.clone();
     let settings = Compactor::new().card(ModelCard::with_window(window)).vocabulary(view.vocabulary);

@@ -92,7 +92,7 @@ fn parse(args: Vec<OsString>, environment: &Environment) -> Result<Cli, clap::Er
     }
 }
 
-/// Says what is wrong with a command line, or what was asked about it.
+/// Reports an error in a command line, or prints the requested help.
 fn refuse(args: &[OsString], environment: Environment, error: &clap::Error) -> ExitCode {
     let is_json = options(args).any(|arg| arg == "--json");
     if !error.use_stderr() {
@@ -118,8 +118,7 @@ fn options(args: &[OsString]) -> impl Iterator<Item = &str> {
     args.iter().skip(1).map_while(|arg| (arg != "--").then(|| arg.to_str().unwrap_or_default()))
 }
 
-/// Looks for `--color` before the command line is read, so that what is wrong with it is said in
-/// these colours.
+/// Finds `--color` before the command line is parsed, so that its errors use that setting.
 fn colors_of(args: &[OsString]) -> anstream::ColorChoice {
     let words: Vec<&str> = options(args).collect();
     let separate = words.windows(2).filter(|pair| pair[0] == "--color").map(|pair| pair[1]);

@@ -1,4 +1,4 @@
-//! Every summary in a session, held against the messages that it stands for.
+//! Compares every summary in a session with the messages that it replaces.
 
 use std::collections::HashSet;
 use std::io::{self, Write};
@@ -31,10 +31,10 @@ struct Audited<'a> {
     n_findings: usize,
 }
 
-/// One summary and what was found in it.
+/// One summary and its findings.
 #[derive(Debug, Serialize)]
 struct Summary {
-    /// The messages that were held against it: all before this number.
+    /// The messages that it was compared with: all before this number.
     messages: usize,
     characters: usize,
     /// Indicates that earlier messages are missing, so the audit looks for contradictions only.
@@ -42,7 +42,7 @@ struct Summary {
     findings: Vec<Finding>,
 }
 
-/// Audits a session and prints what was found.
+/// Audits a session and prints the findings.
 pub(crate) fn audit(shell: &Shell, args: &Audit) -> Result<Exit> {
     let document = document(&args.file, Access::Read)?;
     let audited = shell.timed("auditing", || audited(document.as_ref()));
@@ -79,8 +79,8 @@ fn audited(document: &dyn Document) -> Result<(Vec<String>, Vec<Summary>), Forma
     Ok((said, summaries))
 }
 
-/// Returns the facts of a whole session, and what its newest summary says that they do not bear
-/// out; nothing where there is none. Its segments can be seen on the way.
+/// Returns the facts of a whole session and the unsupported claims of its newest summary, if any;
+/// passes each segment to a callback.
 pub(crate) fn newest_summary(
     document: &dyn Document,
     conversation: &str,
@@ -96,7 +96,7 @@ pub(crate) fn newest_summary(
     Ok((auditing.facts, newest.map(|summary| summary.findings)))
 }
 
-/// Goes through a session as it was said and audits each summary with what was said before it.
+/// Reads a session in the order it was said and audits each summary against what came before.
 struct Auditing {
     vocabulary: ToolVocabulary,
     facts: Facts,
@@ -111,7 +111,7 @@ impl Auditing {
         Self { vocabulary, facts: Facts::default(), n_said: 0, known: HashSet::new() }
     }
 
-    /// Goes on through a segment and returns its summaries; shows what was said.
+    /// Reads the next segment and returns its summaries; shows what was said.
     fn take_in(&mut self, segment: &Segment, mut show: impl FnMut(&Message)) -> Vec<Summary> {
         let n_kept = segment.n_seen.saturating_sub(segment.n_synthetic());
         let mut summaries = Vec::new();

@@ -1,5 +1,4 @@
-//! The log of the compactions that agents asked for: names, sizes and times, without a word of what
-//! was said.
+//! The log of compactions that agents requested: names, sizes and times, without message content.
 
 use std::collections::HashSet;
 use std::fs::DirBuilder;
@@ -54,7 +53,7 @@ pub(crate) fn path(environment: &Environment) -> Option<PathBuf> {
     Some(environment.state.as_deref()?.join("compactions.jsonl"))
 }
 
-/// Adds a compaction; the file and its folder are the user's alone.
+/// Adds a compaction; only the user may read the file and its folder.
 pub(crate) fn add(environment: &Environment, entry: &Entry) -> io::Result<()> {
     let Some(path) = path(environment) else { return Ok(()) };
     let mut folder = DirBuilder::new();

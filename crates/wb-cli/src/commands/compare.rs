@@ -61,7 +61,7 @@ impl Before {
     }
 }
 
-/// Tries every strategy and prints what came out; the session is read once and nothing is written.
+/// Tries every strategy and prints the results; reads the session once and writes nothing.
 pub(crate) fn compare(shell: &Shell, args: &Compare) -> Result<()> {
     let mut session = Session::open(shell, &args.file, args.policy, Strategy::default())?;
     let before = Before::of(&session.opened.messages);
@@ -87,7 +87,7 @@ pub(crate) fn compare(shell: &Shell, args: &Compare) -> Result<()> {
     })
 }
 
-/// Compacts in memory with one strategy and takes it back.
+/// Compacts in memory with one strategy, then restores the session.
 fn row(session: &mut Session, strategy: Strategy, before: &Before) -> Row {
     session.strategy = strategy;
     let start = Instant::now();
@@ -110,7 +110,7 @@ fn row(session: &mut Session, strategy: Strategy, before: &Before) -> Row {
     row
 }
 
-/// Returns the bytes of the user's own words in a message.
+/// Returns the number of bytes that the user wrote in a message.
 fn user_bytes(message: &Message) -> usize {
     prompt_texts(message).map(str::len).sum()
 }

@@ -52,7 +52,7 @@ pub(crate) fn lost_in_view(view: &View, parts: &dyn Parts, n_tools: usize) -> Ve
     ])
 }
 
-/// A text that may be ours: a note, or the JSON of what we have no block for.
+/// A text that may be generated: a note, or the JSON of content without a block type.
 struct Made<'a> {
     text: &'a str,
     /// The kind of a block that became its JSON.
@@ -92,7 +92,7 @@ pub(crate) fn lost_in_session(messages: &[Message]) -> Vec<String> {
     told([(n_system, system), (n_orphans, orphans)])
 }
 
-/// Says what messages of our own do not hold.
+/// Lists what our messages cannot hold.
 pub(crate) fn lost_in_lines(view: &View) -> Vec<String> {
     let is_foreign = usize::from(view.format != "native");
     let records =
@@ -104,7 +104,7 @@ pub(crate) fn lost_in_lines(view: &View) -> Vec<String> {
     ])
 }
 
-/// Says what the body of a request does not hold.
+/// Lists what the body of a request cannot hold.
 pub(crate) fn lost_in_request(view: &View, encoded: &EncodedRequest) -> Vec<String> {
     let blocks = || view.messages.iter().flat_map(Message::blocks);
     let n_thinking = blocks().filter(|block| matches!(block, Block::Thinking { .. })).count();
@@ -134,7 +134,7 @@ pub(crate) fn lost_in_request(view: &View, encoded: &EncodedRequest) -> Vec<Stri
     lost_in_lines(view).into_iter().chain(lost).collect()
 }
 
-/// Says what is not there any more when that which was written is read.
+/// Lists what is missing when the written file is read back.
 pub(crate) fn lost_when_read(messages: &[Message], format: &dyn Format, bytes: &[u8]) -> Vec<String> {
     let n_before = n_failed(messages);
     if n_before == 0 {

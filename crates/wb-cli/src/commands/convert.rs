@@ -90,7 +90,7 @@ pub(crate) fn convert(shell: &Shell, args: &Convert) -> Result<()> {
     Ok(())
 }
 
-/// Puts the system text of a request before its messages.
+/// Inserts the system text of a request before its messages.
 fn take_in(view: &mut View, system: Option<Message>) {
     if let Some(system) = system {
         view.messages.insert(0, system);
@@ -122,8 +122,7 @@ fn session(shell: &Shell, view: &View, agent: Agent) -> Result<Written> {
     Ok((bytes, lost, violations))
 }
 
-/// Encodes the messages as the body of a request, which asks for the session's model where the
-/// provider has it.
+/// Encodes the messages as a request body, with the session's model if the provider offers it.
 fn request(view: &View, dialect: Dialect) -> Result<Written> {
     let messages = without_foreign(view, dialect);
     let mut encoded = EncodedRequest::from_messages(&messages, dialect);
@@ -156,13 +155,13 @@ fn without_foreign(view: &View, dialect: Dialect) -> Cow<'_, [Message]> {
     Cow::Owned(messages)
 }
 
-/// Returns who signed the reasoning of an answer, by the session's format or by the model that
+/// Returns the signer of an answer's reasoning, by the session's format or by the model that
 /// answered.
 fn signer(view: &View, at: usize) -> Option<&'static str> {
     let thinks = view.messages[at].blocks().iter().any(|block| matches!(block, Block::Thinking { .. }));
     match SentAs::by(view.format, None).dialects {
         _ if !thinks => None,
-        // Whoever takes what Chat Completions are may be asked for any model.
+        // Servers of Chat Completions may run any model.
         [dialect] if *dialect != Dialect::OpenaiChat => Some(maker(dialect.name())),
         _ => {
             let answer =

@@ -57,12 +57,12 @@ struct Repaired {
     /// The reason why the format cannot hold a repair of the rest; none if no repair is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     not_held: Option<String>,
-    /// Who knows what helps.
+    /// The hint for the next step.
     #[serde(skip)]
     hint: String,
     /// Indicates that there is something to write.
     changed: bool,
-    /// The number by which it can be undone; none where nothing was written into the file.
+    /// The number by which it can be undone; none if nothing was written into the file.
     operation: Option<u64>,
     written: bool,
     /// The other place that it was written to.
@@ -73,7 +73,7 @@ struct Repaired {
 /// The fixes to the file itself.
 #[derive(Debug, Default, Serialize)]
 struct Damage {
-    /// The last line, which was cut off while it was written, and goes.
+    /// The last line, cut off during a write, which is removed.
     #[serde(skip_serializing_if = "Option::is_none")]
     torn_line: Option<usize>,
     /// The number of half characters that are replaced.
@@ -141,7 +141,7 @@ struct Planned {
     hint: String,
     /// The content expected after the write.
     expected: Expected,
-    /// The conversation and what the model sees of it before.
+    /// The conversation and its view before the write.
     conversation: String,
     view: View,
     document: Box<dyn Document>,
@@ -220,7 +220,7 @@ fn planned(path: &Path, access: Access) -> Result<Planned, UserError> {
     match input(path)? {
         Input::Request(request) => of_request(path, access, request),
         Input::Session(read) => {
-            // What comes through a pipe cannot be read again.
+            // A pipe cannot be read twice.
             let document = if access == Access::Write { document(path, access)? } else { read };
             of_session(path, document)
         }
@@ -370,7 +370,7 @@ fn check_copy(planned: &Planned, copy: &dyn Document, path: &Path) -> Result<(),
     if is_met { Ok(()) } else { Err(otherwise(&path.display().to_string(), "nothing was written")) }
 }
 
-/// Says why something stays, and who knows what helps.
+/// Explains why a violation remains, with a hint.
 fn not_mended(page: &mut Page<'_>, repaired: &Repaired) -> io::Result<()> {
     if let Some(why) = &repaired.not_held {
         page.prose("  ", 4, &format!("not repaired: {}", escaped(why)))?;

@@ -22,7 +22,7 @@ pub(crate) fn not_changed(file: &str, error: &HistoryError) -> UserError {
     UserError::of_file(file, error.to_string(), error.hint())
 }
 
-/// Opens a session and the list of what was done to it.
+/// Opens a session and its history.
 pub(crate) fn open_with_history(
     path: &Path,
     access: Access,
@@ -51,7 +51,7 @@ struct Changed {
     written: bool,
 }
 
-/// Takes an operation back.
+/// Undoes an operation.
 pub(crate) fn undo(shell: &Shell, args: &Undo) -> Result<()> {
     change(shell, args, true)
 }
@@ -68,7 +68,7 @@ fn change(shell: &Shell, args: &Undo, undone: bool) -> Result<()> {
     let (mut document, mut history) = open_with_history(&args.file, access)?;
     history.look(document.as_ref()).map_err(failed)?;
     if history.unsettled().is_none() {
-        // Nobody waits for an agent where there is nothing to do.
+        // If there is nothing to do, skip the wait for an agent.
         history.find(args.operation, !undone).map_err(failed)?;
     }
     if !args.dry_run {
@@ -90,8 +90,8 @@ fn change(shell: &Shell, args: &Undo, undone: bool) -> Result<()> {
     tell(shell, &Changed { file, operation, undone, exact, written: !args.dry_run }, how)
 }
 
-/// Refuses a session that another program is at work on; what this one wrote last does not count.
-/// `or` is another way for the user, behind a comma.
+/// Refuses a session that another program is working on, except for this program's last write. `or`
+/// names an alternative for the user, after a comma.
 pub(crate) fn refuse_while_in_use(
     path: &Path,
     document: &dyn Document,

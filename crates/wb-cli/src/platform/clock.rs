@@ -11,7 +11,7 @@ pub(crate) fn unix_ms(time: SystemTime) -> i64 {
     i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
 }
 
-/// Returns the stamp of what a user asks for now.
+/// Returns the stamp of an operation requested now.
 pub(crate) fn stamp() -> Stamp {
     let now = SystemTime::now();
     Stamp { now_ms: unix_ms(now), seed: seed(now), by_hand: true, ..Stamp::default() }

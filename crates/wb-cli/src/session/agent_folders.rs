@@ -11,7 +11,7 @@ use crate::platform::environment::Environment;
 use crate::terminal::file_error::not_opened;
 use crate::terminal::user_error::UserError;
 
-/// Bytes at the start of a session in which its folder is looked for.
+/// The bytes at the start of a session in which to search for its folder.
 const HEAD_BYTES: u64 = 1 << 16;
 /// The most levels of folders to search for a session.
 const MOST_DEPTH: usize = 6;

@@ -92,7 +92,7 @@ impl Config {
         Self::of(&files)
     }
 
-    /// Puts files together, the one that counts most first.
+    /// Merges files, the one with precedence first.
     fn of(files: &[(PathBuf, File)]) -> Result<Self, UserError> {
         let mut rows = Vec::new();
         let plain = Policy::default();
@@ -151,19 +151,19 @@ impl Config {
     }
 }
 
-/// Returns what is known of models where the command runs.
+/// Returns the model catalog in effect here.
 pub(crate) fn catalog(shell: &Shell) -> Result<Cow<'static, Catalog>, UserError> {
     Ok(Config::read(&shell.environment, shell.environment.working.as_deref())?.catalog)
 }
 
-/// Returns what becomes of images where the command runs, unless an option says it.
+/// Returns the treatment of images here, unless an option sets it.
 pub(crate) fn images(shell: &Shell, asked: Option<ImagePolicy>) -> Result<ImagePolicy, UserError> {
     let set = || Config::read(&shell.environment, shell.environment.working.as_deref()).map(|it| it.images);
     asked.map_or_else(set, Ok)
 }
 
-/// Returns the catalog with what the files say of models, the one that counts most last, and notes
-/// that.
+/// Returns the catalog with the overrides of the files, the one with precedence last, and records
+/// them.
 fn catalog_of(files: &[(PathBuf, File)], rows: &mut Vec<Row>) -> Cow<'static, Catalog> {
     let own: Vec<ModelOverride> =
         files.iter().rev().flat_map(|(path, file)| overrides(path, file, rows)).collect();
@@ -180,7 +180,7 @@ fn overrides(path: &Path, file: &File, rows: &mut Vec<Row>) -> Vec<ModelOverride
     file.models.iter().map(named).collect()
 }
 
-/// Returns what the first file that sets a key says, and notes it.
+/// Returns the value in the first file that sets a key, and records it.
 fn first<T: Clone>(
     files: &[(PathBuf, File)],
     rows: &mut Vec<Row>,
@@ -230,7 +230,7 @@ fn read(path: &Path) -> Result<Option<File>, UserError> {
     }
 }
 
-/// Shows what is set here, and where.
+/// Shows the settings in effect here, with their sources.
 pub(crate) fn config(shell: &Shell) -> Result<()> {
     let config = Config::read(&shell.environment, shell.environment.working.as_deref())?;
     if shell.is_json {

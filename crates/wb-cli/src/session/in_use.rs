@@ -36,13 +36,12 @@ pub(crate) fn refuse_in_use(
     }
 }
 
-/// Refuses a session of Codex whose lock is held: Codex may own one still after its window was
-/// closed.
+/// Refuses a Codex session whose lock is held: Codex may hold one even after its window is closed.
 pub(crate) fn refuse_locked(path: &Path, document: &dyn Document, or: &str) -> Result<(), UserError> {
     let is_codex = document.format().name() == "codex";
     let sessions = path.ancestors().find(|folder| folder.ends_with("sessions")).filter(|_| is_codex);
     let Some(home) = sessions.and_then(Path::parent) else { return Ok(()) };
-    // What cannot be read here fails where it is changed.
+    // An unreadable file fails later, when it is changed.
     let lock = lock_path(document.parts(), home).ok().flatten();
     if lock.and_then(|lock| File::open(lock).ok()).is_none_or(|lock| !is_held(&lock)) {
         return Ok(());

@@ -78,7 +78,7 @@ pub(crate) struct Compacted<'a> {
     steps: Vec<&'a str>,
     left_out: Vec<LeftOut>,
     notes: Vec<String>,
-    /// Nothing where no model was named.
+    /// None if no model was named.
     #[serde(skip_serializing_if = "Option::is_none")]
     model: Option<&'a Spent>,
 }
@@ -125,7 +125,7 @@ impl<'a> Compacted<'a> {
     }
 }
 
-/// Returns what was passed over while reading, in words.
+/// Returns the notes on what the reader skipped, as text.
 pub(crate) fn words_of(notes: &[Note]) -> Vec<String> {
     notes.iter().map(ToString::to_string).collect()
 }

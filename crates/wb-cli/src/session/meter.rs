@@ -40,7 +40,7 @@ fn figures(session: &Session, tokens: u64) -> String {
     format!("{} of {} tokens ({percent:.0} %)", grouped(tokens), grouped(session.window))
 }
 
-/// Draws a bar of the window: what is full, and where the limit is.
+/// Draws a bar of the window, with the used part and the limit.
 pub(crate) fn bar(session: &Session, tokens: u64, n_cells: usize) -> String {
     let (window, cells) = (u128::from(session.window.max(1)), n_cells as u64);
     let scaled = |part: u64| {
@@ -61,7 +61,7 @@ fn cell_of(cell: u64, filled: u64, mark: u64) -> char {
     }
 }
 
-/// Writes where the figure comes from and how far the limit is.
+/// Writes the source of the figure and the distance to the limit.
 pub(crate) fn facts(page: &mut Page<'_>, session: &Session) -> io::Result<()> {
     let measure = &session.measure;
     let source = if measure.anchored { "counted by the provider" } else { "estimated" };
@@ -102,7 +102,7 @@ fn dim(page: &mut Page<'_>, text: &str) -> io::Result<()> {
     page.prose("  ", 4, &format!("{DIM}{text}{DIM:#}"))
 }
 
-/// Writes what was passed over while reading.
+/// Writes the notes on what the reader skipped.
 pub(crate) fn notes(page: &mut Page<'_>, notes: &[String]) -> io::Result<()> {
     notes.iter().try_for_each(|note| dim(page, &format!("note: {}", escaped(&grouped_in(note)))))
 }

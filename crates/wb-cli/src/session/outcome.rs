@@ -24,7 +24,7 @@ pub(crate) enum Fate {
 #[derive(Debug)]
 pub(crate) struct Line {
     pub(crate) fate: Fate,
-    /// Index in the input, where it comes from there.
+    /// The index in the input, if it comes from there.
     pub(crate) at: Option<usize>,
     pub(crate) text: String,
 }
@@ -64,8 +64,7 @@ impl Outcome {
         Self { model: Some(model.spent()), ..outcome }
     }
 
-    /// Compacts the session's messages with other steps, for somebody who shows no outline; nothing
-    /// is written.
+    /// Compacts the session's messages with other steps, without an outline; nothing is written.
     pub(crate) fn of_steps(session: &mut Session, steps: Pipeline) -> Self {
         let vocabulary = session.opened.vocabulary;
         let settings = session.settings().pipeline(steps).vocabulary(vocabulary);
@@ -116,14 +115,14 @@ impl Outcome {
         }
     }
 
-    /// Returns the tokens that are saved, where they are fewer than the digest takes: such a result
-    /// is smaller, but hardly worth the words that it costs.
+    /// Returns the tokens saved, if they are fewer than the digest takes: such a result is smaller,
+    /// but hardly worth its cost.
     pub(crate) fn little_saved(&self) -> Option<u64> {
         let saved = self.tokens_before.saturating_sub(self.tokens_after);
         (saved < self.digest_tokens).then_some(saved)
     }
 
-    /// Gives the session its messages back as they were.
+    /// Restores the session's messages.
     pub(crate) fn take_back(&mut self, session: &mut Session) {
         let mut messages = std::mem::take(&mut self.messages);
         if let Some(undo) = self.undo.take() {
@@ -153,7 +152,7 @@ impl Outcome {
         self.digest.as_deref()
     }
 
-    /// Returns in words why the outcome is what it is, where that needs words.
+    /// Explains the outcome, if it needs explanation.
     pub(crate) fn reason(&self) -> Option<String> {
         if let Some(unchanged) = &self.report.unchanged {
             return Some(match &self.report.irreducible {

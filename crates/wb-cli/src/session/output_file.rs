@@ -1,4 +1,4 @@
-//! Files that are written whole, such as `-o OUT`.
+//! Writes whole files, such as `-o OUT`.
 
 use std::io::{self, Write};
 use std::path::Path;
@@ -8,8 +8,8 @@ use wb_record::{FileError, check_new, write_new};
 use crate::terminal::file_error::not_file_written;
 use crate::terminal::user_error::UserError;
 
-/// Writes a whole file or nothing, as private as the session that it was made of, or for its owner
-/// alone.
+/// Writes a whole file or nothing, with the permissions of its source session, or for the owner
+/// only.
 pub(crate) fn write_whole(
     path: &Path,
     session: Option<&Path>,
@@ -37,8 +37,7 @@ pub(crate) fn write_out(
     Ok(raw.flush()?)
 }
 
-/// Refuses a name that could not be written, and the sessions that are read, before there is
-/// anything to write.
+/// Refuses an unwritable name and the sessions that are read, before there is anything to write.
 pub(crate) fn check_target<'a>(
     path: &Path,
     mut sessions: impl Iterator<Item = &'a Path>,

@@ -9,7 +9,7 @@ use crate::terminal::number::grouped;
 use crate::terminal::style::{BAD, DIM, HEAD};
 use crate::terminal::wrap::{Page, head, tail, width};
 
-/// With a place for the mark of what is over its budget.
+/// Includes the column for the over-budget mark.
 const TOKEN_COLUMNS: usize = 10;
 const LIMIT_COLUMNS: usize = 9;
 const MOST_CELLS: usize = 30;

@@ -23,8 +23,8 @@ impl Validity {
         Self { contents: content_fingerprints(messages), violations: sent.violations(messages) }
     }
 
-    /// Returns the same of messages of a view, or of what was planned with them, whatever ids calls
-    /// got that have none in their records: what is written and read anew gives them others.
+    /// Returns the same validity for other messages of the view, regardless of generated call ids:
+    /// reading the written file back generates new ones.
     pub(crate) fn by_order(self, view: &View, messages: &[Message], sent: &SentAs<'_>) -> Self {
         match view.provenance.by_order(messages) {
             Cow::Borrowed(_) => self,
@@ -40,7 +40,7 @@ impl Validity {
         self.violations.is_empty()
     }
 
-    /// Returns what is refused here and was not before.
+    /// Returns the violations here that were not there before.
     pub(crate) fn new_since(&self, before: &Self) -> Vec<&Violation> {
         let mut known = before.kinds();
         let mut new = Vec::new();

@@ -46,7 +46,7 @@ impl Formatter for SafeJson {
     }
 }
 
-/// Quotes a word where a shell would not take it as it is.
+/// Quotes a word unless a shell accepts it unchanged.
 pub(crate) fn shell_word(word: &str) -> String {
     let is_plain = |c: char| c.is_alphanumeric() || "/._-+:@%,=".contains(c);
     if !word.is_empty() && word.chars().all(is_plain) {
@@ -55,8 +55,8 @@ pub(crate) fn shell_word(word: &str) -> String {
     format!("'{}'", word.replace('\'', r"'\''"))
 }
 
-/// Returns the word by which a command takes a file: of a link the file that it leads to, since
-/// nothing is written through one, and never an option.
+/// Returns the word that names a file on a command line: a link's target, since nothing is written
+/// through a link, and never an option.
 pub(crate) fn file_word(path: &Path) -> String {
     let real = if path.is_symlink() { path.canonicalize().ok() } else { None };
     let name = real.as_deref().unwrap_or(path).display().to_string();

@@ -73,7 +73,7 @@ fn not_there(path: &Path) -> UserError {
     UserError::of_file(file, "no such file", near_or(path, "`wb` alone lists the newest sessions"))
 }
 
-/// Names the neighbour whose name is most like that of a path that is not there.
+/// Names the existing file whose name is most similar to a missing one.
 fn near_or(path: &Path, otherwise: &str) -> String {
     near(path)
         .map_or_else(|| otherwise.to_owned(), |near| format!("did you mean {}?", file_word(Path::new(&near))))
@@ -107,7 +107,7 @@ pub(crate) fn not_read(path: &Path, error: &FormatError) -> UserError {
     }
 }
 
-/// Returns what helps where a file is not read, by how its lines lie.
+/// Returns the hint for an unreadable file, by the layout of its lines.
 fn hint(path: &Path, error: &FormatError) -> String {
     let layout = match error {
         FormatError::NotJson { line, .. } | FormatError::Log { line: Some(line), .. } => {

@@ -12,11 +12,11 @@ use wb_record::Lines;
 /// The layout of the JSON at a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum JsonLayout {
-    /// A line like others.
+    /// An ordinary line.
     Line,
     /// Several values.
     Glued,
-    /// A piece of a value that takes several lines, in a file of several values.
+    /// A part of a value that spans several lines, in a file of several values.
     Spread,
     /// A piece of the only value of the file, or this value.
     Document,
@@ -25,7 +25,7 @@ pub(crate) enum JsonLayout {
 }
 
 impl JsonLayout {
-    /// Looks at a line of a file; what cannot be seen is taken for lines.
+    /// Examines a line of a file; an unreadable file counts as ordinary lines.
     pub(crate) fn at(path: &Path, line: usize) -> Self {
         let (n_of_line, ended) = line_of(path, line).map_or((0, None), |bytes| n_values(bytes.as_slice()));
         if n_of_line > 1 && ended.is_none() {
@@ -64,7 +64,7 @@ fn line_of(path: &Path, number: usize) -> Option<Vec<u8>> {
     None
 }
 
-/// Counts the whole values of a text up to its end, or up to what is none; and what is wrong there.
+/// Counts the whole values of a text up to its end or the first error, and returns that error.
 fn n_values(text: impl Read) -> (usize, Option<Category>) {
     let mut n = 0;
     for value in serde_json::Deserializer::from_reader(text).into_iter::<IgnoredAny>() {

@@ -73,12 +73,12 @@ impl fmt::Display for UserError {
 
 impl std::error::Error for UserError {}
 
-/// Returns a text that may end with what the system says, without the number of that.
+/// Returns a text without the error number of the system.
 fn without_number(text: &str) -> &str {
     text.rsplit_once(" (os error ").map_or(text, |(words, _)| words)
 }
 
-/// Returns what the system says of a failure, without its number.
+/// Returns the system's description of an error, without its number.
 pub(crate) fn in_words(error: &io::Error) -> String {
     let text = error.to_string();
     let mut chars = without_number(&text).chars();

@@ -26,8 +26,8 @@ impl<'a> Page<'a> {
         writeln!(self.out, "{}", wrapped(lead, indent, text, self.columns))
     }
 
-    /// Writes a text behind a lead, with its end cut off if it does not fit, and a tail that is
-    /// never cut off.
+    /// Writes a text after a lead, truncated if it does not fit, and a tail that is never
+    /// truncated.
     pub(crate) fn cut(&mut self, lead: &str, text: &str, tail: &str) -> io::Result<()> {
         let room = self.columns.saturating_sub(width(lead) + width(tail));
         writeln!(self.out, "{lead}{}{tail}", head(text, room))
@@ -59,7 +59,7 @@ impl Write for Page<'_> {
     }
 }
 
-/// Returns how many columns a text takes; what colours it takes none.
+/// Returns the number of columns that a text takes; color codes take none.
 pub(crate) fn width(text: &str) -> usize {
     anstream::adapter::strip_str(text).map(UnicodeWidthStr::width).sum()
 }

@@ -91,7 +91,7 @@ fn weigh_tells_machines_how_full_the_window_is() {
 
 #[test]
 fn what_rounding_leaves_is_no_system_prompt() {
-    // Fewer tokens are counted than are estimated, so that nothing is known of a system prompt.
+    // The count is below the estimate, so nothing is known of a system prompt.
     let turn = |at: u64| {
         let usage = json!({"input": 100 + 100 * at, "output": 9, "cacheRead": 0, "cacheWrite": 0});
         let said = json!([{"type": "text", "text": "One more line of words.\n".repeat(200)}]);

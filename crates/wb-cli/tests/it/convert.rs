@@ -1,4 +1,4 @@
-//! `wb convert`: what goes over to another format, and that all is listed that does not.
+//! `wb convert`: what it converts, and that it lists every loss.
 
 use std::path::Path;
 
@@ -14,7 +14,7 @@ const SESSIONS: [&str; 3] = ["claude-code", "codex", "pi"];
 const OF_CLAUDE: &str = "EqoBCkgIARABGAIi";
 const OF_GEMINI: &str = "EuYBCuMBAb4+9vth";
 
-/// A file in a folder of its own.
+/// A file in a separate folder.
 struct Source(tempfile::TempDir);
 
 impl Source {
@@ -45,8 +45,8 @@ impl Source {
     }
 }
 
-/// An answer of Anthropic's API among what the user says, with a system text of two parts and a
-/// tool.
+/// A request to Anthropic's API with an answer between user messages, a system text of two parts,
+/// and a tool.
 fn request_of_anthropic(answer: &Value) -> Source {
     let user = |text: &str| json!({ "role": "user", "content": text });
     let body = json!({

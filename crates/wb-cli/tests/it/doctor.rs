@@ -21,7 +21,7 @@ fn lay(folder: &Path, messages: &[Message]) -> PathBuf {
     file
 }
 
-/// Lays a session of Claude Code, of lines without what they have in common.
+/// Writes a Claude Code session from lines without their common keys.
 fn claude_code(folder: &Path, lines: &[Value]) -> PathBuf {
     let whole = |(at, line): (usize, &Value)| {
         let mut whole = json!({"userType": "external", "cwd": "/w", "sessionId": "s", "version": "2.1.0", "isSidechain": false,
@@ -53,8 +53,7 @@ fn compaction(summary: &str) -> [Value; 2] {
     [boundary, summary]
 }
 
-/// Returns what is complained of, and carries each command out once that is named: it must write
-/// something.
+/// Returns the complaints, and runs each named command once: it must write something.
 fn complaints(file: &Path, words: &[&str]) -> Vec<Value> {
     let told = run(&[&["doctor", "--json"], words].concat(), file);
     assert_eq!(told.code, 3, "{}{}", told.stdout, told.stderr);
@@ -244,7 +243,7 @@ fn half_of_a_character_is_told_and_replaced_where_it_stands() {
     let folder = tempfile::tempdir().unwrap();
     let file = claude_code(folder.path(), &[user("Look, 😀 and half."), agent("m1", "One file.")]);
     let whole = fs::read_to_string(&file).unwrap();
-    // Both halves of the first are there, and of the second one alone.
+    // Both halves of the first, and one half of the second.
     let broken = whole.replace('😀', "\\ud83d\\ude00 \\\\ud83d \\ud83d");
     fs::write(&file, &broken).unwrap();
     let complaint = only(&file, &[]);

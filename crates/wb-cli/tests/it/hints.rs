@@ -10,7 +10,7 @@ use crate::support::{Answer, wb, wb_with};
 
 const SESSION: &str = "fixtures/sessions/hello.jsonl";
 
-/// Runs a command that fails, and returns what is wrong and the hint.
+/// Runs a command that fails, and returns its error and its hint.
 fn refused(args: &[&str]) -> (String, String) {
     told(&wb(args))
 }

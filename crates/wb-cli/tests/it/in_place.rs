@@ -209,7 +209,7 @@ fn messages_that_tell_no_format_any_more_are_of_the_one_that_was_compacted() {
         assert!(list_now().iter().all(|it| it.get("timestamp").is_none()), "{format}");
         assert_eq!(json_of(&place.run(&["weigh", "--json"]))["format"], format);
 
-        // What is put there since and is plainly something else is read as that.
+        // A file replaced by another format since is read in that format.
         fs::copy(root().join(SESSION), place.path()).unwrap();
         assert_eq!(json_of(&place.run(&["weigh", "--json"]))["format"], "claude-code");
         let ours = [("user", "a"), ("toolResult", "b"), ("user", "c")].map(|(role, text)| {

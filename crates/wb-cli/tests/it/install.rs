@@ -1,4 +1,4 @@
-//! `wb install` and `wb uninstall`, in homes of their own.
+//! `wb install` and `wb uninstall`, each in a new home.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -320,7 +320,7 @@ fn agents_without_hooks_take_none() {
     assert!(error.contains("leave --hooks out"), "{error}");
 }
 
-/// Returns what a user sees of some runs.
+/// Returns the screen after some runs.
 fn screen(home: &Home, columns: &str, lines: &[&str]) -> String {
     let shown = lines.iter().map(|line| {
         let Answer { code, stdout, stderr } = home.run_at(columns, line);

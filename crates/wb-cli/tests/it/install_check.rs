@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::home::Home;
 
-/// Returns what a check of an agent finds wrong with what is in place; nothing if it is live.
+/// Returns the problems that a check of an agent finds; empty if it is live.
 fn wrong(home: &Home, host: &str) -> String {
     let answer = home.run(&format!("install --check {host} --json"));
     let all: Value = serde_json::from_str(&answer.stdout).unwrap();

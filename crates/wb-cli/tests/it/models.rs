@@ -1,5 +1,4 @@
-//! Digests in the words of a model: what is asked, what is shown, and what happens where nothing
-//! comes of it.
+//! Digests written by a model: the request, the output, and the fallback when it fails.
 
 use std::fs::{self, File};
 use std::path::Path;

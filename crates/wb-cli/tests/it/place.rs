@@ -25,7 +25,7 @@ impl Place {
         place
     }
 
-    /// Holds a copy of a session.
+    /// Copies a session.
     pub(crate) fn of_file(path: &Path) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("s.jsonl");
@@ -97,7 +97,7 @@ impl Place {
         answer.stderr.replace(self.file.to_str().unwrap(), "s.jsonl")
     }
 
-    /// Goes on with the session as pi does: an entry after the last one.
+    /// Continues the session as pi does: appends an entry.
     pub(crate) fn say(&self, id: &str, message: &Value) {
         let leaf = self.json("tree", &[])["leaf"].clone();
         let mut bytes = self.bytes();

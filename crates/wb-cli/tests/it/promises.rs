@@ -21,7 +21,7 @@ fn help(home: &Home, command: &str) -> String {
     home.done(&format!("{command} --help")).split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// Returns the files that would be written, below the home.
+/// Returns the files that would be written, relative to the home.
 fn written(home: &Home, line: &str) -> Vec<String> {
     let shown = home.json(&format!("{line} --dry-run"));
     let files = shown["changes"].as_array().unwrap().iter();

@@ -83,7 +83,7 @@ fn a_call_of_a_tool_by_a_name_that_is_refused_gets_one_that_is_taken() {
     }
 }
 
-/// Returns a chat request with a call and its result, and what the user says next.
+/// Returns a chat request with a call, its result, and the next user message.
 fn chat(call: &Value, next: &Value) -> Value {
     json!({"model": "gpt-4o", "messages": [
         {"role": "user", "content": "Look."},

@@ -61,7 +61,7 @@ fn a_result_without_its_call_is_found_taken_out_and_can_come_back() {
     );
 }
 
-/// Lays a session of pi: its header, and messages that follow each other.
+/// Writes a pi session: its header, and consecutive messages.
 fn session_of_pi(folder: &Path, messages: &[Value]) -> PathBuf {
     let header = json!({"type": "session", "version": 3, "id": "s", "timestamp": "2026-01-01T00:00:00.000Z", "cwd": "/w"});
     let mut lines = vec![header.to_string()];
@@ -399,7 +399,7 @@ fn an_open_call_of_claude_code_is_answered_by_one_line_and_without_a_compaction(
     assert_eq!(run(&["validate"], &out).code, 0);
 }
 
-/// Lays a session of Kimi CLI in which the line of a call and that of a result do not have a role.
+/// Writes a Kimi CLI session in which the lines of a call and of a result have no role.
 fn without_roles(folder: &Path) -> PathBuf {
     let call =
         |id: &str| json!([{"type": "function", "id": id, "function": {"name": "ls", "arguments": "{}"}}]);

@@ -1,4 +1,4 @@
-//! Running the command, and where test data lies.
+//! Runs the command, and locates test data.
 
 use std::ffi::OsStr;
 use std::io::Write;

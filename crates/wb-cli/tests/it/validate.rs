@@ -163,7 +163,7 @@ fn what_would_drive_a_terminal_is_spelled_out() {
     assert!(!answer.stdout.contains(['\u{1b}', '\u{202e}']), "{}", answer.stdout);
 }
 
-/// Bodies of requests in which one message breaks a rule, and what it says.
+/// Request bodies in which one message breaks a rule, with the violation.
 fn refused_bodies() -> [(Value, &'static str); 6] {
     let call = json!({"type": "tool_use", "id": "c1", "name": "ls", "input": {}});
     let user = json!({"role": "user", "content": "Look."});

@@ -167,7 +167,7 @@ fn reasoning_of_an_agent_goes_back_to_its_own_provider_as_it_came() {
             _ => None,
         });
         let body = EncodedRequest::next_request(&view.messages, dialect).body.to_string();
-        // What was taken out of a file before it was published has another form.
+        // Signatures removed before publication have another form.
         let is_real = |signature: &&String| dialect == Dialect::Anthropic || signature.starts_with("gAAAA");
         for signature in signed.filter(is_real) {
             let field = format!("\"{key}\":{}", serde_json::to_string(signature).unwrap());

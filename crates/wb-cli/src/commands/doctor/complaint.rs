@@ -2,14 +2,14 @@
 
 use serde::Serialize;
 
-/// One reason why a session may not go on.
+/// One reason why a session may not continue.
 #[derive(Debug, PartialEq, Eq, Serialize)]
 pub(crate) struct Complaint {
     /// The id of the rule.
     pub(crate) rule: &'static str,
     /// The finding.
     pub(crate) what: String,
-    /// The line of the file, where it has one.
+    /// The line of the file, if it has one.
     pub(crate) line: Option<usize>,
     /// The command that fixes it.
     pub(crate) mend: Option<String>,

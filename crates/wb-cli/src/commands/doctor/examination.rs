@@ -52,8 +52,8 @@ impl Past {
     }
 }
 
-/// Finds the line at which a message begins, in a session of one file; of one in several lines the
-/// first that holds a text.
+/// Finds the line at which a message begins in a single-file session, or the first of its lines
+/// that contains a text.
 pub(crate) fn lines_of(session: &Session) -> impl Fn(usize, &str) -> Option<usize> {
     let parts = session.document.parts();
     let lines = LineStarts::of(parts);

@@ -13,7 +13,7 @@ const MOST_NAMED: usize = 5;
 pub(crate) struct LineStarts(Vec<u64>);
 
 impl LineStarts {
-    /// Reads the file once; nothing where the session is none of one file.
+    /// Reads the file once; none if the session is not a single file.
     pub(crate) fn of(parts: &dyn Parts) -> Option<Self> {
         if parts.list("").ok()?.len() != 1 {
             return None;

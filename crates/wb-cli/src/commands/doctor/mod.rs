@@ -43,7 +43,7 @@ struct Diagnosis {
     notes: Vec<String>,
 }
 
-/// Looks at a session and says what would keep it from going on.
+/// Examines a session and reports what would keep it from continuing.
 pub(crate) fn doctor(shell: &Shell, args: &Doctor) -> Result<Exit> {
     let path = match &args.file {
         Some(path) => path.clone(),

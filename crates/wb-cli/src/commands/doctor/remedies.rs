@@ -75,7 +75,7 @@ impl Remedies {
         Self { commands, now, halves, mended, compacted, forced }
     }
 
-    /// Returns what helps where the agent must write the session anew first.
+    /// Returns the advice if the agent must rewrite the session first.
     pub(crate) fn advice(&self) -> Option<&'static str> {
         self.mended.advice
     }
@@ -113,13 +113,13 @@ impl Remedies {
         (self.mended.done.n_lone_surrogates > 0).then(|| self.commands.repair())
     }
 
-    /// Returns the command that brings the context into its window.
+    /// Returns the command that fits the context into its window.
     pub(crate) fn fit(&self, most: u64) -> Option<String> {
         let compacted = self.compacted.as_ref().ok().and_then(Option::as_ref);
         compacted.filter(|it| it.tokens_after <= most).map(|_| self.commands.compact(""))
     }
 
-    /// Returns what helps where no compaction can be written.
+    /// Returns the advice if no compaction can be written.
     pub(crate) fn not_compacted(&self) -> Option<&'static str> {
         self.compacted.as_ref().err().copied()
     }
@@ -156,7 +156,7 @@ struct Mended {
 }
 
 impl Mended {
-    /// Returns whether nothing breaks a rule any more.
+    /// Returns whether the repair removes all violations of a rule.
     fn mends(&self, rule: &str) -> bool {
         self.after.as_ref().is_some_and(|left| !left.contains(rule))
     }
@@ -183,8 +183,8 @@ fn compacted_by_force(session: &mut Session, now: &Validity) -> Option<Compacted
     compacted.ok().flatten()
 }
 
-/// Compacts a session in memory; nothing where the command would write nothing, and what helps
-/// where it cannot.
+/// Compacts a session in memory; none if the command would write nothing, and the advice if it
+/// cannot.
 fn compacted(session: &mut Session, now: &Validity) -> Result<Option<Compacted>, &'static str> {
     if session.why_not_native().is_some() {
         return Err(NOT_NATIVE);

@@ -1,4 +1,4 @@
-//! From what a host asks to what it is answered.
+//! Decides the answer to a host's request.
 
 use std::borrow::Cow;
 use std::mem::ManuallyDrop;
@@ -50,14 +50,13 @@ pub(crate) fn decide(request: &Request<'static>, config: &Config) -> Decided {
     }
 }
 
-/// A session that was read: the document, the name of its conversation, and what the model sees of
-/// it.
+/// An opened session: the document, the name of its conversation, and the model's view of it.
 pub(crate) type Opened = (Box<dyn Document>, String, View);
 
 fn read(source: &Source<'static>) -> Result<Opened, FormatError> {
     let parts = |raw: &'static RawValue| Box::new(BorrowedPart(raw.get().as_bytes()));
     let document = match source {
-        // Its form is known, also where nothing was said yet.
+        // Its form is known even if it has no messages yet.
         Source::Messages(raw) => match open(parts(raw)) {
             Err(FormatError::Unknown { .. }) => Native.open(parts(raw))?,
             opened => opened?,
@@ -127,16 +126,16 @@ fn first_unlike(source: &Source<'_>, view: &View) -> Option<usize> {
     (rest != if n_read == 0 { "[]" } else { "]" }).then_some(n_read)
 }
 
-/// Returns how a host sends its sessions: in its own dialect where it has one, else as the view is
+/// Returns how a host sends its sessions: in its dialect if it has one, otherwise as the view is
 /// sent.
 fn sent_as(host: Option<&str>, view: &View) -> SentAs<'static> {
     let of_host = SentAs::by(host.unwrap_or_default(), None);
     if of_host.dialects.len() < Dialect::ALL.len() { of_host } else { SentAs::of(view) }
 }
 
-/// Returns a window that the session fills: what is compacted has become too much, whatever window
-/// is assumed here. Where much of it stays anyway, or it is small, it is larger, so that half of
-/// what can go has room, and more of little.
+/// Returns a window that the session fills: the host compacts, so the session is too large,
+/// whatever window is assumed here. If much of it stays anyway, or it is small, the window is
+/// larger, so that half of the rest fits, and more of a small rest.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a window is not negative")]
 fn window_that_is_full(session: &Session) -> u64 {
     let Measure { context_tokens, overhead_tokens, .. } = &session.measure;
@@ -208,8 +207,8 @@ fn answer(request: &Request<'_>, config: &Config, outcome: &Outcome, cut: Option
     Answer { report: Some(report), audit, ..Answer::of(Action::Replace { digest, keep }) }
 }
 
-/// Returns the words of the user for a digest: what was asked of this compaction, and what the
-/// settings pin.
+/// Returns the user's text for a digest: the instructions of this compaction, and the pinned
+/// sentences of the settings.
 fn words(asked: Option<&str>, pin: &[String]) -> String {
     let asked = asked.map(str::trim).filter(|words| !words.is_empty());
     let asked = asked.map(|words| format!("The user asked of this compaction: {words}\n"));
@@ -217,7 +216,7 @@ fn words(asked: Option<&str>, pin: &[String]) -> String {
     asked.into_iter().chain(pinned).collect()
 }
 
-/// Puts words below the header of a digest.
+/// Inserts text below the header of a digest.
 fn with_words(digest: &str, words: &str) -> String {
     match digest.split_once('\n') {
         Some((header, rest)) if !words.is_empty() => format!("{header}\n\n{words}{rest}"),

@@ -28,7 +28,7 @@ pub(crate) struct Event {
     source: Option<String>,
     /// The reason for the compaction.
     trigger: Option<String>,
-    /// Codex alone names the turn.
+    /// The turn, which only Codex names.
     turn_id: Option<String>,
 }
 
@@ -77,7 +77,7 @@ impl Event {
         name.is_some_and(|name| name.to_string_lossy().starts_with("rollout-"))
     }
 
-    /// Says what the event is for; an event without use is passed over.
+    /// Returns the answer to the event; irrelevant events are ignored.
     pub(crate) fn said(&self, pin: &[String]) -> Said {
         match (self.hook_event_name.as_str(), self.source.as_deref()) {
             ("PreCompact", _) if self.host() == "claude-code" => self.before(pin).unwrap_or_default(),

@@ -27,7 +27,7 @@ pub(crate) fn note(
         _ => newest(document.as_ref()).ok()?,
     };
     let mut view = document.view(&conversation).ok()?;
-    // What the agent has not written yet would be missing after an undo.
+    // Records that the agent has not written yet would be missing after an undo.
     let newest = Place::Id(request.newest_record.clone()?);
     let newest = messages_at(&newest, document.as_ref(), &view)?;
     if let Source::Content(_) = request.session {

@@ -55,8 +55,7 @@ impl Checked {
     }
 }
 
-/// Looks at what is there for an agent: for all that the user does, and in the project that the
-/// working directory is of.
+/// Finds what is installed for an agent: for the user, and in the project of the working directory.
 pub(crate) fn check(host: &Host, environment: &Environment) -> Checked {
     let places = [false, true].map(|is_project| Place::of(host, environment, is_project));
     let mut found_here: Vec<Found> = Vec::new();
@@ -74,7 +73,7 @@ pub(crate) fn check(host: &Host, environment: &Environment) -> Checked {
     Checked { host: host.name, program, tried: host.tried, found: found_here, notes }
 }
 
-/// Says that what runs `wb` is live in more than one place, and what takes one of them out.
+/// Reports that more than one live place runs `wb`, and how to remove one of them.
 fn more_than_once(host: &Host, found: &[Found]) -> Option<String> {
     let live: Vec<&Found> = found.iter().filter(|it| it.live && it.wb.is_some()).collect();
     let (n, is_first_of_project) = (live.len(), live.first()?.project);
@@ -91,7 +90,7 @@ impl Found {
         Self { file, project: place.is_project, ours: true, wb: None, live: false, problems }
     }
 
-    /// Notes that the hooks are not there which are installed with it.
+    /// Notes that the accompanying hooks are missing.
     fn lacks(&mut self, hooks: &Path) {
         self.problems.push(format!("its hooks are not in {}: install it again", hooks.display()));
         self.live = false;
@@ -225,7 +224,7 @@ fn snake(event: &str) -> String {
     lower.collect::<String>().trim_start_matches('_').to_owned()
 }
 
-/// Returns what is wrong with the `wb` that is run.
+/// Returns the problem with the `wb` that is run.
 fn wrong_program(program: Option<&str>, is_project: bool, environment: &Environment) -> Option<String> {
     let Some(program) = program else { return Some("it does not say which wb it runs".to_owned()) };
     let path = Path::new(program);
@@ -236,7 +235,7 @@ fn wrong_program(program: Option<&str>, is_project: bool, environment: &Environm
         return Some(format!("the wb that it runs is gone: {program}"));
     }
     if is_project {
-        // What a project names is not run to be looked at.
+        // A program named by a project is not run for inspection.
         return Some(format!("it runs another wb than this one: {program}"));
     }
     let version = version_of(path);
@@ -245,8 +244,8 @@ fn wrong_program(program: Option<&str>, is_project: bool, environment: &Environm
         .then(|| format!("the wb that it runs reports {told}, and this is {VERSION}: {program}"))
 }
 
-/// Says that the Claude Code that is run is of an older line than the one that the plug-in was
-/// tried with, which may not know plug-ins of this kind.
+/// Reports that the installed Claude Code is older than the line that the plug-in was tested with,
+/// and may not support such plug-ins.
 pub(crate) fn too_old(host: &Host, environment: &Environment) -> Option<String> {
     let program = found(environment, host.program).filter(|_| host.name == HostName::ClaudeCode)?;
     let told = said(&program)?;
@@ -282,7 +281,7 @@ fn version_of(path: &Path) -> Option<String> {
     said(path)?.strip_prefix("wb ").map(str::to_owned)
 }
 
-/// Asks a program for its version, and returns what it says.
+/// Asks a program for its version, and returns its output.
 fn said(path: &Path) -> Option<String> {
     let mut command = Command::new(path);
     let mut child = command

@@ -13,7 +13,7 @@ const ROOM_TOKENS: u64 = 2_000;
 const FIRST: &str = "# Written by `wb install` of wb ";
 const LAST: &str = "# Here ends what wb wrote.\n";
 
-/// The keys by which a user gives Codex instructions; ours would count more than the second.
+/// The keys for a user's instructions to Codex; ours would override the second.
 const KEYS: [&str; 2] = ["compact_prompt", "experimental_compact_prompt_file"];
 
 /// The byte order mark, which must stay first in a text.
@@ -63,15 +63,14 @@ pub(crate) fn without(text: &str) -> String {
     [before, after].concat()
 }
 
-/// Returns the key by which the user gives instructions, if there is one, or why the settings
-/// cannot be read.
+/// Returns the key of the user's instructions, if there is one, or why the settings cannot be read.
 pub(crate) fn of_user(text: &str) -> Result<Option<&'static str>, String> {
     let settings: Table = toml::from_str(&without(text))
         .map_err(|error| format!("is no TOML that can be read: {}", error.message()))?;
     Ok(KEYS.into_iter().find(|key| settings.contains_key(*key)))
 }
 
-/// Returns what is wrong with our lines.
+/// Returns the problem with our lines.
 pub(crate) fn problem(text: &str) -> Option<String> {
     let there = Settings::of(text).ours;
     let version = there.strip_prefix(FIRST)?.split(',').next()?;

@@ -28,10 +28,10 @@ struct Run<'a> {
     timeout: u32,
 }
 
-/// An event, and what of it is wanted.
+/// An event and its matcher.
 pub(crate) type Event = (&'static str, Option<&'static str>);
 
-/// When a session goes on after a compaction: nothing else that Codex runs takes words.
+/// When a session resumes after a compaction: no other event of Codex accepts text.
 pub(crate) const OF_CODEX: &[Event] = &[("SessionStart", Some("compact"))];
 /// Also before a compaction, to list what the summary must contain, and after it.
 pub(crate) const OF_CLAUDE_CODE: &[Event] =
@@ -51,7 +51,7 @@ fn program_of(command: &str) -> Option<String> {
     (is_ours && command_of(&path) == command).then_some(path)
 }
 
-/// Returns the path itself, if it comes back from the command that runs it.
+/// Returns the path itself, if it can be parsed back from the command that runs it.
 pub(crate) fn known_again(program: &str) -> Option<String> {
     program_of(&command_of(program))
 }
@@ -73,7 +73,7 @@ fn with_one(text: &str, event: &str, group: &Group<'_>) -> Option<String> {
     let text = &with_container(text, &["hooks"], event, &json!([]))?;
     let list = find(text.as_bytes(), &["hooks", event]).filter(|list| text[list.clone()].starts_with('['))?;
     match ours_in(text, &list).first() {
-        // Its place stays the same, by which the agent knows what the user trusts.
+        // Its position stays the same, since the agent identifies trusted hooks by it.
         Some(ours) if ours.is_alone => as_wanted(text, ours.group.clone(), group),
         Some(ours) => as_wanted(text, ours.run.clone(), &group.hooks[0]),
         None => json_edit::add(text, list, None, group),
@@ -202,7 +202,7 @@ pub(crate) fn broken(text: &str) -> Option<String> {
     checked(text).err().filter(|_| text.contains(" hook\""))
 }
 
-/// Refuses what is no JSON object.
+/// Refuses text that is not a JSON object.
 fn checked(text: &str) -> Result<&str, String> {
     match serde_json::from_str::<Value>(text) {
         Ok(Value::Object(root)) if root.get("hooks").is_none_or(Value::is_object) => Ok(text),

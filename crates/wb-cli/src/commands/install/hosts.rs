@@ -1,4 +1,4 @@
-//! The agents that `wb` can be put into: where each looks, and what is written there.
+//! The agents that `wb` can be installed in: their folders and files.
 
 use std::path::PathBuf;
 
@@ -129,7 +129,7 @@ pub(crate) const HOSTS: [Host; 5] = [
     },
 ];
 
-/// Returns what is known of an agent.
+/// Returns the entry of an agent.
 pub(crate) fn host(name: HostName) -> &'static Host {
     HOSTS.iter().find(|host| host.name == name).unwrap_or(&HOSTS[0])
 }

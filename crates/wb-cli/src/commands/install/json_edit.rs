@@ -1,4 +1,4 @@
-//! Changes to a settings file that leave every other byte of it as it is.
+//! Edits a settings file and preserves every other byte.
 
 use std::ops::Range;
 
@@ -15,7 +15,7 @@ struct Container<'a> {
 }
 
 impl<'a> Container<'a> {
-    /// Looks at the value at a place; nothing if it is neither an object nor an array.
+    /// Parses the value at a place; none if it is neither an object nor an array.
     fn at(text: &'a str, place: Range<usize>) -> Option<Self> {
         let bytes = &text.as_bytes()[place.clone()];
         let shifted = |child: Range<usize>| place.start + child.start..place.start + child.end;
@@ -79,7 +79,7 @@ pub(crate) fn add(
     Container::at(text, place)?.with(key, value)
 }
 
-/// Returns a value as JSON: on one line, or indented by so much.
+/// Returns a value as JSON: on one line, or indented by `unit`.
 fn written(value: &impl Serialize, unit: Option<&str>) -> Option<String> {
     let Some(unit) = unit else { return serde_json::to_string(value).ok() };
     let mut out = Vec::new();
@@ -88,7 +88,7 @@ fn written(value: &impl Serialize, unit: Option<&str>) -> Option<String> {
     String::from_utf8(out).ok()
 }
 
-/// Returns a value put in the place of another one, in the style of the file.
+/// Replaces a value by another, in the style of the file.
 pub(crate) fn replaced(text: &str, place: Range<usize>, value: &impl Serialize) -> Option<String> {
     let is_flat = !text[place.clone()].contains('\n');
     let value = written(value, (!is_flat).then(|| unit(text)))?;

@@ -30,7 +30,7 @@ pub(crate) struct Plan {
 pub(crate) fn plug_in(host: &Host, place: &Place, program: &str) -> Result<Plan, UserError> {
     let files = host.files;
     let is_ours = is_ours(files, place)?;
-    // What is read first is written last, so that nothing half is ever loaded.
+    // The file that is read first is written last, so that no half-written plug-in is ever loaded.
     let changes = files.iter().rev().map(|file| written(*file, place, program, is_ours));
     Ok(Plan { changes: changes.collect::<Result<_, _>>()?, notes: Vec::new(), effect: host.effect })
 }
@@ -57,8 +57,8 @@ fn foreign(path: &Path) -> UserError {
     UserError::of_file(path.display().to_string(), "already exists and was not created by wb", hint)
 }
 
-/// Plans hooks in the settings of an agent, and instructions where it takes them. What the user has
-/// settled for all projects is in the second place.
+/// Plans hooks in the settings of an agent, and instructions if it accepts them. The second place
+/// has the user's settings for all projects.
 pub(crate) fn hooks(
     host: &Host,
     path: &Path,
@@ -140,7 +140,7 @@ pub(crate) fn uninstall(host: &Host, place: &Place) -> Result<Plan, UserError> {
     let is_ours = is_ours(files, place)?;
     for file in files.iter().rev() {
         let path = place.file(file.path);
-        // Without the file that says so the others are ours if they are just as we wrote them.
+        // Without the marker file, the others are ours only if they are exactly as written.
         let before = read(place, &path)?.filter(|text| is_ours || *text == file.rendered(""));
         plan.changes.push(Change { before, after: None, path });
     }

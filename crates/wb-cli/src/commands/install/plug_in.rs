@@ -1,4 +1,4 @@
-//! The plug-ins that `wb` brings along, and how a file says that it is one of them.
+//! The embedded plug-ins, and the marker that identifies their files.
 
 use std::path::Path;
 
@@ -31,7 +31,8 @@ pub(crate) const OF_OPENCODE: [Embedded; 1] = [Embedded {
     path: "plugins/wb-compact.ts",
     text: include_str!("../../../../../integrations/opencode/wb-compact.ts"),
 }];
-/// The first one runs `wb`; it is written last, so that the plug-in is whole once it is there.
+/// The first file runs `wb`; it is written last, so that the plug-in is complete once it is
+/// present.
 pub(crate) const OF_CLAUDE_CODE: [Embedded; 3] = [
     Embedded {
         path: "skills/wb-compact/hooks/register.ts",
@@ -64,7 +65,7 @@ impl Embedded {
         mark + &text.replace("@VERSION@", VERSION)
     }
 
-    /// Returns whether the file says itself who wrote it.
+    /// Returns whether the file has room for a marker: a script, not JSON.
     fn is_script(self) -> bool {
         Path::new(self.path).extension().is_some_and(|end| end == "ts" || end == "mjs")
     }

@@ -19,14 +19,14 @@ struct Explained<'a> {
     /// The first message that a record is part of that is seen, counted from 0 as `wb plan` counts
     /// them.
     message: Option<usize>,
-    /// The operation that brought a record that is seen.
+    /// The operation that added a visible record.
     brought_by: Option<u64>,
-    /// The operations that hide it: the first hides it, each other one what the one before it
-    /// brought.
+    /// The operations that hide it: the first hides it, and each other one hides what the previous
+    /// one added.
     hidden_by: Vec<u64>,
 }
 
-/// Says whether the model sees a record, and if not, what hides it.
+/// Reports whether the model sees a record, and if not, what hides it.
 pub(crate) fn explain(shell: &Shell, log: &Log, record: &str) -> Result<()> {
     let parts = log.document.parts();
     let failed = |error: FormatError| log.unreadable(&error);

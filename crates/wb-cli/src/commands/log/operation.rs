@@ -1,4 +1,4 @@
-//! `wb log FILE OPERATION`: one operation, what it hides and keeps, and what it brought.
+//! `wb log FILE OPERATION`: one operation, with the records that it hides, keeps and adds.
 
 use std::collections::HashSet;
 use std::io::{self, Write};
@@ -29,7 +29,7 @@ struct Shown {
     brought: Records,
     /// The operations that it depends on: it hides the records they added.
     stands_on: Vec<u64>,
-    /// Nothing if the digest is not in what the model sees now.
+    /// Empty if the digest is not in the current view.
     digest: Vec<DigestSection>,
 }
 
@@ -37,7 +37,7 @@ struct Shown {
 #[derive(Debug, Default, Serialize)]
 struct Records {
     n: usize,
-    /// The first of them; nothing if it is not there any more as it was.
+    /// The first record; none if it is gone or changed.
     first: Option<RecordName>,
     last: Option<RecordName>,
 }

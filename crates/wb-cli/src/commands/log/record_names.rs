@@ -62,7 +62,7 @@ impl<'a> RecordNames<'a> {
         stands.then(|| RecordName::Line(lines[before].number))
     }
 
-    /// Returns the bytes of a line or a row by its name; nothing if there is none.
+    /// Returns the bytes of a line or a row by its name, if it exists.
     pub(crate) fn find(&self, name: &str) -> Option<(RecordName, Span)> {
         let Some(lines) = &self.lines else {
             let len = self.parts.len(name).ok()??;
@@ -73,7 +73,7 @@ impl<'a> RecordNames<'a> {
         Some((RecordName::Line(number), Span { at: lines[at].at, len: lines[at].len, ..Span::default() }))
     }
 
-    /// Says how a record is named.
+    /// Explains how to name a record.
     pub(crate) fn hint(&self) -> String {
         match self.lines.as_deref() {
             None => "name a row as `wb log FILE OPERATION` shows them, such as message/SESSION/ID".to_owned(),

@@ -36,7 +36,7 @@ struct Skipped {
     hint: Option<String>,
 }
 
-/// Replays all sessions and prints what came out; one that cannot be read is named and left out.
+/// Replays all sessions and prints the results; an unreadable one is named and left out.
 pub(crate) fn replay(shell: &Shell, args: &replay::Replay) -> Result<()> {
     let sources = input_files::all(&args.files);
     let html = target_of(shell, args, &sources)?;
@@ -77,7 +77,7 @@ pub(crate) fn replay(shell: &Shell, args: &replay::Replay) -> Result<()> {
     shell.print(|page| table::write(page, &replay))
 }
 
-/// Takes the prices of a model of the catalog.
+/// Applies a catalog model's prices.
 fn of_model(shell: &Shell, options: Options, id: &str) -> Result<Options, UserError> {
     let catalog = catalog(shell)?;
     let hint = "name its prices with --price, or another model; wb models shows them all";
@@ -106,7 +106,7 @@ enum HtmlTarget<'a> {
     File(&'a Path),
 }
 
-/// Says where the page goes; no session that is read is ever written over.
+/// Returns the destination of the page; a session that is read is never overwritten.
 fn target_of<'a>(
     shell: &Shell,
     args: &'a replay::Replay,

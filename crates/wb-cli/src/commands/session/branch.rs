@@ -67,7 +67,7 @@ impl Change for Done {
     }
 }
 
-/// Goes to an entry.
+/// Moves a session to an entry.
 pub(crate) fn branch(shell: &Shell, args: &SessionBranch) -> Result<()> {
     let dest = WriteTarget::of(&args.change);
     let model = model(shell, args)?;

@@ -1,4 +1,4 @@
-//! `wb session context`: what the model sees at an entry.
+//! `wb session context`: the model's view at an entry.
 
 use std::io::{self, Write};
 
@@ -30,7 +30,7 @@ struct JsonReport<'a> {
     anchored: bool,
     estimated_tokens: u64,
     notes: Vec<String>,
-    /// The entry that each message comes from.
+    /// The entry of each message.
     entries: &'a [EntryId],
     messages: &'a [Message],
 }

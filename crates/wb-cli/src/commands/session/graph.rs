@@ -20,7 +20,7 @@ pub(crate) struct Graph {
 pub(crate) struct Row {
     /// The entry's place among the nodes of the graph.
     pub(crate) at: usize,
-    /// Branches to the left of it that go on below.
+    /// The number of branches to its left that continue below.
     pub(crate) depth: usize,
     /// Indicates that a branch begins with it.
     pub(crate) is_start: bool,

@@ -18,7 +18,7 @@ use crate::terminal::style::HEAD;
 use crate::terminal::user_error::UserError;
 use crate::terminal::wrap::Page;
 
-/// Names of a list that people are shown.
+/// The most names of a list to show.
 const SHOWN_NAMES: usize = 20;
 
 /// Prints one entry.
@@ -140,8 +140,7 @@ fn maker(from_hook: bool) -> Option<(&'static str, String)> {
     from_hook.then(|| ("made by", "an extension".to_owned()))
 }
 
-/// Returns the files that the maker of a digest noted, under the names that pi gives them; other
-/// notes are given as they are.
+/// Returns the files that a digest's writer noted, under pi's names; other notes stay unchanged.
 fn files(details: Option<&Value>) -> Vec<(&'static str, String)> {
     let Some(details) = details.filter(|details| !details.is_null()) else { return Vec::new() };
     let list = |key: &str| {

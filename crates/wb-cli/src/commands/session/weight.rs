@@ -14,7 +14,7 @@ use crate::session::tracker_of;
 use crate::terminal::number::grouped;
 use crate::terminal::wrap::Page;
 
-/// Files of each list that people are shown.
+/// The most files of each list to show.
 const SHOWN_FILES: usize = 5;
 
 /// The weight of a context.
@@ -27,8 +27,8 @@ pub(crate) struct Weight {
 }
 
 impl Weight {
-    /// Weighs a context as `wb weigh` does: the last count of the provider and an estimate of what
-    /// came after it.
+    /// Weighs a context as `wb weigh` does: the provider's last count plus an estimate of what
+    /// follows.
     pub(crate) fn of(context: &Context) -> Self {
         let mut tracker = tracker_of(context.model.as_deref());
         let mut current = context.requests.iter().filter(|request| request.is_current).peekable();
@@ -50,7 +50,7 @@ impl Weight {
         Ok(Self::of(&session.context(session.leaf())?))
     }
 
-    /// Returns where the figure comes from.
+    /// Returns the source of the figure.
     pub(crate) fn source(self) -> &'static str {
         if self.is_anchored { "counted by the provider up to its last answer" } else { "estimated" }
     }
@@ -129,7 +129,7 @@ impl Summary {
         }
     }
 
-    /// Writes who wrote it, how long it is and which files it names.
+    /// Writes the author, length and files of the digest.
     pub(crate) fn write_facts(&self, page: &mut Page<'_>) -> io::Result<()> {
         let by = match self.digest_by {
             "local" => "the local digest",

@@ -37,7 +37,7 @@ impl<'a> WriteTarget<'a> {
         self.out.map(|out| out.display().to_string())
     }
 
-    /// Returns the name of the file that has the change in it, as a shell takes it.
+    /// Returns the name of the changed file, quoted for a shell.
     pub(crate) fn shell_name(&self) -> String {
         file_word(self.out.unwrap_or(self.file))
     }
@@ -50,7 +50,7 @@ impl<'a> WriteTarget<'a> {
         }
     }
 
-    /// Returns the command that goes on from an entry again.
+    /// Returns the command that returns to an entry.
     pub(crate) fn way_back(&self, session: &Session, leaf: &EntryId) -> Result<String, SessionError> {
         let is_prompt = match session.entry(leaf)?.kind {
             EntryKind::Message(logged) => matches!(logged.message, Message::User { .. }),
@@ -74,7 +74,7 @@ pub(crate) struct Changed<T> {
 }
 
 impl<T> Changed<T> {
-    /// Returns what was passed over in the log, and what happened to the file.
+    /// Returns the notes on what the reader skipped, and on the file.
     pub(crate) fn all_notes(&self) -> Vec<String> {
         self.log.notes().into_iter().chain(self.notes.iter().cloned()).collect()
     }
@@ -105,7 +105,7 @@ pub(crate) fn apply_change<T: Change>(
     Ok(Changed { log, done, is_written, notes })
 }
 
-/// Returns a session of an older layout in the present one, and what is to be said of that.
+/// Returns a session in the current layout, with a note if it was migrated.
 fn prepared(log: &Log, dest: WriteTarget<'_>) -> Result<(Option<Session>, Vec<String>), UserError> {
     check(log, dest)?;
     if !is_older(log) {
@@ -117,8 +117,7 @@ fn prepared(log: &Log, dest: WriteTarget<'_>) -> Result<(Option<Session>, Vec<St
     Ok((Some(present), is_here.then(note).into_iter().collect()))
 }
 
-/// Writes what is new in a session where it should go, and returns whether there was something to
-/// write.
+/// Writes the new entries of a session to their destination, and returns whether there were any.
 fn written(
     file: &str,
     session: &mut Session,
@@ -164,7 +163,7 @@ fn append(session: &mut Session) -> Result<Option<String>, SessionError> {
     Ok(aside.map(|aside| format!("the truncated last line was moved to {}", aside.display())))
 }
 
-/// Refuses what cannot be written where it should go.
+/// Refuses a destination that cannot be written.
 fn check(log: &Log, dest: WriteTarget<'_>) -> Result<(), UserError> {
     if let Some(out) = dest.out {
         return check_out(out);
@@ -218,7 +217,7 @@ fn io_error(error: SessionError) -> io::Error {
     }
 }
 
-/// Builds the error of a change, with what can be done about it by someone who writes.
+/// Builds the error of a change, with a hint for a command that writes.
 fn failure(file: &str, error: &DriverError) -> UserError {
     let hint = match error {
         DriverError::Session(error) => hint(error),

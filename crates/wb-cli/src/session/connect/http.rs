@@ -28,7 +28,7 @@ impl Runtime {
     }
 }
 
-/// Finds the way to a model; nothing is sent yet.
+/// Prepares the connection to a model; nothing is sent yet.
 pub(crate) fn connect(
     args: &ModelArgs,
     name: &ModelName,

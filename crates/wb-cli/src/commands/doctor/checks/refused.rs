@@ -22,7 +22,7 @@ fn find(Examination { session, remedies, .. }: &Examination<'_>) -> Vec<Complain
     let line_of = lines_of(session);
     let complaint = |violation: &Violation| {
         let what = format!("its provider would reject {}: {}", place(violation), violation.what);
-        // What it names first is the call or the result.
+        // The first name is the call or the result.
         let named = violation.what.split('`').nth(1).unwrap_or_default();
         let line = violation.message.and_then(|at| line_of(at, named));
         let otherwise = remedies.advice().unwrap_or(GO_BACK);
