@@ -1,7 +1,7 @@
 //! The `wb` command: weighs, plans and compacts the sessions of coding agents.
 //!
-//! The transcript or the answer goes to stdout, talk goes to stderr. Exit codes: 0 done, 1 an
-//! error, 2 wrong usage, 3 what was looked for is there.
+//! The transcript or the answer goes to stdout, messages go to stderr. Exit codes: 0 success, 1
+//! error, 2 wrong usage, 3 findings.
 
 mod platform;
 mod terminal;

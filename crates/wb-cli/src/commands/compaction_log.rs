@@ -63,7 +63,7 @@ pub(crate) fn add(environment: &Environment, entry: &Entry) -> io::Result<()> {
     append_line(&path, None, &serde_json::to_vec(entry)?).map_err(io::Error::other)
 }
 
-/// Reads the log, the oldest entry first; a line that is none is passed over.
+/// Reads the log, oldest entry first; invalid lines are skipped.
 pub(crate) fn entries(environment: &Environment) -> io::Result<Vec<Entry>> {
     let Some(path) = path(environment) else { return Ok(Vec::new()) };
     match std::fs::read(path) {

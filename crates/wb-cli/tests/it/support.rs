@@ -36,7 +36,7 @@ pub(crate) fn wb_in<S: AsRef<OsStr>>(
     stdin: &[u8],
 ) -> Answer {
     let mut command = Command::new(env!("CARGO_BIN_EXE_wb"));
-    // The variables of whoever runs the tests, an agent maybe, say nothing here.
+    // Ignore the variables of the user or agent that runs the tests.
     command.env_clear().env("PATH", std::env::var_os("PATH").unwrap_or_default());
     let mut child = command
         .args(args)

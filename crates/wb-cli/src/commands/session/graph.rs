@@ -61,10 +61,10 @@ impl Graph {
 
     /// Returns the lines in the order in which they are drawn.
     ///
-    /// Of the entries that follow one, the one on the path to the leaf, else the one with most
-    /// entries on it, goes on below it and comes last; the others are branches to the right of
-    /// it. A branch is at most half of what it is a branch of, except next to the path, so the
-    /// depth is at most the logarithm of the number of entries.
+    /// Of an entry's children, the one on the path to the leaf, or else the one with the largest
+    /// subtree, continues below it and comes last; the others branch to the right. Except next to
+    /// the path, a branch has at most half the entries of its parent, so the depth is at most the
+    /// logarithm of the number of entries.
     pub(crate) fn rows(&self) -> Vec<Row> {
         let mut rows = Vec::with_capacity(self.nodes.len());
         let mut open = Vec::new();

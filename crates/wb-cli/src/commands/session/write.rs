@@ -88,8 +88,8 @@ pub(crate) trait Change {
 
 /// Carries out a change.
 ///
-/// What it appends is staged, and written in one step. A change that is refused and one that
-/// appends nothing leave the file as it is, its torn end among it.
+/// New entries are staged, and written in one step. A refused change, or one that appends nothing,
+/// leaves the file unchanged, including a torn end.
 pub(crate) fn apply_change<T: Change>(
     mut log: Log,
     dest: WriteTarget<'_>,

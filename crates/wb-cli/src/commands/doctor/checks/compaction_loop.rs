@@ -43,14 +43,13 @@ impl Compactions {
         let (n, n_new) = (stretch.messages.len() - stretch.n_synthetic(), stretch.new_messages().len());
         match self.n_shown.replace(n) {
             None => {}
-            // What had been folded is seen again.
+            // Folded messages are visible again.
             Some(n_before) if n.saturating_sub(n_new) > n_before => self.forget_last(n_new),
             Some(_) => self.n_after.push(n_new),
         }
     }
 
-    /// Removes the last compaction: the messages after it now follow the one before it, plus
-    /// `n_more`.
+    /// Removes the last compaction: its messages, plus `n_more`, now follow the one before it.
     pub(crate) fn forget_last(&mut self, n_more: usize) {
         let n = self.n_after.pop().unwrap_or(0) + n_more;
         self.n_after.last_mut().into_iter().for_each(|last| *last += n);
@@ -68,8 +67,7 @@ mod tests {
 
     use super::*;
 
-    /// Returns how many compactions are close, given how many messages each stretch shows of those
-    /// before and says anew.
+    /// Returns the number of close compactions, given the old and new messages in each stretch.
     fn n_close(stretches: &[(usize, usize)]) -> usize {
         let mut compactions = Compactions::default();
         for (n_seen, n_new) in stretches.iter().copied() {
