@@ -1,5 +1,6 @@
-//! How long an agent waits for `wb hook`, the start of the program included, as rows for `docs/evaluation/speed.md`. It
-//! is the program that it was built with, or one that is named behind `--`.
+//! Measures how long an agent waits for `wb hook`, including program start, as rows for
+//! `docs/evaluation/speed.md`. The program is the one built with the benchmark, or one named after
+//! `--`.
 
 use std::fs::{self, File};
 use std::io;
@@ -48,7 +49,7 @@ impl Numbers {
         usize::try_from(self.0 >> 33).unwrap_or(0) % n
     }
 
-    /// Returns lines of words, at least so many bytes.
+    /// Returns lines of words, `n_bytes` long at least.
     fn text(&mut self, n_bytes: usize) -> String {
         let mut text = String::new();
         while text.len() < n_bytes {
@@ -70,7 +71,7 @@ impl Numbers {
     }
 }
 
-/// Returns what a host asks of a session of that many messages.
+/// Returns a host's request for a session of `n_messages` messages.
 fn question(n_messages: usize) -> Value {
     let (mut numbers, mut messages) = (Numbers(7), Vec::new());
     for at in 0..n_messages.div_ceil(2) {
@@ -89,7 +90,8 @@ fn question(n_messages: usize) -> Value {
     json!({"version": 1, "host": "bench", "window": 200_000, "session": {"messages": messages}})
 }
 
-/// Asks once and returns how long the answer took, from the start of the program to its end.
+/// Sends one request and returns how long the answer took, from the start of the program to its
+/// end.
 fn wait(program: &Path, folder: &Path, question: &Path) -> io::Result<Duration> {
     let start = Instant::now();
     let mut command = Command::new(program);

@@ -1,5 +1,6 @@
-//! Reads session files and prints `docs/evaluation/formats.md` and, below `<!-- rows -->`, the rows of its
-//! data file: which format a file has, whether the same bytes come back, and what providers would refuse before and after compactions.
+//! Reads session files and prints `docs/evaluation/formats.md` and, below `<!-- rows -->`, the rows
+//! of its data file: which format a file has, whether the same bytes come back, and what providers
+//! would refuse before and after compactions.
 #![expect(clippy::print_stdout, reason = "that is what it is for")]
 
 use std::collections::BTreeMap;
@@ -15,12 +16,12 @@ use wb_record::{Access, Document, Item, MemoryParts, Parts, Stamp};
 
 const WINDOWS: [u64; 3] = [8_000, 32_000, 200_000];
 
-/// What one file gave.
+/// The figures of one file.
 struct Row {
     file: String,
     n_bytes: u64,
     read: Result<Read, String>,
-    /// What it is instead of a session, where that can be told.
+    /// The kind of a file that is not a session, if known.
     kind: Option<&'static str>,
 }
 
@@ -28,11 +29,12 @@ struct Read {
     format: &'static str,
     n_conversations: usize,
     n_messages: usize,
-    /// Whether the empty change gives the same bytes.
+    /// Indicates that the empty change writes the same bytes.
     is_same: bool,
-    /// What is refused of the untouched session: its own dialects, all four.
+    /// The violations in the untouched session: in its own dialect, and in all four.
     n_found: [usize; 2],
-    /// For each window: whether it was written natively, and what is refused that was not before, in all four dialects.
+    /// For each window: how the result was written, and the number of new violations in all four
+    /// dialects.
     compacted: [(Written, usize); 3],
 }
 
@@ -77,7 +79,7 @@ fn main() {
     print!("{}", page(&rows, date, commit));
 }
 
-/// Returns the folder that all files stand below.
+/// Returns the folder that contains all files.
 fn common(files: &[&Path]) -> PathBuf {
     let parents = files.first().into_iter().flat_map(|file| file.ancestors().skip(1));
     let mut parents = parents.filter(|folder| files.iter().all(|file| file.starts_with(folder)));
@@ -91,7 +93,7 @@ fn row(folder: &Path, file: &Path) -> Row {
     Row { file: name, n_bytes: file.metadata().map_or(0, |it| it.len()), read, kind }
 }
 
-/// Tells what a file is instead of a session.
+/// Identifies a file that is not a session.
 fn kind(file: &Path) -> Option<&'static str> {
     let text = std::fs::read_to_string(file).ok()?;
     let first = text.trim_start().lines().next().unwrap_or_default();
@@ -149,7 +151,7 @@ fn kinds(messages: &[Message]) -> Kinds {
     kinds
 }
 
-/// Compacts, writes that natively into a copy, reads the copy, and counts what is refused of it that was not before.
+/// Compacts, writes the result natively into a copy, reads the copy, and counts the new violations.
 fn compacted(document: &dyn Document, conversation: &str, view: &View, window: u64) -> (Written, usize) {
     let mut messages = view.messages.clone();
     let settings = Compactor::new().card(ModelCard::with_window(window)).vocabulary(view.vocabulary);

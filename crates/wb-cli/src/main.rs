@@ -1,7 +1,7 @@
 //! The `wb` command: weighs, plans and compacts the sessions of coding agents.
 //!
-//! The transcript or the answer goes to stdout, talk goes to stderr. Exit codes: 0 done, 1 an
-//! error, 2 wrong usage, 3 what was looked for is there.
+//! The transcript or the answer goes to stdout, messages go to stderr. Exit codes: 0 success, 1
+//! error, 2 wrong usage, 3 findings.
 
 mod platform;
 mod terminal;
@@ -42,7 +42,7 @@ fn main() -> ExitCode {
     exit.into()
 }
 
-/// Tells of a failure, unless it is that nobody reads any more.
+/// Reports a failure, unless the reader of the output went away.
 fn failed(shell: &Shell, error: &anyhow::Error) -> Exit {
     UserError::told(error).map_or(Exit::Done, |error| {
         shell.fail(&error);
@@ -92,7 +92,7 @@ fn parse(args: Vec<OsString>, environment: &Environment) -> Result<Cli, clap::Er
     }
 }
 
-/// Says what is wrong with a command line, or what was asked about it.
+/// Reports an error in a command line, or prints the requested help.
 fn refuse(args: &[OsString], environment: Environment, error: &clap::Error) -> ExitCode {
     let is_json = options(args).any(|arg| arg == "--json");
     if !error.use_stderr() {
@@ -100,7 +100,7 @@ fn refuse(args: &[OsString], environment: Environment, error: &clap::Error) -> E
         return error.print().map_or_else(|error| failed(&shell, &error.into()), |()| Exit::Done).into();
     }
     if !is_json {
-        // Where the stream is gone, nobody can be told.
+        // If the stream is gone, the error is lost.
         let _ = error.print();
         return ExitCode::from(2);
     }
@@ -118,7 +118,7 @@ fn options(args: &[OsString]) -> impl Iterator<Item = &str> {
     args.iter().skip(1).map_while(|arg| (arg != "--").then(|| arg.to_str().unwrap_or_default()))
 }
 
-/// Looks for `--color` before the command line is read, so that what is wrong with it is said in these colours.
+/// Finds `--color` before the command line is parsed, so that its errors use that setting.
 fn colors_of(args: &[OsString]) -> anstream::ColorChoice {
     let words: Vec<&str> = options(args).collect();
     let separate = words.windows(2).filter(|pair| pair[0] == "--color").map(|pair| pair[1]);

@@ -1,4 +1,4 @@
-//! Every summary in a session, held against the messages that it stands for.
+//! Compares every summary in a session with the messages that it replaces.
 
 use std::collections::HashSet;
 use std::io::{self, Write};
@@ -31,18 +31,18 @@ struct Audited<'a> {
     n_findings: usize,
 }
 
-/// One summary and what was found in it.
+/// One summary and its findings.
 #[derive(Debug, Serialize)]
 struct Summary {
-    /// The messages that were held against it: all before this number.
+    /// The messages that it was compared with: all before this number.
     messages: usize,
     characters: usize,
-    /// Whether messages were gone before, so that only contradictions were looked for.
+    /// Indicates that earlier messages are missing, so the audit looks for contradictions only.
     partial: bool,
     findings: Vec<Finding>,
 }
 
-/// Audits a session and prints what was found.
+/// Audits a session and prints the findings.
 pub(crate) fn audit(shell: &Shell, args: &Audit) -> Result<Exit> {
     let document = document(&args.file, Access::Read)?;
     let audited = shell.timed("auditing", || audited(document.as_ref()));
@@ -79,8 +79,8 @@ fn audited(document: &dyn Document) -> Result<(Vec<String>, Vec<Summary>), Forma
     Ok((said, summaries))
 }
 
-/// Returns the facts of a whole session, and what its newest summary says that they do not bear out; nothing where there is
-/// none. Its segments can be seen on the way.
+/// Returns the facts of a whole session and the unsupported claims of its newest summary, if any;
+/// passes each segment to a callback.
 pub(crate) fn newest_summary(
     document: &dyn Document,
     conversation: &str,
@@ -96,11 +96,11 @@ pub(crate) fn newest_summary(
     Ok((auditing.facts, newest.map(|summary| summary.findings)))
 }
 
-/// Goes through a session as it was said and audits each summary with what was said before it.
+/// Reads a session in the order it was said and audits each summary against what came before.
 struct Auditing {
     vocabulary: ToolVocabulary,
     facts: Facts,
-    /// How many messages were said.
+    /// The number of messages that were said.
     n_said: usize,
     /// The summaries that were audited.
     known: HashSet<String>,
@@ -111,7 +111,7 @@ impl Auditing {
         Self { vocabulary, facts: Facts::default(), n_said: 0, known: HashSet::new() }
     }
 
-    /// Goes on through a segment and returns its summaries; shows what was said.
+    /// Reads the next segment and returns its summaries; shows what was said.
     fn take_in(&mut self, segment: &Segment, mut show: impl FnMut(&Message)) -> Vec<Summary> {
         let n_kept = segment.n_seen.saturating_sub(segment.n_synthetic());
         let mut summaries = Vec::new();
@@ -133,7 +133,7 @@ impl Auditing {
     }
 }
 
-/// Audits one summary; what the user said in messages that stayed beside it need not be in it.
+/// Audits one summary, which need not contain what the user said in messages that stayed.
 fn one(digest: &str, facts: &Facts, n_covered: usize) -> Summary {
     let mut found = findings(digest, facts);
     let stayed = |it: &Finding| it.message.is_some_and(|at| at as usize >= n_covered);
@@ -146,7 +146,7 @@ fn one(digest: &str, facts: &Facts, n_covered: usize) -> Summary {
     }
 }
 
-/// Where the text of a finding begins.
+/// The indent of a finding's text.
 const INDENT: usize = 12;
 
 fn show(page: &mut Page<'_>, nth: usize, summary: &Summary, said: &[String]) -> io::Result<()> {

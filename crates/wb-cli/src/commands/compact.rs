@@ -1,4 +1,4 @@
-//! `wb compact`: a session is compacted and written in its own format.
+//! `wb compact`: compacts a session and writes it in its own format.
 
 use std::path::Path;
 
@@ -30,12 +30,12 @@ use crate::terminal::user_error::UserError;
 struct Answer<'a> {
     #[serde(flatten)]
     compacted: Compacted<'a>,
-    /// Nothing where nothing was asked to be written.
+    /// None if no write was requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     written: Option<Written>,
 }
 
-/// What was written.
+/// The result of a write.
 #[derive(Clone, Copy, Debug, Serialize)]
 struct Written {
     /// The number by which it can be undone; none for another file.
@@ -109,7 +109,7 @@ fn refuse_in_use(session: &Session, args: &Compact) -> Result<(), UserError> {
     refuse_while_in_use(&args.file, session.document.as_ref(), &history, OR_ELSEWHERE)
 }
 
-/// Another way for who finds a session in use.
+/// The alternative when a session is in use.
 const OR_ELSEWHERE: &str = ", or write to another file with -o";
 
 /// Refuses targets that cannot be written before anything is read.
@@ -124,7 +124,7 @@ fn check_targets(args: &Compact) -> Result<(), UserError> {
     Ok(())
 }
 
-/// Why a compaction cannot be written into the session.
+/// Explains why a compaction cannot be written into the session.
 fn not_native(session: &Session, why: &str) -> UserError {
     let (format, strategy) = (session.opened.format, session.strategy.name());
     let what = format!("a session of {format} cannot hold what the strategy {strategy} makes of it: {why}");
@@ -133,20 +133,20 @@ fn not_native(session: &Session, why: &str) -> UserError {
     UserError::of_file(&session.file, what, format!("{other}write messages of our own with -o"))
 }
 
-/// Returns what is to be written so that the session becomes what was planned.
+/// Returns the changes that turn the session into the planned one.
 fn changes(session: &Session, outcome: &Outcome, stamp: &Stamp) -> Result<ChangeSet, UserError> {
     let items = items(&outcome.patch, session.opened.messages.len());
     let rendered = session.document.render(&session.conversation, &session.opened, &items, stamp);
     rendered.map_err(|error| UserError::of_file(&session.file, error.to_string(), error.hint()))
 }
 
-/// Refuses what the provider of the session would refuse and would not have refused before.
+/// Refuses violations that the session did not have before.
 fn refuse_invalid(session: &Session, after: &Validity) -> Result<(), UserError> {
     let before = || Ok(Validity::of(&session.opened.messages, &SentAs::of(&session.opened)));
     after.refuse_new(&session.file, before, ", or try another --strategy")
 }
 
-/// Returns what is read of a session that was written.
+/// Returns the validity of a written session.
 fn read(now: &View, sent: &SentAs<'_>) -> Validity {
     Validity::of(&now.messages, sent).by_order(now, &now.messages, sent)
 }
@@ -161,7 +161,7 @@ fn check_copy(session: &Session, copy: &dyn Document, expected: &Validity) -> Re
     }
 }
 
-/// Writes the session with the changes to another place, or messages of our own where its format is not written.
+/// Writes the changed session to another file, or our messages if its format cannot be written.
 fn write_elsewhere(
     session: &Session,
     (set, ours): (&ChangeSet, Option<Vec<Message>>),
@@ -185,7 +185,7 @@ fn written(parts: &dyn Parts, out: &Path, args: &Compact) -> Result<Written> {
     Ok(Written { operation: None, bytes: usize::try_from(n_bytes).unwrap_or(usize::MAX) })
 }
 
-/// Writes the changes into the session, and takes them back should they read otherwise than planned.
+/// Writes the changes into the session, and undoes them if the result differs from the plan.
 fn write_in_place(
     session: &mut Session,
     set: &ChangeSet,

@@ -1,4 +1,4 @@
-//! The log of the compactions that agents asked for: names, sizes and times, without a word of what was said.
+//! The log of compactions that agents requested: names, sizes and times, without message content.
 
 use std::collections::HashSet;
 use std::fs::DirBuilder;
@@ -28,11 +28,11 @@ pub(crate) struct Entry {
     /// The session's file.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) file: Option<PathBuf>,
-    /// Why the agent asked.
+    /// The reason for the agent's request.
     pub(crate) trigger: String,
-    /// What it was told to do.
+    /// The action that was returned to the agent.
     pub(crate) action: String,
-    /// Why it was left to its own way, without what the messages say.
+    /// The reason why the agent compacted on its own, without message content.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) why: Option<String>,
     pub(crate) messages_before: usize,
@@ -42,19 +42,18 @@ pub(crate) struct Entry {
     /// The fingerprint of the digest.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) digest: Option<u64>,
-    /// Whether `wb undo` knows what the session had before.
+    /// Indicates that `wb undo` knows the earlier state of the session.
     pub(crate) undoable: bool,
-    /// How many findings the audit of the digest had.
+    /// The number of findings in the audit of the digest.
     pub(crate) findings: usize,
     pub(crate) ms: u64,
 }
 
-/// Returns where the log stands.
 pub(crate) fn path(environment: &Environment) -> Option<PathBuf> {
     Some(environment.state.as_deref()?.join("compactions.jsonl"))
 }
 
-/// Adds a compaction; the file and its folder are the user's alone.
+/// Adds a compaction; only the user may read the file and its folder.
 pub(crate) fn add(environment: &Environment, entry: &Entry) -> io::Result<()> {
     let Some(path) = path(environment) else { return Ok(()) };
     let mut folder = DirBuilder::new();
@@ -64,7 +63,7 @@ pub(crate) fn add(environment: &Environment, entry: &Entry) -> io::Result<()> {
     append_line(&path, None, &serde_json::to_vec(entry)?).map_err(io::Error::other)
 }
 
-/// Reads the log, the oldest entry first; a line that is none is passed over.
+/// Reads the log, oldest entry first; invalid lines are skipped.
 pub(crate) fn entries(environment: &Environment) -> io::Result<Vec<Entry>> {
     let Some(path) = path(environment) else { return Ok(Vec::new()) };
     match std::fs::read(path) {
@@ -104,7 +103,7 @@ pub(crate) fn show(shell: &Shell) -> Result<()> {
     })
 }
 
-/// Returns what can be done about each entry; of those of one file the newest alone can be taken back.
+/// Returns the next command for each entry; only the newest entry of a file can be undone.
 fn commands(entries: &[Entry]) -> Vec<Option<String>> {
     let mut files = HashSet::new();
     let newest = entries.iter().rev().map(|entry| next(entry).filter(|_| files.insert(&entry.file)));
@@ -113,8 +112,8 @@ fn commands(entries: &[Entry]) -> Vec<Option<String>> {
     commands
 }
 
-/// Returns the command that takes a compaction back or does it again, or tells what was found, where its file is known and
-/// still there.
+/// Returns the command that undoes or redoes a compaction or shows its findings, if its file is
+/// known and still exists.
 fn next(entry: &Entry) -> Option<String> {
     let path = entry.file.as_deref().filter(|file| file.is_file())?;
     let file = shell_word(path.to_str()?);
@@ -128,7 +127,7 @@ fn next(entry: &Entry) -> Option<String> {
     }
 }
 
-/// Returns whether all that was done to a session was taken back.
+/// Returns whether every operation on a session was undone.
 fn is_taken_back(session: &Path) -> bool {
     let Ok(history) = History::beside(session, Access::Read) else { return false };
     history.unsettled().is_none() && history.find(None, false).is_err() && history.find(None, true).is_ok()

@@ -20,7 +20,7 @@ use crate::terminal::style::{BAD, GOOD};
 use crate::terminal::table::{Cell, Table};
 use crate::terminal::wrap::Page;
 
-/// What one strategy made of the session.
+/// The result of one strategy.
 #[derive(Debug, Serialize)]
 struct Row {
     strategy: &'static str,
@@ -47,7 +47,7 @@ struct Compared<'a> {
     strategies: Vec<Row>,
 }
 
-/// What the session was like before any strategy.
+/// The session before any strategy ran.
 #[derive(Debug)]
 struct Before {
     user_bytes: usize,
@@ -61,7 +61,7 @@ impl Before {
     }
 }
 
-/// Tries every strategy and prints what came out; the session is read once and nothing is written.
+/// Tries every strategy and prints the results; reads the session once and writes nothing.
 pub(crate) fn compare(shell: &Shell, args: &Compare) -> Result<()> {
     let mut session = Session::open(shell, &args.file, args.policy, Strategy::default())?;
     let before = Before::of(&session.opened.messages);
@@ -87,7 +87,7 @@ pub(crate) fn compare(shell: &Shell, args: &Compare) -> Result<()> {
     })
 }
 
-/// Compacts in memory with one strategy and takes it back.
+/// Compacts in memory with one strategy, then restores the session.
 fn row(session: &mut Session, strategy: Strategy, before: &Before) -> Row {
     session.strategy = strategy;
     let start = Instant::now();
@@ -110,7 +110,7 @@ fn row(session: &mut Session, strategy: Strategy, before: &Before) -> Row {
     row
 }
 
-/// Returns the bytes of the user's own words in a message.
+/// Returns the number of bytes that the user wrote in a message.
 fn user_bytes(message: &Message) -> usize {
     prompt_texts(message).map(str::len).sum()
 }

@@ -1,4 +1,4 @@
-//! What gets lost where a session is written as another format has it.
+//! Finds what gets lost when a session is converted to another format.
 
 use std::collections::{BTreeSet, HashSet};
 
@@ -11,10 +11,10 @@ use wb_record::{MemoryParts, Parts};
 
 use crate::terminal::number::count;
 
-/// How notes begin that stand for what is no text.
+/// The prefixes of notes that replace non-text content.
 const NOTES: [&str; 3] = ["[document: ", "[file: ", "[image: "];
 
-/// Says what is lost already where the session is read: what no message of ours can hold.
+/// Lists what is already lost on reading, because our messages cannot hold it.
 pub(crate) fn lost_in_view(view: &View, parts: &dyn Parts, n_tools: usize) -> Vec<String> {
     let (mut n_notes, mut n_others, mut kinds) = (0, 0, BTreeSet::new());
     for (at, message) in view.messages.iter().enumerate() {
@@ -52,7 +52,7 @@ pub(crate) fn lost_in_view(view: &View, parts: &dyn Parts, n_tools: usize) -> Ve
     ])
 }
 
-/// A text that may be ours: a note, or the JSON of what we have no block for.
+/// A text that may be generated: a note, or the JSON of content without a block type.
 struct Made<'a> {
     text: &'a str,
     /// The kind of a block that became its JSON.
@@ -83,7 +83,7 @@ fn told<const N: usize>(counted: [(usize, String); N]) -> Vec<String> {
     counted.into_iter().filter(|(n, _)| *n > 0).map(|(_, told)| told).collect()
 }
 
-/// Says what a new session of another agent does not hold beside what a request does not.
+/// Lists what a new session of another agent loses in addition to what a request loses.
 pub(crate) fn lost_in_session(messages: &[Message]) -> Vec<String> {
     let n_system = messages.iter().take_while(|message| is_pinned(message)).count();
     let n_orphans = Pairing::new(messages).orphans().len();
@@ -92,7 +92,7 @@ pub(crate) fn lost_in_session(messages: &[Message]) -> Vec<String> {
     told([(n_system, system), (n_orphans, orphans)])
 }
 
-/// Says what messages of our own do not hold.
+/// Lists what our messages cannot hold.
 pub(crate) fn lost_in_lines(view: &View) -> Vec<String> {
     let is_foreign = usize::from(view.format != "native");
     let records =
@@ -104,7 +104,7 @@ pub(crate) fn lost_in_lines(view: &View) -> Vec<String> {
     ])
 }
 
-/// Says what the body of a request does not hold.
+/// Lists what the body of a request cannot hold.
 pub(crate) fn lost_in_request(view: &View, encoded: &EncodedRequest) -> Vec<String> {
     let blocks = || view.messages.iter().flat_map(Message::blocks);
     let n_thinking = blocks().filter(|block| matches!(block, Block::Thinking { .. })).count();
@@ -134,7 +134,7 @@ pub(crate) fn lost_in_request(view: &View, encoded: &EncodedRequest) -> Vec<Stri
     lost_in_lines(view).into_iter().chain(lost).collect()
 }
 
-/// Says what is not there any more when that which was written is read.
+/// Lists what is missing when the written file is read back.
 pub(crate) fn lost_when_read(messages: &[Message], format: &dyn Format, bytes: &[u8]) -> Vec<String> {
     let n_before = n_failed(messages);
     if n_before == 0 {

@@ -25,7 +25,7 @@ use crate::terminal::number::count;
 use crate::terminal::shell::Shell;
 use crate::terminal::style::DIM;
 
-/// What was written, what it does not hold, and what its provider would refuse.
+/// The bytes, the losses, and what the provider would refuse.
 type Written = (Vec<u8>, Vec<String>, Vec<wb_dialect::Violation>);
 
 /// The answer of `wb convert --json`.
@@ -35,14 +35,14 @@ struct Converted {
     /// The format that was read.
     from: &'static str,
     messages: usize,
-    /// What the other format does not hold.
+    /// The content that the other format cannot hold.
     lost: Vec<String>,
-    /// What its provider would refuse.
+    /// The violations that its provider would refuse.
     violations: Vec<wb_dialect::Violation>,
     bytes: usize,
 }
 
-/// Writes a session as another format has it; what gets lost is told on standard error first.
+/// Converts a session to another format; reports losses on standard error first.
 pub(crate) fn convert(shell: &Shell, args: &Convert) -> Result<()> {
     if let Some(out) = args.out.as_deref().filter(|out| *out != Path::new("-")) {
         check_target(out, std::iter::once(args.file.as_path()), args.overwrite, "-o")?;
@@ -90,7 +90,7 @@ pub(crate) fn convert(shell: &Shell, args: &Convert) -> Result<()> {
     Ok(())
 }
 
-/// Puts the system text of a request before its messages.
+/// Inserts the system text of a request before its messages.
 fn take_in(view: &mut View, system: Option<Message>) {
     if let Some(system) = system {
         view.messages.insert(0, system);
@@ -122,7 +122,7 @@ fn session(shell: &Shell, view: &View, agent: Agent) -> Result<Written> {
     Ok((bytes, lost, violations))
 }
 
-/// Encodes the messages as the body of a request, which asks for the session's model where the provider has it.
+/// Encodes the messages as a request body, with the session's model if the provider offers it.
 fn request(view: &View, dialect: Dialect) -> Result<Written> {
     let messages = without_foreign(view, dialect);
     let mut encoded = EncodedRequest::from_messages(&messages, dialect);
@@ -138,7 +138,8 @@ fn request(view: &View, dialect: Dialect) -> Result<Written> {
     Ok((bytes, lost, violations))
 }
 
-/// Returns the messages without reasoning that is known to be signed by another provider than that of a dialect.
+/// Returns the messages without reasoning that is known to be signed by another provider than that
+/// of a dialect.
 fn without_foreign(view: &View, dialect: Dialect) -> Cow<'_, [Message]> {
     let is_foreign = |at| signer(view, at).is_some_and(|signer| signer != maker(dialect.name()));
     let foreign: Vec<bool> = (0..view.messages.len()).map(is_foreign).collect();
@@ -154,12 +155,13 @@ fn without_foreign(view: &View, dialect: Dialect) -> Cow<'_, [Message]> {
     Cow::Owned(messages)
 }
 
-/// Returns who signed the reasoning of an answer, by the session's format or by the model that answered.
+/// Returns the signer of an answer's reasoning, by the session's format or by the model that
+/// answered.
 fn signer(view: &View, at: usize) -> Option<&'static str> {
     let thinks = view.messages[at].blocks().iter().any(|block| matches!(block, Block::Thinking { .. }));
     match SentAs::by(view.format, None).dialects {
         _ if !thinks => None,
-        // Whoever takes what Chat Completions are may be asked for any model.
+        // Servers of Chat Completions may run any model.
         [dialect] if *dialect != Dialect::OpenaiChat => Some(maker(dialect.name())),
         _ => {
             let answer =

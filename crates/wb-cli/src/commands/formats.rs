@@ -1,4 +1,4 @@
-//! `wb formats`: what is read, and what can be written.
+//! `wb formats`: lists the readable and writable formats.
 
 use anyhow::Result;
 use serde::Serialize;
@@ -19,7 +19,8 @@ struct Known {
 #[derive(Debug, Serialize)]
 struct Row {
     name: &'static str,
-    /// For each thing that a compaction or a repair may want to write why it cannot be, or nothing where it can.
+    /// For each change that a compaction or a repair may need: why it cannot be written, or none if
+    /// it can.
     cannot: Cannot,
 }
 

@@ -1,4 +1,4 @@
-//! `wb models`: what is known of models.
+//! `wb models`: the model catalog.
 
 use std::io::{self, Write};
 
@@ -23,7 +23,8 @@ struct Known {
     models: Vec<Value>,
 }
 
-/// Returns the figures of a model under names as all answers of `wb` have them; the catalog's own are those of its file.
+/// Returns the figures of a model under names as all answers of `wb` have them; the catalog's own
+/// are those of its file.
 fn entry(model: &CatalogEntry) -> Result<Value> {
     Ok(snake_case(serde_json::to_value(model)?))
 }
@@ -112,7 +113,7 @@ fn one(page: &mut Page<'_>, model: &CatalogEntry) -> io::Result<()> {
     Ok(())
 }
 
-/// Returns what is known, a name and words each.
+/// Returns the facts about a model, as names and descriptions.
 fn facts(model: &CatalogEntry) -> Vec<(&'static str, String)> {
     let card = &model.card;
     let told = |name, text: &str| (!text.is_empty()).then(|| (name, text.to_owned()));

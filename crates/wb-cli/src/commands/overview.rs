@@ -37,13 +37,13 @@ struct Overview {
     places: Vec<Looked>,
 }
 
-/// A place that was looked at.
+/// A place that was searched.
 #[derive(Debug, Serialize)]
 struct Looked {
     agent: &'static str,
     folder: String,
     n_found: usize,
-    /// Why it cannot be listed.
+    /// The reason why it cannot be listed.
     error: Option<UserError>,
 }
 
@@ -184,7 +184,7 @@ fn why(error: &UserError) -> String {
     if error.is_foreign { "not read yet".to_owned() } else { error.message.clone() }
 }
 
-/// Says what to do with what was shown.
+/// Suggests the next commands.
 fn next(page: &mut Page<'_>, environment: &Environment, newest: Option<&Path>) -> io::Result<()> {
     writeln!(page)?;
     if let Some(newest) = newest {
@@ -196,7 +196,7 @@ fn next(page: &mut Page<'_>, environment: &Environment, newest: Option<&Path>) -
     page.prose("", 0, &format!("{DIM}paths of all:{DIM:#} wb -v  {DIM}all commands:{DIM:#} wb --help"))
 }
 
-/// Says where sessions were looked for, and what can be done with one.
+/// Reports where sessions were searched, and what can be done with one.
 fn nothing(page: &mut Page<'_>, environment: &Environment, looked: &[Looked]) -> io::Result<()> {
     writeln!(page, "{HEAD}No sessions of coding agents were found.{HEAD:#}\n")?;
     if looked.is_empty() {

@@ -1,4 +1,4 @@
-//! `wb repair`: what providers would refuse, mended.
+//! `wb repair`: fixes what providers would refuse.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -33,14 +33,14 @@ use crate::terminal::style::{BAD, DIM, GOOD};
 use crate::terminal::user_error::UserError;
 use crate::terminal::wrap::Page;
 
-/// What helps where a format cannot hold a mend.
+/// The advice if a format cannot hold a repair.
 const ASK_DOCTOR: &str = "`wb doctor FILE` reports whether a compaction fixes it";
 
-/// What helps where nothing can be written.
+/// The advice if nothing can be written.
 const CONVERT: &str =
     "`wb convert FILE --to native -o OUT` writes what the model sees as a session that can be repaired";
 
-/// What stands for the name of a format of a request.
+/// The format name shown for a request.
 const REQUEST: &str = "request";
 
 /// The answer of `wb repair --json`.
@@ -50,19 +50,19 @@ struct Repaired {
     format: String,
     #[serde(flatten)]
     damage: Damage,
-    /// What was refused, and is no more.
+    /// The violations that are fixed.
     mended: Vec<Violation>,
-    /// What is refused still.
+    /// The violations that remain.
     left: Vec<Violation>,
-    /// Why the format cannot hold a mend of what is left; nothing where no mend is known.
+    /// The reason why the format cannot hold a repair of the rest; none if no repair is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     not_held: Option<String>,
-    /// Who knows what helps.
+    /// The hint for the next step.
     #[serde(skip)]
     hint: String,
-    /// Whether there is something to write.
+    /// Indicates that there is something to write.
     changed: bool,
-    /// The number by which it can be undone; none where nothing was written into the file.
+    /// The number by which it can be undone; none if nothing was written into the file.
     operation: Option<u64>,
     written: bool,
     /// The other place that it was written to.
@@ -70,19 +70,20 @@ struct Repaired {
     out: Option<PathBuf>,
 }
 
-/// What is mended of the file itself.
+/// The fixes to the file itself.
 #[derive(Debug, Default, Serialize)]
 struct Damage {
-    /// The last line, which was cut off while it was written, and goes.
+    /// The last line, cut off during a write, which is removed.
     #[serde(skip_serializing_if = "Option::is_none")]
     torn_line: Option<usize>,
-    /// How many halves of characters are replaced.
+    /// The number of half characters that are replaced.
     #[serde(skip_serializing_if = "is_zero")]
     n_lone_surrogates: usize,
-    /// The lines that are broken between the records that stand on them.
+    /// The lines that are split between the records on them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     parted: Vec<usize>,
-    /// The lines that follow the line before them, since the one that they followed is not in the file.
+    /// The lines that follow the line before them, since the one that they followed is not in the
+    /// file.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     relinked: Vec<usize>,
     /// The messages that have their role again.
@@ -101,7 +102,7 @@ impl Damage {
         }
     }
 
-    /// Returns whether messages come to light by its mend.
+    /// Returns whether the repair makes messages visible.
     fn uncovers(&self) -> bool {
         !self.parted.is_empty() || !self.relinked.is_empty() || !self.roles.is_empty()
     }
@@ -129,7 +130,7 @@ impl Role {
     }
 }
 
-/// What is to be written, and what it mends.
+/// A planned write, with what it fixes.
 struct Planned {
     format: String,
     set: ChangeSet,
@@ -138,15 +139,15 @@ struct Planned {
     left: Vec<Violation>,
     not_held: Option<String>,
     hint: String,
-    /// What is to be read of it then.
+    /// The content expected after the write.
     expected: Expected,
-    /// The conversation and what the model sees of it before.
+    /// The conversation and its view before the write.
     conversation: String,
     view: View,
     document: Box<dyn Document>,
 }
 
-/// What is to be read after a mend.
+/// The content expected after a repair.
 #[derive(Debug)]
 enum Expected {
     Session(SentAs<'static>, Validity),
@@ -154,7 +155,7 @@ enum Expected {
 }
 
 impl Expected {
-    /// Tells whether a document says now what it was to say.
+    /// Returns whether a document now has the expected content.
     fn is_met(&self, now: &View, bytes: impl FnOnce() -> io::Result<Vec<u8>>) -> bool {
         match self {
             Self::Session(sent, expected) => Validity::of(&now.messages, sent) == *expected,
@@ -166,7 +167,7 @@ impl Expected {
     }
 }
 
-/// Mends a session or a request.
+/// Repairs a session or a request.
 pub(crate) fn repair(shell: &Shell, args: &args::Repair) -> Result<Exit> {
     if let Some(out) = args.write.out.as_deref().filter(|out| *out != Path::new("-")) {
         check_target(out, std::iter::once(args.file.as_path()), args.write.overwrite, "-o")?;
@@ -219,14 +220,14 @@ fn planned(path: &Path, access: Access) -> Result<Planned, UserError> {
     match input(path)? {
         Input::Request(request) => of_request(path, access, request),
         Input::Session(read) => {
-            // What comes through a pipe cannot be read again.
+            // A pipe cannot be read twice.
             let document = if access == Access::Write { document(path, access)? } else { read };
             of_session(path, document)
         }
     }
 }
 
-/// Plans the mends of a session: of its messages, so that each format writes them in its own way.
+/// Plans the repair of a session: of its messages, so that each format writes them in its own way.
 fn of_session(path: &Path, document: Box<dyn Document>) -> Result<Planned, UserError> {
     let failed = |error| not_read(path, &error);
     let conversation = newest(document.as_ref()).map_err(failed)?;
@@ -260,12 +261,12 @@ fn of_session(path: &Path, document: Box<dyn Document>) -> Result<Planned, UserE
     })
 }
 
-/// Returns whether anything can be told of what would change; if not, there is no use in the change.
+/// Returns whether there is a visible fix; a change without one is useless.
 fn is_of_use(damage: &Damage, mended: &[Violation]) -> bool {
     !damage.is_none() || !mended.is_empty()
 }
 
-/// Returns who knows what helps where a mend is not held.
+/// Returns the hint for when a format cannot hold a repair.
 fn hint(document: &dyn Document, why: Option<&NotExpressible>, path: &Path) -> String {
     let hint = match why {
         Some(why @ NotExpressible::Layout { .. }) => why.hint(),
@@ -275,7 +276,7 @@ fn hint(document: &dyn Document, why: Option<&NotExpressible>, path: &Path) -> S
     hint.replace("FILE", &file_word(path))
 }
 
-/// Plans the mends of a request: of its body, by the rules of its provider.
+/// Plans the repair of a request: of its body, by the rules of its provider.
 fn of_request(path: &Path, access: Access, request: Request) -> Result<Planned, UserError> {
     let failed = |error| not_read(path, &error);
     let Request { bytes, mut body, dialects } = request;
@@ -310,7 +311,8 @@ fn of_request(path: &Path, access: Access, request: Request) -> Result<Planned, 
     })
 }
 
-/// Returns the changes that make one body of another, of which only messages differ; all other bytes stay.
+/// Returns the changes that make one body of another, of which only messages differ; all other
+/// bytes stay.
 fn spliced(text: &[u8], before: &Value, after: &Value, key: &str) -> Option<ChangeSet> {
     let start = json::find(text, &[key])?.start;
     let list = json::find(text, &[key])?;
@@ -368,7 +370,7 @@ fn check_copy(planned: &Planned, copy: &dyn Document, path: &Path) -> Result<(),
     if is_met { Ok(()) } else { Err(otherwise(&path.display().to_string(), "nothing was written")) }
 }
 
-/// Says why something stays, and who knows what helps.
+/// Explains why a violation remains, with a hint.
 fn not_mended(page: &mut Page<'_>, repaired: &Repaired) -> io::Result<()> {
     if let Some(why) = &repaired.not_held {
         page.prose("  ", 4, &format!("not repaired: {}", escaped(why)))?;

@@ -1,4 +1,4 @@
-//! `wb undo` and `wb redo`: what was done to a session is taken back, and done again.
+//! `wb undo` and `wb redo`: undo an operation on a session, and redo it.
 
 use std::io::Write;
 use std::path::Path;
@@ -17,12 +17,12 @@ use crate::terminal::shell::Shell;
 use crate::terminal::style::DIM;
 use crate::terminal::user_error::UserError;
 
-/// Why a session was not changed.
+/// Explains why a session was not changed.
 pub(crate) fn not_changed(file: &str, error: &HistoryError) -> UserError {
     UserError::of_file(file, error.to_string(), error.hint())
 }
 
-/// Opens a session and the list of what was done to it.
+/// Opens a session and its history.
 pub(crate) fn open_with_history(
     path: &Path,
     access: Access,
@@ -31,9 +31,9 @@ pub(crate) fn open_with_history(
         let hint = "name the session file, not the list of operations next to it";
         return Err(UserError::new("nothing is known of what was done to standard input", hint));
     }
-    // A session that is not there is told as such, and not as one without operations.
+    // A missing session is reported as missing, not as one without operations.
     let document = document(path, access)?;
-    // The list stands next to the session itself; a link is only read through.
+    // The list is next to the session itself; a link is only read through.
     let real = if path.is_symlink() { path.canonicalize().ok() } else { None };
     let history = History::beside(real.as_deref().unwrap_or(path), access);
     Ok((document, history.map_err(|error| not_changed(&path.display().to_string(), &error))?))
@@ -45,12 +45,13 @@ struct Changed {
     file: String,
     operation: u64,
     undone: bool,
-    /// Whether file restored byte for byte; else others had written since, which stays.
+    /// Indicates that the file is restored byte for byte; otherwise others wrote to it since, which
+    /// stays.
     exact: bool,
     written: bool,
 }
 
-/// Takes an operation back.
+/// Undoes an operation.
 pub(crate) fn undo(shell: &Shell, args: &Undo) -> Result<()> {
     change(shell, args, true)
 }
@@ -67,7 +68,7 @@ fn change(shell: &Shell, args: &Undo, undone: bool) -> Result<()> {
     let (mut document, mut history) = open_with_history(&args.file, access)?;
     history.look(document.as_ref()).map_err(failed)?;
     if history.unsettled().is_none() {
-        // Nobody waits for an agent where there is nothing to do.
+        // If there is nothing to do, skip the wait for an agent.
         history.find(args.operation, !undone).map_err(failed)?;
     }
     if !args.dry_run {
@@ -89,8 +90,8 @@ fn change(shell: &Shell, args: &Undo, undone: bool) -> Result<()> {
     tell(shell, &Changed { file, operation, undone, exact, written: !args.dry_run }, how)
 }
 
-/// Refuses a session that another program is at work on; what this one wrote last does not count. `or` is another way for
-/// the user, behind a comma.
+/// Refuses a session that another program is working on, except for this program's last write. `or`
+/// names an alternative for the user, after a comma.
 pub(crate) fn refuse_while_in_use(
     path: &Path,
     document: &dyn Document,

@@ -28,15 +28,15 @@ struct Validated {
     /// The format of the session, or `request`.
     format: String,
     messages: usize,
-    /// The dialects whose rules were looked at.
+    /// The dialects whose rules were checked.
     dialects: Vec<Dialect>,
     violations: Vec<Violation>,
     n_violations: usize,
-    /// What was passed over or changed while reading.
+    /// The notes on what the reader skipped or changed.
     notes: Vec<String>,
 }
 
-/// Validates a session or a request and prints what was found.
+/// Validates a session or a request and prints the findings.
 pub(crate) fn validate(shell: &Shell, args: &Validate) -> Result<Exit> {
     let found = shell.timed("validating", || validated(args))?;
     let exit = if found.n_violations > 0 { Exit::Found } else { Exit::Done };
@@ -61,7 +61,7 @@ fn validated(args: &Validate) -> Result<Validated, UserError> {
             let read = newest(document.as_ref()).and_then(|name| document.view(&name));
             let view = read.map_err(|error| not_read(path, &error))?;
             let halves = lone_surrogates(document.as_ref(), &view).unwrap_or_default();
-            // The text of the session goes before its request comes.
+            // Free the text of the session before building its request.
             drop(document);
             let sent = SentAs::of(&view);
             let sent = if args.dialect.is_empty() { sent } else { sent.in_dialects(&args.dialect) };
@@ -92,7 +92,7 @@ fn render_text(page: &mut Page<'_>, found: &Validated) -> io::Result<()> {
     meter::notes(page, &found.notes)
 }
 
-/// Puts what is the same in several dialects together.
+/// Groups the violations that several dialects share.
 fn grouped(violations: &[Violation]) -> Vec<Vec<&Violation>> {
     let mut groups: Vec<Vec<&Violation>> = Vec::new();
     let is_same = |one: &Violation, other: &Violation| {
@@ -108,7 +108,7 @@ fn grouped(violations: &[Violation]) -> Vec<Vec<&Violation>> {
     groups
 }
 
-/// Writes violations, those that are the same in several dialects on one line; `has_fix` with what is done about them.
+/// Writes violations, one line for those that several dialects share; `has_fix` adds the fixes.
 pub(crate) fn lines(page: &mut Page<'_>, violations: &[Violation], has_fix: bool) -> io::Result<()> {
     grouped(violations).into_iter().try_for_each(|group| line(page, &group, has_fix))
 }

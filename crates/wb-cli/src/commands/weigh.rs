@@ -88,7 +88,8 @@ impl Weighing<'_> {
         }
     }
 
-    /// Says why a file was not weighed: one that was named is an error, one of a folder may be anything.
+    /// Reports why a file was not weighed: a named file is an error, one in a folder may be
+    /// anything.
     fn leave_out(&mut self, source: &Source, error: &UserError) {
         let is_named = source.folder.is_none();
         self.has_failed |= is_named;
@@ -140,7 +141,7 @@ fn whole(shell: &Shell, session: &mut Session, is_first: bool) -> Result<()> {
     })
 }
 
-/// Compacts in memory and takes it back, so that the session is as it was.
+/// Compacts in memory, then restores the session.
 fn preview(session: &mut Session) -> Outcome {
     let mut outcome = Outcome::of(session);
     outcome.take_back(session);

@@ -1,4 +1,4 @@
-//! The time as sessions tell it, and ids that rest on it.
+//! The time in the format of sessions, and ids based on it.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -11,7 +11,7 @@ pub(crate) fn unix_ms(time: SystemTime) -> i64 {
     i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
 }
 
-/// Returns the stamp of what a user asks for now.
+/// Returns the stamp of an operation requested now.
 pub(crate) fn stamp() -> Stamp {
     let now = SystemTime::now();
     Stamp { now_ms: unix_ms(now), seed: seed(now), by_hand: true, ..Stamp::default() }

@@ -1,12 +1,12 @@
-//! What the command takes from the environment of its user.
+//! The parts of the user's environment that the command reads.
 
 use std::env;
 use std::path::{Path, PathBuf};
 
-/// The width of the lines if no terminal tells its own.
+/// The width of the lines if the terminal reports none.
 const PIPE_COLUMNS: usize = 100;
 
-/// What the command takes from the environment; nothing else of it is read but the keys of providers.
+/// The values from the environment; apart from these, only provider keys are read.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Environment {
     /// `HOME`, else the home that the system knows of the user: the agents look there too.
@@ -15,7 +15,7 @@ pub(crate) struct Environment {
     pub(crate) claude_config: Option<PathBuf>,
     /// `CODEX_HOME`, where Codex keeps its files instead.
     pub(crate) codex_home: Option<PathBuf>,
-    /// `CLAUDE_CODE_LAUNCHED_BY_SESSION_IDS`, by which Claude Code says which of its sessions runs this program.
+    /// `CLAUDE_CODE_LAUNCHED_BY_SESSION_IDS`: the Claude Code sessions that run this program.
     pub(crate) claude_sessions: Option<String>,
     /// `GEMINI_CLI_HOME`, where Gemini CLI keeps its `.gemini` instead.
     pub(crate) gemini_home: Option<PathBuf>,
@@ -25,7 +25,7 @@ pub(crate) struct Environment {
     pub(crate) config_home: Option<PathBuf>,
     /// `XDG_DATA_HOME`, where opencode keeps its sessions instead.
     pub(crate) data_home: Option<PathBuf>,
-    /// `PATH`, where programs are looked for.
+    /// `PATH`, the folders of programs.
     pub(crate) search: Vec<PathBuf>,
     /// The working directory.
     pub(crate) working: Option<PathBuf>,
@@ -68,7 +68,7 @@ impl Environment {
         }
     }
 
-    /// Returns a path as people write it, with `~` for the user's home.
+    /// Returns a path for display, with `~` for the user's home.
     pub(crate) fn tilde(&self, path: &Path) -> String {
         let below = self.home.as_deref().and_then(|home| path.strip_prefix(home).ok());
         below.map_or_else(|| path.display().to_string(), |below| format!("~/{}", below.display()))

@@ -1,4 +1,4 @@
-//! What the command gets from the system: variables, folders, the clock.
+//! The command's access to the system: variables, folders, the clock.
 
 pub(crate) mod environment;
 pub(crate) mod clock;

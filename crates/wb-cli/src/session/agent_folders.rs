@@ -1,4 +1,4 @@
-//! Where coding agents keep their sessions on this machine.
+//! Finds the folders in which coding agents store sessions on this machine.
 
 use std::fs::{self, File};
 use std::io::{ErrorKind, Read};
@@ -11,9 +11,9 @@ use crate::platform::environment::Environment;
 use crate::terminal::file_error::not_opened;
 use crate::terminal::user_error::UserError;
 
-/// Bytes at the start of a session in which its folder is looked for.
+/// The bytes at the start of a session in which to search for its folder.
 const HEAD_BYTES: u64 = 1 << 16;
-/// How far below its folder a session may lie.
+/// The most levels of folders to search for a session.
 const MOST_DEPTH: usize = 6;
 
 /// A folder in which an agent keeps its sessions.
@@ -24,7 +24,7 @@ pub(crate) struct AgentFolder {
     names: Names,
 }
 
-/// How the names of session files begin and end, and how those of other files next to them begin.
+/// The prefix and suffix of session file names, and the prefix of other files next to them.
 #[derive(Clone, Copy, Debug)]
 struct Names {
     begin: &'static str,
@@ -36,7 +36,7 @@ const ANY: Names = Names { begin: "", end: "jsonl", others_begin: None };
 const OF_CLAUDE: Names = Names { others_begin: Some(SUBAGENT), ..ANY };
 const OF_CODEX: Names = Names { begin: "rollout-", ..ANY };
 const OF_OPENCODE: Names = Names { begin: "opencode.", end: "db", others_begin: None };
-/// How the names of the transcripts of subagents begin.
+/// The prefix of the names of subagent transcripts.
 const SUBAGENT: &str = "agent-";
 
 /// A session that was found.
@@ -117,7 +117,7 @@ impl AgentFolder {
     }
 }
 
-/// Returns the folder that a session was held in, if the start of its file tells it.
+/// Returns the working folder of a session, if the start of its file contains it.
 pub(crate) fn working_folder(session: &Path) -> Option<PathBuf> {
     let mut head = Vec::new();
     File::open(session).ok()?.take(HEAD_BYTES).read_to_end(&mut head).ok()?;

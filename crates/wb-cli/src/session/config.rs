@@ -1,4 +1,5 @@
-//! What users set for the agents they run: `config.toml` of their own, and over it `.wb.toml` of a project.
+//! The users' settings for the agents they run: their `config.toml`, overridden by the `.wb.toml`
+//! of a project.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -26,14 +27,14 @@ use crate::terminal::user_error::UserError;
 /// The name of a project's file, in its folder or one above.
 const PROJECT_FILE: &str = ".wb.toml";
 
-/// What an answer can hold: one digest with files below it, and messages that stay as they are.
+/// The abilities of an answer: one digest with files below it, and messages that stay unchanged.
 pub(crate) const AN_ANSWER_HOLDS: Abilities = Abilities {
     fold_head: Ability::Yes,
     insert: Ability::Yes,
     ..Abilities::none("an answer holds a digest and what stays")
 };
 
-/// What one file sets.
+/// The settings of one file.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 struct File {
@@ -48,16 +49,16 @@ struct File {
     models: BTreeMap<String, ModelOverride>,
 }
 
-/// What is set, and where.
+/// The settings, with the source of each.
 #[derive(Clone, Debug)]
 pub(crate) struct Config {
     pub(crate) strategy: Strategy,
     pub(crate) policy: Policy,
-    /// What becomes of images where no option says it.
+    /// The treatment of images unless an option sets it.
     pub(crate) images: ImagePolicy,
     /// Sentences that every digest carries.
     pub(crate) pin: Vec<String>,
-    /// What is known of models, the settings over it.
+    /// The model catalog, with the user's overrides applied.
     pub(crate) catalog: Cow<'static, Catalog>,
     off: Vec<HostName>,
     /// Each key with its value and the file that sets it.
@@ -91,7 +92,7 @@ impl Config {
         Self::of(&files)
     }
 
-    /// Puts files together, the one that counts most first.
+    /// Merges files, the one with precedence first.
     fn of(files: &[(PathBuf, File)]) -> Result<Self, UserError> {
         let mut rows = Vec::new();
         let plain = Policy::default();
@@ -144,24 +145,25 @@ impl Config {
         self.rows.iter().find(|row| row.key == key)?.from.as_deref()
     }
 
-    /// Tells whether sessions of a host are compacted; of one that is not known they are.
+    /// Returns whether sessions of a host are compacted; unknown hosts are on.
     pub(crate) fn is_on(&self, host: &str) -> bool {
         !self.off.iter().any(|off| off.word() == host)
     }
 }
 
-/// Returns what is known of models where the command runs.
+/// Returns the model catalog in effect here.
 pub(crate) fn catalog(shell: &Shell) -> Result<Cow<'static, Catalog>, UserError> {
     Ok(Config::read(&shell.environment, shell.environment.working.as_deref())?.catalog)
 }
 
-/// Returns what becomes of images where the command runs, unless an option says it.
+/// Returns the treatment of images here, unless an option sets it.
 pub(crate) fn images(shell: &Shell, asked: Option<ImagePolicy>) -> Result<ImagePolicy, UserError> {
     let set = || Config::read(&shell.environment, shell.environment.working.as_deref()).map(|it| it.images);
     asked.map_or_else(set, Ok)
 }
 
-/// Returns the catalog with what the files say of models, the one that counts most last, and notes that.
+/// Returns the catalog with the overrides of the files, the one with precedence last, and records
+/// them.
 fn catalog_of(files: &[(PathBuf, File)], rows: &mut Vec<Row>) -> Cow<'static, Catalog> {
     let own: Vec<ModelOverride> =
         files.iter().rev().flat_map(|(path, file)| overrides(path, file, rows)).collect();
@@ -178,7 +180,7 @@ fn overrides(path: &Path, file: &File, rows: &mut Vec<Row>) -> Vec<ModelOverride
     file.models.iter().map(named).collect()
 }
 
-/// Returns what the first file that sets a key says, and notes it.
+/// Returns the value in the first file that sets a key, and records it.
 fn first<T: Clone>(
     files: &[(PathBuf, File)],
     rows: &mut Vec<Row>,
@@ -204,7 +206,8 @@ fn strategy<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Strategy>, D::E
     })
 }
 
-/// Returns the project's file of a folder, which is there or in the nearest folder above that has one.
+/// Returns the project's file of a folder, which is there or in the nearest folder above that has
+/// one.
 fn project_file(folder: &Path) -> Option<PathBuf> {
     folder.ancestors().map(|folder| folder.join(PROJECT_FILE)).find(|path| path.is_file())
 }
@@ -227,7 +230,7 @@ fn read(path: &Path) -> Result<Option<File>, UserError> {
     }
 }
 
-/// Shows what is set here, and where.
+/// Shows the settings in effect here, with their sources.
 pub(crate) fn config(shell: &Shell) -> Result<()> {
     let config = Config::read(&shell.environment, shell.environment.working.as_deref())?;
     if shell.is_json {

@@ -17,7 +17,7 @@ pub(crate) fn refuse_database(file: &str, document: &dyn Document) -> Result<(),
     Err(no_copy(file, &"is a database, of which no copy is written"))
 }
 
-/// Returns a session after changes, as it will be read where it is written; the session stays as it is.
+/// Returns a changed session as it will be read back; the original stays unchanged.
 pub(crate) fn copy_with(
     file: &str,
     document: &dyn Document,

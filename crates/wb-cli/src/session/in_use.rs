@@ -1,4 +1,4 @@
-//! Whether another program is at work on a session.
+//! Detects whether another program is working on a session.
 
 use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
@@ -9,11 +9,11 @@ use wb_record::Document;
 
 use crate::terminal::user_error::UserError;
 
-/// How long a session must not have been written to.
+/// The time since the last write after which a session counts as idle.
 const QUIET: Duration = Duration::from_secs(10);
 
-/// Refuses a session that another program has open, or that one other than this wrote to just now; `or` is another way
-/// for the user.
+/// Refuses a session that another program has open, or that one other than this wrote to just now;
+/// `or` is another way for the user.
 pub(crate) fn refuse_in_use(
     path: &Path,
     now: SystemTime,
@@ -36,12 +36,12 @@ pub(crate) fn refuse_in_use(
     }
 }
 
-/// Refuses a session of Codex whose lock is held: Codex may own one still after its window was closed.
+/// Refuses a Codex session whose lock is held: Codex may hold one even after its window is closed.
 pub(crate) fn refuse_locked(path: &Path, document: &dyn Document, or: &str) -> Result<(), UserError> {
     let is_codex = document.format().name() == "codex";
     let sessions = path.ancestors().find(|folder| folder.ends_with("sessions")).filter(|_| is_codex);
     let Some(home) = sessions.and_then(Path::parent) else { return Ok(()) };
-    // What cannot be read here fails where it is changed.
+    // An unreadable file fails later, when it is changed.
     let lock = lock_path(document.parts(), home).ok().flatten();
     if lock.and_then(|lock| File::open(lock).ok()).is_none_or(|lock| !is_held(&lock)) {
         return Ok(());
@@ -54,7 +54,8 @@ fn is_held(lock: &File) -> bool {
     matches!(lock.try_lock(), Err(TryLockError::WouldBlock))
 }
 
-/// Returns when a file was written to last; a database's newest rows stand in a file of their own.
+/// Returns the time of the last write to a file; a database keeps its newest rows in a separate
+/// file.
 fn last_write(path: &Path) -> Option<SystemTime> {
     let mut journal = path.as_os_str().to_owned();
     journal.push("-wal");
@@ -62,7 +63,7 @@ fn last_write(path: &Path) -> Option<SystemTime> {
     written(path).max(written(Path::new(&journal)))
 }
 
-/// Returns the program that has a file open, as far as the system tells; none of them is this one.
+/// Returns another program that has a file open, as far as the system reports it.
 #[cfg(target_os = "linux")]
 fn holder(path: &Path) -> Option<String> {
     let path = path.canonicalize().ok()?;

@@ -1,4 +1,4 @@
-//! What a command is given: a session, or the body of a request.
+//! The input of a command: a session, or the body of a request.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -14,7 +14,7 @@ use crate::session::{document, stream};
 use crate::terminal::file_error::not_read;
 use crate::terminal::user_error::UserError;
 
-/// The bytes by which a log of lines is told.
+/// The number of bytes that identify a log of lines.
 const HEAD_BYTES: usize = 1 << 16;
 
 /// A session, or the body of a request.
@@ -33,7 +33,7 @@ pub(crate) struct Request {
 }
 
 impl Request {
-    /// Reads a body; gives back what is none.
+    /// Parses a body; returns the bytes if they are not one.
     pub(crate) fn of(bytes: Vec<u8>) -> Result<Self, Vec<u8>> {
         if is_session(&bytes) {
             return Err(bytes);
@@ -54,7 +54,7 @@ impl Request {
 pub(crate) const REQUESTS: [&str; 4] =
     ["anthropic-messages", "openai-chat", "openai-responses", "gemini-contents"];
 
-/// Tells a session from a request that looks alike.
+/// Distinguishes a session from a request that looks alike.
 fn is_session(bytes: &[u8]) -> bool {
     let probe = Probe::of(&BorrowedPart(bytes)).unwrap_or_default();
     let format = wb_formats::detect(&probe).map(Format::name);
@@ -82,8 +82,8 @@ pub(crate) fn input(path: &Path) -> Result<Input, UserError> {
     }
 }
 
-/// Reads a file that begins as a JSON object does and is no log of lines; what cannot be read fails again as a session, with
-/// its reason.
+/// Reads a file that begins as a JSON object does and is no log of lines; what cannot be read fails
+/// again as a session, with its reason.
 fn object_in(path: &Path) -> Option<Vec<u8>> {
     let mut file = File::open(path).ok()?;
     let mut bytes = Vec::new();

@@ -11,12 +11,13 @@ const ENDINGS: [&str; 2] = ["jsonl", "json"];
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Source {
     pub(crate) path: PathBuf,
-    /// The name of the folder that it was found in, as the user gave it; none if the file itself was named, or is a
-    /// folder that cannot be listed.
+    /// The name of the folder that it was found in, as the user gave it; none if the file itself
+    /// was named, or is a folder that cannot be listed.
     pub(crate) folder: Option<PathBuf>,
 }
 
-/// Returns the files that were named, and those in named folders and below, in order of their names, each once.
+/// Returns the named files, and those in named folders and below, sorted by name without
+/// duplicates.
 pub(crate) fn all(paths: &[PathBuf]) -> Vec<Source> {
     let mut sources = Vec::new();
     for path in paths {
@@ -34,7 +35,7 @@ pub(crate) fn all(paths: &[PathBuf]) -> Vec<Source> {
 fn below(root: &Path, folder: &Path, sources: &mut Vec<Source>) {
     let source = |path: PathBuf| Source { path, folder: Some(root.to_owned()) };
     let Ok(entries) = folder.read_dir() else {
-        // Reading it as a file says why it cannot be listed.
+        // Reading it as a file reports why it cannot be listed.
         return sources.push(Source { path: folder.to_owned(), folder: None });
     };
     let mut entries: Vec<_> = entries.flatten().collect();

@@ -1,4 +1,4 @@
-//! What machines read: one object per file.
+//! The JSON output: one object per file.
 
 use std::collections::BTreeMap;
 
@@ -78,7 +78,7 @@ pub(crate) struct Compacted<'a> {
     steps: Vec<&'a str>,
     left_out: Vec<LeftOut>,
     notes: Vec<String>,
-    /// Nothing where no model was named.
+    /// None if no model was named.
     #[serde(skip_serializing_if = "Option::is_none")]
     model: Option<&'a Spent>,
 }
@@ -125,12 +125,12 @@ impl<'a> Compacted<'a> {
     }
 }
 
-/// Returns what was passed over while reading, in words.
+/// Returns the notes on what the reader skipped, as text.
 pub(crate) fn words_of(notes: &[Note]) -> Vec<String> {
     notes.iter().map(ToString::to_string).collect()
 }
 
-/// Adds the tokens up by what kind of message they stand in; what was sent besides the messages is a kind too.
+/// Adds up the tokens by kind of message; content sent outside the messages is a kind too.
 pub(crate) fn by_kind(session: &Session) -> BTreeMap<&'static str, u64> {
     let mut kinds = BTreeMap::new();
     for (at, message) in session.opened.messages.iter().enumerate() {
@@ -151,7 +151,7 @@ pub(crate) fn by_kind(session: &Session) -> BTreeMap<&'static str, u64> {
     kinds
 }
 
-/// What the provider counted and no message shows.
+/// The kind for tokens that the provider counted and no message shows.
 const UNSEEN: &str = "system_prompt_and_tools";
 
 fn kind(message: &Message) -> &'static str {

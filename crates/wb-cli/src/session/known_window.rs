@@ -1,4 +1,4 @@
-//! How large a session's window is, and who says so.
+//! Determines the size of a session's window and its source.
 
 use wb_budget::catalog::DEFAULT_WINDOW;
 use wb_budget::{Catalog, UnknownModel};
@@ -6,38 +6,40 @@ use wb_formats::View;
 
 use crate::terminal::number::grouped;
 
-/// The window that Claude Code gives a model that is not named with `[1m]`, whatever the model holds.
+/// The window that Claude Code gives a model without `[1m]` in its name, whatever the model
+/// supports.
 const CLAUDE_CODE_WINDOW: u64 = 200_000;
 const CLAUDE_CODE: &str = "claude-code";
-/// What is behind a model's name where Claude Code gives it all of its window.
+/// The suffix of a model's name when Claude Code uses its whole window.
 const WHOLE_WINDOW: &str = "[1m]";
 
-/// A window and who says so.
+/// A window and its source.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct KnownWindow {
     pub(crate) tokens: u64,
     pub(crate) from: WindowFrom,
 }
 
-/// Who says how large a window is.
+/// The source of a window's size.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum WindowFrom {
-    /// `--window`, or the host that asks.
+    /// `--window`, or the requesting host.
     Option,
     /// The session's file.
     File,
     /// The catalog, under this id and of this day.
     Model { id: String, as_of: String },
-    /// The agent, which gives this model less than it holds.
+    /// The agent, which limits this model's window.
     Agent { id: String },
-    /// Nobody: the file names no model.
+    /// None: the file names no model.
     Nobody,
-    /// Nobody: the catalog does not have the model.
+    /// None: the catalog does not have the model.
     Unknown(UnknownModel),
 }
 
 impl KnownWindow {
-    /// Takes what the user says, else the file, else the catalog by the model that the file names, else the default.
+    /// Takes the user's window, or the file's, or the catalog's for the model in the file, or the
+    /// default.
     pub(crate) fn of(asked: Option<u64>, view: &View, catalog: &Catalog) -> Self {
         if let Some(tokens) = asked {
             return Self { tokens, from: WindowFrom::Option };
@@ -82,7 +84,7 @@ impl WindowFrom {
         }
     }
 
-    /// Says where a window comes from; nothing if the user or the file said it.
+    /// Explains the source of a window; none if the user or the file set it.
     pub(crate) fn in_words(&self, tokens: u64) -> Option<String> {
         let tokens = grouped(tokens);
         Some(match self {

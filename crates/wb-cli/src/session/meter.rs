@@ -9,7 +9,7 @@ use crate::terminal::number::{grouped, grouped_in, messages};
 use crate::terminal::style::{BAD, DIM, GOOD, WARN};
 use crate::terminal::wrap::{Page, width};
 
-/// Cells of a bar, where there is room for so many.
+/// The most cells of a bar, if they fit.
 const MOST_CELLS: usize = 40;
 const LEAST_CELLS: usize = 10;
 
@@ -22,7 +22,8 @@ pub(crate) fn heading(page: &mut Page<'_>, session: &Session, n_messages: usize)
     page.heading(&escaped(&session.file), &escaped(&told.join(" · ")))
 }
 
-/// Writes a line for each weight: a label, a bar of the window with the limit marked, and the figures.
+/// Writes a line for each weight: a label, a bar of the window with the limit marked, and the
+/// figures.
 pub(crate) fn bars(page: &mut Page<'_>, session: &Session, weights: &[(&str, u64)]) -> io::Result<()> {
     let figures: Vec<String> = weights.iter().map(|(_, tokens)| figures(session, *tokens)).collect();
     let taken = weights.iter().zip(&figures).map(|((label, _), figures)| width(label) + width(figures)).max();
@@ -39,7 +40,7 @@ fn figures(session: &Session, tokens: u64) -> String {
     format!("{} of {} tokens ({percent:.0} %)", grouped(tokens), grouped(session.window))
 }
 
-/// Draws a bar of the window: what is full, and where the limit is.
+/// Draws a bar of the window, with the used part and the limit.
 pub(crate) fn bar(session: &Session, tokens: u64, n_cells: usize) -> String {
     let (window, cells) = (u128::from(session.window.max(1)), n_cells as u64);
     let scaled = |part: u64| {
@@ -60,7 +61,7 @@ fn cell_of(cell: u64, filled: u64, mark: u64) -> char {
     }
 }
 
-/// Writes where the figure comes from and how far the limit is.
+/// Writes the source of the figure and the distance to the limit.
 pub(crate) fn facts(page: &mut Page<'_>, session: &Session) -> io::Result<()> {
     let measure = &session.measure;
     let source = if measure.anchored { "counted by the provider" } else { "estimated" };
@@ -101,12 +102,12 @@ fn dim(page: &mut Page<'_>, text: &str) -> io::Result<()> {
     page.prose("  ", 4, &format!("{DIM}{text}{DIM:#}"))
 }
 
-/// Writes what was passed over while reading.
+/// Writes the notes on what the reader skipped.
 pub(crate) fn notes(page: &mut Page<'_>, notes: &[String]) -> io::Result<()> {
     notes.iter().try_for_each(|note| dim(page, &format!("note: {}", escaped(&grouped_in(note)))))
 }
 
-/// Writes what the tokens stand in, the heaviest kind first.
+/// Writes the tokens by kind, largest first.
 pub(crate) fn breakdown(page: &mut Page<'_>, session: &Session) -> io::Result<()> {
     let mut kinds: Vec<_> = by_kind(session).into_iter().collect();
     kinds.sort_by_key(|(_, tokens)| std::cmp::Reverse(*tokens));

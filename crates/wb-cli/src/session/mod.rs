@@ -55,34 +55,35 @@ pub(crate) struct Session {
     pub(crate) opened: View,
     pub(crate) policy: Policy,
     pub(crate) window: u64,
-    /// Who says how large it is.
+    /// The source of the window's size.
     pub(crate) window_from: WindowFrom,
     pub(crate) measure: Measure,
-    /// How it is brought down.
+    /// The strategy of the compaction.
     pub(crate) strategy: Strategy,
-    /// What becomes of images in older tool results.
+    /// The treatment of images in older tool results.
     pub(crate) images: ImagePolicy,
-    /// What it may weigh.
+    /// The token limit.
     pub(crate) limit: u64,
 }
 
-/// What a session weighs.
+/// The weight of a session.
 pub(crate) struct Measure {
     /// Tokens that the context holds.
     pub(crate) context_tokens: u64,
-    /// Whether that rests on what the provider counted.
+    /// Indicates that the weight is based on the provider's count.
     pub(crate) anchored: bool,
-    /// What was sent besides the messages, as far as the provider's counts or a request tell: system prompt and tools.
+    /// The tokens sent outside the messages, as far as the provider's counts or a request reveal
+    /// them: system prompt and tools.
     pub(crate) overhead_tokens: u64,
-    /// Such an overhead, where it is left out since it would not leave room in a smaller window.
+    /// The overhead that is left out because it would leave no room in a smaller window.
     pub(crate) left_out_tokens: u64,
-    /// What each message weighs, on the provider's scale.
+    /// The weight of each message, on the provider's scale.
     tracker: ContextTracker,
 }
 
 impl Measure {
-    /// Weighs messages and anchors the weight on what providers counted; where they counted nothing since a compaction,
-    /// `before` tells what is sent besides the messages, and a request says it itself.
+    /// Weighs messages and anchors the weight on the providers' counts. If they counted nothing
+    /// since a compaction, `before` supplies the overhead; a request contains it.
     fn of(
         opened: &View,
         outside: &SystemAndTools,
@@ -94,11 +95,12 @@ impl Measure {
         let said_tokens = outside.tokens(&*tracker.calibrated());
         let mut tracker = tracker.with_overhead_tokens(said_tokens);
         let limit = limit(card, policy);
-        // A window that held what was counted held its overhead too; a smaller one is only tried out.
+        // A window that fit what was counted also fit the overhead; a smaller one is only tried
+        // out.
         let (mut held, mut most_overhead) = (true, 0);
         let mut look = |tracker: &ContextTracker| {
             held &= tracker.context_tokens() <= card.context_window;
-            // Where much was counted for little text, a context that is small is told to be mostly overhead.
+            // With a large count for little text, a small context appears to be mostly overhead.
             most_overhead =
                 most_overhead.max(tracker.overhead_tokens()).max(tracker.overhead_tokens_at(limit));
         };
@@ -120,31 +122,32 @@ impl Measure {
         Self { context_tokens, anchored: false, overhead_tokens: 0, left_out_tokens: most_overhead, tracker }
     }
 
-    /// Returns what a message of the session weighs.
+    /// Returns the weight of a message.
     pub(crate) fn weight(&self, at: usize) -> u64 {
         self.tracker.weight(at).unwrap_or(0)
     }
 
     /// Returns the session's messages as they were weighed.
     pub(crate) fn view<'a>(&'a mut self, messages: &'a [Message]) -> WeighedTranscript<'a> {
-        // Each message by itself, as what is new is weighed.
+        // Each message separately, as new messages are weighed.
         let weights = (0..messages.len()).map(|at| self.weight(at));
         let prefix = Cow::Owned(prefix_sums(weights));
         WeighedTranscript { prefix, ..self.tracker.view(messages) }
     }
 
-    /// Returns whether the provider's counts tell how much was sent besides the messages.
+    /// Returns whether the provider's counts reveal the overhead.
     pub(crate) fn is_overhead_known(&self) -> bool {
         self.overhead_tokens + self.left_out_tokens > 0 || self.tracker.is_calibrated()
     }
 
-    /// Returns what the context holds once its messages weigh so much, as it is measured then.
+    /// Returns the size of the context once its messages weigh `tokens`, by the same measure.
     pub(crate) fn context_tokens_at(&self, tokens: u64) -> u64 {
         let is_left_out = self.left_out_tokens > 0;
         tokens + if is_left_out { 0 } else { self.tracker.overhead_tokens_at(tokens) }
     }
 
-    /// Brings weights of messages, `total` in all, down to what was counted of them, where they were too high.
+    /// Scales weights of messages, `total` in all, down to the provider's count, if they were too
+    /// high.
     pub(crate) fn scaled(&self, tokens: u64, total: u64) -> u64 {
         let counted = self.context_tokens.saturating_sub(self.overhead_tokens);
         let scaled = u128::from(tokens) * u128::from(counted.min(total)) / u128::from(total.max(1));
@@ -152,20 +155,21 @@ impl Measure {
     }
 }
 
-/// Takes in messages and what was counted for them.
+/// Adds messages and the provider's counts for them.
 fn follow(tracker: &mut ContextTracker, messages: &[Message], usage: &[UsageAt]) {
     let mut usage = usage.iter().peekable();
     for (at, message) in messages.iter().enumerate() {
         tracker.push(message);
         while let Some(counted) = usage.next_if(|usage| usage.at == at) {
             let id = counted.model.clone().unwrap_or_default();
-            // A refused count leaves the estimate as it is, which is what the meter then shows.
+            // A refused count leaves the estimate unchanged, and the meter shows it.
             let _ = tracker.anchor(at, &counted.usage, Some(&ModelCard { id, ..ModelCard::default() }));
         }
     }
 }
 
-/// Returns the last segment before the present one in which something was counted, if nothing was counted since.
+/// Returns the last segment before the present one in which something was counted, if nothing was
+/// counted since.
 fn counted_before(document: &dyn Document, conversation: &str, opened: &View) -> Option<Segment> {
     if !opened.usage.is_empty() || !opened.is_compacted() {
         return None;
@@ -247,12 +251,13 @@ impl Session {
         }
     }
 
-    /// Says what becomes of images in older tool results.
+    /// Sets the treatment of images in older tool results.
     pub(crate) fn with_images(self, images: ImagePolicy) -> Self {
         Self { images, ..self }
     }
 
-    /// Collects what the session shows, with what was said before a compaction as far as the document still has it.
+    /// Collects the facts of the session, with what was said before a compaction as far as the
+    /// document still has it.
     pub(crate) fn facts(&self, messages: &[Message]) -> Facts {
         // The digest of some agents cannot be read, or is no message of its own.
         let is_later = messages.iter().any(is_synthetic) || self.opened.is_compacted();
@@ -265,7 +270,8 @@ impl Session {
         card(&self.opened, self.window)
     }
 
-    /// Returns why what the strategy plans cannot be written in the session's own format; nothing if it can.
+    /// Returns why the strategy's plan cannot be written in the session's own format; none if it
+    /// can.
     pub(crate) fn why_not_native(&self) -> Option<&'static str> {
         self.strategy.why_not_held(&self.document.abilities())
     }
@@ -289,8 +295,8 @@ impl Session {
             .overhead_tokens(self.measure.overhead_tokens)
     }
 
-    /// The provider's own count goes to the gate where the window can have held it; a smaller window that is only
-    /// tried out is measured by the same figures without it.
+    /// The gate gets the provider's own count if the window can have held it; a smaller window that
+    /// is only tried out is measured by the same figures without it.
     pub(crate) fn opts(&self) -> CondenseOpts {
         let counted = self.measure.anchored && self.measure.context_tokens <= self.window;
         let context_tokens = if counted { self.measure.context_tokens } else { 0 };
@@ -299,7 +305,7 @@ impl Session {
     }
 }
 
-/// Returns what a session may weigh, in tokens.
+/// Returns the limit of a session, in tokens.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a limit is not negative")]
 fn limit(card: &ModelCard, policy: &Policy) -> u64 {
     budget_limit(card, &policy.budget()) as u64
@@ -327,7 +333,7 @@ pub(crate) fn document(path: &Path, access: Access) -> Result<Box<dyn Document>,
     wb_formats::open(Box::new(parts)).map_err(|error| not_read(path, &error))
 }
 
-/// Opens standard input or a pipe; nothing if the path is none of them.
+/// Opens standard input or a pipe; none if the path is neither.
 pub(crate) fn stream(path: &Path) -> io::Result<Option<Box<dyn Read>>> {
     Ok(match is_stream(path) {
         true if path == Path::new("-") => Some(Box::new(io::stdin().lock())),
@@ -336,12 +342,13 @@ pub(crate) fn stream(path: &Path) -> io::Result<Option<Box<dyn Read>>> {
     })
 }
 
-/// Returns where a command puts what it makes of a file: into it, or beside what comes through a pipe.
+/// Returns the option that sets a command's destination: the file itself, or a new file if the
+/// input is a pipe.
 pub(crate) fn place_word(path: &Path, out: &str) -> String {
     if is_stream(path) { format!("-o {out}") } else { "--in-place".to_owned() }
 }
 
-/// Returns whether a path is standard input or a pipe, and none of a file or a folder.
+/// Returns whether a path is standard input or a pipe, not a file or a folder.
 fn is_stream(path: &Path) -> bool {
     path == Path::new("-") || fs::metadata(path).is_ok_and(|there| !there.is_file() && !there.is_dir())
 }

@@ -1,4 +1,4 @@
-//! A model that writes a digest: asked, watched, and paid.
+//! Runs the model that writes a digest, shows its progress, and adds up its cost.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -22,16 +22,16 @@ use crate::terminal::number::{count, grouped};
 use crate::terminal::shell::Shell;
 use crate::terminal::user_error::UserError;
 
-/// How long a model may take for a digest: somebody waits for it, and it may think.
+/// The timeout for a model's digest: a user waits for it, and the model may think.
 pub(crate) const TIMEOUT: Duration = Duration::from_mins(5);
 
-/// A model that is asked.
+/// The model that writes a digest.
 #[derive(Debug)]
 pub(crate) struct Model {
     name: String,
     watched: Arc<Watched>,
     runtime: Runtime,
-    /// What is known of it, with the prices that the user tells.
+    /// The catalog entry, with the user's prices applied.
     known: CatalogEntry,
     pub(crate) instructions: Option<String>,
 }
@@ -60,17 +60,16 @@ impl Model {
         self.runtime.block_on(plan.ask(Some(&summarizer), None))
     }
 
-    /// Returns who is asked.
     pub(crate) fn invoker(&self) -> &dyn ModelInvoker {
         self.watched.as_ref()
     }
 
-    /// Waits for what asks it.
+    /// Runs a future to completion.
     pub(crate) fn block_on<T>(&self, future: impl Future<Output = T>) -> T {
         self.runtime.block_on(future)
     }
 
-    /// Works while what the model writes is counted on the terminal.
+    /// Runs work while the terminal shows how much the model has written.
     pub(crate) fn shown<T>(&self, shell: &Shell, work: impl FnOnce() -> T) -> T {
         let progress = shell.progress_of_model(&self.name);
         *locked(&self.watched.bar) = progress.bar();
@@ -79,7 +78,7 @@ impl Model {
         done
     }
 
-    /// Returns what it was asked and what that cost.
+    /// Returns the usage and cost so far.
     pub(crate) fn spent(&self) -> Spent {
         let Cost { usage, n_requests } = *locked(&self.watched.spent);
         let prompt_tokens = usage.prompt_tokens() / (n_requests as u64).max(1);
@@ -90,7 +89,8 @@ impl Model {
     }
 }
 
-/// Returns what is known of a model: the user's word counts first. Another server of the same model has other prices.
+/// Returns the catalog entry of a model: the user's values have precedence. Another server of the
+/// same model has other prices.
 fn known(catalog: &Catalog, args: &ModelArgs, name: &ModelName) -> CatalogEntry {
     let mut known = catalog.find(&name.model).cloned().unwrap_or_default();
     let is_of_provider = name.provider != "openai-compatible" && args.base_url.is_none();
@@ -105,15 +105,15 @@ fn known(catalog: &Catalog, args: &ModelArgs, name: &ModelName) -> CatalogEntry 
     known
 }
 
-/// What a model was asked, and what that cost.
+/// The usage and cost of a model request.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(crate) struct Spent {
     name: String,
     requests: usize,
     usage: Usage,
-    /// Nothing where nobody has told the prices.
+    /// None if the prices are unknown.
     cost_usd: Option<f64>,
-    /// The day of the catalog's prices; empty where the user tells them.
+    /// The date of the catalog's prices; empty if the user sets them.
     #[serde(skip_serializing_if = "String::is_empty")]
     prices_as_of: String,
 }
@@ -143,7 +143,7 @@ impl fmt::Display for Spent {
     }
 }
 
-/// Hands on what a model says, shows that it does, and counts.
+/// Forwards what a model emits, shows progress, and counts.
 struct Watched {
     invoker: Arc<dyn ModelInvoker>,
     spent: Arc<Mutex<Cost>>,
@@ -187,7 +187,7 @@ impl ModelInvoker for Watched {
     }
 }
 
-/// Says what a model is at.
+/// Describes what a model is doing.
 fn said(emission: &Emission, n_chars: usize) -> String {
     match emission {
         Emission::Thinking { .. } if n_chars == 0 => "thinks".to_owned(),

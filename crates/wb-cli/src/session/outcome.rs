@@ -10,7 +10,7 @@ use wb_message::{Message, Origin, Patch, Undo};
 use crate::session::Session;
 use crate::session::model::{Model, Spent};
 
-/// What became of a line of the outline.
+/// The fate of a line of the outline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fate {
     Kept,
@@ -24,7 +24,7 @@ pub(crate) enum Fate {
 #[derive(Debug)]
 pub(crate) struct Line {
     pub(crate) fate: Fate,
-    /// Index in the input, where it comes from there.
+    /// The index in the input, if it comes from there.
     pub(crate) at: Option<usize>,
     pub(crate) text: String,
 }
@@ -36,19 +36,19 @@ pub(crate) struct Outcome {
     pub(crate) report: CompactionReport,
     /// Dropped messages first, then what stays.
     pub(crate) outline: Vec<Line>,
-    /// Where each message of the output comes from.
+    /// The origin of each message of the output.
     pub(crate) origins: Vec<Origin>,
-    /// What was done to the messages, as a patch.
+    /// The changes to the messages, as a patch.
     pub(crate) patch: Patch,
-    /// What the messages say, of which the digest is told.
+    /// The facts in the messages, from which the digest is written.
     pub(crate) facts: Facts,
     digest: Option<String>,
     undo: Option<Undo>,
     pub(crate) tokens_before: u64,
     pub(crate) tokens_after: u64,
-    /// What the digest weighs, on the scale of the other two.
+    /// The tokens of the digest, on the scale of the other two.
     pub(crate) digest_tokens: u64,
-    /// What the model was asked, if one was named.
+    /// The model's usage and cost, if one was named.
     pub(crate) model: Option<Spent>,
 }
 
@@ -64,7 +64,7 @@ impl Outcome {
         Self { model: Some(model.spent()), ..outcome }
     }
 
-    /// Compacts the session's messages with other steps, for somebody who shows no outline; nothing is written.
+    /// Compacts the session's messages with other steps, without an outline; nothing is written.
     pub(crate) fn of_steps(session: &mut Session, steps: Pipeline) -> Self {
         let vocabulary = session.opened.vocabulary;
         let settings = session.settings().pipeline(steps).vocabulary(vocabulary);
@@ -85,7 +85,7 @@ impl Outcome {
         Self { outline, ..outcome }
     }
 
-    /// Tells what became of a session's messages, without an outline.
+    /// Builds the outcome of a session's compaction, without an outline.
     fn after(session: &Session, messages: Vec<Message>, facts: Facts, mut report: CompactionReport) -> Self {
         let undo = report.undo.take();
         let n_before = report.messages_before;
@@ -115,14 +115,14 @@ impl Outcome {
         }
     }
 
-    /// Returns the tokens that are saved, where they are fewer than the digest takes: such a result is smaller, but hardly
-    /// worth the words that it costs.
+    /// Returns the tokens saved, if they are fewer than the digest takes: such a result is smaller,
+    /// but hardly worth its cost.
     pub(crate) fn little_saved(&self) -> Option<u64> {
         let saved = self.tokens_before.saturating_sub(self.tokens_after);
         (saved < self.digest_tokens).then_some(saved)
     }
 
-    /// Gives the session its messages back as they were.
+    /// Restores the session's messages.
     pub(crate) fn take_back(&mut self, session: &mut Session) {
         let mut messages = std::mem::take(&mut self.messages);
         if let Some(undo) = self.undo.take() {
@@ -137,7 +137,7 @@ impl Outcome {
         all.filter(|(origin, _)| origin.input_index().is_some()).map(|(_, message)| message)
     }
 
-    /// Returns what is new as one text: the digest, then the files that are given back.
+    /// Returns the new content as one text: the digest, then the restored files.
     pub(crate) fn new_text(&self) -> Option<String> {
         let new = self.origins.iter().zip(&self.messages).filter(|(origin, _)| **origin == Origin::New);
         let texts = new.map(|(_, message)| match message {
@@ -152,7 +152,7 @@ impl Outcome {
         self.digest.as_deref()
     }
 
-    /// Returns in words why the outcome is what it is, where that needs words.
+    /// Explains the outcome, if it needs explanation.
     pub(crate) fn reason(&self) -> Option<String> {
         if let Some(unchanged) = &self.report.unchanged {
             return Some(match &self.report.irreducible {

@@ -27,7 +27,7 @@ pub(crate) fn write(page: &mut Page<'_>, lines: &[Line], all: bool) -> io::Resul
     Ok(())
 }
 
-/// Tells the parts of the outline apart: what goes, what is new, what stays.
+/// Returns the outline's part: what goes, what is new, what stays.
 fn part(fate: Fate) -> u8 {
     match fate {
         Fate::Dropped => 0,

@@ -1,4 +1,4 @@
-//! Files that are written whole, such as `-o OUT`.
+//! Writes whole files, such as `-o OUT`.
 
 use std::io::{self, Write};
 use std::path::Path;
@@ -8,7 +8,8 @@ use wb_record::{FileError, check_new, write_new};
 use crate::terminal::file_error::not_file_written;
 use crate::terminal::user_error::UserError;
 
-/// Writes a whole file or nothing, as private as the session that it was made of, or for its owner alone.
+/// Writes a whole file or nothing, with the permissions of its source session, or for the owner
+/// only.
 pub(crate) fn write_whole(
     path: &Path,
     session: Option<&Path>,
@@ -36,7 +37,7 @@ pub(crate) fn write_out(
     Ok(raw.flush()?)
 }
 
-/// Refuses a name that could not be written, and the sessions that are read, before there is anything to write.
+/// Refuses an unwritable name and the sessions that are read, before there is anything to write.
 pub(crate) fn check_target<'a>(
     path: &Path,
     mut sessions: impl Iterator<Item = &'a Path>,
@@ -50,8 +51,8 @@ pub(crate) fn check_target<'a>(
     check_new(path, overwrite).map_err(|error| not_file_written(path, &error))
 }
 
-/// Returns whether two names are those of one file; what stands for standard input is the file behind it, where the
-/// system tells that.
+/// Returns whether two names refer to the same file; `-` means the file behind standard input, if
+/// the system reveals it.
 fn is_same(session: &Path, out: &Path) -> bool {
     let session = if session == Path::new("-") { Path::new("/dev/stdin") } else { session };
     session.canonicalize().ok().zip(out.canonicalize().ok()).is_some_and(|(session, out)| session == out)

@@ -4,7 +4,7 @@ use serde_json::Value;
 use wb_budget::Family;
 use wb_dialect::Dialect;
 
-/// Returns the dialects that a request body can be in; none for what is no request.
+/// Returns the dialects that a request body can be in; empty if it is not a request.
 pub(crate) fn dialects_of_request(body: &Value) -> Vec<Dialect> {
     let list =
         |key: &str| body.get(key).and_then(Value::as_array).filter(|list| list.iter().all(Value::is_object));
@@ -24,7 +24,7 @@ pub(crate) fn dialects_of_request(body: &Value) -> Vec<Dialect> {
         messages.iter().any(|each| ["system", "developer", "tool"].iter().any(|role| each["role"] == *role));
     let has_schema =
         body["tools"].as_array().is_some_and(|it| it.iter().any(|tool| tool.get("input_schema").is_some()));
-    // What chat never has tells more than a role that is only refused.
+    // Keys that chat never has are stronger evidence than a role that is only refused.
     let is_sure = ["system", "anthropic_version"].iter().any(|key| body.get(key).is_some())
         || has_schema
         || is_part(&["tool_use", "tool_result"]);
@@ -40,7 +40,7 @@ pub(crate) fn dialects_of_request(body: &Value) -> Vec<Dialect> {
     }
 }
 
-/// Returns whether a body asks a model of `OpenAI`, which no other provider has.
+/// Returns whether a body names a model that only `OpenAI` offers.
 fn is_of_openai(body: &Value) -> bool {
     body["model"].as_str().is_some_and(|model| Family::from_model_id(model) == Some(Family::OpenAi))
 }

@@ -63,7 +63,7 @@ fn steps(page: &mut Page<'_>, outcome: &Outcome) -> io::Result<()> {
     Ok(())
 }
 
-/// Returns what a step did, with the figures that the report has of it.
+/// Describes a step, with its figures from the report.
 fn described(step: &StepReport, outcome: &Outcome) -> String {
     let report = &outcome.report;
     let does = wb_conductor::step_effect(&step.name).unwrap_or("did its part");
@@ -102,8 +102,8 @@ fn bodies(outcome: &Outcome) -> Option<String> {
     (!parts.is_empty()).then(|| parts.join(", "))
 }
 
-/// Writes what a person wants to read instead of JSON lines: report, outline, digest, and how to save it, where to and
-/// with which more options.
+/// Writes the text output: report, outline, digest, and the command that saves it, with `out` and
+/// further options.
 pub(crate) fn whole(
     page: &mut Page<'_>,
     session: &Session,
@@ -121,7 +121,7 @@ pub(crate) fn whole(
     writeln!(page, "\n{DIM}save it:{DIM:#} {}", command(session, out, options))
 }
 
-/// Says where the result stands, or how to go back in a file that was changed.
+/// Prints where the result was written, or how to undo a change in place.
 pub(crate) fn written(page: &mut Page<'_>, file: &str, out: Option<&Path>) -> io::Result<()> {
     let (lead, text) = match out {
         Some(out) if out == Path::new("-") => return Ok(()),
@@ -131,7 +131,7 @@ pub(crate) fn written(page: &mut Page<'_>, file: &str, out: Option<&Path>) -> io
     writeln!(page, "\n{DIM}{lead}{DIM:#} {}", escaped(&text))
 }
 
-/// Returns the command that writes what was shown.
+/// Returns the command that writes the result shown.
 fn command(session: &Session, out: Option<&Path>, more: &str) -> String {
     let file = file_word(Path::new(&session.file));
     let strategy = match session.strategy {
@@ -156,13 +156,13 @@ pub(crate) fn digest(page: &mut Page<'_>, outcome: &Outcome) -> io::Result<()> {
     outcome.digest().map_or(Ok(()), |digest| digest_text(page, digest))
 }
 
-/// Writes what a digest says under a heading.
+/// Writes the content of a digest under a heading.
 pub(crate) fn digest_text(page: &mut Page<'_>, digest: &str) -> io::Result<()> {
     writeln!(page, "\n{HEAD}Digest{HEAD:#}")?;
     digest.lines().try_for_each(|line| digest_line(page, &escaped(line)))
 }
 
-/// Writes a line of a digest; what does not fit goes on below its first word.
+/// Writes a line of a digest, wrapped below its first word.
 fn digest_line(page: &mut Page<'_>, line: &str) -> io::Result<()> {
     let text = line.trim_end().trim_start_matches([' ', '-']);
     let lead = &line[..line.trim_end().len() - text.len()];

@@ -9,7 +9,7 @@ use crate::terminal::number::grouped;
 use crate::terminal::style::{BAD, DIM, HEAD};
 use crate::terminal::wrap::{Page, head, tail, width};
 
-/// With a place for the mark of what is over its budget.
+/// Includes the column for the over-budget mark.
 const TOKEN_COLUMNS: usize = 10;
 const LIMIT_COLUMNS: usize = 9;
 const MOST_CELLS: usize = 30;
@@ -27,7 +27,8 @@ pub(crate) struct RowLayout {
 }
 
 impl RowLayout {
-    /// Divides a page among columns of these widths, a name that may take half of the rest, and the meter.
+    /// Divides a page among columns of these widths, a name that may take half of the rest, and the
+    /// meter.
     pub(crate) fn new(columns: usize, fixed: &[usize], longest_name: usize) -> Self {
         let has_limit = columns >= COLUMNS_WITH_LIMIT;
         let figures = TOKEN_COLUMNS + 2 + if has_limit { LIMIT_COLUMNS + 2 } else { 0 };
@@ -40,7 +41,7 @@ impl RowLayout {
         Self { leads, n_cells, has_limit }
     }
 
-    /// Writes what stands above the columns.
+    /// Writes the column titles.
     pub(crate) fn titles(&self, page: &mut Page<'_>, titles: &[&str]) -> io::Result<()> {
         let titles: Vec<String> = titles.iter().map(|title| (*title).to_owned()).collect();
         let bar = self.n_cells + 2;

@@ -1,4 +1,4 @@
-//! Whether the provider of a session would take its messages.
+//! Checks whether the provider of a session would accept its messages.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -11,7 +11,7 @@ use wb_message::{Message, content_fingerprints};
 use crate::terminal::escape::file_word;
 use crate::terminal::user_error::UserError;
 
-/// What messages say, and what providers would refuse of them.
+/// The content of messages, and the violations in them.
 #[derive(Clone, Debug)]
 pub(crate) struct Validity {
     contents: Vec<u64>,
@@ -23,8 +23,8 @@ impl Validity {
         Self { contents: content_fingerprints(messages), violations: sent.violations(messages) }
     }
 
-    /// Returns the same of messages of a view, or of what was planned with them, whatever ids calls got that have none in
-    /// their records: what is written and read anew gives them others.
+    /// Returns the same validity for other messages of the view, regardless of generated call ids:
+    /// reading the written file back generates new ones.
     pub(crate) fn by_order(self, view: &View, messages: &[Message], sent: &SentAs<'_>) -> Self {
         match view.provenance.by_order(messages) {
             Cow::Borrowed(_) => self,
@@ -40,7 +40,7 @@ impl Validity {
         self.violations.is_empty()
     }
 
-    /// Returns what is refused here and was not before.
+    /// Returns the violations here that were not there before.
     pub(crate) fn new_since(&self, before: &Self) -> Vec<&Violation> {
         let mut known = before.kinds();
         let mut new = Vec::new();
@@ -92,14 +92,14 @@ impl PartialEq for Validity {
     }
 }
 
-/// Tells of the calls without a result that the agent of a session answers itself.
+/// Reports the number of calls without a result that the session's agent answers itself.
 pub(crate) fn answered_by_agent(view: &View, sent: &SentAs<'_>) -> Option<String> {
     let n = sent.n_answered(&view.messages);
     let format = view.format;
     (n > 0).then(|| format!("tool calls without a result, answered by {format} when it resumes: {n}"))
 }
 
-/// Why what was written, or would be, is not kept.
+/// Explains why a write, real or planned, is discarded.
 pub(crate) fn otherwise(file: &str, what_now: &str) -> UserError {
     let hint = format!("{what_now}; please report this with the version of the agent");
     UserError::of_file(file, "what was written read otherwise than planned", hint)

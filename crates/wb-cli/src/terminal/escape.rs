@@ -6,8 +6,8 @@ use std::path::Path;
 
 use serde_json::ser::Formatter;
 
-/// Returns the text with every character spelled out that could drive a terminal: controls, and what turns the
-/// direction of writing or ends a line unseen. Tabs stay.
+/// Returns the text with every character spelled out that could drive a terminal: controls, and
+/// what turns the direction of writing or ends a line unseen. Tabs stay.
 pub(crate) fn escaped(text: &str) -> Cow<'_, str> {
     if !text.contains(drives_terminal) {
         return Cow::Borrowed(text);
@@ -29,7 +29,8 @@ fn drives_terminal(c: char) -> bool {
     turns || c.is_control() && c != '\t'
 }
 
-/// Writes JSON on one line in which nothing drives a terminal: what JSON itself does not escape is written as `\u….`
+/// Writes JSON on one line in which nothing drives a terminal: what JSON itself does not escape is
+/// written as `\u….`
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SafeJson;
 
@@ -45,7 +46,7 @@ impl Formatter for SafeJson {
     }
 }
 
-/// Quotes a word where a shell would not take it as it is.
+/// Quotes a word unless a shell accepts it unchanged.
 pub(crate) fn shell_word(word: &str) -> String {
     let is_plain = |c: char| c.is_alphanumeric() || "/._-+:@%,=".contains(c);
     if !word.is_empty() && word.chars().all(is_plain) {
@@ -54,8 +55,8 @@ pub(crate) fn shell_word(word: &str) -> String {
     format!("'{}'", word.replace('\'', r"'\''"))
 }
 
-/// Returns the word by which a command takes a file: of a link the file that it leads to, since nothing is written through
-/// one, and never an option.
+/// Returns the word that names a file on a command line: a link's target, since nothing is written
+/// through a link, and never an option.
 pub(crate) fn file_word(path: &Path) -> String {
     let real = if path.is_symlink() { path.canonicalize().ok() } else { None };
     let name = real.as_deref().unwrap_or(path).display().to_string();

@@ -2,14 +2,15 @@
 
 use std::process::ExitCode;
 
-/// How a command ended; wrong usage ends with 2, before any of them runs.
+/// The result of a command; wrong usage exits with 2 before any command runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Exit {
-    /// It is done, also if there was nothing to do.
+    /// The command succeeded, even if there was nothing to do.
     Done,
-    /// It failed.
+    /// The command failed.
     Failed,
-    /// What was looked for is there: a session over its budget, something wrong in a summary, or what a provider refuses.
+    /// The command found what it looks for: a session over its budget, an error in a summary, or a
+    /// violation.
     Found,
 }
 

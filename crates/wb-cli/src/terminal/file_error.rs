@@ -1,4 +1,4 @@
-//! What is wrong with a file that is named: it is not there, it is a folder, it holds something else.
+//! Explains problems with a named file: it is missing, is a folder, or contains something else.
 
 use std::fs;
 use std::io::{self, ErrorKind};
@@ -11,10 +11,10 @@ use crate::terminal::escape::{file_word, shell_word};
 use crate::terminal::json_layout::{CUT, GLUED, JsonLayout, SPREAD};
 use crate::terminal::user_error::{UserError, in_words};
 
-/// How alike a name must be to the one that was typed, from 0 to 1.
+/// The least similarity of a suggested name to the typed one, from 0 to 1.
 const LEAST_LIKENESS: f64 = 0.85;
 
-/// Why a file cannot be opened for reading.
+/// Explains why a file cannot be opened for reading.
 pub(crate) fn not_opened(path: &Path, error: &io::Error) -> UserError {
     let file = path.display().to_string();
     match error.kind() {
@@ -36,7 +36,7 @@ pub(crate) fn not_opened(path: &Path, error: &io::Error) -> UserError {
     }
 }
 
-/// Why a folder is not taken for a session.
+/// Explains why a folder is not accepted as a session.
 pub(crate) fn folder_given(path: &Path) -> UserError {
     let files = || path.read_dir().into_iter().flatten().flatten().map(|entry| entry.path());
     let mut sessions: Vec<_> =
@@ -49,7 +49,7 @@ pub(crate) fn folder_given(path: &Path) -> UserError {
     UserError::of_file(path.display().to_string(), "is a folder", hint)
 }
 
-/// Why a folder has nothing to weigh.
+/// Explains why a folder has nothing to weigh.
 pub(crate) fn folder_without_sessions(path: &Path) -> UserError {
     let hint = "session files end in .jsonl or .json; `wb` alone says where agents keep theirs";
     UserError::of_file(path.display().to_string(), "no session files found in or below this folder", hint)
@@ -73,7 +73,7 @@ fn not_there(path: &Path) -> UserError {
     UserError::of_file(file, "no such file", near_or(path, "`wb` alone lists the newest sessions"))
 }
 
-/// Names the neighbour whose name is most like that of a path that is not there.
+/// Names the existing file whose name is most similar to a missing one.
 fn near_or(path: &Path, otherwise: &str) -> String {
     near(path)
         .map_or_else(|| otherwise.to_owned(), |near| format!("did you mean {}?", file_word(Path::new(&near))))
@@ -88,7 +88,7 @@ fn near(path: &Path) -> Option<String> {
     (likeness(&best) >= LEAST_LIKENESS).then(|| path.with_file_name(best).display().to_string())
 }
 
-/// Why a file that was opened is not read.
+/// Explains why a file that was opened is not read.
 pub(crate) fn not_read(path: &Path, error: &FormatError) -> UserError {
     let file = path.display().to_string();
     match error {
@@ -107,7 +107,7 @@ pub(crate) fn not_read(path: &Path, error: &FormatError) -> UserError {
     }
 }
 
-/// Returns what helps where a file is not read, by how its lines lie.
+/// Returns the hint for an unreadable file, by the layout of its lines.
 fn hint(path: &Path, error: &FormatError) -> String {
     let layout = match error {
         FormatError::NotJson { line, .. } | FormatError::Log { line: Some(line), .. } => {
@@ -123,7 +123,7 @@ fn hint(path: &Path, error: &FormatError) -> String {
     }
 }
 
-/// Why a file was not opened to be changed, which may be read.
+/// Explains why a readable file was not opened for writing.
 pub(crate) fn not_opened_to_write(path: &Path, error: &FormatError) -> UserError {
     let denied = [ErrorKind::PermissionDenied, ErrorKind::ReadOnlyFilesystem];
     match error {
@@ -135,7 +135,7 @@ pub(crate) fn not_opened_to_write(path: &Path, error: &FormatError) -> UserError
     }
 }
 
-/// Why a whole file was not written.
+/// Explains why a whole file was not written.
 pub(crate) fn not_file_written(path: &Path, error: &FileError) -> UserError {
     match error {
         FileError::Io { source, .. } => not_written(path, source),
@@ -148,7 +148,7 @@ pub(crate) fn not_file_written(path: &Path, error: &FileError) -> UserError {
     }
 }
 
-/// Why a file cannot be written.
+/// Explains why a file cannot be written.
 pub(crate) fn not_written(path: &Path, error: &io::Error) -> UserError {
     let file = path.display().to_string();
     let folder = folder_of(path);

@@ -1,4 +1,5 @@
-//! How JSON lies in the lines of a file, where one of them cannot be read: what helps then.
+//! Detects how JSON is laid out in the lines of a file when one cannot be read, to choose the
+//! advice.
 
 use std::fs::File;
 use std::io::{BufReader, Read};
@@ -8,14 +9,14 @@ use serde::de::IgnoredAny;
 use serde_json::error::Category;
 use wb_record::Lines;
 
-/// What stands at a line.
+/// The layout of the JSON at a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum JsonLayout {
-    /// A line like others.
+    /// An ordinary line.
     Line,
     /// Several values.
     Glued,
-    /// A piece of a value that takes several lines, in a file of several values.
+    /// A part of a value that spans several lines, in a file of several values.
     Spread,
     /// A piece of the only value of the file, or this value.
     Document,
@@ -24,7 +25,7 @@ pub(crate) enum JsonLayout {
 }
 
 impl JsonLayout {
-    /// Looks at a line of a file; what cannot be seen is taken for lines.
+    /// Examines a line of a file; an unreadable file counts as ordinary lines.
     pub(crate) fn at(path: &Path, line: usize) -> Self {
         let (n_of_line, ended) = line_of(path, line).map_or((0, None), |bytes| n_values(bytes.as_slice()));
         if n_of_line > 1 && ended.is_none() {
@@ -40,19 +41,19 @@ impl JsonLayout {
     }
 }
 
-/// What helps where records are spread over several lines.
+/// The advice if records are spread over several lines.
 pub(crate) const SPREAD: &str = "its records stand over several lines each, as an editor lays them out, and an agent wants one line each: \
      `jq -c . FILE > OUT` writes them so";
 
-/// What helps where several records stand on one line.
+/// The advice if several records are on one line.
 pub(crate) const GLUED: &str = "several records stand on this line: break it between the `}` of one and the `{` of the next in an editor, \
      after a copy of the file";
 
-/// What helps where a document ends too soon.
+/// The advice if a document ends too soon.
 pub(crate) const CUT: &str = "the file was cut off within its only value, which no command brings back: put back a copy of it, or \
      take out what is not whole at its end in an editor and close what is open";
 
-/// Returns a line of a file, if it has so many.
+/// Returns the line of a file with this number, if there is one.
 fn line_of(path: &Path, number: usize) -> Option<Vec<u8>> {
     let mut lines = Lines::new(BufReader::new(File::open(path).ok()?));
     while let Some(line) = lines.next_line().ok()? {
@@ -63,7 +64,7 @@ fn line_of(path: &Path, number: usize) -> Option<Vec<u8>> {
     None
 }
 
-/// Counts the whole values of a text up to its end, or up to what is none; and what is wrong there.
+/// Counts the whole values of a text up to its end or the first error, and returns that error.
 fn n_values(text: impl Read) -> (usize, Option<Category>) {
     let mut n = 0;
     for value in serde_json::Deserializer::from_reader(text).into_iter::<IgnoredAny>() {

@@ -1,4 +1,4 @@
-//! What is written to a terminal, and how.
+//! Writes output to a terminal.
 
 pub(crate) mod number;
 pub(crate) mod escape;

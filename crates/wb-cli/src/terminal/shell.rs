@@ -1,4 +1,4 @@
-//! One run of the command: what it says, where, how much of it, and how long it took.
+//! The state of one run: output streams, verbosity and timing.
 
 use std::cell::{Cell, RefCell};
 use std::io::{self, BufWriter, IsTerminal, Write};
@@ -17,20 +17,20 @@ use crate::terminal::wrap::{self, Page};
 
 /// Files from this many bytes on are read with a sign that they are.
 const LARGE_BYTES: u64 = 16 << 20;
-/// How often the sign turns.
+/// The interval between steps of the spinner.
 const TICK: Duration = Duration::from_millis(120);
 
-/// The version of every JSON document that is printed; it changes if a key goes or means something else.
+/// The version of all printed JSON documents; it changes if a key goes or means something else.
 const JSON_VERSION: u32 = 1;
 
-/// How much is said on standard error.
+/// The verbosity on standard error.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Talk {
-    /// Errors alone.
+    /// Errors only.
     Quiet,
     #[default]
     Normal,
-    /// Also where the time went, and notes in full.
+    /// Timings and full notes in addition.
     Verbose,
 }
 
@@ -38,12 +38,12 @@ pub(crate) enum Talk {
 #[derive(Debug)]
 pub(crate) struct Shell {
     pub(crate) environment: Environment,
-    /// Whether the answer is JSON.
+    /// Indicates that the answer is JSON.
     pub(crate) is_json: bool,
     talk: Talk,
     start: Instant,
     times: RefCell<Vec<(&'static str, Duration)>>,
-    /// Whether a bar is drawn, so that no second one is.
+    /// Indicates that a bar is drawn already, so that no second one appears.
     has_bar: Cell<bool>,
 }
 
@@ -76,7 +76,7 @@ impl Shell {
         Ok(out.flush()?)
     }
 
-    /// Writes one JSON document on a line of its own.
+    /// Writes one JSON document on a line.
     pub(crate) fn print_json(&self, value: &impl Serialize) -> Result<()> {
         debug_assert!(self.is_json, "only who asks for JSON gets it");
         let mut out = BufWriter::new(io::stdout().lock());
@@ -87,16 +87,16 @@ impl Shell {
         Ok(out.flush()?)
     }
 
-    /// Talks on standard error, unless the user wants none of it.
+    /// Writes to standard error, unless quiet.
     pub(crate) fn say(&self, write: impl FnOnce(&mut Page<'_>) -> io::Result<()>) {
         if self.talk > Talk::Quiet {
             let mut out = BufWriter::new(anstream::stderr().lock());
-            // Where stderr is gone, nobody can be told.
+            // If stderr is gone, the message is lost.
             let _ = write(&mut Page::new(&mut out, self.environment.columns)).and_then(|()| out.flush());
         }
     }
 
-    /// Tells of a failure: on standard error, or as the JSON document of it.
+    /// Reports a failure: on standard error, or as a JSON document.
     pub(crate) fn fail(&self, error: &UserError) {
         // Where that cannot be written, it may be standard output itself that failed.
         if self.is_json && self.print_json(&Failed { error }).is_ok() {
@@ -122,7 +122,7 @@ impl Shell {
         done
     }
 
-    /// Says where the time went, if the user wants to know.
+    /// Prints the timings, if verbose.
     pub(crate) fn say_times(&self) {
         if self.is_verbose() {
             let ms = |time: Duration| format!("{:.1} ms", time.as_secs_f64() * 1e3);
@@ -149,7 +149,7 @@ impl Shell {
         progress
     }
 
-    /// Shows what a model is at.
+    /// Shows a model's progress.
     pub(crate) fn progress_of_model(&self, name: &str) -> Progress<'_> {
         let progress = self.progress(0, Some("{spinner} {prefix} {msg}"));
         if let Some(bar) = &progress.bar {
@@ -179,7 +179,7 @@ pub(crate) struct Progress<'a> {
 }
 
 impl Progress<'_> {
-    /// Names what is worked on.
+    /// Names the current item.
     pub(crate) fn at(&self, name: &str) {
         if let Some(bar) = &self.bar {
             bar.set_message(wrap::tail(&escaped(name), 40));

@@ -18,11 +18,11 @@ pub(crate) struct Table {
 #[derive(Debug)]
 pub(crate) struct Row {
     pub(crate) cells: Vec<Cell>,
-    /// What is said of it, behind the figures or below them.
+    /// The note after the figures or below them.
     pub(crate) note: String,
 }
 
-/// A figure in words, and how it looks.
+/// A figure as text, with its style.
 #[derive(Debug)]
 pub(crate) struct Cell {
     text: String,
@@ -56,7 +56,7 @@ impl Table {
         self.rows.push(Row { cells, note: note.into() });
     }
 
-    /// Writes the table; columns for which there is no room come below, next to the names again.
+    /// Writes the table; columns that do not fit follow below, with the names repeated.
     pub(crate) fn write(&self, page: &mut Page<'_>) -> io::Result<()> {
         let widths: Vec<usize> = (0..self.titles.len()).map(|at| self.width_of(at)).collect();
         let banks = banks(&widths, page.columns);
@@ -99,7 +99,7 @@ impl Table {
     }
 }
 
-/// Divides the columns among as many tables as it takes, each with the names in front.
+/// Splits the columns into as many tables as needed, each with the names first.
 fn banks(widths: &[usize], page_columns: usize) -> Vec<Vec<usize>> {
     let name = widths.first().map_or(0, |width| width + 2);
     let (mut banks, mut taken) = (vec![vec![0]], name);

@@ -5,7 +5,7 @@ use std::io;
 
 use serde::Serialize;
 
-/// What went wrong, where, and what can be done about it.
+/// An error for the user: the problem, its location, and the remedy.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(crate) struct UserError {
     pub(crate) message: String,
@@ -14,7 +14,7 @@ pub(crate) struct UserError {
     pub(crate) file: Option<String>,
     /// The line of the file that is wrong, counted from 1.
     pub(crate) line: Option<usize>,
-    /// Whether the file may be in order, and is only of a kind that is not read.
+    /// Indicates that the file may be valid, but of an unsupported kind.
     #[serde(skip)]
     pub(crate) is_foreign: bool,
 }
@@ -46,7 +46,7 @@ impl UserError {
         Self { is_foreign: true, ..self }
     }
 
-    /// Finds the failure that a user is told of; nothing if the reader of the output went away.
+    /// Finds the failure to report; none if the reader of the output went away.
     pub(crate) fn told(error: &anyhow::Error) -> Option<Self> {
         if let Some(known) = error.downcast_ref::<Self>() {
             return Some(known.clone());
@@ -73,12 +73,12 @@ impl fmt::Display for UserError {
 
 impl std::error::Error for UserError {}
 
-/// Returns a text that may end with what the system says, without the number of that.
+/// Returns a text without the error number of the system.
 fn without_number(text: &str) -> &str {
     text.rsplit_once(" (os error ").map_or(text, |(words, _)| words)
 }
 
-/// Returns what the system says of a failure, without its number.
+/// Returns the system's description of an error, without its number.
 pub(crate) fn in_words(error: &io::Error) -> String {
     let text = error.to_string();
     let mut chars = without_number(&text).chars();

@@ -21,23 +21,24 @@ impl<'a> Page<'a> {
         Self { out, columns: columns.max(LEAST_COLUMNS) }
     }
 
-    /// Writes a text behind a lead; what does not fit goes on in lines that are indented by so many columns.
+    /// Writes a text after a lead; wrapped lines are indented by `indent` columns.
     pub(crate) fn prose(&mut self, lead: &str, indent: usize, text: &str) -> io::Result<()> {
         writeln!(self.out, "{}", wrapped(lead, indent, text, self.columns))
     }
 
-    /// Writes a text behind a lead, with its end cut off if it does not fit, and a tail that is never cut off.
+    /// Writes a text after a lead, truncated if it does not fit, and a tail that is never
+    /// truncated.
     pub(crate) fn cut(&mut self, lead: &str, text: &str, tail: &str) -> io::Result<()> {
         let room = self.columns.saturating_sub(width(lead) + width(tail));
         writeln!(self.out, "{lead}{}{tail}", head(text, room))
     }
 
-    /// Writes a line that begins with what it tells.
+    /// Writes a line that begins with the name of a fact.
     pub(crate) fn fact(&mut self, name: &str, what: &str) -> io::Result<()> {
         self.prose(&format!("  {DIM}{name:<14}{DIM:#} "), 17, &escaped(what))
     }
 
-    /// Writes what a page begins with: a name, and what is told of it on the same line if that fits.
+    /// Writes the heading of a page: a name, and details on the same line if they fit.
     pub(crate) fn heading(&mut self, name: &str, told: &str) -> io::Result<()> {
         let (name, told) = (format!("{HEAD}{name}{HEAD:#}"), format!("{DIM}{told}{DIM:#}"));
         if width(&name) + 2 + width(&told) <= self.columns {
@@ -58,13 +59,12 @@ impl Write for Page<'_> {
     }
 }
 
-/// Returns how many columns a text takes; what colours it takes none.
+/// Returns the number of columns that a text takes; color codes take none.
 pub(crate) fn width(text: &str) -> usize {
     anstream::adapter::strip_str(text).map(UnicodeWidthStr::width).sum()
 }
 
-/// Returns a text after a lead, broken at blanks so that no line is longer than so many columns. Words that are
-/// longer stay whole.
+/// Returns a text after a lead, wrapped at blanks to `columns`. Longer words stay whole.
 pub(crate) fn wrapped(lead: &str, indent: usize, text: &str, columns: usize) -> String {
     let mut out = lead.to_owned();
     let mut used = width(lead);

@@ -1,4 +1,4 @@
-//! What was planned is what is read after it was written, in place and in another file.
+//! Checks that what is read back is what was planned, in place and in another file.
 
 use std::fs::{self, File};
 use std::time::{Duration, SystemTime};
@@ -31,7 +31,7 @@ fn json_of(words: &[&str]) -> Value {
     serde_json::from_str(&answer.stdout).unwrap()
 }
 
-/// Compacts a session in place and to another file, and returns what the report says and what both weigh then.
+/// Compacts a session in place and to another file, and returns the report and the weights of both.
 fn compacted(bytes: &[u8], options: &[&str]) -> [Value; 3] {
     let folder = tempfile::tempdir().unwrap();
     let paths = ["s.jsonl", "out.jsonl"].map(|name| folder.path().join(name).to_str().unwrap().to_owned());
@@ -96,7 +96,7 @@ fn an_overhead_too_large_for_a_window_that_is_tried_out_is_left_out_before_and_a
     let mut lines = talk("/project", 60);
     for (nth, line) in lines.iter_mut().enumerate() {
         if let Some(usage) = line.pointer_mut("/message/usage") {
-            // What is sent besides the messages takes most of the window.
+            // The system prompt and tools take most of the window.
             let input = 20_000 + 400 * nth;
             *usage = json!({"input": input, "output": 10, "totalTokens": input + 10});
         }
@@ -111,7 +111,7 @@ fn an_overhead_too_large_for_a_window_that_is_tried_out_is_left_out_before_and_a
     }
 }
 
-/// Contents of Gemini whose calls and responses have no ids, as is usual: each task calls tools, also two at once.
+/// Gemini contents without call ids, as is usual: each task calls tools, also two at once.
 fn contents_without_ids(tools: &[&str], n_at_once: usize) -> Value {
     let said = |role: &str, parts: Value| json!({"role": role, "parts": parts});
     let task = |nth: usize| {
@@ -138,7 +138,7 @@ fn calls_that_only_their_order_tells_apart_are_compacted_by_each_strategy() {
                 let options = ["--window", "8k", "--force", "--strategy", strategy];
                 let [told, in_place, elsewhere] = compacted(body.to_string().as_bytes(), &options);
                 assert_eq!(told["changed"], true, "{strategy}");
-                // What the user says in a row is one content, but for digests.
+                // Consecutive user messages are one content, except digests.
                 let n = |it: &Value, key: &str| it[key].as_u64().unwrap();
                 let (n_read, n_planned) = (n(&in_place, "messages"), n(&told, "messages_after"));
                 let is_read = n_read == n_planned || strategy == "three-level" && n_read < n_planned;

@@ -1,4 +1,4 @@
-//! Summaries in sessions held against what was before them, as a user runs it.
+//! Runs `wb audit` on sessions whose summaries differ from their messages.
 
 use serde_json::{Value, json};
 use wb_message::{Block, Message};

@@ -8,7 +8,8 @@ use wb_message::{Block, Message};
 use crate::place::{entry, header, text, user};
 use crate::support::{Answer, wb, wb_with};
 
-/// A session that is over the budget of a window of 8k tokens: an agent reads files and runs commands.
+/// A session that is over the budget of a window of 8k tokens: an agent reads files and runs
+/// commands.
 fn session() -> String {
     let mut messages = vec![Message::user("Find out why the importer drops lines. Never touch the schema.")];
     for step in 0..24 {
@@ -90,7 +91,7 @@ fn weigh_tells_machines_how_full_the_window_is() {
 
 #[test]
 fn what_rounding_leaves_is_no_system_prompt() {
-    // Fewer tokens are counted than are estimated, so that nothing is known of a system prompt.
+    // The count is below the estimate, so nothing is known of a system prompt.
     let turn = |at: u64| {
         let usage = json!({"input": 100 + 100 * at, "output": 9, "cacheRead": 0, "cacheWrite": 0});
         let said = json!([{"type": "text", "text": "One more line of words.\n".repeat(200)}]);

@@ -1,4 +1,4 @@
-//! `wb convert`: what goes over to another format, and that all is listed that does not.
+//! `wb convert`: what it converts, and that it lists every loss.
 
 use std::path::Path;
 
@@ -14,7 +14,7 @@ const SESSIONS: [&str; 3] = ["claude-code", "codex", "pi"];
 const OF_CLAUDE: &str = "EqoBCkgIARABGAIi";
 const OF_GEMINI: &str = "EuYBCuMBAb4+9vth";
 
-/// A file in a folder of its own.
+/// A file in a separate folder.
 struct Source(tempfile::TempDir);
 
 impl Source {
@@ -30,7 +30,7 @@ impl Source {
         Self::of(&String::from_utf8(bytes).unwrap())
     }
 
-    /// Returns what is written as another format, and what is told to be lost.
+    /// Returns the conversion to another format, and the reported losses.
     fn to(&self, target: &str) -> (String, String) {
         let (file, out) = (self.0.path().join("in"), self.0.path().join(target));
         let (file, out) = (file.to_str().unwrap(), out.to_str().unwrap());
@@ -45,7 +45,8 @@ impl Source {
     }
 }
 
-/// An answer of Anthropic's API among what the user says, with a system text of two parts and a tool.
+/// A request to Anthropic's API with an answer between user messages, a system text of two parts,
+/// and a tool.
 fn request_of_anthropic(answer: &Value) -> Source {
     let user = |text: &str| json!({ "role": "user", "content": text });
     let body = json!({
@@ -128,7 +129,7 @@ fn a_signature_is_passed_on_to_the_provider_that_made_it_alone() {
             assert_eq!(lost.contains("lost: 2 thoughts"), !is_own, "{other}: {lost}");
         }
     }
-    // A signature of no known shape is the provider's in whose request it stands.
+    // A signature of unknown shape belongs to the provider of its request.
     let odd = json!([{ "type": "thinking", "thinking": "Hm.", "signature": "SIGX" }, { "type": "text", "text": "I look." }]);
     let (written, lost) = request_of_anthropic(&odd).to("gemini");
     assert!(!written.contains("SIGX") && lost.contains("lost: 1 thought that"), "{written} {lost}");

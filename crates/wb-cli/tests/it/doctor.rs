@@ -21,7 +21,7 @@ fn lay(folder: &Path, messages: &[Message]) -> PathBuf {
     file
 }
 
-/// Lays a session of Claude Code, of lines without what they have in common.
+/// Writes a Claude Code session from lines without their common keys.
 fn claude_code(folder: &Path, lines: &[Value]) -> PathBuf {
     let whole = |(at, line): (usize, &Value)| {
         let mut whole = json!({"userType": "external", "cwd": "/w", "sessionId": "s", "version": "2.1.0", "isSidechain": false,
@@ -53,7 +53,7 @@ fn compaction(summary: &str) -> [Value; 2] {
     [boundary, summary]
 }
 
-/// Returns what is complained of, and carries each command out once that is named: it must write something.
+/// Returns the complaints, and runs each named command once: it must write something.
 fn complaints(file: &Path, words: &[&str]) -> Vec<Value> {
     let told = run(&[&["doctor", "--json"], words].concat(), file);
     assert_eq!(told.code, 3, "{}{}", told.stdout, told.stderr);
@@ -210,7 +210,7 @@ fn the_command_that_is_named_takes_the_file_of_a_link_and_what_comes_through_a_p
     assert_eq!(run(&["doctor"], &out).code, 0);
 }
 
-/// Checks that a repair says so and leaves nothing to complain of, and that it is taken back.
+/// Checks that a repair reports success, leaves no complaint, and can be undone.
 fn is_mended(file: &Path, told: &str, expected: &str) {
     let before = fs::read_to_string(file).unwrap();
     let mended = run(&["repair", "--in-place", "--even-if-open"], file);
@@ -243,7 +243,7 @@ fn half_of_a_character_is_told_and_replaced_where_it_stands() {
     let folder = tempfile::tempdir().unwrap();
     let file = claude_code(folder.path(), &[user("Look, 😀 and half."), agent("m1", "One file.")]);
     let whole = fs::read_to_string(&file).unwrap();
-    // Both halves of the first are there, and of the second one alone.
+    // Both halves of the first, and one half of the second.
     let broken = whole.replace('😀', "\\ud83d\\ude00 \\\\ud83d \\ud83d");
     fs::write(&file, &broken).unwrap();
     let complaint = only(&file, &[]);
@@ -421,7 +421,7 @@ fn a_session_of_an_old_layout_is_to_be_opened_in_its_agent_first() {
 fn what_is_refused_of_a_request_as_it_stands_is_told_with_its_command() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("body.json");
-    // A picture so large that the rest stands behind the first megabyte.
+    // A picture large enough to push the rest beyond the first megabyte.
     let picture = json!({ "type": "image", "source": { "type": "base64", "media_type": "image/png", "data": "A".repeat(1_500_000) } });
     let call = json!({ "type": "tool_use", "id": "c1", "name": "ls", "input": {} });
     let result = json!({ "type": "tool_result", "tool_use_id": "c1", "content": "a.rs" });

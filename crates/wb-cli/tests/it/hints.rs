@@ -1,4 +1,4 @@
-//! What is wrong, and what can be done about it: each hint is right.
+//! Checks that each error comes with a correct hint.
 
 use std::fs;
 use std::path::Path;
@@ -10,7 +10,7 @@ use crate::support::{Answer, wb, wb_with};
 
 const SESSION: &str = "fixtures/sessions/hello.jsonl";
 
-/// Runs a command that fails, and returns what is wrong and the hint.
+/// Runs a command that fails, and returns its error and its hint.
 fn refused(args: &[&str]) -> (String, String) {
     told(&wb(args))
 }
@@ -175,7 +175,7 @@ const FAR_LINES: [&str; 6] = [
     "hook --schema",
 ];
 
-/// Runs a command whose standard output goes to a place, and returns its exit code and what it tells.
+/// Runs a command with its standard output redirected, and returns its exit code and its error.
 fn run_into(place: Stdio, line: &str) -> (Option<i32>, String) {
     let mut command = Command::new(env!("CARGO_BIN_EXE_wb"));
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");

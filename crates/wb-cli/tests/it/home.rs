@@ -1,4 +1,4 @@
-//! A home that is nobody's, with a project in it.
+//! An empty home with a project in it.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -9,10 +9,10 @@ use serde_json::Value;
 
 use crate::support::Answer;
 
-/// The agents that `wb` can be put into.
+/// The agents that `wb` can be installed in.
 pub(crate) const HOSTS: [&str; 5] = ["claude-code", "codex", "gemini-cli", "opencode", "pi"];
 
-/// Returns the options that say where it is to be put.
+/// Returns the options for the destination.
 pub(crate) fn scopes(host: &str) -> &'static [&'static str] {
     if host == "gemini-cli" { &[""] } else { &["", " --project"] }
 }
@@ -21,7 +21,7 @@ pub(crate) fn scopes(host: &str) -> &'static [&'static str] {
 pub(crate) struct Home {
     pub(crate) folder: tempfile::TempDir,
     pub(crate) wb: PathBuf,
-    /// The folder below it in which it runs.
+    /// The working folder below it.
     pub(crate) project: PathBuf,
 }
 
@@ -99,7 +99,7 @@ impl Home {
         answer.stderr
     }
 
-    /// Returns what every file below the home holds.
+    /// Returns the content of every file below the home.
     pub(crate) fn files(&self) -> BTreeMap<PathBuf, String> {
         let mut files = BTreeMap::new();
         let mut folders = vec![self.folder.path().to_owned()];

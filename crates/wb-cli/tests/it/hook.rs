@@ -1,4 +1,4 @@
-//! Agents that compact ask `wb hook`, and whatever they ask, one answer comes back.
+//! Checks that `wb hook` returns one answer to every request.
 
 use std::fs;
 use std::path::Path;
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::support::{Answer, root, wb_in, wb_of};
 
-/// A word that stands in messages and may stand in no log.
+/// A word that messages contain and no log may contain.
 const SECRET: &str = "hunter2-token";
 
 /// A session in which a digest would have no room for the user's words.
@@ -154,7 +154,7 @@ fn what_cannot_be_answered_is_left_to_the_host() {
 fn a_list_of_which_a_message_is_not_read_as_one_is_left_to_the_host() {
     let home = tempfile::tempdir().unwrap();
     let question = |sent: Vec<Value>| json!({"version": 1, "session": {"messages": sent}});
-    // Another form; where its results have a name that nobody knows, they are passed over.
+    // Another form; results with an unknown name are skipped.
     let chat = |result: &str| -> Vec<Value> {
         let turn = |at: usize| {
             let call = json!([{"id": format!("c{at}"), "type": "function", "function": {"name": "read", "arguments": "{}"}}]);
@@ -319,7 +319,7 @@ fn the_log_tells_how_a_compaction_of_claude_code_is_taken_back() {
     assert!(!wb_of(home.path(), &["log"], b"").stdout.contains("to undo:"));
 }
 
-/// A session of Codex whose own summary says what nobody did.
+/// A Codex session whose summary makes a false claim.
 fn compacted_by_codex() -> String {
     let line = |kind: &str, payload: &Value| {
         json!({"timestamp": "2026-01-01T00:00:00.000Z", "type": kind, "payload": payload}).to_string()

@@ -1,4 +1,4 @@
-//! A compaction that opencode writes into its database as `wb hook` told it, and takes back.
+//! Checks a compaction that opencode writes into its database for `wb hook`, and its undo.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -35,7 +35,7 @@ impl Opencode {
         Self { home, database, n_messages: 0 }
     }
 
-    /// Writes a message as opencode does, and returns it as it stands in an export.
+    /// Writes a message as opencode does, and returns it in the form of an export.
     fn write(&mut self, mut info: Value, parts: &[Value]) -> Value {
         self.n_messages += 1;
         let (id, at) = (format!("msg_{:03}", self.n_messages), self.n_messages);
@@ -69,7 +69,7 @@ impl Opencode {
         answer.stdout
     }
 
-    /// Returns what the model sees, each message as one line.
+    /// Returns the model's view, one line per message.
     fn seen(&self) -> Vec<String> {
         let out = self.home.path().join("seen.jsonl");
         let (from, to) = (text(&self.database), text(&out));
@@ -93,7 +93,7 @@ fn the_log_tells_how_a_compaction_of_opencode_is_taken_back_and_the_sessions_of_
     }
     let (before, tail) = (opencode.seen(), told[56]["info"]["id"].clone());
     let newest = told[59]["info"]["id"].clone();
-    // It asks itself for the compaction before it asks us.
+    // It starts the compaction itself before it asks `wb`.
     let asks = json!({"type": "compaction", "auto": true});
     opencode.write(json!({"role": "user", "agent": "build", "model": {}}), &[asks]);
     let question = json!({"version": 1, "host": "opencode", "session_id": SESSION, "newest_record": newest, "keep_from": tail,

@@ -1,4 +1,4 @@
-//! A session that is compacted where it stands, and taken back.
+//! Checks that a session is compacted in place, and that this can be undone.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -142,7 +142,8 @@ fn what_the_agent_wrote_since_stays_behind_what_comes_back() {
     assert_eq!(now["messages"].as_u64(), before["messages"].as_u64().map(|n| n + 1));
 }
 
-/// Returns so many turns with a tool's result each, as a request has them: the last message is the user's.
+/// Returns `n` turns with a tool result each, in the form of a request: the last message is the
+/// user's.
 fn turns(n: usize, call: impl Fn(usize) -> Value, result: impl Fn(usize) -> Value) -> Vec<Value> {
     let said = |role: &str, text: String| serde_json::json!({"role": role, "content": text});
     let turn = |nth| {
@@ -208,7 +209,7 @@ fn messages_that_tell_no_format_any_more_are_of_the_one_that_was_compacted() {
         assert!(list_now().iter().all(|it| it.get("timestamp").is_none()), "{format}");
         assert_eq!(json_of(&place.run(&["weigh", "--json"]))["format"], format);
 
-        // What is put there since and is plainly something else is read as that.
+        // A file replaced by another format since is read in that format.
         fs::copy(root().join(SESSION), place.path()).unwrap();
         assert_eq!(json_of(&place.run(&["weigh", "--json"]))["format"], "claude-code");
         let ours = [("user", "a"), ("toolResult", "b"), ("user", "c")].map(|(role, text)| {

@@ -1,4 +1,4 @@
-//! `wb install` and `wb uninstall`, in homes of their own.
+//! `wb install` and `wb uninstall`, each in a new home.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -203,7 +203,8 @@ fn a_program_in_a_folder_of_any_name_is_found_again() {
     let mut home = Home::new();
     let wb = home.path("it's a \"Grüße\" \\ $x/wb");
     fs::create_dir(wb.parent().unwrap()).unwrap();
-    // By another program: a file that this one has written cannot be run while a test beside it starts a program.
+    // Copied by another program: a file that this process wrote cannot be executed while a parallel
+    // test spawns a program.
     assert!(Command::new("cp").arg(&home.wb).arg(&wb).status().unwrap().success());
     home.wb = wb.clone();
     for host in HOSTS {
@@ -319,7 +320,7 @@ fn agents_without_hooks_take_none() {
     assert!(error.contains("leave --hooks out"), "{error}");
 }
 
-/// Returns what a user sees of some runs.
+/// Returns the screen after some runs.
 fn screen(home: &Home, columns: &str, lines: &[&str]) -> String {
     let shown = lines.iter().map(|line| {
         let Answer { code, stdout, stderr } = home.run_at(columns, line);

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::home::Home;
 
-/// Returns what a check of an agent finds wrong with what is in place; nothing if it is live.
+/// Returns the problems that a check of an agent finds; empty if it is live.
 fn wrong(home: &Home, host: &str) -> String {
     let answer = home.run(&format!("install --check {host} --json"));
     let all: Value = serde_json::from_str(&answer.stdout).unwrap();
@@ -261,7 +261,7 @@ fn hooks_whose_wb_is_gone_are_not_live() {
     assert!(wrong(&home, "claude-code").contains("is gone: /nowhere/wb"));
 }
 
-/// Lays a program of an agent that tells a version.
+/// Creates an agent's program that prints a version.
 #[cfg(unix)]
 fn lay_program(home: &Home, name: &str, version: &str) {
     use std::os::unix::fs::PermissionsExt;

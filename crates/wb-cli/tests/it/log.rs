@@ -1,4 +1,4 @@
-//! `wb log`: what was done to a session, and what became of its records.
+//! `wb log`: the operations on a session, and the fate of its records.
 
 use std::fs;
 use std::path::PathBuf;

@@ -1,4 +1,4 @@
-//! What is known of models, and where it is used.
+//! Checks the model catalog and its use.
 
 use serde_json::Value;
 

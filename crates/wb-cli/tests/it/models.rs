@@ -1,4 +1,4 @@
-//! Digests in the words of a model: what is asked, what is shown, and what happens where nothing comes of it.
+//! Digests written by a model: the request, the output, and the fallback when it fails.
 
 use std::fs::{self, File};
 use std::path::Path;
@@ -12,7 +12,7 @@ use crate::support::{Answer, root, wb_in};
 
 const SESSION: &str = "fixtures/sessions/flaky-checkout.jsonl";
 const KEY: &str = "sk-cli-0123456789";
-/// What the model says.
+/// The model's reply.
 const SAID: &str = "# Objective\n- Mend the checkout, said the model.";
 
 /// Runs `wb` with keys in its environment.

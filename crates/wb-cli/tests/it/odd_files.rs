@@ -1,4 +1,5 @@
-//! Sessions in odd places and in odd states: each is told as what it is, and nothing is lost.
+//! Checks that sessions in odd places and states are identified correctly, and that nothing is
+//! lost.
 
 use std::fs::{self, File};
 use std::path::PathBuf;
@@ -47,7 +48,7 @@ impl Odd {
         fs::read(self.path("s.jsonl")).unwrap()
     }
 
-    /// Says what is wrong, and what can be done about it, without the folder's name.
+    /// Returns the error and the hint, without the folder's name.
     fn told(&self, answer: &Answer) -> (String, String) {
         assert_eq!((answer.code, answer.stdout.as_str()), (1, ""), "{}", answer.stderr);
         let folder = format!("{}/", self.folder.path().display());
@@ -57,7 +58,7 @@ impl Odd {
     }
 }
 
-/// Takes the lock that writers take, as another program does.
+/// Takes the writers' lock, as another program does.
 fn locked(path: PathBuf) -> File {
     let file = File::options().append(true).open(path).unwrap();
     file.lock().unwrap();
@@ -194,7 +195,7 @@ fn a_pipe_with_a_name_is_read_as_standard_input_is() {
     assert!(std::process::Command::new("mkfifo").arg(&fifo).status().unwrap().success());
     let read = |verb: &str, rest: &[&str]| {
         std::thread::scope(|scope| {
-            // Who reads nothing closes the pipe early.
+            // A program that reads nothing closes the pipe early.
             scope.spawn(|| fs::write(&fifo, &odd.before));
             odd.run(verb, "pipe", rest)
         })

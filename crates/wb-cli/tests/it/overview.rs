@@ -1,4 +1,4 @@
-//! `wb` alone, as machines read it.
+//! `wb` without arguments, as JSON.
 
 use std::fs;
 use std::path::Path;

@@ -25,7 +25,7 @@ impl Place {
         place
     }
 
-    /// Holds a copy of a session.
+    /// Copies a session.
     pub(crate) fn of_file(path: &Path) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("s.jsonl");
@@ -52,7 +52,7 @@ impl Place {
         fs::read(&self.file).unwrap()
     }
 
-    /// Returns what lies in the folder beside homes and projects.
+    /// Returns the names of the files in the folder, sorted.
     pub(crate) fn names(&self) -> Vec<String> {
         let entries = self.folder.path().read_dir().unwrap().map(|entry| entry.unwrap());
         let files = entries.filter(|entry| entry.file_type().unwrap().is_file());
@@ -97,7 +97,7 @@ impl Place {
         answer.stderr.replace(self.file.to_str().unwrap(), "s.jsonl")
     }
 
-    /// Goes on with the session as pi does: an entry after the last one.
+    /// Continues the session as pi does: appends an entry.
     pub(crate) fn say(&self, id: &str, message: &Value) {
         let leaf = self.json("tree", &[])["leaf"].clone();
         let mut bytes = self.bytes();
@@ -146,7 +146,7 @@ pub(crate) fn result(step: usize) -> Value {
         "content": [{"type": "text", "text": format!("fn part_{step}() {{}}\n").repeat(20)}]})
 }
 
-/// Says so many turns of three messages each.
+/// Returns `n_turns` turns of three messages each.
 pub(crate) fn talk(cwd: &str, n_turns: usize) -> Vec<Value> {
     let mut lines = vec![header(cwd)];
     for step in 0..n_turns {

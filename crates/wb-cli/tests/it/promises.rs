@@ -1,4 +1,5 @@
-//! What the README, the guide and the help of `wb install`, `wb config` and `wb log` promise.
+//! Checks the promises of the README, the guide and the help of `wb install`, `wb config` and `wb
+//! log`.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +11,7 @@ use crate::support::{wb_in, wb_of};
 const README: &str = include_str!("../../../../README.md");
 const GUIDE: &str = include_str!("../../../../docs/guide/install-in-an-agent.md");
 
-/// Returns what stands in backticks.
+/// Returns the text in backticks.
 fn quoted(text: &str) -> Vec<&str> {
     text.split('`').skip(1).step_by(2).collect()
 }
@@ -20,7 +21,7 @@ fn help(home: &Home, command: &str) -> String {
     home.done(&format!("{command} --help")).split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// Returns the files that would be written, below the home.
+/// Returns the files that would be written, relative to the home.
 fn written(home: &Home, line: &str) -> Vec<String> {
     let shown = home.json(&format!("{line} --dry-run"));
     let files = shown["changes"].as_array().unwrap().iter();

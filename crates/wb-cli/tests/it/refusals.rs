@@ -1,4 +1,5 @@
-//! What providers refuse of small sessions and requests: it is found, mended where it stands, and can come back.
+//! Checks that violations in small sessions and requests are found and repaired in place, and that
+//! the repair can be undone.
 
 use std::path::Path;
 
@@ -6,10 +7,11 @@ use serde_json::{Value, json};
 
 use crate::support::wb;
 
-/// A file: its name, what is in it, the rule that it breaks, and what is read of it when it is mended.
+/// A file: its name, its content, the rule that it breaks, and the content read after its repair.
 type Case<'a> = (&'a str, Vec<Value>, &'a str, &'a str);
 
-/// Lays a file of lines, or of one document, and follows it through every command that tells or mends.
+/// Writes a file of lines, or of one document, and runs every command on it that detects or
+/// repairs.
 fn is_found_mended_and_taken_back(folder: &Path, (name, lines, rule, mended): &Case<'_>) {
     let file = folder.join(name);
     let lines: Vec<String> = lines.iter().map(Value::to_string).collect();
@@ -81,7 +83,7 @@ fn a_call_of_a_tool_by_a_name_that_is_refused_gets_one_that_is_taken() {
     }
 }
 
-/// Returns a chat request with a call and its result, and what the user says next.
+/// Returns a chat request with a call, its result, and the next user message.
 fn chat(call: &Value, next: &Value) -> Value {
     json!({"model": "gpt-4o", "messages": [
         {"role": "user", "content": "Look."},

@@ -7,7 +7,7 @@ use wb_message::{Block, Message};
 
 use crate::support::{Answer, wb};
 
-/// Lays a session in which the result of a call stands, and the call is gone.
+/// Writes a session that has the result of a call, but not the call.
 fn broken(folder: &Path) -> PathBuf {
     let messages = [
         Message::user("Look."),
@@ -26,7 +26,7 @@ fn run(words: &[&str], file: &Path) -> Answer {
     wb(&[words, &[file.to_str().unwrap()]].concat())
 }
 
-/// Checks that a second repair of a file has nothing to repair, and that the first one is taken back.
+/// Checks that a second repair of a file finds nothing, and that the first can be undone.
 fn is_mended_once_and_taken_back(file: &Path, before: &[u8]) {
     let again = run(&["repair", "--in-place", "--even-if-open"], file);
     assert!(again.stdout.contains("nothing to repair"), "{}", again.stdout);
@@ -61,7 +61,7 @@ fn a_result_without_its_call_is_found_taken_out_and_can_come_back() {
     );
 }
 
-/// Lays a session of pi: its header, and messages that follow each other.
+/// Writes a pi session: its header, and consecutive messages.
 fn session_of_pi(folder: &Path, messages: &[Value]) -> PathBuf {
     let header = json!({"type": "session", "version": 3, "id": "s", "timestamp": "2026-01-01T00:00:00.000Z", "cwd": "/w"});
     let mut lines = vec![header.to_string()];
@@ -156,7 +156,7 @@ fn a_result_in_front_of_its_call_answers_it_at_the_end_of_a_log_until_that_is_ta
     assert_eq!(run(&["undo", "--even-if-open"], &file).code, 0);
     assert_eq!(std::fs::read(&file).unwrap(), before);
 
-    // The agent goes on, and the answer is taken back behind it.
+    // The agent appends a message, then the repair is undone.
     assert_eq!(run(&["redo", "--even-if-open"], &file).code, 0);
     assert_eq!(std::fs::read(&file).unwrap(), after);
     let last: Value =
@@ -296,7 +296,8 @@ fn a_session_is_written_as_each_provider_takes_it_and_what_is_lost_is_said() {
         assert_eq!(answer.code, 0, "{}", answer.stderr);
         assert!(answer.stderr.contains("lost: records and fields"), "{}", answer.stderr);
         let valid = run(&["validate", "--dialect", target], &out);
-        // The session waits for its user, and so does the request; the turn that is not over was another model's.
+        // The session waits for its user, and so does the request; the unfinished turn was another
+        // model's.
         let findings = valid.stdout.lines().skip(2);
         assert!(
             findings.clone().all(|line| line.contains("user-last") || line.contains("thought-signature")),
@@ -398,7 +399,7 @@ fn an_open_call_of_claude_code_is_answered_by_one_line_and_without_a_compaction(
     assert_eq!(run(&["validate"], &out).code, 0);
 }
 
-/// Lays a session of Kimi CLI in which the line of a call and that of a result do not have a role.
+/// Writes a Kimi CLI session in which the lines of a call and of a result have no role.
 fn without_roles(folder: &Path) -> PathBuf {
     let call =
         |id: &str| json!([{"type": "function", "id": id, "function": {"name": "ls", "arguments": "{}"}}]);

@@ -18,7 +18,7 @@ const STRATEGIES: [&str; 8] = [
     "everything",
 ];
 
-/// A session that fills a window of 16k tokens more than once, in which files are read again and again.
+/// A session that fills a 16k window more than once and reads files repeatedly.
 fn session() -> String {
     let mut messages = vec![Message::user("Speed up the importer. Never touch db/schema.sql, please.")];
     for step in 0..120 {

@@ -12,13 +12,13 @@ const CLAUDE: &str = "fixtures/sessions/flaky-checkout.jsonl";
 const PI: &str = "fixtures/sessions/rename-flag.jsonl";
 const HELLO: &str = "fixtures/sessions/hello.jsonl";
 
-/// Returns what a user sees of one run.
+/// Returns the screen after one run.
 fn screen(home: &Path, columns: &str, line: &str) -> String {
     let args: Vec<&str> = line.split_whitespace().collect();
     let Answer { code, stdout, stderr } = wb_in(home, &[("COLUMNS", columns)], &args, b"");
     let lines = stdout.lines().chain(stderr.lines());
     let is_long = |line: &&str| line.chars().count() > columns.parse().unwrap();
-    // What is to be copied stays whole: commands, paths, JSON and the texts of a session.
+    // Text to copy is not wrapped: commands, paths, JSON and the texts of a session.
     let is_whole = |line: &&str| ["wb ", "error: ", "{", "\""].iter().any(|mark| line.contains(mark));
     let long: Vec<&str> = lines.filter(is_long).filter(|line| !is_whole(line)).collect();
     assert!(long.is_empty() || line.contains("show"), "wb {line} at {columns}:\n{}", long.join("\n"));
@@ -158,7 +158,7 @@ fn errors_look_as_recorded() {
     check("errors", &lines);
 }
 
-/// Lays a session where an agent would, so many seconds old.
+/// Writes a session where an agent would, `seconds` old.
 fn lay(home: &Path, to: &str, from: &str, seconds: u64) {
     let to = home.join(to);
     fs::create_dir_all(to.parent().unwrap()).unwrap();

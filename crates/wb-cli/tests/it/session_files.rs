@@ -1,4 +1,4 @@
-//! `wb session branch`: which files it writes, reads and leaves alone.
+//! `wb session branch`: the files that it writes, reads and leaves alone.
 
 use std::fs;
 

@@ -1,4 +1,4 @@
-//! `wb session branch`: what is appended and what is reported.
+//! `wb session branch`: the entries that it appends and the report.
 
 use serde_json::{Value, json};
 use wb_testkit::shared::shared_files;

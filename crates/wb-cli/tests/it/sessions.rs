@@ -25,7 +25,7 @@ fn condense(opened: &mut View, window: u64, force: bool) -> CompactionReport {
     block_on(compact_in_place(&mut opened.messages, &settings, &opts))
 }
 
-/// Condenses a file, checks what comes out and condenses that again.
+/// Condenses a file, checks the result and condenses it again.
 fn check(path: &Path, window: u64, force: bool) -> CompactionReport {
     let mut opened = open(path);
     let messages = opened.messages.clone();

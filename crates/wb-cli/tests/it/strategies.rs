@@ -28,7 +28,7 @@ fn every_strategy_condenses_and_names_itself() {
     }
 }
 
-/// A session of Claude Code with more screenshots than its window holds.
+/// A Claude Code session with more screenshots than its window fits.
 fn screenshots() -> String {
     let line = |id: String, parent: Value, role: &str, content: Value| {
         let message = json!({ "id": id, "role": role, "content": content });

@@ -1,11 +1,11 @@
-//! Running the command, and where test data lies.
+//! Runs the command, and locates test data.
 
 use std::ffi::OsStr;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// What the command answered.
+/// The output of the command.
 #[derive(Debug)]
 pub(crate) struct Answer {
     pub(crate) code: i32,
@@ -36,7 +36,7 @@ pub(crate) fn wb_in<S: AsRef<OsStr>>(
     stdin: &[u8],
 ) -> Answer {
     let mut command = Command::new(env!("CARGO_BIN_EXE_wb"));
-    // The variables of whoever runs the tests, an agent maybe, say nothing here.
+    // Ignore the variables of the user or agent that runs the tests.
     command.env_clear().env("PATH", std::env::var_os("PATH").unwrap_or_default());
     let mut child = command
         .args(args)

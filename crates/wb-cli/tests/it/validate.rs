@@ -68,7 +68,7 @@ fn machines_get_one_object_with_the_place_and_the_source() {
     assert!(first["source"].as_str().unwrap().starts_with("https://"), "{first}");
 }
 
-/// Bodies with a call that has no result, and where the call stands.
+/// Bodies with a call that has no result, and the position of the call.
 fn bodies() -> [(Value, &'static str, usize); 4] {
     let function = json!({ "name": "ls", "arguments": "{}" });
     let calls = json!([{ "id": "c1", "type": "function", "function": function }]);
@@ -163,7 +163,7 @@ fn what_would_drive_a_terminal_is_spelled_out() {
     assert!(!answer.stdout.contains(['\u{1b}', '\u{202e}']), "{}", answer.stdout);
 }
 
-/// Bodies of requests in which one message breaks a rule, and what it says.
+/// Request bodies in which one message breaks a rule, with the violation.
 fn refused_bodies() -> [(Value, &'static str); 6] {
     let call = json!({"type": "tool_use", "id": "c1", "name": "ls", "input": {}});
     let user = json!({"role": "user", "content": "Look."});

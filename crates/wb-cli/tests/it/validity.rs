@@ -13,11 +13,11 @@ use wb_testkit::logs::{LOGS, write_log};
 use wb_testkit::shared::{bytes_of, shared_files};
 
 const FOLDERS: [&str; 4] = ["sessions/claude-code", "sessions/codex", "sessions/opencode", "sessions/pi"];
-/// Sessions of ours, so that there is something to look at everywhere.
+/// The session fixtures of the repository, which are always available.
 const OURS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/sessions");
 
-/// What is wrong with untouched sessions, and was found true by reading them: some end in the middle of a turn, with calls
-/// that have no result yet, and one begins in the middle.
+/// Real violations in untouched sessions, verified by reading: some end mid-turn with unanswered
+/// calls, and one begins in the middle.
 const TRUE_FINDINGS: [&str; 2] = ["call-unanswered", "user-first"];
 
 fn sessions() -> Vec<(String, View)> {
@@ -31,7 +31,7 @@ fn sessions() -> Vec<(String, View)> {
     ours.chain(shared).map(|path| open(&path)).collect()
 }
 
-/// Sessions that are compacted again and again have at least so many bytes, or so many messages.
+/// The least bytes, or messages, of a session that is compacted repeatedly.
 const LARGE: (usize, usize) = (200_000, 100);
 
 /// The turns of a composed log, which is large too.
@@ -73,7 +73,7 @@ fn counted(violations: &[Violation]) -> BTreeMap<(Dialect, &str, &str), usize> {
     counts
 }
 
-/// How many compactions of a chain lie between two that are looked at.
+/// The number of compactions in a chain between two checks.
 const LOOKED_AT: usize = 10;
 
 /// Checks that nothing would be refused that would not have been before.
@@ -147,7 +147,8 @@ fn after_fifty_compactions_in_a_row_there_is_no_new_finding_either() {
     }
 }
 
-/// Returns the first place from here on at which an agent would compact: not between calls and their results.
+/// Returns the first place from here on at which an agent would compact: not between calls and
+/// their results.
 fn whole_turn(messages: &[Message], from: usize) -> usize {
     let is_result = |message: &Message| matches!(message, Message::ToolResult { .. });
     from + messages[from..].iter().take_while(|message| is_result(message)).count()
@@ -166,7 +167,7 @@ fn reasoning_of_an_agent_goes_back_to_its_own_provider_as_it_came() {
             _ => None,
         });
         let body = EncodedRequest::next_request(&view.messages, dialect).body.to_string();
-        // What was taken out of a file before it was published has another form.
+        // Signatures removed before publication have another form.
         let is_real = |signature: &&String| dialect == Dialect::Anthropic || signature.starts_with("gAAAA");
         for signature in signed.filter(is_real) {
             let field = format!("\"{key}\":{}", serde_json::to_string(signature).unwrap());

@@ -2,23 +2,23 @@
 
 use serde::Serialize;
 
-/// One reason why a session may not go on.
+/// One reason why a session may not continue.
 #[derive(Debug, PartialEq, Eq, Serialize)]
 pub(crate) struct Complaint {
     /// The id of the rule.
     pub(crate) rule: &'static str,
-    /// What is so.
+    /// The finding.
     pub(crate) what: String,
-    /// The line of the file, where it has one.
+    /// The line of the file, if it has one.
     pub(crate) line: Option<usize>,
-    /// The command that mends it.
+    /// The command that fixes it.
     pub(crate) mend: Option<String>,
-    /// What helps where no command mends it.
+    /// The advice when no command fixes it.
     pub(crate) advice: Option<&'static str>,
 }
 
 impl Complaint {
-    /// Names the command that mends it, or else what helps.
+    /// Names the command that fixes it, or else the advice.
     pub(crate) fn new(what: String, mend: Option<String>, otherwise: &'static str) -> Self {
         let advice = mend.is_none().then_some(otherwise);
         Self { rule: "", what, line: None, mend, advice }

@@ -30,12 +30,12 @@ impl<'a> Examination<'a> {
     }
 }
 
-/// What the session as it was said tells of its compactions.
+/// The compaction history in the session's own record.
 #[derive(Debug, Default)]
 pub(crate) struct Past {
     /// The last compactions that are so close to each other that the agent does nothing else.
     pub(crate) n_looped: usize,
-    /// What the newest summary says that the session does not bear out.
+    /// The claims of the newest summary that the session does not support.
     pub(crate) summary: Vec<Finding>,
 }
 
@@ -52,7 +52,8 @@ impl Past {
     }
 }
 
-/// Finds the line at which a message begins, in a session of one file; of one in several lines the first that holds a text.
+/// Finds the line at which a message begins in a single-file session, or the first of its lines
+/// that contains a text.
 pub(crate) fn lines_of(session: &Session) -> impl Fn(usize, &str) -> Option<usize> {
     let parts = session.document.parts();
     let lines = LineStarts::of(parts);

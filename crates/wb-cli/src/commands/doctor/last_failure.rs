@@ -1,4 +1,4 @@
-//! What the provider itself said of the last request, where it failed and nothing was answered after it.
+//! Finds the provider's error for the last request, if no answer followed it.
 
 use wb_formats::Note;
 use wb_message::text::one_line;
@@ -7,10 +7,10 @@ use wb_record::{Lines, PartReader, json};
 use super::line_starts::LineStarts;
 use crate::session::Session;
 
-/// So many characters of it are told.
+/// The most characters of the error to show.
 const MOST_TOLD: usize = 240;
 
-/// Returns a line with the provider's words, and where they stand.
+/// Returns a line with the provider's words and their position.
 pub(crate) fn last_failure(session: &Session) -> Option<String> {
     let at = session.opened.notes.iter().find_map(|note| match note {
         Note::FailureMessages { last, .. } => *last,

@@ -1,19 +1,19 @@
-//! Where the lines of a file begin, found in one pass.
+//! Finds where the lines of a file begin, in one pass.
 
 use std::io::Read;
 
 use serde::de::IgnoredAny;
 use wb_record::{Lines, PartReader, Parts};
 
-/// So many lines that cannot be read are named.
+/// The most unreadable lines to name.
 const MOST_NAMED: usize = 5;
 
-/// Where the lines of a session of one file begin.
+/// The offsets at which the lines of a single-file session begin.
 #[derive(Debug)]
 pub(crate) struct LineStarts(Vec<u64>);
 
 impl LineStarts {
-    /// Reads the file once; nothing where the session is none of one file.
+    /// Reads the file once; none if the session is not a single file.
     pub(crate) fn of(parts: &dyn Parts) -> Option<Self> {
         if parts.list("").ok()?.len() != 1 {
             return None;
@@ -31,7 +31,7 @@ impl LineStarts {
         }
     }
 
-    /// Returns the number of the line that a byte stands in, counted from 1.
+    /// Returns the number of the line that contains a byte, counted from 1.
     pub(crate) fn line_of(&self, at: u64) -> usize {
         self.0.partition_point(|start| *start <= at)
     }

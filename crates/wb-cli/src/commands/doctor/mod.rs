@@ -39,11 +39,11 @@ struct Diagnosis {
     file: String,
     format: &'static str,
     complaints: Vec<Complaint>,
-    /// What else was passed over or changed while reading.
+    /// Other notes on what the reader skipped or changed.
     notes: Vec<String>,
 }
 
-/// Looks at a session and says what would keep it from going on.
+/// Examines a session and reports what would keep it from continuing.
 pub(crate) fn doctor(shell: &Shell, args: &Doctor) -> Result<Exit> {
     let path = match &args.file {
         Some(path) => path.clone(),

@@ -1,4 +1,4 @@
-//! What would help a session: each command is planned first, and named only where it does.
+//! Finds the commands that help a session: each is planned first, and named only if it helps.
 
 use std::collections::HashSet;
 use std::path::PathBuf;
@@ -34,17 +34,18 @@ impl Commands {
     }
 }
 
-/// What commands would make of a session.
+/// The effects that commands would have on a session.
 #[derive(Debug)]
 pub(crate) struct Remedies {
     commands: Commands,
-    /// What providers refuse of it now.
+    /// The violations that providers refuse now.
     pub(crate) now: Validity,
-    /// Where halves of characters stand in it that its provider refuses.
+    /// The positions of half characters that the provider refuses.
     pub(crate) halves: Vec<Span>,
-    /// What `wb repair` makes of it.
+    /// The effect of `wb repair`.
     mended: Mended,
-    /// What `wb compact --in-place` would make of it, and with `--force`; or what helps where that cannot be written.
+    /// The effect of `wb compact --in-place`, with `--force` if needed, or the advice if the result
+    /// cannot be written.
     compacted: Result<Option<Compacted>, &'static str>,
     forced: Option<Compacted>,
 }
@@ -58,7 +59,7 @@ struct Compacted {
 }
 
 impl Remedies {
-    /// Plans what may help: a mend where something is refused, compactions where they are asked about.
+    /// Plans a repair if something is refused, and compactions if they are asked about.
     pub(crate) fn plan(session: &mut Session, is_looped: bool) -> Self {
         let sent = SentAs::of(&session.opened);
         let now = Validity::of(&session.opened.messages, &sent);
@@ -74,12 +75,12 @@ impl Remedies {
         Self { commands, now, halves, mended, compacted, forced }
     }
 
-    /// Returns what helps where the agent must write the session anew first.
+    /// Returns the advice if the agent must rewrite the session first.
     pub(crate) fn advice(&self) -> Option<&'static str> {
         self.mended.advice
     }
 
-    /// Returns the command that mends what breaks a rule.
+    /// Returns the command that fixes violations of a rule.
     pub(crate) fn mend(&self, rule: &str) -> Option<String> {
         if self.mended.mends(rule) {
             return Some(self.commands.repair());
@@ -88,7 +89,7 @@ impl Remedies {
         forced.map(|_| self.commands.compact(" --force"))
     }
 
-    /// Returns the command that mends what a note tells of a record.
+    /// Returns the command that fixes the record in a note.
     pub(crate) fn mend_record(&self, note: &Note) -> Option<String> {
         let is_mended = match note {
             Note::MissingRoles { .. } => !self.mended.done.roles.is_empty(),
@@ -102,7 +103,7 @@ impl Remedies {
         is_mended.then(|| self.commands.repair())
     }
 
-    /// Returns the command that mends a request.
+    /// Returns the command that fixes a request.
     pub(crate) fn mend_request(&self) -> String {
         self.commands.repair()
     }
@@ -112,13 +113,13 @@ impl Remedies {
         (self.mended.done.n_lone_surrogates > 0).then(|| self.commands.repair())
     }
 
-    /// Returns the command that brings the context into its window.
+    /// Returns the command that fits the context into its window.
     pub(crate) fn fit(&self, most: u64) -> Option<String> {
         let compacted = self.compacted.as_ref().ok().and_then(Option::as_ref);
         compacted.filter(|it| it.tokens_after <= most).map(|_| self.commands.compact(""))
     }
 
-    /// Returns what helps where no compaction can be written.
+    /// Returns the advice if no compaction can be written.
     pub(crate) fn not_compacted(&self) -> Option<&'static str> {
         self.compacted.as_ref().err().copied()
     }
@@ -132,7 +133,7 @@ impl Remedies {
     }
 }
 
-/// Returns whether a note tells of a record that `wb repair` may mend.
+/// Returns whether a note is about a record that `wb repair` may fix.
 pub(crate) fn is_repairable(note: &Note) -> bool {
     matches!(
         note,
@@ -143,19 +144,19 @@ pub(crate) fn is_repairable(note: &Note) -> bool {
     )
 }
 
-/// What a mend makes of a session.
+/// The effect of a repair on a session.
 #[derive(Debug, Default)]
 struct Mended {
-    /// The rules that are broken still; nothing where there is no mend that can be written.
+    /// The rules still broken; none if no repair can be written.
     after: Option<HashSet<String>>,
-    /// What else it mends, without the changes and the messages.
+    /// The other fixes, without the changes and the messages.
     done: SessionRepair,
-    /// What helps where the agent must write the session anew first.
+    /// The advice if the agent must rewrite the session first.
     advice: Option<&'static str>,
 }
 
 impl Mended {
-    /// Returns whether nothing breaks a rule any more.
+    /// Returns whether the repair removes all violations of a rule.
     fn mends(&self, rule: &str) -> bool {
         self.after.as_ref().is_some_and(|left| !left.contains(rule))
     }
@@ -182,7 +183,8 @@ fn compacted_by_force(session: &mut Session, now: &Validity) -> Option<Compacted
     compacted.ok().flatten()
 }
 
-/// Compacts a session in memory; nothing where the command would write nothing, and what helps where it cannot.
+/// Compacts a session in memory; none if the command would write nothing, and the advice if it
+/// cannot.
 fn compacted(session: &mut Session, now: &Validity) -> Result<Option<Compacted>, &'static str> {
     if session.why_not_native().is_some() {
         return Err(NOT_NATIVE);
@@ -199,7 +201,7 @@ fn compacted(session: &mut Session, now: &Validity) -> Result<Option<Compacted>,
     }))
 }
 
-/// What helps where the format of a session holds no digest.
+/// The advice if the format of a session cannot hold a digest.
 const NOT_NATIVE: &str =
     "its format cannot hold a digest; `wb compact FILE -o OUT` writes the result in the format of wb";
 
@@ -207,7 +209,7 @@ fn broken(validity: &Validity) -> HashSet<String> {
     validity.violations().iter().map(|violation| violation.rule.to_string()).collect()
 }
 
-/// Tells whether there is a change; what helps where the session cannot hold it.
+/// Returns whether there is a change, or the advice if the session cannot hold it.
 fn is_written(session: &Session, patch: &Patch) -> Result<bool, &'static str> {
     let items = items(patch, session.opened.messages.len());
     let rendered = session.document.render(&session.conversation, &session.opened, &items, &clock::stamp());

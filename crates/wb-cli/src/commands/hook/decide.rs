@@ -1,4 +1,4 @@
-//! From what a host asks to what it is answered.
+//! Decides the answer to a host's request.
 
 use std::borrow::Cow;
 use std::mem::ManuallyDrop;
@@ -24,7 +24,7 @@ use crate::session::{Measure, Session};
 /// Tokens of messages that need not become less than three quarters of it.
 const FEW_TOKENS: u64 = 12_000;
 
-/// What a host is answered, and by what its compaction is known again.
+/// The answer to a host, and the marks that identify its compaction later.
 pub(crate) struct Decided {
     pub(crate) answer: Answer,
     pub(crate) by_agent: Option<DelegatedCompaction>,
@@ -50,13 +50,13 @@ pub(crate) fn decide(request: &Request<'static>, config: &Config) -> Decided {
     }
 }
 
-/// A session that was read: the document, the name of its conversation, and what the model sees of it.
+/// An opened session: the document, the name of its conversation, and the model's view of it.
 pub(crate) type Opened = (Box<dyn Document>, String, View);
 
 fn read(source: &Source<'static>) -> Result<Opened, FormatError> {
     let parts = |raw: &'static RawValue| Box::new(BorrowedPart(raw.get().as_bytes()));
     let document = match source {
-        // Its form is known, also where nothing was said yet.
+        // Its form is known even if it has no messages yet.
         Source::Messages(raw) => match open(parts(raw)) {
             Err(FormatError::Unknown { .. }) => Native.open(parts(raw))?,
             opened => opened?,
@@ -87,7 +87,7 @@ fn compacted(request: &Request<'_>, config: &Config, mut opened: Opened) -> Deci
     let file = request.host.clone().unwrap_or_default();
     let policy = Policy { window: request.window, force: true, ..config.policy };
     opened.2.model = request.model.clone().or(opened.2.model.take());
-    // The program ends soon: what was read is not given back piece by piece.
+    // The program ends soon, so skip freeing memory piece by piece.
     let mut session = ManuallyDrop::new(Session::of(file, opened, policy, config.strategy, &config.catalog));
     session.window = session.window.min(window_that_is_full(&session));
     let steps = session.strategy.within(ImagePolicy::Keep, &AN_ANSWER_HOLDS).cut_at(cut);
@@ -107,8 +107,8 @@ fn compacted(request: &Request<'_>, config: &Config, mut opened: Opened) -> Deci
     Decided { answer, by_agent }
 }
 
-/// Returns the first message of a list that was sent which was not read as one message: the indices of what stays would
-/// be those of another list.
+/// Returns the first message of a list that was sent which was not read as one message: the indices
+/// of what stays would be those of another list.
 fn first_unlike(source: &Source<'_>, view: &View) -> Option<usize> {
     let Source::Messages(raw) = source else { return None };
     let (text, n_read) = (raw.get(), view.messages.len());
@@ -126,14 +126,16 @@ fn first_unlike(source: &Source<'_>, view: &View) -> Option<usize> {
     (rest != if n_read == 0 { "[]" } else { "]" }).then_some(n_read)
 }
 
-/// Returns how a host sends its sessions: in its own dialect where it has one, else as the view is sent.
+/// Returns how a host sends its sessions: in its dialect if it has one, otherwise as the view is
+/// sent.
 fn sent_as(host: Option<&str>, view: &View) -> SentAs<'static> {
     let of_host = SentAs::by(host.unwrap_or_default(), None);
     if of_host.dialects.len() < Dialect::ALL.len() { of_host } else { SentAs::of(view) }
 }
 
-/// Returns a window that the session fills: what is compacted has become too much, whatever window is assumed here. Where
-/// much of it stays anyway, or it is small, it is larger, so that half of what can go has room, and more of little.
+/// Returns a window that the session fills: the host compacts, so the session is too large,
+/// whatever window is assumed here. If much of it stays anyway, or it is small, the window is
+/// larger, so that half of the rest fits, and more of a small rest.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a window is not negative")]
 fn window_that_is_full(session: &Session) -> u64 {
     let Measure { context_tokens, overhead_tokens, .. } = &session.measure;
@@ -145,7 +147,8 @@ fn window_that_is_full(session: &Session) -> u64 {
     (*context_tokens).max(limit as u64) + session.policy.reserve_tokens
 }
 
-/// Returns the messages that a host names by a number or by the id of their record: an answer and its results may be of one.
+/// Returns the messages that a host names by a number or by the id of their record: an answer and
+/// its results may be of one.
 pub(crate) fn messages_at(place: &Place, document: &dyn Document, view: &View) -> Option<Range<usize>> {
     let n_messages = view.messages.len();
     let id = match place {
@@ -162,7 +165,7 @@ pub(crate) fn messages_at(place: &Place, document: &dyn Document, view: &View) -
     Some(last - n_before..last + 1)
 }
 
-/// Where hosts keep the id of a record.
+/// The keys under which hosts keep the id of a record.
 const ID_KEYS: [&[&str]; 3] = [&["id"], &["uuid"], &["info", "id"]];
 
 fn answer(request: &Request<'_>, config: &Config, outcome: &Outcome, cut: Option<usize>) -> Answer {
@@ -204,7 +207,8 @@ fn answer(request: &Request<'_>, config: &Config, outcome: &Outcome, cut: Option
     Answer { report: Some(report), audit, ..Answer::of(Action::Replace { digest, keep }) }
 }
 
-/// Returns the words of the user for a digest: what was asked of this compaction, and what the settings pin.
+/// Returns the user's text for a digest: the instructions of this compaction, and the pinned
+/// sentences of the settings.
 fn words(asked: Option<&str>, pin: &[String]) -> String {
     let asked = asked.map(str::trim).filter(|words| !words.is_empty());
     let asked = asked.map(|words| format!("The user asked of this compaction: {words}\n"));
@@ -212,7 +216,7 @@ fn words(asked: Option<&str>, pin: &[String]) -> String {
     asked.into_iter().chain(pinned).collect()
 }
 
-/// Puts words below the header of a digest.
+/// Inserts text below the header of a digest.
 fn with_words(digest: &str, words: &str) -> String {
     match digest.split_once('\n') {
         Some((header, rest)) if !words.is_empty() => format!("{header}\n\n{words}{rest}"),

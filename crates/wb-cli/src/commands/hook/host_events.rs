@@ -1,4 +1,5 @@
-//! The hooks that Claude Code and Codex run themselves: they take no compaction, but words beside their own.
+//! Handles the hooks of Claude Code and Codex, which accept text in addition to their own summary,
+//! but no compaction.
 
 use std::path::PathBuf;
 
@@ -13,28 +14,28 @@ use wb_summarize::LocalDigest;
 use crate::commands::audit::newest_summary;
 use crate::commands::compaction_log::Entry;
 
-/// The most characters of what is told beside a summary.
+/// The most characters of text to add to a summary.
 const MOST_CHARS: usize = 6_000;
 
-/// What a host tells of an event.
+/// An event as a host reports it.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Event {
     hook_event_name: String,
     session_id: Option<String>,
     transcript_path: Option<PathBuf>,
     pub(crate) cwd: Option<PathBuf>,
-    /// Why the session starts.
+    /// The reason for the session start.
     source: Option<String>,
-    /// Why it is compacted.
+    /// The reason for the compaction.
     trigger: Option<String>,
-    /// Codex alone names the turn.
+    /// The turn, which only Codex names.
     turn_id: Option<String>,
 }
 
-/// What is said to a host.
+/// The answer to a host.
 #[derive(Debug, Default)]
 pub(crate) struct Said {
-    /// What goes to standard output; nothing leaves the host to itself.
+    /// The text for standard output; empty lets the host proceed alone.
     pub(crate) text: String,
     pub(crate) entry: Option<Entry>,
 }
@@ -76,7 +77,7 @@ impl Event {
         name.is_some_and(|name| name.to_string_lossy().starts_with("rollout-"))
     }
 
-    /// Says what the event is for; an event without use is passed over.
+    /// Returns the answer to the event; irrelevant events are ignored.
     pub(crate) fn said(&self, pin: &[String]) -> Said {
         match (self.hook_event_name.as_str(), self.source.as_deref()) {
             ("PreCompact", _) if self.host() == "claude-code" => self.before(pin).unwrap_or_default(),
@@ -86,7 +87,7 @@ impl Event {
         }
     }
 
-    /// Tells a model that writes a summary what the summary must hold.
+    /// Lists for a summarizing model what the summary must contain.
     fn before(&self, pin: &[String]) -> Option<Said> {
         let facts = self.session()?.facts()?;
         let digest = LocalDigest::new(&facts, facts.n_messages() as usize).render(MOST_CHARS);
@@ -96,7 +97,7 @@ impl Event {
         Some(Said { text: format!("{lead}\n\n{pinned}{digest}\n"), entry: Some(self.entry("told", 0)) })
     }
 
-    /// Tells a session that was compacted what its summary lacks.
+    /// Lists for a compacted session what its summary lacks.
     fn after(&self, pin: &[String]) -> Option<Said> {
         let (facts, found) = self.found()?;
         let lines = listed(pin) + &found.iter().map(told).collect::<String>();
@@ -123,7 +124,8 @@ impl Event {
         Some(Said { text: String::new(), entry: Some(self.entry("audited", found.len())) })
     }
 
-    /// Returns the facts of the whole session, and what its newest summary says that they do not bear out.
+    /// Returns the facts of the whole session, and what its newest summary says that they do not
+    /// bear out.
     fn found(&self) -> Option<(Facts, Vec<Finding>)> {
         let Session { document, conversation, vocabulary } = self.session()?;
         let newest = newest_summary(document.as_ref(), &conversation, vocabulary, |_| ());

@@ -1,4 +1,4 @@
-//! `wb hook`: answers an agent that compacts, within its time and whatever happens.
+//! `wb hook`: answers an agent that compacts, in time and in every case.
 
 mod protocol;
 mod decide;
@@ -24,7 +24,7 @@ use crate::session::config::Config;
 use crate::terminal::shell::Shell;
 use crate::terminal::user_error::UserError;
 
-/// Reads what a host asks from standard input and writes one answer to standard output.
+/// Reads a host's request from standard input and writes one answer to standard output.
 pub(crate) fn hook(shell: &Shell, args: &Hook) -> Result<()> {
     if args.schema {
         #[cfg(feature = "schema")]
@@ -38,11 +38,11 @@ pub(crate) fn hook(shell: &Shell, args: &Hook) -> Result<()> {
     let (sender, news) = channel();
     let budget = Duration::from_millis(args.budget_ms);
     thread::spawn(move || watch(start, budget, &news));
-    // The thread that a program begins with is the one that memory is given fastest.
+    // Allocation is fastest in the main thread.
     Ok(work(start, budget, &shell.environment, &sender)?)
 }
 
-/// Answers in the place of the thread that works, and ends the program, where the time is over.
+/// Answers in place of the worker thread when the time is over, and ends the program.
 fn watch(start: Instant, mut budget: Duration, news: &Receiver<Duration>) {
     loop {
         match news.recv_timeout(budget.saturating_sub(start.elapsed())) {
@@ -54,7 +54,8 @@ fn watch(start: Instant, mut budget: Duration, news: &Receiver<Duration>) {
     pass_and_end(TOO_LATE)
 }
 
-/// Gives the one answer, unless it was given; an answer that is being given comes to its end first.
+/// Writes the single answer, unless it was written already; an answer in progress is completed
+/// first.
 fn say(answer: &[u8]) -> io::Result<()> {
     let mut out = io::stdout().lock();
     if IS_ANSWERED.swap(true, Ordering::Relaxed) {
@@ -68,7 +69,7 @@ fn say(answer: &[u8]) -> io::Result<()> {
 fn pass_and_end(reason: &'static str) -> ! {
     let failed = say(&Answer::pass(reason).line()).err().and_then(|error| UserError::told(&error.into()));
     if let Some(error) = &failed {
-        // Where stderr is gone too, nobody can be told.
+        // If stderr is gone too, the error is lost.
         let _ = writeln!(io::stderr(), "error: {error}");
     }
     std::process::exit(failed.is_some().into())
@@ -76,10 +77,10 @@ fn pass_and_end(reason: &'static str) -> ! {
 
 const TOO_LATE: &str = "there was not enough time";
 
-/// Whether the one answer was given.
+/// Indicates that the single answer was written.
 static IS_ANSWERED: AtomicBool = AtomicBool::new(false);
 
-/// Answers after a fault of ours and ends. What the fault tells may be what was asked, so it is told nobody.
+/// Answers after an internal error and exits. The error may quote the request, so it is not shown.
 fn answer_fault() {
     pass_and_end("an error inside wb")
 }
@@ -94,12 +95,12 @@ fn work(
     if let Err(error) = io::stdin().lock().read_to_end(&mut text) {
         return say(&Answer::pass(format!("standard input: {error}")).line());
     }
-    // What was asked is there until the program ends, and nobody copies it.
+    // The request lives until the program ends, without a copy.
     let text: &'static [u8] = text.leak();
     match serde_json::from_slice::<Request<'_>>(text) {
         Ok(request) => {
             let told = request.budget_ms.map_or(budget, Duration::from_millis);
-            // Whoever watches the time is there as long as the program is.
+            // The watching thread lives as long as the program.
             let _ = watcher.send(told);
             answer(&request, environment, start, budget.min(told))
         }
@@ -110,7 +111,7 @@ fn work(
     }
 }
 
-/// Says what there is to say to a host's own event.
+/// Answers a host's own event.
 fn tell(event: &Event, environment: &Environment, start: Instant) -> io::Result<()> {
     let said = match Config::read(environment, event.cwd.as_deref().or(environment.working.as_deref())) {
         Ok(config) if config.is_on(event.host()) => event.said(&config.pin),
@@ -121,7 +122,7 @@ fn tell(event: &Event, environment: &Environment, start: Instant) -> io::Result<
     Ok(())
 }
 
-/// Answers what is asked in our own form.
+/// Answers a request in our protocol.
 fn answer(
     request: &Request<'static>,
     environment: &Environment,
@@ -133,7 +134,7 @@ fn answer(
         Ok(config) => decide(request, &config),
         Err(_) => Answer::pass("the settings cannot be read; `wb config` says why").into(),
     };
-    // The one who watches may not have been given its turn yet.
+    // The watching thread may not have been scheduled yet.
     if start.elapsed() >= budget {
         return say(&Answer::pass(TOO_LATE).line());
     }
@@ -144,14 +145,14 @@ fn answer(
     let noted = by_agent.zip(file.as_deref());
     let noted = noted.and_then(|(by_agent, file)| undo_note::note(request, file, &answer, by_agent));
     let entry = answer.entry(request);
-    // Claude Code names a session's file by its id, and tells us that alone.
+    // Claude Code names a session's file by its id, and reports only the file.
     let id = file.as_deref().filter(|_| entry.host == "claude-code").and_then(|file| file.file_stem());
     let session = entry.session.clone().or_else(|| id.map(|id| id.to_string_lossy().into_owned()));
     log(Entry { undoable: noted.is_some(), session, file, ..entry }, environment, start);
     Ok(())
 }
 
-/// Adds an entry to the log; one that cannot be written must not hold up the agent.
+/// Adds an entry to the log; a failed write must not hold up the agent.
 fn log(entry: Entry, environment: &Environment, start: Instant) {
     let entry = Entry { at_ms: unix_ms(SystemTime::now()), ms: ms_since(start), ..entry };
     let _ = compaction_log::add(environment, &entry);

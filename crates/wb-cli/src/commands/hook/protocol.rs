@@ -1,4 +1,4 @@
-//! What a host says to `wb hook` and what it is answered: one JSON document each.
+//! The JSON documents that `wb hook` reads and writes.
 
 use std::borrow::Cow;
 use std::ops::Range;

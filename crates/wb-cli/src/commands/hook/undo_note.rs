@@ -1,4 +1,5 @@
-//! What `wb undo` needs of a compaction that an agent writes itself: the records that the session had before.
+//! Records what `wb undo` needs for a compaction that an agent writes itself: the session's earlier
+//! records.
 
 use std::path::{Path, PathBuf};
 
@@ -11,7 +12,7 @@ use crate::platform::clock;
 use crate::platform::environment::Environment;
 use crate::session::agent_folders::agent_folders;
 
-/// Notes a compaction next to the session that it is of, and tells whether it could.
+/// Notes a compaction next to its session, and returns whether it could.
 pub(crate) fn note(
     request: &Request<'_>,
     path: &Path,
@@ -26,11 +27,11 @@ pub(crate) fn note(
         _ => newest(document.as_ref()).ok()?,
     };
     let mut view = document.view(&conversation).ok()?;
-    // What the agent has not written yet would be missing after an undo.
+    // Records that the agent has not written yet would be missing after an undo.
     let newest = Place::Id(request.newest_record.clone()?);
     let newest = messages_at(&newest, document.as_ref(), &view)?;
     if let Source::Content(_) = request.session {
-        // What stands behind it already is the agent's own request for the compaction, which goes with it.
+        // What already follows it is the agent's compaction request, which is removed with it.
         view.messages.truncate(newest.end);
     }
     let report = answer.report?;
@@ -44,8 +45,8 @@ pub(crate) fn note(
     history.leave_to_agent(document.as_mut(), &conversation, &view, by_agent, &stamp).ok()
 }
 
-/// Returns the session's file: the one that is told, the database of opencode, or that of the session by which Claude Code
-/// says that it runs this program.
+/// Returns the session's file: the one in the request, the opencode database, or the file of the
+/// session that Claude Code names in the environment.
 pub(crate) fn session_file(request: &Request<'_>, environment: &Environment) -> Option<PathBuf> {
     if let Some(path) = &request.session_file {
         return Some(path.clone());

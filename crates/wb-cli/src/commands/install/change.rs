@@ -10,10 +10,10 @@ use super::place::Place;
 use crate::terminal::file_error::not_file_written;
 use crate::terminal::user_error::{UserError, in_words};
 
-/// What ends the name of the copy of a settings file.
+/// The suffix of a settings file's copy.
 const COPY: &str = ".before-wb";
 
-/// A file, what it holds, and what it is to hold.
+/// A file with its old and new content.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Change {
     pub(crate) path: PathBuf,
@@ -31,7 +31,7 @@ impl Change {
         self.path.to_string_lossy().ends_with(COPY)
     }
 
-    /// Returns what is done to the file, in a word.
+    /// Returns the verb for the change.
     pub(crate) fn verb(&self) -> &'static str {
         match (&self.before, &self.after) {
             (None, Some(_)) => "create",
@@ -41,7 +41,7 @@ impl Change {
         }
     }
 
-    /// Makes the change, if the file still holds what it held.
+    /// Makes the change, if the file still has the old content.
     fn make(&self, place: &Place) -> Result<(), UserError> {
         if !self.is_one() {
             return Ok(());
@@ -74,7 +74,6 @@ pub(crate) fn make(place: &Place, changes: &[Change]) -> Result<(), UserError> {
     changes.iter().try_for_each(|change| change.make(place))
 }
 
-/// Returns where the copy of a settings file stands.
 pub(crate) fn copy_of(path: &Path) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(COPY);
@@ -91,7 +90,7 @@ pub(crate) fn read(place: &Place, path: &Path) -> Result<Option<String>, UserErr
     }
 }
 
-/// Refuses a path on which a link stands, below the root of the place.
+/// Refuses a path with a link below the root of the place.
 fn no_link(place: &Place, path: &Path) -> Result<(), UserError> {
     let below = path.ancestors().take_while(|it| *it != place.root);
     for path in below.collect::<Vec<_>>().into_iter().rev() {
@@ -112,11 +111,11 @@ fn failed(path: &Path, what: &str, error: &io::Error) -> UserError {
     UserError::of_file(path.display().to_string(), format!("{what}: {}", in_words(error)), hint)
 }
 
-/// Removes a file, and the folders below the root that are empty without it.
+/// Removes a file, and the folders below the root that become empty.
 fn removed(place: &Place, path: &Path) -> Result<(), UserError> {
     fs::remove_file(path).map_err(|error| failed(path, "cannot be removed", &error))?;
     for folder in path.ancestors().skip(1).take_while(|it| *it != place.root) {
-        // One that holds something else stays.
+        // A folder with other content stays.
         if fs::remove_dir(folder).is_err() {
             break;
         }

@@ -1,4 +1,4 @@
-//! Whether what was installed is in place and would be used.
+//! Checks whether what was installed is in place and used.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -18,10 +18,10 @@ use super::switches::switched_off;
 use crate::args::install::HostName;
 use crate::platform::environment::Environment;
 
-/// How long another program may take to tell its version.
+/// The timeout for another program to print its version.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// What is known of an agent.
+/// The findings about an agent.
 #[derive(Debug, Serialize)]
 pub(crate) struct Checked {
     pub(crate) host: HostName,
@@ -30,22 +30,22 @@ pub(crate) struct Checked {
     /// The version of the agent that this was tried with.
     pub(crate) tried: &'static str,
     pub(crate) found: Vec<Found>,
-    /// What else is to be said of it.
+    /// Further notes.
     pub(crate) notes: Vec<String>,
 }
 
-/// Something of ours that is in a place, or something else that stands there.
+/// An installed file of `wb`, or something else at its place.
 #[derive(Debug, Serialize)]
 pub(crate) struct Found {
     pub(crate) file: PathBuf,
     pub(crate) project: bool,
-    /// Whether it is from `wb`.
+    /// Indicates that it is from `wb`.
     pub(crate) ours: bool,
     /// The path of `wb` that it runs.
     pub(crate) wb: Option<String>,
-    /// Whether the agent will use it.
+    /// Indicates that the agent will use it.
     pub(crate) live: bool,
-    /// Why not.
+    /// The reasons why the agent will not use it.
     pub(crate) problems: Vec<String>,
 }
 
@@ -55,7 +55,7 @@ impl Checked {
     }
 }
 
-/// Looks at what is there for an agent: for all that the user does, and in the project that the working directory is of.
+/// Finds what is installed for an agent: for the user, and in the project of the working directory.
 pub(crate) fn check(host: &Host, environment: &Environment) -> Checked {
     let places = [false, true].map(|is_project| Place::of(host, environment, is_project));
     let mut found_here: Vec<Found> = Vec::new();
@@ -73,7 +73,7 @@ pub(crate) fn check(host: &Host, environment: &Environment) -> Checked {
     Checked { host: host.name, program, tried: host.tried, found: found_here, notes }
 }
 
-/// Says that what runs `wb` is live in more than one place, and what takes one of them out.
+/// Reports that more than one live place runs `wb`, and how to remove one of them.
 fn more_than_once(host: &Host, found: &[Found]) -> Option<String> {
     let live: Vec<&Found> = found.iter().filter(|it| it.live && it.wb.is_some()).collect();
     let (n, is_first_of_project) = (live.len(), live.first()?.project);
@@ -90,7 +90,7 @@ impl Found {
         Self { file, project: place.is_project, ours: true, wb: None, live: false, problems }
     }
 
-    /// Notes that the hooks are not there which are installed with it.
+    /// Notes that the accompanying hooks are missing.
     fn lacks(&mut self, hooks: &Path) {
         self.problems.push(format!("its hooks are not in {}: install it again", hooks.display()));
         self.live = false;
@@ -203,7 +203,8 @@ fn prompt_of(host: &Host, place: &Place) -> Option<Found> {
     Some(Found { live: problems.is_empty(), problems, ..found })
 }
 
-/// Returns whether Codex has noted that the user trusts hooks of a file; whether they changed since it alone knows.
+/// Returns whether Codex has noted that the user trusts hooks of a file; whether they changed since
+/// it alone knows.
 fn is_trusted(file: &Path, programs: &[(String, [usize; 2], String)], environment: &Environment) -> bool {
     let Ok(place) = Place::of(hosts::host(HostName::Codex), environment, false) else { return false };
     let settings = std::fs::read_to_string(place.file("config.toml")).unwrap_or_default();
@@ -223,7 +224,7 @@ fn snake(event: &str) -> String {
     lower.collect::<String>().trim_start_matches('_').to_owned()
 }
 
-/// Returns what is wrong with the `wb` that is run.
+/// Returns the problem with the `wb` that is run.
 fn wrong_program(program: Option<&str>, is_project: bool, environment: &Environment) -> Option<String> {
     let Some(program) = program else { return Some("it does not say which wb it runs".to_owned()) };
     let path = Path::new(program);
@@ -234,7 +235,7 @@ fn wrong_program(program: Option<&str>, is_project: bool, environment: &Environm
         return Some(format!("the wb that it runs is gone: {program}"));
     }
     if is_project {
-        // What a project names is not run to be looked at.
+        // A program named by a project is not run for inspection.
         return Some(format!("it runs another wb than this one: {program}"));
     }
     let version = version_of(path);
@@ -243,8 +244,8 @@ fn wrong_program(program: Option<&str>, is_project: bool, environment: &Environm
         .then(|| format!("the wb that it runs reports {told}, and this is {VERSION}: {program}"))
 }
 
-/// Says that the Claude Code that is run is of an older line than the one that the plug-in was tried with, which may
-/// not know plug-ins of this kind.
+/// Reports that the installed Claude Code is older than the line that the plug-in was tested with,
+/// and may not support such plug-ins.
 pub(crate) fn too_old(host: &Host, environment: &Environment) -> Option<String> {
     let program = found(environment, host.program).filter(|_| host.name == HostName::ClaudeCode)?;
     let told = said(&program)?;
@@ -275,12 +276,12 @@ pub(crate) fn lacking(host: &Host, environment: &Environment) -> Vec<String> {
     .collect()
 }
 
-/// Asks a `wb` for its version; nothing if it does not tell it in time.
+/// Runs a `wb` to get its version; none if it does not answer in time.
 fn version_of(path: &Path) -> Option<String> {
     said(path)?.strip_prefix("wb ").map(str::to_owned)
 }
 
-/// Asks a program for its version, and returns what it says.
+/// Asks a program for its version, and returns its output.
 fn said(path: &Path) -> Option<String> {
     let mut command = Command::new(path);
     let mut child = command

@@ -1,4 +1,5 @@
-//! Our instructions for the summary that Codex has its model write: lines in front of its settings, for `compact_prompt`.
+//! Our instructions for the summary that Codex has its model write: lines in front of its settings,
+//! for `compact_prompt`.
 
 use toml::Table;
 use wb_summarize::handover_prompt;
@@ -8,14 +9,14 @@ use super::plug_in::VERSION;
 /// Tokens that the summary may have, as many as a digest has by default at least.
 const ROOM_TOKENS: u64 = 2_000;
 
-/// What ends the name of the version in the first line, and the lines around the key.
+/// The text before the version in the first line, and the lines around the key.
 const FIRST: &str = "# Written by `wb install` of wb ";
 const LAST: &str = "# Here ends what wb wrote.\n";
 
-/// The keys by which a user gives Codex instructions; ours would count more than the second.
+/// The keys for a user's instructions to Codex; ours would override the second.
 const KEYS: [&str; 2] = ["compact_prompt", "experimental_compact_prompt_file"];
 
-/// What a text may begin with, and nothing may stand in front of.
+/// The byte order mark, which must stay first in a text.
 const BYTE_ORDER: char = '\u{feff}';
 
 /// A settings file, taken apart.
@@ -36,7 +37,7 @@ impl<'a> Settings<'a> {
     }
 }
 
-/// Returns the lines that we write. Keys of no table stand before all tables, so these stand first.
+/// Returns the lines to write. They come first, since top-level keys precede all tables.
 fn ours() -> String {
     let prompt = handover_prompt(ROOM_TOKENS);
     let first = format!("{FIRST}{VERSION}, which overwrites it; `wb uninstall` removes it.\n");
@@ -62,14 +63,14 @@ pub(crate) fn without(text: &str) -> String {
     [before, after].concat()
 }
 
-/// Returns the key by which the user gives instructions, if there is one, or why the settings cannot be read.
+/// Returns the key of the user's instructions, if there is one, or why the settings cannot be read.
 pub(crate) fn of_user(text: &str) -> Result<Option<&'static str>, String> {
     let settings: Table = toml::from_str(&without(text))
         .map_err(|error| format!("is no TOML that can be read: {}", error.message()))?;
     Ok(KEYS.into_iter().find(|key| settings.contains_key(*key)))
 }
 
-/// Returns what is wrong with our lines.
+/// Returns the problem with our lines.
 pub(crate) fn problem(text: &str) -> Option<String> {
     let there = Settings::of(text).ours;
     let version = there.strip_prefix(FIRST)?.split(',').next()?;

@@ -1,4 +1,4 @@
-//! The hooks of ours in a settings file of Claude Code or Codex: entries that run `wb hook`.
+//! Edits our hooks in the settings of Claude Code or Codex: entries that run `wb hook`.
 
 use std::ops::Range;
 
@@ -28,12 +28,12 @@ struct Run<'a> {
     timeout: u32,
 }
 
-/// An event, and what of it is wanted.
+/// An event and its matcher.
 pub(crate) type Event = (&'static str, Option<&'static str>);
 
-/// When a session goes on after a compaction: nothing else that Codex runs takes words.
+/// When a session resumes after a compaction: no other event of Codex accepts text.
 pub(crate) const OF_CODEX: &[Event] = &[("SessionStart", Some("compact"))];
-/// Also before a compaction, where what the summary must hold is told, and after it.
+/// Also before a compaction, to list what the summary must contain, and after it.
 pub(crate) const OF_CLAUDE_CODE: &[Event] =
     &[("PreCompact", None), ("PostCompact", None), ("SessionStart", Some("compact"))];
 
@@ -51,7 +51,7 @@ fn program_of(command: &str) -> Option<String> {
     (is_ours && command_of(&path) == command).then_some(path)
 }
 
-/// Returns the path itself, if it comes back from the command that runs it.
+/// Returns the path itself, if it can be parsed back from the command that runs it.
 pub(crate) fn known_again(program: &str) -> Option<String> {
     program_of(&command_of(program))
 }
@@ -73,21 +73,21 @@ fn with_one(text: &str, event: &str, group: &Group<'_>) -> Option<String> {
     let text = &with_container(text, &["hooks"], event, &json!([]))?;
     let list = find(text.as_bytes(), &["hooks", event]).filter(|list| text[list.clone()].starts_with('['))?;
     match ours_in(text, &list).first() {
-        // Its place stays the same, by which the agent knows what the user trusts.
+        // Its position stays the same, since the agent identifies trusted hooks by it.
         Some(ours) if ours.is_alone => as_wanted(text, ours.group.clone(), group),
         Some(ours) => as_wanted(text, ours.run.clone(), &group.hooks[0]),
         None => json_edit::add(text, list, None, group),
     }
 }
 
-/// Returns a text with a value at a place, unless it stands there already.
+/// Returns a text with a value at a place, unless it is there already.
 fn as_wanted(text: &str, place: Range<usize>, value: &impl Serialize) -> Option<String> {
     let wanted = serde_json::to_value(value).ok()?;
     let is_there = serde_json::from_str::<Value>(&text[place.clone()]).ok() == Some(wanted);
     if is_there { Some(text.to_owned()) } else { json_edit::replaced(text, place, value) }
 }
 
-/// Returns a text in whose object an empty container stands below a key, if nothing stood there.
+/// Returns a text in which an object has a container at a key: the old one, or an empty one.
 fn with_container(text: &str, above: &[&str], key: &str, empty: &Value) -> Option<String> {
     let path: Vec<&str> = above.iter().copied().chain([key]).collect();
     if find(text.as_bytes(), &path).is_some() {
@@ -129,7 +129,7 @@ fn without_one(text: &str) -> Option<String> {
     None
 }
 
-/// Tells whether it is an event that hooks of ours are put below; what runs `wb` elsewhere is the user's.
+/// Returns whether our hooks may be under an event; `wb` elsewhere is the user's.
 fn is_ours(event: &str) -> bool {
     OF_CODEX.iter().chain(OF_CLAUDE_CODE).any(|(ours, _)| *ours == event)
 }
@@ -144,7 +144,8 @@ fn without_event(text: &str, hooks: Range<usize>, at: usize) -> Option<String> {
     json_edit::remove(text, root, at)
 }
 
-/// Returns the path of `wb` of each of our hooks, with its event and the indices of its entry and of its command there.
+/// Returns the path of `wb` of each of our hooks, with its event and the indices of its entry and
+/// of its command there.
 pub(crate) fn programs(text: &str) -> Vec<(String, [usize; 2], String)> {
     let Some(hooks) = find(text.as_bytes(), &["hooks"]) else { return Vec::new() };
     let events = members(&text.as_bytes()[hooks.clone()]).unwrap_or_default();
@@ -157,22 +158,22 @@ pub(crate) fn programs(text: &str) -> Vec<(String, [usize; 2], String)> {
     events.into_iter().filter(|event| is_ours(&event.key)).flat_map(of_event).collect()
 }
 
-/// A command of ours in the list of an event.
+/// One of our commands in the list of an event.
 struct Ours {
     nth_group: usize,
-    /// Where its entry stands.
+    /// The position of its entry.
     group: Range<usize>,
-    /// Where the commands of the entry stand, which one it is, and where.
+    /// The position of the entry's list of commands, then the index and position of this one.
     runs: Range<usize>,
     nth_run: usize,
     run: Range<usize>,
-    /// Whether the entry has no other command.
+    /// Indicates that the entry has no other command.
     is_alone: bool,
     /// The path of `wb`.
     program: String,
 }
 
-/// Returns the commands of ours in a list of entries.
+/// Returns our commands in a list of entries.
 fn ours_in(text: &str, list: &Range<usize>) -> Vec<Ours> {
     let within =
         |outer: &Range<usize>, inner: Range<usize>| outer.start + inner.start..outer.start + inner.end;
@@ -196,12 +197,12 @@ fn ours_in(text: &str, list: &Range<usize>) -> Vec<Ours> {
     ours
 }
 
-/// Returns why settings that may hold hooks of ours cannot be read.
+/// Returns why settings that may contain our hooks cannot be read.
 pub(crate) fn broken(text: &str) -> Option<String> {
     checked(text).err().filter(|_| text.contains(" hook\""))
 }
 
-/// Refuses what is no JSON object.
+/// Refuses text that is not a JSON object.
 fn checked(text: &str) -> Result<&str, String> {
     match serde_json::from_str::<Value>(text) {
         Ok(Value::Object(root)) if root.get("hooks").is_none_or(Value::is_object) => Ok(text),

@@ -1,4 +1,4 @@
-//! The agents that `wb` can be put into: where each looks, and what is written there.
+//! The agents that `wb` can be installed in: their folders and files.
 
 use std::path::PathBuf;
 
@@ -22,7 +22,8 @@ pub(crate) struct Host {
     pub(crate) moved: fn(&Environment) -> Option<PathBuf>,
     /// The folder below the project, if the agent looks for plug-ins there.
     pub(crate) project: Option<&'static str>,
-    /// Whether it finds that folder from below too, up to the root of the repository; else only where it is started.
+    /// Indicates that the agent also finds that folder from subfolders, up to the repository root,
+    /// not only where it starts.
     pub(crate) looks_up: bool,
     /// The files of the plug-in, first the one that runs `wb`; none if the agent takes no plug-in.
     pub(crate) files: &'static [Embedded],
@@ -30,13 +31,13 @@ pub(crate) struct Host {
     pub(crate) hooks: Option<[&'static str; 2]>,
     /// The settings that take instructions for the summary that its model writes, if there are any.
     pub(crate) prompt: Option<&'static str>,
-    /// The programs that the plug-in runs beside `wb`; the search path has to lead to each.
+    /// The programs that the plug-in runs in addition to `wb`; each must be in the search path.
     pub(crate) runs: &'static [&'static str],
-    /// What the hooks are for.
+    /// The events that the hooks handle.
     pub(crate) events: &'static [Event],
     /// The settings that may switch it off, the user's and those of a project.
     pub(crate) settings: [&'static [&'static str]; 2],
-    /// What its compaction is with the plug-in, if there is one.
+    /// The effect of the plug-in on compactions, if there is one.
     pub(crate) effect: &'static str,
 }
 
@@ -128,7 +129,7 @@ pub(crate) const HOSTS: [Host; 5] = [
     },
 ];
 
-/// Returns what is known of an agent.
+/// Returns the entry of an agent.
 pub(crate) fn host(name: HostName) -> &'static Host {
     HOSTS.iter().find(|host| host.name == name).unwrap_or(&HOSTS[0])
 }

@@ -1,4 +1,4 @@
-//! Changes to a settings file that leave every other byte of it as it is.
+//! Edits a settings file and preserves every other byte.
 
 use std::ops::Range;
 
@@ -7,7 +7,7 @@ use serde_json::Value;
 use serde_json::ser::{PrettyFormatter, Serializer};
 use wb_record::json::{Member, elements, members};
 
-/// An object or array in a text, and where its children stand, each with its key.
+/// An object or array in a text, with the positions and keys of its children.
 struct Container<'a> {
     text: &'a str,
     place: Range<usize>,
@@ -15,7 +15,7 @@ struct Container<'a> {
 }
 
 impl<'a> Container<'a> {
-    /// Looks at the value at a place; nothing if it is neither an object nor an array.
+    /// Parses the value at a place; none if it is neither an object nor an array.
     fn at(text: &'a str, place: Range<usize>) -> Option<Self> {
         let bytes = &text.as_bytes()[place.clone()];
         let shifted = |child: Range<usize>| place.start + child.start..place.start + child.end;
@@ -26,7 +26,7 @@ impl<'a> Container<'a> {
         Some(Self { text, place, children })
     }
 
-    /// Returns what stands before each child on a line of its own: a line feed and blanks; nothing where all is on one line.
+    /// Returns the line feed and indent before each child; none if everything is on one line.
     fn lead(&self) -> Option<String> {
         let Some(first) = self.children.first() else {
             let is_flat = !self.text.contains('\n') && self.text.trim() != "{}";
@@ -52,7 +52,7 @@ impl<'a> Container<'a> {
         Some(spliced(self.text, start + 1..end - 1, &format!("{lead}{child}{tail}")))
     }
 
-    /// Returns what stands before the end of a container whose children have lines of their own.
+    /// Returns the text before the closing bracket of a container with one child per line.
     fn closing(&self) -> String {
         format!("{}{}", feed(self.text), indent_of(self.text, self.place.start))
     }
@@ -79,7 +79,7 @@ pub(crate) fn add(
     Container::at(text, place)?.with(key, value)
 }
 
-/// Returns a value as JSON: on one line, or indented by so much.
+/// Returns a value as JSON: on one line, or indented by `unit`.
 fn written(value: &impl Serialize, unit: Option<&str>) -> Option<String> {
     let Some(unit) = unit else { return serde_json::to_string(value).ok() };
     let mut out = Vec::new();
@@ -88,7 +88,7 @@ fn written(value: &impl Serialize, unit: Option<&str>) -> Option<String> {
     String::from_utf8(out).ok()
 }
 
-/// Returns a value put in the place of another one, in the style of the file.
+/// Replaces a value by another, in the style of the file.
 pub(crate) fn replaced(text: &str, place: Range<usize>, value: &impl Serialize) -> Option<String> {
     let is_flat = !text[place.clone()].contains('\n');
     let value = written(value, (!is_flat).then(|| unit(text)))?;
@@ -96,7 +96,7 @@ pub(crate) fn replaced(text: &str, place: Range<usize>, value: &impl Serialize) 
     Some(spliced(text, place, &value.replace('\n', &lead)))
 }
 
-/// Removes the child that stands at an index of the container at a place.
+/// Removes the child at an index of the container at a place.
 pub(crate) fn remove(text: &str, place: Range<usize>, at: usize) -> Option<String> {
     let container = Container::at(text, place)?;
     (at < container.children.len()).then(|| container.without(at))

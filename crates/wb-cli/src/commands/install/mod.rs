@@ -1,4 +1,4 @@
-//! `wb install` and `wb uninstall`: puts `wb` into an agent, and takes it out again.
+//! `wb install` and `wb uninstall`: installs `wb` in an agent, and removes it.
 
 mod json_edit;
 mod hooks;
@@ -31,7 +31,7 @@ use crate::terminal::exit_code::Exit;
 use crate::terminal::shell::Shell;
 use crate::terminal::user_error::UserError;
 
-/// Puts `wb` into an agent, or looks whether it is there.
+/// Installs `wb` in an agent, or checks the installation.
 pub(crate) fn install(shell: &Shell, args: Install) -> Result<Exit> {
     let Some(name) = args.host.filter(|_| !args.check) else { return checked(shell, args.host) };
     let untried = untried(OS, args.scope.dry_run)?;
@@ -42,7 +42,7 @@ pub(crate) fn install(shell: &Shell, args: Install) -> Result<Exit> {
     finish(shell, Asked { host, place: &place, is_install: true, is_dry: args.scope.dry_run }, &plan)
 }
 
-/// Takes `wb` out of an agent.
+/// Removes `wb` from an agent.
 pub(crate) fn uninstall(shell: &Shell, args: Uninstall) -> Result<Exit> {
     untried(OS, args.scope.dry_run)?;
     let host = host(args.host);
@@ -94,7 +94,7 @@ fn planned(
     Ok(plan)
 }
 
-/// Notes what else of ours is there: the file, and the option that means it.
+/// Notes our other parts that are present, by file and by option.
 fn note_others(
     host: &Host,
     environment: &Environment,
@@ -122,7 +122,7 @@ fn this_program(environment: &Environment) -> Result<&str, UserError> {
         .ok_or_else(|| UserError::new("the path of this wb is not known, or is no text", hint))
 }
 
-/// Returns what to note where it was not tried but has the same paths; elsewhere it is refused to write.
+/// Returns a note if the system is untested but has the same paths; refuses to write on others.
 fn untried(system: &str, is_dry: bool) -> Result<Option<String>, UserError> {
     let name = match system {
         "linux" => return Ok(None),
@@ -160,7 +160,7 @@ struct All<'a> {
 fn checked(shell: &Shell, name: Option<HostName>) -> Result<Exit> {
     let wanted = HOSTS.iter().filter(|host| name.is_none_or(|name| name == host.name));
     let all: Vec<Checked> = wanted.map(|host| check(host, &shell.environment)).collect();
-    // Who asks for one agent wants it there.
+    // A user who names one agent expects it to be installed.
     let is_missing = name.is_some() && all.iter().all(|checked| checked.found.is_empty());
     let live = !is_missing && all.iter().all(Checked::is_live);
     if shell.is_json {

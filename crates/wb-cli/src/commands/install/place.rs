@@ -1,4 +1,4 @@
-//! Where agents look for what is put into them.
+//! Finds the folders from which agents load what is installed.
 
 use std::path::{Path, PathBuf};
 
@@ -9,7 +9,7 @@ use crate::terminal::user_error::UserError;
 /// A folder of an agent: the user's, or that of a project.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Place {
-    /// What is there already, links or not; below it no link is followed.
+    /// The existing root, links or not; no link below it is followed.
     pub(crate) root: PathBuf,
     /// Below the root, the folder that the agent reads.
     folder: PathBuf,
@@ -39,13 +39,13 @@ impl Place {
         Some(self.file(host.hooks?[usize::from(self.is_project)]))
     }
 
-    /// Returns the settings that hold instructions for a summary, if the agent takes any.
+    /// Returns the settings file with instructions for a summary, if the agent has one.
     pub(crate) fn prompt(&self, host: &Host) -> Option<PathBuf> {
         Some(self.file(host.prompt?))
     }
 }
 
-/// Returns the folders in which an agent that is started here looks for what is of the project, the outermost last.
+/// Returns the folders in which an agent started here looks for project files, the outermost last.
 pub(crate) fn project_folders<'a>(host: &Host, environment: &'a Environment) -> Vec<&'a Path> {
     let Some(working) = environment.working.as_deref() else { return Vec::new() };
     let root = repository(working).filter(|_| host.looks_up).unwrap_or(working);
@@ -57,7 +57,7 @@ fn repository(folder: &Path) -> Option<&Path> {
     folder.ancestors().find(|it| it.join(".git").exists())
 }
 
-/// Says of which folder alone a project's plug-in is, where the repository is larger.
+/// Notes which folder a project's plug-in applies to, if the repository is larger.
 pub(crate) fn part_of_project(host: &Host, place: &Place, environment: &Environment) -> Option<String> {
     let whole = repository(&place.root).filter(|it| place.is_project && *it != place.root)?;
     let [part, whole] = [&place.root, whole].map(|folder| environment.tilde(folder));

@@ -1,4 +1,4 @@
-//! What is to be written, and what is to be taken out.
+//! Plans what to write and what to remove.
 
 use std::path::Path;
 
@@ -10,10 +10,10 @@ use super::place::Place;
 use super::plug_in::{self, Embedded};
 use crate::terminal::user_error::UserError;
 
-/// What comes of hooks.
+/// The effect of hooks.
 const OF_HOOKS: &str = "Its model still writes the summary, and wb adds what that may have left out. To let wb compact a session \
     between two runs: wb compact FILE --in-place";
-/// What comes of hooks and of instructions.
+/// The effect of hooks and instructions.
 const OF_BOTH: &str = "Its model still writes the summary, by the instructions of wb, and wb adds what that may have left out. To let \
     wb compact a session between two runs: wb compact FILE --in-place";
 
@@ -22,7 +22,7 @@ const OF_BOTH: &str = "Its model still writes the summary, by the instructions o
 pub(crate) struct Plan {
     pub(crate) changes: Vec<Change>,
     pub(crate) notes: Vec<String>,
-    /// What compactions of the agent are after that.
+    /// The state of the agent's compactions afterwards.
     pub(crate) effect: &'static str,
 }
 
@@ -30,7 +30,7 @@ pub(crate) struct Plan {
 pub(crate) fn plug_in(host: &Host, place: &Place, program: &str) -> Result<Plan, UserError> {
     let files = host.files;
     let is_ours = is_ours(files, place)?;
-    // What is read first is written last, so that nothing half is ever loaded.
+    // The file that is read first is written last, so that no half-written plug-in is ever loaded.
     let changes = files.iter().rev().map(|file| written(*file, place, program, is_ours));
     Ok(Plan { changes: changes.collect::<Result<_, _>>()?, notes: Vec::new(), effect: host.effect })
 }
@@ -44,7 +44,7 @@ fn written(file: Embedded, place: &Place, program: &str, is_ours: bool) -> Resul
     }
 }
 
-/// Returns whether the file that says so is there and one of ours.
+/// Returns whether the first file exists and is ours.
 fn is_ours(files: &[Embedded], place: &Place) -> Result<bool, UserError> {
     let Some(first) = files.first() else { return Ok(false) };
     let text = read(place, &place.file(first.path))?;
@@ -57,8 +57,8 @@ fn foreign(path: &Path) -> UserError {
     UserError::of_file(path.display().to_string(), "already exists and was not created by wb", hint)
 }
 
-/// Plans hooks in the settings of an agent, and instructions where it takes them. What the user has settled for all
-/// projects is in the second place.
+/// Plans hooks in the settings of an agent, and instructions if it accepts them. The second place
+/// has the user's settings for all projects.
 pub(crate) fn hooks(
     host: &Host,
     path: &Path,
@@ -81,7 +81,7 @@ pub(crate) fn hooks(
     Ok(plan)
 }
 
-/// Plans instructions; those of the user stay, and ours go where they are beside them.
+/// Plans instructions; if the user has some, they stay and ours are removed.
 fn with_prompt(
     host: &Host,
     path: &Path,
@@ -133,14 +133,14 @@ fn broken(path: &Path, why: String) -> UserError {
     UserError::of_file(path.display().to_string(), why, hint)
 }
 
-/// Plans to take out whatever of ours is there.
+/// Plans the removal of everything we installed.
 pub(crate) fn uninstall(host: &Host, place: &Place) -> Result<Plan, UserError> {
     let files = host.files;
     let mut plan = Plan { changes: Vec::new(), notes: Vec::new(), effect: "" };
     let is_ours = is_ours(files, place)?;
     for file in files.iter().rev() {
         let path = place.file(file.path);
-        // Without the file that says so the others are ours if they are just as we wrote them.
+        // Without the marker file, the others are ours only if they are exactly as written.
         let before = read(place, &path)?.filter(|text| is_ours || *text == file.rendered(""));
         plan.changes.push(Change { before, after: None, path });
     }
@@ -177,8 +177,8 @@ fn without_hooks(host: &Host, path: &Path, place: &Place, plan: &mut Plan) -> Re
     taken_out(path, place, plan, &text, &less, is_of, "{}")
 }
 
-/// Plans to write settings with less in them: those of the copy, if the change of ours made them of it; none at all, if we
-/// made the file and nothing is left in it.
+/// Plans to write reduced settings: the copy, if only our change differs from it, or none, if we
+/// created the file and nothing is left in it.
 fn taken_out(
     path: &Path,
     place: &Place,

@@ -1,4 +1,4 @@
-//! The plug-ins that `wb` brings along, and how a file says that it is one of them.
+//! The embedded plug-ins, and the marker that identifies their files.
 
 use std::path::Path;
 
@@ -31,7 +31,8 @@ pub(crate) const OF_OPENCODE: [Embedded; 1] = [Embedded {
     path: "plugins/wb-compact.ts",
     text: include_str!("../../../../../integrations/opencode/wb-compact.ts"),
 }];
-/// The first one runs `wb`; it is written last, so that the plug-in is whole once it is there.
+/// The first file runs `wb`; it is written last, so that the plug-in is complete once it is
+/// present.
 pub(crate) const OF_CLAUDE_CODE: [Embedded; 3] = [
     Embedded {
         path: "skills/wb-compact/hooks/register.ts",
@@ -64,13 +65,13 @@ impl Embedded {
         mark + &text.replace("@VERSION@", VERSION)
     }
 
-    /// Returns whether the file says itself who wrote it.
+    /// Returns whether the file has room for a marker: a script, not JSON.
     fn is_script(self) -> bool {
         Path::new(self.path).extension().is_some_and(|end| end == "ts" || end == "mjs")
     }
 }
 
-/// What a file of ours says of itself.
+/// The header of an embedded file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Written {
     /// The version of `wb` that wrote it.
@@ -79,7 +80,7 @@ pub(crate) struct Written {
     pub(crate) program: Option<String>,
 }
 
-/// Returns what a file says of itself, if it is one of ours.
+/// Returns the header of a file, if it is ours.
 pub(crate) fn read(text: &str) -> Option<Written> {
     let version = text.strip_prefix(MARK)?.split(',').next()?.to_owned();
     let line = text.lines().find_map(|line| line.strip_prefix("const WB = ")?.strip_suffix(';'));

@@ -1,4 +1,4 @@
-//! What a user is told of it.
+//! Prints plans and results for the user.
 
 use std::io::{self, Write};
 use std::path::Path;
@@ -30,7 +30,7 @@ pub(crate) struct JsonReport<'a> {
 struct JsonChange<'a> {
     file: String,
     action: &'static str,
-    /// What the file holds after it; nothing if it is removed.
+    /// The new content of the file; none if it is removed.
     content: Option<&'a str>,
 }
 
@@ -52,7 +52,7 @@ impl<'a> JsonReport<'a> {
     }
 }
 
-/// What was asked for, and how.
+/// The user's request.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Asked<'a> {
     pub(crate) host: &'a Host,
@@ -61,7 +61,7 @@ pub(crate) struct Asked<'a> {
     pub(crate) is_dry: bool,
 }
 
-/// Shows what was done, or would be.
+/// Shows the changes, made or planned.
 pub(crate) fn done(
     page: &mut Page<'_>,
     environment: &Environment,
@@ -73,7 +73,7 @@ pub(crate) fn done(
         let path = escaped(&environment.tilde(&change.path)).into_owned();
         let of_what = if change.is_copy() { ", the copy of it as it was before" } else { "" };
         writeln!(page, "  {} {path}{of_what}", verb(change, asked.is_dry))?;
-        // A copy says nothing new, and settings may hold keys.
+        // A copy adds no information, and settings may contain keys.
         if asked.is_dry && change.is_one() && !change.is_copy() {
             lines(page, change)?;
         }
@@ -124,7 +124,7 @@ fn lines(page: &mut Page<'_>, change: &Change) -> io::Result<()> {
     Ok(())
 }
 
-/// Says what comes of it, and what is left to do.
+/// Prints the effect and the remaining steps.
 fn after(page: &mut Page<'_>, asked: Asked<'_>, effect: &str) -> io::Result<()> {
     let Host { name, title, .. } = asked.host;
     let word = name.word();
@@ -152,7 +152,7 @@ fn after(page: &mut Page<'_>, asked: Asked<'_>, effect: &str) -> io::Result<()> 
     writeln!(page, "{DIM}to remove it:{DIM:#} wb uninstall {word}{flag}")
 }
 
-/// Shows what is in place, an agent after the other.
+/// Shows what is installed, agent by agent.
 pub(crate) fn checked(page: &mut Page<'_>, environment: &Environment, all: &[Checked]) -> io::Result<()> {
     for checked in all {
         let host = host(checked.host);

@@ -1,4 +1,4 @@
-//! What of `wb` stays when it is taken out of an agent, and where.
+//! Finds what `wb` leaves behind after it is uninstalled from an agent.
 
 use std::path::PathBuf;
 
@@ -12,10 +12,10 @@ use crate::platform::environment::Environment;
 use crate::session::agent_folders::agent_folders;
 use crate::terminal::number::count;
 
-/// What ends the name of the file next to a session of Gemini CLI that holds its digests.
+/// The suffix of the file next to a Gemini CLI session that holds its digests.
 const DIGESTS: &str = ".wb-digests";
 
-/// Tells what is there and stays: the log, the settings, and what `wb undo` needs of the agent's sessions.
+/// Reports what stays: the log, the settings, and the files that `wb undo` needs.
 pub(crate) fn what_stays(host: &Host, environment: &Environment) -> Vec<String> {
     let is_there = |path: &PathBuf| path.is_file();
     let log = compaction_log::path(environment).filter(is_there);
@@ -29,7 +29,7 @@ pub(crate) fn what_stays(host: &Host, environment: &Environment) -> Vec<String> 
         .collect()
 }
 
-/// Tells of the files next to sessions, a line for each folder of the agent.
+/// Reports the files next to sessions, one line per folder of the agent.
 fn lists(host: &Host, environment: &Environment) -> Vec<String> {
     let folders = agent_folders(environment).into_iter().filter(|it| it.agent == host.name.word());
     let told = folders.filter_map(|folder| {
@@ -41,7 +41,7 @@ fn lists(host: &Host, environment: &Environment) -> Vec<String> {
     told.collect()
 }
 
-/// Tells of the digests next to sessions of Gemini CLI, which lie in a folder for each project.
+/// Reports the digests next to Gemini CLI sessions, which are in one folder per project.
 fn digests(host: &Host, environment: &Environment) -> Option<String> {
     let place = Place::of(host, environment, false).ok().filter(|_| host.name == HostName::GeminiCli)?;
     let folder = place.file("tmp");

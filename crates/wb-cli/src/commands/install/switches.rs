@@ -1,4 +1,5 @@
-//! What keeps an agent from using what is in place: switches in its settings and in ours, and settings that cannot be read.
+//! Finds what keeps an agent from using what is installed: switches in its settings and ours, and
+//! unreadable settings.
 
 use std::collections::HashSet;
 use std::fs;
@@ -25,7 +26,7 @@ struct Settings {
     value: Value,
 }
 
-/// Returns what is off or cannot be read, for a file that is in place.
+/// Returns what is off or unreadable, for an installed file.
 pub(crate) fn switched_off(
     host: &Host,
     place: &Place,
@@ -45,7 +46,7 @@ fn read_all(host: &Host, environment: &Environment) -> (Vec<Settings>, Vec<Strin
     let user = Place::of(host, environment, false).ok().map(|place| place.root);
     let roots = [user.as_deref().into_iter().collect(), project_folders(host, environment)];
     for ((is_project, roots), names) in [false, true].into_iter().zip(roots).zip(host.settings) {
-        // Who works in the home folder has one file for both.
+        // In the home folder, both are the same file.
         let paths = roots.iter().rev().flat_map(|root| names.iter().map(|name| root.join(name)));
         for path in paths.filter(|path| known.insert(path.canonicalize().unwrap_or(path.clone()))) {
             match read(&path) {
@@ -58,7 +59,7 @@ fn read_all(host: &Host, environment: &Environment) -> (Vec<Settings>, Vec<Strin
     (all, problems)
 }
 
-/// Reads one settings file; nothing if it is not there or empty.
+/// Reads one settings file; none if it is missing or empty.
 fn read(path: &Path) -> Result<Option<Value>, String> {
     let text = match fs::read_to_string(path) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
@@ -77,7 +78,7 @@ fn read(path: &Path) -> Result<Option<Value>, String> {
     serde_json::from_str(&text).map(Some).map_err(|error| format!("are no JSON ({error})"))
 }
 
-/// Returns JSON with comments as plain JSON: blanks stand for comments and for commas behind the last of a list.
+/// Returns JSON with comments as plain JSON: blanks replace comments and trailing commas.
 fn without_comments(text: &str) -> String {
     let (mut plain, mut rest) = (String::new(), text);
     while let Some(c) = rest.chars().next() {
@@ -121,7 +122,7 @@ fn by_agent(
     file: &Path,
     working: Option<&Path>,
 ) -> Option<String> {
-    // Of two files the one that counts more is asked.
+    // The file with precedence decides.
     let last = |path: &[&str]| {
         let asked = |it: &Settings| path.iter().try_fold(&it.value, |value, key| value.get(*key))?.as_bool();
         settings.iter().rev().find_map(|it| Some((it, asked(it)?)))
@@ -168,7 +169,8 @@ fn hook_named(settings: &Settings) -> Option<String> {
     Some(format!("it is switched off: hooksConfig.disabled has {NAME} in {}", settings.path.display()))
 }
 
-/// Returns where Gemini CLI has noted that the plug-in is off in a folder; of its rules the last that fits counts.
+/// Returns where Gemini CLI has noted that the plug-in is off in a folder; of its rules the last
+/// that fits counts.
 fn not_here(file: &Path, folder: &Path) -> Option<String> {
     let noted = read(file).ok()??;
     let folder = format!("{}/", folder.display());
@@ -181,7 +183,8 @@ fn not_here(file: &Path, folder: &Path) -> Option<String> {
     last.starts_with('!').then(|| format!("it is switched off: {NAME} has {last} in {}", file.display()))
 }
 
-/// Returns the entry of pi's list by which a file is left out: `!pattern`, over it `+path`, and over that `-path`.
+/// Returns the entry of pi's list by which a file is left out: `!pattern`, over it `+path`, and
+/// over that `-path`.
 fn left_out<'a>(entries: &'a [Value], place: &Place, file: &Path) -> Option<&'a str> {
     let full = file.to_str()?;
     let below = file.strip_prefix(place.file("")).ok()?.to_str()?;

@@ -16,15 +16,17 @@ struct Explained<'a> {
     file: &'a str,
     record: RecordName,
     state: &'static str,
-    /// The first message that a record is part of that is seen, counted from 0 as `wb plan` counts them.
+    /// The first message that a record is part of that is seen, counted from 0 as `wb plan` counts
+    /// them.
     message: Option<usize>,
-    /// The operation that brought a record that is seen.
+    /// The operation that added a visible record.
     brought_by: Option<u64>,
-    /// The operations that hide it: the first hides it, each other one what the one before it brought.
+    /// The operations that hide it: the first hides it, and each other one hides what the previous
+    /// one added.
     hidden_by: Vec<u64>,
 }
 
-/// Says whether the model sees a record, and if not, what hides it.
+/// Reports whether the model sees a record, and if not, what hides it.
 pub(crate) fn explain(shell: &Shell, log: &Log, record: &str) -> Result<()> {
     let parts = log.document.parts();
     let failed = |error: FormatError| log.unreadable(&error);
@@ -42,7 +44,7 @@ pub(crate) fn explain(shell: &Shell, log: &Log, record: &str) -> Result<()> {
 }
 
 impl Log {
-    /// Returns the first record of a line or a row, as it stands, and the view of its conversation.
+    /// Returns the first record of a line or a row, verbatim, and the view of its conversation.
     fn record_at(&self, at: &Span) -> Result<(RecordRef, View), FormatError> {
         let parts = self.document.parts();
         let is_it =

@@ -1,4 +1,4 @@
-//! `wb log`: what was done to a session, and what became of its records.
+//! `wb log`: the operations on a session, and the fate of its records.
 
 mod record_names;
 mod operation;
@@ -23,7 +23,7 @@ use crate::terminal::style::HEAD;
 use crate::terminal::user_error::UserError;
 use crate::terminal::wrap::Page;
 
-/// A session with the list of what was done to it.
+/// A session with its history.
 struct Log {
     file: String,
     document: Box<dyn Document>,
@@ -31,7 +31,7 @@ struct Log {
 }
 
 impl Log {
-    /// Opens a session and the list of what was done to it.
+    /// Opens a session and its history.
     fn of(file: &Path) -> Result<Self, UserError> {
         let (document, mut history) = open_with_history(file, Access::Read)?;
         let file = file.display().to_string();
@@ -39,7 +39,7 @@ impl Log {
         Ok(Self { file, document, history })
     }
 
-    /// Why the session, which was opened, cannot be read to its end.
+    /// Explains why the session, which was opened, cannot be read to its end.
     fn unreadable(&self, error: &FormatError) -> UserError {
         not_read(Path::new(&self.file), error)
     }
@@ -62,9 +62,9 @@ struct Row {
 struct Rows {
     file: String,
     operations: Vec<Row>,
-    /// An operation that was cut short: nobody has looked yet whether it stands in the session.
+    /// An interrupted operation; nobody has checked yet whether the session contains it.
     unsettled: Option<u64>,
-    /// Whether the last line of the list was cut off, so that what it said is not known.
+    /// Indicates that the last line of the list was cut off, so its content is unknown.
     cut_off: bool,
 }
 
@@ -137,7 +137,7 @@ impl Row {
         }
     }
 
-    /// Returns what was done, and to which operation.
+    /// Returns the action, and the operation it refers to.
     fn what(&self) -> String {
         self.of.map_or_else(|| self.what.to_owned(), |of| format!("{} {of}", self.what))
     }

@@ -1,4 +1,4 @@
-//! `wb log FILE OPERATION`: one operation, what it hides and keeps, and what it brought.
+//! `wb log FILE OPERATION`: one operation, with the records that it hides, keeps and adds.
 
 use std::collections::HashSet;
 use std::io::{self, Write};
@@ -24,20 +24,20 @@ struct Shown {
     #[serde(flatten)]
     row: Row,
     hides: Records,
-    /// What the model saw before it and goes on to see.
+    /// The records that the model saw before it and still sees.
     keeps: Records,
     brought: Records,
-    /// The operations that it stands on: it hides what they brought.
+    /// The operations that it depends on: it hides the records they added.
     stands_on: Vec<u64>,
-    /// Nothing if the digest is not in what the model sees now.
+    /// Empty if the digest is not in the current view.
     digest: Vec<DigestSection>,
 }
 
-/// How many records, and which.
+/// A count of records, with the first and the last.
 #[derive(Debug, Default, Serialize)]
 struct Records {
     n: usize,
-    /// The first of them; nothing if it is not there any more as it was.
+    /// The first record; none if it is gone or changed.
     first: Option<RecordName>,
     last: Option<RecordName>,
 }

@@ -1,4 +1,4 @@
-//! How the records of a session are called: by their line in a file, by their name in a database.
+//! Names the records of a session: by line in a file, by row in a database.
 
 use std::fmt;
 use std::io::{self, BufReader};
@@ -28,7 +28,7 @@ impl fmt::Display for RecordName {
 /// The names of all records.
 pub(crate) struct RecordNames<'a> {
     parts: &'a dyn Parts,
-    /// Where the lines begin; none for a database.
+    /// The lines of a file; none for a database.
     lines: Option<Vec<Line>>,
 }
 
@@ -52,7 +52,7 @@ impl<'a> RecordNames<'a> {
         Ok(Self { parts, lines: Some(starts) })
     }
 
-    /// Returns the name of a record that stands in the session; nothing if it is not there as it was.
+    /// Returns the name of a record in the session; none if it is gone or changed.
     pub(crate) fn of_record(&self, record: &RecordRef) -> Option<RecordName> {
         let stands = self.parts.fingerprint(&record.span).is_ok_and(|hash| hash == record.hash);
         let Some(lines) = &self.lines else {
@@ -62,7 +62,7 @@ impl<'a> RecordNames<'a> {
         stands.then(|| RecordName::Line(lines[before].number))
     }
 
-    /// Returns the bytes of a line or a row by its name; nothing if there is none.
+    /// Returns the bytes of a line or a row by its name, if it exists.
     pub(crate) fn find(&self, name: &str) -> Option<(RecordName, Span)> {
         let Some(lines) = &self.lines else {
             let len = self.parts.len(name).ok()??;
@@ -73,7 +73,7 @@ impl<'a> RecordNames<'a> {
         Some((RecordName::Line(number), Span { at: lines[at].at, len: lines[at].len, ..Span::default() }))
     }
 
-    /// Says how a record is named.
+    /// Explains how to name a record.
     pub(crate) fn hint(&self) -> String {
         match self.lines.as_deref() {
             None => "name a row as `wb log FILE OPERATION` shows them, such as message/SESSION/ID".to_owned(),

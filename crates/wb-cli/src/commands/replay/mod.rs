@@ -36,7 +36,7 @@ struct Skipped {
     hint: Option<String>,
 }
 
-/// Replays all sessions and prints what came out; one that cannot be read is named and left out.
+/// Replays all sessions and prints the results; an unreadable one is named and left out.
 pub(crate) fn replay(shell: &Shell, args: &replay::Replay) -> Result<()> {
     let sources = input_files::all(&args.files);
     let html = target_of(shell, args, &sources)?;
@@ -77,7 +77,7 @@ pub(crate) fn replay(shell: &Shell, args: &replay::Replay) -> Result<()> {
     shell.print(|page| table::write(page, &replay))
 }
 
-/// Takes the prices of a model of the catalog.
+/// Applies a catalog model's prices.
 fn of_model(shell: &Shell, options: Options, id: &str) -> Result<Options, UserError> {
     let catalog = catalog(shell)?;
     let hint = "name its prices with --price, or another model; wb models shows them all";
@@ -88,7 +88,7 @@ fn of_model(shell: &Shell, options: Options, id: &str) -> Result<Options, UserEr
     Ok(options.with_model(model))
 }
 
-/// Why no session was replayed: what is wrong with the only file, if there is one.
+/// Explains why no session was replayed: names the problem of the only file, if there is one.
 fn nothing_replayed(shell: &Shell, mut skipped: Vec<Skipped>) -> UserError {
     if let [only] = skipped.as_mut_slice() {
         let hint = only.hint.take();
@@ -99,14 +99,14 @@ fn nothing_replayed(shell: &Shell, mut skipped: Vec<Skipped>) -> UserError {
     UserError::new("no session could be replayed", hint)
 }
 
-/// Where the page goes.
+/// The destination of the page.
 enum HtmlTarget<'a> {
     Nowhere,
     Stdout,
     File(&'a Path),
 }
 
-/// Says where the page goes; no session that is read is ever written over.
+/// Returns the destination of the page; a session that is read is never overwritten.
 fn target_of<'a>(
     shell: &Shell,
     args: &'a replay::Replay,

@@ -1,4 +1,4 @@
-//! The replay as tables for people.
+//! The replay as text tables.
 
 use std::io::{self, Write};
 
@@ -10,7 +10,7 @@ use crate::terminal::style::{BAD, DIM, GOOD};
 use crate::terminal::table::{Cell, Table};
 use crate::terminal::wrap::Page;
 
-/// Writes what was kept and what it would have cost.
+/// Writes what was kept and its cost.
 pub(crate) fn write(page: &mut Page<'_>, replay: &Replay) -> io::Result<()> {
     heading(page, replay)?;
     if replay.summary.is_empty() && replay.native.is_empty() {

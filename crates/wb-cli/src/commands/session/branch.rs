@@ -50,14 +50,14 @@ struct Done {
     target: EntryId,
     follows: Option<EntryId>,
     old_leaf: Option<EntryId>,
-    /// The entry that was appended; none if the session stood there.
+    /// The entry that was appended; none if the session was there already.
     entry: Option<EntryId>,
     editor_text: Option<String>,
     digest: Option<Summary>,
     before: Weight,
     after: Weight,
     back: Option<String>,
-    /// What the model was asked, if one was named.
+    /// The model's usage and cost, if one was named.
     spent: Option<Spent>,
 }
 
@@ -67,7 +67,7 @@ impl Change for Done {
     }
 }
 
-/// Goes to an entry.
+/// Moves a session to an entry.
 pub(crate) fn branch(shell: &Shell, args: &SessionBranch) -> Result<()> {
     let dest = WriteTarget::of(&args.change);
     let model = model(shell, args)?;
@@ -139,7 +139,7 @@ fn run(
     Ok(Done { target, follows, old_leaf, entry, editor_text, digest, before, after, back, spent })
 }
 
-/// Returns where a session stands: its leaf, or where the marks at its end lead to.
+/// Returns the current entry of a session: its leaf, or the target of the marks at its end.
 fn unmarked(session: &Session) -> Result<Option<EntryId>, SessionError> {
     let leaf = session.leaf();
     for node in leaf.into_iter().flat_map(|leaf| session.tree().ancestors(leaf)) {
@@ -152,7 +152,7 @@ fn unmarked(session: &Session) -> Result<Option<EntryId>, SessionError> {
 }
 
 impl Done {
-    /// Why nothing was written.
+    /// Returns why nothing was written.
     fn reason(&self) -> Option<String> {
         let place = self.follows.as_ref().map_or("the beginning", EntryId::as_str);
         self.entry.is_none().then(|| format!("the session stands at {place} already"))

@@ -1,4 +1,4 @@
-//! `wb session context`: what the model sees at an entry.
+//! `wb session context`: the model's view at an entry.
 
 use std::io::{self, Write};
 
@@ -30,7 +30,7 @@ struct JsonReport<'a> {
     anchored: bool,
     estimated_tokens: u64,
     notes: Vec<String>,
-    /// The entry that each message comes from.
+    /// The entry of each message.
     entries: &'a [EntryId],
     messages: &'a [Message],
 }
@@ -61,7 +61,7 @@ pub(crate) fn context(shell: &Shell, args: &SessionEntry) -> Result<()> {
     shell.print(|page| people(shell, page, &log, &report, weight))
 }
 
-/// Returns where the path begins, if something should stand before it.
+/// Returns a note on where the path begins, if its parent is missing.
 fn lost_root(root: &Node) -> Option<String> {
     let parent = root.parent_id.as_ref()?;
     Some(format!("the path begins at {}, whose parent {parent} is not in the log", root.id))

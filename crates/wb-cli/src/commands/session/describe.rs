@@ -40,7 +40,7 @@ pub(crate) fn role(kind: &EntryKind) -> Option<&'static str> {
     }
 }
 
-/// Returns one line that tells what an entry holds: what it is in nine characters, then its first words.
+/// Returns one line about an entry: its kind in nine characters, then its first words.
 pub(crate) fn line(kind: &EntryKind, width: IdWidth) -> String {
     let (what, words) = match kind {
         EntryKind::Message(logged) => return message(logged),
@@ -89,7 +89,7 @@ fn compaction(it: &Compaction, width: IdWidth) -> String {
     format!("\"{}\" {} tokens before, keeps {kept}", gist(&it.summary), grouped(it.tokens_before))
 }
 
-/// Returns the first words of a digest, without its headings if it says something besides them.
+/// Returns the first words of a digest, without its headings if it has other text.
 pub(crate) fn gist(summary: &str) -> String {
     let said: Vec<&str> = summary.lines().filter(|line| !line.trim_start().starts_with('#')).collect();
     let said = said.join("\n");

@@ -1,4 +1,4 @@
-//! Naming an entry by as much of its id as tells it from the others.
+//! Finds an entry by a unique prefix of its id.
 
 use std::collections::BTreeSet;
 use std::ops::Bound;
@@ -14,7 +14,8 @@ const SHOWN_IDS: usize = 6;
 /// The fewest characters of an id that are shown; those of pi's own ids.
 const LEAST_CHARS: usize = 8;
 
-/// Finds the entry of an abbreviated id; without one it is the leaf, which a session without entries has not.
+/// Finds the entry of an abbreviated id; without one it is the leaf, which a session without
+/// entries has not.
 pub(crate) fn entry(log: &Log, name: Option<&str>) -> Result<Option<EntryId>, UserError> {
     let Some(name) = name else { return Ok(log.session.leaf().cloned()) };
     let ids = ids(log.session.tree());
@@ -69,12 +70,12 @@ pub(crate) fn first_of(names: &[&str], n_shown: usize) -> String {
     }
 }
 
-/// How many characters of an id are shown.
+/// The number of characters shown of an id.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct IdWidth(usize);
 
 impl IdWidth {
-    /// Returns the width that tells all ids of a tree apart, 8 at least.
+    /// Returns the width that keeps all ids of a tree distinct, 8 at least.
     pub(crate) fn of(tree: &Tree) -> Self {
         let ids = ids(tree);
         let shared =

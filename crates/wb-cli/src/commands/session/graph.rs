@@ -1,4 +1,4 @@
-//! The tree as lines: which entry stands on which, and how far in.
+//! The tree as lines: each entry's children and its depth.
 
 use wb_session::{Node, Session};
 
@@ -8,9 +8,9 @@ pub(crate) struct Graph {
     pub(crate) nodes: Vec<Node>,
     children: Vec<Vec<usize>>,
     roots: Vec<usize>,
-    /// How many entries stand on each, itself among them.
+    /// The number of entries in each subtree, its root included.
     sizes: Vec<usize>,
-    /// Whether each is on the path to the leaf.
+    /// Indicates for each entry that it is on the path to the leaf.
     pub(crate) on_path: Vec<bool>,
     pub(crate) leaf: Option<usize>,
 }
@@ -20,9 +20,9 @@ pub(crate) struct Graph {
 pub(crate) struct Row {
     /// The entry's place among the nodes of the graph.
     pub(crate) at: usize,
-    /// Branches to the left of it that go on below.
+    /// The number of branches to its left that continue below.
     pub(crate) depth: usize,
-    /// Whether a branch begins with it.
+    /// Indicates that a branch begins with it.
     pub(crate) is_start: bool,
 }
 
@@ -61,9 +61,10 @@ impl Graph {
 
     /// Returns the lines in the order in which they are drawn.
     ///
-    /// Of the entries that follow one, the one on the path to the leaf, else the one with most entries on it, goes
-    /// on below it and comes last; the others are branches to the right of it. A branch is at most half of what it
-    /// is a branch of, except next to the path, so the depth is at most the logarithm of the number of entries.
+    /// Of an entry's children, the one on the path to the leaf, or else the one with the largest
+    /// subtree, continues below it and comes last; the others branch to the right. Except next to
+    /// the path, a branch has at most half the entries of its parent, so the depth is at most the
+    /// logarithm of the number of entries.
     pub(crate) fn rows(&self) -> Vec<Row> {
         let mut rows = Vec::with_capacity(self.nodes.len());
         let mut open = Vec::new();

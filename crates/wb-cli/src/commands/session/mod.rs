@@ -1,4 +1,4 @@
-//! `wb session`: what a session log holds, and entries that are appended to it.
+//! `wb session`: the content of a session log, and new entries for it.
 
 mod session_log;
 mod find;

@@ -1,4 +1,4 @@
-//! Opening a session log, and what is wrong with it in words.
+//! Opens a session log, and describes its problems.
 
 use std::io;
 use std::path::Path;
@@ -18,7 +18,7 @@ use crate::terminal::style::DIM;
 use crate::terminal::user_error::UserError;
 use crate::terminal::wrap::Page;
 
-/// Notes that people are shown; the rest is counted.
+/// The most notes to show; the rest is counted.
 const SHOWN_NOTES: usize = 10;
 
 /// A session log.
@@ -27,7 +27,7 @@ pub(crate) struct Log {
     /// The file as it was named.
     pub(crate) file: String,
     pub(crate) session: Session,
-    /// Holds what came through a pipe, for a log is read at any place of it.
+    /// A copy of piped input, since a log is read at random positions.
     copy: Option<NamedTempFile>,
 }
 
@@ -37,7 +37,7 @@ impl Log {
         shell.timed("reading", || Self::read(path, |path| Ok(Box::new(JsonlStore::open_for_reading(path)?))))
     }
 
-    /// Opens a log to change it: what is appended stays in memory until the session is synced.
+    /// Opens a log to change it: new entries stay in memory until the session is synced.
     pub(crate) fn open_staged(shell: &Shell, path: &Path) -> Result<Self, UserError> {
         shell.timed("reading", || Self::read(path, |path| Ok(Box::new(StagedStore::open(path)?))))
     }
@@ -88,12 +88,12 @@ impl Log {
         page.heading(&escaped(&self.file), &escaped(what))
     }
 
-    /// Returns what was passed over.
+    /// Returns the notes on what the reader skipped.
     pub(crate) fn notes(&self) -> Vec<String> {
         self.session.notes().iter().map(ToString::to_string).collect()
     }
 
-    /// Writes what was passed over: all of it if the user wants that, else the first lines.
+    /// Writes these notes: all of them if verbose, otherwise the first lines.
     pub(crate) fn write_notes(&self, shell: &Shell, page: &mut Page<'_>, more: &[String]) -> io::Result<()> {
         let notes = self.session.notes();
         let n_shown = if shell.is_verbose() { notes.len() } else { SHOWN_NOTES.min(notes.len()) };
@@ -109,7 +109,7 @@ impl Log {
     }
 }
 
-/// Returns what can be done about an error by someone who only reads.
+/// Returns the hint on an error for a command that only reads.
 pub(crate) fn hint(error: &SessionError) -> &str {
     match error {
         SessionError::Empty
@@ -123,7 +123,7 @@ pub(crate) fn hint(error: &SessionError) -> &str {
     }
 }
 
-/// Copies standard input or a pipe to a file; nothing if the path names a file.
+/// Copies standard input or a pipe to a file; none if the path names a file.
 fn copy_of_stream(path: &Path) -> io::Result<Option<NamedTempFile>> {
     let Some(mut input) = stream(path)? else { return Ok(None) };
     let mut copy = NamedTempFile::new()?;

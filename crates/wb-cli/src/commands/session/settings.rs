@@ -13,7 +13,7 @@ use crate::terminal::style::DIM;
 use crate::terminal::user_error::UserError;
 use crate::terminal::wrap::Page;
 
-/// The agents whose settings are read, in folders of these names; the first that has a file in a place counts there.
+/// The settings folders of the agents; the first with a file in a place has precedence there.
 const FOLDERS: [&str; 2] = [".indusagi", ".pi"];
 
 /// Settings and the files that they are from.
@@ -25,7 +25,7 @@ pub(crate) struct Settings {
 }
 
 impl Settings {
-    /// Reads the settings for a session; what is odd about the files is told on stderr.
+    /// Reads the settings for a session; reports problems with the files on stderr.
     pub(crate) fn of(shell: &Shell, log: &Log) -> Result<Self, UserError> {
         let folders = FOLDERS.map(Path::new);
         let home = shell.environment.home.as_deref();
@@ -42,7 +42,7 @@ impl Settings {
         Ok(Self { values: read.settings, files })
     }
 
-    /// Writes where they are from, dimmed.
+    /// Writes the sources of the settings, dimmed.
     pub(crate) fn write(&self, page: &mut Page<'_>) -> io::Result<()> {
         let files = match self.files.as_slice() {
             [] => "the defaults, for there is no settings.json".to_owned(),

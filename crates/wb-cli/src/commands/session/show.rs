@@ -18,7 +18,7 @@ use crate::terminal::style::HEAD;
 use crate::terminal::user_error::UserError;
 use crate::terminal::wrap::Page;
 
-/// Names of a list that people are shown.
+/// The most names of a list to show.
 const SHOWN_NAMES: usize = 20;
 
 /// Prints one entry.
@@ -34,7 +34,7 @@ pub(crate) fn show(shell: &Shell, args: &SessionEntry) -> Result<()> {
     shell.print(|page| people(shell, page, &log, &entry))
 }
 
-/// Why nothing can be shown of a session, or done from an entry of it.
+/// Explains why a session without entries has nothing to show or to continue from.
 pub(crate) fn no_entries(log: &Log) -> UserError {
     UserError::of_file(&log.file, "the session has no entries", "name a session that something was said in")
 }
@@ -80,7 +80,7 @@ pub(crate) fn body(page: &mut Page<'_>, head: &str, text: &str) -> io::Result<()
     text.lines().try_for_each(|line| writeln!(page, "{}", format!("  {}", escaped(line)).trim_end()))
 }
 
-/// Returns what an entry tells besides its body.
+/// Returns the facts about an entry, without its body.
 fn facts(kind: &EntryKind) -> Vec<(&'static str, String)> {
     match kind {
         EntryKind::Message(logged) => message_facts(logged),
@@ -140,8 +140,7 @@ fn maker(from_hook: bool) -> Option<(&'static str, String)> {
     from_hook.then(|| ("made by", "an extension".to_owned()))
 }
 
-/// Returns the files that the maker of a digest noted, under the names that pi gives them; other notes are given
-/// as they are.
+/// Returns the files that a digest's writer noted, under pi's names; other notes stay unchanged.
 fn files(details: Option<&Value>) -> Vec<(&'static str, String)> {
     let Some(details) = details.filter(|details| !details.is_null()) else { return Vec::new() };
     let list = |key: &str| {
@@ -218,7 +217,8 @@ fn pretty(value: &Value) -> String {
     }
 }
 
-/// Returns the answer of `wb session show --json`: the place of the entry, then `content`, which differs by kind.
+/// Returns the answer of `wb session show --json`: the place of the entry, then `content`, which
+/// differs by kind.
 fn machine(log: &Log, entry: &Entry) -> Value {
     json!({
         "file": log.file,

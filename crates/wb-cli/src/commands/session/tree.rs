@@ -38,7 +38,7 @@ struct JsonReport<'a> {
     entries: Vec<Listed<'a>>,
 }
 
-/// An entry of it; they come in the order of the log.
+/// An entry of the tree, in the order of the log.
 #[derive(Debug, Serialize)]
 struct Listed<'a> {
     id: &'a EntryId,
@@ -135,7 +135,7 @@ fn mark(tag: EntryTag, on_path: bool) -> char {
     }
 }
 
-/// Reads the entry of a node; one whose id is taken again below cannot be asked for.
+/// Reads the entry of a node; one whose id is reused below cannot be requested.
 fn read(session: &Session, node: &Node) -> Result<Entry, String> {
     let entry = session.entry(&node.id).map_err(|error| error.to_string())?;
     if entry.line == node.line { Ok(entry) } else { Err(format!("line {} has its id too", entry.line)) }

@@ -1,4 +1,4 @@
-//! What a context weighs, and what a digest says and who wrote it: in words and for machines.
+//! Shows the weight of a context, and a digest with its author, as text and as JSON.
 
 use std::io;
 
@@ -14,20 +14,21 @@ use crate::session::tracker_of;
 use crate::terminal::number::grouped;
 use crate::terminal::wrap::Page;
 
-/// Files of each list that people are shown.
+/// The most files of each list to show.
 const SHOWN_FILES: usize = 5;
 
-/// What a context weighs.
+/// The weight of a context.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Weight {
     pub(crate) n_messages: usize,
     pub(crate) tokens: u64,
-    /// Whether that rests on what the provider counted.
+    /// Indicates that the weight is based on the provider's count.
     pub(crate) is_anchored: bool,
 }
 
 impl Weight {
-    /// Weighs a context as `wb weigh` does: the last count of the provider and an estimate of what came after it.
+    /// Weighs a context as `wb weigh` does: the provider's last count plus an estimate of what
+    /// follows.
     pub(crate) fn of(context: &Context) -> Self {
         let mut tracker = tracker_of(context.model.as_deref());
         let mut current = context.requests.iter().filter(|request| request.is_current).peekable();
@@ -49,12 +50,13 @@ impl Weight {
         Ok(Self::of(&session.context(session.leaf())?))
     }
 
-    /// Returns where the figure comes from.
+    /// Returns the source of the figure.
     pub(crate) fn source(self) -> &'static str {
         if self.is_anchored { "counted by the provider up to its last answer" } else { "estimated" }
     }
 
-    /// Returns the way from one weight to another; an estimate knows no system prompt, a count has it in it.
+    /// Returns the way from one weight to another; an estimate knows no system prompt, a count has
+    /// it in it.
     pub(crate) fn way_to(self, after: Self) -> String {
         let [from, to] = [self, after].map(|it| grouped(it.tokens));
         if self.n_messages == 0 || after.n_messages == 0 || self.is_anchored == after.is_anchored {
@@ -68,7 +70,7 @@ impl Weight {
     }
 }
 
-/// What a context weighed before and after, as the JSON output has it.
+/// The weight of a context before and after, as in the JSON output.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub(crate) struct Weights {
     messages_before: usize,
@@ -96,7 +98,7 @@ impl Weights {
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Summary {
     digest_by: &'static str,
-    /// Why it is not the model's.
+    /// The reason why the digest is not the model's.
     why: Option<String>,
     digest_tokens: u64,
     digest: String,
@@ -127,7 +129,7 @@ impl Summary {
         }
     }
 
-    /// Writes who wrote it, how long it is and which files it names.
+    /// Writes the author, length and files of the digest.
     pub(crate) fn write_facts(&self, page: &mut Page<'_>) -> io::Result<()> {
         let by = match self.digest_by {
             "local" => "the local digest",

@@ -18,13 +18,13 @@ use crate::session::validity::Validity;
 use crate::terminal::escape::{file_word, shell_word};
 use crate::terminal::user_error::UserError;
 
-/// Where a change goes.
+/// The destination of a change.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct WriteTarget<'a> {
     pub(crate) file: &'a Path,
     /// The new file that gets the whole session.
     pub(crate) out: Option<&'a Path>,
-    /// Whether the change stays in memory.
+    /// Indicates that the change stays in memory.
     pub(crate) is_dry: bool,
 }
 
@@ -37,7 +37,7 @@ impl<'a> WriteTarget<'a> {
         self.out.map(|out| out.display().to_string())
     }
 
-    /// Returns the name of the file that has the change in it, as a shell takes it.
+    /// Returns the name of the changed file, quoted for a shell.
     pub(crate) fn shell_name(&self) -> String {
         file_word(self.out.unwrap_or(self.file))
     }
@@ -50,7 +50,7 @@ impl<'a> WriteTarget<'a> {
         }
     }
 
-    /// Returns the command that goes on from an entry again.
+    /// Returns the command that returns to an entry.
     pub(crate) fn way_back(&self, session: &Session, leaf: &EntryId) -> Result<String, SessionError> {
         let is_prompt = match session.entry(leaf)?.kind {
             EntryKind::Message(logged) => matches!(logged.message, Message::User { .. }),
@@ -67,20 +67,20 @@ impl<'a> WriteTarget<'a> {
 pub(crate) struct Changed<T> {
     pub(crate) log: Log,
     pub(crate) done: T,
-    /// Whether a file has it; it has not if nothing was appended.
+    /// Indicates that a file contains the change; never true if nothing was appended.
     pub(crate) is_written: bool,
-    /// What happened to the file besides that.
+    /// Notes on the file.
     pub(crate) notes: Vec<String>,
 }
 
 impl<T> Changed<T> {
-    /// Returns what was passed over in the log, and what happened to the file.
+    /// Returns the notes on what the reader skipped, and on the file.
     pub(crate) fn all_notes(&self) -> Vec<String> {
         self.log.notes().into_iter().chain(self.notes.iter().cloned()).collect()
     }
 }
 
-/// What a change did, with the digest that it wrote.
+/// The effect of a change, with the digest that it wrote.
 pub(crate) trait Change {
     /// Returns the entry of the digest; none if it wrote none.
     fn digest_entry(&self) -> Option<&EntryId>;
@@ -88,8 +88,8 @@ pub(crate) trait Change {
 
 /// Carries out a change.
 ///
-/// What it appends is staged, and written in one step. A change that is refused and one that appends nothing leave the
-/// file as it is, its torn end among it.
+/// New entries are staged, and written in one step. A refused change, or one that appends nothing,
+/// leaves the file unchanged, including a torn end.
 pub(crate) fn apply_change<T: Change>(
     mut log: Log,
     dest: WriteTarget<'_>,
@@ -105,7 +105,7 @@ pub(crate) fn apply_change<T: Change>(
     Ok(Changed { log, done, is_written, notes })
 }
 
-/// Returns a session of an older layout in the present one, and what is to be said of that.
+/// Returns a session in the current layout, with a note if it was migrated.
 fn prepared(log: &Log, dest: WriteTarget<'_>) -> Result<(Option<Session>, Vec<String>), UserError> {
     check(log, dest)?;
     if !is_older(log) {
@@ -117,7 +117,7 @@ fn prepared(log: &Log, dest: WriteTarget<'_>) -> Result<(Option<Session>, Vec<St
     Ok((Some(present), is_here.then(note).into_iter().collect()))
 }
 
-/// Writes what is new in a session where it should go, and returns whether there was something to write.
+/// Writes the new entries of a session to their destination, and returns whether there were any.
 fn written(
     file: &str,
     session: &mut Session,
@@ -156,14 +156,14 @@ fn in_present_layout(log: &Log) -> Result<Session, SessionError> {
     Session::open(Box::new(MemoryStore::of_lines(lines)), ids())
 }
 
-/// Writes what a session has staged, and returns what happened to the file besides.
+/// Writes the staged entries of a session, and returns a note on the file, if any.
 fn append(session: &mut Session) -> Result<Option<String>, SessionError> {
     session.sync()?;
     let aside = session.torn().and_then(|torn| torn.kept_in.as_ref());
     Ok(aside.map(|aside| format!("the truncated last line was moved to {}", aside.display())))
 }
 
-/// Refuses what cannot be written where it should go.
+/// Refuses a destination that cannot be written.
 fn check(log: &Log, dest: WriteTarget<'_>) -> Result<(), UserError> {
     if let Some(out) = dest.out {
         return check_out(out);
@@ -217,7 +217,7 @@ fn io_error(error: SessionError) -> io::Error {
     }
 }
 
-/// Builds the error of a change, with what can be done about it by someone who writes.
+/// Builds the error of a change, with a hint for a command that writes.
 fn failure(file: &str, error: &DriverError) -> UserError {
     let hint = match error {
         DriverError::Session(error) => hint(error),

@@ -9,10 +9,10 @@ use wb_providers::{Key, KeyError, ProviderError, ProviderOpts, RetryPolicy};
 use crate::args::model::{ModelArgs, ModelName};
 use crate::terminal::user_error::UserError;
 
-/// What works in any case.
+/// The hint that works in any case.
 const OFFLINE: &str = "without --model no model is asked, and it works offline";
 
-/// What waits for a model.
+/// The runtime that waits for a model.
 #[derive(Debug)]
 pub(crate) struct Runtime(tokio::runtime::Runtime);
 
@@ -28,7 +28,7 @@ impl Runtime {
     }
 }
 
-/// Finds the way to a model; nothing is sent yet.
+/// Prepares the connection to a model; nothing is sent yet.
 pub(crate) fn connect(
     args: &ModelArgs,
     name: &ModelName,

@@ -8,7 +8,7 @@ use wb_invoke::ModelInvoker;
 use crate::args::model::{ModelArgs, ModelName};
 use crate::terminal::user_error::UserError;
 
-/// What waits for a model: nothing, since none is reached.
+/// The runtime of a build that reaches no model.
 #[derive(Debug)]
 pub(crate) enum Runtime {}
 

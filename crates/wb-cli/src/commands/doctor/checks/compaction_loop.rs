@@ -25,16 +25,16 @@ fn find(case: &Examination<'_>) -> Vec<Complaint> {
     (n >= LOOP).then(complaint).into_iter().collect()
 }
 
-/// What helps where nothing is left to fold.
+/// The advice when nothing is left to fold.
 const LOOPED: &str = "no messages are left to compact, so something else fills the window: remove tools or files of \
      instructions that the agent always loads, or use a model with a larger window";
 
-/// The compactions of a session that were not taken back.
+/// The compactions of a session that were not undone.
 #[derive(Debug, Default)]
 pub(crate) struct Compactions {
     /// For each how many messages came after it.
     n_after: Vec<usize>,
-    /// How many messages were shown last that no compaction made; nothing at the start.
+    /// The number of messages last shown that no compaction made; none at the start.
     n_shown: Option<usize>,
 }
 
@@ -43,13 +43,13 @@ impl Compactions {
         let (n, n_new) = (stretch.messages.len() - stretch.n_synthetic(), stretch.new_messages().len());
         match self.n_shown.replace(n) {
             None => {}
-            // What had been folded is seen again.
+            // Folded messages are visible again.
             Some(n_before) if n.saturating_sub(n_new) > n_before => self.forget_last(n_new),
             Some(_) => self.n_after.push(n_new),
         }
     }
 
-    /// Forgets the last one: what came after it came after the one before it, with so many messages more.
+    /// Removes the last compaction: its messages, plus `n_more`, now follow the one before it.
     pub(crate) fn forget_last(&mut self, n_more: usize) {
         let n = self.n_after.pop().unwrap_or(0) + n_more;
         self.n_after.last_mut().into_iter().for_each(|last| *last += n);
@@ -67,7 +67,7 @@ mod tests {
 
     use super::*;
 
-    /// Returns how many compactions are close, given how many messages each stretch shows of those before and says anew.
+    /// Returns the number of close compactions, given the old and new messages in each stretch.
     fn n_close(stretches: &[(usize, usize)]) -> usize {
         let mut compactions = Compactions::default();
         for (n_seen, n_new) in stretches.iter().copied() {
@@ -81,7 +81,8 @@ mod tests {
     #[test]
     fn a_compaction_that_was_taken_back_is_none() {
         assert_eq!(n_close(&[(0, 20), (2, 3), (2, 4), (2, 1)]), 3);
-        // Three compactions with much between them, and then what had been folded is seen again, step by step.
+        // Three compactions with much between them; then what had been folded reappears step by
+        // step.
         let three = [(0, 20), (2, 28), (2, 28), (2, 8)];
         assert_eq!(n_close(&three), 0);
         let undone = [three.as_slice(), &[(38, 0), (66, 0), (84, 0)]].concat();

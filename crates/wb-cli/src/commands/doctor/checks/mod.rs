@@ -36,7 +36,7 @@ pub(crate) const CHECKS: [Check; 9] = [
     large_file::CHECK,
 ];
 
-/// What helps where no command does.
+/// The advice when no command helps.
 const GO_BACK: &str = "wb cannot repair it: in the agent, rewind to before it, or start a new session";
 
 fn place(violation: &Violation) -> String {

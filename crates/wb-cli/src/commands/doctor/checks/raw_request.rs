@@ -1,4 +1,5 @@
-//! Parts of a request body that the provider would refuse, although the session read from it is valid.
+//! Parts of a request body that the provider would refuse, although the session read from it is
+//! valid.
 
 use std::borrow::Cow;
 use std::collections::HashSet;

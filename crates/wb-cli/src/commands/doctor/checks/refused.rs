@@ -13,7 +13,7 @@ pub(crate) const CHECK: Check = Check { rule: "request-refused", find };
 
 fn find(Examination { session, remedies, .. }: &Examination<'_>) -> Vec<Complaint> {
     let mut found = remedies.now.violations().to_vec();
-    // Providers say one thing in different words: it is told in those of the first.
+    // Providers phrase the same violation differently; use the words of the first.
     let mut told = HashMap::new();
     found.retain(|it| *told.entry((it.message, it.rule.clone())).or_insert(it.dialect) == it.dialect);
     if found.is_empty() {
@@ -22,7 +22,7 @@ fn find(Examination { session, remedies, .. }: &Examination<'_>) -> Vec<Complain
     let line_of = lines_of(session);
     let complaint = |violation: &Violation| {
         let what = format!("its provider would reject {}: {}", place(violation), violation.what);
-        // What it names first is the call or the result.
+        // The first name is the call or the result.
         let named = violation.what.split('`').nth(1).unwrap_or_default();
         let line = violation.message.and_then(|at| line_of(at, named));
         let otherwise = remedies.advice().unwrap_or(GO_BACK);

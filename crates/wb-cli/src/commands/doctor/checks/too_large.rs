@@ -17,6 +17,6 @@ fn find(Examination { session, remedies, .. }: &Examination<'_>) -> Vec<Complain
     vec![Complaint::new(what, remedies.fit(session.window), remedies.not_compacted().unwrap_or(TOO_LARGE))]
 }
 
-/// What helps where the messages that stay fill the window alone.
+/// The advice when the messages that stay fill the window alone.
 const TOO_LARGE: &str = "no compaction makes it small enough, since the recent messages alone fill the window: in the \
      agent, rewind to before the largest one and name a file instead, or use a model with a larger window";

@@ -35,7 +35,7 @@ fn complaint(
     Some(Complaint::new(what, remedies.mend_record(note), advice).at_line(Some(line)))
 }
 
-/// Returns what the records of a session are called, one and several, and what helps where one cannot be read.
+/// Returns the words for one record and for several, and the advice if one cannot be read.
 fn unread(session: &Session, path: &Path, line: usize) -> ([&'static str; 2], &'static str) {
     let is_one_file = session.document.parts().list("").is_ok_and(|parts| parts.len() == 1);
     let (lines, elements) = (["line", "lines"], ["element", "elements"]);
@@ -48,7 +48,7 @@ fn unread(session: &Session, path: &Path, line: usize) -> ([&'static str; 2], &'
     }
 }
 
-/// Names the first few of several lines that cannot be read; nothing where the session is none of lines.
+/// Names the first few of several unreadable lines; none if the session has no lines.
 fn which_lines(n: usize, first: usize, session: &Session) -> String {
     let found = if n > 1 { unreadable_lines(session.document.parts()) } else { Vec::new() };
     if found.first() != Some(&first) || found.len() > n {

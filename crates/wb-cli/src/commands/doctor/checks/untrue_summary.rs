@@ -56,5 +56,5 @@ fn audit_of(path: &Path) -> String {
     format!("wb audit {}", file_word(path))
 }
 
-/// What helps an agent that goes on from what is not so.
+/// The advice for an agent that continues from a false summary.
 const UNTRUE: &str = "correct the agent before it resumes; the command below shows every finding";
