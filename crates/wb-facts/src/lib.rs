@@ -2,7 +2,7 @@
 //!
 //! [`Facts`] are collected message by message: requests, constraints, file changes, commands and
 //! their outcomes, failures, tasks, and the names that a next step may need. They are plain data
-//! that a host may store next to a session. [`audit`] checks any summary against them, and
+//! that a host may store next to a session. [`audit()`] checks any summary against them, and
 //! [`corrected`] returns a summary without the lines that they contradict.
 //!
 //! ```

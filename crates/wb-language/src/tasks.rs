@@ -76,13 +76,13 @@ pub struct Task {
     /// The id in the tool, if it has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
-    /// The text, in at most [`TASK_BYTES`] bytes.
+    /// The text, in at most `TASK_BYTES` bytes.
     pub text: String,
     /// The state.
     pub state: TaskState,
 }
 
-/// The tasks of a transcript, at most [`MAX_TASKS`].
+/// The tasks of a transcript, at most `MAX_TASKS`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Tasks {

@@ -1,4 +1,4 @@
-//! The effects of a shell command, read from its text alone, and its [`outcome`](crate::outcome).
+//! The effects of a shell command, read from its text alone, and its [`outcome`].
 //!
 //! Effects that the text leaves open are omitted: paths with variables or globs, steps after `||`
 //! or in an `if`, and the content of scripts that the command runs.

@@ -82,7 +82,7 @@ pub fn read_left_branch(session: &Session, target: &EntryId) -> Result<LeftBranc
 ///
 /// The room is the window of the invoker's card, or [`ASSUMED_WINDOW_TOKENS`], less the settings'
 /// reserve; if that leaves none, half of the window. Replies are judged as those of
-/// [`compact`](crate::compact) are, and the local digest replaces one that is of no use. A branch
+/// [`compact`](crate::compact()) are, and the local digest replaces one that is of no use. A branch
 /// without messages and a cancelled run are errors.
 pub async fn generate_branch_summary(
     entries: &[&Entry],
