@@ -7,7 +7,7 @@ pub const LATEST: &str = "- Latest request:";
 /// Begins the entry for a request in between.
 pub const EARLIER: &str = "- Earlier request:";
 /// Notes that some requests are omitted.
-pub const NOT_ALL: &str = "- Requests in between are left out for want of room.";
+pub(crate) const NOT_ALL: &str = "- Requests in between are left out for want of room.";
 /// Begins the entry for an answer to a question.
 pub const ANSWER: &str = "- The user's answer:";
 /// Begins the line with the question of an [`ANSWER`].
@@ -33,7 +33,7 @@ pub const PROGRESS: &str = "noted: ";
 /// Begins the line of a turn that names a refused call; the tool's name follows.
 pub const REFUSED: &str = "the user refused: ";
 /// Begins the entry for a reason; its turn follows.
-pub const DECIDED: &str = "- (";
+pub(crate) const DECIDED: &str = "- (";
 /// Begins the entry for actions in git.
 pub const GIT: &str = "- Git, newest first: ";
 /// Begins the name of the current branch.
@@ -82,7 +82,7 @@ pub const READ: &str = "- read: ";
 /// Begins the list of names.
 pub const NAMES: &str = "- names: ";
 /// Labels of the entries that are lists, each with the separator of its items.
-pub const LISTS: [(&str, &str); 3] = [(MODIFIED, ", "), (READ, ", "), (NAMES, BETWEEN_NAMES)];
+pub(crate) const LISTS: [(&str, &str); 3] = [(MODIFIED, ", "), (READ, ", "), (NAMES, BETWEEN_NAMES)];
 /// Separates the names of a list.
 pub const BETWEEN_NAMES: &str = " · ";
 

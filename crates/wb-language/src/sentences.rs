@@ -22,7 +22,7 @@ pub struct Sentence<'a> {
 
 impl Sentence<'_> {
     /// Returns the end of the words in the text.
-    pub fn end(&self) -> usize {
+    pub(crate) fn end(&self) -> usize {
         self.start + self.text.len()
     }
 }

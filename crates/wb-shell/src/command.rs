@@ -31,7 +31,7 @@ impl<'a> Command<'a> {
 
     /// Returns whether the command prints an exit code last: `make; echo $?` or `make; rc=$?; echo
     /// $rc`.
-    pub fn echoes_exit(&self) -> bool {
+    pub(crate) fn echoes_exit(&self) -> bool {
         let is_end = |step: &&Step| !matches!(name(&step.words), "exit" | "true" | "fi" | "");
         let Some(last) = self.steps.iter().rfind(is_end).filter(|step| step.before != Joint::Pipe) else {
             return false;

@@ -24,7 +24,7 @@ pub enum FileEffect<'a> {
 
 impl<'a> FileEffect<'a> {
     /// Returns the effect with owned paths.
-    pub fn into_owned<'b>(self) -> FileEffect<'b> {
+    pub(crate) fn into_owned<'b>(self) -> FileEffect<'b> {
         match self {
             Self::Wrote(path) => FileEffect::Wrote(to_owned_text(path)),
             Self::Edited(path) => FileEffect::Edited(to_owned_text(path)),
@@ -37,7 +37,7 @@ impl<'a> FileEffect<'a> {
     }
 
     /// Maps the paths of the effect; `None` if one of them has no image.
-    pub fn with_paths<'b>(
+    pub(crate) fn with_paths<'b>(
         self,
         path: impl Fn(Cow<'a, str>) -> Option<Cow<'b, str>>,
     ) -> Option<FileEffect<'b>> {
@@ -107,7 +107,7 @@ pub enum GitEffect<'a> {
 
 impl GitEffect<'_> {
     /// Returns the effect with owned texts.
-    pub fn into_owned<'b>(self) -> GitEffect<'b> {
+    pub(crate) fn into_owned<'b>(self) -> GitEffect<'b> {
         match self {
             Self::Committed { message } => GitEffect::Committed { message: message.map(to_owned_text) },
             Self::Amended { message } => GitEffect::Amended { message: message.map(to_owned_text) },
@@ -138,4 +138,10 @@ pub struct Effects<'a> {
     pub files: Vec<FileEffect<'a>>,
     /// Changes to git repositories.
     pub git: Vec<GitEffect<'a>>,
+}
+
+/// Returns the last part of a path.
+pub fn base_name(path: &str) -> &str {
+    let path = path.trim_end_matches('/');
+    path.rsplit('/').next().unwrap_or(path)
 }

@@ -2,10 +2,10 @@
 
 use std::borrow::Cow;
 
-use super::base_name;
 use super::effects::FileEffect;
 use super::lexer::Word;
 use super::options::{cluster, has, plain};
+use crate::effects::base_name;
 
 /// Returns the effects of a program on its files; paths are verbatim.
 pub(crate) fn effects<'a>(program: &str, words: &[Word<'a>]) -> Vec<FileEffect<'a>> {

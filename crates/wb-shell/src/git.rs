@@ -2,11 +2,11 @@
 
 use std::borrow::Cow;
 
-use super::base_name;
 use super::brackets::inner_body;
 use super::effects::{Effects, FileEffect, GitEffect};
 use super::lexer::{Step, Word};
 use super::options::{has, is_option, plain};
+use crate::effects::base_name;
 
 /// Global options of git that take a value.
 const VALUED: [&str; 5] = ["-C", "-c", "--git-dir", "--work-tree", "--namespace"];

@@ -1,11 +1,11 @@
 //! The kind of a shell command: whether it only shows text, and how far its exit code and its
 //! output can be trusted.
 
-use super::base_name;
 use super::files::edits_in_place;
 use super::git;
 use super::lexer::{Joint, Step, Word};
 use super::options::{has as has_option, plain};
+use crate::effects::base_name;
 
 /// Programs that only show something.
 const VIEWERS: &[&str] = &[
@@ -150,7 +150,7 @@ const COMPLAINERS: &[&str] = &[
 
 /// The meaning of exit code 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ExitOneMeans {
+pub(crate) enum ExitOneMeans {
     /// No line matched.
     NoMatch,
     /// Two things differ.
@@ -165,7 +165,7 @@ pub enum ExitOneMeans {
 
 /// The part of the output that filters leave visible.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum VisibleOutput {
+pub(crate) enum VisibleOutput {
     /// All of it, or its end, where programs report their result.
     End,
     /// The given number of lines at its start.
@@ -186,9 +186,9 @@ pub struct Kind {
     /// The exit code can hide the failure of one of the programs.
     pub masks_exit_code: bool,
     /// The visible part of the output.
-    pub visible_output: VisibleOutput,
+    pub(crate) visible_output: VisibleOutput,
     /// The meaning of exit code 1.
-    pub exit_one: ExitOneMeans,
+    pub(crate) exit_one: ExitOneMeans,
 }
 
 /// The purpose of a step.
@@ -203,7 +203,7 @@ pub enum Role {
 }
 
 /// Returns the purpose of a step.
-pub fn role(step: &Step) -> Role {
+pub(crate) fn role(step: &Step) -> Role {
     let words = program(&step.words);
     let name = name(words);
     let (writes, reads) = (writes(step), is_reader(name, words));
@@ -216,7 +216,7 @@ pub fn role(step: &Step) -> Role {
 }
 
 /// Returns the kind of a command.
-pub fn kind(command: &str, steps: &[Step], roles: &[Role]) -> Kind {
+pub(crate) fn kind(command: &str, steps: &[Step], roles: &[Role]) -> Kind {
     let has = |roles: &[Role], role: Role| roles.contains(&role);
     let masks_exit_code = masks_exit_code(command, steps, roles);
     let in_chain = |joint: Joint| matches!(joint, Joint::And | Joint::Or | Joint::Next);
@@ -304,7 +304,7 @@ fn exit_one(step: &Step) -> ExitOneMeans {
 
 /// Returns whether a command only answers yes or no for the next one: a test, or a silenced
 /// program.
-pub fn is_question(words: &[Word]) -> bool {
+pub(crate) fn is_question(words: &[Word]) -> bool {
     let is_quiet = |word: &Word| {
         matches!(word.text.as_ref(), "--quiet" | "--silent" | "--exit-code")
             || word.text.starts_with('-') && !word.text.starts_with("--") && word.text.contains('q')
@@ -381,7 +381,7 @@ fn views_git(words: &[Word]) -> bool {
 }
 
 /// Returns whether a line is an error message of a viewer or a shell, not the text that it shows.
-pub fn is_complaint(line: &str) -> bool {
+pub(crate) fn is_complaint(line: &str) -> bool {
     let n_bytes = line.bytes().take(24).take_while(|byte| *byte != b':').count();
     let name = line.get(..n_bytes).unwrap_or_default();
     line.as_bytes().get(n_bytes) == Some(&b':')

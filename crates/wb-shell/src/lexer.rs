@@ -24,7 +24,7 @@ pub struct Word<'a> {
 
 /// The separator between a simple command and the one before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Joint {
+pub(crate) enum Joint {
     /// A semicolon, a line end, an ampersand, a bracket, or the start.
     Next,
     /// After `&&`.
@@ -37,7 +37,7 @@ pub enum Joint {
 
 /// A redirection of output to a file.
 #[derive(Clone, Debug)]
-pub struct Target<'a> {
+pub(crate) struct Target<'a> {
     /// The file.
     pub file: Word<'a>,
     /// The output is appended to the file.
@@ -48,11 +48,11 @@ pub struct Target<'a> {
 #[derive(Clone, Debug)]
 pub struct Step<'a> {
     /// The joint before it.
-    pub before: Joint,
+    pub(crate) before: Joint,
     /// The words, the program first.
     pub words: Vec<Word<'a>>,
     /// The files to which its output is redirected.
-    pub targets: Vec<Target<'a>>,
+    pub(crate) targets: Vec<Target<'a>>,
     /// The text of its heredoc.
     pub body: Option<&'a str>,
     /// The number of subshells around it.
@@ -66,7 +66,7 @@ impl Step<'_> {
 }
 
 /// Returns the simple commands of a command line or script.
-pub fn steps(command: &str) -> Vec<Step<'_>> {
+pub(crate) fn steps(command: &str) -> Vec<Step<'_>> {
     let mut lexer = Lexer {
         text: command,
         at: 0,

@@ -2,11 +2,11 @@
 
 use wb_message::pairing::id_key;
 
-use super::base_name;
 use super::command::Command;
 use super::kind::{Role, name, program, role};
 use super::lexer::{Joint, Step, Word};
 use super::options::{is_option, plain};
+use crate::effects::base_name;
 
 /// Programs whose first words are subcommands.
 const WITH_SUBCOMMANDS: &[&str] = &[

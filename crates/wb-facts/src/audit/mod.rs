@@ -5,7 +5,7 @@
 //! worth reading.
 
 mod text;
-mod names;
+pub mod names;
 mod changes;
 mod outcomes;
 mod tasks;

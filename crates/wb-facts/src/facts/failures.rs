@@ -64,14 +64,14 @@ impl Failures {
     }
 
     /// Forgets a failure, whatever has worked.
-    pub fn forget(&mut self, subject: u64) {
+    pub(crate) fn forget(&mut self, subject: u64) {
         self.open.retain(|known| !known.subjects.contains(&subject));
     }
 
     /// Notes a failure, which replaces an older one of the same thing; one without a description is
     /// skipped. The second key is that of a part: its failure leaves a failure of the whole in
     /// place.
-    pub fn failed<'a>(
+    pub(crate) fn failed<'a>(
         &mut self,
         subjects: [u64; 2],
         what: &str,
@@ -99,7 +99,7 @@ impl Failures {
 
     /// Notes a success: it settles a failure of the same thing, and in time failures that were
     /// worked around.
-    pub fn worked(&mut self, subject: u64) {
+    pub(crate) fn worked(&mut self, subject: u64) {
         self.open.retain_mut(|known| {
             known.n_since += 1;
             !known.subjects.contains(&subject) && (known.stays() || known.n_since < GOT_ROUND)
@@ -108,7 +108,7 @@ impl Failures {
 
     /// Returns the messages whose failures a success settles: those of the same thing and of its
     /// checks.
-    pub fn settled_by(&self, subject: u64, checks: &[Activity]) -> Vec<u32> {
+    pub(crate) fn settled_by(&self, subject: u64, checks: &[Activity]) -> Vec<u32> {
         let is_checked = |known: &Failure| known.is_check_of(checks);
         let settled = self.open.iter().filter(|known| known.subjects.contains(&subject) || is_checked(known));
         settled.map(|known| known.at).collect()
@@ -116,19 +116,19 @@ impl Failures {
 
     /// Notes the end of a turn: earlier failures were worked around or reported, except those of
     /// git.
-    pub fn replied(&mut self) {
+    pub(crate) fn replied(&mut self) {
         const TO_GIT: [&str; 4] = ["git push", "git commit", "git merge", "git rebase"];
         let is_of_git = |known: &Failure| TO_GIT.iter().any(|verb| known.what.contains(verb));
         self.open.retain(|known| known.stays() || known.n_since == 0 || is_of_git(known));
     }
 
     /// Notes that checks of these kinds ended well.
-    pub fn checked(&mut self, checks: &[Activity]) {
+    pub(crate) fn checked(&mut self, checks: &[Activity]) {
         self.open.retain(|known| !known.is_check_of(checks));
     }
 
     /// Notes that a merge came to its end.
-    pub fn merged(&mut self) {
+    pub(crate) fn merged(&mut self) {
         self.open.retain(|known| !known.is_conflict());
     }
 }

@@ -52,12 +52,12 @@ impl Files {
     }
 
     /// Notes that a file was shown.
-    pub fn read(&mut self, path: &str, at: u32) {
+    pub(crate) fn read(&mut self, path: &str, at: u32) {
         self.touch(path).read_at = Some(at);
     }
 
     /// Notes what was done to a file; what lies below a folder that is gone is gone too.
-    pub fn changed(&mut self, path: &str, change: Change, at: u32, by_shell: bool) {
+    pub(crate) fn changed(&mut self, path: &str, change: Change, at: u32, by_shell: bool) {
         if matches!(change, Change::Deleted | Change::Moved(_)) {
             let below = |file: &&mut FileFact| is_below(&file.path, path);
             for file in self.files.iter_mut().filter(below) {
@@ -69,7 +69,7 @@ impl Files {
     }
 
     /// Notes what a command did.
-    pub fn take_in(&mut self, effect: &FileEffect<'_>, at: u32) {
+    pub(crate) fn take_in(&mut self, effect: &FileEffect<'_>, at: u32) {
         match effect {
             FileEffect::Wrote(path) => self.changed(path, Change::Written, at, true),
             FileEffect::Edited(path) => self.changed(path, Change::Edited, at, true),
@@ -120,7 +120,7 @@ impl FileFact {
 }
 
 /// Reports whether two paths may name one file; one of them may be relative.
-pub fn is_same_file(one: &str, other: &str) -> bool {
+pub(crate) fn is_same_file(one: &str, other: &str) -> bool {
     let ends = |long: &str, short: &str| {
         let n_front = long.len() - short.len();
         let is_whole = n_front == 0 || long.as_bytes()[n_front - 1] == b'/';

@@ -26,7 +26,7 @@ const DEFINITION: f64 = 3.0;
 /// Bytes of a line that are read.
 const LINE_BYTES: usize = 2_000;
 /// Longer lines are data: of these the name alone is kept.
-pub const MOST_LINE_BYTES: usize = 240;
+pub(crate) const MOST_LINE_BYTES: usize = 240;
 /// The overhead of a line in bytes: the break before it, and occasionally its label.
 const LINE_FRAME: u16 = 20;
 /// Names that are kept of a short transcript, and of any.
@@ -148,13 +148,13 @@ pub struct Mentions {
 
 impl Mentions {
     /// Begins to read the message of that number.
-    pub fn begin(&mut self, message: u32) {
+    pub(crate) fn begin(&mut self, message: u32) {
         self.begin_source(message, 0);
     }
 
     /// Begins to read the lines of one of several sources in a message; each counts as a separate
     /// message with the same number.
-    pub fn begin_source(&mut self, message: u32, source: u16) {
+    pub(crate) fn begin_source(&mut self, message: u32, source: u16) {
         self.weight = if self.weight == 0.0 { 1.0 } else { self.weight / FADES };
         if self.weight > MOST_WEIGHT {
             self.kept.iter_mut().for_each(|mention| mention.score /= MOST_WEIGHT);
@@ -171,7 +171,7 @@ impl Mentions {
     }
 
     /// Says what the lines of the message come from.
-    pub fn label(&mut self, label: &str) {
+    pub(crate) fn label(&mut self, label: &str) {
         let label = self.keep(head(label, MOST_LINE_BYTES));
         let place = (self.message, self.source);
         match self.labels.last_mut().filter(|(known, _)| *known == place) {
@@ -181,7 +181,7 @@ impl Mentions {
     }
 
     /// Reads a text of the message; the last line of a repeated name counts.
-    pub fn read(&mut self, text: &str, by: Source) {
+    pub(crate) fn read(&mut self, text: &str, by: Source) {
         self.n_bytes += text.len() as u64;
         let mut found = std::mem::take(&mut self.found);
         each_name(text, |at| found.push(at));
@@ -206,7 +206,7 @@ impl Mentions {
     }
 
     /// Reads an argument of a call, whose line is the call as a whole.
-    pub fn read_argument(&mut self, text: &str, call: &str, kept: &mut Option<LineRef>) {
+    pub(crate) fn read_argument(&mut self, text: &str, call: &str, kept: &mut Option<LineRef>) {
         self.n_bytes += text.len() as u64;
         each_name(text, |at| {
             self.note(&text[at], TextLine { text: call, ..TextLine::default() }, kept, Source::Call);
@@ -214,7 +214,7 @@ impl Mentions {
     }
 
     /// Reads a text of the message whose lines are not kept: a name that has a line keeps that.
-    pub fn read_names(&mut self, text: &str, by: Source) {
+    pub(crate) fn read_names(&mut self, text: &str, by: Source) {
         self.n_bytes += text.len() as u64;
         each_name(text, |at| {
             self.note(&text[at], TextLine::default(), &mut Some(LineRef(Span::default())), by);
@@ -344,7 +344,7 @@ impl Mentions {
     }
 
     /// Visits the names in no order.
-    pub fn all(&self) -> impl Iterator<Item = Named<'_>> {
+    pub(crate) fn all(&self) -> impl Iterator<Item = Named<'_>> {
         self.kept.iter().map(|mention| self.named(mention))
     }
 
@@ -412,7 +412,7 @@ struct TextLine<'t> {
 
 /// A line that was kept.
 #[derive(Clone, Copy, Debug)]
-pub struct LineRef(Span);
+pub(crate) struct LineRef(Span);
 
 fn count(n: usize) -> u32 {
     u32::try_from(n).unwrap_or(u32::MAX)

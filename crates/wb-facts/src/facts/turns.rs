@@ -135,11 +135,6 @@ impl Turns {
         self.kept.iter()
     }
 
-    /// Returns about how many bytes of memory are taken.
-    pub fn n_bytes(&self) -> u64 {
-        self.n_bytes + self.kept.last().map_or(0, |turn| turn.n_bytes() as u64)
-    }
-
     /// Forgets what the user refused of a tool whose call was then approved.
     pub(super) fn approved(&mut self, tool: &str) {
         let is_refused =
@@ -149,7 +144,7 @@ impl Turns {
     }
 
     /// Begins a turn with what the user said.
-    pub fn begin(&mut self, asked: &str, at: u32, n_read: u64) {
+    pub(crate) fn begin(&mut self, asked: &str, at: u32, n_read: u64) {
         if self.kept.pop_if(|last| last.is_void()).is_some() {
             self.n_requests -= 1;
         }
@@ -183,7 +178,7 @@ impl Turns {
     }
 
     /// Restores a turn from an earlier digest, which names it by the start of its request.
-    pub fn restore(&mut self, number: u32, named: &str, body: &str) {
+    pub(crate) fn restore(&mut self, number: u32, named: &str, body: &str) {
         let is_open = |turn: &Turn| turn.restored.is_empty() && !named.is_empty();
         // A name may be cut to save room.
         let start = named.trim_end_matches('…').trim_end();
@@ -210,7 +205,7 @@ impl Turns {
     }
 
     /// Returns the current turn, which has no request before the first one.
-    pub fn current(&mut self) -> &mut Turn {
+    pub(crate) fn current(&mut self) -> &mut Turn {
         if self.kept.is_empty() {
             self.kept.push(Turn::default());
         }
@@ -228,7 +223,7 @@ impl Turn {
     }
 
     /// Notes what the agent said; a word or two does not replace what says more.
-    pub fn says(&mut self, text: &str, at: u32) {
+    pub(crate) fn says(&mut self, text: &str, at: u32) {
         // A host writes this when it asked for no reply.
         const NO_REPLY: &str = "No response requested.";
         let says_something = text.split_whitespace().nth(2).is_some();
@@ -257,7 +252,7 @@ impl Turn {
     }
 
     /// Notes a command; of the same one the last end counts.
-    pub fn ran(&mut self, run: Run) {
+    pub(crate) fn ran(&mut self, run: Run) {
         self.forget_run(run.subject);
         if self.runs.len() == MOST_RUNS {
             let least = self.runs.iter().position(|known| !known.is_notable).unwrap_or(0);
@@ -267,12 +262,12 @@ impl Turn {
     }
 
     /// Forgets how a command ended that ends otherwise.
-    pub fn forget_run(&mut self, subject: u64) {
+    pub(crate) fn forget_run(&mut self, subject: u64) {
         self.runs.retain(|known| known.subject != subject);
     }
 
     /// Notes a change of a file.
-    pub fn changes(&mut self, path: &str, how: &str) {
+    pub(crate) fn changes(&mut self, path: &str, how: &str) {
         if let Some(known) = self.changed.iter_mut().find(|known| known.path == path) {
             if how == known.how {
                 known.times += 1;
@@ -291,12 +286,12 @@ impl Turn {
     }
 
     /// Returns what the user refused last.
-    pub fn refused(&self) -> Option<&str> {
+    pub(crate) fn refused(&self) -> Option<&str> {
         self.answers.last()?.strip_prefix(REFUSED)
     }
 
     /// Notes what the user answered, approved or refused.
-    pub fn answered(&mut self, answer: String) {
+    pub(crate) fn answered(&mut self, answer: String) {
         if self.answers.len() < MOST_ANSWERS {
             self.answers.push(answer);
         }
@@ -330,7 +325,7 @@ fn short_path(path: &str) -> Cow<'_, str> {
 
 impl Run {
     /// Notes a command that was called.
-    pub fn new(command: &str, subject: u64, at: u32) -> Self {
+    pub(crate) fn new(command: &str, subject: u64, at: u32) -> Self {
         let command = clip(without_file_bodies(command).trim(), COMMAND_BYTES).into_owned();
         Self { command, subject, outcome: String::new(), lines: Vec::new(), at, is_notable: false }
     }
@@ -348,7 +343,7 @@ impl Run {
 
     /// Adds how the command ended and its last lines.
     #[must_use]
-    pub fn ended<'a>(self, outcome: String, lines: impl IntoIterator<Item = &'a str>) -> Self {
+    pub(crate) fn ended<'a>(self, outcome: String, lines: impl IntoIterator<Item = &'a str>) -> Self {
         let lines: Vec<_> = lines.into_iter().map(|line| head(line.trim(), LINE_BYTES).to_owned()).collect();
         Self { outcome, lines, ..self }
     }
@@ -364,6 +359,10 @@ pub(super) fn unindented(entry: &str) -> String {
 mod tests {
     use super::*;
 
+    fn n_bytes(turns: &Turns) -> u64 {
+        turns.n_bytes + turns.kept.last().map_or(0, |turn| turn.n_bytes() as u64)
+    }
+
     #[test]
     fn a_long_session_keeps_its_first_request_and_last_turns() {
         let mut turns = Turns::default();
@@ -371,7 +370,7 @@ mod tests {
             turns.begin(&format!("Request {n}: {}", "do it ".repeat(200)), n, 0);
             turns.current().says(&format!("Answer {n}: {}", "done ".repeat(200)), n);
         }
-        assert!(turns.n_bytes() < LEAST_BYTES * 2, "{}", turns.n_bytes());
+        assert!(n_bytes(&turns) < LEAST_BYTES * 2, "{}", n_bytes(&turns));
         let kept: Vec<_> = turns.iter().collect();
         assert!(kept[0].asked.starts_with("Request 0:") && kept[0].asked.len() > 1_000);
         let last = kept[kept.len() - 1];
@@ -387,7 +386,7 @@ mod tests {
         for n in 0..300 {
             turns.begin(&"do it ".repeat(200), n, 0);
         }
-        assert!(turns.n_bytes() < LEAST_BYTES * 2, "{}", turns.n_bytes());
+        assert!(n_bytes(&turns) < LEAST_BYTES * 2, "{}", n_bytes(&turns));
         let mut turns = Turns::default();
         turns.current().says("Hi there, I am ready.", 0);
         for n in 0..300 {
