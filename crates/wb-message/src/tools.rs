@@ -183,6 +183,12 @@ impl ToolVocabulary {
         found.map(|(_, role)| *role)
     }
 
+    /// Returns the role of a call, `None` if unknown. A text editor tool reads, creates and edits
+    /// files under one name, so the argument `command` decides.
+    pub fn call_role(&self, name: &str, input: &Value) -> Option<ToolRole> {
+        editor_role(input).or_else(|| self.role(name))
+    }
+
     /// Returns whether a stale output may be cleared, because another call can produce it again.
     pub fn is_compactable(&self, name: &str) -> bool {
         self.role(name).is_some_and(ToolRole::is_repeatable)
@@ -239,6 +245,16 @@ impl<'a, 'v> RoleCache<'a, 'v> {
 
 /// The most fields of an object to compare one by one; with more, hashing the key is faster.
 const FEW_FIELDS: usize = 8;
+
+/// Returns the role of a call of a text editor tool, such as Anthropic's
+/// `str_replace_based_edit_tool`: one with a `path` and one of the editor's commands.
+pub fn editor_role(input: &Value) -> Option<ToolRole> {
+    const COMMANDS: [(&str, ToolRole); 5] =
+        [("view", Read), ("create", Write), ("str_replace", Edit), ("insert", Edit), ("undo_edit", Edit)];
+    let command = field(input, "command")?.as_str()?;
+    field(input, "path")?;
+    COMMANDS.iter().find(|(known, _)| *known == command).map(|(_, role)| *role)
+}
 
 /// Returns a field of an object like [`Value::get`], faster for small objects.
 pub fn field<'a>(input: &'a Value, key: &str) -> Option<&'a Value> {

@@ -31,7 +31,7 @@ impl Facts {
         at: u32,
         vocabulary: &ToolVocabulary,
     ) {
-        let role = vocabulary.role(&call.name);
+        let role = vocabulary.call_role(&call.name, &call.input);
         let reported = if is_error { Reported::Error } else { Reported::Ok };
         let command = call.command();
         let diff = patch_of(call, command.as_deref());
@@ -325,4 +325,39 @@ pub(super) fn push_newest(list: &mut Vec<Noted>, new: Noted, most: usize) {
         list.remove(0);
     }
     list.push(new);
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+    use wb_message::{Block, Message};
+
+    use super::*;
+
+    #[test]
+    fn a_text_editor_tool_reads_and_changes_files_and_runs_nothing() {
+        let calls = [
+            json!({"command": "create", "path": "a.rs", "file_text": "fn a() {}"}),
+            json!({"command": "str_replace", "path": "b.rs", "old_str": "x", "new_str": "y"}),
+            json!({"command": "view", "path": "c.rs", "view_range": [1, 9]}),
+        ];
+        for tool in ["str_replace_based_edit_tool", "str_replace_editor", "file_editor"] {
+            let mut facts = Facts::default();
+            for (at, input) in calls.iter().enumerate() {
+                let id = at.to_string();
+                let call = Message::assistant_blocks(vec![Block::call(&id, tool, input.clone())]);
+                for message in [call, Message::tool_result(&id, tool, "Done.")] {
+                    facts.observe(&message, &ToolVocabulary::UNIVERSAL);
+                }
+            }
+            let changes: Vec<_> =
+                facts.files().newest().map(|it| (it.path.as_str(), it.change.as_ref())).collect();
+            assert_eq!(
+                changes,
+                [("c.rs", None), ("b.rs", Some(&Change::Edited)), ("a.rs", Some(&Change::Written))],
+                "{tool}"
+            );
+            assert!(facts.turns().iter().all(|turn| turn.runs.is_empty()), "{tool}");
+        }
+    }
 }

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use wb_message::ToolVocabulary;
 use wb_message::text::{head, one_line};
-use wb_message::tools::{field, normal_path};
+use wb_message::tools::{editor_role, field, normal_path};
 
 use super::mentions::MOST_LINE_BYTES;
 
@@ -110,6 +110,9 @@ fn n_breaks(text: &str) -> usize {
 
 /// Returns the command of a call; of a list of words, the script given to a shell, or all words.
 fn command(input: &Value) -> Option<Cow<'_, str>> {
+    if editor_role(input).is_some() {
+        return None;
+    }
     match field(input, "command").or_else(|| field(input, "cmd"))? {
         Value::String(command) => Some(Cow::Borrowed(command)),
         Value::Array(words) => {

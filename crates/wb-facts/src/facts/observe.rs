@@ -232,7 +232,8 @@ impl Facts {
                     }
                 }
                 Block::ToolCall { name, input, .. } => {
-                    let changes = matches!(vocabulary.role(name), Some(ToolRole::Edit | ToolRole::Write));
+                    let role = vocabulary.call_role(name, input);
+                    let changes = matches!(role, Some(ToolRole::Edit | ToolRole::Write));
                     self.read_call(name, input, changes);
                 }
                 _ => {}
@@ -291,15 +292,19 @@ impl Facts {
 
     /// Keeps a call until its result comes; of its arguments what is needed then.
     fn on_call(&mut self, id: &str, name: &str, input: &Value, at: u32, vocabulary: &ToolVocabulary) {
-        let changes = matches!(vocabulary.role(name), Some(ToolRole::Edit | ToolRole::Write));
+        let changes = matches!(vocabulary.call_role(name, input), Some(ToolRole::Edit | ToolRole::Write));
         let (replaced, moves_lines) = if changes { replaced_lines(input) } else { (Vec::new(), false) };
         let ticked = changes.then(|| ticked(input)).flatten();
         let replaces_all = changes && input.get("replace_all").and_then(Value::as_bool) == Some(true);
         let input = match input {
             Value::Object(map) if changes && vocabulary.path(input).is_some() => {
-                let is_path = |key: &String| vocabulary.path_keys.contains(&key.as_str());
+                let is_needed =
+                    |key: &String| key == "command" || vocabulary.path_keys.contains(&key.as_str());
                 Value::Object(
-                    map.iter().filter(|(key, _)| is_path(key)).map(|(k, v)| (k.clone(), v.clone())).collect(),
+                    map.iter()
+                        .filter(|(key, _)| is_needed(key))
+                        .map(|(k, v)| (k.clone(), v.clone()))
+                        .collect(),
                 )
             }
             other => other.clone(),
@@ -337,7 +342,9 @@ impl Facts {
             return;
         }
         let output = content.iter().find_map(Block::as_text).unwrap_or_default();
-        let role = vocabulary.role(tool_name);
+        let role = open
+            .as_ref()
+            .map_or_else(|| vocabulary.role(tool_name), |call| vocabulary.call_role(tool_name, &call.input));
         let changes = matches!(role, Some(ToolRole::Edit | ToolRole::Write));
         // The task list, changes and refusals are kept as such.
         let says_nothing = role == Some(ToolRole::Plan)

@@ -71,11 +71,14 @@ pub(crate) struct HostReport<'a> {
 }
 
 impl<'a> HostReport<'a> {
-    pub(crate) fn new(output: &'a str, reported: Reported) -> Self {
+    /// Reads a report. Hosts without an error flag report success for every result, so a failing exit
+    /// code that a host wrote around the output of a command counts more; `may_quote` commands show
+    /// text that may contain such a line.
+    pub(crate) fn new(output: &'a str, reported: Reported, may_quote: bool) -> Self {
         let (body, exit, success) = split_report(output);
         let exit = match reported {
             Reported::Exit(code) => Some(code),
-            Reported::Ok => exit.filter(|_| has_tag(output)),
+            Reported::Ok => exit.filter(|code| *code != 0 && !may_quote || has_tag(output)),
             Reported::Error => exit.filter(|code| *code != 0),
             Reported::Nothing => exit,
         };
@@ -177,8 +180,10 @@ fn without_end(output: &str) -> (&str, Option<i32>) {
 
 /// Parses the exit code in a line of the host.
 fn exit_code(line: &str) -> Option<i32> {
-    const STARTS: [&str; 11] = [
+    const STARTS: [&str; 13] = [
         "Exit code: ",
+        "[exit code ",
+        "[Exit code ",
         "Exit Code: ",
         "Exit code ",
         "Process exited with code ",

@@ -27,8 +27,8 @@ pub fn judge<'a>(command: Option<&str>, output: &'a str, reported: Reported) -> 
 
 /// Judges the outcome of a call whose command is already parsed.
 pub fn judge_command<'a>(command: Option<&Command<'_>>, output: &'a str, reported: Reported) -> Verdict<'a> {
-    let mut host = HostReport::new(output, reported);
     let kind = command.map(|command| command.kind);
+    let mut host = HostReport::new(output, reported, kind.is_none_or(|kind| kind.is_viewer));
     let echoes = |command: &Command<'_>| !command.kind.is_viewer && command.echoes_exit();
     if host.ended_well != Some(false) && command.is_some_and(echoes) {
         host.take_echo();
@@ -354,6 +354,11 @@ mod tests {
             );
         }
         check("make", "x\n<shellId: 3 completed with exit code 2>", Reported::Ok, Outcome::Failed);
+        for output in ["x\n[Command finished with exit code 1]", "Exit code: 101\nx", "x\n[exit code 1]"] {
+            check("python a.py", output, Reported::Ok, Outcome::Failed);
+            check("cat log", output, Reported::Ok, Outcome::Ok);
+        }
+        check("grep x a", "\n[Command finished with exit code 1]", Reported::Ok, Outcome::Ok);
         check("make", "<system>Command executed successfully.</system>\nx", Reported::Nothing, Outcome::Ok);
     }
 

@@ -130,7 +130,7 @@ impl Ledger {
         at: u32,
         vocabulary: &ToolVocabulary,
     ) {
-        match vocabulary.role(tool) {
+        match vocabulary.call_role(tool, input) {
             Some(ToolRole::Read | ToolRole::Search | ToolRole::Plan) => {}
             Some(ToolRole::Edit | ToolRole::Write) if !worked => {}
             Some(ToolRole::Edit | ToolRole::Write) => match vocabulary.path(input) {
