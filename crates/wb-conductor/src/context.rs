@@ -150,7 +150,7 @@ impl AgentContext {
 
     /// Sets the number of continuations of an answer that was cut off; with 0 there are none.
     #[must_use]
-    pub fn max_continuations(self, max_continuations: u32) -> Self {
+    pub(crate) fn max_continuations(self, max_continuations: u32) -> Self {
         Self { max_continuations, ..self }
     }
 

@@ -77,17 +77,17 @@ impl fmt::Debug for Plan<'_> {
 
 impl Plan<'_> {
     /// Returns the least number of tokens saved.
-    pub fn tokens_saved(&self) -> u64 {
+    pub(crate) fn tokens_saved(&self) -> u64 {
         self.draft.input.total_tokens().saturating_sub(self.draft.total())
     }
 
     /// Returns the tokens of the transcript before the first changed message.
-    pub fn stable_tokens(&self) -> u64 {
+    pub(crate) fn stable_tokens(&self) -> u64 {
         self.draft.stable_tokens()
     }
 
     /// Returns whether the plan has a digest that is long enough to ask a model for it.
-    pub fn wants_model(&self) -> bool {
+    pub(crate) fn wants_model(&self) -> bool {
         self.head.is_some() && self.digest_tokens() >= USEFUL_DIGEST_TOKENS
     }
 

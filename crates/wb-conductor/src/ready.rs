@@ -124,7 +124,7 @@ impl Ready {
     }
 
     /// Applies the change as [`Self::apply`] does, to turns; the undo comes with the report.
-    pub fn apply_to_turns(self, turns: &mut Vec<Turn>) -> (CompactionReport, Option<TurnsUndo>) {
+    pub(crate) fn apply_to_turns(self, turns: &mut Vec<Turn>) -> (CompactionReport, Option<TurnsUndo>) {
         let (after, done) = self.apply_to_projection(project(take(turns)));
         *turns = after;
         done
