@@ -324,7 +324,7 @@ impl AgentContext {
     /// Keeps what a model wrote, so that a digest without one can continue it. After a useless
     /// reply to a request that continued the conversation, later requests are separate.
     fn note_digest(&mut self, report: &CompactionReport, messages: &[Message]) {
-        let was_cached = report.asked.is_some_and(|costs| costs.is_behind());
+        let was_cached = report.ask_costs.is_some_and(|costs| costs.is_cached());
         if was_cached && matches!(&report.digest, Some(DigestSource::Local(reason)) if reason.is_of_reply()) {
             self.same_model = None;
         }

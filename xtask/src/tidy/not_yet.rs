@@ -14,7 +14,6 @@ pub(crate) const NOT_YET: &[&str] = &[
     "wb-record",
     "wb-replay",
     "wb-session",
-    "wb-summarize",
     "window-budget",
     "xtask",
 ];
