@@ -13,7 +13,7 @@
 //! ```
 //! use wb_record::{ChangeSet, MemoryParts, Parts};
 //!
-//! let mut parts = MemoryParts::of("{}\n");
+//! let mut parts = MemoryParts::from_bytes("{}\n");
 //! let set = ChangeSet::append("", 3, b"{\"a\":1}\n".to_vec());
 //! parts.commit(&set)?;
 //! assert_eq!(parts.whole("")?, b"{}\n{\"a\":1}\n");
@@ -33,7 +33,7 @@ pub use history::delegated::DelegatedCompaction;
 pub use history::error::HistoryError;
 pub use history::operation::{Operation, OperationKind};
 pub use history::record_ref::RecordRef;
-pub use history::undo::Undone;
+pub use history::undo::UndoMethod;
 pub use history::{History, list_of};
 pub use json::scan::JsonScan;
 pub use json::splice;
@@ -43,7 +43,7 @@ pub use parts::error::{FileError, FormatError};
 pub use parts::file::{FileParts, append_line};
 pub use parts::lines::{Line, Lines};
 pub use parts::part::{Access, BorrowedPart, MemoryParts, PartReader, Parts};
-pub use parts::probe::{Probe, Seen};
+pub use parts::probe::{Probe, ProbedValue};
 pub use parts::span::{PartId, Span};
 #[cfg(feature = "sqlite")]
 pub use parts::sqlite;

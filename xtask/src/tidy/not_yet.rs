@@ -11,7 +11,6 @@ pub(crate) const NOT_YET: &[&str] = &[
     "wb-compat",
     "wb-e2e",
     "wb-formats",
-    "wb-record",
     "wb-replay",
     "wb-session",
     "window-budget",

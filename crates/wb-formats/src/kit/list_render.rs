@@ -160,7 +160,7 @@ impl Render<'_> {
 
     /// Returns the record that contains a message.
     fn record_of(&self, message: usize) -> Option<usize> {
-        let place = self.wanted.view.provenance.of(message).first()?;
+        let place = self.wanted.view.provenance.places(message).first()?;
         let start = usize::try_from(place.record.at).ok()?;
         if self.list.behind.as_ref().is_some_and(|behind| behind.start == start) {
             return Some(self.list.records.len());

@@ -22,7 +22,7 @@ pub struct DelegatedCompaction {
 
 impl DelegatedCompaction {
     /// Describes a compaction by its digest and the messages that stay after it.
-    pub fn of<'a>(digest: &str, kept: impl IntoIterator<Item = &'a Message>) -> Self {
+    pub fn new<'a>(digest: &str, kept: impl IntoIterator<Item = &'a Message>) -> Self {
         let summary = Message::CompactionSummary { summary: digest.to_owned(), tokens_before: 0 };
         Self { digest: fingerprint(&summary), kept: kept.into_iter().flat_map(pieces).collect() }
     }
@@ -100,7 +100,7 @@ mod tests {
             Message::tool_result("a", "ls", "x"),
             Message::user("go on"),
         ];
-        let by_agent = DelegatedCompaction::of(&format!("{DIGEST_HEADER}\n\n# Objective\n- x\n"), &kept);
+        let by_agent = DelegatedCompaction::new(&format!("{DIGEST_HEADER}\n\n# Objective\n- x\n"), &kept);
         let [said, call, result, prompt] = kept;
         let digest = Message::user(format!("{DIGEST_HEADER}\n\n# Objective\n- x"));
         let custom = Message::custom("date", "Today.");

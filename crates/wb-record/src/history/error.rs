@@ -52,7 +52,7 @@ pub enum HistoryError {
     },
     /// The bytes that it wrote are not found in the rewritten session.
     #[error(
-        "what operation {id} wrote does not stand in the session as it was written, or more than once, or the agent has gone on from it"
+        "the text of operation {id} is not in the session unchanged and exactly once, or the agent has continued from it"
     )]
     NotFound {
         /// Its number.
@@ -150,15 +150,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_is_second_is_told_to_wait_and_a_full_disk_is_told_as_such() {
+    fn a_busy_list_and_a_full_disk_are_reported() {
         let path = || PathBuf::from("s.jsonl.wb-log");
         let second = HistoryError::of_list(&CommitError::File(FileError::Exists { path: path() }));
         assert!(matches!(second, HistoryError::ListBusy), "{second}");
         for kind in [ErrorKind::StorageFull, ErrorKind::QuotaExceeded, ErrorKind::PermissionDenied] {
-            let error = FileError::io(&path(), "writing it")(kind.into());
-            let told = HistoryError::of_list(&CommitError::File(error));
+            let cause = FileError::io(&path(), "writing it")(kind.into());
+            let error = HistoryError::of_list(&CommitError::File(cause));
             let is_full = kind != ErrorKind::PermissionDenied;
-            assert_eq!(told.hint().contains("free some space"), is_full, "{told}");
+            assert_eq!(error.hint().contains("free some space"), is_full, "{error}");
         }
     }
 }

@@ -51,7 +51,7 @@ mod tests {
 
     /// Carries out a change, lets another line follow, and undoes the change.
     fn back(before: &str, change: Change) -> Option<String> {
-        let mut parts = MemoryParts::of(before);
+        let mut parts = MemoryParts::from_bytes(before);
         let set = ChangeSet { changes: vec![(String::new(), change)] };
         parts.commit(&set).unwrap();
         let end = parts.len("").unwrap().unwrap();

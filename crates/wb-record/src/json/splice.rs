@@ -36,7 +36,7 @@ pub enum Piece {
 /// ```
 /// use wb_record::MemoryParts;
 /// use wb_record::splice::{Joint, Piece, splices};
-/// let text = MemoryParts::of("a\nb\nc\n");
+/// let text = MemoryParts::from_bytes("a\nb\nc\n");
 /// let pieces = [Piece::New(b"d".to_vec()), Piece::Stays(2)];
 /// let changes = splices(&text, &[0..2, 2..4, 4..6], &pieces, Joint::Line, |_| false)?;
 /// assert_eq!(changes[0].apply("", Some(b"a\nb\nc\n")).unwrap().unwrap(), b"d\nc\n");
@@ -161,7 +161,7 @@ mod tests {
     use crate::parts::part::MemoryParts;
 
     fn after(text: &str, records: &[Range<usize>], pieces: &[Piece], joint: Joint, foreign: usize) -> String {
-        let parts = MemoryParts::of(text);
+        let parts = MemoryParts::from_bytes(text);
         let mut text = text.as_bytes().to_vec();
         for change in splices(&parts, records, pieces, joint, |at| at == foreign).unwrap() {
             text = change.apply("", Some(&text)).unwrap().unwrap();
@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_new_stands_behind_what_leads_the_text() {
+    fn new_records_follow_the_header_of_the_text() {
         let records = [0..2, 2..4, 4..6];
         for (words, expected) in [("x", "?\nx\n"), ("x 2", "?\nx\nc\n"), ("x 1 2", "?\nx\nb\nc\n")] {
             assert_eq!(after("?\nb\nc\n", &records, &pieces(words), Joint::Line, 0), expected, "{words}");

@@ -35,7 +35,7 @@ impl MemoryStore {
     pub fn of_lines(log: impl Into<Vec<u8>>) -> Self {
         let log = log.into();
         let (n_bytes, is_ended) = (log.len() as u64, is_ended(&log));
-        Self::new(Box::new(MemoryParts::of(log)), n_bytes, is_ended)
+        Self::new(Box::new(MemoryParts::from_bytes(log)), n_bytes, is_ended)
     }
 
     /// Appends after the lines of a part, whatever they contain; the part has no name and is read
