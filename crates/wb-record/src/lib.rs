@@ -34,7 +34,7 @@ pub use history::error::HistoryError;
 pub use history::operation::{Operation, OperationKind};
 pub use history::record_ref::RecordRef;
 pub use history::undo::UndoMethod;
-pub use history::{History, list_of};
+pub use history::{History, history_path};
 pub use json::scan::JsonScan;
 pub use json::splice;
 pub use parts::change::{Bytes, Change, ChangeSet, CommitError};

@@ -66,7 +66,7 @@ fn change(shell: &Shell, args: &Undo, undone: bool) -> Result<()> {
     let failed = |error| not_changed(&file, &error);
     let access = if args.dry_run { Access::Read } else { Access::Write };
     let (mut document, mut history) = open_with_history(&args.file, access)?;
-    history.look(document.as_ref()).map_err(failed)?;
+    history.detect_delegated(document.as_ref()).map_err(failed)?;
     if history.unsettled().is_none() {
         // If there is nothing to do, skip the wait for an agent.
         history.find(args.operation, !undone).map_err(failed)?;
@@ -77,11 +77,11 @@ fn change(shell: &Shell, args: &Undo, undone: bool) -> Result<()> {
         }
         history.settle(document.as_mut()).map_err(failed)?;
     }
-    history.look(document.as_ref()).map_err(failed)?;
+    history.detect_delegated(document.as_ref()).map_err(failed)?;
     let operation = history.find(args.operation, !undone).map_err(failed)?;
     let stamp = stamp();
     let how = match (args.dry_run, undone) {
-        (true, _) => history.how(document.as_ref(), operation, &stamp),
+        (true, _) => history.undo_method(document.as_ref(), operation, &stamp),
         (_, true) => history.undo(document.as_mut(), Some(operation), &stamp).map(|(_, how)| how),
         _ => history.redo(document.as_mut(), Some(operation), &stamp).map(|(_, how)| how),
     };

@@ -23,7 +23,7 @@ use crate::history::error::HistoryError;
 use crate::history::operation::{Operation, OperationKind};
 use crate::history::record_ref::{RecordRef, record_refs, record_refs_of};
 use crate::json::whole_objects::in_whole_objects;
-use crate::parts::change::{Change, ChangeSet};
+use crate::parts::change::{Bytes, Change, ChangeSet};
 use crate::parts::error::FormatError;
 #[cfg(any(unix, windows))]
 use crate::parts::file::FileParts;
@@ -39,8 +39,8 @@ use crate::view::format::{Document, Stamp};
 /// differs from that.
 const LIST_SUFFIX: &str = ".wb-log";
 
-/// Returns the path of a session's list of operations: next to the session.
-pub fn list_of(session: &Path) -> PathBuf {
+/// Returns the path of the list of operations of a session, next to its file.
+pub fn history_path(session: &Path) -> PathBuf {
     let mut name = session.as_os_str().to_owned();
     name.push(LIST_SUFFIX);
     PathBuf::from(name)
@@ -102,7 +102,7 @@ impl History {
     /// gets through.
     #[cfg(any(unix, windows))]
     pub fn open_for(session: &Path, access: Access) -> Result<Self, HistoryError> {
-        let path = list_of(session);
+        let path = history_path(session);
         let list = match access {
             _ if path.symlink_metadata().is_err() => Ok(FileParts::begin(path)),
             Access::Read => {
@@ -218,7 +218,7 @@ impl History {
     }
 
     /// Detects whether an agent wrote the compaction that was left to it; nothing is written.
-    pub fn look(&mut self, document: &dyn Document) -> Result<(), HistoryError> {
+    pub fn detect_delegated(&mut self, document: &dyn Document) -> Result<(), HistoryError> {
         self.written_by_agent(document)?.into_iter().for_each(|entry| self.take(entry));
         Ok(())
     }
@@ -365,24 +365,16 @@ impl History {
         let end = self.list.len("").map_err(|error| failed(&error))?;
         let set = match end {
             Some(end) => {
-                ChangeSet::append("", end, self.after_whole_line(end, line).map_err(|error| failed(&error))?)
+                // The last line may have been cut off.
+                if !self.list.is_line_start(end).map_err(|error| failed(&error))? {
+                    line.insert(0, b'\n');
+                }
+                ChangeSet::append("", end, line)
             }
-            None => ChangeSet {
-                changes: vec![(String::new(), Change::Create { new: crate::parts::change::Bytes(line) })],
-            },
+            None => ChangeSet { changes: vec![(String::new(), Change::Create { new: Bytes(line) })] },
         };
         self.list.commit(&set).map_err(|error| HistoryError::of_list(&error))?;
         self.take(entry);
         Ok(())
-    }
-
-    /// Returns a line that starts on a new line even if the last one was cut off.
-    fn after_whole_line(&self, end: u64, mut line: Vec<u8>) -> io::Result<Vec<u8>> {
-        let mut last = Vec::new();
-        self.list.read("", end.saturating_sub(1)..end, &mut last)?;
-        if last.first().is_some_and(|byte| *byte != b'\n') {
-            line.insert(0, b'\n');
-        }
-        Ok(line)
     }
 }

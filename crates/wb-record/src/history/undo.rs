@@ -69,7 +69,12 @@ impl History {
     }
 
     /// Returns how an operation would be undone or redone; nothing is written.
-    pub fn how(&self, document: &dyn Document, of: u64, stamp: &Stamp) -> Result<UndoMethod, HistoryError> {
+    pub fn undo_method(
+        &self,
+        document: &dyn Document,
+        of: u64,
+        stamp: &Stamp,
+    ) -> Result<UndoMethod, HistoryError> {
         Ok(self.way(document, of, &self.stamped(of, stamp)?)?.how)
     }
 

@@ -127,8 +127,7 @@ fn lines(
     let start = records.get(gone.start).map_or(at_end, |record| record.start);
     let old = start..records[gone.clone()].last().map_or(start, |record| record.end);
     let mut lines: Vec<u8> = new.iter().flat_map(|line| [line, &b"\n"[..]].concat()).collect();
-    let last = Span { at: end.saturating_sub(1), len: 1, ..Span::default() };
-    if start == at_end && !matches!(&*parts.bytes(&last)?, [] | [b'\n']) {
+    if start == at_end && !parts.is_line_start(end)? {
         // The last line had no end.
         lines.insert(0, b'\n');
         lines.pop();

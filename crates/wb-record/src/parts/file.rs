@@ -139,7 +139,7 @@ impl FileParts {
         if is_there || has_bytes_at(file, at, new).unwrap_or(false) {
             return Ok(());
         }
-        if self.is_reverted(file, new) {
+        if self.try_revert(file, new) {
             return Err(stale(at));
         }
         Err(self.unknown("appending to it", io::Error::other("another program wrote at the same time")))
@@ -147,11 +147,11 @@ impl FileParts {
 
     /// Removes the bytes that were written, and returns the error to report.
     fn revert(&self, file: &File, new: &[u8], doing: &'static str, error: io::Error) -> CommitError {
-        if self.is_reverted(file, new) { self.failed(doing)(error) } else { self.unknown(doing, error) }
+        if self.try_revert(file, new) { self.failed(doing)(error) } else { self.unknown(doing, error) }
     }
 
     /// Cuts off the written bytes if the file ends with exactly these, and returns whether it did.
-    fn is_reverted(&self, file: &File, new: &[u8]) -> bool {
+    fn try_revert(&self, file: &File, new: &[u8]) -> bool {
         let end = self.current_len().ok();
         let Some(at) = end.and_then(|end| end.checked_sub(new.len() as u64)) else { return false };
         let is_ours = has_bytes_at(file, at, new).unwrap_or(false) && self.current_len().ok() == end;
@@ -290,9 +290,8 @@ pub(crate) fn append_line_on(
     }
     let mut parts = FileParts::open_on(disk.clone(), path.to_owned())?;
     let at = parts.current_len()?;
-    let mut last = Vec::new();
-    parts.read("", at.saturating_sub(1)..at, &mut last).map_err(parts.failed("reading it"))?;
-    let feed = if matches!(last[..], [] | [b'\n']) { &b""[..] } else { b"\n" };
+    let is_line_start = parts.is_line_start(at).map_err(parts.failed("reading it"))?;
+    let feed = if is_line_start { &b""[..] } else { b"\n" };
     parts.commit(&ChangeSet::append("", at, [feed, &line].concat()))
 }
 

@@ -42,9 +42,8 @@ impl MemoryStore {
     /// repeatedly.
     pub fn over(lines: Box<dyn Parts>) -> io::Result<Self> {
         let n_bytes = lines.len("")?.unwrap_or(0);
-        let mut last = Vec::new();
-        lines.read("", n_bytes.saturating_sub(1)..n_bytes, &mut last)?;
-        Ok(Self::new(lines, n_bytes, is_ended(&last)))
+        let is_ended = lines.is_line_start(n_bytes)?;
+        Ok(Self::new(lines, n_bytes, is_ended))
     }
 
     fn new(lines: Box<dyn Parts>, n_bytes: u64, is_ended: bool) -> Self {
