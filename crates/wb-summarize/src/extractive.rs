@@ -13,10 +13,9 @@ use crate::evidence::{evidence, with_evidence};
 use crate::git_entries::git_entries;
 use crate::model_addition::{Addition, FIRST_PERCENT};
 use crate::turn_steps::{LINE_CHARS, Step};
-pub use wb_digest::labels::{ACTIVE, UNRESOLVED};
 use wb_digest::labels::{
-    ALL_DONE, ANSWER, APPROVED, ASKED_SINCE, CHANGED_SINCE, EARLIER, FILES, FIRST, LATEST, MODIFIED,
-    NO_TASKS, READ, REPLY, TICKED, TO, TURN, USER_MESSAGES_APPLY,
+    ACTIVE, ALL_DONE, ANSWER, APPROVED, ASKED_SINCE, CHANGED_SINCE, EARLIER, FILES, FIRST, LATEST, MODIFIED,
+    NO_TASKS, READ, REPLY, TICKED, TO, TURN, UNRESOLVED, USER_MESSAGES_APPLY,
 };
 use wb_digest::{Section, Sections};
 use wb_facts::turns::ASKED_CHARS;

@@ -345,4 +345,4 @@ fn unfence_into(out: &mut String, text: &str) {
 }
 
 /// Returns the bytes that a clipped body has at least, so that callers do not ask for less.
-pub const MIN_BODY_BYTES: usize = CLIP_MARK.len() * 8;
+pub(crate) const MIN_BODY_BYTES: usize = CLIP_MARK.len() * 8;

@@ -25,22 +25,22 @@
 //! assert_eq!(summary.covered_count, 2);
 //! ```
 
-pub mod scope;
-pub mod flatten;
+mod scope;
+mod flatten;
 pub mod chunking;
 pub mod length;
-pub mod prompt;
+mod prompt;
 mod evidence;
 mod git_entries;
 mod turn_steps;
 mod model_addition;
-pub mod extractive;
-pub mod reply;
-pub mod compaction_config;
+mod extractive;
+mod reply;
+mod compaction_config;
 mod custom_prompts;
-pub mod cached_prefix;
-pub mod asker;
-pub mod condense;
+mod cached_prefix;
+mod asker;
+mod condense;
 
 pub use wb_message::markers::{BRANCH_HEADER, DIGEST_HEADER};
 
