@@ -177,7 +177,7 @@ pub trait Question: Sync {
     /// Writes the request for a part; `so_far` is the result of the parts before, if any.
     fn conversation(&self, part: &str, so_far: Option<&str>) -> Conversation;
 
-    /// Returns what of a reply can be used, which is not blank; `so_far` as for its request.
+    /// Returns the usable part of a reply, which is not blank; `so_far` as for its request.
     fn judge(&self, reply: &ReplyText, so_far: Option<&str>) -> Result<String, NoDigest>;
 }
 
@@ -207,7 +207,7 @@ impl Cost {
     }
 }
 
-/// Takes what is spent, as it is spent.
+/// A function that receives each cost as it arises.
 type Bill<'a> = &'a mut (dyn FnMut(Cost) + Send);
 
 /// Asks a model once for each part; each request carries the result of the parts before it.
@@ -285,7 +285,7 @@ impl<Q: Question> Asker<'_, Q> {
     }
 }
 
-/// A request on its way; what it cost is billed when it is dropped, whatever came of it.
+/// A request in progress; its cost is counted when it is dropped, whatever its outcome.
 struct Billed<'a> {
     bill: Bill<'a>,
     reply: ReplyCollector,

@@ -38,7 +38,7 @@ impl CachedConversation {
         }
     }
 
-    /// Reports whether the window has room for it, the request, the reply and the thinking before
+    /// Returns whether the window has room for it, the request, the reply and the thinking before
     /// that.
     pub(crate) fn leaves_room(&self, request_tokens: u64, reply_tokens: u64, card: &ModelCard) -> bool {
         let unsaid = if card.reasoning { ThinkingLevel::Medium } else { ThinkingLevel::Off };

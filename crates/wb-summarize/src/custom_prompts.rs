@@ -32,7 +32,7 @@ impl CustomPrompts {
         Some(self.system.as_str()).filter(|text| !text.trim().is_empty())
     }
 
-    /// Reports whether the user prompt is custom, so that no headings are requested.
+    /// Returns whether the user prompt is custom, so that no headings are requested.
     pub(crate) fn asks_in_free_form(&self) -> bool {
         !self.user.trim().is_empty()
     }

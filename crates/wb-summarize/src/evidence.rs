@@ -18,7 +18,7 @@ const NAMES_PART: usize = 10;
 /// Characters of a whole hash, of the shortest in use (MD5).
 const HASH_CHARS: usize = 32;
 
-/// Puts lines below a digest, as the end of its carryover.
+/// Adds lines below a digest, as the end of its carryover.
 pub(crate) fn with_evidence(mut digest: String, evidence: &str) -> String {
     if evidence.is_empty() {
         return digest;
@@ -85,7 +85,7 @@ struct Source<'a> {
 }
 
 impl Source<'_> {
-    /// Reports whether a line comes from it.
+    /// Returns whether a line comes from it.
     fn holds(&self, label: &str, named: &Named<'_>) -> bool {
         let is_said = label.starts_with("the ");
         self.label == label
@@ -202,7 +202,7 @@ fn push_lines(out: &mut String, source: &Source<'_>) {
     }
 }
 
-/// Reports whether it merely looks like a name: `errors/warnings`, adjacent words, and
+/// Returns whether a text merely looks like a name: `errors/warnings`, adjacent words, and
 /// `src/a.rs-12`, the start of a line in search results.
 fn is_no_name(name: &str) -> bool {
     let is_word = |word: &str| word.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'-');
@@ -213,7 +213,7 @@ fn is_no_name(name: &str) -> bool {
     are_words() || name.split_once('-').is_some_and(is_place)
 }
 
-/// Reports whether a name seen once means little without its line: words of the agent alone, which
+/// Returns whether a name seen once means little without its line: words of the agent alone, which
 /// are mostly two sentences without a blank between them, and a full hash in the output of a tool.
 fn is_of_little_use(named: &Named<'_>) -> bool {
     let is_hash =

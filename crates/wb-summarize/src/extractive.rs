@@ -33,7 +33,7 @@ const SHOWN_BYTES: usize = 400;
 const N_PATHS: usize = 40;
 /// Bytes of the conclusion of a turn: the newest one, the two before it, and older ones.
 const UTTERANCE_BYTES: [usize; 3] = [2_400, 1_000, 400];
-/// Parts per hundred of a digest that the user's words may take until what they answer is left out.
+/// The percentage of a digest that the user's words may take before their questions are left out.
 const WORDS_PERCENT: usize = 12;
 /// The newest turns, whose commands are listed even if they merely show something.
 const WHOLE_TURNS: usize = 3;
@@ -41,7 +41,7 @@ const WHOLE_TURNS: usize = 3;
 const EVIDENCE_PERCENT: usize = 45;
 const LEAST_FOR_EVIDENCE: usize = 1_600;
 
-/// Returns whether a reader sees a line of a message, given by its number, next to the digest.
+/// A function from a message number and a line: true if a reader sees the line next to the digest.
 type VisibleLines<'a> = &'a dyn Fn(u32, &str) -> bool;
 
 /// A digest that needs no model, ready to be rendered at any size.
@@ -420,7 +420,7 @@ fn task_line(task: &Task) -> String {
     format!("- [{}] {}", task.state.as_str(), one_line(&task.text, LINE_CHARS))
 }
 
-/// Puts a sentence of the user on one entry; it is not cut.
+/// Writes a sentence of the user as one entry; it is not cut.
 fn bullet(words: &str) -> String {
     let words = words.trim();
     let words = words.strip_prefix("- ").unwrap_or(words);

@@ -33,7 +33,8 @@ impl DelegatedCompaction {
         let mut left = self.kept.clone();
         let mut is_known = |message: &Message| {
             // The agent's custom messages in between are ignored.
-            matches!(message, Message::Custom { .. }) || pieces(message).all(|piece| took(&mut left, piece))
+            matches!(message, Message::Custom { .. })
+                || pieces(message).all(|piece| remove_piece(&mut left, piece))
         };
         let n = view.messages[at + 1..].iter().take_while(|message| is_known(message)).count();
         let known = &view.messages[at..=at + n];
@@ -44,8 +45,8 @@ impl DelegatedCompaction {
     }
 }
 
-/// Takes a piece out of those that are left, if it is one of them.
-fn took(left: &mut Vec<u64>, piece: u64) -> bool {
+/// Removes a piece from those that are left; returns whether it was one of them.
+fn remove_piece(left: &mut Vec<u64>, piece: u64) -> bool {
     left.iter().position(|known| *known == piece).map(|at| left.swap_remove(at)).is_some()
 }
 

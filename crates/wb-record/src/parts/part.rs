@@ -66,8 +66,8 @@ pub trait Parts: Send + Sync + Debug {
         Ok(out)
     }
 
-    /// Returns whether a line of the part without a name can begin at a place: at the start, or after
-    /// a line feed.
+    /// Returns whether a line of the part without a name can begin at a place: at the start, or
+    /// after a line feed.
     fn is_line_start(&self, at: u64) -> io::Result<bool> {
         let before = Span { at: at.saturating_sub(1), len: at.min(1), ..Span::default() };
         Ok(matches!(&*self.bytes(&before)?, [] | [b'\n']))
