@@ -25,8 +25,14 @@
 mod parts;
 pub mod json;
 mod view;
+mod format;
 mod history;
+mod numbers;
 
+pub use format::{
+    Abilities, Ability, Confidence, Document, Format, NotExpressible, ONLY_CONVERSATION, Stamp, Wanted,
+    WriteError,
+};
 pub use history::blocks::{Blocks, CompactionBlock, Explanation, Section};
 pub use history::changed_part::ChangedPart;
 pub use history::delegated::DelegatedCompaction;
@@ -37,6 +43,7 @@ pub use history::undo::UndoMethod;
 pub use history::{History, history_path};
 pub use json::scan::JsonScan;
 pub use json::splice;
+pub use numbers::Numbers;
 pub use parts::change::{Bytes, Change, ChangeSet, CommitError};
 pub use parts::error::{FileError, FormatError};
 #[cfg(any(unix, windows))]
@@ -50,12 +57,7 @@ pub use parts::sqlite;
 #[cfg(any(unix, windows))]
 pub use parts::write::{check_new, write_new};
 pub use parts::{lines, recover};
-pub use view::format::{
-    Abilities, Ability, Confidence, Document, Format, NotExpressible, ONLY_CONVERSATION, Stamp, Wanted,
-    WriteError,
-};
 pub use view::missing_role::MissingRole;
 pub use view::note::Note;
-pub use view::numbers::Numbers;
 pub use view::target_view::{Item, items};
 pub use view::{Place, Provenance, Segment, Segments, UsageAt, View, forget_stale_usage};

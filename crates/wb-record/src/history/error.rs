@@ -2,9 +2,9 @@
 
 use std::io::ErrorKind;
 
+use crate::format::{NotExpressible, WriteError};
 use crate::parts::change::CommitError;
 use crate::parts::error::{FileError, FormatError};
-use crate::view::format::{NotExpressible, WriteError};
 
 /// The reason that an operation was not undone or redone; the session is unchanged.
 #[derive(Debug, thiserror::Error)]
@@ -86,17 +86,17 @@ impl HistoryError {
                 "`wb log FILE` shows what was done"
             }
             Self::Overtaken { .. } => "what was folded is still in the session; let the agent go back to it",
-            Self::NotAlone { .. } => "take back what came after it first",
+            Self::NotAlone { .. } => "undo the later changes first",
             Self::Lost { .. } => "look for a copy of the session from before",
             Self::NotFound { .. } => {
                 "what it replaced is kept in the file that ends in .wb-log next to the session"
             }
             Self::List(_) => "check the file that ends in .wb-log next to the session",
             Self::ListNotWritten(_) => {
-                "the list stands next to the session, in a file that ends in .wb-log: allow writing there"
+                "the list is next to the session, in a file that ends in .wb-log: allow writing there"
             }
             Self::NoRoomForList => {
-                "the list stands next to the session, in a file that ends in .wb-log: free some space on that disk"
+                "the list is next to the session, in a file that ends in .wb-log: free some space on that disk"
             }
             Self::ListBusy => "wait until it is done and run the command again",
             Self::Write(error) => error.hint(),

@@ -18,6 +18,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use crate::format::{Document, Stamp};
 use crate::history::delegated::DelegatedCompaction;
 use crate::history::error::HistoryError;
 use crate::history::operation::{Operation, OperationKind};
@@ -33,7 +34,6 @@ use crate::parts::part::Access;
 use crate::parts::part::{PartReader, Parts};
 use crate::parts::recover::{Progress, progress};
 use crate::view::View;
-use crate::view::format::{Document, Stamp};
 
 /// The suffix of a session's list of operations. Hosts list files by `.jsonl`, so the suffix
 /// differs from that.

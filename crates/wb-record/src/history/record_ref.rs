@@ -5,10 +5,10 @@ use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
+use crate::format::Document;
 use crate::parts::error::FormatError;
 use crate::parts::span::Span;
 use crate::view::View;
-use crate::view::format::Document;
 
 /// A record as it was, recognized by its fingerprint.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]

@@ -3,6 +3,7 @@
 
 use std::collections::{HashMap, HashSet};
 
+use crate::format::{Document, Stamp, WriteError};
 use crate::history::History;
 use crate::history::blocks::moved;
 use crate::history::changed_part::ChangedPart;
@@ -16,7 +17,6 @@ use crate::parts::error::FormatError;
 use crate::parts::recover::can_be_undone;
 use crate::parts::span::Span;
 use crate::view::View;
-use crate::view::format::{Document, Stamp, WriteError};
 use crate::view::target_view::Item;
 
 /// The way in which an undo is carried out.

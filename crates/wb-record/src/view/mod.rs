@@ -2,10 +2,8 @@
 //! providers counted.
 
 pub(crate) mod note;
-pub(crate) mod numbers;
 pub(crate) mod target_view;
 pub(crate) mod missing_role;
-pub(crate) mod format;
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};

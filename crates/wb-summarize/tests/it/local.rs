@@ -86,13 +86,13 @@ fn the_count_of_an_earlier_digest_is_added() {
     assert!(first.contains("3 messages elided into this digest (3 in all)."), "{first}");
     assert!(digest(&talk, Some(&first)).contains("(6 in all)"));
     let rest = digest(&talk, Some("# Objective\n- port it"));
-    assert!(rest.contains("3 messages elided into this digest, rest those of an earlier one."), "{rest}");
+    assert!(rest.contains("3 messages elided into this digest, beside those of an earlier one."), "{rest}");
     let after = digest(&talk, Some(&rest));
-    assert!(after.contains("3 messages elided into this digest (6 in all), rest those of an earlier one."));
+    assert!(after.contains("3 messages elided into this digest (6 in all), beside those of an earlier one."));
     let later = digest(&talk, Some(&after));
     assert_eq!(
         lines(&later, "3 messages"),
-        ["3 messages elided into this digest (9 in all), rest those of an earlier one."]
+        ["3 messages elided into this digest (9 in all), beside those of an earlier one."]
     );
     let two = digest(&talk, Some(&[first.as_str(), "\n", &first.replace("3 in all", "8 in all")].concat()));
     assert!(two.contains("(14 in all)."), "{two}");
