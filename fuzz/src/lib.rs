@@ -168,7 +168,7 @@ fn refused(messages: &[Message], sent: &SentAs<'_>) -> Vec<Violation> {
 }
 
 fn open(bytes: &[u8]) -> Option<Box<dyn Document>> {
-    wb_formats::open(Box::new(MemoryParts::of(bytes))).ok()
+    wb_formats::open(Box::new(MemoryParts::from_bytes(bytes))).ok()
 }
 
 fn newest_of(bytes: &[u8]) -> Option<(Box<dyn Document>, String, View)> {

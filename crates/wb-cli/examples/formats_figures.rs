@@ -162,7 +162,7 @@ fn compacted(document: &dyn Document, conversation: &str, view: &View, window: u
     let items = wb_record::items(&patch, view.messages.len());
     let stamp = Stamp { now_ms: 1_767_225_600_000, seed: 7, ..Stamp::default() };
     let written = document.render(conversation, view, &items, &stamp).ok().and_then(|set| {
-        let mut copy = MemoryParts::of(document.parts().whole("").ok()?);
+        let mut copy = MemoryParts::from_bytes(document.parts().whole("").ok()?);
         copy.commit(&set).ok()?;
         let copy = wb_formats::open(Box::new(copy)).ok()?;
         copy.view(conversation).ok()

@@ -23,7 +23,7 @@ fn main() -> io::Result<()> {
     Ok(())
 }
 
-/// Every figure for a transcript of that many messages.
+/// Returns every figure for a transcript of `n_messages` messages.
 fn all(n_messages: usize, script: Script) -> Vec<Figure> {
     let messages = transcript(n_messages, script);
     let mut figures = Vec::from(appends(&messages));

@@ -17,7 +17,7 @@ use wb_testkit::workload::Script;
 
 /// Targets are held from this size up; below, fixed costs weigh more than what is measured.
 const TARGETS_FROM: usize = 1_000;
-/// Least time of one sample, far above what the clock can tell apart.
+/// Least time of one sample, far above what the clock can resolve.
 const SAMPLE: Duration = Duration::from_millis(2);
 /// Time after which no further pair of samples is taken, once there are enough.
 const PATIENCE: Duration = Duration::from_millis(1_500);
@@ -45,7 +45,7 @@ fn main() -> io::Result<ExitCode> {
     Ok(if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
-/// Tells machine, date and compiler.
+/// Prints the machine, the date and the compiler.
 fn head(out: &mut impl Write) -> io::Result<()> {
     let cpu = command_output("lscpu", &[]);
     let field = |name: &str| {
@@ -68,14 +68,14 @@ fn command_output(program: &str, args: &[&str]) -> String {
     )
 }
 
-/// Measures and prints one transcript's rows; tells whether every target was there and holds.
+/// Measures and prints one transcript's rows; returns whether every target is there and holds.
 fn table(out: &mut impl Write, bed: &Bed, words: &[&String]) -> io::Result<bool> {
     let (mut met, mut result) = (String::new(), Ok(()));
     bed.each_row(&mut |row| {
         if !words.is_empty() && !words.iter().any(|word| row.what.contains(*word)) {
             return;
         }
-        let measured = Measured::of(row);
+        let measured = Measured::new(row);
         if let Some(target) = measured.target.filter(|_| measured.holds()) {
             met.push(target.letter);
         }
@@ -108,7 +108,7 @@ struct Measured {
 
 impl Measured {
     /// Samples row and limit in turn and takes the median of each.
-    fn of(row: Row<'_>) -> Self {
+    fn new(row: Row<'_>) -> Self {
         let Row { what, limit_is, target, mut subject, mut limit } = row;
         let (n, n_limit) = (calibrate(&mut subject), calibrate(&mut limit));
         let (mut samples, mut limits) = (Vec::new(), Vec::new());
@@ -135,7 +135,7 @@ impl Measured {
 
     fn print(&self, out: &mut impl Write, bed: &Bed) -> io::Result<()> {
         let Self { what, limit_is, .. } = self;
-        let (time, limit) = (shown(self.nanos), shown(self.limit_nanos));
+        let (time, limit) = (format_nanos(self.nanos), format_nanos(self.limit_nanos));
         write!(out, "{}\t{:?}\t{what}\t{time}\t{limit_is}\t{limit}", bed.n_messages, bed.script)?;
         write!(out, "\t{:.2}\t", self.ratio())?;
         match self.target {
@@ -165,7 +165,7 @@ fn median(mut samples: Vec<f64>) -> f64 {
     samples[samples.len() / 2]
 }
 
-fn shown(nanos: f64) -> String {
+fn format_nanos(nanos: f64) -> String {
     match nanos {
         ..1e3 => format!("{nanos:.1} ns"),
         ..1e6 => format!("{:.2} µs", nanos / 1e3),

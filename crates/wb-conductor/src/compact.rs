@@ -20,10 +20,8 @@ pub async fn compact_in_place(
     settings: &Compactor,
     opts: &CondenseOpts,
 ) -> CompactionReport {
-    let view = WeighedTranscript::new(messages, &settings.counter).with_fixed(&*opts.fixed);
-    let input = settings.plan_input(&view, opts);
     let summarizer = settings.summarizer_for(opts);
-    let plan = settings.pipeline.plan(view, input);
+    let plan = settings.plan(WeighedTranscript::new(messages, &settings.counter), opts);
     match plan.map(|plan| plan.without_guard().ask(summarizer.as_ref(), opts.cancel.as_ref())) {
         Ok(reply) => reply.await.apply(messages),
         Err(report) => *report,
@@ -37,9 +35,7 @@ pub fn compact_locally(
     settings: &Compactor,
     opts: &CondenseOpts,
 ) -> CompactionReport {
-    let view = WeighedTranscript::new(messages, &settings.counter).with_fixed(&*opts.fixed);
-    let input = settings.plan_input(&view, opts);
-    let plan = settings.pipeline.plan(view, input);
+    let plan = settings.plan(WeighedTranscript::new(messages, &settings.counter), opts);
     match plan.map(|plan| opts.local(plan.without_guard())) {
         Ok(ready) => ready.apply(messages),
         Err(report) => *report,
@@ -57,9 +53,8 @@ pub async fn compact_turns(
 ) -> (CompactionReport, Option<TurnsUndo>) {
     let split = SplitTurns { projection: project(take(turns)), turns };
     let view = WeighedTranscript::new(&split.projection.messages, &settings.counter);
-    let view = view.with_turns(split.projection.turn_indices()).with_fixed(&*opts.fixed);
-    let input = settings.plan_input(&view, opts);
-    let plan = settings.pipeline.plan(view, input).map(Plan::without_guard);
+    let view = view.with_turns(split.projection.turn_indices());
+    let plan = settings.plan(view, opts).map(Plan::without_guard);
     let done = plan.map(|plan| match settings.summarizer_for(opts) {
         Some(summarizer) => Either::Left(plan.ask(Some(&summarizer), opts.cancel.as_ref())),
         None => Either::Right(opts.local(plan)),

@@ -18,6 +18,7 @@ use wb_summarize::Summarizer;
 use crate::pipeline::{Pipeline, PlanInput};
 use crate::plan::Plan;
 use crate::ready::Ready;
+use crate::report::CompactionReport;
 use crate::step::Trigger;
 
 pub use wb_invoke::timer::DEFAULT_TIMEOUT;
@@ -117,7 +118,7 @@ impl Compactor {
 
     /// Asks no model; digests are built from the transcript itself.
     #[must_use]
-    pub fn without_model(mut self) -> Self {
+    pub(crate) fn without_model(mut self) -> Self {
         self.summarizer = None;
         self
     }
@@ -197,11 +198,6 @@ impl Compactor {
         &self.counter
     }
 
-    /// Returns the steps.
-    pub fn steps(&self) -> &Pipeline {
-        &self.pipeline
-    }
-
     /// Resolves the budget.
     pub fn budget(&self) -> Result<Budget, PolicyError> {
         let mut budget = Budget::resolve(self.card.as_ref(), &self.policy, self.overhead_tokens)?;
@@ -209,8 +205,13 @@ impl Compactor {
         Ok(budget)
     }
 
-    /// Returns the input of [`Pipeline::plan`] for one compaction of a transcript.
-    pub fn plan_input<'o>(&self, view: &WeighedTranscript<'_>, opts: &'o CondenseOpts) -> PlanInput<'o> {
+    /// Plans one compaction of a transcript; see [`Pipeline::plan`].
+    pub fn plan<'a>(
+        &self,
+        view: WeighedTranscript<'a>,
+        opts: &'a CondenseOpts,
+    ) -> Result<Plan<'a>, Box<CompactionReport>> {
+        let view = view.with_fixed(&*opts.fixed);
         let (mut anchored, mut refused) = (false, None);
         let budget = self.budget().map(|budget| {
             refused = refused_usage(&budget, opts.context_tokens);
@@ -222,7 +223,8 @@ impl Compactor {
             }
         });
         let (trigger, facts) = (opts.trigger(), opts.facts.as_deref());
-        PlanInput { budget, trigger, facts, anchored, refused, at_most_tokens: None }
+        let input = PlanInput { budget, trigger, facts, anchored, refused, at_most_tokens: None };
+        self.pipeline.plan(view, input)
     }
 
     /// Returns the prices of the model, if its card has them.

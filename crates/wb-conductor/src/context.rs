@@ -150,7 +150,7 @@ impl AgentContext {
 
     /// Sets the number of continuations of an answer that was cut off; with 0 there are none.
     #[must_use]
-    pub fn max_continuations(self, max_continuations: u32) -> Self {
+    pub(crate) fn max_continuations(self, max_continuations: u32) -> Self {
         Self { max_continuations, ..self }
     }
 
@@ -324,7 +324,7 @@ impl AgentContext {
     /// Keeps what a model wrote, so that a digest without one can continue it. After a useless
     /// reply to a request that continued the conversation, later requests are separate.
     fn note_digest(&mut self, report: &CompactionReport, messages: &[Message]) {
-        let was_cached = report.asked.is_some_and(|costs| costs.is_behind());
+        let was_cached = report.ask_costs.is_some_and(|costs| costs.is_cached());
         if was_cached && matches!(&report.digest, Some(DigestSource::Local(reason)) if reason.is_of_reply()) {
             self.same_model = None;
         }

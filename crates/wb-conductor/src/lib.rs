@@ -27,24 +27,24 @@
 //! assert_eq!(messages.len(), 80);
 //! ```
 
-pub mod report;
-pub mod turns;
-pub mod step;
+mod report;
+mod turns;
+mod step;
 mod draft;
 mod digest_writer;
 mod ready;
 mod plan;
 mod engine;
-pub mod pipeline;
-pub mod compactor;
-pub mod compact;
+mod pipeline;
+mod compactor;
+mod compact;
 mod breaker;
-pub mod document0;
-pub mod continuation;
+mod document0;
+mod continuation;
 mod session_rate;
 mod background;
-pub mod context;
-pub mod agent_settings;
+mod context;
+mod agent_settings;
 
 pub use agent_settings::{AgentSections, AgentSettings, ContextTransform, SettingsError};
 pub use breaker::{BREAKER_AFTER, BREAKER_LASTS};

@@ -77,17 +77,17 @@ impl fmt::Debug for Plan<'_> {
 
 impl Plan<'_> {
     /// Returns the least number of tokens saved.
-    pub fn tokens_saved(&self) -> u64 {
+    pub(crate) fn tokens_saved(&self) -> u64 {
         self.draft.input.total_tokens().saturating_sub(self.draft.total())
     }
 
     /// Returns the tokens of the transcript before the first changed message.
-    pub fn stable_tokens(&self) -> u64 {
+    pub(crate) fn stable_tokens(&self) -> u64 {
         self.draft.stable_tokens()
     }
 
     /// Returns whether the plan has a digest that is long enough to ask a model for it.
-    pub fn wants_model(&self) -> bool {
+    pub(crate) fn wants_model(&self) -> bool {
         self.head.is_some() && self.digest_tokens() >= USEFUL_DIGEST_TOKENS
     }
 
@@ -126,10 +126,9 @@ impl Plan<'_> {
             self.with_local_digest(head, |digest| digest.addition(own, lines))
         });
         let addition = addition.unwrap_or_default();
-        let request = self.request(card.as_ref(), addition.kept());
-        let (asked, cached) =
+        let request = self.request(card.as_ref(), addition.verbatim());
+        let (ask_costs, cached) =
             request.as_ref().and_then(|request| self.cached_request(request, &summarizer)).unzip();
-        let cached = cached.filter(|_| asked.is_some_and(|costs: AskCosts| costs.is_behind()));
         // The reply is checked against these facts when it arrives, and the turns may have gone on.
         let facts =
             self.head.as_ref().filter(|_| request.is_some()).map(|head| head.facts.clone().into_owned());
@@ -137,9 +136,9 @@ impl Plan<'_> {
         Either::Right(async move {
             if let Some(request) = request {
                 let mut cost = Cost::default();
-                ready.report.asked = asked;
-                let digest = match &cached {
-                    Some(cached) => request.ask_behind(cached, &summarizer, Some(&cancel), &mut cost).await,
+                ready.report.ask_costs = ask_costs;
+                let digest = match &cached.flatten() {
+                    Some(cached) => request.ask_cached(cached, &summarizer, Some(&cancel), &mut cost).await,
                     None => request.ask(&summarizer, Some(&cancel), &mut cost).await,
                 };
                 ready.take_reply((digest, cost), &writer, &addition, &facts.unwrap_or_default());
@@ -172,8 +171,8 @@ impl Plan<'_> {
         let has_line = |at: usize, line: &str| visible.has_line(at, line);
         let shows = by_message_number(&head.facts, n_messages, &has_line);
         let n_before = (head.facts.n_messages() as usize).saturating_sub(n_messages);
-        let digest = LocalDigest::new(&head.facts, head.n_elided).in_all(head.n_elided + n_before);
-        render(&digest.beside(&shows))
+        let digest = LocalDigest::new(&head.facts, head.n_elided).with_total(head.n_elided + n_before);
+        render(&digest.omit_visible(&shows))
     }
 
     fn local_because(self, reason: NoDigest) -> Ready {
@@ -196,31 +195,36 @@ impl Plan<'_> {
 
     /// Renders the request to a model; `None` without a digest, or with one too short for its
     /// price.
-    fn request(&self, card: Option<&ModelCard>, kept: String) -> Option<DigestRequest> {
+    fn request(&self, card: Option<&ModelCard>, verbatim: String) -> Option<DigestRequest> {
         let head = self.head.as_ref().filter(|_| self.wants_model())?;
         let messages = &self.draft.input.messages[..head.cut];
         let scope = CondenseScope::Session;
         let carried = carried_digest(messages);
-        Some(DigestRequest::beside(messages, scope, carried, kept, card, self.own_tokens(head)))
+        Some(DigestRequest::with_verbatim(messages, scope, carried, verbatim, card, self.own_tokens(head)))
     }
 
-    /// Compares a request that continues the conversation, up to the cut, with a separate one.
+    /// Compares a request that continues the conversation, up to the cut, with a separate one;
+    /// returns the conversation too if that costs less.
     fn cached_request(
         &self,
         request: &DigestRequest,
         summarizer: &Summarizer,
-    ) -> Option<(AskCosts, CachedConversation)> {
+    ) -> Option<(AskCosts, Option<CachedConversation>)> {
         let (sent, head, input) = (self.sent?, self.head.as_ref()?, &self.draft.input);
         sent.card.prices.as_ref()?;
-        let turns = input.messages[..head.cut].iter().copied().cloned().map(message_to_turn).collect();
         let overhead = self.report.context_tokens.saturating_sub(self.report.tokens_before);
-        let cached = CachedConversation {
-            conversation: Conversation { turns, ..sent.head.clone() },
+        let mut cached = CachedConversation {
+            conversation: sent.head.clone(),
             thinking: sent.thinking,
             tokens: input.prefix[head.cut].saturating_add(overhead),
             cached_tokens: sent.cached_tokens,
         };
         let costs = request.ask_costs(&cached, summarizer, sent.card, input.counter.as_ref())?;
+        let cached = costs.is_cached().then(|| {
+            let head = input.messages[..head.cut].iter().copied().cloned();
+            cached.conversation.turns = head.map(message_to_turn).collect();
+            cached
+        });
         Some((costs, cached))
     }
 

@@ -67,7 +67,7 @@ impl Ready {
             (Ok(digest), Some(place)) => {
                 let findings = audit(&digest.text, facts);
                 let text = corrected(&digest.text, &findings);
-                *place = writer.fit(|max_chars| addition.added_to(&text, max_chars));
+                *place = writer.fit(|max_chars| addition.add_to(&text, max_chars));
                 self.report.findings = findings;
                 self.report.digest = Some(DigestSource::Model { cut_off: digest.cut_off });
             }
@@ -124,7 +124,7 @@ impl Ready {
     }
 
     /// Applies the change as [`Self::apply`] does, to turns; the undo comes with the report.
-    pub fn apply_to_turns(self, turns: &mut Vec<Turn>) -> (CompactionReport, Option<TurnsUndo>) {
+    pub(crate) fn apply_to_turns(self, turns: &mut Vec<Turn>) -> (CompactionReport, Option<TurnsUndo>) {
         let (after, done) = self.apply_to_projection(project(take(turns)));
         *turns = after;
         done

@@ -115,7 +115,7 @@ pub struct CompactionReport {
     pub findings: Vec<Finding>,
     /// The costs of both ways to ask for the digest, and the choice; only if the model of the
     /// conversation writes it and its prices are known.
-    pub asked: Option<AskCosts>,
+    pub ask_costs: Option<AskCosts>,
     /// The usage of the model's requests.
     pub usage: Usage,
     /// The number of requests.
@@ -220,7 +220,7 @@ impl CompactionReport {
                 write!(f, ", {what} {count}")?;
             }
         }
-        match &self.asked {
+        match &self.ask_costs {
             Some(costs) => write!(f, "; {costs}"),
             None => Ok(()),
         }

@@ -126,7 +126,7 @@ impl fmt::Debug for Step {
 pub fn step_effect(step: &str) -> Option<&'static str> {
     match step {
         DIGEST => Some("folded the head into a digest"),
-        RESTORE => Some("gave back files that were read last"),
+        RESTORE => Some("restored files that were read last"),
         pass => pass_entry(pass).map(|entry| entry.does),
     }
 }

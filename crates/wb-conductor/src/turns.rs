@@ -131,7 +131,7 @@ impl Projection {
     }
 
     /// Returns the index of each message's turn.
-    pub fn turn_indices(&self) -> Vec<usize> {
+    pub(crate) fn turn_indices(&self) -> Vec<usize> {
         self.parts.iter().map(|part| part.turn).collect()
     }
 
@@ -158,21 +158,20 @@ impl Projection {
         for (message, origin) in messages.into_iter().zip(origins) {
             let part =
                 origin.input_index().and_then(|at| parts.get_mut(at).map(|part| (part, is_replaced(at))));
-            let (turn, role, blocks) = match part {
-                None => (None, None, new_message_blocks(message)),
+            let (turn, (role, blocks)) = match part {
+                None => (None, role_and_blocks(message_to_turn(message))),
                 Some((part, replaced)) => {
                     let blocks = original_blocks(message, part.result.as_mut(), replaced);
-                    (Some(part.turn), Some(part.role), (part.role, blocks))
+                    (Some(part.turn), (part.role, blocks))
                 }
             };
             let same_turn = turn.is_some() && open == turn;
             open = turn;
-            let (new_role, blocks) = blocks;
             let n_blocks = blocks.len();
             layout.push(PieceLayout { opens_turn: !same_turn, n_blocks });
             match turns.last_mut() {
                 Some(last) if same_turn => blocks_mut(last).extend(blocks),
-                _ => turns.push(build_turn(role.unwrap_or(new_role), blocks)),
+                _ => turns.push(build_turn(role, blocks)),
             }
         }
         (turns, TurnsRest { parts, layout })
@@ -276,10 +275,6 @@ fn role_and_blocks(turn: Turn) -> (Role, Vec<Block>) {
         Turn::Assistant { blocks } => (Role::Assistant, blocks),
         Turn::Tool { blocks } => (Role::Tool, blocks),
     }
-}
-
-fn new_message_blocks(message: Message) -> (Role, Vec<Block>) {
-    role_and_blocks(message_to_turn(message))
 }
 
 /// Returns the part of an output that a model reads, and the output unless it is a string: that

@@ -54,7 +54,7 @@ fn print(args: &[String]) -> io::Result<()> {
         "| session | MB | values ms | open ms | view ms | times as fast |\n|---|---:|---:|---:|---:|---:|"
     )?;
     for (name, bytes) in sessions {
-        let parts = MemoryParts::of(bytes.as_slice());
+        let parts = MemoryParts::from_bytes(bytes.as_slice());
         let [copy, values, open, view] =
             medians([&|| copied(&parts), &|| values(&bytes), &|| opened(&parts), &|| viewed(&parts)]);
         let (open, view) = (open.saturating_sub(copy), view.saturating_sub(copy));

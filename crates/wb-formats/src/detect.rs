@@ -41,13 +41,13 @@ pub fn detect(probe: &Probe) -> Option<&'static dyn Format> {
 /// use wb_record::{MemoryParts, ONLY_CONVERSATION};
 ///
 /// let file = "{\"role\":\"user\",\"content\":\"hello\"}\n{\"role\":\"assistant\",\"content\":\"hi\"}\n";
-/// let document = wb_formats::open(Box::new(MemoryParts::of(file)))?;
+/// let document = wb_formats::open(Box::new(MemoryParts::from_bytes(file)))?;
 /// let view = document.view(ONLY_CONVERSATION)?;
 /// assert_eq!((view.format, view.messages.len()), ("native", 2));
 /// # Ok::<(), wb_formats::FormatError>(())
 /// ```
 pub fn open(parts: Box<dyn Parts>) -> Result<Box<dyn Document>, FormatError> {
-    let probe = Probe::of(parts.as_ref())?;
+    let probe = Probe::new(parts.as_ref())?;
     known(&probe)?.open(parts)
 }
 
@@ -65,7 +65,7 @@ pub fn open_path(path: &Path, access: Access) -> Result<Box<dyn Document>, Forma
     if *parts.bytes(&Span { len: MAGIC.len() as u64, ..Span::default() })? == *MAGIC {
         return opencode::open_database(path, access);
     }
-    let probe = Probe::of(&parts)?;
+    let probe = Probe::new(&parts)?;
     let detected = known(&probe);
     let is_sure = detected.as_ref().is_ok_and(|it| it.detect(&probe) == Confidence::Sure);
     let changed_as = if is_sure { None } else { changed_as(path) };
@@ -78,7 +78,7 @@ pub fn open_path(path: &Path, access: Access) -> Result<Box<dyn Document>, Forma
 /// Returns the format of a session that the list of operations next to it names.
 fn changed_as(path: &Path) -> Option<&'static dyn Format> {
     let path = path.canonicalize().ok()?;
-    let history = History::beside(&path, Access::Read).ok()?;
+    let history = History::open_for(&path, Access::Read).ok()?;
     Some(row_of(history.format()?)?.format)
 }
 

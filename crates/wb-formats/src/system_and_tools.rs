@@ -87,7 +87,7 @@ mod tests {
     use super::*;
 
     fn outside(body: &Value) -> (Option<String>, usize) {
-        let document = crate::open(Box::new(MemoryParts::of(body.to_string()))).unwrap();
+        let document = crate::open(Box::new(MemoryParts::from_bytes(body.to_string()))).unwrap();
         let SystemAndTools { system, n_tools, .. } = SystemAndTools::of(document.as_ref()).unwrap();
         let text = |it: Message| match it {
             Message::Custom { content, .. } => content.texts().collect::<Vec<_>>().join("|"),

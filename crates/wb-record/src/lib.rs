@@ -13,7 +13,7 @@
 //! ```
 //! use wb_record::{ChangeSet, MemoryParts, Parts};
 //!
-//! let mut parts = MemoryParts::of("{}\n");
+//! let mut parts = MemoryParts::from_bytes("{}\n");
 //! let set = ChangeSet::append("", 3, b"{\"a\":1}\n".to_vec());
 //! parts.commit(&set)?;
 //! assert_eq!(parts.whole("")?, b"{}\n{\"a\":1}\n");
@@ -25,37 +25,39 @@
 mod parts;
 pub mod json;
 mod view;
+mod format;
 mod history;
+mod numbers;
 
+pub use format::{
+    Abilities, Ability, Confidence, Document, Format, NotExpressible, ONLY_CONVERSATION, Stamp, Wanted,
+    WriteError,
+};
 pub use history::blocks::{Blocks, CompactionBlock, Explanation, Section};
 pub use history::changed_part::ChangedPart;
 pub use history::delegated::DelegatedCompaction;
 pub use history::error::HistoryError;
 pub use history::operation::{Operation, OperationKind};
 pub use history::record_ref::RecordRef;
-pub use history::undo::Undone;
-pub use history::{History, list_of};
+pub use history::undo::UndoMethod;
+pub use history::{History, history_path};
 pub use json::scan::JsonScan;
 pub use json::splice;
+pub use numbers::Numbers;
 pub use parts::change::{Bytes, Change, ChangeSet, CommitError};
 pub use parts::error::{FileError, FormatError};
 #[cfg(any(unix, windows))]
 pub use parts::file::{FileParts, append_line};
 pub use parts::lines::{Line, Lines};
 pub use parts::part::{Access, BorrowedPart, MemoryParts, PartReader, Parts};
-pub use parts::probe::{Probe, Seen};
+pub use parts::probe::{Probe, ProbedValue};
 pub use parts::span::{PartId, Span};
 #[cfg(feature = "sqlite")]
 pub use parts::sqlite;
 #[cfg(any(unix, windows))]
 pub use parts::write::{check_new, write_new};
 pub use parts::{lines, recover};
-pub use view::format::{
-    Abilities, Ability, Confidence, Document, Format, NotExpressible, ONLY_CONVERSATION, Stamp, Wanted,
-    WriteError,
-};
 pub use view::missing_role::MissingRole;
 pub use view::note::Note;
-pub use view::numbers::Numbers;
 pub use view::target_view::{Item, items};
 pub use view::{Place, Provenance, Segment, Segments, UsageAt, View, forget_stale_usage};

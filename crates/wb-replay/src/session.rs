@@ -170,7 +170,7 @@ mod tests {
         let rest = after.iter().enumerate().map(|(at, message)| entry((n + 1 + at, message)));
         let lines = std::iter::once(header).chain(all).chain([compaction]).chain(rest);
         let file = lines.map(|line| line.to_string()).collect::<Vec<_>>().join("\n");
-        let document = wb_formats::open(Box::new(wb_record::MemoryParts::of(file))).unwrap();
+        let document = wb_formats::open(Box::new(wb_record::MemoryParts::from_bytes(file))).unwrap();
         Session::read("s", document.as_ref()).unwrap()
     }
 

@@ -12,8 +12,8 @@ use wb_budget::{ModelCard, Usage};
 use wb_message::{Conversation, text};
 
 use crate::compaction_config::{CompactionConfig, CompactionConfigError};
+use crate::custom_prompts::CustomPrompts;
 use crate::length::max_reply_bytes;
-use crate::own_prompts::OwnPrompts;
 use crate::reply::{NoDigest, ReplyCollector, ReplyText};
 use wb_invoke::invoker::{ModelInvoker, StreamOptions, ThinkingLevel};
 use wb_invoke::timer::{DEFAULT_TIMEOUT, within};
@@ -45,14 +45,16 @@ impl Default for AskOpts {
     }
 }
 
-/// Who is asked for digests, and how.
+/// A model that writes digests, and its options.
 ///
 /// ```
 /// use std::{sync::Arc, time::Duration};
 /// use wb_invoke::{ThinkingLevel, from_fn};
 /// use wb_summarize::Summarizer;
 ///
-/// let model = from_fn(async |conversation| -> Result<String, String> { Ok(format!("{conversation:?}")) });
+/// let model = from_fn(async |conversation| -> Result<String, String> {
+///     Ok(format!("{conversation:?}"))
+/// });
 /// let summarizer = Summarizer::new(Arc::new(model))
 ///     .timeout(Duration::from_secs(30))
 ///     .model(Some("small-and-cheap".to_owned()))
@@ -63,7 +65,7 @@ impl Default for AskOpts {
 pub struct Summarizer {
     invoker: Arc<dyn ModelInvoker>,
     opts: AskOpts,
-    own_prompts: Option<OwnPrompts>,
+    custom_prompts: Option<CustomPrompts>,
     instructions: Option<String>,
 }
 
@@ -79,24 +81,24 @@ impl fmt::Debug for Summarizer {
 impl Summarizer {
     /// Builds a summarizer that asks with the default [`AskOpts`].
     pub fn new(invoker: Arc<dyn ModelInvoker>) -> Self {
-        Self { invoker, opts: AskOpts::default(), own_prompts: None, instructions: None }
+        Self { invoker, opts: AskOpts::default(), custom_prompts: None, instructions: None }
     }
 
-    /// Sets how long all parts of one digest may take together; [`Duration::MAX`] sets no limit.
+    /// Sets the time limit for all parts of one digest together; [`Duration::MAX`] sets none.
     #[must_use]
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.opts.timeout = timeout;
         self
     }
 
-    /// Names the model; none is the invoker's own.
+    /// Sets the model by its name; none is the invoker's own.
     #[must_use]
     pub fn model(mut self, model: Option<String>) -> Self {
         self.opts.model = model;
         self
     }
 
-    /// Sets how much to think; none leaves it to the provider.
+    /// Sets the effort of the model; none leaves it to the provider.
     #[must_use]
     pub fn thinking(mut self, thinking: Option<ThinkingLevel>) -> Self {
         self.opts.thinking = thinking;
@@ -107,8 +109,8 @@ impl Summarizer {
     /// [`MAX_INSTRUCTIONS_BYTES`] of them are used, and a blank text is ignored.
     #[must_use]
     pub fn instructions(mut self, instructions: Option<&str>) -> Self {
-        let said = instructions.map(str::trim).filter(|text| !text.is_empty());
-        self.instructions = said.map(|text| text::clip(text, MAX_INSTRUCTIONS_BYTES).into_owned());
+        let given = instructions.map(str::trim).filter(|text| !text.is_empty());
+        self.instructions = given.map(|text| text::clip(text, MAX_INSTRUCTIONS_BYTES).into_owned());
         self
     }
 
@@ -116,32 +118,32 @@ impl Summarizer {
     /// digest is requested in free form.
     pub fn configured(mut self, config: &CompactionConfig) -> Result<Self, CompactionConfigError> {
         let config = config.clone().validated()?;
-        self.own_prompts = OwnPrompts::of(&config);
+        self.custom_prompts = CustomPrompts::from_config(&config);
         let model = config.summary_model.filter(|model| !model.trim().is_empty());
         self.opts.model = model.or(self.opts.model);
         Ok(self)
     }
 
-    /// Returns who is asked.
+    /// Returns the model.
     pub fn invoker(&self) -> &Arc<dyn ModelInvoker> {
         &self.invoker
     }
 
-    /// Returns how it is asked.
+    /// Returns its options.
     pub fn opts(&self) -> &AskOpts {
         &self.opts
     }
 
-    /// Returns what is known of the model, so that its input can be fitted to its window.
+    /// Returns the model's card, so that its input can be fitted to its window.
     pub fn card(&self) -> Option<ModelCard> {
         self.invoker.card()
     }
 
-    pub(crate) fn own_prompts(&self) -> Option<&OwnPrompts> {
-        self.own_prompts.as_ref()
+    pub(crate) fn custom_prompts(&self) -> Option<&CustomPrompts> {
+        self.custom_prompts.as_ref()
     }
 
-    pub(crate) fn said_instructions(&self) -> Option<&str> {
+    pub(crate) fn custom_instructions(&self) -> Option<&str> {
         self.instructions.as_deref()
     }
 
@@ -150,7 +152,7 @@ impl Summarizer {
     pub fn input_card(&self, else_card: Option<ModelCard>) -> Option<ModelCard> {
         let mut card = self.card().or(else_card)?;
         // A token has two bytes at the least, on the average of a text.
-        let n_bytes = self.own_prompts.as_ref().map_or(0, OwnPrompts::len);
+        let n_bytes = self.custom_prompts.as_ref().map_or(0, CustomPrompts::len);
         let prompts_tokens = (n_bytes + self.instructions.as_ref().map_or(0, String::len)) as u64 / 2;
         if card.context_window > 0 {
             card.context_window = card.context_window.saturating_sub(prompts_tokens).max(1);
@@ -175,7 +177,7 @@ pub trait Question: Sync {
     /// Writes the request for a part; `so_far` is the result of the parts before, if any.
     fn conversation(&self, part: &str, so_far: Option<&str>) -> Conversation;
 
-    /// Returns what of a reply can be used, which is not blank; `so_far` as for its request.
+    /// Returns the usable part of a reply, which is not blank; `so_far` as for its request.
     fn judge(&self, reply: &ReplyText, so_far: Option<&str>) -> Result<String, NoDigest>;
 }
 
@@ -205,7 +207,7 @@ impl Cost {
     }
 }
 
-/// Takes what is spent, as it is spent.
+/// A function that receives each cost as it arises.
 type Bill<'a> = &'a mut (dyn FnMut(Cost) + Send);
 
 /// Asks a model once for each part; each request carries the result of the parts before it.
@@ -283,7 +285,7 @@ impl<Q: Question> Asker<'_, Q> {
     }
 }
 
-/// A request on its way; what it cost is billed when it is dropped, whatever came of it.
+/// A request in progress; its cost is counted when it is dropped, whatever its outcome.
 struct Billed<'a> {
     bill: Bill<'a>,
     reply: ReplyCollector,

@@ -24,11 +24,11 @@ pub struct CachedConversation {
 }
 
 impl CachedConversation {
-    /// Returns the usage billed for a request of `asked_tokens` after it and a reply of
+    /// Returns the usage billed for a request of `request_tokens` after it and a reply of
     /// `reply_tokens`. The uncached part counts as written to the cache if that is dearer.
-    pub(crate) fn usage(&self, asked_tokens: u64, reply_tokens: u64, prices: &Prices) -> Usage {
+    pub(crate) fn usage(&self, request_tokens: u64, reply_tokens: u64, prices: &Prices) -> Usage {
         let cached = self.cached_tokens.min(self.tokens);
-        let rest = (self.tokens - cached).saturating_add(asked_tokens);
+        let rest = (self.tokens - cached).saturating_add(request_tokens);
         let is_written = prices.write > prices.input;
         Usage {
             input_tokens: if is_written { 0 } else { rest },
@@ -38,12 +38,12 @@ impl CachedConversation {
         }
     }
 
-    /// Reports whether the window has room for it, the request, the reply and the thinking before
+    /// Returns whether the window has room for it, the request, the reply and the thinking before
     /// that.
-    pub(crate) fn leaves_room(&self, asked_tokens: u64, reply_tokens: u64, card: &ModelCard) -> bool {
+    pub(crate) fn leaves_room(&self, request_tokens: u64, reply_tokens: u64, card: &ModelCard) -> bool {
         let unsaid = if card.reasoning { ThinkingLevel::Medium } else { ThinkingLevel::Off };
         let thought = self.thinking.unwrap_or(unsaid).reserve_tokens();
-        let parts = [self.tokens, asked_tokens, reply_tokens, thought];
+        let parts = [self.tokens, request_tokens, reply_tokens, thought];
         parts.into_iter().fold(0, u64::saturating_add) <= card.context_window
     }
 }
@@ -51,38 +51,39 @@ impl CachedConversation {
 /// The estimated costs of both ways to ask for a digest. [`fmt::Display`] shows them in one line.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct AskCosts {
-    /// The tokens behind the conversation.
-    pub behind: Usage,
+    /// The usage of a request after the conversation.
+    pub cached: Usage,
     /// The same in US dollars.
-    pub behind_cost: f64,
-    /// True if the window has room for that.
+    pub cached_cost: f64,
+    /// Is true if the window has room for that.
     pub has_room: bool,
-    /// The tokens of prompts of its own.
-    pub alone: Usage,
+    /// The usage of separate requests.
+    pub separate: Usage,
     /// The same in US dollars.
-    pub alone_cost: f64,
+    pub separate_cost: f64,
 }
 
 impl AskCosts {
-    pub(crate) fn new(behind: Usage, has_room: bool, alone: Usage, prices: &Prices) -> Self {
-        let (behind_cost, alone_cost) = (prices.cost(&behind), prices.cost(&alone));
-        Self { behind, behind_cost, has_room, alone, alone_cost }
+    pub(crate) fn new(cached: Usage, has_room: bool, separate: Usage, prices: &Prices) -> Self {
+        let (cached_cost, separate_cost) = (prices.cost(&cached), prices.cost(&separate));
+        Self { cached, cached_cost, has_room, separate, separate_cost }
     }
 
-    /// Reports whether to ask after the conversation: if that is possible, and cheaper.
-    pub fn is_behind(&self) -> bool {
-        self.has_room && self.behind_cost < self.alone_cost
+    /// Returns whether to ask after the conversation: that is possible, and cheaper.
+    pub fn is_cached(&self) -> bool {
+        self.has_room && self.cached_cost < self.separate_cost
     }
 }
 
 impl fmt::Display for AskCosts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { behind, behind_cost, alone, alone_cost, .. } = self;
-        let (cached, tokens) = (behind.cache_read_tokens.unwrap_or(0), behind.prompt_tokens());
-        let alone = format_args!("by itself {} tokens, ${alone_cost:.4}", alone.prompt_tokens());
-        let behind =
-            format_args!("behind the conversation {tokens} tokens, {cached} in the cache, ${behind_cost:.4}");
-        match (self.is_behind(), self.has_room) {
+        let Self { cached, cached_cost, separate, separate_cost, .. } = self;
+        let (n_cached, tokens) = (cached.cache_read_tokens.unwrap_or(0), cached.prompt_tokens());
+        let alone = format_args!("by itself {} tokens, ${separate_cost:.4}", separate.prompt_tokens());
+        let behind = format_args!(
+            "behind the conversation {tokens} tokens, {n_cached} in the cache, ${cached_cost:.4}"
+        );
+        match (self.is_cached(), self.has_room) {
             (true, _) => write!(f, "asked {behind}; {alone}"),
             (false, true) => write!(f, "asked {alone}; {behind}"),
             (false, false) => write!(f, "asked {alone}; no room behind the conversation"),

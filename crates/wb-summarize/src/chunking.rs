@@ -30,7 +30,7 @@ pub struct Room {
 
 impl Room {
     /// Measures the room of the model's window next to a reply; without a card a window is assumed.
-    pub fn of(card: Option<&ModelCard>, max_output_tokens: u64) -> Self {
+    pub fn new(card: Option<&ModelCard>, max_output_tokens: u64) -> Self {
         let window = card.map(|card| card.context_window).filter(|window| *window > 0);
         let window = window.unwrap_or(ASSUMED_WINDOW_TOKENS);
         let tokens = window.saturating_sub(max_output_tokens) / SAFE_RATIO.1 * SAFE_RATIO.0;
@@ -38,18 +38,18 @@ impl Room {
     }
 
     /// Returns the room for the transcript next to `carried` bytes; it is never zero.
-    pub fn beside(self, carried_bytes: usize) -> usize {
+    pub fn transcript_bytes(self, carried_bytes: usize) -> usize {
         self.bytes.saturating_sub(carried_bytes).max(MIN_BODY_BYTES)
     }
 
     /// Returns the most bytes that may be carried: half of the room.
     pub fn half(self) -> usize {
-        self.beside(0) / 2
+        self.transcript_bytes(0) / 2
     }
 
     /// Returns the room reserved for the text that each part carries: the larger of the first
     /// part's and a reply's bytes, but at most half of the room.
-    pub fn kept_free(self, carried: Option<&str>, reply_bytes: usize) -> usize {
+    pub fn carried_bytes(self, carried: Option<&str>, reply_bytes: usize) -> usize {
         carried.map_or(0, str::len).max(reply_bytes.min(self.half()))
     }
 }
@@ -124,7 +124,7 @@ mod tests {
 
     #[test]
     fn an_unknown_window_is_assumed_and_a_tiny_one_leaves_room_for_something() {
-        assert!(Room::of(None, 2_000).beside(0) > 300_000);
-        assert_eq!(Room::of(Some(&ModelCard::with_window(100)), 2_000).beside(0), MIN_BODY_BYTES);
+        assert!(Room::new(None, 2_000).transcript_bytes(0) > 300_000);
+        assert_eq!(Room::new(Some(&ModelCard::with_window(100)), 2_000).transcript_bytes(0), MIN_BODY_BYTES);
     }
 }

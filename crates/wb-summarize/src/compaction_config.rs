@@ -12,9 +12,9 @@ pub const MIN_COMPACTION_GAIN_TOKENS: u64 = 1024;
 /// The part of what is summarized that must be saved if none is configured.
 pub const DEFAULT_MIN_SAVINGS_RATIO: f64 = 0.3;
 /// The placeholder for the transcript in a user prompt.
-pub const MESSAGES_PLACEHOLDER: &str = "{messages}";
+pub(crate) const MESSAGES_PLACEHOLDER: &str = "{messages}";
 /// The placeholder for the previous summary in a user prompt.
-pub const PREVIOUS_SUMMARY_PLACEHOLDER: &str = "{previous_summary}";
+pub(crate) const PREVIOUS_SUMMARY_PLACEHOLDER: &str = "{previous_summary}";
 
 /// The mode of compaction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]

@@ -11,11 +11,11 @@ use wb_message::{Conversation, Message, ToolVocabulary, Turn, text};
 use crate::asker::{AskOpts, Cost, ModelDigest, Question, Summarizer, ask_in_parts};
 use crate::cached_prefix::{AskCosts, CachedConversation};
 use crate::chunking::{Room, transcript_parts};
+use crate::custom_prompts::CustomPrompts;
 use crate::evidence::without_evidence;
 use crate::extractive::{carried_digest, local_digest};
 use crate::length::{reply_tokens, words_within};
-use crate::own_prompts::OwnPrompts;
-use crate::prompt::{behind_prompt, frame_prompt};
+use crate::prompt::{cached_prompt, frame_prompt};
 use crate::reply::{NoDigest, ReplyText, under_headings};
 use crate::scope::{CONDENSER_BRIEF, CondenseScope, INSTRUCTIONS_NOTE};
 use wb_digest::{Section, add_missing_sections, shorten_digest};
@@ -63,8 +63,8 @@ pub struct DigestRequest {
     pub prior: Option<String>,
     /// The most bytes of a carried digest; what exceeds them is shortened by its entries.
     pub max_prior_bytes: usize,
-    /// Text that is put below the digest verbatim, so that the model need not repeat it.
-    pub kept: String,
+    /// Text that is added below the digest unchanged, so that the model need not repeat it.
+    pub verbatim: String,
     /// The rendered transcript, in as many parts as requests.
     pub parts: Vec<String>,
     /// The requested length of the digest, in words.
@@ -84,27 +84,27 @@ impl DigestRequest {
         card: Option<&ModelCard>,
         max_tokens: u64,
     ) -> Self {
-        Self::beside(messages, scope, prior, String::new(), card, max_tokens)
+        Self::with_verbatim(messages, scope, prior, String::new(), card, max_tokens)
     }
 
-    /// As [`Self::new`], for a digest below which `kept` is put as it is.
-    pub fn beside<M: Borrow<Message>>(
+    /// Does the same as [`Self::new`] for a digest that `verbatim` is added to unchanged.
+    pub fn with_verbatim<M: Borrow<Message>>(
         messages: &[M],
         scope: CondenseScope,
         prior: Option<String>,
-        kept: String,
+        verbatim: String,
         card: Option<&ModelCard>,
         max_tokens: u64,
     ) -> Self {
         let max_output_tokens = reply_tokens(max_tokens, card);
         let n_words = words_within(max_tokens.min(max_output_tokens));
-        let room = Room::of(card, max_output_tokens);
+        let room = Room::new(card, max_output_tokens);
         let prior = prior.map(|prior| carried(&without_evidence(&prior), room.half()).into_owned());
         let reply_bytes = TokenHeuristic::DEFAULT.chars_within(max_output_tokens);
-        let max_prior_bytes = room.kept_free(prior.as_deref(), reply_bytes);
-        let kept = if kept.len() > room.half() / 2 { String::new() } else { kept };
-        let parts = transcript_parts(messages, room.beside(max_prior_bytes + kept.len() * 2));
-        Self { scope, prior, max_prior_bytes, kept, parts, n_words, max_output_tokens }
+        let max_prior_bytes = room.carried_bytes(prior.as_deref(), reply_bytes);
+        let verbatim = if verbatim.len() > room.half() / 2 { String::new() } else { verbatim };
+        let parts = transcript_parts(messages, room.transcript_bytes(max_prior_bytes + verbatim.len() * 2));
+        Self { scope, prior, max_prior_bytes, verbatim, parts, n_words, max_output_tokens }
     }
 
     /// Asks a model for the digest, once per part; each request carries the digest of the parts
@@ -121,26 +121,30 @@ impl DigestRequest {
         cancel: Option<&CancellationToken>,
         cost: &mut Cost,
     ) -> Result<ModelDigest, NoDigest> {
-        let asked = Asked { request: self, own: by.own_prompts(), instructions: by.said_instructions() };
+        let question = DigestQuestion {
+            request: self,
+            custom: by.custom_prompts(),
+            instructions: by.custom_instructions(),
+        };
         let mut bill = |spent| cost.add(spent);
-        ask_in_parts(&asked, by.invoker().as_ref(), by.opts(), cancel, &mut bill).await
+        ask_in_parts(&question, by.invoker().as_ref(), by.opts(), cancel, &mut bill).await
     }
 
-    /// Asks like [`Self::ask`], by one request at the end of the conversation that the digest
+    /// Asks as [`Self::ask`] does, by one request at the end of the conversation that the digest
     /// covers. A model that calls a tool has written no digest.
-    pub async fn ask_behind(
+    pub async fn ask_cached(
         &self,
         conversation: &CachedConversation,
         by: &Summarizer,
         cancel: Option<&CancellationToken>,
         cost: &mut Cost,
     ) -> Result<ModelDigest, NoDigest> {
-        let asked = Asked { request: self, own: None, instructions: by.said_instructions() };
-        let asked =
-            AskedBehind { asked, conversation: &conversation.conversation, parts: <[_; 1]>::default() };
+        let question = DigestQuestion { request: self, custom: None, instructions: by.custom_instructions() };
+        let question =
+            CachedQuestion { question, conversation: &conversation.conversation, parts: <[_; 1]>::default() };
         let opts = AskOpts { thinking: conversation.thinking, prompt_cache: true, ..by.opts().clone() };
         let mut bill = |spent| cost.add(spent);
-        ask_in_parts(&asked, by.invoker().as_ref(), &opts, cancel, &mut bill).await
+        ask_in_parts(&question, by.invoker().as_ref(), &opts, cancel, &mut bill).await
     }
 
     /// Compares the costs of asking at the end of a conversation and separately, for their common
@@ -156,20 +160,21 @@ impl DigestRequest {
         counter: &dyn TokenCounter,
     ) -> Option<AskCosts> {
         let prices = card.prices.as_ref()?;
-        if by.opts().model.is_some() || by.own_prompts().is_some() {
+        if by.opts().model.is_some() || by.custom_prompts().is_some() {
             return None;
         }
-        let asked = Asked { request: self, own: None, instructions: by.said_instructions() };
-        let asked_tokens = counter.text(&asked.prompt_behind());
-        let behind = conversation.usage(asked_tokens, self.max_output_tokens, prices);
-        let has_room = conversation.leaves_room(asked_tokens, self.max_output_tokens, card);
-        let prompt = |part: &String| counter.text(CONDENSER_BRIEF) + counter.text(&asked.prompt(part, None));
-        let alone = Usage {
+        let question = DigestQuestion { request: self, custom: None, instructions: by.custom_instructions() };
+        let request_tokens = counter.text(&question.cached_prompt());
+        let cached = conversation.usage(request_tokens, self.max_output_tokens, prices);
+        let has_room = conversation.leaves_room(request_tokens, self.max_output_tokens, card);
+        let prompt =
+            |part: &String| counter.text(CONDENSER_BRIEF) + counter.text(&question.prompt(part, None));
+        let separate = Usage {
             input_tokens: self.parts.iter().map(prompt).sum(),
             output_tokens: self.max_output_tokens.saturating_mul(self.parts.len() as u64),
             ..Usage::EMPTY
         };
-        Some(AskCosts::new(behind, has_room, alone, prices))
+        Some(AskCosts::new(cached, has_room, separate, prices))
     }
 }
 
@@ -177,31 +182,31 @@ impl DigestRequest {
 const STATUS: &str = "# Status";
 
 /// A request in the words of one summarizer.
-struct Asked<'a> {
+struct DigestQuestion<'a> {
     request: &'a DigestRequest,
-    own: Option<&'a OwnPrompts>,
+    custom: Option<&'a CustomPrompts>,
     instructions: Option<&'a str>,
 }
 
-impl Asked<'_> {
-    /// Returns the host's own prompt, if it has one; what is asked for has no headings then.
-    fn free_form(&self) -> Option<&OwnPrompts> {
-        self.own.filter(|own| own.asks_in_free_form())
+impl DigestQuestion<'_> {
+    /// Returns the host's prompt, if it has one; the digest has no headings then.
+    fn free_form(&self) -> Option<&CustomPrompts> {
+        self.custom.filter(|custom| custom.asks_in_free_form())
     }
 
     fn prompt(&self, part: &str, so_far: Option<&str>) -> String {
-        let DigestRequest { scope, prior, max_prior_bytes, kept, n_words, .. } = self.request;
+        let DigestRequest { scope, prior, max_prior_bytes, verbatim, n_words, .. } = self.request;
         let prior = so_far.or(prior.as_deref()).map(|prior| carried(prior, *max_prior_bytes));
         let prompt = match self.free_form() {
-            Some(own) => own.fill(prior.as_deref(), part, *n_words),
-            None => frame_prompt(*scope, prior.as_deref(), kept, part, *n_words),
+            Some(custom) => custom.fill(prior.as_deref(), part, *n_words),
+            None => frame_prompt(*scope, prior.as_deref(), verbatim, part, *n_words),
         };
         self.instructed(prompt)
     }
 
     /// Writes the request after a conversation that contains the transcript and the earlier digest.
-    fn prompt_behind(&self) -> String {
-        self.instructed(behind_prompt(&self.request.kept, self.request.n_words))
+    fn cached_prompt(&self) -> String {
+        self.instructed(cached_prompt(&self.request.verbatim, self.request.n_words))
     }
 
     fn instructed(&self, mut prompt: String) -> String {
@@ -212,7 +217,7 @@ impl Asked<'_> {
     }
 }
 
-impl Question for Asked<'_> {
+impl Question for DigestQuestion<'_> {
     fn parts(&self) -> &[String] {
         &self.request.parts
     }
@@ -226,7 +231,7 @@ impl Question for Asked<'_> {
     }
 
     fn conversation(&self, part: &str, so_far: Option<&str>) -> Conversation {
-        let system = self.own.and_then(OwnPrompts::system).unwrap_or(CONDENSER_BRIEF);
+        let system = self.custom.and_then(CustomPrompts::system).unwrap_or(CONDENSER_BRIEF);
         let turns = vec![Turn::user(self.prompt(part, so_far))];
         Conversation { system: Some(system.to_owned()), turns, tools: None }
     }
@@ -246,29 +251,29 @@ impl Question for Asked<'_> {
 }
 
 /// A request at the end of the conversation that it is about.
-struct AskedBehind<'a> {
-    asked: Asked<'a>,
+struct CachedQuestion<'a> {
+    question: DigestQuestion<'a>,
     conversation: &'a Conversation,
-    /// One, and nothing is in it: all of it is in the conversation.
+    /// One empty part: the conversation contains the transcript.
     parts: [String; 1],
 }
 
-impl Question for AskedBehind<'_> {
+impl Question for CachedQuestion<'_> {
     fn parts(&self) -> &[String] {
         &self.parts
     }
 
     fn max_output_tokens(&self) -> u64 {
-        self.asked.max_output_tokens()
+        self.question.max_output_tokens()
     }
 
     fn max_reply_bytes(&self) -> usize {
-        self.asked.max_reply_bytes()
+        self.question.max_reply_bytes()
     }
 
     fn conversation(&self, _: &str, _: Option<&str>) -> Conversation {
         let mut conversation = self.conversation.clone();
-        conversation.turns.push(Turn::user(self.asked.prompt_behind()));
+        conversation.turns.push(Turn::user(self.question.cached_prompt()));
         conversation
     }
 
@@ -276,7 +281,7 @@ impl Question for AskedBehind<'_> {
         if reply.called_tools {
             return Err(NoDigest::CalledTools);
         }
-        self.asked.judge(reply, so_far)
+        self.question.judge(reply, so_far)
     }
 }
 
@@ -288,10 +293,10 @@ fn carried(digest: &str, max_bytes: usize) -> Cow<'_, str> {
     Cow::Owned(text::clip(&shorten_digest(digest, max_bytes), max_bytes).into_owned())
 }
 
-/// No digest is longer; a stream that goes on is left.
+/// The most bytes of a reply; a longer stream is not read to its end.
 const MAX_REPLY_BYTES: usize = 1 << 20;
 
-/// Builds the message that carries a digest; a string with room for the header is used as it is.
+/// Builds the message that carries a digest; a string with room for the header is reused.
 pub fn digest_message(scope: CondenseScope, digest: impl Into<String>, timestamp: i64) -> Message {
     let mut text = digest.into();
     text.insert_str(0, "\n\n");
@@ -300,7 +305,7 @@ pub fn digest_message(scope: CondenseScope, digest: impl Into<String>, timestamp
 }
 
 /// Returns the newest timestamp among messages, 0 if none has one.
-pub fn newest_timestamp<M: std::borrow::Borrow<Message>>(messages: &[M]) -> i64 {
+pub fn newest_timestamp<M: Borrow<Message>>(messages: &[M]) -> i64 {
     messages.iter().rev().find_map(|m| m.borrow().timestamp()).unwrap_or(0)
 }
 

@@ -18,7 +18,7 @@ const NAMES_PART: usize = 10;
 /// Characters of a whole hash, of the shortest in use (MD5).
 const HASH_CHARS: usize = 32;
 
-/// Puts lines below a digest, as the end of its carryover.
+/// Adds lines below a digest, as the end of its carryover.
 pub(crate) fn with_evidence(mut digest: String, evidence: &str) -> String {
     if evidence.is_empty() {
         return digest;
@@ -48,14 +48,14 @@ pub(crate) fn without_evidence(digest: &str) -> String {
 /// the digest and lines that a reader sees are left out.
 pub(crate) fn evidence(
     mentions: &Mentions,
-    told: &str,
+    digest: &str,
     max_bytes: usize,
     is_shown: impl Fn(u32, &str) -> bool,
 ) -> String {
-    let for_names = (told.len() + max_bytes) / NAMES_PART;
+    let for_names = (digest.len() + max_bytes) / NAMES_PART;
     let mut choice = Choice {
-        told,
-        names_listed: names(told).into_iter().map(id_key).collect(),
+        digest,
+        names_listed: names(digest).into_iter().map(id_key).collect(),
         left: max_bytes.saturating_sub(for_names + EXCERPTS.len() + 1),
         left_for_names: for_names.min(max_bytes).saturating_sub(NAMES.len() + 1),
         sources: Vec::new(),
@@ -85,7 +85,7 @@ struct Source<'a> {
 }
 
 impl Source<'_> {
-    /// Reports whether a line comes from it.
+    /// Returns whether a line comes from it.
     fn holds(&self, label: &str, named: &Named<'_>) -> bool {
         let is_said = label.starts_with("the ");
         self.label == label
@@ -97,7 +97,7 @@ impl Source<'_> {
 
 /// The lines that are chosen, and the names without a line.
 struct Choice<'a> {
-    told: &'a str,
+    digest: &'a str,
     names_listed: Keys,
     left: usize,
     left_for_names: usize,
@@ -111,9 +111,9 @@ impl<'a> Choice<'a> {
     /// Takes the line of a name, or the name alone where its line is too long or has no room.
     fn take(&mut self, mentions: &'a Mentions, named: Named<'a>) {
         let name_key = id_key(named.name);
-        let is_told = self.names_listed.contains(&name_key);
+        let is_listed = self.names_listed.contains(&name_key);
         if let Some(line) = named.line.filter(|_| self.left > 0) {
-            if self.known.contains(&id_key(line)) || (is_told && self.told.contains(line)) {
+            if self.known.contains(&id_key(line)) || (is_listed && self.digest.contains(line)) {
                 return;
             }
             if self.take_line(mentions, named, line) {
@@ -202,7 +202,7 @@ fn push_lines(out: &mut String, source: &Source<'_>) {
     }
 }
 
-/// Reports whether it merely looks like a name: `errors/warnings`, adjacent words, and
+/// Returns whether a text merely looks like a name: `errors/warnings`, adjacent words, and
 /// `src/a.rs-12`, the start of a line in search results.
 fn is_no_name(name: &str) -> bool {
     let is_word = |word: &str| word.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'-');
@@ -213,7 +213,7 @@ fn is_no_name(name: &str) -> bool {
     are_words() || name.split_once('-').is_some_and(is_place)
 }
 
-/// Reports whether a name seen once means little without its line: words of the agent alone, which
+/// Returns whether a name seen once means little without its line: words of the agent alone, which
 /// are mostly two sentences without a blank between them, and a full hash in the output of a tool.
 fn is_of_little_use(named: &Named<'_>) -> bool {
     let is_hash =
@@ -228,7 +228,7 @@ mod tests {
     use wb_message::{Message, ToolVocabulary};
 
     #[test]
-    fn words_beside_each_other_and_places_of_a_search_are_no_names() {
+    fn adjacent_words_and_places_of_a_search_are_no_names() {
         for (name, expected) in [
             ("errors/warnings", true),
             ("deleted/non-existent", true),
@@ -253,10 +253,10 @@ mod tests {
             Message::tool_result("c1", "Bash", long("8ca9db43a8278a4f8958f6d974d113f9 8ca9db4 end_of_cart")),
         ];
         let facts = Facts::from_messages(&talk, &ToolVocabulary::default());
-        let told = evidence(facts.names(), "", 4_000, |_, _| false);
-        assert!(told.contains("sum_of_cart") && told.contains("taxOf_cart"), "{told}");
-        assert!(told.contains("end_of_cart") && !told.contains("rate_table.It"), "{told}");
-        assert!(!told.contains("8ca9db43a8278"), "{told}");
+        let digest = evidence(facts.names(), "", 4_000, |_, _| false);
+        assert!(digest.contains("sum_of_cart") && digest.contains("taxOf_cart"), "{digest}");
+        assert!(digest.contains("end_of_cart") && !digest.contains("rate_table.It"), "{digest}");
+        assert!(!digest.contains("8ca9db43a8278"), "{digest}");
     }
 
     #[test]

@@ -13,10 +13,9 @@ use crate::evidence::{evidence, with_evidence};
 use crate::git_entries::git_entries;
 use crate::model_addition::{Addition, FIRST_PERCENT};
 use crate::turn_steps::{LINE_CHARS, Step};
-pub use wb_digest::labels::{ACTIVE, UNRESOLVED};
 use wb_digest::labels::{
-    ALL_DONE, ANSWER, APPROVED, ASKED_SINCE, CHANGED_SINCE, EARLIER, FILES, FIRST, LATEST, MODIFIED,
-    NO_TASKS, READ, REPLY, TICKED, TO, TURN, USER_MESSAGES_APPLY,
+    ACTIVE, ALL_DONE, ANSWER, APPROVED, ASKED_SINCE, CHANGED_SINCE, EARLIER, FILES, FIRST, LATEST, MODIFIED,
+    NO_TASKS, READ, REPLY, TICKED, TO, TURN, UNRESOLVED, USER_MESSAGES_APPLY,
 };
 use wb_digest::{Section, Sections};
 use wb_facts::turns::ASKED_CHARS;
@@ -34,7 +33,7 @@ const SHOWN_BYTES: usize = 400;
 const N_PATHS: usize = 40;
 /// Bytes of the conclusion of a turn: the newest one, the two before it, and older ones.
 const UTTERANCE_BYTES: [usize; 3] = [2_400, 1_000, 400];
-/// Parts per hundred of a digest that the user's words may take until what they answer is left out.
+/// The percentage of a digest that the user's words may take before their questions are left out.
 const WORDS_PERCENT: usize = 12;
 /// The newest turns, whose commands are listed even if they merely show something.
 const WHOLE_TURNS: usize = 3;
@@ -42,16 +41,16 @@ const WHOLE_TURNS: usize = 3;
 const EVIDENCE_PERCENT: usize = 45;
 const LEAST_FOR_EVIDENCE: usize = 1_600;
 
-/// Reports whether a reader sees a line of a message, given by its number, next to the digest.
-type Shown<'a> = &'a dyn Fn(u32, &str) -> bool;
+/// A function from a message number and a line: true if a reader sees the line next to the digest.
+type VisibleLines<'a> = &'a dyn Fn(u32, &str) -> bool;
 
 /// A digest that needs no model, ready to be rendered at any size.
 #[derive(Clone)]
 pub struct LocalDigest<'a> {
     facts: Cow<'a, Facts>,
     n_elided: usize,
-    n_in_all: usize,
-    shown: Option<Shown<'a>>,
+    n_total: usize,
+    visible: Option<VisibleLines<'a>>,
 }
 
 impl fmt::Debug for LocalDigest<'_> {
@@ -77,7 +76,7 @@ pub fn local_digest<M: Borrow<Message>>(
         facts.observe(message.borrow(), vocabulary);
     }
     let n_elided = n_elided(messages);
-    LocalDigest { facts: Cow::Owned(facts), n_elided, n_in_all: n_elided, shown: None }
+    LocalDigest { facts: Cow::Owned(facts), n_elided, n_total: n_elided, visible: None }
 }
 
 /// Returns the number of messages that a digest replaces: all but system texts, which stay.
@@ -88,26 +87,26 @@ pub fn n_elided<M: Borrow<Message>>(messages: &[M]) -> usize {
 impl<'a> LocalDigest<'a> {
     /// Starts from the facts of a session and the number of messages that the digest replaces.
     pub fn new(facts: &'a Facts, n_elided: usize) -> Self {
-        Self { facts: Cow::Borrowed(facts), n_elided, n_in_all: n_elided, shown: None }
+        Self { facts: Cow::Borrowed(facts), n_elided, n_total: n_elided, visible: None }
     }
 
     /// Sets the number of messages that it replaces together with earlier digests, if the facts
     /// include them.
     #[must_use]
-    pub fn in_all(self, n_in_all: usize) -> Self {
-        Self { n_in_all: n_in_all.max(self.n_elided), ..self }
+    pub fn with_total(self, n_total: usize) -> Self {
+        Self { n_total: n_total.max(self.n_elided), ..self }
     }
 
-    /// Leaves out lines that a reader sees anyway: `shows` gets a message number and a line.
+    /// Leaves out lines that a reader sees anyway: `is_visible` gets a message number and a line.
     #[must_use]
-    pub fn beside(self, shows: &'a dyn Fn(u32, &str) -> bool) -> Self {
-        Self { shown: Some(shows), ..self }
+    pub fn omit_visible(self, is_visible: VisibleLines<'a>) -> Self {
+        Self { visible: Some(is_visible), ..self }
     }
 
-    /// Renders the shortest digest, which says no more than how much is gone.
+    /// Renders the shortest digest, with the number of messages that are gone and nothing else.
     pub fn least(&self) -> String {
         let mut sections = Sections::default();
-        sections.add(Section::Carryover, self.facts.elided_line(self.n_elided, self.n_in_all));
+        sections.add(Section::Carryover, self.facts.elided_line(self.n_elided, self.n_total));
         sections.render(0)
     }
 
@@ -132,10 +131,10 @@ impl<'a> LocalDigest<'a> {
 
     /// Returns the addition to a model's digest of at most `max_chars` characters: the first
     /// request, constraints and certain facts, and lines.
-    pub fn addition(&self, own_chars: usize, line_chars: usize) -> Addition {
+    pub fn addition(&self, model_chars: usize, line_chars: usize) -> Addition {
         let mut kept = Sections::default();
         if let Some(first) = self.first_request() {
-            let most = own_chars * FIRST_PERCENT / 100;
+            let most = model_chars * FIRST_PERCENT / 100;
             kept.add(Section::Objective, labelled_words(FIRST, &clip(&first.asked, most)));
         }
         for constraint in self.constraints() {
@@ -148,7 +147,7 @@ impl<'a> LocalDigest<'a> {
         let entries = [Section::Objective, Section::Guardrails, Section::Plan, Section::Status]
             .into_iter()
             .flat_map(|section| kept.entries(section).iter().map(move |entry| (section, entry.clone())));
-        Addition { own_chars, entries: entries.collect(), lines: self.lines(line_chars) }
+        Addition { model_chars, entries: entries.collect(), lines: self.lines(line_chars) }
     }
 
     /// Renders the lines alone that the next step may need.
@@ -156,12 +155,12 @@ impl<'a> LocalDigest<'a> {
         self.lines_missing_in("", max_chars)
     }
 
-    fn lines_missing_in(&self, told: &str, max_bytes: usize) -> String {
-        evidence(self.facts.names(), told, max_bytes, |message, line| self.shows(message, line))
+    fn lines_missing_in(&self, digest: &str, max_bytes: usize) -> String {
+        evidence(self.facts.names(), digest, max_bytes, |message, line| self.shows(message, line))
     }
 
     fn shows(&self, message: u32, line: &str) -> bool {
-        self.shown.is_some_and(|shows| shows(message, line))
+        self.visible.is_some_and(|is_visible| is_visible(message, line))
     }
 
     fn is_shown(&self, message: u32) -> bool {
@@ -185,7 +184,7 @@ impl<'a> LocalDigest<'a> {
         }
         self.plan(&mut out);
         let is_planned = !self.facts.tasks().all().is_empty();
-        out.add(Section::Carryover, self.facts.elided_line(self.n_elided, self.n_in_all));
+        out.add(Section::Carryover, self.facts.elided_line(self.n_elided, self.n_total));
         let read = self.files(|file| file.change.is_none() && file.read_at.is_some());
         path_entries(&mut out, Section::Carryover, READ, read);
         for (section, entry) in self.facts.foreign() {
@@ -231,9 +230,9 @@ impl<'a> LocalDigest<'a> {
     /// Returns the constraints that a reader does not see next to the digest, verbatim, bans first,
     /// newest first.
     fn constraints(&self) -> impl Iterator<Item = String> {
-        let told = || self.facts.constraints().rev().filter(|it| !self.is_shown(it.at));
-        let of = |forbids| told().filter(move |it| it.forbids == forbids);
-        of(true).chain(of(false)).map(|it| it.text.clone())
+        let unseen = || self.facts.constraints().rev().filter(|it| !self.is_shown(it.at));
+        let with = |forbids| unseen().filter(move |it| it.forbids == forbids);
+        with(true).chain(with(false)).map(|it| it.text.clone())
     }
 
     fn requests(&self) -> impl DoubleEndedIterator<Item = &Turn> {
@@ -249,11 +248,11 @@ impl<'a> LocalDigest<'a> {
     pub fn listed_requests(&self) -> String {
         let (first, last) = (self.first_request(), self.requests().next_back());
         let last = last.filter(|last| first.is_none_or(|first| first.start != last.start));
-        let told = [(FIRST, first), (LATEST, last)].into_iter().filter_map(|(label, turn)| {
+        let requests = [(FIRST, first), (LATEST, last)].into_iter().filter_map(|(label, turn)| {
             let turn = turn.filter(|turn| !self.is_shown(turn.start))?;
             Some(labelled_words(label, &turn.asked))
         });
-        told.collect::<Vec<_>>().join("\n")
+        requests.collect::<Vec<_>>().join("\n")
     }
 
     /// The first request leads, then the goal in the words of a model, then the newest.
@@ -268,14 +267,15 @@ impl<'a> LocalDigest<'a> {
             out.add(Section::Objective, goal.clone());
         }
         let is_first = |turn: &Turn| first.is_some_and(|first| std::ptr::eq(first, turn));
-        let tells = |turn: &&Turn| !is_acknowledgement(&turn.asked) || !turn.to.is_empty();
-        let others: Vec<&Turn> = self.requests().rev().filter(|turn| !is_first(turn)).filter(tells).collect();
+        let has_content = |turn: &&Turn| !is_acknowledgement(&turn.asked) || !turn.to.is_empty();
+        let others: Vec<&Turn> =
+            self.requests().rev().filter(|turn| !is_first(turn)).filter(has_content).collect();
         // A later request next to the digest supersedes all that are in it.
         let shown = self.requests().rev().find(|turn| self.is_shown(turn.start)).map(|turn| turn.number);
         let is_last = |turn: &&Turn| shown.is_none_or(|shown| shown < turn.number);
         let latest = others.iter().position(|turn| !is_answer(&turn.asked));
         let latest = latest.filter(|at| is_last(&others[*at]));
-        let mut told: Vec<&str> = first.iter().map(|first| first.asked.as_str()).collect();
+        let mut listed: Vec<&str> = first.iter().map(|first| first.asked.as_str()).collect();
         let mut n_bytes = 0;
         let all = others.iter().filter(|turn| !self.is_shown(turn.start)).map(|turn| turn.asked.len());
         // The context of older answers gives way to the user's words.
@@ -292,8 +292,8 @@ impl<'a> LocalDigest<'a> {
                 if left.is_some() || !is_acknowledgement(&turn.asked) {
                     out.add(Section::Objective, answer_entry(turn, left.is_some()));
                 }
-            } else if !told.contains(&turn.asked.as_str()) {
-                told.push(&turn.asked);
+            } else if !listed.contains(&turn.asked.as_str()) {
+                listed.push(&turn.asked);
                 let (label, most) =
                     if latest == Some(age) { (LATEST, usize::MAX) } else { (EARLIER, REQUEST_BYTES) };
                 out.add(Section::Objective, labelled_words(label, &clip(&turn.asked, most)));
@@ -339,7 +339,7 @@ impl<'a> LocalDigest<'a> {
         }
         let steps = self.steps(turn, age);
         // The last reply is in its place, so that nothing before it reads as the last word.
-        let (before, after) = steps.split_at(steps.partition_point(|step| step.at() <= turn.said_at));
+        let (before, after) = steps.split_at(steps.partition_point(|step| step.message() <= turn.said_at));
         for step in before {
             step.push_line(&mut body);
         }
@@ -357,9 +357,9 @@ impl<'a> LocalDigest<'a> {
         let is_new = age < WHOLE_TURNS;
         let runs = turn.runs.iter().filter(|run| (is_new || run.is_notable) && !self.is_shown(run.at));
         let mut steps: Vec<Step<'t>> = runs.map(Step::Run).collect();
-        let is_told = |note: &&Noted| (is_new || turn.said.is_empty()) && !self.is_shown(note.at);
-        for note in turn.notes.iter().filter(is_told) {
-            let at = steps.partition_point(|step| step.at() < note.at);
+        let is_unseen = |note: &&Noted| (is_new || turn.said.is_empty()) && !self.is_shown(note.at);
+        for note in turn.notes.iter().filter(is_unseen) {
+            let at = steps.partition_point(|step| step.message() < note.at);
             steps.insert(at, Step::Note(note));
         }
         steps
@@ -383,9 +383,9 @@ impl<'a> LocalDigest<'a> {
     fn certain(&self, out: &mut Sections) {
         // Stopped operations are part of the state of git.
         let is_stopped = self.facts.git_state().stopped().is_some();
-        let is_told = |it: &&Failure| !(self.is_shown(it.at) || is_stopped && it.is_conflict());
+        let is_unseen = |it: &&Failure| !(self.is_shown(it.at) || is_stopped && it.is_conflict());
         let changed_at = self.facts.files().newest().map(|file| file.changed_at).max();
-        for failure in self.facts.failures().newest().filter(is_told) {
+        for failure in self.facts.failures().newest().filter(is_unseen) {
             let may_work = !failure.checks.is_empty() && changed_at > Some(failure.at);
             let since = if may_work { CHANGED_SINCE } else { "" };
             let line = [&failure.what, since, ": ", &failure.lines.join(" | ")].concat();
@@ -402,8 +402,8 @@ impl<'a> LocalDigest<'a> {
 
     /// Returns the current turn if the agent has said more than a word or two in it.
     fn active(&self) -> Option<&Turn> {
-        let tells = |turn: &&Turn| turn.said.split_whitespace().nth(2).is_some();
-        self.facts.turns().iter().next_back().filter(tells)
+        let has_words = |turn: &&Turn| turn.said.split_whitespace().nth(2).is_some();
+        self.facts.turns().iter().next_back().filter(has_words)
     }
 
     fn files(&self, is_one: impl Fn(&FileFact) -> bool) -> impl Iterator<Item = &str> {
@@ -411,7 +411,7 @@ impl<'a> LocalDigest<'a> {
     }
 }
 
-/// Returns how many characters of a digest lines of evidence may take where nobody says.
+/// Returns the characters of a digest that lines of evidence may take by default.
 fn lines_within(max_chars: usize) -> usize {
     max_chars * EVIDENCE_PERCENT / 100
 }
@@ -420,7 +420,7 @@ fn task_line(task: &Task) -> String {
     format!("- [{}] {}", task.state.as_str(), one_line(&task.text, LINE_CHARS))
 }
 
-/// Puts a sentence of the user on one entry; it is not cut.
+/// Writes a sentence of the user as one entry; it is not cut.
 fn bullet(words: &str) -> String {
     let words = words.trim();
     let words = words.strip_prefix("- ").unwrap_or(words);
@@ -441,8 +441,8 @@ fn labelled_words(label: &str, words: &str) -> String {
 }
 
 /// Returns the user's words, and on demand the question that they answer.
-fn answer_entry(turn: &Turn, tells: bool) -> String {
-    let to = if turn.to.is_empty() || !tells { String::new() } else { [TO, &turn.to].concat() };
+fn answer_entry(turn: &Turn, has_question: bool) -> String {
+    let to = if turn.to.is_empty() || !has_question { String::new() } else { [TO, &turn.to].concat() };
     [&labelled_words(ANSWER, &turn.asked), to.as_str()].concat()
 }
 

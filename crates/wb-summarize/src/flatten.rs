@@ -120,7 +120,7 @@ impl Flattener {
             }
             Message::ToolResult { tool_name, content, is_error, .. } => {
                 let label = if *is_error { "» tool!err (" } else { "» tool (" };
-                push_all(out, &[label, &self.name(tool_name), "): "]);
+                out.extend([label, &self.name(tool_name), "): "]);
                 self.blocks(out, content);
                 true
             }
@@ -145,7 +145,7 @@ impl Flattener {
     }
 
     fn content(self, out: &mut String, label: &[&str], content: &Content) -> bool {
-        push_all(out, label);
+        out.extend(label.iter().copied());
         let start = out.len();
         match content {
             Content::Text(text) => self.body(out, text),
@@ -199,7 +199,7 @@ impl Flattener {
                 Block::Text { text } => self.labelled(out, "» agent: ", text),
                 Block::Thinking { text, .. } => self.labelled(out, "» agent.plan: ", text),
                 Block::ToolCall { name, input, .. } => {
-                    push_all(out, &["» agent.call ", &self.name(name), ": "]);
+                    out.extend(["» agent.call ", &self.name(name), ": "]);
                     self.json(out, input);
                     true
                 }
@@ -230,7 +230,7 @@ impl Flattener {
         out.push_str("» shell$ ");
         self.body(out, command);
         match exit_code {
-            Some(code) => push_all(out, &[" [exit ", &code.to_string(), "]\n"]),
+            Some(code) => out.extend([" [exit ", &code.to_string(), "]\n"]),
             None => out.push_str(" [exit n/a]\n"),
         }
         self.body(out, output);
@@ -244,12 +244,6 @@ impl Flattener {
             let raw = out.split_off(start);
             neutralise_into(out, &raw);
         }
-    }
-}
-
-fn push_all(out: &mut String, parts: &[&str]) {
-    for part in parts {
-        out.push_str(part);
     }
 }
 
@@ -344,5 +338,5 @@ fn unfence_into(out: &mut String, text: &str) {
     out.push_str(&text[copied..]);
 }
 
-/// Returns the bytes that a clipped body has at least, so that callers do not ask for less.
-pub const MIN_BODY_BYTES: usize = CLIP_MARK.len() * 8;
+/// The least `max_body_bytes` of a caller: a clipped body keeps some text on both sides.
+pub(crate) const MIN_BODY_BYTES: usize = CLIP_MARK.len() * 8;

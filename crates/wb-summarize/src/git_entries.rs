@@ -9,7 +9,7 @@ use wb_facts::{Change, Facts, FileFact, Noted};
 const N_PATHS: usize = 40;
 
 /// Returns the entries about the stopped operation of git, past operations, changes since the last
-/// commit, and the last status. Messages that `shown` reports as visible are left out.
+/// commit, and the last status. Messages for which `is_shown` is true are left out.
 pub(crate) fn git_entries(facts: &Facts, is_shown: impl Fn(u32) -> bool) -> Vec<String> {
     let state = facts.git_state();
     let entry = |label: &str, noted: Option<&Noted>| {
@@ -22,7 +22,7 @@ pub(crate) fn git_entries(facts: &Facts, is_shown: impl Fn(u32) -> bool) -> Vec<
     [stopped, done, since, status].into_iter().flatten().collect()
 }
 
-/// Says what the last commit that was seen does not hold, and whether it was pushed.
+/// Returns the files changed since the last known commit, and whether that was pushed.
 fn since_commit(facts: &Facts) -> Option<String> {
     let git = facts.git();
     let commits = |text: &str| text.starts_with(COMMITTED) || text.starts_with(AMENDED);

@@ -3,8 +3,8 @@
 //! [`summarize`] turns messages into one digest under six headings. With a model behind
 //! [`ModelInvoker`] the digest is the model's; without one, or where the model fails, it is taken
 //! from the transcript itself: last requests verbatim, constraints, files read and modified,
-//! commands with their outcome, errors, open tasks. What a model is sent is fitted to its window,
-//! and text from tools cannot speak as the user in it. With prompts of its own
+//! commands with their outcome, errors, open tasks. The input of a model is fitted to its window,
+//! and text from tools cannot speak as the user in it. With custom prompts
 //! ([`Summarizer::configured`]) a host asks for a digest in free form.
 //!
 //! ```
@@ -17,28 +17,30 @@
 //!     Message::assistant("Done: the parser drops them because the reader counts them already."),
 //! ];
 //! let summary = block_on(summarize(&head, SummarizeDeps::default()));
-//! let Message::User { content: Content::Text(digest), .. } = summary.message else { unreachable!() };
-//! assert!(digest.starts_with("[session digest — older turns condensed]\n\n# Objective\n- First request: Make"));
-//! assert!(digest.contains("# Guardrails\n- Make the importer skip blank lines, but never change"));
+//! let Message::User { content: Content::Text(digest), .. } = summary.message else { panic!() };
+//! let start = "[session digest — older turns condensed]\n\n# Objective\n- First request: Make";
+//! assert!(digest.starts_with(start));
+//! let guardrail = "# Guardrails\n- Make the importer skip blank lines, but never change";
+//! assert!(digest.contains(guardrail));
 //! assert_eq!(summary.covered_count, 2);
 //! ```
 
-pub mod scope;
-pub mod flatten;
+mod scope;
+mod flatten;
 pub mod chunking;
 pub mod length;
-pub mod prompt;
+mod prompt;
 mod evidence;
 mod git_entries;
 mod turn_steps;
 mod model_addition;
-pub mod extractive;
-pub mod reply;
-pub mod compaction_config;
-mod own_prompts;
-pub mod cached_prefix;
-pub mod asker;
-pub mod condense;
+mod extractive;
+mod reply;
+mod compaction_config;
+mod custom_prompts;
+mod cached_prefix;
+mod asker;
+mod condense;
 
 pub use wb_message::markers::{BRANCH_HEADER, DIGEST_HEADER};
 

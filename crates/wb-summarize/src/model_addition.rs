@@ -10,7 +10,7 @@ use wb_digest::{Section, Sections, shorten_digest};
 /// constraints verbatim, open tasks, certain facts, and the lines that the next step may need.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Addition {
-    pub(crate) own_chars: usize,
+    pub(crate) model_chars: usize,
     pub(crate) entries: Vec<(Section, String)>,
     pub(crate) lines: String,
 }
@@ -21,15 +21,15 @@ const ENTRIES_PERCENT: usize = 35;
 pub(crate) const FIRST_PERCENT: usize = 15;
 
 impl Addition {
-    /// Returns the digest of a model with its missing entries, within a number of characters.
-    pub fn added_to(&self, digest: &str, max_chars: usize) -> String {
+    /// Adds the missing entries to the digest of a model, within a number of characters.
+    pub fn add_to(&self, digest: &str, max_chars: usize) -> String {
         let for_lines =
             Some(self.lines.chars().count()).filter(|n_chars| *n_chars <= max_chars - max_chars / 4);
-        let own_chars = self.own_chars.min(max_chars - for_lines.unwrap_or(0));
+        let model_chars = self.model_chars.min(max_chars - for_lines.unwrap_or(0));
         let lines = if for_lines.is_some() { self.lines.as_str() } else { "" };
-        let missing = self.missing_in(digest, own_chars * ENTRIES_PERCENT / 100);
+        let missing = self.missing_in(digest, model_chars * ENTRIES_PERCENT / 100);
         if missing.is_empty() {
-            return with_evidence(shorten_digest(digest, own_chars).into_owned(), lines);
+            return with_evidence(shorten_digest(digest, model_chars).into_owned(), lines);
         }
         let mut sections = Sections::parse(digest);
         for (section, entry) in missing {
@@ -38,12 +38,12 @@ impl Addition {
                 _ => sections.add(section, entry),
             }
         }
-        with_evidence(sections.render(own_chars), lines)
+        with_evidence(sections.render(model_chars), lines)
     }
 
     /// Returns the entries, as far as they fit into a digest of that model.
-    pub fn kept(&self) -> String {
-        let entries = self.missing_in("", self.own_chars * ENTRIES_PERCENT / 100);
+    pub fn verbatim(&self) -> String {
+        let entries = self.missing_in("", self.model_chars * ENTRIES_PERCENT / 100);
         entries.into_iter().map(|(_, entry)| entry).collect::<Vec<_>>().join("\n")
     }
 
@@ -52,8 +52,8 @@ impl Addition {
         let mut left = max_chars;
         let words =
             |entry: &str| one_line(entry.trim_start_matches(FIRST).trim_start_matches("- "), usize::MAX);
-        let told = one_line(digest, usize::MAX);
-        let is_missing = |(_, entry): &&(Section, String)| !told.contains(&words(entry));
+        let known = one_line(digest, usize::MAX);
+        let is_missing = |(_, entry): &&(Section, String)| !known.contains(&words(entry));
         let missing = self.entries.iter().filter(is_missing).filter(|(_, entry)| {
             let n_chars = entry.chars().count() + 1;
             let fits = n_chars <= left;

@@ -40,12 +40,12 @@ pub(crate) fn frame_prompt(
 /// Builds the instructions for a host that asks its model for a digest itself: they are the last
 /// user turn after the session as is. `room_tokens` is the room for the digest.
 pub fn handover_prompt(room_tokens: u64) -> String {
-    behind_prompt("", words_within(room_tokens))
+    cached_prompt("", words_within(room_tokens))
 }
 
 /// Builds the user turn after a session as is, with the requested length; the text kept next to the
 /// digest is made harmless here.
-pub(crate) fn behind_prompt(kept: &str, n_words: u64) -> String {
+pub(crate) fn cached_prompt(kept: &str, n_words: u64) -> String {
     let mut out = [CONDENSER_BRIEF, HANDOVER_NOTE].join("\n\n");
     kept_into(&mut out, kept);
     out.push_str("\n\n");

@@ -20,7 +20,7 @@ use wb_invoke::invoker::{Emission, StopReason, reply_text};
 pub enum NoDigest {
     /// No model was given.
     NoModel,
-    /// No model was asked: what it may write would be too short to be worth its price.
+    /// No model was asked: its digest would be too short to be worth its price.
     NoRoom,
     /// The request failed.
     Failed(String),
@@ -30,7 +30,7 @@ pub enum NoDigest {
     TimedOut,
     /// The model refused.
     Refused,
-    /// The model called a tool, where a digest was asked for.
+    /// The model called a tool instead of writing a digest.
     CalledTools,
     /// The reply was cut off at its limit before it said anything that can be used.
     Truncated,
@@ -43,7 +43,7 @@ pub enum NoDigest {
 }
 
 impl NoDigest {
-    /// Reports whether the model replied, but with an unusable text.
+    /// Returns whether the model replied, but with an unusable text.
     pub fn is_of_reply(&self) -> bool {
         matches!(
             self,
@@ -232,7 +232,7 @@ pub fn under_headings(
     Ok(said)
 }
 
-/// Gives the executor a turn: pending once, and woken at once.
+/// Yields to the executor once.
 async fn yield_once() {
     let mut was_polled = false;
     poll_fn(|context| {

@@ -30,16 +30,16 @@ impl CondenseScope {
     }
 }
 
-/// Returns the text about the length of a digest, in place of `{n_words}`, before the headings.
+/// The text about the length of a digest, `{n_words}`, before the headings.
 pub(crate) const LENGTH_NOTE: &str = include_str!("templates/length.md").trim_ascii_end();
 
-/// Returns the text about the content kept next to a digest, before the block that shows it.
+/// The text about the content kept next to a digest, before that content.
 pub(crate) const KEPT_NOTE: &str = include_str!("templates/kept.md").trim_ascii_end();
 
-/// Says what the material is where a host puts its own request behind a session.
+/// The description of the material for a host that asks after a session.
 pub(crate) const HANDOVER_NOTE: &str = include_str!("templates/handover.md").trim_ascii_end();
 
-/// Returns the text about the user's instructions, at the end of a prompt before those.
+/// The text at the end of a prompt, before the user's instructions.
 pub(crate) const INSTRUCTIONS_NOTE: &str = include_str!("templates/instructions.md").trim_ascii_end();
 
 /// The system text that makes the model a recorder and not a partner.

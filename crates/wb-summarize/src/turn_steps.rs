@@ -15,7 +15,7 @@ pub(crate) enum Step<'a> {
 }
 
 impl Step<'_> {
-    pub(crate) fn at(&self) -> u32 {
+    pub(crate) fn message(&self) -> u32 {
         match self {
             Self::Run(run) => run.at,
             Self::Note(note) => note.at,

@@ -10,13 +10,9 @@ pub(crate) const NOT_YET: &[&str] = &[
     "wb-cli",
     "wb-compat",
     "wb-e2e",
-    "wb-conductor",
     "wb-formats",
-    "wb-message",
-    "wb-record",
     "wb-replay",
     "wb-session",
-    "wb-summarize",
     "window-budget",
     "xtask",
 ];

@@ -105,7 +105,7 @@ fn refuse_in_use(session: &Session, args: &Compact) -> Result<(), UserError> {
         return Ok(());
     }
     let failed = |error| not_changed(&session.file, &error);
-    let history = History::beside(&args.file, Access::Write).map_err(failed)?;
+    let history = History::open_for(&args.file, Access::Write).map_err(failed)?;
     refuse_while_in_use(&args.file, session.document.as_ref(), &history, OR_ELSEWHERE)
 }
 
@@ -176,7 +176,7 @@ fn write_elsewhere(
     };
     let mut bytes = Vec::new();
     wb_formats::write_jsonl(&messages, &mut bytes)?;
-    written(&MemoryParts::of(bytes), out, args)
+    written(&MemoryParts::from_bytes(bytes), out, args)
 }
 
 fn written(parts: &dyn Parts, out: &Path, args: &Compact) -> Result<Written> {
@@ -194,7 +194,7 @@ fn write_in_place(
     args: &Compact,
 ) -> Result<Written> {
     let failed = |error| not_changed(&session.file, &error);
-    let mut history = History::beside(&args.file, Access::Write).map_err(failed)?;
+    let mut history = History::open_for(&args.file, Access::Write).map_err(failed)?;
     if !args.write.even_if_open {
         refuse_while_in_use(&args.file, session.document.as_ref(), &history, OR_ELSEWHERE)?;
     }

@@ -129,7 +129,7 @@ fn next(entry: &Entry) -> Option<String> {
 
 /// Returns whether every operation on a session was undone.
 fn is_taken_back(session: &Path) -> bool {
-    let Ok(history) = History::beside(session, Access::Read) else { return false };
+    let Ok(history) = History::open_for(session, Access::Read) else { return false };
     history.unsettled().is_none() && history.find(None, false).is_err() && history.find(None, true).is_ok()
 }
 

@@ -22,7 +22,7 @@ pub(crate) fn lost_in_view(view: &View, parts: &dyn Parts, n_tools: usize) -> Ve
         if made.is_empty() {
             continue;
         }
-        let records = view.provenance.of(at).iter().filter_map(|place| parts.bytes(&place.record).ok());
+        let records = view.provenance.places(at).iter().filter_map(|place| parts.bytes(&place.record).ok());
         let records: Vec<Value> = records.filter_map(|it| serde_json::from_slice(&it).ok()).collect();
         let mut said = HashSet::new();
         for record in &records {
@@ -140,7 +140,8 @@ pub(crate) fn lost_when_read(messages: &[Message], format: &dyn Format, bytes: &
     if n_before == 0 {
         return Vec::new();
     }
-    let again = format.open(Box::new(MemoryParts::of(bytes.to_vec()))).and_then(|again| again.view(""));
+    let again =
+        format.open(Box::new(MemoryParts::from_bytes(bytes.to_vec()))).and_then(|again| again.view(""));
     let n_lost = n_before.saturating_sub(again.map_or(0, |again| n_failed(&again.messages)));
     let marks = count(n_lost, "mark of a result that failed", "marks of results that failed");
     told([(n_lost, marks + ": only the text shows it")])

@@ -287,7 +287,7 @@ fn of_request(path: &Path, access: Access, request: Request) -> Result<Planned, 
     let opened = match access {
         Access::Write => document(path, access)?,
         Access::Read => {
-            wb_formats::open(Box::new(wb_record::MemoryParts::of(bytes.clone()))).map_err(failed)?
+            wb_formats::open(Box::new(wb_record::MemoryParts::from_bytes(bytes.clone()))).map_err(failed)?
         }
     };
     let conversation = newest(opened.as_ref()).map_err(failed)?;
@@ -344,7 +344,7 @@ fn spliced(text: &[u8], before: &Value, after: &Value, key: &str) -> Option<Chan
 
 fn write_in_place(file: &str, planned: &mut Planned, args: &args::Repair) -> Result<u64, UserError> {
     let failed = |error| not_changed(file, &error);
-    let mut history = History::beside(&args.file, Access::Write).map_err(failed)?;
+    let mut history = History::open_for(&args.file, Access::Write).map_err(failed)?;
     if !args.write.even_if_open {
         refuse_while_in_use(
             &args.file,
@@ -480,7 +480,7 @@ mod tests {
         let mut after = before.clone();
         after["messages"][1] = json!({"role": "user", "content": "b"});
         let set = spliced(text, &before, &after, "messages").unwrap();
-        let mut parts = MemoryParts::of(text.to_vec());
+        let mut parts = MemoryParts::from_bytes(text.to_vec());
         parts.commit(&set).unwrap();
         let told = String::from_utf8(parts.whole("").unwrap()).unwrap();
         assert!(

@@ -6,7 +6,7 @@ use std::time::SystemTime;
 
 use anyhow::Result;
 use serde::Serialize;
-use wb_record::{Access, Document, History, HistoryError, Undone};
+use wb_record::{Access, Document, History, HistoryError, UndoMethod};
 
 use crate::args::Undo;
 use crate::platform::clock::stamp;
@@ -35,7 +35,7 @@ pub(crate) fn open_with_history(
     let document = document(path, access)?;
     // The list is next to the session itself; a link is only read through.
     let real = if path.is_symlink() { path.canonicalize().ok() } else { None };
-    let history = History::beside(real.as_deref().unwrap_or(path), access);
+    let history = History::open_for(real.as_deref().unwrap_or(path), access);
     Ok((document, history.map_err(|error| not_changed(&path.display().to_string(), &error))?))
 }
 
@@ -66,7 +66,7 @@ fn change(shell: &Shell, args: &Undo, undone: bool) -> Result<()> {
     let failed = |error| not_changed(&file, &error);
     let access = if args.dry_run { Access::Read } else { Access::Write };
     let (mut document, mut history) = open_with_history(&args.file, access)?;
-    history.look(document.as_ref()).map_err(failed)?;
+    history.detect_delegated(document.as_ref()).map_err(failed)?;
     if history.unsettled().is_none() {
         // If there is nothing to do, skip the wait for an agent.
         history.find(args.operation, !undone).map_err(failed)?;
@@ -77,16 +77,16 @@ fn change(shell: &Shell, args: &Undo, undone: bool) -> Result<()> {
         }
         history.settle(document.as_mut()).map_err(failed)?;
     }
-    history.look(document.as_ref()).map_err(failed)?;
+    history.detect_delegated(document.as_ref()).map_err(failed)?;
     let operation = history.find(args.operation, !undone).map_err(failed)?;
     let stamp = stamp();
     let how = match (args.dry_run, undone) {
-        (true, _) => history.how(document.as_ref(), operation, &stamp),
+        (true, _) => history.undo_method(document.as_ref(), operation, &stamp),
         (_, true) => history.undo(document.as_mut(), Some(operation), &stamp).map(|(_, how)| how),
         _ => history.redo(document.as_mut(), Some(operation), &stamp).map(|(_, how)| how),
     };
     let how = how.map_err(failed)?;
-    let exact = how == Undone::Exactly;
+    let exact = how == UndoMethod::Exactly;
     tell(shell, &Changed { file, operation, undone, exact, written: !args.dry_run }, how)
 }
 
@@ -102,7 +102,7 @@ pub(crate) fn refuse_while_in_use(
     refuse_in_use(path, SystemTime::now(), or, || history.is_last_write(document).unwrap_or(false))
 }
 
-fn tell(shell: &Shell, changed: &Changed, how: Undone) -> Result<()> {
+fn tell(shell: &Shell, changed: &Changed, how: UndoMethod) -> Result<()> {
     if shell.is_json {
         return shell.print_json(changed);
     }
@@ -113,13 +113,13 @@ fn tell(shell: &Shell, changed: &Changed, how: Undone) -> Result<()> {
         (false, false) => "would be redone; dry run, nothing written",
     };
     let how = match (how, changed.undone, changed.written) {
-        (Undone::Exactly, ..) => "file restored byte for byte",
-        (Undone::InPlace, true, _) => "restored in place; later messages kept",
-        (Undone::InPlace, false, _) => "redone in place; later messages kept",
-        (Undone::ByAppending, _, true) => {
+        (UndoMethod::Exactly, ..) => "file restored byte for byte",
+        (UndoMethod::InPlace, true, _) => "restored in place; later messages kept",
+        (UndoMethod::InPlace, false, _) => "redone in place; later messages kept",
+        (UndoMethod::ByAppending, _, true) => {
             "the session has moved on, so the old messages were appended again, followed by the newer ones"
         }
-        (Undone::ByAppending, _, false) => {
+        (UndoMethod::ByAppending, _, false) => {
             "the session has moved on, so the old messages would be appended again, followed by the newer ones"
         }
     };

@@ -56,7 +56,7 @@ pub(crate) const REQUESTS: [&str; 4] =
 
 /// Distinguishes a session from a request that looks alike.
 fn is_session(bytes: &[u8]) -> bool {
-    let probe = Probe::of(&BorrowedPart(bytes)).unwrap_or_default();
+    let probe = Probe::new(&BorrowedPart(bytes)).unwrap_or_default();
     let format = wb_formats::detect(&probe).map(Format::name);
     format.is_some_and(|name| name != "native" && !REQUESTS.contains(&name))
 }
@@ -71,7 +71,7 @@ pub(crate) fn input(path: &Path) -> Result<Input, UserError> {
             Ok(request) => Ok(Input::Request(request)),
             // A stream cannot be read again.
             Err(bytes) => {
-                let opened = wb_formats::open(Box::new(MemoryParts::of(bytes)));
+                let opened = wb_formats::open(Box::new(MemoryParts::from_bytes(bytes)));
                 opened.map(Input::Session).map_err(|error| not_read(path, &error))
             }
         };

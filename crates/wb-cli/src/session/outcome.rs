@@ -1,8 +1,9 @@
 //! A compaction that was carried out in memory, and its figures.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
-use wb_conductor::{CompactionReport, Compactor, DigestSource, Pipeline, Plan};
+use wb_conductor::{CompactionReport, Compactor, CondenseOpts, DigestSource, Pipeline, Plan};
 use wb_facts::Facts;
 use wb_message::outline;
 use wb_message::{Message, Origin, Patch, Undo};
@@ -41,7 +42,7 @@ pub(crate) struct Outcome {
     /// The changes to the messages, as a patch.
     pub(crate) patch: Patch,
     /// The facts in the messages, from which the digest is written.
-    pub(crate) facts: Facts,
+    pub(crate) facts: Arc<Facts>,
     digest: Option<String>,
     undo: Option<Undo>,
     pub(crate) tokens_before: u64,
@@ -69,7 +70,7 @@ impl Outcome {
         let vocabulary = session.opened.vocabulary;
         let settings = session.settings().pipeline(steps).vocabulary(vocabulary);
         let mut messages = std::mem::take(&mut session.opened.messages);
-        let facts = session.facts(&messages);
+        let facts = Arc::new(session.facts(&messages));
         let report = compact(session, &mut messages, &settings, &facts, None);
         Self::after(session, messages, facts, report)
     }
@@ -78,7 +79,7 @@ impl Outcome {
         let settings = session.settings();
         let mut messages = std::mem::take(&mut session.opened.messages);
         let lines: Vec<String> = messages.iter().map(outline::line).collect();
-        let facts = session.facts(&messages);
+        let facts = Arc::new(session.facts(&messages));
         let report = compact(session, &mut messages, &settings, &facts, model);
         let outcome = Self::after(session, messages, facts, report);
         let outline = fates(lines, &outcome.messages, &outcome.report, &outcome.origins);
@@ -86,7 +87,12 @@ impl Outcome {
     }
 
     /// Builds the outcome of a session's compaction, without an outline.
-    fn after(session: &Session, messages: Vec<Message>, facts: Facts, mut report: CompactionReport) -> Self {
+    fn after(
+        session: &Session,
+        messages: Vec<Message>,
+        facts: Arc<Facts>,
+        mut report: CompactionReport,
+    ) -> Self {
         let undo = report.undo.take();
         let n_before = report.messages_before;
         let unchanged = || (0..n_before).map(Origin::Kept).collect();
@@ -176,13 +182,11 @@ fn compact(
     session: &mut Session,
     messages: &mut Vec<Message>,
     settings: &Compactor,
-    facts: &Facts,
+    facts: &Arc<Facts>,
     model: Option<&Model>,
 ) -> CompactionReport {
-    let opts = session.opts();
-    let view = session.measure.view(messages).with_fixed(&*opts.fixed);
-    let input = settings.plan_input(&view, &opts).facts(facts);
-    let plan = settings.steps().plan(view, input).map(Plan::without_guard);
+    let opts = CondenseOpts { facts: Some(facts.clone()), ..session.opts() };
+    let plan = settings.plan(session.measure.view(messages), &opts).map(Plan::without_guard);
     let ready = plan.map(|plan| match model {
         Some(model) => model.digest(plan),
         None => plan.local(),

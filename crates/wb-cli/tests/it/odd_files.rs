@@ -179,7 +179,7 @@ fn what_may_not_be_written_is_told_from_what_may_not_be_read() {
     let expected =
         "the list of operations cannot be written: s.jsonl.wb-log: creating it failed: Permission denied";
     assert_eq!(error, format!("s.jsonl: {expected}"));
-    assert!(hint.starts_with("the list stands next to the session"), "{hint}");
+    assert!(hint.starts_with("the list is next to the session"), "{hint}");
     let (_, hint) =
         odd.told(&odd.run("replay", "s.jsonl", &["--html", odd.path("x.html").to_str().unwrap()]));
     assert_eq!(hint, "name a file in a folder of yours, such as ./x.html");

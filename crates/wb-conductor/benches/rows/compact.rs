@@ -93,8 +93,7 @@ fn tracked(bed: &Bed) -> Row<'_> {
     let state = (bed.messages.clone(), whole.clone());
     let compact = move |(messages, tracker): &mut (Vec<Message>, ContextTracker)| {
         let view = tracker.view(messages);
-        let input = compactor.plan_input(&view, &FORCED);
-        let ready = compactor.steps().plan(view, input).map(|plan| plan.without_guard().local());
+        let ready = compactor.plan(view, &FORCED).map(|plan| plan.without_guard().local());
         ready.expect("there is a head to fold").apply_tracked(messages, tracker)
     };
     let revert = move |state: &mut (Vec<Message>, ContextTracker), report| {

@@ -146,7 +146,7 @@ impl<'a> StepRunner<'a, '_> {
         let n_messages = self.draft.input.messages.len();
         let has_message = |at: usize, _: &str| stays(at);
         let shows = by_message_number(facts, n_messages, &has_message);
-        let requests = LocalDigest::new(facts, 0).beside(&shows).listed_requests();
+        let requests = LocalDigest::new(facts, 0).omit_visible(&shows).listed_requests();
         self.draft.input.counter.text(&requests).min(most)
     }
 
@@ -161,7 +161,7 @@ impl<'a> StepRunner<'a, '_> {
         let has_line = |at: usize, line: &str| at >= cut && visible.has_line(at, line);
         let shows = by_message_number(facts, self.draft.input.messages.len(), &has_line);
         let max_chars = TokenHeuristic::DEFAULT.chars_within(most);
-        let lines = LocalDigest::new(facts, 0).beside(&shows).lines(max_chars);
+        let lines = LocalDigest::new(facts, 0).omit_visible(&shows).lines(max_chars);
         self.draft.input.counter.text(&lines).min(most)
     }
 

@@ -69,8 +69,8 @@ fn the_cached_conversation_is_sent_again_up_to_the_cut() {
     assert_eq!((&conversation.system, options.prompt_cache), (&head().system, true));
     assert_eq!(options.thinking, Some(ThinkingLevel::Low));
     assert_eq!(n_shared(&invoker, 0), report.cut);
-    let costs = report.asked.unwrap();
-    assert!(costs.is_behind() && costs.behind.cache_read_tokens == Some(14_000), "{costs}");
+    let costs = report.ask_costs.unwrap();
+    assert!(costs.is_cached() && costs.cached.cache_read_tokens == Some(14_000), "{costs}");
     assert!(report.to_string().contains("; asked behind the conversation "), "{report}");
 }
 
@@ -84,7 +84,7 @@ fn a_background_digest_continues_the_conversation_too() {
         context.wait().await;
         context.finish(&mut messages).unwrap()
     });
-    assert!(report.asked.unwrap().is_behind(), "{report}");
+    assert!(report.ask_costs.unwrap().is_cached(), "{report}");
     assert_eq!(n_shared(&invoker, 0), report.cut);
 }
 
@@ -92,7 +92,7 @@ fn a_background_digest_continues_the_conversation_too() {
 fn a_cold_or_empty_cache_costs_more_than_a_separate_prompt() {
     let (invoker, report) = compacted(vec![Script::says(good_reply("x"))], card(200_000), 0);
     assert!(
-        !report.asked.unwrap().is_behind() && report.to_string().contains("; asked by itself "),
+        !report.ask_costs.unwrap().is_cached() && report.to_string().contains("; asked by itself "),
         "{report}"
     );
     assert!(invoker.prompts()[0].contains("<scrollback>"));
@@ -101,7 +101,7 @@ fn a_cold_or_empty_cache_costs_more_than_a_separate_prompt() {
     let (mut context, mut messages) = follow(&invoker, card(200_000), 14_000);
     context.mark_cache_cold();
     let report = block_on(context.compact(&mut messages, &FORCE));
-    assert_eq!(report.asked.unwrap().behind.cache_read_tokens, Some(0), "{report}");
+    assert_eq!(report.ask_costs.unwrap().cached.cache_read_tokens, Some(0), "{report}");
     assert!(invoker.prompts()[0].contains("<scrollback>"));
 }
 
@@ -116,12 +116,12 @@ fn without_room_in_the_window_the_head_is_sent_by_itself() {
 fn nothing_is_weighed_without_prices_or_for_another_model() {
     let bare = ModelCard { prices: None, ..card(200_000) };
     let (_, report) = compacted(vec![Script::says(good_reply("x"))], bare, 14_000);
-    assert_eq!(report.asked, None);
+    assert_eq!(report.ask_costs, None);
     let invoker = Arc::new(ScriptedInvoker::new([Script::says(good_reply("x"))]));
     let (mut context, mut messages) = follow(&invoker, card(200_000), 14_000);
     let opts = CondenseOpts { model: Some("small".into()), ..FORCE };
     let report = block_on(context.compact(&mut messages, &opts));
-    assert_eq!((report.asked, invoker.requests()[0].1.model.as_deref()), (None, Some("small")));
+    assert_eq!((report.ask_costs, invoker.requests()[0].1.model.as_deref()), (None, Some("small")));
 }
 
 #[test]
@@ -139,7 +139,7 @@ fn after_a_useless_reply_the_next_request_is_separate() {
     messages.extend(script("u a"));
     context.after_response(&messages, &usage);
     let report = block_on(context.compact(&mut messages, &FORCE));
-    assert_eq!((report.asked, &report.digest), (None, &Some(DigestSource::Model { cut_off: false })));
+    assert_eq!((report.ask_costs, &report.digest), (None, &Some(DigestSource::Model { cut_off: false })));
 }
 
 #[test]
@@ -149,7 +149,7 @@ fn instructions_of_one_compaction_reach_the_model_either_way() {
         let (mut context, mut messages) = follow(&invoker, card(200_000), cached);
         let opts = CondenseOpts { instructions: Some("name each file".into()), ..FORCE };
         let report = block_on(context.compact(&mut messages, &opts));
-        assert_eq!(report.asked.unwrap().is_behind(), cached > 0);
+        assert_eq!(report.ask_costs.unwrap().is_cached(), cached > 0);
         assert!(invoker.prompts()[0].ends_with("name each file"));
     }
 }

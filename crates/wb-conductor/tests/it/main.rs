@@ -20,7 +20,5 @@ mod continuation;
 mod recipes;
 mod pipelines;
 mod three_level;
-mod three_level_edges;
-mod three_level_rates;
 mod edges;
 mod how_a_compaction_runs;

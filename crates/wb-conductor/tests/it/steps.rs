@@ -31,8 +31,7 @@ fn request(
     opts: &CondenseOpts,
 ) -> impl Future<Output = Ready> + Send + 'static + use<> {
     let view = WeighedTranscript::new(messages, settings.token_counter());
-    let input = settings.plan_input(&view, opts);
-    let plan = settings.steps().plan(view, input).expect("something to fold");
+    let plan = settings.plan(view, opts).expect("something to fold");
     plan.ask(summarizer, opts.cancel.as_ref())
 }
 

@@ -4,7 +4,7 @@ use std::io;
 
 use wb_message::{Message, ToolRole, ToolVocabulary};
 use wb_record::json::{find, text};
-use wb_record::{Abilities, Confidence, Document, Format, FormatError, Parts, Probe, Seen, Stamp};
+use wb_record::{Abilities, Confidence, Document, Format, FormatError, Parts, Probe, ProbedValue, Stamp};
 
 use crate::kit::list_document::open;
 use crate::kit::message_list::{Fate, Layout, List, Record, Shape};
@@ -48,7 +48,7 @@ impl Format for Droid {
     }
 
     fn detect(&self, probe: &Probe) -> Confidence {
-        let is_header = |it: &Seen| it.r#type == "session_start" && it.has("id");
+        let is_header = |it: &ProbedValue| it.r#type == "session_start" && it.has("id");
         if probe.first().is_some_and(is_header) { Confidence::Sure } else { Confidence::No }
     }
 

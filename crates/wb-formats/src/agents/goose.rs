@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use wb_message::block::{joined_text, output_blocks};
 use wb_message::{Block, Content, Message, ToolRole, ToolVocabulary};
 use wb_record::json::{elements, set_in};
-use wb_record::{Abilities, Confidence, Document, Format, FormatError, Parts, Probe, Seen, Stamp};
+use wb_record::{Abilities, Confidence, Document, Format, FormatError, Parts, Probe, ProbedValue, Stamp};
 
 use crate::kit::fields::{take_text, text_of};
 use crate::kit::json_text::value;
@@ -55,11 +55,11 @@ impl Format for Goose {
     }
 
     fn detect(&self, probe: &Probe) -> Confidence {
-        let is_line = |it: &Seen| {
+        let is_line = |it: &ProbedValue| {
             let is_list = it.inner.as_deref().is_some_and(|content| content.is_list);
             it.has("role") && it.has("created") && it.has("content") && is_list && it.r#type.is_empty()
         };
-        let is_header = |it: &Seen| it.has("working_dir") && it.has("message_count");
+        let is_header = |it: &ProbedValue| it.has("working_dir") && it.has("message_count");
         if probe.values.iter().any(is_line) || probe.first().is_some_and(is_header) {
             Confidence::Sure
         } else {

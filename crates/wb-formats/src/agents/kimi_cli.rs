@@ -3,7 +3,7 @@
 use std::io;
 
 use wb_message::{Message, ToolRole, ToolVocabulary};
-use wb_record::{Abilities, Confidence, Document, Format, FormatError, Parts, Probe, Seen, Stamp};
+use wb_record::{Abilities, Confidence, Document, Format, FormatError, Parts, Probe, ProbedValue, Stamp};
 
 use crate::kit::list_document::open;
 use crate::kit::message_list::{Layout, List, Record, Shape};
@@ -49,7 +49,7 @@ impl Format for KimiCli {
 
     fn detect(&self, probe: &Probe) -> Confidence {
         let is_pseudo =
-            |line: &Seen| matches!(line.role.as_str(), "_system_prompt" | "_checkpoint" | "_usage");
+            |line: &ProbedValue| matches!(line.role.as_str(), "_system_prompt" | "_checkpoint" | "_usage");
         if probe.values.iter().any(is_pseudo) { Confidence::Sure } else { Confidence::No }
     }
 

@@ -9,8 +9,8 @@ use wb_message::{Block, Content, Message, ToolVocabulary, markers};
 use wb_record::json::find;
 use wb_record::{
     Abilities, Ability, ChangeSet, Confidence, Document, Format, FormatError, Item, Lines, MissingRole,
-    NotExpressible, Note, PartReader, Parts, Place, Probe, Seen, Segment, Segments, Span, Stamp, UsageAt,
-    View, Wanted,
+    NotExpressible, Note, PartReader, Parts, Place, Probe, ProbedValue, Segment, Segments, Span, Stamp,
+    UsageAt, View, Wanted,
 };
 use wb_session::store::memory::MemoryStore;
 use wb_session::{
@@ -53,7 +53,7 @@ impl Format for Pi {
     fn detect(&self, probe: &Probe) -> Confidence {
         // Other logs have sessions too, with neither.
         let is_header =
-            |first: &Seen| first.r#type == "session" && (first.has("version") || first.has("cwd"));
+            |first: &ProbedValue| first.r#type == "session" && (first.has("version") || first.has("cwd"));
         if probe.first().is_some_and(is_header) { Confidence::Sure } else { Confidence::No }
     }
 

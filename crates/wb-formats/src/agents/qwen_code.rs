@@ -13,7 +13,7 @@ use wb_record::json::{elements, find, text};
 use wb_record::splice::Joint;
 use wb_record::{
     Abilities, Confidence, Document, Format, FormatError, Lines, Note, Numbers, ONLY_CONVERSATION,
-    PartReader, Parts, Probe, Seen, Span, Stamp, UsageAt, View,
+    PartReader, Parts, Probe, ProbedValue, Span, Stamp, UsageAt, View,
 };
 use wb_session::iso_ms;
 
@@ -61,8 +61,8 @@ impl Format for QwenCode {
     }
 
     fn detect(&self, probe: &Probe) -> Confidence {
-        let is_line = |it: &Seen| it.has("uuid") && it.has("parentUuid") && it.has("sessionId");
-        let is_own = |it: &Seen| {
+        let is_line = |it: &ProbedValue| it.has("uuid") && it.has("parentUuid") && it.has("sessionId");
+        let is_own = |it: &ProbedValue| {
             let message = it.inner.as_deref().is_some_and(|message| message.has("parts"));
             is_line(it) && (message || it.has("systemPayload") && it.has("subtype"))
         };
@@ -117,7 +117,7 @@ impl Layout for QwenCode {
         number_calls(view);
         let at: HashMap<u64, usize> = (0..view.messages.len())
             .filter(|at| matches!(view.messages[*at], Message::Assistant { .. }))
-            .filter_map(|at| Some((view.provenance.of(at).first()?.record.at, at)))
+            .filter_map(|at| Some((view.provenance.places(at).first()?.record.at, at)))
             .collect();
         let Way { lines, lost } = way(parts).unwrap_or_default();
         let mut is_compressed = false;

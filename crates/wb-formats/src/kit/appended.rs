@@ -51,7 +51,7 @@ pub(crate) fn changed_results(
 
 /// Returns the position of a message's first record.
 pub(crate) fn place_of(wanted: &Wanted<'_>, at: usize) -> Option<Range<usize>> {
-    let record = &wanted.view.provenance.of(at).first()?.record;
+    let record = &wanted.view.provenance.places(at).first()?.record;
     let start = usize::try_from(record.at).ok()?;
     Some(start..start + usize::try_from(record.len).ok()?)
 }

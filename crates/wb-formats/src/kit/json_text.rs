@@ -2,13 +2,15 @@
 
 use memchr::memchr;
 use serde_json::Value;
-use wb_record::lines::mended;
+use wb_record::lines::repair_surrogates;
 
 /// Returns a string; `None` for another kind.
 pub(crate) fn text(json: &str) -> Option<String> {
     let inner = json.strip_prefix('"')?.strip_suffix('"')?;
     unescaped(inner).or_else(|| {
-        serde_json::from_str(json).or_else(|_| serde_json::from_slice(&mended(json.as_bytes()))).ok()
+        serde_json::from_str(json)
+            .or_else(|_| serde_json::from_slice(&repair_surrogates(json.as_bytes())))
+            .ok()
     })
 }
 
@@ -38,7 +40,7 @@ pub(crate) fn compact(json: &str) -> String {
 
 /// Parses JSON, with halves of surrogate pairs repaired.
 pub(crate) fn value(json: &str) -> Option<Value> {
-    serde_json::from_str(json).or_else(|_| serde_json::from_slice(&mended(json.as_bytes()))).ok()
+    serde_json::from_str(json).or_else(|_| serde_json::from_slice(&repair_surrogates(json.as_bytes()))).ok()
 }
 
 /// Reads the arguments of a call; those that are nested too deep are a text.

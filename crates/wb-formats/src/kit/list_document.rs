@@ -11,7 +11,7 @@ use serde_json::Value;
 use wb_budget::Usage;
 use wb_message::inferred_role::{Side, infer_role};
 use wb_message::{Message, Pairing};
-use wb_record::lines::mended;
+use wb_record::lines::repair_surrogates;
 use wb_record::splice::Joint;
 use wb_record::{
     ChangeSet, Document, Format, FormatError, MemoryParts, MissingRole, NotExpressible, Note, PartReader,
@@ -105,7 +105,7 @@ impl Document for ListDocument {
     fn refresh(&mut self) -> Result<(), FormatError> {
         let is_lines = self.layout.is_lines(self.parts.as_ref())?;
         let is_read = self.parts.held("").is_some() || is_lines;
-        self.held = if is_read { None } else { Some(MemoryParts::of(self.parts.whole("")?)) };
+        self.held = if is_read { None } else { Some(MemoryParts::from_bytes(self.parts.whole("")?)) };
         if !is_lines {
             FormatError::utf8_of(held(self.source()))?;
         }
@@ -149,7 +149,7 @@ impl ListDocument {
             // This reports the error.
             return serde_json::from_slice::<Value>(record).map(drop);
         };
-        shape.read(text, into).or_else(|error| match mended(record) {
+        shape.read(text, into).or_else(|error| match repair_surrogates(record) {
             Cow::Owned(record) => shape.read(std::str::from_utf8(&record).unwrap_or_default(), into),
             Cow::Borrowed(_) => Err(error),
         })

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use std::ops::Range;
 
 use wb_record::splice::{Piece, splices};
-use wb_record::{Bytes, Change, ChangeSet, Item, NotExpressible, Parts, Span, Stamp, Wanted};
+use wb_record::{Bytes, Change, ChangeSet, Item, NotExpressible, Parts, Stamp, Wanted};
 
 use super::appended::message_of;
 use super::log::span_in;
@@ -160,7 +160,7 @@ impl Render<'_> {
 
     /// Returns the record that contains a message.
     fn record_of(&self, message: usize) -> Option<usize> {
-        let place = self.wanted.view.provenance.of(message).first()?;
+        let place = self.wanted.view.provenance.places(message).first()?;
         let start = usize::try_from(place.record.at).ok()?;
         if self.list.behind.as_ref().is_some_and(|behind| behind.start == start) {
             return Some(self.list.records.len());
@@ -185,7 +185,6 @@ fn inserted(parts: &dyn Parts, line: &str) -> Result<Change, NotExpressible> {
 /// Returns the change that adds a line after all others.
 fn appended(parts: &dyn Parts, line: &str) -> Result<Change, NotExpressible> {
     let at = parts.len("").map_err(NotExpressible::unreadable)?.unwrap_or(0);
-    let last = bytes_of(parts, &Span { at: at.saturating_sub(1), len: 1, ..Span::default() })?;
-    let start = if matches!(*last, [] | [b'\n']) { "" } else { "\n" };
+    let start = if parts.is_line_start(at).map_err(NotExpressible::unreadable)? { "" } else { "\n" };
     Ok(Change::Append { at, new: Bytes(format!("{start}{line}\n").into_bytes()) })
 }

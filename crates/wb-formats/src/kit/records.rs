@@ -97,7 +97,7 @@ fn whole(view: &View, items: &[Item<'_>], format: &'static str) -> Result<(), No
 }
 
 fn stay(records: &mut Vec<Record>, view: &View, at: usize) {
-    for place in view.provenance.of(at) {
+    for place in view.provenance.places(at) {
         if !records.last().is_some_and(|last| last.is_of(&place.record)) {
             records.push(Record::Stays(place.record.clone()));
         }
@@ -113,10 +113,10 @@ fn edit(
     parts: &dyn Parts,
     writer: &mut impl Writer,
 ) -> Result<(), NotExpressible> {
-    if view.provenance.of(at).is_empty() {
+    if view.provenance.places(at).is_empty() {
         return Err(writer.refused(format!("another body for message {at}, which the host writes itself")));
     }
-    for place in view.provenance.of(at).iter().filter(|place| !place.blocks.is_empty()) {
+    for place in view.provenance.places(at).iter().filter(|place| !place.blocks.is_empty()) {
         let Some(record) = records.iter_mut().rev().find(|record| record.is_of(&place.record)) else {
             continue;
         };
@@ -162,7 +162,7 @@ pub(crate) fn placed(
 ) -> Result<Vec<Placed>, NotExpressible> {
     let mut placing =
         Placing { all, own: vec![false; all.len()], next: 0, new: Vec::new(), placed: Vec::new() };
-    let places = (0..view.messages.len()).flat_map(|at| view.provenance.of(at));
+    let places = (0..view.messages.len()).flat_map(|at| view.provenance.places(at));
     for number in places.filter_map(|place| number_of(all, &place.record)) {
         placing.own[number] = true;
     }

@@ -1,6 +1,6 @@
 //! Detection of a list's provider or library by what only that one writes.
 
-use wb_record::Seen;
+use wb_record::ProbedValue;
 
 /// Keys of documents that are sessions of an agent, not requests.
 const SESSION_KEYS: [&str; 9] = [
@@ -24,18 +24,18 @@ const BODY_KEYS: [&str; 3] = ["content", "tool_calls", "tool_call_id"];
 
 /// Returns the messages at the start of a document that is a list of them, or a request that holds
 /// one.
-pub(crate) fn messages_of(first: &Seen) -> Vec<&Seen> {
+pub(crate) fn messages_of(first: &ProbedValue) -> Vec<&ProbedValue> {
     let list =
         if first.is_list { Some(first) } else { first.inner.as_deref().filter(|_| first.has("messages")) };
-    list.into_iter().flat_map(Seen::elements).filter(|message| !message.keys.is_empty()).collect()
+    list.into_iter().flat_map(ProbedValue::elements).filter(|message| !message.keys.is_empty()).collect()
 }
 
 /// Returns whether a document can be a request: it is a list of messages, or holds one next to keys
 /// that no session has.
-pub(crate) fn is_request(first: &Seen) -> bool {
+pub(crate) fn is_request(first: &ProbedValue) -> bool {
     let messages = messages_of(first);
-    let is_part = |part: &Seen| !part.has("kind");
-    let is_message = |message: &&Seen| {
+    let is_part = |part: &ProbedValue| !part.has("kind");
+    let is_message = |message: &&ProbedValue| {
         let body = message.inner.as_deref();
         let is_foreign = !message.r#type.is_empty() || message.has("message") || message.has("kind");
         let has_lost = !message.has("role") && BODY_KEYS.iter().any(|key| message.has(key));
@@ -50,17 +50,17 @@ pub(crate) fn is_request(first: &Seen) -> bool {
 }
 
 /// Returns whether some message has a role of these.
-pub(crate) fn has_role(messages: &[&Seen], roles: &[&str]) -> bool {
+pub(crate) fn has_role(messages: &[&ProbedValue], roles: &[&str]) -> bool {
     messages.iter().any(|message| roles.contains(&message.role.as_str()))
 }
 
 /// Returns whether some message has a key of these.
-pub(crate) fn has_key(messages: &[&Seen], keys: &[&str]) -> bool {
+pub(crate) fn has_key(messages: &[&ProbedValue], keys: &[&str]) -> bool {
     messages.iter().any(|message| keys.iter().any(|key| message.has(key)))
 }
 
 /// Returns whether some part of a message has a type of these.
-pub(crate) fn has_part(messages: &[&Seen], types: &[&str]) -> bool {
-    let is_part = |part: &Seen| types.contains(&part.r#type.as_str());
+pub(crate) fn has_part(messages: &[&ProbedValue], types: &[&str]) -> bool {
+    let is_part = |part: &ProbedValue| types.contains(&part.r#type.as_str());
     messages.iter().filter_map(|message| message.inner.as_deref()).any(|body| body.elements().any(is_part))
 }

@@ -136,7 +136,7 @@ fn counted(sample: &[u8], whole: &[u8], view: &View) -> Vec<UsageAt> {
     let counts: HashMap<String, UsageAt> =
         places.into_iter().filter_map(|place| count_of(&events[place])).collect();
     let usage = |at: usize| {
-        let place = view.provenance.of(at).first()?;
+        let place = view.provenance.places(at).first()?;
         let start = usize::try_from(place.record.at).ok()?;
         let record = whole.get(start..start + usize::try_from(place.record.len).ok()?)?;
         let counted = counts.get(&text(record, &["id"])?)?;

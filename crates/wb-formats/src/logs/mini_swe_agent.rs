@@ -2,7 +2,7 @@
 
 use wb_message::Message;
 use wb_record::json::{find, text};
-use wb_record::{Abilities, Confidence, Document, Format, FormatError, Parts, Probe, Seen};
+use wb_record::{Abilities, Confidence, Document, Format, FormatError, Parts, Probe, ProbedValue};
 
 use crate::kit::list_document::open;
 use crate::kit::message_list::{Layout, List, Record, Shape, held};
@@ -27,7 +27,7 @@ impl Format for MiniSweAgent {
     }
 
     fn detect(&self, probe: &Probe) -> Confidence {
-        let has_role = |first: &Seen| {
+        let has_role = |first: &ProbedValue| {
             let list = first.inner.as_deref();
             list.and_then(|list| list.elements().next()).is_some_and(|message| !message.role.is_empty())
         };

@@ -76,7 +76,7 @@ impl Layout for OpenhandsCompletions {
         view.context_window = get(json, "context_window").and_then(|it| serde_json::from_slice(it).ok());
         let counted = find(json, &["response", "usage"]).and_then(|place| usage(&json[place]));
         let Some(at) = view.messages.len().checked_sub(1) else { return };
-        let start = view.provenance.of(at).first().map(|place| place.record.at);
+        let start = view.provenance.places(at).first().map(|place| place.record.at);
         let is_behind = list.behind.as_ref().is_some_and(|behind| start == Some(behind.start as u64));
         let is_answer = matches!(view.messages[at], Message::Assistant { .. });
         if let (Some(usage), true) = (counted, is_behind && is_answer) {

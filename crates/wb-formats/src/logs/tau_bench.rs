@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use wb_message::Message;
 use wb_record::json::{elements, get, text};
-use wb_record::{Abilities, Confidence, Document, Format, FormatError, Parts, Probe, Seen, View};
+use wb_record::{Abilities, Confidence, Document, Format, FormatError, Parts, Probe, ProbedValue, View};
 
 use crate::kit::json_text::body_of;
 use crate::kit::list_document::open;
@@ -29,10 +29,10 @@ impl Format for TauBench {
     }
 
     fn detect(&self, probe: &Probe) -> Confidence {
-        let is_run = |run: &Seen| run.has("traj") && run.has("task_id");
+        let is_run = |run: &ProbedValue| run.has("traj") && run.has("task_id");
         // Another list of simulations has no conversations.
-        let is_simulation = |run: &Seen| run.has("messages") || run.has("task_id");
-        let is_second = |first: &Seen| {
+        let is_simulation = |run: &ProbedValue| run.has("messages") || run.has("task_id");
+        let is_second = |first: &ProbedValue| {
             let runs = first.listed.as_deref().filter(|_| first.has("simulations"));
             runs.is_some_and(|runs| runs.elements().next().is_some_and(is_simulation))
         };

@@ -107,7 +107,7 @@ fn said_by_id(view: &View) -> BTreeMap<&str, Vec<Said<'_>>> {
     for pair in Pairing::new(&view.messages).pairs() {
         let id = pair.call.find(&view.messages).map_or("", |(id, ..)| id);
         if let Some(said) = by_id.get_mut(id) {
-            let records = view.provenance.of(pair.result as usize).iter().map(|place| &place.record);
+            let records = view.provenance.places(pair.result as usize).iter().map(|place| &place.record);
             said.push((pair.result, (pair.call, records.collect())));
         }
     }
@@ -190,7 +190,7 @@ pub(super) fn ids(messages: &[Message]) -> impl Iterator<Item = &str> {
 
 /// Returns the records that contain a call.
 pub(super) fn records_of(view: &View, call: CallPosition) -> Vec<&Span> {
-    let places = view.provenance.of(call.message as usize).iter();
+    let places = view.provenance.places(call.message as usize).iter();
     places.filter(|it| it.blocks.contains(&(call.block as usize))).map(|place| &place.record).collect()
 }
 

@@ -29,7 +29,7 @@ pub(super) fn stage(current: &Current<'_>) -> Result<Next, NotExpressible> {
 /// Returns the changes that remove blocks with an empty text from all lists; nothing else changes.
 fn without_empty_texts(document: &dyn Document, view: &View) -> io::Result<ChangeSet> {
     let with_empty = (0..view.messages.len()).filter(|at| has_empty_text(&view.messages[*at]));
-    let places = with_empty.flat_map(|at| view.provenance.of(at));
+    let places = with_empty.flat_map(|at| view.provenance.places(at));
     let records: BTreeSet<&Span> = places.map(|place| &place.record).collect();
     let mut set = ChangeSet::default();
     // In reverse order, so that no change moves the position of another.

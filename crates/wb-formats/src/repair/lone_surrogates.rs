@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use std::io;
 
 use wb_dialect::Dialect;
-use wb_record::lines::mended;
+use wb_record::lines::repair_surrogates;
 use wb_record::{Bytes, Change, ChangeSet, Document, NotExpressible, Span, View};
 
 use super::SessionRepair;
@@ -31,13 +31,13 @@ pub fn lone_surrogates(document: &dyn Document, view: &View) -> io::Result<Vec<S
         return Ok(Vec::new());
     }
     let (mut found, mut last) = (Vec::new(), None);
-    let places = (0..view.messages.len()).flat_map(|at| view.provenance.of(at));
+    let places = (0..view.messages.len()).flat_map(|at| view.provenance.places(at));
     for record in places.map(|place| &place.record) {
         if last.replace(record) == Some(record) {
             continue;
         }
         let before = document.parts().bytes(record)?;
-        let Cow::Owned(after) = mended(&before) else { continue };
+        let Cow::Owned(after) = repair_surrogates(&before) else { continue };
         let mut at = 0;
         while let Some(next) = (at..before.len()).find(|at| before[*at] != after[*at]) {
             // The first two bytes of an escape stay.

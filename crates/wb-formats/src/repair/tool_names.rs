@@ -62,7 +62,7 @@ fn with_taken_names(messages: &[Message], sent: &SentAs<'_>) -> Vec<Message> {
 fn without_refused_names(document: &dyn Document, view: &View, sent: &SentAs<'_>) -> io::Result<ChangeSet> {
     let mut names: HashMap<&str, String> = HashMap::new();
     let mut records: BTreeSet<&Span> = BTreeSet::new();
-    let mut take = |at: usize| records.extend(view.provenance.of(at).iter().map(|place| &place.record));
+    let mut take = |at: usize| records.extend(view.provenance.places(at).iter().map(|place| &place.record));
     for (at, message) in view.messages.iter().enumerate() {
         for (_, name, _) in message.calls().filter(|(_, name, _)| sent.taken_name(name) != **name) {
             // Codex keeps the parts of a name apart.

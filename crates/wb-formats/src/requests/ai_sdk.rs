@@ -5,7 +5,7 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use wb_message::{Block, Content, Message};
 use wb_record::json::{find, get, remove, set};
-use wb_record::{Abilities, Confidence, Document, Format, FormatError, Parts, Probe, Seen, Stamp};
+use wb_record::{Abilities, Confidence, Document, Format, FormatError, Parts, Probe, ProbedValue, Stamp};
 
 use super::openai_chat::messages_in;
 use crate::kit::json_text::{compact, input, text};
@@ -35,7 +35,7 @@ impl Format for AiSdk {
     }
 
     fn detect(&self, probe: &Probe) -> Confidence {
-        let is_own = |first: &Seen| has_part(&messages_of(first), &["tool-call", "tool-result"]);
+        let is_own = |first: &ProbedValue| has_part(&messages_of(first), &["tool-call", "tool-result"]);
         match probe.values.as_slice() {
             [first] if is_request(first) && is_own(first) => Confidence::Sure,
             _ => Confidence::No,
@@ -50,7 +50,7 @@ impl Format for AiSdk {
 /// Recognizes AI SDK messages for the screen, which have calls and results in parts next to the
 /// text.
 pub(crate) fn is_for_screen(probe: &Probe) -> bool {
-    let is_one = |message: &Seen| {
+    let is_one = |message: &ProbedValue| {
         let is_parted = message.has("parts") && !message.has("kind");
         match message.role.as_str() {
             "assistant" | "system" => is_parted || message.has("toolInvocations"),
@@ -58,7 +58,7 @@ pub(crate) fn is_for_screen(probe: &Probe) -> bool {
             _ => false,
         }
     };
-    let in_document = |first: &Seen| messages_of(first).into_iter().any(is_one);
+    let in_document = |first: &ProbedValue| messages_of(first).into_iter().any(is_one);
     probe.first().is_some_and(in_document) || probe.values.iter().any(is_one)
 }
 

@@ -1,6 +1,6 @@
 //! Requests of the Messages API of Anthropic, and lists of its messages as agents store them.
 
-use wb_record::{Abilities, Confidence, Document, Format, FormatError, Parts, Probe, Seen, View};
+use wb_record::{Abilities, Confidence, Document, Format, FormatError, Parts, Probe, ProbedValue, View};
 
 use super::openai_chat::{messages_in, model_of};
 use crate::kit::list_document::open;
@@ -39,7 +39,7 @@ impl Format for AnthropicMessages {
 }
 
 /// Recognizes a request by blocks or keys that only Anthropic has.
-fn is_anthropic(first: &Seen) -> bool {
+fn is_anthropic(first: &ProbedValue) -> bool {
     let messages = messages_of(first);
     let is_chat = has_role(&messages, &["tool", "function", "developer"])
         || has_key(&messages, &["tool_calls", "tool_call_id"]);

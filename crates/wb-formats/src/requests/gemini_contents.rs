@@ -7,7 +7,9 @@ use wb_message::block::joined_text;
 use wb_message::markers::is_synthetic;
 use wb_message::{Block, Content, Message};
 use wb_record::json::{elements, find, get, set, text};
-use wb_record::{Abilities, Confidence, Document, Format, FormatError, Parts, Probe, Seen, Stamp, View};
+use wb_record::{
+    Abilities, Confidence, Document, Format, FormatError, Parts, Probe, ProbedValue, Stamp, View,
+};
 
 use crate::kit::fields::take_text;
 use crate::kit::list_document::open;
@@ -39,12 +41,13 @@ impl Format for GeminiContents {
         let is_body = !first.is_list && first.has("contents");
         // Other lists of parts name the kind of each message, or have other roles. A body may hold
         // contents that its provider refuses.
-        let is_content = |it: &Seen| {
+        let is_content = |it: &ProbedValue| {
             let is_role = matches!(it.role.as_str(), "user" | "model" | "function" | "");
             let is_good = is_role && it.has("parts");
             (is_good || is_body && (it.has("parts") || it.has("role"))) && !it.has("kind")
         };
-        let mut contents = list.filter(|it| it.is_list).into_iter().flat_map(Seen::elements).peekable();
+        let mut contents =
+            list.filter(|it| it.is_list).into_iter().flat_map(ProbedValue::elements).peekable();
         if contents.peek().is_some() && contents.all(is_content) { Confidence::Sure } else { Confidence::No }
     }
 

@@ -8,8 +8,8 @@ use wb_message::Message;
 use wb_record::json::set;
 use wb_record::splice::Joint;
 use wb_record::{
-    Abilities, Confidence, Document, Format, FormatError, Lines, PartReader, Parts, Probe, Seen, Span, Stamp,
-    View,
+    Abilities, Confidence, Document, Format, FormatError, Lines, PartReader, Parts, Probe, ProbedValue, Span,
+    Stamp, View,
 };
 
 use super::openai_chat::messages_in;
@@ -55,8 +55,8 @@ impl Format for Native {
 
     fn detect(&self, probe: &Probe) -> Confidence {
         let Some(first) = probe.first() else { return Confidence::No };
-        let is_foreign = |it: &Seen| !it.role.is_empty() && !is_message(it);
-        let messages: Vec<&Seen> = if is_document(first) {
+        let is_foreign = |it: &ProbedValue| !it.role.is_empty() && !is_message(it);
+        let messages: Vec<&ProbedValue> = if is_document(first) {
             list_of(first).elements().collect()
         } else {
             probe.values.iter().collect()
@@ -76,15 +76,15 @@ impl Format for Native {
     }
 }
 
-fn is_document(first: &Seen) -> bool {
+fn is_document(first: &ProbedValue) -> bool {
     first.is_list || (first.has("messages") && list_of(first).is_list)
 }
 
-fn list_of(first: &Seen) -> &Seen {
+fn list_of(first: &ProbedValue) -> &ProbedValue {
     if first.is_list { first } else { first.inner.as_deref().unwrap_or(first) }
 }
 
-fn is_message(seen: &Seen) -> bool {
+fn is_message(seen: &ProbedValue) -> bool {
     let body = seen.inner.as_deref();
     // Blocks of other formats have a type.
     let is_ours =
@@ -93,12 +93,12 @@ fn is_message(seen: &Seen) -> bool {
 }
 
 /// Returns whether a message has content; a list of users with their roles has none.
-fn has_body(seen: &Seen) -> bool {
+fn has_body(seen: &ProbedValue) -> bool {
     ["content", "command", "summary"].iter().any(|key| seen.has(key))
 }
 
 /// Recognizes a message by keys that only providers write.
-fn is_of_provider(message: &Seen) -> bool {
+fn is_of_provider(message: &ProbedValue) -> bool {
     message.has("tool_calls") || message.has("tool_call_id")
 }
 
@@ -130,7 +130,7 @@ impl Layout for Native {
     /// A text is lines unless it begins with a whole document.
     fn is_lines(&self, parts: &dyn Parts) -> io::Result<bool> {
         let begin = parts.bytes(&Span { len: 64 * 1024, ..Span::default() })?;
-        Ok(!Seen::all(&begin).first().is_some_and(is_document))
+        Ok(!ProbedValue::all(&begin).first().is_some_and(is_document))
     }
 
     fn shape(&self) -> &dyn Shape {

@@ -1,7 +1,8 @@
 //! Requests of Chat Completions.
 
 use wb_record::{
-    Abilities, Confidence, Document, Format, FormatError, Parts, Probe, Seen, View, json::text as text_at,
+    Abilities, Confidence, Document, Format, FormatError, Parts, Probe, ProbedValue, View,
+    json::text as text_at,
 };
 
 use crate::kit::json_text::body_of;
@@ -41,7 +42,7 @@ impl Format for OpenaiChat {
 
 /// Recognizes a request by fields that only Chat Completions has, or by its model if its blocks do
 /// not identify a provider.
-fn is_chat(first: &Seen) -> bool {
+fn is_chat(first: &ProbedValue) -> bool {
     let messages = messages_of(first);
     let is_own = has_role(&messages, &["system", "developer", "tool", "function"])
         || has_key(&messages, &["tool_calls", "tool_call_id", "function_call", "reasoning_content"])

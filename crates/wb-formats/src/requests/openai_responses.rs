@@ -7,7 +7,7 @@ use wb_record::json::text;
 use wb_record::splice::Joint;
 use wb_record::{
     Abilities, ChangeSet, Confidence, Document, Format, FormatError, NotExpressible, Note, Parts, Probe,
-    Seen, Span, View, Wanted,
+    ProbedValue, Span, View, Wanted,
 };
 
 use crate::kit::draft::Draft;
@@ -45,8 +45,9 @@ impl Format for OpenaiResponses {
         let [first] = probe.values.as_slice() else { return Confidence::No };
         let is_body = first.listed.is_some() && first.has("input") && !first.has("messages");
         let list = if first.is_list { Some(first) } else { first.listed.as_deref().filter(|_| is_body) };
-        let items: Vec<&Seen> = list.filter(|it| it.is_list).into_iter().flat_map(Seen::elements).collect();
-        let is_item = |it: &&Seen| is_typed(it) || (it.r#type.is_empty() && !it.role.is_empty());
+        let items: Vec<&ProbedValue> =
+            list.filter(|it| it.is_list).into_iter().flat_map(ProbedValue::elements).collect();
+        let is_item = |it: &&ProbedValue| is_typed(it) || (it.r#type.is_empty() && !it.role.is_empty());
         let is_known = items.iter().any(|it| is_typed(it)) || (is_body && first.has("model"));
         let is_all = !items.is_empty() && items.iter().all(is_item);
         if is_all && is_known { Confidence::Sure } else { Confidence::No }
@@ -59,7 +60,7 @@ impl Format for OpenaiResponses {
     }
 }
 
-fn is_typed(item: &Seen) -> bool {
+fn is_typed(item: &ProbedValue) -> bool {
     let kind = item.r#type.as_str();
     let is_of_call = kind.ends_with("_call") || kind.ends_with("_output");
     // Chats of people have messages too, with their text under another name.

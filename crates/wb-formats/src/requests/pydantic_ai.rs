@@ -7,7 +7,7 @@ use wb_budget::Usage;
 use wb_message::block::shown_text;
 use wb_message::{Block, Content, Message};
 use wb_record::json::{get, set};
-use wb_record::{Abilities, Confidence, Document, Format, FormatError, Parts, Probe, Seen, Stamp};
+use wb_record::{Abilities, Confidence, Document, Format, FormatError, Parts, Probe, ProbedValue, Stamp};
 use wb_session::{iso_ms, parse_iso_ms};
 
 use crate::kit::json_text::{arguments, compact, text};
@@ -36,8 +36,9 @@ impl Format for PydanticAi {
     }
 
     fn detect(&self, probe: &Probe) -> Confidence {
-        let is_message =
-            |message: &Seen| message.has("parts") && (message.has("kind") || message.has("instructions"));
+        let is_message = |message: &ProbedValue| {
+            message.has("parts") && (message.has("kind") || message.has("instructions"))
+        };
         match probe.values.as_slice() {
             [first] if first.is_list && first.elements().any(is_message) => Confidence::Sure,
             _ => Confidence::No,

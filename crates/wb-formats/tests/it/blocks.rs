@@ -25,7 +25,7 @@ impl World {
     fn new(is_pi: bool, n_messages: usize) -> Self {
         let head = if is_pi { pi_header() } else { native_header() };
         let first = if is_pi { pi_entry(0, "null") } else { native_line(0) };
-        let document = of_parts(MemoryParts::of(head + &first));
+        let document = of_parts(MemoryParts::from_bytes(head + &first));
         let history = History::open(Box::new(MemoryParts::default())).unwrap();
         let mut world = Self { document, history, is_pi, now_ms: 0, n_said: 1 };
         (1..n_messages).for_each(|_| world.say());
@@ -84,7 +84,7 @@ impl World {
     /// Returns the records of the view.
     fn seen(&self) -> Vec<RecordRef> {
         let view = self.document.view("").unwrap();
-        let spans = (0..view.messages.len()).flat_map(|at| view.provenance.of(at));
+        let spans = (0..view.messages.len()).flat_map(|at| view.provenance.places(at));
         let kept = |span: &wb_record::Span| RecordRef {
             span: span.clone(),
             hash: self.document.parts().fingerprint(span).unwrap(),
@@ -94,7 +94,7 @@ impl World {
 
     fn explain(&self, record: &RecordRef) -> Explanation {
         let view = self.document.view("").unwrap();
-        Blocks::of(&self.history).explain(self.document.parts(), &view, record).unwrap()
+        Blocks::new(&self.history).explain(self.document.parts(), &view, record).unwrap()
     }
 }
 
@@ -131,7 +131,7 @@ fn a_block_over_another_one_hides_what_that_hid_and_gives_it_back() {
         let digest = world.seen()[0].clone();
         world.say();
         let second = world.fold(0..2);
-        let blocks = Blocks::of(&world.history);
+        let blocks = Blocks::new(&world.history);
         let parents: Vec<_> = blocks.iter().map(|block| block.parents.clone()).collect();
         assert_eq!(parents, [vec![], vec![first]]);
         let view = world.document.view("").unwrap();
@@ -148,7 +148,7 @@ fn a_block_over_another_one_hides_what_that_hid_and_gives_it_back() {
         assert!(world.undo(None));
         assert_eq!(world.explain(&all[0]), Explanation::Seen { at: 0, brought_by: None });
         assert_eq!(world.explain(&digest), Explanation::Outside);
-        assert!(Blocks::of(&world.history).iter().all(|block| !block.is_in_force));
+        assert!(Blocks::new(&world.history).iter().all(|block| !block.is_in_force));
     }
 }
 
@@ -157,7 +157,7 @@ fn blocks_beside_each_other_stand_on_nothing() {
     let mut world = World::new(false, 9);
     let all = world.seen();
     let (head, middle) = (world.fold(0..2), world.fold(3..5));
-    let blocks = Blocks::of(&world.history);
+    let blocks = Blocks::new(&world.history);
     assert!(blocks.iter().all(|block| block.parents.is_empty()));
     let covered = |id| blocks.get(id).unwrap().covers.iter().map(|it| it.hash).collect::<Vec<_>>();
     assert_eq!(covered(head), [all[0].hash, all[1].hash]);
@@ -195,7 +195,7 @@ impl Dice {
 
 /// Compares the blocks with what follows from the bytes alone, which all differ here.
 fn check(world: &World, has_copies: bool) {
-    let blocks: Vec<CompactionBlock<'_>> = Blocks::of(&world.history).iter().cloned().collect();
+    let blocks: Vec<CompactionBlock<'_>> = Blocks::new(&world.history).iter().cloned().collect();
     let of = |records: &[&RecordRef]| records.iter().map(|it| it.hash).collect::<HashSet<u64>>();
     for (nth, block) in blocks.iter().enumerate() {
         let id = block.operation.id;
@@ -261,7 +261,7 @@ fn blocks_say_what_the_bytes_say_after_any_chain_of_operations() {
             }
             check(&world, has_copies);
         }
-        n_nested += Blocks::of(&world.history).iter().filter(|block| !block.parents.is_empty()).count();
+        n_nested += Blocks::new(&world.history).iter().filter(|block| !block.parents.is_empty()).count();
     }
     assert!(n_undone > 50 && n_redone > 20 && n_nested > 50, "{n_undone} {n_redone} {n_nested}");
 }

@@ -172,7 +172,7 @@ fn edited(bytes: &[u8], is_it: &dyn Fn(&Value) -> bool, edit: Edit<'_>) -> Optio
 
 /// Returns the last record of a message.
 fn record_of(bytes: &[u8], view: &View, at: usize) -> Option<Value> {
-    let range = view.provenance.of(at).last()?.record.range();
+    let range = view.provenance.places(at).last()?.record.range();
     let record = bytes.get(usize::try_from(range.start).ok()?..usize::try_from(range.end).ok()?)?;
     serde_json::from_slice(record).ok()
 }
@@ -182,7 +182,7 @@ fn without_first(bytes: &[u8], view: &View) -> Option<Vec<u8>> {
     let at = view.messages.iter().position(|it| matches!(it, Message::Assistant { .. }))?.checked_sub(1)?;
     let is_first = matches!(view.messages[at], Message::User { .. })
         && view.messages[..at].iter().all(|it| !matches!(it, Message::User { .. }));
-    let is_one = view.provenance.of(at).len() == 1;
+    let is_one = view.provenance.places(at).len() == 1;
     let record = record_of(bytes, view, at).filter(|_| is_first && is_one)?;
     edited(bytes, &|value| *value == record, &|list, at| _ = list.remove(at))
 }

@@ -26,7 +26,7 @@ fn is_export(name: &str) -> bool {
 fn the_laws_hold_for_every_real_session() {
     let mut all = BTreeMap::new();
     for (name, path) in sessions() {
-        let tried = holds(&MemoryParts::of(bytes_of(&path)), 3);
+        let tried = holds(&MemoryParts::from_bytes(bytes_of(&path)), 3);
         assert!(tried.refused == 0 || is_export(&name), "{name}: {tried:?}");
         all.insert(name, tried);
     }
@@ -158,7 +158,7 @@ fn an_undo_after_the_host_went_on_is_what_hosts_were_seen_to_accept() {
     let mut document = open([before.clone(), lines(&theirs)].concat());
     let old = open(before).view("").unwrap();
     let spans =
-        (0..old.messages.len()).flat_map(|at| old.provenance.of(at)).map(|place| place.record.clone());
+        (0..old.messages.len()).flat_map(|at| old.provenance.places(at)).map(|place| place.record.clone());
     let items: Vec<Item<'_>> = spans.map(Item::Old).collect();
     let set = write(document.as_ref(), &document.view("").unwrap(), &items).unwrap();
     let meta = |lines: &[Value]| lines[0]["compactMetadata"]["preservedMessages"]["uuids"].clone();

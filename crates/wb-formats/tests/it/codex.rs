@@ -16,7 +16,7 @@ const STAMP: Stamp =
     Stamp { now_ms: 1_772_358_400_250, seed: 1, tokens_before: 6110, tokens_after: 700, by_hand: true };
 
 fn document(bytes: &[u8]) -> (Box<dyn Document>, View) {
-    let document = wb_formats::open(Box::new(MemoryParts::of(bytes))).unwrap();
+    let document = wb_formats::open(Box::new(MemoryParts::from_bytes(bytes))).unwrap();
     let view = document.view(ONLY_CONVERSATION).unwrap();
     (document, view)
 }
@@ -155,7 +155,7 @@ fn items_that_stay_are_copied_byte_for_byte() {
     let items: Vec<Item<'_>> = (0..2).chain(3..view.messages.len()).map(Item::Same).collect();
     let set = document.render(ONLY_CONVERSATION, &view, &items, &STAMP).unwrap();
     let text = serde_json::to_string(&set).unwrap();
-    let places = |at: usize| view.provenance.of(at).iter().map(|place| place.record.clone());
+    let places = |at: usize| view.provenance.places(at).iter().map(|place| place.record.clone());
     for span in (0..2).chain(3..view.messages.len()).flat_map(places) {
         let item = String::from_utf8(document.parts().bytes(&span).unwrap().into_owned()).unwrap();
         let quoted = serde_json::to_string(&item).unwrap();
@@ -261,7 +261,7 @@ fn an_undo_appends_the_old_items_and_those_that_came_since() {
     let at = document.parts().whole("").unwrap().len() as u64;
     document.commit(&wb_record::ChangeSet::append("", at, [said, &b"\n"[..]].concat())).unwrap();
     let now = document.view(ONLY_CONVERSATION).unwrap();
-    let old = (0..before.messages.len()).flat_map(|at| before.provenance.of(at));
+    let old = (0..before.messages.len()).flat_map(|at| before.provenance.places(at));
     let old = old.map(|place| Item::Old(place.record.clone()));
     let items: Vec<Item<'_>> = old.chain([Item::Same(now.messages.len() - 1)]).collect();
     let undo = document.render(ONLY_CONVERSATION, &now, &items, &STAMP).unwrap();
@@ -279,11 +279,11 @@ fn an_undo_appends_the_old_items_and_those_that_came_since() {
 #[test]
 fn the_lock_of_a_session_is_named_by_its_id() {
     let home = Path::new("/home/ada/.codex");
-    let path = lock_path(&MemoryParts::of(fixture("codex/compacted.jsonl")), home).unwrap().unwrap();
+    let path = lock_path(&MemoryParts::from_bytes(fixture("codex/compacted.jsonl")), home).unwrap().unwrap();
     assert_eq!(path, home.join("thread-writer-locks/0199-demo-2.lock"));
     for line in [r#"{"timestamp":"","type":"session_meta","payload":{"id":"../../x"}}"#, r#"{"role":"user"}"#]
     {
-        assert_eq!(lock_path(&MemoryParts::of(line), home).unwrap(), None, "{line}");
+        assert_eq!(lock_path(&MemoryParts::from_bytes(line), home).unwrap(), None, "{line}");
     }
 }
 

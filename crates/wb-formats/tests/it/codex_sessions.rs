@@ -38,7 +38,7 @@ fn every_rollout_opens_without_an_orphan() {
 #[test]
 fn the_laws_hold_for_every_rollout() {
     for (name, path) in rollouts() {
-        let tried = holds(&MemoryParts::of(bytes_of(&path)), 5);
+        let tried = holds(&MemoryParts::from_bytes(bytes_of(&path)), 5);
         if name.contains("_full") || name.contains("after-kept") {
             assert!(tried.folds > 0 && tried.refused == 0, "{name}: {tried:?}");
         }
@@ -73,7 +73,7 @@ fn n_instructions(path: &Path) -> usize {
 }
 
 fn document(bytes: &[u8]) -> (Box<dyn Document>, View) {
-    let document = wb_formats::open(Box::new(MemoryParts::of(bytes))).unwrap();
+    let document = wb_formats::open(Box::new(MemoryParts::from_bytes(bytes))).unwrap();
     let view = document.view(ONLY_CONVERSATION).unwrap();
     (document, view)
 }
@@ -152,7 +152,7 @@ fn fifty(name: &str, bytes: &[u8]) {
             "{name} {nth}"
         );
     }
-    let mut parts = MemoryParts::of(document.parts().whole("").unwrap());
+    let mut parts = MemoryParts::from_bytes(document.parts().whole("").unwrap());
     for set in written.iter().rev() {
         parts.commit(&set.inverse()).unwrap();
     }

@@ -135,7 +135,7 @@ fn is_repeated(messages: &[Message]) -> bool {
 /// Repairs a session as `wb repair` does and reads it again; the repair can be undone, and a second
 /// one changes nothing. Returns the view, and whether something was written.
 pub(crate) fn written(bytes: &[u8]) -> Result<(View, bool), String> {
-    let mut document = of_parts(MemoryParts::of(bytes));
+    let mut document = of_parts(MemoryParts::from_bytes(bytes));
     let name = newest(document.as_ref()).map_err(|error| error.to_string())?;
     let view = document.view(&name).map_err(|error| error.to_string())?;
     let stamp = Stamp { now_ms: 1_800_000_000_000, seed: 7, ..Stamp::default() };

@@ -20,7 +20,7 @@ fn kept_behind_a_digest(document: &mut dyn Document, view: &View, kept: &[usize]
 
 /// Checks that exactly these messages follow a digest.
 fn is_written_as_planned(bytes: Vec<u8>, kept: &[usize]) {
-    let mut document = of_parts(MemoryParts::of(bytes));
+    let mut document = of_parts(MemoryParts::from_bytes(bytes));
     let view = document.view("").unwrap();
     let now = kept_behind_a_digest(document.as_mut(), &view, kept);
     let planned: Vec<Message> = kept.iter().map(|at| view.messages[*at].clone()).collect();
@@ -30,7 +30,7 @@ fn is_written_as_planned(bytes: Vec<u8>, kept: &[usize]) {
 /// Repairs a session, checks that it is read again as planned and that a second repair changes
 /// nothing, and returns it.
 fn is_mended_as_planned(bytes: Vec<u8>) -> Vec<Message> {
-    let mut document = of_parts(MemoryParts::of(bytes));
+    let mut document = of_parts(MemoryParts::from_bytes(bytes));
     let view = document.view("").unwrap();
     let mended = wb_formats::repair(document.as_ref(), "", &view, &Stamp::default()).unwrap();
     document.commit(&mended.changes).unwrap();
@@ -42,7 +42,7 @@ fn is_mended_as_planned(bytes: Vec<u8>) -> Vec<Message> {
 
 /// Checks that the repair of a session of this format is refused, and why.
 fn is_left(bytes: impl Into<Vec<u8>>, format: &str, why: &str) {
-    let document = of_parts(MemoryParts::of(bytes.into()));
+    let document = of_parts(MemoryParts::from_bytes(bytes.into()));
     assert_eq!(document.format().name(), format);
     let view = document.view("").unwrap();
     let error = wb_formats::repair(document.as_ref(), "", &view, &Stamp::default()).unwrap_err();
@@ -267,7 +267,7 @@ fn answers_to_calls_without_ids_are_read_in_the_order_of_their_calls() {
             done()
         ]),
     ] {
-        let mut document = of_parts(MemoryParts::of(contents.to_string().into_bytes()));
+        let mut document = of_parts(MemoryParts::from_bytes(contents.to_string().into_bytes()));
         assert_eq!(document.format().name(), "gemini-contents");
         let view = document.view("").unwrap();
         let mended = wb_formats::repair(document.as_ref(), "", &view, &Stamp::default()).unwrap();

@@ -3,7 +3,7 @@
 use wb_message::{Block, Edit, Message, Patch, markers};
 use wb_record::{
     ChangeSet, DelegatedCompaction, Document, Format, FormatError, History, HistoryError, MemoryParts,
-    NotExpressible, OperationKind, Parts, Stamp, Undone, View, Wanted, WriteError, items,
+    NotExpressible, OperationKind, Parts, Stamp, UndoMethod, View, Wanted, WriteError, items,
 };
 
 use crate::laws::{fold_all_but, said};
@@ -15,7 +15,7 @@ fn stamp(now_ms: i64) -> Stamp {
 }
 
 fn document(name: &str) -> Box<dyn Document> {
-    of_parts(MemoryParts::of(fixture(name)))
+    of_parts(MemoryParts::from_bytes(fixture(name)))
 }
 
 fn text(document: &dyn Document) -> String {
@@ -52,7 +52,7 @@ fn an_operation_is_undone_and_redone_to_the_same_bytes() {
         for _ in 0..2 {
             assert_eq!(
                 history.undo(document.as_mut(), None, &stamp(2)).unwrap(),
-                (id, Undone::Exactly),
+                (id, UndoMethod::Exactly),
                 "{name}"
             );
             assert_eq!(text(document.as_ref()), before, "{name}");
@@ -63,7 +63,7 @@ fn an_operation_is_undone_and_redone_to_the_same_bytes() {
             ));
             assert_eq!(
                 history.redo(document.as_mut(), None, &stamp(4)).unwrap(),
-                (id, Undone::Exactly),
+                (id, UndoMethod::Exactly),
                 "{name}"
             );
             assert_eq!(text(document.as_ref()), after, "{name}");
@@ -104,7 +104,7 @@ fn results_that_claude_code_had_cleared_stay_cleared_when_their_records_come_bac
     let end = document.parts().len("").unwrap().unwrap();
     document.parts_mut().commit(&ChangeSet::append("", end, new.into_bytes())).unwrap();
     document.refresh().unwrap();
-    assert_eq!(history.undo(document.as_mut(), None, &stamp(2)).unwrap(), (1, Undone::ByAppending));
+    assert_eq!(history.undo(document.as_mut(), None, &stamp(2)).unwrap(), (1, UndoMethod::ByAppending));
     let now = messages(document.as_ref());
     assert_eq!(said(&now[..before.len()]), said(&before));
     assert_eq!(now.len(), before.len() + 2);
@@ -134,7 +134,7 @@ fn what_pi_wrote_since_stays_behind_bodies_that_an_undo_brings_back() {
         (COMPACTED, vec![vec![fold(2), body(3)]]),
         (COMPACTED, vec![vec![body(3)], vec![body(4)], vec![fold(2), body(3)]]),
     ] {
-        let (mut document, mut history) = (of_parts(MemoryParts::of(before)), empty());
+        let (mut document, mut history) = (of_parts(MemoryParts::from_bytes(before)), empty());
         let mut then = Vec::new();
         for (patch, now_ms) in patches.into_iter().zip(1..) {
             let (view, patch) = (document.view("").unwrap(), Patch::new(patch));
@@ -173,15 +173,15 @@ fn an_operation_that_was_cut_short_is_settled_from_the_bytes() {
     let (after, list) = (text(document.as_ref()), history.into_list().whole("").unwrap());
     let planned = list.iter().position(|byte| *byte == b'\n').unwrap() + 1;
     for end in before.len()..=after.len() {
-        let mut document = of_parts(MemoryParts::of(&after.as_bytes()[..end]));
-        let mut history = History::open(Box::new(MemoryParts::of(&list[..planned]))).unwrap();
+        let mut document = of_parts(MemoryParts::from_bytes(&after.as_bytes()[..end]));
+        let mut history = History::open(Box::new(MemoryParts::from_bytes(&list[..planned]))).unwrap();
         history.settle(document.as_mut()).unwrap();
         let is_whole = end == after.len();
         assert_eq!(text(document.as_ref()), if is_whole { after.as_str() } else { before.as_str() });
         assert_eq!(history.operations().count(), usize::from(is_whole));
     }
     for end in 0..list.len() {
-        let history = History::open(Box::new(MemoryParts::of(&list[..end]))).unwrap();
+        let history = History::open(Box::new(MemoryParts::from_bytes(&list[..end]))).unwrap();
         assert!(history.operations().count() <= 1);
     }
 }
@@ -263,7 +263,7 @@ fn a_compaction_that_the_agent_wrote_as_it_was_told_is_taken_back_and_what_came_
         let (patch, n) = (fold_all_but(2, &view), view.messages.len());
         let Edit::Fold { with, .. } = &patch.edits[0] else { panic!("{patch:?}") };
         let digest = markers::digest_body(&with[0]).unwrap().into_owned();
-        let by_agent = DelegatedCompaction::of(&digest, &view.messages[n - 2..]);
+        let by_agent = DelegatedCompaction::new(&digest, &view.messages[n - 2..]);
         history.leave_to_agent(document.as_mut(), "", &view, by_agent, &stamp(1)).unwrap();
         assert_eq!((history.operations().count(), history.unsettled()), (0, Some(1)), "{name}");
 
@@ -282,7 +282,7 @@ fn a_compaction_that_the_agent_wrote_as_it_was_told_is_taken_back_and_what_came_
             assert!(matches!(undone, Err(HistoryError::Lost { id: 1 })), "{undone:?}");
             continue;
         }
-        assert_eq!(undone.unwrap(), (1, Undone::ByAppending), "{name}");
+        assert_eq!(undone.unwrap(), (1, UndoMethod::ByAppending), "{name}");
         let mut expected = view.messages;
         expected.push(since);
         assert_eq!(messages(document.as_ref()), expected, "{name}");
@@ -294,7 +294,7 @@ fn a_compaction_that_the_agent_wrote_as_it_was_told_is_taken_back_and_what_came_
 fn a_compaction_that_the_agent_never_wrote_is_dropped() {
     let (mut document, mut history) = (document("pi/tree.jsonl"), empty());
     let view = document.view("").unwrap();
-    let by_agent = DelegatedCompaction::of("# Objective", &view.messages[1..]);
+    let by_agent = DelegatedCompaction::new("# Objective", &view.messages[1..]);
     history.leave_to_agent(document.as_mut(), "", &view, by_agent, &stamp(1)).unwrap();
     history.settle(document.as_mut()).unwrap();
     assert_eq!((history.operations().count(), history.unsettled()), (0, None));

@@ -76,7 +76,7 @@ pub(crate) fn compacts(before: &MemoryParts, name: &str, patch: &Patch, tried: &
 /// Returns the bytes before all messages of a view, such as a header; what a compaction hides may
 /// be removed.
 fn lead(parts: &MemoryParts, view: &View) -> Vec<u8> {
-    let places = (0..view.messages.len()).flat_map(|at| view.provenance.of(at));
+    let places = (0..view.messages.len()).flat_map(|at| view.provenance.places(at));
     let starts = places.filter(|place| place.record.part.is_empty()).map(|place| place.record.at);
     let end = if view.is_compacted() { None } else { starts.min() };
     parts.held("").unwrap_or_default()[..usize::try_from(end.unwrap_or(0)).unwrap()].to_vec()
@@ -104,7 +104,7 @@ fn patches(document: &dyn Document, view: &View, n_cuts: usize, tried: &mut Trie
     let n = view.messages.len();
     // Text that the host writes anew each time has no record and does not interfere.
     let is_in_way =
-        |at: &usize| markers::is_pinned(&view.messages[*at]) && !view.provenance.of(*at).is_empty();
+        |at: &usize| markers::is_pinned(&view.messages[*at]) && !view.provenance.places(*at).is_empty();
     let pinned = (0..n).find(is_in_way);
     let end = pinned.filter(|_| !able.fold_inside.is_there()).unwrap_or(n);
     let is_cut = |at: &usize| *at <= end && pairing.is_legal(*at) && view.provenance.is_seam(*at);
@@ -170,7 +170,7 @@ pub(crate) fn fold_all_but(n_kept: usize, view: &View) -> Patch {
 fn what_is_written_is_read_again_and_taken_back_for_every_composed_file() {
     let mut folds = 0;
     for (_, bytes) in fixtures() {
-        let parts = MemoryParts::of(*bytes);
+        let parts = MemoryParts::from_bytes(*bytes);
         let is_written = |it: Box<dyn Document>| {
             it.view(ONLY_CONVERSATION).is_ok() && it.format().abilities().fold_head.is_there()
         };

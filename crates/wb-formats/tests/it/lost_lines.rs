@@ -121,7 +121,7 @@ fn half_of_a_character_that_a_repair_brings_to_light_is_replaced_with_it() {
         line("u3", "gone".into(), "go on"),
     ];
     let bytes = String::from_utf8(lines(&all)).unwrap().replace('H', "\\ud83d");
-    let document = of_parts(MemoryParts::of(bytes.as_bytes()));
+    let document = of_parts(MemoryParts::from_bytes(bytes.as_bytes()));
     let view = open(bytes.as_bytes()).unwrap();
     assert_eq!((view.messages.len(), lone_surrogates(document.as_ref(), &view).unwrap().len()), (1, 0));
     let (now, is_written) = written(bytes.as_bytes()).unwrap();

@@ -36,7 +36,7 @@ fn a_completion_of_openhands_is_a_request_and_its_answer() {
 fn events_of_openhands_are_the_answers_that_they_were_made_of_and_what_a_condensation_left() {
     assert_snapshot!(shown("openhands-events/events.json"));
     assert_snapshot!(shown("openhands-events/runs.jsonl"));
-    let document = of_parts(MemoryParts::of(fixture("openhands-events/runs.jsonl")));
+    let document = of_parts(MemoryParts::from_bytes(fixture("openhands-events/runs.jsonl")));
     assert_eq!(document.conversations().unwrap(), ["5", "o__r-7"]);
     assert_eq!(document.view("5").unwrap().messages.len(), 7);
     assert!(!document.abilities().fold_head.is_there());
@@ -65,7 +65,7 @@ fn a_session_of_qwen_code_is_its_newest_way_after_its_last_compression() {
 #[test]
 fn a_session_of_droid_is_read_and_never_written() {
     assert_snapshot!(shown("droid/session.jsonl"));
-    let document = of_parts(MemoryParts::of(fixture("droid/session.jsonl")));
+    let document = of_parts(MemoryParts::from_bytes(fixture("droid/session.jsonl")));
     assert!(!document.abilities().fold_head.is_there());
 }
 
@@ -86,7 +86,7 @@ fn a_trajectory_of_swe_agent_is_one_although_a_call_does_not_say_who_speaks() {
 fn each_run_of_tau_bench_is_a_conversation_as_the_agent_sees_it() {
     assert_snapshot!(shown("tau-bench/runs.json"));
     assert_snapshot!(shown("tau-bench/simulations.json"));
-    let document = of_parts(MemoryParts::of(fixture("tau-bench/runs.json")));
+    let document = of_parts(MemoryParts::from_bytes(fixture("tau-bench/runs.json")));
     assert_eq!(document.conversations().unwrap(), ["0/0", "1/0"]);
     assert_eq!(document.view("0/0").unwrap().messages.len(), 9);
     assert!(document.view("2/0").is_err());
@@ -129,7 +129,7 @@ fn real_files_are_written_and_taken_back_as_composed_ones_are() {
     let Some(folder) = shared("sessions") else { return };
     let mut n_files = 0;
     for (name, path) in FOLDERS.iter().flat_map(|agent| files_of(&folder.join(agent))) {
-        let parts = MemoryParts::of(bytes_of(&path));
+        let parts = MemoryParts::from_bytes(bytes_of(&path));
         let Ok(document) = wb_formats::open(Box::new(parts.clone())) else { continue };
         n_files += 1;
         let view = document.view(&wb_formats::newest(document.as_ref()).unwrap()).unwrap();
@@ -145,7 +145,8 @@ fn real_files_are_written_and_taken_back_as_composed_ones_are() {
 fn two_conversations_of_one_name_have_two() {
     let said = |role: &str, text: &str| json!({ "role": role, "content": text });
     let run = |text: &str| json!({ "task_id": 1, "trial": 0, "reward": 1.0, "info": {}, "traj": [said("user", text)] });
-    let document = of_parts(MemoryParts::of(json!([run("one"), run("two")]).to_string().into_bytes()));
+    let document =
+        of_parts(MemoryParts::from_bytes(json!([run("one"), run("two")]).to_string().into_bytes()));
     assert_eq!(document.format().name(), "tau-bench");
     let names = document.conversations().unwrap();
     let texts: Vec<Message> =
@@ -161,7 +162,7 @@ fn a_part_of_an_unknown_kind_that_is_shortened_becomes_a_text() {
         { "role": "assistant", "content": null, "tool_calls": [call] },
         { "role": "tool", "tool_call_id": "c1", "content": [{ "type": "system", "text": "a.rs b.rs c.rs" }] },
     ] });
-    let mut document = of_parts(MemoryParts::of(request.to_string()));
+    let mut document = of_parts(MemoryParts::from_bytes(request.to_string()));
     let view = document.view("").unwrap();
     let short = [Block::text("{\"type\":\"system\",\"text\":\"a.rs […]\"}")];
     let items = [Item::Same(0), Item::Same(1), Item::Body(2, short.as_slice().into())];

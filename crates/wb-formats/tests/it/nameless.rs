@@ -95,7 +95,7 @@ fn a_call_without_an_id_gets_that_of_the_result_next_to_it() {
 #[test]
 fn a_result_of_swe_agent_lists_the_ids_of_its_calls() {
     let bytes = replaced(&composed("swe-agent", BOTH), "call_1", false, "\"\"");
-    let mut document = of_parts(MemoryParts::of(bytes));
+    let mut document = of_parts(MemoryParts::from_bytes(bytes));
     let view = document.view("").unwrap();
     let mended = repair(document.as_ref(), "", &view, &Stamp::default()).unwrap();
     document.commit(&mended.changes).unwrap();

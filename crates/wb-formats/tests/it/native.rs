@@ -34,7 +34,7 @@ fn many_messages_are_read_in_their_order_and_every_view_has_them() {
     let messages: Vec<Message> = (0..N_MESSAGES).map(|at| Message::user(format!("message {at}"))).collect();
     let text = serde_json::to_string(&messages).unwrap();
     let parts: [Box<dyn Parts>; 2] =
-        [Box::new(MemoryParts::of(text.clone())), Box::new(BorrowedPart(text.leak().as_bytes()))];
+        [Box::new(MemoryParts::from_bytes(text.clone())), Box::new(BorrowedPart(text.leak().as_bytes()))];
     for parts in parts {
         let document = wb_formats::open(parts).unwrap();
         for _ in 0..2 {

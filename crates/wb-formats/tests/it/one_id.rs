@@ -91,7 +91,9 @@ fn ids_of(messages: &[Message]) -> BTreeSet<String> {
 
 /// Repairs a session; returns whether something was written, or the error.
 fn mended(bytes: &[u8]) -> Result<bool, String> {
-    let Ok(mut document) = wb_formats::open(Box::new(MemoryParts::of(bytes))) else { return Ok(false) };
+    let Ok(mut document) = wb_formats::open(Box::new(MemoryParts::from_bytes(bytes))) else {
+        return Ok(false);
+    };
     let Ok(name) = newest(document.as_ref()) else { return Ok(false) };
     let Ok(view) = document.view(&name) else { return Ok(false) };
     let Ok(mended) = wb_formats::repair(document.as_ref(), &name, &view, &STAMP) else { return Ok(false) };

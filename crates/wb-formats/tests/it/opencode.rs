@@ -37,7 +37,7 @@ fn shown(view: &View) -> String {
 }
 
 fn document(bytes: &[u8]) -> Box<dyn Document> {
-    wb_formats::open(Box::new(MemoryParts::of(bytes))).unwrap()
+    wb_formats::open(Box::new(MemoryParts::from_bytes(bytes))).unwrap()
 }
 
 fn bytes(document: &dyn Document) -> Vec<u8> {
@@ -141,7 +141,7 @@ fn the_pair_is_removed_where_all_that_was_before_is_wanted() {
     let cut = cut(&before).unwrap();
     fold(document.as_mut(), ONLY_CONVERSATION, cut, vec![digest("D")]);
     let view = document.view(ONLY_CONVERSATION).unwrap();
-    let record = |at: usize| Item::Old(before.provenance.of(at)[0].record.clone());
+    let record = |at: usize| Item::Old(before.provenance.places(at)[0].record.clone());
     let mut wanted: Vec<Item<'_>> = (0..cut).map(record).collect();
     wanted.extend((1..view.messages.len()).map(Item::Same));
     let set = document.render(ONLY_CONVERSATION, &view, &wanted, &STAMP).unwrap();
@@ -275,7 +275,7 @@ fn the_laws_hold_on_every_real_export() {
     let Some(sessions) = shared("sessions/opencode") else { return };
     let mut folds = 0;
     for (_, path) in files_of(&sessions) {
-        let tried = laws::holds(&MemoryParts::of(bytes_of(&path)), 12);
+        let tried = laws::holds(&MemoryParts::from_bytes(bytes_of(&path)), 12);
         assert_eq!(tried.refused, 0);
         folds += tried.folds;
     }

@@ -9,7 +9,7 @@ use wb_formats::{Document, Note};
 use wb_message::{Edit, Message, Patch, markers};
 use wb_record::Access;
 use wb_record::{
-    Change, ChangeSet, CommitError, History, Item, MemoryParts, OperationKind, Parts, Stamp, Undone,
+    Change, ChangeSet, CommitError, History, Item, MemoryParts, OperationKind, Parts, Stamp, UndoMethod,
     WriteError, items,
 };
 
@@ -226,7 +226,7 @@ fn a_pair_that_the_program_changed_is_removed_as_it_is() {
     document.refresh().unwrap();
     assert!(matches!(document.commit(&set.inverse()), Err(WriteError::Commit(CommitError::Stale { .. }))));
     let view = document.view(SESSION).unwrap();
-    let record = |at: usize| Item::Old(before.provenance.of(at)[0].record.clone());
+    let record = |at: usize| Item::Old(before.provenance.places(at)[0].record.clone());
     let wanted: Vec<_> = (0..cut).map(record).chain((1..view.messages.len()).map(Item::Same)).collect();
     let back = document.render(SESSION, &view, &wanted, &STAMP).unwrap();
     document.commit(&back).unwrap();
@@ -255,9 +255,9 @@ fn compactions_of_two_sessions_are_taken_back_in_any_order() {
         "UPDATE message SET time_updated = time_updated + 1 WHERE session_id = ?1 AND time_created = ?2";
     database.host().execute(changed, params![SESSION, STAMP.now_ms]).unwrap();
     document.refresh().unwrap();
-    assert_eq!(history.undo(document.as_mut(), Some(1), &STAMP).unwrap(), (1, Undone::ByAppending));
+    assert_eq!(history.undo(document.as_mut(), Some(1), &STAMP).unwrap(), (1, UndoMethod::ByAppending));
     assert_eq!(laws::said(&document.view(SESSION).unwrap().messages), before[0]);
-    assert_eq!(history.undo(document.as_mut(), None, &STAMP).unwrap(), (2, Undone::Exactly));
+    assert_eq!(history.undo(document.as_mut(), None, &STAMP).unwrap(), (2, UndoMethod::Exactly));
     assert_eq!(laws::said(&document.view(other).unwrap().messages), before[1]);
 }
 

@@ -61,13 +61,13 @@ fn a_result_before_its_call_stands_behind_it_and_a_second_one_is_skipped() {
 
 /// Folds the first messages of events, and returns the rest.
 fn folded(events: &[Value], n: usize) -> Result<Vec<Message>, NotExpressible> {
-    let document = of_parts(MemoryParts::of(json!(events).to_string().into_bytes()));
+    let document = of_parts(MemoryParts::from_bytes(json!(events).to_string().into_bytes()));
     let view = document.view("").unwrap();
     let digest = Message::user(format!("{DIGEST_HEADER}\nLooked."));
     let patch = Patch::new(vec![Edit::Fold { range: 0..n, with: vec![digest] }]);
     let wanted = items(&patch, view.messages.len());
     let changes = document.render("", &view, &wanted, &Stamp::default())?;
-    let part = ChangedPart::of(document.parts().again().unwrap(), &changes).unwrap();
+    let part = ChangedPart::new(document.parts().again().unwrap(), &changes).unwrap();
     Ok(document.format().open(Box::new(part)).unwrap().view("").unwrap().messages)
 }
 

@@ -33,7 +33,7 @@ fn go_on(document: &mut dyn Document, round: usize) -> ChangeSet {
 
 /// Compacts a session many times while pi continues, and undoes all of it.
 fn fifty(name: &str, bytes: &[u8]) {
-    let mut document = of_parts(MemoryParts::of(bytes));
+    let mut document = of_parts(MemoryParts::from_bytes(bytes));
     let mut written: Vec<ChangeSet> = Vec::new();
     for round in 0..rounds(50) {
         written.push(go_on(document.as_mut(), round));
@@ -51,10 +51,10 @@ fn fifty(name: &str, bytes: &[u8]) {
         let now = document.view(ONLY_CONVERSATION).unwrap();
         assert_eq!(said(&now.messages), said(&expected), "{name} {round}");
         assert!(now.messages.len() < n && markers::digest_body(&now.messages[0]).is_some(), "{name} {round}");
-        let anew = of_parts(MemoryParts::of(document.parts().whole("").unwrap()));
+        let anew = of_parts(MemoryParts::from_bytes(document.parts().whole("").unwrap()));
         assert_eq!(anew.view(ONLY_CONVERSATION).unwrap().messages, now.messages, "{name} {round}");
     }
-    let mut parts = MemoryParts::of(document.parts().whole("").unwrap());
+    let mut parts = MemoryParts::from_bytes(document.parts().whole("").unwrap());
     for set in written.iter().rev() {
         parts.commit(&set.inverse()).unwrap();
     }
@@ -80,7 +80,7 @@ fn fifty_compactions_in_a_row_are_written_read_and_taken_back() {
         if bytes.len() < 500_000 {
             continue;
         }
-        if is_written(of_parts(MemoryParts::of(bytes.as_slice())).as_ref()) {
+        if is_written(of_parts(MemoryParts::from_bytes(bytes.as_slice())).as_ref()) {
             fifty(&name, &bytes);
             n_written += 1;
         } else {

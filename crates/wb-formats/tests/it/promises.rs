@@ -69,7 +69,7 @@ fn refusal(document: &dyn Document, view: &View, name: &str, patch: &Patch) -> C
 fn no_edit_that_a_format_promises_is_refused() {
     let (mut refused, mut n_written) = (Vec::new(), 0);
     for (file, bytes) in fixtures() {
-        let parts = MemoryParts::of(*bytes);
+        let parts = MemoryParts::from_bytes(*bytes);
         let Ok(document) = wb_formats::open(Box::new(parts.clone())) else { continue };
         let Ok(name) = wb_formats::newest(document.as_ref()) else { continue };
         let Ok(view) = document.view(&name) else { continue };

@@ -103,7 +103,9 @@ impl World {
 /// Repairs a session, lets others continue and maybe compacts, and undoes all of it.
 fn outcome(bytes: &[u8], first: Meanwhile, then: Option<Meanwhile>) -> Outcome {
     let history = History::open(Box::new(MemoryParts::default())).unwrap();
-    let Ok(document) = wb_formats::open(Box::new(MemoryParts::of(bytes))) else { return Outcome::Not };
+    let Ok(document) = wb_formats::open(Box::new(MemoryParts::from_bytes(bytes))) else {
+        return Outcome::Not;
+    };
     let mut world = World { document, history, now_ms: 0 };
     let Ok(view) = world.document.view("") else { return Outcome::Not };
     let stamp = world.stamp();

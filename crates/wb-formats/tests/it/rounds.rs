@@ -180,7 +180,7 @@ impl World {
     fn new(name: &str, head: &str, lines: Lines) -> Self {
         let history = History::open(Box::new(MemoryParts::default())).unwrap();
         let head = if head.ends_with("[]}") { head.to_owned() } else { format!("{head}\n") };
-        let document = of_parts(MemoryParts::of(longer(&head, 0, lines)));
+        let document = of_parts(MemoryParts::from_bytes(longer(&head, 0, lines)));
         assert_eq!(document.format().name(), name);
         Self { document, history, now_ms: 0 }
     }

@@ -38,7 +38,7 @@ pub(crate) fn of_parts(parts: MemoryParts) -> Box<dyn Document> {
 
 /// Returns the format that the bytes are recognized as.
 pub(crate) fn detect(bytes: &[u8]) -> Option<&'static dyn Format> {
-    wb_formats::detect(&Probe::of(&MemoryParts::of(bytes)).unwrap())
+    wb_formats::detect(&Probe::new(&MemoryParts::from_bytes(bytes)).unwrap())
 }
 
 /// Returns the files of a folder in order, with their names.
@@ -61,7 +61,7 @@ pub(crate) mod claude {
     }
 
     pub(crate) fn open(bytes: impl Into<Vec<u8>>) -> Box<dyn Document> {
-        wb_formats::open(Box::new(MemoryParts::of(bytes))).unwrap()
+        wb_formats::open(Box::new(MemoryParts::from_bytes(bytes))).unwrap()
     }
 
     pub(crate) fn write(

@@ -43,7 +43,7 @@ const NOT_VOIDED: [&str; 10] = [
 fn what_was_counted_before_a_result_was_cleared_counts_no_more() {
     let (mut formats, mut stale) = (std::collections::BTreeSet::new(), Vec::new());
     for (file, bytes) in fixtures() {
-        let Ok(mut document) = wb_formats::open(Box::new(MemoryParts::of(*bytes))) else { continue };
+        let Ok(mut document) = wb_formats::open(Box::new(MemoryParts::from_bytes(*bytes))) else { continue };
         let Ok(name) = wb_formats::newest(document.as_ref()) else { continue };
         let Ok(view) = document.view(&name) else { continue };
         let Some(last) = view.usage.last().map(|counted| counted.at) else { continue };

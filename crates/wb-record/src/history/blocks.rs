@@ -83,7 +83,7 @@ struct Fold {
 
 impl<'h> Blocks<'h> {
     /// Returns the blocks of a list of operations.
-    pub fn of(history: &'h History) -> Self {
+    pub fn new(history: &'h History) -> Self {
         let mut blocks = Self { all: Vec::new(), folds: Vec::new(), records: Records::default() };
         for operation in history.operations() {
             blocks.take(history, operation);
@@ -102,8 +102,8 @@ impl<'h> Blocks<'h> {
         }
         let (covers, covered) = without(&operation.before, &n_before, &n_after);
         let (brought, is_new) = without(after, &n_after, &n_before);
-        let stands_on = |fold: &Fold| !fold.brought.is_disjoint(&covered);
-        let below = self.all.iter().zip(&self.folds).filter(|(_, fold)| stands_on(fold));
+        let builds_on = |fold: &Fold| !fold.brought.is_disjoint(&covered);
+        let below = self.all.iter().zip(&self.folds).filter(|(_, fold)| builds_on(fold));
         let parents = below.map(|(block, _)| block.operation.id).collect();
         let is_in_force = !history.is_undone(operation.id);
         self.all.push(CompactionBlock { operation, is_in_force, covers, brought, parents });
@@ -124,10 +124,10 @@ impl<'h> Blocks<'h> {
     /// an operation was done; `view` is the current view of the conversation, over `parts`.
     pub fn explain(&self, parts: &dyn Parts, view: &View, record: &RecordRef) -> io::Result<Explanation> {
         let number = self.records.known.get(record).copied();
-        let stands = number.map_or(Some(record), |number| self.records.now[number].as_ref());
-        if let Some(at) = stands.and_then(|it| message_of(view, &it.span))
-            && let Some(stands) = stands
-            && parts.fingerprint(&stands.span)? == stands.hash
+        let current = number.map_or(Some(record), |number| self.records.now[number].as_ref());
+        if let Some(at) = current.and_then(|it| message_of(view, &it.span))
+            && let Some(current) = current
+            && parts.fingerprint(&current.span)? == current.hash
         {
             let brings = |(_, fold): &(&CompactionBlock<'_>, &Fold)| {
                 number.is_some_and(|it| fold.brought.contains(&it))
@@ -192,7 +192,7 @@ impl Records {
     fn see(&mut self, record: &RecordRef, is_back: bool) -> usize {
         let known = self.known.get(record).copied();
         let is_it = |number: &usize| match &self.now[*number] {
-            Some(stands) => stands == record,
+            Some(current) => current == record,
             None => is_back,
         };
         let number = known.filter(is_it).unwrap_or(self.now.len());
@@ -258,7 +258,7 @@ fn without<'h>(
 
 /// Returns the first message that a record is part of.
 fn message_of(view: &View, span: &Span) -> Option<usize> {
-    let is_there = |at: &usize| view.provenance.of(*at).iter().any(|place| place.record == *span);
+    let is_there = |at: &usize| view.provenance.places(*at).iter().any(|place| place.record == *span);
     (0..view.messages.len()).find(is_there)
 }
 
@@ -291,7 +291,7 @@ mod tests {
         Span { at, len, ..Span::default() }
     }
 
-    fn kept(at: u64, hash: u64) -> RecordRef {
+    fn record(at: u64, hash: u64) -> RecordRef {
         RecordRef { span: span(at, 4), hash }
     }
 
@@ -319,15 +319,15 @@ mod tests {
     #[test]
     fn a_record_that_comes_back_keeps_its_number_and_one_that_is_written_in_its_place_has_another() {
         let mut records = Records::default();
-        let (a, b) = (records.see(&kept(0, 1), false), records.see(&kept(4, 2), false));
+        let (a, b) = (records.see(&record(0, 1), false), records.see(&record(4, 2), false));
         let fold = set([splice(0, "aaaa", "")]);
         records.carry(&fold);
-        assert_eq!((records.see(&kept(0, 2), false), b), (1, 1));
+        assert_eq!((records.see(&record(0, 2), false), b), (1, 1));
         records.carry(&fold.inverse());
-        assert_eq!(records.see(&kept(0, 1), true), a);
-        assert_eq!(records.see(&kept(4, 2), true), b);
+        assert_eq!(records.see(&record(0, 1), true), a);
+        assert_eq!(records.see(&record(4, 2), true), b);
         records.carry(&fold);
-        assert_eq!(records.see(&kept(0, 1), false), 2, "nothing is undone");
+        assert_eq!(records.see(&record(0, 1), false), 2, "nothing is undone");
     }
 
     #[test]

@@ -17,8 +17,8 @@ pub struct ChangedPart {
 
 impl ChangedPart {
     /// Builds it over parts that stay unchanged; changes of other parts are refused.
-    pub fn of(parts: Box<dyn Parts>, set: &ChangeSet) -> Result<Self, CommitError> {
-        let mut pieces = PieceTable::of("", parts.len("").map_err(unread)?);
+    pub fn new(parts: Box<dyn Parts>, set: &ChangeSet) -> Result<Self, CommitError> {
+        let mut pieces = PieceTable::new("", parts.len("").map_err(unread)?);
         for (part, change) in &set.changes {
             if !part.is_empty() {
                 return Err(CommitError::Unsupported("a copy has one part, which has no name"));

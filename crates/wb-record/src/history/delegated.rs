@@ -22,7 +22,7 @@ pub struct DelegatedCompaction {
 
 impl DelegatedCompaction {
     /// Describes a compaction by its digest and the messages that stay after it.
-    pub fn of<'a>(digest: &str, kept: impl IntoIterator<Item = &'a Message>) -> Self {
+    pub fn new<'a>(digest: &str, kept: impl IntoIterator<Item = &'a Message>) -> Self {
         let summary = Message::CompactionSummary { summary: digest.to_owned(), tokens_before: 0 };
         Self { digest: fingerprint(&summary), kept: kept.into_iter().flat_map(pieces).collect() }
     }
@@ -33,7 +33,8 @@ impl DelegatedCompaction {
         let mut left = self.kept.clone();
         let mut is_known = |message: &Message| {
             // The agent's custom messages in between are ignored.
-            matches!(message, Message::Custom { .. }) || pieces(message).all(|piece| took(&mut left, piece))
+            matches!(message, Message::Custom { .. })
+                || pieces(message).all(|piece| remove_piece(&mut left, piece))
         };
         let n = view.messages[at + 1..].iter().take_while(|message| is_known(message)).count();
         let known = &view.messages[at..=at + n];
@@ -44,8 +45,8 @@ impl DelegatedCompaction {
     }
 }
 
-/// Takes a piece out of those that are left, if it is one of them.
-fn took(left: &mut Vec<u64>, piece: u64) -> bool {
+/// Removes a piece from those that are left; returns whether it was one of them.
+fn remove_piece(left: &mut Vec<u64>, piece: u64) -> bool {
     left.iter().position(|known| *known == piece).map(|at| left.swap_remove(at)).is_some()
 }
 
@@ -100,7 +101,7 @@ mod tests {
             Message::tool_result("a", "ls", "x"),
             Message::user("go on"),
         ];
-        let by_agent = DelegatedCompaction::of(&format!("{DIGEST_HEADER}\n\n# Objective\n- x\n"), &kept);
+        let by_agent = DelegatedCompaction::new(&format!("{DIGEST_HEADER}\n\n# Objective\n- x\n"), &kept);
         let [said, call, result, prompt] = kept;
         let digest = Message::user(format!("{DIGEST_HEADER}\n\n# Objective\n- x"));
         let custom = Message::custom("date", "Today.");

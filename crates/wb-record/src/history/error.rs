@@ -2,9 +2,9 @@
 
 use std::io::ErrorKind;
 
+use crate::format::{NotExpressible, WriteError};
 use crate::parts::change::CommitError;
 use crate::parts::error::{FileError, FormatError};
-use crate::view::format::{NotExpressible, WriteError};
 
 /// The reason that an operation was not undone or redone; the session is unchanged.
 #[derive(Debug, thiserror::Error)]
@@ -52,7 +52,7 @@ pub enum HistoryError {
     },
     /// The bytes that it wrote are not found in the rewritten session.
     #[error(
-        "what operation {id} wrote does not stand in the session as it was written, or more than once, or the agent has gone on from it"
+        "the text of operation {id} is not in the session unchanged and exactly once, or the agent has continued from it"
     )]
     NotFound {
         /// Its number.
@@ -86,17 +86,17 @@ impl HistoryError {
                 "`wb log FILE` shows what was done"
             }
             Self::Overtaken { .. } => "what was folded is still in the session; let the agent go back to it",
-            Self::NotAlone { .. } => "take back what came after it first",
+            Self::NotAlone { .. } => "undo the later changes first",
             Self::Lost { .. } => "look for a copy of the session from before",
             Self::NotFound { .. } => {
                 "what it replaced is kept in the file that ends in .wb-log next to the session"
             }
             Self::List(_) => "check the file that ends in .wb-log next to the session",
             Self::ListNotWritten(_) => {
-                "the list stands next to the session, in a file that ends in .wb-log: allow writing there"
+                "the list is next to the session, in a file that ends in .wb-log: allow writing there"
             }
             Self::NoRoomForList => {
-                "the list stands next to the session, in a file that ends in .wb-log: free some space on that disk"
+                "the list is next to the session, in a file that ends in .wb-log: free some space on that disk"
             }
             Self::ListBusy => "wait until it is done and run the command again",
             Self::Write(error) => error.hint(),
@@ -150,15 +150,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_is_second_is_told_to_wait_and_a_full_disk_is_told_as_such() {
+    fn a_busy_list_and_a_full_disk_are_reported() {
         let path = || PathBuf::from("s.jsonl.wb-log");
         let second = HistoryError::of_list(&CommitError::File(FileError::Exists { path: path() }));
         assert!(matches!(second, HistoryError::ListBusy), "{second}");
         for kind in [ErrorKind::StorageFull, ErrorKind::QuotaExceeded, ErrorKind::PermissionDenied] {
-            let error = FileError::io(&path(), "writing it")(kind.into());
-            let told = HistoryError::of_list(&CommitError::File(error));
+            let cause = FileError::io(&path(), "writing it")(kind.into());
+            let error = HistoryError::of_list(&CommitError::File(cause));
             let is_full = kind != ErrorKind::PermissionDenied;
-            assert_eq!(told.hint().contains("free some space"), is_full, "{told}");
+            assert_eq!(error.hint().contains("free some space"), is_full, "{error}");
         }
     }
 }

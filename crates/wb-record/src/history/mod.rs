@@ -18,12 +18,13 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use crate::format::{Document, Stamp};
 use crate::history::delegated::DelegatedCompaction;
 use crate::history::error::HistoryError;
 use crate::history::operation::{Operation, OperationKind};
-use crate::history::record_ref::{RecordRef, kept, kept_of};
+use crate::history::record_ref::{RecordRef, record_refs, record_refs_of};
 use crate::json::whole_objects::in_whole_objects;
-use crate::parts::change::{Change, ChangeSet};
+use crate::parts::change::{Bytes, Change, ChangeSet};
 use crate::parts::error::FormatError;
 #[cfg(any(unix, windows))]
 use crate::parts::file::FileParts;
@@ -31,16 +32,15 @@ use crate::parts::lines::Lines;
 #[cfg(any(unix, windows))]
 use crate::parts::part::Access;
 use crate::parts::part::{PartReader, Parts};
-use crate::parts::recover::{Found, found};
+use crate::parts::recover::{Progress, progress};
 use crate::view::View;
-use crate::view::format::{Document, Stamp};
 
 /// The suffix of a session's list of operations. Hosts list files by `.jsonl`, so the suffix
 /// differs from that.
 const LIST_SUFFIX: &str = ".wb-log";
 
-/// Returns the path of a session's list of operations: next to the session.
-pub fn list_of(session: &Path) -> PathBuf {
+/// Returns the path of the list of operations of a session, next to its file.
+pub fn history_path(session: &Path) -> PathBuf {
     let mut name = session.as_os_str().to_owned();
     name.push(LIST_SUFFIX);
     PathBuf::from(name)
@@ -101,8 +101,8 @@ impl History {
     /// Whoever opens it to write holds its lock until it is dropped, so that of several at once one
     /// gets through.
     #[cfg(any(unix, windows))]
-    pub fn beside(session: &Path, access: Access) -> Result<Self, HistoryError> {
-        let path = list_of(session);
+    pub fn open_for(session: &Path, access: Access) -> Result<Self, HistoryError> {
+        let path = history_path(session);
         let list = match access {
             _ if path.symlink_metadata().is_err() => Ok(FileParts::begin(path)),
             Access::Read => {
@@ -204,21 +204,21 @@ impl History {
             return self.write(entry);
         }
         let (set, conversation) = (operation.changes.clone(), operation.conversation.clone());
-        match found(document.parts(), &set).map_err(|error| HistoryError::List(error.to_string()))? {
+        match progress(document.parts(), &set).map_err(|error| HistoryError::List(error.to_string()))? {
             // What others wrote since does not undo it.
-            Found::Finished => {
-                let after = kept(document, &document.view(&conversation)?)?;
+            Progress::Finished => {
+                let after = record_refs(document, &document.view(&conversation)?)?;
                 // The view includes what others wrote since.
                 return self.write(Entry::Done { id, after, n_bytes: None });
             }
-            Found::Torn(cut) => document.commit(&cut)?,
-            Found::NotBegun | Found::Foreign => {}
+            Progress::Torn(cut) => document.commit(&cut)?,
+            Progress::NotBegun | Progress::Foreign => {}
         }
         self.write(Entry::Dropped { id })
     }
 
     /// Detects whether an agent wrote the compaction that was left to it; nothing is written.
-    pub fn look(&mut self, document: &dyn Document) -> Result<(), HistoryError> {
+    pub fn detect_delegated(&mut self, document: &dyn Document) -> Result<(), HistoryError> {
         self.written_by_agent(document)?.into_iter().for_each(|entry| self.take(entry));
         Ok(())
     }
@@ -230,7 +230,11 @@ impl History {
         };
         let view = document.view(&operation.conversation)?;
         let Some(messages) = by_agent.messages(&view) else { return Ok(None) };
-        Ok(Some(Entry::Done { id: operation.id, after: kept_of(document, &view, messages)?, n_bytes: None }))
+        Ok(Some(Entry::Done {
+            id: operation.id,
+            after: record_refs_of(document, &view, messages)?,
+            n_bytes: None,
+        }))
     }
 
     /// Writes a change into a session as an operation of the list; returns its number and the new
@@ -291,7 +295,7 @@ impl History {
             tokens_before: stamp.tokens_before,
             tokens_after: stamp.tokens_after,
             changes: changes.clone(),
-            before: kept(document, before)?,
+            before: record_refs(document, before)?,
             by_agent: None,
         })
     }
@@ -312,7 +316,7 @@ impl History {
             self.write(Entry::Dropped { id })?;
             return Err(error.into());
         }
-        let read = document.view(conversation).and_then(|view| Ok((kept(document, &view)?, view)));
+        let read = document.view(conversation).and_then(|view| Ok((record_refs(document, &view)?, view)));
         let (after, view) = match read {
             Ok(read) => read,
             Err(error) => {
@@ -342,8 +346,8 @@ impl History {
             OperationKind::Undo { of } if self.is_undone(of) => Some(of),
             _ => None,
         });
-        let last_standing = || self.operations().rev().filter(is_act).find(|it| !self.is_undone(it.id));
-        let found = if is_undone { last_undone } else { last_standing().map(|it| it.id) };
+        let last_in_force = || self.operations().rev().filter(is_act).find(|it| !self.is_undone(it.id));
+        let found = if is_undone { last_undone } else { last_in_force().map(|it| it.id) };
         found.ok_or(nothing)
     }
 
@@ -361,24 +365,16 @@ impl History {
         let end = self.list.len("").map_err(|error| failed(&error))?;
         let set = match end {
             Some(end) => {
-                ChangeSet::append("", end, self.after_whole_line(end, line).map_err(|error| failed(&error))?)
+                // The last line may have been cut off.
+                if !self.list.is_line_start(end).map_err(|error| failed(&error))? {
+                    line.insert(0, b'\n');
+                }
+                ChangeSet::append("", end, line)
             }
-            None => ChangeSet {
-                changes: vec![(String::new(), Change::Create { new: crate::parts::change::Bytes(line) })],
-            },
+            None => ChangeSet { changes: vec![(String::new(), Change::Create { new: Bytes(line) })] },
         };
         self.list.commit(&set).map_err(|error| HistoryError::of_list(&error))?;
         self.take(entry);
         Ok(())
-    }
-
-    /// Returns a line that starts on a new line even if the last one was cut off.
-    fn after_whole_line(&self, end: u64, mut line: Vec<u8>) -> io::Result<Vec<u8>> {
-        let mut last = Vec::new();
-        self.list.read("", end.saturating_sub(1)..end, &mut last)?;
-        if last.first().is_some_and(|byte| *byte != b'\n') {
-            line.insert(0, b'\n');
-        }
-        Ok(line)
     }
 }

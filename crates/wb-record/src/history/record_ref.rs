@@ -5,10 +5,10 @@ use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
+use crate::format::Document;
 use crate::parts::error::FormatError;
 use crate::parts::span::Span;
 use crate::view::View;
-use crate::view::format::Document;
 
 /// A record as it was, recognized by its fingerprint.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -20,23 +20,24 @@ pub struct RecordRef {
 }
 
 /// Returns the records of a view in its order, each once.
-pub(crate) fn kept(document: &dyn Document, view: &View) -> Result<Vec<RecordRef>, FormatError> {
-    kept_of(document, view, 0..view.messages.len())
+pub(crate) fn record_refs(document: &dyn Document, view: &View) -> Result<Vec<RecordRef>, FormatError> {
+    record_refs_of(document, view, 0..view.messages.len())
 }
 
-pub(crate) fn kept_of(
+pub(crate) fn record_refs_of(
     document: &dyn Document,
     view: &View,
     messages: Range<usize>,
 ) -> Result<Vec<RecordRef>, FormatError> {
-    let kept = |span: &Span| Ok(RecordRef { span: span.clone(), hash: document.parts().fingerprint(span)? });
-    spans(view, messages).map(kept).collect()
+    let reference =
+        |span: &Span| Ok(RecordRef { span: span.clone(), hash: document.parts().fingerprint(span)? });
+    spans(view, messages).map(reference).collect()
 }
 
 /// Returns the places of the records of messages, in order, each once.
 fn spans(view: &View, messages: Range<usize>) -> impl Iterator<Item = &Span> {
     let mut seen = HashSet::new();
-    let places = messages.flat_map(|at| view.provenance.of(at));
+    let places = messages.flat_map(|at| view.provenance.places(at));
     places.map(|place| &place.record).filter(move |span| seen.insert(*span))
 }
 
@@ -45,7 +46,7 @@ fn spans(view: &View, messages: Range<usize>) -> impl Iterator<Item = &Span> {
 pub(crate) fn n_known(after: &[RecordRef], view: &View) -> Option<usize> {
     let mut spans = spans(view, 0..view.messages.len());
     let known: HashSet<&Span> = after.iter().map(|it| &it.span).collect();
-    let is_known = |at: &usize| view.provenance.of(*at).iter().any(|place| known.contains(&place.record));
+    let is_known = |at: &usize| view.provenance.places(*at).iter().any(|place| known.contains(&place.record));
     let last = (0..view.messages.len()).rfind(is_known);
     after.iter().all(|it| spans.next() == Some(&it.span)).then_some(last.map_or(0, |last| last + 1))
 }

@@ -3,25 +3,25 @@
 
 use std::collections::{HashMap, HashSet};
 
+use crate::format::{Document, Stamp, WriteError};
 use crate::history::History;
 use crate::history::blocks::moved;
 use crate::history::changed_part::ChangedPart;
 use crate::history::error::HistoryError;
 use crate::history::operation::{Operation, OperationKind};
-use crate::history::record_ref::{RecordRef, kept, n_known};
+use crate::history::record_ref::{RecordRef, n_known, record_refs};
 use crate::history::undo_in_log::below_later_lines;
 use crate::json::reformatted::{are_objects, reformatted};
 use crate::parts::change::{Change, ChangeSet, CommitError};
 use crate::parts::error::FormatError;
-use crate::parts::recover::can_be_taken_back;
+use crate::parts::recover::can_be_undone;
 use crate::parts::span::Span;
 use crate::view::View;
-use crate::view::format::{Document, Stamp, WriteError};
 use crate::view::target_view::Item;
 
 /// The way in which an undo is carried out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Undone {
+pub enum UndoMethod {
     /// The bytes are those of before.
     Exactly,
     /// Others had written since: the bytes of the operation were replaced where they were, and what
@@ -34,7 +34,7 @@ pub enum Undone {
 
 /// The changes that undo an operation.
 struct WayBack {
-    how: Undone,
+    how: UndoMethod,
     conversation: String,
     /// The view as it is.
     before: View,
@@ -54,7 +54,7 @@ impl History {
         document: &mut dyn Document,
         id: Option<u64>,
         stamp: &Stamp,
-    ) -> Result<(u64, Undone), HistoryError> {
+    ) -> Result<(u64, UndoMethod), HistoryError> {
         self.act(document, id, false, stamp)
     }
 
@@ -64,19 +64,28 @@ impl History {
         document: &mut dyn Document,
         id: Option<u64>,
         stamp: &Stamp,
-    ) -> Result<(u64, Undone), HistoryError> {
+    ) -> Result<(u64, UndoMethod), HistoryError> {
         self.act(document, id, true, stamp)
     }
 
     /// Returns how an operation would be undone or redone; nothing is written.
-    pub fn how(&self, document: &dyn Document, of: u64, stamp: &Stamp) -> Result<Undone, HistoryError> {
+    pub fn undo_method(
+        &self,
+        document: &dyn Document,
+        of: u64,
+        stamp: &Stamp,
+    ) -> Result<UndoMethod, HistoryError> {
         Ok(self.way(document, of, &self.stamped(of, stamp)?)?.how)
     }
 
     /// Returns the number of compactions written here that build on each other at the beginning of
     /// the current conversation, counted back from the last one.
-    pub fn n_own_in_force(&self, document: &dyn Document, conversation: &str) -> Result<usize, HistoryError> {
-        let mut records = kept(document, &document.view(conversation)?)?;
+    pub fn n_compactions_in_force(
+        &self,
+        document: &dyn Document,
+        conversation: &str,
+    ) -> Result<usize, HistoryError> {
+        let mut records = record_refs(document, &document.view(conversation)?)?;
         let is_own = |it: &&Operation| {
             it.what == OperationKind::Compact && it.by_agent.is_none() && it.conversation == *conversation
         };
@@ -94,7 +103,9 @@ impl History {
     /// Returns whether nobody has written to the session since its last operation.
     pub fn is_last_write(&self, document: &dyn Document) -> Result<bool, HistoryError> {
         let last = self.operations().next_back();
-        last.map_or(Ok(false), |last| Ok(self.stands(document, last)? && self.is_as_long(document, last)?))
+        last.map_or(Ok(false), |last| {
+            Ok(self.is_revertible(document, last)? && self.is_as_long(document, last)?)
+        })
     }
 
     /// Undoes an operation, or redoes it if it is undone; retries once if others wrote after the
@@ -105,7 +116,7 @@ impl History {
         id: Option<u64>,
         is_undone: bool,
         stamp: &Stamp,
-    ) -> Result<(u64, Undone), HistoryError> {
+    ) -> Result<(u64, UndoMethod), HistoryError> {
         self.settle(document)?;
         let of = self.find(id, is_undone)?;
         let what = if is_undone { OperationKind::Redo { of } } else { OperationKind::Undo { of } };
@@ -144,14 +155,14 @@ impl History {
             let is_seen = self.is_seen(document, operation, &way.before)?;
             let set = if is_seen { None } else { self.by_appending(document, of, &way.before, stamp).ok() };
             return Ok(match set {
-                Some(set) => WayBack { how: Undone::ByAppending, set, ..way },
+                Some(set) => WayBack { how: UndoMethod::ByAppending, set, ..way },
                 None => way,
             });
         }
         let Operation { conversation, changes, .. } = operation;
         let before = document.view(conversation)?;
         if let Some(set) = self.out_of_lines(document, of, &before)? {
-            return Ok(WayBack { how: Undone::InPlace, conversation: conversation.clone(), before, set });
+            return Ok(WayBack { how: UndoMethod::InPlace, conversation: conversation.clone(), before, set });
         }
         let set = self.by_appending(document, of, &before, stamp).map_err(|error| match error {
             // Replaced bytes that are not in the session return to their place or not at all.
@@ -160,7 +171,7 @@ impl History {
             }
             error => error,
         })?;
-        Ok(WayBack { how: Undone::ByAppending, conversation: conversation.clone(), before, set })
+        Ok(WayBack { how: UndoMethod::ByAppending, conversation: conversation.clone(), before, set })
     }
 
     /// Returns the changes that write the old view after the current one, with what came since at
@@ -207,7 +218,7 @@ impl History {
     ) -> Result<bool, HistoryError> {
         let is_last = self.operations().next_back().is_some_and(|last| last.id == operation.id);
         let is_upon = self.is_upon(operation);
-        Ok(is_last || is_upon || kept(document, view)?.starts_with(self.after(operation.id)))
+        Ok(is_last || is_upon || record_refs(document, view)?.starts_with(self.after(operation.id)))
     }
 
     /// Returns the changes that redo an undone operation.
@@ -231,26 +242,26 @@ impl History {
             let before = document.view(conversation)?;
             Ok(Some(WayBack { how, conversation: conversation.clone(), before, set }))
         };
-        if self.stands(document, operation)? {
+        if self.is_revertible(document, operation)? {
             let view = document.view(conversation)?;
-            let is_last =
-                self.is_as_long(document, operation)? && kept(document, &view)? == self.after(operation.id);
-            return way(if is_last { Undone::Exactly } else { Undone::InPlace }, back);
+            let is_last = self.is_as_long(document, operation)?
+                && record_refs(document, &view)? == self.after(operation.id);
+            return way(if is_last { UndoMethod::Exactly } else { UndoMethod::InPlace }, back);
         }
         let id = act_of(operation);
         if self.is_upon(operation) {
             return Err(HistoryError::NotAlone { id, doing });
         }
         let found = reformatted(document.parts(), &back).map_err(FormatError::from)?;
-        found.map_or(Ok(None), |set| way(Undone::InPlace, set))
+        found.map_or(Ok(None), |set| way(UndoMethod::InPlace, set))
     }
 
     /// Returns whether an operation after this one is in force.
     fn is_upon(&self, operation: &Operation) -> bool {
         let id = act_of(operation);
         let is_later = |it: &&Operation| it.id > id && it.conversation == operation.conversation;
-        let stands = |it: &Operation| !it.what.is_way_back() && !self.is_undone(it.id);
-        self.operations().filter(is_later).any(stands)
+        let is_active = |it: &Operation| !it.what.is_way_back() && !self.is_undone(it.id);
+        self.operations().filter(is_later).any(is_active)
     }
 
     /// Returns the changes that remove a repair's lines from among later ones at the end of a log,
@@ -264,13 +275,14 @@ impl History {
     ) -> Result<Option<ChangeSet>, HistoryError> {
         let operation = self.last_run(of)?;
         let is_repair = self.operations().any(|it| it.id == of && it.what == OperationKind::Repair);
-        let now = kept(document, view)?;
+        let now = record_refs(document, view)?;
         let after = self.after(operation.id);
         let Some(since) = now.strip_prefix(after).filter(|_| is_repair) else { return Ok(None) };
         let set = below_later_lines(document.parts(), &operation.changes).map_err(FormatError::from)?;
         let Some(set) = set else { return Ok(None) };
         let Some(copy) = changed(document, &set)? else { return Ok(None) };
-        let Ok(then) = copy.view(&operation.conversation).and_then(|view| kept(copy.as_ref(), &view)) else {
+        let Ok(then) = copy.view(&operation.conversation).and_then(|view| record_refs(copy.as_ref(), &view))
+        else {
             return Ok(None);
         };
         let is_same =
@@ -280,7 +292,7 @@ impl History {
 
     /// Returns whether the bytes of an operation are where it wrote them, so that its changes can
     /// be reverted: unless they are whole records, none of the records around them has moved.
-    fn stands(&self, document: &dyn Document, operation: &Operation) -> Result<bool, HistoryError> {
+    fn is_revertible(&self, document: &dyn Document, operation: &Operation) -> Result<bool, HistoryError> {
         if operation.by_agent.is_some() {
             return Ok(false);
         }
@@ -288,7 +300,7 @@ impl History {
         let is_unsure =
             |part: &str| operation.changes.changes.iter().any(|(of, it)| of == part && writes_pieces(it));
         let mut known = self.after(operation.id).iter().filter(|it| is_unsure(&it.span.part));
-        let is_fit = can_be_taken_back(document.parts(), &operation.changes).map_err(FormatError::from)?;
+        let is_fit = can_be_undone(document.parts(), &operation.changes).map_err(FormatError::from)?;
         Ok(is_fit && known.all(|it| is_there(document, it)))
     }
 
@@ -325,7 +337,7 @@ impl History {
             operation.before.iter().map(|it| Item::Old(it.span.clone())).collect();
         let (since, last) = self.since(operation)?;
         let n_known = n_known(last, view).ok_or(HistoryError::Overtaken { id })?;
-        let records = |at: usize| view.provenance.of(at).iter().map(|place| &place.record);
+        let records = |at: usize| view.provenance.places(at).iter().map(|place| &place.record);
         let mut shown: HashMap<&Span, Vec<usize>> = HashMap::new();
         for at in 0..n_known {
             records(at).take(1).for_each(|first| shown.entry(first).or_default().push(at));
@@ -382,7 +394,7 @@ fn is_there(document: &dyn Document, record: &RecordRef) -> bool {
 /// they expect.
 fn changed(document: &dyn Document, set: &ChangeSet) -> Result<Option<Box<dyn Document>>, HistoryError> {
     let again = document.parts().again().map_err(FormatError::from)?;
-    let Ok(part) = ChangedPart::of(again, set) else { return Ok(None) };
+    let Ok(part) = ChangedPart::new(again, set) else { return Ok(None) };
     Ok(document.format().open(Box::new(part)).ok())
 }
 

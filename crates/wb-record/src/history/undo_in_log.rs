@@ -4,7 +4,6 @@ use std::io;
 
 use crate::parts::change::{Bytes, Change, ChangeSet};
 use crate::parts::part::Parts;
-use crate::parts::span::Span;
 
 /// Returns the reverse of changes of which some were at the end of the part without a name, where
 /// whole lines were appended since; nothing for other changes. A line that was cut off is restored
@@ -29,8 +28,7 @@ fn within(parts: &dyn Parts, change: Change) -> io::Result<Option<Change>> {
             None => (at, old, Vec::new()),
         },
         Change::Append { at, new: Bytes(mut line) } => {
-            let before = Span { at: at.saturating_sub(1), len: at.min(1), ..Span::default() };
-            if !matches!(&*parts.bytes(&before)?, [] | [b'\n']) {
+            if !parts.is_line_start(at)? {
                 return Ok(None);
             }
             if !line.ends_with(b"\n") {
@@ -51,7 +49,7 @@ mod tests {
 
     /// Carries out a change, lets another line follow, and undoes the change.
     fn back(before: &str, change: Change) -> Option<String> {
-        let mut parts = MemoryParts::of(before);
+        let mut parts = MemoryParts::from_bytes(before);
         let set = ChangeSet { changes: vec![(String::new(), change)] };
         parts.commit(&set).unwrap();
         let end = parts.len("").unwrap().unwrap();

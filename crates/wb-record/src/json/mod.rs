@@ -56,7 +56,7 @@ pub fn members_within<'a>(
             inner = None;
             return scan.value().map(drop);
         }
-        let from = scan.at();
+        let from = scan.position();
         inner = Some(read_members(object, scan, from, |_, scan| scan.value().map(drop))?);
         Some(())
     })?;
@@ -76,9 +76,9 @@ fn read_members<'a>(
         // There is no quotation mark between two members.
         let start = end + text.as_bytes()[end..].iter().position(|byte| *byte == b'"')?;
         scan.peek()?;
-        let value = scan.at();
+        let value = scan.position();
         read(&key, scan)?;
-        end = scan.at();
+        end = scan.position();
         all.push(Member { key, start: start - from, value: value - from..end - from });
         Some(())
     })?;
@@ -90,7 +90,7 @@ pub fn elements(array: &[u8]) -> Option<Vec<Range<usize>>> {
     let (mut scan, mut all) = (JsonScan::new(std::str::from_utf8(array).ok()?), Vec::new());
     scan.list(|scan| {
         let value = scan.value()?;
-        all.push(scan.at() - value.len()..scan.at());
+        all.push(scan.position() - value.len()..scan.position());
         Some(())
     })?;
     scan.end()?;
@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn a_value_is_replaced_where_it_stands_or_added_at_the_end() {
+    fn a_value_is_replaced_in_place_or_added_at_the_end() {
         assert_eq!(text(set(br#"{"a":1, "b":2 }"#, "a", b"[3]")), r#"{"a":[3], "b":2 }"#);
         assert_eq!(text(set(br#"{"a":1}"#, "b", b"2")), r#"{"a":1,"b":2}"#);
         assert_eq!(text(set(b"{ }", "b", b"2")), r#"{ "b":2}"#);

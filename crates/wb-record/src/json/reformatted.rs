@@ -23,10 +23,10 @@ pub(crate) fn reformatted(parts: &dyn Parts, set: &ChangeSet) -> io::Result<Opti
         return Ok(None);
     }
     let Some(text) = document_text(parts)? else { return Ok(None) };
-    let all = Tokens::of(&text);
+    let all = Tokens::parse(&text);
     let place = |change: &Change| {
         let (old, new) = replaced(change)?;
-        Some((all.place_of(&Tokens::of(old))?, new.clone()))
+        Some((all.place_of(&Tokens::parse(old))?, new.clone()))
     };
     let places: Option<Vec<_>> = set.changes.iter().map(|(_, change)| place(change)).collect();
     let Some(mut places) = places else { return Ok(None) };
@@ -68,7 +68,7 @@ pub(crate) fn are_objects(text: &str) -> bool {
 pub(crate) struct Tokens<'a>(Vec<Token<'a>>);
 
 impl<'a> Tokens<'a> {
-    pub(crate) fn of(text: &'a str) -> Self {
+    pub(crate) fn parse(text: &'a str) -> Self {
         let mut scan = JsonScan::new(text);
         Self(std::iter::from_fn(|| scan.token()).collect())
     }
@@ -97,7 +97,7 @@ mod tests {
     fn undone(text: &str, old: &str, new: &str) -> Option<String> {
         let (old, new) = (Bytes(old.into()), Bytes(new.into()));
         let set = ChangeSet { changes: vec![(String::new(), Change::Splice { at: 0, old, new })] };
-        let mut parts = MemoryParts::of(text);
+        let mut parts = MemoryParts::from_bytes(text);
         parts.commit(&reformatted(&parts, &set).unwrap()?).unwrap();
         Some(String::from_utf8(parts.whole("").unwrap()).unwrap())
     }
@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_object_or_stands_there_twice_or_not_at_all_is_not_found() {
+    fn only_an_object_that_appears_once_is_found() {
         assert_eq!(undone(WRITTEN, "\"new\"", "1"), None);
         assert_eq!(undone(WRITTEN, r#"{"text":"newer"}"#, "1"), None);
         assert_eq!(undone(r#"[{"a":1},{"a":1}]"#, r#"{"a":1}"#, "1"), None);

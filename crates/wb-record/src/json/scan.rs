@@ -31,13 +31,13 @@ pub struct JsonScan<'a> {
 pub(crate) struct Token<'a> {
     pub(crate) place: Range<usize>,
     is_string: bool,
-    said: Cow<'a, str>,
+    value: Cow<'a, str>,
 }
 
 impl Token<'_> {
     /// Returns whether another token has the same value.
     pub(crate) fn is_like(&self, other: &Self) -> bool {
-        self.is_string == other.is_string && self.said == other.said
+        self.is_string == other.is_string && self.value == other.value
     }
 }
 
@@ -49,7 +49,7 @@ impl<'a> JsonScan<'a> {
     }
 
     /// Returns the place of the next byte.
-    pub fn at(&self) -> usize {
+    pub fn position(&self) -> usize {
         self.at
     }
 
@@ -161,7 +161,7 @@ impl<'a> JsonScan<'a> {
     pub(crate) fn token(&mut self) -> Option<Token<'a>> {
         let first = self.peek()?;
         let start = self.at;
-        let said = match first {
+        let value = match first {
             b'"' => self.string()?,
             b'{' | b'}' | b'[' | b']' | b',' | b':' => {
                 self.at += 1;
@@ -169,7 +169,7 @@ impl<'a> JsonScan<'a> {
             }
             _ => Cow::Borrowed(self.value()?),
         };
-        Some(Token { place: start..self.at, is_string: first == b'"', said })
+        Some(Token { place: start..self.at, is_string: first == b'"', value })
     }
 
     /// Reads a value of any kind; returns its text.

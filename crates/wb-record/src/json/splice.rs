@@ -36,7 +36,7 @@ pub enum Piece {
 /// ```
 /// use wb_record::MemoryParts;
 /// use wb_record::splice::{Joint, Piece, splices};
-/// let text = MemoryParts::of("a\nb\nc\n");
+/// let text = MemoryParts::from_bytes("a\nb\nc\n");
 /// let pieces = [Piece::New(b"d".to_vec()), Piece::Stays(2)];
 /// let changes = splices(&text, &[0..2, 2..4, 4..6], &pieces, Joint::Line, |_| false)?;
 /// assert_eq!(changes[0].apply("", Some(b"a\nb\nc\n")).unwrap().unwrap(), b"d\nc\n");
@@ -127,8 +127,7 @@ fn lines(
     let start = records.get(gone.start).map_or(at_end, |record| record.start);
     let old = start..records[gone.clone()].last().map_or(start, |record| record.end);
     let mut lines: Vec<u8> = new.iter().flat_map(|line| [line, &b"\n"[..]].concat()).collect();
-    let last = Span { at: end.saturating_sub(1), len: 1, ..Span::default() };
-    if start == at_end && !matches!(&*parts.bytes(&last)?, [] | [b'\n']) {
+    if start == at_end && !parts.is_line_start(end)? {
         // The last line had no end.
         lines.insert(0, b'\n');
         lines.pop();
@@ -161,7 +160,7 @@ mod tests {
     use crate::parts::part::MemoryParts;
 
     fn after(text: &str, records: &[Range<usize>], pieces: &[Piece], joint: Joint, foreign: usize) -> String {
-        let parts = MemoryParts::of(text);
+        let parts = MemoryParts::from_bytes(text);
         let mut text = text.as_bytes().to_vec();
         for change in splices(&parts, records, pieces, joint, |at| at == foreign).unwrap() {
             text = change.apply("", Some(&text)).unwrap().unwrap();
@@ -219,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_new_stands_behind_what_leads_the_text() {
+    fn new_records_follow_the_header_of_the_text() {
         let records = [0..2, 2..4, 4..6];
         for (words, expected) in [("x", "?\nx\n"), ("x 2", "?\nx\nc\n"), ("x 1 2", "?\nx\nb\nc\n")] {
             assert_eq!(after("?\nb\nc\n", &records, &pieces(words), Joint::Line, 0), expected, "{words}");

@@ -27,12 +27,12 @@ pub(crate) fn in_whole_objects(parts: &dyn Parts, set: &ChangeSet) -> io::Result
     };
     let new = pieces.whole(&read_old(parts, ""))?.and_then(|new| String::from_utf8(new).ok());
     let Some(new) = new else { return Ok(set.clone()) };
-    let change = Changed { old: &old, new: &new, tokens: Tokens::of(&new), regions: pieces.regions() };
-    let is_told = |(_, it): &(String, Change)| match it {
-        Change::Splice { new, .. } => std::str::from_utf8(&new.0).is_ok_and(|new| change.is_told(new)),
+    let change = Changed { old: &old, new: &new, tokens: Tokens::parse(&new), regions: pieces.regions() };
+    let is_unique = |(_, it): &(String, Change)| match it {
+        Change::Splice { new, .. } => std::str::from_utf8(&new.0).is_ok_and(|new| change.is_unique(new)),
         _ => false,
     };
-    Ok(if set.changes.iter().all(is_told) { set.clone() } else { change.in_windows() })
+    Ok(if set.changes.iter().all(is_unique) { set.clone() } else { change.in_windows() })
 }
 
 /// A document before and after changes.
@@ -45,8 +45,8 @@ struct Changed<'a> {
 
 impl Changed<'_> {
     /// Returns whether a text is whole objects that appear in the new document once.
-    fn is_told(&self, text: &str) -> bool {
-        are_objects(text) && self.tokens.place_of(&Tokens::of(text)).is_some()
+    fn is_unique(&self, text: &str) -> bool {
+        are_objects(text) && self.tokens.place_of(&Tokens::parse(text)).is_some()
     }
 
     /// Returns the changes, each of a stretch of whole objects.
@@ -83,7 +83,7 @@ impl Changed<'_> {
                     let window = array[first].start..array[end - 1].end;
                     let is_around = window.start <= region.start && region.end <= window.end;
                     let new = self.after(&window).filter(|_| is_around);
-                    if new.is_some_and(|new| self.is_told(&self.new[new])) {
+                    if new.is_some_and(|new| self.is_unique(&self.new[new])) {
                         return Some(window);
                     }
                 }
@@ -148,7 +148,7 @@ mod tests {
 
     /// Returns the pairs of old and new text.
     fn widened(changes: Vec<(String, Change)>) -> Vec<(String, String)> {
-        let (mut parts, set) = (MemoryParts::of(TEXT), ChangeSet { changes });
+        let (mut parts, set) = (MemoryParts::from_bytes(TEXT), ChangeSet { changes });
         let wide = in_whole_objects(&parts, &set).unwrap();
         let mut expected = parts.clone();
         expected.commit(&set).unwrap();
@@ -158,7 +158,7 @@ mod tests {
         let mut value: serde_json::Value = serde_json::from_slice(&parts.whole("").unwrap()).unwrap();
         let more = serde_json::json!({"t": "more"});
         value["a"].as_array_mut().unwrap().push(more.clone());
-        let mut anew = MemoryParts::of(serde_json::to_string_pretty(&value).unwrap());
+        let mut anew = MemoryParts::from_bytes(serde_json::to_string_pretty(&value).unwrap());
         let back = reformatted(&anew, &wide.inverse()).unwrap().unwrap();
         anew.commit(&back).unwrap();
         let mut before: serde_json::Value = serde_json::from_str(TEXT).unwrap();
@@ -166,15 +166,15 @@ mod tests {
         let now: serde_json::Value = serde_json::from_slice(&anew.whole("").unwrap()).unwrap();
         assert_eq!(now, before);
         let text = |bytes: &Bytes| String::from_utf8(bytes.0.clone()).unwrap();
-        let told = wide.changes.iter().map(|(_, change)| match change {
+        let changes = wide.changes.iter().map(|(_, change)| match change {
             Change::Splice { old, new, .. } => (text(old), text(new)),
             other => panic!("{other:?}"),
         });
-        told.collect()
+        changes.collect()
     }
 
     #[test]
-    fn what_writes_whole_objects_that_stand_once_is_left_as_it_is() {
+    fn changes_of_unique_whole_objects_stay_unchanged() {
         for (old, new) in [(r#"{"t":"x"}"#, r#"{"t":"new"}"#), (r#"{"t":"x"},"#, r#"{"t":"x"},{"t":"new"},"#)]
         {
             assert_eq!(widened(vec![splice(old, new)]), [(old.to_owned(), new.to_owned())]);
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn what_writes_less_is_told_by_the_objects_around_and_beside_it() {
+    fn smaller_changes_are_identified_by_the_objects_around_them() {
         let pair = |old: &str, new: &str| (old.to_owned(), new.to_owned());
         // An object that goes, and one of which a part changes.
         let gone = widened(vec![splice(r#"{"t":"x"},"#, "")]);
@@ -201,7 +201,7 @@ mod tests {
 
     #[test]
     fn a_text_of_lines_is_left_as_it_is() {
-        let parts = MemoryParts::of("{\"a\":[{\"b\":1}]}\n{\"a\":2}\n");
+        let parts = MemoryParts::from_bytes("{\"a\":[{\"b\":1}]}\n{\"a\":2}\n");
         let change = Change::Splice { at: 13, old: Bytes("1".into()), new: Bytes("2".into()) };
         let set = ChangeSet { changes: vec![(String::new(), change)] };
         assert!(in_whole_objects(&parts, &ChangeSet::default()).unwrap().is_empty());

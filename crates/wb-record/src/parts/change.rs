@@ -214,8 +214,8 @@ mod tests {
     }
 
     #[test]
-    fn changes_are_carried_out_in_order_and_taken_back() {
-        let before = MemoryParts::of("one two");
+    fn changes_are_applied_in_order_and_reverted() {
+        let before = MemoryParts::from_bytes("one two");
         let set = set([
             ("", splice(4, "two", "2")),
             ("", append(5, " three")),
@@ -238,7 +238,7 @@ mod tests {
             splice(6, "ob", ""),
             Change::Create { new: Bytes::default() },
         ] {
-            let mut parts = MemoryParts::of("one two");
+            let mut parts = MemoryParts::from_bytes("one two");
             let refused = parts.commit(&set([("", append(7, "!")), ("", wrong)]));
             assert!(matches!(refused, Err(CommitError::Stale { .. })));
             assert_eq!(parts.whole("").unwrap(), b"one two");

@@ -83,7 +83,7 @@ impl FormatError {
             Self::Empty => "name a session with at least one message",
             Self::NotJson { .. } => "remove or repair this line; only the last line of a log may be cut off",
             Self::NotUtf8 { .. } => {
-                "bytes of this line are damaged or of another encoding: put back what stood there from a copy of the file, \
+                "bytes of this line are damaged or of another encoding: restore them from a copy of the file, \
                  or write the file as UTF-8"
             }
             Self::BadMessage { .. } => {

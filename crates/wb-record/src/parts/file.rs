@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::parts::change::{Change, ChangeSet, CommitError};
-use crate::parts::disk::{At, Disk, Identity, System, folder_of, mode_of};
+use crate::parts::disk::{Disk, FileCursor, Identity, System, folder_of, mode_of};
 use crate::parts::error::FileError;
 use crate::parts::part::{Parts, after, read_old};
 use crate::parts::piece_table::PieceTable;
@@ -61,7 +61,7 @@ impl FileParts {
         let file = file.map_err(FileError::io(&path, "opening it"))?;
         let parts = Self::over(disk, path, file, true)?;
         match &parts.open {
-            Some((_, identity)) if *identity == Identity::of(&there) => Ok(parts),
+            Some((_, identity)) if *identity == Identity::from_metadata(&there) => Ok(parts),
             _ => Err(FileError::io(&parts.path, "opening it")(replaced_meanwhile())),
         }
     }
@@ -71,7 +71,7 @@ impl FileParts {
         if metadata.is_dir() {
             return Err(FileError::io(&path, "opening it")(io::ErrorKind::IsADirectory.into()));
         }
-        let open = Some((file, Identity::of(&metadata)));
+        let open = Some((file, Identity::from_metadata(&metadata)));
         Ok(Self { path, open, is_writer, is_held: false, disk })
     }
 
@@ -115,16 +115,16 @@ impl FileParts {
         let doing = "appending to it";
         match n_written {
             Ok(n) if n == new.len() => self.check_appended(file, at, new)?,
-            Ok(n) => return Err(self.taken_back(file, &new[..n], doing, part())),
+            Ok(n) => return Err(self.revert(file, &new[..n], doing, part())),
             Err(error) => {
                 // Some systems write a part and report only a failure.
                 let n = self.current_len().map_or(0, |len| len.saturating_sub(at));
                 let n = usize::try_from(n).unwrap_or(usize::MAX).min(new.len());
-                return Err(self.taken_back(file, &new[..n], doing, error));
+                return Err(self.revert(file, &new[..n], doing, error));
             }
         }
         let synced = if sync { self.disk.sync(file) } else { Ok(()) };
-        synced.map_err(|error| self.taken_back(file, new, "waiting for the disk", error))
+        synced.map_err(|error| self.revert(file, new, "waiting for the disk", error))
     }
 
     /// Waits until appended bytes are on the disk.
@@ -136,25 +136,25 @@ impl FileParts {
     /// are removed.
     fn check_appended(&self, file: &File, at: u64, new: &[u8]) -> Result<(), CommitError> {
         let is_there = written_to(file).is_ok_and(|end| end == at + new.len() as u64);
-        if is_there || stands_at(file, at, new).unwrap_or(false) {
+        if is_there || has_bytes_at(file, at, new).unwrap_or(false) {
             return Ok(());
         }
-        if self.is_taken_back(file, new) {
+        if self.try_revert(file, new) {
             return Err(stale(at));
         }
         Err(self.unknown("appending to it", io::Error::other("another program wrote at the same time")))
     }
 
     /// Removes the bytes that were written, and returns the error to report.
-    fn taken_back(&self, file: &File, new: &[u8], doing: &'static str, error: io::Error) -> CommitError {
-        if self.is_taken_back(file, new) { self.failed(doing)(error) } else { self.unknown(doing, error) }
+    fn revert(&self, file: &File, new: &[u8], doing: &'static str, error: io::Error) -> CommitError {
+        if self.try_revert(file, new) { self.failed(doing)(error) } else { self.unknown(doing, error) }
     }
 
     /// Cuts off the written bytes if the file ends with exactly these, and returns whether it did.
-    fn is_taken_back(&self, file: &File, new: &[u8]) -> bool {
+    fn try_revert(&self, file: &File, new: &[u8]) -> bool {
         let end = self.current_len().ok();
         let Some(at) = end.and_then(|end| end.checked_sub(new.len() as u64)) else { return false };
-        let is_ours = stands_at(file, at, new).unwrap_or(false) && self.current_len().ok() == end;
+        let is_ours = has_bytes_at(file, at, new).unwrap_or(false) && self.current_len().ok() == end;
         is_ours && (new.is_empty() || self.disk.cut(file, at).is_ok())
     }
 
@@ -163,7 +163,7 @@ impl FileParts {
         let replaced = || CommitError::Replaced { path: self.path.clone() };
         let there = fs::symlink_metadata(&self.path).map_err(|_| replaced())?;
         let identity = self.open.as_ref().map(|(_, identity)| *identity);
-        if identity == Some(Identity::of(&there)) { Ok(there.len()) } else { Err(replaced()) }
+        if identity == Some(Identity::from_metadata(&there)) { Ok(there.len()) } else { Err(replaced()) }
     }
 
     fn lock(&self) -> Result<(), CommitError> {
@@ -195,7 +195,7 @@ impl FileParts {
     fn cut(&self, at: u64, old: &[u8]) -> Result<(), CommitError> {
         let end = at.saturating_add(old.len() as u64);
         let (file, _) = self.open.as_ref().ok_or(stale(at))?;
-        let is_there = stands_at(file, at, old).map_err(self.failed("reading it"))?;
+        let is_there = has_bytes_at(file, at, old).map_err(self.failed("reading it"))?;
         // The file must be unchanged since it was read.
         if self.current_len()? != end || !is_there {
             return Err(stale(at));
@@ -239,7 +239,7 @@ impl FileParts {
         self.check_len(len)?;
         let file = draft.keep(len.is_some())?;
         let metadata = file.metadata().map_err(|source| self.unknown("looking at it", source))?;
-        self.open = Some((file, Identity::of(&metadata)));
+        self.open = Some((file, Identity::from_metadata(&metadata)));
         self.sync_folder()
     }
 
@@ -290,9 +290,8 @@ pub(crate) fn append_line_on(
     }
     let mut parts = FileParts::open_on(disk.clone(), path.to_owned())?;
     let at = parts.current_len()?;
-    let mut last = Vec::new();
-    parts.read("", at.saturating_sub(1)..at, &mut last).map_err(parts.failed("reading it"))?;
-    let feed = if matches!(last[..], [] | [b'\n']) { &b""[..] } else { b"\n" };
+    let is_line_start = parts.is_line_start(at).map_err(parts.failed("reading it"))?;
+    let feed = if is_line_start { &b""[..] } else { b"\n" };
     parts.commit(&ChangeSet::append("", at, [feed, &line].concat()))
 }
 
@@ -307,9 +306,9 @@ fn written_to(mut file: &File) -> io::Result<u64> {
 }
 
 /// Returns whether a file has these bytes at a place.
-fn stands_at(file: &File, at: u64, expected: &[u8]) -> io::Result<bool> {
+fn has_bytes_at(file: &File, at: u64, expected: &[u8]) -> io::Result<bool> {
     let mut found = vec![0; expected.len()];
-    Ok(At { file, at }.fill(&mut found)? == expected.len() && found == expected)
+    Ok(FileCursor { file, at }.fill(&mut found)? == expected.len() && found == expected)
 }
 
 fn replaced_meanwhile() -> io::Error {
@@ -340,7 +339,7 @@ impl Parts for FileParts {
         }
         let start = out.len();
         out.resize(start + usize::try_from(n_bytes).unwrap_or(0), 0);
-        let read = At { file, at: range.start }.fill(&mut out[start..]);
+        let read = FileCursor { file, at: range.start }.fill(&mut out[start..]);
         out.truncate(start + *read.as_ref().unwrap_or(&0));
         read.map(drop)
     }
@@ -429,7 +428,7 @@ mod tests {
     }
 
     #[test]
-    fn what_others_write_at_the_same_moment_stays_and_ours_stands_whole_or_not_at_all() {
+    fn concurrent_writes_stay_and_ours_is_whole_or_absent() {
         let append = || Change::Append { at: 4, new: Bytes(b"ours\n".into()) };
         let (outcome, text) = meddled(b"", b"theirs\n", append());
         assert_eq!((outcome.is_ok(), text.as_str()), (true, "old\nours\ntheirs\n"));

@@ -122,7 +122,7 @@ impl<'a> Line<'a> {
     /// Parses the line; half of a surrogate pair becomes U+FFFD, since JavaScript writes such
     /// halves.
     pub fn parse<T: DeserializeOwned>(&self) -> Result<T, serde_json::Error> {
-        serde_json::from_slice(self.bytes).or_else(|error| match mended(self.bytes) {
+        serde_json::from_slice(self.bytes).or_else(|error| match repair_surrogates(self.bytes) {
             Cow::Owned(bytes) => serde_json::from_slice(&bytes),
             Cow::Borrowed(_) => Err(error),
         })
@@ -151,7 +151,7 @@ pub fn fault(error: &serde_json::Error) -> String {
 
 /// Returns the JSON with each lone `\uD800`–`\uDFFF` written as `\uFFFD`; borrowed if there is
 /// none.
-pub fn mended(bytes: &[u8]) -> Cow<'_, [u8]> {
+pub fn repair_surrogates(bytes: &[u8]) -> Cow<'_, [u8]> {
     let mut out = Cow::Borrowed(bytes);
     let mut at = 0;
     while let Some(found) = next_backslash(bytes, at) {
@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn halves_of_surrogate_pairs_are_mended_and_pairs_are_kept() {
+    fn halves_of_surrogate_pairs_are_replaced_and_pairs_stay() {
         let parse =
             |text: &str| Line { number: 1, at: 0, bytes: text.as_bytes(), is_ended: true }.parse::<String>();
         assert_eq!(parse(r#""a\ud83d""#).unwrap(), "a\u{FFFD}");

@@ -51,7 +51,7 @@ pub trait Parts: Send + Sync + Debug {
 
     /// Opens the part without a name once more, to be read in parallel with these, as it is now.
     fn again(&self) -> io::Result<Box<dyn Parts>> {
-        Ok(Box::new(MemoryParts::of(self.whole("")?)))
+        Ok(Box::new(MemoryParts::from_bytes(self.whole("")?)))
     }
 
     /// Returns all the bytes of a part without a copy, if it is in memory.
@@ -64,6 +64,13 @@ pub trait Parts: Send + Sync + Debug {
         let mut out = Vec::new();
         self.read(part, 0..self.len(part)?.unwrap_or(0), &mut out)?;
         Ok(out)
+    }
+
+    /// Returns whether a line of the part without a name can begin at a place: at the start, or
+    /// after a line feed.
+    fn is_line_start(&self, at: u64) -> io::Result<bool> {
+        let before = Span { at: at.saturating_sub(1), len: at.min(1), ..Span::default() };
+        Ok(matches!(&*self.bytes(&before)?, [] | [b'\n']))
     }
 
     /// Returns the fingerprint of a span, by which it is recognized; it is stable across versions.
@@ -88,7 +95,7 @@ pub(crate) fn after(parts: &dyn Parts, set: &ChangeSet) -> Result<BTreeMap<PartI
     for (part, change) in &set.changes {
         let pieces = match all.entry(part.clone()) {
             Entry::Occupied(there) => there.into_mut(),
-            Entry::Vacant(new) => new.insert(PieceTable::of(part, parts.len(part).map_err(unread)?)),
+            Entry::Vacant(new) => new.insert(PieceTable::new(part, parts.len(part).map_err(unread)?)),
         };
         pieces.apply(&read_old(parts, part), change)?;
     }
@@ -170,7 +177,7 @@ impl FromIterator<(PartId, Vec<u8>)> for MemoryParts {
 
 impl MemoryParts {
     /// Holds one part without a name, as a file is.
-    pub fn of(bytes: impl Into<Vec<u8>>) -> Self {
+    pub fn from_bytes(bytes: impl Into<Vec<u8>>) -> Self {
         Self::from_iter([(PartId::new(), bytes.into())])
     }
 
@@ -178,7 +185,7 @@ impl MemoryParts {
     pub fn read_from(input: &mut dyn Read) -> io::Result<Self> {
         let mut bytes = Vec::new();
         input.read_to_end(&mut bytes)?;
-        Ok(Self::of(bytes))
+        Ok(Self::from_bytes(bytes))
     }
 }
 

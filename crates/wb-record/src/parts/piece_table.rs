@@ -20,7 +20,7 @@ pub(crate) struct PieceTable {
     part: PartId,
     /// The pieces, none of them empty. Changes arrive at one end of the earlier ones or at the
     /// other.
-    all: VecDeque<Piece>,
+    all: VecDeque<Extent>,
     /// The bytes of all of them; nothing if there is no such part.
     len: Option<u64>,
     /// The bytes of the part before.
@@ -37,13 +37,13 @@ pub(crate) struct Region {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Piece {
+enum Extent {
     /// A stretch of the part as it was.
     Old(Range<u64>),
     New(Vec<u8>),
 }
 
-impl Piece {
+impl Extent {
     fn len(&self) -> u64 {
         match self {
             Self::Old(range) => range.end - range.start,
@@ -66,8 +66,8 @@ impl Piece {
 impl PieceTable {
     /// Creates the table of an unchanged part with a length in bytes; empty if there is no such
     /// part.
-    pub(crate) fn of(part: &str, len: Option<u64>) -> Self {
-        let all = len.filter(|len| *len > 0).map(|len| Piece::Old(0..len)).into_iter().collect();
+    pub(crate) fn new(part: &str, len: Option<u64>) -> Self {
+        let all = len.filter(|len| *len > 0).map(|len| Extent::Old(0..len)).into_iter().collect();
         Self { part: part.to_owned(), all, len, n_old: len.unwrap_or(0), starts: Vec::new() }
     }
 
@@ -89,11 +89,11 @@ impl PieceTable {
     pub(crate) fn regions(&self) -> Vec<Region> {
         let (mut all, mut last) = (Vec::new(), 0);
         let mut n_new = 0;
-        let end = Piece::Old(self.n_old..self.n_old);
+        let end = Extent::Old(self.n_old..self.n_old);
         for piece in self.all.iter().chain([&end]) {
             match piece {
-                Piece::New(bytes) => n_new += bytes.len(),
-                Piece::Old(range) => {
+                Extent::New(bytes) => n_new += bytes.len(),
+                Extent::Old(range) => {
                     if n_new > 0 || last < range.start {
                         all.push(Region { old: place(last)..place(range.start), n_new });
                     }
@@ -152,7 +152,7 @@ impl PieceTable {
         let start = self.seam(range.start, self.find(range.start));
         // Pieces that are far from both ends are found from those that were found already.
         let mut behind = (start, range.start);
-        while let Some(n_bytes) = self.all.get(behind.0).map(Piece::len)
+        while let Some(n_bytes) = self.all.get(behind.0).map(Extent::len)
             && behind.1 + n_bytes <= range.end
         {
             behind = (behind.0 + 1, behind.1 + n_bytes);
@@ -161,7 +161,7 @@ impl PieceTable {
         let end = self.seam(range.end, behind);
         self.all.drain(start..end);
         if !new.is_empty() {
-            self.all.insert(start, Piece::New(new.to_vec()));
+            self.all.insert(start, Extent::New(new.to_vec()));
         }
         self.len = Some(self.len.unwrap_or(0) - (range.end - range.start) + new.len() as u64);
     }
@@ -209,8 +209,8 @@ impl PieceTable {
             let end = start + piece.len();
             let within = range.start.max(start) - start..range.end.min(end) - start;
             match piece {
-                Piece::New(bytes) => out.extend_from_slice(&bytes[place(within.start)..place(within.end)]),
-                Piece::Old(was) => {
+                Extent::New(bytes) => out.extend_from_slice(&bytes[place(within.start)..place(within.end)]),
+                Extent::Old(was) => {
                     let before = out.len();
                     old(was.start + within.start..was.start + within.end, out)?;
                     if ((out.len() - before) as u64) < within.end - within.start {
@@ -251,7 +251,7 @@ impl Change {
             out.extend_from_slice(before.get(place(range.start)..place(range.end)).unwrap_or_default());
             Ok(())
         };
-        let mut pieces = PieceTable::of(part, before.map(|before| before.len() as u64));
+        let mut pieces = PieceTable::new(part, before.map(|before| before.len() as u64));
         pieces.apply(&old, self)?;
         pieces.whole(&old).map_err(unread)
     }
@@ -291,7 +291,7 @@ mod tests {
                 out.extend_from_slice(&before[place(range.start)..place(range.end)]);
                 Ok(())
             };
-            let (mut text, mut pieces) = (before.clone(), PieceTable::of("", Some(before.len() as u64)));
+            let (mut text, mut pieces) = (before.clone(), PieceTable::new("", Some(before.len() as u64)));
             for (at, n_gone, new) in edits {
                 let at = at.index(text.len() + 1);
                 let n_gone = n_gone.min(text.len() - at);
@@ -318,7 +318,7 @@ mod tests {
     #[test]
     fn what_is_gone_meanwhile_is_an_error_and_not_a_gap() {
         let gone = |_: Range<u64>, _: &mut Vec<u8>| Ok(());
-        let mut pieces = PieceTable::of("", Some(4));
+        let mut pieces = PieceTable::new("", Some(4));
         pieces.apply(&gone, &Change::Append { at: 4, new: Bytes(b"x".to_vec()) }).unwrap();
         assert!(pieces.read(&gone, 3..5, &mut Vec::new()).is_err());
         assert!(pieces.read(&gone, 4..5, &mut Vec::new()).is_ok());

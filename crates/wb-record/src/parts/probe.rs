@@ -27,21 +27,21 @@ pub struct Probe {
     /// The names of the first parts; a single file has one without a name.
     pub parts: Vec<PartId>,
     /// The first values of the first part.
-    pub values: Vec<Seen>,
+    pub values: Vec<ProbedValue>,
     /// The first bytes of the first part.
     pub head: Vec<u8>,
 }
 
 impl Probe {
     /// Looks at the first parts.
-    pub fn of(parts: &dyn Parts) -> io::Result<Self> {
+    pub fn new(parts: &dyn Parts) -> io::Result<Self> {
         let mut names = parts.list("")?;
         names.truncate(MAX_PARTS);
         let (mut values, mut head) = (Vec::new(), Vec::new());
         let mut span = names.first().map(|first| Span { part: first.clone(), at: 0, len: HEAD_BYTES });
         while let Some(start) = span.take() {
             let bytes = parts.bytes(&start)?;
-            let (seen, is_first_whole) = Seen::all_and_first(&bytes);
+            let (seen, is_first_whole) = ProbedValue::all_and_first(&bytes);
             values = seen;
             let is_longer = bytes.len() as u64 == start.len && start.len < MOST_BYTES;
             if head.is_empty() {
@@ -53,14 +53,14 @@ impl Probe {
     }
 
     /// Returns the first value, if there is one.
-    pub fn first(&self) -> Option<&Seen> {
+    pub fn first(&self) -> Option<&ProbedValue> {
         self.values.first()
     }
 }
 
 /// The recognized fields of one value, even if it is cut off.
 #[derive(Debug, Default)]
-pub struct Seen {
+pub struct ProbedValue {
     /// The keys of an object, in their order.
     pub keys: Vec<String>,
     /// The value under `type`, if it is a string.
@@ -71,14 +71,14 @@ pub struct Seen {
     pub is_list: bool,
     /// The first element of a list, or the value under `message`, `messages`, `loglines` or else
     /// `content`.
-    pub inner: Option<Box<Seen>>,
+    pub inner: Option<Box<ProbedValue>>,
     /// The next elements of a list.
-    pub others: Vec<Seen>,
+    pub others: Vec<ProbedValue>,
     /// The value under `contents`, `input`, `history` or `simulations`.
-    pub listed: Option<Box<Seen>>,
+    pub listed: Option<Box<ProbedValue>>,
 }
 
-impl Seen {
+impl ProbedValue {
     /// Returns whether an object has a key.
     pub fn has(&self, key: &str) -> bool {
         self.keys.iter().any(|known| known == key)
@@ -137,7 +137,7 @@ fn behind_bad_line(head: &[u8]) -> Option<&[u8]> {
     is_whole.then_some(rest)
 }
 
-struct Look<'a>(&'a mut Seen);
+struct Look<'a>(&'a mut ProbedValue);
 
 impl<'de> DeserializeSeed<'de> for Look<'_> {
     type Value = ();
@@ -178,13 +178,13 @@ impl<'de> Visitor<'de> for Look<'_> {
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<(), A::Error> {
         self.0.is_list = true;
-        let mut first = Seen::default();
+        let mut first = ProbedValue::default();
         let seen = seq.next_element_seed(Look(&mut first));
         let is_empty = matches!(seen, Ok(None));
         self.0.inner = (!is_empty).then(|| Box::new(first));
         if seen?.is_some() {
             while self.0.others.len() < MAX_VALUES {
-                let mut next = Seen::default();
+                let mut next = ProbedValue::default();
                 let looked = seq.next_element_seed(Look(&mut next));
                 if matches!(looked, Ok(None)) {
                     return Ok(());

@@ -9,7 +9,7 @@ use crate::parts::piece_table::PieceTable;
 
 /// The extent to which changes of one part were carried out.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Found {
+pub enum Progress {
     /// None of them is there.
     NotBegun,
     /// A piece of an append is at the end; the changes remove it.
@@ -24,23 +24,23 @@ pub enum Found {
 ///
 /// Of an append a power cut may leave a beginning, or all of its length with zeros where the disk
 /// was not written. Every other change is there or not.
-pub fn found(parts: &dyn Parts, set: &ChangeSet) -> io::Result<Found> {
+pub fn progress(parts: &dyn Parts, set: &ChangeSet) -> io::Result<Progress> {
     let mut all = Vec::new();
     for part in names(set) {
         let changes: Vec<&Change> =
             set.changes.iter().filter(|(name, _)| name == part).map(|(_, change)| change).collect();
         all.push(match appended(&changes) {
-            Some((at, new)) => found_append(parts, part, at, &new)?,
-            None => found_rewrite(parts, part, &changes)?,
+            Some((at, new)) => append_progress(parts, part, at, &new)?,
+            None => rewrite_progress(parts, part, &changes)?,
         });
     }
     all.dedup();
     // Parts that are changed together are changed in one transaction.
-    Ok(if all.len() > 1 { Found::Foreign } else { all.pop().unwrap_or(Found::Finished) })
+    Ok(if all.len() > 1 { Progress::Foreign } else { all.pop().unwrap_or(Progress::Finished) })
 }
 
 /// Returns whether changes can be reverted byte by byte.
-pub(crate) fn can_be_taken_back(parts: &dyn Parts, set: &ChangeSet) -> io::Result<bool> {
+pub(crate) fn can_be_undone(parts: &dyn Parts, set: &ChangeSet) -> io::Result<bool> {
     is_done(after(parts, &set.inverse()))
 }
 
@@ -65,24 +65,24 @@ fn names(set: &ChangeSet) -> Vec<&str> {
     names
 }
 
-fn found_append(parts: &dyn Parts, part: &str, at: u64, new: &[u8]) -> io::Result<Found> {
-    let Some(len) = parts.len(part)? else { return Ok(Found::Foreign) };
+fn append_progress(parts: &dyn Parts, part: &str, at: u64, new: &[u8]) -> io::Result<Progress> {
+    let Some(len) = parts.len(part)? else { return Ok(Progress::Foreign) };
     let mut there = Vec::new();
     parts.read(part, at..at.saturating_add(new.len() as u64), &mut there)?;
     let is_ours = there.iter().zip(new).all(|(found, ours)| found == ours || *found == 0);
     Ok(if there == new {
-        Found::Finished
+        Progress::Finished
     } else if len == at {
-        Found::NotBegun
+        Progress::NotBegun
     } else if is_ours && !there.is_empty() && len - at == there.len() as u64 {
         let cut = Change::Cut { at, old: Bytes(there) };
-        Found::Torn(ChangeSet { changes: vec![(part.to_owned(), cut)] })
+        Progress::Torn(ChangeSet { changes: vec![(part.to_owned(), cut)] })
     } else {
-        Found::Foreign
+        Progress::Foreign
     })
 }
 
-fn found_rewrite(parts: &dyn Parts, part: &str, changes: &[&Change]) -> io::Result<Found> {
+fn rewrite_progress(parts: &dyn Parts, part: &str, changes: &[&Change]) -> io::Result<Progress> {
     let len = parts.len(part)?;
     let back: Vec<Change> = changes.iter().rev().map(|change| change.inverse()).collect();
     let back: Vec<&Change> = back.iter().collect();
@@ -90,17 +90,21 @@ fn found_rewrite(parts: &dyn Parts, part: &str, changes: &[&Change]) -> io::Resu
     if is_after || is_before {
         // Where one text begins like the other, both seem to be there, and the longer one is.
         let is_longer = changes.iter().map(|change| grown_by(change)).sum::<i64>() > 0;
-        return Ok(if is_after && (is_longer || !is_before) { Found::Finished } else { Found::NotBegun });
+        return Ok(if is_after && (is_longer || !is_before) {
+            Progress::Finished
+        } else {
+            Progress::NotBegun
+        });
     }
     // Others may have appended since.
     let end = end_after(changes).filter(|end| Some(*end) <= len);
     let is_there = end.is_some() && fits(parts, part, end, &back)?;
-    Ok(if is_there { Found::Finished } else { Found::Foreign })
+    Ok(if is_there { Progress::Finished } else { Progress::Foreign })
 }
 
 /// Returns whether changes find what they expect in the first bytes of a part.
 fn fits(parts: &dyn Parts, part: &str, len: Option<u64>, changes: &[&Change]) -> io::Result<bool> {
-    let mut pieces = PieceTable::of(part, len);
+    let mut pieces = PieceTable::new(part, len);
     let old = read_old(parts, part);
     is_done(changes.iter().try_for_each(|change| pieces.apply(&old, change)))
 }
@@ -147,20 +151,20 @@ mod tests {
         Change::Splice { at, old: Bytes(old.into()), new: Bytes(new.into()) }
     }
 
-    fn told(text: &str, changes: &[Change]) -> String {
+    fn describe(text: &str, changes: &[Change]) -> String {
         let changes = changes.iter().map(|change| (String::new(), change.clone())).collect();
-        match found(&MemoryParts::of(text), &ChangeSet { changes }).unwrap() {
-            Found::Torn(cut) => {
-                let mut parts = MemoryParts::of(text);
+        match progress(&MemoryParts::from_bytes(text), &ChangeSet { changes }).unwrap() {
+            Progress::Torn(cut) => {
+                let mut parts = MemoryParts::from_bytes(text);
                 parts.commit(&cut).unwrap();
                 format!("torn after {:?}", String::from_utf8(parts.whole("").unwrap()).unwrap())
             }
-            found => format!("{found:?}"),
+            other => format!("{other:?}"),
         }
     }
 
     #[test]
-    fn an_append_is_told_from_its_bytes_whatever_came_after_it() {
+    fn an_append_is_detected_by_its_bytes() {
         for (text, expected) in [
             ("old", "NotBegun"),
             ("oldnew", "Finished"),
@@ -173,8 +177,8 @@ mod tests {
             ("old\0\0\0\0", "Foreign"),
             ("ol", "Foreign"),
         ] {
-            assert_eq!(told(text, &[append(3, "new")]), expected, "{text:?}");
-            assert_eq!(told(text, &[append(3, "n"), append(4, "ew")]), expected, "{text:?}");
+            assert_eq!(describe(text, &[append(3, "new")]), expected, "{text:?}");
+            assert_eq!(describe(text, &[append(3, "n"), append(4, "ew")]), expected, "{text:?}");
         }
     }
 
@@ -187,14 +191,14 @@ mod tests {
             ("fresh! and more", "Finished"),
             ("fresh", "Foreign"),
         ] {
-            assert_eq!(told(text, &mixed), expected, "{text:?}");
+            assert_eq!(describe(text, &mixed), expected, "{text:?}");
         }
         let (longer, shorter) = ([splice(0, "1", "100")], [splice(0, "100", "1")]);
-        assert_eq!([told("1", &longer), told("100", &longer)], ["NotBegun", "Finished"]);
-        assert_eq!([told("100", &shorter), told("1", &shorter)], ["NotBegun", "Finished"]);
+        assert_eq!([describe("1", &longer), describe("100", &longer)], ["NotBegun", "Finished"]);
+        assert_eq!([describe("100", &shorter), describe("1", &shorter)], ["NotBegun", "Finished"]);
         let cut = [Change::Cut { at: 1, old: Bytes("ld".into()) }];
         assert_eq!(
-            [told("old", &cut), told("o", &cut), told("on", &cut)],
+            [describe("old", &cut), describe("o", &cut), describe("on", &cut)],
             ["NotBegun", "Finished", "Finished"]
         );
     }
@@ -202,12 +206,12 @@ mod tests {
     #[test]
     fn a_part_is_created_or_not() {
         let set = ChangeSet { changes: vec![("x".into(), Change::Create { new: Bytes("new".into()) })] };
-        let mut parts = MemoryParts::of("other");
-        assert_eq!(found(&parts, &set).unwrap(), Found::NotBegun);
+        let mut parts = MemoryParts::from_bytes("other");
+        assert_eq!(progress(&parts, &set).unwrap(), Progress::NotBegun);
         parts.commit(&set).unwrap();
-        assert_eq!(found(&parts, &set).unwrap(), Found::Finished);
-        assert_eq!(found(&parts, &set.inverse()).unwrap(), Found::NotBegun);
+        assert_eq!(progress(&parts, &set).unwrap(), Progress::Finished);
+        assert_eq!(progress(&parts, &set.inverse()).unwrap(), Progress::NotBegun);
         parts.commit(&set.inverse()).unwrap();
-        assert_eq!(found(&parts, &set.inverse()).unwrap(), Found::Finished);
+        assert_eq!(progress(&parts, &set.inverse()).unwrap(), Progress::Finished);
     }
 }

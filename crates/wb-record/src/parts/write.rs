@@ -48,7 +48,7 @@ pub(crate) fn write_new_on<E: From<FileError>>(
     overwrite: bool,
     content: impl FnOnce(&mut dyn Write) -> Result<(), E>,
 ) -> Result<(), E> {
-    if stands(path) {
+    if is_special_file(path) {
         let file = OpenOptions::new().append(true).open(path).map_err(FileError::io(path, "opening it"))?;
         return filled(&System, &file, path, content);
     }
@@ -63,12 +63,12 @@ pub(crate) fn write_new_on<E: From<FileError>>(
 
 /// Refuses a name that [`write_new`] would refuse, before there is anything to write.
 pub fn check_new(path: &Path, overwrite: bool) -> Result<(), FileError> {
-    if stands(path) { Ok(()) } else { replaceable(path, overwrite).map(drop) }
+    if is_special_file(path) { Ok(()) } else { replaceable(path, overwrite).map(drop) }
 }
 
-/// Returns whether a name is none of a file whose bytes can be replaced: a device, a pipe, what the
-/// system has open.
-fn stands(path: &Path) -> bool {
+/// Returns whether a name is that of a device, of a pipe or of a file that the system has open:
+/// its bytes cannot be replaced.
+fn is_special_file(path: &Path) -> bool {
     let is_open_file = || path.starts_with("/dev") && path.is_symlink();
     fs::metadata(path).is_ok_and(|there| !there.is_dir() && (!there.is_file() || is_open_file()))
 }

@@ -21,7 +21,8 @@ impl MissingRole {
     /// ```
     /// use wb_record::{Change, MissingRole, Span};
     ///
-    /// let lost = MissingRole { record: Span { at: 7, len: 2, ..Span::default() }, line: 1, role: Some("user") };
+    /// let record = Span { at: 7, len: 2, ..Span::default() };
+    /// let lost = MissingRole { record, line: 1, role: Some("user") };
     /// let Some(Change::Splice { at, new, .. }) = lost.change() else { unreachable!() };
     /// assert_eq!((at, &new.0[..]), (8, &b"\"role\":\"user\","[..]));
     /// ```

@@ -2,10 +2,8 @@
 //! providers counted.
 
 pub(crate) mod note;
-pub(crate) mod numbers;
 pub(crate) mod target_view;
 pub(crate) mod missing_role;
-pub(crate) mod format;
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
@@ -193,7 +191,7 @@ impl Provenance {
 
     /// Returns the places of a message in the order of its blocks; none for an index that is too
     /// large.
-    pub fn of(&self, at: usize) -> &[Place] {
+    pub fn places(&self, at: usize) -> &[Place] {
         let Some(end) = self.ends.get(at) else { return &[] };
         let start = if at == 0 { 0 } else { self.ends[at - 1] };
         &self.places[start as usize..*end as usize]
@@ -249,8 +247,8 @@ impl Provenance {
     /// Returns whether a cut before this message divides no record.
     pub fn is_seam(&self, at: usize) -> bool {
         let (Some(before), false) = (at.checked_sub(1), at >= self.len()) else { return true };
-        let before: HashSet<&Span> = self.of(before).iter().map(|place| &place.record).collect();
-        !self.of(at).iter().any(|place| before.contains(&place.record))
+        let before: HashSet<&Span> = self.places(before).iter().map(|place| &place.record).collect();
+        !self.places(at).iter().any(|place| before.contains(&place.record))
     }
 }
 
@@ -419,7 +417,10 @@ mod tests {
         provenance.push([place(2)]);
         let seams: Vec<bool> = (0..5).map(|at| provenance.is_seam(at)).collect();
         assert_eq!(seams, [true, false, true, true, true]);
-        assert_eq!((provenance.of(0).len(), provenance.of(1).len(), provenance.of(9).len()), (2, 1, 0));
+        assert_eq!(
+            (provenance.places(0).len(), provenance.places(1).len(), provenance.places(9).len()),
+            (2, 1, 0)
+        );
     }
 
     #[test]

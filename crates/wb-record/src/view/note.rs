@@ -147,7 +147,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_tokens_before_a_compaction_are_told_where_they_are_known() {
+    fn the_tokens_before_a_compaction_are_noted_if_known() {
         assert_eq!(Note::compaction(955).to_string(), "native compaction applied: 955 tokens before");
         assert_eq!(Note::compaction(0), Note::CompactionApplied { tokens_before: None });
         assert_eq!(Note::compaction(0).to_string(), "native compaction applied");

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use tempfile::TempDir;
-use wb_record::recover::found;
+use wb_record::recover::progress;
 use wb_record::{
     Bytes, Change, ChangeSet, CommitError, FileError, FileParts, MemoryParts, PartReader, Parts,
 };
@@ -48,7 +48,7 @@ fn names(folder: &TempDir) -> Vec<String> {
 }
 
 #[test]
-fn every_change_is_carried_out_and_taken_back() {
+fn every_change_is_applied_and_reverted() {
     let (folder, path) = place("one two\n");
     let mut parts = FileParts::open(&path).unwrap();
     for (changes, after) in [
@@ -96,13 +96,13 @@ fn a_file_is_opened_once_more_to_be_read_unless_another_has_its_name() {
     assert!(parts.again().is_err());
     fs::write(&path, "another\n").unwrap();
     assert!(parts.again().is_err());
-    assert_eq!(MemoryParts::of("held").again().unwrap().whole("").unwrap(), b"held");
+    assert_eq!(MemoryParts::from_bytes("held").again().unwrap().whole("").unwrap(), b"held");
 }
 
 #[test]
 fn a_part_is_read_on_in_chunks_by_lines_and_by_bytes() {
     let text = (0..30_000).fold(String::new(), |text, n| text + &format!("line {n}\n"));
-    let parts = MemoryParts::of(text.as_str());
+    let parts = MemoryParts::from_bytes(text.as_str());
     let reader = |from| PartReader::new(&parts, "", from).unwrap();
     assert!(reader(0).lines().map(Result::unwrap).eq(text.lines()));
     let mut bytes = Vec::new();
@@ -132,7 +132,7 @@ fn what_finds_something_else_changes_nothing() {
         let set = set(changes);
         let error = parts.commit(&set).unwrap_err();
         assert!(matches!(error, CommitError::Stale { .. }), "{error}");
-        found(&parts, &set).unwrap();
+        progress(&parts, &set).unwrap();
     }
     let elsewhere = ChangeSet::append("x", 0, b"x".to_vec());
     assert!(matches!(parts.commit(&elsewhere), Err(CommitError::Unsupported(_))));

@@ -65,7 +65,7 @@ fn a_file_whose_content_fails_is_not_there() {
 }
 
 #[test]
-fn what_cannot_be_written_is_told_with_a_hint() {
+fn an_unwritable_file_is_reported_with_a_hint() {
     let folder = tempfile::tempdir().unwrap();
     let error = write(folder.path(), None, true, "x").unwrap_err();
     assert_eq!(error.hint(), "name a file, not a folder", "{error}");
@@ -152,7 +152,7 @@ mod unix {
     }
 
     #[test]
-    fn devices_and_pipes_are_written_as_they_stand() {
+    fn devices_and_pipes_are_written_in_place() {
         write(Path::new("/dev/null"), None, false, "x").unwrap();
         let folder = tempfile::tempdir().unwrap();
         let pipe = folder.path().join("pipe");
@@ -173,7 +173,7 @@ mod unix {
 
     #[cfg(target_os = "linux")]
     #[test]
-    fn a_full_device_is_told() {
+    fn a_full_device_is_reported() {
         let error = write(Path::new("/dev/full"), None, false, "x").unwrap_err();
         assert!(error.to_string().starts_with("/dev/full: writing it failed"), "{error}");
     }

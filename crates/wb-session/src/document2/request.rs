@@ -35,11 +35,11 @@ impl<'a> SummaryRequest<'a> {
         focus: &'a Focus,
     ) -> Self {
         let max_output_tokens = max_output_tokens.min(most_output_tokens(card)).max(1);
-        let room = Room::of(card, max_output_tokens);
+        let room = Room::new(card, max_output_tokens);
         let previous = previous.map(|text| clip_lines(text.to_owned(), room.half()));
         let reply_bytes = TokenHeuristic::DEFAULT.chars_within(max_output_tokens);
-        let max_previous_bytes = room.kept_free(previous.as_deref(), reply_bytes);
-        let parts = chunks(messages, room.beside(max_previous_bytes));
+        let max_previous_bytes = room.carried_bytes(previous.as_deref(), reply_bytes);
+        let parts = chunks(messages, room.transcript_bytes(max_previous_bytes));
         Self { focus, task, parts, previous, max_previous_bytes, max_output_tokens }
     }
 }

@@ -196,9 +196,11 @@ impl SessionDriver {
         if !self.settings.enabled {
             return Ok(done);
         }
-        let mut fork = self.fork();
-        if let Some(report) = self.context.finish(fork.as_mut().unwrap_or(&mut self.messages)) {
-            done.push(self.settle(fork, report, CompactionReason::Threshold, now_ms).await?);
+        if self.context.is_ready() {
+            let mut fork = self.fork();
+            if let Some(report) = self.context.finish(fork.as_mut().unwrap_or(&mut self.messages)) {
+                done.push(self.settle(fork, report, CompactionReason::Threshold, now_ms).await?);
+            }
         }
         let mut fork = self.fork();
         let messages = fork.as_mut().unwrap_or(&mut self.messages);

@@ -35,16 +35,15 @@ impl MemoryStore {
     pub fn of_lines(log: impl Into<Vec<u8>>) -> Self {
         let log = log.into();
         let (n_bytes, is_ended) = (log.len() as u64, is_ended(&log));
-        Self::new(Box::new(MemoryParts::of(log)), n_bytes, is_ended)
+        Self::new(Box::new(MemoryParts::from_bytes(log)), n_bytes, is_ended)
     }
 
     /// Appends after the lines of a part, whatever they contain; the part has no name and is read
     /// repeatedly.
     pub fn over(lines: Box<dyn Parts>) -> io::Result<Self> {
         let n_bytes = lines.len("")?.unwrap_or(0);
-        let mut last = Vec::new();
-        lines.read("", n_bytes.saturating_sub(1)..n_bytes, &mut last)?;
-        Ok(Self::new(lines, n_bytes, is_ended(&last)))
+        let is_ended = lines.is_line_start(n_bytes)?;
+        Ok(Self::new(lines, n_bytes, is_ended))
     }
 
     fn new(lines: Box<dyn Parts>, n_bytes: u64, is_ended: bool) -> Self {

@@ -96,7 +96,7 @@ fn compare(row: &Row<'_>, entries: &[&Entry], unseen: &[Message]) -> Verdict {
         (row.params["customInstructions"].as_str(), row.params["replaceInstructions"] == true);
     let replaces = replaces && focus.is_some();
     let asked = Asked { task: SummaryTask::Branch, messages: &messages, previous: None, focus, replaces };
-    let max_bytes = Room::of(Some(&card), BRANCH_SUMMARY_TOKENS).beside(0);
+    let max_bytes = Room::new(Some(&card), BRANCH_SUMMARY_TOKENS).transcript_bytes(0);
     let mut reasons = match &prompts[..] {
         [prompt] if asked.shown().len() <= max_bytes => {
             asked.compare(row, &requests[0]["prompt"], prompt, unseen)?

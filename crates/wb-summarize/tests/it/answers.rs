@@ -8,7 +8,7 @@ use wb_testkit::script;
 use crate::local::{digest, lines};
 
 #[test]
-fn words_that_merely_answer_are_told_with_what_they_answer_and_are_no_request() {
+fn an_answer_is_listed_with_its_question_and_is_no_request() {
     let talk = [
         Message::user("Port the importer."),
         Message::assistant("It hangs on a cold start. Is it the stale lock that you saw?"),
@@ -41,8 +41,8 @@ fn words_that_refuse_a_call_answer_that_call() {
     let talk = script(&format!(
         r#"u"Port it." a"Shall I test it?" u"yes" a:bash(git push) t!"{refused}" a"I wait.""#
     ));
-    let told = digest(&talk, None);
-    assert!(told.contains("- The user's answer: no, not yet\n  to: bash git push\n"), "{told}");
+    let text = digest(&talk, None);
+    assert!(text.contains("- The user's answer: no, not yet\n  to: bash git push\n"), "{text}");
 }
 
 #[test]
@@ -54,10 +54,10 @@ fn of_an_answer_with_little_room_the_words_stay_whole() {
     for n in 0..6 {
         talk.extend([Message::assistant(format!("{asked} {n}?")), Message::user(format!("{words} {n}"))]);
     }
-    let told = local_digest(&talk, &ToolVocabulary::default(), None).render(700);
+    let text = local_digest(&talk, &ToolVocabulary::default(), None).render(700);
     assert!(
-        told.contains(&format!("- The user's answer: {words} 5\n")) && told.chars().count() <= 700,
-        "{told}"
+        text.contains(&format!("- The user's answer: {words} 5\n")) && text.chars().count() <= 700,
+        "{text}"
     );
 }
 
@@ -68,9 +68,9 @@ fn what_older_answers_were_given_to_gives_way_to_what_the_user_said() {
         let asked = format!("Shall I port the part {n}, and the tests of it, and all that it needs to run?");
         talk.extend([Message::assistant(asked), Message::user(format!("yes, port part {n}"))]);
     }
-    let told = local_digest(&talk, &ToolVocabulary::default(), None).render(3_600);
-    let answers = lines(&told, "- The user's answer: yes, port part ");
-    let n_told = told.matches("\n  to: ").count();
-    assert!(answers.len() == 20 && (1..20).contains(&n_told), "{n_told} {told}");
-    assert!(told.contains("yes, port part 19\n  to: Shall I port the part 19,"), "{told}");
+    let text = local_digest(&talk, &ToolVocabulary::default(), None).render(3_600);
+    let answers = lines(&text, "- The user's answer: yes, port part ");
+    let n_questions = text.matches("\n  to: ").count();
+    assert!(answers.len() == 20 && (1..20).contains(&n_questions), "{n_questions} {text}");
+    assert!(text.contains("yes, port part 19\n  to: Shall I port the part 19,"), "{text}");
 }

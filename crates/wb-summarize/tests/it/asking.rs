@@ -33,7 +33,7 @@ fn digest_of(reply: Script) -> Result<ModelDigest, NoDigest> {
 }
 
 /// Returns the text of a reply that was not cut off.
-fn asked(reply: Script) -> Result<String, NoDigest> {
+fn ask_scripted(reply: Script) -> Result<String, NoDigest> {
     digest_of(reply).map(|digest| {
         assert!(!digest.cut_off, "{digest:?}");
         digest.text
@@ -54,13 +54,13 @@ fn delta(text: &str) -> Emission {
 
 #[test]
 fn a_complete_reply_with_headings_is_a_digest() {
-    assert_eq!(asked(Script::says(GOOD)).as_deref(), Ok(GOOD));
-    assert_eq!(asked(Script::says(format!("\n {GOOD}\n\n"))).as_deref(), Ok(GOOD));
-    assert_eq!(asked(Script::stops(GOOD, StopReason::ToolCalls)).as_deref(), Ok(GOOD));
+    assert_eq!(ask_scripted(Script::says(GOOD)).as_deref(), Ok(GOOD));
+    assert_eq!(ask_scripted(Script::says(format!("\n {GOOD}\n\n"))).as_deref(), Ok(GOOD));
+    assert_eq!(ask_scripted(Script::stops(GOOD, StopReason::ToolCalls)).as_deref(), Ok(GOOD));
     let streamed = GOOD.split_inclusive('\n').map(delta).collect();
-    assert_eq!(asked(Script::Emit(streamed)).as_deref(), Ok(GOOD), "a stream may end without a reply");
+    assert_eq!(ask_scripted(Script::Emit(streamed)).as_deref(), Ok(GOOD), "a stream may end without a reply");
     let looser = "## **Objective**\nport it";
-    assert_eq!(asked(Script::says(looser)).as_deref(), Ok(looser));
+    assert_eq!(ask_scripted(Script::says(looser)).as_deref(), Ok(looser));
 }
 
 #[test]
@@ -82,7 +82,7 @@ fn every_failure_has_its_reason() {
         (Script::says("Objective\nport it"), NoDigest::MissingHeadings),
     ];
     for (reply, why) in cases {
-        assert_eq!(asked(reply), Err(why));
+        assert_eq!(ask_scripted(reply), Err(why));
     }
 }
 

@@ -17,7 +17,7 @@ const GOOD: &str = "# Objective\n- port it\n# Carryover\nnone";
 
 fn request(kept: &str) -> DigestRequest {
     let prior = Some("# Plan\n- an earlier plan".to_owned());
-    DigestRequest::beside(&script("u a"), CondenseScope::Session, prior, kept.to_owned(), None, 500)
+    DigestRequest::with_verbatim(&script("u a"), CondenseScope::Session, prior, kept.to_owned(), None, 500)
 }
 
 fn conversation() -> CachedConversation {
@@ -37,18 +37,18 @@ fn conversation() -> CachedConversation {
     }
 }
 
-fn asked(reply: Script) -> (Arc<ScriptedInvoker>, Result<ModelDigest, NoDigest>) {
+fn ask_scripted(reply: Script) -> (Arc<ScriptedInvoker>, Result<ModelDigest, NoDigest>) {
     let invoker = Arc::new(ScriptedInvoker::new([reply]));
     let by = Summarizer::new(invoker.clone()).instructions(Some("name each file"));
     let mut cost = Cost::default();
-    let digest = block_on(request("- kept: a line").ask_behind(&conversation(), &by, None, &mut cost));
+    let digest = block_on(request("- kept: a line").ask_cached(&conversation(), &by, None, &mut cost));
     assert_eq!(cost.n_requests, 1);
     (invoker, digest)
 }
 
 #[test]
 fn the_request_follows_the_unchanged_conversation() {
-    let (invoker, digest) = asked(Script::says(GOOD));
+    let (invoker, digest) = ask_scripted(Script::says(GOOD));
     assert_eq!(digest.unwrap().text, GOOD);
     let (mut sent, options) = invoker.requests().pop().unwrap();
     let last = sent.turns.pop().unwrap();
@@ -72,22 +72,22 @@ fn a_prompt_by_itself_is_kept_out_of_the_cache() {
 
 #[test]
 fn a_model_that_calls_a_tool_has_written_no_digest() {
-    let (_, digest) = asked(Script::stops(GOOD, StopReason::ToolCalls));
+    let (_, digest) = ask_scripted(Script::stops(GOOD, StopReason::ToolCalls));
     assert_eq!(digest, Err(NoDigest::CalledTools));
-    let (_, digest) = asked(Script::stops(" ", StopReason::ToolCalls));
+    let (_, digest) = ask_scripted(Script::stops(" ", StopReason::ToolCalls));
     assert_eq!(digest, Err(NoDigest::CalledTools));
 }
 
 #[test]
 fn replies_are_read_as_those_to_a_prompt_by_itself() {
-    let (_, cut) = asked(Script::stops("# Objective\n- port it\n- and th", StopReason::MaxOutput));
+    let (_, cut) = ask_scripted(Script::stops("# Objective\n- port it\n- and th", StopReason::MaxOutput));
     assert_eq!(cut, Ok(ModelDigest { text: "# Objective\n- port it".into(), cut_off: true }));
     for (reply, reason) in [
         (Script::says("I go on with the work."), NoDigest::MissingHeadings),
         (Script::stops(GOOD, StopReason::Refusal), NoDigest::Refused),
         (Script::fails("429"), NoDigest::Failed("429".into())),
     ] {
-        assert_eq!(asked(reply).1, Err(reason));
+        assert_eq!(ask_scripted(reply).1, Err(reason));
     }
 }
 
@@ -100,9 +100,9 @@ fn costs_are_known_where_prices_are_and_one_model_does_both_with_our_prompts() {
         request("").ask_costs(&conversation(), by, card, &TokenHeuristic::DEFAULT)
     };
     let known = costs(&by, &card).unwrap();
-    assert_eq!((known.behind.cache_read_tokens, known.behind.output_tokens), (Some(19_000), 750));
-    assert!(known.alone.input_tokens > 200 && known.alone.cache_read_tokens.is_none());
-    assert!(!known.is_behind(), "a short transcript is cheaper to send by itself: {known}");
+    assert_eq!((known.cached.cache_read_tokens, known.cached.output_tokens), (Some(19_000), 750));
+    assert!(known.separate.input_tokens > 200 && known.separate.cache_read_tokens.is_none());
+    assert!(!known.is_cached(), "a short transcript is cheaper to send by itself: {known}");
     assert_eq!(costs(&by, &ModelCard::with_window(200_000)), None);
     assert_eq!(costs(&by.clone().model(Some("small".into())), &card), None);
     let config =

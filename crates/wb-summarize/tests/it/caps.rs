@@ -231,7 +231,7 @@ fn a_short_first_request_stays_word_for_word_also_in_a_tiny_digest() {
 }
 
 #[test]
-fn a_long_reply_gives_way_in_its_middle_and_what_was_run_is_told_before_it() {
+fn a_long_reply_loses_its_middle_and_follows_its_commands() {
     let rows: Vec<String> = (1..=200).map(|n| format!("| {n} | part {n} of the list |")).collect();
     let mut messages = script(r#"u"List the parts." a:bash(make) t"done""#);
     messages.push(Message::assistant(format!("All parts:\n{}\nWhich one first?", rows.join("\n"))));

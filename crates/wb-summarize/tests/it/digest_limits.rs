@@ -34,9 +34,9 @@ fn no_request_is_the_latest_if_a_later_one_is_visible() {
         r#"u"Port the importer." a"Done." u"Release it as a minor version." a"Shall I push?" u"yeah, all of it" a"Pushed.""#,
     );
     let facts = Facts::from_messages(&talk, &ToolVocabulary::default());
-    let beside = LocalDigest::new(&facts, 4).beside(&|at, _| at >= 4).render(4_000);
-    assert!(beside.contains("- Earlier request: Release it as a minor version."), "{beside}");
-    assert!(!beside.contains("- Latest request:"), "{beside}");
+    let rest = LocalDigest::new(&facts, 4).omit_visible(&|at, _| at >= 4).render(4_000);
+    assert!(rest.contains("- Earlier request: Release it as a minor version."), "{rest}");
+    assert!(!rest.contains("- Latest request:"), "{rest}");
     let alone = LocalDigest::new(&facts, 6).render(4_000);
     assert!(alone.contains("- Latest request: Release it as a minor version."), "{alone}");
 }
@@ -52,12 +52,11 @@ fn text_that_a_reader_sees_is_not_repeated_at_length() {
         alone.contains("# Guardrails\n- Never touch the wire format.") && alone.contains(long.trim()),
         "{alone}"
     );
-    let beside = LocalDigest::new(&facts, 1).beside(&|at, _| at == 0).render(8_000);
+    let rest = LocalDigest::new(&facts, 1).omit_visible(&|at, _| at == 0).render(8_000);
     assert!(
-        beside
-            .contains("# Guardrails\n- What the user's messages beside this digest say holds too.\n# Status")
-            && beside.len() + 800 < alone.len(),
-        "{beside}"
+        rest.contains("# Guardrails\n- What the user's messages beside this digest say holds too.\n# Status")
+            && rest.len() + 800 < alone.len(),
+        "{rest}"
     );
 }
 
@@ -126,13 +125,13 @@ fn remarks_between_calls_are_listed_in_order_with_runs() {
     );
     let digest = digest(&talk, None);
     let at = |what: &str| digest.find(what).unwrap_or_else(|| panic!("{what}: {digest}"));
-    let told = [
+    let expected = [
         at("\n  noted: The reader counts blank lines twice.\n"),
         at("\n  $ cargo test reader → failed"),
         at("\n  noted: I found the cause: the buffer keeps the last line.\n"),
         at("\n  $ make → ok"),
     ];
-    assert!(told.is_sorted() && !digest.contains("mend that"), "{digest}");
+    assert!(expected.is_sorted() && !digest.contains("mend that"), "{digest}");
 }
 
 #[test]
@@ -188,8 +187,8 @@ fn the_approved_plan_is_also_in_the_next_digest() {
         false,
     ));
     let first = digest(&talk, None);
-    let told = "# Plan\n- The plan that the user approved last: # A cache\n\n  1. Keep it in memory.\n  2. Empty it at night.\n";
-    assert!(first.contains(told) && !first.contains("in a file"), "{first}");
+    let expected = "# Plan\n- The plan that the user approved last: # A cache\n\n  1. Keep it in memory.\n  2. Empty it at night.\n";
+    assert!(first.contains(expected) && !first.contains("in a file"), "{first}");
     let next = digest(&[Message::user("Go on.")], Some(&first));
     assert!(next.contains("approved last: # A cache\n") && next.contains("2. Empty it at night."), "{next}");
 }

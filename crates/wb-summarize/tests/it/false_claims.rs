@@ -40,7 +40,7 @@ fn edit(path: &str) -> Value {
     json!({ "file_path": path, "old_string": "see src/other.rs", "new_string": "b" })
 }
 
-fn found(parts: &[Vec<Message>], summary: &str) -> Vec<FindingKind> {
+fn finding_kinds(parts: &[Vec<Message>], summary: &str) -> Vec<FindingKind> {
     let facts = Facts::from_messages(&parts.concat(), &ToolVocabulary::UNIVERSAL);
     let found = audit(summary, &facts).into_iter().map(|it| it.kind);
     found.filter(|kind| *kind != FindingKind::MissingConstraint).collect()
@@ -49,7 +49,7 @@ fn found(parts: &[Vec<Message>], summary: &str) -> Vec<FindingKind> {
 /// Audits summaries of a session, each with the one thing that is false in it, if anything is.
 fn check(parts: &[Vec<Message>], summaries: &[(&str, Option<FindingKind>)]) {
     for (summary, expected) in summaries {
-        assert_eq!(found(parts, summary), Vec::from_iter(*expected), "{summary}\n{parts:?}");
+        assert_eq!(finding_kinds(parts, summary), Vec::from_iter(*expected), "{summary}\n{parts:?}");
     }
 }
 
@@ -259,8 +259,8 @@ fn a_line_that_is_marked_as_a_whole_is_a_heading() {
 #[test]
 fn a_false_claim_is_found_on_each_of_its_lines() {
     let twice = "See `src/basket.rs`.\nRead `src/basket.rs` again.";
-    assert_eq!(found(&[user("Go on.")], twice), [UnknownPath, UnknownPath]);
-    assert_eq!(found(&[user("Go on.")], "`src/basket.rs` or `src/basket.rs`"), [UnknownPath]);
+    assert_eq!(finding_kinds(&[user("Go on.")], twice), [UnknownPath, UnknownPath]);
+    assert_eq!(finding_kinds(&[user("Go on.")], "`src/basket.rs` or `src/basket.rs`"), [UnknownPath]);
 }
 
 #[test]

@@ -13,10 +13,10 @@ fn a_stopped_merge_is_listed_until_it_is_aborted() {
 CONFLICT (content): Merge conflict in src/a.rs
 Automatic merge failed; fix conflicts and then commit the result." "#;
     let first = digest(&script(stopped), None);
-    let told = ["- Git is not finished: merge of topic stopped on conflicts in src/a.rs"];
-    assert_eq!(lines(&first, "- Git is"), told);
+    let expected = ["- Git is not finished: merge of topic stopped on conflicts in src/a.rs"];
+    assert_eq!(lines(&first, "- Git is"), expected);
     let next = digest(&script(r#"u"And now?" a"I look at it.""#), Some(&first));
-    assert_eq!(lines(&next, "- Git is"), told);
+    assert_eq!(lines(&next, "- Git is"), expected);
     let given_up = digest(&script(r#"u"Leave it." a:bash(git merge --abort) t"""#), Some(&first));
     assert!(lines(&given_up, "- Git is").is_empty() && lines(&given_up, "- Stuck?").is_empty(), "{given_up}");
     assert_eq!(lines(&given_up, "- Git, newest"), ["- Git, newest first: gave up the merge"]);
@@ -28,7 +28,7 @@ fn a_rebase_that_went_on_to_its_end_is_not_stuck() {
 error: could not apply 3f9c2ab... Port the cart" "#;
     let first = digest(&script(stopped), None);
     assert_eq!(lines(&first, "- Git is"), ["- Git is not finished: rebase stopped on conflicts in src/a.rs"]);
-    assert!(lines(&first, "- Stuck?").is_empty(), "it is told once: {first}");
+    assert!(lines(&first, "- Stuck?").is_empty(), "it is reported once: {first}");
     let went_on = r#"a:bash(git rebase --continue) t"Successfully rebased and updated refs/heads/topic.""#;
     let ended = digest(&script(&[stopped, went_on].concat()), None);
     assert!(lines(&ended, "- Git is").is_empty() && lines(&ended, "- Stuck?").is_empty(), "{ended}");
@@ -40,12 +40,12 @@ fn the_last_status_is_listed_until_it_may_have_changed() {
  M src/a.rs
 ?? notes.md" "###;
     let first = digest(&script(shown), None);
-    let told = [
+    let expected = [
         "- Git status as last shown: on main, ahead 2 of origin/main; changed: src/a.rs; untracked: notes.md",
     ];
-    assert_eq!(lines(&first, "- Git status"), told);
+    assert_eq!(lines(&first, "- Git status"), expected);
     let next = digest(&script(r#"u"And now?" a:read(src/b.rs) t"x""#), Some(&first));
-    assert_eq!(lines(&next, "- Git status"), told);
+    assert_eq!(lines(&next, "- Git status"), expected);
     for later in
         ["a:edit(src/b.rs) t", "a:write(src/b.rs) t", r#"a:bash(git stash) t"""#, "a:bash(make gen) t"]
     {
@@ -54,8 +54,8 @@ fn the_last_status_is_listed_until_it_may_have_changed() {
     }
     let talk = script(shown);
     let facts = Facts::from_messages(&talk, &ToolVocabulary::default());
-    let beside = LocalDigest::new(&facts, 1).beside(&|at, _| at == 2).render(8_000);
-    assert!(lines(&beside, "- Git status").is_empty(), "a reader sees it: {beside}");
+    let rest = LocalDigest::new(&facts, 1).omit_visible(&|at, _| at == 2).render(8_000);
+    assert!(lines(&rest, "- Git status").is_empty(), "a reader sees it: {rest}");
     let found = wb_facts::audit(&first, &facts);
     assert!(found.is_empty(), "{found:?}");
 }

@@ -31,10 +31,10 @@ Command exited with code 2" "#;
     // A later change may have fixed a check; the entry says so until the check has run again.
     let check = failed.replace("make all", "cargo test");
     let edited = digest(&script(&[&check, "a:edit(a.c) t"].concat()), None);
-    let told = ["- Stuck? cargo test (files changed since): a.c:3: no such file"];
-    assert_eq!(lines(&edited, "- Stuck?"), told);
+    let expected = ["- Stuck? cargo test (files changed since): a.c:3: no such file"];
+    assert_eq!(lines(&edited, "- Stuck?"), expected);
     let taken_over = digest(&script("u\"Go on.\" a:edit(b.c) t"), Some(&edited));
-    assert_eq!(lines(&taken_over, "- Stuck?"), told);
+    assert_eq!(lines(&taken_over, "- Stuck?"), expected);
     let later = digest(&script(r#"u"Again." a:bash(make all) t"done""#), Some(&first));
     assert!(lines(&later, "- Stuck?").is_empty(), "{later}");
     let unrelated = digest(&script(r#"u"Again." a:bash(make docs) t"done""#), Some(&first));
@@ -85,12 +85,9 @@ fn the_count_of_an_earlier_digest_is_added() {
     let first = digest(&talk, None);
     assert!(first.contains("3 messages elided into this digest (3 in all)."), "{first}");
     assert!(digest(&talk, Some(&first)).contains("(6 in all)"));
-    let beside = digest(&talk, Some("# Objective\n- port it"));
-    assert!(
-        beside.contains("3 messages elided into this digest, beside those of an earlier one."),
-        "{beside}"
-    );
-    let after = digest(&talk, Some(&beside));
+    let rest = digest(&talk, Some("# Objective\n- port it"));
+    assert!(rest.contains("3 messages elided into this digest, beside those of an earlier one."), "{rest}");
+    let after = digest(&talk, Some(&rest));
     assert!(after.contains("3 messages elided into this digest (6 in all), beside those of an earlier one."));
     let later = digest(&talk, Some(&after));
     assert_eq!(
@@ -330,19 +327,19 @@ fn a_withdrawn_demand_is_no_rule() {
         Message::assistant("It waits."),
         Message::user("you can undo that, it was the log"),
     ];
-    let told = digest(&talk, None);
+    let text = digest(&talk, None);
     assert!(
-        told.contains("# Guardrails\n- Never log.\n#")
-            || told.contains("# Guardrails\n- Port the theme. Never log.\n#"),
-        "{told}"
+        text.contains("# Guardrails\n- Never log.\n#")
+            || text.contains("# Guardrails\n- Port the theme. Never log.\n#"),
+        "{text}"
     );
 }
 
 #[test]
 fn a_command_that_came_to_nothing_is_no_request() {
     let talk = [Message::user("/mo"), Message::user("Port it."), Message::assistant("Ported, all of it.")];
-    let told = digest(&talk, None);
-    assert!(told.contains("- First request: Port it.") && !told.contains("/mo"), "{told}");
+    let text = digest(&talk, None);
+    assert!(text.contains("- First request: Port it.") && !text.contains("/mo"), "{text}");
 }
 
 #[test]
@@ -351,18 +348,18 @@ fn a_plan_that_was_approved_in_the_end_was_not_refused() {
     assert!(digest(&script(refused), None).contains("the user refused: ExitPlanMode"));
     let approved =
         [refused, r#"a:ExitPlanMode() t"User has approved your plan. You can now start coding.""#].concat();
-    let told = digest(&script(&approved), None);
-    assert!(told.contains("the user approved: ExitPlanMode") && !told.contains("refused"), "{told}");
+    let text = digest(&script(&approved), None);
+    assert!(text.contains("the user approved: ExitPlanMode") && !text.contains("refused"), "{text}");
 }
 
 #[test]
 fn lines_with_others_between_them_are_separate() {
     let shown = "    let parse_cart = 1;\n    let parse_total = 2;\n\n    let parse_rest = 3;\n    x();\n    let parse_last = 4;\n";
     let talk = script(&format!("u\"Read it.\" a:read(src/cart.rs) t\"{shown}\" u\"Go on.\""));
-    let told = digest(&talk, None);
+    let text = digest(&talk, None);
     let lines =
         ["let parse_cart = 1;", "let parse_total = 2;", "let parse_rest = 3;", "…let parse_last = 4;"];
-    assert!(told.contains(&lines.join("\n  ")), "{told}");
+    assert!(text.contains(&lines.join("\n  ")), "{text}");
 }
 
 #[test]
@@ -374,11 +371,11 @@ fn lines_that_a_search_numbered_are_forgotten_when_their_file_was_edited() {
         let shown = script(&format!("u\"Find it.\" a:grep(parse_) t\"{found}\""));
         [shown, vec![call, Message::tool_result("e", "edit", "Edited."), Message::user("Go on.")]].concat()
     };
-    let told = digest(&edit("use core;"), None);
-    assert!(told.contains("src/cart.rs:12:fn parse_cart() {}"), "{told}");
-    let told = digest(&edit("use core;\nuse std;"), None);
-    assert!(told.contains("src/b.rs:3:fn parse_other() {}"), "{told}");
-    assert!(!told.contains("src/cart.rs:12") && !told.contains("src/cart.rs-13"), "{told}");
+    let text = digest(&edit("use core;"), None);
+    assert!(text.contains("src/cart.rs:12:fn parse_cart() {}"), "{text}");
+    let text = digest(&edit("use core;\nuse std;"), None);
+    assert!(text.contains("src/b.rs:3:fn parse_other() {}"), "{text}");
+    assert!(!text.contains("src/cart.rs:12") && !text.contains("src/cart.rs-13"), "{text}");
 }
 
 #[test]

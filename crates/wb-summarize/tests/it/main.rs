@@ -8,7 +8,7 @@ mod asking;
 mod cached_prefix;
 mod audit;
 mod mutate;
-mod own_prompts;
+mod custom_prompts;
 mod config_vectors;
 mod false_claims;
 mod withdrawn_plans;

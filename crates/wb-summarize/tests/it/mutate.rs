@@ -260,9 +260,9 @@ fn quotes(summary: &str, texts: &Texts, out: &mut Vec<Mutant>) {
     let lines: Vec<&str> =
         lines.filter(|line| !user.contains(&long_words(line)[..].join(" "))).take(4).collect();
     for line in lines {
-        let own = format!("- Earlier request: {line}");
-        let told = format!("- The user said: \"{line}\"");
-        for new in [own, told] {
+        let earlier = format!("- Earlier request: {line}");
+        let quoted = format!("- The user said: \"{line}\"");
+        for new in [earlier, quoted] {
             push(out, Wrong::Quote, &new, with_line(summary, &new));
         }
     }

@@ -14,7 +14,7 @@ fn list(items: &[(&str, &str)]) -> [Message; 2] {
 }
 
 /// Returns the messages with the findings of withdrawn work, each with its line.
-fn found(messages: &[Message], summary: &str) -> Vec<(u32, Option<u32>)> {
+fn find_withdrawn(messages: &[Message], summary: &str) -> Vec<(u32, Option<u32>)> {
     let facts = Facts::from_messages(messages, &ToolVocabulary::UNIVERSAL);
     let found = audit(summary, &facts).into_iter().filter(|it| it.kind == FindingKind::Withdrawn);
     found.map(|it| (it.line, it.message)).collect()
@@ -32,7 +32,7 @@ fn check(said: &[&str], expected: bool) {
         messages.extend([Message::user(*words), Message::assistant("Okay.")]);
     }
     let expected = if expected { vec![(2, Some(2)), (3, Some(2)), (5, Some(2))] } else { Vec::new() };
-    assert_eq!(found(&messages, SUMMARY), expected, "{said:?}");
+    assert_eq!(find_withdrawn(&messages, SUMMARY), expected, "{said:?}");
 }
 
 #[test]
@@ -87,19 +87,19 @@ fn postponed_or_conditional_work_is_not_withdrawn() {
     let slow = Message::assistant("Without the cache it is slow. Shall I bring it back?");
     let messages =
         [Message::user(ASKED), Message::assistant("Okay."), dropped.clone(), slow, Message::user("Yes.")];
-    assert_eq!(found(&messages, SUMMARY), []);
+    assert_eq!(find_withdrawn(&messages, SUMMARY), []);
     let asks = Message::assistant("It is slow. Shall I add the cache to server.py nevertheless?");
     let messages = [Message::user(ASKED), Message::assistant("Okay."), dropped, asks, Message::user("Yes.")];
-    assert_eq!(found(&messages, SUMMARY), []);
+    assert_eq!(find_withdrawn(&messages, SUMMARY), []);
 }
 
 #[test]
 fn a_yes_to_what_was_dropped_and_a_shorter_plan_do_not_hide_it() {
     let drop = Message::user("Cancel the cache.");
-    let told = Message::assistant("Understood, the cache is cancelled. I do the retry.");
-    let messages = [Message::user(ASKED), Message::assistant("Okay."), drop, told, Message::user("ok")];
-    assert_eq!(found(&messages, SUMMARY), [(2, Some(2)), (3, Some(2)), (5, Some(2))]);
-    let plan = |plan: &str| found(&messages, &format!("# Next steps\n- {plan}"));
+    let agreed = Message::assistant("Understood, the cache is cancelled. I do the retry.");
+    let messages = [Message::user(ASKED), Message::assistant("Okay."), drop, agreed, Message::user("ok")];
+    assert_eq!(find_withdrawn(&messages, SUMMARY), [(2, Some(2)), (3, Some(2)), (5, Some(2))]);
+    let plan = |plan: &str| find_withdrawn(&messages, &format!("# Next steps\n- {plan}"));
     assert_eq!(plan("Implement the cache"), [(2, Some(2))]);
     assert_eq!(plan("Warm up the cache of the browser"), []);
     assert_eq!(plan("Implement the retry"), []);
@@ -113,13 +113,13 @@ fn a_task_that_left_the_list_after_the_user_dropped_it_is_not_planned_again() {
     let second = list(&[("Add retry to client.py", "completed")]);
     let plan = "# Plan\n- [pending] Add cache to server.py";
     let all = |parts: &[&[Message]]| parts.concat();
-    assert_eq!(found(&all(&[&begin, &first, &drop, &second]), plan), [(2, Some(3))]);
-    assert_eq!(found(&all(&[&begin, &first, &drop]), plan), [(2, Some(3))]);
+    assert_eq!(find_withdrawn(&all(&[&begin, &first, &drop, &second]), plan), [(2, Some(3))]);
+    assert_eq!(find_withdrawn(&all(&[&begin, &first, &drop]), plan), [(2, Some(3))]);
     // An agent that keeps it on its list understood something else, and a vanished item may have
     // become another task.
     let kept = list(&[("Add cache to server.py", "pending"), ("Add retry to client.py", "completed")]);
-    assert_eq!(found(&all(&[&begin, &first, &drop, &kept]), plan), []);
-    assert_eq!(found(&all(&[&begin, &first, &second]), plan), []);
+    assert_eq!(find_withdrawn(&all(&[&begin, &first, &drop, &kept]), plan), []);
+    assert_eq!(find_withdrawn(&all(&[&begin, &first, &second]), plan), []);
 }
 
 #[test]
@@ -138,6 +138,6 @@ fn a_summary_that_says_that_something_was_dropped_is_right() {
         "# User messages\n- Please add a cache to server.py",
         "# Explanation: add a cache to server.py",
     ] {
-        assert_eq!(found(&messages, summary), [], "{summary}");
+        assert_eq!(find_withdrawn(&messages, summary), [], "{summary}");
     }
 }

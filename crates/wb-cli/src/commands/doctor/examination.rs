@@ -45,8 +45,8 @@ impl Past {
         let Session { document, conversation, opened, .. } = session;
         let see = |segment: &Segment| compactions.see(segment);
         let (_, summary) = newest_summary(document.as_ref(), conversation, opened.vocabulary, see)?;
-        let n_by_hand = History::beside(path, Access::Read)
-            .and_then(|history| history.n_own_in_force(document.as_ref(), conversation));
+        let n_by_hand = History::open_for(path, Access::Read)
+            .and_then(|history| history.n_compactions_in_force(document.as_ref(), conversation));
         (0..n_by_hand.unwrap_or(0)).for_each(|_| compactions.forget_last(0));
         Ok(Self { n_looped: compactions.n_close(), summary: summary.unwrap_or_default() })
     }
@@ -58,7 +58,7 @@ pub(crate) fn lines_of(session: &Session) -> impl Fn(usize, &str) -> Option<usiz
     let parts = session.document.parts();
     let lines = LineStarts::of(parts);
     move |at, text| {
-        let places = session.opened.provenance.of(at);
+        let places = session.opened.provenance.places(at);
         let holds = |record: &Span| {
             let record = parts.bytes(record).unwrap_or_default();
             String::from_utf8_lossy(&record).contains(text)

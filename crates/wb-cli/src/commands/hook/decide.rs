@@ -62,7 +62,7 @@ fn read(source: &Source<'static>) -> Result<Opened, FormatError> {
             opened => opened?,
         },
         Source::Content(raw) => open(parts(raw))?,
-        Source::Text(text) => open(Box::new(MemoryParts::of(text.as_str())))?,
+        Source::Text(text) => open(Box::new(MemoryParts::from_bytes(text.as_str())))?,
         Source::Path(path) => open_path(path, Access::Read)?,
     };
     let conversation = newest(document.as_ref())?;
@@ -94,7 +94,7 @@ fn compacted(request: &Request<'_>, config: &Config, mut opened: Opened) -> Deci
     let mut outcome = ManuallyDrop::new(Outcome::of_steps(&mut session, steps));
     let answer = answer(request, config, &outcome, cut);
     let Action::Replace { digest, .. } = &answer.action else { return answer.into() };
-    let by_agent = Some(DelegatedCompaction::of(digest, outcome.kept()));
+    let by_agent = Some(DelegatedCompaction::new(digest, outcome.kept()));
     let sent = sent_as(request.host.as_deref(), &session.opened);
     let after = Validity::of(&outcome.messages, &sent);
     if !after.is_valid() {
@@ -114,7 +114,7 @@ fn first_unlike(source: &Source<'_>, view: &View) -> Option<usize> {
     let (text, n_read) = (raw.get(), view.messages.len());
     let mut end = 0;
     for at in 0..n_read {
-        let [place] = view.provenance.of(at) else { return Some(at) };
+        let [place] = view.provenance.places(at) else { return Some(at) };
         let start = usize::try_from(place.record.at).unwrap_or(usize::MAX);
         let joint = if at == 0 { "[" } else { "," };
         if text.get(end..start).is_none_or(|between| between.trim() != joint) {
@@ -156,7 +156,7 @@ pub(crate) fn messages_at(place: &Place, document: &dyn Document, view: &View) -
         Place::Id(id) => id,
     };
     let is_of = |at: &usize| {
-        let records = view.provenance.of(*at).iter().map(|place| &place.record);
+        let records = view.provenance.places(*at).iter().map(|place| &place.record);
         let mut bytes = records.filter_map(|record| document.parts().bytes(record).ok());
         bytes.any(|bytes| ID_KEYS.iter().any(|key| json::text(&bytes, key).as_deref() == Some(id)))
     };

@@ -41,7 +41,7 @@ pub(crate) fn note(
         by_hand: false,
         ..clock::stamp()
     };
-    let mut history = History::beside(path, Access::Write).ok()?;
+    let mut history = History::open_for(path, Access::Write).ok()?;
     history.leave_to_agent(document.as_mut(), &conversation, &view, by_agent, &stamp).ok()
 }
 

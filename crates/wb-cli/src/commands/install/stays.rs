@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use wb_record::list_of;
+use wb_record::history_path;
 
 use super::hosts::Host;
 use super::place::Place;
@@ -33,7 +33,7 @@ pub(crate) fn what_stays(host: &Host, environment: &Environment) -> Vec<String> 
 fn lists(host: &Host, environment: &Environment) -> Vec<String> {
     let folders = agent_folders(environment).into_iter().filter(|it| it.agent == host.name.word());
     let told = folders.filter_map(|folder| {
-        let n = folder.sessions().iter().filter(|it| list_of(&it.path).is_file()).count();
+        let n = folder.sessions().iter().filter(|it| history_path(&it.path).is_file()).count();
         let files = count(n, "file", "files");
         let place = environment.tilde(&folder.folder);
         (n > 0).then(|| format!("left next to sessions in {place}: {files} for wb undo (*.wb-log)"))

@@ -34,7 +34,7 @@ pub(crate) fn explain(shell: &Shell, log: &Log, record: &str) -> Result<()> {
     let unknown = || UserError::of_file(&log.file, format!("there is no record {record}"), names.hint());
     let (name, span) = names.find(record).ok_or_else(unknown)?;
     let (kept, view) = log.record_at(&span).map_err(failed)?;
-    let explanation = Blocks::of(&log.history).explain(parts, &view, &kept);
+    let explanation = Blocks::new(&log.history).explain(parts, &view, &kept);
     let explained =
         Explained::of(&log.file, name, explanation.map_err(|error: std::io::Error| failed(error.into()))?);
     if shell.is_json {
@@ -63,7 +63,7 @@ impl Log {
             None => newest(self.document.as_ref())?,
         };
         let view = self.document.view(&conversation)?;
-        let places = (0..view.messages.len()).flat_map(|at| view.provenance.of(at));
+        let places = (0..view.messages.len()).flat_map(|at| view.provenance.places(at));
         let seen = places.map(|place| &place.record).find(|span| is_it(span)).cloned();
         let record = match (seen, known) {
             (None, Some((_, record))) => record.clone(),

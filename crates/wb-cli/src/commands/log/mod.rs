@@ -35,7 +35,7 @@ impl Log {
     fn of(file: &Path) -> Result<Self, UserError> {
         let (document, mut history) = open_with_history(file, Access::Read)?;
         let file = file.display().to_string();
-        history.look(document.as_ref()).map_err(|error| not_changed(&file, &error))?;
+        history.detect_delegated(document.as_ref()).map_err(|error| not_changed(&file, &error))?;
         Ok(Self { file, document, history })
     }
 

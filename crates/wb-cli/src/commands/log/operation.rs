@@ -54,7 +54,7 @@ pub(crate) fn show(shell: &Shell, log: &Log, id: u64) -> Result<()> {
     let operation = log.history.operations().find(|it| it.id == id).ok_or_else(unknown)?;
     let names = RecordNames::of(log.document.parts()).map_err(|error| log.unreadable(&error.into()))?;
     let view = log.document.view(&operation.conversation).map_err(|error| log.unreadable(&error))?;
-    let blocks = Blocks::of(&log.history);
+    let blocks = Blocks::new(&log.history);
     let block = blocks.get(id);
     let shown = Shown {
         file: log.file.clone(),

@@ -18,7 +18,7 @@ use std::io;
 use wb_message::ToolVocabulary;
 use wb_record::{
     Abilities, ChangeSet, Confidence, Document, Format, FormatError, Item, NotExpressible, Note, Parts,
-    Probe, Seen, Segments, View, Wanted,
+    Probe, ProbedValue, Segments, View, Wanted,
 };
 
 use self::assemble::{Assembled, assemble};
@@ -167,16 +167,16 @@ fn is_export_file(parts: &dyn Parts) -> io::Result<bool> {
     let mut head = Vec::new();
     parts.read("", 0..64 * 1024, &mut head)?;
     let may_be = memchr::memmem::find(&head, b"\"loglines\"").is_some();
-    Ok(may_be && Seen::all(&head).first().is_some_and(is_export))
+    Ok(may_be && ProbedValue::all(&head).first().is_some_and(is_export))
 }
 
-fn is_export(first: &Seen) -> bool {
+fn is_export(first: &ProbedValue) -> bool {
     first.has("loglines")
 }
 
 /// Returns whether this is a line of a session, by its type and the fields that go with it; the
 /// type may come after the end of the head.
-fn is_row(probe: &Seen) -> bool {
+fn is_row(probe: &ProbedValue) -> bool {
     let message = probe.inner.as_deref();
     let has_message = message.is_some_and(|message| message.has("content") && !message.has("parts"));
     // Output for programs has no links and spells the session key differently.

@@ -40,7 +40,7 @@ impl<'a> Renderer<'a> {
     ) -> Result<Self, NotExpressible> {
         let (mut lines, mut messages) = (Vec::new(), HashMap::<usize, Vec<usize>>::new());
         for at in 0..view.messages.len() {
-            let of = view.provenance.of(at).iter().map(|place| line(rows, &place.record));
+            let of = view.provenance.places(at).iter().map(|place| line(rows, &place.record));
             lines.push(of.collect::<Result<Vec<_>, _>>()?);
             for line in &lines[at] {
                 messages.entry(*line).or_default().push(at);

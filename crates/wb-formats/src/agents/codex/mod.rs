@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use wb_message::ToolVocabulary;
 use wb_record::{
     Abilities, ChangeSet, Confidence, Document, Format, FormatError, MissingRole, NotExpressible, Note,
-    Parts, Probe, Seen, Segments, View, Wanted,
+    Parts, Probe, ProbedValue, Segments, View, Wanted,
 };
 
 use self::assemble::{Assembled, assemble};
@@ -65,7 +65,7 @@ impl Format for Codex {
 }
 
 /// Recognizes a line by its envelope, or lines of the oldest versions by fields unique to them.
-fn is_line(line: &Seen) -> bool {
+fn is_line(line: &ProbedValue) -> bool {
     let is_known = matches!(
         line.r#type.as_str(),
         "session_meta" | "turn_context" | "response_item" | "event_msg" | "compacted" | "world_state"

@@ -97,7 +97,7 @@ impl Source<'_> {
     }
 
     fn items_of(&self, at: usize) -> Result<Vec<Vec<u8>>, NotExpressible> {
-        self.view.provenance.of(at).iter().map(|place| self.item(&place.record)).collect()
+        self.view.provenance.places(at).iter().map(|place| self.item(&place.record)).collect()
     }
 
     /// Returns the payload of a compaction with the items as its history.
@@ -133,7 +133,7 @@ impl Source<'_> {
     /// Returns the items of a message with another body; only the value of its body is replaced.
     fn edited(&self, at: usize, body: &[Block]) -> Result<Vec<Vec<u8>>, NotExpressible> {
         let mut items = self.items_of(at)?;
-        let places = self.view.provenance.of(at);
+        let places = self.view.provenance.places(at);
         let holder = places.iter().position(|place| !place.blocks.is_empty());
         let item = holder.and_then(|holder| items.get_mut(holder));
         let Some(item) = item else { return Err(refused(format!("another body for message {at}"))) };

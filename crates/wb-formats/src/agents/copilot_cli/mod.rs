@@ -10,7 +10,7 @@ mod render;
 use wb_message::{ToolRole, ToolVocabulary};
 use wb_record::{
     Abilities, ChangeSet, Confidence, Document, Format, FormatError, NotExpressible, Note, Parts, Probe,
-    Seen, Segments, View, Wanted,
+    ProbedValue, Segments, View, Wanted,
 };
 
 use self::rows::Rows;
@@ -65,7 +65,7 @@ impl Format for CopilotCli {
 
     fn detect(&self, probe: &Probe) -> Confidence {
         let keys = ["data", "id", "timestamp", "parentId"];
-        let is_event = |it: &Seen| it.r#type.contains('.') && keys.iter().all(|key| it.has(key));
+        let is_event = |it: &ProbedValue| it.r#type.contains('.') && keys.iter().all(|key| it.has(key));
         if probe.values.iter().any(is_event) { Confidence::Sure } else { Confidence::No }
     }
 

@@ -12,7 +12,7 @@ use wb_message::ToolVocabulary;
 use wb_record::splice::Joint;
 use wb_record::{
     Abilities, ChangeSet, Confidence, Document, Format, FormatError, NotExpressible, Note, Numbers, Parts,
-    Probe, Provenance, Seen, Segment, Segments, View, Wanted, forget_stale_usage,
+    Probe, ProbedValue, Provenance, Segment, Segments, View, Wanted, forget_stale_usage,
 };
 use wb_session::iso_ms;
 
@@ -56,7 +56,7 @@ impl Format for GeminiCli {
         let is_header = probe
             .first()
             .is_some_and(|first| ["sessionId", "projectHash", "startTime"].iter().all(|key| first.has(key)));
-        let is_answer = |it: &Seen| it.r#type == "gemini" && it.has("id") && it.has("timestamp");
+        let is_answer = |it: &ProbedValue| it.r#type == "gemini" && it.has("id") && it.has("timestamp");
         if is_header || probe.values.iter().any(is_answer) { Confidence::Sure } else { Confidence::No }
     }
 

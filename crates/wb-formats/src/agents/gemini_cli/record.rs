@@ -8,7 +8,7 @@ use wb_budget::Usage;
 use wb_message::markers::{ENVIRONMENT_TYPE, digest_body};
 use wb_message::{Block, Content, Message};
 use wb_record::json::set;
-use wb_record::lines::mended;
+use wb_record::lines::repair_surrogates;
 use wb_record::{NotExpressible, Numbers, Span, Stamp};
 use wb_session::{iso_ms, parse_iso_ms};
 
@@ -177,7 +177,7 @@ fn calls(fields: &Fields<'_>) -> Option<Vec<Call>> {
         Some(calls.into_iter().filter_map(CallJson::into_call).collect())
     };
     // A text may contain half of a surrogate pair.
-    read(json).or_else(|| read(&mended(json)))
+    read(json).or_else(|| read(&repair_surrogates(json)))
 }
 
 /// Returns the blocks of a result: its responses and the parts next to them.

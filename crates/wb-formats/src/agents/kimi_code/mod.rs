@@ -11,7 +11,7 @@ use wb_message::{Block, Message, ToolRole, ToolVocabulary};
 use wb_record::json::{get, set_in};
 use wb_record::{
     Abilities, Ability, Bytes, Change, ChangeSet, Confidence, Document, Format, FormatError, Item,
-    NotExpressible, Note, Parts, Probe, Seen, Segments, View, Wanted,
+    NotExpressible, Note, Parts, Probe, ProbedValue, Segments, View, Wanted,
 };
 
 use self::history::History;
@@ -65,8 +65,8 @@ impl Format for KimiCode {
     }
 
     fn detect(&self, probe: &Probe) -> Confidence {
-        let is_header = |it: &Seen| it.r#type == "metadata" && it.has("protocol_version");
-        let is_record = |it: &Seen| it.r#type.starts_with("context.a") && it.has("time");
+        let is_header = |it: &ProbedValue| it.r#type == "metadata" && it.has("protocol_version");
+        let is_record = |it: &ProbedValue| it.r#type.starts_with("context.a") && it.has("time");
         if probe.first().is_some_and(is_header) || probe.values.iter().any(is_record) {
             Confidence::Sure
         } else {
@@ -158,7 +158,8 @@ impl KimiCodeDocument {
         });
         let digest = new.next();
         // The system prompt is in no line.
-        let n_apart = (0..view.messages.len()).take_while(|at| view.provenance.of(*at).is_empty()).count();
+        let n_apart =
+            (0..view.messages.len()).take_while(|at| view.provenance.places(*at).is_empty()).count();
         let n = view.messages.len();
         let Some((at, digest)) = digest else {
             return if kept.len() == n { Ok(None) } else { Err(refused(wanted, "no digest for what goes")) };
@@ -193,7 +194,7 @@ fn answers(text: &[u8], wanted: &Wanted<'_>, history: &History) -> Result<Vec<Ch
     let (mut answers, mut end) = (Vec::<Changed>::new(), None);
     for item in wanted.items {
         let Item::New(message @ Message::ToolResult { .. }) = item else {
-            let places = message_of(item).map_or(&[][..], |at| wanted.view.provenance.of(at));
+            let places = message_of(item).map_or(&[][..], |at| wanted.view.provenance.places(at));
             let start = places.iter().map(|it| it.record.range().start).min();
             if start.zip(answers.last()).is_some_and(|(start, (place, _))| start < place.end as u64) {
                 return Err(refused(wanted, "a new result of a step inside which another message stands"));
@@ -237,7 +238,7 @@ fn uuid_of_call(text: &[u8], wanted: &Wanted<'_>, id: &str) -> Option<Value> {
         let block = messages[at].blocks().iter().position(is_call)?;
         Some((at, block))
     })?;
-    let place = provenance.of(at).iter().find(|place| place.blocks.contains(&block))?;
+    let place = provenance.places(at).iter().find(|place| place.blocks.contains(&block))?;
     let range =
         usize::try_from(place.record.range().start).ok()?..usize::try_from(place.record.range().end).ok()?;
     let event = get(text.get(range)?, "event").and_then(Fields::of)?;

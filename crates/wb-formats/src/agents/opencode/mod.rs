@@ -23,7 +23,7 @@ use wb_message::ToolVocabulary;
 use wb_message::tools::ToolRole::{Edit, Fetch, Plan, Read, Run, Search, Write};
 use wb_record::{
     Abilities, Ability, ChangeSet, Confidence, Document, Format, FormatError, NotExpressible,
-    ONLY_CONVERSATION, Parts, Probe, Seen, Segment, Segments, View, Wanted,
+    ONLY_CONVERSATION, Parts, Probe, ProbedValue, Segment, Segments, View, Wanted,
 };
 
 use self::fields::Fields;
@@ -135,7 +135,7 @@ impl Format for Opencode {
 /// Recognizes an export by its two members; the first may be longer than the probe.
 fn is_export(probe: &Probe) -> bool {
     let Some(first) = probe.first().filter(|first| first.has("info")) else { return false };
-    let is_message = |message: &Seen| message.has("info") || message.has("parts");
+    let is_message = |message: &ProbedValue| message.has("info") || message.has("parts");
     match first.inner.as_deref() {
         Some(list) => list.is_list && list.inner.as_deref().is_none_or(is_message),
         None => !first.has("messages") && memmem::find(&probe.head, b"\"ses_").is_some(),

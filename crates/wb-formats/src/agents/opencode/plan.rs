@@ -64,7 +64,7 @@ impl<'a> Wish<'a> {
                 Item::New(_) => return Err(refused("a digest stands in front of all that stays")),
                 Item::Same(at) | Item::Body(at, _) => {
                     kept.insert(*at);
-                    view.provenance.of(*at).iter().map(|place| &place.record).collect()
+                    view.provenance.places(*at).iter().map(|place| &place.record).collect()
                 }
                 Item::Old(record) => vec![record],
             };
@@ -170,7 +170,7 @@ fn edited(
 /// parts.
 fn part_of<'a>(log: &'a Log, view: &View, at: usize) -> Option<&'a Piece> {
     let is_result = |at: usize| matches!(view.messages[at], Message::ToolResult { .. });
-    let record = |at: usize| view.provenance.of(at).first().map(|place| &place.record);
+    let record = |at: usize| view.provenance.places(at).first().map(|place| &place.record);
     if at >= view.messages.len() || !is_result(at) {
         return None;
     }

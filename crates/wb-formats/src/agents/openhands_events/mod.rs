@@ -14,7 +14,7 @@ use wb_message::Message;
 use wb_record::json::{elements, text};
 use wb_record::{
     Abilities, Ability, ChangeSet, Confidence, Document, Format, FormatError, NotExpressible, Note, Parts,
-    Probe, Seen, Segments, View, Wanted, forget_stale_usage,
+    Probe, ProbedValue, Segments, View, Wanted, forget_stale_usage,
 };
 
 use self::event::{Condensation, Event};
@@ -60,12 +60,13 @@ impl Format for OpenhandsEvents {
         // Logs of other agents have both in one record, or a role; version 1 of OpenHands has a
         // kind.
         let is_other =
-            |it: &Seen| it.has("role") || it.has("kind") || it.has("action") == it.has("observation");
-        let is_one = |it: &Seen| {
+            |it: &ProbedValue| it.has("role") || it.has("kind") || it.has("action") == it.has("observation");
+        let is_one = |it: &ProbedValue| {
             !is_other(it) && ["args", "extras", "thought", "content"].iter().any(|key| it.has(key))
         };
-        let is_event = |it: &Seen| is_one(it) || it.elements().any(is_one);
-        let is_run = |it: &Seen| it.listed.as_deref().is_some_and(|history| history.elements().any(is_event));
+        let is_event = |it: &ProbedValue| is_one(it) || it.elements().any(is_one);
+        let is_run =
+            |it: &ProbedValue| it.listed.as_deref().is_some_and(|history| history.elements().any(is_event));
         let Some(first) = probe.first() else { return Confidence::No };
         let is_list = first.is_list && probe.values.len() == 1 && first.elements().any(is_event);
         // A trajectory of SWE-agent has its steps next to a history of messages, which name an

@@ -74,7 +74,7 @@ fn answers(
                     "a new result before a summary, whose place is a number of messages",
                 ));
             }
-            after = at.and_then(|at| wanted.view.provenance.of(at).last()).or(after);
+            after = at.and_then(|at| wanted.view.provenance.places(at).last()).or(after);
             continue;
         };
         if events.iter().any(|event| event.id().is_none()) {
@@ -102,7 +102,7 @@ fn answer(events: &[Event<'_>], wanted: &Wanted<'_>, message: &Message, id: u64)
     // The action of a call may be missing; the action of the answer describes the answer too.
     let answer = || {
         let at = wanted.view.messages.iter().rposition(is_answer)?;
-        let record = &wanted.view.provenance.of(at).first()?.record;
+        let record = &wanted.view.provenance.places(at).first()?.record;
         events.iter().find(|event| event.record == *record)
     };
     let mut about = action.or_else(answer)?.metadata()?;
@@ -161,7 +161,7 @@ fn condensation(events: &[Event<'_>], wanted: &Wanted<'_>) -> Result<Option<Valu
 fn forgotten(events: &[Event<'_>], wanted: &Wanted<'_>, kept: &[usize]) -> Result<Vec<u64>, NotExpressible> {
     let messages = &wanted.view.messages;
     let goes = |at: &usize| kept.binary_search(at).is_err() && !is_summary(&messages[*at]);
-    let records = (0..messages.len()).filter(goes).flat_map(|at| wanted.view.provenance.of(at));
+    let records = (0..messages.len()).filter(goes).flat_map(|at| wanted.view.provenance.places(at));
     let records: HashSet<u64> = records.map(|place| place.record.at).collect();
     let (gone, left): (Vec<_>, Vec<_>) = events.iter().partition(|event| records.contains(&event.record.at));
     let left: HashMap<u64, &Event<'_>> = left.into_iter().filter_map(|it| Some((it.id()?, it))).collect();

@@ -67,7 +67,7 @@ pub(crate) fn folder_of(path: &Path) -> &Path {
 pub(crate) struct Identity(u64, u64);
 
 impl Identity {
-    pub(crate) fn of(metadata: &Metadata) -> Self {
+    pub(crate) fn from_metadata(metadata: &Metadata) -> Self {
         #[cfg(unix)]
         let identity = {
             use std::os::unix::fs::MetadataExt;
@@ -114,12 +114,12 @@ pub(crate) fn mode_of(metadata: &Metadata) -> u32 {
 
 /// Reads a file from a place on without a cursor that others share.
 #[derive(Debug)]
-pub(crate) struct At<'a> {
+pub(crate) struct FileCursor<'a> {
     pub(crate) file: &'a File,
     pub(crate) at: u64,
 }
 
-impl At<'_> {
+impl FileCursor<'_> {
     /// Reads until a buffer is full or the file ends, and returns how many bytes it got.
     pub(crate) fn fill(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let mut n_bytes = 0;

@@ -95,11 +95,11 @@ impl SqliteParts {
         self.connection.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn place<'a>(&self, part: &'a str) -> Option<Place<'a>> {
+    fn place<'a>(&self, part: &'a str) -> Option<RowKey<'a>> {
         let (table, rest) = part.split_once('/')?;
         let (group, id) = rest.split_once('/')?;
         let table = self.tables.iter().find(|known| known.name == table)?;
-        Some(Place { table, group: plain(group), id: plain(id) })
+        Some(RowKey { table, group: plain(group), id: plain(id) })
     }
 }
 
@@ -170,13 +170,13 @@ fn refused(what: String, hint: &str) -> FormatError {
 }
 
 /// A row by its name.
-struct Place<'a> {
+struct RowKey<'a> {
     table: &'static Table,
     group: Cow<'a, str>,
     id: Cow<'a, str>,
 }
 
-impl Place<'_> {
+impl RowKey<'_> {
     fn is_it(&self) -> String {
         let Table { group, id, .. } = self.table;
         format!("{} = ?1 AND {} = ?2", quoted(group), quoted(id))
@@ -370,7 +370,7 @@ impl Parts for SqliteParts {
             return Err(CommitError::ReadOnly);
         }
         let nowhere = CommitError::Unsupported("a part with this name has no row in the database");
-        let places: Option<Vec<Place<'_>>> = set.changes.iter().map(|(part, _)| self.place(part)).collect();
+        let places: Option<Vec<RowKey<'_>>> = set.changes.iter().map(|(part, _)| self.place(part)).collect();
         let places = places.ok_or(nowhere)?;
         let connection = self.connection.get_mut().unwrap_or_else(PoisonError::into_inner);
         let whole =

@@ -135,7 +135,7 @@ fn a_row_with_a_blob_or_an_endless_number_is_there_and_cannot_be_read() {
 }
 
 #[test]
-fn rows_are_created_changed_and_removed_and_all_of_it_is_taken_back() {
+fn rows_are_created_changed_and_removed_and_all_is_reverted() {
     let database = Database::new();
     let mut parts = database.open(Access::Write);
     let before = all(&parts);
@@ -216,7 +216,7 @@ fn no_row_goes_that_was_not_named() {
 }
 
 #[test]
-fn a_lock_that_another_program_holds_is_told() {
+fn a_lock_of_another_program_is_reported() {
     let database = Database::new();
     let mut parts = database.open(Access::Write);
     parts.connection().busy_timeout(Duration::from_millis(20)).unwrap();

@@ -14,7 +14,7 @@ use crate::parts::disk::tests::simulated::{Recorder, each_crash};
 use crate::parts::error::FileError;
 use crate::parts::file::{FileParts, append_line_on};
 use crate::parts::part::Parts;
-use crate::parts::recover::{Found, found};
+use crate::parts::recover::{Progress, progress};
 use crate::parts::write::write_new_on;
 
 const LOG: &str = "s.jsonl";
@@ -74,10 +74,10 @@ fn commit(disk: &Arc<dyn Disk>, path: &Path, set: &ChangeSet) -> Result<(), Comm
 }
 
 /// Settles interrupted changes, as a program does that finds them.
-fn settle(path: &Path, set: &ChangeSet) -> Found {
+fn settle(path: &Path, set: &ChangeSet) -> Progress {
     let mut parts = parts_of(path);
-    let found = found(&parts, set).unwrap();
-    if let Found::Torn(cut) = &found {
+    let found = progress(&parts, set).unwrap();
+    if let Progress::Torn(cut) = &found {
         parts.commit(cut).unwrap();
     }
     found
@@ -97,10 +97,10 @@ fn after_a_power_cut_a_change_is_there_or_not_and_one_that_was_acknowledged_is_t
             let there = bytes_of(&path);
             assert!(!can_tear || there.as_ref().unwrap().starts_with(OLD), "{set:?}: {there:?}");
             let found = settle(&path, &set);
-            assert!(can_tear || !matches!(found, Found::Torn(_)), "{set:?}: {there:?}");
-            let expected = if found == Found::Finished { after(&set) } else { Some(OLD.to_vec()) };
+            assert!(can_tear || !matches!(found, Progress::Torn(_)), "{set:?}: {there:?}");
+            let expected = if found == Progress::Finished { after(&set) } else { Some(OLD.to_vec()) };
             assert_eq!(bytes_of(&path), expected, "{set:?}: {there:?}");
-            assert!(n_acknowledged == 0 || found == Found::Finished, "{set:?}: {there:?}");
+            assert!(n_acknowledged == 0 || found == Progress::Finished, "{set:?}: {there:?}");
         });
     }
 }
@@ -181,7 +181,7 @@ fn after_a_power_cut_an_operation_is_done_or_not_begun_or_settled() {
             if let Some(begun) =
                 lines.get(n_done).map(|line| serde_json::from_slice::<ChangeSet>(line).unwrap())
             {
-                is_new ^= settle(&log, &begun) == Found::Finished;
+                is_new ^= settle(&log, &begun) == Progress::Finished;
             }
             assert_eq!(bytes_of(&log), if is_new { after(&set) } else { Some(OLD.to_vec()) });
             append_line_on(&(Arc::new(Recorder::default()) as _), &folder.join(OPERATIONS), None, b"next")

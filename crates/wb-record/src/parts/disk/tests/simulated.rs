@@ -40,7 +40,7 @@ pub(crate) struct Recorder {
 }
 
 fn identity(file: &File) -> Identity {
-    Identity::of(&file.metadata().unwrap())
+    Identity::from_metadata(&file.metadata().unwrap())
 }
 
 fn name(path: &Path) -> String {
@@ -123,7 +123,7 @@ struct OnDisk {
 }
 
 impl OnDisk {
-    fn of(folder: &Path) -> Self {
+    fn new(folder: &Path) -> Self {
         let mut disk = Self::default();
         for path in fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
             let file = identity(&File::open(&path).unwrap());
@@ -224,7 +224,7 @@ pub(crate) type Run<'a> = &'a dyn Fn(&Arc<dyn Disk>, &Path, &dyn Fn()) -> Result
 /// acknowledged before it.
 pub(crate) fn each_crash(before: &TempDir, run: Run<'_>, check: &dyn Fn(&Path, usize)) {
     let recorder = Arc::new(Recorder::default());
-    let mut disk = OnDisk::of(before.path());
+    let mut disk = OnDisk::new(before.path());
     let acknowledge = || recorder.push([Step::Acknowledged]);
     run(&(recorder.clone() as Arc<dyn Disk>), before.path(), &acknowledge).unwrap();
     let steps = recorder.steps.lock().unwrap().clone();

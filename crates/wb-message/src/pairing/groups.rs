@@ -12,7 +12,7 @@ pub(crate) struct Groups {
 }
 
 impl Groups {
-    /// Puts each of `n_messages` messages into a separate group.
+    /// Creates one group per message.
     pub(crate) fn new(n_messages: usize) -> Self {
         Self { links: (0..).take(n_messages).collect() }
     }

@@ -1,6 +1,6 @@
 //! The call ids of a transcript, from which it can be paired again without its messages.
 
-use crate::calls::{call_ids, id_key};
+use super::calls::{call_ids, id_key};
 use crate::message::Message;
 
 /// The kind of a message, as far as pairing cares.

@@ -4,15 +4,21 @@
 //! inside one message equal ids first-in first-out. A second result for an answered call stays with
 //! that call. The open calls of the last assistant message are *in flight*.
 
+mod calls;
+mod call_ids;
+mod groups;
+
 use std::borrow::Borrow;
 use std::sync::OnceLock;
 
-use crate::call_ids::{CallIds, Id, Kind, ids, kind};
-use crate::calls::CallTracker;
 use crate::markers::is_prompt;
 use crate::message::Message;
+use call_ids::{Id, Kind, ids, kind};
+use calls::CallTracker;
 
-pub use crate::calls::{ByKey, CallPosition, KeyHasher, id_key};
+pub use call_ids::CallIds;
+pub use calls::{ByKey, CallPosition, KeyHasher, id_key};
+pub use groups::runs;
 
 /// A call and a result that answers it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

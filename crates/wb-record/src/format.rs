@@ -147,7 +147,7 @@ pub enum NotExpressible {
 }
 
 impl NotExpressible {
-    /// Says that the session cannot be read again, and why.
+    /// Builds the error of a session that cannot be read again.
     pub fn unreadable(error: impl Display) -> Self {
         Self::Unreadable(error.to_string())
     }

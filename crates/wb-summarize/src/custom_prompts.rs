@@ -1,16 +1,16 @@
-//! Prompts of a host's own, filled in: a digest is asked for in free form with them.
+//! [`CustomPrompts`]: a host's prompts, which ask for a digest in free form.
 
 use std::borrow::Cow;
 
 use crate::compaction_config::{CompactionConfig, MESSAGES_PLACEHOLDER, PREVIOUS_SUMMARY_PLACEHOLDER};
 use crate::flatten::{neutralise_into, tag_end};
 
-/// In these a prompt says how long the digest is to be.
+/// The units of a length in a prompt.
 const MEASURES: [&str; 5] = ["words", "tokens", "sentences", "paragraphs", "characters"];
 
 /// The custom prompts of a [`CompactionConfig`]; at least one is not blank.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct OwnPrompts {
+pub(crate) struct CustomPrompts {
     system: String,
     user: String,
     /// The tags of the user prompt, which no text between them may hold.
@@ -18,21 +18,21 @@ pub(crate) struct OwnPrompts {
     says_length: bool,
 }
 
-impl OwnPrompts {
-    /// Takes the prompts of a config; nothing if both are blank.
-    pub(crate) fn of(config: &CompactionConfig) -> Option<Self> {
+impl CustomPrompts {
+    /// Reads the prompts of a config; `None` if both are blank.
+    pub(crate) fn from_config(config: &CompactionConfig) -> Option<Self> {
         let [system, user] = [&config.summarizer_system_prompt, &config.summarizer_user_prompt];
         let says_length = says_length(system) || says_length(user);
-        let own = Self { system: system.clone(), user: user.clone(), tags: tags_of(user), says_length };
-        (own.system().is_some() || own.asks_in_free_form()).then_some(own)
+        let prompts = Self { system: system.clone(), user: user.clone(), tags: tags_of(user), says_length };
+        (prompts.system().is_some() || prompts.asks_in_free_form()).then_some(prompts)
     }
 
-    /// Returns the system text, if it is the host's own.
+    /// Returns the system text, if it is custom.
     pub(crate) fn system(&self) -> Option<&str> {
         Some(self.system.as_str()).filter(|text| !text.trim().is_empty())
     }
 
-    /// Reports whether the user prompt is custom, so that no headings are requested.
+    /// Returns whether the user prompt is custom, so that no headings are requested.
     pub(crate) fn asks_in_free_form(&self) -> bool {
         !self.user.trim().is_empty()
     }
@@ -42,7 +42,7 @@ impl OwnPrompts {
         self.system.len() + self.user.len()
     }
 
-    /// Fills the user prompt, and says how long the digest is to be if neither prompt does.
+    /// Fills the user prompt, and requests a length if neither prompt does.
     pub(crate) fn fill(&self, previous: Option<&str>, part: &str, n_words: u64) -> String {
         let mut safe = String::new();
         neutralise_into(&mut safe, previous.unwrap_or_default().trim());

@@ -39,7 +39,7 @@ fn ask(
     block_on(request.ask(&by, None, &mut Cost::default()))
 }
 
-fn asked(reply: Script) -> Result<String, NoDigest> {
+fn ask_scripted(reply: Script) -> Result<String, NoDigest> {
     let invoker = Arc::new(ScriptedInvoker::new([reply]));
     ask(&invoker, &config(SYSTEM, USER), &script("u a"), None, 500).map(|digest| digest.text)
 }
@@ -59,7 +59,7 @@ fn a_request_asks_for_what_is_configured() {
 }
 
 #[test]
-fn what_a_user_wants_besides_ends_every_prompt_up_to_its_cap() {
+fn instructions_end_every_prompt_up_to_their_cap() {
     for config in [config("", ""), config(SYSTEM, USER)] {
         let prompt = |instructions: Option<&str>| {
             let invoker = Arc::new(ScriptedInvoker::new([Script::says("# Status\n- ok")]));
@@ -117,19 +117,19 @@ fn a_config_that_sends_no_messages_is_refused() {
 #[test]
 fn what_comes_back_in_free_form_is_the_status_and_may_be_shortened() {
     assert_eq!(
-        asked(Script::says("\n The lexer is ported. \n")).as_deref(),
+        ask_scripted(Script::says("\n The lexer is ported. \n")).as_deref(),
         Ok("# Status\nThe lexer is ported.")
     );
     let headed = "# Objective\n- port it";
-    assert_eq!(asked(Script::says(headed)).as_deref(), Ok(headed));
-    let long = asked(Script::says("The lexer is ported. ".repeat(200))).expect("a digest");
+    assert_eq!(ask_scripted(Script::says(headed)).as_deref(), Ok(headed));
+    let long = ask_scripted(Script::says("The lexer is ported. ".repeat(200))).expect("a digest");
     let short = shorten_digest(&long, 300);
     assert!(short.len() <= 300 && short.contains("The lexer is ported."), "{short}");
 }
 
 #[test]
 fn of_a_free_digest_that_was_cut_off_the_whole_sentences_are_kept() {
-    let cut = |text: &str| asked(Script::stops(text, StopReason::MaxOutput));
+    let cut = |text: &str| ask_scripted(Script::stops(text, StopReason::MaxOutput));
     for (text, kept) in [
         ("The lexer is done. The parser is n", "The lexer is done."),
         ("- lexer: done\n- parser: st", "- lexer: done"),
@@ -142,7 +142,7 @@ fn of_a_free_digest_that_was_cut_off_the_whole_sentences_are_kept() {
     for text in ["The lexer is", "1. lex", "."] {
         assert_eq!(cut(text), Err(NoDigest::Truncated), "{text}");
     }
-    assert_eq!(asked(Script::says(" \n\u{a0}")), Err(NoDigest::Blank));
+    assert_eq!(ask_scripted(Script::says(" \n\u{a0}")), Err(NoDigest::Blank));
 }
 
 #[test]
@@ -159,7 +159,7 @@ fn each_part_builds_on_the_digest_of_the_one_before() {
 
 #[test]
 fn a_prompt_that_speaks_of_a_length_gets_no_other() {
-    for (system, user, is_told) in [
+    for (system, user, has_length_note) in [
         ("Be brief.", "{messages}", true),
         ("Be brief.", "{messages} Answer in three Sentences.", false),
         ("At most 200 words.", "{messages}", false),
@@ -167,7 +167,11 @@ fn a_prompt_that_speaks_of_a_length_gets_no_other() {
     ] {
         let invoker = Arc::new(ScriptedInvoker::new([Script::says("ok")]));
         ask(&invoker, &config(system, user), &[Message::user("hi")], None, 1_024).expect("a digest");
-        assert_eq!(invoker.prompts()[0].ends_with("\n\nWrite at most about 510 words."), is_told, "{user}");
+        assert_eq!(
+            invoker.prompts()[0].ends_with("\n\nWrite at most about 510 words."),
+            has_length_note,
+            "{user}"
+        );
     }
 }
 

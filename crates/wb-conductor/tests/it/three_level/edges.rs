@@ -8,8 +8,8 @@ use wb_message::markers::CLIP_MARK;
 use wb_testkit::three_level::{big, mark, result, says, tokens as weight};
 use wb_testkit::{laws, script};
 
+use super::{LEVELS, Levels, compact};
 use crate::support::flat;
-use crate::three_level::{LEVELS, Levels, compact};
 
 /// Compacts at four bytes a token, and checks the rules for every input.
 fn compacted(before: &[Message], levels: Levels, budget: Budget) -> (Vec<Message>, CompactionReport) {

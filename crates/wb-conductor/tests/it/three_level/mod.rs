@@ -1,5 +1,8 @@
 //! The preset of three levels: tool outputs are cut, older replies collapsed, the middle dropped.
 
+mod edges;
+mod rates;
+
 use std::sync::Arc;
 
 use proptest::prelude::*;

@@ -3,6 +3,9 @@
 //! A pass plans and never rewrites. [`Patch::apply`] moves messages without cloning, is the one
 //! place that refuses to split a pair, and returns an [`Undo`].
 
+mod error;
+mod undo;
+
 use std::borrow::Borrow;
 use std::cell::LazyCell;
 use std::collections::HashMap;
@@ -14,8 +17,10 @@ use crate::block::Block;
 use crate::markers::is_pinned;
 use crate::message::Message;
 use crate::pairing::Pairing;
-use crate::patch_error::PatchError;
-use crate::undo::{Origin, Undo, origins};
+use undo::origins;
+
+pub use error::PatchError;
+pub use undo::{Origin, Undo};
 
 /// One change of a [`Patch`]; indices are those of the transcript that the patch was planned on.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -14,8 +14,8 @@ use wb_compat::three_level as published;
 use wb_message::markers::{DROPPED_MARK, is_pinned, is_prompt};
 use wb_message::{Block, Content, Message, Pair, Pairing};
 
+use super::Levels;
 use crate::support::{flat, run};
-use crate::three_level::Levels;
 
 const N_TRANSCRIPTS: usize = 2000;
 /// Budgets in hundredths of the transcript's weight.
