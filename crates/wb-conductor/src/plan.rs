@@ -250,6 +250,7 @@ impl Plan<'_> {
             },
             cancel: CancellationToken::new(),
             is_cancelled: false,
+            run: None,
             report,
         }
     }
