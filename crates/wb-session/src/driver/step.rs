@@ -17,7 +17,7 @@ use crate::id::EntryId;
 use crate::session::Session;
 
 /// The type of the custom entry that begins each compaction of a driver.
-pub const STEP_MARK: &str = "wb_agent.compaction";
+const STEP_MARK: &str = "wb_agent.compaction";
 
 /// The notes on a compaction next to its entries.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -5,7 +5,6 @@ use serde_json::Value;
 use wb_budget::ModelCard;
 use wb_invoke::scripted::ScriptedInvoker;
 use wb_message::Message;
-use wb_session::document2::branch_summary::BRANCH_SUMMARY_TOKENS;
 use wb_session::{
     BranchSummaryOpts, BranchSummaryOutcome, CompactError, SummarySource, SummaryTask,
     generate_branch_summary,
@@ -96,7 +95,7 @@ fn compare(row: &Row<'_>, entries: &[&Entry], unseen: &[Message]) -> Verdict {
         (row.params["customInstructions"].as_str(), row.params["replaceInstructions"] == true);
     let replaces = replaces && focus.is_some();
     let asked = Asked { task: SummaryTask::Branch, messages: &messages, previous: None, focus, replaces };
-    let max_bytes = Room::of(Some(&card), BRANCH_SUMMARY_TOKENS).beside(0);
+    let max_bytes = Room::of(Some(&card), 2_048).beside(0);
     let mut reasons = match &prompts[..] {
         [prompt] if asked.shown().len() <= max_bytes => {
             asked.compare(row, &requests[0]["prompt"], prompt, unseen)?

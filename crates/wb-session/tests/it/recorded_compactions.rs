@@ -15,7 +15,6 @@ use wb_message::{Message, Pairing};
 use wb_session::store::memory::MemoryStore;
 use wb_session::{
     CompactError, CompactOpts, CompactionOutcome, SummarySource, SummaryTask, append_compaction, compact,
-    document2::compaction_result::TURN_CONTEXT,
 };
 use wb_session::{
     CompactionPreparation, CompactionSettings, Context, Entry, EntryKind, IdSource, Logged, NEWEST_VERSION,
@@ -233,7 +232,7 @@ fn compare_context(row: &Row<'_>, path: &[&Entry]) -> Verdict {
     };
     let at = path.iter().position(|entry| entry.id == it.first_kept_entry_id).unwrap();
     let is_whole_turn = !it.is_split_turn && find_turn_start(path, at, 0) == Some(at);
-    if is_whole_turn && !gives_message(path[at - 1]) && theirs.contains(TURN_CONTEXT) {
+    if is_whole_turn && !gives_message(path[at - 1]) && theirs.contains("**Turn Context (split turn):**") {
         return Ok(vec![WHOLE_TURN]);
     }
     let seen: Vec<_> = path.iter().filter(|entry| gives_message(entry)).collect();
