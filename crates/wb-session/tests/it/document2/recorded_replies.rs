@@ -18,7 +18,7 @@ use wb_session::{CompactionPreparation, FileOps, SessionError};
 use wb_summarize::NoDigest;
 use wb_testkit::session_rows::{NEWEST, OLDER, Row, Verdict, judge, replay};
 
-use crate::recorded_requests::{Asked, heading, without_headings};
+use crate::document2::recorded_requests::{Asked, heading, without_headings};
 use crate::talks::{TALK, append, empty_session, prepared, read_path, session_of};
 
 const REFUSED: &str = "where theirs is an error the local digest stands in, and the other half is asked for";

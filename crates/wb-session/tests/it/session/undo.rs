@@ -17,7 +17,7 @@ use wb_session::{
 };
 use wb_testkit::shared::bytes_of;
 
-use crate::store::each_store;
+use crate::store::files::each_store;
 use crate::support::{append_bytes, fresh};
 
 pub(crate) fn opened(log: &[u8]) -> Session {

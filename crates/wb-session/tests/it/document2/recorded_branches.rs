@@ -18,7 +18,7 @@ use wb_testkit::session_rows::{
     ALL_FILES, JSON, NEWEST, Row, Verdict, branch_files_reason, excluded_message, judge, replay,
 };
 
-use crate::recorded_requests::{Asked, THINKING, says, without_headings};
+use crate::document2::recorded_requests::{Asked, THINKING, says, without_headings};
 
 const FITTED: &str = "what does not fit into the model's window is shortened or goes in several requests";
 const NOTHING: &str = "a branch that says nothing gets no summary, not one that says so";

@@ -15,9 +15,9 @@ use wb_session::{
 };
 use wb_testkit::shared::{bytes_of, shared_files};
 
-use crate::store::{Opened, each_store};
+use crate::session::undo::{Face, content_of, context_of, face, here, ids, opened, written};
+use crate::store::files::{Opened, each_store};
 use crate::support::{FIXTURES, append_bytes, fresh};
-use crate::undo::{Face, content_of, context_of, face, here, ids, opened, written};
 
 /// Something that is done to a session.
 #[derive(Clone, Debug)]

@@ -6,7 +6,7 @@ use wb_message::{Block, Message, outline};
 use wb_session::store::memory::MemoryStore;
 use wb_session::{EntryId, EntryKind, EntryTag, IdSource, NewSession, Node, Session, SessionError};
 
-use crate::undo::{content_of, context_of, face, here, opened, written};
+use crate::session::undo::{content_of, context_of, face, here, opened, written};
 
 fn empty() -> Session {
     Session::create(Box::new(MemoryStore::default()), &NewSession::default(), IdSource::new(1)).unwrap()

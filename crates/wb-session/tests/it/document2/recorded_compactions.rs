@@ -29,7 +29,9 @@ use wb_testkit::session_rows::{
 };
 use wb_testkit::shared::bytes_of;
 
-use crate::recorded_requests::{Asked, GUARDED, LONG_RESULT, SHELL, THINKING, says, without_headings};
+use crate::document2::recorded_requests::{
+    Asked, GUARDED, LONG_RESULT, SHELL, THINKING, says, without_headings,
+};
 use crate::talks::read_path;
 
 const NOT_LIGHTER: &str = "a summary that is not lighter than what it stands for is not taken";
