@@ -25,10 +25,10 @@
 //! use wb_message::outline::outline;
 //! use wb_session::{SessionLog, build_context};
 //!
-//! let file = r##"{"type":"session","version":3,"id":"s","timestamp":"2026-01-01T00:00:00Z","cwd":"/"}
+//! let file = r##"{"type":"session","version":3,"id":"s","cwd":"/"}
 //! {"type":"message","id":"a","parentId":null,"message":{"role":"user","content":"list"}}
-//! {"type":"message","id":"b","parentId":"a","message":{"role":"assistant","content":[{"type":"text","text":"a.rs"}]}}
-//! {"type":"compaction","id":"c","parentId":"b","summary":"# Goal","firstKeptEntryId":"b","tokensBefore":900}
+//! {"type":"message","id":"b","parentId":"a","message":{"role":"assistant","content":"a.rs"}}
+//! {"type":"compaction","id":"c","parentId":"b","summary":"# Goal","firstKeptEntryId":"b"}
 //! {"type":"message","id":"d","parentId":"c","message":{"role":"user","content":"go on"}}
 //! "##;
 //! let log = SessionLog::read(file.as_bytes())?;

@@ -15,7 +15,6 @@ pub(crate) const NOT_YET: &[&str] = &[
     "wb-message",
     "wb-record",
     "wb-replay",
-    "wb-session",
     "wb-summarize",
     "window-budget",
     "xtask",

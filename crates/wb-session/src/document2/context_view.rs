@@ -22,7 +22,7 @@ pub(crate) struct VisiblePath<'a> {
 
 impl<'a> VisiblePath<'a> {
     /// Gathers the edits of a path; of one entry's edits the last applies.
-    pub(crate) fn of(path: &[&'a Entry]) -> Self {
+    pub(crate) fn new(path: &[&'a Entry]) -> Self {
         let edits = path.iter().filter_map(|entry| match &entry.kind {
             EntryKind::ContextEdit(edit) => {
                 Some((&edit.target_id, edit.replacement.as_ref().map(|new| &new.content)))

@@ -32,10 +32,12 @@ use crate::session::Session;
 /// use wb_budget::ModelCard;
 /// use wb_conductor::AgentContext;
 /// use wb_message::Message;
-/// use wb_session::{CompactionSettings, IdSource, NewSession, Session, SessionDriver, store::memory::MemoryStore};
+/// use wb_session::store::memory::MemoryStore;
+/// use wb_session::{CompactionSettings, IdSource, NewSession, Session, SessionDriver};
 ///
 /// # futures::executor::block_on(async {
-/// let session = Session::create(Box::new(MemoryStore::default()), &NewSession::default(), IdSource::new(7))?;
+/// let store = Box::new(MemoryStore::default());
+/// let session = Session::create(store, &NewSession::default(), IdSource::new(7))?;
 /// let context = AgentContext::new(ModelCard::with_window(12_000));
 /// let mut driver = SessionDriver::new(session, context, CompactionSettings::default())?;
 /// for n in 0..60 {

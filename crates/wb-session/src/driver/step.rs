@@ -142,7 +142,7 @@ pub(crate) fn undo_last(session: &mut Session, now_ms: i64) -> Result<bool, Sess
         (None, Some(at)) => (at, at),
         (None, None) => return Ok(false),
     };
-    session.take_back(&path[first].id, &path[last].id, now_ms)?;
+    session.undo_entries(&path[first].id, &path[last].id, now_ms)?;
     Ok(true)
 }
 

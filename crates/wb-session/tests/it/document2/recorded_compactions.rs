@@ -30,7 +30,7 @@ use wb_testkit::session_rows::{
 use wb_testkit::shared::bytes_of;
 
 use crate::document2::recorded_requests::{
-    Asked, GUARDED, LONG_RESULT, SHELL, THINKING, says, without_headings,
+    GUARDED, LONG_RESULT, RecordedRequest, SHELL, THINKING, says, without_headings,
 };
 use crate::talks::read_path;
 
@@ -96,7 +96,7 @@ struct Run {
 }
 
 impl Run {
-    fn of(row: &Row<'_>, path: &[&Entry]) -> Result<Self, String> {
+    fn new(row: &Row<'_>, path: &[&Entry]) -> Result<Self, String> {
         let settings: CompactionSettings = serde_json::from_value(row.params["settings"].clone()).unwrap();
         let preparation =
             prepare_compaction(path, &settings, &SESSION_PRESET).ok_or("nothing is prepared")?;
@@ -111,7 +111,7 @@ impl Run {
         Ok(Self { preparation, result, prompts: invoker.prompts() })
     }
 
-    fn requests<'a>(&'a self, row: &Row<'a>) -> Vec<Asked<'a>> {
+    fn requests<'a>(&'a self, row: &Row<'a>) -> Vec<RecordedRequest<'a>> {
         let focus = row.params["custom"].as_str();
         let it = &self.preparation;
         let asked = |task| {
@@ -120,7 +120,7 @@ impl Run {
             } else {
                 (&it.messages_to_summarize, it.previous_summary.as_deref())
             };
-            Asked { task, messages, previous, focus, replaces: false }
+            RecordedRequest { task, messages, previous, focus, replaces: false }
         };
         tasks(it).into_iter().map(asked).collect()
     }
@@ -162,7 +162,7 @@ fn tasks(preparation: &CompactionPreparation) -> Vec<SummaryTask> {
 
 fn compare_run(row: &Row<'_>, path: &[&Entry], unseen: &[Message]) -> Verdict {
     let theirs = &row.output["result"];
-    let run = Run::of(row, path)?;
+    let run = Run::new(row, path)?;
     let it = &run.preparation;
     let mut reasons =
         boundary_reason(path, theirs["firstKeptEntryId"].as_str().unwrap(), &it.first_kept_entry_id)?;
@@ -222,7 +222,7 @@ fn a_compacted_session_shows_the_model_what_is_recorded() {
 }
 
 fn compare_context(row: &Row<'_>, path: &[&Entry]) -> Verdict {
-    let run = Run::of(row, path)?;
+    let run = Run::new(row, path)?;
     let it = &run.preparation;
     let recorded = row.output["messages"].as_array().unwrap();
     let (digest, kept) = recorded.split_first().ok_or("no messages")?;

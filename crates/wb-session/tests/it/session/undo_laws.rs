@@ -290,7 +290,7 @@ fn open_present(bytes: &[u8]) -> Option<Session> {
 }
 
 #[test]
-fn compactions_of_real_files_are_taken_back_at_every_leaf() {
+fn compactions_of_real_files_are_undone_at_every_leaf() {
     let mut n_undone = 0;
     for (name, bytes) in files() {
         let Some(session) = open_present(&bytes) else { continue };
