@@ -3,7 +3,6 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use crate::compactor::CondenseOpts;
 use crate::report::{CompactionReport, Unchanged};
 
 /// The runs in a row that did not help, after which no model is asked.
@@ -11,6 +10,14 @@ pub const BREAKER_AFTER: u32 = 2;
 
 /// The runs that an open breaker lasts before a model is tried again.
 pub const BREAKER_LASTS: u32 = 3;
+
+/// A run that could ask a model, and so counts.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Run {
+    pub(crate) force: bool,
+    /// Is true if an open breaker kept it from asking.
+    pub(crate) breaker_open: bool,
+}
 
 /// Counts the runs in a row that did not help; clones share the count.
 ///
@@ -33,16 +40,11 @@ impl Breaker {
     }
 
     /// Counts a run, and notes in its report whether the breaker was open.
-    pub(crate) fn record(
-        &self,
-        mut report: CompactionReport,
-        opts: &CondenseOpts,
-        was_open: bool,
-    ) -> CompactionReport {
-        if !(opts.force && report.unchanged.is_some()) {
-            self.count(&report, was_open);
+    pub(crate) fn record(&self, mut report: CompactionReport, run: Run) -> CompactionReport {
+        if !(run.force && report.unchanged.is_some()) {
+            self.count(&report, run.breaker_open);
         }
-        report.breaker_open = was_open;
+        report.breaker_open = run.breaker_open;
         report
     }
 

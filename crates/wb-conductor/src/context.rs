@@ -12,11 +12,12 @@ use wb_message::{Conversation, Message, Undo};
 use wb_summarize::{CompactionConfig, MIN_COMPACTION_GAIN_TOKENS, savings_ratio_ppm};
 
 use crate::background::BackgroundTask;
-use crate::breaker::Breaker;
+use crate::breaker::{Breaker, Run};
 use crate::compactor::{Compactor, CondenseOpts};
 use crate::continuation::{DEFAULT_MAX_CONTINUATIONS, ReplyDraft, TruncationState};
 use crate::pipeline::PlanInput;
 use crate::plan::{Plan, SentConversation};
+use crate::ready::Ready;
 use crate::report::{CompactionReport, DigestSource, Unchanged};
 use crate::session_rate::SessionRate;
 
@@ -233,24 +234,73 @@ impl AgentContext {
 
     /// Compacts with the model if there is one. Dropping the future leaves everything unchanged.
     pub async fn compact(&mut self, messages: &mut Vec<Message>, opts: &CondenseOpts) -> CompactionReport {
-        let breaker_open = self.breaker.is_open() && !opts.force;
-        let summarizer = self.compactor.summarizer_for(opts).filter(|_| !breaker_open);
-        let plan = self.plan(messages, opts, u64::MAX);
-        let reply = plan.map(|plan| plan.without_guard().ask(summarizer.as_ref(), opts.cancel.as_ref()));
-        let report = match reply {
-            Ok(reply) => reply.await.apply_tracked(messages, &mut self.tracker),
+        match self.ask(messages, opts) {
+            Ok((_, reply)) => {
+                let ready = reply.await;
+                self.apply(ready, messages)
+            }
             Err(report) => *report,
-        };
-        self.note_digest(&report, messages);
-        self.breaker.record(report, opts, breaker_open)
+        }
     }
 
     /// Compacts without a model and without waiting, if the context is over budget or that is
     /// forced.
     pub fn compact_locally(&mut self, messages: &mut Vec<Message>, opts: &CondenseOpts) -> CompactionReport {
+        let planned = self.plan_locally(messages, opts);
+        self.apply_planned(planned, messages)
+    }
+
+    /// Plans what [`Self::compact`] does, without applying it: returns the cut, if the head becomes
+    /// a digest, and the change for [`Self::apply`], which waits for the model.
+    pub fn ask(
+        &mut self,
+        messages: &[Message],
+        opts: &CondenseOpts,
+    ) -> Result<(Option<usize>, impl Future<Output = Ready> + Send + 'static + use<>), Box<CompactionReport>>
+    {
+        let breaker_open = self.breaker.is_open() && !opts.force;
+        let summarizer = self.compactor.summarizer_for(opts).filter(|_| !breaker_open);
+        let run = Run { force: opts.force, breaker_open };
+        let breaker = self.breaker.clone();
         let plan = self.plan(messages, opts, u64::MAX);
-        match plan.map(|plan| opts.local(plan.without_guard())) {
-            Ok(ready) => ready.apply_tracked(messages, &mut self.tracker),
+        let plan = plan.map_err(|report| Box::new(breaker.record(*report, run)))?;
+        let cut = plan.head.as_ref().map(|head| head.cut);
+        let reply = plan.without_guard().ask(summarizer.as_ref(), opts.cancel.as_ref());
+        Ok((cut, async move { reply.await.with_run(run) }))
+    }
+
+    /// Plans what [`Self::compact_locally`] does, without applying it.
+    pub fn plan_locally(
+        &mut self,
+        messages: &[Message],
+        opts: &CondenseOpts,
+    ) -> Result<Ready, Box<CompactionReport>> {
+        self.plan(messages, opts, u64::MAX).map(|plan| opts.local(plan.without_guard()))
+    }
+
+    /// Applies a planned change to the messages that it was planned on; a host may reject a change
+    /// by dropping it instead.
+    pub fn apply(&mut self, ready: Ready, messages: &mut Vec<Message>) -> CompactionReport {
+        self.observe(messages);
+        let run = ready.run;
+        let report = ready.apply_tracked(messages, &mut self.tracker);
+        if report.unchanged == Some(Unchanged::PrefixChanged) {
+            self.rebuild(messages);
+        }
+        self.note_digest(&report, messages);
+        match run {
+            Some(run) => self.breaker.record(report, run),
+            None => report,
+        }
+    }
+
+    fn apply_planned(
+        &mut self,
+        planned: Result<Ready, Box<CompactionReport>>,
+        messages: &mut Vec<Message>,
+    ) -> CompactionReport {
+        match planned {
+            Ok(ready) => self.apply(ready, messages),
             Err(report) => *report,
         }
     }
@@ -345,17 +395,33 @@ impl AgentContext {
     /// report has the costs.
     pub fn before_request(&mut self, messages: &mut Vec<Message>) -> Vec<CompactionReport> {
         let mut reports = Vec::from_iter(self.finish(messages));
+        if let Some(planned) = self.plan_request(messages) {
+            reports.push(self.apply_planned(planned, messages));
+        }
+        self.note_sent(messages);
+        reports
+    }
+
+    /// Plans the change that a transcript needs before it is sent, without applying it; the first
+    /// half of [`Self::before_request`] after [`Self::take_finished`]. Asks for a digest while turns
+    /// go on if one is due.
+    pub fn plan_request(&mut self, messages: &[Message]) -> Option<Result<Ready, Box<CompactionReport>>> {
         let is_over = self.is_over(messages);
         self.rate.on_request(self.tracker.context_tokens());
         if is_over {
-            reports.push(self.compact_locally(messages, &CondenseOpts::default()));
-        } else if let Some(report) = self.compact_if_it_pays(messages) {
-            reports.push(report);
-        } else {
+            return Some(self.plan_locally(messages, &CondenseOpts::default()));
+        }
+        let ready = self.plan_if_it_pays(messages);
+        if ready.is_none() {
             self.start_if_due(messages);
         }
+        ready.map(Ok)
+    }
+
+    /// Counts the request that is sent now; the last part of [`Self::before_request`].
+    pub fn note_sent(&mut self, messages: &[Message]) {
+        self.observe(messages);
         self.rate.on_sent(self.tracker.context_tokens());
-        reports
     }
 
     /// Records the answer that the messages end with, and the provider's count for it.
@@ -370,9 +436,9 @@ impl AgentContext {
         self.rate.is_cold = true;
     }
 
-    /// Compacts below the limit, if that is cheaper until the end of the session than any later
-    /// compaction.
-    fn compact_if_it_pays(&mut self, messages: &mut Vec<Message>) -> Option<CompactionReport> {
+    /// Plans a compaction below the limit, if that is cheaper until the end of the session than any
+    /// later compaction.
+    fn plan_if_it_pays(&mut self, messages: &[Message]) -> Option<Ready> {
         self.compactor.prices()?;
         let (limit, tokens) = (self.budget().ok()?.limit, self.tracker.context_tokens());
         if self.task.is_some() || !self.rate.is_due(tokens, limit) {
@@ -381,8 +447,7 @@ impl AgentContext {
         let opts = CondenseOpts::default();
         let plan = self.plan(messages, &opts, tokens.saturating_sub(1)).ok();
         let plan = plan.filter(|plan| plan.report.worth.is_some_and(|worth| worth.pays_now()))?;
-        let ready = opts.local(plan.without_guard());
-        Some(ready.apply_tracked(messages, &mut self.tracker))
+        Some(opts.local(plan.without_guard()))
     }
 
     /// Starts a compaction whose digest is asked for while turns go on. Returns false if there is
@@ -430,15 +495,14 @@ impl AgentContext {
     /// Inserts the digest of a started compaction if it has arrived; never waits. Messages appended
     /// since stay.
     pub fn finish(&mut self, messages: &mut Vec<Message>) -> Option<CompactionReport> {
-        let ready = self.task.take_if(|task| task.is_finished())?.into_ready();
-        self.observe(messages);
-        // The host had the messages meanwhile, so all of them are checked.
-        let report = ready?.apply_tracked(messages, &mut self.tracker);
-        if report.unchanged == Some(Unchanged::PrefixChanged) {
-            self.rebuild(messages);
-        }
-        self.note_digest(&report, messages);
-        Some(self.breaker.record(report, &CondenseOpts::default(), false))
+        self.take_finished().map(|ready| self.apply(ready, messages))
+    }
+
+    /// Takes the change of a started compaction if its digest has arrived, for [`Self::apply`];
+    /// never waits. Messages may have been appended.
+    pub fn take_finished(&mut self) -> Option<Ready> {
+        let ready = self.task.take_if(|task| task.is_finished())?.into_ready()?;
+        Some(ready.with_run(Run { force: false, breaker_open: false }))
     }
 
     /// Returns whether the digest of a started compaction has arrived, for [`Self::finish`] to

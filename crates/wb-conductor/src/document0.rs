@@ -12,7 +12,7 @@ use wb_invoke::ModelInvoker;
 use wb_message::{Message, Turn};
 use wb_summarize::{CondenseScope, SummarizeDeps, Summarizer, Summary, summarize};
 
-use crate::breaker::Breaker;
+use crate::breaker::{Breaker, Run};
 use crate::compact::{compact_in_place, compact_turns};
 use crate::compactor::{Compactor, CondenseOpts};
 use crate::pipeline::Pipeline;
@@ -139,7 +139,7 @@ impl WindowBudgetCondense {
         let without_model = breaker_open.then(|| self.settings.clone().without_model());
         let settings = without_model.as_ref().unwrap_or(&self.settings);
         let (report, undo) = compact_turns(turns, settings, opts).await;
-        (self.breaker.record(report, opts, breaker_open), undo)
+        (self.breaker.record(report, Run { force: opts.force, breaker_open }), undo)
     }
 
     /// Returns whether no model is asked, since runs in a row did not help.

@@ -254,6 +254,7 @@ impl Plan<'_> {
             },
             cancel: CancellationToken::new(),
             is_cancelled: false,
+            run: None,
             report,
         }
     }

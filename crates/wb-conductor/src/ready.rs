@@ -12,6 +12,7 @@ use wb_message::markers::{digest_body, restored_file};
 use wb_message::{AppliedPatch, Edit, Message, Pairing, Patch, PatchError, Turn, prefix_fingerprint};
 use wb_summarize::{Addition, Cost, ModelDigest, NoDigest};
 
+use crate::breaker::Run;
 use crate::digest_writer::DigestWriter;
 use crate::report::{CompactionReport, DigestSource, Unchanged};
 use crate::turns::{Projection, TurnsUndo, project};
@@ -28,6 +29,8 @@ pub struct Ready {
     pub(crate) input: InputFigures,
     pub(crate) cancel: CancellationToken,
     pub(crate) is_cancelled: bool,
+    /// `None` for a change that no model could be asked for.
+    pub(crate) run: Option<Run>,
     pub(crate) report: CompactionReport,
 }
 
@@ -80,6 +83,15 @@ impl Ready {
     /// Lets a token cancel the change until it is applied.
     pub(crate) fn with_cancel(self, cancel: CancellationToken) -> Self {
         Self { cancel, ..self }
+    }
+
+    pub(crate) fn with_run(self, run: Run) -> Self {
+        Self { run: Some(run), ..self }
+    }
+
+    /// Returns the index of the first message of the tail, if the head becomes a digest.
+    pub fn cut(&self) -> Option<usize> {
+        self.input.head_cut
     }
 
     /// Returns the whole change as data over the indices of the transcript that it was planned on.

@@ -211,9 +211,7 @@ pub enum SessionError {
         id: EntryId,
     },
     /// An entry is no longer where it was when the log was opened.
-    #[error(
-        "line {line}: entry {id} does not stand there any more: the session was changed by another program"
-    )]
+    #[error("line {line}: entry {id} is no longer there: the session was changed by another program")]
     Moved {
         /// The line where it was.
         line: usize,
@@ -233,7 +231,7 @@ pub enum SessionError {
         id: EntryId,
     },
     /// There is no compaction on the path to the leaf.
-    #[error("no compaction is on the path to the leaf, so there is none to take back")]
+    #[error("no compaction is on the path to the leaf, so there is none to undo")]
     NothingToUndo,
     /// The value to append has no place in a session log.
     #[error("cannot be written to a session log: {what}")]

@@ -15,8 +15,8 @@
 //! With the feature `driver`, which is on by default, a [`SessionDriver`] keeps a session within
 //! its model's window: the engine of `wb-conductor` compacts, hooks of extensions can change or
 //! cancel a compaction, and each compaction becomes entries of the log. [`read_settings`] reads the
-//! settings from two files. [`document2`] has functions with fixed names and answers that other
-//! hosts of such sessions know.
+//! settings from two files. [`prepare_compaction`], `compact` and their like have fixed names and
+//! answers that other hosts of such sessions know.
 //!
 //! This crate uses no clock, touches files only in [`store`] and [`read_settings`], and reads from
 //! any [`BufRead`](std::io::BufRead).
@@ -25,10 +25,10 @@
 //! use wb_message::outline::outline;
 //! use wb_session::{SessionLog, build_context};
 //!
-//! let file = r##"{"type":"session","version":3,"id":"s","timestamp":"2026-01-01T00:00:00Z","cwd":"/"}
+//! let file = r##"{"type":"session","version":3,"id":"s","cwd":"/"}
 //! {"type":"message","id":"a","parentId":null,"message":{"role":"user","content":"list"}}
-//! {"type":"message","id":"b","parentId":"a","message":{"role":"assistant","content":[{"type":"text","text":"a.rs"}]}}
-//! {"type":"compaction","id":"c","parentId":"b","summary":"# Goal","firstKeptEntryId":"b","tokensBefore":900}
+//! {"type":"message","id":"b","parentId":"a","message":{"role":"assistant","content":"a.rs"}}
+//! {"type":"compaction","id":"c","parentId":"b","summary":"# Goal","firstKeptEntryId":"b"}
 //! {"type":"message","id":"d","parentId":"c","message":{"role":"user","content":"go on"}}
 //! "##;
 //! let log = SessionLog::read(file.as_bytes())?;
@@ -47,9 +47,9 @@ pub mod store;
 mod entry;
 mod tree;
 mod session;
-pub mod document2;
+mod document2;
 #[cfg(feature = "driver")]
-pub mod driver;
+mod driver;
 
 pub use document2::*;
 #[cfg(feature = "driver")]

@@ -12,7 +12,6 @@ pub(crate) const NOT_YET: &[&str] = &[
     "wb-e2e",
     "wb-formats",
     "wb-replay",
-    "wb-session",
     "window-budget",
     "xtask",
 ];

@@ -162,7 +162,7 @@ impl Document for PiDocument {
         let n_entries = session.tree().nodes().len();
         if items.iter().any(|item| matches!(item, Item::Old(_))) {
             let (first, last) = self.written_between(items)?;
-            session.take_back(&first, &last, stamp.now_ms).map_err(refused)?;
+            session.undo_entries(&first, &last, stamp.now_ms).map_err(refused)?;
         } else {
             for kind in self.entries(view, items, stamp)? {
                 session.append(&kind, stamp.now_ms).map_err(refused)?;

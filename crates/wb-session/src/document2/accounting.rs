@@ -62,7 +62,7 @@ pub fn estimate_context(path: &[&Entry], counter: &dyn TokenCounter) -> ContextE
 }
 
 pub(crate) fn tally(path: &[&Entry], counter: &dyn TokenCounter) -> Tally {
-    let visible = VisiblePath::of(path);
+    let visible = VisiblePath::new(path);
     let compaction = last_compaction(path);
     // The last compaction comes first, and older ones add nothing.
     let kept = (kept_from(path)..path.len()).filter(|at| compaction_of(path[*at]).is_none());

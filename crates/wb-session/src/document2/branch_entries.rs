@@ -62,7 +62,7 @@ pub fn prepare_branch_entries(
     token_budget: Option<u64>,
     counter: &dyn TokenCounter,
 ) -> BranchPreparation {
-    let visible = VisiblePath::of(entries);
+    let visible = VisiblePath::new(entries);
     let mut preparation = BranchPreparation::default();
     for entry in entries.iter().rev().filter(|entry| !is_tool_result(entry)) {
         let Some(tokens) = visible.weigh(entry, counter) else { continue };

@@ -17,19 +17,18 @@ use crate::{
 };
 
 /// The most tokens of the summary of a branch.
-pub const BRANCH_SUMMARY_TOKENS: u64 = 2048;
+pub(crate) const BRANCH_SUMMARY_TOKENS: u64 = 2048;
 
 /// Options for [`generate_branch_summary`]; all are optional.
 #[derive(Clone, Debug, Default)]
 pub struct BranchSummaryOpts {
-    /// The user's focus for the summary, cut to
-    /// [`MAX_INSTRUCTIONS_BYTES`](crate::document2::prompt::MAX_INSTRUCTIONS_BYTES).
+    /// The user's focus for the summary, cut to 8,000 bytes.
     pub custom_instructions: Option<String>,
     /// Replaces the default instructions; the form of the summary stays.
     pub replace_instructions: bool,
     /// The part of the window to keep free.
     pub settings: BranchSummarySettings,
-    /// The most tokens of the reply; [`BRANCH_SUMMARY_TOKENS`] by default, and never more than the
+    /// The most tokens of the reply; 2,048 by default, and never more than the
     /// model's card allows or half of its window.
     pub max_output_tokens: Option<u64>,
     /// The time limit for the model; [`DEFAULT_TIMEOUT`](wb_invoke::timer::DEFAULT_TIMEOUT) by

@@ -17,8 +17,7 @@ use crate::{Compaction, CompactionPreparation, EntryId, EntryKind, FileOps, Sess
 /// Options for [`compact`]; all are optional.
 #[derive(Clone, Debug, Default)]
 pub struct CompactOpts {
-    /// The user's focus for the summary, cut to
-    /// [`MAX_INSTRUCTIONS_BYTES`](crate::document2::prompt::MAX_INSTRUCTIONS_BYTES).
+    /// The user's focus for the summary, cut to 8,000 bytes.
     pub custom_instructions: Option<String>,
     /// The most tokens of each reply; by default four fifths of the settings' reserve for the
     /// history and half of it for a turn's first part, as pi has it, and never more than the

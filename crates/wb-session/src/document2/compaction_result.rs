@@ -7,9 +7,9 @@ use wb_summarize::NoDigest;
 use crate::EntryId;
 
 /// The heading of the summary of a turn's first part, which follows that of the history.
-pub const TURN_CONTEXT: &str = "**Turn Context (split turn):**";
+pub(crate) const TURN_CONTEXT: &str = "**Turn Context (split turn):**";
 /// The history's text if a turn is cut in two and nothing came before it.
-pub const NO_PRIOR_HISTORY: &str = "No prior history.";
+pub(crate) const NO_PRIOR_HISTORY: &str = "No prior history.";
 
 /// The writer of a summary.
 #[derive(Clone, Debug, PartialEq, Eq)]

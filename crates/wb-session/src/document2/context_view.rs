@@ -22,7 +22,7 @@ pub(crate) struct VisiblePath<'a> {
 
 impl<'a> VisiblePath<'a> {
     /// Gathers the edits of a path; of one entry's edits the last applies.
-    pub(crate) fn of(path: &[&'a Entry]) -> Self {
+    pub(crate) fn new(path: &[&'a Entry]) -> Self {
         let edits = path.iter().filter_map(|entry| match &entry.kind {
             EntryKind::ContextEdit(edit) => {
                 Some((&edit.target_id, edit.replacement.as_ref().map(|new| &new.content)))
@@ -131,7 +131,7 @@ pub(crate) fn last_compaction(path: &[&Entry]) -> Option<usize> {
 /// Returns the place of the first entry that the last compaction left as it was; 0 without one.
 ///
 /// Where it kept nothing, that is the place after it.
-pub fn kept_from(path: &[&Entry]) -> usize {
+pub(crate) fn kept_from(path: &[&Entry]) -> usize {
     let Some(at) = last_compaction(path) else { return 0 };
     let kept = compaction_of(path[at]).and_then(|it| it.first_kept_entry_id.as_ref());
     let before = kept.and_then(|id| path[..at].iter().position(|entry| entry.id == *id));

@@ -35,7 +35,7 @@ pub fn find_cut_point(
     keep_recent_tokens: u64,
     counter: &dyn TokenCounter,
 ) -> CutPoint {
-    cut_projected(&VisiblePath::of(path), path, range, keep_recent_tokens, counter)
+    cut_projected(&VisiblePath::new(path), path, range, keep_recent_tokens, counter)
 }
 
 pub(crate) fn cut_projected(
@@ -65,7 +65,7 @@ pub(crate) fn cut_projected(
 /// A turn starts with anything that gives a message and is neither an answer nor the result of a
 /// tool.
 pub fn find_turn_start(path: &[&Entry], at: usize, start: usize) -> Option<usize> {
-    turn_start(&VisiblePath::of(path), path, at, start)
+    turn_start(&VisiblePath::new(path), path, at, start)
 }
 
 fn turn_start(visible: &VisiblePath<'_>, path: &[&Entry], at: usize, start: usize) -> Option<usize> {
@@ -81,7 +81,7 @@ fn turn_start(visible: &VisiblePath<'_>, path: &[&Entry], at: usize, start: usiz
 /// answers an earlier call and no earlier call still waits for its result.
 pub fn cut_candidates(path: &[&Entry], range: Range<usize>) -> Vec<usize> {
     let range = range.start..range.end.min(path.len());
-    let is_candidate = candidates(&VisiblePath::of(path), path, range.clone());
+    let is_candidate = candidates(&VisiblePath::new(path), path, range.clone());
     range.zip(is_candidate).filter_map(|(at, is)| is.then_some(at)).collect()
 }
 

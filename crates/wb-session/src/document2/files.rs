@@ -10,18 +10,18 @@ use wb_message::{Message, ToolRole, ToolVocabulary};
 use crate::entry::{Entry, EntryKind};
 
 /// The most files that a list of [`FileOps::lists`] names; the ones used last are named.
-pub const MAX_LISTED_FILES: usize = 1000;
+pub(crate) const MAX_LISTED_FILES: usize = 1000;
 /// The most bytes of a path (that of Linux); a longer text is no path.
-pub const MAX_PATH_BYTES: usize = 4096;
+pub(crate) const MAX_PATH_BYTES: usize = 4096;
 /// The most UTF-16 units of the paths between a pair of tags: about 1000 tokens.
-pub const MAX_TAGGED_UNITS: usize = 4000;
+pub(crate) const MAX_TAGGED_UNITS: usize = 4000;
 /// The last line between a pair of tags where paths were left out.
-pub const PATHS_LEFT_OUT: &str = "(more paths were left out)";
+pub(crate) const PATHS_LEFT_OUT: &str = "(more paths were left out)";
 
 /// Opens and closes the list of files that were only read.
-pub const READ_FILES_TAGS: (&str, &str) = ("<read-files>", "</read-files>");
+pub(crate) const READ_FILES_TAGS: (&str, &str) = ("<read-files>", "</read-files>");
 /// Opens and closes the list of files that were changed.
-pub const MODIFIED_FILES_TAGS: (&str, &str) = ("<modified-files>", "</modified-files>");
+pub(crate) const MODIFIED_FILES_TAGS: (&str, &str) = ("<modified-files>", "</modified-files>");
 
 /// The files that were read, written and edited, each path once in each set.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -114,7 +114,7 @@ impl FileOps {
         tagged.modified_files.iter().for_each(|path| self.note_edited(path));
     }
 
-    /// Returns the lists for the `details` of a summary, at most [`MAX_LISTED_FILES`] each.
+    /// Returns the lists for the `details` of a summary, at most 1,000 each.
     pub fn lists(&self) -> FileLists {
         let (read, modified) = self.newest_first();
         FileLists {
@@ -125,7 +125,7 @@ impl FileOps {
 
     /// Returns the lists in tags for the end of a summary's text.
     ///
-    /// If a list is longer than [`MAX_TAGGED_UNITS`], it names the files used last and a constant
+    /// If a list is longer than 4,000 UTF-16 units, it names the files used last and a constant
     /// line says that others were left out. Paths that would break the lists are only in the
     /// details.
     pub fn tags(&self) -> String {
@@ -166,7 +166,7 @@ pub fn compute_file_lists(file_ops: &FileOps) -> FileLists {
 
 /// Writes lists of files in tags, each after a blank line, none if it is empty.
 ///
-/// A list longer than [`MAX_TAGGED_UNITS`] is cut to its first paths.
+/// A list longer than 4,000 UTF-16 units is cut to its first paths.
 pub fn format_file_operations(lists: &FileLists) -> String {
     let mut out = String::new();
     for (tags, paths) in [(READ_FILES_TAGS, &lists.read_files), (MODIFIED_FILES_TAGS, &lists.modified_files)]

@@ -2,29 +2,29 @@
 //! and a branch summary are prepared from, asked for and merged into. A session is compacted by the
 //! [driver](crate::driver), not by these.
 
-pub mod settings;
+pub(crate) mod settings;
 mod context_view;
 mod accounting;
 mod cut;
-pub mod files;
+pub(crate) mod files;
 mod convert;
 mod serialize;
 mod prepare;
 mod branch_entries;
 #[cfg(feature = "driver")]
-pub mod prompt;
+pub(crate) mod prompt;
 #[cfg(feature = "driver")]
 mod chunk;
 #[cfg(feature = "driver")]
 mod request;
 #[cfg(feature = "driver")]
-pub mod compaction_result;
+pub(crate) mod compaction_result;
 #[cfg(feature = "driver")]
 mod summarize;
 #[cfg(feature = "driver")]
-pub mod compact;
+pub(crate) mod compact;
 #[cfg(feature = "driver")]
-pub mod branch_summary;
+pub(crate) mod branch_summary;
 
 pub use accounting::{
     ContextEstimate, calculate_context_tokens, estimate_context, estimate_tokens, last_usage, should_compact,
@@ -41,12 +41,12 @@ pub use branch_summary::{
 pub use compact::{CompactOpts, append_compaction, compact};
 #[cfg(feature = "driver")]
 pub use compaction_result::{CompactError, CompactionOutcome, SummarySource};
-pub use context_view::{SESSION_PRESET, kept_from};
+pub use context_view::SESSION_PRESET;
 pub use convert::{BRANCH_SUMMARY_PREFIX, COMPACTION_SUMMARY_PREFIX, convert_to_llm};
 pub use cut::{CutPoint, cut_candidates, find_cut_point, find_turn_start};
 pub use files::{FileLists, FileOps, compute_file_lists, format_file_operations, split_file_tags};
 pub use prepare::{CompactionPreparation, prepare_compaction};
 #[cfg(feature = "driver")]
-pub use prompt::{SUMMARIZER_BRIEF, SUMMARY_FORMAT, SummaryTask, TURN_PREFIX_FORMAT};
+pub use prompt::{SUMMARIZER_BRIEF, SummaryTask};
 pub use serialize::{SerializeOpts, serialize_conversation, without_fences};
 pub use settings::{BranchSummarySettings, CompactionSettings, SessionSettings, SessionSettingsError};

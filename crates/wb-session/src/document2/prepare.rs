@@ -50,7 +50,7 @@ pub fn prepare_compaction(
     if previous.is_some_and(|at| at + 1 == path.len()) {
         return None;
     }
-    let visible = VisiblePath::of(path);
+    let visible = VisiblePath::new(path);
     let is_kind = |entry: &&Entry| compaction_of(entry).is_none();
     let entries: Vec<&Entry> = path.get(kept_from(path)..)?.iter().copied().filter(is_kind).collect();
     let cut = cut_projected(&visible, &entries, 0..entries.len(), settings.keep_recent_tokens, counter);

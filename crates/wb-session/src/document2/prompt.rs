@@ -8,11 +8,11 @@ use crate::without_fences;
 /// The system text that makes a model the writer of a summary.
 pub const SUMMARIZER_BRIEF: &str = include_str!("templates/system.md").trim_ascii_end();
 /// The form of a summary, with its headings.
-pub const SUMMARY_FORMAT: &str = include_str!("templates/format.md").trim_ascii_end();
+pub(crate) const SUMMARY_FORMAT: &str = include_str!("templates/format.md").trim_ascii_end();
 /// The form of the summary of a turn's first part.
-pub const TURN_PREFIX_FORMAT: &str = include_str!("templates/turn_prefix_format.md").trim_ascii_end();
+pub(crate) const TURN_PREFIX_FORMAT: &str = include_str!("templates/turn_prefix_format.md").trim_ascii_end();
 /// The most bytes of the user's own instructions that a prompt takes.
-pub const MAX_INSTRUCTIONS_BYTES: usize = 8_000;
+pub(crate) const MAX_INSTRUCTIONS_BYTES: usize = 8_000;
 
 const INITIAL: &str = include_str!("templates/initial.md").trim_ascii_end();
 const UPDATE: &str = include_str!("templates/update.md").trim_ascii_end();

@@ -241,12 +241,12 @@ pub struct HookFault {
     pub hook: usize,
     /// The name of the event.
     pub event: &'static str,
-    /// The error, on one line of at most [`MAX_FAULT_CHARS`] characters.
+    /// The error, on one line of at most 200 characters.
     pub what: String,
 }
 
 /// The most characters of a fault.
-pub const MAX_FAULT_CHARS: usize = 200;
+const MAX_FAULT_CHARS: usize = 200;
 
 /// The hooks of a host in their order, and what went wrong with them.
 #[derive(Clone, Default)]

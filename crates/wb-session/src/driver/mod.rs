@@ -1,11 +1,11 @@
 //! A session that the engine compacts: a transcript in a log, its hooks, and its branches.
 
-pub mod hooks;
-pub mod settings_files;
-pub mod before_compact;
-pub mod step;
-pub mod navigate;
-pub mod session_driver;
+pub(crate) mod hooks;
+pub(crate) mod settings_files;
+pub(crate) mod before_compact;
+pub(crate) mod step;
+pub(crate) mod navigate;
+pub(crate) mod session_driver;
 
 pub use before_compact::DriverError;
 pub use hooks::{
@@ -16,4 +16,4 @@ pub use hooks::{
 pub use navigate::{NavigateOpts, TreeNavigation, navigate_tree};
 pub use session_driver::{Compacted, SessionDriver};
 pub use settings_files::{SettingsFileError, SettingsNote, SettingsRead, read_settings};
-pub use step::{STEP_MARK, StepNote};
+pub use step::StepNote;

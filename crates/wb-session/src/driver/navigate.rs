@@ -85,14 +85,14 @@ async fn summary_and_label(
     opts: NavigateOpts,
 ) -> Result<(Option<BranchSummaryOutcome>, Option<String>), DriverError> {
     let NavigateOpts { mut label, mut summary, user_wants_summary } = opts;
-    match said_by_hooks(hooks, event).await? {
+    match ask_hooks(hooks, event).await? {
         None => {}
-        Some(Said::Summary(HookSummary { summary, details })) => {
+        Some(Decision::Summary(HookSummary { summary, details })) => {
             let source = SummarySource::Hook;
             let made = BranchSummaryOutcome { summary, details, usage: Usage::EMPTY, n_requests: 0, source };
             return Ok((Some(made), label));
         }
-        Some(Said::Overrides(it)) => {
+        Some(Decision::Overrides(it)) => {
             summary.custom_instructions = it.custom_instructions.or(summary.custom_instructions);
             summary.replace_instructions = it.replace_instructions.unwrap_or(summary.replace_instructions);
             label = it.label.or(label);
@@ -144,23 +144,23 @@ fn before_tree(
 }
 
 /// The deciding answer of the hooks.
-enum Said {
+enum Decision {
     Summary(HookSummary),
     Overrides(TreeOverrides),
 }
 
-async fn said_by_hooks(
+async fn ask_hooks(
     hooks: &mut HookList,
     event: &SessionBeforeTreeEvent,
-) -> Result<Option<Said>, DriverError> {
+) -> Result<Option<Decision>, DriverError> {
     let is_wanted = event.preparation.user_wants_summary;
     let judge = |answer| match answer {
         BeforeTree::Cancel => Ok(Some(None)),
         BeforeTree::Replace(HookSummary { summary, .. }) if is_wanted && summary.trim().is_empty() => {
             Err("the summary is blank".to_owned())
         }
-        BeforeTree::Replace(made) if is_wanted => Ok(Some(Some(Said::Summary(made)))),
-        BeforeTree::Adjust(it) if it != TreeOverrides::default() => Ok(Some(Some(Said::Overrides(it)))),
+        BeforeTree::Replace(made) if is_wanted => Ok(Some(Some(Decision::Summary(made)))),
+        BeforeTree::Adjust(it) if it != TreeOverrides::default() => Ok(Some(Some(Decision::Overrides(it)))),
         _ => Ok(None),
     };
     let ask = ("session_before_tree", event);
@@ -170,7 +170,7 @@ async fn said_by_hooks(
         Err(_) => Err(DriverError::cancelled()),
         Ok(Some(None)) => Err(DriverError::CancelledByHook),
         Ok(_) if event.signal.is_cancelled() => Err(DriverError::cancelled()),
-        Ok(said) => Ok(said.flatten()),
+        Ok(decision) => Ok(decision.flatten()),
     }
 }
 

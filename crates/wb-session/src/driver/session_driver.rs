@@ -4,7 +4,7 @@ use std::fmt;
 
 use tokio_util::sync::CancellationToken;
 use wb_budget::{TokenEstimate, Usage};
-use wb_conductor::{AgentContext, CompactionReport, CondenseOpts};
+use wb_conductor::{AgentContext, CompactionReport, CondenseOpts, Ready};
 use wb_facts::Facts;
 use wb_invoke::ModelInvoker;
 use wb_message::{Message, ToolVocabulary, Undo};
@@ -32,10 +32,12 @@ use crate::session::Session;
 /// use wb_budget::ModelCard;
 /// use wb_conductor::AgentContext;
 /// use wb_message::Message;
-/// use wb_session::{CompactionSettings, IdSource, NewSession, Session, SessionDriver, store::memory::MemoryStore};
+/// use wb_session::store::memory::MemoryStore;
+/// use wb_session::{CompactionSettings, IdSource, NewSession, Session, SessionDriver};
 ///
 /// # futures::executor::block_on(async {
-/// let session = Session::create(Box::new(MemoryStore::default()), &NewSession::default(), IdSource::new(7))?;
+/// let store = Box::new(MemoryStore::default());
+/// let session = Session::create(store, &NewSession::default(), IdSource::new(7))?;
 /// let context = AgentContext::new(ModelCard::with_window(12_000));
 /// let mut driver = SessionDriver::new(session, context, CompactionSettings::default())?;
 /// for n in 0..60 {
@@ -196,22 +198,15 @@ impl SessionDriver {
         if !self.settings.enabled {
             return Ok(done);
         }
-        if self.context.is_ready() {
-            let mut fork = self.fork();
-            if let Some(report) = self.context.finish(fork.as_mut().unwrap_or(&mut self.messages)) {
-                done.push(self.settle(fork, report, CompactionReason::Threshold, now_ms).await?);
-            }
+        let opts = CondenseOpts::default();
+        let reason = CompactionReason::Threshold;
+        if let Some(ready) = self.context.take_finished() {
+            done.push(self.settle(Ok(ready), reason, &opts, now_ms).await?);
         }
-        let mut fork = self.fork();
-        let messages = fork.as_mut().unwrap_or(&mut self.messages);
-        let reports = if self.context.is_over(messages) {
-            vec![self.context.compact_locally(messages, &CondenseOpts::default())]
-        } else {
-            self.context.before_request(messages)
-        };
-        for report in reports {
-            done.push(self.settle(fork.take(), report, CompactionReason::Threshold, now_ms).await?);
+        if let Some(planned) = self.context.plan_request(&self.messages) {
+            done.push(self.settle(planned, reason, &opts, now_ms).await?);
         }
+        self.context.note_sent(&self.messages);
         Ok(done)
     }
 
@@ -228,10 +223,8 @@ impl SessionDriver {
         self.has_recovered = true;
         self.context.cancel();
         let opts = CondenseOpts { force: true, cancel: Some(cancel.clone()), ..CondenseOpts::default() };
-        let mut fork = self.fork();
-        let messages = fork.as_mut().unwrap_or(&mut self.messages);
-        let report = self.context.compact_locally(messages, &opts);
-        self.settle(fork, report, CompactionReason::Overflow, now_ms).await.map(Some)
+        let planned = self.context.plan_locally(&self.messages, &opts);
+        self.settle(planned, CompactionReason::Overflow, &opts, now_ms).await.map(Some)
     }
 
     /// Compacts now, regardless of the gate; with the model if there is one. The hooks are called
@@ -239,14 +232,13 @@ impl SessionDriver {
     pub async fn compact(&mut self, opts: &CondenseOpts, now_ms: i64) -> Result<Compacted, DriverError> {
         self.context.cancel();
         let opts = CondenseOpts { force: true, ..opts.clone() };
-        if let Some(mut preview) = self.fork() {
-            let report = self.context.compact_locally(&mut preview, &opts);
-            if let Some(done) = self.ask_hooks(&report, CompactionReason::Manual, &opts, now_ms).await? {
-                return Ok(done);
+        match self.context.ask(&self.messages, &opts) {
+            Ok((cut, reply)) => {
+                let reply = Box::pin(reply);
+                self.settle_reply((cut, reply), CompactionReason::Manual, &opts, now_ms).await
             }
+            Err(report) => Ok(Compacted::ByEngine(report)),
         }
-        let report = Box::pin(self.context.compact(&mut self.messages, &opts)).await;
-        self.record(report, CompactionReason::Manual, now_ms).await
     }
 
     /// Undoes the last compaction; false if there is none. A transcript over the limit is compacted
@@ -281,55 +273,62 @@ impl SessionDriver {
         self.session.mark_leaf(leaf.as_ref(), now_ms).map(drop)
     }
 
-    /// Returns a copy of the transcript for the engine to change, if hooks may reject the change.
-    fn fork(&self) -> Option<Vec<Message>> {
-        (!self.hooks.is_empty()).then(|| self.messages.clone())
-    }
-
-    /// Applies the engine's compaction to the session, unless a hook decides differently.
+    /// Asks the hooks about a planned compaction, and applies it unless one decides differently.
     async fn settle(
         &mut self,
-        fork: Option<Vec<Message>>,
-        report: CompactionReport,
+        planned: Result<Ready, Box<CompactionReport>>,
         reason: CompactionReason,
+        opts: &CondenseOpts,
         now_ms: i64,
     ) -> Result<Compacted, DriverError> {
-        if let Some(changed) = fork {
-            if let Some(done) = self.ask_hooks(&report, reason, &CondenseOpts::default(), now_ms).await? {
-                return Ok(done);
+        match planned {
+            Ok(change) => {
+                self.settle_reply((change.cut(), std::future::ready(change)), reason, opts, now_ms).await
             }
-            self.messages = changed;
+            Err(report) => Ok(Compacted::ByEngine(report)),
         }
+    }
+
+    /// Does the same for a change that may wait for a model, after the hooks.
+    async fn settle_reply(
+        &mut self,
+        (cut, change): (Option<usize>, impl Future<Output = Ready>),
+        reason: CompactionReason,
+        opts: &CondenseOpts,
+        now_ms: i64,
+    ) -> Result<Compacted, DriverError> {
+        if let Some(cut) = cut.filter(|_| !self.hooks.is_empty())
+            && let Some(done) = self.ask_hooks(cut, reason, opts, now_ms).await?
+        {
+            return Ok(done);
+        }
+        let report = self.context.apply(change.await, &mut self.messages);
         self.record(report, reason, now_ms).await
     }
 
-    /// Asks the hooks about a compaction that the engine would make; nothing where it makes it.
+    /// Asks the hooks about a compaction of all before `cut`; nothing if the engine makes it.
     async fn ask_hooks(
         &mut self,
-        report: &CompactionReport,
+        cut: usize,
         reason: CompactionReason,
         opts: &CondenseOpts,
         now_ms: i64,
     ) -> Result<Option<Compacted>, DriverError> {
-        if !report.is_changed() || report.digest.is_none() {
-            return Ok(None);
-        }
         let branch_entries = self.session.entries_in_reach(self.session.leaf())?;
         let mut file_ops = FileOps::default();
-        let n_head =
-            self.entries.get(report.cut).and_then(|id| branch_entries.iter().position(|it| it.id == *id));
+        let n_head = self.entries.get(cut).and_then(|id| branch_entries.iter().position(|it| it.id == *id));
         let is_digest = |entry: &&Entry| entry.kind.tag() == EntryTag::Compaction;
         let head = branch_entries.iter().take(n_head.unwrap_or(branch_entries.len()));
         head.chain(branch_entries.iter().rfind(is_digest)).for_each(|entry| file_ops.note_summary(entry));
-        let folded = &self.messages[..report.cut.min(self.messages.len())];
+        let folded = &self.messages[..cut.min(self.messages.len())];
         for message in folded {
             file_ops.note_calls(message);
         }
         let planned = Planned {
             messages: &self.messages,
             entries: &self.entries,
-            cut: report.cut,
-            context_tokens: report.context_tokens,
+            cut,
+            context_tokens: self.context.tracker().context_tokens(),
         };
         let Some(preparation) = planned.preparation(file_ops, self.settings) else { return Ok(None) };
         let question = Question {

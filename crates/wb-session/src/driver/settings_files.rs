@@ -18,7 +18,7 @@ use crate::document2::settings::{CompactionSettings, SessionSettings, SessionSet
 
 /// The most bytes of a settings file: far more than a user writes by hand, so a larger file is not
 /// a settings file.
-pub const MAX_SETTINGS_BYTES: u64 = 1 << 20;
+const MAX_SETTINGS_BYTES: u64 = 1 << 20;
 
 /// The merged settings of two files.
 #[derive(Clone, Debug, Default, PartialEq)]

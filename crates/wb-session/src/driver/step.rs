@@ -17,7 +17,7 @@ use crate::id::EntryId;
 use crate::session::Session;
 
 /// The type of the custom entry that begins each compaction of a driver.
-pub const STEP_MARK: &str = "wb_agent.compaction";
+const STEP_MARK: &str = "wb_agent.compaction";
 
 /// The notes on a compaction next to its entries.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -142,7 +142,7 @@ pub(crate) fn undo_last(session: &mut Session, now_ms: i64) -> Result<bool, Sess
         (None, Some(at)) => (at, at),
         (None, None) => return Ok(false),
     };
-    session.take_back(&path[first].id, &path[last].id, now_ms)?;
+    session.undo_entries(&path[first].id, &path[last].id, now_ms)?;
     Ok(true)
 }
 

@@ -38,12 +38,15 @@ pub(crate) fn read(line: Line<'_>) -> Result<Read, SessionError> {
     let of_json = |error| SessionError::of_json(line.number, &error);
     let Ok(whole) = line.parse::<Envelope<PiMessage>>() else {
         let place: Envelope<IgnoredAny> = line.parse().map_err(of_json)?;
-        let (kind, bad) = read_kind_or_nothing(line, EntryTag::of(&place.r#type, None), place.timestamp);
+        let (kind, bad) =
+            read_kind_or_nothing(line, EntryTag::from_line(&place.r#type, None), place.timestamp);
         return Ok((place, kind, bad));
     };
     let Envelope { r#type, id, parent_id, timestamp, message } = whole;
-    let (kind, bad) = match (EntryTag::of(&r#type, None), message) {
-        (EntryTag::Message, Some(message)) => or_nothing(said(line, message, timestamp).map_err(of_json)),
+    let (kind, bad) = match (EntryTag::from_line(&r#type, None), message) {
+        (EntryTag::Message, Some(message)) => {
+            or_nothing(message_kind(line, message, timestamp).map_err(of_json))
+        }
         (tag, _) => read_kind_or_nothing(line, tag, timestamp),
     };
     Ok((Envelope { r#type, id, parent_id, timestamp, message: None }, kind, bad))
@@ -53,7 +56,7 @@ pub(crate) fn read(line: Line<'_>) -> Result<Read, SessionError> {
 pub(crate) fn read_kind(line: Line<'_>, tag: EntryTag, timestamp: i64) -> Result<EntryKind, SessionError> {
     let kind = match tag {
         EntryTag::Answer | EntryTag::Message => {
-            line.parse().and_then(|MessageLine { message }| said(line, message, timestamp))
+            line.parse().and_then(|PiMessageLine { message }| message_kind(line, message, timestamp))
         }
         EntryTag::ModelChange => or_other(line, EntryKind::ModelChange),
         EntryTag::ThinkingLevelChange => or_other(line, EntryKind::ThinkingLevelChange),
@@ -94,12 +97,12 @@ fn or_other<T: DeserializeOwned>(
 }
 
 #[derive(Deserialize)]
-struct MessageLine {
+struct PiMessageLine {
     message: PiMessage,
 }
 
 /// Returns the content of a line with a message; a message of an unknown role stays unchanged.
-fn said(line: Line<'_>, message: PiMessage, timestamp: i64) -> Result<EntryKind, serde_json::Error> {
+fn message_kind(line: Line<'_>, message: PiMessage, timestamp: i64) -> Result<EntryKind, serde_json::Error> {
     match message.into_logged(timestamp) {
         Some(logged) => Ok(EntryKind::Message(logged)),
         None => line.parse().map(EntryKind::Other),
@@ -132,7 +135,7 @@ struct PiMessage {
     api: Option<String>,
     provider: Option<String>,
     model: Option<String>,
-    usage: Option<PiUsage>,
+    usage: Option<ReadUsage>,
     #[serde(default, deserialize_with = "or_default")]
     stop_reason: StopReason,
     error_message: Option<String>,
@@ -165,7 +168,7 @@ impl PiMessage {
                 Message::User { content, timestamp }
             }
             Role::Assistant => {
-                let usage = self.usage.map(PiUsage::into_usage);
+                let usage = self.usage.map(ReadUsage::into_usage);
                 request = Some(Request { api, provider, model, usage, stop_reason });
                 Message::Assistant { content: blocks(content), error_message }
             }
@@ -196,7 +199,7 @@ fn blocks(content: Content) -> Vec<Block> {
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 #[derive(Default)]
-struct PiUsage {
+struct ReadUsage {
     #[serde(deserialize_with = "count")]
     input: u64,
     #[serde(deserialize_with = "count")]
@@ -205,7 +208,7 @@ struct PiUsage {
     cache_write: Option<Tokens>,
 }
 
-impl PiUsage {
+impl ReadUsage {
     fn into_usage(self) -> Usage {
         Usage {
             input_tokens: self.input,

@@ -291,7 +291,7 @@ fn answer<'a>(
         api: request.and_then(|it| it.api.as_deref()).unwrap_or_default(),
         provider: request.and_then(|it| it.provider.as_deref()).unwrap_or_default(),
         model: request.and_then(|it| it.model.as_deref()).unwrap_or_default(),
-        usage: PiUsage::of(request.and_then(|it| it.usage.as_ref()).unwrap_or(&Usage::EMPTY)),
+        usage: PiUsage::new(request.and_then(|it| it.usage.as_ref()).unwrap_or(&Usage::EMPTY)),
         stop_reason,
         timestamp,
         error_message,
@@ -310,7 +310,7 @@ struct PiUsage {
 }
 
 impl PiUsage {
-    fn of(usage: &Usage) -> Self {
+    fn new(usage: &Usage) -> Self {
         Self {
             input: usage.input_tokens,
             output: usage.output_tokens,
@@ -350,7 +350,7 @@ const REDACTED: &str = "[Reasoning redacted]";
 
 #[derive(Serialize)]
 #[serde(tag = "type", rename_all = "camelCase", rename_all_fields = "camelCase")]
-enum Part<'a> {
+enum PiPart<'a> {
     Text {
         text: Cow<'a, str>,
     },
@@ -374,23 +374,25 @@ enum Part<'a> {
 
 /// Results and commands inside of a message are no parts in files of pi: their JSON is written as
 /// text.
-fn part(block: &Block) -> Part<'_> {
+fn part(block: &Block) -> PiPart<'_> {
     match block {
-        Block::Text { text } => Part::Text { text: text.into() },
+        Block::Text { text } => PiPart::Text { text: text.into() },
         Block::Thinking { text, signature } => thinking(text, signature.as_deref()),
-        Block::ToolCall { id, name, input } => Part::ToolCall { id, name, arguments: input },
-        Block::Image { media_type, data_base64 } => Part::Image { data: data_base64, mime_type: media_type },
+        Block::ToolCall { id, name, input } => PiPart::ToolCall { id, name, arguments: input },
+        Block::Image { media_type, data_base64 } => {
+            PiPart::Image { data: data_base64, mime_type: media_type }
+        }
         Block::ToolResult { .. } | Block::Command { .. } => {
-            Part::Text { text: serde_json::to_string(block).unwrap_or_default().into() }
+            PiPart::Text { text: serde_json::to_string(block).unwrap_or_default().into() }
         }
     }
 }
 
-fn thinking<'a>(text: &'a str, signature: Option<&'a str>) -> Part<'a> {
+fn thinking<'a>(text: &'a str, signature: Option<&'a str>) -> PiPart<'a> {
     let data = signature.and_then(redacted_data);
     let redacted = data.is_some();
     let thinking = if redacted { REDACTED } else { text };
-    Part::Thinking {
+    PiPart::Thinking {
         thinking,
         thinking_signature: data.map(Cow::Owned).or(signature.map(Cow::Borrowed)),
         redacted,

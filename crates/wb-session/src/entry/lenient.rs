@@ -146,7 +146,7 @@ impl<'de> Visitor<'de> for AnyPart {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Block, A::Error> {
-        let mut members: Vec<(Key<'de>, Value)> = Vec::with_capacity(4);
+        let mut members: Vec<(MemberKey<'de>, Value)> = Vec::with_capacity(4);
         while let Some(member) = map.next_entry()? {
             members.push(member);
         }
@@ -184,16 +184,16 @@ impl<'de> Visitor<'de> for AnyPart {
 
 /// A key; borrowed where it has no escapes.
 #[derive(Deserialize)]
-struct Key<'a>(#[serde(borrow)] Cow<'a, str>);
+struct MemberKey<'a>(#[serde(borrow)] Cow<'a, str>);
 
 /// Turns a part into a text with its JSON.
 fn unknown(part: &Value) -> Block {
     Block::text(part.to_string())
 }
 
-fn block(mut members: Vec<(Key<'_>, Value)>) -> Block {
+fn block(mut members: Vec<(MemberKey<'_>, Value)>) -> Block {
     let mut take = |key| {
-        let member = members.iter_mut().rfind(|(Key(of), _)| of == key);
+        let member = members.iter_mut().rfind(|(MemberKey(of), _)| of == key);
         member.map(|(_, value)| value.take())
     };
     let kind = take("type");
@@ -217,7 +217,7 @@ fn block(mut members: Vec<(Key<'_>, Value)>) -> Block {
     };
     block.unwrap_or_else(|| {
         let mut part: Map<String, Value> =
-            members.into_iter().map(|(Key(key), value)| (key.into_owned(), value)).collect();
+            members.into_iter().map(|(MemberKey(key), value)| (key.into_owned(), value)).collect();
         if let (Some(place), Some(kind)) = (part.get_mut("type"), kind) {
             *place = kind;
         }

@@ -96,7 +96,7 @@ pub enum EntryTag {
 
 impl EntryTag {
     /// Returns the tag of a line by its type and, for a message, its role.
-    pub(crate) fn of(r#type: &str, role: Option<&str>) -> Self {
+    pub(crate) fn from_line(r#type: &str, role: Option<&str>) -> Self {
         match r#type {
             "message" if role == Some("assistant") => Self::Answer,
             "message" => Self::Message,

@@ -84,7 +84,7 @@ impl Session {
         out: &mut dyn Write,
     ) -> Result<(), SessionError> {
         let path = self.tree().path(leaf)?;
-        let stands_for = stand_ins(&path);
+        let successors = label_successors(&path);
         let mut line = 1;
         let failed = |line| move |source| SessionError::Io { line, source };
         write_line(out, &begin.line()).map_err(failed(line))?;
@@ -96,7 +96,7 @@ impl Session {
                 record = migrate::with_parent(&record, parent);
             }
             if node.tag == EntryTag::Compaction {
-                remap_boundary(&mut record, &stands_for);
+                remap_boundary(&mut record, &successors);
             }
             write_line(out, &record).map_err(failed(line))?;
             parent = Some(&node.id);
@@ -150,24 +150,24 @@ fn write_line(out: &mut dyn Write, line: &[u8]) -> io::Result<()> {
 }
 
 /// Returns for each label of a path the entry after it that is none.
-fn stand_ins(path: &[Node]) -> HashMap<&EntryId, &EntryId> {
-    let (mut next, mut stands_for) = (None, HashMap::new());
+fn label_successors(path: &[Node]) -> HashMap<&EntryId, &EntryId> {
+    let (mut next, mut successors) = (None, HashMap::new());
     for node in path.iter().rev() {
         match next {
             _ if node.tag != EntryTag::Label => next = Some(&node.id),
             Some(next) => {
-                stands_for.insert(&node.id, next);
+                successors.insert(&node.id, next);
             }
             None => {}
         }
     }
-    stands_for
+    successors
 }
 
-fn remap_boundary(record: &mut Vec<u8>, stands_for: &HashMap<&EntryId, &EntryId>) {
+fn remap_boundary(record: &mut Vec<u8>, successors: &HashMap<&EntryId, &EntryId>) {
     let boundary = json::get(record, "firstKeptEntryId");
     let boundary = boundary.and_then(|id| serde_json::from_slice::<EntryId>(id).ok());
-    if let Some(new) = boundary.and_then(|id| stands_for.get(&id).copied()) {
+    if let Some(new) = boundary.and_then(|id| successors.get(&id).copied()) {
         *record = migrate::with_first_kept(record, new);
     }
 }

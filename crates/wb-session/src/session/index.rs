@@ -47,7 +47,7 @@ pub(crate) enum Naming {
 }
 
 /// The facts of an entry that its line shows without reading its content.
-pub(crate) struct Seen {
+pub(crate) struct EntryFacts {
     pub(crate) id: EntryId,
     parent_id: Option<EntryId>,
     timestamp: i64,
@@ -56,7 +56,7 @@ pub(crate) struct Seen {
 }
 
 impl<'a> Probe<'a> {
-    fn of(record: &'a [u8]) -> Result<Self, String> {
+    fn new(record: &'a [u8]) -> Result<Self, String> {
         if let Some(probe) = Self::at_a_glance(record) {
             return Ok(probe);
         }
@@ -93,15 +93,15 @@ impl<'a> Probe<'a> {
         })
     }
 
-    fn seen(self) -> Result<Seen, String> {
-        let tag = EntryTag::of(&self.r#type, self.message.as_ref().and_then(|it| it.role.as_deref()));
+    fn into_facts(self) -> Result<EntryFacts, String> {
+        let tag = EntryTag::from_line(&self.r#type, self.message.as_ref().and_then(|it| it.role.as_deref()));
         let naming = match (tag, self.target_id) {
             (EntryTag::Label, Some(target)) => Naming::Label(target, text(self.label)),
             (EntryTag::SessionInfo, _) => Naming::Name(text(self.name)),
             _ => Naming::Nothing,
         };
         let id = self.id.ok_or("missing field `id`")?;
-        Ok(Seen { id, parent_id: self.parent_id, timestamp: self.timestamp, tag, naming })
+        Ok(EntryFacts { id, parent_id: self.parent_id, timestamp: self.timestamp, tag, naming })
     }
 }
 
@@ -121,7 +121,7 @@ fn once<T>(place: &mut Option<T>, value: T) -> Option<()> {
     place.is_none().then(|| *place = Some(value))
 }
 
-impl Seen {
+impl EntryFacts {
     /// Returns the facts of an entry's kind; none for a kind whose line must be read.
     pub(crate) fn of_kind(place: Place<'_>, kind: &EntryKind) -> Option<Self> {
         let naming = match kind {
@@ -140,16 +140,16 @@ impl Seen {
     }
 
     /// Looks at the line of an entry.
-    pub(crate) fn of(line: &[u8]) -> Result<Self, SessionError> {
-        let seen = Probe::of(line).and_then(Probe::seen);
-        seen.map_err(|what| SessionError::NotWritable { what })
+    pub(crate) fn from_line(line: &[u8]) -> Result<Self, SessionError> {
+        let facts = Probe::new(line).and_then(Probe::into_facts);
+        facts.map_err(|what| SessionError::NotWritable { what })
     }
 }
 
 impl Tree {
     /// Adds an entry, and its facts about the whole session.
-    pub(crate) fn take(&mut self, seen: Seen, line: usize, position: u64) {
-        let Seen { id, parent_id, timestamp, tag, naming } = seen;
+    pub(crate) fn take(&mut self, facts: EntryFacts, line: usize, position: u64) {
+        let EntryFacts { id, parent_id, timestamp, tag, naming } = facts;
         match naming {
             Naming::Label(target, label) => self.set_label(target, label),
             Naming::Name(name) => self.set_name(name),
@@ -195,13 +195,13 @@ impl Index {
     }
 
     fn take_entry(&mut self, line: Line<'_>, position: u64, version: u64) -> Result<(), String> {
-        let mut probe = Probe::of(line.bytes)?;
+        let mut probe = Probe::new(line.bytes)?;
         if version < 2 {
             let n_before = self.tree.nodes().len();
             probe.id = Some(EntryId::of_record(n_before + 1));
             probe.parent_id = (n_before > 0).then(|| EntryId::of_record(n_before));
         }
-        self.tree.take(probe.seen()?, line.number, position);
+        self.tree.take(probe.into_facts()?, line.number, position);
         Ok(())
     }
 }
@@ -219,7 +219,7 @@ pub(crate) fn is_of(line: Line<'_>, id: &EntryId) -> bool {
     let n = line.bytes.len().min(NEAR);
     says(&line.bytes[..n])
         || says(&line.bytes[line.bytes.len() - n..])
-        || Probe::of(line.bytes).is_ok_and(|probe| probe.id.as_ref() == Some(id))
+        || Probe::new(line.bytes).is_ok_and(|probe| probe.id.as_ref() == Some(id))
 }
 
 /// Returns a text that is not empty.
@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_glance_tells_is_what_the_parser_reads() {
+    fn a_glance_finds_what_the_parser_reads() {
         assert!(glance(LINE).is_some_and(|probe| probe.contains("user")));
         for (usual, other) in
             [("\"b2\"", "null"), ("\"id\":\"a1\\n\",", ""), ("2026-01-01T", "at "), ("1]", "1e9]")]

@@ -16,7 +16,7 @@ use crate::store::{EntryStore, Record};
 use crate::tree::context::{self, Context, Draft, Selection, Unpaired};
 use crate::tree::log::{Header, LogNote, first_kept_of_version_1};
 use crate::tree::{Node, Tree};
-use index::{Index, Seen};
+use index::{EntryFacts, Index};
 use wb_record::lines::{Line, trimmed};
 
 pub use undo::{UNDO_MARK, UndoneCompaction};
@@ -34,14 +34,17 @@ const MAX_KEPT_BYTES: usize = 64 * 1024;
 ///
 /// ```
 /// use wb_message::Message;
-/// use wb_session::{Compaction, EntryKind, IdSource, NewSession, Session, store::memory::MemoryStore};
+/// use wb_session::store::memory::MemoryStore;
+/// use wb_session::{Compaction, EntryKind, IdSource, NewSession, Session};
 ///
 /// let begin = NewSession { id: "s".into(), timestamp: 0, cwd: "/".into(), parent_session: None };
 /// let mut session = Session::create(Box::new(MemoryStore::default()), &begin, IdSource::new(7))?;
 /// let ask = session.append(&Message::user("list").into(), 1_000)?;
 /// session.append(&Message::assistant("a.rs").into(), 2_000)?;
 /// session.set_label(&ask, Some("start"), 3_000)?;
-/// let digest = Compaction { summary: "# Goal".into(), first_kept_entry_id: Some(ask.clone()), ..Default::default() };
+/// let kept = Some(ask.clone());
+/// let summary = "# Goal".to_owned();
+/// let digest = Compaction { summary, first_kept_entry_id: kept, ..Default::default() };
 /// session.append(&EntryKind::Compaction(digest), 4_000)?;
 /// assert_eq!(session.context(session.leaf())?.messages.len(), 3);
 /// session.branch(&ask)?;
@@ -172,16 +175,16 @@ impl Session {
         let path = self.reach(leaf, &mut buffer)?;
         let tags: Vec<EntryTag> = path.iter().map(|at| self.tree.tag(*at)).collect();
         // Before the compaction there are only entries that it keeps.
-        let mut draft = Draft::new(Selection::of(&tags, |compaction| (compaction > 0).then_some(0)));
+        let mut draft = Draft::new(Selection::new(&tags, |compaction| (compaction > 0).then_some(0)));
         for at in draft.selection.kept.iter().filter(|at| tags[**at] == EntryTag::ContextEdit) {
             if let EntryKind::ContextEdit(edit) = self.read(path[*at], &mut buffer)?.kind {
                 draft.edits.insert(edit.target_id, edit.replacement);
             }
         }
-        let tells_model = |tag| matches!(tag, EntryTag::ModelChange | EntryTag::Answer);
-        draft.model = self.last(path.last(), tells_model, context::model)?;
-        let tells_level = |tag| tag == EntryTag::ThinkingLevelChange;
-        draft.thinking_level = self.last(path.last(), tells_level, context::thinking_level)?;
+        let has_model = |tag| matches!(tag, EntryTag::ModelChange | EntryTag::Answer);
+        draft.model = self.last(path.last(), has_model, context::model)?;
+        let has_level = |tag| tag == EntryTag::ThinkingLevelChange;
+        draft.thinking_level = self.last(path.last(), has_level, context::thinking_level)?;
         for at in std::mem::take(&mut draft.selection.kept) {
             if tags[at].is_visible() {
                 let (Entry { id, kind, line, .. }, bad) = self.read_with_fault(path[at], &mut buffer)?;
@@ -254,12 +257,12 @@ impl Session {
     fn last(
         &self,
         leaf: Option<&usize>,
-        may_tell: impl Fn(EntryTag) -> bool,
+        may_have_it: impl Fn(EntryTag) -> bool,
         find: fn(&EntryKind) -> Option<&String>,
     ) -> Result<Option<String>, SessionError> {
         let mut buffer = Vec::new();
         let path = leaf.into_iter().flat_map(|leaf| self.tree.up(*leaf));
-        for at in path.filter(|at| may_tell(self.tree.tag(*at))) {
+        for at in path.filter(|at| may_have_it(self.tree.tag(*at))) {
             if let Some(found) = find(&self.read(at, &mut buffer)?.kind) {
                 return Ok(Some(found.clone()));
             }
@@ -282,11 +285,11 @@ impl Session {
         let mut line = std::mem::take(&mut self.line);
         line.clear();
         encode::write_line(place, kind, &mut line)?;
-        let seen = Seen::of_kind(place, kind).map_or_else(|| Seen::of(&line), Ok)?;
+        let facts = EntryFacts::of_kind(place, kind).map_or_else(|| EntryFacts::from_line(&line), Ok)?;
         if !encode::is_shallow(kind) {
-            check_readable(&line, seen.tag)?;
+            check_readable(&line, facts.tag)?;
         }
-        self.append_seen([seen], &[Record::written(&line)])?;
+        self.append_records([facts], &[Record::written(&line)])?;
         line.shrink_to(MAX_KEPT_BYTES);
         self.line = line;
         Ok(id)
@@ -302,21 +305,21 @@ impl Session {
 
     /// Appends the lines of entries in one step and makes the last one the leaf.
     pub(crate) fn append_lines(&mut self, lines: &[Vec<u8>]) -> Result<(), SessionError> {
-        let seen = lines.iter().map(|line| Seen::of(line)).collect::<Result<Vec<_>, _>>()?;
-        self.append_seen(seen, &lines.iter().map(|line| Record::written(line)).collect::<Vec<_>>())
+        let facts = lines.iter().map(|line| EntryFacts::from_line(line)).collect::<Result<Vec<_>, _>>()?;
+        self.append_records(facts, &lines.iter().map(|line| Record::written(line)).collect::<Vec<_>>())
     }
 
     /// The tree learns of lines what it would learn if the session was opened again.
-    fn append_seen(
+    fn append_records(
         &mut self,
-        seen: impl IntoIterator<Item = Seen>,
+        facts: impl IntoIterator<Item = EntryFacts>,
         lines: &[Record<'_>],
     ) -> Result<(), SessionError> {
         let positions = self.store.put(lines)?;
-        for (seen, position) in seen.into_iter().zip(positions) {
+        for (facts, position) in facts.into_iter().zip(positions) {
             self.n_records += 1;
-            self.leaf = Some(seen.id.clone());
-            self.tree.take(seen, self.n_records, position);
+            self.leaf = Some(facts.id.clone());
+            self.tree.take(facts, self.n_records, position);
         }
         Ok(())
     }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use serde_json::json;
 
 use super::Session;
-use super::index::{Naming, Seen};
+use super::index::{EntryFacts, Naming};
 use super::migrate;
 use crate::entry::encode::{self, Place};
 use crate::entry::{ContextEdit, Custom, EntryKind, EntryTag, Label, SessionInfo};
@@ -19,7 +19,7 @@ use wb_record::lines::trimmed;
 /// not define it.
 pub const UNDO_MARK: &str = "window_budget.undo";
 
-/// The result of [`Session::undo_compaction`] or [`Session::take_back`].
+/// The result of [`Session::undo_compaction`] or [`Session::undo_entries`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct UndoneCompaction {
@@ -54,9 +54,11 @@ impl Session {
     ///
     /// ```
     /// use wb_message::{Message, outline::outline};
-    /// use wb_session::{Compaction, EntryKind, IdSource, NewSession, Session, store::memory::MemoryStore};
+    /// use wb_session::store::memory::MemoryStore;
+    /// use wb_session::{Compaction, EntryKind, IdSource, NewSession, Session};
     ///
-    /// let mut session = Session::create(Box::new(MemoryStore::default()), &NewSession::default(), IdSource::new(7))?;
+    /// let store = Box::new(MemoryStore::default());
+    /// let mut session = Session::create(store, &NewSession::default(), IdSource::new(7))?;
     /// session.append(&Message::user("list").into(), 1_000)?;
     /// let digest = Compaction { summary: "# Goal".into(), ..Default::default() };
     /// session.append(&EntryKind::Compaction(digest), 2_000)?;
@@ -71,7 +73,7 @@ impl Session {
         self.check_layout()?;
         let last = self.path()?.into_iter().rfind(|node| node.tag == EntryTag::Compaction);
         let last = last.ok_or(SessionError::NothingToUndo)?.id;
-        self.take_back(&last, &last, timestamp)
+        self.undo_entries(&last, &last, timestamp)
     }
 
     /// Undoes the entries of the path from one to another as
@@ -79,7 +81,7 @@ impl Session {
     /// with its edits, or edits alone.
     ///
     /// If they are not on the path in this order, nothing is undone.
-    pub fn take_back(
+    pub fn undo_entries(
         &mut self,
         first: &EntryId,
         last: &EntryId,
@@ -170,7 +172,7 @@ impl<'a> Branch<'a> {
                 line = without_cost(line);
             }
             if matches!(node.tag, EntryTag::Label | EntryTag::SessionInfo) {
-                restated.take(Seen::of(&line)?.naming);
+                restated.take(EntryFacts::from_line(&line)?.naming);
             }
             self.lines.push(line);
             self.leaf = id.clone();

@@ -45,7 +45,7 @@ pub struct JsonlStore {
 
 /// The state of a file when it was last checked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Found {
+pub(super) struct FileState {
     length: u64,
     /// That of the last bytes.
     fingerprint: u64,
@@ -89,7 +89,7 @@ impl JsonlStore {
     }
 
     /// Opens the file for appending, if it is the one that this store reads and is as it was found.
-    pub(super) fn to_writer(&self, found: Found) -> Result<Self, StoreError> {
+    pub(super) fn to_writer(&self, found: FileState) -> Result<Self, StoreError> {
         let mut writer = Self::writer(FileParts::open(self.path())?, Durability::Always)?;
         let (is_same, now) = (writer.parts.is_same(&self.parts), writer.looked_at()?);
         if !is_same || now != found {
@@ -101,12 +101,12 @@ impl JsonlStore {
     }
 
     /// Looks at the length of the file and at its end.
-    pub(super) fn looked_at(&self) -> Result<Found, StoreError> {
+    pub(super) fn looked_at(&self) -> Result<FileState, StoreError> {
         let look = || {
             let length = self.parts.len("")?.unwrap_or(0);
             let len = length.min(CHUNK as u64);
             let tail = Span { part: PartId::new(), at: length - len, len };
-            Ok(Found { length, fingerprint: self.parts.fingerprint(&tail)? })
+            Ok(FileState { length, fingerprint: self.parts.fingerprint(&tail)? })
         };
         look().map_err(|error| self.failed("looking at it", error))
     }

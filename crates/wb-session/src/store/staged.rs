@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use super::jsonl::{Found, JsonlStore};
+use super::jsonl::{FileState, JsonlStore};
 use super::{EntryStore, Record};
 use crate::error::{StoreError, Torn};
 
@@ -14,7 +14,7 @@ use crate::error::{StoreError, Torn};
 #[derive(Debug)]
 pub struct StagedStore {
     file: JsonlStore,
-    found: Found,
+    found: FileState,
     is_writer: bool,
     /// The whole lines of the file, and those to append; a position is a byte offset in them, as in
     /// the file.

@@ -113,12 +113,12 @@ impl Selection {
             EntryKind::Compaction(compaction) => compaction.first_kept_entry_id.as_ref(),
             _ => None,
         });
-        Self::of(&tags, |before| path[..before].iter().position(|entry| Some(&entry.id) == first_kept))
+        Self::new(&tags, |before| path[..before].iter().position(|entry| Some(&entry.id) == first_kept))
     }
 
     /// Selects by the kinds of a path's entries; `first_kept` finds the first entry that the
     /// compaction at a place keeps, among those before it.
-    pub(crate) fn of(tags: &[EntryTag], first_kept: impl FnOnce(usize) -> Option<usize>) -> Self {
+    pub(crate) fn new(tags: &[EntryTag], first_kept: impl FnOnce(usize) -> Option<usize>) -> Self {
         let kept = match last_compaction(tags) {
             None => (0..tags.len()).collect(),
             Some(at) => {
@@ -209,7 +209,7 @@ impl Draft {
 
     /// Returns the context, and notes of what providers refuse and is left out of it.
     pub(crate) fn finish(self, unpaired: Unpaired) -> (Context, Vec<LogNote>) {
-        let lost = Lost::of(&self, unpaired);
+        let lost = Lost::new(&self, unpaired);
         let mut context =
             Context { model: self.model, thinking_level: self.thinking_level, ..Context::default() };
         let parts = self.messages.into_iter().zip(self.entries).zip(self.requests);
@@ -308,7 +308,7 @@ struct Lost {
 }
 
 impl Lost {
-    fn of(draft: &Draft, unpaired: Unpaired) -> Self {
+    fn new(draft: &Draft, unpaired: Unpaired) -> Self {
         let Draft { messages, requests, hidden, .. } = draft;
         let pairing = Pairing::new(messages);
         // What extensions and commands say, a provider takes for the user's words.

@@ -56,14 +56,14 @@ enum Link {
 
 /// An id as a row has it.
 #[derive(PartialEq)]
-enum Key<'a> {
+enum RowKey<'a> {
     Digits(u32),
     Text(&'a str),
 }
 
-impl Key<'_> {
-    fn of(id: &str) -> Key<'_> {
-        digits(id).map_or(Key::Text(id), Key::Digits)
+impl RowKey<'_> {
+    fn new(id: &str) -> RowKey<'_> {
+        digits(id).map_or(RowKey::Text(id), RowKey::Digits)
     }
 
     /// Returns a number whose highest bits are spread by a factor.
@@ -156,32 +156,32 @@ impl NodeIndex {
     }
 
     /// Returns the slot of an id, or the free one where it belongs.
-    fn slot(&self, key: &Key<'_>) -> usize {
+    fn slot(&self, key: &RowKey<'_>) -> usize {
         let mask = self.slots.len().wrapping_sub(1);
         let n_bits = self.slots.len().checked_ilog2().unwrap_or(0);
         let high = key.spread(self.factor).checked_shr(u64::BITS - n_bits).unwrap_or(0);
         let mut slot = usize::try_from(high).unwrap_or(0);
-        while self.at(slot).is_some_and(|at| self.key(at) != *key) {
+        while self.row(slot).is_some_and(|at| self.key(at) != *key) {
             slot = (slot + 1) & mask;
         }
         slot
     }
 
     /// Returns the place of the row in a slot.
-    fn at(&self, slot: usize) -> Option<usize> {
+    fn row(&self, slot: usize) -> Option<usize> {
         self.slots.get(slot).filter(|at| **at != EMPTY).map(|at| *at as usize)
     }
 
-    fn key(&self, at: usize) -> Key<'_> {
+    fn key(&self, at: usize) -> RowKey<'_> {
         match *self.blocks.get(at) {
-            Row { is_listed: true, id, .. } => Key::Text(self.listed.get(id as usize).as_str()),
-            Row { id, .. } => Key::Digits(id),
+            Row { is_listed: true, id, .. } => RowKey::Text(self.listed.get(id as usize).as_str()),
+            Row { id, .. } => RowKey::Digits(id),
         }
     }
 
     /// Returns the place of an id; of several the last.
     pub(crate) fn place(&self, id: &str) -> Option<usize> {
-        self.at(self.slot(&Key::of(id)))
+        self.row(self.slot(&RowKey::new(id)))
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -225,7 +225,7 @@ impl NodeIndex {
         match parent_is {
             Link::None => None,
             Link::Row if !self.has_twins => Some(parent as usize),
-            Link::Row => self.at(self.slot(&self.key(parent as usize))),
+            Link::Row => self.row(self.slot(&self.key(parent as usize))),
             Link::Listed => self.place(self.listed.get(parent as usize).as_str()),
         }
     }

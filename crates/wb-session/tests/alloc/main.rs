@@ -13,7 +13,7 @@ use wb_session::{IdSource, NewSession, Session};
 /// eighths are full where it has just grown.
 const PER_ENTRY: u64 = 43;
 /// Extra bytes: a block of rows that has just begun, the header, the leaf.
-const BESIDE: u64 = 16 * 1024;
+const CONSTANT_BYTES: u64 = 16 * 1024;
 /// Bytes for buffers: one for reading, and two of the longest record.
 const BUFFERS: u64 = 128 * 1024;
 
@@ -22,14 +22,14 @@ fn opening(shape: Shape, n_bytes: usize) -> Memory {
     let found = memory(&path);
     std::fs::remove_file(path).unwrap();
     let Memory { peak, context, session } = found;
-    let places = PER_ENTRY * n_entries as u64 + BESIDE;
+    let places = PER_ENTRY * n_entries as u64 + CONSTANT_BYTES;
     assert!(session <= places, "{shape:?}: {session} for {n_entries} entries");
     assert!(peak <= 2 * context + places + BUFFERS, "{shape:?}: {peak} with a context of {context}");
     found
 }
 
 #[test]
-fn opening_takes_twice_what_the_context_holds_beside_the_places_of_entries() {
+fn opening_takes_twice_the_context_and_the_places_of_entries() {
     assert!(opening(Shape::Compacted, 9_000_000).context < 100_000);
     assert!(opening(Shape::Whole, 9_000_000).context > 5_000_000);
 }
@@ -61,7 +61,7 @@ fn an_entry_takes_little_memory_whatever_its_id_is() {
     let pi = |at: usize| format!("{:08x}", at * 7919);
     let foreign = |at: usize| format!("{at:08x}-0000-4000-8000-000000000000");
     for n_entries in [10_000, 12_300] {
-        let bound = |per_entry| per_entry * n_entries as u64 + BESIDE;
+        let bound = |per_entry| per_entry * n_entries as u64 + CONSTANT_BYTES;
         assert!(open_session(pi, n_entries) <= bound(PER_ENTRY));
         // In addition to the row: the text with its two counts, and the pointer to it.
         assert!(open_session(foreign, n_entries) <= bound(PER_ENTRY + 56 + 16));

@@ -4,33 +4,48 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod support;
-mod log;
-mod context;
-mod recorded;
-mod damaged;
-mod edges;
-mod store;
-mod writing;
-mod session;
-mod tree;
-mod undo;
-mod undo_laws;
-mod crash;
-mod chain;
-mod accounting;
-mod preparing;
-mod files;
-mod branching;
-mod converting;
 mod talks;
-mod settings_files;
-mod prompts;
-mod compaction;
-mod branch;
-mod driver;
-mod hooks;
-mod navigate;
-mod recorded_requests;
-mod recorded_compactions;
-mod recorded_branches;
-mod recorded_replies;
+mod chain;
+
+mod log {
+    mod reading;
+    mod context;
+    mod recorded;
+    mod damaged;
+    mod writing;
+}
+
+mod store {
+    pub(crate) mod files;
+    mod crash;
+}
+
+mod session {
+    mod leaves;
+    mod tree;
+    mod undo;
+    mod undo_laws;
+    mod edges;
+}
+
+mod document2 {
+    mod accounting;
+    mod preparing;
+    mod files;
+    mod branching;
+    mod converting;
+    mod prompts;
+    mod compaction;
+    mod branch;
+    mod recorded_requests;
+    mod recorded_compactions;
+    mod recorded_branches;
+    mod recorded_replies;
+}
+
+mod driver {
+    mod settings_files;
+    mod window;
+    mod hooks;
+    mod navigate;
+}

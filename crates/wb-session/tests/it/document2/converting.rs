@@ -26,7 +26,7 @@ fn excluded(row: &Row<'_>) -> Vec<bool> {
 }
 
 /// Returns the messages of a row that the model sees, each with its place in the row.
-fn seen(row: &Row<'_>) -> Vec<(usize, Message)> {
+fn visible_messages(row: &Row<'_>) -> Vec<(usize, Message)> {
     let messages = selected_messages(row.log, row.id("leaf").as_ref()).into_iter().enumerate();
     messages.zip(excluded(row)).filter(|(_, is_excluded)| !is_excluded).map(|(seen, _)| seen).collect()
 }
@@ -34,7 +34,7 @@ fn seen(row: &Row<'_>) -> Vec<(usize, Message)> {
 #[test]
 fn messages_are_converted_as_recorded() {
     replay("convert_to_llm", NEWEST, (143, 140), &[(SHELL, 3)], |row| {
-        let seen = seen(&row);
+        let seen = visible_messages(&row);
         let ours = convert_to_llm(seen.iter().map(|(_, message)| message.clone()));
         let theirs = row.output.as_array().unwrap();
         if ours.len() != theirs.len() {
@@ -136,7 +136,7 @@ fn converted_digests_and_commands_read_like_this() {
 #[test]
 fn conversations_are_serialized_as_recorded() {
     replay("serialize", OLDER, (151, 143), &[(JSON, 7), (SHELL, 1)], |row| {
-        let seen: Vec<_> = seen(&row).into_iter().map(|(_, message)| message).collect();
+        let seen: Vec<_> = visible_messages(&row).into_iter().map(|(_, message)| message).collect();
         compare(&row, SerializeOpts::WHOLE, seen)
     });
 }
@@ -149,7 +149,7 @@ fn conversations_are_serialized_as_recorded_without_thinking() {
     let whole = SerializeOpts { include_thinking: false, ..SerializeOpts::WHOLE };
     let opts = SerializeOpts { max_result_bytes: SerializeOpts::default().max_result_bytes, ..whole };
     replay("serialize", NEWEST, (151, 56), &[(LONG_RESULT, 87), (JSON, 7), (SHELL, 1)], |row| {
-        let mut seen: Vec<_> = seen(&row).into_iter().map(|(_, message)| message).collect();
+        let mut seen: Vec<_> = visible_messages(&row).into_iter().map(|(_, message)| message).collect();
         let verdict = compare(&row, opts, seen.clone());
         let n_clipped = seen.iter_mut().map(clip_as_recorded).filter(|is_long| *is_long).count();
         let as_recorded = (n_clipped > 0).then(|| compare(&row, whole, seen));

@@ -5,8 +5,9 @@ use std::path::{Path, PathBuf};
 use wb_budget::ModelCard;
 use wb_conductor::Compactor;
 use wb_session::SessionSettings;
-use wb_session::driver::settings_files::MAX_SETTINGS_BYTES;
 use wb_session::{SettingsFileError, SettingsRead, read_settings};
+
+const MAX_BYTES: u64 = 1 << 20;
 
 /// Writes a separate file for a test.
 #[expect(clippy::disallowed_methods, reason = "a test is at the edge")]
@@ -167,8 +168,8 @@ fn a_file_at_the_cap_is_read_and_a_byte_more_is_refused() {
         let blanks = usize::try_from(n_bytes).unwrap() - 2;
         format!("{{{}}}", " ".repeat(blanks))
     };
-    assert_eq!(read_one(&file("at-cap", padded(MAX_SETTINGS_BYTES))).unwrap(), SettingsRead::default());
-    let (text, _) = refusal("above-cap", padded(MAX_SETTINGS_BYTES + 1));
+    assert_eq!(read_one(&file("at-cap", padded(MAX_BYTES))).unwrap(), SettingsRead::default());
+    let (text, _) = refusal("above-cap", padded(MAX_BYTES + 1));
     assert_eq!(text, ": expected at most 1048576 bytes of settings, found more");
 }
 

@@ -7,9 +7,10 @@ use futures::executor::block_on;
 use futures::future::{pending, ready};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
-use wb_budget::ModelCard;
+use wb_budget::{ModelCard, TokenEstimate, Usage};
 use wb_conductor::{AgentContext, Compactor, CondenseOpts, DigestSource};
 use wb_invoke::scripted::{Script, ScriptedInvoker};
+use wb_message::Message;
 use wb_session::{
     BeforeCompact, BeforeTree, CompactError, Compacted, CompactionSettings, DriverError, EntryId, EntryKind,
     EntryTag, HookCompaction, HookError, HookFuture, HookList, HookSummary, NavigateOpts, NoHooks, Session,
@@ -279,6 +280,58 @@ fn an_automatic_compaction_asks_the_hooks_too_and_a_dropped_wait_changes_nothing
     assert!(driver.before_request(1).now_or_never().is_none());
     assert_eq!(driver.messages(), known);
     assert!(driver.context().is_over(&known), "the context follows what is there");
+}
+
+/// The figures by which a context decides.
+fn figures(driver: &mut SessionDriver) -> (TokenEstimate, bool, usize, usize, String) {
+    let messages = driver.messages().to_vec();
+    let (estimate, facts) = (driver.estimate(), format!("{:?}", driver.facts()));
+    let context = driver.context();
+    let (is_over, n_known) = (context.is_over(&messages), context.tracker().len());
+    (estimate, is_over, n_known, messages.len(), facts)
+}
+
+#[test]
+fn a_cancelled_compaction_leaves_the_context_as_it_was() {
+    let talk: String = (0..40).map(|_| r#"u*900 a"Done." "#).collect();
+    let new = |answers: Option<BeforeCompact>| {
+        let (session, _) = session_of(&talk);
+        let compactor = Compactor::new().card(ModelCard::with_window(40_000)).max_restored(0);
+        let context = AgentContext::from_compactor(compactor);
+        let driver = SessionDriver::new(session, context, CompactionSettings::default()).unwrap();
+        let hooks: Vec<_> = answers.into_iter().map(Noting::compacts).collect();
+        let mut driver = driver.with_hooks(list(&hooks));
+        for message in [Message::user("Go on."), Message::assistant("Done.")] {
+            driver.append(message, None, 1).unwrap();
+        }
+        driver.after_response(&Usage { input_tokens: 38_000, output_tokens: 3, ..Usage::EMPTY });
+        driver
+    };
+    let cancel = CancellationToken::new();
+    let mut cancelled = new(Some(BeforeCompact::Cancel));
+    let mut plain = new(None);
+    let (estimate, is_over, ..) = figures(&mut plain);
+    assert!(estimate.anchored && is_over, "{estimate:?}");
+    let mut all = block_on(cancelled.before_request(1)).unwrap();
+    all.extend(block_on(cancelled.recover(&cancel, 1)).unwrap());
+    all.push(compacted(&mut cancelled, &CondenseOpts::default()).unwrap());
+    assert!(matches!(all[..], [Compacted::Cancelled, Compacted::Cancelled, Compacted::Cancelled]), "{all:?}");
+    assert_eq!(figures(&mut cancelled), figures(&mut plain));
+    let mut cancelled = cancelled.with_hooks(HookList::default());
+    for driver in [&mut cancelled, &mut plain] {
+        compacted(driver, &CondenseOpts::default()).unwrap();
+    }
+    assert_eq!(cancelled.last_step(), plain.last_step());
+    assert_eq!(cancelled.messages(), plain.messages());
+    assert_eq!(figures(&mut cancelled), figures(&mut plain));
+
+    // A hook that does not cancel changes no figure either.
+    let (mut hooked, mut plain) = (new(Some(BeforeCompact::Proceed)), new(None));
+    for driver in [&mut hooked, &mut plain] {
+        block_on(driver.before_request(1)).unwrap();
+    }
+    assert_eq!((hooked.last_step(), hooked.messages()), (plain.last_step(), plain.messages()));
+    assert_eq!(figures(&mut hooked), figures(&mut plain));
 }
 
 /// A root R, the answer E with the prompt F on one branch, and B, C on the other, where the leaf

@@ -139,7 +139,7 @@ fn without_a_model_the_local_digest_is_the_summary() {
 }
 
 #[test]
-fn a_split_turn_without_history_gets_one_summary_beside_a_constant_line() {
+fn a_split_turn_without_history_gets_one_summary() {
     let (session, _) = session_of(LONG_TURN);
     let preparation = prepared(&session, 120);
     assert!(preparation.is_split_turn && preparation.messages_to_summarize.is_empty());

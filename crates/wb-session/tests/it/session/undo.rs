@@ -17,7 +17,7 @@ use wb_session::{
 };
 use wb_testkit::shared::bytes_of;
 
-use crate::store::each_store;
+use crate::store::files::each_store;
 use crate::support::{append_bytes, fresh};
 
 pub(crate) fn opened(log: &[u8]) -> Session {
@@ -103,7 +103,7 @@ fn compact(session: &mut Session, summary: &str, first_kept: Option<&EntryId>) -
     session.append(&EntryKind::Compaction(digest), 3_000).unwrap()
 }
 
-fn seen(session: &Session) -> String {
+fn outline_of(session: &Session) -> String {
     outline(&here(session).messages)
 }
 
@@ -129,7 +129,7 @@ fn what_came_after_a_compaction_is_repeated_before_it() {
     let old = session.append(&EntryKind::ContextEdit(edit), 4_000).unwrap();
     let before = (written(&session), here(&session));
     assert_eq!(
-        seen(&session),
+        outline_of(&session),
         "   0 digest    \"S\"\n   1 user      \"b\"\n   2 user      \"D\"\n   3 assistant \"e\"\n"
     );
     let undone = session.undo_compaction(5_000).unwrap();
@@ -137,7 +137,7 @@ fn what_came_after_a_compaction_is_repeated_before_it() {
     assert_eq!(session.leaf(), Some(&undone.new_leaf_id));
     assert_eq!(ids(&session)[..2], [a, b]);
     assert_eq!(
-        seen(&session),
+        outline_of(&session),
         "   0 user      \"a\"\n   1 user      \"b\"\n   2 user      \"D\"\n   3 assistant \"e\"\n"
     );
     let after = written(&session);
@@ -155,7 +155,7 @@ fn where_nothing_came_after_a_compaction_only_the_mark_is_appended() {
     let EntryKind::Custom(mark) = session.entry(&undone.new_leaf_id).unwrap().kind else { panic!("no mark") };
     assert_eq!(mark.custom_type, UNDO_MARK);
     assert_eq!(mark.data, Some(json!({"compaction": root.as_str(), "from": root.as_str()})));
-    assert_eq!((ids(&session), seen(&session)), (vec![undone.new_leaf_id], String::new()));
+    assert_eq!((ids(&session), outline_of(&session)), (vec![undone.new_leaf_id], String::new()));
     assert_eq!((undone.n_repeated, session.tree().nodes().len()), (0, 2));
     assert_eq!(face(&session), face(&opened(&written(&session))));
 }
@@ -183,14 +183,14 @@ fn the_last_compaction_goes_first() {
     let undone = session.undo_compaction(5_000).unwrap();
     assert_eq!(undone.compaction_id, second);
     assert_eq!(
-        seen(&session),
+        outline_of(&session),
         "   0 digest    \"S\"\n   1 user      \"b\"\n   2 user      \"d\"\n   3 user      \"e\"\n"
     );
     let undone = session.undo_compaction(6_000).unwrap();
     assert_eq!((undone.compaction_id, undone.n_repeated), (c, 3));
     assert_eq!(ids(&session)[..2], [a, b]);
     assert_eq!(
-        seen(&session),
+        outline_of(&session),
         "   0 user      \"a\"\n   1 user      \"b\"\n   2 user      \"d\"\n   3 user      \"e\"\n"
     );
     assert!(matches!(session.undo_compaction(7_000), Err(SessionError::NothingToUndo)));
@@ -208,7 +208,7 @@ fn a_branch_summary_before_or_after_the_compaction_stays_on_the_path() {
     session.branch_with_summary(Some(&c), summary("d was tried"), 3_000).unwrap();
     session.undo_compaction(5_000).unwrap();
     assert_eq!(
-        seen(&session),
+        outline_of(&session),
         "   0 user      \"a\"\n   1 digest    \"b was tried\"\n   2 digest    \"d was tried\"\n"
     );
     let Message::BranchSummary { from_id, .. } = &here(&session).messages[2] else { panic!("no summary") };
@@ -260,7 +260,7 @@ fn a_label_that_was_cleared_elsewhere_is_not_set_by_its_copy() {
 
 /// The model saw the digest when its provider counted, and what the digest stood for is back now.
 #[test]
-fn what_was_counted_after_the_compaction_does_not_tell_the_size_of_the_context() {
+fn a_count_after_the_compaction_is_not_the_size_of_the_context() {
     let mut session = begun();
     say(&mut session, &"x".repeat(400_000));
     compact(&mut session, "S", None);
@@ -373,7 +373,7 @@ fn what_was_paid_for_once_is_not_billed_again() {
 }
 
 #[test]
-fn edits_are_taken_back_without_the_compaction_before_them() {
+fn edits_are_undone_without_the_compaction_before_them() {
     let mut session = opened(b"{\"type\":\"session\",\"version\":3,\"id\":\"s\"}\n");
     let ask = session.append(&Message::user("list").into(), 1).unwrap();
     let digest =
@@ -382,10 +382,10 @@ fn edits_are_taken_back_without_the_compaction_before_them() {
     let hide = EntryKind::ContextEdit(ContextEdit { target_id: ask, replacement: None });
     let edits = [session.append(&hide, 3).unwrap(), session.append(&hide, 3).unwrap()];
     let after = session.append(&Message::user("go on").into(), 4).unwrap();
-    let undone = session.take_back(&edits[0], &edits[1], 5).unwrap();
+    let undone = session.undo_entries(&edits[0], &edits[1], 5).unwrap();
     assert_eq!((undone.compaction_id, undone.old_leaf_id, undone.n_repeated), (edits[0].clone(), after, 1));
     let seen = outline(&here(&session).messages);
     assert_eq!(seen, "   0 digest    \"S\"\n   1 user      \"list\"\n   2 user      \"go on\"\n");
-    let refused = session.take_back(&edits[1], &edits[0], 6).unwrap_err();
+    let refused = session.undo_entries(&edits[1], &edits[0], 6).unwrap_err();
     assert!(matches!(refused, SessionError::NothingToUndo), "they are on the branch that was left");
 }

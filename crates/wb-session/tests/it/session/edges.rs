@@ -6,7 +6,7 @@ use wb_message::{Block, Message, outline};
 use wb_session::store::memory::MemoryStore;
 use wb_session::{EntryId, EntryKind, EntryTag, IdSource, NewSession, Node, Session, SessionError};
 
-use crate::undo::{content_of, context_of, face, here, opened, written};
+use crate::session::undo::{content_of, context_of, face, here, opened, written};
 
 fn empty() -> Session {
     Session::create(Box::new(MemoryStore::default()), &NewSession::default(), IdSource::new(1)).unwrap()
@@ -119,7 +119,7 @@ fn shell() -> Message {
 }
 
 /// Returns the context after these messages, a line each.
-fn seen(messages: &[Message]) -> Vec<String> {
+fn outline_of(messages: &[Message]) -> Vec<String> {
     let mut session = empty();
     for message in messages {
         session.append(&message.clone().into(), 1).unwrap();
@@ -131,21 +131,21 @@ fn seen(messages: &[Message]) -> Vec<String> {
 fn a_call_whose_result_never_came_is_not_sent_after_what_an_extension_or_a_command_said() {
     let go_on = Message::user("Go on.");
     for said in [Message::custom("note", "The build is red."), shell()] {
-        let lines = seen(&[go_on.clone(), call("c"), said.clone()]);
+        let lines = outline_of(&[go_on.clone(), call("c"), said.clone()]);
         assert_eq!(lines, [outline::line(&go_on), outline::line(&said)]);
-        let lines = seen(&[go_on.clone(), call("c"), said, result("c", "x")]);
+        let lines = outline_of(&[go_on.clone(), call("c"), said, result("c", "x")]);
         assert_eq!(lines.len(), 4, "and is again when the result is there");
     }
 }
 
 #[test]
 fn of_two_results_of_one_call_the_first_is_sent() {
-    let lines = seen(&[Message::user("u"), call("c"), result("c", "one"), result("c", "two")]);
+    let lines = outline_of(&[Message::user("u"), call("c"), result("c", "one"), result("c", "two")]);
     assert_eq!(lines.len(), 3);
     assert!(lines[2].contains("one"), "{lines:?}");
     // An id that is used again is another call.
     let again = [Message::user("u"), call("c"), result("c", "one"), call("c"), result("c", "two")];
-    assert_eq!(seen(&again).len(), 5);
+    assert_eq!(outline_of(&again).len(), 5);
 }
 
 /// Ids that a careless comparison takes for one another; no two are the same.
@@ -206,7 +206,7 @@ fn a_line() -> impl Strategy<Value = String> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(wb_testkit::depth::cases(300)))]
     #[test]
-    fn of_any_log_a_compaction_is_taken_back_or_refused_and_nothing_else_changes(
+    fn a_compaction_of_any_log_is_undone_or_refused(
         lines in prop::collection::vec(a_line(), 1..40),
     ) {
         let header = r#"{"type":"session","version":3,"id":"s"}"#.to_owned();

@@ -15,7 +15,6 @@ use wb_message::{Message, Pairing};
 use wb_session::store::memory::MemoryStore;
 use wb_session::{
     CompactError, CompactOpts, CompactionOutcome, SummarySource, SummaryTask, append_compaction, compact,
-    document2::compaction_result::TURN_CONTEXT,
 };
 use wb_session::{
     CompactionPreparation, CompactionSettings, Context, Entry, EntryKind, IdSource, Logged, NEWEST_VERSION,
@@ -30,7 +29,9 @@ use wb_testkit::session_rows::{
 };
 use wb_testkit::shared::bytes_of;
 
-use crate::recorded_requests::{Asked, GUARDED, LONG_RESULT, SHELL, THINKING, says, without_headings};
+use crate::document2::recorded_requests::{
+    GUARDED, LONG_RESULT, RecordedRequest, SHELL, THINKING, says, without_headings,
+};
 use crate::talks::read_path;
 
 const NOT_LIGHTER: &str = "a summary that is not lighter than what it stands for is not taken";
@@ -95,7 +96,7 @@ struct Run {
 }
 
 impl Run {
-    fn of(row: &Row<'_>, path: &[&Entry]) -> Result<Self, String> {
+    fn new(row: &Row<'_>, path: &[&Entry]) -> Result<Self, String> {
         let settings: CompactionSettings = serde_json::from_value(row.params["settings"].clone()).unwrap();
         let preparation =
             prepare_compaction(path, &settings, &SESSION_PRESET).ok_or("nothing is prepared")?;
@@ -110,7 +111,7 @@ impl Run {
         Ok(Self { preparation, result, prompts: invoker.prompts() })
     }
 
-    fn requests<'a>(&'a self, row: &Row<'a>) -> Vec<Asked<'a>> {
+    fn requests<'a>(&'a self, row: &Row<'a>) -> Vec<RecordedRequest<'a>> {
         let focus = row.params["custom"].as_str();
         let it = &self.preparation;
         let asked = |task| {
@@ -119,7 +120,7 @@ impl Run {
             } else {
                 (&it.messages_to_summarize, it.previous_summary.as_deref())
             };
-            Asked { task, messages, previous, focus, replaces: false }
+            RecordedRequest { task, messages, previous, focus, replaces: false }
         };
         tasks(it).into_iter().map(asked).collect()
     }
@@ -161,7 +162,7 @@ fn tasks(preparation: &CompactionPreparation) -> Vec<SummaryTask> {
 
 fn compare_run(row: &Row<'_>, path: &[&Entry], unseen: &[Message]) -> Verdict {
     let theirs = &row.output["result"];
-    let run = Run::of(row, path)?;
+    let run = Run::new(row, path)?;
     let it = &run.preparation;
     let mut reasons =
         boundary_reason(path, theirs["firstKeptEntryId"].as_str().unwrap(), &it.first_kept_entry_id)?;
@@ -221,7 +222,7 @@ fn a_compacted_session_shows_the_model_what_is_recorded() {
 }
 
 fn compare_context(row: &Row<'_>, path: &[&Entry]) -> Verdict {
-    let run = Run::of(row, path)?;
+    let run = Run::new(row, path)?;
     let it = &run.preparation;
     let recorded = row.output["messages"].as_array().unwrap();
     let (digest, kept) = recorded.split_first().ok_or("no messages")?;
@@ -233,7 +234,7 @@ fn compare_context(row: &Row<'_>, path: &[&Entry]) -> Verdict {
     };
     let at = path.iter().position(|entry| entry.id == it.first_kept_entry_id).unwrap();
     let is_whole_turn = !it.is_split_turn && find_turn_start(path, at, 0) == Some(at);
-    if is_whole_turn && !gives_message(path[at - 1]) && theirs.contains(TURN_CONTEXT) {
+    if is_whole_turn && !gives_message(path[at - 1]) && theirs.contains("**Turn Context (split turn):**") {
         return Ok(vec![WHOLE_TURN]);
     }
     let seen: Vec<_> = path.iter().filter(|entry| gives_message(entry)).collect();

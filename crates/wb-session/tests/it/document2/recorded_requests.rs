@@ -37,7 +37,7 @@ pub(crate) fn without_headings(summary: &str) -> String {
 }
 
 /// One request for a summary.
-pub(crate) struct Asked<'a> {
+pub(crate) struct RecordedRequest<'a> {
     pub(crate) task: SummaryTask,
     pub(crate) messages: &'a [Message],
     pub(crate) previous: Option<&'a str>,
@@ -46,7 +46,7 @@ pub(crate) struct Asked<'a> {
     pub(crate) replaces: bool,
 }
 
-impl Asked<'_> {
+impl RecordedRequest<'_> {
     /// Returns the expected recorded prompt, with its prose masked; `unseen` are commands that were
     /// kept from the model.
     ///
@@ -86,7 +86,7 @@ impl Asked<'_> {
     }
 
     /// Returns the conversation in our form.
-    pub(crate) fn shown(&self) -> String {
+    pub(crate) fn outline(&self) -> String {
         self.text(|_| ())
     }
 
@@ -98,7 +98,7 @@ impl Asked<'_> {
 
     /// Compares our prompt with the recorded one by what both carry.
     pub(crate) fn compare(&self, row: &Row<'_>, recorded: &Value, ours: &str, unseen: &[Message]) -> Verdict {
-        let text = self.shown();
+        let text = self.outline();
         self.check_ours(ours, &text)?;
         let rebuilt = self.rebuilt(unseen, |_| None);
         let mut reasons = if is_text(recorded, &rebuilt) {

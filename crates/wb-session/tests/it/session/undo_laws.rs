@@ -15,9 +15,9 @@ use wb_session::{
 };
 use wb_testkit::shared::{bytes_of, shared_files};
 
-use crate::store::{Opened, each_store};
+use crate::session::undo::{Face, content_of, context_of, face, here, ids, opened, written};
+use crate::store::files::{Opened, each_store};
 use crate::support::{FIXTURES, append_bytes, fresh};
-use crate::undo::{Face, content_of, context_of, face, here, ids, opened, written};
 
 /// Something that is done to a session.
 #[derive(Clone, Debug)]
@@ -290,7 +290,7 @@ fn open_present(bytes: &[u8]) -> Option<Session> {
 }
 
 #[test]
-fn compactions_of_real_files_are_taken_back_at_every_leaf() {
+fn compactions_of_real_files_are_undone_at_every_leaf() {
     let mut n_undone = 0;
     for (name, bytes) in files() {
         let Some(session) = open_present(&bytes) else { continue };

@@ -23,7 +23,7 @@ fn say(session: &mut Session, text: &str) -> EntryId {
     session.append(&Message::user(text).into(), 2_000).unwrap()
 }
 
-fn seen(session: &Session) -> String {
+fn outline_of(session: &Session) -> String {
     outline(&session.context(session.leaf()).unwrap().messages)
 }
 
@@ -34,7 +34,7 @@ fn memory(log: &str) -> Result<Session, SessionError> {
 #[test]
 fn an_entry_follows_the_leaf_and_becomes_it_on_each_branch() {
     let mut session = begun();
-    assert_eq!((session.leaf(), seen(&session)), (None, String::new()));
+    assert_eq!((session.leaf(), outline_of(&session)), (None, String::new()));
     let a = say(&mut session, "a");
     let b = say(&mut session, "b");
     session.branch(&a).unwrap();
@@ -62,7 +62,7 @@ fn a_branch_that_is_left_with_a_summary_hands_it_to_the_new_one() {
     let id = session.branch_with_summary(Some(&a), summary.clone(), 3_000).unwrap();
     let EntryKind::BranchSummary(stored) = session.entry(&id).unwrap().kind else { panic!("no summary") };
     assert_eq!((stored.from_id.as_str(), session.leaf()), (b.as_str(), Some(&id)));
-    assert_eq!(seen(&session), "   0 user      \"a\"\n   1 digest    \"b was tried\"\n");
+    assert_eq!(outline_of(&session), "   0 user      \"a\"\n   1 digest    \"b was tried\"\n");
     let unknown = session.branch_with_summary(Some(&"gone".into()), summary.clone(), 0).unwrap_err();
     assert!(matches!(unknown, SessionError::UnknownLeaf { .. }));
     assert_eq!(session.leaf(), Some(&id), "a failure leaves the leaf where it was");
@@ -81,14 +81,17 @@ fn a_leaf_that_is_marked_is_there_again_when_the_session_is_opened() {
     };
     let mark = session.mark_leaf(Some(&a), 3_000).unwrap();
     assert_eq!((session.leaf(), again(&session).leaf()), (Some(&mark), Some(&mark)));
-    assert_eq!(seen(&again(&session)), "   0 user      \"a\"\n");
+    assert_eq!(outline_of(&again(&session)), "   0 user      \"a\"\n");
     let EntryKind::Custom(custom) = session.entry(&mark).unwrap().kind else { panic!("no mark") };
     assert_eq!(
         (custom.custom_type.as_str(), custom.data.unwrap()),
         (LEAF_MARK, serde_json::json!({"from": b.as_str()}))
     );
     let root = session.mark_leaf(None, 4_000).unwrap();
-    assert_eq!((seen(&again(&session)), session.entry(&root).unwrap().parent_id), (String::new(), None));
+    assert_eq!(
+        (outline_of(&again(&session)), session.entry(&root).unwrap().parent_id),
+        (String::new(), None)
+    );
     assert!(matches!(session.mark_leaf(Some(&"gone".into()), 0), Err(SessionError::UnknownLeaf { .. })));
     assert_eq!((session.leaf(), session.tree().nodes().len()), (Some(&root), 4));
     let first = begun().mark_leaf(None, 0).unwrap();
@@ -150,7 +153,7 @@ fn an_entry_in_pis_own_form_counts_as_what_it_is() {
     );
     append(&format!("{{\"type\":\"label\",\"targetId\":\"{a}\",\"label\":\"L\"}}"));
     append("{\"type\":\"session_info\",\"name\":\"N\"}");
-    assert_eq!(seen(&session), "   0 user      \"a\"\n   1 user      \"b\"\n");
+    assert_eq!(outline_of(&session), "   0 user      \"a\"\n   1 user      \"b\"\n");
     assert_eq!((session.tree().label(&a), session.tree().name()), (Some("L"), Some("N")));
     let mut out = Vec::new();
     session.write_to(&mut out).unwrap();
@@ -169,7 +172,7 @@ fn a_compaction_that_keeps_nothing_names_itself() {
     let id = session.append(&EntryKind::Compaction(digest), 0).unwrap();
     let EntryKind::Compaction(stored) = session.entry(&id).unwrap().kind else { panic!("no compaction") };
     assert_eq!(stored.first_kept_entry_id, Some(id));
-    assert_eq!(seen(&session), "   0 digest    \"S\"\n");
+    assert_eq!(outline_of(&session), "   0 digest    \"S\"\n");
 }
 
 #[test]
@@ -238,7 +241,7 @@ fn a_torn_record_is_noted_and_a_failed_append_leaves_the_session_as_it_was() {
     );
     say(&mut session, "b");
     session.sync().unwrap();
-    assert_eq!(seen(&session), "   0 user      \"a\"\n   1 user      \"b\"\n");
+    assert_eq!(outline_of(&session), "   0 user      \"a\"\n   1 user      \"b\"\n");
 }
 
 /// Any change of any byte gives a session or an error.

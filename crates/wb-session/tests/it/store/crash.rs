@@ -69,7 +69,7 @@ fn append_for_ever(path: &Path) {
 /// Runs a child, kills it after a while and returns how many records it acknowledged in all, if
 /// any.
 fn killed_after(path: &Path, delay: Duration) -> Option<usize> {
-    let name = "crash::a_writer_that_is_killed_loses_nothing_that_it_acknowledged";
+    let name = "store::crash::a_writer_that_is_killed_loses_nothing_that_it_acknowledged";
     let mut child = Command::new(env::current_exe().unwrap())
         .args([name, "--exact", "--nocapture", "--test-threads=1"])
         .env(FILE, path)
@@ -251,12 +251,13 @@ fn append_beyond_the_limit(path: &Path) {
 #[cfg(unix)]
 #[test]
 #[expect(clippy::disallowed_methods, reason = "a child learns from its environment that it is one")]
-fn a_record_that_is_written_in_part_is_taken_back() {
+fn a_record_that_is_written_in_part_is_removed() {
     if let Some(path) = env::var_os(LIMITED) {
         return append_beyond_the_limit(path.as_ref());
     }
     let path = fresh("limited.jsonl");
-    let script = "trap '' XFSZ; ulimit -f 8; exec \"$0\" crash::a_record_that_is_written_in_part_is_taken_back --exact";
+    let script =
+        "trap '' XFSZ; ulimit -f 8; exec \"$0\" crash::a_record_that_is_written_in_part_is_removed --exact";
     let output = Command::new("sh")
         .args(["-c", script])
         .arg(env::current_exe().unwrap())

@@ -19,7 +19,7 @@ use wb_testkit::session_rows::{
 use crate::chain::chain;
 use crate::support::{bytes_of, log_of, shared};
 
-fn shown(cut: CutPoint) -> Value {
+fn cut_json(cut: CutPoint) -> Value {
     let turn = cut.turn_start_index.map_or(json!(-1), |at| json!(at));
     json!({"firstKeptEntryIndex": cut.first_kept_entry_index, "turnStartIndex": turn, "isSplitTurn": cut.is_split_turn})
 }
@@ -43,7 +43,7 @@ fn cut_points_are_the_recorded_ones() {
 
 fn compare_cut(row: &Row<'_>, path: &[&Entry]) -> Verdict {
     let (start, end) = (row.place("start"), row.place("end"));
-    let ours = shown(find_cut_point(path, start..end, row.count("keepRecentTokens"), &SESSION_PRESET));
+    let ours = cut_json(find_cut_point(path, start..end, row.count("keepRecentTokens"), &SESSION_PRESET));
     if ours == *row.output {
         return Ok(Vec::new());
     }
@@ -207,7 +207,7 @@ fn a_split_turn_is_cut_as_its_diagram_shows() {
 }
 
 #[test]
-fn a_cut_stands_at_prompts_answers_commands_and_messages_of_extensions() {
+fn a_cut_is_at_a_prompt_an_answer_a_command_or_a_note() {
     let log = chain("u a t b x s l m a c=1 u");
     let path = log.path(log.leaf()).unwrap();
     assert_eq!(cut_candidates(&path, 0..path.len()), [0, 1, 3, 4, 5, 8, 10]);
@@ -217,7 +217,7 @@ fn a_cut_stands_at_prompts_answers_commands_and_messages_of_extensions() {
 }
 
 #[test]
-fn a_call_keeps_its_results_when_something_stands_between_them() {
+fn a_call_keeps_its_results_across_other_entries() {
     let log = chain("u a t x t u");
     let path = log.path(log.leaf()).unwrap();
     assert_eq!(cut_candidates(&path, 0..path.len()), [0, 1, 5]);

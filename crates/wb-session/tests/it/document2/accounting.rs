@@ -83,11 +83,11 @@ fn the_estimate_of_a_context_is_the_recorded_one() {
 
 fn compare_estimate(row: &Row<'_>) -> Verdict {
     let path = row.path();
-    if shown(&path) == *row.output {
+    if estimate_json(&path) == *row.output {
         return Ok(Vec::new());
     }
     let all: Vec<Entry> = with_all_commands(&path);
-    if has_excluded(&path) && shown(&all.iter().collect::<Vec<_>>()) == *row.output {
+    if has_excluded(&path) && estimate_json(&all.iter().collect::<Vec<_>>()) == *row.output {
         return Ok(vec![EXCLUDED]);
     }
     let ours = estimate_context(&path, &SESSION_PRESET);
@@ -106,7 +106,7 @@ fn compare_estimate(row: &Row<'_>) -> Verdict {
     judge(false, TOTAL, is_total && is_rest, ours)
 }
 
-fn shown(path: &[&Entry]) -> Value {
+fn estimate_json(path: &[&Entry]) -> Value {
     let it = estimate_context(path, &SESSION_PRESET);
     json!({
         "tokens": it.tokens, "usageTokens": it.usage_tokens, "trailingTokens": it.trailing_tokens,

@@ -5,7 +5,6 @@ use serde_json::Value;
 use wb_budget::ModelCard;
 use wb_invoke::scripted::ScriptedInvoker;
 use wb_message::Message;
-use wb_session::document2::branch_summary::BRANCH_SUMMARY_TOKENS;
 use wb_session::{
     BranchSummaryOpts, BranchSummaryOutcome, CompactError, SummarySource, SummaryTask,
     generate_branch_summary,
@@ -19,7 +18,7 @@ use wb_testkit::session_rows::{
     ALL_FILES, JSON, NEWEST, Row, Verdict, branch_files_reason, excluded_message, judge, replay,
 };
 
-use crate::recorded_requests::{Asked, THINKING, says, without_headings};
+use crate::document2::recorded_requests::{RecordedRequest, THINKING, says, without_headings};
 
 const FITTED: &str = "what does not fit into the model's window is shortened or goes in several requests";
 const NOTHING: &str = "a branch that says nothing gets no summary, not one that says so";
@@ -95,13 +94,14 @@ fn compare(row: &Row<'_>, entries: &[&Entry], unseen: &[Message]) -> Verdict {
     let (focus, replaces) =
         (row.params["customInstructions"].as_str(), row.params["replaceInstructions"] == true);
     let replaces = replaces && focus.is_some();
-    let asked = Asked { task: SummaryTask::Branch, messages: &messages, previous: None, focus, replaces };
-    let max_bytes = Room::new(Some(&card), BRANCH_SUMMARY_TOKENS).transcript_bytes(0);
+    let asked =
+        RecordedRequest { task: SummaryTask::Branch, messages: &messages, previous: None, focus, replaces };
+    let max_bytes = Room::new(Some(&card), 2_048).transcript_bytes(0);
     let mut reasons = match &prompts[..] {
-        [prompt] if asked.shown().len() <= max_bytes => {
+        [prompt] if asked.outline().len() <= max_bytes => {
             asked.compare(row, &requests[0]["prompt"], prompt, unseen)?
         }
-        _ => judge(false, FITTED, asked.shown().len() > max_bytes, prompts.len())?,
+        _ => judge(false, FITTED, asked.outline().len() > max_bytes, prompts.len())?,
     };
     reasons.extend(compare_outcome(&row.output["result"], &outcome, entries)?);
     Ok(reasons)

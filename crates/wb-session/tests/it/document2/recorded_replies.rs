@@ -18,7 +18,7 @@ use wb_session::{CompactionPreparation, FileOps, SessionError};
 use wb_summarize::NoDigest;
 use wb_testkit::session_rows::{NEWEST, OLDER, Row, Verdict, judge, replay};
 
-use crate::recorded_requests::{Asked, heading, without_headings};
+use crate::document2::recorded_requests::{RecordedRequest, heading, without_headings};
 use crate::talks::{TALK, append, empty_session, prepared, read_path, session_of};
 
 const REFUSED: &str = "where theirs is an error the local digest stands in, and the other half is asked for";
@@ -86,14 +86,14 @@ fn preparation_of(variant: &Value) -> CompactionPreparation {
     preparation
 }
 
-fn requests(preparation: &CompactionPreparation) -> Vec<Asked<'_>> {
+fn requests(preparation: &CompactionPreparation) -> Vec<RecordedRequest<'_>> {
     let history = (SummaryTask::History, &preparation.messages_to_summarize);
     let prefix = (SummaryTask::TurnPrefix, &preparation.turn_prefix_messages);
     let previous = preparation.previous_summary.as_deref();
     let asked = [history, prefix].into_iter().filter(|(_, messages)| !messages.is_empty());
     let previous = |task| previous.filter(|_| task == SummaryTask::History);
     asked
-        .map(|(task, messages)| Asked {
+        .map(|(task, messages)| RecordedRequest {
             task,
             messages,
             previous: previous(task),
@@ -125,7 +125,7 @@ fn replies_to_a_compaction_are_taken_or_refused_as_recorded() {
 }
 
 /// Our side makes all their requests, and none after an error.
-fn compare_requests(row: &Row<'_>, asked: &[Asked<'_>], prompts: &[String]) -> Verdict {
+fn compare_requests(row: &Row<'_>, asked: &[RecordedRequest<'_>], prompts: &[String]) -> Verdict {
     let recorded = row.output["requests"].as_array().unwrap();
     assert_eq!(asked.len(), prompts.len());
     assert!(recorded.len() == asked.len() || (recorded.len() < asked.len() && is_error(row)));
@@ -176,10 +176,10 @@ fn compare_refused(row: &Row<'_>, outcome: &CompactionOutcome, why: NoDigest) ->
     // A verbatim first request may weigh as much as the history; the digest then covers all
     // messages.
     let alone = ["# Objective\n- First request: prefix", "# Objective\n- Latest request: prefix"];
-    let stands_alone = alone.iter().any(|start| outcome.summary.starts_with(start));
+    let is_alone = alone.iter().any(|start| outcome.summary.starts_with(start));
     let tags = "\n\n<read-files>\nr\n</read-files>\n\n<modified-files>\nw\n</modified-files>";
     let is_local = outcome.source == SummarySource::Local(why)
-        && (outcome.summary.starts_with(start) || stands_alone)
+        && (outcome.summary.starts_with(start) || is_alone)
         && variant["previousSummary"].as_str().is_none_or(|previous| outcome.summary.contains(previous))
         && outcome.summary.ends_with(tags);
     let is_expected = is_error(row) == (reason == REFUSED || variant["firstKeptEntryId"] == "");

@@ -2,7 +2,6 @@
 
 use serde_json::{Value, json};
 use wb_message::{Block, Message};
-use wb_session::files::{MAX_LISTED_FILES, MAX_PATH_BYTES, MAX_TAGGED_UNITS, PATHS_LEFT_OUT};
 use wb_session::{
     CompactionPreparation, CompactionSettings, FileLists, FileOps, SESSION_PRESET, compute_file_lists,
     estimate_tokens, format_file_operations, prepare_compaction, split_file_tags,
@@ -10,6 +9,14 @@ use wb_session::{
 use wb_testkit::session_rows::{NEWEST, judge, replay};
 
 use crate::support::log_of;
+
+/// The most paths of a list in details.
+const MAX_LISTED_FILES: usize = 1_000;
+/// The longest path of a list in bytes.
+const MAX_PATH_BYTES: usize = 4_096;
+/// The most UTF-16 units of a list in tags.
+const MAX_TAGGED_UNITS: usize = 4_000;
+const PATHS_LEFT_OUT: &str = "(more paths were left out)";
 
 fn paths(list: &Value) -> Vec<String> {
     serde_json::from_value(list.clone()).unwrap()

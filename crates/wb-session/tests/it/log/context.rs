@@ -11,7 +11,7 @@ use crate::support::{FIXTURES, log_of, read};
 
 /// Writes one line per message with its entry and, where known, the prompt that was counted (`~`
 /// where it is not that of the messages before).
-fn shown(context: &Context) -> String {
+fn outlined(context: &Context) -> String {
     let mut out = String::new();
     for (at, (message, entry)) in context.messages.iter().zip(&context.entries).enumerate() {
         let request = context.requests.iter().find(|request| request.at == at);
@@ -22,7 +22,7 @@ fn shown(context: &Context) -> String {
     out
 }
 
-fn at(log: &SessionLog, leaf: &str) -> Context {
+fn context_at(log: &SessionLog, leaf: &str) -> Context {
     build_context(log, Some(&EntryId::from(leaf))).unwrap()
 }
 
@@ -33,7 +33,7 @@ fn at_end(name: &str) -> Context {
 
 #[test]
 fn the_first_version_gives_the_digest_and_what_was_kept() {
-    assert_snapshot!(shown(&at_end("v1")), @r#"
+    assert_snapshot!(outlined(&at_end("v1")), @r#"
     00000005 digest    "two tests fail"
     00000002 assistant read(test.log)  <- ~9203
     00000003 error     read "2 failed"
@@ -44,7 +44,7 @@ fn the_first_version_gives_the_digest_and_what_was_kept() {
 
 #[test]
 fn the_second_version_knows_hook_messages_by_their_old_name() {
-    assert_snapshot!(shown(&at_end("v2")), @r#"
+    assert_snapshot!(outlined(&at_end("v2")), @r#"
     a1       user      "hello"
     a2       custom    (note) "be brief"
     "#);
@@ -52,7 +52,7 @@ fn the_second_version_knows_hook_messages_by_their_old_name() {
 
 #[test]
 fn a_branch_gives_its_own_messages_and_the_digest_of_the_one_that_was_left() {
-    assert_snapshot!(shown(&at_end("branches")), @r#"
+    assert_snapshot!(outlined(&at_end("branches")), @r#"
     u1       user      "what is in this picture?" · [image/png]
     a1       assistant thinking "look" · "a greeting"  <- 1200
     b1       digest    "French was tried"
@@ -60,7 +60,7 @@ fn a_branch_gives_its_own_messages_and_the_digest_of_the_one_that_was_left() {
     s1       shell     $ locale [exit 0]
     u3       user      "now in German"
     "#);
-    assert_snapshot!(shown(&at(&read("branches").unwrap(), "a2")), @r#"
+    assert_snapshot!(outlined(&context_at(&read("branches").unwrap(), "a2")), @r#"
     u1       user      "what is in this picture?" · [image/png]
     a1       assistant thinking "look" · "a greeting"  <- 1200
     u2       user      "translate it"
@@ -70,7 +70,7 @@ fn a_branch_gives_its_own_messages_and_the_digest_of_the_one_that_was_left() {
 
 #[test]
 fn only_the_last_compaction_on_the_path_counts() {
-    assert_snapshot!(shown(&at_end("compactions")), @r#"
+    assert_snapshot!(outlined(&at_end("compactions")), @r#"
     c2       digest    "newer digest"
     a2       assistant "second"  <- ~200
     u3       user      "three"
@@ -78,7 +78,7 @@ fn only_the_last_compaction_on_the_path_counts() {
     u4       user      "four"
     a4       assistant "fourth"  <- 180
     "#);
-    assert_snapshot!(shown(&at(&read("compactions").unwrap(), "a3")), @r#"
+    assert_snapshot!(outlined(&context_at(&read("compactions").unwrap(), "a3")), @r#"
     c1       digest    "older digest"
     u2       user      "two"
     a2       assistant "second"  <- ~200
@@ -123,7 +123,7 @@ fn the_stretches_between_compactions_hold_every_request_once() {
 #[test]
 fn failed_answers_stay_where_they_do_no_harm() {
     let context = at_end("aborted");
-    assert_snapshot!(shown(&context), @r#"
+    assert_snapshot!(outlined(&context), @r#"
     u1       user      "go"
     e3       assistant "I will read both" · read(a.rs)  <- 510
     r2       result    read "fn a() {}"
@@ -134,7 +134,7 @@ fn failed_answers_stay_where_they_do_no_harm() {
     assert_eq!((pairing.orphans().len(), pairing.dangling().len(), pairing.in_flight()), (0, 1, Some(4)));
 }
 
-fn said(id: &str, parent: &str, message: &str) -> String {
+fn message_line(id: &str, parent: &str, message: &str) -> String {
     format!(r#"{{"type":"message","id":"{id}","parentId":"{parent}","message":{message}}}"#)
 }
 
@@ -144,14 +144,14 @@ fn what_no_provider_takes_is_left_out_and_what_is_in_flight_stays() {
     let result = r#"{"role":"toolResult","toolCallId":"c","toolName":"read","content":[]}"#;
     let prompt = r#"{"role":"user","content":"and?"}"#;
     let entries = [
-        said("orphan", "", result),
-        said("u", "orphan", prompt),
-        said("a", "u", call),
-        said("u2", "a", prompt),
-        said("late", "u2", result),
+        message_line("orphan", "", result),
+        message_line("u", "orphan", prompt),
+        message_line("a", "u", call),
+        message_line("u2", "a", prompt),
+        message_line("late", "u2", result),
     ];
     let log = log_of(&entries.iter().map(String::as_str).collect::<Vec<_>>());
-    let at = |leaf: &str| shown(&build_context(&log, Some(&leaf.into())).unwrap());
+    let at = |leaf: &str| outlined(&build_context(&log, Some(&leaf.into())).unwrap());
     let lines = |leaf: &str| at(leaf).lines().map(str::to_owned).collect::<Vec<_>>();
     let prompt = r#"u        user      "and?""#;
     let again = r#"u2       user      "and?""#;
@@ -172,15 +172,15 @@ fn a_call_whose_result_is_hidden_waits_for_none() {
         )
     };
     let entries = [
-        said("u", "", r#"{"role":"user","content":"go"}"#),
-        said("a", "u", call),
-        said("r1", "a", &result("c")),
-        said("r2", "r1", &result("d")),
+        message_line("u", "", r#"{"role":"user","content":"go"}"#),
+        message_line("a", "u", call),
+        message_line("r1", "a", &result("c")),
+        message_line("r2", "r1", &result("d")),
         hide("e1", "r2", "r1"),
         hide("e2", "e1", "r2"),
     ];
     let log = log_of(&entries.iter().map(String::as_str).collect::<Vec<_>>());
-    let at = |leaf: &str| shown(&build_context(&log, Some(&leaf.into())).unwrap());
+    let at = |leaf: &str| outlined(&build_context(&log, Some(&leaf.into())).unwrap());
     let prompt = "u        user      \"go\"\n";
     assert_eq!(
         at("r1"),
@@ -192,7 +192,7 @@ fn a_call_whose_result_is_hidden_waits_for_none() {
 
 #[test]
 fn the_last_edit_of_an_entry_hides_or_replaces_its_content() {
-    assert_snapshot!(shown(&at_end("edits")), @r#"
+    assert_snapshot!(outlined(&at_end("edits")), @r#"
     u1       user      "the key is hidden"
     a1       assistant "noted"  <- ~90
     u2       user      "go on"
@@ -204,7 +204,7 @@ fn model_and_thinking_level_are_those_of_the_whole_path() {
     let context = at_end("branches");
     assert_eq!(context.model.as_deref(), Some("model-c"), "an answer overrides the choice before it");
     assert_eq!(context.thinking_level.as_deref(), Some("high"));
-    assert_eq!(at(&read("branches").unwrap(), "u1").model.as_deref(), Some("model-b"));
+    assert_eq!(context_at(&read("branches").unwrap(), "u1").model.as_deref(), Some("model-b"));
 }
 
 #[test]

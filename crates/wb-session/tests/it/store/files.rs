@@ -83,7 +83,7 @@ fn each_record_is_found_at_its_position_and_none_elsewhere_behind_the_last() {
 }
 
 #[test]
-fn what_follows_the_lines_of_a_part_stands_behind_them_and_they_stay() {
+fn lines_of_a_part_stay_before_what_follows() {
     for (lines, n_lines) in [("", 0), ("{}\n\nno JSON\n", 3), ("{}\n{\"at\":1}", 2)] {
         let path = with("behind.jsonl", lines);
         let parts = FileParts::open_for_reading(&path).unwrap();
