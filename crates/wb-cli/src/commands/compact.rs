@@ -43,14 +43,20 @@ struct Written {
     bytes: usize,
 }
 
-/// Compacts a session; without a place to write to the report is all.
+/// Compacts a session; without a place to write to, only reports.
 pub(crate) fn compact(shell: &Shell, args: &Compact) -> Result<()> {
     let is_in_place = args.write.in_place && !args.write.dry_run;
     check_targets(args)?;
     let model = model(shell, args)?;
     let access = if is_in_place { Access::Write } else { Access::Read };
-    let images = images(shell, args.images)?;
-    let session = Session::open_for(shell, &args.file, args.policy, args.strategy, access)?;
+    let images = images(shell, args.compaction.images)?;
+    let session = Session::open_for(
+        shell,
+        &args.compaction.file,
+        args.compaction.policy,
+        args.compaction.strategy,
+        access,
+    )?;
     let mut session = session.with_images(images);
     let why_not = session.why_not_native();
     if let Some(why) = why_not.filter(|_| args.write.in_place) {
@@ -87,26 +93,28 @@ pub(crate) fn compact(shell: &Shell, args: &Compact) -> Result<()> {
         ),
         _ => None,
     };
-    tell(shell, args, &session, &outcome, written)
+    report(shell, args, &session, &outcome, written)
 }
 
 /// Finds the way to the model, if one is named that has something to write.
 fn model(shell: &Shell, args: &Compact) -> Result<Option<Model>, UserError> {
-    if args.model.model.is_some() && !args.strategy.digests() {
-        let what =
-            format!("the strategy {} writes no digest, so there is nothing to ask", args.strategy.name());
+    if args.model.model.is_some() && !args.compaction.strategy.digests() {
+        let what = format!(
+            "the strategy {} writes no digest, so there is nothing to ask",
+            args.compaction.strategy.name()
+        );
         return Err(UserError::new(what, "leave out --model, or take another --strategy"));
     }
     Model::of(shell, &args.model)
 }
 
 fn refuse_in_use(session: &Session, args: &Compact) -> Result<(), UserError> {
-    if args.write.even_if_open {
+    if args.write.allow_open {
         return Ok(());
     }
     let failed = |error| not_changed(&session.file, &error);
-    let history = History::beside(&args.file, Access::Write).map_err(failed)?;
-    refuse_while_in_use(&args.file, session.document.as_ref(), &history, OR_ELSEWHERE)
+    let history = History::beside(&args.compaction.file, Access::Write).map_err(failed)?;
+    refuse_while_in_use(&args.compaction.file, session.document.as_ref(), &history, OR_ELSEWHERE)
 }
 
 /// The alternative when a session is in use.
@@ -115,9 +123,9 @@ const OR_ELSEWHERE: &str = ", or write to another file with -o";
 /// Refuses targets that cannot be written before anything is read.
 fn check_targets(args: &Compact) -> Result<(), UserError> {
     if let Some(out) = args.write.out.as_deref().filter(|out| *out != Path::new("-")) {
-        check_target(out, std::iter::once(args.file.as_path()), args.write.overwrite, "-o")?;
+        check_target(out, std::iter::once(args.compaction.file.as_path()), args.write.overwrite, "-o")?;
     }
-    if args.write.in_place && args.file == Path::new("-") {
+    if args.write.in_place && args.compaction.file == Path::new("-") {
         let hint = "name the session's file, or write the result with -o";
         return Err(UserError::new("standard input cannot be written in place", hint));
     }
@@ -181,7 +189,9 @@ fn write_elsewhere(
 
 fn written(parts: &dyn Parts, out: &Path, args: &Compact) -> Result<Written> {
     let mut n_bytes = 0;
-    write_out(out, &args.file, args.write.overwrite, |file| write_part(parts, file).map(|n| n_bytes = n))?;
+    write_out(out, &args.compaction.file, args.write.overwrite, |file| {
+        write_part(parts, file).map(|n| n_bytes = n)
+    })?;
     Ok(Written { operation: None, bytes: usize::try_from(n_bytes).unwrap_or(usize::MAX) })
 }
 
@@ -194,9 +204,9 @@ fn write_in_place(
     args: &Compact,
 ) -> Result<Written> {
     let failed = |error| not_changed(&session.file, &error);
-    let mut history = History::beside(&args.file, Access::Write).map_err(failed)?;
-    if !args.write.even_if_open {
-        refuse_while_in_use(&args.file, session.document.as_ref(), &history, OR_ELSEWHERE)?;
+    let mut history = History::beside(&args.compaction.file, Access::Write).map_err(failed)?;
+    if !args.write.allow_open {
+        refuse_while_in_use(&args.compaction.file, session.document.as_ref(), &history, OR_ELSEWHERE)?;
     }
     let (document, own) = (session.document.as_mut(), SentAs::of(&session.opened));
     let done =
@@ -210,7 +220,7 @@ fn write_in_place(
     Ok(Written { operation: Some(id), bytes: n_bytes })
 }
 
-fn tell(
+fn report(
     shell: &Shell,
     args: &Compact,
     session: &Session,
@@ -229,7 +239,9 @@ fn tell(
     }
     shell.say(|page| {
         report::summary(page, session, outcome)?;
-        report::digest(page, outcome)?;
+        if shell.is_verbose() {
+            report::digest(page, outcome)?;
+        }
         report::written(page, &session.file, args.write.out.as_deref())
     });
     Ok(())

@@ -51,7 +51,8 @@ struct Repaired {
     #[serde(flatten)]
     damage: Damage,
     /// The violations that are fixed.
-    mended: Vec<Violation>,
+    #[serde(rename = "mended")]
+    fixed: Vec<Violation>,
     /// The violations that remain.
     left: Vec<Violation>,
     /// The reason why the format cannot hold a repair of the rest; none if no repair is known.
@@ -135,7 +136,7 @@ struct Planned {
     format: String,
     set: ChangeSet,
     damage: Damage,
-    mended: Vec<Violation>,
+    fixed: Vec<Violation>,
     left: Vec<Violation>,
     not_held: Option<String>,
     hint: String,
@@ -192,12 +193,12 @@ pub(crate) fn repair(shell: &Shell, args: &args::Repair) -> Result<Exit> {
     let is_written = out.is_some() || operation.is_some();
     let is_raw = out.is_some_and(|out| out == Path::new("-"));
     let out = out.cloned();
-    let Planned { format, damage, mended, left, not_held, hint, .. } = planned;
+    let Planned { format, damage, fixed, left, not_held, hint, .. } = planned;
     let repaired = Repaired {
         file,
         format,
         damage,
-        mended,
+        fixed,
         left,
         not_held,
         hint,
@@ -241,16 +242,16 @@ fn of_session(path: &Path, document: Box<dyn Document>) -> Result<Planned, UserE
             UserError::of_file(file, error.to_string(), hint)
         })?;
     let mut after = Validity::of(&done.messages, &sent);
-    let mended: Vec<Violation> = before.new_since(&after).into_iter().cloned().collect();
+    let fixed: Vec<Violation> = before.new_since(&after).into_iter().cloned().collect();
     let damage = Damage::of(&done);
-    if !is_of_use(&damage, &mended) {
+    if !is_of_use(&damage, &fixed) {
         (done.changes, after) = (ChangeSet::default(), before);
     }
     Ok(Planned {
         format: view.format.to_owned(),
         set: done.changes,
         damage,
-        mended,
+        fixed,
         left: after.violations().to_vec(),
         hint: hint(document.as_ref(), done.not_held.as_ref(), path),
         not_held: done.not_held.map(|why| why.to_string()),
@@ -262,8 +263,8 @@ fn of_session(path: &Path, document: Box<dyn Document>) -> Result<Planned, UserE
 }
 
 /// Returns whether there is a visible fix; a change without one is useless.
-fn is_of_use(damage: &Damage, mended: &[Violation]) -> bool {
-    !damage.is_none() || !mended.is_empty()
+fn is_of_use(damage: &Damage, fixed: &[Violation]) -> bool {
+    !damage.is_none() || !fixed.is_empty()
 }
 
 /// Returns the hint for when a format cannot hold a repair.
@@ -282,7 +283,7 @@ fn of_request(path: &Path, access: Access, request: Request) -> Result<Planned, 
     let Request { bytes, mut body, dialects } = request;
     let dialect = dialects.first().copied().unwrap_or(Dialect::OpenaiChat);
     let before = body.clone();
-    let mended = repair_request(&mut body, dialect);
+    let fixed = repair_request(&mut body, dialect);
     let left = validate(&body, dialect);
     let opened = match access {
         Access::Write => document(path, access)?,
@@ -300,7 +301,7 @@ fn of_request(path: &Path, access: Access, request: Request) -> Result<Planned, 
         format: REQUEST.into(),
         set,
         damage: Damage::default(),
-        mended,
+        fixed,
         left,
         not_held: None,
         hint: String::new(),
@@ -345,7 +346,7 @@ fn spliced(text: &[u8], before: &Value, after: &Value, key: &str) -> Option<Chan
 fn write_in_place(file: &str, planned: &mut Planned, args: &args::Repair) -> Result<u64, UserError> {
     let failed = |error| not_changed(file, &error);
     let mut history = History::beside(&args.file, Access::Write).map_err(failed)?;
-    if !args.write.even_if_open {
+    if !args.write.allow_open {
         refuse_while_in_use(
             &args.file,
             planned.document.as_ref(),
@@ -371,7 +372,7 @@ fn check_copy(planned: &Planned, copy: &dyn Document, path: &Path) -> Result<(),
 }
 
 /// Explains why a violation remains, with a hint.
-fn not_mended(page: &mut Page<'_>, repaired: &Repaired) -> io::Result<()> {
+fn explain_rest(page: &mut Page<'_>, repaired: &Repaired) -> io::Result<()> {
     if let Some(why) = &repaired.not_held {
         page.prose("  ", 4, &format!("not repaired: {}", escaped(why)))?;
     }
@@ -425,20 +426,20 @@ fn render_text(page: &mut Page<'_>, repaired: &Repaired) -> io::Result<()> {
             writeln!(page, "line {line}: {role}")?;
         }
     }
-    if repaired.mended.is_empty() && repaired.left.is_empty() && !repaired.changed {
+    if repaired.fixed.is_empty() && repaired.left.is_empty() && !repaired.changed {
         page.prose("", 2, &format!("{GOOD}nothing to repair{GOOD:#}"))?;
     }
-    if !repaired.mended.is_empty() {
+    if !repaired.fixed.is_empty() {
         let verb = if repaired.written { "repaired" } else { "would be repaired" };
-        let found = count(repaired.mended.len(), "finding", "findings");
+        let found = count(repaired.fixed.len(), "finding", "findings");
         page.prose("", 2, &format!("{GOOD}{found} {verb}{GOOD:#}"))?;
-        lines(page, &repaired.mended, !repaired.damage.uncovers())?;
+        lines(page, &repaired.fixed, !repaired.damage.uncovers())?;
     }
     if !repaired.left.is_empty() {
         let left = count(repaired.left.len(), "finding stays", "findings stay");
         page.prose("", 2, &format!("{BAD}{left}{BAD:#}"))?;
         lines(page, &repaired.left, true)?;
-        not_mended(page, repaired)?;
+        explain_rest(page, repaired)?;
     }
     if repaired.written {
         return written(page, &repaired.file, repaired.out.as_deref());
@@ -469,12 +470,12 @@ mod tests {
             assert!(is_of_use(&damage, &[]), "{damage:?}");
         }
         let body = json!({"model": "m", "max_tokens": 1, "messages": [{"role": "assistant", "content": "I speak first."}]});
-        let mended = validate(&body, Dialect::Anthropic);
-        assert!(!mended.is_empty() && is_of_use(&Damage::default(), &mended));
+        let fixed = validate(&body, Dialect::Anthropic);
+        assert!(!fixed.is_empty() && is_of_use(&Damage::default(), &fixed));
     }
 
     #[test]
-    fn only_what_is_mended_of_a_request_changes_its_bytes() {
+    fn a_request_changes_only_where_it_is_repaired() {
         let text = br#"{ "model": "m",  "messages" : [ {"role":"user","content":"a"} , {"role":"tool"} ], "x": 1.50 }"#;
         let before: Value = serde_json::from_slice(text).unwrap();
         let mut after = before.clone();
@@ -482,13 +483,13 @@ mod tests {
         let set = spliced(text, &before, &after, "messages").unwrap();
         let mut parts = MemoryParts::of(text.to_vec());
         parts.commit(&set).unwrap();
-        let told = String::from_utf8(parts.whole("").unwrap()).unwrap();
+        let text_after = String::from_utf8(parts.whole("").unwrap()).unwrap();
         assert!(
-            told.starts_with(r#"{ "model": "m",  "messages" : [ {"role":"user","content":"a"} "#),
-            "{told}"
+            text_after.starts_with(r#"{ "model": "m",  "messages" : [ {"role":"user","content":"a"} "#),
+            "{text_after}"
         );
-        assert!(told.ends_with(r#" ], "x": 1.50 }"#), "{told}");
-        assert_eq!(serde_json::from_str::<Value>(&told).unwrap(), after);
+        assert!(text_after.ends_with(r#" ], "x": 1.50 }"#), "{text_after}");
+        assert_eq!(serde_json::from_str::<Value>(&text_after).unwrap(), after);
         after["model"] = json!("n");
         assert!(spliced(text, &before, &after, "messages").is_none());
     }

@@ -72,7 +72,7 @@ fn change(shell: &Shell, args: &Undo, undone: bool) -> Result<()> {
         history.find(args.operation, !undone).map_err(failed)?;
     }
     if !args.dry_run {
-        if !args.even_if_open {
+        if !args.allow_open {
             refuse_while_in_use(&args.file, document.as_ref(), &history, "")?;
         }
         history.settle(document.as_mut()).map_err(failed)?;
@@ -87,7 +87,7 @@ fn change(shell: &Shell, args: &Undo, undone: bool) -> Result<()> {
     };
     let how = how.map_err(failed)?;
     let exact = how == Undone::Exactly;
-    tell(shell, &Changed { file, operation, undone, exact, written: !args.dry_run }, how)
+    report(shell, &Changed { file, operation, undone, exact, written: !args.dry_run }, how)
 }
 
 /// Refuses a session that another program is working on, except for this program's last write. `or`
@@ -102,7 +102,7 @@ pub(crate) fn refuse_while_in_use(
     refuse_in_use(path, SystemTime::now(), or, || history.is_last_write(document).unwrap_or(false))
 }
 
-fn tell(shell: &Shell, changed: &Changed, how: Undone) -> Result<()> {
+fn report(shell: &Shell, changed: &Changed, how: Undone) -> Result<()> {
     if shell.is_json {
         return shell.print_json(changed);
     }
@@ -129,6 +129,6 @@ fn tell(shell: &Shell, changed: &Changed, how: Undone) -> Result<()> {
         if !changed.written {
             return Ok(());
         }
-        writeln!(page, "{DIM}to redo:{DIM:#} wb {other} {}", escaped(&file_word(Path::new(&changed.file))))
+        writeln!(page, "{DIM}to {other}:{DIM:#} wb {other} {}", escaped(&file_word(Path::new(&changed.file))))
     })
 }

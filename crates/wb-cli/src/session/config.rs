@@ -202,7 +202,7 @@ fn strategy<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Strategy>, D::E
     let known: Vec<Strategy> = Strategy::ALL.into_iter().filter(is_held).collect();
     known.iter().find(|it| it.name() == name).copied().map(Some).ok_or_else(|| {
         let known: Vec<&str> = known.iter().map(|it| it.name()).collect();
-        D::Error::custom(format!("agents are given no strategy {name:?}; there are {}", known.join(", ")))
+        D::Error::custom(format!("unknown strategy {name:?} for agents (available: {})", known.join(", ")))
     })
 }
 

@@ -21,7 +21,7 @@ pub(crate) fn refuse_in_use(
     is_own_write: impl FnOnce() -> bool,
 ) -> Result<(), UserError> {
     let refused = |what: String, first: &str| {
-        let hint = format!("{first}{or}; --even-if-open writes all the same");
+        let hint = format!("{first}{or}; pass --allow-open to write anyway");
         Err(UserError::of_file(path.display().to_string(), what, hint))
     };
     if let Some(program) = holder(path) {
@@ -46,7 +46,7 @@ pub(crate) fn refuse_locked(path: &Path, document: &dyn Document, or: &str) -> R
     if lock.and_then(|lock| File::open(lock).ok()).is_none_or(|lock| !is_held(&lock)) {
         return Ok(());
     }
-    let hint = format!("close the session there, or end Codex{or}; --even-if-open writes all the same");
+    let hint = format!("close the session there, or end Codex{or}; pass --allow-open to write anyway");
     Err(UserError::of_file(path.display().to_string(), "is locked by Codex", hint))
 }
 

@@ -116,7 +116,7 @@ fn the_log_tells_how_a_compaction_of_opencode_is_taken_back_and_the_sessions_of_
     let command = format!("  to undo: wb undo {}", text(&opencode.database));
     let shown = opencode.wb(&["log"], "");
     assert!(shown.lines().any(|line| line == command), "{shown}");
-    opencode.wb(&["undo", text(&opencode.database), "--even-if-open"], "");
+    opencode.wb(&["undo", text(&opencode.database), "--allow-open"], "");
     let undone = opencode.seen();
     assert_eq!(undone[..before.len()], before);
     assert!(undone.len() == before.len() + 2 && undone.concat().contains("And then?"), "{undone:?}");

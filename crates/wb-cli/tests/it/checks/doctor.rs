@@ -66,7 +66,7 @@ fn complaints(file: &Path, words: &[&str]) -> Vec<Value> {
         let mend = complaint["mend"].as_str().filter(|mend| !mend.starts_with("wb audit "));
         let Some(mend) = mend.filter(|mend| tried.insert((*mend).to_owned())) else { continue };
         let before = fs::read(file).unwrap();
-        let words: Vec<&str> = mend.split(' ').skip(1).chain(["--even-if-open"]).collect();
+        let words: Vec<&str> = mend.split(' ').skip(1).chain(["--allow-open"]).collect();
         let done = wb(&words);
         assert_eq!(done.code, 0, "{mend}: {}{}", done.stdout, done.stderr);
         assert_ne!(fs::read(file).unwrap(), before, "{mend} wrote nothing");
@@ -143,7 +143,7 @@ fn a_compaction_that_the_user_asked_for_makes_no_loop() {
         let file = claude_code(folder.path(), &lines);
         let is_told = || run(&["doctor", "--json"], &file).stdout.contains("in a loop");
         assert_eq!(is_told(), is_loop);
-        let compacted = run(&["compact", "--in-place", "--force", "--even-if-open"], &file);
+        let compacted = run(&["compact", "--in-place", "--force", "--allow-open"], &file);
         assert!(compacted.stderr.contains("to undo:"), "{}{}", compacted.stdout, compacted.stderr);
         assert_eq!(is_told(), is_loop, "{n_rounds} of the agent's own");
     }
@@ -180,7 +180,7 @@ fn calls_of_one_id_in_a_log_are_mended_by_the_command_that_is_named() {
     assert!(complaint["what"].as_str().unwrap().contains("is used twice"), "{complaint}");
     assert_eq!(complaint["mend"], format!("wb repair {} --in-place", file.display()));
     let before = fs::read_to_string(&file).unwrap();
-    assert_eq!(run(&["repair", "--in-place", "--even-if-open"], &file).code, 0);
+    assert_eq!(run(&["repair", "--in-place", "--allow-open"], &file).code, 0);
     let after = fs::read_to_string(&file).unwrap();
     let changed: Vec<_> = before.lines().zip(after.lines()).filter(|(one, other)| one != other).collect();
     assert_eq!(changed.len(), 2, "{after}");
@@ -213,11 +213,11 @@ fn the_command_that_is_named_takes_the_file_of_a_link_and_what_comes_through_a_p
 /// Checks that a repair reports success, leaves no complaint, and can be undone.
 fn is_mended(file: &Path, told: &str, expected: &str) {
     let before = fs::read_to_string(file).unwrap();
-    let mended = run(&["repair", "--in-place", "--even-if-open"], file);
+    let mended = run(&["repair", "--in-place", "--allow-open"], file);
     assert!(mended.stdout.contains(told), "{}{}", mended.stdout, mended.stderr);
     assert_eq!(fs::read_to_string(file).unwrap(), expected);
     assert_eq!(run(&["doctor"], file).code, 0);
-    assert_eq!(run(&["undo", "--even-if-open"], file).code, 0);
+    assert_eq!(run(&["undo", "--allow-open"], file).code, 0);
     assert_eq!(fs::read_to_string(file).unwrap(), before);
 }
 

@@ -41,7 +41,7 @@ impl Odd {
     }
 
     fn compact(&self) -> Answer {
-        self.run("compact", "s.jsonl", &["--in-place", "--force", "--even-if-open"])
+        self.run("compact", "s.jsonl", &["--in-place", "--force", "--allow-open"])
     }
 
     fn bytes(&self) -> Vec<u8> {
@@ -75,7 +75,7 @@ fn an_operation_that_was_cut_short_is_settled_before_it_is_undone() {
     assert!(log.starts_with("operation 1 was interrupted or left to the agent; the next `wb undo`"), "{log}");
     let log: Value = serde_json::from_str(&odd.run("log", "s.jsonl", &["--json"]).stdout).unwrap();
     assert_eq!(log["unsettled"], 1);
-    let undone = odd.run("undo", "s.jsonl", &["--even-if-open"]);
+    let undone = odd.run("undo", "s.jsonl", &["--allow-open"]);
     assert_eq!(undone.code, 0, "{}", undone.stderr);
     assert!(odd.bytes() == odd.before);
 }
@@ -115,7 +115,7 @@ fn a_session_that_another_program_has_locked_is_left_alone() {
 fn a_session_that_was_cut_off_since_is_not_said_to_be_whole() {
     let odd = Odd::compacted();
     fs::write(odd.path("s.jsonl"), &odd.before[..5_000]).unwrap();
-    let (error, hint) = odd.told(&odd.run("undo", "s.jsonl", &["--even-if-open"]));
+    let (error, hint) = odd.told(&odd.run("undo", "s.jsonl", &["--allow-open"]));
     assert_eq!(error, "s.jsonl: the records that operation 1 had before are not in the session any more");
     assert_eq!(hint, "look for a copy of the session from before");
     assert!(odd.bytes() == odd.before[..5_000]);
@@ -137,7 +137,7 @@ fn only_who_can_write_elsewhere_is_told_to() {
     let (error, hint) = odd.told(&odd.run("undo", "s.jsonl", &[]));
     assert_eq!(error, "s.jsonl: was written to in the last ten seconds");
     let first = "wait ten seconds and try again, or stop the agent";
-    assert_eq!(hint, format!("{first}; --even-if-open writes all the same"));
+    assert_eq!(hint, format!("{first}; pass --allow-open to write anyway"));
 }
 
 #[cfg(unix)]
@@ -236,7 +236,7 @@ fn what_an_older_layout_would_become_is_shown_although_it_is_not_written() {
     let shown = odd.run("compact", "old.jsonl", &["--force"]);
     assert_eq!(shown.code, 0, "{}", shown.stderr);
     let (error, hint) =
-        odd.told(&odd.run("compact", "old.jsonl", &["--force", "--in-place", "--even-if-open"]));
+        odd.told(&odd.run("compact", "old.jsonl", &["--force", "--in-place", "--allow-open"]));
     assert!(error.contains("version 1 of the layout of pi"), "{error}");
     assert!(hint.starts_with("open the session in its agent once"), "{hint}");
     assert_eq!(fs::read(odd.path("old.jsonl")).unwrap(), old);
@@ -315,7 +315,7 @@ fn what_a_line_that_comes_to_light_mends_is_not_told_to_be_dropped() {
 "#;
     fs::write(&file, lines).unwrap();
     let file = file.to_str().unwrap();
-    let mended = wb(&["repair", file, "--in-place", "--even-if-open"]);
+    let mended = wb(&["repair", file, "--in-place", "--allow-open"]);
     assert!(mended.stdout.contains("answers no call"), "{}{}", mended.stdout, mended.stderr);
     assert!(!mended.stdout.contains("drop the result"), "{}", mended.stdout);
     let told = wb(&["doctor", file]);
@@ -343,10 +343,10 @@ fn records_that_stand_on_one_line_get_lines_of_their_own() {
         complaints.iter().all(|it| it["mend"].as_str().is_some_and(|it| it.contains("wb repair"))),
         "{told}"
     );
-    let mended = wb(&["repair", file, "--in-place", "--even-if-open"]);
+    let mended = wb(&["repair", file, "--in-place", "--allow-open"]);
     assert!(mended.stdout.contains("1 line broken between its records"), "{}", mended.stdout);
     assert_eq!(fs::read_to_string(file).unwrap(), lines);
     assert_eq!(wb(&["doctor", file]).code, 0);
-    assert_eq!(wb(&["undo", file, "--even-if-open"]).code, 0);
+    assert_eq!(wb(&["undo", file, "--allow-open"]).code, 0);
     assert_eq!(fs::read_to_string(file).unwrap(), glued);
 }

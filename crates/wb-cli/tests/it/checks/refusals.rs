@@ -23,14 +23,14 @@ fn is_found_mended_and_taken_back(folder: &Path, (name, lines, rule, mended): &C
     assert!(found.code == 3 && found.stdout.contains(rule), "{name}: {}{}", found.stdout, found.stderr);
     let told = run(&["doctor"]);
     assert!(told.stdout.contains("wb repair "), "{name}: {}{}", told.stdout, told.stderr);
-    let done = run(&["repair", "--in-place", "--even-if-open"]);
+    let done = run(&["repair", "--in-place", "--allow-open"]);
     assert_eq!(done.code, 0, "{name}: {}{}", done.stdout, done.stderr);
     let now = std::fs::read_to_string(&file).unwrap();
     assert!(now.contains(mended), "{name}: {now}");
     assert_eq!(run(&["validate"]).code, 0, "{name}: {}", run(&["validate"]).stdout);
-    let again = run(&["repair", "--in-place", "--even-if-open"]);
+    let again = run(&["repair", "--in-place", "--allow-open"]);
     assert!(again.stdout.contains("nothing to repair"), "{name}: {}", again.stdout);
-    assert_eq!(run(&["undo", "--even-if-open"]).code, 0);
+    assert_eq!(run(&["undo", "--allow-open"]).code, 0);
     assert_eq!(std::fs::read_to_string(&file).unwrap(), text, "{name}");
 }
 

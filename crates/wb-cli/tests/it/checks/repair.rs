@@ -28,9 +28,9 @@ fn run(words: &[&str], file: &Path) -> Answer {
 
 /// Checks that a second repair of a file finds nothing, and that the first can be undone.
 fn is_mended_once_and_taken_back(file: &Path, before: &[u8]) {
-    let again = run(&["repair", "--in-place", "--even-if-open"], file);
+    let again = run(&["repair", "--in-place", "--allow-open"], file);
     assert!(again.stdout.contains("nothing to repair"), "{}", again.stdout);
-    assert_eq!(run(&["undo", "--even-if-open"], file).code, 0);
+    assert_eq!(run(&["undo", "--allow-open"], file).code, 0);
     assert_eq!(std::fs::read(file).unwrap(), before);
 }
 
@@ -48,7 +48,7 @@ fn a_result_without_its_call_is_found_taken_out_and_can_come_back() {
     let shown = run(&["repair"], &file);
     assert!(shown.stdout.contains("4 findings would be repaired"), "{}", shown.stdout);
     assert_eq!(std::fs::read(&file).unwrap(), before, "nothing is written without --in-place");
-    let mended = run(&["repair", "--in-place", "--even-if-open"], &file);
+    let mended = run(&["repair", "--in-place", "--allow-open"], &file);
     assert_eq!(mended.code, 0, "{}{}", mended.stdout, mended.stderr);
     assert_eq!(run(&["validate"], &file).code, 0);
     assert_eq!(run(&["doctor"], &file).code, 0);
@@ -97,7 +97,7 @@ fn a_model_that_speaks_first_is_given_a_user_even_in_a_log_that_holds_a_digest_a
     let before = std::fs::read(&file).unwrap();
     assert!(run(&["validate"], &file).stdout.contains("user-first"));
     assert!(run(&["doctor"], &file).stdout.contains("wb repair "));
-    let mended = run(&["repair", "--in-place", "--even-if-open"], &file);
+    let mended = run(&["repair", "--in-place", "--allow-open"], &file);
     assert_eq!(mended.code, 0, "{}{}", mended.stdout, mended.stderr);
     assert_eq!(run(&["validate"], &file).code, 0);
     is_mended_once_and_taken_back(&file, &before);
@@ -125,7 +125,7 @@ fn calls_that_an_agent_answers_itself_are_no_finding_wherever_they_stand() {
         assert_eq!((told.code, run(&["doctor"], &file).code), (0, 0), "{}", told.stdout);
         let itself = format!("tool calls without a result, answered by {agent} when it resumes: {n}");
         assert!(told.stdout.contains(&itself), "{}", told.stdout);
-        let mended = run(&["repair", "--in-place", "--even-if-open"], &file);
+        let mended = run(&["repair", "--in-place", "--allow-open"], &file);
         assert!(mended.stdout.contains("nothing to repair"), "{}{}", mended.stdout, mended.stderr);
         assert_eq!(std::fs::read(&file).unwrap(), before);
     }
@@ -145,25 +145,25 @@ fn a_result_in_front_of_its_call_answers_it_at_the_end_of_a_log_until_that_is_ta
         "{}",
         told.stdout
     );
-    let mended = run(&["repair", "--in-place", "--even-if-open"], &file);
+    let mended = run(&["repair", "--in-place", "--allow-open"], &file);
     assert_eq!(mended.code, 0, "{}{}", mended.stdout, mended.stderr);
     let after = std::fs::read(&file).unwrap();
     assert!(after.starts_with(&before), "the log is only added to");
     assert_eq!((run(&["validate"], &file).code, run(&["doctor"], &file).code), (0, 0));
-    let again = run(&["repair", "--in-place", "--even-if-open"], &file);
+    let again = run(&["repair", "--in-place", "--allow-open"], &file);
     assert!(again.stdout.contains("nothing to repair"), "{}", again.stdout);
     assert_eq!(std::fs::read(&file).unwrap(), after);
-    assert_eq!(run(&["undo", "--even-if-open"], &file).code, 0);
+    assert_eq!(run(&["undo", "--allow-open"], &file).code, 0);
     assert_eq!(std::fs::read(&file).unwrap(), before);
 
     // The agent appends a message, then the repair is undone.
-    assert_eq!(run(&["redo", "--even-if-open"], &file).code, 0);
+    assert_eq!(run(&["redo", "--allow-open"], &file).code, 0);
     assert_eq!(std::fs::read(&file).unwrap(), after);
     let last: Value =
         serde_json::from_slice(after.trim_ascii_end().rsplit(|byte| *byte == b'\n').next().unwrap()).unwrap();
     let next = json!({"type": "message", "id": "next", "parentId": last["id"], "message": user("Go on.")});
     std::fs::write(&file, [&after[..], next.to_string().as_bytes(), b"\n"].concat()).unwrap();
-    let undone = run(&["undo", "--even-if-open"], &file);
+    let undone = run(&["undo", "--allow-open"], &file);
     assert_eq!(undone.code, 0, "{}{}", undone.stdout, undone.stderr);
     assert_eq!(run(&["validate"], &file).code, 3, "the result stands in front of its call again");
 }
@@ -185,12 +185,12 @@ fn what_no_repair_can_write_is_refused_with_a_hint_that_helps() {
         [start, line("m1", "user", json!("look")), line("m2", "assistant", call)].join("\n") + "\n",
     )
     .unwrap();
-    let refused = run(&["repair", "--in-place", "--even-if-open"], &droid);
+    let refused = run(&["repair", "--in-place", "--allow-open"], &droid);
     assert!(words(&refused).contains("the format droid cannot hold it"), "{}", words(&refused));
     assert!(words(&refused).contains("wb convert "), "{}", words(&refused));
     let out = folder.path().join("out.jsonl");
     assert_eq!(run(&["convert", "--to", "native", "-o", out.to_str().unwrap()], &droid).code, 0);
-    assert_eq!(run(&["repair", "--in-place", "--even-if-open"], &out).code, 0);
+    assert_eq!(run(&["repair", "--in-place", "--allow-open"], &out).code, 0);
     assert_eq!(run(&["validate"], &out).code, 0);
 }
 
@@ -203,12 +203,12 @@ fn an_id_that_stands_twice_is_changed_where_it_stands() {
         [&[json!({"role": "user", "content": "Look."})][..], &calls, &[said("Read.")], &rest].concat();
     let file = session_of_pi(folder.path(), &messages);
     let before = std::fs::read_to_string(&file).unwrap();
-    assert_eq!(run(&["repair", "--in-place", "--even-if-open"], &file).code, 0);
+    assert_eq!(run(&["repair", "--in-place", "--allow-open"], &file).code, 0);
     let after = std::fs::read_to_string(&file).unwrap();
     assert_eq!(after.matches("\"c1_2\"").count(), 2, "{after}");
     assert_eq!(after.replace("\"c1_2\"", "\"c1\""), before);
     assert_eq!((run(&["validate"], &file).code, run(&["doctor"], &file).code), (0, 0));
-    assert_eq!(run(&["undo", "--even-if-open"], &file).code, 0);
+    assert_eq!(run(&["undo", "--allow-open"], &file).code, 0);
     assert_eq!(std::fs::read_to_string(&file).unwrap(), before);
 
     let native = folder.path().join("native.jsonl");
@@ -217,11 +217,11 @@ fn an_id_that_stands_twice_is_changed_where_it_stands() {
     let messages = [Message::user("Look."), call(), result(), call(), result(), Message::user("Go on.")];
     wb_formats::write_jsonl(&messages, &mut std::fs::File::create(&native).unwrap()).unwrap();
     let before = std::fs::read_to_string(&native).unwrap();
-    assert_eq!(run(&["repair", "--in-place", "--even-if-open"], &native).code, 0);
+    assert_eq!(run(&["repair", "--in-place", "--allow-open"], &native).code, 0);
     let after = std::fs::read_to_string(&native).unwrap();
     assert_eq!(after.matches("\"c1_2\"").count(), 2, "{after}");
     assert_eq!(after.replace("c1_2", "c1"), before, "nothing but the ids is changed");
-    assert_eq!(run(&["undo", "--even-if-open"], &native).code, 0);
+    assert_eq!(run(&["undo", "--allow-open"], &native).code, 0);
     assert_eq!(std::fs::read_to_string(&native).unwrap(), before);
 }
 
@@ -234,10 +234,10 @@ fn a_result_without_a_call_and_a_lost_line_are_complaints_that_a_repair_mends() 
     let doctor = || run(&["doctor"], &file).stdout.split_whitespace().collect::<Vec<_>>().join(" ");
     let repair = || {
         let before = std::fs::read(&file).unwrap();
-        let told = run(&["repair", "--in-place", "--even-if-open"], &file);
+        let told = run(&["repair", "--in-place", "--allow-open"], &file);
         assert_eq!(told.code, 0, "{}{}", told.stdout, told.stderr);
         assert!(doctor().contains("no problems found"), "{}", doctor());
-        assert_eq!(run(&["undo", "--even-if-open"], &file).code, 0);
+        assert_eq!(run(&["undo", "--allow-open"], &file).code, 0);
         assert!(std::fs::read(&file).unwrap().starts_with(&before), "it is taken back");
         told.stdout
     };
@@ -274,7 +274,7 @@ fn of_a_request_only_what_is_mended_changes() {
     let file = folder.path().join("request.json");
     let text = body().to_string().replace("\"temperature\":0.5", "\"temperature\": 0.50");
     std::fs::write(&file, &text).unwrap();
-    let mended = run(&["repair", "--in-place", "--even-if-open"], &file);
+    let mended = run(&["repair", "--in-place", "--allow-open"], &file);
     assert_eq!(mended.code, 0, "{}{}", mended.stdout, mended.stderr);
     let after = std::fs::read_to_string(&file).unwrap();
     assert!(after.contains("[Tool execution was interrupted]"), "{after}");
@@ -282,7 +282,7 @@ fn of_a_request_only_what_is_mended_changes() {
     let new = after.find("{\"role\":\"tool\"").or(after.find("{\"content\":\"[Tool"));
     assert!(new.is_some(), "{after}");
     assert_eq!(run(&["validate"], &file).code, 0);
-    assert_eq!(run(&["undo", "--even-if-open"], &file).code, 0);
+    assert_eq!(run(&["undo", "--allow-open"], &file).code, 0);
     assert_eq!(std::fs::read_to_string(&file).unwrap(), text);
 }
 
@@ -423,7 +423,7 @@ fn messages_get_back_the_role_that_they_lost_and_nothing_else_changes() {
     let before = std::fs::read_to_string(&file).unwrap();
     let told = run(&["doctor"], &file);
     assert!(told.stdout.contains("3 messages do not have a role (line 3)"), "{}", told.stdout);
-    let mended = run(&["repair", "--in-place", "--even-if-open"], &file);
+    let mended = run(&["repair", "--in-place", "--allow-open"], &file);
     assert!(mended.stdout.contains("3 roles restored"), "{}{}", mended.stdout, mended.stderr);
     let roles = ["{\"role\":\"assistant\",", "{\"role\":\"tool\",", "{\"role\":\"assistant\","];
     let mut lines: Vec<String> = before.lines().map(str::to_owned).collect();
@@ -432,7 +432,7 @@ fn messages_get_back_the_role_that_they_lost_and_nothing_else_changes() {
     }
     assert_eq!(std::fs::read_to_string(&file).unwrap(), format!("{}\n", lines.join("\n")));
     assert_eq!(run(&["doctor"], &file).code, 0);
-    assert_eq!(run(&["undo", "--even-if-open"], &file).code, 0);
+    assert_eq!(run(&["undo", "--allow-open"], &file).code, 0);
     assert_eq!(std::fs::read_to_string(&file).unwrap(), before);
 }
 
@@ -449,7 +449,7 @@ fn an_empty_text_that_an_agent_sends_as_it_stands_goes_and_nothing_else_changes(
     let told = run(&["doctor"], &file).stdout.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(told.contains("message 1: a text is blank (line 2)"), "{told}");
     assert!(told.contains("message 2: a text is blank (line 3)"), "{told}");
-    assert_eq!(run(&["repair", "--in-place", "--even-if-open"], &file).code, 0);
+    assert_eq!(run(&["repair", "--in-place", "--allow-open"], &file).code, 0);
     let mended = std::fs::read_to_string(&file).unwrap();
     let without = lines.replace(r#"{"type":"text","text":""}, "#, "");
     assert_eq!(mended, without.replace(r#""text":"""#, r#""text":"(empty)""#));

@@ -207,13 +207,13 @@ fn what_is_found_in_a_body_is_mended_with_what_it_says() {
         std::fs::write(&path, &before).unwrap();
         assert_eq!(code(&["validate"]), 3, "{body}");
         assert!([0, 3].contains(&code(&["doctor"])), "it is read: {body}");
-        assert_eq!(code(&["repair", "--in-place", "--even-if-open"]), 0, "{body}");
+        assert_eq!(code(&["repair", "--in-place", "--allow-open"]), 0, "{body}");
         let after = std::fs::read_to_string(&path).unwrap();
         assert!(after.contains(said) && !after.contains("interrupted"), "{after}");
         assert_eq!(code(&["validate"]), 0, "{after}");
-        let again = wb(&["repair", "--in-place", "--even-if-open", file]);
+        let again = wb(&["repair", "--in-place", "--allow-open", file]);
         assert!(again.stdout.contains("nothing to repair"), "{}", again.stdout);
-        assert_eq!(code(&["undo", "--even-if-open"]), 0);
+        assert_eq!(code(&["undo", "--allow-open"]), 0);
         assert_eq!(std::fs::read_to_string(&path).unwrap(), before);
     }
 }

@@ -164,7 +164,7 @@ fn plan_outlines_every_message_with_its_fate() {
 }
 
 #[test]
-fn condense_writes_the_transcript_to_stdout_and_talks_on_stderr() {
+fn compact_writes_to_stdout_and_reports_on_stderr() {
     let folder = Folder::new();
     let file = folder.file("s.jsonl", &session());
     let answer = run("compact", &file, &["--window", "8k", "-o", "-"]);
@@ -172,8 +172,11 @@ fn condense_writes_the_transcript_to_stdout_and_talks_on_stderr() {
     let opened = wb_formats::read(&mut answer.stdout.as_bytes()).unwrap();
     assert!(wb_message::markers::is_synthetic(&opened.messages[0]));
     assert_eq!(opened.messages.last(), Some(&Message::user("Fix it.")));
-    for line in ["before ▕", "after  ▕", "digest       folded", "# Objective", "Never touch the schema"] {
-        assert!(answer.stderr.contains(line), "{line}: {}", answer.stderr);
+    let verbose = run("compact", &file, &["--window", "8k", "-o", "-", "-v"]).stderr;
+    let digest = ["# Objective", "Never touch the schema"];
+    for line in ["before ▕", "after  ▕", "digest       folded"].into_iter().chain(digest) {
+        assert!(verbose.contains(line), "{line}: {verbose}");
+        assert_eq!(answer.stderr.contains(line), !digest.contains(&line), "{line}: {}", answer.stderr);
     }
 }
 

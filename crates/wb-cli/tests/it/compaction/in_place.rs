@@ -120,7 +120,7 @@ fn a_session_that_was_written_to_just_now_is_left_alone() {
         refused.stderr
     );
     assert_eq!((place.bytes() == place.before, place.n_files()), (true, 1));
-    assert_eq!(place.run(&["compact", "--in-place", "--even-if-open", "--force"]).code, 0);
+    assert_eq!(place.run(&["compact", "--in-place", "--allow-open", "--force"]).code, 0);
 }
 
 #[test]
@@ -344,7 +344,7 @@ fn of_several_that_begin_to_write_at_once_one_gets_through_and_the_others_are_to
     for _ in 0..4 {
         let place = Place::new();
         let path = place.path();
-        let words = ["compact", path.to_str().unwrap(), "--in-place", "--even-if-open", "--force"];
+        let words = ["compact", path.to_str().unwrap(), "--in-place", "--allow-open", "--force"];
         let answers: Vec<Answer> = std::thread::scope(|scope| {
             let all: Vec<_> = (0..8).map(|_| scope.spawn(|| wb(&words))).collect();
             all.into_iter().map(|one| one.join().unwrap()).collect()

@@ -27,7 +27,7 @@ impl Copy {
 
     /// Folds all but the last messages.
     fn compact(&self, window: &str) {
-        let options = ["--in-place", "--even-if-open", "--force", "--window", window];
+        let options = ["--in-place", "--allow-open", "--force", "--window", window];
         let done = wb(&[&["compact", self.name()], &options[..]].concat());
         assert_eq!(done.code, 0, "{}", done.stderr);
     }

@@ -131,8 +131,8 @@ fn a_model_that_gives_no_digest_is_told_and_the_local_one_stands() {
         let shown = compacted(&server, "openai", &[]);
         assert_eq!((shown.code, shown.stderr.as_str()), (0, ""), "{}", shown.stdout);
         let flat = shown.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
-        assert!(flat.contains(why) && flat.contains("the digest is that of `wb` itself"), "{why}: {flat}");
-        assert!(flat.contains("taken locally") && flat.contains("price unknown"), "{flat}");
+        assert!(flat.contains(why) && flat.contains("`wb` built the digest"), "{why}: {flat}");
+        assert!(flat.contains("built locally") && flat.contains("price unknown"), "{flat}");
         assert!(!flat.contains(KEY), "{flat}");
         let report = json_of(&compacted(&server, "openai", &["--json"]));
         assert_eq!(report["degraded"], json!(true));

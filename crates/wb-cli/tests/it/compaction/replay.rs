@@ -104,7 +104,7 @@ fn prices_turn_tokens_into_money() {
     }
     let refused = run(folder.path(), &["--price", "outputs=1"]);
     assert_eq!(refused.code, 2, "a usage error");
-    assert!(refused.stderr.contains("there is no price `outputs`"), "{}", refused.stderr);
+    assert!(refused.stderr.contains("unknown price `outputs`"), "{}", refused.stderr);
 }
 
 #[test]

@@ -58,12 +58,12 @@ fn images_are_taken_out_of_a_session_in_its_own_format_and_come_back() {
     std::fs::write(&file, &before).unwrap();
     let file = file.to_str().unwrap();
     let args = ["compact", file, "--window", "14k", "--reserve-tokens", "0"];
-    let options = ["--images", "marker", "--in-place", "--even-if-open", "--json"];
+    let options = ["--images", "marker", "--in-place", "--allow-open", "--json"];
     let done = json_of(&wb(&[&args[..], &options].concat()));
     assert_eq!((&done["steps"], &done["shortened"]), (&json!(["images"]), &json!(12)), "{done}");
     let after = std::fs::read_to_string(file).unwrap();
     assert_eq!(after.matches("[Old image removed]").count(), 12);
-    assert_eq!(wb(&["undo", file, "--even-if-open"]).code, 0);
+    assert_eq!(wb(&["undo", file, "--allow-open"]).code, 0);
     assert_eq!(std::fs::read_to_string(file).unwrap(), before);
     let kept = json_of(&wb(&[&args[..], &["--images", "keep", "--json"]].concat()));
     assert_eq!((&kept["shortened"], kept["steps"][0].as_str()), (&json!(0), Some("digest")), "{kept}");

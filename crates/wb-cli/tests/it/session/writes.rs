@@ -101,13 +101,13 @@ fn a_dry_branch_writes_nothing_and_shows_what_it_would_do() {
 /// Compacts a session and undoes that; returns whether there was anything to compact.
 fn round_trip(place: &Place) -> bool {
     let (before, whole) = (place.bytes(), place.messages());
-    let report = place.command("compact", &["--force", "--in-place", "--even-if-open"]);
+    let report = place.command("compact", &["--force", "--in-place", "--allow-open"]);
     assert!(place.bytes().starts_with(&before));
     if place.bytes() == before {
         return false;
     }
     assert!(n_orphans(&place.messages()) <= n_orphans(&whole), "{report}");
-    place.command("undo", &["--even-if-open"]);
+    place.command("undo", &["--allow-open"]);
     assert_eq!(place.messages(), whole);
     true
 }

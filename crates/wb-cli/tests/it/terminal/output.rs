@@ -172,7 +172,7 @@ fn counts_of_an_agent_have_their_digits_grouped() {
     text += &row("user", json!({"uuid": "b", "message": {"role": "user", "content": "Hi."}}));
     let shown = wb_with(&["weigh", "-"], text.as_bytes());
     assert!(
-        shown.stdout.contains("note: sidechain lines left apart: 1,200"),
+        shown.stdout.contains("note: sidechain lines skipped: 1,200"),
         "{}{}",
         shown.stdout,
         shown.stderr
