@@ -33,11 +33,11 @@ pub(crate) fn messages(n: usize) -> Value {
 }
 
 pub(crate) fn ask(home: &Path, question: &Value) -> Value {
-    told(&wb_of(home, &["hook"], question.to_string().as_bytes()))
+    answer_in(&wb_of(home, &["hook"], question.to_string().as_bytes()))
 }
 
 /// Returns the answer, which is one document on one line and all that is printed.
-fn told(answer: &Answer) -> Value {
+fn answer_in(answer: &Answer) -> Value {
     assert_eq!((answer.code, answer.stderr.as_str()), (0, ""), "{}", answer.stdout);
     assert_eq!(answer.stdout.matches('\n').count(), 1, "{}", answer.stdout);
     serde_json::from_str(&answer.stdout).unwrap()
@@ -88,7 +88,7 @@ fn what_stays_anyway_takes_no_room_from_the_digest() {
 }
 
 #[test]
-fn a_host_that_makes_its_own_cut_gets_a_digest_of_what_stands_before_it() {
+fn the_cut_of_a_host_ends_the_digest() {
     let home = tempfile::tempdir().unwrap();
     for (place, kept) in [(json!(100), json!([{"start": 100, "end": 120}])), (json!(1_000_000), json!([]))] {
         let question = json!({"version": 1, "session": {"messages": messages(30)}, "keep_from": place});
@@ -121,7 +121,7 @@ fn a_host_names_the_first_message_that_stays_by_the_id_of_its_record() {
 #[test]
 fn what_cannot_be_answered_is_left_to_the_host() {
     let home = tempfile::tempdir().unwrap();
-    let ask_text = |text: &str| told(&wb_of(home.path(), &["hook"], text.as_bytes()));
+    let ask_text = |text: &str| answer_in(&wb_of(home.path(), &["hook"], text.as_bytes()));
     for (text, word) in [
         ("", "cannot be read: nothing was asked"),
         (" \n", "cannot be read: nothing was asked"),
@@ -147,7 +147,7 @@ fn what_cannot_be_answered_is_left_to_the_host() {
     assert_eq!(reason(&ask(home.path(), &late)), "there was not enough time");
     let in_time = json!({"version": 1, "session": {"messages": messages(30)}}).to_string();
     let late = wb_of(home.path(), &["hook", "--budget-ms", "0"], in_time.as_bytes());
-    assert_eq!(reason(&told(&late)), "there was not enough time");
+    assert_eq!(reason(&answer_in(&late)), "there was not enough time");
 }
 
 #[test]
@@ -212,7 +212,7 @@ fn a_host_that_says_nothing_is_answered_when_the_time_is_over() {
 }
 
 #[test]
-fn the_log_tells_sizes_and_names_and_nothing_of_what_was_said() {
+fn the_log_holds_sizes_and_names_but_no_content() {
     let home = tempfile::tempdir().unwrap();
     let question =
         json!({"version": 1, "host": "pi", "session_id": "s-1", "session": {"messages": messages(30)}});
@@ -260,7 +260,7 @@ fn settings_switch_a_host_off_and_pin_sentences() {
 }
 
 #[test]
-fn a_project_counts_before_the_user_and_where_each_comes_from_is_told() {
+fn a_project_overrides_the_user_and_each_value_has_its_file() {
     let home = tempfile::tempdir().unwrap();
     let project = tempfile::tempdir().unwrap();
     set(home.path(), "keep_recent_tokens = 100\n[hosts]\npi = true\n");
@@ -275,7 +275,7 @@ fn a_project_counts_before_the_user_and_where_each_comes_from_is_told() {
 }
 
 #[test]
-fn the_hooks_of_claude_code_get_words_beside_its_own_summary() {
+fn hooks_of_claude_code_add_facts_to_its_summary() {
     let home = tempfile::tempdir().unwrap();
     let path = root().join("fixtures/sessions/flaky-checkout.jsonl");
     let event = |name: &str, source: &str| {
@@ -295,7 +295,7 @@ fn the_hooks_of_claude_code_get_words_beside_its_own_summary() {
 }
 
 #[test]
-fn the_log_tells_how_a_compaction_of_claude_code_is_taken_back() {
+fn the_log_shows_how_to_undo_in_claude_code() {
     let home = tempfile::tempdir().unwrap();
     let id = "11111111-2222-4333-8444-555555555555";
     let folder = home.path().join(".claude/projects/-a");
@@ -308,7 +308,7 @@ fn the_log_tells_how_a_compaction_of_claude_code_is_taken_back() {
     let question = json!({"version": 1, "host": "claude-code", "newest_record": newest, "session": {"messages": messages(30)}});
     let ids = [("CLAUDE_CODE_LAUNCHED_BY_SESSION_IDS", id)];
     let answer = wb_in(home.path(), &ids, &["hook"], question.to_string().as_bytes());
-    assert_eq!(told(&answer)["action"], "replace");
+    assert_eq!(answer_in(&answer)["action"], "replace");
     let shown = wb_of(home.path(), &["log"], b"").stdout;
     assert!(shown.contains(&format!("  claude-code {id}  auto: ")), "{shown}");
     let command = shown.lines().find_map(|line| line.strip_prefix("  to undo: wb ")).unwrap();
@@ -337,7 +337,7 @@ fn compacted_by_codex() -> String {
 }
 
 #[test]
-fn the_log_tells_what_the_audit_found_in_a_summary_of_codex_and_where_to_read_it() {
+fn the_log_counts_findings_in_a_summary_of_codex() {
     let home = tempfile::tempdir().unwrap();
     let file = home.path().join("rollout-2026-01-01T00-00-00-c-1.jsonl");
     fs::write(&file, compacted_by_codex()).unwrap();

@@ -20,8 +20,8 @@ fn what_a_dry_run_shows_is_what_is_written() {
             let home = Home::new();
             let shown = home.json(&format!("install {host}{scope} --dry-run"));
             assert_eq!(home.files(), BTreeMap::new());
-            let told = |report: &Value| report["changes"].clone();
-            assert_eq!(told(&home.json(&format!("install {host}{scope}"))), told(&shown));
+            let reported = |report: &Value| report["changes"].clone();
+            assert_eq!(reported(&home.json(&format!("install {host}{scope}"))), reported(&shown));
             let written: BTreeMap<PathBuf, String> = shown["changes"]
                 .as_array()
                 .unwrap()
@@ -67,8 +67,8 @@ fn hooks_of_others_stay_and_a_file_that_they_changed_since_loses_ours_alone() {
     assert!(with.contains("\"command\":\"theirs\"") && with.matches(" hook\"").count() == 3, "{with}");
     assert_eq!(home.text(".claude/settings.json.before-wb"), THEIRS);
     home.lay(".claude/settings.json", &with.replace("\"model\" : \"x\"", "\"model\" : \"y\""));
-    let told = home.done("uninstall claude-code");
-    assert!(told.contains("its old copy stays"), "{told}");
+    let reported = home.done("uninstall claude-code");
+    assert!(reported.contains("its old copy stays"), "{reported}");
     assert_eq!(home.text(".claude/settings.json"), THEIRS.replace("\"x\"", "\"y\""));
 }
 
@@ -96,9 +96,9 @@ fn instructions_of_the_user_for_the_summary_of_codex_stay_and_ours_are_left_out(
             let home = Home::new();
             let mine = format!("{key} = \"mine\"\n");
             home.lay(".codex/config.toml", &mine);
-            let told = home.done(&format!("install codex{scope}"));
-            let words = told.split_whitespace().collect::<Vec<_>>().join(" ");
-            assert!(words.contains(&format!("has a {key} of yours, which stays")), "{told}");
+            let reported = home.done(&format!("install codex{scope}"));
+            let words = reported.split_whitespace().collect::<Vec<_>>().join(" ");
+            assert!(words.contains(&format!("has a {key} of yours, which stays")), "{reported}");
             assert_eq!(home.text(".codex/config.toml"), mine);
             assert!(!home.path("project/.codex/config.toml").exists());
             home.done(&format!("uninstall codex{scope}"));
@@ -222,7 +222,7 @@ fn a_program_in_a_folder_of_any_name_is_found_again() {
 }
 
 #[test]
-fn uninstall_takes_our_command_out_beside_one_of_the_user_in_the_same_entry() {
+fn uninstall_keeps_a_command_of_the_user_in_the_same_entry() {
     let home = Home::new();
     home.done("install codex");
     let hooks = home.text(".codex/hooks.json");
@@ -239,21 +239,21 @@ fn uninstall_takes_our_command_out_beside_one_of_the_user_in_the_same_entry() {
 }
 
 #[test]
-fn one_that_is_installed_twice_is_told_of() {
+fn a_second_installation_is_reported() {
     let home = Home::new();
     home.done("install pi");
-    let told = home.done("install pi --project");
-    assert!(told.contains("would run twice here"), "{told}");
+    let reported = home.done("install pi --project");
+    assert!(reported.contains("would run twice here"), "{reported}");
 }
 
 #[test]
-fn who_uninstalls_the_other_one_is_told_what_stays() {
+fn uninstall_reports_the_other_installation() {
     let home = Home::new();
     home.done("install pi --project");
-    let told = home.done("uninstall pi");
-    assert!(told.contains("wb uninstall pi --project"), "{told}");
-    let told = home.done("uninstall pi --project");
-    assert!(!told.contains("note"), "{told}");
+    let reported = home.done("uninstall pi");
+    assert!(reported.contains("wb uninstall pi --project"), "{reported}");
+    let reported = home.done("uninstall pi --project");
+    assert!(!reported.contains("note"), "{reported}");
 }
 
 #[test]
@@ -289,11 +289,11 @@ fn in_a_folder_of_a_repository_it_goes_where_the_agent_looks_for_it() {
         let shown = home.json(&format!("install {host} --project --dry-run"));
         let files = shown["changes"].as_array().unwrap();
         assert!(files.iter().all(|it| Path::new(it["file"].as_str().unwrap()).starts_with(&root)), "{shown}");
-        let told = shown["notes"].to_string();
+        let reported = shown["notes"].to_string();
         assert_eq!(
-            told.contains("the folder that it is started in alone"),
+            reported.contains("the folder that it is started in alone"),
             folder.starts_with("sub"),
-            "{told}"
+            "{reported}"
         );
         home.done(&format!("install {host} --project"));
         let check = home.run(&format!("install --check {host}")).stdout;
@@ -329,8 +329,8 @@ fn screen(home: &Home, columns: &str, lines: &[&str]) -> String {
     });
     let shown = shown.collect::<Vec<_>>().join("\n");
     let wb = home.wb.canonicalize().unwrap();
-    let told = |path: &Path| path.to_str().unwrap().to_owned();
-    shown.replace(&told(&wb), "/opt/wb").replace(&told(home.folder.path()), "/home/a")
+    let reported = |path: &Path| path.to_str().unwrap().to_owned();
+    shown.replace(&reported(&wb), "/opt/wb").replace(&reported(home.folder.path()), "/home/a")
 }
 
 #[test]
@@ -363,20 +363,20 @@ fn what_a_new_user_sees_looks_as_recorded() {
 }
 
 #[test]
-fn who_uninstalls_is_told_what_else_stays_and_where() {
+fn uninstall_reports_what_else_stays_and_where() {
     let home = Home::new();
     home.done("install pi");
-    let told = home.done("uninstall pi --dry-run");
-    assert!(!told.contains("note"), "{told}");
+    let reported = home.done("uninstall pi --dry-run");
+    assert!(!reported.contains("note"), "{reported}");
     home.lay(".local/state/wb/compactions.jsonl", "");
     home.lay(".config/wb/config.toml", "");
     home.lay(".pi/agent/sessions/--a--/1.jsonl", "");
     home.lay(".pi/agent/sessions/--a--/1.jsonl.wb-log", "");
-    let told = home.json("uninstall pi")["notes"].to_string();
+    let reported = home.json("uninstall pi")["notes"].to_string();
     for stays in
         ["~/.local/state/wb/compactions.jsonl", "~/.config/wb/config.toml", "1 file for wb undo (*.wb-log)"]
     {
-        assert!(told.contains(stays), "{told}");
+        assert!(reported.contains(stays), "{reported}");
     }
     assert!(home.files().len() == 4, "{:?}", home.files());
 }
@@ -411,25 +411,25 @@ fn without_a_home_in_the_environment_the_one_that_the_system_knows_counts() {
 }
 
 #[test]
-fn digests_beside_sessions_of_gemini_cli_are_told_of() {
+fn digests_next_to_sessions_of_gemini_cli_are_reported() {
     let home = Home::new();
     home.done("install gemini-cli");
     home.lay(".gemini/tmp/a/chats/session-1.json.wb-digests", "[]");
-    let told = home.json("uninstall gemini-cli")["notes"].to_string();
+    let reported = home.json("uninstall gemini-cli")["notes"].to_string();
     assert!(
-        told.contains("left next to sessions in ~/.gemini/tmp: 1 file with digests (*.wb-digests)"),
-        "{told}"
+        reported.contains("left next to sessions in ~/.gemini/tmp: 1 file with digests (*.wb-digests)"),
+        "{reported}"
     );
 }
 
 #[test]
-fn who_installs_what_is_switched_off_is_told_so_at_once() {
+fn install_reports_a_switch_that_is_off_at_once() {
     let home = Home::new();
     home.lay(".config/wb/config.toml", "[hosts]\npi = false\n");
     home.lay(".claude/settings.json", "{\"disableAllHooks\": true}");
     for (host, why) in [("pi", "pi = false under [hosts]"), ("claude-code", "disableAllHooks = true")] {
-        let told = home.json(&format!("install {host} --dry-run"))["notes"].to_string();
-        assert!(told.contains("it is switched off: ") && told.contains(why), "{told}");
+        let reported = home.json(&format!("install {host} --dry-run"))["notes"].to_string();
+        assert!(reported.contains("it is switched off: ") && reported.contains(why), "{reported}");
     }
     assert_eq!(home.json("install opencode")["notes"], json!([]));
 }

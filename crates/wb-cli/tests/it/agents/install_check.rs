@@ -16,7 +16,7 @@ fn wrong(home: &Home, host: &str) -> String {
 }
 
 #[test]
-fn a_check_tells_what_is_live_and_why_the_rest_is_not() {
+fn a_check_reports_what_is_live_and_why_the_rest_is_not() {
     let home = Home::new();
     let problems = |line: &str| {
         let answer = home.run(line);
@@ -39,13 +39,13 @@ fn a_check_tells_what_is_live_and_why_the_rest_is_not() {
         ("// mine\n".to_owned(), "not from wb"),
     ] {
         home.lay(path, &text);
-        let told = problems("install --check pi --json");
-        assert!(told.contains(why), "{told}");
+        let reported = problems("install --check pi --json");
+        assert!(reported.contains(why), "{reported}");
     }
 }
 
 #[test]
-fn codex_is_live_once_it_has_noted_that_the_user_trusts_the_hooks_and_until_it_is_told_to_leave_them() {
+fn codex_is_live_while_the_user_trusts_the_hooks() {
     let home = Home::new();
     home.done("install codex");
     let answer = home.run("install --check codex");
@@ -77,11 +77,14 @@ fn a_check_names_the_file_of_a_plug_in_that_is_gone_or_changed() {
     home.done("install claude-code");
     let hooks = ".claude/skills/wb-compact/hooks/hooks.json";
     home.lay(hooks, "{}");
-    let told = wrong(&home, "claude-code");
-    assert!(told.contains("hooks/hooks.json was changed since") && !told.contains('\n'), "{told}");
+    let reported = wrong(&home, "claude-code");
+    assert!(
+        reported.contains("hooks/hooks.json was changed since") && !reported.contains('\n'),
+        "{reported}"
+    );
     std::fs::remove_file(home.path(hooks)).unwrap();
-    let told = wrong(&home, "claude-code");
-    assert!(told.contains("hooks/hooks.json is gone") && !told.contains('\n'), "{told}");
+    let reported = wrong(&home, "claude-code");
+    assert!(reported.contains("hooks/hooks.json is gone") && !reported.contains('\n'), "{reported}");
     home.done("install claude-code");
     std::fs::remove_file(home.path(".claude/skills/wb-compact/hooks/register.ts")).unwrap();
     assert!(wrong(&home, "claude-code").contains("it is gone, and the rest"));
@@ -96,12 +99,18 @@ fn a_check_says_where_it_runs_more_than_once_and_what_takes_one_out() {
     home.done("install pi");
     assert_eq!(notes(&home, "pi"), "[]");
     home.done("install pi --project");
-    let told = notes(&home, "pi");
-    assert!(told.contains("2 times") && told.contains("wb uninstall pi --project takes"), "{told}");
+    let reported = notes(&home, "pi");
+    assert!(
+        reported.contains("2 times") && reported.contains("wb uninstall pi --project takes"),
+        "{reported}"
+    );
     home.done("install claude-code");
     home.done("install claude-code --hooks");
-    let told = notes(&home, "claude-code");
-    assert!(told.contains("wb uninstall claude-code takes") && told.contains("then install"), "{told}");
+    let reported = notes(&home, "claude-code");
+    assert!(
+        reported.contains("wb uninstall claude-code takes") && reported.contains("then install"),
+        "{reported}"
+    );
     assert!(home.done("install --check claude-code").contains("note: wb runs 2 times"));
 }
 
@@ -175,8 +184,8 @@ fn a_check_finds_the_switch_by_which_an_agent_leaves_it_off() {
         } else {
             home.lay(path, text);
         }
-        let told = wrong(&home, host);
-        assert!(told.contains("it is switched off: ") && told.contains(why), "{path}: {told}");
+        let reported = wrong(&home, host);
+        assert!(reported.contains("it is switched off: ") && reported.contains(why), "{path}: {reported}");
     }
 }
 
@@ -229,10 +238,10 @@ fn a_check_names_settings_that_can_no_more_be_read() {
         let home = Home::new();
         home.done(&format!("install {host}"));
         home.lay(path, text);
-        let told = wrong(&home, host);
+        let reported = wrong(&home, host);
         let file = path.rsplit('/').next().unwrap();
-        assert!(told.contains("JSON") || told.contains(file), "{path}: {told}");
-        assert!(["repair", "so that it passes"].iter().any(|it| told.contains(it)), "{path}: {told}");
+        assert!(reported.contains("JSON") || reported.contains(file), "{path}: {reported}");
+        assert!(["repair", "so that it passes"].iter().any(|it| reported.contains(it)), "{path}: {reported}");
     }
 }
 
@@ -272,7 +281,7 @@ fn lay_program(home: &Home, name: &str, version: &str) {
 
 #[cfg(unix)]
 #[test]
-fn a_claude_code_of_an_older_line_is_told_as_such() {
+fn an_older_claude_code_is_reported() {
     let home = Home::new();
     lay_program(&home, "claude", "2.0.14 (Claude Code)");
     let noted = |line: &str| home.run_with_path(line).stdout.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -296,25 +305,25 @@ fn a_claude_code_of_an_older_line_is_told_as_such() {
 fn a_program_that_the_plug_in_runs_has_to_be_on_the_path() {
     let home = Home::new();
     let words = "it runs node, which is not on the PATH";
-    let told = |home: &Home, line: &str| {
+    let reported = |home: &Home, line: &str| {
         let answer = home.run_with_path(line);
         (answer.code, answer.stdout.split_whitespace().collect::<Vec<_>>().join(" ").contains(words))
     };
-    assert_eq!(told(&home, "install gemini-cli"), (0, true));
+    assert_eq!(reported(&home, "install gemini-cli"), (0, true));
     assert!(!home.run_with_path("install gemini-cli").stdout.contains("now reads"));
-    assert_eq!(told(&home, "install --check gemini-cli"), (3, true));
+    assert_eq!(reported(&home, "install --check gemini-cli"), (3, true));
     lay_program(&home, "node", "v22.0.0");
-    assert_eq!(told(&home, "install gemini-cli"), (0, false));
-    assert_eq!(told(&home, "install --check gemini-cli"), (0, false));
+    assert_eq!(reported(&home, "install gemini-cli"), (0, false));
+    assert_eq!(reported(&home, "install --check gemini-cli"), (0, false));
 }
 
 #[cfg(unix)]
 #[test]
-fn settings_that_are_those_of_the_project_too_are_told_of_once() {
+fn settings_shared_with_the_project_are_reported_once() {
     let home = Home::new();
     std::fs::remove_dir(home.path("project")).unwrap();
     std::os::unix::fs::symlink(".", home.path("project")).unwrap();
     home.lay(".claude/settings.json", "{ broken");
-    let told = home.done("install claude-code --dry-run");
-    assert_eq!(told.matches("no JSON").count(), 1, "{told}");
+    let reported = home.done("install claude-code --dry-run");
+    assert_eq!(reported.matches("no JSON").count(), 1, "{reported}");
 }

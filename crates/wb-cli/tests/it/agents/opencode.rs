@@ -70,7 +70,7 @@ impl Opencode {
     }
 
     /// Returns the model's view, one line per message.
-    fn seen(&self) -> Vec<String> {
+    fn visible_messages(&self) -> Vec<String> {
         let out = self.home.path().join("seen.jsonl");
         let (from, to) = (text(&self.database), text(&out));
         self.wb(&["convert", from, "--to", "native", "-o", to, "--overwrite"], "");
@@ -83,21 +83,20 @@ fn text(path: &Path) -> &str {
 }
 
 #[test]
-fn the_log_tells_how_a_compaction_of_opencode_is_taken_back_and_the_sessions_of_its_database_are_told_apart()
-{
+fn the_log_shows_how_to_undo_each_session_of_opencode() {
     let mut opencode = Opencode::new();
-    let mut told = Vec::new();
+    let mut reported = Vec::new();
     for at in 0..30 {
-        told.push(opencode.user(&format!("Look at part {at}, and never touch the public API.")));
-        told.push(opencode.answer(&"It holds one function. ".repeat(60)));
+        reported.push(opencode.user(&format!("Look at part {at}, and never touch the public API.")));
+        reported.push(opencode.answer(&"It holds one function. ".repeat(60)));
     }
-    let (before, tail) = (opencode.seen(), told[56]["info"]["id"].clone());
-    let newest = told[59]["info"]["id"].clone();
+    let (before, tail) = (opencode.visible_messages(), reported[56]["info"]["id"].clone());
+    let newest = reported[59]["info"]["id"].clone();
     // It starts the compaction itself before it asks `wb`.
     let asks = json!({"type": "compaction", "auto": true});
     opencode.write(json!({"role": "user", "agent": "build", "model": {}}), &[asks]);
     let question = json!({"version": 1, "host": "opencode", "session_id": SESSION, "newest_record": newest, "keep_from": tail,
-        "session": {"content": {"info": {"id": SESSION}, "messages": told}}});
+        "session": {"content": {"info": {"id": SESSION}, "messages": reported}}});
     opencode.wb(&["hook"], &question.to_string().replace(SESSION, "ses_b"));
     assert!(!opencode.wb(&["log"], "").contains("to undo:"), "a session that is not there");
     let answer: Value = serde_json::from_str(&opencode.wb(&["hook"], &question.to_string())).unwrap();
@@ -111,13 +110,13 @@ fn the_log_tells_how_a_compaction_of_opencode_is_taken_back_and_the_sessions_of_
     let host_says = json!({"type": "text", "text": "Continue if you have next steps.", "synthetic": true});
     opencode.write(json!({"role": "user", "agent": "build", "model": {}}), &[host_says]);
     opencode.user("And then?");
-    let after = opencode.seen();
+    let after = opencode.visible_messages();
     assert!(after.len() < 10 && after.concat().contains("elided into this digest"), "{after:?}");
     let command = format!("  to undo: wb undo {}", text(&opencode.database));
     let shown = opencode.wb(&["log"], "");
     assert!(shown.lines().any(|line| line == command), "{shown}");
     opencode.wb(&["undo", text(&opencode.database), "--allow-open"], "");
-    let undone = opencode.seen();
+    let undone = opencode.visible_messages();
     assert_eq!(undone[..before.len()], before);
     assert!(undone.len() == before.len() + 2 && undone.concat().contains("And then?"), "{undone:?}");
     let command = format!("  undone; to redo: wb redo {}", text(&opencode.database));
@@ -126,11 +125,11 @@ fn the_log_tells_how_a_compaction_of_opencode_is_taken_back_and_the_sessions_of_
 }
 
 #[test]
-fn a_database_that_another_program_keeps_locked_is_told_as_such() {
+fn a_locked_database_is_reported() {
     let opencode = Opencode::new();
     let host = Connection::open(&opencode.database).unwrap();
     host.execute_batch("PRAGMA journal_mode = DELETE; BEGIN EXCLUSIVE").unwrap();
-    let told = wb_of(opencode.home.path(), &["weigh", opencode.database.to_str().unwrap()], b"");
-    assert_eq!(told.code, 1, "{}", told.stdout);
-    assert!(told.stderr.contains("another program keeps it locked"), "{}", told.stderr);
+    let reported = wb_of(opencode.home.path(), &["weigh", opencode.database.to_str().unwrap()], b"");
+    assert_eq!(reported.code, 1, "{}", reported.stdout);
+    assert!(reported.stderr.contains("another program keeps it locked"), "{}", reported.stderr);
 }

@@ -31,17 +31,17 @@ fn run(summary: &str, rest: &[&str]) -> Answer {
 const RULE: &str = "Never touch the folder migrations.";
 
 #[test]
-fn what_the_session_does_not_bear_out_is_told_with_the_message_that_shows_it() {
+fn an_unsupported_claim_is_shown_with_its_message() {
     let answer = run(&format!("{RULE}\nAll tests pass. See `src/basket.rs`."), &[]);
     assert_eq!(answer.code, 3, "{}", answer.stderr);
-    for told in [
+    for reported in [
         "Summary 1 of 3 messages",
         "2 findings",
         "line 2    All tests pass",
         "message 2: result",
         "src/basket.rs",
     ] {
-        assert!(answer.stdout.contains(told), "{told}: {}", answer.stdout);
+        assert!(answer.stdout.contains(reported), "{reported}: {}", answer.stdout);
     }
 }
 

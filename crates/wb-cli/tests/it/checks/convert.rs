@@ -18,7 +18,7 @@ const OF_GEMINI: &str = "EuYBCuMBAb4+9vth";
 struct Source(tempfile::TempDir);
 
 impl Source {
-    fn of(text: &str) -> Self {
+    fn new(text: &str) -> Self {
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join("in"), text).unwrap();
         Self(folder)
@@ -27,7 +27,7 @@ impl Source {
     fn of_messages(messages: &[Message]) -> Self {
         let mut bytes = Vec::new();
         wb_formats::write_jsonl(messages, &mut bytes).unwrap();
-        Self::of(&String::from_utf8(bytes).unwrap())
+        Self::new(&String::from_utf8(bytes).unwrap())
     }
 
     /// Returns the conversion to another format, and the reported losses.
@@ -55,7 +55,7 @@ fn request_of_anthropic(answer: &Value) -> Source {
         "tools": [{ "name": "read", "input_schema": { "type": "object" } }],
         "messages": [user("Look."), { "role": "assistant", "content": answer }, user("Go on.")]
     });
-    Source::of(&body.to_string())
+    Source::new(&body.to_string())
 }
 
 #[test]
@@ -145,7 +145,7 @@ fn a_request_of_gemini_comes_back_with_all_its_thoughts() {
     let user = |text: &str| json!({ "role": "user", "parts": [{ "text": text }] });
     let contents = json!([user("Look."), { "role": "model", "parts": parts }, user("Go on.")]);
     let system = json!({ "parts": [{ "text": "Be short." }] });
-    let source = Source::of(&json!({ "systemInstruction": system, "contents": contents }).to_string());
+    let source = Source::new(&json!({ "systemInstruction": system, "contents": contents }).to_string());
     let (written, lost) = source.to("gemini");
     let written: Value = serde_json::from_str(&written).unwrap();
     assert_eq!((&written["contents"], &written["systemInstruction"]), (&contents, &system));
@@ -177,8 +177,9 @@ fn a_mark_of_a_failure_is_kept_where_there_is_one_and_else_listed() {
         let again = source.path().join(target);
         let again = wb(&["convert", again.to_str().unwrap(), "--to", "native"]).stdout;
         assert_eq!(again.matches("\"isError\":true").count(), 2 - n_lost, "{target}: {again}");
-        let told = ["mark of", "1 mark of a result that failed", "2 marks of results that failed"][n_lost];
-        assert_eq!(lost.contains(told), n_lost > 0, "{target}: {lost}");
+        let reported =
+            ["mark of", "1 mark of a result that failed", "2 marks of results that failed"][n_lost];
+        assert_eq!(lost.contains(reported), n_lost > 0, "{target}: {lost}");
     }
 }
 
@@ -196,7 +197,7 @@ fn what_becomes_a_note_or_a_text_is_listed_and_what_the_user_pastes_is_not() {
         { "role": "assistant", "content": [search, found, thinking, pasted("Found.".into())] },
         { "role": "user", "content": "Go on." }
     ] });
-    let source = Source::of(&body.to_string());
+    let source = Source::new(&body.to_string());
     for target in REQUESTS.into_iter().chain(SESSIONS).chain(["native"]) {
         let lost = source.to(target).1;
         assert!(

@@ -55,21 +55,21 @@ fn compaction(summary: &str) -> [Value; 2] {
 
 /// Returns the complaints, and runs each named command once: it must write something.
 fn complaints(file: &Path, words: &[&str]) -> Vec<Value> {
-    let told = run(&[&["doctor", "--json"], words].concat(), file);
-    assert_eq!(told.code, 3, "{}{}", told.stdout, told.stderr);
-    let told: Value = serde_json::from_str(&told.stdout).unwrap();
-    let complaints = told["complaints"].as_array().unwrap().clone();
+    let reported = run(&[&["doctor", "--json"], words].concat(), file);
+    assert_eq!(reported.code, 3, "{}{}", reported.stdout, reported.stderr);
+    let reported: Value = serde_json::from_str(&reported.stdout).unwrap();
+    let complaints = reported["complaints"].as_array().unwrap().clone();
     let mut tried = HashSet::new();
     for complaint in &complaints {
         let has_way = [&complaint["mend"], &complaint["advice"]].iter().any(|way| way.is_string());
         assert!(has_way, "{complaint}");
-        let mend = complaint["mend"].as_str().filter(|mend| !mend.starts_with("wb audit "));
-        let Some(mend) = mend.filter(|mend| tried.insert((*mend).to_owned())) else { continue };
+        let command = complaint["mend"].as_str().filter(|command| !command.starts_with("wb audit "));
+        let Some(command) = command.filter(|command| tried.insert((*command).to_owned())) else { continue };
         let before = fs::read(file).unwrap();
-        let words: Vec<&str> = mend.split(' ').skip(1).chain(["--allow-open"]).collect();
+        let words: Vec<&str> = command.split(' ').skip(1).chain(["--allow-open"]).collect();
         let done = wb(&words);
-        assert_eq!(done.code, 0, "{mend}: {}{}", done.stdout, done.stderr);
-        assert_ne!(fs::read(file).unwrap(), before, "{mend} wrote nothing");
+        assert_eq!(done.code, 0, "{command}: {}{}", done.stdout, done.stderr);
+        assert_ne!(fs::read(file).unwrap(), before, "{command} wrote nothing");
         fs::write(file, before).unwrap();
         let _ = fs::remove_file(format!("{}.wb-log", file.display()));
     }
@@ -93,9 +93,9 @@ fn a_context_that_is_larger_than_its_window_is_compacted_if_that_brings_it_in() 
         ]
     };
     let file = lay(folder.path(), &(0..30).flat_map(turn).collect::<Vec<_>>());
-    let told = run(&["doctor"], &file);
-    assert!(told.code == 3 && told.stdout.contains(", the window 200,000"), "{}", told.stdout);
-    assert!(told.stdout.contains("wb compact "), "{}", told.stdout);
+    let reported = run(&["doctor"], &file);
+    assert!(reported.code == 3 && reported.stdout.contains(", the window 200,000"), "{}", reported.stdout);
+    assert!(reported.stdout.contains("wb compact "), "{}", reported.stdout);
     let complaint = only(&file, &[]);
     assert!(complaint["mend"].as_str().unwrap().contains("wb compact "), "{complaint}");
     assert_eq!(run(&["doctor", "--window", "2m"], &file).code, 0);
@@ -104,7 +104,7 @@ fn a_context_that_is_larger_than_its_window_is_compacted_if_that_brings_it_in() 
 }
 
 #[test]
-fn a_prompt_that_fills_the_window_alone_is_told_as_such() {
+fn a_prompt_that_fills_the_window_alone_is_reported() {
     let folder = tempfile::tempdir().unwrap();
     let file = lay(folder.path(), &[Message::user("One more line of words.\n".repeat(60_000))]);
     let complaint = only(&file, &[]);
@@ -141,11 +141,11 @@ fn a_compaction_that_the_user_asked_for_makes_no_loop() {
         };
         let lines: Vec<Value> = [user("Start.")].into_iter().chain((0..n_rounds).flat_map(round)).collect();
         let file = claude_code(folder.path(), &lines);
-        let is_told = || run(&["doctor", "--json"], &file).stdout.contains("in a loop");
-        assert_eq!(is_told(), is_loop);
+        let is_reported = || run(&["doctor", "--json"], &file).stdout.contains("in a loop");
+        assert_eq!(is_reported(), is_loop);
         let compacted = run(&["compact", "--in-place", "--force", "--allow-open"], &file);
         assert!(compacted.stderr.contains("to undo:"), "{}{}", compacted.stdout, compacted.stderr);
-        assert_eq!(is_told(), is_loop, "{n_rounds} of the agent's own");
+        assert_eq!(is_reported(), is_loop, "{n_rounds} of the agent's own");
     }
 }
 
@@ -164,7 +164,7 @@ fn a_command_is_named_for_what_a_provider_refuses_only_if_it_writes_something() 
 }
 
 #[test]
-fn calls_of_one_id_in_a_log_are_mended_by_the_command_that_is_named() {
+fn calls_with_one_id_are_repaired_by_the_named_command() {
     let folder = tempfile::tempdir().unwrap();
     let call = json!([{"type": "tool_use", "id": "toolu_1", "name": "Bash", "input": {"command": "ls"}}]);
     let of_agent = |id: &str| {
@@ -196,25 +196,25 @@ fn the_command_that_is_named_takes_the_file_of_a_link_and_what_comes_through_a_p
     let file = claude_code(&folder, &[agent("m1", "I speak first."), user("Well?"), agent("m2", "Hm.")]);
     let link = folder.join("link.jsonl");
     std::os::unix::fs::symlink(&file, &link).unwrap();
-    let mend = |told: &Answer| {
-        let told: Value = serde_json::from_str(&told.stdout).unwrap();
-        told["complaints"][0]["mend"].clone()
+    let command = |reported: &Answer| {
+        let reported: Value = serde_json::from_str(&reported.stdout).unwrap();
+        reported["complaints"][0]["mend"].clone()
     };
-    let told = run(&["doctor", "--json"], &link);
-    assert_eq!(mend(&told), format!("wb repair {} --in-place", file.display()));
+    let reported = run(&["doctor", "--json"], &link);
+    assert_eq!(command(&reported), format!("wb repair {} --in-place", file.display()));
     let piped = |words: &[&str]| wb_with(words, &fs::read(&file).unwrap());
-    let told = piped(&["doctor", "--json", "-"]);
-    assert_eq!(mend(&told), "wb repair - -o repaired.jsonl");
+    let reported = piped(&["doctor", "--json", "-"]);
+    assert_eq!(command(&reported), "wb repair - -o repaired.jsonl");
     let out = folder.join("repaired.jsonl");
     assert_eq!(piped(&["repair", "-", "-o", out.to_str().unwrap()]).code, 0);
     assert_eq!(run(&["doctor"], &out).code, 0);
 }
 
 /// Checks that a repair reports success, leaves no complaint, and can be undone.
-fn is_mended(file: &Path, told: &str, expected: &str) {
+fn is_repaired(file: &Path, reported: &str, expected: &str) {
     let before = fs::read_to_string(file).unwrap();
-    let mended = run(&["repair", "--in-place", "--allow-open"], file);
-    assert!(mended.stdout.contains(told), "{}{}", mended.stdout, mended.stderr);
+    let repaired = run(&["repair", "--in-place", "--allow-open"], file);
+    assert!(repaired.stdout.contains(reported), "{}{}", repaired.stdout, repaired.stderr);
     assert_eq!(fs::read_to_string(file).unwrap(), expected);
     assert_eq!(run(&["doctor"], file).code, 0);
     assert_eq!(run(&["undo", "--allow-open"], file).code, 0);
@@ -235,11 +235,11 @@ fn lines_that_cannot_be_read_have_words_and_one_that_was_cut_off_a_command() {
     let complaint = only(&file, &[]);
     assert_eq!(complaint["line"], 3, "{complaint}");
     assert!(complaint["mend"].as_str().unwrap().starts_with("wb repair "), "{complaint}");
-    is_mended(&file, "1 line that was cut off while it was written taken out\nline 3\n", &whole);
+    is_repaired(&file, "1 line that was cut off while it was written taken out\nline 3\n", &whole);
 }
 
 #[test]
-fn half_of_a_character_is_told_and_replaced_where_it_stands() {
+fn half_of_a_character_is_reported_and_replaced_in_place() {
     let folder = tempfile::tempdir().unwrap();
     let file = claude_code(folder.path(), &[user("Look, 😀 and half."), agent("m1", "One file.")]);
     let whole = fs::read_to_string(&file).unwrap();
@@ -253,20 +253,20 @@ fn half_of_a_character_is_told_and_replaced_where_it_stands() {
     let noted = run(&["validate"], &file).stdout;
     assert!(noted.contains("halves of characters, which its provider refuses as no JSON: 1"), "{noted}");
     let expected = broken.replace("\\ud83d and", "\\ufffd and");
-    is_mended(&file, "1 half of a character replaced by U+FFFD", &expected);
+    is_repaired(&file, "1 half of a character replaced by U+FFFD", &expected);
 }
 
 #[test]
-fn what_the_provider_said_of_the_last_request_is_told_until_one_is_answered() {
+fn the_last_failure_is_shown_until_a_request_is_answered() {
     let folder = tempfile::tempdir().unwrap();
     let mut failed = agent("e1", "API Error: 400 no low surrogate in string");
     failed["isApiErrorMessage"] = json!(true);
     let mut lines = vec![user("Look."), agent("m1", "One file."), user("Well?"), failed, user("Go on.")];
-    let told = |lines: &[Value]| run(&["doctor", "--json"], &claude_code(folder.path(), lines)).stdout;
+    let reported = |lines: &[Value]| run(&["doctor", "--json"], &claude_code(folder.path(), lines)).stdout;
     let words = "its last request failed: “API Error: 400 no low surrogate in string” (line 4)";
-    assert!(told(&lines).contains(words), "{}", told(&lines));
+    assert!(reported(&lines).contains(words), "{}", reported(&lines));
     lines.push(agent("m2", "Done."));
-    assert!(!told(&lines).contains("its last request failed"), "{}", told(&lines));
+    assert!(!reported(&lines).contains("its last request failed"), "{}", reported(&lines));
 }
 
 #[test]
@@ -302,10 +302,10 @@ fn what_helps_where_something_cannot_be_read_depends_on_how_it_lies_in_its_lines
         ),
         ("ONE\nSPREAD\nTHREE\n", "lines cannot be read", "`jq -c . FILE > OUT`"),
     ] {
-        let told = lines(bytes).pop().unwrap();
-        assert!(told["what"].as_str().unwrap().contains(what), "{told}");
-        assert!(told["advice"].as_str().unwrap().contains(advice), "{told}");
-        assert_eq!(told["line"], 2, "{told}");
+        let reported = lines(bytes).pop().unwrap();
+        assert!(reported["what"].as_str().unwrap().contains(what), "{reported}");
+        assert!(reported["advice"].as_str().unwrap().contains(advice), "{reported}");
+        assert_eq!(reported["line"], 2, "{reported}");
     }
     let file = folder.path().join("session.json");
     let message = |kind: Value, text: &str| json!({"id": text, "timestamp": "2026-01-01T00:00:00.000Z", "type": kind, "content": text});
@@ -313,13 +313,16 @@ fn what_helps_where_something_cannot_be_read_depends_on_how_it_lies_in_its_lines
         [message(json!("user"), "Look."), message(json!(7), "One."), message(json!("gemini"), "Two.")];
     let session = json!({"sessionId": "s", "projectHash": "p", "startTime": "2026-01-01T00:00:00.000Z", "messages": messages});
     fs::write(&file, serde_json::to_string_pretty(&session).unwrap()).unwrap();
-    let told = only(&file, &[]);
-    assert_eq!(told["what"], "1 element cannot be read", "{told}");
-    assert!(told["advice"].as_str().unwrap().contains("from the `{` at this line to its `}`"), "{told}");
+    let reported = only(&file, &[]);
+    assert_eq!(reported["what"], "1 element cannot be read", "{reported}");
+    assert!(
+        reported["advice"].as_str().unwrap().contains("from the `{` at this line to its `}`"),
+        "{reported}"
+    );
 }
 
 #[test]
-fn a_summary_that_plans_again_what_the_user_took_back_is_told() {
+fn a_summary_that_plans_undone_work_is_reported() {
     let folder = tempfile::tempdir().unwrap();
     let [boundary, summary] =
         compaction("Summary:\n1. Pending Tasks:\n - Add a cache to server.py\n - Look at `gone.py`");
@@ -347,10 +350,10 @@ fn what_misleads_nobody_in_a_summary_is_counted_with_the_command_that_shows_it()
     let folder = tempfile::tempdir().unwrap();
     let [boundary, summary] = compaction("Summary:\n1. Pending Tasks:\n - Look at `gone.py`");
     let lines = [user("Please look at server.py"), agent("m1", "I will."), boundary, summary];
-    let told = run(&["doctor", "--json"], &claude_code(folder.path(), &lines));
-    assert_eq!(told.code, 0, "{}", told.stdout);
-    let told: Value = serde_json::from_str(&told.stdout).unwrap();
-    let note = told["notes"].as_array().unwrap().last().unwrap().as_str().unwrap();
+    let reported = run(&["doctor", "--json"], &claude_code(folder.path(), &lines));
+    assert_eq!(reported.code, 0, "{}", reported.stdout);
+    let reported: Value = serde_json::from_str(&reported.stdout).unwrap();
+    let note = reported["notes"].as_array().unwrap().last().unwrap().as_str().unwrap();
     assert!(note.contains("has 1 finding, none of which") && note.contains(": wb audit "), "{note}");
 }
 
@@ -373,7 +376,7 @@ fn each_of_many_findings_has_its_line() {
 }
 
 #[test]
-fn each_call_of_a_message_that_is_not_answered_is_told() {
+fn each_unanswered_call_of_a_message_is_reported() {
     let folder = tempfile::tempdir().unwrap();
     let call = |id: &str| json!({"type": "tool_use", "id": id, "name": "Bash", "input": {"command": "ls"}});
     let mut calls = agent("m1", "");
@@ -387,7 +390,7 @@ fn each_call_of_a_message_that_is_not_answered_is_told() {
 }
 
 #[test]
-fn a_call_in_a_message_of_several_lines_is_told_with_its_own() {
+fn a_call_in_a_message_of_several_lines_has_its_line() {
     let folder = tempfile::tempdir().unwrap();
     let mut call = agent("m1", "");
     call["message"]["content"] =
@@ -412,13 +415,14 @@ fn a_session_of_an_old_layout_is_to_be_opened_in_its_agent_first() {
     std::fs::write(&file, lines.map(|line| format!("{line}\n")).concat()).unwrap();
     for words in [&[][..], &["--window", "8000"]] {
         let said = complaints(&file, words);
-        let is_told = |it: &Value| it["advice"].to_string().contains("open the session in its agent once");
-        assert!(said.iter().all(is_told) && said.len() == 1 + words.len() / 2, "{said:?}");
+        let is_reported =
+            |it: &Value| it["advice"].to_string().contains("open the session in its agent once");
+        assert!(said.iter().all(is_reported) && said.len() == 1 + words.len() / 2, "{said:?}");
     }
 }
 
 #[test]
-fn what_is_refused_of_a_request_as_it_stands_is_told_with_its_command() {
+fn a_violation_of_a_raw_request_has_its_command() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("body.json");
     // A picture large enough to push the rest beyond the first megabyte.
@@ -436,7 +440,7 @@ fn what_is_refused_of_a_request_as_it_stands_is_told_with_its_command() {
     let system = json!({ "role": "system", "content": "Be brief." });
     let messages = [&messages[1..], &[system]].concat();
     fs::write(&file, json!({ "max_tokens": 9, "messages": messages }).to_string()).unwrap();
-    let told = complaints(&file, &[]);
-    let of_role = told.iter().find(|it| it["what"].as_str().unwrap().contains("verbatim")).unwrap();
-    assert!(of_role["mend"].as_str().unwrap().starts_with("wb repair "), "{told:?}");
+    let reported = complaints(&file, &[]);
+    let of_role = reported.iter().find(|it| it["what"].as_str().unwrap().contains("verbatim")).unwrap();
+    assert!(of_role["mend"].as_str().unwrap().starts_with("wb repair "), "{reported:?}");
 }

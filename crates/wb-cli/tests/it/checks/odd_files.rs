@@ -49,7 +49,7 @@ impl Odd {
     }
 
     /// Returns the error and the hint, without the folder's name.
-    fn told(&self, answer: &Answer) -> (String, String) {
+    fn error_and_hint(&self, answer: &Answer) -> (String, String) {
         assert_eq!((answer.code, answer.stdout.as_str()), (1, ""), "{}", answer.stderr);
         let folder = format!("{}/", self.folder.path().display());
         let text = answer.stderr.replace(&folder, "").replace("\n      ", " ");
@@ -85,14 +85,14 @@ fn a_list_that_another_program_holds_or_that_is_damaged_leaves_the_session_as_it
     let odd = Odd::new();
     fs::write(odd.path("s.jsonl.wb-log"), "").unwrap();
     let lock = locked(odd.path("s.jsonl.wb-log"));
-    let (error, hint) = odd.told(&odd.compact());
+    let (error, hint) = odd.error_and_hint(&odd.compact());
     assert_eq!(error, "s.jsonl: another program is changing the session");
     assert_eq!(hint, "wait until it is done and run the command again");
     assert_eq!(odd.run("log", "s.jsonl", &[]).code, 0, "who reads needs no lock");
     drop(lock);
     fs::write(odd.path("s.jsonl.wb-log"), "garbage\n").unwrap();
     for verb in ["log", "undo"] {
-        let (error, hint) = odd.told(&odd.run(verb, "s.jsonl", &[]));
+        let (error, hint) = odd.error_and_hint(&odd.run(verb, "s.jsonl", &[]));
         assert!(error.starts_with("s.jsonl: the list of operations cannot be read: line 1: "), "{error}");
         assert_eq!(hint, "check the file that ends in .wb-log next to the session");
     }
@@ -103,7 +103,7 @@ fn a_list_that_another_program_holds_or_that_is_damaged_leaves_the_session_as_it
 fn a_session_that_another_program_has_locked_is_left_alone() {
     let odd = Odd::new();
     let lock = locked(odd.path("s.jsonl"));
-    let (error, hint) = odd.told(&odd.compact());
+    let (error, hint) = odd.error_and_hint(&odd.compact());
     assert_eq!(error, "s.jsonl: another program is writing the session");
     assert_eq!(hint, "close the session in the other program and run the command again");
     drop(lock);
@@ -115,16 +115,16 @@ fn a_session_that_another_program_has_locked_is_left_alone() {
 fn a_session_that_was_cut_off_since_is_not_said_to_be_whole() {
     let odd = Odd::compacted();
     fs::write(odd.path("s.jsonl"), &odd.before[..5_000]).unwrap();
-    let (error, hint) = odd.told(&odd.run("undo", "s.jsonl", &["--allow-open"]));
+    let (error, hint) = odd.error_and_hint(&odd.run("undo", "s.jsonl", &["--allow-open"]));
     assert_eq!(error, "s.jsonl: the records that operation 1 had before are not in the session any more");
     assert_eq!(hint, "look for a copy of the session from before");
     assert!(odd.bytes() == odd.before[..5_000]);
 }
 
 #[test]
-fn only_who_can_write_elsewhere_is_told_to() {
+fn a_hint_to_write_elsewhere_needs_a_command_that_can() {
     let odd = Odd::new();
-    let (_, hint) = odd.told(&odd.run("compact", "s.jsonl", &["--in-place", "--force"]));
+    let (_, hint) = odd.error_and_hint(&odd.run("compact", "s.jsonl", &["--in-place", "--force"]));
     assert!(
         hint.starts_with(
             "wait ten seconds and try again, or stop the agent, or write to another file with -o;"
@@ -134,7 +134,7 @@ fn only_who_can_write_elsewhere_is_told_to() {
     assert_eq!(odd.compact().code, 0);
     let by_another = [odd.bytes(), b"{}\n".to_vec()].concat();
     fs::write(odd.path("s.jsonl"), by_another).unwrap();
-    let (error, hint) = odd.told(&odd.run("undo", "s.jsonl", &[]));
+    let (error, hint) = odd.error_and_hint(&odd.run("undo", "s.jsonl", &[]));
     assert_eq!(error, "s.jsonl: was written to in the last ten seconds");
     let first = "wait ten seconds and try again, or stop the agent";
     assert_eq!(hint, format!("{first}; pass --allow-open to write anyway"));
@@ -149,18 +149,18 @@ fn behind_a_link_a_session_is_read_with_its_list_and_not_written() {
     let log = odd.run("log", "link.jsonl", &["--json"]).stdout;
     let log: Value = serde_json::from_str(&log).unwrap();
     assert_eq!(log["operations"][0]["what"], "compact");
-    let (error, hint) = odd.told(&odd.run("undo", "link.jsonl", &[]));
+    let (error, hint) = odd.error_and_hint(&odd.run("undo", "link.jsonl", &[]));
     assert_eq!(error, "link.jsonl: is a link to s.jsonl");
     assert_eq!(hint, "name the file that the link leads to");
     symlink("nowhere", odd.path("dangling.jsonl")).unwrap();
-    let (error, hint) = odd.told(&odd.run("weigh", "dangling.jsonl", &[]));
+    let (error, hint) = odd.error_and_hint(&odd.run("weigh", "dangling.jsonl", &[]));
     assert_eq!(error, "dangling.jsonl: is a link to nowhere, which is not there");
     assert!(hint.starts_with("name the session itself"), "{hint}");
 }
 
 #[cfg(unix)]
 #[test]
-fn what_may_not_be_written_is_told_from_what_may_not_be_read() {
+fn a_file_without_write_permission_is_not_an_unreadable_one() {
     use std::os::unix::fs::PermissionsExt;
     let odd = Odd::new();
     let allow = |name: &str, mode| {
@@ -170,18 +170,18 @@ fn what_may_not_be_written_is_told_from_what_may_not_be_read() {
     if File::options().append(true).open(odd.path("s.jsonl")).is_ok() {
         return; // The administrator may write to any file.
     }
-    let (error, hint) = odd.told(&odd.compact());
+    let (error, hint) = odd.error_and_hint(&odd.compact());
     assert_eq!(error, "s.jsonl: may not be written");
     assert_eq!(hint, "ask its owner, or change its permissions with chmod");
     allow("s.jsonl", 0o644);
     allow("", 0o555);
-    let (error, hint) = odd.told(&odd.compact());
+    let (error, hint) = odd.error_and_hint(&odd.compact());
     let expected =
         "the list of operations cannot be written: s.jsonl.wb-log: creating it failed: Permission denied";
     assert_eq!(error, format!("s.jsonl: {expected}"));
     assert!(hint.starts_with("the list stands next to the session"), "{hint}");
     let (_, hint) =
-        odd.told(&odd.run("replay", "s.jsonl", &["--html", odd.path("x.html").to_str().unwrap()]));
+        odd.error_and_hint(&odd.run("replay", "s.jsonl", &["--html", odd.path("x.html").to_str().unwrap()]));
     assert_eq!(hint, "name a file in a folder of yours, such as ./x.html");
     allow("", 0o755);
     assert!(odd.bytes() == odd.before);
@@ -206,7 +206,7 @@ fn a_pipe_with_a_name_is_read_as_standard_input_is() {
     }
     let weighed: Value = serde_json::from_str(&read("weigh", &["--json"]).stdout).unwrap();
     assert_eq!((&weighed["format"], &weighed["messages"]), (&Value::from("claude-code"), &Value::from(147)));
-    let (error, hint) = odd.told(&odd.run("compact", "pipe", &["--in-place"]));
+    let (error, hint) = odd.error_and_hint(&odd.run("compact", "pipe", &["--in-place"]));
     assert_eq!(error, "pipe: what comes through a pipe cannot be written in place");
     assert_eq!(hint, "name the session's own file");
 }
@@ -220,7 +220,7 @@ fn an_export_is_compacted_into_another_file_and_never_in_place() {
     let shown = odd.run("compact", "export.json", &["--force"]);
     assert_eq!(shown.code, 0, "{}", shown.stderr);
     assert!(shown.stdout.ends_with(" -o compacted.jsonl\n"), "{}", shown.stdout);
-    let (error, hint) = odd.told(&odd.run("compact", "export.json", &["--force", "--in-place"]));
+    let (error, hint) = odd.error_and_hint(&odd.run("compact", "export.json", &["--force", "--in-place"]));
     assert!(error.ends_with("window-budget makes of it: a web export is read only"), "{error}");
     assert_eq!(hint, "write messages of our own with -o");
     let out = odd.path("out.jsonl");
@@ -236,7 +236,7 @@ fn what_an_older_layout_would_become_is_shown_although_it_is_not_written() {
     let shown = odd.run("compact", "old.jsonl", &["--force"]);
     assert_eq!(shown.code, 0, "{}", shown.stderr);
     let (error, hint) =
-        odd.told(&odd.run("compact", "old.jsonl", &["--force", "--in-place", "--allow-open"]));
+        odd.error_and_hint(&odd.run("compact", "old.jsonl", &["--force", "--in-place", "--allow-open"]));
     assert!(error.contains("version 1 of the layout of pi"), "{error}");
     assert!(hint.starts_with("open the session in its agent once"), "{hint}");
     assert_eq!(fs::read(odd.path("old.jsonl")).unwrap(), old);
@@ -287,9 +287,13 @@ fn what_a_request_says_outside_of_its_messages_counts_toward_its_window() {
         .collect();
     let weighed = |body: Value| {
         std::fs::write(&file, body.to_string()).unwrap();
-        let told = wb(&["compact", file.to_str().unwrap(), "--window", "16000", "--json"]).stdout;
-        let told: Value = serde_json::from_str(&told).unwrap();
-        (told["overhead"].as_u64().unwrap(), told["changed"].as_bool().unwrap(), told["tokens_after"].clone())
+        let reported = wb(&["compact", file.to_str().unwrap(), "--window", "16000", "--json"]).stdout;
+        let reported: Value = serde_json::from_str(&reported).unwrap();
+        (
+            reported["overhead"].as_u64().unwrap(),
+            reported["changed"].as_bool().unwrap(),
+            reported["tokens_after"].clone(),
+        )
     };
     let bare = weighed(json!({ "model": "m", "max_tokens": 9, "messages": messages }));
     assert_eq!((bare.0, bare.1), (0, false));
@@ -304,7 +308,7 @@ fn what_a_request_says_outside_of_its_messages_counts_toward_its_window() {
 }
 
 #[test]
-fn what_a_line_that_comes_to_light_mends_is_not_told_to_be_dropped() {
+fn a_result_whose_call_reappears_is_not_to_be_dropped() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("s.jsonl");
     let lines = r#"{"type":"session","version":3,"id":"s","timestamp":"2026-01-01T00:00:00.000Z","cwd":"/w"}
@@ -315,16 +319,16 @@ fn what_a_line_that_comes_to_light_mends_is_not_told_to_be_dropped() {
 "#;
     fs::write(&file, lines).unwrap();
     let file = file.to_str().unwrap();
-    let mended = wb(&["repair", file, "--in-place", "--allow-open"]);
-    assert!(mended.stdout.contains("answers no call"), "{}{}", mended.stdout, mended.stderr);
-    assert!(!mended.stdout.contains("drop the result"), "{}", mended.stdout);
-    let told = wb(&["doctor", file]);
-    assert_eq!(told.code, 0, "{}", told.stdout);
+    let repaired = wb(&["repair", file, "--in-place", "--allow-open"]);
+    assert!(repaired.stdout.contains("answers no call"), "{}{}", repaired.stdout, repaired.stderr);
+    assert!(!repaired.stdout.contains("drop the result"), "{}", repaired.stdout);
+    let reported = wb(&["doctor", file]);
+    assert_eq!(reported.code, 0, "{}", reported.stdout);
     assert_eq!(fs::read_to_string(file).unwrap(), lines.replace("\"gone\"", "\"a1\""));
 }
 
 #[test]
-fn records_that_stand_on_one_line_get_lines_of_their_own() {
+fn records_on_one_line_are_split_into_lines() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("s.jsonl");
     let lines = r#"{"type":"session","version":3,"id":"s","timestamp":"2026-01-01T00:00:00.000Z","cwd":"/w"}
@@ -336,15 +340,15 @@ fn records_that_stand_on_one_line_get_lines_of_their_own() {
         lines.replace("}\n{\"type\":\"message\",\"id\":\"a1\"", "}{\"type\":\"message\",\"id\":\"a1\"");
     fs::write(&file, &glued).unwrap();
     let file = file.to_str().unwrap();
-    let told = wb(&["doctor", "--json", file]).stdout;
-    let told: Value = serde_json::from_str(&told).unwrap();
-    let complaints = told["complaints"].as_array().unwrap();
+    let reported = wb(&["doctor", "--json", file]).stdout;
+    let reported: Value = serde_json::from_str(&reported).unwrap();
+    let complaints = reported["complaints"].as_array().unwrap();
     assert!(
         complaints.iter().all(|it| it["mend"].as_str().is_some_and(|it| it.contains("wb repair"))),
-        "{told}"
+        "{reported}"
     );
-    let mended = wb(&["repair", file, "--in-place", "--allow-open"]);
-    assert!(mended.stdout.contains("1 line broken between its records"), "{}", mended.stdout);
+    let repaired = wb(&["repair", file, "--in-place", "--allow-open"]);
+    assert!(repaired.stdout.contains("1 line broken between its records"), "{}", repaired.stdout);
     assert_eq!(fs::read_to_string(file).unwrap(), lines);
     assert_eq!(wb(&["doctor", file]).code, 0);
     assert_eq!(wb(&["undo", file, "--allow-open"]).code, 0);

@@ -12,7 +12,7 @@ type Case<'a> = (&'a str, Vec<Value>, &'a str, &'a str);
 
 /// Writes a file of lines, or of one document, and runs every command on it that detects or
 /// repairs.
-fn is_found_mended_and_taken_back(folder: &Path, (name, lines, rule, mended): &Case<'_>) {
+fn is_found_repaired_and_undone(folder: &Path, (name, lines, rule, repaired): &Case<'_>) {
     let file = folder.join(name);
     let lines: Vec<String> = lines.iter().map(Value::to_string).collect();
     let text = lines.join("\n") + "\n";
@@ -21,12 +21,12 @@ fn is_found_mended_and_taken_back(folder: &Path, (name, lines, rule, mended): &C
     let run = |words: &[&str]| wb(&[words, &[path]].concat());
     let found = run(&["validate"]);
     assert!(found.code == 3 && found.stdout.contains(rule), "{name}: {}{}", found.stdout, found.stderr);
-    let told = run(&["doctor"]);
-    assert!(told.stdout.contains("wb repair "), "{name}: {}{}", told.stdout, told.stderr);
+    let reported = run(&["doctor"]);
+    assert!(reported.stdout.contains("wb repair "), "{name}: {}{}", reported.stdout, reported.stderr);
     let done = run(&["repair", "--in-place", "--allow-open"]);
     assert_eq!(done.code, 0, "{name}: {}{}", done.stdout, done.stderr);
     let now = std::fs::read_to_string(&file).unwrap();
-    assert!(now.contains(mended), "{name}: {now}");
+    assert!(now.contains(repaired), "{name}: {now}");
     assert_eq!(run(&["validate"]).code, 0, "{name}: {}", run(&["validate"]).stdout);
     let again = run(&["repair", "--in-place", "--allow-open"]);
     assert!(again.stdout.contains("nothing to repair"), "{name}: {}", again.stdout);
@@ -79,7 +79,7 @@ fn a_call_of_a_tool_by_a_name_that_is_refused_gets_one_that_is_taken() {
         ("spaced.jsonl", spaced, "tool-name", r#""namespace":"my_docs""#),
         ("gemini.json", vec![gemini("read file")], "tool-name", r#"{"functionResponse":{"name":"read_file""#),
     ] {
-        is_found_mended_and_taken_back(folder.path(), &case);
+        is_found_repaired_and_undone(folder.path(), &case);
     }
 }
 
@@ -100,7 +100,7 @@ fn responses(items: &[Value]) -> Value {
 }
 
 #[test]
-fn roles_types_and_ids_of_requests_are_put_right_where_they_stand() {
+fn roles_types_and_ids_of_requests_are_repaired_in_place() {
     let folder = tempfile::tempdir().unwrap();
     let (user, function) =
         (json!({"role": "user", "content": "Next."}), json!({"name": "ls", "arguments": "{}"}));
@@ -136,7 +136,7 @@ fn roles_types_and_ids_of_requests_are_put_right_where_they_stand() {
             r#""id":"msg_1","role":"assistant","content":"Yes."},{"type":"message","id":"msg_2""#,
         ),
     ] {
-        is_found_mended_and_taken_back(folder.path(), &case);
+        is_found_repaired_and_undone(folder.path(), &case);
     }
 }
 
@@ -159,9 +159,9 @@ fn a_result_behind_what_the_user_said_meanwhile_moves_to_its_call() {
         format!("{result}\n{}", r#"{"role":"user","content":"Quick!"}"#),
         format!("{result},{}", r#"{"role":"user","content":"Quick!"}"#),
     );
-    is_found_mended_and_taken_back(folder.path(), &("context.jsonl", kimi, "result-misplaced", &line));
+    is_found_repaired_and_undone(folder.path(), &("context.jsonl", kimi, "result-misplaced", &line));
     let list = ("list.json", vec![messages.to_vec().into()], "result-misplaced", item.as_str());
-    is_found_mended_and_taken_back(folder.path(), &list);
+    is_found_repaired_and_undone(folder.path(), &list);
 }
 
 #[test]

@@ -27,7 +27,7 @@ fn run(words: &[&str], file: &Path) -> Answer {
 }
 
 /// Checks that a second repair of a file finds nothing, and that the first can be undone.
-fn is_mended_once_and_taken_back(file: &Path, before: &[u8]) {
+fn is_repaired_once_and_undone(file: &Path, before: &[u8]) {
     let again = run(&["repair", "--in-place", "--allow-open"], file);
     assert!(again.stdout.contains("nothing to repair"), "{}", again.stdout);
     assert_eq!(run(&["undo", "--allow-open"], file).code, 0);
@@ -39,20 +39,20 @@ fn a_result_without_its_call_is_found_taken_out_and_can_come_back() {
     let folder = tempfile::tempdir().unwrap();
     let file = broken(folder.path());
     let before = std::fs::read(&file).unwrap();
-    let told = run(&["doctor"], &file);
-    assert_eq!(told.code, 3, "{}", told.stdout);
-    let words = told.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    let reported = run(&["doctor"], &file);
+    assert_eq!(reported.code, 3, "{}", reported.stdout);
+    let words = reported.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(words.contains("answers no call (line 4)"), "{words}");
-    assert!(told.stdout.contains("wb repair "), "{}", told.stdout);
+    assert!(reported.stdout.contains("wb repair "), "{}", reported.stdout);
 
     let shown = run(&["repair"], &file);
     assert!(shown.stdout.contains("4 findings would be repaired"), "{}", shown.stdout);
     assert_eq!(std::fs::read(&file).unwrap(), before, "nothing is written without --in-place");
-    let mended = run(&["repair", "--in-place", "--allow-open"], &file);
-    assert_eq!(mended.code, 0, "{}{}", mended.stdout, mended.stderr);
+    let repaired = run(&["repair", "--in-place", "--allow-open"], &file);
+    assert_eq!(repaired.code, 0, "{}{}", repaired.stdout, repaired.stderr);
     assert_eq!(run(&["validate"], &file).code, 0);
     assert_eq!(run(&["doctor"], &file).code, 0);
-    is_mended_once_and_taken_back(&file, &before);
+    is_repaired_once_and_undone(&file, &before);
     let log = run(&["log", "--json"], &file);
     assert!(
         log.stdout.contains("\"what\":\"repair\"") || log.stdout.contains("\"what\": \"repair\""),
@@ -76,7 +76,7 @@ fn session_of_pi(folder: &Path, messages: &[Value]) -> PathBuf {
     file
 }
 
-fn said(text: &str) -> Value {
+fn assistant(text: &str) -> Value {
     json!({"role": "assistant", "content": [{"type": "text", "text": text}], "stopReason": "stop"})
 }
 
@@ -93,18 +93,18 @@ fn call(id: &str) -> [Value; 2] {
 fn a_model_that_speaks_first_is_given_a_user_even_in_a_log_that_holds_a_digest_alone() {
     let folder = tempfile::tempdir().unwrap();
     let user = json!({"role": "user", "content": "Go on."});
-    let file = session_of_pi(folder.path(), &[said("I begin."), user, said("Fine.")]);
+    let file = session_of_pi(folder.path(), &[assistant("I begin."), user, assistant("Fine.")]);
     let before = std::fs::read(&file).unwrap();
     assert!(run(&["validate"], &file).stdout.contains("user-first"));
     assert!(run(&["doctor"], &file).stdout.contains("wb repair "));
-    let mended = run(&["repair", "--in-place", "--allow-open"], &file);
-    assert_eq!(mended.code, 0, "{}{}", mended.stdout, mended.stderr);
+    let repaired = run(&["repair", "--in-place", "--allow-open"], &file);
+    assert_eq!(repaired.code, 0, "{}{}", repaired.stdout, repaired.stderr);
     assert_eq!(run(&["validate"], &file).code, 0);
-    is_mended_once_and_taken_back(&file, &before);
+    is_repaired_once_and_undone(&file, &before);
 }
 
 #[test]
-fn calls_that_an_agent_answers_itself_are_no_finding_wherever_they_stand() {
+fn calls_that_an_agent_answers_itself_are_no_finding() {
     let folder = tempfile::tempdir().unwrap();
     let user = |text: &str| json!({"role": "user", "content": text});
     let [first, _] = call("c1");
@@ -121,32 +121,32 @@ fn calls_that_an_agent_answers_itself_are_no_finding_wherever_they_stand() {
     std::fs::write(&opencode, export.to_string()).unwrap();
     for (file, agent, n) in [(pi, "pi", 2), (opencode, "opencode", 1)] {
         let before = std::fs::read(&file).unwrap();
-        let told = run(&["validate"], &file);
-        assert_eq!((told.code, run(&["doctor"], &file).code), (0, 0), "{}", told.stdout);
+        let reported = run(&["validate"], &file);
+        assert_eq!((reported.code, run(&["doctor"], &file).code), (0, 0), "{}", reported.stdout);
         let itself = format!("tool calls without a result, answered by {agent} when it resumes: {n}");
-        assert!(told.stdout.contains(&itself), "{}", told.stdout);
-        let mended = run(&["repair", "--in-place", "--allow-open"], &file);
-        assert!(mended.stdout.contains("nothing to repair"), "{}{}", mended.stdout, mended.stderr);
+        assert!(reported.stdout.contains(&itself), "{}", reported.stdout);
+        let repaired = run(&["repair", "--in-place", "--allow-open"], &file);
+        assert!(repaired.stdout.contains("nothing to repair"), "{}{}", repaired.stdout, repaired.stderr);
         assert_eq!(std::fs::read(&file).unwrap(), before);
     }
 }
 
 #[test]
-fn a_result_in_front_of_its_call_answers_it_at_the_end_of_a_log_until_that_is_taken_back() {
+fn a_result_before_its_call_answers_it_until_undone() {
     let folder = tempfile::tempdir().unwrap();
     let user = |text: &str| json!({"role": "user", "content": text});
     let [called, result] = call("c1");
     let file = session_of_pi(folder.path(), &[user("Look."), result, called]);
     let before = std::fs::read(&file).unwrap();
     assert_eq!(run(&["validate"], &file).code, 3);
-    let told = run(&["doctor"], &file);
+    let reported = run(&["doctor"], &file);
     assert!(
-        told.stdout.contains("wb repair ") && !told.stdout.contains("nothing that wb writes"),
+        reported.stdout.contains("wb repair ") && !reported.stdout.contains("nothing that wb writes"),
         "{}",
-        told.stdout
+        reported.stdout
     );
-    let mended = run(&["repair", "--in-place", "--allow-open"], &file);
-    assert_eq!(mended.code, 0, "{}{}", mended.stdout, mended.stderr);
+    let repaired = run(&["repair", "--in-place", "--allow-open"], &file);
+    assert_eq!(repaired.code, 0, "{}{}", repaired.stdout, repaired.stderr);
     let after = std::fs::read(&file).unwrap();
     assert!(after.starts_with(&before), "the log is only added to");
     assert_eq!((run(&["validate"], &file).code, run(&["doctor"], &file).code), (0, 0));
@@ -195,12 +195,12 @@ fn what_no_repair_can_write_is_refused_with_a_hint_that_helps() {
 }
 
 #[test]
-fn an_id_that_stands_twice_is_changed_where_it_stands() {
+fn a_repeated_id_is_changed_in_place() {
     let folder = tempfile::tempdir().unwrap();
     let calls = [call("c1"), call("c1")].concat();
-    let rest = [json!({"role": "user", "content": "Go on."}), said("Done.")];
+    let rest = [json!({"role": "user", "content": "Go on."}), assistant("Done.")];
     let messages =
-        [&[json!({"role": "user", "content": "Look."})][..], &calls, &[said("Read.")], &rest].concat();
+        [&[json!({"role": "user", "content": "Look."})][..], &calls, &[assistant("Read.")], &rest].concat();
     let file = session_of_pi(folder.path(), &messages);
     let before = std::fs::read_to_string(&file).unwrap();
     assert_eq!(run(&["repair", "--in-place", "--allow-open"], &file).code, 0);
@@ -226,35 +226,36 @@ fn an_id_that_stands_twice_is_changed_where_it_stands() {
 }
 
 #[test]
-fn a_result_without_a_call_and_a_lost_line_are_complaints_that_a_repair_mends() {
+fn a_result_without_a_call_and_a_lost_line_are_repaired() {
     let folder = tempfile::tempdir().unwrap();
     let [_, result] = call("gone");
     let user = |text: &str| json!({"role": "user", "content": text});
-    let file = session_of_pi(folder.path(), &[user("Look."), result, user("Go on."), said("Done.")]);
+    let file = session_of_pi(folder.path(), &[user("Look."), result, user("Go on."), assistant("Done.")]);
     let doctor = || run(&["doctor"], &file).stdout.split_whitespace().collect::<Vec<_>>().join(" ");
     let repair = || {
         let before = std::fs::read(&file).unwrap();
-        let told = run(&["repair", "--in-place", "--allow-open"], &file);
-        assert_eq!(told.code, 0, "{}{}", told.stdout, told.stderr);
+        let reported = run(&["repair", "--in-place", "--allow-open"], &file);
+        assert_eq!(reported.code, 0, "{}{}", reported.stdout, reported.stderr);
         assert!(doctor().contains("no problems found"), "{}", doctor());
         assert_eq!(run(&["undo", "--allow-open"], &file).code, 0);
         assert!(std::fs::read(&file).unwrap().starts_with(&before), "it is taken back");
-        told.stdout
+        reported.stdout
     };
     assert!(run(&["validate"], &file).stdout.contains("result-orphan"));
     assert!(doctor().contains("answers no call (line 3) wb repair"), "{}", doctor());
     repair();
 
     let [asked, answered] = call("c1");
-    let file = session_of_pi(folder.path(), &[user("Look."), asked, answered, user("Go on."), said("Done.")]);
+    let file =
+        session_of_pi(folder.path(), &[user("Look."), asked, answered, user("Go on."), assistant("Done.")]);
     let text = std::fs::read_to_string(&file).unwrap();
     let lost: Vec<&str> = text.lines().filter(|line| !line.contains("\"id\":\"e2\"")).collect();
     std::fs::write(&file, lost.join("\n") + "\n").unwrap();
     let note = "note: line 4 follows a line that is not in the file";
     assert!(run(&["weigh"], &file).stdout.contains(note));
     assert!(doctor().contains("the agent may see nothing before it (line 4) wb repair"), "{}", doctor());
-    let told = repair();
-    assert!(told.contains("1 line follows the line before"), "{told}");
+    let reported = repair();
+    assert!(reported.contains("1 line follows the line before"), "{reported}");
     assert_eq!(std::fs::read_to_string(&file).unwrap(), lost.join("\n") + "\n");
 }
 
@@ -269,13 +270,13 @@ fn body() -> Value {
 }
 
 #[test]
-fn of_a_request_only_what_is_mended_changes() {
+fn a_repair_of_a_request_changes_nothing_else() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("request.json");
     let text = body().to_string().replace("\"temperature\":0.5", "\"temperature\": 0.50");
     std::fs::write(&file, &text).unwrap();
-    let mended = run(&["repair", "--in-place", "--allow-open"], &file);
-    assert_eq!(mended.code, 0, "{}{}", mended.stdout, mended.stderr);
+    let repaired = run(&["repair", "--in-place", "--allow-open"], &file);
+    assert_eq!(repaired.code, 0, "{}{}", repaired.stdout, repaired.stderr);
     let after = std::fs::read_to_string(&file).unwrap();
     assert!(after.contains("[Tool execution was interrupted]"), "{after}");
     assert!(after.ends_with("\"temperature\": 0.50}") || after.contains("\"temperature\": 0.50"), "{after}");
@@ -319,37 +320,42 @@ fn a_dry_run_says_what_would_be_and_writes_nothing() {
     let out = folder.path().join("out");
     let out = out.to_str().unwrap();
     for words in [&["repair", "--dry-run", "--in-place"][..], &["repair", "--dry-run", "-o", out]] {
-        let told = run(words, &file);
-        assert!(told.stdout.contains("4 findings would be repaired"), "{}{}", told.stdout, told.stderr);
+        let reported = run(words, &file);
+        assert!(
+            reported.stdout.contains("4 findings would be repaired"),
+            "{}{}",
+            reported.stdout,
+            reported.stderr
+        );
     }
-    let told = run(&["repair", "--dry-run", "-o", "-"], &file);
-    assert!(told.stdout.contains("would be repaired"), "{}", told.stdout);
+    let reported = run(&["repair", "--dry-run", "-o", "-"], &file);
+    assert!(reported.stdout.contains("would be repaired"), "{}", reported.stdout);
     for words in [
         &["convert", "--to", "anthropic", "--dry-run"][..],
         &["convert", "--to", "pi", "--dry-run", "-o", out],
     ] {
-        let told = run(words, &file);
-        assert_eq!((told.code, told.stdout.as_str()), (0, ""), "{}", told.stderr);
+        let reported = run(words, &file);
+        assert_eq!((reported.code, reported.stdout.as_str()), (0, ""), "{}", reported.stderr);
     }
-    let told = run(&["convert", "--to", "anthropic", "--dry-run", "--json"], &file);
-    let told: Value = serde_json::from_str(&told.stdout).unwrap();
-    assert_eq!(told["messages"], 4, "{told}");
+    let reported = run(&["convert", "--to", "anthropic", "--dry-run", "--json"], &file);
+    let reported: Value = serde_json::from_str(&reported.stdout).unwrap();
+    assert_eq!(reported["messages"], 4, "{reported}");
     assert_eq!(std::fs::read(&file).unwrap(), before);
     assert_eq!(folder.path().read_dir().unwrap().count(), 1);
 }
 
 #[test]
-fn what_is_written_to_another_file_is_said_also_where_nothing_was_to_be_mended() {
+fn a_write_to_another_file_is_reported_without_a_repair() {
     let folder = tempfile::tempdir().unwrap();
     let file = Path::new("fixtures/sessions/hello.jsonl");
     for (words, is_on_stdout) in [(&["repair"][..], true), (&["convert", "--to", "native"], false)] {
         let out = folder.path().join(words[0]);
-        let told = run(&[words, &["-o", out.to_str().unwrap()]].concat(), file);
-        let text = if is_on_stdout { &told.stdout } else { &told.stderr };
+        let reported = run(&[words, &["-o", out.to_str().unwrap()]].concat(), file);
+        let text = if is_on_stdout { &reported.stdout } else { &reported.stderr };
         assert!(text.ends_with(&format!("\nwritten to: {}\n", out.display())), "{text}");
         assert!(out.is_file());
-        let told = run(&[words, &["-o", "-"]].concat(), file);
-        assert!(!told.stderr.contains("written to"), "{}", told.stderr);
+        let reported = run(&[words, &["-o", "-"]].concat(), file);
+        assert!(!reported.stderr.contains("written to"), "{}", reported.stderr);
     }
     let (copy, whole) = (folder.path().join("repair"), crate::support::root().join(file));
     assert_eq!(std::fs::read(copy).unwrap(), std::fs::read(whole).unwrap());
@@ -392,8 +398,8 @@ fn an_open_call_of_claude_code_is_answered_by_one_line_and_without_a_compaction(
     let open = calls[..=last].join("\n") + "\n";
     std::fs::write(&file, &open).unwrap();
     assert_eq!(run(&["repair", "-o", out.to_str().unwrap()], &file).code, 0);
-    let mended = std::fs::read_to_string(&out).unwrap();
-    let added = mended.strip_prefix(&open).unwrap();
+    let repaired = std::fs::read_to_string(&out).unwrap();
+    let added = repaired.strip_prefix(&open).unwrap();
     assert_eq!(added.lines().count(), 1, "{added}");
     assert!(added.contains("\"tool_result\"") && !added.contains("compact_boundary"), "{added}");
     assert_eq!(run(&["validate"], &out).code, 0);
@@ -421,10 +427,10 @@ fn messages_get_back_the_role_that_they_lost_and_nothing_else_changes() {
     let folder = tempfile::tempdir().unwrap();
     let file = without_roles(folder.path());
     let before = std::fs::read_to_string(&file).unwrap();
-    let told = run(&["doctor"], &file);
-    assert!(told.stdout.contains("3 messages do not have a role (line 3)"), "{}", told.stdout);
-    let mended = run(&["repair", "--in-place", "--allow-open"], &file);
-    assert!(mended.stdout.contains("3 roles restored"), "{}{}", mended.stdout, mended.stderr);
+    let reported = run(&["doctor"], &file);
+    assert!(reported.stdout.contains("3 messages do not have a role (line 3)"), "{}", reported.stdout);
+    let repaired = run(&["repair", "--in-place", "--allow-open"], &file);
+    assert!(repaired.stdout.contains("3 roles restored"), "{}{}", repaired.stdout, repaired.stderr);
     let roles = ["{\"role\":\"assistant\",", "{\"role\":\"tool\",", "{\"role\":\"assistant\","];
     let mut lines: Vec<String> = before.lines().map(str::to_owned).collect();
     for (line, role) in lines[2..5].iter_mut().zip(roles) {
@@ -437,7 +443,7 @@ fn messages_get_back_the_role_that_they_lost_and_nothing_else_changes() {
 }
 
 #[test]
-fn an_empty_text_that_an_agent_sends_as_it_stands_goes_and_nothing_else_changes() {
+fn an_empty_text_that_is_sent_verbatim_is_replaced_alone() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("s.jsonl");
     let lines = r#"{"type":"user","uuid":"1","parentUuid":null,"message":{"role":"user","content":"Look."}}
@@ -446,25 +452,25 @@ fn an_empty_text_that_an_agent_sends_as_it_stands_goes_and_nothing_else_changes(
 "#;
     std::fs::write(&file, lines).unwrap();
     assert_eq!(run(&["validate"], &file).code, 3);
-    let told = run(&["doctor"], &file).stdout.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(told.contains("message 1: a text is blank (line 2)"), "{told}");
-    assert!(told.contains("message 2: a text is blank (line 3)"), "{told}");
+    let reported = run(&["doctor"], &file).stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(reported.contains("message 1: a text is blank (line 2)"), "{reported}");
+    assert!(reported.contains("message 2: a text is blank (line 3)"), "{reported}");
     assert_eq!(run(&["repair", "--in-place", "--allow-open"], &file).code, 0);
-    let mended = std::fs::read_to_string(&file).unwrap();
+    let repaired = std::fs::read_to_string(&file).unwrap();
     let without = lines.replace(r#"{"type":"text","text":""}, "#, "");
-    assert_eq!(mended, without.replace(r#""text":"""#, r#""text":"(empty)""#));
+    assert_eq!(repaired, without.replace(r#""text":"""#, r#""text":"(empty)""#));
     assert_eq!(run(&["doctor"], &file).code, 0);
-    is_mended_once_and_taken_back(&file, lines.as_bytes());
+    is_repaired_once_and_undone(&file, lines.as_bytes());
 }
 
 #[test]
 fn an_agent_is_held_to_no_rule_of_a_provider_that_has_not_its_model() {
     let folder = tempfile::tempdir().unwrap();
     let [call, _] = call("c1");
-    let file = session_of_pi(folder.path(), &[said("Look."), call]);
+    let file = session_of_pi(folder.path(), &[assistant("Look."), call]);
     let dialects = || {
-        let told = run(&["validate", "--json"], &file).stdout;
-        serde_json::from_str::<Value>(&told).unwrap()["dialects"].clone()
+        let reported = run(&["validate", "--json"], &file).stdout;
+        serde_json::from_str::<Value>(&reported).unwrap()["dialects"].clone()
     };
     assert_eq!(dialects(), json!(["anthropic", "openai", "openai-responses", "gemini"]));
     let lines = std::fs::read_to_string(&file).unwrap();

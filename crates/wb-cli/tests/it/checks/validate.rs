@@ -197,7 +197,7 @@ fn refused_bodies() -> [(Value, &'static str); 6] {
 }
 
 #[test]
-fn what_is_found_in_a_body_is_mended_with_what_it_says() {
+fn findings_in_a_body_are_repaired_as_they_say() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("request.json");
     let file = path.to_str().unwrap();

@@ -64,7 +64,7 @@ fn keys(value: &Value) -> Vec<&str> {
 }
 
 #[test]
-fn weigh_tells_machines_how_full_the_window_is() {
+fn weigh_prints_how_full_the_window_is_as_json() {
     let folder = Folder::new();
     let file = folder.file("s.jsonl", &session());
     let weighed = json_of(&run("weigh", &file, &["--window", "8k", "--json"]));
@@ -334,15 +334,15 @@ fn a_compacted_session_is_as_private_as_the_session_and_is_written_through_no_li
     symlink(&victim, &link).unwrap();
     let words = ["--window", "8k", "-o", link.to_str().unwrap(), "--overwrite"];
     let refused = run("compact", &file, &words);
-    let told = format!("link.jsonl: is a link to {}\nhint: name the file", victim.display());
-    assert!(refused.code == 1 && refused.stderr.contains(&told), "{}", refused.stderr);
+    let reported = format!("link.jsonl: is a link to {}\nhint: name the file", victim.display());
+    assert!(refused.code == 1 && refused.stderr.contains(&reported), "{}", refused.stderr);
     assert_eq!(std::fs::read_to_string(&victim).unwrap(), "precious");
     assert_eq!(run("compact", &file, &["--window", "8k", "-o", "/dev/null"]).code, 0);
 }
 
 #[cfg(target_os = "linux")]
 #[test]
-fn standard_output_by_its_name_is_written_as_it_stands() {
+fn standard_output_by_its_name_is_written_verbatim() {
     let folder = Folder::new();
     let (file, out) = (folder.file("s.jsonl", &session()), folder.file("out.jsonl", "before\n"));
     let piped = run("compact", &file, &["--window", "8k", "-o", "/dev/stdout"]);

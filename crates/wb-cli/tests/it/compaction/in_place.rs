@@ -66,8 +66,8 @@ fn a_session_is_compacted_by_appending_undone_and_redone() {
     assert!(after.starts_with(&place.before) && after.len() > place.before.len());
     let weighed = json_of(&place.run(&["weigh", "--json"]));
     assert_eq!(weighed["messages"], done["messages_after"]);
-    let [told, found] = [&done["tokens_after"], &weighed["tokens"]].map(|it| it.as_u64().unwrap());
-    assert!(told.abs_diff(found) * 500 < found, "what was told is what is found: {told} {found}");
+    let [reported, found] = [&done["tokens_after"], &weighed["tokens"]].map(|it| it.as_u64().unwrap());
+    assert!(reported.abs_diff(found) * 500 < found, "what was told is what is found: {reported} {found}");
 
     // What wb wrote itself just now is no agent at work.
     let undone = json_of(&place.run(&["undo", "--json"]));
@@ -100,9 +100,9 @@ fn a_session_that_needs_nothing_is_left_alone_and_nothing_is_said_to_be_written(
     let place = Place::new();
     let done = json_of(&place.run(&["compact", "--in-place", "--json"]));
     assert_eq!((&done["changed"], done.get("written")), (&Value::Bool(false), None));
-    let told = place.run(&["compact", "--in-place"]);
-    assert_eq!((told.code, told.stderr.as_str()), (0, ""));
-    assert!(told.stdout.contains("unchanged: within budget"), "{}", told.stdout);
+    let reported = place.run(&["compact", "--in-place"]);
+    assert_eq!((reported.code, reported.stderr.as_str()), (0, ""));
+    assert!(reported.stdout.contains("unchanged: within budget"), "{}", reported.stdout);
     assert_eq!((place.bytes() == place.before, place.n_files()), (true, 1));
 }
 
@@ -154,7 +154,7 @@ fn turns(n: usize, call: impl Fn(usize) -> Value, result: impl Fn(usize) -> Valu
 }
 
 #[test]
-fn messages_that_tell_no_format_any_more_are_of_the_one_that_was_compacted() {
+fn messages_without_a_format_keep_that_of_the_compaction() {
     let chat = |n| {
         let call = |nth| {
             serde_json::json!({"role": "assistant", "content": null, "tool_calls":
@@ -247,16 +247,16 @@ fn an_undo_says_what_is_true_of_the_bytes_and_no_number_is_left_out() {
         write(&[list_now(), vec![more.clone()]].concat(), indent);
         let stays = "later messages kept";
         for words in [&["undo", "--dry-run"][..], &["undo"]] {
-            let told = place.run(words).stdout;
-            assert!(told.contains(stays) && !told.contains("bytes"), "{told}");
+            let reported = place.run(words).stdout;
+            assert!(reported.contains(stays) && !reported.contains("bytes"), "{reported}");
         }
         assert_eq!(list_now(), [list.clone(), vec![more]].concat());
-        let told = place.run(&["redo"]).stdout;
-        assert!(told.contains("file restored byte for byte"), "nobody wrote since the undo: {told}");
+        let reported = place.run(&["redo"]).stdout;
+        assert!(reported.contains("file restored byte for byte"), "nobody wrote since the undo: {reported}");
         fs::write(place.path(), compacted).unwrap();
         place.age(60);
-        let told = place.run(&["undo"]).stdout;
-        assert!(told.contains(stays), "another program wrote it: {told}");
+        let reported = place.run(&["undo"]).stdout;
+        assert!(reported.contains(stays), "another program wrote it: {reported}");
     }
     let log = json_of(&place.run(&["log", "--json"]));
     let numbers: Vec<u64> =
@@ -299,16 +299,16 @@ fn modes_are_those_of_the_source_and_what_is_new_is_for_its_owner_alone() {
 }
 
 #[test]
-fn what_cannot_be_undone_is_told() {
+fn undo_reports_what_it_cannot_do() {
     let place = Place::new();
-    for (words, told) in [
+    for (words, reported) in [
         (&["undo"][..], "there is no operation that can be undone"),
         (&["redo"], "there is no operation that can be redone"),
         (&["undo", "7"], "there is no operation 7"),
     ] {
         let refused = place.run(words);
         assert_eq!(refused.code, 1);
-        assert!(refused.stderr.contains(told), "{}", refused.stderr);
+        assert!(refused.stderr.contains(reported), "{}", refused.stderr);
     }
     assert_eq!(
         place.run(&["log"]).stdout,
@@ -325,8 +325,8 @@ fn what_a_format_cannot_hold_is_refused_before_anything_is_written() {
     let before = place.bytes();
     let refused = place.run(&["compact", "--in-place", "--strategy", "three-level", "--window", "4k"]);
     assert_eq!(refused.code, 1);
-    let told = "what the strategy three-level makes of it: a compaction of pi stands for the oldest messages alone\nhint: leave";
-    assert!(refused.stderr.contains(told), "{}", refused.stderr);
+    let reported = "what the strategy three-level makes of it: a compaction of pi stands for the oldest messages alone\nhint: leave";
+    assert!(refused.stderr.contains(reported), "{}", refused.stderr);
     assert_eq!((place.bytes() == before, place.n_files()), (true, 1));
     let planned = json_of(&place.run(&["plan", "--force", "--json"]));
     let why = "pi puts nothing between its summary and the messages that stay";
@@ -340,7 +340,7 @@ fn what_a_format_cannot_hold_is_refused_before_anything_is_written() {
 }
 
 #[test]
-fn of_several_that_begin_to_write_at_once_one_gets_through_and_the_others_are_told_to_wait() {
+fn one_of_several_writers_succeeds_and_the_others_wait() {
     for _ in 0..4 {
         let place = Place::new();
         let path = place.path();

@@ -14,7 +14,7 @@ struct Copy {
 }
 
 impl Copy {
-    fn of(session: &str) -> Self {
+    fn new(session: &str) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("session.jsonl");
         fs::copy(root().join(session), &file).unwrap();
@@ -60,7 +60,7 @@ const PI: &str = "fixtures/sessions/rename-flag.jsonl";
 
 #[test]
 fn operations_and_records_look_as_recorded() {
-    let copy = Copy::of(CLAUDE);
+    let copy = Copy::new(CLAUDE);
     copy.compact("200k");
     let hidden = copy.json(&["1"])["hides"]["first"].to_string();
     let brought = copy.json(&["1"])["brought"]["last"].to_string();
@@ -82,7 +82,7 @@ fn operations_and_records_look_as_recorded() {
 #[test]
 fn what_an_operation_hides_is_hidden_and_what_it_brought_is_seen_until_it_is_undone() {
     for session in [CLAUDE, PI] {
-        let copy = Copy::of(session);
+        let copy = Copy::new(session);
         copy.compact("200k");
         let shown = copy.json(&["1"]);
         let [first, last] = ["first", "last"].map(|end| shown["hides"][end].as_u64().unwrap());
@@ -112,8 +112,8 @@ fn what_an_operation_hides_is_hidden_and_what_it_brought_is_seen_until_it_is_und
 }
 
 #[test]
-fn a_second_compaction_stands_on_the_first_and_hides_what_that_brought() {
-    let copy = Copy::of(PI);
+fn a_second_compaction_builds_on_the_first() {
+    let copy = Copy::new(PI);
     copy.compact("200k");
     let first = copy.json(&["1"])["hides"]["first"].as_u64().unwrap();
     let next = json!({"type": "message", "id": "deadbeef", "parentId": null, "timestamp": "2026-05-01T09:00:00.000Z",
@@ -137,35 +137,35 @@ fn a_second_compaction_stands_on_the_first_and_hides_what_that_brought() {
     copy.compact("200k");
     assert_eq!(copy.json(&["2"])["stands_on"], json!([1]));
     assert_eq!(copy.explained(first)["hidden_by"], json!([1, 2]));
-    let told = copy.log(&["--explain", &first.to_string()]).stdout;
+    let reported = copy.log(&["--explain", &first.to_string()]).stdout;
     assert_eq!(
-        told,
+        reported,
         format!("line {first} is hidden by operation 1, and what that brought by operation 2\n")
     );
 }
 
 #[test]
 fn what_no_model_ever_saw_is_neither_seen_nor_hidden() {
-    let copy = Copy::of(PI);
+    let copy = Copy::new(PI);
     assert_eq!(copy.explained(1)["state"], "outside");
-    let told = copy.log(&["--explain", "1"]).stdout;
-    assert_eq!(told, "line 1 is not seen by the model, and no operation of wb hides it\n");
+    let reported = copy.log(&["--explain", "1"]).stdout;
+    assert_eq!(reported, "line 1 is not seen by the model, and no operation of wb hides it\n");
     assert_eq!(copy.explained(4)["state"], "seen", "nothing was done yet");
 }
 
 #[test]
-fn what_is_not_there_is_told() {
-    let copy = Copy::of(PI);
+fn a_missing_operation_is_reported() {
+    let copy = Copy::new(PI);
     let n = fs::read_to_string(&copy.file).unwrap().lines().count();
-    let refused = |rest: &[&str], told: &str| {
+    let refused = |rest: &[&str], reported: &str| {
         let answer = copy.log(rest);
         assert_eq!((answer.code, answer.stdout.as_str()), (1, ""));
-        assert!(answer.stderr.contains(told), "{}", answer.stderr);
+        assert!(answer.stderr.contains(reported), "{}", answer.stderr);
     };
     refused(&["7"], "there is no operation 7\nhint: `wb log FILE` shows what was done");
     for line in ["0", "100000", "-3", "one"] {
-        let told = format!("there is no record {line}\nhint: name a line of the file, from 1 to {n}");
-        refused(&[&format!("--explain={line}")], &told);
+        let reported = format!("there is no record {line}\nhint: name a line of the file, from 1 to {n}");
+        refused(&[&format!("--explain={line}")], &reported);
     }
     assert_eq!(copy.log(&["1", "--explain", "1"]).code, 2);
     let piped = wb(&["log", "-"]);
@@ -175,7 +175,7 @@ fn what_is_not_there_is_told() {
 
 #[test]
 fn a_line_that_holds_a_record_in_an_envelope_is_known_by_it() {
-    let copy = Copy::of("crates/wb-formats/tests/fixtures/codex/items.jsonl");
+    let copy = Copy::new("crates/wb-formats/tests/fixtures/codex/items.jsonl");
     copy.compact("200k");
     let shown = copy.json(&["1"]);
     let [hidden, brought] = ["hides", "brought"].map(|key| shown[key]["first"].as_u64().unwrap());
@@ -185,19 +185,19 @@ fn a_line_that_holds_a_record_in_an_envelope_is_known_by_it() {
 
 #[test]
 fn an_unknown_operation_is_named() {
-    let copy = Copy::of("fixtures/sessions/flaky-checkout.jsonl");
+    let copy = Copy::new("fixtures/sessions/flaky-checkout.jsonl");
     copy.compact("8000");
     assert!(copy.log(&["9"]).stderr.contains("there is no operation 9"));
 }
 
 #[test]
-fn a_list_that_was_cut_off_in_its_only_line_is_told_as_such() {
-    let copy = Copy::of("fixtures/sessions/flaky-checkout.jsonl");
+fn a_list_cut_off_in_its_only_line_is_reported() {
+    let copy = Copy::new("fixtures/sessions/flaky-checkout.jsonl");
     copy.compact("8000");
     let list = copy.folder.path().join("session.jsonl.wb-log");
     let text = fs::read_to_string(&list).unwrap();
     fs::write(&list, &text[..200]).unwrap();
-    let told = copy.log(&[]).stdout;
-    assert!(told.contains("is truncated") && !told.contains("nothing was done"), "{told}");
+    let reported = copy.log(&[]).stdout;
+    assert!(reported.contains("is truncated") && !reported.contains("nothing was done"), "{reported}");
     assert_eq!(copy.json(&[])["cut_off"], true);
 }

@@ -102,7 +102,7 @@ fn the_command_that_saves_it_says_the_same() {
 }
 
 #[test]
-fn what_it_cost_is_told_where_prices_are() {
+fn the_cost_is_shown_if_prices_are_known() {
     let server = Loopback::start([says("openai", SAID)]);
     let answer = compacted(&server, "openai", &["--price", "input=1,output=10"]);
     assert!(answer.stdout.contains("40 written, $0.0016"), "{}", answer.stdout);
@@ -116,7 +116,7 @@ fn what_it_cost_is_told_where_prices_are() {
 }
 
 #[test]
-fn a_model_that_gives_no_digest_is_told_and_the_local_one_stands() {
+fn a_model_without_a_digest_is_reported_and_the_local_one_stays() {
     let refused =
         stream("data: {\"choices\":[{\"delta\":{\"refusal\":\"No.\"},\"finish_reason\":\"stop\"}]}\n\n", 9);
     let bad_key = format!(r#"{{"error":{{"message":"bad key {KEY}","code":"invalid_api_key"}}}}"#);
@@ -153,9 +153,9 @@ fn without_a_key_it_says_which_variable_to_set_and_that_it_works_without() {
         let said = format!("error: {model} cannot be asked: no key: {names} is not set in the environment\n");
         assert!(answer.stderr.starts_with(&said), "{}", answer.stderr);
         let hint = answer.stderr.split_whitespace().collect::<Vec<_>>().join(" ");
-        let told =
+        let reported =
             format!("hint: set {first}, or name a file that holds the key with --key-file; without --model");
-        assert!(hint.contains(&told) && hint.contains("works offline"), "{hint}");
+        assert!(hint.contains(&reported) && hint.contains("works offline"), "{hint}");
         assert_eq!((answer.code, answer.stdout.as_str()), (1, ""));
     }
 }
@@ -208,7 +208,7 @@ fn copy(is_fresh: bool) -> (tempfile::TempDir, std::path::PathBuf) {
 }
 
 #[test]
-fn a_digest_is_written_in_place_and_taken_back() {
+fn a_digest_is_written_in_place_and_undone() {
     let server = Loopback::start([says("openai", SAID)]);
     let url = format!("{}/v1", server.url());
     let (_folder, file) = copy(false);

@@ -52,7 +52,7 @@ fn json_of(answer: &Answer) -> Value {
 }
 
 #[test]
-fn every_strategy_is_measured_beside_its_rivals() {
+fn every_strategy_is_measured_with_its_rivals() {
     let folder = folder();
     let replayed = json_of(&run(folder.path(), &["--json"]));
     let names: Vec<_> = replayed["summary"].as_array().unwrap().iter().map(|row| &row["strategy"]).collect();
@@ -77,7 +77,7 @@ fn the_same_sessions_give_the_same_answer() {
 }
 
 #[test]
-fn people_get_tables_with_what_must_be_said_beside_them() {
+fn tables_come_with_their_caveats() {
     let folder = folder();
     let answer = run(&folder.path().join("a.jsonl"), &[]);
     assert_eq!((answer.code, answer.stderr.as_str()), (0, ""));
@@ -108,7 +108,7 @@ fn prices_turn_tokens_into_money() {
 }
 
 #[test]
-fn a_page_is_written_beside_the_table() {
+fn a_page_is_written_in_addition_to_the_table() {
     let folder = folder();
     let out = folder.path().join("replay.html");
     let answer = run(folder.path(), &["--html", out.to_str().unwrap()]);

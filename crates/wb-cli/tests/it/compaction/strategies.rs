@@ -73,13 +73,13 @@ fn images_are_taken_out_of_a_session_in_its_own_format_and_come_back() {
 }
 
 #[test]
-fn what_becomes_of_images_is_told_by_the_settings_and_what_a_format_cannot_hold_by_name() {
+fn settings_decide_on_images_and_formats_are_named() {
     let home = tempfile::tempdir().unwrap();
     std::fs::create_dir_all(home.path().join(".config/wb")).unwrap();
     std::fs::write(home.path().join(".config/wb/config.toml"), "images = \"drop\"\n").unwrap();
     let args = ["plan", "-", "--window", "14k", "--reserve-tokens", "0", "--json"];
-    let told = json_of(&wb_of(home.path(), &args, screenshots().as_bytes()));
-    assert_eq!(told["steps"], json!(["images"]), "{told}");
+    let reported = json_of(&wb_of(home.path(), &args, screenshots().as_bytes()));
+    assert_eq!(reported["steps"], json!(["images"]), "{reported}");
     let file = "crates/wb-formats/tests/fixtures/opencode/session.json";
     let left_out =
         |words: &[&str]| json_of(&wb(&[&["plan", file, "--json"], words].concat()))["left_out"].clone();

@@ -101,7 +101,7 @@ fn of_untouched_sessions_only_what_is_truly_wrong_is_found() {
 }
 
 #[test]
-fn what_is_wrong_with_untouched_sessions_is_mended() {
+fn violations_of_untouched_sessions_are_repaired() {
     for (name, view) in sessions() {
         for dialect in Dialect::ALL {
             let mut request = EncodedRequest::next_request(&view.messages, dialect).body;

@@ -85,7 +85,7 @@ fn run(content: &str, verb: &str, rest: &[&str]) -> Answer {
     answer
 }
 
-fn shown(content: &str, verb: &str, rest: &[&str]) -> String {
+fn stdout_of(content: &str, verb: &str, rest: &[&str]) -> String {
     let answer = run(content, verb, rest);
     assert_eq!((answer.code, answer.stderr.as_str()), (0, ""));
     answer.stdout
@@ -93,13 +93,13 @@ fn shown(content: &str, verb: &str, rest: &[&str]) -> String {
 
 fn json_of(content: &str, verb: &str, rest: &[&str]) -> Value {
     let rest: Vec<&str> = rest.iter().copied().chain(["--json"]).collect();
-    let stdout = shown(content, verb, &rest);
+    let stdout = stdout_of(content, verb, &rest);
     assert_eq!(stdout.lines().count(), 1, "one object: {stdout}");
     serde_json::from_str(&stdout).unwrap()
 }
 
 #[test]
-fn the_tree_draws_branches_beside_the_path_to_the_leaf() {
+fn the_tree_draws_branches_next_to_the_path_to_the_leaf() {
     let expected = r#"s.jsonl  pi version 3 · 10 entries · 2 branches · /demo
 ● aaaa0001 thinking  high
 ● aaaa0002 user      "List the files."
@@ -113,7 +113,7 @@ fn the_tree_draws_branches_beside_the_path_to_the_leaf() {
 ● cccc0004 user      "Go on." ← leaf
   ● ◆ on the path to the leaf  ○ ◇ on other branches  ◆ ◇ compaction, branch summary
 "#;
-    assert_eq!(shown(&text(&log()), "tree", &[]), expected);
+    assert_eq!(stdout_of(&text(&log()), "tree", &[]), expected);
 }
 
 #[test]
@@ -131,7 +131,7 @@ fn branches_of_branches_and_several_roots_have_lines_of_their_own() {
         said("r2", json!(null)),
         said("end", json!("r1")),
     ];
-    let drawn = shown(&text(&lines), "tree", &[]);
+    let drawn = stdout_of(&text(&lines), "tree", &[]);
     let marks: Vec<&str> = drawn.lines().map(|line| line.split(" user").next().unwrap()).collect();
     assert_eq!(marks[1], "  note: entries whose parent is not above them, drawn as roots: 1");
     assert_eq!(
@@ -142,7 +142,7 @@ fn branches_of_branches_and_several_roots_have_lines_of_their_own() {
 }
 
 #[test]
-fn the_tree_tells_machines_every_entry_in_the_order_of_the_file() {
+fn the_tree_lists_every_entry_in_file_order_as_json() {
     let tree = json_of(&text(&log()), "tree", &[]);
     assert_eq!((&tree["n_entries"], &tree["n_branches"]), (&json!(10), &json!(2)));
     assert_eq!((&tree["leaf"], &tree["cwd"]), (&json!("cccc0004"), &json!("/demo")));
@@ -160,8 +160,8 @@ fn the_tree_tells_machines_every_entry_in_the_order_of_the_file() {
 }
 
 #[test]
-fn show_tells_what_an_answer_holds_and_what_was_counted() {
-    let answer = shown(&text(&log()), "show", &["aaaa0003"]);
+fn show_prints_an_answer_and_its_usage() {
+    let answer = stdout_of(&text(&log()), "show", &["aaaa0003"]);
     for line in [
         "  kind           message, assistant",
         "  parent         aaaa0002",
@@ -183,8 +183,8 @@ fn show_tells_what_an_answer_holds_and_what_was_counted() {
 }
 
 #[test]
-fn show_tells_what_a_compaction_keeps_and_which_files_it_names() {
-    let answer = shown(&text(&log()), "show", &["cccc0001"]);
+fn show_prints_what_a_compaction_keeps_and_its_files() {
+    let answer = stdout_of(&text(&log()), "show", &["cccc0001"]);
     for line in [
         "  first kept     aaaa0003",
         "  tokens before  4,000",
@@ -200,15 +200,15 @@ fn show_tells_what_a_compaction_keeps_and_which_files_it_names() {
 }
 
 #[test]
-fn an_edit_tells_what_it_replaces_and_by_how_much() {
+fn an_edit_shows_what_it_replaces_and_by_how_much() {
     let mut lines = log();
     let content = json!([{"type": "text", "text": "s".repeat(3_000)}, {"type": "text", "text": "end"}]);
     lines.push(json!({"type": "context_edit", "id": "dddd0001", "parentId": "cccc0004",
         "timestamp": "2026-01-01T00:00:00.000Z", "targetId": "aaaa0004", "replacement": {"content": content}}));
-    let answer = shown(&text(&lines), "show", &[]);
+    let answer = stdout_of(&text(&lines), "show", &[]);
     assert!(answer.contains("  replaces       what aaaa0004 says in the context\n"), "{answer}");
     assert!(answer.contains("\nText\n  sss") && answer.ends_with("\nText\n  end\n"), "{answer}");
-    let tree = shown(&text(&lines), "tree", &[]);
+    let tree = stdout_of(&text(&lines), "tree", &[]);
     assert!(tree.contains("● dddd0001 edit      replaces aaaa0004 by 3,003 characters \"sss"), "{tree}");
 }
 
@@ -216,7 +216,7 @@ fn an_edit_tells_what_it_replaces_and_by_how_much() {
 fn show_takes_the_leaf_where_no_entry_is_named() {
     let leaf = json_of(&text(&log()), "show", &[]);
     assert_eq!((&leaf["id"], &leaf["is_leaf"]), (&json!("cccc0004"), &json!(true)));
-    assert!(shown(&text(&log()), "show", &[]).contains("cccc0004  ← leaf"));
+    assert!(stdout_of(&text(&log()), "show", &[]).contains("cccc0004  ← leaf"));
 }
 
 #[test]
@@ -224,7 +224,7 @@ fn a_pipe_gets_the_whole_of_a_long_text() {
     let mut lines = log();
     let long: String = (0..500).flat_map(|n| [format!("line {n}"), "\n".to_owned()]).collect();
     lines[10]["message"]["content"] = json!(long);
-    let answer = shown(&text(&lines), "show", &[]);
+    let answer = stdout_of(&text(&lines), "show", &[]);
     assert_eq!(answer.lines().filter(|line| line.starts_with("  line ")).count(), 500);
 }
 
@@ -241,7 +241,7 @@ fn what_could_drive_a_terminal_is_spelled_out() {
         ("context", None),
         ("context", Some("aaaa0004")),
     ] {
-        let answer = shown(&text(&lines), verb, entry.as_slice());
+        let answer = stdout_of(&text(&lines), verb, entry.as_slice());
         let bad = |c: char| c.is_control() && c != '\n' || c == '\u{202e}';
         assert!(!answer.contains(bad), "{verb}: {answer:?}");
         assert!(answer.contains("\\u{"), "{verb}: {answer}");
@@ -262,7 +262,7 @@ fn the_context_is_what_the_model_sees_at_an_entry() {
         3 digest    "Left."
         4 user      "Go on."
 "##;
-    let shown_now = shown(&text(&log()), "context", &[]);
+    let shown_now = stdout_of(&text(&log()), "context", &[]);
     let tokens = json_of(&text(&log()), "context", &[])["tokens"].to_string();
     assert_eq!(shown_now.replace(&format!(" {tokens} tokens"), " 40 tokens"), expected);
 
@@ -317,7 +317,7 @@ fn bad_lines_and_a_torn_last_line_are_notes() {
         assert_eq!(notes.len(), 2, "{notes:?}");
         assert!(notes[0].starts_with("truncated last line skipped: 13 bytes"), "{notes:?}");
         assert!(notes[1].starts_with("line 7 is no entry and was skipped: "), "{notes:?}");
-        assert!(shown(&damaged, verb, &[]).contains("note: line 7 is no entry"));
+        assert!(stdout_of(&damaged, verb, &[]).contains("note: line 7 is no entry"));
     }
 }
 
@@ -332,7 +332,7 @@ fn entries_that_cannot_be_read_have_their_line_and_do_not_hide_the_others() {
 
     let mut twice = log();
     twice[5]["id"] = json!("cccc0004");
-    let drawn = shown(&text(&twice), "tree", &[]);
+    let drawn = stdout_of(&text(&twice), "tree", &[]);
     assert!(drawn.contains("cccc0004 line 6 cannot be shown: line 11 has its id too"), "{drawn}");
 }
 
@@ -340,7 +340,7 @@ fn entries_that_cannot_be_read_have_their_line_and_do_not_hide_the_others() {
 fn an_entry_that_is_its_own_ancestor_is_drawn_and_has_no_context() {
     let mut lines = log();
     lines[1]["parentId"] = json!("cccc0004");
-    assert!(shown(&text(&lines), "tree", &[]).contains("\"Go on.\" ← leaf"));
+    assert!(stdout_of(&text(&lines), "tree", &[]).contains("\"Go on.\" ← leaf"));
     let context = run(&text(&lines), "context", &[]);
     assert_eq!(context.code, 1);
     assert!(context.stderr.starts_with("error: s.jsonl: line "), "{}", context.stderr);
@@ -354,7 +354,7 @@ fn a_context_whose_path_lost_its_beginning_says_so() {
     let context = json_of(&text(&lines), "context", &["bbbb0002"]);
     let note = "the path begins at bbbb0001, whose parent aaaa0002 is not in the log";
     assert_eq!(context["notes"], json!([note]));
-    assert!(shown(&text(&lines), "context", &["bbbb0002"]).contains(&format!("  note: {note}\n")));
+    assert!(stdout_of(&text(&lines), "context", &["bbbb0002"]).contains(&format!("  note: {note}\n")));
 }
 
 #[test]
@@ -362,7 +362,7 @@ fn entries_of_kinds_that_nobody_knows_are_shown_as_they_are() {
     let mut lines = log();
     lines[5] = json!({"type": "message", "id": "bbbb0001", "parentId": "aaaa0002", "message": {"role": "oracle", "content": 1}});
     lines[6]["type"] = json!("vision");
-    let tree = shown(&text(&lines), "tree", &[]);
+    let tree = stdout_of(&text(&lines), "tree", &[]);
     assert!(tree.contains("├─○ bbbb0001 other     message of role oracle\n"), "{tree}");
     assert!(tree.contains("│ ○ bbbb0002 other     vision"), "{tree}");
     assert_eq!(json_of(&text(&lines), "show", &["bbbb0001"])["content"], lines[5]);
@@ -403,7 +403,7 @@ fn wrong_usage_of_session_ends_with_2() {
 #[test]
 fn a_session_without_entries_has_an_empty_tree_and_context() {
     let header = text(&log()[..1]);
-    assert!(shown(&header, "tree", &[]).contains("0 entries · 0 branches"));
+    assert!(stdout_of(&header, "tree", &[]).contains("0 entries · 0 branches"));
     assert_eq!(json_of(&header, "context", &[])["messages"], json!([]));
     let show = run(&header, "show", &[]);
     assert_eq!(show.code, 1);
@@ -431,7 +431,7 @@ fn a_large_star_and_a_deep_chain_of_forks_are_drawn_narrow() {
         (0..20_001).map(|at| said(at, if at % 2 == 0 { at.max(2) - 2 } else { at - 1 })).collect();
     let star: Vec<Value> = (0..20_001).map(|at| said(at, 0)).collect();
     for lines in [comb, star] {
-        let drawn = shown(&(header.clone() + &text(&lines)), "tree", &[]);
+        let drawn = stdout_of(&(header.clone() + &text(&lines)), "tree", &[]);
         assert_eq!(drawn.lines().count(), 20_003);
         assert!(drawn.lines().all(|line| line.chars().count() < 100), "no line grows with the log");
     }

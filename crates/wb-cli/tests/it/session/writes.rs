@@ -32,7 +32,7 @@ fn going_to_a_prompt_leads_to_the_entry_before_it_and_prints_the_prompt() {
 }
 
 #[test]
-fn going_where_the_session_stands_writes_nothing() {
+fn a_branch_to_the_current_entry_writes_nothing() {
     let place = ten_turns();
     let before = place.bytes();
     let report = place.json("branch", &["0000101e", "--summarize"]);

@@ -12,10 +12,10 @@ const SESSION: &str = "fixtures/sessions/hello.jsonl";
 
 /// Runs a command that fails, and returns its error and its hint.
 fn refused(args: &[&str]) -> (String, String) {
-    told(&wb(args))
+    error_and_hint(&wb(args))
 }
 
-fn told(answer: &Answer) -> (String, String) {
+fn error_and_hint(answer: &Answer) -> (String, String) {
     assert_eq!((answer.code, answer.stdout.as_str()), (1, ""), "{}", answer.stderr);
     let (error, hint) = answer.stderr.split_once("\nhint: ").unwrap();
     // A hint may take several lines, each indented.
@@ -114,17 +114,17 @@ fn what_helps_where_json_is_torn_depends_on_how_it_lies_in_its_lines() {
 }
 
 #[test]
-fn what_holds_no_session_is_told_with_its_beginning() {
-    let (error, hint) = told(&wb_with(&["weigh", "-"], b"hello\nthere\n"));
+fn a_file_without_a_session_is_shown_with_its_beginning() {
+    let (error, hint) = error_and_hint(&wb_with(&["weigh", "-"], b"hello\nthere\n"));
     assert_eq!(error, "-: is not in a known format; it begins with hello");
     assert!(hint.contains("`wb formats` lists the known formats"), "{hint}");
-    let (error, hint) = told(&wb_with(&["weigh", "-"], b""));
+    let (error, hint) = error_and_hint(&wb_with(&["weigh", "-"], b""));
     assert_eq!(error, "-: the file is empty");
     assert_eq!(hint, "name a session with at least one message");
 }
 
 #[test]
-fn a_place_that_cannot_be_written_to_is_told_from_one_that_is_not_there() {
+fn an_unwritable_folder_is_not_a_missing_one() {
     in_folder(|path| {
         let compact = |out: &str| refused(&["compact", SESSION, "--force", "-q", "-o", out]);
         let (error, hint) = compact(&path(""));
@@ -141,23 +141,23 @@ fn a_place_that_cannot_be_written_to_is_told_from_one_that_is_not_there() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn a_full_disk_is_told() {
+fn a_full_disk_is_reported() {
     let (error, hint) = refused(&["compact", SESSION, "--force", "-q", "-o", "/dev/full"]);
     assert_eq!(error, "/dev/full: no room is left there");
     assert_eq!(hint, "free some space, or name a file on another disk");
     for line in FAR_LINES {
         let full = fs::File::options().write(true).open("/dev/full").unwrap();
-        let (code, told) = run_into(full.into(), line);
-        assert_eq!(code, Some(1), "wb {line}: {told}");
+        let (code, reported) = run_into(full.into(), line);
+        assert_eq!(code, Some(1), "wb {line}: {reported}");
         assert!(
-            told.starts_with("error: standard output: no space left on device\nhint: "),
-            "wb {line}: {told}"
+            reported.starts_with("error: standard output: no space left on device\nhint: "),
+            "wb {line}: {reported}"
         );
     }
 }
 
 #[test]
-fn a_reader_that_went_away_is_told_nothing() {
+fn a_reader_that_went_away_gets_no_error() {
     for line in FAR_LINES {
         let (reader, writer) = std::io::pipe().unwrap();
         drop(reader);
@@ -238,7 +238,7 @@ fn with_json_an_error_is_one_object_on_standard_output() {
 }
 
 #[test]
-fn the_line_that_is_wrong_is_told_to_machines() {
+fn the_wrong_line_is_in_the_json() {
     let text =
         "{\"role\":\"user\",\"content\":\"a\"}\n{\"role\":\"user\"}\n{\"role\":\"user\",\"content\":\"a\"}\n";
     let answer = wb_with(&["weigh", "-", "--json"], text.as_bytes());

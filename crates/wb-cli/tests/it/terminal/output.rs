@@ -66,7 +66,7 @@ fn an_odd_width_is_passed_over_and_a_tiny_one_is_bounded() {
 }
 
 #[test]
-fn check_tells_by_the_exit_code_whether_a_session_is_over_its_budget() {
+fn check_exits_with_3_if_a_session_is_over_its_budget() {
     for (line, code) in [
         (format!("weigh {SESSION} --check"), 0),
         (format!("weigh {SESSION} --window 32k --check"), 3),
@@ -82,7 +82,7 @@ fn check_tells_by_the_exit_code_whether_a_session_is_over_its_budget() {
 }
 
 #[test]
-fn an_audit_that_finds_something_is_told_from_one_that_fails() {
+fn an_audit_with_findings_has_another_exit_code_than_an_error() {
     let messages = [
         Message::user("Mend src/cart.rs. Never touch the folder migrations, please."),
         Message::assistant("I will."),

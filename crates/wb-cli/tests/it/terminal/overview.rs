@@ -19,7 +19,7 @@ fn lay(path: &Path) {
 }
 
 #[test]
-fn machines_are_told_what_was_found_and_where_it_was_looked_for() {
+fn json_lists_the_sessions_and_the_searched_folders() {
     let home = tempfile::tempdir().unwrap();
     let nothing = overview(home.path(), &[]);
     assert_eq!((&nothing["version"], &nothing["sessions"]), (&json!(1), &json!([])));
@@ -39,10 +39,14 @@ fn a_folder_of_an_agent_that_cannot_be_listed_is_an_error() {
     lay(&home.path().join(".pi/agent/sessions/a/s.jsonl"));
     fs::create_dir(home.path().join(".codex")).unwrap();
     fs::write(home.path().join(".codex/sessions"), "no folder").unwrap();
-    let told = wb_in(home.path(), &[], &[""; 0], b"");
-    assert_eq!(told.code, 1, "{}", told.stdout);
-    assert!(told.stdout.starts_with("1 session "), "{}", told.stdout);
-    assert!(told.stderr.contains(".codex/sessions: ") && told.stderr.contains("\nhint: "), "{}", told.stderr);
+    let reported = wb_in(home.path(), &[], &[""; 0], b"");
+    assert_eq!(reported.code, 1, "{}", reported.stdout);
+    assert!(reported.stdout.starts_with("1 session "), "{}", reported.stdout);
+    assert!(
+        reported.stderr.contains(".codex/sessions: ") && reported.stderr.contains("\nhint: "),
+        "{}",
+        reported.stderr
+    );
     let json = wb_in(home.path(), &[], &["--json"], b"");
     let json: Value = serde_json::from_str(&json.stdout).unwrap();
     let errors: Vec<bool> =

@@ -90,7 +90,7 @@ fn the_variables_that_the_help_names_move_what_is_written() {
 }
 
 #[test]
-fn the_settings_and_the_log_stand_where_the_help_says_also_with_variables() {
+fn settings_and_log_are_where_the_help_says() {
     let home = Home::new();
     let text = help(&home, "config");
     assert!(text.contains("~/.config/wb/config.toml") && text.contains(".wb.toml"), "{text}");
