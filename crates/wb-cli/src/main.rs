@@ -40,7 +40,7 @@ fn main() -> ExitCode {
 
 /// Reports a failure, unless the reader of the output went away.
 fn failed(shell: &Shell, error: &anyhow::Error) -> Exit {
-    UserError::told(error).map_or(Exit::Done, |error| {
+    UserError::from_error(error).map_or(Exit::Done, |error| {
         shell.fail(&error);
         Exit::Failed
     })
@@ -178,7 +178,7 @@ mod readme {
         let mut session =
             Session::open(&shell, &root.join(&input.file), input.policy, input.strategy).unwrap();
         session.file = input.file.display().to_string();
-        let outcome = Outcome::of(&mut session);
+        let outcome = Outcome::local(&mut session);
         let mut printed = anstream::StripStream::new(Vec::new());
         session::report::whole(&mut Page::new(&mut printed, HELP_COLUMNS), &session, &outcome, (None, ""))
             .unwrap();

@@ -355,7 +355,7 @@ pub(crate) struct Doctor {
     /// Session file; `-` is standard input [default: the newest session]
     #[arg(value_name = "FILE")]
     pub(crate) file: Option<PathBuf>,
-    /// Context window, such as 200k [default: the file's, its model's or 200k]
+    /// Context window, such as 200k [default: the file's, model's or 200k]
     ///
     /// A number of tokens, such as 200000, 200k or 1.5m.
     #[arg(long, value_name = "TOKENS", value_parser = window, allow_negative_numbers = true)]

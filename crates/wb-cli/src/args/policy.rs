@@ -9,7 +9,7 @@ use crate::args::values::{ratio, tokens, window};
 #[derive(Clone, Copy, Debug, Args)]
 #[command(next_help_heading = "Budget")]
 pub(crate) struct Policy {
-    /// Context window, such as 200k [default: the file's, its model's or 200k]
+    /// Context window, such as 200k [default: the file's, model's or 200k]
     ///
     /// A number of tokens, such as 200000, 200k or 1.5m.
     #[arg(long, value_name = "TOKENS", value_parser = window, allow_negative_numbers = true)]

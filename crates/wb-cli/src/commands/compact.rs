@@ -27,7 +27,7 @@ use crate::terminal::user_error::UserError;
 
 /// The answer of `wb compact --json`.
 #[derive(Debug, Serialize)]
-struct Answer<'a> {
+struct CompactJson<'a> {
     #[serde(flatten)]
     compacted: Compacted<'a>,
     /// None if no write was requested.
@@ -70,14 +70,16 @@ pub(crate) fn compact(shell: &Shell, args: &Compact) -> Result<()> {
         refuse_database(&session.file, session.document.as_ref())?;
     }
     let mut outcome = match &model {
-        None => shell.timed("compacting", || Outcome::of(&mut session)),
-        Some(model) => shell.timed("asking", || model.shown(shell, || Outcome::by(&mut session, model))),
+        None => shell.timed("compacting", || Outcome::local(&mut session)),
+        Some(model) => {
+            shell.timed("asking", || model.with_progress(shell, || Outcome::with_model(&mut session, model)))
+        }
     };
     let own = SentAs::of(&session.opened);
-    let after = Validity::of(&outcome.messages, &own);
+    let after = Validity::new(&outcome.messages, &own);
     let expected = after.clone().by_order(&session.opened, &outcome.messages, &own);
     let ours = why_not.map(|_| outcome.messages.clone());
-    outcome.take_back(&mut session);
+    outcome.restore(&mut session);
     refuse_invalid(&session, &after)?;
     let stamp =
         Stamp { tokens_before: outcome.tokens_before, tokens_after: outcome.tokens_after, ..clock::stamp() };
@@ -105,7 +107,7 @@ fn model(shell: &Shell, args: &Compact) -> Result<Option<Model>, UserError> {
         );
         return Err(UserError::new(what, "leave out --model, or take another --strategy"));
     }
-    Model::of(shell, &args.model)
+    Model::new(shell, &args.model)
 }
 
 fn refuse_in_use(session: &Session, args: &Compact) -> Result<(), UserError> {
@@ -150,13 +152,13 @@ fn changes(session: &Session, outcome: &Outcome, stamp: &Stamp) -> Result<Change
 
 /// Refuses violations that the session did not have before.
 fn refuse_invalid(session: &Session, after: &Validity) -> Result<(), UserError> {
-    let before = || Ok(Validity::of(&session.opened.messages, &SentAs::of(&session.opened)));
+    let before = || Ok(Validity::new(&session.opened.messages, &SentAs::of(&session.opened)));
     after.refuse_new(&session.file, before, ", or try another --strategy")
 }
 
 /// Returns the validity of a written session.
 fn read(now: &View, sent: &SentAs<'_>) -> Validity {
-    Validity::of(&now.messages, sent).by_order(now, &now.messages, sent)
+    Validity::new(&now.messages, sent).by_order(now, &now.messages, sent)
 }
 
 /// Refuses a copy that reads otherwise than planned.
@@ -229,7 +231,7 @@ fn report(
 ) -> Result<()> {
     let is_raw = args.write.out.as_deref() == Some(Path::new("-"));
     if shell.is_json && !is_raw {
-        let answer = Answer { compacted: Compacted::of(session, outcome), written };
+        let answer = CompactJson { compacted: Compacted::new(session, outcome), written };
         return shell.print_json(&answer);
     }
     if written.is_none() {

@@ -16,9 +16,9 @@ use crate::terminal::shell::Shell;
 pub(crate) fn plan(shell: &Shell, args: &CompactionArgs) -> Result<()> {
     let images = images(shell, args.images)?;
     let mut session = Session::open(shell, &args.file, args.policy, args.strategy)?.with_images(images);
-    let outcome = shell.timed("compacting", || Outcome::of(&mut session));
+    let outcome = shell.timed("compacting", || Outcome::local(&mut session));
     if shell.is_json {
-        return shell.print_json(&Compacted::of(&session, &outcome));
+        return shell.print_json(&Compacted::new(&session, &outcome));
     }
     shell.print(|page| {
         report::summary(page, &session, &outcome)?;

@@ -19,7 +19,7 @@ use crate::commands::undo_redo::{not_changed, refuse_while_in_use};
 use crate::commands::validate::lines;
 use crate::platform::clock::stamp;
 use crate::session::copy::{copy_with, write_part};
-use crate::session::input::{Input, Request, input};
+use crate::session::input::{Input, RequestBody, input};
 use crate::session::output_file::{check_target, write_out};
 use crate::session::report::written;
 use crate::session::validity::{Validity, otherwise};
@@ -93,13 +93,13 @@ struct Damage {
 }
 
 impl Damage {
-    fn of(done: &SessionRepair) -> Self {
+    fn new(done: &SessionRepair) -> Self {
         Self {
             torn_line: done.torn_line,
             n_lone_surrogates: done.n_lone_surrogates,
             parted: done.parted.clone(),
             relinked: done.relinked.clone(),
-            roles: done.roles.iter().filter_map(Role::of).collect(),
+            roles: done.roles.iter().filter_map(Role::new).collect(),
         }
     }
 
@@ -126,7 +126,7 @@ struct Role {
 }
 
 impl Role {
-    fn of(lost: &MissingRole) -> Option<Self> {
+    fn new(lost: &MissingRole) -> Option<Self> {
         Some(Self { line: lost.line, role: lost.role? })
     }
 }
@@ -159,7 +159,7 @@ impl Expected {
     /// Returns whether a document now has the expected content.
     fn is_met(&self, now: &View, bytes: impl FnOnce() -> io::Result<Vec<u8>>) -> bool {
         match self {
-            Self::Session(sent, expected) => Validity::of(&now.messages, sent) == *expected,
+            Self::Session(sent, expected) => Validity::new(&now.messages, sent) == *expected,
             Self::Request(expected) => {
                 let read = bytes().ok().and_then(|bytes| serde_json::from_slice::<Value>(&bytes).ok());
                 read.as_ref() == Some(expected)
@@ -234,16 +234,16 @@ fn of_session(path: &Path, document: Box<dyn Document>) -> Result<Planned, UserE
     let conversation = newest(document.as_ref()).map_err(failed)?;
     let view = document.view(&conversation).map_err(failed)?;
     let sent = SentAs::of(&view);
-    let before = Validity::of(&view.messages, &sent);
+    let before = Validity::new(&view.messages, &sent);
     let mut done =
         wb_formats::repair(document.as_ref(), &conversation, &view, &stamp()).map_err(|error| {
             let file = path.display().to_string();
             let hint = hint(document.as_ref(), Some(&error), path);
             UserError::of_file(file, error.to_string(), hint)
         })?;
-    let mut after = Validity::of(&done.messages, &sent);
+    let mut after = Validity::new(&done.messages, &sent);
     let fixed: Vec<Violation> = before.new_since(&after).into_iter().cloned().collect();
-    let damage = Damage::of(&done);
+    let damage = Damage::new(&done);
     if !is_of_use(&damage, &fixed) {
         (done.changes, after) = (ChangeSet::default(), before);
     }
@@ -278,9 +278,9 @@ fn hint(document: &dyn Document, why: Option<&NotExpressible>, path: &Path) -> S
 }
 
 /// Plans the repair of a request: of its body, by the rules of its provider.
-fn of_request(path: &Path, access: Access, request: Request) -> Result<Planned, UserError> {
+fn of_request(path: &Path, access: Access, request: RequestBody) -> Result<Planned, UserError> {
     let failed = |error| not_read(path, &error);
-    let Request { bytes, mut body, dialects } = request;
+    let RequestBody { bytes, mut body, dialects } = request;
     let dialect = dialects.first().copied().unwrap_or(Dialect::OpenaiChat);
     let before = body.clone();
     let fixed = repair_request(&mut body, dialect);

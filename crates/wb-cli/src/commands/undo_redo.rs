@@ -41,7 +41,7 @@ pub(crate) fn open_with_history(
 
 /// The answer of `wb undo --json` and `wb redo --json`.
 #[derive(Debug, Serialize)]
-struct Changed {
+struct UndoJson {
     file: String,
     operation: u64,
     undone: bool,
@@ -87,7 +87,7 @@ fn change(shell: &Shell, args: &Undo, undone: bool) -> Result<()> {
     };
     let how = how.map_err(failed)?;
     let exact = how == Undone::Exactly;
-    report(shell, &Changed { file, operation, undone, exact, written: !args.dry_run }, how)
+    report(shell, &UndoJson { file, operation, undone, exact, written: !args.dry_run }, how)
 }
 
 /// Refuses a session that another program is working on, except for this program's last write. `or`
@@ -102,7 +102,7 @@ pub(crate) fn refuse_while_in_use(
     refuse_in_use(path, SystemTime::now(), or, || history.is_last_write(document).unwrap_or(false))
 }
 
-fn report(shell: &Shell, changed: &Changed, how: Undone) -> Result<()> {
+fn report(shell: &Shell, changed: &UndoJson, how: Undone) -> Result<()> {
     if shell.is_json {
         return shell.print_json(changed);
     }

@@ -62,7 +62,7 @@ impl Remedies {
     /// Plans a repair if something is refused, and compactions if they are asked about.
     pub(crate) fn plan(session: &mut Session, is_looped: bool) -> Self {
         let sent = SentAs::of(&session.opened);
-        let now = Validity::of(&session.opened.messages, &sent);
+        let now = Validity::new(&session.opened.messages, &sent);
         let half_characters = lone_surrogates(session.document.as_ref(), &session.opened).unwrap_or_default();
         let is_damaged = !half_characters.is_empty() || session.opened.notes.iter().any(is_repairable);
         let is_sound = now.is_valid() && !is_damaged;
@@ -166,7 +166,7 @@ fn try_repair(session: &Session, sent: &SentAs<'_>) -> RepairEffect {
     let done = repair(session.document.as_ref(), &session.conversation, &session.opened, &clock::stamp());
     match done {
         Ok(mut done) if !done.changes.is_empty() => {
-            let after = Some(broken(&Validity::of(&done.messages, sent)));
+            let after = Some(broken(&Validity::new(&done.messages, sent)));
             (done.changes, done.messages) = (ChangeSet::default(), Vec::new());
             RepairEffect { after, done, advice: None }
         }
@@ -191,9 +191,9 @@ fn try_compaction(session: &mut Session, now: &Validity) -> Result<Option<Compac
     if session.why_not_native().is_some() {
         return Err(NOT_NATIVE);
     }
-    let mut outcome = Outcome::of(session);
-    let after = Validity::of(&outcome.messages, &SentAs::of(&session.opened));
-    outcome.take_back(session);
+    let mut outcome = Outcome::local(session);
+    let after = Validity::new(&outcome.messages, &SentAs::of(&session.opened));
+    outcome.restore(session);
     let is_taken = after.is_valid() || after.new_since(now).is_empty();
     let is_written = is_taken && is_written(session, &outcome.patch)?;
     Ok(is_written.then(|| CompactionEffect {

@@ -73,7 +73,7 @@ impl Embedded {
 
 /// The header of an embedded file.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Written {
+pub(crate) struct FileHeader {
     /// The version of `wb` that wrote it.
     pub(crate) version: String,
     /// The path of `wb` that it runs.
@@ -81,10 +81,10 @@ pub(crate) struct Written {
 }
 
 /// Returns the header of a file, if it is ours.
-pub(crate) fn read(text: &str) -> Option<Written> {
+pub(crate) fn read(text: &str) -> Option<FileHeader> {
     let version = text.strip_prefix(MARK)?.split(',').next()?.to_owned();
     let line = text.lines().find_map(|line| line.strip_prefix("const WB = ")?.strip_suffix(';'));
-    Some(Written { version, program: line.and_then(|line| serde_json::from_str(line).ok()) })
+    Some(FileHeader { version, program: line.and_then(|line| serde_json::from_str(line).ok()) })
 }
 
 #[cfg(test)]
@@ -96,7 +96,7 @@ mod tests {
         for first in [OF_PI[0], OF_OPENCODE[0], OF_GEMINI_CLI[0], OF_CLAUDE_CODE[0]] {
             for program in ["/usr/bin/wb", "/a b/it's \"wb\"", "C:\\x\\wb", "/Grüße/世界/`${x}`\n/wb"] {
                 let text = first.rendered(program);
-                let written = Written { version: VERSION.to_owned(), program: Some(program.to_owned()) };
+                let written = FileHeader { version: VERSION.to_owned(), program: Some(program.to_owned()) };
                 assert_eq!(read(&text), Some(written), "{text}");
             }
         }

@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn a_compaction_that_was_taken_back_is_none() {
+    fn an_undone_compaction_does_not_count() {
         assert_eq!(n_short(&[(0, 20), (2, 3), (2, 4), (2, 1)]), 3);
         // Three compactions with much between them; then what had been folded reappears step by
         // step.

@@ -9,7 +9,7 @@ use wb_dialect::{repair, validate};
 use super::{Check, GO_BACK, place};
 use crate::commands::doctor::examination::Examination;
 use crate::commands::doctor::problem::Problem;
-use crate::session::input::{REQUESTS, Request};
+use crate::session::input::{REQUESTS, RequestBody};
 
 /// The check.
 pub(crate) const CHECK: Check = Check { rule: "raw-request-refused", find };
@@ -20,7 +20,7 @@ fn find(Examination { session, remedies, .. }: &Examination<'_>) -> Vec<Problem>
         return Vec::new();
     }
     let bytes = session.document.parts().whole("").unwrap_or_default();
-    let Ok(Request { mut body, dialects, .. }) = Request::of(bytes) else { return Vec::new() };
+    let Ok(RequestBody { mut body, dialects, .. }) = RequestBody::parse(bytes) else { return Vec::new() };
     let Some(dialect) = dialects.first().copied() else { return Vec::new() };
     let known: HashSet<&str> = remedies.now.violations().iter().map(|it| it.rule.as_ref()).collect();
     let mut found = validate(&body, dialect);

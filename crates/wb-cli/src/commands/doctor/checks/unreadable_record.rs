@@ -36,7 +36,7 @@ fn problem(note: &Note, Examination { session, path, remedies, .. }: &Examinatio
 fn unread(session: &Session, path: &Path, line: usize) -> ([&'static str; 2], &'static str) {
     let is_one_file = session.document.parts().list("").is_ok_and(|parts| parts.len() == 1);
     let (lines, elements) = (["line", "lines"], ["element", "elements"]);
-    match JsonLayout::at(path, line) {
+    match JsonLayout::read(path, line) {
         _ if !is_one_file => (["row", "rows"], UNREAD_ROW),
         JsonLayout::Document | JsonLayout::Cut => (elements, UNREAD_ELEMENT),
         JsonLayout::Glued => (lines, GLUED),
