@@ -44,7 +44,7 @@ const CONVERT: &str =
 const REQUEST: &str = "request";
 
 /// The answer of `wb repair --json`.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Default, Serialize)]
 struct Repaired {
     file: String,
     format: String,
@@ -111,6 +111,41 @@ impl Damage {
     fn is_none(&self) -> bool {
         self.torn_line.is_none() && self.n_lone_surrogates == 0 && !self.uncovers()
     }
+
+    /// Describes each fix, done or planned, and its places in the file.
+    fn in_words(&self, is_done: bool) -> Vec<(String, Vec<String>)> {
+        let done = |verb: &str| if is_done { verb.to_owned() } else { format!("would be {verb}") };
+        let follow = match (is_done, self.relinked.len()) {
+            (false, _) => "would follow",
+            (true, 1) => "follows",
+            (true, _) => "follow",
+        };
+        let n_lines = |lines: &[usize]| count(lines.len(), "line", "lines");
+        let places = |lines: &[usize]| lines.iter().map(|line| format!("line {line}")).collect::<Vec<_>>();
+        let halves = count(self.n_lone_surrogates, "half of a character", "halves of characters");
+        let (parted, relinked) = (n_lines(&self.parted), n_lines(&self.relinked));
+        let roles = self.roles.iter().map(|Role { line, role }| format!("line {line}: {role}")).collect();
+        let torn = format!("1 line that was cut off while it was written {}", done("taken out"));
+        let instead = "the line before, in place of one that is not in the file";
+        [
+            (self.torn_line.is_some(), torn, places(self.torn_line.as_slice())),
+            (self.n_lone_surrogates > 0, format!("{halves} {} by U+FFFD", done("replaced")), Vec::new()),
+            (
+                !self.parted.is_empty(),
+                format!("{parted} {} between its records", done("broken")),
+                places(&self.parted),
+            ),
+            (!self.relinked.is_empty(), format!("{relinked} {follow} {instead}"), places(&self.relinked)),
+            (
+                !self.roles.is_empty(),
+                format!("{} {}", count(self.roles.len(), "role", "roles"), done("restored")),
+                roles,
+            ),
+        ]
+        .into_iter()
+        .filter_map(|(is_there, what, places)| is_there.then_some((what, places)))
+        .collect()
+    }
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
@@ -133,13 +168,8 @@ impl Role {
 
 /// A planned write, with what it fixes.
 struct Planned {
-    format: String,
+    report: Repaired,
     set: ChangeSet,
-    damage: Damage,
-    fixed: Vec<Violation>,
-    left: Vec<Violation>,
-    not_held: Option<String>,
-    hint: String,
     /// The content expected after the write.
     expected: Expected,
     /// The conversation and its view before the write.
@@ -176,9 +206,8 @@ pub(crate) fn repair(shell: &Shell, args: &args::Repair) -> Result<Exit> {
     let is_in_place = args.write.in_place && !args.write.dry_run;
     let access = if is_in_place { Access::Write } else { Access::Read };
     let out = args.write.out.as_ref().filter(|_| !args.write.dry_run);
-    let mut planned = shell.timed("repairing", || planned(&args.file, access))?;
+    let mut planned = shell.timed("repairing", || plan(&args.file, access))?;
     let file = args.file.display().to_string();
-    let (mut operation, changed) = (None, !planned.set.is_empty());
     match out {
         Some(out) => {
             let copy = copy_with(&file, planned.document.as_ref(), &planned.set)?;
@@ -187,26 +216,15 @@ pub(crate) fn repair(shell: &Shell, args: &args::Repair) -> Result<Exit> {
                 write_part(copy.parts(), file).map(drop)
             })?;
         }
-        None if is_in_place && changed => operation = Some(write_in_place(&file, &mut planned, args)?),
+        None if is_in_place && !planned.set.is_empty() => {
+            planned.report.operation = Some(write_in_place(&file, &mut planned, args)?);
+        }
         None => {}
     }
-    let is_written = out.is_some() || operation.is_some();
+    let written = out.is_some() || planned.report.operation.is_some();
     let is_raw = out.is_some_and(|out| out == Path::new("-"));
-    let out = out.cloned();
-    let Planned { format, damage, fixed, left, not_held, hint, .. } = planned;
-    let repaired = Repaired {
-        file,
-        format,
-        damage,
-        fixed,
-        left,
-        not_held,
-        hint,
-        changed,
-        operation,
-        written: is_written,
-        out,
-    };
+    let changed = !planned.set.is_empty();
+    let repaired = Repaired { file, changed, written, out: out.cloned(), ..planned.report };
     if shell.is_json && !is_raw {
         shell.print_json(&repaired)?;
     } else if is_raw {
@@ -217,19 +235,19 @@ pub(crate) fn repair(shell: &Shell, args: &args::Repair) -> Result<Exit> {
     Ok(if repaired.left.is_empty() { Exit::Done } else { Exit::Found })
 }
 
-fn planned(path: &Path, access: Access) -> Result<Planned, UserError> {
+fn plan(path: &Path, access: Access) -> Result<Planned, UserError> {
     match input(path)? {
-        Input::Request(request) => of_request(path, access, request),
+        Input::Request(request) => plan_request(path, access, request),
         Input::Session(read) => {
             // A pipe cannot be read twice.
             let document = if access == Access::Write { document(path, access)? } else { read };
-            of_session(path, document)
+            plan_session(path, document)
         }
     }
 }
 
 /// Plans the repair of a session: of its messages, so that each format writes them in its own way.
-fn of_session(path: &Path, document: Box<dyn Document>) -> Result<Planned, UserError> {
+fn plan_session(path: &Path, document: Box<dyn Document>) -> Result<Planned, UserError> {
     let failed = |error| not_read(path, &error);
     let conversation = newest(document.as_ref()).map_err(failed)?;
     let view = document.view(&conversation).map_err(failed)?;
@@ -247,14 +265,18 @@ fn of_session(path: &Path, document: Box<dyn Document>) -> Result<Planned, UserE
     if !is_of_use(&damage, &fixed) {
         (done.changes, after) = (ChangeSet::default(), before);
     }
-    Ok(Planned {
+    let report = Repaired {
         format: view.format.to_owned(),
-        set: done.changes,
         damage,
         fixed,
         left: after.violations().to_vec(),
         hint: hint(document.as_ref(), done.not_held.as_ref(), path),
         not_held: done.not_held.map(|why| why.to_string()),
+        ..Repaired::default()
+    };
+    Ok(Planned {
+        report,
+        set: done.changes,
         expected: Expected::Session(sent, after),
         conversation,
         view,
@@ -278,7 +300,7 @@ fn hint(document: &dyn Document, why: Option<&NotExpressible>, path: &Path) -> S
 }
 
 /// Plans the repair of a request: of its body, by the rules of its provider.
-fn of_request(path: &Path, access: Access, request: RequestBody) -> Result<Planned, UserError> {
+fn plan_request(path: &Path, access: Access, request: RequestBody) -> Result<Planned, UserError> {
     let failed = |error| not_read(path, &error);
     let RequestBody { bytes, mut body, dialects } = request;
     let dialect = dialects.first().copied().unwrap_or(Dialect::OpenaiChat);
@@ -298,13 +320,8 @@ fn of_request(path: &Path, access: Access, request: RequestBody) -> Result<Plann
         UserError::of_file(path.display().to_string(), what, "please report this with the request")
     })?;
     Ok(Planned {
-        format: REQUEST.into(),
+        report: Repaired { format: REQUEST.into(), fixed, left, ..Repaired::default() },
         set,
-        damage: Damage::default(),
-        fixed,
-        left,
-        not_held: None,
-        hint: String::new(),
         expected: Expected::Request(body),
         conversation,
         view,
@@ -384,47 +401,9 @@ fn explain_rest(page: &mut Page<'_>, repaired: &Repaired) -> io::Result<()> {
 
 fn render_text(page: &mut Page<'_>, repaired: &Repaired) -> io::Result<()> {
     page.heading(&escaped(&repaired.file), &repaired.format)?;
-    if let Some(line) = repaired.damage.torn_line {
-        let verb = if repaired.written { "taken out" } else { "would be taken out" };
-        let what = format!("1 line that was cut off while it was written {verb}");
+    for (what, places) in repaired.damage.in_words(repaired.written) {
         page.prose("", 2, &format!("{GOOD}{what}{GOOD:#}"))?;
-        writeln!(page, "line {line}")?;
-    }
-    if repaired.damage.n_lone_surrogates > 0 {
-        let verb = if repaired.written { "replaced" } else { "would be replaced" };
-        let halves = count(repaired.damage.n_lone_surrogates, "half of a character", "halves of characters");
-        page.prose("", 2, &format!("{GOOD}{halves} {verb} by U+FFFD{GOOD:#}"))?;
-    }
-    if !repaired.damage.parted.is_empty() {
-        let verb = if repaired.written { "broken" } else { "would be broken" };
-        let lines = count(repaired.damage.parted.len(), "line", "lines");
-        let what = format!("{lines} {verb} between its records");
-        page.prose("", 2, &format!("{GOOD}{what}{GOOD:#}"))?;
-        for line in &repaired.damage.parted {
-            writeln!(page, "line {line}")?;
-        }
-    }
-    if !repaired.damage.relinked.is_empty() {
-        let verbs = if repaired.damage.relinked.len() == 1 {
-            ["follows", "would follow"]
-        } else {
-            ["follow", "would follow"]
-        };
-        let (lines, verb) =
-            (count(repaired.damage.relinked.len(), "line", "lines"), verbs[usize::from(!repaired.written)]);
-        let what = format!("{lines} {verb} the line before, in place of one that is not in the file");
-        page.prose("", 2, &format!("{GOOD}{what}{GOOD:#}"))?;
-        for line in &repaired.damage.relinked {
-            writeln!(page, "line {line}")?;
-        }
-    }
-    if !repaired.damage.roles.is_empty() {
-        let verb = if repaired.written { "restored" } else { "would be restored" };
-        let roles = count(repaired.damage.roles.len(), "role", "roles");
-        page.prose("", 2, &format!("{GOOD}{roles} {verb}{GOOD:#}"))?;
-        for Role { line, role } in &repaired.damage.roles {
-            writeln!(page, "line {line}: {role}")?;
-        }
+        places.iter().try_for_each(|place| writeln!(page, "{place}"))?;
     }
     if repaired.fixed.is_empty() && repaired.left.is_empty() && !repaired.changed {
         page.prose("", 2, &format!("{GOOD}nothing to repair{GOOD:#}"))?;

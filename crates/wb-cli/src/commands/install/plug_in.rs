@@ -9,43 +9,26 @@ pub(crate) struct Embedded {
     text: &'static str,
 }
 
-pub(crate) const OF_PI: [Embedded; 1] = [Embedded {
-    path: "extensions/wb-compact.ts",
-    text: include_str!("../../../../../integrations/pi/wb-compact.ts"),
-}];
+/// Embeds a file of `integrations`, to be installed at a path.
+macro_rules! embedded {
+    ($path:literal, $source:literal) => {
+        Embedded { path: $path, text: include_str!(concat!("../../../../../integrations/", $source)) }
+    };
+}
+
+pub(crate) const OF_PI: [Embedded; 1] = [embedded!("extensions/wb-compact.ts", "pi/wb-compact.ts")];
 pub(crate) const OF_GEMINI_CLI: [Embedded; 3] = [
-    Embedded {
-        path: "extensions/wb-compact/wb-compact.mjs",
-        text: include_str!("../../../../../integrations/gemini-cli/wb-compact.mjs"),
-    },
-    Embedded {
-        path: "extensions/wb-compact/hooks/hooks.json",
-        text: include_str!("../../../../../integrations/gemini-cli/hooks/hooks.json"),
-    },
-    Embedded {
-        path: "extensions/wb-compact/gemini-extension.json",
-        text: include_str!("../../../../../integrations/gemini-cli/gemini-extension.json"),
-    },
+    embedded!("extensions/wb-compact/wb-compact.mjs", "gemini-cli/wb-compact.mjs"),
+    embedded!("extensions/wb-compact/hooks/hooks.json", "gemini-cli/hooks/hooks.json"),
+    embedded!("extensions/wb-compact/gemini-extension.json", "gemini-cli/gemini-extension.json"),
 ];
-pub(crate) const OF_OPENCODE: [Embedded; 1] = [Embedded {
-    path: "plugins/wb-compact.ts",
-    text: include_str!("../../../../../integrations/opencode/wb-compact.ts"),
-}];
+pub(crate) const OF_OPENCODE: [Embedded; 1] = [embedded!("plugins/wb-compact.ts", "opencode/wb-compact.ts")];
 /// The first file runs `wb`; it is written last, so that the plug-in is complete once it is
 /// present.
 pub(crate) const OF_CLAUDE_CODE: [Embedded; 3] = [
-    Embedded {
-        path: "skills/wb-compact/hooks/register.ts",
-        text: include_str!("../../../../../integrations/claude-code/hooks/register.ts"),
-    },
-    Embedded {
-        path: "skills/wb-compact/hooks/hooks.json",
-        text: include_str!("../../../../../integrations/claude-code/hooks/hooks.json"),
-    },
-    Embedded {
-        path: "skills/wb-compact/.claude-plugin/plugin.json",
-        text: include_str!("../../../../../integrations/claude-code/.claude-plugin/plugin.json"),
-    },
+    embedded!("skills/wb-compact/hooks/register.ts", "claude-code/hooks/register.ts"),
+    embedded!("skills/wb-compact/hooks/hooks.json", "claude-code/hooks/hooks.json"),
+    embedded!("skills/wb-compact/.claude-plugin/plugin.json", "claude-code/.claude-plugin/plugin.json"),
 ];
 
 /// This version of `wb`.
