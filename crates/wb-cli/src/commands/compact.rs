@@ -6,15 +6,15 @@ use anyhow::Result;
 use serde::Serialize;
 use wb_formats::{SentAs, View};
 use wb_message::Message;
-use wb_record::{Access, ChangeSet, Document, History, MemoryParts, OperationKind, Parts, Stamp, items};
+use wb_record::{Access, ChangeSet, Document, MemoryParts, OperationKind, Parts, Stamp, items};
 
 use crate::args::Compact;
 use crate::args::strategy::Strategy;
-use crate::commands::undo_redo::{not_changed, refuse_while_in_use};
 use crate::platform::clock;
 use crate::session::Session;
 use crate::session::config::images;
 use crate::session::copy::{copy_with, refuse_database, write_part};
+use crate::session::history::{history_error, history_to_write};
 use crate::session::json::Compacted;
 use crate::session::model::Model;
 use crate::session::outcome::Outcome;
@@ -63,8 +63,8 @@ pub(crate) fn compact(shell: &Shell, args: &Compact) -> Result<()> {
         return Err(not_native(&session, why).into());
     }
     // What cannot be written is not paid for.
-    if model.is_some() && is_in_place {
-        refuse_in_use(&session, args)?;
+    if model.is_some() && is_in_place && !args.write.allow_open {
+        history_to_write(&args.compaction.file, session.document.as_ref(), false)?;
     }
     if model.is_some() && args.write.out.is_some() && why_not.is_none() {
         refuse_database(&session.file, session.document.as_ref())?;
@@ -109,18 +109,6 @@ fn model(shell: &Shell, args: &Compact) -> Result<Option<Model>, UserError> {
     }
     Model::new(shell, &args.model)
 }
-
-fn refuse_in_use(session: &Session, args: &Compact) -> Result<(), UserError> {
-    if args.write.allow_open {
-        return Ok(());
-    }
-    let failed = |error| not_changed(&session.file, &error);
-    let history = History::beside(&args.compaction.file, Access::Write).map_err(failed)?;
-    refuse_while_in_use(&args.compaction.file, session.document.as_ref(), &history, OR_ELSEWHERE)
-}
-
-/// The alternative when a session is in use.
-const OR_ELSEWHERE: &str = ", or write to another file with -o";
 
 /// Refuses targets that cannot be written before anything is read.
 fn check_targets(args: &Compact) -> Result<(), UserError> {
@@ -205,11 +193,9 @@ fn write_in_place(
     stamp: &Stamp,
     args: &Compact,
 ) -> Result<Written> {
-    let failed = |error| not_changed(&session.file, &error);
-    let mut history = History::beside(&args.compaction.file, Access::Write).map_err(failed)?;
-    if !args.write.allow_open {
-        refuse_while_in_use(&args.compaction.file, session.document.as_ref(), &history, OR_ELSEWHERE)?;
-    }
+    let failed = |error| history_error(&session.file, &error);
+    let mut history =
+        history_to_write(&args.compaction.file, session.document.as_ref(), args.write.allow_open)?;
     let (document, own) = (session.document.as_mut(), SentAs::of(&session.opened));
     let done =
         history.change(OperationKind::Compact, document, &session.conversation, &session.opened, set, stamp);

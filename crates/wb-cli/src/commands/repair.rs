@@ -10,15 +10,15 @@ use wb_dialect::{Dialect, Violation, repair as repair_request, validate};
 use wb_formats::{SentAs, SessionRepair, newest};
 use wb_record::splice::{Joint, Piece, splices};
 use wb_record::{
-    Access, BorrowedPart, ChangeSet, Document, History, MissingRole, NotExpressible, ONLY_CONVERSATION,
-    OperationKind, View, json,
+    Access, BorrowedPart, ChangeSet, Document, MissingRole, NotExpressible, ONLY_CONVERSATION, OperationKind,
+    View, json,
 };
 
 use crate::args;
-use crate::commands::undo_redo::{not_changed, refuse_while_in_use};
 use crate::commands::validate::lines;
 use crate::platform::clock::stamp;
 use crate::session::copy::{copy_with, write_part};
+use crate::session::history::{history_error, history_to_write};
 use crate::session::input::{Input, RequestBody, input};
 use crate::session::output_file::{check_target, write_out};
 use crate::session::report::written;
@@ -361,16 +361,8 @@ fn spliced(text: &[u8], before: &Value, after: &Value, key: &str) -> Option<Chan
 }
 
 fn write_in_place(file: &str, planned: &mut Planned, args: &args::Repair) -> Result<u64, UserError> {
-    let failed = |error| not_changed(file, &error);
-    let mut history = History::beside(&args.file, Access::Write).map_err(failed)?;
-    if !args.write.allow_open {
-        refuse_while_in_use(
-            &args.file,
-            planned.document.as_ref(),
-            &history,
-            ", or write to another file with -o",
-        )?;
-    }
+    let failed = |error| history_error(file, &error);
+    let mut history = history_to_write(&args.file, planned.document.as_ref(), args.write.allow_open)?;
     let Planned { document, conversation, view, set, expected, .. } = planned;
     let done = history.change(OperationKind::Repair, document.as_mut(), conversation, view, set, &stamp());
     let (id, now) = done.map_err(failed)?;

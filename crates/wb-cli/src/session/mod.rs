@@ -14,6 +14,7 @@ pub(crate) mod validity;
 pub(crate) mod outcome;
 pub(crate) mod json;
 pub(crate) mod in_use;
+pub(crate) mod history;
 pub(crate) mod meter;
 pub(crate) mod outline;
 pub(crate) mod session_line;

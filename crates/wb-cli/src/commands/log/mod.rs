@@ -14,7 +14,7 @@ use wb_session::iso_ms;
 
 use crate::args;
 use crate::commands::compaction_log;
-use crate::commands::undo_redo::{not_changed, open_with_history};
+use crate::session::history::{history_error, open_with_history};
 use crate::terminal::escape::escaped;
 use crate::terminal::file_error::not_read;
 use crate::terminal::number::grouped;
@@ -35,7 +35,7 @@ impl SessionHistory {
     fn open(file: &Path) -> Result<Self, UserError> {
         let (document, mut history) = open_with_history(file, Access::Read)?;
         let file = file.display().to_string();
-        history.look(document.as_ref()).map_err(|error| not_changed(&file, &error))?;
+        history.look(document.as_ref()).map_err(|error| history_error(&file, &error))?;
         Ok(Self { file, document, history })
     }
 

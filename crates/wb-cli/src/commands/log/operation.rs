@@ -10,7 +10,7 @@ use wb_record::{Blocks, CompactionBlock, HistoryError, RecordRef, Section};
 
 use super::record_names::{RecordName, RecordNames};
 use super::{OperationRow, SessionHistory};
-use crate::commands::undo_redo::not_changed;
+use crate::session::history::history_error;
 use crate::terminal::escape::escaped;
 use crate::terminal::number::{count, grouped};
 use crate::terminal::shell::Shell;
@@ -51,7 +51,7 @@ struct DigestSection {
 
 /// Shows one operation.
 pub(crate) fn show(shell: &Shell, log: &SessionHistory, id: u64) -> Result<()> {
-    let unknown = || not_changed(&log.file, &HistoryError::Unknown { id });
+    let unknown = || history_error(&log.file, &HistoryError::Unknown { id });
     let operation = log.history.operations().find(|it| it.id == id).ok_or_else(unknown)?;
     let names = RecordNames::new(log.document.parts()).map_err(|error| log.unreadable(&error.into()))?;
     let view = log.document.view(&operation.conversation).map_err(|error| log.unreadable(&error))?;
