@@ -10,7 +10,7 @@ use crate::terminal::style::{BAD, DIM, GOOD};
 use crate::terminal::table::{Cell, Table};
 use crate::terminal::wrap::Page;
 
-/// Writes what was write_kept and its cost.
+/// Writes what each strategy kept, and its cost.
 pub(crate) fn write(page: &mut Page<'_>, replay: &Replay) -> io::Result<()> {
     heading(page, replay)?;
     if replay.summary.is_empty() && replay.native.is_empty() {

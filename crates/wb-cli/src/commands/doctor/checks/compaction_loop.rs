@@ -1,4 +1,4 @@
-//! CompactionGaps that follow each other closely.
+//! Compactions that follow each other closely.
 
 use wb_replay::Segment;
 
