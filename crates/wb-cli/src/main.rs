@@ -10,17 +10,13 @@ mod session;
 mod commands;
 
 use std::ffi::OsString;
-use std::io::Write;
 use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::{CommandFactory, FromArgMatches};
 
-use crate::args::{Cli, Color, Command, Global, Plan};
+use crate::args::{Cli, Color, Command, Global};
 use crate::platform::environment::Environment;
-use crate::session::Session;
-use crate::session::json::Compacted;
-use crate::session::outcome::Outcome;
 use crate::terminal::exit_code::Exit;
 use crate::terminal::shell::{Shell, Talk};
 use crate::terminal::user_error::UserError;
@@ -44,7 +40,7 @@ fn main() -> ExitCode {
 
 /// Reports a failure, unless the reader of the output went away.
 fn failed(shell: &Shell, error: &anyhow::Error) -> Exit {
-    UserError::told(error).map_or(Exit::Done, |error| {
+    UserError::from_error(error).map_or(Exit::Done, |error| {
         shell.fail(&error);
         Exit::Failed
     })
@@ -54,7 +50,7 @@ fn run(shell: &Shell, command: Option<Command>) -> Result<Exit> {
     match command {
         None => return commands::overview::overview(shell),
         Some(Command::Weigh(args)) => return commands::weigh::weigh(shell, &args),
-        Some(Command::Plan(args)) => plan(shell, &args),
+        Some(Command::Plan(args)) => commands::plan::plan(shell, &args),
         Some(Command::Compact(args)) => commands::compact::compact(shell, &args),
         Some(Command::Undo(args)) => commands::undo_redo::undo(shell, &args),
         Some(Command::Redo(args)) => commands::undo_redo::redo(shell, &args),
@@ -85,7 +81,7 @@ fn parse(args: Vec<OsString>, environment: &Environment) -> Result<Cli, clap::Er
     let cli = Cli::from_arg_matches(&command.try_get_matches_from_mut(args)?)?;
     match &cli.command {
         Some(Command::Completions(_) | Command::Man(_)) if cli.global.json => {
-            let what = "what is printed is for a shell or for man, and there is no JSON of it";
+            let what = "there is no JSON of it, since a shell or man reads it";
             Err(command.error(clap::error::ErrorKind::ArgumentConflict, what))
         }
         _ => Ok(cli),
@@ -139,21 +135,6 @@ fn talk_of(global: Global) -> Talk {
     }
 }
 
-fn plan(shell: &Shell, args: &Plan) -> Result<()> {
-    let images = session::config::images(shell, args.images)?;
-    let mut session = Session::open(shell, &args.file, args.policy, args.strategy)?.with_images(images);
-    let outcome = shell.timed("compacting", || Outcome::of(&mut session));
-    if shell.is_json {
-        return shell.print_json(&Compacted::of(&session, &outcome));
-    }
-    shell.print(|page| {
-        session::report::summary(page, &session, &outcome)?;
-        writeln!(page)?;
-        session::outline::legend(page, outcome.digest().is_some())?;
-        session::outline::write(page, &outcome.outline, true)
-    })
-}
-
 #[cfg(test)]
 mod readme {
     use std::path::Path;
@@ -161,6 +142,8 @@ mod readme {
     use clap::Parser;
 
     use super::*;
+    use crate::session::Session;
+    use crate::session::outcome::Outcome;
     use crate::terminal::wrap::Page;
 
     const README: &str = include_str!("../../../README.md");
@@ -191,9 +174,11 @@ mod readme {
         let Some(Command::Compact(args)) = cli.command else { panic!("the first command compacts") };
         let shell = Shell::new(Environment::default(), Talk::Quiet, false);
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-        let mut session = Session::open(&shell, &root.join(&args.file), args.policy, args.strategy).unwrap();
-        session.file = args.file.display().to_string();
-        let outcome = Outcome::of(&mut session);
+        let input = args.compaction;
+        let mut session =
+            Session::open(&shell, &root.join(&input.file), input.policy, input.strategy).unwrap();
+        session.file = input.file.display().to_string();
+        let outcome = Outcome::local(&mut session);
         let mut printed = anstream::StripStream::new(Vec::new());
         session::report::whole(&mut Page::new(&mut printed, HELP_COLUMNS), &session, &outcome, (None, ""))
             .unwrap();

@@ -17,7 +17,7 @@ use crate::step::{DigestStep, RestoreStep, Step, Trigger};
 #[non_exhaustive]
 pub enum PipelineError {
     /// No preset has this name.
-    #[error("there is no preset `{name}`; there are {}", PRESETS.join(", "))]
+    #[error("unknown preset `{name}` (available: {})", PRESETS.join(", "))]
     NoPreset {
         /// The name in the settings.
         name: String,
@@ -145,9 +145,8 @@ impl Pipeline {
     /// assert_eq!(format!("{steps:?}"), "[tool-output, digest, restore]");
     /// assert!(Pipeline::from_settings(&json!("ladder")).is_ok());
     /// let error = Pipeline::from_settings(&json!(["tool-outputs"])).unwrap_err();
-    /// let reason = "step 1: there is no step `tool-outputs`; there are microcompact, images, \
-    ///     preview, oversized-result, tool-output, collapse, drop-middle, truncate, repair, \
-    ///     digest, restore";
+    /// let reason = "step 1: unknown step `tool-outputs` (available: microcompact, images, preview, \
+    ///     oversized-result, tool-output, collapse, drop-middle, truncate, repair, digest, restore)";
     /// assert_eq!(error.to_string(), reason);
     /// # Ok::<(), wb_conductor::PipelineError>(())
     /// ```

@@ -122,17 +122,8 @@ impl fmt::Debug for Step {
     }
 }
 
-/// Returns the effect of a step by its name, in the past tense; `None` for a pass from outside.
-pub fn step_effect(step: &str) -> Option<&'static str> {
-    match step {
-        DIGEST => Some("folded the head into a digest"),
-        RESTORE => Some("restored files that were read last"),
-        pass => pass_entry(pass).map(|entry| entry.does),
-    }
-}
-
 fn unknown_step(name: &str) -> String {
     let passes = PASSES.iter().map(|entry| entry.pass().name().to_owned());
     let all: Vec<String> = passes.chain([DIGEST.to_owned(), RESTORE.to_owned()]).collect();
-    format!("there is no step `{name}`; there are {}", all.join(", "))
+    format!("unknown step `{name}` (available: {})", all.join(", "))
 }

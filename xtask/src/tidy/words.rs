@@ -158,12 +158,14 @@ fn split(text: &str, line: usize, words: &mut Vec<Word>) {
     }
 }
 
-/// Returns the string literals that users read: those of `wb`, and of errors of every crate.
+/// Returns the string literals that users read: those of `wb` with more than one word, since a
+/// single word is a name of a document, and those of errors of every crate.
 fn texts_for_users<'t, 'a>(Source { file, tokens, .. }: &'t Source<'a>) -> Vec<&'t Token<'a>> {
-    let is_command = file.path.starts_with("crates/wb-cli/src/");
+    let of_command = file.path.starts_with("crates/wb-cli/src/");
+    let is_command = |token: &Token<'_>| of_command && token.text.contains(char::is_whitespace);
     let is_error = |at: usize| at >= 2 && tokens[at - 1].is("(") && tokens[at - 2].is("error");
     let texts = tokens.iter().enumerate().filter(|(_, token)| token.kind == Kind::Text && !token.is_test);
-    texts.filter(|(at, _)| is_command || is_error(*at)).map(|(_, token)| token).collect()
+    texts.filter(|(at, token)| is_command(token) || is_error(*at)).map(|(_, token)| token).collect()
 }
 
 fn words_of_text(token: &Token<'_>) -> Vec<Word> {

@@ -1,4 +1,4 @@
-//! What a session can be written as.
+//! The formats that a session can be converted to.
 
 use clap::ValueEnum;
 use wb_dialect::Dialect;

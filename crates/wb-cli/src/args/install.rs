@@ -36,12 +36,12 @@ pub(crate) struct Install {
     pub(crate) host: Option<HostName>,
     #[command(flatten)]
     pub(crate) scope: Scope,
-    /// Write hooks into the settings, for older versions of Claude Code without plug-ins
+    /// Write hooks, for versions of Claude Code without plug-ins
     ///
     /// They add facts to the summary that Claude Code's model writes, and do not replace it.
     #[arg(long, requires = "host", conflicts_with = "check")]
     pub(crate) hooks: bool,
-    /// Report whether the plug-in is installed and would be used; write nothing
+    /// Report whether the plug-in would be used; write nothing
     ///
     /// Exits with 3 if a plug-in would not be used, or is not installed for HOST.
     #[arg(long, conflicts_with_all = ["project", "dry_run"])]
@@ -62,8 +62,8 @@ pub(crate) struct Uninstall {
 pub(crate) struct Scope {
     /// Install for the current project only
     ///
-    /// For Codex and opencode at the root of the repository; for Claude Code and pi in the working directory, where they
-    /// look for it.
+    /// For Codex and opencode at the root of the repository; for Claude Code and pi in the working
+    /// directory, where they look for it.
     #[arg(long, requires = "host")]
     pub(crate) project: bool,
     /// Show what would be written and write nothing

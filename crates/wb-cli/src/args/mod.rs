@@ -6,7 +6,6 @@ pub(crate) mod model;
 mod policy;
 mod write_to;
 pub(crate) mod install;
-pub(crate) mod help;
 pub(crate) mod session;
 pub(crate) mod replay;
 pub(crate) mod convert_target;
@@ -19,7 +18,6 @@ use wb_dialect::Dialect;
 use wb_passes::ImagePolicy;
 
 use crate::args::convert_target::Target;
-use crate::args::help::AFTER_HELP;
 use crate::args::install::{Install, Uninstall};
 use crate::args::model::ModelArgs;
 use crate::args::replay::Replay;
@@ -30,12 +28,37 @@ use crate::args::write_to::WriteTo;
 
 pub(crate) use crate::args::policy::Policy;
 
+/// The end of the help and of the manual of `wb`.
+const AFTER_HELP: &str = "\
+Exit codes:
+  0  done, or nothing to do
+  1  error
+  2  wrong usage
+  3  something was found: a session over its budget (`wb weigh --check`), findings of `wb audit`,
+     violations (`wb validate`), problems that cannot be repaired (`wb repair`), reasons why a session
+     won't resume (`wb doctor`), an agent that would not use `wb` (`wb install --check`)
+
+Environment:
+  HOME               your home directory
+  COLUMNS            width of the output, instead of the terminal's
+  ANTHROPIC_API_KEY, OPENAI_API_KEY, GEMINI_API_KEY or GOOGLE_API_KEY, OPENAI_COMPATIBLE_API_KEY
+                     keys of the providers of --model
+  NO_COLOR           no colours, unless --color=always
+  CLAUDE_CONFIG_DIR  folder of Claude Code, in addition to ~/.claude
+  CODEX_HOME         folder of Codex, instead of ~/.codex
+  GEMINI_CLI_HOME    folder with .gemini of Gemini CLI, instead of your home
+  PI_CODING_AGENT_DIR
+                     folder of pi, instead of ~/.pi/agent
+  XDG_CONFIG_HOME    folder of settings, including those of opencode, instead of ~/.config
+  XDG_STATE_HOME     folder of the log of agents' compactions, instead of ~/.local/state";
+
 /// Measure, preview and compact the sessions of coding agents.
 ///
-/// Without a command, shows how full the most recent sessions on this machine are, and writes nothing.
+/// Without a command, shows how full the most recent sessions on this machine are, and writes
+/// nothing.
 ///
-/// Reads sessions of coding agents, logs of evaluations and request bodies, and detects their format: see `wb formats`.
-/// Needs no key and no network unless you name a model.
+/// Reads sessions of coding agents, logs of evaluations and request bodies, and detects their
+/// format: see `wb formats`. Needs no key and no network unless you name a model.
 #[derive(Debug, Parser)]
 #[command(name = "wb", version, after_long_help = AFTER_HELP)]
 pub(crate) struct Cli {
@@ -58,7 +81,7 @@ pub(crate) struct Global {
     /// Print only errors to standard error
     #[arg(short, long, global = true, conflicts_with = "verbose")]
     pub(crate) quiet: bool,
-    /// Show paths and notes in full, and timings
+    /// Show paths, notes and the digest in full, and timings
     #[arg(short, long, global = true)]
     pub(crate) verbose: bool,
 }
@@ -76,17 +99,17 @@ pub(crate) enum Color {
 pub(crate) enum Command {
     /// Show how full the context window is, and with what
     ///
-    /// Reports whether the session would be compacted. A folder gives one line for each session file below it.
-    /// `wb formats` lists the formats.
+    /// Reports whether the session would be compacted. A folder gives one line for each session
+    /// file below it. `wb formats` lists the formats.
     Weigh(Weigh),
     /// Preview a compaction, message by message
     ///
     /// Shows what would be dropped, kept, cleared and restored. Writes nothing.
-    Plan(Plan),
+    Plan(CompactionArgs),
     /// Compact a session so that its agent can resume it
     ///
-    /// Without -o or --in-place, prints the report and writes nothing. A run that writes prints its report to standard
-    /// error.
+    /// Without -o or --in-place, prints the report and the digest, and writes nothing. A run that
+    /// writes prints its report to standard error; -v adds the digest.
     ///
     /// Example: wb compact session.jsonl --in-place
     #[command(visible_alias = "condense")]
@@ -99,7 +122,8 @@ pub(crate) enum Command {
     Redo(Undo),
     /// List the operations of `wb` on a session, or show one
     ///
-    /// Most agents keep the messages that a compaction hides: FILE.wb-log, next to the session, says which ones.
+    /// Most agents keep the messages that a compaction hides: FILE.wb-log, next to the session,
+    /// says which ones.
     ///
     /// Examples: wb log session.jsonl; wb log session.jsonl 3; wb log session.jsonl --explain 12
     Log(Log),
@@ -109,76 +133,87 @@ pub(crate) enum Command {
     Compare(Compare),
     /// Replay past sessions: what each strategy keeps, and its cost
     ///
-    /// Compacts the history at every point where a window would have been full, without a model, and compares the result
-    /// with what the next messages needed. A folder includes all session files below it.
+    /// Compacts the history at every point where a window would have been full, without a model,
+    /// and compares the result with what the next messages needed. A folder includes all session
+    /// files below it.
     Replay(Replay),
     /// Check every summary in a session against its messages
     ///
-    /// Reports made-up paths, changes and successes that no message shows, wrong task states, missing constraints, work
-    /// that the user undid, and approvals that nobody gave. Exits with 3 if anything is found.
+    /// Reports made-up paths, changes and successes that no message shows, wrong task states,
+    /// missing constraints, work that the user undid, and approvals that nobody gave. Exits with 3
+    /// if anything is found.
     Audit(Audit),
     /// Check a session or a request against the rules of the providers
     ///
-    /// Prints one line per violation: the message, the rule, the problem and its fix; --json adds a link to the rule. A
-    /// session is checked as its next request, in the dialect of its agent (all dialects if unknown); a JSON request body
-    /// is checked verbatim. Exits with 3 if anything is found.
+    /// Prints one line per violation: the message, the rule, the problem and its fix; --json adds a
+    /// link to the rule. A session is checked as its next request, in the dialect of its agent (all
+    /// dialects if unknown); a JSON request body is checked verbatim. Exits with 3 if anything is
+    /// found.
     Validate(Validate),
     /// Repair whatever a provider would reject in a session or a request
     ///
-    /// Unanswered calls get a result that says so, results without a call are removed, and in a request so is anything
-    /// else `wb validate` reports. Without -o or --in-place, only reports. Exits with 3 if something cannot be repaired.
+    /// Unanswered calls get a result that says so, results without a call are removed, and in a
+    /// request so is anything else `wb validate` reports. Without -o or --in-place, only reports.
+    /// Exits with 3 if something cannot be repaired.
     Repair(Repair),
     /// Convert a session or a request to another format
     ///
-    /// First lists what that format cannot hold. FORMAT is `native` (JSON lines of wb), a request body (`anthropic`,
-    /// `openai` for Chat Completions, `openai-responses`, `gemini`) or a new session of an agent.
+    /// First lists what that format cannot hold. FORMAT is `native` (JSON lines of wb), a request
+    /// body (`anthropic`, `openai` for Chat Completions, `openai-responses`, `gemini`) or a new
+    /// session of an agent.
     Convert(Convert),
     /// List the supported formats and what can be written in each
     Formats,
     /// Diagnose a session that won't resume
     ///
-    /// Reports each problem, its location and a command that fixes it (tested in memory first): requests that the
-    /// provider would reject, a context above the window, compactions in a loop, a summary that contradicts the session,
-    /// unreadable lines. Writes nothing. Exits with 3 if anything is found.
+    /// Reports each problem, its location and a command that fixes it (tested in memory first):
+    /// requests that the provider would reject, a context above the window, compactions in a loop,
+    /// a summary that contradicts the session, unreadable lines. Writes nothing. Exits with 3 if
+    /// anything is found.
     Doctor(Doctor),
     /// Handle a compaction request from an agent (JSON in, JSON out)
     ///
-    /// The plug-ins of `wb install` run it. Reads the request from standard input and writes the answer to standard
-    /// output. If `wb` can't improve on the agent's compaction in time, the answer says so and the agent continues.
+    /// The plug-ins of `wb install` run it. Reads the request from standard input and writes the
+    /// answer to standard output. If `wb` can't improve on the agent's compaction in time, the
+    /// answer says so and the agent continues.
     Hook(Hook),
     /// Show known models: window, limits, prices and their sources
     ///
-    /// A session that names a model but no window is weighed with the window of its model. Settings override a model
-    /// under `[models."ID"]`: `context_window`, `max_output_tokens`, and `input`, `cached`, `write` and `output` in US
-    /// dollars per million tokens.
+    /// A session that names a model but no window is weighed with the window of its model. Settings
+    /// override a model under `[models."ID"]`: `context_window`, `max_output_tokens`, and `input`,
+    /// `cached`, `write` and `output` in US dollars per million tokens.
     Models(Models),
     /// Show the settings for agents' compactions and their sources
     ///
-    /// .wb.toml in a project overrides ~/.config/wb/config.toml. Keys: strategy (window-budget or ladder), `trigger_ratio`,
-    /// `keep_recent_tokens`, `reserve_tokens`; images (keep, marker or drop; `wb compact` and `wb plan` only); pin, a list
-    /// of sentences for every digest; `[models."ID"]`, as in `wb models`; `[hosts]`, where claude-code, codex,
-    /// gemini-cli, opencode or pi = false turns `wb` off for that agent.
+    /// .wb.toml in a project overrides ~/.config/wb/config.toml. Keys: strategy (window-budget or
+    /// ladder), `trigger_ratio`, `keep_recent_tokens`, `reserve_tokens`; images (keep, marker or
+    /// drop; `wb compact` and `wb plan` only); pin, a list of sentences for every digest;
+    /// `[models."ID"]`, as in `wb models`; `[hosts]`, where claude-code, codex, gemini-cli,
+    /// opencode or pi = false turns `wb` off for that agent.
     Config,
     /// Install the plug-in for an agent
     ///
-    /// pi and Claude Code then compact without a model; opencode and Gemini CLI use the summary of `wb` instead of their
-    /// own; Codex is given what its summary left out. If `wb` can't improve on it or isn't installed, the agent compacts by
-    /// itself. --dry-run shows what is written; a changed settings file is backed up next to it. Linux; untested on macOS.
+    /// pi and Claude Code then compact without a model; opencode and Gemini CLI use the summary of
+    /// `wb` instead of their own; Codex is given what its summary left out. If `wb` can't improve
+    /// on it or isn't installed, the agent compacts by itself. --dry-run shows what is written; a
+    /// changed settings file is backed up next to it. Linux; untested on macOS.
     Install(Install),
     /// Remove the plug-in from an agent
     ///
-    /// Removes only what `wb install` wrote, and restores a settings file that nobody changed since.
+    /// Removes only what `wb install` wrote, and restores a settings file that nobody changed
+    /// since.
     Uninstall(Uninstall),
     /// Inspect and edit pi sessions
     ///
-    /// `tree`, `show` and `context` write nothing; the others append entries and change none. Close the session in pi
-    /// first: an open one does not notice.
+    /// `tree`, `show` and `context` write nothing; the others append entries and change none. Close
+    /// the session in pi first: an open one does not notice.
     #[command(subcommand)]
     Session(SessionCommand),
     /// Print shell completions
     ///
-    /// bash: `wb completions bash > ~/.local/share/bash-completion/completions/wb`; fish: `wb completions fish >
-    /// ~/.config/fish/completions/wb.fish`; zsh: `wb completions zsh > _wb` in a folder of your `fpath`.
+    /// bash: `wb completions bash > ~/.local/share/bash-completion/completions/wb`; fish: `wb
+    /// completions fish > ~/.config/fish/completions/wb.fish`; zsh: `wb completions zsh > _wb` in a
+    /// folder of your `fpath`.
     Completions(Completions),
     /// Print the manual as a man page
     ///
@@ -195,7 +230,7 @@ pub(crate) struct Completions {
 
 #[derive(Debug, Args)]
 pub(crate) struct Models {
-    /// Id of the model, as a provider, a gateway or an agent writes it [default: all]
+    /// Model id, as a provider, gateway or agent writes it [default: all]
     #[arg(value_name = "ID")]
     pub(crate) id: Option<String>,
 }
@@ -219,16 +254,19 @@ pub(crate) struct Weigh {
     pub(crate) policy: Policy,
 }
 
+/// A session to compact, and its strategy.
 #[derive(Debug, Args)]
-pub(crate) struct Plan {
+pub(crate) struct CompactionArgs {
     /// Session file; `-` is standard input
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
     /// Compaction strategy
     #[arg(long, value_enum, default_value_t)]
     pub(crate) strategy: Strategy,
-    /// What to do with old images: in tool results before the last prompt, and after it all but the newest six [default:
-    /// the setting `images`, else keep]
+    /// Policy for old images [default: the setting `images`, else keep]
+    ///
+    /// Images are old in tool results before the last prompt, and after it in all but the newest
+    /// six.
     #[arg(long, value_parser = images())]
     pub(crate) images: Option<ImagePolicy>,
     #[command(flatten)]
@@ -237,20 +275,10 @@ pub(crate) struct Plan {
 
 #[derive(Debug, Args)]
 pub(crate) struct Compact {
-    /// Session file; `-` is standard input
-    #[arg(value_name = "FILE")]
-    pub(crate) file: PathBuf,
     #[command(flatten)]
     pub(crate) write: WriteTo,
-    /// Compaction strategy
-    #[arg(long, value_enum, default_value_t)]
-    pub(crate) strategy: Strategy,
-    /// What to do with old images: in tool results before the last prompt, and after it all but the newest six [default:
-    /// the setting `images`, else keep]
-    #[arg(long, value_parser = images())]
-    pub(crate) images: Option<ImagePolicy>,
     #[command(flatten)]
-    pub(crate) policy: Policy,
+    pub(crate) compaction: CompactionArgs,
     #[command(flatten)]
     pub(crate) model: ModelArgs,
 }
@@ -263,9 +291,9 @@ pub(crate) struct Undo {
     /// Number of the operation in `wb log` [default: the last]
     #[arg(value_name = "OPERATION")]
     pub(crate) operation: Option<u64>,
-    /// Write into FILE even if a program has it open or wrote to it less than 10 s ago
-    #[arg(long)]
-    pub(crate) even_if_open: bool,
+    /// Write into FILE even if another program uses it
+    #[arg(long, alias = "even-if-open")]
+    pub(crate) allow_open: bool,
     /// Report what would be done and write nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
@@ -276,10 +304,12 @@ pub(crate) struct Log {
     /// Session file [default: list the compactions requested by agents]
     #[arg(value_name = "FILE")]
     pub(crate) file: Option<PathBuf>,
-    /// Show one operation: what it hides, keeps and adds, the operations it builds on, and its digest
+    /// Show one operation in full
+    ///
+    /// Lists what it hides, keeps and adds, the operations it builds on, and its digest.
     #[arg(value_name = "OPERATION")]
     pub(crate) operation: Option<u64>,
-    /// Explain what happened to a record: a line of FILE, or a row of a database
+    /// Explain what happened to a line of FILE or a row of a database
     #[arg(long, value_name = "RECORD", conflicts_with = "operation")]
     pub(crate) explain: Option<String>,
 }
@@ -302,11 +332,14 @@ pub(crate) struct Audit {
 
 #[derive(Debug, Args)]
 pub(crate) struct Validate {
-    /// Session file, or a request body for Anthropic, Chat Completions, Responses or Gemini; `-` is standard input
+    /// Session file or request body; `-` is standard input
+    ///
+    /// A body is for Anthropic, Chat Completions, Responses or Gemini.
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
-    /// Rules to check: anthropic, openai (Chat Completions), openai-responses, gemini; separate several with commas
-    /// [default: those of FILE]
+    /// Rules to check, separated by commas [default: those of FILE]
+    ///
+    /// Any of anthropic, openai (Chat Completions), openai-responses and gemini.
     #[arg(long, value_name = "DIALECT", value_delimiter = ',', value_parser = Dialect::from_str)]
     pub(crate) dialect: Vec<Dialect>,
 }
@@ -341,10 +374,12 @@ pub(crate) struct Convert {
 
 #[derive(Debug, Args)]
 pub(crate) struct Doctor {
-    /// Session file; `-` is standard input [default: the newest session on this machine]
+    /// Session file; `-` is standard input [default: the newest session]
     #[arg(value_name = "FILE")]
     pub(crate) file: Option<PathBuf>,
-    /// Context window in tokens, such as 200000, 200k or 1.5m [default: the file's, else its model's, else 200k]
+    /// Context window, such as 200k [default: the file's, model's or 200k]
+    ///
+    /// A number of tokens, such as 200000, 200k or 1.5m.
     #[arg(long, value_name = "TOKENS", value_parser = window, allow_negative_numbers = true)]
     pub(crate) window: Option<u64>,
 }

@@ -1,4 +1,4 @@
-//! Which model writes a digest, as it is said on the command line.
+//! The command line of a model that writes the digest.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -10,15 +10,16 @@ use wb_budget::Prices;
 use crate::args::values::{prices, prices_option, window};
 use crate::terminal::escape::shell_word;
 
-/// Which model writes the digest; without one it is taken from the session itself.
+/// The model that writes the digest; without one, `wb` builds it.
 #[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "Model")]
 pub(crate) struct ModelArgs {
     /// Let a model write the digest, such as anthropic:claude-haiku-4-5
     ///
-    /// PROVIDER is anthropic, openai, openai-responses, gemini, or openai-compatible for any server with Chat
-    /// Completions. The messages to summarize are sent there, even with --dry-run, at your cost. If the model's digest
-    /// is unusable, `wb` builds one locally and the report says why.
+    /// PROVIDER is anthropic, openai, openai-responses, gemini, or openai-compatible for any server
+    /// with Chat Completions. The messages to summarize are sent there, even with --dry-run, at
+    /// your cost. If the model's digest is unusable, `wb` builds one locally and the report says
+    /// why.
     #[arg(long, value_name = "PROVIDER:MODEL")]
     pub(crate) model: Option<ModelName>,
     /// Base URL, such as `http://localhost:11434/v1` [default: the provider]
@@ -30,10 +31,12 @@ pub(crate) struct ModelArgs {
     /// Additional instructions for the digest
     #[arg(long, value_name = "TEXT", requires = "model")]
     pub(crate) instructions: Option<String>,
-    /// Context window of the model that writes the digest [default: from `wb models`]
+    /// Context window of the model [default: from `wb models`]
     #[arg(long, value_name = "TOKENS", requires = "model", value_parser = window, allow_negative_numbers = true)]
     pub(crate) model_window: Option<u64>,
-    /// Prices in US dollars per million tokens, such as input=1,output=5 [default: from `wb models`]
+    /// Prices, such as input=1,output=5 [default: from `wb models`]
+    ///
+    /// In US dollars per million tokens.
     #[arg(long, value_name = "PRICES", requires = "model", value_parser = prices)]
     pub(crate) price: Option<Prices>,
 }
@@ -65,7 +68,7 @@ impl FromStr for ModelName {
 }
 
 impl ModelArgs {
-    /// Returns the options that say the same on a command line, each with a blank before it.
+    /// Returns the options of a command line that name this model, each after a space.
     pub(crate) fn options(&self) -> String {
         let option = |name: &str, value: Option<String>| {
             value.map_or_else(String::new, |value| format!(" --{name} {}", shell_word(&value)))

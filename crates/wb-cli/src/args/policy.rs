@@ -9,7 +9,9 @@ use crate::args::values::{ratio, tokens, window};
 #[derive(Clone, Copy, Debug, Args)]
 #[command(next_help_heading = "Budget")]
 pub(crate) struct Policy {
-    /// Context window in tokens, such as 200000, 200k or 1.5m [default: the file's, else its model's, else 200k]
+    /// Context window, such as 200k [default: the file's, model's or 200k]
+    ///
+    /// A number of tokens, such as 200000, 200k or 1.5m.
     #[arg(long, value_name = "TOKENS", value_parser = window, allow_negative_numbers = true)]
     pub(crate) window: Option<u64>,
     /// Share of the usable window, in (0, 1], that is the budget
@@ -23,8 +25,8 @@ pub(crate) struct Policy {
     pub(crate) reserve_tokens: u64,
     /// Compact a session that is within its budget
     ///
-    /// A strategy with a digest replaces everything before the last prompt. The others go down to their target, and
-    /// leave a session below it unchanged.
+    /// A strategy with a digest replaces everything before the last prompt. The others go down to
+    /// their target, and leave a session below it unchanged.
     #[arg(long)]
     pub(crate) force: bool,
 }

@@ -12,7 +12,7 @@ pub(crate) struct Replay {
     /// Session files or folders; `-` is standard input
     #[arg(required = true, value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
-    /// Windows to try, in tokens; small ones fill up more than once in a session
+    /// Windows to try, in tokens; small ones fill up repeatedly
     #[arg(long, value_name = "TOKENS", value_delimiter = ',', default_values = ["32k", "64k"], value_parser = window, allow_negative_numbers = true)]
     pub(crate) window: Vec<u64>,
     /// Number of messages after a cut that show what was needed
@@ -21,9 +21,10 @@ pub(crate) struct Replay {
     /// Maximum number of cuts per segment and window
     #[arg(long, value_name = "N", default_value_t = 6, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) max_cuts: u32,
-    /// Prices in US dollars per million tokens, such as input=3,cached=0.3,write=3.75,output=15
+    /// Prices, such as input=3,cached=0.3,write=3.75,output=15
     ///
-    /// By default, cached and write cost as much as input, and output is free. Without prices the cost is in tokens.
+    /// In US dollars per million tokens. By default, cached and write cost as much as input, and
+    /// output is free. Without prices the cost is in tokens.
     #[arg(long, value_name = "PRICES", value_parser = prices)]
     pub(crate) price: Option<Prices>,
     /// Use the prices and cache lifetime of a model in `wb models`

@@ -16,17 +16,18 @@ pub(crate) enum SessionCommand {
     Context(SessionEntry),
     /// Move to an entry, so that the next message follows it
     ///
-    /// For a prompt, moves to the entry before it and prints the prompt, so that you can rewrite it.
+    /// For a prompt, moves to the entry before it and prints the prompt, so that you can rewrite
+    /// it.
     Branch(Box<SessionBranch>),
 }
 
-/// What the commands that write have in common.
+/// The arguments of a command that writes.
 #[derive(Debug, Args)]
 pub(crate) struct SessionChange {
     /// Session file of pi; `-` is standard input and needs -o
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
-    /// Leave FILE as it is and write the whole session with the change to OUT, a new file
+    /// Write the changed session to OUT, a new file, and leave FILE unchanged
     #[arg(short, long, value_name = "OUT")]
     pub(crate) out: Option<PathBuf>,
     /// Show what would be done and write nothing
@@ -46,7 +47,7 @@ pub(crate) struct SessionEntry {
     /// Session file of pi; `-` is standard input
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
-    /// Id of an entry, or as much of its beginning as no other has [default: the last entry]
+    /// Id of an entry or a unique prefix of it [default: the last entry]
     #[arg(value_name = "ENTRY")]
     pub(crate) entry: Option<String>,
 }
@@ -55,7 +56,7 @@ pub(crate) struct SessionEntry {
 pub(crate) struct SessionBranch {
     #[command(flatten)]
     pub(crate) change: SessionChange,
-    /// Id of an entry, or as much of its beginning as no other has
+    /// Id of an entry or a unique prefix of it
     #[arg(value_name = "ENTRY")]
     pub(crate) entry: String,
     /// Add a digest of the branch that you leave

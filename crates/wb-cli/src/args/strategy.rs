@@ -42,8 +42,8 @@ impl Strategy {
         able.fold_head.why_not().or_else(inside)
     }
 
-    /// Returns its pipeline behind what becomes of images, without the steps beside the digest that a format cannot hold;
-    /// where it cannot hold the result in any case, all of them run.
+    /// Returns its pipeline after a policy for images, without the steps that a format cannot hold
+    /// in addition to the digest; all steps if the format cannot hold the result in any case.
     pub(crate) fn within(self, images: ImagePolicy, able: &Abilities) -> Pipeline {
         let mut pipeline = self.pipeline().images(images);
         if self.why_not_held(able).is_some() {
@@ -62,7 +62,7 @@ impl Strategy {
         pipeline
     }
 
-    /// Returns the steps that a format cannot hold beside the digest, and why.
+    /// Returns the steps that a format cannot hold in addition to the digest, and why.
     pub(crate) fn left_out(self, images: ImagePolicy, able: &Abilities) -> Vec<(String, &'static str)> {
         if self.why_not_held(able).is_some() {
             return Vec::new();

@@ -1,17 +1,17 @@
-//! Values as they are typed: tokens, ratios, prices, what becomes of images.
+//! Parsers of option values: tokens, ratios, prices, policies for images.
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use wb_budget::{AUTO_CONDENSE_POLICY, BudgetPolicy, Prices};
 use wb_passes::ImagePolicy;
 
-/// What can become of images in older tool results.
+/// The policies for old images.
 const IMAGES: [(ImagePolicy, &str); 3] = [
-    (ImagePolicy::Keep, "They stay where their result stays"),
-    (ImagePolicy::Marker, "A mark takes the place of each"),
-    (ImagePolicy::Drop, "They go"),
+    (ImagePolicy::Keep, "Keep them"),
+    (ImagePolicy::Marker, "Replace each with a marker"),
+    (ImagePolicy::Drop, "Remove them"),
 ];
 
-/// Reads what becomes of images.
+/// Parses a policy for images.
 pub(crate) fn images() -> impl TypedValueParser<Value = ImagePolicy> {
     let known = IMAGES.map(|(policy, help)| PossibleValue::new(policy.name()).help(help));
     PossibleValuesParser::new(known).map(|name| {
@@ -20,7 +20,8 @@ pub(crate) fn images() -> impl TypedValueParser<Value = ImagePolicy> {
     })
 }
 
-/// Reads a number of tokens; `k` and `m` stand for thousands and millions, `_` and `,` may group digits.
+/// Parses a number of tokens, with `k` for thousands and `m` for millions; `_` and `,` may group
+/// digits.
 pub(crate) fn tokens(text: &str) -> Result<u64, String> {
     let plain = text.trim().replace(['_', ','], "").to_ascii_lowercase();
     let (digits, factor) = match plain.strip_suffix('k') {
@@ -43,7 +44,7 @@ fn whole(digits: &str, factor: u64) -> Option<u64> {
     product.is_multiple_of(scale).then(|| product / scale)
 }
 
-/// Reads the tokens of a window, which are not 0.
+/// Parses the tokens of a window, which are not 0.
 pub(crate) fn window(text: &str) -> Result<u64, String> {
     match tokens(text)? {
         0 => Err("a window holds more than 0 tokens".to_owned()),
@@ -51,35 +52,35 @@ pub(crate) fn window(text: &str) -> Result<u64, String> {
     }
 }
 
-/// Reads a part of a window.
+/// Parses a share of a window.
 pub(crate) fn ratio(text: &str) -> Result<f64, String> {
     let trigger_ratio: f64 = text.parse().map_err(|_| "expected a number such as 0.75".to_owned())?;
     let policy = BudgetPolicy { trigger_ratio, ..AUTO_CONDENSE_POLICY };
     policy.validated().map(|policy| policy.trigger_ratio).map_err(|error| error.to_string())
 }
 
-/// Reads prices such as `input=3,output=15`.
+/// Parses prices such as `input=3,output=15`.
 pub(crate) fn prices(text: &str) -> Result<Prices, String> {
-    let mut told = [None; 4];
+    let mut given = [None; 4];
     for part in text.split(',') {
         let (name, price) = part.split_once('=').ok_or("expected prices such as input=3,output=15")?;
         let at = ["input", "cached", "write", "output"].iter().position(|known| *known == name.trim());
         let at =
-            at.ok_or_else(|| format!("there is no price `{name}`; there are input, cached, write, output"))?;
-        if told[at].is_some() {
-            return Err(format!("{} is told twice", name.trim()));
+            at.ok_or_else(|| format!("unknown price `{name}` (available: input, cached, write, output)"))?;
+        if given[at].is_some() {
+            return Err(format!("{} is given twice", name.trim()));
         }
-        let price: f64 = price.trim().parse().map_err(|_| format!("{price} is no price"))?;
+        let price: f64 = price.trim().parse().map_err(|_| format!("{price} is not a price"))?;
         let is_price = price.is_finite() && price >= 0.0;
-        told[at] = Some(if is_price { price } else { return Err(format!("{price} is no price")) });
+        given[at] = Some(if is_price { price } else { return Err(format!("{price} is not a price")) });
     }
-    let [input, cached, write, output] = told;
+    let [input, cached, write, output] = given;
     let input = input.ok_or("the price of input is needed: input=3")?;
     let (cached, write) = (cached.unwrap_or(input), write.unwrap_or(input));
     Ok(Prices { input, cached, write, output: output.unwrap_or(0.0), as_of: String::new() })
 }
 
-/// Returns the text that [`prices`] reads.
+/// Returns the text that [`prices`] parses.
 pub(crate) fn prices_option(prices: &Prices) -> String {
     let Prices { input, cached, write, output, .. } = prices;
     format!("input={input},cached={cached},write={write},output={output}")
@@ -106,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn prices_are_told_by_name_and_what_is_left_out_costs_as_input_does() {
+    fn prices_left_out_cost_as_much_as_input() {
         let all = Prices { input: 3.0, cached: 0.3, write: 3.75, output: 15.0, as_of: String::new() };
         assert_eq!(prices(&prices_option(&all)), Ok(all.clone()));
         assert_eq!(prices("input=3,cached=0.3,write=3.75,output=15"), Ok(all));

@@ -8,7 +8,7 @@ use clap::Args;
 #[derive(Debug, Args)]
 #[expect(clippy::struct_excessive_bools, reason = "each is an option")]
 pub(crate) struct WriteTo {
-    /// Write the whole changed session to OUT, in its own format; `-` is standard output
+    /// Write the whole changed session to OUT; `-` is standard output
     #[arg(short, long, value_name = "OUT")]
     pub(crate) out: Option<PathBuf>,
     /// Overwrite OUT if it exists
@@ -17,9 +17,11 @@ pub(crate) struct WriteTo {
     /// Write the change into FILE; `wb undo FILE` reverts it
     #[arg(long, conflicts_with = "out")]
     pub(crate) in_place: bool,
-    /// Write into FILE even if a program has it open or wrote to it less than 10 s ago
-    #[arg(long, requires = "in_place")]
-    pub(crate) even_if_open: bool,
+    /// Write into FILE even if another program uses it
+    ///
+    /// A program uses it if it has it open, or wrote to it less than 10 s ago.
+    #[arg(long, requires = "in_place", alias = "even-if-open")]
+    pub(crate) allow_open: bool,
     /// Report what would be done and write nothing
     #[arg(long)]
     pub(crate) dry_run: bool,

@@ -27,13 +27,13 @@ use crate::terminal::wrap::Page;
 struct Audited<'a> {
     file: &'a str,
     format: &'a str,
-    summaries: Vec<Summary>,
+    summaries: Vec<AuditedSummary>,
     n_findings: usize,
 }
 
 /// One summary and its findings.
 #[derive(Debug, Serialize)]
-struct Summary {
+struct AuditedSummary {
     /// The messages that it was compared with: all before this number.
     messages: usize,
     characters: usize,
@@ -60,7 +60,7 @@ pub(crate) fn audit(shell: &Shell, args: &Audit) -> Result<Exit> {
     Ok(if n_findings > 0 { Exit::Found } else { Exit::Done })
 }
 
-fn render_text(page: &mut Page<'_>, summaries: &[Summary], said: &[String]) -> io::Result<()> {
+fn render_text(page: &mut Page<'_>, summaries: &[AuditedSummary], said: &[String]) -> io::Result<()> {
     if summaries.is_empty() {
         page.prose("  ", 2, "no summaries: the session was never compacted, or what was before is gone")?;
     }
@@ -69,7 +69,7 @@ fn render_text(page: &mut Page<'_>, summaries: &[Summary], said: &[String]) -> i
 }
 
 /// Returns a line for each message that was said, and every summary.
-fn audited(document: &dyn Document) -> Result<(Vec<String>, Vec<Summary>), FormatError> {
+fn audited(document: &dyn Document) -> Result<(Vec<String>, Vec<AuditedSummary>), FormatError> {
     let conversation = newest(document)?;
     let mut auditing = Auditing::with(document.view(&conversation)?.vocabulary);
     let (mut said, mut summaries) = (Vec::new(), Vec::new());
@@ -112,7 +112,7 @@ impl Auditing {
     }
 
     /// Reads the next segment and returns its summaries; shows what was said.
-    fn take_in(&mut self, segment: &Segment, mut show: impl FnMut(&Message)) -> Vec<Summary> {
+    fn take_in(&mut self, segment: &Segment, mut show: impl FnMut(&Message)) -> Vec<AuditedSummary> {
         let n_kept = segment.n_seen.saturating_sub(segment.n_synthetic());
         let mut summaries = Vec::new();
         for (at, message) in segment.messages.iter().enumerate() {
@@ -134,11 +134,11 @@ impl Auditing {
 }
 
 /// Audits one summary, which need not contain what the user said in messages that stayed.
-fn one(digest: &str, facts: &Facts, n_covered: usize) -> Summary {
+fn one(digest: &str, facts: &Facts, n_covered: usize) -> AuditedSummary {
     let mut found = findings(digest, facts);
     let stayed = |it: &Finding| it.message.is_some_and(|at| at as usize >= n_covered);
     found.retain(|it| it.kind != FindingKind::MissingConstraint || !stayed(it));
-    Summary {
+    AuditedSummary {
         messages: n_covered,
         characters: digest.chars().count(),
         partial: facts.is_partial(),
@@ -149,7 +149,7 @@ fn one(digest: &str, facts: &Facts, n_covered: usize) -> Summary {
 /// The indent of a finding's text.
 const INDENT: usize = 12;
 
-fn show(page: &mut Page<'_>, nth: usize, summary: &Summary, said: &[String]) -> io::Result<()> {
+fn show(page: &mut Page<'_>, nth: usize, summary: &AuditedSummary, said: &[String]) -> io::Result<()> {
     let n = summary.findings.len();
     let style = if n == 0 { GOOD } else { BAD };
     let (messages, found) = (messages(summary.messages), count(n, "finding", "findings"));

@@ -6,15 +6,15 @@ use anyhow::Result;
 use serde::Serialize;
 use wb_formats::{SentAs, View};
 use wb_message::Message;
-use wb_record::{Access, ChangeSet, Document, History, MemoryParts, OperationKind, Parts, Stamp, items};
+use wb_record::{Access, ChangeSet, Document, MemoryParts, OperationKind, Parts, Stamp, items};
 
 use crate::args::Compact;
 use crate::args::strategy::Strategy;
-use crate::commands::undo_redo::{not_changed, refuse_while_in_use};
 use crate::platform::clock;
 use crate::session::Session;
 use crate::session::config::images;
 use crate::session::copy::{copy_with, refuse_database, write_part};
+use crate::session::history::{history_error, history_to_write};
 use crate::session::json::Compacted;
 use crate::session::model::Model;
 use crate::session::outcome::Outcome;
@@ -27,7 +27,7 @@ use crate::terminal::user_error::UserError;
 
 /// The answer of `wb compact --json`.
 #[derive(Debug, Serialize)]
-struct Answer<'a> {
+struct CompactJson<'a> {
     #[serde(flatten)]
     compacted: Compacted<'a>,
     /// None if no write was requested.
@@ -43,35 +43,43 @@ struct Written {
     bytes: usize,
 }
 
-/// Compacts a session; without a place to write to the report is all.
+/// Compacts a session; without a place to write to, only reports.
 pub(crate) fn compact(shell: &Shell, args: &Compact) -> Result<()> {
     let is_in_place = args.write.in_place && !args.write.dry_run;
     check_targets(args)?;
     let model = model(shell, args)?;
     let access = if is_in_place { Access::Write } else { Access::Read };
-    let images = images(shell, args.images)?;
-    let session = Session::open_for(shell, &args.file, args.policy, args.strategy, access)?;
+    let images = images(shell, args.compaction.images)?;
+    let session = Session::open_for(
+        shell,
+        &args.compaction.file,
+        args.compaction.policy,
+        args.compaction.strategy,
+        access,
+    )?;
     let mut session = session.with_images(images);
     let why_not = session.why_not_native();
     if let Some(why) = why_not.filter(|_| args.write.in_place) {
         return Err(not_native(&session, why).into());
     }
     // What cannot be written is not paid for.
-    if model.is_some() && is_in_place {
-        refuse_in_use(&session, args)?;
+    if model.is_some() && is_in_place && !args.write.allow_open {
+        history_to_write(&args.compaction.file, session.document.as_ref(), false)?;
     }
     if model.is_some() && args.write.out.is_some() && why_not.is_none() {
         refuse_database(&session.file, session.document.as_ref())?;
     }
     let mut outcome = match &model {
-        None => shell.timed("compacting", || Outcome::of(&mut session)),
-        Some(model) => shell.timed("asking", || model.shown(shell, || Outcome::by(&mut session, model))),
+        None => shell.timed("compacting", || Outcome::local(&mut session)),
+        Some(model) => {
+            shell.timed("asking", || model.with_progress(shell, || Outcome::with_model(&mut session, model)))
+        }
     };
     let own = SentAs::of(&session.opened);
-    let after = Validity::of(&outcome.messages, &own);
+    let after = Validity::new(&outcome.messages, &own);
     let expected = after.clone().by_order(&session.opened, &outcome.messages, &own);
     let ours = why_not.map(|_| outcome.messages.clone());
-    outcome.take_back(&mut session);
+    outcome.restore(&mut session);
     refuse_invalid(&session, &after)?;
     let stamp =
         Stamp { tokens_before: outcome.tokens_before, tokens_after: outcome.tokens_after, ..clock::stamp() };
@@ -87,37 +95,27 @@ pub(crate) fn compact(shell: &Shell, args: &Compact) -> Result<()> {
         ),
         _ => None,
     };
-    tell(shell, args, &session, &outcome, written)
+    report(shell, args, &session, &outcome, written)
 }
 
 /// Finds the way to the model, if one is named that has something to write.
 fn model(shell: &Shell, args: &Compact) -> Result<Option<Model>, UserError> {
-    if args.model.model.is_some() && !args.strategy.digests() {
-        let what =
-            format!("the strategy {} writes no digest, so there is nothing to ask", args.strategy.name());
+    if args.model.model.is_some() && !args.compaction.strategy.digests() {
+        let what = format!(
+            "the strategy {} writes no digest, so there is nothing to ask",
+            args.compaction.strategy.name()
+        );
         return Err(UserError::new(what, "leave out --model, or take another --strategy"));
     }
-    Model::of(shell, &args.model)
+    Model::new(shell, &args.model)
 }
-
-fn refuse_in_use(session: &Session, args: &Compact) -> Result<(), UserError> {
-    if args.write.even_if_open {
-        return Ok(());
-    }
-    let failed = |error| not_changed(&session.file, &error);
-    let history = History::open_for(&args.file, Access::Write).map_err(failed)?;
-    refuse_while_in_use(&args.file, session.document.as_ref(), &history, OR_ELSEWHERE)
-}
-
-/// The alternative when a session is in use.
-const OR_ELSEWHERE: &str = ", or write to another file with -o";
 
 /// Refuses targets that cannot be written before anything is read.
 fn check_targets(args: &Compact) -> Result<(), UserError> {
     if let Some(out) = args.write.out.as_deref().filter(|out| *out != Path::new("-")) {
-        check_target(out, std::iter::once(args.file.as_path()), args.write.overwrite, "-o")?;
+        check_target(out, std::iter::once(args.compaction.file.as_path()), args.write.overwrite, "-o")?;
     }
-    if args.write.in_place && args.file == Path::new("-") {
+    if args.write.in_place && args.compaction.file == Path::new("-") {
         let hint = "name the session's file, or write the result with -o";
         return Err(UserError::new("standard input cannot be written in place", hint));
     }
@@ -142,13 +140,13 @@ fn changes(session: &Session, outcome: &Outcome, stamp: &Stamp) -> Result<Change
 
 /// Refuses violations that the session did not have before.
 fn refuse_invalid(session: &Session, after: &Validity) -> Result<(), UserError> {
-    let before = || Ok(Validity::of(&session.opened.messages, &SentAs::of(&session.opened)));
+    let before = || Ok(Validity::new(&session.opened.messages, &SentAs::of(&session.opened)));
     after.refuse_new(&session.file, before, ", or try another --strategy")
 }
 
 /// Returns the validity of a written session.
 fn read(now: &View, sent: &SentAs<'_>) -> Validity {
-    Validity::of(&now.messages, sent).by_order(now, &now.messages, sent)
+    Validity::new(&now.messages, sent).by_order(now, &now.messages, sent)
 }
 
 /// Refuses a copy that reads otherwise than planned.
@@ -181,7 +179,9 @@ fn write_elsewhere(
 
 fn written(parts: &dyn Parts, out: &Path, args: &Compact) -> Result<Written> {
     let mut n_bytes = 0;
-    write_out(out, &args.file, args.write.overwrite, |file| write_part(parts, file).map(|n| n_bytes = n))?;
+    write_out(out, &args.compaction.file, args.write.overwrite, |file| {
+        write_part(parts, file).map(|n| n_bytes = n)
+    })?;
     Ok(Written { operation: None, bytes: usize::try_from(n_bytes).unwrap_or(usize::MAX) })
 }
 
@@ -193,11 +193,9 @@ fn write_in_place(
     stamp: &Stamp,
     args: &Compact,
 ) -> Result<Written> {
-    let failed = |error| not_changed(&session.file, &error);
-    let mut history = History::open_for(&args.file, Access::Write).map_err(failed)?;
-    if !args.write.even_if_open {
-        refuse_while_in_use(&args.file, session.document.as_ref(), &history, OR_ELSEWHERE)?;
-    }
+    let failed = |error| history_error(&session.file, &error);
+    let mut history =
+        history_to_write(&args.compaction.file, session.document.as_ref(), args.write.allow_open)?;
     let (document, own) = (session.document.as_mut(), SentAs::of(&session.opened));
     let done =
         history.change(OperationKind::Compact, document, &session.conversation, &session.opened, set, stamp);
@@ -210,7 +208,7 @@ fn write_in_place(
     Ok(Written { operation: Some(id), bytes: n_bytes })
 }
 
-fn tell(
+fn report(
     shell: &Shell,
     args: &Compact,
     session: &Session,
@@ -219,7 +217,7 @@ fn tell(
 ) -> Result<()> {
     let is_raw = args.write.out.as_deref() == Some(Path::new("-"));
     if shell.is_json && !is_raw {
-        let answer = Answer { compacted: Compacted::of(session, outcome), written };
+        let answer = CompactJson { compacted: Compacted::new(session, outcome), written };
         return shell.print_json(&answer);
     }
     if written.is_none() {
@@ -229,7 +227,9 @@ fn tell(
     }
     shell.say(|page| {
         report::summary(page, session, outcome)?;
-        report::digest(page, outcome)?;
+        if shell.is_verbose() {
+            report::digest(page, outcome)?;
+        }
         report::written(page, &session.file, args.write.out.as_deref())
     });
     Ok(())

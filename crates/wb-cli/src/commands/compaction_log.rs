@@ -78,7 +78,7 @@ pub(crate) fn entries(environment: &Environment) -> io::Result<Vec<Entry>> {
 
 /// The answer of `wb log --json` without a file.
 #[derive(Serialize)]
-struct Shown<'a> {
+struct CompactionsJson<'a> {
     compactions: &'a [Entry],
 }
 
@@ -86,7 +86,7 @@ struct Shown<'a> {
 pub(crate) fn show(shell: &Shell) -> Result<()> {
     let entries = entries(&shell.environment)?;
     if shell.is_json {
-        return shell.print_json(&Shown { compactions: &entries });
+        return shell.print_json(&CompactionsJson { compactions: &entries });
     }
     shell.print(|page| {
         if entries.is_empty() {
@@ -118,9 +118,7 @@ fn next(entry: &Entry) -> Option<String> {
     let path = entry.file.as_deref().filter(|file| file.is_file())?;
     let file = shell_word(path.to_str()?);
     match entry {
-        Entry { undoable: true, .. } if is_taken_back(path) => {
-            Some(format!("undone; to redo: wb redo {file}"))
-        }
+        Entry { undoable: true, .. } if is_undone(path) => Some(format!("undone; to redo: wb redo {file}")),
         Entry { undoable: true, .. } => Some(format!("to undo: wb undo {file}")),
         Entry { findings: 1.., .. } => Some(format!("what was found: wb audit {file}")),
         _ => None,
@@ -128,7 +126,7 @@ fn next(entry: &Entry) -> Option<String> {
 }
 
 /// Returns whether every operation on a session was undone.
-fn is_taken_back(session: &Path) -> bool {
+fn is_undone(session: &Path) -> bool {
     let Ok(history) = History::open_for(session, Access::Read) else { return false };
     history.unsettled().is_none() && history.find(None, false).is_err() && history.find(None, true).is_ok()
 }

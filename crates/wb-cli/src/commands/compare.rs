@@ -22,7 +22,7 @@ use crate::terminal::wrap::Page;
 
 /// The result of one strategy.
 #[derive(Debug, Serialize)]
-struct Row {
+struct StrategyRow {
     strategy: &'static str,
     limit: u64,
     tokens_after: u64,
@@ -44,7 +44,7 @@ struct Compared<'a> {
     tokens_before: u64,
     window: u64,
     anchored: bool,
-    strategies: Vec<Row>,
+    strategies: Vec<StrategyRow>,
 }
 
 /// The session before any strategy ran.
@@ -55,7 +55,7 @@ struct Before {
 }
 
 impl Before {
-    fn of(messages: &[Message]) -> Self {
+    fn new(messages: &[Message]) -> Self {
         let user_bytes = messages.iter().map(user_bytes).sum();
         Self { user_bytes, loose_ends: LooseEnds::find(messages) }
     }
@@ -64,7 +64,7 @@ impl Before {
 /// Tries every strategy and prints the results; reads the session once and writes nothing.
 pub(crate) fn compare(shell: &Shell, args: &Compare) -> Result<()> {
     let mut session = Session::open(shell, &args.file, args.policy, Strategy::default())?;
-    let before = Before::of(&session.opened.messages);
+    let before = Before::new(&session.opened.messages);
     let n_before = session.opened.messages.len();
     let row = |strategy| shell.timed("compacting", || row(&mut session, strategy, &before));
     let strategies = Strategy::ALL.map(row).into();
@@ -88,13 +88,13 @@ pub(crate) fn compare(shell: &Shell, args: &Compare) -> Result<()> {
 }
 
 /// Compacts in memory with one strategy, then restores the session.
-fn row(session: &mut Session, strategy: Strategy, before: &Before) -> Row {
+fn row(session: &mut Session, strategy: Strategy, before: &Before) -> StrategyRow {
     session.strategy = strategy;
     let start = Instant::now();
-    let mut outcome = Outcome::of(session);
+    let mut outcome = Outcome::local(session);
     let time_ms = start.elapsed().as_secs_f64() * 1e3;
-    let kept: usize = outcome.kept().map(user_bytes).sum();
-    let row = Row {
+    let kept: usize = outcome.kept_messages().map(user_bytes).sum();
+    let row = StrategyRow {
         strategy: strategy.name(),
         limit: session.limit,
         tokens_after: outcome.tokens_after,
@@ -106,7 +106,7 @@ fn row(session: &mut Session, strategy: Strategy, before: &Before) -> Row {
         note: note(&outcome),
         time_ms,
     };
-    outcome.take_back(session);
+    outcome.restore(session);
     row
 }
 
@@ -135,7 +135,7 @@ fn render_text(page: &mut Page<'_>, session: &Session, compared: &Compared<'_>) 
     table.write(page)
 }
 
-fn cells(row: &Row) -> Vec<Cell> {
+fn cells(row: &StrategyRow) -> Vec<Cell> {
     let fits = if row.tokens_after <= row.limit { GOOD } else { BAD };
     let (whole, pairs) = if row.pairs_intact { (GOOD, "intact") } else { (BAD, "broken") };
     let time = match row.time_ms {
@@ -154,7 +154,7 @@ fn cells(row: &Row) -> Vec<Cell> {
     ]
 }
 
-fn note_of(row: &Row) -> String {
+fn note_of(row: &StrategyRow) -> String {
     let cannot = if row.irreducible { "; its target cannot be reached" } else { "" };
     format!("{}{cannot}", row.note)
 }

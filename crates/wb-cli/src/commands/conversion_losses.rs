@@ -18,7 +18,7 @@ const NOTES: [&str; 3] = ["[document: ", "[file: ", "[image: "];
 pub(crate) fn lost_in_view(view: &View, parts: &dyn Parts, n_tools: usize) -> Vec<String> {
     let (mut n_notes, mut n_others, mut kinds) = (0, 0, BTreeSet::new());
     for (at, message) in view.messages.iter().enumerate() {
-        let made: Vec<Made> = texts_of(message).filter_map(Made::of).collect();
+        let made: Vec<Made> = texts_of(message).filter_map(Made::parse).collect();
         if made.is_empty() {
             continue;
         }
@@ -45,7 +45,7 @@ pub(crate) fn lost_in_view(view: &View, parts: &dyn Parts, n_tools: usize) -> Ve
         "blocks of other kinds that become texts",
     );
     let kinds = kinds.into_iter().collect::<Vec<_>>().join(", ");
-    told([
+    losses([
         (n_tools, count(n_tools, "definition of a tool", "definitions of tools")),
         (n_notes, notes + ": each replaced by a note"),
         (n_others, format!("{others}: {kinds}")),
@@ -60,7 +60,7 @@ struct Made<'a> {
 }
 
 impl<'a> Made<'a> {
-    fn of(text: &'a str) -> Option<Self> {
+    fn parse(text: &'a str) -> Option<Self> {
         if text.ends_with(']') && NOTES.iter().any(|note| text.starts_with(note)) {
             return Some(Self { text, kind: None });
         }
@@ -79,8 +79,8 @@ fn texts_of(message: &Message) -> impl Iterator<Item = &str> {
     plain.into_iter().chain(message.blocks().iter().filter_map(Block::as_text))
 }
 
-fn told<const N: usize>(counted: [(usize, String); N]) -> Vec<String> {
-    counted.into_iter().filter(|(n, _)| *n > 0).map(|(_, told)| told).collect()
+fn losses<const N: usize>(counted: [(usize, String); N]) -> Vec<String> {
+    counted.into_iter().filter(|(n, _)| *n > 0).map(|(_, text)| text).collect()
 }
 
 /// Lists what a new session of another agent loses in addition to what a request loses.
@@ -89,7 +89,7 @@ pub(crate) fn lost_in_session(messages: &[Message]) -> Vec<String> {
     let n_orphans = Pairing::new(messages).orphans().len();
     let system = count(n_system, "system text", "system texts") + ": the agent adds its own";
     let orphans = count(n_orphans, "result that answers no call", "results that answer no call");
-    told([(n_system, system), (n_orphans, orphans)])
+    losses([(n_system, system), (n_orphans, orphans)])
 }
 
 /// Lists what our messages cannot hold.
@@ -98,7 +98,7 @@ pub(crate) fn lost_in_lines(view: &View) -> Vec<String> {
     let records =
         "records and fields that are no part of a message, such as ids, times of tools and settings";
     let n_usage = view.usage.len();
-    told([
+    losses([
         (is_foreign, records.to_owned()),
         (n_usage, count(n_usage, "count of a provider", "counts of providers")),
     ])
@@ -109,8 +109,8 @@ pub(crate) fn lost_in_request(view: &View, encoded: &EncodedRequest) -> Vec<Stri
     let blocks = || view.messages.iter().flat_map(Message::blocks);
     let n_thinking = blocks().filter(|block| matches!(block, Block::Thinking { .. })).count();
     let n_thinking = n_thinking.saturating_sub(thinking_in(&encoded.body, encoded.dialect));
-    let n_told = view.messages.iter().filter(|message| is_told_as_prompt(message)).count();
-    let what = count(n_told, "message that becomes a text", "messages that become texts");
+    let n_as_prompt = view.messages.iter().filter(|message| is_sent_as_prompt(message)).count();
+    let what = count(n_as_prompt, "message that becomes a text", "messages that become texts");
     let ids: HashSet<&str> = view.messages.iter().flat_map(Message::calls).map(|(id, ..)| id).collect();
     let mut known = HashSet::new();
     texts_in(&encoded.body, &mut known);
@@ -118,9 +118,9 @@ pub(crate) fn lost_in_request(view: &View, encoded: &EncodedRequest) -> Vec<Stri
     let names: BTreeSet<&str> =
         view.messages.iter().flat_map(Message::calls).map(|(_, name, _)| name).collect();
     let n_names = names.iter().filter(|name| call_name(name, encoded.dialect) != **name).count();
-    let lost = told([
+    let lost = losses([
         (n_thinking, count(n_thinking, "thought", "thoughts") + " that this provider has not signed"),
-        (n_told, format!("the kind of {what} of the user: commands, digests, notes")),
+        (n_as_prompt, format!("the kind of {what} of the user: commands, digests, notes")),
         (
             n_other,
             count(n_other, "id of a call", "ids of calls") + " in a shape that this provider does not take",
@@ -144,7 +144,7 @@ pub(crate) fn lost_when_read(messages: &[Message], format: &dyn Format, bytes: &
         format.open(Box::new(MemoryParts::from_bytes(bytes.to_vec()))).and_then(|again| again.view(""));
     let n_lost = n_before.saturating_sub(again.map_or(0, |again| n_failed(&again.messages)));
     let marks = count(n_lost, "mark of a result that failed", "marks of results that failed");
-    told([(n_lost, marks + ": only the text shows it")])
+    losses([(n_lost, marks + ": only the text shows it")])
 }
 
 /// Counts the answers of calls that say that the tool failed.
@@ -153,7 +153,7 @@ fn n_failed(messages: &[Message]) -> usize {
     Pairing::new(messages).pairs().iter().filter(|pair| is_failed(pair.result)).count()
 }
 
-fn is_told_as_prompt(message: &Message) -> bool {
+fn is_sent_as_prompt(message: &Message) -> bool {
     use Message::{BashExecution, BranchSummary, CompactionSummary, Custom};
     matches!(message, BashExecution { .. } | BranchSummary { .. } | CompactionSummary { .. } | Custom { .. })
         && !is_pinned(message)

@@ -26,7 +26,7 @@ use crate::terminal::shell::Shell;
 use crate::terminal::style::DIM;
 
 /// The bytes, the losses, and what the provider would refuse.
-type Written = (Vec<u8>, Vec<String>, Vec<wb_dialect::Violation>);
+type Conversion = (Vec<u8>, Vec<String>, Vec<wb_dialect::Violation>);
 
 /// The answer of `wb convert --json`.
 #[derive(Debug, Serialize)]
@@ -72,7 +72,7 @@ pub(crate) fn convert(shell: &Shell, args: &Convert) -> Result<()> {
         return shell.print_json(&converted);
     }
     if !shell.is_json || out.is_none() {
-        tell(shell, &converted, args);
+        report(shell, &converted, args);
     }
     if args.dry_run {
         return Ok(());
@@ -105,7 +105,7 @@ fn lines(view: &View) -> io::Result<Vec<u8>> {
 }
 
 /// Writes the messages as a new session of an agent, which worked in the present folder.
-fn session(shell: &Shell, view: &View, agent: Agent) -> Result<Written> {
+fn session(shell: &Shell, view: &View, agent: Agent) -> Result<Conversion> {
     let folder = shell.environment.working.as_deref().unwrap_or(Path::new("/"));
     let messages = agent.dialect().map_or(Cow::Borrowed(&*view.messages), |it| without_foreign(view, it));
     let set = agent.create(&messages, &folder.display().to_string(), &clock::stamp())?;
@@ -123,7 +123,7 @@ fn session(shell: &Shell, view: &View, agent: Agent) -> Result<Written> {
 }
 
 /// Encodes the messages as a request body, with the session's model if the provider offers it.
-fn request(view: &View, dialect: Dialect) -> Result<Written> {
+fn request(view: &View, dialect: Dialect) -> Result<Conversion> {
     let messages = without_foreign(view, dialect);
     let mut encoded = EncodedRequest::from_messages(&messages, dialect);
     let model = view.model.as_ref().filter(|model| maker_of_model(model) == Some(maker(dialect.name())));
@@ -180,7 +180,7 @@ fn maker(dialect: &str) -> &str {
     dialect.split('-').next().unwrap_or_default()
 }
 
-fn tell(shell: &Shell, converted: &Converted, args: &Convert) {
+fn report(shell: &Shell, converted: &Converted, args: &Convert) {
     shell.say(|page| {
         for lost in &converted.lost {
             page.prose("  ", 4, &format!("{DIM}lost:{DIM:#} {lost}"))?;

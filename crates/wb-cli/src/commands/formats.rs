@@ -11,13 +11,13 @@ use crate::terminal::table::{Cell, Table};
 
 /// The answer of `wb formats --json`.
 #[derive(Debug, Serialize)]
-struct Known {
-    formats: Vec<Row>,
+struct FormatsJson {
+    formats: Vec<FormatRow>,
 }
 
 /// A format, and what cannot be written in it.
 #[derive(Debug, Serialize)]
-struct Row {
+struct FormatRow {
     name: &'static str,
     /// For each change that a compaction or a repair may need: why it cannot be written, or none if
     /// it can.
@@ -39,8 +39,9 @@ pub(crate) fn formats(shell: &Shell) -> Result<()> {
     let known: Vec<(&str, Abilities)> =
         FORMATS.iter().map(|row| (row.format.name(), row.format.abilities())).collect();
     if shell.is_json {
-        let formats = known.iter().map(|(name, abilities)| Row { name, cannot: cannot(abilities) }).collect();
-        return shell.print_json(&Known { formats });
+        let formats =
+            known.iter().map(|(name, abilities)| FormatRow { name, cannot: cannot(abilities) }).collect();
+        return shell.print_json(&FormatsJson { formats });
     }
     let mut table = Table::new(["format", "digest", "inside", "cleared", "shortened", "files", "ids"]);
     for (name, it) in &known {
@@ -51,7 +52,7 @@ pub(crate) fn formats(shell: &Shell) -> Result<()> {
     shell.print(|page| {
         table.write(page)?;
         let legend = "what can be written: a digest for the oldest messages, one for messages in the middle, tool results \
-            cleared, tool results shortened, files given back, another id for a call; --json says why not";
+            cleared, tool results shortened, files restored, another id for a call; --json says why not";
         page.prose("", 0, &format!("{DIM}{legend}{DIM:#}"))
     })
 }

@@ -19,7 +19,7 @@ use crate::terminal::wrap::Page;
 
 /// The answer of `wb models --json`.
 #[derive(Serialize)]
-struct Known {
+struct ModelsJson {
     models: Vec<Value>,
 }
 
@@ -59,7 +59,7 @@ pub(crate) fn models(shell: &Shell, args: &Models) -> Result<()> {
     };
     if shell.is_json {
         let models = models.into_iter().map(entry).collect::<Result<_>>()?;
-        return shell.print_json(&Known { models });
+        return shell.print_json(&ModelsJson { models });
     }
     shell.print(|page| match models[..] {
         [model] if args.id.is_some() => one(page, model),
@@ -116,10 +116,10 @@ fn one(page: &mut Page<'_>, model: &CatalogEntry) -> io::Result<()> {
 /// Returns the facts about a model, as names and descriptions.
 fn facts(model: &CatalogEntry) -> Vec<(&'static str, String)> {
     let card = &model.card;
-    let told = |name, text: &str| (!text.is_empty()).then(|| (name, text.to_owned()));
+    let fact = |name, text: &str| (!text.is_empty()).then(|| (name, text.to_owned()));
     let long = model.long_prompts.as_ref();
     let facts = [
-        told("provider", &card.provider),
+        fact("provider", &card.provider),
         Some(("window", format!("{} tokens", grouped(card.context_window)))),
         (card.max_output_tokens > 0)
             .then(|| ("answer", format!("at most {} tokens", grouped(card.max_output_tokens)))),
@@ -140,12 +140,12 @@ fn facts(model: &CatalogEntry) -> Vec<(&'static str, String)> {
                 ),
             )
         }),
-        told("tokens", model.tokenizer.as_deref().unwrap_or_default()),
-        told("dialect", &model.dialect),
-        told("aliases", &model.aliases.join(", ")),
-        told("as of", &model.as_of),
-        told("ends", model.ends.as_deref().unwrap_or_default()),
-        told("sources", &model.sources.join(" ")),
+        fact("tokens", model.tokenizer.as_deref().unwrap_or_default()),
+        fact("dialect", &model.dialect),
+        fact("aliases", &model.aliases.join(", ")),
+        fact("as of", &model.as_of),
+        fact("ends", model.ends.as_deref().unwrap_or_default()),
+        fact("sources", &model.sources.join(" ")),
     ];
     facts.into_iter().flatten().collect()
 }

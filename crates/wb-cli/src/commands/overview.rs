@@ -14,7 +14,7 @@ use crate::args::{Cli, Policy};
 use crate::platform::clock::unix_ms;
 use crate::platform::environment::Environment;
 use crate::session::Session;
-use crate::session::agent_folders::{AgentFolder, Found, agent_folders, working_folder};
+use crate::session::agent_folders::{AgentFolder, FoundSession, agent_folders, working_folder};
 use crate::session::session_line::RowLayout;
 use crate::terminal::escape::{escaped, shell_word};
 use crate::terminal::exit_code::Exit;
@@ -32,7 +32,7 @@ const AGE_COLUMNS: usize = 6;
 /// The answer of `wb --json`.
 #[derive(Debug, Serialize)]
 struct Overview {
-    sessions: Vec<Listed>,
+    sessions: Vec<ListedSession>,
     n_found: usize,
     places: Vec<Looked>,
 }
@@ -49,7 +49,7 @@ struct Looked {
 
 /// A session, or why it could not be weighed.
 #[derive(Debug, Serialize)]
-struct Listed {
+struct ListedSession {
     agent: &'static str,
     file: String,
     modified: String,
@@ -67,10 +67,11 @@ struct Listed {
 /// Shows the newest sessions of the known agents; reads and writes nothing else.
 pub(crate) fn overview(shell: &Shell) -> Result<Exit> {
     let folders = agent_folders(&shell.environment);
-    let all: Vec<Vec<Found>> = shell.timed("looking", || folders.iter().map(AgentFolder::sessions).collect());
+    let all: Vec<Vec<FoundSession>> =
+        shell.timed("looking", || folders.iter().map(AgentFolder::sessions).collect());
     let looked: Vec<Looked> =
         folders.iter().zip(&all).map(|(folder, found)| looked(folder, found.len())).collect();
-    let mut found: Vec<Found> = all.into_iter().flatten().collect();
+    let mut found: Vec<FoundSession> = all.into_iter().flatten().collect();
     found.sort_by(|one, two| two.modified.cmp(&one.modified).then_with(|| one.path.cmp(&two.path)));
     let n_found = found.len();
     found.truncate(SHOWN);
@@ -96,14 +97,14 @@ fn looked(place: &AgentFolder, n_found: usize) -> Looked {
     Looked { agent: place.agent, folder: place.folder.display().to_string(), n_found, error: place.problem() }
 }
 
-fn open(shell: &Shell, found: &Found) -> Result<Session, UserError> {
+fn open(shell: &Shell, found: &FoundSession) -> Result<Session, UserError> {
     Session::open(shell, &found.path, Policy::default(), Strategy::default())
 }
 
-fn listed(shell: &Shell, found: &Found) -> Listed {
+fn listed(shell: &Shell, found: &FoundSession) -> ListedSession {
     let opened = open(shell, found);
     let session = opened.as_ref().ok();
-    Listed {
+    ListedSession {
         agent: found.agent,
         file: found.path.display().to_string(),
         modified: iso_ms(unix_ms(found.modified)),
@@ -119,7 +120,7 @@ fn listed(shell: &Shell, found: &Found) -> Listed {
     }
 }
 
-fn list(shell: &Shell, found: &[Found], n_found: usize, looked: &[Looked]) -> Result<()> {
+fn list(shell: &Shell, found: &[FoundSession], n_found: usize, looked: &[Looked]) -> Result<()> {
     let environment = &shell.environment;
     let names: Vec<String> = found.iter().map(|found| name(environment, &found.path)).collect();
     let longest = names.iter().map(|name| width(name)).max().unwrap_or(0);
@@ -132,7 +133,7 @@ fn list(shell: &Shell, found: &[Found], n_found: usize, looked: &[Looked]) -> Re
     let progress = shell.progress_of_files(found.len());
     let mut newest = None;
     for (found, name) in found.iter().zip(names) {
-        progress.at(&name);
+        progress.set_name(&name);
         let session = open(shell, found);
         newest = newest.or(session.is_ok().then_some(found.path.as_path()));
         let age = age(now.duration_since(found.modified).unwrap_or_default());
@@ -229,7 +230,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_age_is_told_in_its_largest_unit() {
+    fn an_age_is_in_its_largest_unit() {
         let of = |seconds| age(Duration::from_secs(seconds));
         assert_eq!((of(0), of(59)), ("now".to_owned(), "now".to_owned()));
         assert_eq!((of(60), of(3_599)), ("1 min".to_owned(), "59 min".to_owned()));

@@ -10,16 +10,16 @@ use wb_dialect::{Dialect, Violation, repair as repair_request, validate};
 use wb_formats::{SentAs, SessionRepair, newest};
 use wb_record::splice::{Joint, Piece, splices};
 use wb_record::{
-    Access, BorrowedPart, ChangeSet, Document, History, MissingRole, NotExpressible, ONLY_CONVERSATION,
-    OperationKind, View, json,
+    Access, BorrowedPart, ChangeSet, Document, MissingRole, NotExpressible, ONLY_CONVERSATION, OperationKind,
+    View, json,
 };
 
 use crate::args;
-use crate::commands::undo_redo::{not_changed, refuse_while_in_use};
 use crate::commands::validate::lines;
 use crate::platform::clock::stamp;
 use crate::session::copy::{copy_with, write_part};
-use crate::session::input::{Input, Request, input};
+use crate::session::history::{history_error, history_to_write};
+use crate::session::input::{Input, RequestBody, input};
 use crate::session::output_file::{check_target, write_out};
 use crate::session::report::written;
 use crate::session::validity::{Validity, otherwise};
@@ -44,14 +44,15 @@ const CONVERT: &str =
 const REQUEST: &str = "request";
 
 /// The answer of `wb repair --json`.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Default, Serialize)]
 struct Repaired {
     file: String,
     format: String,
     #[serde(flatten)]
     damage: Damage,
     /// The violations that are fixed.
-    mended: Vec<Violation>,
+    #[serde(rename = "mended")]
+    fixed: Vec<Violation>,
     /// The violations that remain.
     left: Vec<Violation>,
     /// The reason why the format cannot hold a repair of the rest; none if no repair is known.
@@ -92,13 +93,13 @@ struct Damage {
 }
 
 impl Damage {
-    fn of(done: &SessionRepair) -> Self {
+    fn new(done: &SessionRepair) -> Self {
         Self {
             torn_line: done.torn_line,
             n_lone_surrogates: done.n_lone_surrogates,
             parted: done.parted.clone(),
             relinked: done.relinked.clone(),
-            roles: done.roles.iter().filter_map(Role::of).collect(),
+            roles: done.roles.iter().filter_map(Role::new).collect(),
         }
     }
 
@@ -109,6 +110,41 @@ impl Damage {
 
     fn is_none(&self) -> bool {
         self.torn_line.is_none() && self.n_lone_surrogates == 0 && !self.uncovers()
+    }
+
+    /// Describes each fix, done or planned, and its places in the file.
+    fn in_words(&self, is_done: bool) -> Vec<(String, Vec<String>)> {
+        let done = |verb: &str| if is_done { verb.to_owned() } else { format!("would be {verb}") };
+        let follow = match (is_done, self.relinked.len()) {
+            (false, _) => "would follow",
+            (true, 1) => "follows",
+            (true, _) => "follow",
+        };
+        let n_lines = |lines: &[usize]| count(lines.len(), "line", "lines");
+        let places = |lines: &[usize]| lines.iter().map(|line| format!("line {line}")).collect::<Vec<_>>();
+        let halves = count(self.n_lone_surrogates, "half of a character", "halves of characters");
+        let (parted, relinked) = (n_lines(&self.parted), n_lines(&self.relinked));
+        let roles = self.roles.iter().map(|Role { line, role }| format!("line {line}: {role}")).collect();
+        let torn = format!("1 line that was cut off while it was written {}", done("taken out"));
+        let instead = "the line before, in place of one that is not in the file";
+        [
+            (self.torn_line.is_some(), torn, places(self.torn_line.as_slice())),
+            (self.n_lone_surrogates > 0, format!("{halves} {} by U+FFFD", done("replaced")), Vec::new()),
+            (
+                !self.parted.is_empty(),
+                format!("{parted} {} between its records", done("broken")),
+                places(&self.parted),
+            ),
+            (!self.relinked.is_empty(), format!("{relinked} {follow} {instead}"), places(&self.relinked)),
+            (
+                !self.roles.is_empty(),
+                format!("{} {}", count(self.roles.len(), "role", "roles"), done("restored")),
+                roles,
+            ),
+        ]
+        .into_iter()
+        .filter_map(|(is_there, what, places)| is_there.then_some((what, places)))
+        .collect()
     }
 }
 
@@ -125,20 +161,15 @@ struct Role {
 }
 
 impl Role {
-    fn of(lost: &MissingRole) -> Option<Self> {
+    fn new(lost: &MissingRole) -> Option<Self> {
         Some(Self { line: lost.line, role: lost.role? })
     }
 }
 
 /// A planned write, with what it fixes.
 struct Planned {
-    format: String,
+    report: Repaired,
     set: ChangeSet,
-    damage: Damage,
-    mended: Vec<Violation>,
-    left: Vec<Violation>,
-    not_held: Option<String>,
-    hint: String,
     /// The content expected after the write.
     expected: Expected,
     /// The conversation and its view before the write.
@@ -158,7 +189,7 @@ impl Expected {
     /// Returns whether a document now has the expected content.
     fn is_met(&self, now: &View, bytes: impl FnOnce() -> io::Result<Vec<u8>>) -> bool {
         match self {
-            Self::Session(sent, expected) => Validity::of(&now.messages, sent) == *expected,
+            Self::Session(sent, expected) => Validity::new(&now.messages, sent) == *expected,
             Self::Request(expected) => {
                 let read = bytes().ok().and_then(|bytes| serde_json::from_slice::<Value>(&bytes).ok());
                 read.as_ref() == Some(expected)
@@ -175,9 +206,8 @@ pub(crate) fn repair(shell: &Shell, args: &args::Repair) -> Result<Exit> {
     let is_in_place = args.write.in_place && !args.write.dry_run;
     let access = if is_in_place { Access::Write } else { Access::Read };
     let out = args.write.out.as_ref().filter(|_| !args.write.dry_run);
-    let mut planned = shell.timed("repairing", || planned(&args.file, access))?;
+    let mut planned = shell.timed("repairing", || plan(&args.file, access))?;
     let file = args.file.display().to_string();
-    let (mut operation, changed) = (None, !planned.set.is_empty());
     match out {
         Some(out) => {
             let copy = copy_with(&file, planned.document.as_ref(), &planned.set)?;
@@ -186,26 +216,15 @@ pub(crate) fn repair(shell: &Shell, args: &args::Repair) -> Result<Exit> {
                 write_part(copy.parts(), file).map(drop)
             })?;
         }
-        None if is_in_place && changed => operation = Some(write_in_place(&file, &mut planned, args)?),
+        None if is_in_place && !planned.set.is_empty() => {
+            planned.report.operation = Some(write_in_place(&file, &mut planned, args)?);
+        }
         None => {}
     }
-    let is_written = out.is_some() || operation.is_some();
+    let written = out.is_some() || planned.report.operation.is_some();
     let is_raw = out.is_some_and(|out| out == Path::new("-"));
-    let out = out.cloned();
-    let Planned { format, damage, mended, left, not_held, hint, .. } = planned;
-    let repaired = Repaired {
-        file,
-        format,
-        damage,
-        mended,
-        left,
-        not_held,
-        hint,
-        changed,
-        operation,
-        written: is_written,
-        out,
-    };
+    let changed = !planned.set.is_empty();
+    let repaired = Repaired { file, changed, written, out: out.cloned(), ..planned.report };
     if shell.is_json && !is_raw {
         shell.print_json(&repaired)?;
     } else if is_raw {
@@ -216,44 +235,48 @@ pub(crate) fn repair(shell: &Shell, args: &args::Repair) -> Result<Exit> {
     Ok(if repaired.left.is_empty() { Exit::Done } else { Exit::Found })
 }
 
-fn planned(path: &Path, access: Access) -> Result<Planned, UserError> {
+fn plan(path: &Path, access: Access) -> Result<Planned, UserError> {
     match input(path)? {
-        Input::Request(request) => of_request(path, access, request),
+        Input::Request(request) => plan_request(path, access, request),
         Input::Session(read) => {
             // A pipe cannot be read twice.
             let document = if access == Access::Write { document(path, access)? } else { read };
-            of_session(path, document)
+            plan_session(path, document)
         }
     }
 }
 
 /// Plans the repair of a session: of its messages, so that each format writes them in its own way.
-fn of_session(path: &Path, document: Box<dyn Document>) -> Result<Planned, UserError> {
+fn plan_session(path: &Path, document: Box<dyn Document>) -> Result<Planned, UserError> {
     let failed = |error| not_read(path, &error);
     let conversation = newest(document.as_ref()).map_err(failed)?;
     let view = document.view(&conversation).map_err(failed)?;
     let sent = SentAs::of(&view);
-    let before = Validity::of(&view.messages, &sent);
+    let before = Validity::new(&view.messages, &sent);
     let mut done =
         wb_formats::repair(document.as_ref(), &conversation, &view, &stamp()).map_err(|error| {
             let file = path.display().to_string();
             let hint = hint(document.as_ref(), Some(&error), path);
             UserError::of_file(file, error.to_string(), hint)
         })?;
-    let mut after = Validity::of(&done.messages, &sent);
-    let mended: Vec<Violation> = before.new_since(&after).into_iter().cloned().collect();
-    let damage = Damage::of(&done);
-    if !is_of_use(&damage, &mended) {
+    let mut after = Validity::new(&done.messages, &sent);
+    let fixed: Vec<Violation> = before.new_since(&after).into_iter().cloned().collect();
+    let damage = Damage::new(&done);
+    if !is_of_use(&damage, &fixed) {
         (done.changes, after) = (ChangeSet::default(), before);
     }
-    Ok(Planned {
+    let report = Repaired {
         format: view.format.to_owned(),
-        set: done.changes,
         damage,
-        mended,
+        fixed,
         left: after.violations().to_vec(),
         hint: hint(document.as_ref(), done.not_held.as_ref(), path),
         not_held: done.not_held.map(|why| why.to_string()),
+        ..Repaired::default()
+    };
+    Ok(Planned {
+        report,
+        set: done.changes,
         expected: Expected::Session(sent, after),
         conversation,
         view,
@@ -262,8 +285,8 @@ fn of_session(path: &Path, document: Box<dyn Document>) -> Result<Planned, UserE
 }
 
 /// Returns whether there is a visible fix; a change without one is useless.
-fn is_of_use(damage: &Damage, mended: &[Violation]) -> bool {
-    !damage.is_none() || !mended.is_empty()
+fn is_of_use(damage: &Damage, fixed: &[Violation]) -> bool {
+    !damage.is_none() || !fixed.is_empty()
 }
 
 /// Returns the hint for when a format cannot hold a repair.
@@ -277,12 +300,12 @@ fn hint(document: &dyn Document, why: Option<&NotExpressible>, path: &Path) -> S
 }
 
 /// Plans the repair of a request: of its body, by the rules of its provider.
-fn of_request(path: &Path, access: Access, request: Request) -> Result<Planned, UserError> {
+fn plan_request(path: &Path, access: Access, request: RequestBody) -> Result<Planned, UserError> {
     let failed = |error| not_read(path, &error);
-    let Request { bytes, mut body, dialects } = request;
+    let RequestBody { bytes, mut body, dialects } = request;
     let dialect = dialects.first().copied().unwrap_or(Dialect::OpenaiChat);
     let before = body.clone();
-    let mended = repair_request(&mut body, dialect);
+    let fixed = repair_request(&mut body, dialect);
     let left = validate(&body, dialect);
     let opened = match access {
         Access::Write => document(path, access)?,
@@ -297,13 +320,8 @@ fn of_request(path: &Path, access: Access, request: Request) -> Result<Planned, 
         UserError::of_file(path.display().to_string(), what, "please report this with the request")
     })?;
     Ok(Planned {
-        format: REQUEST.into(),
+        report: Repaired { format: REQUEST.into(), fixed, left, ..Repaired::default() },
         set,
-        damage: Damage::default(),
-        mended,
-        left,
-        not_held: None,
-        hint: String::new(),
         expected: Expected::Request(body),
         conversation,
         view,
@@ -343,16 +361,8 @@ fn spliced(text: &[u8], before: &Value, after: &Value, key: &str) -> Option<Chan
 }
 
 fn write_in_place(file: &str, planned: &mut Planned, args: &args::Repair) -> Result<u64, UserError> {
-    let failed = |error| not_changed(file, &error);
-    let mut history = History::open_for(&args.file, Access::Write).map_err(failed)?;
-    if !args.write.even_if_open {
-        refuse_while_in_use(
-            &args.file,
-            planned.document.as_ref(),
-            &history,
-            ", or write to another file with -o",
-        )?;
-    }
+    let failed = |error| history_error(file, &error);
+    let mut history = history_to_write(&args.file, planned.document.as_ref(), args.write.allow_open)?;
     let Planned { document, conversation, view, set, expected, .. } = planned;
     let done = history.change(OperationKind::Repair, document.as_mut(), conversation, view, set, &stamp());
     let (id, now) = done.map_err(failed)?;
@@ -371,7 +381,7 @@ fn check_copy(planned: &Planned, copy: &dyn Document, path: &Path) -> Result<(),
 }
 
 /// Explains why a violation remains, with a hint.
-fn not_mended(page: &mut Page<'_>, repaired: &Repaired) -> io::Result<()> {
+fn explain_rest(page: &mut Page<'_>, repaired: &Repaired) -> io::Result<()> {
     if let Some(why) = &repaired.not_held {
         page.prose("  ", 4, &format!("not repaired: {}", escaped(why)))?;
     }
@@ -383,62 +393,24 @@ fn not_mended(page: &mut Page<'_>, repaired: &Repaired) -> io::Result<()> {
 
 fn render_text(page: &mut Page<'_>, repaired: &Repaired) -> io::Result<()> {
     page.heading(&escaped(&repaired.file), &repaired.format)?;
-    if let Some(line) = repaired.damage.torn_line {
-        let verb = if repaired.written { "taken out" } else { "would be taken out" };
-        let what = format!("1 line that was cut off while it was written {verb}");
+    for (what, places) in repaired.damage.in_words(repaired.written) {
         page.prose("", 2, &format!("{GOOD}{what}{GOOD:#}"))?;
-        writeln!(page, "line {line}")?;
+        places.iter().try_for_each(|place| writeln!(page, "{place}"))?;
     }
-    if repaired.damage.n_lone_surrogates > 0 {
-        let verb = if repaired.written { "replaced" } else { "would be replaced" };
-        let halves = count(repaired.damage.n_lone_surrogates, "half of a character", "halves of characters");
-        page.prose("", 2, &format!("{GOOD}{halves} {verb} by U+FFFD{GOOD:#}"))?;
-    }
-    if !repaired.damage.parted.is_empty() {
-        let verb = if repaired.written { "broken" } else { "would be broken" };
-        let lines = count(repaired.damage.parted.len(), "line", "lines");
-        let what = format!("{lines} {verb} between its records");
-        page.prose("", 2, &format!("{GOOD}{what}{GOOD:#}"))?;
-        for line in &repaired.damage.parted {
-            writeln!(page, "line {line}")?;
-        }
-    }
-    if !repaired.damage.relinked.is_empty() {
-        let verbs = if repaired.damage.relinked.len() == 1 {
-            ["follows", "would follow"]
-        } else {
-            ["follow", "would follow"]
-        };
-        let (lines, verb) =
-            (count(repaired.damage.relinked.len(), "line", "lines"), verbs[usize::from(!repaired.written)]);
-        let what = format!("{lines} {verb} the line before, in place of one that is not in the file");
-        page.prose("", 2, &format!("{GOOD}{what}{GOOD:#}"))?;
-        for line in &repaired.damage.relinked {
-            writeln!(page, "line {line}")?;
-        }
-    }
-    if !repaired.damage.roles.is_empty() {
-        let verb = if repaired.written { "restored" } else { "would be restored" };
-        let roles = count(repaired.damage.roles.len(), "role", "roles");
-        page.prose("", 2, &format!("{GOOD}{roles} {verb}{GOOD:#}"))?;
-        for Role { line, role } in &repaired.damage.roles {
-            writeln!(page, "line {line}: {role}")?;
-        }
-    }
-    if repaired.mended.is_empty() && repaired.left.is_empty() && !repaired.changed {
+    if repaired.fixed.is_empty() && repaired.left.is_empty() && !repaired.changed {
         page.prose("", 2, &format!("{GOOD}nothing to repair{GOOD:#}"))?;
     }
-    if !repaired.mended.is_empty() {
+    if !repaired.fixed.is_empty() {
         let verb = if repaired.written { "repaired" } else { "would be repaired" };
-        let found = count(repaired.mended.len(), "finding", "findings");
+        let found = count(repaired.fixed.len(), "finding", "findings");
         page.prose("", 2, &format!("{GOOD}{found} {verb}{GOOD:#}"))?;
-        lines(page, &repaired.mended, !repaired.damage.uncovers())?;
+        lines(page, &repaired.fixed, !repaired.damage.uncovers())?;
     }
     if !repaired.left.is_empty() {
         let left = count(repaired.left.len(), "finding stays", "findings stay");
         page.prose("", 2, &format!("{BAD}{left}{BAD:#}"))?;
         lines(page, &repaired.left, true)?;
-        not_mended(page, repaired)?;
+        explain_rest(page, repaired)?;
     }
     if repaired.written {
         return written(page, &repaired.file, repaired.out.as_deref());
@@ -469,12 +441,12 @@ mod tests {
             assert!(is_of_use(&damage, &[]), "{damage:?}");
         }
         let body = json!({"model": "m", "max_tokens": 1, "messages": [{"role": "assistant", "content": "I speak first."}]});
-        let mended = validate(&body, Dialect::Anthropic);
-        assert!(!mended.is_empty() && is_of_use(&Damage::default(), &mended));
+        let fixed = validate(&body, Dialect::Anthropic);
+        assert!(!fixed.is_empty() && is_of_use(&Damage::default(), &fixed));
     }
 
     #[test]
-    fn only_what_is_mended_of_a_request_changes_its_bytes() {
+    fn a_request_changes_only_where_it_is_repaired() {
         let text = br#"{ "model": "m",  "messages" : [ {"role":"user","content":"a"} , {"role":"tool"} ], "x": 1.50 }"#;
         let before: Value = serde_json::from_slice(text).unwrap();
         let mut after = before.clone();
@@ -482,13 +454,13 @@ mod tests {
         let set = spliced(text, &before, &after, "messages").unwrap();
         let mut parts = MemoryParts::from_bytes(text.to_vec());
         parts.commit(&set).unwrap();
-        let told = String::from_utf8(parts.whole("").unwrap()).unwrap();
+        let text_after = String::from_utf8(parts.whole("").unwrap()).unwrap();
         assert!(
-            told.starts_with(r#"{ "model": "m",  "messages" : [ {"role":"user","content":"a"} "#),
-            "{told}"
+            text_after.starts_with(r#"{ "model": "m",  "messages" : [ {"role":"user","content":"a"} "#),
+            "{text_after}"
         );
-        assert!(told.ends_with(r#" ], "x": 1.50 }"#), "{told}");
-        assert_eq!(serde_json::from_str::<Value>(&told).unwrap(), after);
+        assert!(text_after.ends_with(r#" ], "x": 1.50 }"#), "{text_after}");
+        assert_eq!(serde_json::from_str::<Value>(&text_after).unwrap(), after);
         after["model"] = json!("n");
         assert!(spliced(text, &before, &after, "messages").is_none());
     }

@@ -2,46 +2,22 @@
 
 use std::io::Write;
 use std::path::Path;
-use std::time::SystemTime;
 
 use anyhow::Result;
 use serde::Serialize;
-use wb_record::{Access, Document, History, HistoryError, UndoMethod};
+use wb_record::{Access, UndoMethod};
 
 use crate::args::Undo;
 use crate::platform::clock::stamp;
-use crate::session::document;
-use crate::session::in_use::{refuse_in_use, refuse_locked};
+use crate::session::history::{history_error, open_with_history};
+use crate::session::in_use::refuse_in_use;
 use crate::terminal::escape::{escaped, file_word};
 use crate::terminal::shell::Shell;
 use crate::terminal::style::DIM;
-use crate::terminal::user_error::UserError;
-
-/// Explains why a session was not changed.
-pub(crate) fn not_changed(file: &str, error: &HistoryError) -> UserError {
-    UserError::of_file(file, error.to_string(), error.hint())
-}
-
-/// Opens a session and its history.
-pub(crate) fn open_with_history(
-    path: &Path,
-    access: Access,
-) -> Result<(Box<dyn Document>, History), UserError> {
-    if path == Path::new("-") {
-        let hint = "name the session file, not the list of operations next to it";
-        return Err(UserError::new("nothing is known of what was done to standard input", hint));
-    }
-    // A missing session is reported as missing, not as one without operations.
-    let document = document(path, access)?;
-    // The list is next to the session itself; a link is only read through.
-    let real = if path.is_symlink() { path.canonicalize().ok() } else { None };
-    let history = History::open_for(real.as_deref().unwrap_or(path), access);
-    Ok((document, history.map_err(|error| not_changed(&path.display().to_string(), &error))?))
-}
 
 /// The answer of `wb undo --json` and `wb redo --json`.
 #[derive(Debug, Serialize)]
-struct Changed {
+struct UndoJson {
     file: String,
     operation: u64,
     undone: bool,
@@ -63,7 +39,7 @@ pub(crate) fn redo(shell: &Shell, args: &Undo) -> Result<()> {
 
 fn change(shell: &Shell, args: &Undo, undone: bool) -> Result<()> {
     let file = args.file.display().to_string();
-    let failed = |error| not_changed(&file, &error);
+    let failed = |error| history_error(&file, &error);
     let access = if args.dry_run { Access::Read } else { Access::Write };
     let (mut document, mut history) = open_with_history(&args.file, access)?;
     history.detect_delegated(document.as_ref()).map_err(failed)?;
@@ -72,8 +48,8 @@ fn change(shell: &Shell, args: &Undo, undone: bool) -> Result<()> {
         history.find(args.operation, !undone).map_err(failed)?;
     }
     if !args.dry_run {
-        if !args.even_if_open {
-            refuse_while_in_use(&args.file, document.as_ref(), &history, "")?;
+        if !args.allow_open {
+            refuse_in_use(&args.file, document.as_ref(), &history, "")?;
         }
         history.settle(document.as_mut()).map_err(failed)?;
     }
@@ -87,22 +63,10 @@ fn change(shell: &Shell, args: &Undo, undone: bool) -> Result<()> {
     };
     let how = how.map_err(failed)?;
     let exact = how == UndoMethod::Exactly;
-    tell(shell, &Changed { file, operation, undone, exact, written: !args.dry_run }, how)
+    report(shell, &UndoJson { file, operation, undone, exact, written: !args.dry_run }, how)
 }
 
-/// Refuses a session that another program is working on, except for this program's last write. `or`
-/// names an alternative for the user, after a comma.
-pub(crate) fn refuse_while_in_use(
-    path: &Path,
-    document: &dyn Document,
-    history: &History,
-    or: &str,
-) -> Result<(), UserError> {
-    refuse_locked(path, document, or)?;
-    refuse_in_use(path, SystemTime::now(), or, || history.is_last_write(document).unwrap_or(false))
-}
-
-fn tell(shell: &Shell, changed: &Changed, how: UndoMethod) -> Result<()> {
+fn report(shell: &Shell, changed: &UndoJson, how: Undone) -> Result<()> {
     if shell.is_json {
         return shell.print_json(changed);
     }
@@ -129,6 +93,6 @@ fn tell(shell: &Shell, changed: &Changed, how: UndoMethod) -> Result<()> {
         if !changed.written {
             return Ok(());
         }
-        writeln!(page, "{DIM}to redo:{DIM:#} wb {other} {}", escaped(&file_word(Path::new(&changed.file))))
+        writeln!(page, "{DIM}to {other}:{DIM:#} wb {other} {}", escaped(&file_word(Path::new(&changed.file))))
     })
 }

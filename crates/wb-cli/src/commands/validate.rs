@@ -80,8 +80,8 @@ fn validated(args: &Validate) -> Result<Validated, UserError> {
 
 fn render_text(page: &mut Page<'_>, found: &Validated) -> io::Result<()> {
     let names: Vec<&str> = found.dialects.iter().map(|dialect| dialect.name()).collect();
-    let told = format!("{} · {} · {}", found.format, messages(found.messages), names.join(", "));
-    page.heading(&escaped(&found.file), &told)?;
+    let details = format!("{} · {} · {}", found.format, messages(found.messages), names.join(", "));
+    page.heading(&escaped(&found.file), &details)?;
     if found.violations.is_empty() {
         page.prose("", 2, &format!("{GOOD}no findings{GOOD:#}"))?;
     } else {

@@ -8,7 +8,7 @@ use anyhow::Result;
 use crate::args::Weigh;
 use crate::args::strategy::Strategy;
 use crate::session::Session;
-use crate::session::input_files::{self, Source};
+use crate::session::input_files::{self, InputSource};
 use crate::session::json::{Weighed, words_of};
 use crate::session::meter;
 use crate::session::outcome::Outcome;
@@ -49,7 +49,7 @@ pub(crate) fn weigh(shell: &Shell, args: &Weigh) -> Result<Exit> {
     }
     let progress = shell.progress_of_files(sources.len());
     for source in &sources {
-        progress.at(&source.name());
+        progress.set_name(&source.name());
         let session = Session::open(shell, &source.path, args.policy, Strategy::default());
         progress.aside(|| all.show(source, session))?;
         progress.step();
@@ -58,13 +58,13 @@ pub(crate) fn weigh(shell: &Shell, args: &Weigh) -> Result<Exit> {
     all.end()
 }
 
-fn layout_of(shell: &Shell, sources: &[Source]) -> RowLayout {
+fn layout_of(shell: &Shell, sources: &[InputSource]) -> RowLayout {
     let longest = sources.iter().map(|source| width(&source.short_name())).max();
     RowLayout::new(shell.environment.columns, &[FORMAT_COLUMNS], longest.unwrap_or(0))
 }
 
 impl Weighing<'_> {
-    fn name_empty_folders(&mut self, sources: &[Source]) {
+    fn name_empty_folders(&mut self, sources: &[InputSource]) {
         let is_empty = |folder: &Path| !sources.iter().any(|source| source.path.starts_with(folder));
         for folder in self.args.files.iter().filter(|path| path.is_dir() && is_empty(path)) {
             self.has_failed = true;
@@ -72,7 +72,7 @@ impl Weighing<'_> {
         }
     }
 
-    fn show(&mut self, source: &Source, session: Result<Session, UserError>) -> Result<()> {
+    fn show(&mut self, source: &InputSource, session: Result<Session, UserError>) -> Result<()> {
         let mut session = match session {
             Ok(session) => session,
             Err(error) => {
@@ -90,7 +90,7 @@ impl Weighing<'_> {
 
     /// Reports why a file was not weighed: a named file is an error, one in a folder may be
     /// anything.
-    fn leave_out(&mut self, source: &Source, error: &UserError) {
+    fn leave_out(&mut self, source: &InputSource, error: &UserError) {
         let is_named = source.folder.is_none();
         self.has_failed |= is_named;
         self.n_skipped += usize::from(!is_named);
@@ -127,7 +127,7 @@ impl Weighing<'_> {
 fn whole(shell: &Shell, session: &mut Session, is_first: bool) -> Result<()> {
     let outcome = shell.timed("compacting", || preview(session));
     if shell.is_json {
-        return shell.print_json(&Weighed::of(session, outcome.report.cut));
+        return shell.print_json(&Weighed::new(session, outcome.report.cut));
     }
     shell.print(|page| {
         if !is_first {
@@ -143,8 +143,8 @@ fn whole(shell: &Shell, session: &mut Session, is_first: bool) -> Result<()> {
 
 /// Compacts in memory, then restores the session.
 fn preview(session: &mut Session) -> Outcome {
-    let mut outcome = Outcome::of(session);
-    outcome.take_back(session);
+    let mut outcome = Outcome::local(session);
+    outcome.restore(session);
     outcome
 }
 
@@ -173,7 +173,7 @@ fn verdict(outcome: &Outcome) -> String {
 }
 
 /// Shows one session on a line.
-fn row(shell: &Shell, layout: &RowLayout, source: &Source, session: &Session) -> Result<()> {
+fn row(shell: &Shell, layout: &RowLayout, source: &InputSource, session: &Session) -> Result<()> {
     let leads = [session.opened.format.to_owned(), source.short_name()];
     shell.print(|page| {
         layout.session(page, &leads, session)?;

@@ -43,7 +43,8 @@ impl Environment {
     /// Reads the environment of this process.
     pub(crate) fn read() -> Self {
         let folder = |name| env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
-        let told = env::var("COLUMNS").ok().and_then(|text| text.trim().parse().ok()).filter(|n| *n > 0);
+        let columns_set =
+            env::var("COLUMNS").ok().and_then(|text| text.trim().parse().ok()).filter(|n| *n > 0);
         let terminal = || terminal_size::terminal_size().map(|(width, _)| usize::from(width.0));
         let home = env::home_dir().filter(|home| home.is_absolute());
         let ours = |name, below| {
@@ -64,7 +65,7 @@ impl Environment {
             program: env::current_exe().and_then(|path| path.canonicalize()).ok(),
             claude_sessions: env::var("CLAUDE_CODE_LAUNCHED_BY_SESSION_IDS").ok(),
             codex_home: folder("CODEX_HOME"),
-            columns: told.or_else(terminal).unwrap_or(PIPE_COLUMNS),
+            columns: columns_set.or_else(terminal).unwrap_or(PIPE_COLUMNS),
         }
     }
 

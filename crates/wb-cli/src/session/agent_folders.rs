@@ -41,7 +41,7 @@ const SUBAGENT: &str = "agent-";
 
 /// A session that was found.
 #[derive(Debug)]
-pub(crate) struct Found {
+pub(crate) struct FoundSession {
     pub(crate) agent: &'static str,
     pub(crate) path: PathBuf,
     pub(crate) modified: SystemTime,
@@ -90,7 +90,7 @@ impl Names {
 
 impl AgentFolder {
     /// Returns the sessions in it; one that cannot be listed has none.
-    pub(crate) fn sessions(&self) -> Vec<Found> {
+    pub(crate) fn sessions(&self) -> Vec<FoundSession> {
         let mut found = Vec::new();
         self.add_below(&self.folder, MOST_DEPTH, &mut found);
         found
@@ -102,7 +102,7 @@ impl AgentFolder {
         (error.kind() != ErrorKind::NotFound).then(|| not_opened(&self.folder, &error))
     }
 
-    fn add_below(&self, folder: &Path, depth: usize, found: &mut Vec<Found>) {
+    fn add_below(&self, folder: &Path, depth: usize, found: &mut Vec<FoundSession>) {
         for entry in folder.read_dir().into_iter().flatten().flatten() {
             let path = entry.path();
             if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
@@ -111,7 +111,11 @@ impl AgentFolder {
                 }
             } else if self.names.fit(&path) {
                 let modified = fs::metadata(&path).and_then(|file| file.modified());
-                found.extend(modified.ok().map(|modified| Found { agent: self.agent, path, modified }));
+                found.extend(modified.ok().map(|modified| FoundSession {
+                    agent: self.agent,
+                    path,
+                    modified,
+                }));
             }
         }
     }
@@ -123,10 +127,10 @@ pub(crate) fn working_folder(session: &Path) -> Option<PathBuf> {
     File::open(session).ok()?.take(HEAD_BYTES).read_to_end(&mut head).ok()?;
     let lines = head.split(|byte| *byte == b'\n');
     let mut values = lines.filter_map(|line| serde_json::from_slice::<Value>(line).ok());
-    let told = |value: Value| {
+    let folder_in = |value: Value| {
         Some(PathBuf::from(value.pointer("/cwd").or(value.pointer("/payload/cwd"))?.as_str()?))
     };
-    values.find_map(told)
+    values.find_map(folder_in)
 }
 
 #[cfg(test)]
@@ -157,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn sessions_are_told_from_other_files_by_their_names() {
+    fn sessions_are_known_by_their_names() {
         let home = tempfile::tempdir().unwrap();
         let files = [
             ".claude/projects/-a/1.jsonl",
@@ -172,7 +176,8 @@ mod tests {
             fs::write(file, "{\"payload\":{\"cwd\":\"/a/b\"}}\n").unwrap();
         }
         let environment = Environment { home: Some(home.path().into()), ..Environment::default() };
-        let found: Vec<Found> = agent_folders(&environment).iter().flat_map(AgentFolder::sessions).collect();
+        let found: Vec<FoundSession> =
+            agent_folders(&environment).iter().flat_map(AgentFolder::sessions).collect();
         let names: Vec<_> = found.iter().map(|it| it.path.strip_prefix(home.path()).unwrap()).collect();
         assert_eq!(names, [files[0], files[3], files[4]].map(Path::new));
         assert_eq!(working_folder(&found[0].path), Some("/a/b".into()));

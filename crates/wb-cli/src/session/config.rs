@@ -62,12 +62,12 @@ pub(crate) struct Config {
     pub(crate) catalog: Cow<'static, Catalog>,
     off: Vec<HostName>,
     /// Each key with its value and the file that sets it.
-    rows: Vec<Row>,
+    rows: Vec<SettingRow>,
 }
 
 /// One key.
 #[derive(Clone, Debug, Serialize)]
-struct Row {
+struct SettingRow {
     key: String,
     value: String,
     /// The file that sets it; none for a default.
@@ -76,8 +76,8 @@ struct Row {
 
 /// The answer of `wb config --json`.
 #[derive(Serialize)]
-struct Shown<'a> {
-    settings: &'a [Row],
+struct SettingsJson<'a> {
+    settings: &'a [SettingRow],
 }
 
 impl Config {
@@ -89,11 +89,11 @@ impl Config {
         for path in paths.into_iter().flatten() {
             files.extend(read(&path)?.map(|file| (path, file)));
         }
-        Self::of(&files)
+        Self::merge(&files)
     }
 
     /// Merges files, the one with precedence first.
-    fn of(files: &[(PathBuf, File)]) -> Result<Self, UserError> {
+    fn merge(files: &[(PathBuf, File)]) -> Result<Self, UserError> {
         let mut rows = Vec::new();
         let plain = Policy::default();
         let strategy =
@@ -125,7 +125,7 @@ impl Config {
         let images =
             first(files, &mut rows, "images", |it| it.images, ImagePolicy::default(), |it| it.name().into());
         let pin = first(files, &mut rows, "pin", |it| it.pin.clone(), Vec::new(), |it| format!("{it:?}"));
-        let is_on = |host: &HostName, rows: &mut Vec<Row>| {
+        let is_on = |host: &HostName, rows: &mut Vec<SettingRow>| {
             let key = format!("hosts.{}", host.word());
             first(files, rows, &key, |it| it.hosts.get(host).copied(), true, bool::to_string)
         };
@@ -164,17 +164,17 @@ pub(crate) fn images(shell: &Shell, asked: Option<ImagePolicy>) -> Result<ImageP
 
 /// Returns the catalog with the overrides of the files, the one with precedence last, and records
 /// them.
-fn catalog_of(files: &[(PathBuf, File)], rows: &mut Vec<Row>) -> Cow<'static, Catalog> {
+fn catalog_of(files: &[(PathBuf, File)], rows: &mut Vec<SettingRow>) -> Cow<'static, Catalog> {
     let own: Vec<ModelOverride> =
         files.iter().rev().flat_map(|(path, file)| overrides(path, file, rows)).collect();
     let built_in = Catalog::built_in();
     if own.is_empty() { Cow::Borrowed(built_in) } else { Cow::Owned(built_in.clone().with_overrides(own)) }
 }
 
-fn overrides(path: &Path, file: &File, rows: &mut Vec<Row>) -> Vec<ModelOverride> {
+fn overrides(path: &Path, file: &File, rows: &mut Vec<SettingRow>) -> Vec<ModelOverride> {
     let named = |(id, entry): (&String, &ModelOverride)| {
         let value = serde_json::to_string(entry).unwrap_or_default();
-        rows.push(Row { key: format!("models.{id:?}"), value, from: Some(path.to_owned()) });
+        rows.push(SettingRow { key: format!("models.{id:?}"), value, from: Some(path.to_owned()) });
         ModelOverride { id: id.to_ascii_lowercase(), ..entry.clone() }
     };
     file.models.iter().map(named).collect()
@@ -183,16 +183,16 @@ fn overrides(path: &Path, file: &File, rows: &mut Vec<Row>) -> Vec<ModelOverride
 /// Returns the value in the first file that sets a key, and records it.
 fn first<T: Clone>(
     files: &[(PathBuf, File)],
-    rows: &mut Vec<Row>,
+    rows: &mut Vec<SettingRow>,
     key: &str,
     get: impl Fn(&File) -> Option<T>,
     plain: T,
-    tell: impl Fn(&T) -> String,
+    render: impl Fn(&T) -> String,
 ) -> T {
     let set = files.iter().find_map(|(path, file)| Some((path, get(file)?)));
     let from = set.as_ref().map(|(path, _)| (*path).clone());
     let value = set.map_or(plain, |(_, value)| value);
-    rows.push(Row { key: key.to_owned(), value: tell(&value), from });
+    rows.push(SettingRow { key: key.to_owned(), value: render(&value), from });
     value
 }
 
@@ -202,7 +202,7 @@ fn strategy<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Strategy>, D::E
     let known: Vec<Strategy> = Strategy::ALL.into_iter().filter(is_held).collect();
     known.iter().find(|it| it.name() == name).copied().map(Some).ok_or_else(|| {
         let known: Vec<&str> = known.iter().map(|it| it.name()).collect();
-        D::Error::custom(format!("agents are given no strategy {name:?}; there are {}", known.join(", ")))
+        D::Error::custom(format!("unknown strategy {name:?} for agents (available: {})", known.join(", ")))
     })
 }
 
@@ -234,10 +234,10 @@ fn read(path: &Path) -> Result<Option<File>, UserError> {
 pub(crate) fn config(shell: &Shell) -> Result<()> {
     let config = Config::read(&shell.environment, shell.environment.working.as_deref())?;
     if shell.is_json {
-        return shell.print_json(&Shown { settings: &config.rows });
+        return shell.print_json(&SettingsJson { settings: &config.rows });
     }
     shell.print(|page| {
-        for Row { key, value, from } in &config.rows {
+        for SettingRow { key, value, from } in &config.rows {
             let from = from.as_deref().map_or_else(|| "default".to_owned(), |it| shell.environment.tilde(it));
             writeln!(page, "{key} = {}  {DIM}{}{DIM:#}", escaped(value), escaped(&from))?;
         }
@@ -262,10 +262,13 @@ mod tests {
                 "strategy = \"ladder\"\nkeep_recent_tokens = 1\npin = [\"Never push.\"]\n[hosts]\npi = false\ncodex = false",
             ),
         ];
-        let config = Config::of(&files).unwrap();
+        let config = Config::merge(&files).unwrap();
         assert_eq!((config.strategy, config.policy.keep_recent_tokens), (Strategy::Ladder, 9000));
         assert_eq!((config.is_on("pi"), config.is_on("codex"), config.is_on("other")), (true, false, true));
-        assert_eq!((config.images, Config::of(&[]).unwrap().images), (ImagePolicy::Drop, ImagePolicy::Keep));
+        assert_eq!(
+            (config.images, Config::merge(&[]).unwrap().images),
+            (ImagePolicy::Drop, ImagePolicy::Keep)
+        );
         assert_eq!(config.pin, ["Never push."]);
         let from = |key: &str| config.rows.iter().find(|row| row.key == key).unwrap().from.clone();
         assert_eq!((from("keep_recent_tokens"), from("strategy")), (Some("p".into()), Some("u".into())));
@@ -278,7 +281,7 @@ mod tests {
             file("p", "[models.\"claude-opus-4-6\"]\ncontext_window = 500000"),
             file("u", "[models.\"Claude-Opus-4-6\"]\ncontext_window = 1\nmax_output_tokens = 2"),
         ];
-        let config = Config::of(&files).unwrap();
+        let config = Config::merge(&files).unwrap();
         let card = &config.catalog.find("claude-opus-4-6").unwrap().card;
         assert_eq!((card.context_window, card.max_output_tokens), (500_000, 2));
         assert_eq!(config.rows.iter().filter(|row| row.key.starts_with("models.")).count(), 2);
@@ -298,6 +301,6 @@ mod tests {
         }
         assert!(toml::from_str::<File>("[models.\"a\"]\nwindow = 1").is_err());
         let ratio = [file("p", "trigger_ratio = 3.0")];
-        assert!(Config::of(&ratio).is_err());
+        assert!(Config::merge(&ratio).is_err());
     }
 }

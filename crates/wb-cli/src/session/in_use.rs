@@ -5,23 +5,34 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use wb_formats::codex::lock_path;
-use wb_record::Document;
+use wb_record::{Document, History};
 
 use crate::terminal::user_error::UserError;
 
 /// The time since the last write after which a session counts as idle.
 const QUIET: Duration = Duration::from_secs(10);
 
-/// Refuses a session that another program has open, or that one other than this wrote to just now;
-/// `or` is another way for the user.
+/// Refuses a session that another program is working on, except for this program's last write. `or`
+/// names an alternative for the user, after a comma.
 pub(crate) fn refuse_in_use(
+    path: &Path,
+    document: &dyn Document,
+    history: &History,
+    or: &str,
+) -> Result<(), UserError> {
+    refuse_locked(path, document, or)?;
+    refuse_busy(path, SystemTime::now(), or, || history.is_last_write(document).unwrap_or(false))
+}
+
+/// Refuses a session that another program has open or has just written to.
+fn refuse_busy(
     path: &Path,
     now: SystemTime,
     or: &str,
     is_own_write: impl FnOnce() -> bool,
 ) -> Result<(), UserError> {
     let refused = |what: String, first: &str| {
-        let hint = format!("{first}{or}; --even-if-open writes all the same");
+        let hint = format!("{first}{or}; pass --allow-open to write anyway");
         Err(UserError::of_file(path.display().to_string(), what, hint))
     };
     if let Some(program) = holder(path) {
@@ -37,7 +48,7 @@ pub(crate) fn refuse_in_use(
 }
 
 /// Refuses a Codex session whose lock is held: Codex may hold one even after its window is closed.
-pub(crate) fn refuse_locked(path: &Path, document: &dyn Document, or: &str) -> Result<(), UserError> {
+fn refuse_locked(path: &Path, document: &dyn Document, or: &str) -> Result<(), UserError> {
     let is_codex = document.format().name() == "codex";
     let sessions = path.ancestors().find(|folder| folder.ends_with("sessions")).filter(|_| is_codex);
     let Some(home) = sessions.and_then(Path::parent) else { return Ok(()) };
@@ -46,7 +57,7 @@ pub(crate) fn refuse_locked(path: &Path, document: &dyn Document, or: &str) -> R
     if lock.and_then(|lock| File::open(lock).ok()).is_none_or(|lock| !is_held(&lock)) {
         return Ok(());
     }
-    let hint = format!("close the session there, or end Codex{or}; --even-if-open writes all the same");
+    let hint = format!("close the session there, or end Codex{or}; pass --allow-open to write anyway");
     Err(UserError::of_file(path.display().to_string(), "is locked by Codex", hint))
 }
 
@@ -98,9 +109,9 @@ mod tests {
         let file = tempfile::NamedTempFile::new().unwrap().into_temp_path();
         let written = file.metadata().unwrap().modified().unwrap();
         let refused =
-            |seconds| refuse_in_use(&file, written + Duration::from_secs(seconds), "", || false).is_err();
+            |seconds| refuse_busy(&file, written + Duration::from_secs(seconds), "", || false).is_err();
         assert!(refused(0) && refused(9) && !refused(10));
-        assert!(refuse_in_use(&file, written, "", || true).is_ok());
+        assert!(refuse_busy(&file, written, "", || true).is_ok());
     }
 
     #[test]
@@ -129,7 +140,7 @@ mod tests {
         std::io::Write::flush(&mut file).unwrap();
         let mut other = std::process::Command::new("sleep").arg("60").stdin(reader).spawn().unwrap();
         let later = SystemTime::now() + QUIET * 2;
-        let refused = refuse_in_use(file.path(), later, "", || true).map_err(|error| error.to_string());
+        let refused = refuse_busy(file.path(), later, "", || true).map_err(|error| error.to_string());
         other.kill().unwrap();
         other.wait().unwrap();
         assert!(refused.is_err_and(|error| error.contains("is open in sleep (process ")));

@@ -20,21 +20,21 @@ const HEAD_BYTES: usize = 1 << 16;
 /// A session, or the body of a request.
 #[derive(Debug)]
 pub(crate) enum Input {
-    Request(Request),
+    Request(RequestBody),
     Session(Box<dyn Document>),
 }
 
 /// The body of a request, and the dialects that it can be in.
 #[derive(Debug)]
-pub(crate) struct Request {
+pub(crate) struct RequestBody {
     pub(crate) bytes: Vec<u8>,
     pub(crate) body: Value,
     pub(crate) dialects: Vec<Dialect>,
 }
 
-impl Request {
+impl RequestBody {
     /// Parses a body; returns the bytes if they are not one.
-    pub(crate) fn of(bytes: Vec<u8>) -> Result<Self, Vec<u8>> {
+    pub(crate) fn parse(bytes: Vec<u8>) -> Result<Self, Vec<u8>> {
         if is_session(&bytes) {
             return Err(bytes);
         }
@@ -67,7 +67,7 @@ pub(crate) fn input(path: &Path) -> Result<Input, UserError> {
     if let Some(mut stream) = stream(path).map_err(failed)? {
         let mut bytes = Vec::new();
         stream.read_to_end(&mut bytes).map_err(failed)?;
-        return match Request::of(bytes) {
+        return match RequestBody::parse(bytes) {
             Ok(request) => Ok(Input::Request(request)),
             // A stream cannot be read again.
             Err(bytes) => {
@@ -76,7 +76,7 @@ pub(crate) fn input(path: &Path) -> Result<Input, UserError> {
             }
         };
     }
-    match object_in(path).and_then(|bytes| Request::of(bytes).ok()) {
+    match object_in(path).and_then(|bytes| RequestBody::parse(bytes).ok()) {
         Some(request) => Ok(Input::Request(request)),
         None => document(path, Access::Read).map(Input::Session),
     }

@@ -9,7 +9,7 @@ const ENDINGS: [&str; 2] = ["jsonl", "json"];
 
 /// A file that may be a session.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Source {
+pub(crate) struct InputSource {
     pub(crate) path: PathBuf,
     /// The name of the folder that it was found in, as the user gave it; none if the file itself
     /// was named, or is a folder that cannot be listed.
@@ -18,13 +18,13 @@ pub(crate) struct Source {
 
 /// Returns the named files, and those in named folders and below, sorted by name without
 /// duplicates.
-pub(crate) fn all(paths: &[PathBuf]) -> Vec<Source> {
+pub(crate) fn all(paths: &[PathBuf]) -> Vec<InputSource> {
     let mut sources = Vec::new();
     for path in paths {
         if path.is_dir() {
             below(path, path, &mut sources);
         } else {
-            sources.push(Source { path: path.clone(), folder: None });
+            sources.push(InputSource { path: path.clone(), folder: None });
         }
     }
     let mut known = HashSet::new();
@@ -32,11 +32,11 @@ pub(crate) fn all(paths: &[PathBuf]) -> Vec<Source> {
     sources
 }
 
-fn below(root: &Path, folder: &Path, sources: &mut Vec<Source>) {
-    let source = |path: PathBuf| Source { path, folder: Some(root.to_owned()) };
+fn below(root: &Path, folder: &Path, sources: &mut Vec<InputSource>) {
+    let source = |path: PathBuf| InputSource { path, folder: Some(root.to_owned()) };
     let Ok(entries) = folder.read_dir() else {
         // Reading it as a file reports why it cannot be listed.
-        return sources.push(Source { path: folder.to_owned(), folder: None });
+        return sources.push(InputSource { path: folder.to_owned(), folder: None });
     };
     let mut entries: Vec<_> = entries.flatten().collect();
     entries.sort_by_key(fs::DirEntry::file_name);
@@ -50,7 +50,7 @@ fn below(root: &Path, folder: &Path, sources: &mut Vec<Source>) {
     }
 }
 
-impl Source {
+impl InputSource {
     /// Returns the whole path as text.
     pub(crate) fn name(&self) -> String {
         self.path.display().to_string()
@@ -76,7 +76,7 @@ mod tests {
         }
         let file = folder.path().join("c.jsonl");
         let found = all(&[file.clone(), folder.path().to_owned()]);
-        let names: Vec<_> = found.iter().map(Source::short_name).collect();
+        let names: Vec<_> = found.iter().map(InputSource::short_name).collect();
         assert_eq!(names, [file.to_str().unwrap(), "b/a.json"]);
     }
 
@@ -85,6 +85,6 @@ mod tests {
         let gone = Path::new("/nowhere/below");
         let mut found = Vec::new();
         below(Path::new("/nowhere"), gone, &mut found);
-        assert_eq!(found, [Source { path: gone.to_owned(), folder: None }]);
+        assert_eq!(found, [InputSource { path: gone.to_owned(), folder: None }]);
     }
 }

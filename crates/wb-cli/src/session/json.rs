@@ -29,7 +29,7 @@ pub(crate) struct Weighed<'a> {
 }
 
 impl<'a> Weighed<'a> {
-    pub(crate) fn of(session: &'a Session, would_cut: usize) -> Self {
+    pub(crate) fn new(session: &'a Session, would_cut: usize) -> Self {
         Self {
             file: &session.file,
             format: session.opened.format,
@@ -91,7 +91,7 @@ struct LeftOut {
 }
 
 impl<'a> Compacted<'a> {
-    pub(crate) fn of(session: &'a Session, outcome: &'a Outcome) -> Self {
+    pub(crate) fn new(session: &'a Session, outcome: &'a Outcome) -> Self {
         let report = &outcome.report;
         Self {
             file: &session.file,

@@ -40,7 +40,7 @@ pub(crate) enum WindowFrom {
 impl KnownWindow {
     /// Takes the user's window, or the file's, or the catalog's for the model in the file, or the
     /// default.
-    pub(crate) fn of(asked: Option<u64>, view: &View, catalog: &Catalog) -> Self {
+    pub(crate) fn new(asked: Option<u64>, view: &View, catalog: &Catalog) -> Self {
         if let Some(tokens) = asked {
             return Self { tokens, from: WindowFrom::Option };
         }
@@ -119,11 +119,11 @@ mod tests {
     fn known(format: &'static str, model: &str) -> KnownWindow {
         let mut view = View::new(format, ToolVocabulary::BASIC);
         view.model = Some(model.to_owned());
-        KnownWindow::of(None, &view, Catalog::built_in())
+        KnownWindow::new(None, &view, Catalog::built_in())
     }
 
     #[test]
-    fn the_model_of_a_session_tells_its_window() {
+    fn the_model_of_a_session_has_its_window() {
         let opus = known("pi", "claude-opus-4-6");
         assert_eq!((opus.tokens, opus.from.word()), (1_000_000, "model"));
         let mine = known("pi", "my-model");
@@ -141,7 +141,7 @@ mod tests {
     fn what_the_user_says_counts_first() {
         let mut view = View::new("pi", ToolVocabulary::BASIC);
         view.context_window = Some(5);
-        let of = |asked| KnownWindow::of(asked, &view, Catalog::built_in());
+        let of = |asked| KnownWindow::new(asked, &view, Catalog::built_in());
         assert_eq!((of(Some(7)).from, of(Some(7)).tokens), (WindowFrom::Option, 7));
         assert_eq!((of(None).from, of(None).tokens), (WindowFrom::File, 5));
     }

@@ -18,8 +18,8 @@ pub(crate) fn heading(page: &mut Page<'_>, session: &Session, n_messages: usize)
     let model = session.opened.model.as_deref().map(str::trim).filter(|model| !model.is_empty());
     let parts =
         [Some(session.opened.format.to_owned()), Some(messages(n_messages)), model.map(str::to_owned)];
-    let told: Vec<String> = parts.into_iter().flatten().collect();
-    page.heading(&escaped(&session.file), &escaped(&told.join(" · ")))
+    let details: Vec<String> = parts.into_iter().flatten().collect();
+    page.heading(&escaped(&session.file), &escaped(&details.join(" · ")))
 }
 
 /// Writes a line for each weight: a label, a bar of the window with the limit marked, and the

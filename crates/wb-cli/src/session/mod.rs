@@ -14,6 +14,7 @@ pub(crate) mod validity;
 pub(crate) mod outcome;
 pub(crate) mod json;
 pub(crate) mod in_use;
+pub(crate) mod history;
 pub(crate) mod meter;
 pub(crate) mod outline;
 pub(crate) mod session_line;
@@ -84,7 +85,7 @@ pub(crate) struct Measure {
 impl Measure {
     /// Weighs messages and anchors the weight on the providers' counts. If they counted nothing
     /// since a compaction, `before` supplies the overhead; a request contains it.
-    fn of(
+    fn new(
         opened: &View,
         outside: &SystemAndTools,
         before: Option<&Segment>,
@@ -217,11 +218,11 @@ impl Session {
         drop(progress);
         let catalog = catalog(shell)?;
         let opened = (document, conversation, opened);
-        Ok(shell.timed("weighing", || Self::of(file, opened, policy, strategy, &catalog)))
+        Ok(shell.timed("weighing", || Self::new(file, opened, policy, strategy, &catalog)))
     }
 
     /// Weighs a session that was read.
-    pub(crate) fn of(
+    pub(crate) fn new(
         file: String,
         (document, conversation, opened): (Box<dyn Document>, String, View),
         policy: Policy,
@@ -229,11 +230,11 @@ impl Session {
         catalog: &Catalog,
     ) -> Self {
         let KnownWindow { tokens: window, from: window_from } =
-            KnownWindow::of(policy.window, &opened, catalog);
+            KnownWindow::new(policy.window, &opened, catalog);
         let card = card(&opened, window);
         let before = counted_before(document.as_ref(), &conversation, &opened);
         let outside = SystemAndTools::of(document.as_ref()).unwrap_or_default();
-        let measure = Measure::of(&opened, &outside, before.as_ref(), &card, &policy);
+        let measure = Measure::new(&opened, &outside, before.as_ref(), &card, &policy);
         let limit = limit(&card, &policy);
         let images = ImagePolicy::default();
         Self {

@@ -38,7 +38,7 @@ pub(crate) struct Model {
 
 impl Model {
     /// Finds the way to the model that a user names, if one is named.
-    pub(crate) fn of(shell: &Shell, args: &ModelArgs) -> Result<Option<Self>, UserError> {
+    pub(crate) fn new(shell: &Shell, args: &ModelArgs) -> Result<Option<Self>, UserError> {
         let Some(name) = &args.model else { return Ok(None) };
         let catalog = catalog(shell)?;
         let known = known(&catalog, args, name);
@@ -70,7 +70,7 @@ impl Model {
     }
 
     /// Runs work while the terminal shows how much the model has written.
-    pub(crate) fn shown<T>(&self, shell: &Shell, work: impl FnOnce() -> T) -> T {
+    pub(crate) fn with_progress<T>(&self, shell: &Shell, work: impl FnOnce() -> T) -> T {
         let progress = shell.progress_of_model(&self.name);
         *locked(&self.watched.bar) = progress.bar();
         let done = work();
@@ -176,7 +176,7 @@ impl ModelInvoker for Watched {
                 _ => {}
             }
             if let Some(bar) = &bar {
-                bar.set_message(said(emission, n_chars));
+                bar.set_message(progress_text(emission, n_chars));
             }
         });
         watched.boxed()
@@ -188,7 +188,7 @@ impl ModelInvoker for Watched {
 }
 
 /// Describes what a model is doing.
-fn said(emission: &Emission, n_chars: usize) -> String {
+fn progress_text(emission: &Emission, n_chars: usize) -> String {
     match emission {
         Emission::Thinking { .. } if n_chars == 0 => "thinks".to_owned(),
         _ => format!("has written {} characters", grouped(n_chars as u64)),

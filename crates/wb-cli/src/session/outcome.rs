@@ -55,12 +55,12 @@ pub(crate) struct Outcome {
 
 impl Outcome {
     /// Compacts the session's messages with its strategy; nothing is written.
-    pub(crate) fn of(session: &mut Session) -> Self {
+    pub(crate) fn local(session: &mut Session) -> Self {
         Self::with(session, None)
     }
 
-    /// As [`Self::of`], with a digest in the words of a model.
-    pub(crate) fn by(session: &mut Session, model: &Model) -> Self {
+    /// As [`Self::local`], with a digest in the words of a model.
+    pub(crate) fn with_model(session: &mut Session, model: &Model) -> Self {
         let outcome = Self::with(session, Some(model));
         Self { model: Some(model.spent()), ..outcome }
     }
@@ -129,7 +129,7 @@ impl Outcome {
     }
 
     /// Restores the session's messages.
-    pub(crate) fn take_back(&mut self, session: &mut Session) {
+    pub(crate) fn restore(&mut self, session: &mut Session) {
         let mut messages = std::mem::take(&mut self.messages);
         if let Some(undo) = self.undo.take() {
             undo.revert(&mut messages);
@@ -138,7 +138,7 @@ impl Outcome {
     }
 
     /// Returns the messages that stay.
-    pub(crate) fn kept(&self) -> impl Iterator<Item = &Message> {
+    pub(crate) fn kept_messages(&self) -> impl Iterator<Item = &Message> {
         let all = self.origins.iter().zip(&self.messages);
         all.filter(|(origin, _)| origin.input_index().is_some()).map(|(_, message)| message)
     }
@@ -197,9 +197,9 @@ fn compact(
 fn fates(lines: Vec<String>, after: &[Message], report: &CompactionReport, origins: &[Origin]) -> Vec<Line> {
     let n_before = lines.len();
     let mut lines: Vec<Option<String>> = lines.into_iter().map(Some).collect();
-    let kept: std::collections::HashSet<usize> =
+    let kept_messages: std::collections::HashSet<usize> =
         origins.iter().filter_map(|origin| origin.input_index()).collect();
-    let dropped = (0..n_before).filter(|at| !kept.contains(at));
+    let dropped = (0..n_before).filter(|at| !kept_messages.contains(at));
     let mut outline: Vec<Line> = dropped
         .map(|at| Line { fate: Fate::Dropped, at: Some(at), text: lines[at].take().unwrap_or_default() })
         .collect();

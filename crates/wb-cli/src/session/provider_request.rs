@@ -53,7 +53,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_dialect_of_a_body_is_told_from_its_keys_roles_and_parts() {
+    fn a_dialect_is_known_by_keys_roles_and_parts() {
         use Dialect::{Anthropic, Gemini, OpenaiChat, OpenaiResponses};
         for (body, expected) in [
             (r#"{"contents":[{"role":"user","parts":[]}]}"#, &[Gemini][..]),

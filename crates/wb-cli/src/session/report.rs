@@ -4,7 +4,8 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use wb_conductor::{DIGEST, DigestSource, RESTORE, StepReport};
-use wb_passes::ImagePolicy;
+use wb_passes::{ImagePolicy, pass_entry};
+use wb_summarize::NoDigest;
 
 use super::meter;
 use super::outline;
@@ -29,18 +30,18 @@ pub(crate) fn summary(page: &mut Page<'_>, session: &Session, outcome: &Outcome)
         page.prose("  ", 4, &format!("{DIM}left out: {step}, for {why}{DIM:#}"))?;
     }
     if let Some(bodies) = bodies(outcome) {
-        writeln!(page, "  {DIM}bodies that stay: {bodies}{DIM:#}")?;
+        writeln!(page, "  {DIM}kept messages: {bodies}{DIM:#}")?;
     }
     if let Some(saved) = outcome.little_saved() {
         let saved = count(usize::try_from(saved).unwrap_or(usize::MAX), "token", "tokens");
-        let what = format!("saves {saved}, fewer than the digest takes: the session as it is says more");
+        let what = format!("saves {saved}, fewer than the digest takes; the unchanged session says more");
         page.prose("  ", 4, &format!("{DIM}note: {what}{DIM:#}"))?;
     }
     if let Some(spent) = &outcome.model {
         page.prose("  ", 4, &format!("{DIM}model: {}{DIM:#}", escaped(&spent.to_string())))?;
     }
     if let Some(why) = report.fallback_reason() {
-        let what = format!("{why}; the digest is that of `wb` itself");
+        let what = format!("{why}; `wb` built the digest");
         page.prose("  ", 4, &format!("{WARN}{}{WARN:#}", escaped(&what)))?;
     }
     if let Some(unchanged) = &report.unchanged {
@@ -66,31 +67,28 @@ fn steps(page: &mut Page<'_>, outcome: &Outcome) -> io::Result<()> {
 /// Describes a step, with its figures from the report.
 fn described(step: &StepReport, outcome: &Outcome) -> String {
     let report = &outcome.report;
-    let does = wb_conductor::step_effect(&step.name).unwrap_or("did its part");
     match step.name.as_str() {
         DIGEST => {
             let by = match &report.digest {
-                Some(DigestSource::Local(_)) if report.fallback_reason().is_some() => {
-                    "taken locally".to_owned()
-                }
-                Some(DigestSource::Local(reason)) => {
-                    format!("taken locally: {}", escaped(&reason.to_string()))
-                }
-                Some(DigestSource::Model { cut_off: true }) => {
-                    "by the model, cut off at its limit".to_owned()
-                }
-                _ => "by the model".to_owned(),
+                Some(DigestSource::Local(NoDigest::NoModel)) => "built locally (no model)",
+                Some(DigestSource::Local(NoDigest::NoRoom)) => "built locally (too small for a model)",
+                Some(DigestSource::Local(_)) => "built locally",
+                Some(DigestSource::Model { cut_off: true }) => "by the model, cut off at its limit",
+                _ => "by the model",
             };
             let digest = grouped(outcome.digest_tokens);
             let folded = messages(report.folded);
             format!("folded {folded} into a digest of {digest} tokens, {by}")
         }
-        RESTORE => format!("{does}: {}", count(report.restored.len(), "file", "files")),
-        _ => does.to_owned(),
+        RESTORE => match report.restored.len() {
+            1 => "restored the most recently read file".to_owned(),
+            n => format!("restored the {n} most recently read files"),
+        },
+        pass => pass_entry(pass).map_or("did its part", |entry| entry.does).to_owned(),
     }
 }
 
-/// Returns how many bodies were changed, where any were.
+/// Returns how many kept messages were cleared or shortened, if any.
 fn bodies(outcome: &Outcome) -> Option<String> {
     let (cleared, shortened) = (outcome.report.cleared.len(), outcome.report.previewed.len());
     let counts = [(cleared, "cleared"), (shortened, "shortened")];

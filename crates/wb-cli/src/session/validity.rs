@@ -19,7 +19,7 @@ pub(crate) struct Validity {
 }
 
 impl Validity {
-    pub(crate) fn of(messages: &[Message], sent: &SentAs<'_>) -> Self {
+    pub(crate) fn new(messages: &[Message], sent: &SentAs<'_>) -> Self {
         Self { contents: content_fingerprints(messages), violations: sent.violations(messages) }
     }
 
@@ -28,7 +28,7 @@ impl Validity {
     pub(crate) fn by_order(self, view: &View, messages: &[Message], sent: &SentAs<'_>) -> Self {
         match view.provenance.by_order(messages) {
             Cow::Borrowed(_) => self,
-            Cow::Owned(messages) => Self::of(&messages, sent),
+            Cow::Owned(messages) => Self::new(&messages, sent),
         }
     }
 
@@ -112,8 +112,8 @@ mod tests {
 
     use super::*;
 
-    fn of(messages: &[Message], agent: &str) -> Validity {
-        Validity::of(messages, &SentAs::by(agent, None))
+    fn validity(messages: &[Message], agent: &str) -> Validity {
+        Validity::new(messages, &SentAs::by(agent, None))
     }
 
     fn with_call(id: &str) -> Vec<Message> {
@@ -124,35 +124,35 @@ mod tests {
     #[test]
     fn a_session_that_waits_for_its_user_is_valid() {
         let messages = [Message::user("Hello."), Message::assistant("Hi.")];
-        assert!(of(&messages, "copilot-cli").is_valid());
-        assert!(of(&[], "copilot-cli").is_valid());
+        assert!(validity(&messages, "copilot-cli").is_valid());
+        assert!(validity(&[], "copilot-cli").is_valid());
     }
 
     #[test]
-    fn what_was_refused_before_is_not_new_wherever_it_stands() {
-        let before = of(&with_call("c1"), "copilot-cli");
+    fn a_violation_from_before_is_new_at_no_position() {
+        let before = validity(&with_call("c1"), "copilot-cli");
         let mut later = with_call("c1");
         later.insert(0, Message::user("Digest."));
         assert_eq!(before.violations.len(), 4);
-        assert!(of(&later, "copilot-cli").new_since(&before).is_empty());
-        assert_eq!(of(&with_call("c2"), "copilot-cli").new_since(&before).len(), 4);
-        assert_ne!(before, of(&later, "copilot-cli"));
+        assert!(validity(&later, "copilot-cli").new_since(&before).is_empty());
+        assert_eq!(validity(&with_call("c2"), "copilot-cli").new_since(&before).len(), 4);
+        assert_ne!(before, validity(&later, "copilot-cli"));
     }
 
     #[test]
-    fn a_session_that_is_refused_already_is_to_be_mended_first() {
-        let told = |before: &[Message]| {
-            let before = of(before, "copilot-cli");
-            let refused = of(&with_call("c1"), "copilot-cli").refuse_new("s.jsonl", || Ok(before), "");
+    fn an_invalid_session_is_to_be_repaired_first() {
+        let refusal = |before: &[Message]| {
+            let before = validity(before, "copilot-cli");
+            let refused = validity(&with_call("c1"), "copilot-cli").refuse_new("s.jsonl", || Ok(before), "");
             format!("{:?}", refused.unwrap_err())
         };
-        assert!(told(&with_call("c2")).contains("wb doctor s.jsonl"));
-        assert!(told(&[]).contains("please report this"));
+        assert!(refusal(&with_call("c2")).contains("wb doctor s.jsonl"));
+        assert!(refusal(&[]).contains("please report this"));
     }
 
     #[test]
     fn an_agent_of_one_provider_is_held_to_its_rules_alone() {
-        assert_eq!(of(&with_call("c1"), "claude-code").violations.len(), 1);
-        assert_eq!(of(&with_call("c1"), "gemini-cli").violations[0].dialect, Dialect::Gemini);
+        assert_eq!(validity(&with_call("c1"), "claude-code").violations.len(), 1);
+        assert_eq!(validity(&with_call("c1"), "gemini-cli").violations[0].dialect, Dialect::Gemini);
     }
 }

@@ -111,7 +111,7 @@ pub(crate) fn not_read(path: &Path, error: &FormatError) -> UserError {
 fn hint(path: &Path, error: &FormatError) -> String {
     let layout = match error {
         FormatError::NotJson { line, .. } | FormatError::Log { line: Some(line), .. } => {
-            JsonLayout::at(path, *line)
+            JsonLayout::read(path, *line)
         }
         _ => JsonLayout::Line,
     };

@@ -26,7 +26,7 @@ pub(crate) enum JsonLayout {
 
 impl JsonLayout {
     /// Examines a line of a file; an unreadable file counts as ordinary lines.
-    pub(crate) fn at(path: &Path, line: usize) -> Self {
+    pub(crate) fn read(path: &Path, line: usize) -> Self {
         let (n_of_line, ended) = line_of(path, line).map_or((0, None), |bytes| n_values(bytes.as_slice()));
         if n_of_line > 1 && ended.is_none() {
             return Self::Glued;
@@ -42,11 +42,11 @@ impl JsonLayout {
 }
 
 /// The advice if records are spread over several lines.
-pub(crate) const SPREAD: &str = "its records stand over several lines each, as an editor lays them out, and an agent wants one line each: \
+pub(crate) const SPREAD: &str = "its records span several lines each, as an editor formats them, but an agent expects one line each: \
      `jq -c . FILE > OUT` writes them so";
 
 /// The advice if several records are on one line.
-pub(crate) const GLUED: &str = "several records stand on this line: break it between the `}` of one and the `{` of the next in an editor, \
+pub(crate) const GLUED: &str = "several records are on this line: break it between the `}` of one and the `{` of the next in an editor, \
      after a copy of the file";
 
 /// The advice if a document ends too soon.
@@ -81,7 +81,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_stands_at_a_line_is_told() {
+    fn the_layout_at_a_line_is_detected() {
         let file = tempfile::NamedTempFile::new().unwrap();
         for (text, line, expected) in [
             ("{\"a\":1}\nno json\n{\"a\":2}\n", 2, JsonLayout::Line),
@@ -95,8 +95,8 @@ mod tests {
             ("\u{1}\u{2}\n", 1, JsonLayout::Line),
         ] {
             std::fs::write(file.path(), text).unwrap();
-            assert_eq!(JsonLayout::at(file.path(), line), expected, "{text}");
+            assert_eq!(JsonLayout::read(file.path(), line), expected, "{text}");
         }
-        assert_eq!(JsonLayout::at(Path::new("not there"), 1), JsonLayout::Line);
+        assert_eq!(JsonLayout::read(Path::new("not there"), 1), JsonLayout::Line);
     }
 }

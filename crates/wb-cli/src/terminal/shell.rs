@@ -144,7 +144,7 @@ impl Shell {
         let n_bytes = path.metadata().map_or(0, |file| file.len());
         let progress =
             self.progress(n_bytes, (n_bytes >= LARGE_BYTES).then_some("{spinner} {msg} {total_bytes}"));
-        progress.at(&format!("reading {}", path.display()));
+        progress.set_name(&format!("reading {}", path.display()));
         progress.turn();
         progress
     }
@@ -180,7 +180,7 @@ pub(crate) struct Progress<'a> {
 
 impl Progress<'_> {
     /// Names the current item.
-    pub(crate) fn at(&self, name: &str) {
+    pub(crate) fn set_name(&self, name: &str) {
         if let Some(bar) = &self.bar {
             bar.set_message(wrap::tail(&escaped(name), 40));
         }

@@ -11,12 +11,12 @@ use crate::terminal::wrap::{Page, width};
 #[derive(Debug)]
 pub(crate) struct Table {
     titles: Vec<&'static str>,
-    rows: Vec<Row>,
+    rows: Vec<TableRow>,
 }
 
 /// A row of it.
 #[derive(Debug)]
-pub(crate) struct Row {
+pub(crate) struct TableRow {
     pub(crate) cells: Vec<Cell>,
     /// The note after the figures or below them.
     pub(crate) note: String,
@@ -53,7 +53,7 @@ impl Table {
     }
 
     pub(crate) fn push(&mut self, cells: Vec<Cell>, note: impl Into<String>) {
-        self.rows.push(Row { cells, note: note.into() });
+        self.rows.push(TableRow { cells, note: note.into() });
     }
 
     /// Writes the table; columns that do not fit follow below, with the names repeated.
@@ -72,17 +72,17 @@ impl Table {
 
     fn write_bank(&self, page: &mut Page<'_>, columns: &[(usize, usize)], has_notes: bool) -> io::Result<()> {
         let titles = self.titles.iter().map(|title| Cell::styled(*title, HEAD)).collect();
-        let titles = line(&Row { cells: titles, note: String::new() }, columns);
+        let titles = line(&TableRow { cells: titles, note: String::new() }, columns);
         writeln!(page, "{}", titles.trim_end())?;
         let taken: usize = columns.iter().map(|(_, width)| width + 2).sum();
         let notes = self.rows.iter().map(|row| width(&row.note)).max().unwrap_or(0);
-        let is_beside = taken + 2 + notes <= page.columns;
+        let fits_on_line = taken + 2 + notes <= page.columns;
         for row in &self.rows {
             let line = line(row, columns);
             let line = line.trim_end();
             match &row.note {
                 note if note.is_empty() || !has_notes => writeln!(page, "{line}")?,
-                note if is_beside => writeln!(page, "{line}  {DIM}{note}{DIM:#}")?,
+                note if fits_on_line => writeln!(page, "{line}  {DIM}{note}{DIM:#}")?,
                 note => {
                     writeln!(page, "{line}")?;
                     page.prose("    ", 4, &format!("{DIM}{note}{DIM:#}"))?;
@@ -115,7 +115,7 @@ fn banks(widths: &[usize], page_columns: usize) -> Vec<Vec<usize>> {
     banks
 }
 
-fn line(row: &Row, columns: &[(usize, usize)]) -> String {
+fn line(row: &TableRow, columns: &[(usize, usize)]) -> String {
     let cell = |(at, columns): &(usize, usize)| {
         let Some(Cell { text, style }) = row.cells.get(*at) else { return String::new() };
         let blanks = " ".repeat(columns.saturating_sub(width(text)));

@@ -47,7 +47,7 @@ impl UserError {
     }
 
     /// Finds the failure to report; none if the reader of the output went away.
-    pub(crate) fn told(error: &anyhow::Error) -> Option<Self> {
+    pub(crate) fn from_error(error: &anyhow::Error) -> Option<Self> {
         if let Some(known) = error.downcast_ref::<Self>() {
             return Some(known.clone());
         }
@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_system_says_is_told_without_its_number() {
+    fn a_system_error_is_shown_without_its_number() {
         assert_eq!(in_words(&io::Error::from_raw_os_error(2)), "no such file or directory");
         assert_eq!(in_words(&io::Error::other("Odd")), "odd");
         let failed = format!("opening it failed: {}", io::Error::from_raw_os_error(13));
@@ -107,8 +107,8 @@ mod tests {
 
     #[test]
     fn a_reader_that_went_away_is_no_failure_and_a_full_disk_is_one() {
-        assert_eq!(UserError::told(&io::Error::from(io::ErrorKind::BrokenPipe).into()), None);
-        let full = UserError::told(&io::Error::from(io::ErrorKind::StorageFull).into()).unwrap();
+        assert_eq!(UserError::from_error(&io::Error::from(io::ErrorKind::BrokenPipe).into()), None);
+        let full = UserError::from_error(&io::Error::from(io::ErrorKind::StorageFull).into()).unwrap();
         assert_eq!(full.file.as_deref(), Some("standard output"));
     }
 }

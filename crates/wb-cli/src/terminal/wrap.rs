@@ -39,13 +39,13 @@ impl<'a> Page<'a> {
     }
 
     /// Writes the heading of a page: a name, and details on the same line if they fit.
-    pub(crate) fn heading(&mut self, name: &str, told: &str) -> io::Result<()> {
-        let (name, told) = (format!("{HEAD}{name}{HEAD:#}"), format!("{DIM}{told}{DIM:#}"));
-        if width(&name) + 2 + width(&told) <= self.columns {
-            return writeln!(self.out, "{name}  {told}");
+    pub(crate) fn heading(&mut self, name: &str, details: &str) -> io::Result<()> {
+        let (name, details) = (format!("{HEAD}{name}{HEAD:#}"), format!("{DIM}{details}{DIM:#}"));
+        if width(&name) + 2 + width(&details) <= self.columns {
+            return writeln!(self.out, "{name}  {details}");
         }
         writeln!(self.out, "{name}")?;
-        self.prose("  ", 2, &told)
+        self.prose("  ", 2, &details)
     }
 }
 

@@ -62,8 +62,8 @@ fn unknown_keys_wrong_types_and_bad_ranges_are_refused_by_name() {
             r#"{"sections": {"context_transform": {"artifact_compaction": {"preview_max_chars": 0}}}}"#,
             "sections.context_transform.artifact_compaction.preview_max_chars is 0",
         ),
-        (r#"{"pipeline": ["digests"]}"#, "pipeline: step 1: there is no step `digests`"),
-        (r#"{"pipeline": "best"}"#, "pipeline: there is no preset `best`; there are window-budget"),
+        (r#"{"pipeline": ["digests"]}"#, "pipeline: step 1: unknown step `digests`"),
+        (r#"{"pipeline": "best"}"#, "pipeline: unknown preset `best` (available: window-budget"),
         (
             r#"{"sections": {"compaction": {"summarizer_user_prompt": "Be short."}}}"#,
             "sections.compaction: summarizer_user_prompt holds {messages} 0 times; it must hold it once",

@@ -25,17 +25,17 @@ impl Wb {
 
     /// Compacts a session; that its host wrote to it just now is known.
     pub(crate) fn compact(&self, stage: &Stage, file: &Path) -> Result<(), String> {
-        self.run(stage, "compact", &["compact", "--in-place", "--even-if-open", "--force"], file)
+        self.run(stage, "compact", &["compact", "--in-place", "--allow-open", "--force"], file)
     }
 
     /// Undoes the compaction.
     pub(crate) fn undo(&self, stage: &Stage, file: &Path) -> Result<(), String> {
-        self.run(stage, "undo", &["undo", "--even-if-open"], file)
+        self.run(stage, "undo", &["undo", "--allow-open"], file)
     }
 
     /// Repairs a session.
     pub(crate) fn repair(&self, stage: &Stage, file: &Path) -> Result<(), String> {
-        self.run(stage, "repair", &["repair", "--in-place", "--even-if-open"], file)
+        self.run(stage, "repair", &["repair", "--in-place", "--allow-open"], file)
     }
 
     /// Puts it into an agent, or takes it out again, as its user would.

@@ -83,7 +83,7 @@ fn what_was_rolled_back_from_a_line_on_is_not_seen() {
     let lines = [said("a"), said("b"), said("c"), back.to_owned(), said("d")].join("\n");
     let opened = open(lines.as_bytes()).unwrap();
     assert_eq!(opened.messages, [Message::user("a"), Message::user("d")]);
-    assert_eq!(opened.notes[0].to_string(), "lines of abandoned branches left apart: 2");
+    assert_eq!(opened.notes[0].to_string(), "lines of abandoned branches skipped: 2");
 }
 
 #[test]

@@ -128,9 +128,9 @@ impl fmt::Display for Note {
                     "line {line} follows a line that is not in the file: the agent may see nothing before it"
                 )
             }
-            Self::SidechainLines { n } => write!(f, "sidechain lines left apart: {n}"),
+            Self::SidechainLines { n } => write!(f, "sidechain lines skipped: {n}"),
             Self::SubagentTranscript => write!(f, "transcript of a subagent"),
-            Self::AbandonedLines { n } => write!(f, "lines of abandoned branches left apart: {n}"),
+            Self::AbandonedLines { n } => write!(f, "lines of abandoned branches skipped: {n}"),
             Self::FailureMessages { n, .. } => write!(f, "messages about failed requests left out: {n}"),
             Self::CompactionApplied { tokens_before: None } => write!(f, "native compaction applied"),
             Self::CompactionApplied { tokens_before: Some(tokens_before) } => {

@@ -8,7 +8,7 @@ use super::line_starts::LineStarts;
 use crate::session::Session;
 
 /// The most characters of the error to show.
-const MOST_TOLD: usize = 240;
+const MAX_CHARACTERS: usize = 240;
 
 /// Returns a line with the provider's words and their position.
 pub(crate) fn last_failure(session: &Session) -> Option<String> {
@@ -17,11 +17,11 @@ pub(crate) fn last_failure(session: &Session) -> Option<String> {
         _ => None,
     })?;
     let parts = session.document.parts();
-    let number = LineStarts::of(parts)?.line_of(at.get());
+    let number = LineStarts::new(parts)?.line_of(at.get());
     let mut lines = Lines::new(PartReader::new(parts, "", at.get()).ok()?);
     let line = lines.next_line().ok()??.bytes.to_vec();
     let content = json::get(&line, "message").and_then(|message| json::get(message, "content"))?;
     let first = json::elements(content)?.into_iter().next()?;
-    let said = json::text(&content[first], &["text"])?;
-    Some(format!("its last request failed: “{}” (line {number})", one_line(&said, MOST_TOLD)))
+    let text = json::text(&content[first], &["text"])?;
+    Some(format!("its last request failed: “{}” (line {number})", one_line(&text, MAX_CHARACTERS)))
 }

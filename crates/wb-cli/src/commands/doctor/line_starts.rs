@@ -14,7 +14,7 @@ pub(crate) struct LineStarts(Vec<u64>);
 
 impl LineStarts {
     /// Reads the file once; none if the session is not a single file.
-    pub(crate) fn of(parts: &dyn Parts) -> Option<Self> {
+    pub(crate) fn new(parts: &dyn Parts) -> Option<Self> {
         if parts.list("").ok()?.len() != 1 {
             return None;
         }

@@ -1,7 +1,7 @@
 //! `wb doctor`: the reasons why a session would not resume.
 
 mod checks;
-mod complaint;
+mod problem;
 mod examination;
 mod line_starts;
 mod last_failure;
@@ -15,9 +15,9 @@ use serde::Serialize;
 use wb_formats::SentAs;
 
 use self::checks::{CHECKS, untrue_summary};
-use self::complaint::Complaint;
 use self::examination::Examination;
 use self::last_failure::last_failure;
+use self::problem::Problem;
 use self::remedies::is_repairable;
 use crate::args::strategy::Strategy;
 use crate::args::{Doctor, Policy};
@@ -38,7 +38,8 @@ use crate::terminal::wrap::Page;
 struct Diagnosis {
     file: String,
     format: &'static str,
-    complaints: Vec<Complaint>,
+    #[serde(rename = "complaints")]
+    problems: Vec<Problem>,
     /// Other notes on what the reader skipped or changed.
     notes: Vec<String>,
 }
@@ -51,17 +52,16 @@ pub(crate) fn doctor(shell: &Shell, args: &Doctor) -> Result<Exit> {
     };
     let policy = Policy { window: args.window, ..Policy::default() };
     let mut session = Session::open(shell, &path, policy, Strategy::default())?;
-    let (complaints, aside) = shell.timed("looking", || examine(&mut session, &path));
+    let (problems, more) = shell.timed("looking", || examine(&mut session, &path));
     let rest = session.opened.notes.iter().filter(|note| !is_repairable(note)).copied();
-    let notes = words_of(&rest.collect::<Vec<_>>()).into_iter().chain(aside).collect();
-    let diagnosis =
-        Diagnosis { file: session.file.clone(), format: session.opened.format, complaints, notes };
+    let notes = words_of(&rest.collect::<Vec<_>>()).into_iter().chain(more).collect();
+    let diagnosis = Diagnosis { file: session.file.clone(), format: session.opened.format, problems, notes };
     if shell.is_json {
         shell.print_json(&diagnosis)?;
     } else {
         shell.print(|page| render_text(page, &diagnosis))?;
     }
-    Ok(if diagnosis.complaints.is_empty() { Exit::Done } else { Exit::Found })
+    Ok(if diagnosis.problems.is_empty() { Exit::Done } else { Exit::Found })
 }
 
 fn newest(shell: &Shell) -> Result<PathBuf, UserError> {
@@ -70,36 +70,36 @@ fn newest(shell: &Shell) -> Result<PathBuf, UserError> {
         .ok_or_else(|| UserError::new("no sessions of known agents found on this machine", hint))
 }
 
-/// Returns the complaints of every check, and notes.
-fn examine(session: &mut Session, path: &Path) -> (Vec<Complaint>, Vec<String>) {
+/// Returns the problems of every check, and notes.
+fn examine(session: &mut Session, path: &Path) -> (Vec<Problem>, Vec<String>) {
     let examination = Examination::new(session, path);
     let report = |check: &checks::Check| {
         let rule = check.rule;
-        (check.find)(&examination).into_iter().map(move |complaint| Complaint { rule, ..complaint })
+        (check.find)(&examination).into_iter().map(move |problem| Problem { rule, ..problem })
     };
-    let complaints = CHECKS.iter().flat_map(report).collect();
+    let problems = CHECKS.iter().flat_map(report).collect();
     let opened = &examination.session.opened;
     let notes = [
         answered_by_agent(opened, &SentAs::of(opened)),
         last_failure(examination.session),
         untrue_summary::harmless_findings(&examination),
     ];
-    (complaints, notes.into_iter().flatten().collect())
+    (problems, notes.into_iter().flatten().collect())
 }
 
 fn render_text(page: &mut Page<'_>, diagnosis: &Diagnosis) -> io::Result<()> {
     page.heading(&escaped(&diagnosis.file), diagnosis.format)?;
-    if diagnosis.complaints.is_empty() {
+    if diagnosis.problems.is_empty() {
         page.prose("", 2, &format!("{GOOD}no problems found{GOOD:#}"))?;
     }
-    for Complaint { what, line, mend, advice, .. } in &diagnosis.complaints {
+    for Problem { what, line, command, advice, .. } in &diagnosis.problems {
         let line = line.map_or_else(String::new, |line| format!(" (line {line})"));
         page.prose("", 2, &format!("{BAD}✗{BAD:#} {}{line}", escaped(what)))?;
         if let Some(advice) = advice {
             page.prose("  ", 4, &format!("{DIM}{advice}{DIM:#}"))?;
         }
-        if let Some(mend) = mend {
-            page.prose("  ", 4, &format!("{DIM}{}{DIM:#}", escaped(mend)))?;
+        if let Some(command) = command {
+            page.prose("  ", 4, &format!("{DIM}{}{DIM:#}", escaped(command)))?;
         }
     }
     meter::notes(page, &diagnosis.notes)

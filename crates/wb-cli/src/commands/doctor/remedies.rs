@@ -41,18 +41,18 @@ pub(crate) struct Remedies {
     /// The violations that providers refuse now.
     pub(crate) now: Validity,
     /// The positions of half characters that the provider refuses.
-    pub(crate) halves: Vec<Span>,
+    pub(crate) half_characters: Vec<Span>,
     /// The effect of `wb repair`.
-    mended: Mended,
+    repair: RepairEffect,
     /// The effect of `wb compact --in-place`, with `--force` if needed, or the advice if the result
     /// cannot be written.
-    compacted: Result<Option<Compacted>, &'static str>,
-    forced: Option<Compacted>,
+    compacted: Result<Option<CompactionEffect>, &'static str>,
+    forced: Option<CompactionEffect>,
 }
 
 /// A compaction that can be written.
 #[derive(Debug)]
-struct Compacted {
+struct CompactionEffect {
     tokens_before: u64,
     tokens_after: u64,
     broken: HashSet<String>,
@@ -62,27 +62,27 @@ impl Remedies {
     /// Plans a repair if something is refused, and compactions if they are asked about.
     pub(crate) fn plan(session: &mut Session, is_looped: bool) -> Self {
         let sent = SentAs::of(&session.opened);
-        let now = Validity::of(&session.opened.messages, &sent);
-        let halves = lone_surrogates(session.document.as_ref(), &session.opened).unwrap_or_default();
-        let is_damaged = !halves.is_empty() || session.opened.notes.iter().any(is_repairable);
+        let now = Validity::new(&session.opened.messages, &sent);
+        let half_characters = lone_surrogates(session.document.as_ref(), &session.opened).unwrap_or_default();
+        let is_damaged = !half_characters.is_empty() || session.opened.notes.iter().any(is_repairable);
         let is_sound = now.is_valid() && !is_damaged;
-        let mended = if is_sound { Mended::default() } else { mended(session, &sent) };
+        let repair = if is_sound { RepairEffect::default() } else { try_repair(session, &sent) };
         let is_large = session.measure.context_tokens > session.window;
-        let compacted = if is_large { compacted(session, &now) } else { Ok(None) };
-        let is_left = now.violations().iter().any(|it| !mended.mends(&it.rule));
-        let forced = if is_left || is_looped { compacted_by_force(session, &now) } else { None };
+        let compacted = if is_large { try_compaction(session, &now) } else { Ok(None) };
+        let is_left = now.violations().iter().any(|it| !repair.fixes(&it.rule));
+        let forced = if is_left || is_looped { try_forced_compaction(session, &now) } else { None };
         let commands = Commands { path: PathBuf::from(&session.file), window: session.policy.options() };
-        Self { commands, now, halves, mended, compacted, forced }
+        Self { commands, now, half_characters, repair, compacted, forced }
     }
 
     /// Returns the advice if the agent must rewrite the session first.
-    pub(crate) fn advice(&self) -> Option<&'static str> {
-        self.mended.advice
+    pub(crate) fn repair_advice(&self) -> Option<&'static str> {
+        self.repair.advice
     }
 
     /// Returns the command that fixes violations of a rule.
-    pub(crate) fn mend(&self, rule: &str) -> Option<String> {
-        if self.mended.mends(rule) {
+    pub(crate) fn fix_rule(&self, rule: &str) -> Option<String> {
+        if self.repair.fixes(rule) {
             return Some(self.commands.repair());
         }
         let forced = self.forced.as_ref().filter(|it| !it.broken.contains(rule));
@@ -90,43 +90,43 @@ impl Remedies {
     }
 
     /// Returns the command that fixes the record in a note.
-    pub(crate) fn mend_record(&self, note: &Note) -> Option<String> {
-        let is_mended = match note {
-            Note::MissingRoles { .. } => !self.mended.done.roles.is_empty(),
+    pub(crate) fn fix_record(&self, note: &Note) -> Option<String> {
+        let is_fixed = match note {
+            Note::MissingRoles { .. } => !self.repair.done.roles.is_empty(),
             Note::LostParent { .. } => {
-                !self.mended.done.relinked.is_empty() || !self.mended.done.parted.is_empty()
+                !self.repair.done.relinked.is_empty() || !self.repair.done.parted.is_empty()
             }
-            Note::TruncatedLastLine { .. } => self.mended.done.torn_line.is_some(),
-            Note::UnreadableRecords { n, .. } => self.mended.done.parted.len() == *n,
+            Note::TruncatedLastLine { .. } => self.repair.done.torn_line.is_some(),
+            Note::UnreadableRecords { n, .. } => self.repair.done.parted.len() == *n,
             _ => false,
         };
-        is_mended.then(|| self.commands.repair())
+        is_fixed.then(|| self.commands.repair())
     }
 
     /// Returns the command that fixes a request.
-    pub(crate) fn mend_request(&self) -> String {
+    pub(crate) fn fix_request(&self) -> String {
         self.commands.repair()
     }
 
-    /// Returns the command that replaces halves of characters.
-    pub(crate) fn mend_halves(&self) -> Option<String> {
-        (self.mended.done.n_lone_surrogates > 0).then(|| self.commands.repair())
+    /// Returns the command that replaces half characters.
+    pub(crate) fn fix_half_characters(&self) -> Option<String> {
+        (self.repair.done.n_lone_surrogates > 0).then(|| self.commands.repair())
     }
 
     /// Returns the command that fits the context into its window.
-    pub(crate) fn fit(&self, most: u64) -> Option<String> {
+    pub(crate) fn fit_window(&self, most: u64) -> Option<String> {
         let compacted = self.compacted.as_ref().ok().and_then(Option::as_ref);
         compacted.filter(|it| it.tokens_after <= most).map(|_| self.commands.compact(""))
     }
 
     /// Returns the advice if no compaction can be written.
-    pub(crate) fn not_compacted(&self) -> Option<&'static str> {
+    pub(crate) fn compaction_advice(&self) -> Option<&'static str> {
         self.compacted.as_ref().err().copied()
     }
 
     /// Returns the command that makes room where compactions come too soon.
     pub(crate) fn make_room(&self) -> Option<String> {
-        let saves = |it: &&Compacted| {
+        let saves = |it: &&CompactionEffect| {
             it.tokens_before.saturating_sub(it.tokens_after) * LEAST_SAVED >= it.tokens_before.max(1)
         };
         self.forced.as_ref().filter(saves).map(|_| self.commands.compact(" --force"))
@@ -146,7 +146,7 @@ pub(crate) fn is_repairable(note: &Note) -> bool {
 
 /// The effect of a repair on a session.
 #[derive(Debug, Default)]
-struct Mended {
+struct RepairEffect {
     /// The rules still broken; none if no repair can be written.
     after: Option<HashSet<String>>,
     /// The other fixes, without the changes and the messages.
@@ -155,46 +155,48 @@ struct Mended {
     advice: Option<&'static str>,
 }
 
-impl Mended {
+impl RepairEffect {
     /// Returns whether the repair removes all violations of a rule.
-    fn mends(&self, rule: &str) -> bool {
+    fn fixes(&self, rule: &str) -> bool {
         self.after.as_ref().is_some_and(|left| !left.contains(rule))
     }
 }
 
-fn mended(session: &Session, sent: &SentAs<'_>) -> Mended {
+fn try_repair(session: &Session, sent: &SentAs<'_>) -> RepairEffect {
     let done = repair(session.document.as_ref(), &session.conversation, &session.opened, &clock::stamp());
     match done {
         Ok(mut done) if !done.changes.is_empty() => {
-            let after = Some(broken(&Validity::of(&done.messages, sent)));
+            let after = Some(broken(&Validity::new(&done.messages, sent)));
             (done.changes, done.messages) = (ChangeSet::default(), Vec::new());
-            Mended { after, done, advice: None }
+            RepairEffect { after, done, advice: None }
         }
-        Err(why @ NotExpressible::Layout { .. }) => Mended { advice: Some(why.hint()), ..Mended::default() },
-        _ => Mended::default(),
+        Err(why @ NotExpressible::Layout { .. }) => {
+            RepairEffect { advice: Some(why.hint()), ..RepairEffect::default() }
+        }
+        _ => RepairEffect::default(),
     }
 }
 
-fn compacted_by_force(session: &mut Session, now: &Validity) -> Option<Compacted> {
+fn try_forced_compaction(session: &mut Session, now: &Validity) -> Option<CompactionEffect> {
     let policy = session.policy;
     session.policy.force = true;
-    let compacted = compacted(session, now);
+    let effect = try_compaction(session, now);
     session.policy = policy;
-    compacted.ok().flatten()
+    effect.ok().flatten()
 }
 
 /// Compacts a session in memory; none if the command would write nothing, and the advice if it
 /// cannot.
-fn compacted(session: &mut Session, now: &Validity) -> Result<Option<Compacted>, &'static str> {
+fn try_compaction(session: &mut Session, now: &Validity) -> Result<Option<CompactionEffect>, &'static str> {
     if session.why_not_native().is_some() {
         return Err(NOT_NATIVE);
     }
-    let mut outcome = Outcome::of(session);
-    let after = Validity::of(&outcome.messages, &SentAs::of(&session.opened));
-    outcome.take_back(session);
+    let mut outcome = Outcome::local(session);
+    let after = Validity::new(&outcome.messages, &SentAs::of(&session.opened));
+    outcome.restore(session);
     let is_taken = after.is_valid() || after.new_since(now).is_empty();
     let is_written = is_taken && is_written(session, &outcome.patch)?;
-    Ok(is_written.then(|| Compacted {
+    Ok(is_written.then(|| CompactionEffect {
         tokens_before: outcome.tokens_before,
         tokens_after: outcome.tokens_after,
         broken: broken(&after),

@@ -88,18 +88,18 @@ fn compacted(request: &Request<'_>, config: &Config, mut opened: Opened) -> Deci
     let policy = Policy { window: request.window, force: true, ..config.policy };
     opened.2.model = request.model.clone().or(opened.2.model.take());
     // The program ends soon, so skip freeing memory piece by piece.
-    let mut session = ManuallyDrop::new(Session::of(file, opened, policy, config.strategy, &config.catalog));
+    let mut session = ManuallyDrop::new(Session::new(file, opened, policy, config.strategy, &config.catalog));
     session.window = session.window.min(window_that_is_full(&session));
     let steps = session.strategy.within(ImagePolicy::Keep, &AN_ANSWER_HOLDS).cut_at(cut);
     let mut outcome = ManuallyDrop::new(Outcome::of_steps(&mut session, steps));
     let answer = answer(request, config, &outcome, cut);
     let Action::Replace { digest, .. } = &answer.action else { return answer.into() };
-    let by_agent = Some(DelegatedCompaction::new(digest, outcome.kept()));
+    let by_agent = Some(DelegatedCompaction::new(digest, outcome.kept_messages()));
     let sent = sent_as(request.host.as_deref(), &session.opened);
-    let after = Validity::of(&outcome.messages, &sent);
+    let after = Validity::new(&outcome.messages, &sent);
     if !after.is_valid() {
-        outcome.take_back(&mut session);
-        let before = Validity::of(&session.opened.messages, &sent);
+        outcome.restore(&mut session);
+        let before = Validity::new(&session.opened.messages, &sent);
         if let [first, ..] = after.new_since(&before).as_slice() {
             return Answer::pass(format!("the result would not be valid: {first}")).into();
         }
@@ -187,7 +187,7 @@ fn answer(request: &Request<'_>, config: &Config, outcome: &Outcome, cut: Option
         return pass("the host's cut would part a call from its result".into());
     }
     if !digest.contains("\n# Objective\n") && outcome.facts.has_first() {
-        return pass("there is no room for a digest that tells what the user asked for".into());
+        return pass("there is no room for a digest of what the user asked for".into());
     }
     // The facts may begin before the messages; they end with the same one.
     let n_before = (outcome.facts.n_messages() as usize).saturating_sub(report.messages_before);
@@ -204,7 +204,7 @@ fn answer(request: &Request<'_>, config: &Config, outcome: &Outcome, cut: Option
         return Answer { report: Some(report), ..Answer::pass("the result would not be smaller") };
     }
     let digest = with_words(&digest, &words);
-    Answer { report: Some(report), audit, ..Answer::of(Action::Replace { digest, keep }) }
+    Answer { report: Some(report), audit, ..Answer::new(Action::Replace { digest, keep }) }
 }
 
 /// Returns the user's text for a digest: the instructions of this compaction, and the pinned

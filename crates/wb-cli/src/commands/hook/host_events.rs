@@ -19,7 +19,7 @@ const MOST_CHARS: usize = 6_000;
 
 /// An event as a host reports it.
 #[derive(Debug, Deserialize)]
-pub(crate) struct Event {
+pub(crate) struct HostEvent {
     hook_event_name: String,
     session_id: Option<String>,
     transcript_path: Option<PathBuf>,
@@ -34,7 +34,7 @@ pub(crate) struct Event {
 
 /// The answer to a host.
 #[derive(Debug, Default)]
-pub(crate) struct Said {
+pub(crate) struct EventAnswer {
     /// The text for standard output; empty lets the host proceed alone.
     pub(crate) text: String,
     pub(crate) entry: Option<Entry>,
@@ -55,19 +55,19 @@ struct SessionStart {
 }
 
 /// The session that an event is about.
-struct Session {
+struct EventSession {
     document: Box<dyn Document>,
     conversation: String,
     vocabulary: ToolVocabulary,
 }
 
-impl Session {
+impl EventSession {
     fn facts(&self) -> Option<Facts> {
         collect_facts(self.document.as_ref(), &self.conversation, &self.vocabulary).ok()
     }
 }
 
-impl Event {
+impl HostEvent {
     pub(crate) fn host(&self) -> &'static str {
         if self.turn_id.is_some() || self.is_rollout() { "codex" } else { "claude-code" }
     }
@@ -78,29 +78,32 @@ impl Event {
     }
 
     /// Returns the answer to the event; irrelevant events are ignored.
-    pub(crate) fn said(&self, pin: &[String]) -> Said {
+    pub(crate) fn answer(&self, pin: &[String]) -> EventAnswer {
         match (self.hook_event_name.as_str(), self.source.as_deref()) {
             ("PreCompact", _) if self.host() == "claude-code" => self.before(pin).unwrap_or_default(),
             ("SessionStart", Some("compact")) => self.after(pin).unwrap_or_default(),
             ("PostCompact", _) => self.checked().unwrap_or_default(),
-            _ => Said::default(),
+            _ => EventAnswer::default(),
         }
     }
 
     /// Lists for a summarizing model what the summary must contain.
-    fn before(&self, pin: &[String]) -> Option<Said> {
+    fn before(&self, pin: &[String]) -> Option<EventAnswer> {
         let facts = self.session()?.facts()?;
         let digest = LocalDigest::new(&facts, facts.n_messages() as usize).render(MOST_CHARS);
         let pinned = listed(pin);
         let lead = "These facts were collected from the whole session. Keep those that still matter in the \
                     summary, what the user asks for word for word:";
-        Some(Said { text: format!("{lead}\n\n{pinned}{digest}\n"), entry: Some(self.entry("told", 0)) })
+        Some(EventAnswer {
+            text: format!("{lead}\n\n{pinned}{digest}\n"),
+            entry: Some(self.entry("told", 0)),
+        })
     }
 
     /// Lists for a compacted session what its summary lacks.
-    fn after(&self, pin: &[String]) -> Option<Said> {
-        let (facts, found) = self.found()?;
-        let lines = listed(pin) + &found.iter().map(told).collect::<String>();
+    fn after(&self, pin: &[String]) -> Option<EventAnswer> {
+        let (facts, found) = self.audit()?;
+        let lines = listed(pin) + &found.iter().map(described).collect::<String>();
         let mut text = String::new();
         if self.host() == "codex" {
             let digest = LocalDigest::new(&facts, facts.n_messages() as usize).render(MOST_CHARS);
@@ -112,32 +115,32 @@ impl Event {
         }
         let entry = Some(self.entry("told", found.len()));
         if text.is_empty() {
-            return Some(Said { text, entry });
+            return Some(EventAnswer { text, entry });
         }
         let hook_specific_output = SessionStart { hook_event_name: "SessionStart", additional_context: text };
-        Some(Said { text: serde_json::to_string(&Output { hook_specific_output }).ok()?, entry })
+        Some(EventAnswer { text: serde_json::to_string(&Output { hook_specific_output }).ok()?, entry })
     }
 
     /// Audits a summary, for the log.
-    fn checked(&self) -> Option<Said> {
-        let (_, found) = self.found()?;
-        Some(Said { text: String::new(), entry: Some(self.entry("audited", found.len())) })
+    fn checked(&self) -> Option<EventAnswer> {
+        let (_, found) = self.audit()?;
+        Some(EventAnswer { text: String::new(), entry: Some(self.entry("audited", found.len())) })
     }
 
     /// Returns the facts of the whole session, and what its newest summary says that they do not
     /// bear out.
-    fn found(&self) -> Option<(Facts, Vec<Finding>)> {
-        let Session { document, conversation, vocabulary } = self.session()?;
+    fn audit(&self) -> Option<(Facts, Vec<Finding>)> {
+        let EventSession { document, conversation, vocabulary } = self.session()?;
         let newest = newest_summary(document.as_ref(), &conversation, vocabulary, |_| ());
         let (facts, findings) = newest.ok()?;
         Some((facts, findings?))
     }
 
-    fn session(&self) -> Option<Session> {
+    fn session(&self) -> Option<EventSession> {
         let document = open_path(self.transcript_path.as_deref()?, Access::Read).ok()?;
         let conversation = newest(document.as_ref()).ok()?;
         let vocabulary = document.view(&conversation).ok()?.vocabulary;
-        Some(Session { document, conversation, vocabulary })
+        Some(EventSession { document, conversation, vocabulary })
     }
 
     fn entry(&self, action: &str, findings: usize) -> Entry {
@@ -157,7 +160,7 @@ fn listed(pin: &[String]) -> String {
     pin.iter().flat_map(|words| ["- ", words, "\n"]).collect()
 }
 
-fn told(finding: &Finding) -> String {
+fn described(finding: &Finding) -> String {
     if finding.kind == FindingKind::MissingConstraint {
         return format!("- It leaves out what the user asked for: “{}”\n", finding.text);
     }

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant, SystemTime};
 use anyhow::Result;
 
 use self::decide::{Decided, decide};
-use self::host_events::{Event, Said};
+use self::host_events::{EventAnswer, HostEvent};
 use self::protocol::{Answer, Report, Request};
 use crate::args::Hook;
 use crate::commands::compaction_log::{self, Entry};
@@ -46,7 +46,7 @@ pub(crate) fn hook(shell: &Shell, args: &Hook) -> Result<()> {
 fn watch(start: Instant, mut budget: Duration, news: &Receiver<Duration>) {
     loop {
         match news.recv_timeout(budget.saturating_sub(start.elapsed())) {
-            Ok(told) => budget = budget.min(told),
+            Ok(limit) => budget = budget.min(limit),
             Err(RecvTimeoutError::Timeout) => break,
             Err(RecvTimeoutError::Disconnected) => return,
         }
@@ -67,7 +67,8 @@ fn say(answer: &[u8]) -> io::Result<()> {
 
 /// Leaves the host to itself and ends the program.
 fn pass_and_end(reason: &'static str) -> ! {
-    let failed = say(&Answer::pass(reason).line()).err().and_then(|error| UserError::told(&error.into()));
+    let failed =
+        say(&Answer::pass(reason).line()).err().and_then(|error| UserError::from_error(&error.into()));
     if let Some(error) = &failed {
         // If stderr is gone too, the error is lost.
         let _ = writeln!(io::stderr(), "error: {error}");
@@ -99,23 +100,23 @@ fn work(
     let text: &'static [u8] = text.leak();
     match serde_json::from_slice::<Request<'_>>(text) {
         Ok(request) => {
-            let told = request.budget_ms.map_or(budget, Duration::from_millis);
+            let limit = request.budget_ms.map_or(budget, Duration::from_millis);
             // The watching thread lives as long as the program.
-            let _ = watcher.send(told);
-            answer(&request, environment, start, budget.min(told))
+            let _ = watcher.send(limit);
+            answer(&request, environment, start, budget.min(limit))
         }
-        Err(error) => match serde_json::from_slice::<Event>(text) {
-            Ok(event) => tell(&event, environment, start),
+        Err(error) => match serde_json::from_slice::<HostEvent>(text) {
+            Ok(event) => answer_event(&event, environment, start),
             Err(_) => say(&Answer::pass(protocol::why_unread(text, &error)).line()),
         },
     }
 }
 
 /// Answers a host's own event.
-fn tell(event: &Event, environment: &Environment, start: Instant) -> io::Result<()> {
+fn answer_event(event: &HostEvent, environment: &Environment, start: Instant) -> io::Result<()> {
     let said = match Config::read(environment, event.cwd.as_deref().or(environment.working.as_deref())) {
-        Ok(config) if config.is_on(event.host()) => event.said(&config.pin),
-        _ => Said::default(),
+        Ok(config) if config.is_on(event.host()) => event.answer(&config.pin),
+        _ => EventAnswer::default(),
     };
     say(said.text.as_bytes())?;
     said.entry.into_iter().for_each(|entry| log(entry, environment, start));

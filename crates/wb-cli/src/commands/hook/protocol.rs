@@ -15,7 +15,7 @@ use crate::commands::compaction_log::Entry;
 /// The version of both documents; it changes if a key goes or means something else.
 pub(crate) const VERSION: u32 = 1;
 
-/// What a host asks.
+/// The request of a host.
 #[derive(Debug, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct Request<'a> {
@@ -27,19 +27,20 @@ pub(crate) struct Request<'a> {
     /// The session's name in the host, for the log.
     #[serde(default)]
     pub(crate) session_id: Option<String>,
-    /// What the model sees, oldest message first.
+    /// The session as the model sees it, oldest message first.
     #[serde(borrow)]
     pub(crate) session: Source<'a>,
-    /// The session's file, next to which is noted what `wb undo` needs.
+    /// The session's file; the note that `wb undo` needs is written next to it.
     #[serde(default)]
     pub(crate) session_file: Option<PathBuf>,
-    /// The id of the newest record of the session; where the file does not hold it yet, nothing is noted.
+    /// The id of the newest record of the session; if the file does not contain it yet, nothing is
+    /// noted.
     #[serde(default)]
     pub(crate) newest_record: Option<String>,
-    /// Why the host compacts.
+    /// The reason of the host for the compaction.
     #[serde(default)]
     pub(crate) trigger: Trigger,
-    /// What the user asked of this compaction, such as the words behind `/compact`.
+    /// The instructions of the user for this compaction, such as the words after `/compact`.
     #[serde(default)]
     pub(crate) instructions: Option<String>,
     /// The context window in tokens.
@@ -48,37 +49,37 @@ pub(crate) struct Request<'a> {
     /// The model.
     #[serde(default)]
     pub(crate) model: Option<String>,
-    /// The folder in which the agent works; settings of the project are looked for there.
+    /// The working folder of the agent, which may contain settings of the project.
     #[serde(default)]
     pub(crate) cwd: Option<PathBuf>,
-    /// How long an answer may take, in milliseconds from the start of the program.
+    /// The time limit of the answer, in milliseconds from the start of the program.
     #[serde(default)]
     pub(crate) budget_ms: Option<u64>,
-    /// The host's own cut, where it makes one: what stands before it is folded.
+    /// The cut, if the host chooses it: all messages before it are folded.
     #[serde(default)]
     pub(crate) keep_from: Option<Place>,
 }
 
-/// Where the messages are.
+/// The source of the messages.
 #[derive(Debug, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Source<'a> {
-    /// In our own form: a list of messages.
+    /// A list of messages of wb.
     #[serde(borrow)]
     #[cfg_attr(feature = "schema", schemars(with = "Vec<serde_json::Value>"))]
     Messages(&'a RawValue),
-    /// In a session file of any known format, whose content is this text.
+    /// The content of a session file of any known format.
     Text(String),
-    /// In a document of any known format, such as an export.
+    /// A document of any known format, such as an export.
     #[serde(borrow)]
     #[cfg_attr(feature = "schema", schemars(with = "serde_json::Value"))]
     Content(&'a RawValue),
-    /// In a session file of any known format.
+    /// The path of a session file of any known format.
     Path(PathBuf),
 }
 
-/// Why a host compacts.
+/// The reason for a compaction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -104,60 +105,60 @@ impl Trigger {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(untagged)]
 pub(crate) enum Place {
-    /// The index of a message; behind the last one nothing stays.
+    /// The index of a message; after the last one nothing stays.
     Index(usize),
-    /// The id of a record in the host's own form.
+    /// The id of a record in the host's format.
     Id(String),
 }
 
-/// What a host is answered.
+/// The answer to a host.
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct Answer {
     /// The version of this document.
     pub(crate) version: u32,
-    /// What the host is to do.
+    /// The action for the host.
     #[serde(flatten)]
     pub(crate) action: Action,
-    /// What was measured, if anything was.
+    /// The measurements, if there are any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) report: Option<Report>,
-    /// What the digest says that the messages do not bear out; left out where there is nothing.
+    /// The claims of the digest that the messages do not support; absent if there are none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[cfg_attr(feature = "schema", schemars(default, with = "Vec<serde_json::Value>"))]
     pub(crate) audit: Vec<Finding>,
 }
 
-/// What a host is to do.
+/// An action for a host.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "action", rename_all = "snake_case")]
 pub(crate) enum Action {
-    /// Put the digest in the place of what is not kept.
+    /// Replace all messages that are not kept by the digest.
     Replace {
-        /// The digest, with files that are given back below it.
+        /// The digest, followed by the restored files.
         digest: String,
-        /// The indices of the messages that stay as they are.
-        #[cfg_attr(feature = "schema", schemars(with = "Vec<Kept>"))]
+        /// The indices of the messages that stay unchanged.
+        #[cfg_attr(feature = "schema", schemars(with = "Vec<MessageRange>"))]
         keep: Vec<Range<usize>>,
     },
-    /// Compact its own way.
+    /// Compact without wb.
     Pass {
-        /// Why; what is not fixed may tell of the messages and goes into no log.
+        /// The reason; a variable text may quote messages and is not logged.
         reason: Cow<'static, str>,
     },
 }
 
-/// A run of messages, the end left out.
+/// A range of messages; the end is excluded.
 #[cfg(feature = "schema")]
 #[derive(schemars::JsonSchema)]
-#[expect(dead_code, reason = "it stands for `Range` in the schema alone")]
-struct Kept {
+#[expect(dead_code, reason = "the schema of `Range`")]
+struct MessageRange {
     start: usize,
     end: usize,
 }
 
-/// What was measured. Tokens are estimates.
+/// The measurements. Tokens are estimates.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct Report {
@@ -170,7 +171,7 @@ pub(crate) struct Report {
     pub(crate) ms: u64,
 }
 
-/// Says why a question is none: it is no JSON, of another version, or lacks something.
+/// Explains why a text is not a request: it is not JSON, has another version, or is incomplete.
 pub(crate) fn why_unread(text: &[u8], error: &serde_json::Error) -> String {
     let why = match serde_json::from_slice::<Value>(text) {
         _ if text.iter().all(u8::is_ascii_whitespace) => "nothing was asked".to_owned(),
@@ -195,7 +196,7 @@ impl Answer {
         line
     }
 
-    /// Returns what the log says of it: nothing of what was said.
+    /// Returns its entry for the log, without message content.
     pub(crate) fn entry(&self, request: &Request<'_>) -> Entry {
         let report = self.report.unwrap_or_default();
         let (action, digest, why) = match &self.action {
@@ -219,12 +220,12 @@ impl Answer {
         }
     }
 
-    /// Leaves the host to its own way.
+    /// Lets the host compact without wb.
     pub(crate) fn pass(reason: impl Into<Cow<'static, str>>) -> Self {
-        Self::of(Action::Pass { reason: reason.into() })
+        Self::new(Action::Pass { reason: reason.into() })
     }
 
-    pub(crate) fn of(action: Action) -> Self {
+    pub(crate) fn new(action: Action) -> Self {
         Self { version: VERSION, action, report: None, audit: Vec::new() }
     }
 }
@@ -236,10 +237,10 @@ pub(crate) const SCHEMA: &str = include_str!("../../../../../docs/reference/hook
 /// Builds the JSON Schema of both documents.
 #[cfg(feature = "schema")]
 pub(crate) fn schema() -> String {
-    /// What `wb hook` is asked, and what it answers.
+    /// The request to `wb hook`, and its answer.
     #[derive(schemars::JsonSchema)]
     #[schemars(rename = "wb hook")]
-    #[expect(dead_code, reason = "it is the root of the schema alone")]
+    #[expect(dead_code, reason = "the root of the schema")]
     struct Both<'a> {
         request: Request<'a>,
         answer: Answer,

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use wb_record::{FileError, write_new};
 
-use super::place::Place;
+use super::place::InstallPlace;
 use crate::terminal::file_error::not_file_written;
 use crate::terminal::user_error::{UserError, in_words};
 
@@ -15,13 +15,13 @@ const COPY: &str = ".before-wb";
 
 /// A file with its old and new content.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Change {
+pub(crate) struct FileChange {
     pub(crate) path: PathBuf,
     pub(crate) before: Option<String>,
     pub(crate) after: Option<String>,
 }
 
-impl Change {
+impl FileChange {
     pub(crate) fn is_one(&self) -> bool {
         self.before != self.after
     }
@@ -42,7 +42,7 @@ impl Change {
     }
 
     /// Makes the change, if the file still has the old content.
-    fn make(&self, place: &Place) -> Result<(), UserError> {
+    fn make(&self, place: &InstallPlace) -> Result<(), UserError> {
         if !self.is_one() {
             return Ok(());
         }
@@ -70,7 +70,7 @@ impl Change {
 }
 
 /// Makes changes in their order, and stops at the first that fails.
-pub(crate) fn make(place: &Place, changes: &[Change]) -> Result<(), UserError> {
+pub(crate) fn make(place: &InstallPlace, changes: &[FileChange]) -> Result<(), UserError> {
     changes.iter().try_for_each(|change| change.make(place))
 }
 
@@ -81,7 +81,7 @@ pub(crate) fn copy_of(path: &Path) -> PathBuf {
 }
 
 /// Reads a file; a link on the way to it is refused.
-pub(crate) fn read(place: &Place, path: &Path) -> Result<Option<String>, UserError> {
+pub(crate) fn read(place: &InstallPlace, path: &Path) -> Result<Option<String>, UserError> {
     no_link(place, path)?;
     match fs::read(path) {
         Ok(bytes) => String::from_utf8(bytes).map(Some).map_err(|_| not_text(path)),
@@ -91,7 +91,7 @@ pub(crate) fn read(place: &Place, path: &Path) -> Result<Option<String>, UserErr
 }
 
 /// Refuses a path with a link below the root of the place.
-fn no_link(place: &Place, path: &Path) -> Result<(), UserError> {
+fn no_link(place: &InstallPlace, path: &Path) -> Result<(), UserError> {
     let below = path.ancestors().take_while(|it| *it != place.root);
     for path in below.collect::<Vec<_>>().into_iter().rev() {
         if fs::symlink_metadata(path).is_ok_and(|there| there.is_symlink()) {
@@ -112,7 +112,7 @@ fn failed(path: &Path, what: &str, error: &io::Error) -> UserError {
 }
 
 /// Removes a file, and the folders below the root that become empty.
-fn removed(place: &Place, path: &Path) -> Result<(), UserError> {
+fn removed(place: &InstallPlace, path: &Path) -> Result<(), UserError> {
     fs::remove_file(path).map_err(|error| failed(path, "cannot be removed", &error))?;
     for folder in path.ancestors().skip(1).take_while(|it| *it != place.root) {
         // A folder with other content stays.

@@ -12,7 +12,7 @@ use super::change::read;
 use super::compact_prompt;
 use super::hooks;
 use super::hosts::{self, Host};
-use super::place::{Place, found, is_program};
+use super::place::{InstallPlace, find_program, is_program};
 use super::plug_in::{self, Embedded, VERSION};
 use super::switches::switched_off;
 use crate::args::install::HostName;
@@ -29,14 +29,14 @@ pub(crate) struct Checked {
     pub(crate) program: Option<PathBuf>,
     /// The version of the agent that this was tried with.
     pub(crate) tried: &'static str,
-    pub(crate) found: Vec<Found>,
+    pub(crate) found: Vec<InstalledFile>,
     /// Further notes.
     pub(crate) notes: Vec<String>,
 }
 
 /// An installed file of `wb`, or something else at its place.
 #[derive(Debug, Serialize)]
-pub(crate) struct Found {
+pub(crate) struct InstalledFile {
     pub(crate) file: PathBuf,
     pub(crate) project: bool,
     /// Indicates that it is from `wb`.
@@ -57,8 +57,8 @@ impl Checked {
 
 /// Finds what is installed for an agent: for the user, and in the project of the working directory.
 pub(crate) fn check(host: &Host, environment: &Environment) -> Checked {
-    let places = [false, true].map(|is_project| Place::of(host, environment, is_project));
-    let mut found_here: Vec<Found> = Vec::new();
+    let places = [false, true].map(|is_project| InstallPlace::new(host, environment, is_project));
+    let mut found_here: Vec<InstalledFile> = Vec::new();
     for place in places.into_iter().flatten() {
         let (hooks, mut prompt) = (hooks_of(host, &place, environment), prompt_of(host, &place));
         if let (None, Some(prompt), Some(file)) = (&hooks, &mut prompt, place.hooks(host)) {
@@ -68,14 +68,14 @@ pub(crate) fn check(host: &Host, environment: &Environment) -> Checked {
         let new = looked.into_iter().flatten().filter(|it| found_here.iter().all(|old| old.file != it.file));
         found_here.extend(new.collect::<Vec<_>>());
     }
-    let program = found(environment, host.program);
+    let program = find_program(environment, host.program);
     let notes = more_than_once(host, &found_here).into_iter().collect();
     Checked { host: host.name, program, tried: host.tried, found: found_here, notes }
 }
 
 /// Reports that more than one live place runs `wb`, and how to remove one of them.
-fn more_than_once(host: &Host, found: &[Found]) -> Option<String> {
-    let live: Vec<&Found> = found.iter().filter(|it| it.live && it.wb.is_some()).collect();
+fn more_than_once(host: &Host, found: &[InstalledFile]) -> Option<String> {
+    let live: Vec<&InstalledFile> = found.iter().filter(|it| it.live && it.wb.is_some()).collect();
     let (n, is_first_of_project) = (live.len(), live.first()?.project);
     let flag = if live.last()?.project { " --project" } else { "" };
     let then =
@@ -84,8 +84,8 @@ fn more_than_once(host: &Host, found: &[Found]) -> Option<String> {
     (n > 1).then(|| format!("wb runs {n} times here, and once is enough: {out}"))
 }
 
-impl Found {
-    fn new(file: PathBuf, place: &Place) -> Self {
+impl InstalledFile {
+    fn new(file: PathBuf, place: &InstallPlace) -> Self {
         let problems = Vec::new();
         Self { file, project: place.is_project, ours: true, wb: None, live: false, problems }
     }
@@ -96,7 +96,7 @@ impl Found {
         self.live = false;
     }
 
-    fn judged(mut self, environment: &Environment) -> Self {
+    fn check_program(mut self, environment: &Environment) -> Self {
         if self.ours {
             let wrong = wrong_program(self.wb.as_deref(), self.project, environment);
             self.problems.extend(wrong);
@@ -105,17 +105,19 @@ impl Found {
     }
 }
 
-fn plug_in(host: &Host, place: &Place, environment: &Environment) -> Option<Found> {
+fn plug_in(host: &Host, place: &InstallPlace, environment: &Environment) -> Option<InstalledFile> {
     let files = host.files;
     let first = files.first()?;
-    let found = Found::new(place.file(first.path), place);
+    let found = InstalledFile::new(place.file(first.path), place);
     let text = match read(place, &found.file) {
         Ok(Some(text)) => text,
-        Ok(None) => return is_begun(files, place).then(|| Found { problems: vec![gone("it")], ..found }),
-        Err(error) => return Some(Found { ours: false, problems: vec![error.message], ..found }),
+        Ok(None) => {
+            return is_begun(files, place).then(|| InstalledFile { problems: vec![gone("it")], ..found });
+        }
+        Err(error) => return Some(InstalledFile { ours: false, problems: vec![error.message], ..found }),
     };
     let Some(written) = plug_in::read(&text) else {
-        return Some(Found { ours: false, problems: vec!["it is not from wb".to_owned()], ..found });
+        return Some(InstalledFile { ours: false, problems: vec!["it is not from wb".to_owned()], ..found });
     };
     let mut problems = Vec::new();
     if written.version == VERSION {
@@ -138,17 +140,17 @@ fn plug_in(host: &Host, place: &Place, environment: &Environment) -> Option<Foun
     problems.extend(switched_off(host, place, &found.file, environment));
     problems.extend(too_old(host, environment));
     problems.extend(lacking(host, environment));
-    Some(Found { wb: written.program, problems, ..found }.judged(environment))
+    Some(InstalledFile { wb: written.program, problems, ..found }.check_program(environment))
 }
 
 /// Returns whether a file of the plug-in is in place that is just as it was written.
-fn is_begun(files: &[Embedded], place: &Place) -> bool {
+fn is_begun(files: &[Embedded], place: &InstallPlace) -> bool {
     let text = |file: &Embedded| read(place, &place.file(file.path)).ok().flatten();
     files.iter().any(|file| text(file).is_some_and(|text| text == file.rendered("")))
 }
 
 /// Returns what has become of a file of the plug-in, if it is not as it was written.
-fn not_as_written(file: Embedded, place: &Place, program: &str, name: &str) -> Option<String> {
+fn not_as_written(file: Embedded, place: &InstallPlace, program: &str, name: &str) -> Option<String> {
     match read(place, &place.file(file.path)) {
         Ok(None) => Some(gone(name)),
         Ok(Some(text)) if text == file.rendered(program) => None,
@@ -162,7 +164,7 @@ fn gone(name: &str) -> String {
 }
 
 /// Returns whether Claude Code has noted that the user trusts a project, or a folder above it.
-fn is_folder_trusted(place: &Place, environment: &Environment) -> bool {
+fn is_folder_trusted(place: &InstallPlace, environment: &Environment) -> bool {
     let folder = environment.claude_config.as_ref().or(environment.home.as_ref());
     let text = folder.and_then(|folder| std::fs::read(folder.join(".claude.json")).ok());
     let noted: Value = text.and_then(|text| serde_json::from_slice(&text).ok()).unwrap_or_default();
@@ -173,11 +175,11 @@ fn is_folder_trusted(place: &Place, environment: &Environment) -> bool {
     place.root.ancestors().any(|folder| is_trusted(folder) == Some(true))
 }
 
-fn hooks_of(host: &Host, place: &Place, environment: &Environment) -> Option<Found> {
-    let found = Found::new(place.hooks(host)?, place);
+fn hooks_of(host: &Host, place: &InstallPlace, environment: &Environment) -> Option<InstalledFile> {
+    let found = InstalledFile::new(place.hooks(host)?, place);
     let text = read(place, &found.file).ok()??;
     if let Some(why) = hooks::broken(&text) {
-        return Some(Found { problems: vec![format!("{why}: repair it")], ..found });
+        return Some(InstalledFile { problems: vec![format!("{why}: repair it")], ..found });
     }
     let programs = hooks::programs(&text);
     let (.., first) = programs.first()?.clone();
@@ -189,24 +191,24 @@ fn hooks_of(host: &Host, place: &Place, environment: &Environment) -> Option<Fou
         let how = "Codex has not asked you yet whether to trust it: start codex and say /hooks";
         problems.push(how.to_owned());
     }
-    Some(Found { wb: Some(first), problems, ..found }.judged(environment))
+    Some(InstalledFile { wb: Some(first), problems, ..found }.check_program(environment))
 }
 
-fn prompt_of(host: &Host, place: &Place) -> Option<Found> {
-    let found = Found::new(place.prompt(host)?, place);
+fn prompt_of(host: &Host, place: &InstallPlace) -> Option<InstalledFile> {
+    let found = InstalledFile::new(place.prompt(host)?, place);
     let text = read(place, &found.file).ok()?.filter(|text| compact_prompt::is_there(text))?;
     let of_user = match compact_prompt::of_user(&text) {
         Ok(key) => key.map(|key| format!("you added a {key} next to the one of wb: install it again")),
         Err(why) => Some(format!("{why}: repair it")),
     };
     let problems: Vec<String> = compact_prompt::problem(&text).into_iter().chain(of_user).collect();
-    Some(Found { live: problems.is_empty(), problems, ..found })
+    Some(InstalledFile { live: problems.is_empty(), problems, ..found })
 }
 
 /// Returns whether Codex has noted that the user trusts hooks of a file; whether they changed since
 /// it alone knows.
 fn is_trusted(file: &Path, programs: &[(String, [usize; 2], String)], environment: &Environment) -> bool {
-    let Ok(place) = Place::of(hosts::host(HostName::Codex), environment, false) else { return false };
+    let Ok(place) = InstallPlace::new(hosts::host(HostName::Codex), environment, false) else { return false };
     let settings = std::fs::read_to_string(place.file("config.toml")).unwrap_or_default();
     let is_noted = |event: &str, [at, nth]: [usize; 2]| {
         let key = format!("{}:{}:{at}:{nth}", file.display(), snake(event));
@@ -239,17 +241,17 @@ fn wrong_program(program: Option<&str>, is_project: bool, environment: &Environm
         return Some(format!("it runs another wb than this one: {program}"));
     }
     let version = version_of(path);
-    let told = version.as_deref().unwrap_or("no version");
+    let reported = version.as_deref().unwrap_or("no version");
     (version.as_deref() != Some(VERSION))
-        .then(|| format!("the wb that it runs reports {told}, and this is {VERSION}: {program}"))
+        .then(|| format!("the wb that it runs reports {reported}, and this is {VERSION}: {program}"))
 }
 
 /// Reports that the installed Claude Code is older than the line that the plug-in was tested with,
 /// and may not support such plug-ins.
 pub(crate) fn too_old(host: &Host, environment: &Environment) -> Option<String> {
-    let program = found(environment, host.program).filter(|_| host.name == HostName::ClaudeCode)?;
-    let told = said(&program)?;
-    let version = told.split_whitespace().next()?;
+    let program = find_program(environment, host.program).filter(|_| host.name == HostName::ClaudeCode)?;
+    let output = version_output(&program)?;
+    let version = output.split_whitespace().next()?;
     let line = |version: &str| {
         let mut numbers = version.split('.').map(|number| number.parse::<u32>().ok());
         Some((numbers.next()??, numbers.next()??))
@@ -269,7 +271,7 @@ pub(crate) fn too_old(host: &Host, environment: &Environment) -> Option<String> 
 
 /// Names the programs that the plug-in runs and the search path does not lead to.
 pub(crate) fn lacking(host: &Host, environment: &Environment) -> Vec<String> {
-    let gone = host.runs.iter().filter(|program| found(environment, program).is_none());
+    let gone = host.runs.iter().filter(|program| find_program(environment, program).is_none());
     gone.map(|program| {
         format!("it runs {program}, which is not on the PATH: install it, or add its folder to the PATH")
     })
@@ -278,11 +280,11 @@ pub(crate) fn lacking(host: &Host, environment: &Environment) -> Vec<String> {
 
 /// Runs a `wb` to get its version; none if it does not answer in time.
 fn version_of(path: &Path) -> Option<String> {
-    said(path)?.strip_prefix("wb ").map(str::to_owned)
+    version_output(path)?.strip_prefix("wb ").map(str::to_owned)
 }
 
 /// Asks a program for its version, and returns its output.
-fn said(path: &Path) -> Option<String> {
+fn version_output(path: &Path) -> Option<String> {
     let mut command = Command::new(path);
     let mut child = command
         .arg("--version")
@@ -317,7 +319,7 @@ mod tests {
     }
 
     #[test]
-    fn a_program_that_tells_no_version_in_time_has_none() {
+    fn a_program_without_a_version_in_time_has_none() {
         assert_eq!(version_of(Path::new("/nowhere/wb")), None);
     }
 }

@@ -20,15 +20,15 @@ const KEYS: [&str; 2] = ["compact_prompt", "experimental_compact_prompt_file"];
 const BYTE_ORDER: char = '\u{feff}';
 
 /// A settings file, taken apart.
-struct Settings<'a> {
+struct PromptSettings<'a> {
     before: &'a str,
     /// Our lines; none if they are not there.
     ours: &'a str,
     after: &'a str,
 }
 
-impl<'a> Settings<'a> {
-    fn of(text: &'a str) -> Self {
+impl<'a> PromptSettings<'a> {
+    fn parse(text: &'a str) -> Self {
         let is_line = |at: &usize| *at == 0 || text[..*at].ends_with(['\n', BYTE_ORDER]);
         let start = text.find(FIRST).filter(is_line);
         let place = start.and_then(|start| Some(start..start + text[start..].find(LAST)? + LAST.len()));
@@ -46,12 +46,12 @@ fn ours() -> String {
 
 /// Returns whether our lines are there.
 pub(crate) fn is_there(text: &str) -> bool {
-    !Settings::of(text).ours.is_empty()
+    !PromptSettings::parse(text).ours.is_empty()
 }
 
 /// Returns the settings with our lines as they are to be.
 pub(crate) fn with(text: &str) -> String {
-    let Settings { before, ours: old, after } = Settings::of(text);
+    let PromptSettings { before, ours: old, after } = PromptSettings::parse(text);
     let n_mark = if after.starts_with(BYTE_ORDER) { BYTE_ORDER.len_utf8() } else { 0 };
     let (before, after) = if old.is_empty() { after.split_at(n_mark) } else { (before, after) };
     [before, &ours(), after].concat()
@@ -59,7 +59,7 @@ pub(crate) fn with(text: &str) -> String {
 
 /// Returns the settings without our lines.
 pub(crate) fn without(text: &str) -> String {
-    let Settings { before, after, .. } = Settings::of(text);
+    let PromptSettings { before, after, .. } = PromptSettings::parse(text);
     [before, after].concat()
 }
 
@@ -72,7 +72,7 @@ pub(crate) fn of_user(text: &str) -> Result<Option<&'static str>, String> {
 
 /// Returns the problem with our lines.
 pub(crate) fn problem(text: &str) -> Option<String> {
-    let there = Settings::of(text).ours;
+    let there = PromptSettings::parse(text).ours;
     let version = there.strip_prefix(FIRST)?.split(',').next()?;
     if version != VERSION {
         return Some(format!("it was written by wb {version}, and this is {VERSION}: install it again"));

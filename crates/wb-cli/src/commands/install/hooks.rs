@@ -29,12 +29,12 @@ struct Run<'a> {
 }
 
 /// An event and its matcher.
-pub(crate) type Event = (&'static str, Option<&'static str>);
+pub(crate) type HookEvent = (&'static str, Option<&'static str>);
 
 /// When a session resumes after a compaction: no other event of Codex accepts text.
-pub(crate) const OF_CODEX: &[Event] = &[("SessionStart", Some("compact"))];
+pub(crate) const OF_CODEX: &[HookEvent] = &[("SessionStart", Some("compact"))];
 /// Also before a compaction, to list what the summary must contain, and after it.
-pub(crate) const OF_CLAUDE_CODE: &[Event] =
+pub(crate) const OF_CLAUDE_CODE: &[HookEvent] =
     &[("PreCompact", None), ("PostCompact", None), ("SessionStart", Some("compact"))];
 
 /// Returns the command that runs `wb` of a path, for a shell.
@@ -57,7 +57,7 @@ pub(crate) fn known_again(program: &str) -> Option<String> {
 }
 
 /// Returns the settings with our hooks in them; those that are there get this command.
-pub(crate) fn with(text: &str, events: &[Event], program: &str) -> Result<String, String> {
+pub(crate) fn with(text: &str, events: &[HookEvent], program: &str) -> Result<String, String> {
     let command = command_of(program);
     let mut text = checked(text)?.to_owned();
     for (event, matcher) in events {
@@ -187,8 +187,8 @@ fn ours_in(text: &str, list: &Range<usize>) -> Vec<Ours> {
         let is_alone = all.len() == 1;
         for (nth_run, run) in all.into_iter().enumerate() {
             let run = within(&runs, run);
-            let told = serde_json::from_str::<Value>(&text[run.clone()]).unwrap_or_default();
-            if let Some(program) = told["command"].as_str().and_then(program_of) {
+            let hook = serde_json::from_str::<Value>(&text[run.clone()]).unwrap_or_default();
+            if let Some(program) = hook["command"].as_str().and_then(program_of) {
                 let (group, runs) = (group.clone(), runs.clone());
                 ours.push(Ours { nth_group, group, runs, nth_run, run, is_alone, program });
             }
@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn a_command_beside_ours_stays_and_so_does_one_below_another_event() {
+    fn commands_of_others_stay_in_every_event() {
         let with_ours = with("{}", OF_CODEX, "/a/wb").unwrap();
         let run = r#"{"type": "command", "command": "echo mine"}"#;
         let mixed = with_ours.replacen("\"hooks\": [", &format!("\"hooks\": [{run},"), 1);

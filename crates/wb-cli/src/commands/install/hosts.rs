@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use super::hooks::{Event, OF_CLAUDE_CODE, OF_CODEX};
+use super::hooks::{HookEvent, OF_CLAUDE_CODE, OF_CODEX};
 use super::plug_in::{self, Embedded};
 use crate::args::install::HostName;
 use crate::platform::environment::Environment;
@@ -34,7 +34,7 @@ pub(crate) struct Host {
     /// The programs that the plug-in runs in addition to `wb`; each must be in the search path.
     pub(crate) runs: &'static [&'static str],
     /// The events that the hooks handle.
-    pub(crate) events: &'static [Event],
+    pub(crate) events: &'static [HookEvent],
     /// The settings that may switch it off, the user's and those of a project.
     pub(crate) settings: [&'static [&'static str]; 2],
     /// The effect of the plug-in on compactions, if there is one.

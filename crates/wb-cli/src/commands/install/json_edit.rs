@@ -16,7 +16,7 @@ struct Container<'a> {
 
 impl<'a> Container<'a> {
     /// Parses the value at a place; none if it is neither an object nor an array.
-    fn at(text: &'a str, place: Range<usize>) -> Option<Self> {
+    fn parse(text: &'a str, place: Range<usize>) -> Option<Self> {
         let bytes = &text.as_bytes()[place.clone()];
         let shifted = |child: Range<usize>| place.start + child.start..place.start + child.end;
         let children = match members(bytes) {
@@ -76,7 +76,7 @@ pub(crate) fn add(
     key: Option<&str>,
     value: &impl Serialize,
 ) -> Option<String> {
-    Container::at(text, place)?.with(key, value)
+    Container::parse(text, place)?.with(key, value)
 }
 
 /// Returns a value as JSON: on one line, or indented by `unit`.
@@ -98,7 +98,7 @@ pub(crate) fn replaced(text: &str, place: Range<usize>, value: &impl Serialize) 
 
 /// Removes the child at an index of the container at a place.
 pub(crate) fn remove(text: &str, place: Range<usize>, at: usize) -> Option<String> {
-    let container = Container::at(text, place)?;
+    let container = Container::parse(text, place)?;
     (at < container.children.len()).then(|| container.without(at))
 }
 
@@ -150,7 +150,7 @@ mod tests {
     fn what_is_added_and_removed_leaves_the_same_bytes() {
         for before in ["{\n  \"a\": {\"b\" : 2 } ,\n \"c\":[1,2]\n}\n", "{\"a\":1}", " {\n\t\"a\" : 1 }"] {
             let added = add(before, whole(before), Some("k"), &["x"]).unwrap();
-            let last = Container::at(&added, whole(&added)).unwrap().children.len() - 1;
+            let last = Container::parse(&added, whole(&added)).unwrap().children.len() - 1;
             assert_eq!(remove(&added, whole(&added), last).unwrap(), before);
         }
     }

@@ -20,9 +20,9 @@ use serde::Serialize;
 
 use self::check::{Checked, check, lacking, too_old};
 use self::hosts::{HOSTS, Host, host};
-use self::place::{Place, part_of_project};
+use self::place::{InstallPlace, part_of_project};
 use self::plan::Plan;
-use self::show::{Asked, JsonReport};
+use self::show::{InstallJson, InstallRequest};
 use self::stays::what_stays;
 use self::switches::switched_off;
 use crate::args::install::{HostName, Install, Uninstall};
@@ -36,17 +36,17 @@ pub(crate) fn install(shell: &Shell, args: Install) -> Result<Exit> {
     let Some(name) = args.host.filter(|_| !args.check) else { return checked(shell, args.host) };
     let untried = untried(OS, args.scope.dry_run)?;
     let host = host(name);
-    let place = Place::of(host, &shell.environment, args.scope.project)?;
+    let place = InstallPlace::new(host, &shell.environment, args.scope.project)?;
     let mut plan = planned(host, &place, &shell.environment, args.hooks)?;
     plan.notes.extend(untried);
-    finish(shell, Asked { host, place: &place, is_install: true, is_dry: args.scope.dry_run }, &plan)
+    finish(shell, InstallRequest { host, place: &place, is_install: true, is_dry: args.scope.dry_run }, &plan)
 }
 
 /// Removes `wb` from an agent.
 pub(crate) fn uninstall(shell: &Shell, args: Uninstall) -> Result<Exit> {
     untried(OS, args.scope.dry_run)?;
     let host = host(args.host);
-    let place = Place::of(host, &shell.environment, args.scope.project)?;
+    let place = InstallPlace::new(host, &shell.environment, args.scope.project)?;
     let mut plan = plan::uninstall(host, &place)?;
     let stays = |file: String, flag: &str| {
         format!("wb is still in {file}: wb uninstall {}{flag} takes it out", host.name.word())
@@ -54,12 +54,16 @@ pub(crate) fn uninstall(shell: &Shell, args: Uninstall) -> Result<Exit> {
     note_others(host, &shell.environment, &mut plan, stays);
     plan.notes.extend(part_of_project(host, &place, &shell.environment));
     plan.notes.extend(what_stays(host, &shell.environment));
-    finish(shell, Asked { host, place: &place, is_install: false, is_dry: args.scope.dry_run }, &plan)
+    finish(
+        shell,
+        InstallRequest { host, place: &place, is_install: false, is_dry: args.scope.dry_run },
+        &plan,
+    )
 }
 
 fn planned(
     host: &Host,
-    place: &Place,
+    place: &InstallPlace,
     environment: &Environment,
     wants_hooks: bool,
 ) -> Result<Plan, UserError> {
@@ -67,7 +71,9 @@ fn planned(
     let is_plug_in = !host.files.is_empty();
     let is_plug_in_wanted = is_plug_in && !wants_hooks;
     let mut plan = match place.hooks(host).filter(|_| wants_hooks || !is_plug_in) {
-        Some(path) => plan::hooks(host, &path, [place, &Place::of(host, environment, false)?], program)?,
+        Some(path) => {
+            plan::hooks(host, &path, [place, &InstallPlace::new(host, environment, false)?], program)?
+        }
         None if wants_hooks => return Err(no_hooks(host)),
         None => plan::plug_in(host, place, program)?,
     };
@@ -138,12 +144,12 @@ fn untried(system: &str, is_dry: bool) -> Result<Option<String>, UserError> {
     Err(UserError::new(format!("`wb install` is not supported on {name}"), hint))
 }
 
-fn finish(shell: &Shell, asked: Asked<'_>, plan: &Plan) -> Result<Exit> {
+fn finish(shell: &Shell, asked: InstallRequest<'_>, plan: &Plan) -> Result<Exit> {
     if !asked.is_dry {
         change::make(asked.place, &plan.changes)?;
     }
     if shell.is_json {
-        shell.print_json(&JsonReport::of(asked, plan))?;
+        shell.print_json(&InstallJson::new(asked, plan))?;
     } else {
         shell.print(|page| show::done(page, &shell.environment, asked, plan))?;
     }

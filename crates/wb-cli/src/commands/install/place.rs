@@ -8,7 +8,7 @@ use crate::terminal::user_error::UserError;
 
 /// A folder of an agent: the user's, or that of a project.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(crate) struct InstallPlace {
     /// The existing root, links or not; no link below it is followed.
     pub(crate) root: PathBuf,
     /// Below the root, the folder that the agent reads.
@@ -16,9 +16,9 @@ pub(crate) struct Place {
     pub(crate) is_project: bool,
 }
 
-impl Place {
+impl InstallPlace {
     /// Returns the folder of an agent.
-    pub(crate) fn of(host: &Host, environment: &Environment, is_project: bool) -> Result<Self, UserError> {
+    pub(crate) fn new(host: &Host, environment: &Environment, is_project: bool) -> Result<Self, UserError> {
         if is_project {
             let root = project_folders(host, environment).pop().ok_or_else(no_folder)?;
             let folder = host.project.ok_or_else(|| no_project(host))?.into();
@@ -58,7 +58,11 @@ fn repository(folder: &Path) -> Option<&Path> {
 }
 
 /// Notes which folder a project's plug-in applies to, if the repository is larger.
-pub(crate) fn part_of_project(host: &Host, place: &Place, environment: &Environment) -> Option<String> {
+pub(crate) fn part_of_project(
+    host: &Host,
+    place: &InstallPlace,
+    environment: &Environment,
+) -> Option<String> {
     let whole = repository(&place.root).filter(|it| place.is_project && *it != place.root)?;
     let [part, whole] = [&place.root, whole].map(|folder| environment.tilde(folder));
     let title = host.title;
@@ -80,7 +84,7 @@ fn no_folder() -> UserError {
 }
 
 /// Returns the path of a program, if the user's search path leads to one.
-pub(crate) fn found(environment: &Environment, program: &str) -> Option<PathBuf> {
+pub(crate) fn find_program(environment: &Environment, program: &str) -> Option<PathBuf> {
     environment.search.iter().map(|folder| folder.join(program)).find(|path| is_program(path))
 }
 
@@ -106,7 +110,8 @@ mod tests {
     #[test]
     fn variables_of_the_agents_say_where_else_to_put_it() {
         let environment = Environment { home: Some("/h".into()), ..Environment::default() };
-        let place = |name, environment: &Environment| Place::of(host(name), environment, false).unwrap().root;
+        let place =
+            |name, environment: &Environment| InstallPlace::new(host(name), environment, false).unwrap().root;
         let names = HOSTS.map(|host| host.name);
         let usual = ["/h/.claude", "/h/.codex", "/h/.gemini", "/h/.config/opencode", "/h/.pi/agent"]
             .map(PathBuf::from);
@@ -123,7 +128,7 @@ mod tests {
             names.map(|name| place(name, &moved)),
             ["/c", "/x", "/g/.gemini", "/o/opencode", "/p"].map(PathBuf::from)
         );
-        assert!(Place::of(host(HostName::Pi), &Environment::default(), false).is_err());
+        assert!(InstallPlace::new(host(HostName::Pi), &Environment::default(), false).is_err());
     }
 
     #[test]
@@ -132,7 +137,7 @@ mod tests {
         let [root, below] = ["r", "r/a/b"].map(|it| folder.path().join(it));
         std::fs::create_dir_all(&below).unwrap();
         let environment = Environment { working: Some(below.clone()), ..Environment::default() };
-        let place = |name| Place::of(host(name), &environment, true).unwrap();
+        let place = |name| InstallPlace::new(host(name), &environment, true).unwrap();
         let part = |name| part_of_project(host(name), &place(name), &environment);
         for name in [HostName::Codex, HostName::Opencode, HostName::ClaudeCode, HostName::Pi] {
             assert_eq!((place(name).root, part(name)), (below.clone(), None), "it is in no repository");
@@ -151,7 +156,7 @@ mod tests {
     #[test]
     fn a_project_has_a_folder_for_each_agent() {
         let environment = Environment { working: Some("/w".into()), ..Environment::default() };
-        let place = Place::of(host(HostName::ClaudeCode), &environment, true).unwrap();
+        let place = InstallPlace::new(host(HostName::ClaudeCode), &environment, true).unwrap();
         assert_eq!(place.hooks(host(HostName::ClaudeCode)), Some("/w/.claude/settings.local.json".into()));
         assert_eq!(place.file("x"), PathBuf::from("/w/.claude/x"));
     }

@@ -2,11 +2,11 @@
 
 use std::path::Path;
 
-use super::change::{Change, copy_of, read};
+use super::change::{FileChange, copy_of, read};
 use super::compact_prompt;
 use super::hooks;
 use super::hosts::Host;
-use super::place::Place;
+use super::place::InstallPlace;
 use super::plug_in::{self, Embedded};
 use crate::terminal::user_error::UserError;
 
@@ -20,14 +20,14 @@ const OF_BOTH: &str = "Its model still writes the summary, by the instructions o
 /// Changes in their order.
 #[derive(Debug)]
 pub(crate) struct Plan {
-    pub(crate) changes: Vec<Change>,
+    pub(crate) changes: Vec<FileChange>,
     pub(crate) notes: Vec<String>,
     /// The state of the agent's compactions afterwards.
     pub(crate) effect: &'static str,
 }
 
 /// Plans the plug-in of an agent.
-pub(crate) fn plug_in(host: &Host, place: &Place, program: &str) -> Result<Plan, UserError> {
+pub(crate) fn plug_in(host: &Host, place: &InstallPlace, program: &str) -> Result<Plan, UserError> {
     let files = host.files;
     let is_ours = is_ours(files, place)?;
     // The file that is read first is written last, so that no half-written plug-in is ever loaded.
@@ -35,17 +35,22 @@ pub(crate) fn plug_in(host: &Host, place: &Place, program: &str) -> Result<Plan,
     Ok(Plan { changes: changes.collect::<Result<_, _>>()?, notes: Vec::new(), effect: host.effect })
 }
 
-fn written(file: Embedded, place: &Place, program: &str, is_ours: bool) -> Result<Change, UserError> {
+fn written(
+    file: Embedded,
+    place: &InstallPlace,
+    program: &str,
+    is_ours: bool,
+) -> Result<FileChange, UserError> {
     let path = place.file(file.path);
     let (before, after) = (read(place, &path)?, file.rendered(program));
     match &before {
         Some(there) if !is_ours && *there != after => Err(foreign(&path)),
-        _ => Ok(Change { path, before, after: Some(after) }),
+        _ => Ok(FileChange { path, before, after: Some(after) }),
     }
 }
 
 /// Returns whether the first file exists and is ours.
-fn is_ours(files: &[Embedded], place: &Place) -> Result<bool, UserError> {
+fn is_ours(files: &[Embedded], place: &InstallPlace) -> Result<bool, UserError> {
     let Some(first) = files.first() else { return Ok(false) };
     let text = read(place, &place.file(first.path))?;
     Ok(text.is_some_and(|text| plug_in::read(&text).is_some()))
@@ -62,7 +67,7 @@ fn foreign(path: &Path) -> UserError {
 pub(crate) fn hooks(
     host: &Host,
     path: &Path,
-    [place, user]: [&Place; 2],
+    [place, user]: [&InstallPlace; 2],
     program: &str,
 ) -> Result<Plan, UserError> {
     if hooks::known_again(program).is_none() {
@@ -85,7 +90,7 @@ pub(crate) fn hooks(
 fn with_prompt(
     host: &Host,
     path: &Path,
-    [place, user]: [&Place; 2],
+    [place, user]: [&InstallPlace; 2],
     plan: &mut Plan,
 ) -> Result<(), UserError> {
     let before = read(place, path)?;
@@ -106,7 +111,7 @@ fn with_prompt(
     plan.notes.push(format!("{} has a {key} of yours, which stays; that of wb is left out", file.display()));
     if compact_prompt::is_there(&text) {
         let after = Some(compact_prompt::without(&text));
-        plan.changes.push(Change { path: path.to_owned(), before, after });
+        plan.changes.push(FileChange { path: path.to_owned(), before, after });
     }
     Ok(())
 }
@@ -114,17 +119,17 @@ fn with_prompt(
 /// Changes settings, and copies them before the first time.
 fn settled(
     path: &Path,
-    place: &Place,
+    place: &InstallPlace,
     before: Option<String>,
     after: String,
     is_first: bool,
-) -> Result<Vec<Change>, UserError> {
+) -> Result<Vec<FileChange>, UserError> {
     let mut changes = Vec::new();
     if let Some(text) = before.clone().filter(|_| is_first) {
         let copy = copy_of(path);
-        changes.push(Change { before: read(place, &copy)?, after: Some(text), path: copy });
+        changes.push(FileChange { before: read(place, &copy)?, after: Some(text), path: copy });
     }
-    changes.push(Change { path: path.to_owned(), before, after: Some(after) });
+    changes.push(FileChange { path: path.to_owned(), before, after: Some(after) });
     Ok(changes)
 }
 
@@ -134,7 +139,7 @@ fn broken(path: &Path, why: String) -> UserError {
 }
 
 /// Plans the removal of everything we installed.
-pub(crate) fn uninstall(host: &Host, place: &Place) -> Result<Plan, UserError> {
+pub(crate) fn uninstall(host: &Host, place: &InstallPlace) -> Result<Plan, UserError> {
     let files = host.files;
     let mut plan = Plan { changes: Vec::new(), notes: Vec::new(), effect: "" };
     let is_ours = is_ours(files, place)?;
@@ -142,7 +147,7 @@ pub(crate) fn uninstall(host: &Host, place: &Place) -> Result<Plan, UserError> {
         let path = place.file(file.path);
         // Without the marker file, the others are ours only if they are exactly as written.
         let before = read(place, &path)?.filter(|text| is_ours || *text == file.rendered(""));
-        plan.changes.push(Change { before, after: None, path });
+        plan.changes.push(FileChange { before, after: None, path });
     }
     if let Some(first) = files.first().map(|file| place.file(file.path)).filter(|it| !is_ours && it.exists())
     {
@@ -154,18 +159,18 @@ pub(crate) fn uninstall(host: &Host, place: &Place) -> Result<Plan, UserError> {
     if let Some(path) = place.hooks(host) {
         without_hooks(host, &path, place, &mut plan)?;
     }
-    plan.changes.retain(Change::is_one);
+    plan.changes.retain(FileChange::is_one);
     Ok(plan)
 }
 
-fn without_prompt(path: &Path, place: &Place, plan: &mut Plan) -> Result<(), UserError> {
+fn without_prompt(path: &Path, place: &InstallPlace, plan: &mut Plan) -> Result<(), UserError> {
     let Some(text) = read(place, path)?.filter(|text| compact_prompt::is_there(text)) else { return Ok(()) };
     let less = compact_prompt::without(&text);
     let is_of = |old: &str| *old == less;
     taken_out(path, place, plan, &text, &less, is_of, "")
 }
 
-fn without_hooks(host: &Host, path: &Path, place: &Place, plan: &mut Plan) -> Result<(), UserError> {
+fn without_hooks(host: &Host, path: &Path, place: &InstallPlace, plan: &mut Plan) -> Result<(), UserError> {
     let Some(text) = read(place, path)? else { return Ok(()) };
     let Some((.., program)) = hooks::programs(&text).into_iter().next() else {
         // A file that cannot be read may still hold them.
@@ -181,7 +186,7 @@ fn without_hooks(host: &Host, path: &Path, place: &Place, plan: &mut Plan) -> Re
 /// created the file and nothing is left in it.
 fn taken_out(
     path: &Path,
-    place: &Place,
+    place: &InstallPlace,
     plan: &mut Plan,
     text: &str,
     less: &str,
@@ -194,9 +199,9 @@ fn taken_out(
     let after = if is_all { kept.as_deref() } else { Some(less) };
     let is_empty = kept.is_none() && less.split_whitespace().eq(nothing.split_whitespace());
     let after = after.filter(|_| !is_empty).map(str::to_owned);
-    plan.changes.push(Change { path: path.to_owned(), before: Some(text.to_owned()), after });
+    plan.changes.push(FileChange { path: path.to_owned(), before: Some(text.to_owned()), after });
     if is_all {
-        plan.changes.push(Change { path: copy, before: kept, after: None });
+        plan.changes.push(FileChange { path: copy, before: kept, after: None });
     } else if kept.is_some() {
         let (file, copy) = (path.display(), copy.display());
         plan.notes.push(format!("{file} was changed since by others, so its old copy stays: {copy}"));

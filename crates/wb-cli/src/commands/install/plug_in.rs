@@ -9,43 +9,26 @@ pub(crate) struct Embedded {
     text: &'static str,
 }
 
-pub(crate) const OF_PI: [Embedded; 1] = [Embedded {
-    path: "extensions/wb-compact.ts",
-    text: include_str!("../../../../../integrations/pi/wb-compact.ts"),
-}];
+/// Embeds a file of `integrations`, to be installed at a path.
+macro_rules! embedded {
+    ($path:literal, $source:literal) => {
+        Embedded { path: $path, text: include_str!(concat!("../../../../../integrations/", $source)) }
+    };
+}
+
+pub(crate) const OF_PI: [Embedded; 1] = [embedded!("extensions/wb-compact.ts", "pi/wb-compact.ts")];
 pub(crate) const OF_GEMINI_CLI: [Embedded; 3] = [
-    Embedded {
-        path: "extensions/wb-compact/wb-compact.mjs",
-        text: include_str!("../../../../../integrations/gemini-cli/wb-compact.mjs"),
-    },
-    Embedded {
-        path: "extensions/wb-compact/hooks/hooks.json",
-        text: include_str!("../../../../../integrations/gemini-cli/hooks/hooks.json"),
-    },
-    Embedded {
-        path: "extensions/wb-compact/gemini-extension.json",
-        text: include_str!("../../../../../integrations/gemini-cli/gemini-extension.json"),
-    },
+    embedded!("extensions/wb-compact/wb-compact.mjs", "gemini-cli/wb-compact.mjs"),
+    embedded!("extensions/wb-compact/hooks/hooks.json", "gemini-cli/hooks/hooks.json"),
+    embedded!("extensions/wb-compact/gemini-extension.json", "gemini-cli/gemini-extension.json"),
 ];
-pub(crate) const OF_OPENCODE: [Embedded; 1] = [Embedded {
-    path: "plugins/wb-compact.ts",
-    text: include_str!("../../../../../integrations/opencode/wb-compact.ts"),
-}];
+pub(crate) const OF_OPENCODE: [Embedded; 1] = [embedded!("plugins/wb-compact.ts", "opencode/wb-compact.ts")];
 /// The first file runs `wb`; it is written last, so that the plug-in is complete once it is
 /// present.
 pub(crate) const OF_CLAUDE_CODE: [Embedded; 3] = [
-    Embedded {
-        path: "skills/wb-compact/hooks/register.ts",
-        text: include_str!("../../../../../integrations/claude-code/hooks/register.ts"),
-    },
-    Embedded {
-        path: "skills/wb-compact/hooks/hooks.json",
-        text: include_str!("../../../../../integrations/claude-code/hooks/hooks.json"),
-    },
-    Embedded {
-        path: "skills/wb-compact/.claude-plugin/plugin.json",
-        text: include_str!("../../../../../integrations/claude-code/.claude-plugin/plugin.json"),
-    },
+    embedded!("skills/wb-compact/hooks/register.ts", "claude-code/hooks/register.ts"),
+    embedded!("skills/wb-compact/hooks/hooks.json", "claude-code/hooks/hooks.json"),
+    embedded!("skills/wb-compact/.claude-plugin/plugin.json", "claude-code/.claude-plugin/plugin.json"),
 ];
 
 /// This version of `wb`.
@@ -73,7 +56,7 @@ impl Embedded {
 
 /// The header of an embedded file.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Written {
+pub(crate) struct FileHeader {
     /// The version of `wb` that wrote it.
     pub(crate) version: String,
     /// The path of `wb` that it runs.
@@ -81,10 +64,10 @@ pub(crate) struct Written {
 }
 
 /// Returns the header of a file, if it is ours.
-pub(crate) fn read(text: &str) -> Option<Written> {
+pub(crate) fn read(text: &str) -> Option<FileHeader> {
     let version = text.strip_prefix(MARK)?.split(',').next()?.to_owned();
     let line = text.lines().find_map(|line| line.strip_prefix("const WB = ")?.strip_suffix(';'));
-    Some(Written { version, program: line.and_then(|line| serde_json::from_str(line).ok()) })
+    Some(FileHeader { version, program: line.and_then(|line| serde_json::from_str(line).ok()) })
 }
 
 #[cfg(test)]
@@ -96,7 +79,7 @@ mod tests {
         for first in [OF_PI[0], OF_OPENCODE[0], OF_GEMINI_CLI[0], OF_CLAUDE_CODE[0]] {
             for program in ["/usr/bin/wb", "/a b/it's \"wb\"", "C:\\x\\wb", "/Grüße/世界/`${x}`\n/wb"] {
                 let text = first.rendered(program);
-                let written = Written { version: VERSION.to_owned(), program: Some(program.to_owned()) };
+                let written = FileHeader { version: VERSION.to_owned(), program: Some(program.to_owned()) };
                 assert_eq!(read(&text), Some(written), "{text}");
             }
         }

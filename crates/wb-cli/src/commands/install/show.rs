@@ -5,10 +5,10 @@ use std::path::Path;
 
 use serde::Serialize;
 
-use super::change::Change;
-use super::check::{Checked, Found};
+use super::change::FileChange;
+use super::check::{Checked, InstalledFile};
 use super::hosts::{Host, host};
-use super::place::Place;
+use super::place::InstallPlace;
 use super::plan::Plan;
 use crate::args::install::HostName;
 use crate::platform::environment::Environment;
@@ -18,7 +18,7 @@ use crate::terminal::wrap::Page;
 
 /// The answer of `wb install --json` and `wb uninstall --json`.
 #[derive(Debug, Serialize)]
-pub(crate) struct JsonReport<'a> {
+pub(crate) struct InstallJson<'a> {
     host: HostName,
     project: bool,
     dry_run: bool,
@@ -34,18 +34,18 @@ struct JsonChange<'a> {
     content: Option<&'a str>,
 }
 
-impl<'a> JsonReport<'a> {
-    pub(crate) fn of(asked: Asked<'_>, plan: &'a Plan) -> Self {
-        let change = |it: &'a Change| JsonChange {
+impl<'a> InstallJson<'a> {
+    pub(crate) fn new(request: InstallRequest<'_>, plan: &'a Plan) -> Self {
+        let change = |it: &'a FileChange| JsonChange {
             file: it.path.display().to_string(),
             action: it.verb(),
             content: it.after.as_deref(),
         };
         let changes = plan.changes.iter().map(change).collect();
         Self {
-            host: asked.host.name,
-            project: asked.place.is_project,
-            dry_run: asked.is_dry,
+            host: request.host.name,
+            project: request.place.is_project,
+            dry_run: request.is_dry,
             changes,
             notes: &plan.notes,
         }
@@ -54,9 +54,9 @@ impl<'a> JsonReport<'a> {
 
 /// The user's request.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Asked<'a> {
+pub(crate) struct InstallRequest<'a> {
     pub(crate) host: &'a Host,
-    pub(crate) place: &'a Place,
+    pub(crate) place: &'a InstallPlace,
     pub(crate) is_install: bool,
     pub(crate) is_dry: bool,
 }
@@ -65,29 +65,29 @@ pub(crate) struct Asked<'a> {
 pub(crate) fn done(
     page: &mut Page<'_>,
     environment: &Environment,
-    asked: Asked<'_>,
+    request: InstallRequest<'_>,
     plan: &Plan,
 ) -> io::Result<()> {
-    page.heading(asked.host.name.word(), &headline(asked, plan))?;
+    page.heading(request.host.name.word(), &headline(request, plan))?;
     for change in &plan.changes {
         let path = escaped(&environment.tilde(&change.path)).into_owned();
         let of_what = if change.is_copy() { ", the copy of it as it was before" } else { "" };
-        writeln!(page, "  {} {path}{of_what}", verb(change, asked.is_dry))?;
+        writeln!(page, "  {} {path}{of_what}", verb(change, request.is_dry))?;
         // A copy adds no information, and settings may contain keys.
-        if asked.is_dry && change.is_one() && !change.is_copy() {
+        if request.is_dry && change.is_one() && !change.is_copy() {
             lines(page, change)?;
         }
     }
     for note in &plan.notes {
         page.prose("  note: ", 8, &escaped(note))?;
     }
-    if asked.is_install && !asked.is_dry { after(page, asked, plan.effect) } else { Ok(()) }
+    if request.is_install && !request.is_dry { after(page, request, plan.effect) } else { Ok(()) }
 }
 
-fn headline(asked: Asked<'_>, plan: &Plan) -> String {
-    let scope = if asked.place.is_project { "for this project" } else { "for all your projects" };
-    let is_done = !plan.changes.iter().any(Change::is_one);
-    match (asked.is_install, is_done, asked.is_dry) {
+fn headline(request: InstallRequest<'_>, plan: &Plan) -> String {
+    let scope = if request.place.is_project { "for this project" } else { "for all your projects" };
+    let is_done = !plan.changes.iter().any(FileChange::is_one);
+    match (request.is_install, is_done, request.is_dry) {
         (true, true, _) => format!("is installed {scope} already"),
         (false, true, _) => format!("nothing of wb is installed {scope}, so there is nothing to take out"),
         (true, _, true) => format!("would be installed {scope}; this is a dry run and writes nothing"),
@@ -97,7 +97,7 @@ fn headline(asked: Asked<'_>, plan: &Plan) -> String {
     }
 }
 
-fn verb(change: &Change, is_dry: bool) -> String {
+fn verb(change: &FileChange, is_dry: bool) -> String {
     let verb = change.verb();
     match (verb, is_dry) {
         ("keep", _) => "as it was:".to_owned(),
@@ -107,7 +107,7 @@ fn verb(change: &Change, is_dry: bool) -> String {
 }
 
 /// Shows the lines of a file that go and come.
-fn lines(page: &mut Page<'_>, change: &Change) -> io::Result<()> {
+fn lines(page: &mut Page<'_>, change: &FileChange) -> io::Result<()> {
     let lines = |text: &Option<String>| -> Vec<String> {
         text.iter().flat_map(|text| text.lines().map(|line| escaped(line).into_owned())).collect()
     };
@@ -125,19 +125,19 @@ fn lines(page: &mut Page<'_>, change: &Change) -> io::Result<()> {
 }
 
 /// Prints the effect and the remaining steps.
-fn after(page: &mut Page<'_>, asked: Asked<'_>, effect: &str) -> io::Result<()> {
-    let Host { name, title, .. } = asked.host;
+fn after(page: &mut Page<'_>, request: InstallRequest<'_>, effect: &str) -> io::Result<()> {
+    let Host { name, title, .. } = request.host;
     let word = name.word();
     writeln!(page)?;
     if !effect.is_empty() {
         page.prose("  ", 2, effect)?;
     }
-    let next = match (name, asked.place.is_project) {
+    let next = match (name, request.place.is_project) {
         (HostName::Codex, is_project) => {
             let first = if is_project { "Trust this project in Codex, then start" } else { "Start" };
             format!(
-                "{first} codex and say /hooks: it runs no hook before you have read and trusted it, and tells you nothing \
-                     of it in codex exec. wb never answers that for you."
+                "{first} codex and say /hooks: it runs no hook before you have read and trusted it, and does not \
+                     mention it in codex exec. wb never answers that for you."
             )
         }
         (HostName::ClaudeCode, true) => {
@@ -146,7 +146,7 @@ fn after(page: &mut Page<'_>, asked: Asked<'_>, effect: &str) -> io::Result<()> 
         _ => format!("Restart open {title} sessions to use it."),
     };
     page.prose("  ", 2, &next)?;
-    let flag = if asked.place.is_project { " --project" } else { "" };
+    let flag = if request.place.is_project { " --project" } else { "" };
     writeln!(page, "\n{DIM}to check it:{DIM:#} wb install --check {word}")?;
     writeln!(page, "{DIM}its compactions:{DIM:#} wb log")?;
     writeln!(page, "{DIM}to remove it:{DIM:#} wb uninstall {word}{flag}")
@@ -170,10 +170,10 @@ pub(crate) fn checked(page: &mut Page<'_>, environment: &Environment, all: &[Che
     Ok(())
 }
 
-fn one(page: &mut Page<'_>, environment: &Environment, found: &Found) -> io::Result<()> {
+fn one(page: &mut Page<'_>, environment: &Environment, found: &InstalledFile) -> io::Result<()> {
     let mark = match found {
-        Found { live: true, .. } => format!("{GOOD}live{GOOD:#}"),
-        Found { ours: false, .. } => format!("{WARN}not ours{WARN:#}"),
+        InstalledFile { live: true, .. } => format!("{GOOD}live{GOOD:#}"),
+        InstalledFile { ours: false, .. } => format!("{WARN}not ours{WARN:#}"),
         _ => format!("{BAD}not live{BAD:#}"),
     };
     let scope = if found.project { "this project: " } else { "" };

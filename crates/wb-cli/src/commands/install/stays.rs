@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use wb_record::history_path;
 
 use super::hosts::Host;
-use super::place::Place;
+use super::place::InstallPlace;
 use crate::args::install::HostName;
 use crate::commands::compaction_log;
 use crate::platform::environment::Environment;
@@ -32,18 +32,19 @@ pub(crate) fn what_stays(host: &Host, environment: &Environment) -> Vec<String> 
 /// Reports the files next to sessions, one line per folder of the agent.
 fn lists(host: &Host, environment: &Environment) -> Vec<String> {
     let folders = agent_folders(environment).into_iter().filter(|it| it.agent == host.name.word());
-    let told = folders.filter_map(|folder| {
+    let lines = folders.filter_map(|folder| {
         let n = folder.sessions().iter().filter(|it| history_path(&it.path).is_file()).count();
         let files = count(n, "file", "files");
         let place = environment.tilde(&folder.folder);
         (n > 0).then(|| format!("left next to sessions in {place}: {files} for wb undo (*.wb-log)"))
     });
-    told.collect()
+    lines.collect()
 }
 
 /// Reports the digests next to Gemini CLI sessions, which are in one folder per project.
 fn digests(host: &Host, environment: &Environment) -> Option<String> {
-    let place = Place::of(host, environment, false).ok().filter(|_| host.name == HostName::GeminiCli)?;
+    let place =
+        InstallPlace::new(host, environment, false).ok().filter(|_| host.name == HostName::GeminiCli)?;
     let folder = place.file("tmp");
     let inside = |folder: PathBuf| folder.read_dir().into_iter().flatten().flatten().map(|it| it.path());
     let files = inside(folder.clone()).flat_map(|project| inside(project.join("chats")));

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 
 use super::hosts::Host;
-use super::place::{Place, project_folders};
+use super::place::{InstallPlace, project_folders};
 use crate::args::install::HostName;
 use crate::platform::environment::Environment;
 use crate::session::config::Config;
@@ -29,7 +29,7 @@ struct Settings {
 /// Returns what is off or unreadable, for an installed file.
 pub(crate) fn switched_off(
     host: &Host,
-    place: &Place,
+    place: &InstallPlace,
     file: &Path,
     environment: &Environment,
 ) -> Vec<String> {
@@ -43,7 +43,7 @@ pub(crate) fn switched_off(
 fn read_all(host: &Host, environment: &Environment) -> (Vec<Settings>, Vec<String>) {
     let (mut all, mut problems) = (Vec::new(), Vec::new());
     let mut known = HashSet::new();
-    let user = Place::of(host, environment, false).ok().map(|place| place.root);
+    let user = InstallPlace::new(host, environment, false).ok().map(|place| place.root);
     let roots = [user.as_deref().into_iter().collect(), project_folders(host, environment)];
     for ((is_project, roots), names) in [false, true].into_iter().zip(roots).zip(host.settings) {
         // In the home folder, both are the same file.
@@ -118,7 +118,7 @@ fn string_len(text: &str) -> usize {
 fn by_agent(
     host: HostName,
     settings: &[Settings],
-    place: &Place,
+    place: &InstallPlace,
     file: &Path,
     working: Option<&Path>,
 ) -> Option<String> {
@@ -185,7 +185,7 @@ fn not_here(file: &Path, folder: &Path) -> Option<String> {
 
 /// Returns the entry of pi's list by which a file is left out: `!pattern`, over it `+path`, and
 /// over that `-path`.
-fn left_out<'a>(entries: &'a [Value], place: &Place, file: &Path) -> Option<&'a str> {
+fn left_out<'a>(entries: &'a [Value], place: &InstallPlace, file: &Path) -> Option<&'a str> {
     let full = file.to_str()?;
     let below = file.strip_prefix(place.file("")).ok()?.to_str()?;
     let name = file.file_name()?.to_str()?;

@@ -5,7 +5,7 @@ use serde::Serialize;
 use wb_formats::newest;
 use wb_record::{Blocks, Explanation, FormatError, RecordRef, Span, View};
 
-use super::Log;
+use super::SessionHistory;
 use super::record_names::{RecordName, RecordNames};
 use crate::terminal::shell::Shell;
 use crate::terminal::user_error::UserError;
@@ -27,23 +27,23 @@ struct Explained<'a> {
 }
 
 /// Reports whether the model sees a record, and if not, what hides it.
-pub(crate) fn explain(shell: &Shell, log: &Log, record: &str) -> Result<()> {
+pub(crate) fn explain(shell: &Shell, log: &SessionHistory, record: &str) -> Result<()> {
     let parts = log.document.parts();
     let failed = |error: FormatError| log.unreadable(&error);
-    let names = RecordNames::of(parts).map_err(|error: std::io::Error| failed(error.into()))?;
+    let names = RecordNames::new(parts).map_err(|error: std::io::Error| failed(error.into()))?;
     let unknown = || UserError::of_file(&log.file, format!("there is no record {record}"), names.hint());
     let (name, span) = names.find(record).ok_or_else(unknown)?;
     let (kept, view) = log.record_at(&span).map_err(failed)?;
     let explanation = Blocks::new(&log.history).explain(parts, &view, &kept);
     let explained =
-        Explained::of(&log.file, name, explanation.map_err(|error: std::io::Error| failed(error.into()))?);
+        Explained::new(&log.file, name, explanation.map_err(|error: std::io::Error| failed(error.into()))?);
     if shell.is_json {
         return shell.print_json(&explained);
     }
     shell.print(|page| page.prose("", 2, &explained.in_words()))
 }
 
-impl Log {
+impl SessionHistory {
     /// Returns the first record of a line or a row, verbatim, and the view of its conversation.
     fn record_at(&self, at: &Span) -> Result<(RecordRef, View), FormatError> {
         let parts = self.document.parts();
@@ -52,11 +52,11 @@ impl Log {
         let kept = |span: &Span| {
             Ok::<_, FormatError>(RecordRef { span: span.clone(), hash: parts.fingerprint(span)? })
         };
-        let stands =
+        let is_unchanged =
             |record: &&RecordRef| is_it(&record.span) && kept(&record.span).is_ok_and(|now| now == **record);
         let known = self.history.operations().rev().find_map(|operation| {
             let mut records = operation.before.iter().chain(self.history.after(operation.id));
-            Some((operation, records.find(stands)?))
+            Some((operation, records.find(is_unchanged)?))
         });
         let conversation = match known {
             Some((operation, _)) => operation.conversation.clone(),
@@ -74,7 +74,7 @@ impl Log {
 }
 
 impl<'a> Explained<'a> {
-    fn of(file: &'a str, record: RecordName, explanation: Explanation) -> Self {
+    fn new(file: &'a str, record: RecordName, explanation: Explanation) -> Self {
         let (state, message, brought_by, hidden_by) = match explanation {
             Explanation::Seen { at, brought_by } => ("seen", Some(at), brought_by, Vec::new()),
             Explanation::Hidden { by } => ("hidden", None, None, by),

@@ -14,7 +14,7 @@ use wb_session::iso_ms;
 
 use crate::args;
 use crate::commands::compaction_log;
-use crate::commands::undo_redo::{not_changed, open_with_history};
+use crate::session::history::{history_error, open_with_history};
 use crate::terminal::escape::escaped;
 use crate::terminal::file_error::not_read;
 use crate::terminal::number::grouped;
@@ -24,18 +24,18 @@ use crate::terminal::user_error::UserError;
 use crate::terminal::wrap::Page;
 
 /// A session with its history.
-struct Log {
+struct SessionHistory {
     file: String,
     document: Box<dyn Document>,
     history: History,
 }
 
-impl Log {
+impl SessionHistory {
     /// Opens a session and its history.
-    fn of(file: &Path) -> Result<Self, UserError> {
+    fn open(file: &Path) -> Result<Self, UserError> {
         let (document, mut history) = open_with_history(file, Access::Read)?;
         let file = file.display().to_string();
-        history.detect_delegated(document.as_ref()).map_err(|error| not_changed(&file, &error))?;
+        history.detect_delegated(document.as_ref()).map_err(|error| history_error(&file, &error))?;
         Ok(Self { file, document, history })
     }
 
@@ -47,7 +47,7 @@ impl Log {
 
 /// One operation of `wb log --json`.
 #[derive(Debug, Serialize)]
-struct Row {
+struct OperationRow {
     operation: u64,
     what: &'static str,
     of: Option<u64>,
@@ -59,9 +59,9 @@ struct Row {
 }
 
 #[derive(Debug, Serialize)]
-struct Rows {
+struct OperationsJson {
     file: String,
-    operations: Vec<Row>,
+    operations: Vec<OperationRow>,
     /// An interrupted operation; nobody has checked yet whether the session contains it.
     unsettled: Option<u64>,
     /// Indicates that the last line of the list was cut off, so its content is unknown.
@@ -71,7 +71,7 @@ struct Rows {
 /// Shows the operations of a session, one of them, or what became of a record.
 pub(crate) fn log(shell: &Shell, args: &args::Log) -> Result<()> {
     let Some(file) = &args.file else { return compaction_log::show(shell) };
-    let log = Log::of(file)?;
+    let log = SessionHistory::open(file)?;
     match (args.operation, &args.explain) {
         (Some(id), _) => operation::show(shell, &log, id),
         (None, Some(record)) => explain::explain(shell, &log, record),
@@ -79,11 +79,12 @@ pub(crate) fn log(shell: &Shell, args: &args::Log) -> Result<()> {
     }
 }
 
-fn list(shell: &Shell, Log { file, history, .. }: Log) -> Result<()> {
-    let operations: Vec<Row> = history.operations().map(|it| Row::of(it, &history)).collect();
+fn list(shell: &Shell, SessionHistory { file, history, .. }: SessionHistory) -> Result<()> {
+    let operations: Vec<OperationRow> =
+        history.operations().map(|it| OperationRow::new(it, &history)).collect();
     let (unsettled, cut_off) = (history.unsettled(), history.is_cut_off());
     if shell.is_json {
-        return shell.print_json(&Rows { file, operations, unsettled, cut_off });
+        return shell.print_json(&OperationsJson { file, operations, unsettled, cut_off });
     }
     shell.print(|page| {
         match operations.as_slice() {
@@ -106,7 +107,7 @@ fn list(shell: &Shell, Log { file, history, .. }: Log) -> Result<()> {
     })
 }
 
-fn table(page: &mut Page<'_>, operations: &[Row]) -> io::Result<()> {
+fn table(page: &mut Page<'_>, operations: &[OperationRow]) -> io::Result<()> {
     let (when, what, before, after) = ("when", "what", "before", "after");
     writeln!(page, "{HEAD}{:>3}  {when:<24}  {what:<8}  {before:>10}  {after:>10}{HEAD:#}", "#")?;
     operations.iter().try_for_each(|row| {
@@ -117,8 +118,8 @@ fn table(page: &mut Page<'_>, operations: &[Row]) -> io::Result<()> {
     })
 }
 
-impl Row {
-    fn of(operation: &Operation, history: &History) -> Self {
+impl OperationRow {
+    fn new(operation: &Operation, history: &History) -> Self {
         let (what, of) = match operation.what {
             OperationKind::Undo { of } => ("undo", Some(of)),
             OperationKind::Redo { of } => ("redo", Some(of)),

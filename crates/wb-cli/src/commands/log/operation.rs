@@ -9,8 +9,8 @@ use wb_message::text::one_line;
 use wb_record::{Blocks, CompactionBlock, HistoryError, RecordRef, Section};
 
 use super::record_names::{RecordName, RecordNames};
-use super::{Log, Row};
-use crate::commands::undo_redo::not_changed;
+use super::{OperationRow, SessionHistory};
+use crate::session::history::history_error;
 use crate::terminal::escape::escaped;
 use crate::terminal::number::{count, grouped};
 use crate::terminal::shell::Shell;
@@ -19,16 +19,17 @@ use crate::terminal::wrap::Page;
 
 /// The answer of `wb log FILE OPERATION --json`.
 #[derive(Debug, Serialize)]
-struct Shown {
+struct OperationJson {
     file: String,
     #[serde(flatten)]
-    row: Row,
+    row: OperationRow,
     hides: Records,
     /// The records that the model saw before it and still sees.
     keeps: Records,
     brought: Records,
     /// The operations that it depends on: it hides the records they added.
-    stands_on: Vec<u64>,
+    #[serde(rename = "stands_on")]
+    builds_on: Vec<u64>,
     /// Empty if the digest is not in the current view.
     digest: Vec<DigestSection>,
 }
@@ -49,21 +50,25 @@ struct DigestSection {
 }
 
 /// Shows one operation.
-pub(crate) fn show(shell: &Shell, log: &Log, id: u64) -> Result<()> {
-    let unknown = || not_changed(&log.file, &HistoryError::Unknown { id });
+pub(crate) fn show(shell: &Shell, log: &SessionHistory, id: u64) -> Result<()> {
+    let unknown = || history_error(&log.file, &HistoryError::Unknown { id });
     let operation = log.history.operations().find(|it| it.id == id).ok_or_else(unknown)?;
-    let names = RecordNames::of(log.document.parts()).map_err(|error| log.unreadable(&error.into()))?;
+    let names = RecordNames::new(log.document.parts()).map_err(|error| log.unreadable(&error.into()))?;
     let view = log.document.view(&operation.conversation).map_err(|error| log.unreadable(&error))?;
     let blocks = Blocks::new(&log.history);
     let block = blocks.get(id);
-    let shown = Shown {
+    let shown = OperationJson {
         file: log.file.clone(),
-        row: Row::of(operation, &log.history),
-        keeps: block.map(|block| Records::of(&kept(block), &names)).unwrap_or_default(),
-        hides: block.map(|block| Records::of(&block.covers, &names)).unwrap_or_default(),
-        brought: block.map(|block| Records::of(&block.brought, &names)).unwrap_or_default(),
-        stands_on: block.map(|block| block.parents.clone()).unwrap_or_default(),
-        digest: blocks.sections(&view, id).into_iter().map(DigestSection::of).collect(),
+        row: OperationRow::new(operation, &log.history),
+        keeps: block.map(|block| Records::new(&records_kept(block), &names)).unwrap_or_default(),
+        hides: block.map(|block| Records::new(&block.covers, &names)).unwrap_or_default(),
+        brought: block.map(|block| Records::new(&block.brought, &names)).unwrap_or_default(),
+        builds_on: block.map(|block| block.parents.clone()).unwrap_or_default(),
+        digest: blocks
+            .sections(&view, id)
+            .into_iter()
+            .map(|Section { heading, text }| DigestSection { heading, text })
+            .collect(),
     };
     if shell.is_json {
         return shell.print_json(&shown);
@@ -72,13 +77,13 @@ pub(crate) fn show(shell: &Shell, log: &Log, id: u64) -> Result<()> {
 }
 
 /// Returns the records of the view before that are not covered.
-fn kept<'h>(block: &CompactionBlock<'h>) -> Vec<&'h RecordRef> {
+fn records_kept<'h>(block: &CompactionBlock<'h>) -> Vec<&'h RecordRef> {
     let covered: HashSet<&RecordRef> = block.covers.iter().copied().collect();
     block.operation.before.iter().filter(|record| !covered.contains(record)).collect()
 }
 
 impl Records {
-    fn of(records: &[&RecordRef], names: &RecordNames<'_>) -> Self {
+    fn new(records: &[&RecordRef], names: &RecordNames<'_>) -> Self {
         let name = |record: Option<&&RecordRef>| record.and_then(|record| names.of_record(record));
         let first = name(records.iter().min_by_key(|record| &record.span));
         let last = name(records.iter().max_by_key(|record| &record.span));
@@ -100,13 +105,7 @@ impl Records {
     }
 }
 
-impl DigestSection {
-    fn of(Section { heading, text }: Section) -> Self {
-        Self { heading, text }
-    }
-}
-
-fn render_text(page: &mut Page<'_>, shown: &Shown) -> io::Result<()> {
+fn render_text(page: &mut Page<'_>, shown: &OperationJson) -> io::Result<()> {
     let row = &shown.row;
     let state = if row.undone { ", undone" } else { "" };
     page.heading(&format!("operation {}: {}{state}", row.operation, row.what()), &escaped(&shown.file))?;
@@ -118,7 +117,7 @@ fn render_text(page: &mut Page<'_>, shown: &Shown) -> io::Result<()> {
     page.fact("hides", &shown.hides.in_words())?;
     page.fact("keeps", &shown.keeps.in_words())?;
     page.fact("brought", &shown.brought.in_words())?;
-    let below: Vec<String> = shown.stands_on.iter().map(|id| format!("operation {id}")).collect();
+    let below: Vec<String> = shown.builds_on.iter().map(|id| format!("operation {id}")).collect();
     page.fact("builds on", if below.is_empty() { "no other".to_owned() } else { below.join(", ") }.as_str())?;
     if shown.digest.is_empty() {
         return page.fact("digest", "none that the model sees now");

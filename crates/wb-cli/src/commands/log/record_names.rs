@@ -29,37 +29,37 @@ impl fmt::Display for RecordName {
 pub(crate) struct RecordNames<'a> {
     parts: &'a dyn Parts,
     /// The lines of a file; none for a database.
-    lines: Option<Vec<Line>>,
+    lines: Option<Vec<LineSpan>>,
 }
 
 #[derive(Clone, Copy)]
-struct Line {
+struct LineSpan {
     number: usize,
     at: u64,
     len: u64,
 }
 
 impl<'a> RecordNames<'a> {
-    pub(crate) fn of(parts: &'a dyn Parts) -> io::Result<Self> {
+    pub(crate) fn new(parts: &'a dyn Parts) -> io::Result<Self> {
         if parts.len("")?.is_none() {
             return Ok(Self { parts, lines: None });
         }
         let mut lines = Lines::new(BufReader::new(PartReader::new(parts, "", 0)?));
         let mut starts = Vec::new();
         while let Some(line) = lines.next_line()? {
-            starts.push(Line { number: line.number, at: line.at, len: line.bytes.len() as u64 });
+            starts.push(LineSpan { number: line.number, at: line.at, len: line.bytes.len() as u64 });
         }
         Ok(Self { parts, lines: Some(starts) })
     }
 
     /// Returns the name of a record in the session; none if it is gone or changed.
     pub(crate) fn of_record(&self, record: &RecordRef) -> Option<RecordName> {
-        let stands = self.parts.fingerprint(&record.span).is_ok_and(|hash| hash == record.hash);
+        let is_unchanged = self.parts.fingerprint(&record.span).is_ok_and(|hash| hash == record.hash);
         let Some(lines) = &self.lines else {
-            return stands.then(|| RecordName::Row(record.span.part.clone()));
+            return is_unchanged.then(|| RecordName::Row(record.span.part.clone()));
         };
         let before = lines.partition_point(|line| line.at <= record.span.at).checked_sub(1)?;
-        stands.then(|| RecordName::Line(lines[before].number))
+        is_unchanged.then(|| RecordName::Line(lines[before].number))
     }
 
     /// Returns the bytes of a line or a row by its name, if it exists.

@@ -11,7 +11,7 @@ use wb_replay::{CAVEAT, Options, Replay, SessionReport};
 
 use crate::args::replay;
 use crate::session::config::catalog;
-use crate::session::input_files::{self, Source};
+use crate::session::input_files::{self, InputSource};
 use crate::session::output_file::{check_target, write_whole};
 use crate::session::past_session;
 use crate::terminal::escape::escaped;
@@ -110,7 +110,7 @@ enum HtmlTarget<'a> {
 fn target_of<'a>(
     shell: &Shell,
     args: &'a replay::Replay,
-    sources: &[Source],
+    sources: &[InputSource],
 ) -> Result<HtmlTarget<'a>, UserError> {
     let Some(path) = args.html.as_deref() else { return Ok(HtmlTarget::Nowhere) };
     if path == Path::new("-") {
@@ -125,11 +125,15 @@ fn target_of<'a>(
     Ok(HtmlTarget::File(path))
 }
 
-fn replay_all(shell: &Shell, sources: &[Source], options: &Options) -> (Vec<SessionReport>, Vec<Skipped>) {
+fn replay_all(
+    shell: &Shell,
+    sources: &[InputSource],
+    options: &Options,
+) -> (Vec<SessionReport>, Vec<Skipped>) {
     let progress = shell.progress_of_files(sources.len());
     let (mut reports, mut skipped) = (Vec::new(), Vec::new());
     for source in sources {
-        progress.at(&source.name());
+        progress.set_name(&source.name());
         match shell.timed("reading", || past_session(&source.path)) {
             Ok(session) => {
                 reports.push(shell.timed("replaying", || wb_replay::replay(&session, options)));

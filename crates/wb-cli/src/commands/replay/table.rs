@@ -10,7 +10,7 @@ use crate::terminal::style::{BAD, DIM, GOOD};
 use crate::terminal::table::{Cell, Table};
 use crate::terminal::wrap::Page;
 
-/// Writes what was kept and its cost.
+/// Writes what each strategy kept, and its cost.
 pub(crate) fn write(page: &mut Page<'_>, replay: &Replay) -> io::Result<()> {
     heading(page, replay)?;
     if replay.summary.is_empty() && replay.native.is_empty() {
@@ -21,7 +21,7 @@ pub(crate) fn write(page: &mut Page<'_>, replay: &Replay) -> io::Result<()> {
         )?;
         writeln!(page)?;
     } else {
-        kept(page, replay)?;
+        write_kept(page, replay)?;
     }
     costs(page, replay)
 }
@@ -43,7 +43,7 @@ fn heading(page: &mut Page<'_>, replay: &Replay) -> io::Result<()> {
     writeln!(page)
 }
 
-fn kept(page: &mut Page<'_>, replay: &Replay) -> io::Result<()> {
+fn write_kept(page: &mut Page<'_>, replay: &Replay) -> io::Result<()> {
     kept_table(page, &replay.summary)?;
     if let Some(native) = replay.native.first() {
         let digests = count(native.trials, "native digest", "native digests");

@@ -101,7 +101,7 @@ fn model(shell: &Shell, args: &SessionBranch) -> Result<Option<Model>, UserError
         let what = "without --summarize no digest is written, so there is nothing to ask";
         return Err(UserError::new(what, "add --summarize, or leave out --model"));
     }
-    Model::of(shell, &args.model)
+    Model::new(shell, &args.model)
 }
 
 fn run(
@@ -119,7 +119,7 @@ fn run(
         None => block_on(navigate_tree(session, target, None, &mut hooks, opts, now_ms)),
         Some((shell, model)) => {
             let going = navigate_tree(session, target, Some(model.invoker()), &mut hooks, opts, now_ms);
-            model.shown(shell, || model.block_on(going))
+            model.with_progress(shell, || model.block_on(going))
         }
     }?;
     let spent = asked.map(|(_, model)| model.spent());

@@ -14,9 +14,9 @@ const OFFLINE: &str = "without --model no model is asked, and it works offline";
 
 /// The runtime that waits for a model.
 #[derive(Debug)]
-pub(crate) struct Runtime(tokio::runtime::Runtime);
+pub(crate) struct HttpRuntime(tokio::runtime::Runtime);
 
-impl Runtime {
+impl HttpRuntime {
     fn new() -> Result<Self, UserError> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_io().enable_time().build();
         runtime.map(Self).map_err(|error| UserError::new(format!("nothing can be asked: {error}"), OFFLINE))
@@ -34,7 +34,7 @@ pub(crate) fn connect(
     name: &ModelName,
     card: ModelCard,
     seed: u64,
-) -> Result<(Arc<dyn ModelInvoker>, Runtime), UserError> {
+) -> Result<(Arc<dyn ModelInvoker>, HttpRuntime), UserError> {
     let retry = RetryPolicy { seed, ..RetryPolicy::default() };
     let refused = |error: ProviderError| {
         let hint = match error {
@@ -52,7 +52,7 @@ pub(crate) fn connect(
         opts = opts.card(card);
     }
     let invoker = opts.build().map_err(refused)?;
-    Ok((Arc::new(invoker), Runtime::new()?))
+    Ok((Arc::new(invoker), HttpRuntime::new()?))
 }
 
 /// Adds the key: that of the file, else that of the environment.

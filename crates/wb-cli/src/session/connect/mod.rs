@@ -1,4 +1,4 @@
-//! The way to models: over HTTP, or none where `wb` was built without it.
+//! The connection to models: over HTTP, or none in a build without the feature `models`.
 
 #[cfg(feature = "models")]
 mod http;
@@ -6,6 +6,6 @@ mod http;
 mod none;
 
 #[cfg(feature = "models")]
-pub(crate) use http::{Runtime, connect};
+pub(crate) use http::{HttpRuntime as Runtime, connect};
 #[cfg(not(feature = "models"))]
-pub(crate) use none::{Runtime, connect};
+pub(crate) use none::{NoRuntime as Runtime, connect};

@@ -1,4 +1,4 @@
-//! No way to models.
+//! A build without a connection to models.
 
 use std::sync::Arc;
 
@@ -10,9 +10,9 @@ use crate::terminal::user_error::UserError;
 
 /// The runtime of a build that reaches no model.
 #[derive(Debug)]
-pub(crate) enum Runtime {}
+pub(crate) enum NoRuntime {}
 
-impl Runtime {
+impl NoRuntime {
     /// Waits.
     pub(crate) fn block_on<T>(&self, _: impl Future<Output = T>) -> T {
         match *self {}
@@ -25,7 +25,7 @@ pub(crate) fn connect(
     name: &ModelName,
     _: ModelCard,
     _: u64,
-) -> Result<(Arc<dyn ModelInvoker>, Runtime), UserError> {
+) -> Result<(Arc<dyn ModelInvoker>, NoRuntime), UserError> {
     let what = format!("{name} cannot be asked: this `wb` was built without a way to models");
     Err(UserError::new(what, "build it with --features models; without --model it works offline"))
 }

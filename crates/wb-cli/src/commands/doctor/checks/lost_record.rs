@@ -3,32 +3,32 @@
 use wb_formats::Note;
 
 use super::Check;
-use crate::commands::doctor::complaint::Complaint;
 use crate::commands::doctor::examination::Examination;
+use crate::commands::doctor::problem::Problem;
 use crate::terminal::number::count;
 
 /// The check.
 pub(crate) const CHECK: Check = Check { rule: "lost-record", find };
 
-fn find(case: &Examination<'_>) -> Vec<Complaint> {
-    case.session.opened.notes.iter().filter_map(|note| complaint(note, case)).collect()
+fn find(case: &Examination<'_>) -> Vec<Problem> {
+    case.session.opened.notes.iter().filter_map(|note| problem(note, case)).collect()
 }
 
-fn complaint(note: &Note, case: &Examination<'_>) -> Option<Complaint> {
-    let (complaint, line) = match note {
+fn problem(note: &Note, case: &Examination<'_>) -> Option<Problem> {
+    let (problem, line) = match note {
         Note::MissingRoles { n, line } => {
             let (verb, messages) = (if *n == 1 { "does" } else { "do" }, count(*n, "message", "messages"));
             let what = format!("{messages} {verb} not have a role");
-            (Complaint::new(what, case.remedies.mend_record(note), NOBODY), *line)
+            (Problem::new(what, case.remedies.fix_record(note), NOBODY), *line)
         }
         Note::LostParent { line } => {
             let what =
                 "a line names a parent that is not in the file, so the agent may see nothing before it";
-            (Complaint::new(what.to_owned(), case.remedies.mend_record(note), LOST), *line)
+            (Problem::new(what.to_owned(), case.remedies.fix_record(note), LOST), *line)
         }
         _ => return None,
     };
-    Some(complaint.at_line(Some(line)))
+    Some(problem.at_line(Some(line)))
 }
 
 const NOBODY: &str = "copy the file, then add the \"role\" of the message at this line in an editor";

@@ -12,15 +12,15 @@ pub(crate) mod large_file;
 
 use wb_dialect::Violation;
 
-use super::complaint::Complaint;
 use super::examination::Examination;
+use super::problem::Problem;
 
 /// A check of a session.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Check {
     /// The id of the rule that its complaints report.
     pub(crate) rule: &'static str,
-    pub(crate) find: fn(&Examination<'_>) -> Vec<Complaint>,
+    pub(crate) find: fn(&Examination<'_>) -> Vec<Problem>,
 }
 
 /// Every check, in the order of the report.

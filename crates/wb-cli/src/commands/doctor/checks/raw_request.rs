@@ -7,30 +7,30 @@ use std::collections::HashSet;
 use wb_dialect::{repair, validate};
 
 use super::{Check, GO_BACK, place};
-use crate::commands::doctor::complaint::Complaint;
 use crate::commands::doctor::examination::Examination;
-use crate::session::input::{REQUESTS, Request};
+use crate::commands::doctor::problem::Problem;
+use crate::session::input::{REQUESTS, RequestBody};
 
 /// The check.
 pub(crate) const CHECK: Check = Check { rule: "raw-request-refused", find };
 
 /// Returns violations in the body of a request of rules that the session in it does not break.
-fn find(Examination { session, remedies, .. }: &Examination<'_>) -> Vec<Complaint> {
+fn find(Examination { session, remedies, .. }: &Examination<'_>) -> Vec<Problem> {
     if !REQUESTS.contains(&session.opened.format) {
         return Vec::new();
     }
     let bytes = session.document.parts().whole("").unwrap_or_default();
-    let Ok(Request { mut body, dialects, .. }) = Request::of(bytes) else { return Vec::new() };
+    let Ok(RequestBody { mut body, dialects, .. }) = RequestBody::parse(bytes) else { return Vec::new() };
     let Some(dialect) = dialects.first().copied() else { return Vec::new() };
-    let told: HashSet<&str> = remedies.now.violations().iter().map(|it| it.rule.as_ref()).collect();
+    let known: HashSet<&str> = remedies.now.violations().iter().map(|it| it.rule.as_ref()).collect();
     let mut found = validate(&body, dialect);
-    found.retain(|it| !told.contains(it.rule.as_ref()));
+    found.retain(|it| !known.contains(it.rule.as_ref()));
     repair(&mut body, dialect);
     let left: HashSet<Cow<'static, str>> = validate(&body, dialect).into_iter().map(|it| it.rule).collect();
-    let complaint = |it: &wb_dialect::Violation| {
+    let problem = |it: &wb_dialect::Violation| {
         let what = format!("its provider would reject {} verbatim: {}", place(it), it.what);
-        let mend = (!left.contains(&it.rule)).then(|| remedies.mend_request());
-        Complaint::new(what, mend, GO_BACK)
+        let command = (!left.contains(&it.rule)).then(|| remedies.fix_request());
+        Problem::new(what, command, GO_BACK)
     };
-    found.iter().map(complaint).collect()
+    found.iter().map(problem).collect()
 }

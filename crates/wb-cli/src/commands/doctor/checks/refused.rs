@@ -5,28 +5,28 @@ use std::collections::HashMap;
 use wb_dialect::Violation;
 
 use super::{Check, GO_BACK, place};
-use crate::commands::doctor::complaint::Complaint;
 use crate::commands::doctor::examination::{Examination, lines_of};
+use crate::commands::doctor::problem::Problem;
 
 /// The check.
 pub(crate) const CHECK: Check = Check { rule: "request-refused", find };
 
-fn find(Examination { session, remedies, .. }: &Examination<'_>) -> Vec<Complaint> {
+fn find(Examination { session, remedies, .. }: &Examination<'_>) -> Vec<Problem> {
     let mut found = remedies.now.violations().to_vec();
     // Providers phrase the same violation differently; use the words of the first.
-    let mut told = HashMap::new();
-    found.retain(|it| *told.entry((it.message, it.rule.clone())).or_insert(it.dialect) == it.dialect);
+    let mut dialects = HashMap::new();
+    found.retain(|it| *dialects.entry((it.message, it.rule.clone())).or_insert(it.dialect) == it.dialect);
     if found.is_empty() {
         return Vec::new();
     }
     let line_of = lines_of(session);
-    let complaint = |violation: &Violation| {
+    let problem = |violation: &Violation| {
         let what = format!("its provider would reject {}: {}", place(violation), violation.what);
         // The first name is the call or the result.
         let named = violation.what.split('`').nth(1).unwrap_or_default();
         let line = violation.message.and_then(|at| line_of(at, named));
-        let otherwise = remedies.advice().unwrap_or(GO_BACK);
-        Complaint::new(what, remedies.mend(&violation.rule), otherwise).at_line(line)
+        let otherwise = remedies.repair_advice().unwrap_or(GO_BACK);
+        Problem::new(what, remedies.fix_rule(&violation.rule), otherwise).at_line(line)
     };
-    found.iter().map(complaint).collect()
+    found.iter().map(problem).collect()
 }

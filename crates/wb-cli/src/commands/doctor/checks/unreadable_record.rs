@@ -5,9 +5,9 @@ use std::path::Path;
 use wb_formats::Note;
 
 use super::Check;
-use crate::commands::doctor::complaint::Complaint;
 use crate::commands::doctor::examination::Examination;
 use crate::commands::doctor::line_starts::unreadable_lines;
+use crate::commands::doctor::problem::Problem;
 use crate::session::Session;
 use crate::terminal::json_layout::{GLUED, JsonLayout, SPREAD};
 use crate::terminal::number::count;
@@ -15,14 +15,11 @@ use crate::terminal::number::count;
 /// The check.
 pub(crate) const CHECK: Check = Check { rule: "unreadable-record", find };
 
-fn find(case: &Examination<'_>) -> Vec<Complaint> {
-    case.session.opened.notes.iter().filter_map(|note| complaint(note, case)).collect()
+fn find(case: &Examination<'_>) -> Vec<Problem> {
+    case.session.opened.notes.iter().filter_map(|note| problem(note, case)).collect()
 }
 
-fn complaint(
-    note: &Note,
-    Examination { session, path, remedies, .. }: &Examination<'_>,
-) -> Option<Complaint> {
+fn problem(note: &Note, Examination { session, path, remedies, .. }: &Examination<'_>) -> Option<Problem> {
     let (what, line, advice) = match note {
         Note::TruncatedLastLine { line } => ("its last line is truncated".to_owned(), *line, CUT_OFF),
         Note::UnreadableRecords { n, line } => {
@@ -32,14 +29,14 @@ fn complaint(
         }
         _ => return None,
     };
-    Some(Complaint::new(what, remedies.mend_record(note), advice).at_line(Some(line)))
+    Some(Problem::new(what, remedies.fix_record(note), advice).at_line(Some(line)))
 }
 
 /// Returns the words for one record and for several, and the advice if one cannot be read.
 fn unread(session: &Session, path: &Path, line: usize) -> ([&'static str; 2], &'static str) {
     let is_one_file = session.document.parts().list("").is_ok_and(|parts| parts.len() == 1);
     let (lines, elements) = (["line", "lines"], ["element", "elements"]);
-    match JsonLayout::at(path, line) {
+    match JsonLayout::read(path, line) {
         _ if !is_one_file => (["row", "rows"], UNREAD_ROW),
         JsonLayout::Document | JsonLayout::Cut => (elements, UNREAD_ELEMENT),
         JsonLayout::Glued => (lines, GLUED),

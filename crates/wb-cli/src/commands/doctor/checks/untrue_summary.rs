@@ -7,8 +7,8 @@ use wb_message::Message;
 use wb_message::markers::digest_body;
 
 use super::Check;
-use crate::commands::doctor::complaint::Complaint;
 use crate::commands::doctor::examination::{Examination, lines_of};
+use crate::commands::doctor::problem::Problem;
 use crate::terminal::escape::file_word;
 use crate::terminal::number::count;
 
@@ -21,12 +21,12 @@ fn is_misleading(finding: &Finding) -> bool {
     matches!(finding.kind, TaskState | Withdrawn | FailedSince | UnknownApproval)
 }
 
-fn find(case: &Examination<'_>) -> Vec<Complaint> {
-    complaint(case).into_iter().collect()
+fn find(case: &Examination<'_>) -> Vec<Problem> {
+    problem(case).into_iter().collect()
 }
 
-fn complaint(Examination { session, path, past, .. }: &Examination<'_>) -> Option<Complaint> {
-    let findings = &past.summary;
+fn problem(Examination { session, path, unsupported, .. }: &Examination<'_>) -> Option<Problem> {
+    let findings = unsupported;
     let first = findings.iter().find(|it| is_misleading(it))?;
     let n = findings.iter().filter(|it| is_misleading(it)).count();
     let what = format!(
@@ -38,13 +38,13 @@ fn complaint(Examination { session, path, past, .. }: &Examination<'_>) -> Optio
     );
     let is_summary = |it: &Message| digest_body(it).is_some() && !matches!(it, Message::BranchSummary { .. });
     let line = session.opened.messages.iter().rposition(is_summary).and_then(|at| lines_of(session)(at, ""));
-    let complaint = Complaint::new(what, Some(audit_of(path)), UNTRUE).at_line(line);
-    Some(Complaint { advice: Some(UNTRUE), ..complaint })
+    let problem = Problem::new(what, Some(audit_of(path)), UNTRUE).at_line(line);
+    Some(Problem { advice: Some(UNTRUE), ..problem })
 }
 
 /// Returns a note on findings in the newest summary, if none of them misleads.
 pub(crate) fn harmless_findings(case: &Examination<'_>) -> Option<String> {
-    let findings = &case.past.summary;
+    let findings = &case.unsupported;
     let is_one = !findings.is_empty() && !findings.iter().any(is_misleading);
     let n = count(findings.len(), "finding", "findings");
     is_one.then(|| {

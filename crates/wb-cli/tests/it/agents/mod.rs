@@ -1,0 +1,7 @@
+//! Agents that run `wb`: plug-ins and their requests.
+
+mod hook;
+mod hook_schema;
+mod opencode;
+mod install;
+mod install_check;

@@ -1,0 +1,5 @@
+//! `wb session` on sessions of pi.
+
+mod tree;
+mod writes;
+mod files;
