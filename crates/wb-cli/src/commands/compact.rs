@@ -67,7 +67,7 @@ pub(crate) fn compact(shell: &Shell, args: &Compact) -> Result<()> {
         None => shell.timed("compacting", || Outcome::of(&mut session)),
         Some(model) => shell.timed("asking", || model.shown(shell, || Outcome::by(&mut session, model))),
     };
-    let own = SentAs::of(&session.opened);
+    let own = SentAs::from_view(&session.opened);
     let after = Validity::of(&outcome.messages, &own);
     let expected = after.clone().by_order(&session.opened, &outcome.messages, &own);
     let ours = why_not.map(|_| outcome.messages.clone());
@@ -142,7 +142,7 @@ fn changes(session: &Session, outcome: &Outcome, stamp: &Stamp) -> Result<Change
 
 /// Refuses violations that the session did not have before.
 fn refuse_invalid(session: &Session, after: &Validity) -> Result<(), UserError> {
-    let before = || Ok(Validity::of(&session.opened.messages, &SentAs::of(&session.opened)));
+    let before = || Ok(Validity::of(&session.opened.messages, &SentAs::from_view(&session.opened)));
     after.refuse_new(&session.file, before, ", or try another --strategy")
 }
 
@@ -154,7 +154,7 @@ fn read(now: &View, sent: &SentAs<'_>) -> Validity {
 /// Refuses a copy that reads otherwise than planned.
 fn check_copy(session: &Session, copy: &dyn Document, expected: &Validity) -> Result<(), UserError> {
     let now = copy.view(&session.conversation).map_err(|error| not_read(Path::new(&session.file), &error))?;
-    if read(&now, &SentAs::of(&session.opened)) == *expected {
+    if read(&now, &SentAs::from_view(&session.opened)) == *expected {
         Ok(())
     } else {
         Err(otherwise(&session.file, "nothing was written"))
@@ -198,7 +198,7 @@ fn write_in_place(
     if !args.write.even_if_open {
         refuse_while_in_use(&args.file, session.document.as_ref(), &history, OR_ELSEWHERE)?;
     }
-    let (document, own) = (session.document.as_mut(), SentAs::of(&session.opened));
+    let (document, own) = (session.document.as_mut(), SentAs::from_view(&session.opened));
     let done =
         history.change(OperationKind::Compact, document, &session.conversation, &session.opened, set, stamp);
     let (id, now) = done.map_err(failed)?;

@@ -113,7 +113,7 @@ mod tests {
     use super::*;
 
     fn of(messages: &[Message], agent: &str) -> Validity {
-        Validity::of(messages, &SentAs::by(agent, None))
+        Validity::of(messages, &SentAs::from_format(agent, None))
     }
 
     fn with_call(id: &str) -> Vec<Message> {

@@ -99,7 +99,7 @@ struct GooseShape;
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Fields<'a> {
+struct GooseLine<'a> {
     #[serde(borrow)]
     role: Text<'a>,
     created: Count,
@@ -111,7 +111,7 @@ struct Fields<'a> {
 
 impl Shape for GooseShape {
     fn read(&self, record: &str, into: &mut Record) -> Result<(), serde_json::Error> {
-        let fields: Fields<'_> = serde_json::from_str(record)?;
+        let fields: GooseLine<'_> = serde_json::from_str(record)?;
         let metadata = fields.metadata.and_then(|it| value(it.get())).unwrap_or_default();
         if metadata.get("agentVisible") == Some(&Value::Bool(false)) {
             return Ok(());
@@ -123,8 +123,8 @@ impl Shape for GooseShape {
             Some("user") => into.messages = of_user(parts, created.saturating_mul(1000)),
             Some("assistant") => {
                 let blocks = parts.filter_map(|part| match part {
-                    Part::Said(block) => Some(block),
-                    Part::Result { .. } => None,
+                    GoosePart::Block(block) => Some(block),
+                    GoosePart::Result { .. } => None,
                 });
                 into.messages.push(Message::assistant_blocks(blocks.collect()));
             }
@@ -161,7 +161,7 @@ impl Shape for GooseShape {
         for place in elements(parts).ok_or("a content that is no list")? {
             let bytes = &parts[place];
             let read = value(&String::from_utf8_lossy(bytes)).and_then(part);
-            let is_result = matches!(read, Some(Part::Result { .. }));
+            let is_result = matches!(read, Some(GoosePart::Result { .. }));
             let fate = if is_result { results.next() } else { said.copied() };
             match fate.map(|(_, fate)| *fate) {
                 Some(Fate::Goes) => {}
@@ -174,17 +174,17 @@ impl Shape for GooseShape {
     }
 }
 
-enum Part {
-    Said(Block),
+enum GoosePart {
+    Block(Block),
     Result { call_id: String, content: Vec<Block>, is_error: bool },
 }
 
-fn of_user(parts: impl Iterator<Item = Part>, timestamp: i64) -> Vec<Message> {
+fn of_user(parts: impl Iterator<Item = GoosePart>, timestamp: i64) -> Vec<Message> {
     let (mut messages, mut said) = (Vec::new(), Vec::new());
     for part in parts {
         match part {
-            Part::Said(block) => said.push(block),
-            Part::Result { call_id: tool_call_id, content, is_error } => {
+            GoosePart::Block(block) => said.push(block),
+            GoosePart::Result { call_id: tool_call_id, content, is_error } => {
                 let tool_name = String::new();
                 messages.push(Message::ToolResult { tool_call_id, tool_name, content, is_error });
             }
@@ -201,10 +201,10 @@ fn of_user(parts: impl Iterator<Item = Part>, timestamp: i64) -> Vec<Message> {
 }
 
 /// Reads a part; `None` if it is for the screen alone.
-fn part(mut part: Value) -> Option<Part> {
+fn part(mut part: Value) -> Option<GoosePart> {
     let text = |part: &mut Value, key: &str| take_text(part, key).unwrap_or_default();
     let kind = text(&mut part, "type");
-    Some(Part::Said(match kind.as_str() {
+    Some(GoosePart::Block(match kind.as_str() {
         "text" => Block::Text { text: text(&mut part, "text") },
         "image" => Block::image(text(&mut part, "mimeType"), text(&mut part, "data")),
         "thinking" => Block::Thinking {
@@ -228,7 +228,7 @@ fn call(mut request: Value) -> Block {
     Block::ToolCall { id, name, input: input.unwrap_or_else(|| json!({})) }
 }
 
-fn result(mut response: Value) -> Part {
+fn result(mut response: Value) -> GoosePart {
     let call_id = take_text(&mut response, "id").unwrap_or_default();
     let mut result = response.get_mut("toolResult").map(Value::take).unwrap_or_default();
     let is_failed = text_of(result.get("status")) == "error";
@@ -243,7 +243,7 @@ fn result(mut response: Value) -> Part {
         Value::String(text) => vec![Block::Text { text }],
         value => output_blocks(&value),
     };
-    Part::Result { call_id, content, is_error }
+    GoosePart::Result { call_id, content, is_error }
 }
 
 /// Returns whether a part of a result is for the model too.

@@ -210,9 +210,9 @@ impl PiDocument {
     /// see, and those that no provider accepts.
     fn notes(&self, unread: &[LogNote], lost: &[MissingRole]) -> Vec<Note> {
         let bad = self.log.session.notes().iter().chain(unread).filter_map(bad_line);
-        let is_told =
+        let is_reported =
             |line: &usize| Some(*line) == self.log.truncated || lost.iter().any(|it| it.line == *line);
-        let bad: Vec<usize> = bad.filter(|line| !is_told(line)).collect();
+        let bad: Vec<usize> = bad.filter(|line| !is_reported(line)).collect();
         let unreadable = bad.iter().min().map(|line| Note::UnreadableRecords { n: bad.len(), line: *line });
         let truncated = self.log.truncated.map(|line| Note::TruncatedLastLine { line });
         let newer = self.log.session.notes().iter().find_map(|note| match note {

@@ -18,7 +18,7 @@ pub(crate) struct Fields<'a> {
 
 impl<'a> Fields<'a> {
     /// Finds the members; `None` if it is not a whole object.
-    pub(crate) fn of(text: &'a [u8]) -> Option<Self> {
+    pub(crate) fn parse(text: &'a [u8]) -> Option<Self> {
         // The error about a long string would cost more than everything else.
         if text.starts_with(b"{") { Self::of_text(wb_record::lines::utf8(text)?) } else { None }
     }
@@ -135,12 +135,14 @@ mod tests {
 
     #[test]
     fn values_are_found_by_their_kind() {
-        let fields = Fields::of(br#"{"a":1,"b":"x\u00e9","c":{"d":true},"a":2}"#).unwrap();
+        let fields = Fields::parse(br#"{"a":1,"b":"x\u00e9","c":{"d":true},"a":2}"#).unwrap();
         assert_eq!((fields.number("a"), fields.text("b").as_deref()), (Some(2), Some("xé")));
         assert!(fields.inner("c").unwrap().is("d", "true") && !fields.is("d", "true"));
         assert_eq!((fields.text("a"), fields.number("b"), fields.place("x")), (None, None, None));
         let both = Fields::with_inner(br#"{"c":{"d":[7]}}"#, "c").unwrap();
         assert_eq!((both.place("c"), both.inner("c").unwrap().get("d")), (Some(5..14), Some(&b"[7]"[..])));
-        assert!(fields.inner("a").is_none() && Fields::of(b"[]").is_none() && Fields::of(b"{").is_none());
+        assert!(
+            fields.inner("a").is_none() && Fields::parse(b"[]").is_none() && Fields::parse(b"{").is_none()
+        );
     }
 }

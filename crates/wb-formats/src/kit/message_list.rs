@@ -144,7 +144,7 @@ pub(crate) struct List {
 impl List {
     /// Returns the list at the end of a path of keys, or the text itself without keys; an empty
     /// list if there is none.
-    pub(crate) fn at(text: &[u8], path: &[&str]) -> Result<Self, FormatError> {
+    pub(crate) fn at_path(text: &[u8], path: &[&str]) -> Result<Self, FormatError> {
         let (_, json) = body_of(text);
         if path.is_empty() {
             return Self::of_array(text, json);

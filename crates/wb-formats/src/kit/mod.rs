@@ -1,7 +1,7 @@
 //! Tools to read and write a format.
 
 pub(crate) mod fields;
-pub(crate) mod passed;
+pub(crate) mod skips;
 pub(crate) mod log;
 pub(crate) mod draft;
 pub(crate) mod records;

@@ -52,7 +52,7 @@ impl Layout for InspectAi {
 
     fn lists(&self, parts: &dyn Parts) -> Result<Vec<List>, FormatError> {
         let text = held(parts);
-        let samples = List::at(text, &["samples"])?.records;
+        let samples = List::at_path(text, &["samples"])?.records;
         samples.into_iter().map(|sample| list_of(text, &text[sample])).collect()
     }
 

@@ -48,7 +48,7 @@ impl Layout for MiniSweAgent {
     }
 
     fn lists(&self, parts: &dyn Parts) -> Result<Vec<List>, FormatError> {
-        Ok(vec![List::at(held(parts), &["messages"])?])
+        Ok(vec![List::at_path(held(parts), &["messages"])?])
     }
 
     fn shape(&self) -> &dyn Shape {

@@ -59,7 +59,7 @@ impl Layout for SweAgent {
     }
 
     fn lists(&self, parts: &dyn Parts) -> Result<Vec<List>, FormatError> {
-        Ok(vec![List::at(held(parts), &["history"])?])
+        Ok(vec![List::at_path(held(parts), &["history"])?])
     }
 
     fn shape(&self) -> &dyn Shape {

@@ -18,7 +18,7 @@ pub(super) fn stage(current: &Current<'_>) -> Result<Next, NotExpressible> {
     if lines.is_empty() {
         return Ok(Next::Nothing);
     }
-    current.step(SessionRepair { parted: lines, ..SessionRepair::by(changes) })
+    current.step(SessionRepair { parted: lines, ..SessionRepair::from_changes(changes) })
 }
 
 /// Returns the line feeds that separate the records of each line that holds several objects and

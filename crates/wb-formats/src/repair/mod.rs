@@ -19,7 +19,7 @@ use wb_record::{ChangeSet, Document, MissingRole, NotExpressible, Stamp, View};
 
 pub use self::lone_surrogates::lone_surrogates;
 use self::nothing_lost::loses_nothing;
-use self::stage::{After, Current, Next, Step, Uncovers, refused};
+use self::stage::{After, Current, Next, StageChanges, Uncovers, refused};
 use crate::dialects::SentAs;
 
 /// The repair of a conversation.
@@ -46,7 +46,7 @@ pub struct SessionRepair {
 }
 
 impl SessionRepair {
-    pub(crate) fn by(changes: ChangeSet) -> Self {
+    pub(crate) fn from_changes(changes: ChangeSet) -> Self {
         Self { changes, ..Self::default() }
     }
 
@@ -117,14 +117,14 @@ pub fn repair(
     view: &View,
     stamp: &Stamp,
 ) -> Result<SessionRepair, NotExpressible> {
-    let (mut mended, mut stays_hidden) = uncovered(document, conversation, view, stamp)?;
+    let (mut repaired, mut stays_hidden) = uncovered(document, conversation, view, stamp)?;
     // Repairs made meanwhile may reveal what would have been worse before.
     for nth in 1..MOST_ROUNDS {
-        let start = Current::of(document, conversation, view, stamp, Uncovers::ALL);
-        if !stays_hidden || mended.changes.is_empty() || !start.is_one_file()? {
+        let start = Current::new(document, conversation, view, stamp, Uncovers::ALL);
+        if !stays_hidden || repaired.changes.is_empty() || !start.is_one_file()? {
             break;
         }
-        let (then, view) = start.read_after(&mended.changes)?;
+        let (then, view) = start.read_after(&repaired.changes)?;
         let stamp = Stamp {
             seed: stamp.seed.wrapping_add(nth * SEEDS * (MOST_TIMES * STAGES.len()) as u64),
             ..stamp.clone()
@@ -132,13 +132,13 @@ pub fn repair(
         match uncovered(then.as_ref(), conversation, &view, &stamp) {
             Ok((more, stays)) if !more.changes.is_empty() => {
                 stays_hidden = stays;
-                mended.messages.clone_from(&more.messages);
-                mended.take_in(more);
+                repaired.messages.clone_from(&more.messages);
+                repaired.take_in(more);
             }
             _ => break,
         }
     }
-    Ok(mended)
+    Ok(repaired)
 }
 
 /// Repairs a session, and reveals what is hidden if no more is refused then; returns whether
@@ -149,16 +149,16 @@ fn uncovered(
     view: &View,
     stamp: &Stamp,
 ) -> Result<(SessionRepair, bool), NotExpressible> {
-    let n_refused = |messages: &[Message]| SentAs::of(view).violations(messages).len();
+    let n_refused = |messages: &[Message]| SentAs::from_view(view).violations(messages).len();
     let mut uncovers = Uncovers::ALL;
     let mut stays_hidden = false;
     loop {
-        let mended = in_stages(Current::of(document, conversation, view, stamp, uncovers))?;
-        let is_whole = loses_nothing(&view.messages, &mended.messages);
-        let has_lines = !mended.parted.is_empty() || !mended.relinked.is_empty();
-        let has_uncovered = has_lines || !mended.roles.is_empty();
-        if is_whole && (!has_uncovered || n_refused(&mended.messages) <= n_refused(&view.messages)) {
-            return Ok((mended, stays_hidden));
+        let repaired = in_stages(Current::new(document, conversation, view, stamp, uncovers))?;
+        let is_whole = loses_nothing(&view.messages, &repaired.messages);
+        let has_lines = !repaired.parted.is_empty() || !repaired.relinked.is_empty();
+        let has_uncovered = has_lines || !repaired.roles.is_empty();
+        if is_whole && (!has_uncovered || n_refused(&repaired.messages) <= n_refused(&view.messages)) {
+            return Ok((repaired, stays_hidden));
         }
         if !has_uncovered {
             // If lines are duplicated, a changed one can lead elsewhere.
@@ -191,7 +191,7 @@ fn next_step(
     current: &Current<'_>,
     times: &[usize],
     done: &mut SessionRepair,
-) -> Result<Option<(usize, Box<Step>)>, NotExpressible> {
+) -> Result<Option<(usize, Box<StageChanges>)>, NotExpressible> {
     done.not_held = None;
     for (nth, stage) in STAGES.iter().enumerate().filter(|(nth, _)| times[*nth] < MOST_TIMES) {
         match stage(current) {

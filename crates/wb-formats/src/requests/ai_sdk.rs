@@ -103,7 +103,7 @@ impl Shape for AiSdkShape {
                 let blocks = plain.map_or_else(parts, |text| vec![Block::text(text)]);
                 said.push(Message::assistant_blocks(blocks));
             }
-            Some("tool") => said.extend(raw_list(content).into_iter().map(answered)),
+            Some("tool") => said.extend(raw_list(content).into_iter().map(result_message)),
             _ => {}
         }
         Ok(())
@@ -175,7 +175,7 @@ fn output(blocks: &[Block], is_error: bool) -> Result<Value, String> {
 
 #[derive(Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-struct Part<'a> {
+struct AiSdkPart<'a> {
     #[serde(borrow)]
     r#type: Text<'a>,
     #[serde(borrow)]
@@ -198,7 +198,7 @@ struct Part<'a> {
 
 /// Reads a part; one without a matching block becomes a text with its JSON.
 fn block(json: &RawValue) -> Block {
-    let part: Part<'_> = serde_json::from_str(json.get()).unwrap_or_default();
+    let part: AiSdkPart<'_> = serde_json::from_str(json.get()).unwrap_or_default();
     let said = part.text.and_then(|said| text(said.get()));
     let known = match part.r#type.as_str() {
         Some("text") => said.map(Block::text),
@@ -219,7 +219,7 @@ fn block(json: &RawValue) -> Block {
 }
 
 /// Reads a picture: an address, or base64 with its type next to it.
-fn picture_of(part: Part<'_>) -> Option<Block> {
+fn picture_of(part: AiSdkPart<'_>) -> Option<Block> {
     let data = part.image.0.or(part.data.0)?;
     let kind = part.media_type.0.unwrap_or_else(|| "image/png".into());
     match () {
@@ -230,8 +230,8 @@ fn picture_of(part: Part<'_>) -> Option<Block> {
 }
 
 /// Reads a result, as it was sent.
-fn answered(json: &RawValue) -> Message {
-    let part: Part<'_> = serde_json::from_str(json.get()).unwrap_or_default();
+fn result_message(json: &RawValue) -> Message {
+    let part: AiSdkPart<'_> = serde_json::from_str(json.get()).unwrap_or_default();
     let bytes = json.get().as_bytes();
     let kind =
         find(bytes, &["output", "type"]).and_then(|place| text(&json.get()[place])).unwrap_or_default();
@@ -243,7 +243,7 @@ fn answered(json: &RawValue) -> Message {
         Some(text) => vec![Block::Text { text }],
         None if kind == "content" => {
             let parts: Vec<&RawValue> = serde_json::from_str(value).unwrap_or_default();
-            parts.into_iter().map(shown).collect()
+            parts.into_iter().map(result_block).collect()
         }
         None => vec![Block::text(compact(value))],
     };
@@ -252,8 +252,8 @@ fn answered(json: &RawValue) -> Message {
 }
 
 /// Reads a part of a result.
-fn shown(json: &RawValue) -> Block {
-    let part: Part<'_> = serde_json::from_str(json.get()).unwrap_or_default();
+fn result_block(json: &RawValue) -> Block {
+    let part: AiSdkPart<'_> = serde_json::from_str(json.get()).unwrap_or_default();
     match part.r#type.as_str() {
         Some("media" | "image-data") => picture_of(part).unwrap_or_else(|| Block::text(compact(json.get()))),
         _ => block(json),

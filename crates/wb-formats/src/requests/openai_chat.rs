@@ -70,7 +70,7 @@ impl Layout for OpenaiChat {
 /// Returns the list of a body with `messages`, or of the list alone.
 pub(crate) fn messages_in(text: &[u8]) -> Result<List, FormatError> {
     let (_, json) = body_of(text);
-    List::at(text, if json.starts_with(b"[") { &[] } else { &["messages"] })
+    List::at_path(text, if json.starts_with(b"[") { &[] } else { &["messages"] })
 }
 
 /// Returns the model that a body asks for.

@@ -13,10 +13,10 @@ use wb_record::{
 use crate::kit::draft::Draft;
 use crate::kit::fields::value;
 use crate::kit::message_list::List;
-use crate::kit::passed::Passed;
 use crate::kit::records::{Writer, in_place, records};
+use crate::kit::skips::Skips;
 use crate::shapes::responses_body::{changed_item, new_item};
-use crate::shapes::responses_item::Said;
+use crate::shapes::responses_item::ItemContent;
 
 const NAME: &str = "openai-responses";
 /// Types of items, in addition to those that end in `_call` or `_output`.
@@ -82,10 +82,10 @@ impl Document for ResponsesDocument {
     }
 
     fn view(&self, _: &str) -> Result<View, FormatError> {
-        let (mut draft, mut passed) = (Draft::default(), Passed::default());
+        let (mut draft, mut passed) = (Draft::default(), Skips::default());
         for place in &self.items {
             let record = Span { at: place.start as u64, len: place.len() as u64, ..Span::default() };
-            match value(&self.text[place.clone()]).and_then(Said::of) {
+            match value(&self.text[place.clone()]).and_then(ItemContent::parse) {
                 Some(said) => said.add_to(&mut draft, record, 0, |draft, item, call_id, content| {
                     draft.any_result(item, call_id, content, false);
                 }),
@@ -96,7 +96,7 @@ impl Document for ResponsesDocument {
         let mut view = View::new(NAME, ToolVocabulary::UNIVERSAL);
         (view.messages, view.provenance) = (segment.messages, provenance);
         view.model = text(&self.text, &["model"]);
-        view.notes = passed.notes(Passed::default());
+        view.notes = passed.notes(Skips::default());
         let is_opaque = |it: &Message| matches!(it, Message::Custom { custom_type, .. } if custom_type == wb_message::markers::OPAQUE_TYPE);
         if view.messages.iter().any(is_opaque) {
             view.notes.push(Note::CompactionApplied { tokens_before: None });
@@ -123,7 +123,7 @@ impl Document for ResponsesDocument {
         FormatError::utf8_of(&self.text)?;
         let json = self.text.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(&self.text);
         let path: &[&str] = if json.trim_ascii_start().starts_with(b"[") { &[] } else { &["input"] };
-        self.items = List::at(&self.text, path)?.records;
+        self.items = List::at_path(&self.text, path)?.records;
         Ok(())
     }
 }

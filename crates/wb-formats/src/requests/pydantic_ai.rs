@@ -55,7 +55,7 @@ impl Layout for PydanticAi {
     }
 
     fn lists(&self, parts: &dyn Parts) -> Result<Vec<List>, FormatError> {
-        Ok(vec![List::at(held(parts), &[])?])
+        Ok(vec![List::at_path(held(parts), &[])?])
     }
 
     fn shape(&self) -> &dyn Shape {
@@ -68,12 +68,12 @@ struct PydanticShape;
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Fields<'a> {
+struct PydanticRecord<'a> {
     #[serde(borrow)]
     kind: Text<'a>,
     #[serde(borrow)]
     parts: Option<&'a RawValue>,
-    usage: Option<Counted>,
+    usage: Option<PydanticUsage>,
     #[serde(borrow)]
     model_name: Text<'a>,
 }
@@ -81,7 +81,7 @@ struct Fields<'a> {
 /// The reported usage; older versions have other names.
 #[derive(Clone, Copy, Default, Deserialize)]
 #[serde(default)]
-struct Counted {
+struct PydanticUsage {
     #[serde(rename = "input_tokens", alias = "request_tokens")]
     prompt: Count,
     #[serde(rename = "output_tokens", alias = "response_tokens")]
@@ -94,7 +94,7 @@ struct Counted {
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Part<'a> {
+struct PydanticPart<'a> {
     #[serde(borrow, rename = "part_kind")]
     kind: Text<'a>,
     #[serde(borrow)]
@@ -115,12 +115,13 @@ struct Part<'a> {
 
 impl Shape for PydanticShape {
     fn read(&self, record: &str, into: &mut Record) -> Result<(), serde_json::Error> {
-        let Fields { kind, parts, usage, model_name } = serde_json::from_str(record)?;
+        let PydanticRecord { kind, parts, usage, model_name } = serde_json::from_str(record)?;
         let parts = raw_list(parts);
         match kind.as_str() {
-            Some("request") => into.messages.extend(parts.into_iter().map(asked)),
+            Some("request") => into.messages.extend(parts.into_iter().map(request_message)),
             Some("response") => {
-                into.messages.push(Message::assistant_blocks(parts.into_iter().map(said).collect()));
+                into.messages
+                    .push(Message::assistant_blocks(parts.into_iter().map(response_block).collect()));
                 into.usage = usage.and_then(counted);
                 into.model = model_name.0.map(std::borrow::Cow::into_owned);
             }
@@ -194,7 +195,7 @@ fn rewritten(old: &[&[u8]], message: &Message, after: &[Block]) -> Result<Vec<Ve
     }
 }
 
-fn counted(counted: Counted) -> Option<Usage> {
+fn counted(counted: PydanticUsage) -> Option<Usage> {
     let prompt = counted.prompt.0.filter(|tokens| *tokens > 0)?;
     let (read, written) = (counted.read.0, counted.written.0);
     let cached = read.unwrap_or(0).saturating_add(written.unwrap_or(0));
@@ -207,8 +208,8 @@ fn counted(counted: Counted) -> Option<Usage> {
 }
 
 /// Reads a part of a request.
-fn asked(json: &RawValue) -> Message {
-    let part: Part<'_> = serde_json::from_str(json.get()).unwrap_or_default();
+fn request_message(json: &RawValue) -> Message {
+    let part: PydanticPart<'_> = serde_json::from_str(json.get()).unwrap_or_default();
     let timestamp = part.timestamp.as_str().and_then(parse_iso_ms).unwrap_or(0);
     let is_result = part.tool_name.as_str().is_some();
     match part.kind.as_str() {
@@ -255,8 +256,8 @@ fn returned(json: Option<&RawValue>) -> Vec<Block> {
 }
 
 /// Reads a part of a response.
-fn said(json: &RawValue) -> Block {
-    let part: Part<'_> = serde_json::from_str(json.get()).unwrap_or_default();
+fn response_block(json: &RawValue) -> Block {
+    let part: PydanticPart<'_> = serde_json::from_str(json.get()).unwrap_or_default();
     let words = part.content.and_then(|content| text(content.get()));
     let known = match part.kind.as_str() {
         Some("text") => words.map(Block::text),

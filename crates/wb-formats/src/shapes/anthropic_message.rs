@@ -8,7 +8,7 @@ use wb_message::{Block, Content, Message};
 use wb_record::Stamp;
 use wb_record::json::{elements, get, set, text};
 
-use super::anthropic_block::{Part, Said, blocks, content, said};
+use super::anthropic_block::{UserBody, UserPart, blocks, content, user_body};
 use super::content_value::{self, changed, changed_parts, in_users_place, result};
 use super::parted_record;
 use crate::kit::loose::Text;
@@ -62,23 +62,23 @@ pub(crate) fn read(record: &str, into: &mut Record) -> Result<(), serde_json::Er
 
 /// Separates results from user texts.
 fn of_user(json: &str) -> Vec<Message> {
-    let parts = match said(json) {
-        Said::Text(text) => return vec![Message::user(text)],
-        Said::Parts(parts) => parts,
+    let parts = match user_body(json) {
+        UserBody::Text(text) => return vec![Message::user(text)],
+        UserBody::Parts(parts) => parts,
     };
     let mut messages = Vec::new();
     for part in parts {
         match (part, messages.last_mut()) {
-            (Part::Result { call_id, content, is_error }, _) => messages.push(Message::ToolResult {
+            (UserPart::Result { call_id, content, is_error }, _) => messages.push(Message::ToolResult {
                 tool_call_id: call_id,
                 tool_name: String::new(),
                 content,
                 is_error,
             }),
-            (Part::Said(block), Some(Message::User { content: Content::Blocks(blocks), .. })) => {
+            (UserPart::Block(block), Some(Message::User { content: Content::Blocks(blocks), .. })) => {
                 blocks.push(block);
             }
-            (Part::Said(block), _) => messages.push(Message::user(vec![block])),
+            (UserPart::Block(block), _) => messages.push(Message::user(vec![block])),
         }
     }
     if messages.is_empty() {
@@ -132,7 +132,7 @@ fn write(message: &Message) -> Result<Value, String> {
 }
 
 /// Returns a block as it is sent.
-fn block(block: &Block) -> Result<Value, String> {
+pub(crate) fn block(block: &Block) -> Result<Value, String> {
     Ok(match block {
         Block::Text { text } => json!({ "type": "text", "text": text }),
         Block::Image { media_type, data_base64: data } => {

@@ -272,7 +272,7 @@ fn with_refused_name(bytes: &[u8], id: &str, name: &str) -> Option<Vec<u8>> {
 /// Moves the first user message between a call and its result.
 fn with_user_between(bytes: &[u8], view: &View, id: &str) -> Option<Vec<u8>> {
     let user = view.messages.iter().position(|it| matches!(it, Message::User { .. }))?;
-    let said = record_of(bytes, view, user).filter(|_| SentAs::of(view).verbatim.order)?;
+    let said = record_of(bytes, view, user).filter(|_| SentAs::from_view(view).verbatim.order)?;
     edited(bytes, &|it| is_result(it, id), &|list, at| list.insert(at, said.clone()))
 }
 

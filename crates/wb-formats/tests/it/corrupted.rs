@@ -104,7 +104,7 @@ const NOT_BROKEN: [(&str, &[Way], &str); 2] = [
 ];
 
 fn violations(view: &View) -> Vec<Violation> {
-    SentAs::of(view).violations(&view.messages)
+    SentAs::from_view(view).violations(&view.messages)
 }
 
 /// Returns how many findings of calls and results there are.
@@ -122,7 +122,7 @@ fn is_loose(messages: &[Message]) -> bool {
 /// Returns whether calls wait, all of which the agent answers itself.
 fn is_answered_by_agent(view: &View) -> bool {
     let n = Pairing::new(&view.messages).dangling().len();
-    n > 0 && SentAs::of(view).n_answered(&view.messages) == n
+    n > 0 && SentAs::from_view(view).n_answered(&view.messages) == n
 }
 
 /// Returns whether a call is answered more than once.
@@ -246,7 +246,9 @@ fn none_left(view: &View) -> Result<(), String> {
 /// Returns whether a provider of the format refuses a second result.
 fn refuses_repeated(view: &View) -> bool {
     let rule = RULES.iter().find(|rule| rule.id == REPEATED);
-    rule.is_some_and(|rule| SentAs::of(view).dialects.iter().any(|dialect| rule.source(*dialect).is_some()))
+    rule.is_some_and(|rule| {
+        SentAs::from_view(view).dialects.iter().any(|dialect| rule.source(*dialect).is_some())
+    })
 }
 
 /// Returns whether a request contains an empty text.
@@ -259,7 +261,7 @@ fn is_sent_blank(view: &View) -> bool {
 /// it, and only then.
 fn blank(file: &str, bytes: &[u8]) -> Option<String> {
     let view = open(bytes).ok()?;
-    let (is_sent, is_told) = (SentAs::of(&view).verbatim.empty_texts, is_sent_blank(&view));
+    let (is_sent, is_told) = (SentAs::from_view(&view).verbatim.empty_texts, is_sent_blank(&view));
     let stays = is_told && written(bytes).is_ok_and(|(now, _)| is_sent_blank(&now));
     let what = format!("{file}: an empty text is sent: {is_sent}, told: {is_told}, stays: {stays}");
     (is_sent != is_told || stays).then_some(what)

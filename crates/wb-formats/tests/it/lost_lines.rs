@@ -27,7 +27,7 @@ fn n_results(messages: &[Message]) -> usize {
 #[test]
 fn a_result_that_a_compaction_parts_from_its_call_is_told_and_hidden() {
     let view = open(PARTED.as_bytes()).unwrap();
-    let found = SentAs::of(&view).violations(&view.messages);
+    let found = SentAs::from_view(&view).violations(&view.messages);
     assert!(found.iter().all(|it| it.rule == "result-orphan") && !found.is_empty(), "{found:?}");
     assert_eq!(n_results(&view.messages), 1);
     let (now, is_written) = written(PARTED.as_bytes()).unwrap();

@@ -51,7 +51,7 @@ fn wrong(format: &str, bytes: &[u8]) -> Option<String> {
         Ok((now, _)) => {
             let said = format!("{:?}", now.messages);
             let n_kept = said.matches("a.rs").count();
-            let left = SentAs::of(&now).violations(&now.messages);
+            let left = SentAs::from_view(&now).violations(&now.messages);
             let n_results = now.messages.iter().filter(|it| matches!(it, Message::ToolResult { .. })).count();
             let is_kept = (n_kept, n_results) == (2, 2) && !said.contains(INTERRUPTED);
             (!is_kept || !left.is_empty()).then(|| {

@@ -95,7 +95,7 @@ fn mended(bytes: &[u8]) -> Result<bool, String> {
     let Ok(name) = newest(document.as_ref()) else { return Ok(false) };
     let Ok(view) = document.view(&name) else { return Ok(false) };
     let Ok(mended) = wb_formats::repair(document.as_ref(), &name, &view, &STAMP) else { return Ok(false) };
-    let sent = SentAs::of(&view);
+    let sent = SentAs::from_view(&view);
     let (before, after) = (sent.violations(&view.messages), sent.violations(&mended.messages));
     if after.len() > before.len() {
         return Err(format!("{before:#?}, then {after:#?}"));

@@ -399,7 +399,7 @@ fn wrong(format: &str, case: Case) -> Option<String> {
         Ok(view) if view.format == format => view,
         other => return Some(format!("read as {:?}", other.map(|view| view.format))),
     };
-    let sent = SentAs::of(&before);
+    let sent = SentAs::from_view(&before);
     let is_found = !sent.violations(&before.messages).is_empty();
     let is_put_right = sent.n_answered(&before.messages) > 0 || format == "opencode";
     let refusal = (REFUSED.0 == format).then_some(REFUSED.1);
@@ -410,7 +410,7 @@ fn wrong(format: &str, case: Case) -> Option<String> {
         (Ok(_), Some(_)) => Some("written".to_owned()),
         (Ok((_, is_written)), _) if is_written != is_found => Some(format!("{is_written}, found {is_found}")),
         (Ok((now, _)), _) => {
-            let left = SentAs::of(&now).violations(&now.messages);
+            let left = SentAs::from_view(&now).violations(&now.messages);
             let is_open =
                 !Pairing::new(&now.messages).dangling().is_empty() && sent.n_answered(&now.messages) == 0;
             (is_open || !left.is_empty()).then(|| format!("left: {left:?}"))
@@ -438,7 +438,7 @@ fn a_result_before_its_call_answers_it_and_codex_answers_open_calls_itself() {
     };
     let output = item(json!({ "type": "function_call_output", "call_id": "c1", "output": "a.rs" }));
     let bytes = lines(&[user.clone(), call("c1"), user.clone()]);
-    let (view, sent) = (open(&bytes).unwrap(), SentAs::by("codex", None));
+    let (view, sent) = (open(&bytes).unwrap(), SentAs::from_format("codex", None));
     assert_eq!((sent.violations(&view.messages), sent.n_answered(&view.messages)), (Vec::new(), 1));
     assert!(!written(&bytes).unwrap().1);
 

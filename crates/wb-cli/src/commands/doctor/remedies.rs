@@ -61,7 +61,7 @@ struct Compacted {
 impl Remedies {
     /// Plans a repair if something is refused, and compactions if they are asked about.
     pub(crate) fn plan(session: &mut Session, is_looped: bool) -> Self {
-        let sent = SentAs::of(&session.opened);
+        let sent = SentAs::from_view(&session.opened);
         let now = Validity::of(&session.opened.messages, &sent);
         let halves = lone_surrogates(session.document.as_ref(), &session.opened).unwrap_or_default();
         let is_damaged = !halves.is_empty() || session.opened.notes.iter().any(is_repairable);
@@ -190,7 +190,7 @@ fn compacted(session: &mut Session, now: &Validity) -> Result<Option<Compacted>,
         return Err(NOT_NATIVE);
     }
     let mut outcome = Outcome::of(session);
-    let after = Validity::of(&outcome.messages, &SentAs::of(&session.opened));
+    let after = Validity::of(&outcome.messages, &SentAs::from_view(&session.opened));
     outcome.take_back(session);
     let is_taken = after.is_valid() || after.new_since(now).is_empty();
     let is_written = is_taken && is_written(session, &outcome.patch)?;

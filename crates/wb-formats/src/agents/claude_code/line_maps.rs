@@ -6,7 +6,7 @@ use std::hash::{BuildHasherDefault, Hasher};
 /// Something for some lines.
 pub(crate) type ByLine<T> = HashMap<usize, T, BuildHasherDefault<NumberHasher>>;
 /// Some lines.
-pub(crate) type Lines = HashSet<usize, BuildHasherDefault<NumberHasher>>;
+pub(crate) type LineSet = HashSet<usize, BuildHasherDefault<NumberHasher>>;
 
 /// Spreads one number.
 #[derive(Debug, Default)]

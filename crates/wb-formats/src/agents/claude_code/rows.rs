@@ -13,7 +13,7 @@ use wb_record::lines::trimmed;
 use wb_record::{FormatError, Note, Parts, Span};
 
 use super::head::{Boundary, Head, Kind};
-use crate::shapes::anthropic_block::said;
+use crate::shapes::anthropic_block::user_body;
 
 /// The bytes that are read at once.
 const CHUNK_BYTES: u64 = 256 * 1024;
@@ -73,14 +73,14 @@ impl Rows {
     /// Reads the lines of an export, which are the elements of a list.
     pub(crate) fn of_export(parts: &dyn Parts) -> Result<Self, FormatError> {
         #[derive(serde::Deserialize)]
-        struct Export<'a> {
+        struct WebExport<'a> {
             #[serde(borrow)]
             loglines: Vec<&'a serde_json::value::RawValue>,
         }
         let whole = parts.whole("")?;
         FormatError::utf8_of(&whole)?;
         let text = whole.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(&whole);
-        let export: Export<'_> =
+        let export: WebExport<'_> =
             serde_json::from_slice(text).map_err(|error| FormatError::of_json(1, &error))?;
         let mut rows = Self { end: whole.len() as u64, ..Self::default() };
         for line in export.loglines {
@@ -227,7 +227,7 @@ impl Rows {
         let Some(twin) = twin.filter(|twin| row.is_chat() && twin.kind == row.kind) else { return Ok(false) };
         let other = parts.bytes(&twin.content_span())?;
         let other = std::str::from_utf8(&other).unwrap_or_default();
-        Ok(other == content || said(other) == said(content))
+        Ok(other == content || user_body(other) == user_body(content))
     }
 
     /// Counts a line of no known kind.
@@ -282,7 +282,7 @@ impl Rows {
     }
 
     /// Returns the line at a place of the file.
-    pub(crate) fn at(&self, record: &Span) -> Option<usize> {
+    pub(crate) fn line_at(&self, record: &Span) -> Option<usize> {
         let at = self.all.binary_search_by_key(&record.at, |row| row.record.start).ok()?;
         (self.all[at].record == record.range()).then_some(at)
     }

@@ -17,8 +17,8 @@ use wb_record::{
     Parts, Probe, Seen, Segments, View, Wanted,
 };
 
-use self::assemble::{Assembled, assemble};
-use self::rows::Rows;
+use self::assemble::{AssembledRollout, assemble};
+use self::rows::RolloutRows;
 use crate::kit::missing_roles::note_of;
 
 const NAME: &str = "codex";
@@ -59,7 +59,7 @@ impl Format for Codex {
     }
 
     fn open(&self, parts: Box<dyn Parts>) -> Result<Box<dyn Document>, FormatError> {
-        let rows = Rows::read(parts.as_ref())?;
+        let rows = RolloutRows::read(parts.as_ref())?;
         Ok(Box::new(CodexDocument { parts, rows }))
     }
 }
@@ -79,7 +79,7 @@ fn is_line(line: &Seen) -> bool {
 ///
 /// A host may still own a session after its window was closed. Try the lock before writing.
 pub fn lock_path(parts: &dyn Parts, codex_home: &Path) -> io::Result<Option<PathBuf>> {
-    let rows = Rows::read(parts).map_err(|error| match error {
+    let rows = RolloutRows::read(parts).map_err(|error| match error {
         FormatError::Io(error) => error,
         error => io::Error::other(error),
     })?;
@@ -94,7 +94,7 @@ pub fn lock_path(parts: &dyn Parts, codex_home: &Path) -> io::Result<Option<Path
 #[derive(Debug)]
 struct CodexDocument {
     parts: Box<dyn Parts>,
-    rows: Rows,
+    rows: RolloutRows,
 }
 
 impl Document for CodexDocument {
@@ -109,7 +109,7 @@ impl Document for CodexDocument {
     fn view(&self, _: &str) -> Result<View, FormatError> {
         let rows = &self.rows;
         let last = rows.segments().pop().unwrap_or_default();
-        let Assembled { segment, provenance, passed, tokens_before, lost } =
+        let AssembledRollout { segment, provenance, passed, tokens_before, lost } =
             assemble(rows, self.parts.as_ref(), last);
         let mut view = View::new(NAME, ToolVocabulary::CODEX);
         (view.messages, view.usage, view.provenance) = (segment.messages, segment.usage, provenance);

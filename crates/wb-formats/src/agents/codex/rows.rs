@@ -12,7 +12,7 @@ use wb_session::parse_iso_ms;
 use super::outcome::failed_call;
 use crate::kit::fields::Fields;
 use crate::kit::log::is_json;
-use crate::kit::passed::Passed;
+use crate::kit::skips::Skips;
 
 /// The types of lines with an envelope that say nothing to a model.
 const SILENT_TYPES: [&str; 7] = [
@@ -27,7 +27,7 @@ const SILENT_TYPES: [&str; 7] = [
 
 /// A line that the conversation depends on.
 #[derive(Debug)]
-pub(crate) struct Row {
+pub(crate) struct RolloutRow {
     /// Which line with an envelope it is, counted from 1.
     record: u64,
     /// Its line, counted from 1.
@@ -56,8 +56,8 @@ pub(crate) struct World {
 
 /// The lines of a rollout.
 #[derive(Debug, Default)]
-pub(crate) struct Rows {
-    all: Vec<Row>,
+pub(crate) struct RolloutRows {
+    all: Vec<RolloutRow>,
     n_records: u64,
     n_lines: usize,
     /// The last line that is not blank, which identifies the file.
@@ -82,11 +82,11 @@ pub(crate) struct Rows {
     pub(crate) totals: Option<Span>,
     total_tokens: Option<u64>,
     context_tokens: u64,
-    pub(crate) passed: Passed,
+    pub(crate) passed: Skips,
     pub(crate) truncated: Option<usize>,
 }
 
-impl Rows {
+impl RolloutRows {
     /// Reads all lines.
     pub(crate) fn read(parts: &dyn Parts) -> Result<Self, FormatError> {
         let mut rows = Self { is_ended: true, ..Self::default() };
@@ -129,7 +129,7 @@ impl Rows {
 
     fn take(&mut self, line: Line<'_>) {
         match Fields::with_inner(line.bytes, "payload") {
-            Some(fields) => Reading { rows: self, line, fields }.take(),
+            Some(fields) => LineReading { rows: self, line, fields }.take(),
             None if line.is_truncated() => self.truncated = Some(line.number),
             None if is_json(line.bytes) => self.passed.ignored(line.number),
             None => self.passed.unreadable(line.number),
@@ -137,7 +137,7 @@ impl Rows {
     }
 
     /// Returns the lines of a range.
-    pub(crate) fn of(&self, range: Range<usize>) -> impl Iterator<Item = (usize, &Row)> {
+    pub(crate) fn range(&self, range: Range<usize>) -> impl Iterator<Item = (usize, &RolloutRow)> {
         range.clone().zip(&self.all[range])
     }
 
@@ -156,7 +156,7 @@ impl Rows {
 
     /// Returns the row from which on a conversation that ends before row `end` must be read.
     pub(crate) fn base(&self, end: usize) -> usize {
-        let is_whole = |row: &Row| matches!(row.kind, Kind::Compacted { is_whole: true, .. });
+        let is_whole = |row: &RolloutRow| matches!(row.kind, Kind::Compacted { is_whole: true, .. });
         self.all[..end].iter().rposition(is_whole).unwrap_or(0)
     }
 
@@ -165,21 +165,21 @@ impl Rows {
     }
 
     fn push(&mut self, line: usize, kind: Kind) {
-        self.all.push(Row { record: self.n_records, line, kind });
+        self.all.push(RolloutRow { record: self.n_records, line, kind });
     }
 
     /// Forgets all lines from a record on: the user went back before it.
     fn cut(&mut self, record: u64) {
         let from = self.all.partition_point(|row| row.record <= record);
-        let is_item = |row: &&Row| matches!(row.kind, Kind::Item { .. });
+        let is_item = |row: &&RolloutRow| matches!(row.kind, Kind::Item { .. });
         self.passed.n_abandoned += self.all[from..].iter().filter(is_item).count();
         self.all.truncate(from);
     }
 }
 
 /// One line while it is read.
-struct Reading<'a> {
-    rows: &'a mut Rows,
+struct LineReading<'a> {
+    rows: &'a mut RolloutRows,
     line: Line<'a>,
     fields: Fields<'a>,
 }
@@ -192,14 +192,14 @@ struct Payload<'a> {
 }
 
 impl<'a> Payload<'a> {
-    fn of(line: &mut Fields<'a>, place: Range<usize>) -> Option<Self> {
+    fn parse(line: &mut Fields<'a>, place: Range<usize>) -> Option<Self> {
         let fields = line.take_known(&place).or_else(|| line.inner_at(place.clone()))?;
         let kind = fields.text("type").unwrap_or_default();
         Some(Self { fields, place, kind })
     }
 }
 
-impl<'a> Reading<'a> {
+impl<'a> LineReading<'a> {
     /// Returns the place of a stretch of the line in the file.
     fn span(&self, within: Range<usize>) -> Span {
         Span { at: self.line.at + within.start as u64, len: within.len() as u64, ..Span::default() }
@@ -210,7 +210,7 @@ impl<'a> Reading<'a> {
         self.rows.last_ordinal = self.rows.last_ordinal.max(self.fields.number("ordinal"));
         let Some(place) = self.fields.place("payload") else { return self.bare(&kind) };
         self.rows.n_records += 1;
-        match Payload::of(&mut self.fields, place) {
+        match Payload::parse(&mut self.fields, place) {
             Some(payload) => self.enveloped(&kind, &payload),
             None => self.rows.passed.ignored(self.line.number),
         }
@@ -252,8 +252,8 @@ impl<'a> Reading<'a> {
         }
         // The host records the time only for user messages.
         let is_message = matches!(&*payload.kind, "message" | "");
-        let told = |key| self.fields.text(key).filter(|_| is_message);
-        let timestamp = told("timestamp").or_else(|| told("created_at"));
+        let time = |key| self.fields.text(key).filter(|_| is_message);
+        let timestamp = time("timestamp").or_else(|| time("created_at"));
         let timestamp = timestamp.and_then(|text| parse_iso_ms(&text)).unwrap_or(0);
         let item = self.span(payload.place.clone());
         self.rows.push(self.line.number, Kind::Item { item, timestamp });
@@ -265,7 +265,7 @@ impl<'a> Reading<'a> {
         let has = |key: &str| self.fields.place(key).is_some();
         if is_item || kind == "reasoning" || has("role") {
             self.rows.is_bare = true;
-            if let Some(payload) = Payload::of(&mut self.fields, 0..self.line.bytes.len()) {
+            if let Some(payload) = Payload::parse(&mut self.fields, 0..self.line.bytes.len()) {
                 self.item(&payload);
             }
         } else if !has("record_type") && !has("instructions") {

@@ -28,7 +28,7 @@ pub(crate) enum Kind {
 
 impl Kind {
     /// Returns the kind of an event; `None` if it is not part of the conversation.
-    pub(crate) fn of(name: &str) -> Option<Self> {
+    pub(crate) fn from_name(name: &str) -> Option<Self> {
         Some(match name {
             "system.message" => Self::System,
             "user.message" => Self::User,

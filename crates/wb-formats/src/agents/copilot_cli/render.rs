@@ -15,7 +15,7 @@ use wb_session::iso_ms;
 
 use super::NAME;
 use crate::kit::log::line_ranges;
-use crate::kit::records::{Placed, Record, Writer, bytes_of, placed, records, spliced};
+use crate::kit::records::{PlacedRecord, RecordEdit, Writer, bytes_of, place_records, records, spliced};
 
 /// Renders the items of a view; nothing is written.
 pub(crate) fn render(
@@ -38,13 +38,17 @@ pub(crate) fn render(
         return Err(writer.refused("no digest in the place of the summary of a compaction"));
     }
     let all = line_ranges(parts).map_err(NotExpressible::unreadable)?;
-    let mut placed = placed(view, &all, records)?;
+    let mut placed = place_records(view, &all, records)?;
     relink(parts, &all, &mut placed)?;
     spliced(parts, &all, placed, Joint::Line)
 }
 
 /// Links new events, and those whose parent is removed, to the event before them.
-fn relink(parts: &dyn Parts, all: &[Range<usize>], placed: &mut [Placed]) -> Result<(), NotExpressible> {
+fn relink(
+    parts: &dyn Parts,
+    all: &[Range<usize>],
+    placed: &mut [PlacedRecord],
+) -> Result<(), NotExpressible> {
     let line = |number: usize| {
         let Range { start, end } = all[number];
         bytes_of(parts, &Span { at: start as u64, len: (end - start) as u64, ..Span::default() })
@@ -55,11 +59,11 @@ fn relink(parts: &dyn Parts, all: &[Range<usize>], placed: &mut [Placed]) -> Res
         gone.extend(text(&line(number)?, &["id"]));
     }
     let mut before = None;
-    for Placed { number, record } in placed {
+    for PlacedRecord { number, record } in placed {
         let event = match (&*record, &*number) {
-            (Record::Changed(_, bytes) | Record::New(bytes), _) => Cow::Borrowed(bytes.as_slice()),
-            (Record::Stays(_), Some(number)) => line(*number)?,
-            (Record::Stays(_), None) => continue,
+            (RecordEdit::Changed(_, bytes) | RecordEdit::New(bytes), _) => Cow::Borrowed(bytes.as_slice()),
+            (RecordEdit::Stays(_), Some(number)) => line(*number)?,
+            (RecordEdit::Stays(_), None) => continue,
         };
         let own = text(&event, &["id"]);
         let parent = text(&event, &["parentId"]);
@@ -67,8 +71,10 @@ fn relink(parts: &dyn Parts, all: &[Range<usize>], placed: &mut [Placed]) -> Res
             let parent = Value::from(before.clone()).to_string();
             let linked = set(event.trim_ascii(), "parentId", parent.as_bytes());
             *record = match &*record {
-                Record::Stays(span) | Record::Changed(span, _) => Record::Changed(span.clone(), linked),
-                Record::New(_) => Record::New(linked),
+                RecordEdit::Stays(span) | RecordEdit::Changed(span, _) => {
+                    RecordEdit::Changed(span.clone(), linked)
+                }
+                RecordEdit::New(_) => RecordEdit::New(linked),
             };
         }
         before = own.or(before);
@@ -116,8 +122,9 @@ impl Writer for EventWriter<'_> {
             }
             Message::ToolResult { tool_call_id, content, is_error, .. } if content.iter().all(is_text) => {
                 let said = joined_text(content);
-                let (key, told) = if *is_error { ("error", "message") } else { ("result", "content") };
-                let data = json!({ "toolCallId": tool_call_id, "success": !is_error, key: { told: said } });
+                let (key, body_key) = if *is_error { ("error", "message") } else { ("result", "content") };
+                let data =
+                    json!({ "toolCallId": tool_call_id, "success": !is_error, key: { body_key: said } });
                 return Ok(self.event("tool.execution_complete", &data));
             }
             Message::BranchSummary { summary, .. } => format!("{BRANCH_HEADER}\n{summary}"),

@@ -13,7 +13,7 @@ pub(crate) struct Fields<'a> {
 
 impl<'a> Fields<'a> {
     /// Parses an object; `None` if the text is not one.
-    pub(crate) fn of(json: &'a [u8]) -> Option<Self> {
+    pub(crate) fn parse(json: &'a [u8]) -> Option<Self> {
         Some(Self { json, members: members(json)? })
     }
 
@@ -39,7 +39,7 @@ impl<'a> Fields<'a> {
     }
 
     pub(crate) fn object(&self, key: &str) -> Option<Fields<'a>> {
-        Fields::of(self.get(key)?)
+        Fields::parse(self.get(key)?)
     }
 }
 

@@ -6,13 +6,13 @@ use std::ops::Range;
 
 use super::fields::{Fields, text};
 use super::live::{Compaction, Node, Step, arranged, pairs, since_compaction};
-use super::source::{Head, Piece, Role, Source};
+use super::source::{MessageHead, Piece, Role, Source};
 use super::tool::{Outcome, Tool};
 
 /// The messages of a session in the order in which they were written.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Log {
-    pub(crate) heads: Vec<Head>,
+pub(crate) struct SessionLog {
+    pub(crate) heads: Vec<MessageHead>,
     /// The parts of each message whose parts were requested.
     pieces: HashMap<usize, Vec<Piece>>,
     /// The point that the user went back to; everything from there on is not sent.
@@ -32,14 +32,14 @@ pub(crate) struct Revert {
     part: Option<String>,
 }
 
-impl Log {
+impl SessionLog {
     /// Reads the messages, and the parts that determine which of them the next request holds.
-    pub(crate) fn of(source: &Source<'_>) -> io::Result<Self> {
+    pub(crate) fn read(source: &Source<'_>) -> io::Result<Self> {
         let session = match source.session() {
             Err(error) if error.kind() == io::ErrorKind::InvalidData => Vec::new(),
             session => session?,
         };
-        let session = Fields::of(&session);
+        let session = Fields::parse(&session);
         let session_text = |key| session.as_ref().and_then(|session| session.text(key)).unwrap_or_default();
         let found = source.heads()?;
         let mut log = Self {
@@ -62,7 +62,7 @@ impl Log {
 
     /// Reads the parts of every message.
     pub(crate) fn whole(source: &Source<'_>) -> io::Result<Self> {
-        let mut log = Self::of(source)?;
+        let mut log = Self::read(source)?;
         for at in 0..log.heads.len() {
             log.load(source, at)?;
         }
@@ -87,13 +87,13 @@ impl Log {
     fn revert(&self, session: &Fields<'_>) -> Option<Revert> {
         let value = session.get("revert")?;
         let json = text(value).map_or_else(|| value.to_vec(), String::into_bytes);
-        let revert = Fields::of(&json)?;
+        let revert = Fields::parse(&json)?;
         let id = revert.text("messageID")?;
         let at = self.heads.iter().position(|head| head.id == id)?;
         Some(Revert { at, part: revert.text("partID") })
     }
 
-    fn asker(&self, head: &Head) -> Option<usize> {
+    fn asker(&self, head: &MessageHead) -> Option<usize> {
         let parent = head.parent.as_ref()?;
         self.heads.iter().position(|head| head.id == *parent)
     }
@@ -197,5 +197,5 @@ fn compaction(piece: &Piece) -> Option<Compaction> {
 
 /// Reads a part that is the call of a tool.
 pub(crate) fn tool(piece: &Piece) -> Option<Tool> {
-    if piece.kind == "tool" { Tool::of(&piece.fields()?) } else { None }
+    if piece.kind == "tool" { Tool::parse(&piece.fields()?) } else { None }
 }

@@ -34,7 +34,7 @@ pub(crate) enum Outcome {
 
 impl Tool {
     /// Reads a part; `None` if it is not a call.
-    pub(crate) fn of(part: &Fields<'_>) -> Option<Self> {
+    pub(crate) fn parse(part: &Fields<'_>) -> Option<Self> {
         let state = part.object("state")?;
         let input = state.get("input").map_or_else(|| Some(Value::Object(serde_json::Map::new())), value)?;
         let outcome = outcome(&state);
@@ -83,7 +83,7 @@ fn outcome(state: &Fields<'_>) -> Outcome {
 fn output(state: &Fields<'_>) -> Vec<Block> {
     let attached = state.get("attachments").map(|list| (list, wb_record::json::elements(list)));
     let attached = attached.iter().flat_map(|(list, places)| {
-        places.iter().flatten().filter_map(|place| attachment(&Fields::of(&list[place.clone()])?))
+        places.iter().flatten().filter_map(|place| attachment(&Fields::parse(&list[place.clone()])?))
     });
     let text = state.text("output").map(Block::text);
     text.into_iter().chain(attached).collect()
@@ -116,7 +116,7 @@ pub(crate) fn attachment(file: &Fields<'_>) -> Option<Block> {
 /// Returns a part with its result cleared as the agent does it. A failure has no such mark: its
 /// text is kept next to it, and the placeholder takes its place.
 pub(crate) fn cleared(part: &[u8], now_ms: i64) -> Option<Vec<u8>> {
-    let state = Fields::of(part)?.object("state")?;
+    let state = Fields::parse(part)?.object("state")?;
     match outcome(&state) {
         Outcome::Said { .. } if state.text("status")? == "completed" => {
             Some(set_in(part, &CLEARED_AT, now_ms.to_string().as_bytes()))
@@ -133,7 +133,7 @@ pub(crate) fn cleared(part: &[u8], now_ms: i64) -> Option<Vec<u8>> {
 
 /// Returns a part whose result is sent again.
 pub(crate) fn uncleared(part: &[u8]) -> Option<Vec<u8>> {
-    let state = Fields::of(part)?.object("state")?;
+    let state = Fields::parse(part)?.object("state")?;
     let without = |path: &[&str; 3]| {
         let inner = &part[find(part, &path[..2])?];
         Some(set_in(part, &path[..2], &remove(inner, path[2])))
@@ -157,7 +157,7 @@ fn place_of_failure(state: &Fields<'_>) -> &'static [&'static str] {
 /// Returns the body that is sent if the result is not cleared.
 pub(crate) fn body(part: &[u8]) -> Option<Vec<Block>> {
     let part = uncleared(part).unwrap_or_else(|| part.to_vec());
-    Some(Tool::of(&Fields::of(&part)?)?.outcome.sent()?.0)
+    Some(Tool::parse(&Fields::parse(&part)?)?.outcome.sent()?.0)
 }
 
 #[cfg(test)]
@@ -169,7 +169,7 @@ mod tests {
     const STOPPED: &str = r#"{"callID":"c","tool":"bash","state":{"status":"error","input":{},"error":"stopped","metadata":{"interrupted":true,"output":"half"}}}"#;
 
     fn sent(part: &[u8]) -> Option<(Vec<Block>, bool)> {
-        Tool::of(&Fields::of(part).unwrap()).unwrap().outcome.sent()
+        Tool::parse(&Fields::parse(part).unwrap()).unwrap().outcome.sent()
     }
 
     #[test]
@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn a_result_is_cleared_and_given_back_with_every_other_byte() {
+    fn a_result_is_cleared_and_restored_with_every_other_byte() {
         for part in [DONE, FAILED, STOPPED] {
             let gone = cleared(part.as_bytes(), 9).unwrap();
             assert_eq!(sent(&gone).unwrap().0, markers::cleared_body());

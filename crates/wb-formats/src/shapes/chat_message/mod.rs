@@ -82,7 +82,7 @@ pub(crate) fn message(record: &str) -> Option<Message> {
 pub(crate) fn usage(json: &[u8]) -> Option<Usage> {
     #[derive(Default, Deserialize)]
     #[serde(default)]
-    struct Counted {
+    struct ChatUsage {
         prompt_tokens: Count,
         completion_tokens: Count,
         prompt_tokens_details: Option<Details>,
@@ -93,7 +93,7 @@ pub(crate) fn usage(json: &[u8]) -> Option<Usage> {
     struct Details {
         cached_tokens: Count,
     }
-    let counted: Counted = serde_json::from_slice(json).ok()?;
+    let counted: ChatUsage = serde_json::from_slice(json).ok()?;
     let prompt = counted.prompt_tokens.0.filter(|tokens| *tokens > 0)?;
     let read = counted.prompt_tokens_details.and_then(|details| details.cached_tokens.0);
     let written = counted.cache_creation_input_tokens.0;

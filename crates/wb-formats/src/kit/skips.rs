@@ -6,7 +6,7 @@ use wb_record::Note;
 
 /// Records that were skipped.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Passed {
+pub(crate) struct Skips {
     n_ignored: usize,
     /// The line of the first that was ignored, if known.
     first_ignored: Option<NonZeroUsize>,
@@ -18,7 +18,7 @@ pub(crate) struct Passed {
     first_unreadable: usize,
 }
 
-impl Passed {
+impl Skips {
     /// Counts a line that cannot be read.
     pub(crate) fn unreadable(&mut self, line: usize) {
         if self.n_unreadable == 0 || line < self.first_unreadable {
