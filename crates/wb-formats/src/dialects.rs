@@ -39,9 +39,8 @@ impl SentAs<'static> {
         Self::from_format(view.format, view.model.as_deref())
     }
 
-    /// Returns how an agent sends its sessions, or how sessions of its format are sent, by the name
-    /// of the format: for several providers, in the dialects of its model, and in all if the model
-    /// is not known.
+    /// Returns how sessions of a format are sent: in its own dialects, or if several providers take
+    /// them, in those of the model, and in all if the model is not known.
     pub fn from_format(format: &str, model: Option<&str>) -> Self {
         let row = row_of(format);
         let of_format = row.map_or(&[][..], |row| row.dialects);
@@ -89,7 +88,8 @@ impl SentAs<'_> {
     }
 }
 
-/// Returns the dialects of a model: that of its own provider, and chat, which gateways use.
+/// Returns the dialects in which a model is offered: that of its provider, and chat, which gateways
+/// use; in most of them if the provider is another.
 fn of_model(id: &str) -> &'static [Dialect] {
     match Family::from_model_id(id) {
         Some(Family::Anthropic) => &[Dialect::Anthropic, Dialect::OpenaiChat],

@@ -18,7 +18,6 @@ use wb_session::{
     Session, SessionError, StoreError, Unpaired,
 };
 
-use crate::error::of_log;
 use crate::kit::appended::message_of;
 use crate::kit::missing_roles::{lost_role_of_pi, note_of, side_of_message};
 
@@ -409,4 +408,15 @@ fn segment(context: Context) -> Segment {
     let current = context.requests.into_iter().filter(|request| request.is_current);
     let usage = current.map(|it| UsageAt { at: it.at, usage: it.usage, model: it.model }).collect();
     Segment::new(context.messages, usage)
+}
+
+/// Converts the error of a log to that of a format.
+fn of_log(error: SessionError) -> FormatError {
+    match error {
+        SessionError::Io { source, .. } => FormatError::Io(source),
+        SessionError::Empty => FormatError::Empty,
+        error => {
+            FormatError::Log { line: error.line(), what: error.to_string(), hint: error.hint().to_owned() }
+        }
+    }
 }

@@ -21,6 +21,7 @@ use crate::kit::fields::Fields;
 use crate::kit::list_document::open;
 use crate::kit::log::{is_json, span_of};
 use crate::kit::message_list::{Layout, List, Shape, Snapshot};
+use crate::kit::usage::usage_with_cache;
 use crate::requests::gemini_contents::{ContentShape, number_calls};
 
 /// The tools of Qwen Code.
@@ -75,10 +76,6 @@ impl Format for QwenCode {
 }
 
 impl Layout for QwenCode {
-    fn format(&self) -> &'static dyn Format {
-        &Self
-    }
-
     fn is_lines(&self, _: &dyn Parts) -> io::Result<bool> {
         Ok(true)
     }
@@ -125,7 +122,7 @@ impl Layout for QwenCode {
             let bytes = parts.bytes(&line).unwrap_or_default();
             is_compressed |= compressed(&bytes).is_some();
             let Some(fields) = Fields::parse(&bytes) else { continue };
-            let model = fields.text("model").map(Cow::into_owned);
+            let model = fields.string("model");
             view.model = model.clone().or(view.model.take());
             let usage = fields.inner("usageMetadata").and_then(|counted| usage(&counted));
             let message = find(&bytes, &["message"]).and_then(|it| at.get(&(line.at + it.start as u64)));
@@ -175,7 +172,7 @@ fn compression(parts: &dyn Parts, contents: &[Cow<'_, [u8]>], stamp: &Stamp) -> 
     Ok(format!("{open},\"systemPayload\":{{\"info\":{info},\"compressedHistory\":[{contents}]}}}}"))
 }
 
-/// The path from the last line to the root.
+/// The lines of the conversation: the path from the last line to the root.
 #[derive(Debug, Default)]
 struct Branch {
     /// Its lines, including incomplete ones, which reading reports.
@@ -221,10 +218,6 @@ fn compressed(line: &[u8]) -> Option<Vec<Range<usize>>> {
 fn usage(counted: &Fields<'_>) -> Option<Usage> {
     let of = |key: &str| counted.number(key).unwrap_or(0);
     let (prompt, cached) = (of("promptTokenCount"), of("cachedContentTokenCount"));
-    (prompt > 0).then(|| Usage {
-        input_tokens: prompt.saturating_sub(cached),
-        output_tokens: of("candidatesTokenCount").saturating_add(of("thoughtsTokenCount")),
-        cache_read_tokens: (cached > 0).then_some(cached.min(prompt)),
-        cache_write_tokens: None,
-    })
+    let answer = of("candidatesTokenCount").saturating_add(of("thoughtsTokenCount"));
+    usage_with_cache(Some(prompt), Some(answer), (cached > 0).then_some(cached.min(prompt)), None)
 }

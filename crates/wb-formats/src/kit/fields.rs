@@ -7,6 +7,9 @@ use serde_json::Value;
 use wb_record::Line;
 use wb_record::json::{Member, elements, members_of, members_within};
 
+use super::json_text::value;
+use super::loose::Key;
+
 /// The members of an object, found once.
 #[derive(Debug)]
 pub(crate) struct Fields<'a> {
@@ -55,21 +58,23 @@ impl<'a> Fields<'a> {
 
     /// Returns a string.
     pub(crate) fn text(&self, key: &str) -> Option<Cow<'a, str>> {
-        #[derive(serde::Deserialize)]
-        struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
         let json = self.json(key)?;
         let inner = json.strip_prefix('"')?.strip_suffix('"')?;
         if memchr::memchr(b'\\', inner.as_bytes()).is_none() {
             return Some(Cow::Borrowed(inner));
         }
-        let text = serde_json::from_str(json).ok().map(|Text(text)| text);
+        let text = serde_json::from_str(json).ok().map(|Key(text)| text);
         text.or_else(|| Line::alone(1, json.as_bytes()).parse().ok().map(Cow::Owned))
+    }
+
+    /// Returns a string of its own.
+    pub(crate) fn string(&self, key: &str) -> Option<String> {
+        self.text(key).map(Cow::into_owned)
     }
 
     /// Returns a value of any kind; half of a surrogate pair becomes U+FFFD.
     pub(crate) fn value(&self, key: &str) -> Option<Value> {
-        let json = self.json(key)?;
-        serde_json::from_str(json).ok().or_else(|| value(json.as_bytes()))
+        value(self.get(key)?)
     }
 
     /// Takes the object that was read with this one.
@@ -81,6 +86,13 @@ impl<'a> Fields<'a> {
     /// Returns a whole number.
     pub(crate) fn number(&self, key: &str) -> Option<u64> {
         serde_json::from_str(self.json(key)?).ok()
+    }
+
+    /// Returns a number without its fraction.
+    #[expect(clippy::cast_possible_truncation, reason = "times and tokens are far below 2^52")]
+    pub(crate) fn integer(&self, key: &str) -> Option<i64> {
+        let number: f64 = serde_json::from_str(self.json(key)?).ok()?;
+        Some(number as i64)
     }
 
     /// Returns whether a value is exactly this literal.
@@ -109,11 +121,6 @@ impl<'a> Fields<'a> {
             _ => Self::of_text(self.text.get(place)?),
         }
     }
-}
-
-/// Parses a value; half of a surrogate pair becomes U+FFFD.
-pub(crate) fn value(json: &[u8]) -> Option<Value> {
-    Line::alone(1, json).parse().ok()
 }
 
 /// Returns a text, or an empty one for a value of another kind.

@@ -10,7 +10,7 @@ use wb_record::{FormatError, Line, Lines, Note, PartReader, Parts, Span};
 use super::fields::Fields;
 use super::skips::Skips;
 
-/// Notes on the lines.
+/// The outcome of reading all lines.
 #[derive(Debug, Default)]
 pub(crate) struct LogEnd {
     pub(crate) passed: Skips,
@@ -43,14 +43,14 @@ impl LogEnd {
         Ok(end)
     }
 
-    /// Returns notes of what either of them skipped.
+    /// Returns notes of what was skipped among the lines and later.
     pub(crate) fn notes(&self, other: Skips) -> Vec<Note> {
         let truncated = self.truncated.map(|line| Note::TruncatedLastLine { line });
         truncated.into_iter().chain(self.passed.notes(other)).collect()
     }
 }
 
-/// Returns whether a line is JSON, of which the text is UTF-8.
+/// Returns whether a line is JSON in UTF-8.
 pub(crate) fn is_json(line: &[u8]) -> bool {
     std::str::from_utf8(line).is_ok_and(|line| serde_json::from_str::<IgnoredAny>(line).is_ok())
 }

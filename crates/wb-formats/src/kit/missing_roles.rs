@@ -35,8 +35,7 @@ fn with_role(record: &[u8], role: &'static str) -> Vec<u8> {
     }
 }
 
-/// Returns who speaks in a record that was read; nobody in one without messages, and none of the
-/// two in a system text.
+/// Returns the side that speaks in a record; `None` for one without messages and for a system text.
 pub(crate) fn side_of(record: &Record) -> Option<Side> {
     record.messages.iter().find_map(side_of_message)
 }

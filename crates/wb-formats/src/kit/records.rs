@@ -8,6 +8,9 @@ use wb_message::{Block, Message};
 use wb_record::splice::{Joint, Piece, splices};
 use wb_record::{ChangeSet, Item, NotExpressible, Parts, Span, View, Wanted};
 
+use super::appended::message_of;
+use super::log::span_in;
+
 /// A format's way to write what has no record yet.
 pub(crate) trait Writer {
     /// Returns the name of the format.
@@ -79,10 +82,7 @@ pub(crate) fn records(
 
 /// Refuses items that keep only a part of a record.
 fn whole(view: &View, items: &[Item<'_>], format: &'static str) -> Result<(), NotExpressible> {
-    let kept = |item: Option<&Item<'_>>| match item {
-        Some(Item::Same(at) | Item::Body(at, _)) => Some(*at),
-        _ => None,
-    };
+    let kept = |item: Option<&Item<'_>>| item.and_then(message_of);
     for (nth, item) in items.iter().enumerate() {
         let Some(at) = kept(Some(item)) else { continue };
         let before = nth.checked_sub(1).and_then(|nth| kept(items.get(nth)));
@@ -141,8 +141,8 @@ pub(crate) struct PlacedRecord {
 
 /// Returns the changes that make the records of a view into others, in place.
 ///
-/// `all` are the records of the part without a name in their order. Those that the view does not
-/// hold stay where they are.
+/// `all` are the records of the part without a name in their order. Those that the view lacks stay
+/// where they are.
 pub(crate) fn in_place(
     view: &View,
     parts: &dyn Parts,
@@ -213,8 +213,7 @@ impl Placing<'_> {
             if self.own[number] {
                 continue;
             }
-            let Range { start, end } = self.all[number];
-            let span = Span { at: start as u64, len: (end - start) as u64, ..Span::default() };
+            let span = span_in(0, &self.all[number]);
             self.placed.push(PlacedRecord { number: Some(number), record: RecordEdit::Stays(span) });
         }
     }

@@ -1,13 +1,13 @@
-//! Lines that were skipped while a log was read, and the notes about them.
+//! Counts of the records that were skipped while a log was read, and the notes about them.
 
 use std::num::NonZeroUsize;
 
 use wb_record::Note;
 
-/// Records that were skipped.
+/// The numbers of records that were skipped, by the reason.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Skips {
-    n_ignored: usize,
+    pub(crate) n_ignored: usize,
     /// The line of the first that was ignored, if known.
     first_ignored: Option<NonZeroUsize>,
     pub(crate) n_abandoned: usize,
@@ -31,11 +31,6 @@ impl Skips {
     pub(crate) fn ignored(&mut self, line: usize) {
         self.n_ignored += 1;
         self.first_ignored = self.first_ignored.or(NonZeroUsize::new(line));
-    }
-
-    /// Counts more lines whose numbers are not known.
-    pub(crate) fn ignored_more(&mut self, n: usize) {
-        self.n_ignored += n;
     }
 
     /// Returns notes of what either of them skipped.

@@ -43,10 +43,6 @@ impl Format for MiniSweAgent {
 }
 
 impl Layout for MiniSweAgent {
-    fn format(&self) -> &'static dyn Format {
-        &Self
-    }
-
     fn lists(&self, parts: &dyn Parts) -> Result<Vec<List>, FormatError> {
         Ok(vec![List::at_path(held(parts), &["messages"])?])
     }

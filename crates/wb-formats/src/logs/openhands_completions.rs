@@ -49,10 +49,6 @@ impl Format for OpenhandsCompletions {
 }
 
 impl Layout for OpenhandsCompletions {
-    fn format(&self) -> &'static dyn Format {
-        &Self
-    }
-
     fn lists(&self, parts: &dyn Parts) -> Result<Vec<List>, FormatError> {
         let text = held(parts);
         let mut list = List::at_path(text, &["messages"])?;

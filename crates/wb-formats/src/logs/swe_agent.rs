@@ -54,10 +54,6 @@ impl Format for SweAgent {
 }
 
 impl Layout for SweAgent {
-    fn format(&self) -> &'static dyn Format {
-        &Self
-    }
-
     fn lists(&self, parts: &dyn Parts) -> Result<Vec<List>, FormatError> {
         Ok(vec![List::at_path(held(parts), &["history"])?])
     }

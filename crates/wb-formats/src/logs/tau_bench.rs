@@ -49,10 +49,6 @@ impl Format for TauBench {
 }
 
 impl Layout for TauBench {
-    fn format(&self) -> &'static dyn Format {
-        &Self
-    }
-
     fn lists(&self, parts: &dyn Parts) -> Result<Vec<List>, FormatError> {
         let text = held(parts);
         let is_second = body_of(text).1.starts_with(b"{");

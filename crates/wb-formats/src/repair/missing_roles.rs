@@ -1,4 +1,4 @@
-//! Messages that lost their role: each gets it back if it is known.
+//! Messages that lost their role: it is restored if it can be inferred.
 
 use wb_record::{ChangeSet, MissingRole, NotExpressible, Note};
 

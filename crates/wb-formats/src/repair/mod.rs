@@ -36,8 +36,7 @@ pub struct SessionRepair {
     pub n_lone_surrogates: usize,
     /// The lines that hold several records, each of which gets a line of its own.
     pub parted: Vec<usize>,
-    /// The lines that follow the line before them, since the one that they followed is not in the
-    /// file.
+    /// The lines that are linked to the line before them, since their parent is not in the file.
     pub relinked: Vec<usize>,
     /// The messages whose lost role is restored.
     pub roles: Vec<MissingRole>,
@@ -65,10 +64,10 @@ type Stage = fn(&Current<'_>) -> Result<Next, NotExpressible>;
 
 /// The stages; each can rely on the repairs of those before it.
 ///
-/// A line that follows one which is not in the file is linked to the line before it, so that
-/// everything before it is visible again. The counterpart of a call or result that is unread for
-/// want of a role would look unpaired: as long as one role is missing, later stages repair nothing.
-/// Only calls with unique ids can each be answered.
+/// A line whose parent is not in the file is linked to the line before it, so that everything before
+/// it is visible again. A call or result without a role is not read, so that its counterpart would
+/// look unpaired: as long as one role is missing, later stages repair nothing. Only calls with unique
+/// ids can each be answered.
 const STAGES: [Stage; 11] = [
     torn_line::stage,
     lone_surrogates::stage,
@@ -97,17 +96,18 @@ const SEEDS: u64 = 1 << 20;
 /// nothing is written.
 ///
 /// A cut-off last line is removed, lone surrogates become U+FFFD, records on one line get lines of
-/// their own, and lines whose parent is missing are linked. Messages get their lost role back if it
-/// is known, and calls a name that is accepted; empty texts are removed from their lists. Calls
-/// without an id get that of the result next to them, late results move to their calls, and if
-/// several calls share an id, the later ones get another, with their results.
+/// their own, and lines whose parent is missing are linked. A lost role is restored if it can be
+/// inferred, and calls get a name that is accepted; empty texts are removed from their lists, or
+/// marked if nothing else is in them. Calls without an id get that of the unpaired result next to
+/// them, or a new one; late results move to their calls, and if several calls share an id, the
+/// later ones get another, with their results.
 ///
-/// Then calls without a result are answered, by the result next to them that answers no call, or by
-/// the one that precedes them, if there is one. Exceptions are calls that the agent answers itself
-/// and those whose id another call of their message still has. Results without a call and second
-/// results are removed, and a model that speaks first gets a user message before it. Ids, names and
-/// the user message stay unchanged if a format cannot hold the repair, with the reason; any other
-/// such repair is an error.
+/// Then calls without a result are answered: by the unpaired result next to them or before them, if
+/// there is one, else by a mark. Exceptions are calls that the agent answers itself, unless their
+/// result is there, and those whose id another call of their message has. Results without a call
+/// and second results are removed, and where a provider wants the user to speak first, a user
+/// message is added. Ids, names and the user message stay unchanged if a format cannot hold the
+/// repair, with the reason; any other such repair is an error, unless another one was made before.
 ///
 /// Records that a change reveals are repaired with it if the session is one file, and stay hidden
 /// if more would be refused then. A second run changes nothing.

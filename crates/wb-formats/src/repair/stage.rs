@@ -119,7 +119,7 @@ impl<'a> Current<'a> {
         }
     }
 
-    /// Returns the violations that providers refuse.
+    /// Returns what providers would refuse of the messages.
     pub(super) fn violations(&self) -> &[Violation] {
         self.violations.get_or_init(|| self.sent.violations(self.messages()))
     }

@@ -12,7 +12,7 @@ use super::SessionRepair;
 use super::stage::{After, Current, Next, is_refused};
 use crate::dialects::SentAs;
 
-/// Repairs by a patch, in which calls are answered by existing texts, or by marks if the format
+/// Repairs by a patch, in which calls are answered by existing results, or by marks if the format
 /// cannot hold those.
 pub(super) fn stage(current: &Current<'_>) -> Result<Next, NotExpressible> {
     if current.violations().is_empty() {

@@ -7,15 +7,14 @@ use wb_message::{Block, Content, Message};
 use wb_record::json::{find, get, remove, set};
 use wb_record::{Abilities, Confidence, Document, Format, FormatError, Parts, Probe, Seen, Stamp};
 
-use super::openai_chat::messages_in;
 use crate::kit::json_text::{compact, input, text};
 use crate::kit::list_document::open;
 use crate::kit::loose::Text;
-use crate::kit::message_list::{Fate, Layout, List, Record, Shape, held};
+use crate::kit::message_list::{Fate, Layout, Record, Shape};
 use crate::kit::picture::picture;
 use crate::kit::request_probe::{has_part, is_request, messages_of};
-use crate::shapes::content_value::{changed, changed_parts, content, in_users_place, raw_list, result};
-use crate::shapes::parted_record;
+use crate::shapes::content_value::{SpeakerRecord, changed_parts, content, in_users_place, raw_list, result};
+use crate::shapes::parted_record::rewrite_content;
 
 /// Messages of the AI SDK, versions 4 to 6: a list of them, or an object that holds one under
 /// `messages`.
@@ -63,14 +62,6 @@ pub(crate) fn is_for_screen(probe: &Probe) -> bool {
 }
 
 impl Layout for AiSdk {
-    fn format(&self) -> &'static dyn Format {
-        &Self
-    }
-
-    fn lists(&self, parts: &dyn Parts) -> Result<Vec<List>, FormatError> {
-        Ok(vec![messages_in(held(parts))?])
-    }
-
     fn shape(&self) -> &dyn Shape {
         &AiSdkShape
     }
@@ -79,18 +70,9 @@ impl Layout for AiSdk {
 #[derive(Clone, Copy, Debug)]
 struct AiSdkShape;
 
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct Fields<'a> {
-    #[serde(borrow)]
-    role: Text<'a>,
-    #[serde(borrow)]
-    content: Option<&'a RawValue>,
-}
-
 impl Shape for AiSdkShape {
     fn read(&self, record: &str, into: &mut Record) -> Result<(), serde_json::Error> {
-        let Fields { role, content } = serde_json::from_str(record)?;
+        let SpeakerRecord { role, content } = serde_json::from_str(record)?;
         let plain = content.and_then(|content| text(content.get()));
         let parts = || raw_list(content).into_iter().map(block).collect::<Vec<_>>();
         let said = &mut into.messages;
@@ -133,14 +115,7 @@ impl Shape for AiSdkShape {
             Message::ToolResult { .. } => 1,
             message => message.blocks().len(),
         };
-        let parted = parted_record::rewrite(record, "content", messages, fates, n_parts, rewritten);
-        parted.unwrap_or_else(|| match (messages, fates) {
-            ([before], [Fate::Body(after)]) => {
-                let body = changed(get(record, "content"), before.blocks(), after, part)?;
-                Ok(set(record, "content", &body))
-            }
-            _ => Err("a part of a text".to_owned()),
-        })
+        rewrite_content(record, messages, fates, n_parts, rewritten, part)
     }
 }
 
@@ -178,21 +153,13 @@ fn output(blocks: &[Block], is_error: bool) -> Result<Value, String> {
 struct AiSdkPart<'a> {
     #[serde(borrow)]
     r#type: Text<'a>,
-    #[serde(borrow)]
     text: Option<&'a RawValue>,
-    #[serde(borrow)]
     image: Text<'a>,
-    #[serde(borrow)]
     data: Text<'a>,
-    #[serde(borrow)]
     media_type: Text<'a>,
-    #[serde(borrow)]
     tool_call_id: Text<'a>,
-    #[serde(borrow)]
     tool_name: Text<'a>,
-    #[serde(borrow)]
     input: Option<&'a RawValue>,
-    #[serde(borrow)]
     args: Option<&'a RawValue>,
 }
 

@@ -12,7 +12,7 @@ use wb_record::{Abilities, Confidence, Document, Format, FormatError, Parts, Pro
 use crate::kit::fields::take_text;
 use crate::kit::list_document::open;
 use crate::kit::message_list::{Fate, Layout, List, Record, Shape, held};
-use crate::shapes::content_value::{in_users_place, list};
+use crate::shapes::content_value::{content_of, in_users_place, list};
 use crate::shapes::gemini_part::{GeminiPart, part_of_result, parts, parts_of, with_body};
 
 /// Requests of `generateContent`: a body with `contents`, or a list of contents alone, such as the
@@ -54,10 +54,6 @@ impl Format for GeminiContents {
 }
 
 impl Layout for GeminiContents {
-    fn format(&self) -> &'static dyn Format {
-        &Self
-    }
-
     fn lists(&self, parts: &dyn Parts) -> Result<Vec<List>, FormatError> {
         let text = held(parts);
         let json = text.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(text);
@@ -237,9 +233,6 @@ fn of_user(parts: Vec<GeminiPart>) -> Vec<Message> {
 }
 
 /// Returns user content, as plain text if it is nothing else.
-fn user(mut blocks: Vec<Block>) -> Message {
-    match blocks.as_mut_slice() {
-        [Block::Text { text }] => Message::user(std::mem::take(text)),
-        _ => Message::user(blocks),
-    }
+fn user(blocks: Vec<Block>) -> Message {
+    Message::user(content_of(blocks))
 }

@@ -7,11 +7,12 @@ use wb_record::json::text;
 use wb_record::splice::Joint;
 use wb_record::{
     Abilities, ChangeSet, Confidence, Document, Format, FormatError, NotExpressible, Note, Parts, Probe,
-    Seen, Span, View, Wanted,
+    Seen, View, Wanted,
 };
 
 use crate::kit::draft::Draft;
-use crate::kit::fields::value;
+use crate::kit::json_text::value;
+use crate::kit::log::span_in;
 use crate::kit::message_list::List;
 use crate::kit::records::{Writer, in_place, records};
 use crate::kit::skips::Skips;
@@ -26,7 +27,7 @@ const ITEM_TYPES: [&str; 6] =
 /// Requests of the Responses API: a body with a list as its `input`, or the list of items alone.
 ///
 /// Consecutive texts, reasoning and calls of the model are one answer, so that reasoning stays with
-/// its result, or goes with it. Results are messages of their own, also those without a call.
+/// its text and calls, or goes with them. Results are messages of their own, also those without a call.
 /// Developer and system texts are pinned, and so is an encrypted summary, byte for byte.
 /// Instructions are no message here. Results have no flag for failures.
 #[derive(Clone, Copy, Debug, Default)]
@@ -84,7 +85,7 @@ impl Document for ResponsesDocument {
     fn view(&self, _: &str) -> Result<View, FormatError> {
         let (mut draft, mut passed) = (Draft::default(), Skips::default());
         for place in &self.items {
-            let record = Span { at: place.start as u64, len: place.len() as u64, ..Span::default() };
+            let record = span_in(0, place);
             match value(&self.text[place.clone()]).and_then(ItemContent::parse) {
                 Some(said) => said.add_to(&mut draft, record, 0, |draft, item, call_id, content| {
                     draft.any_result(item, call_id, content, false);

@@ -3,7 +3,6 @@
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
-use wb_budget::Usage;
 use wb_message::block::shown_text;
 use wb_message::{Block, Content, Message};
 use wb_record::json::{get, set};
@@ -15,6 +14,7 @@ use crate::kit::list_document::open;
 use crate::kit::loose::{Count, Text};
 use crate::kit::message_list::{Fate, Layout, List, Record, Shape, held};
 use crate::kit::picture::picture;
+use crate::kit::usage::usage_with_cache;
 use crate::shapes::content_value::{in_users_place, raw_list};
 use crate::shapes::parted_record;
 
@@ -50,10 +50,6 @@ impl Format for PydanticAi {
 }
 
 impl Layout for PydanticAi {
-    fn format(&self) -> &'static dyn Format {
-        &Self
-    }
-
     fn lists(&self, parts: &dyn Parts) -> Result<Vec<List>, FormatError> {
         Ok(vec![List::at_path(held(parts), &[])?])
     }
@@ -71,10 +67,8 @@ struct PydanticShape;
 struct PydanticRecord<'a> {
     #[serde(borrow)]
     kind: Text<'a>,
-    #[serde(borrow)]
     parts: Option<&'a RawValue>,
     usage: Option<PydanticUsage>,
-    #[serde(borrow)]
     model_name: Text<'a>,
 }
 
@@ -99,17 +93,11 @@ struct PydanticPart<'a> {
     kind: Text<'a>,
     #[serde(borrow)]
     content: Option<&'a RawValue>,
-    #[serde(borrow)]
     tool_name: Text<'a>,
-    #[serde(borrow)]
     tool_call_id: Text<'a>,
-    #[serde(borrow)]
     args: Option<&'a RawValue>,
-    #[serde(borrow)]
     signature: Text<'a>,
-    #[serde(borrow)]
     timestamp: Text<'a>,
-    #[serde(borrow)]
     outcome: Text<'a>,
 }
 
@@ -122,7 +110,8 @@ impl Shape for PydanticShape {
             Some("response") => {
                 into.messages
                     .push(Message::assistant_blocks(parts.into_iter().map(response_block).collect()));
-                into.usage = usage.and_then(counted);
+                into.usage =
+                    usage.and_then(|it| usage_with_cache(it.prompt.0, it.answer.0, it.read.0, it.written.0));
                 into.model = model_name.0.map(std::borrow::Cow::into_owned);
             }
             _ => {}
@@ -193,18 +182,6 @@ fn rewritten(old: &[&[u8]], message: &Message, after: &[Block]) -> Result<Vec<Ve
         }
         _ => Err("another body".to_owned()),
     }
-}
-
-fn counted(counted: PydanticUsage) -> Option<Usage> {
-    let prompt = counted.prompt.0.filter(|tokens| *tokens > 0)?;
-    let (read, written) = (counted.read.0, counted.written.0);
-    let cached = read.unwrap_or(0).saturating_add(written.unwrap_or(0));
-    Some(Usage {
-        input_tokens: prompt.saturating_sub(cached),
-        output_tokens: counted.answer.0.unwrap_or(0),
-        cache_read_tokens: read,
-        cache_write_tokens: written,
-    })
 }
 
 /// Reads a part of a request.

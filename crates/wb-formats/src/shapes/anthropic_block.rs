@@ -12,7 +12,7 @@ use wb_record::json::elements;
 use crate::kit::json_text::{compact, input, text};
 use crate::kit::loose::{Flag, Text};
 
-/// A part of a user line.
+/// A part of a user message.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum UserPart {
     /// The result of a tool.
@@ -21,14 +21,14 @@ pub(crate) enum UserPart {
     Block(Block),
 }
 
-/// The body of a user line.
+/// The body of a user message.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum UserBody {
     Text(String),
     Parts(Vec<UserPart>),
 }
 
-/// Returns the content of a user line: a text or a list.
+/// Returns the body of a user message: a text or a list.
 pub(crate) fn user_body(content: &str) -> UserBody {
     match text(content) {
         Some(text) => UserBody::Text(text),
@@ -53,7 +53,7 @@ pub(crate) fn content(body: &str) -> Option<Content> {
     }
 }
 
-/// A result inside of an answer is unheard of; its text is shown.
+/// Turns a part into a block; a result, which no answer should contain, becomes its text.
 fn into_block(part: UserPart) -> Block {
     match part {
         UserPart::Block(block) => block,
@@ -82,26 +82,16 @@ fn part(json: &str) -> UserPart {
 struct BlockFields<'a> {
     #[serde(borrow)]
     r#type: Text<'a>,
-    #[serde(borrow)]
     id: Text<'a>,
-    #[serde(borrow)]
     name: Text<'a>,
-    #[serde(borrow)]
     tool_use_id: Text<'a>,
     is_error: Flag,
-    #[serde(borrow)]
     text: Option<&'a RawValue>,
-    #[serde(borrow)]
     thinking: Option<&'a RawValue>,
-    #[serde(borrow)]
     signature: Option<&'a RawValue>,
-    #[serde(borrow)]
     input: Option<&'a RawValue>,
-    #[serde(borrow)]
     content: Option<&'a RawValue>,
-    #[serde(borrow)]
     data: Option<&'a RawValue>,
-    #[serde(borrow)]
     source: Option<MediaSource<'a>>,
 }
 
@@ -143,9 +133,7 @@ impl BlockFields<'_> {
 struct MediaSource<'a> {
     #[serde(borrow)]
     r#type: Text<'a>,
-    #[serde(borrow)]
     media_type: Text<'a>,
-    #[serde(borrow)]
     data: Text<'a>,
 }
 

@@ -5,8 +5,10 @@ use wb_message::markers::{DIGEST_HEADER, ENVIRONMENT_TYPE, OPAQUE_TYPE};
 use wb_message::{Block, Content, Message};
 use wb_record::Span;
 
+use super::content_value::content_of;
 use crate::kit::draft::Draft;
 use crate::kit::fields::{take_text, text_of};
+use crate::kit::json_text::arguments_in;
 use crate::kit::picture::picture;
 
 /// The custom type of host content in the user's place: skills, notices about subagents and
@@ -39,7 +41,7 @@ pub(crate) enum ItemContent {
     Result { call_id: String, content: Vec<Block> },
     /// Text from the user.
     User(Content),
-    /// A command that the user ran next to the model.
+    /// A command that the user ran.
     Shell { command: String, output: String, exit_code: Option<i32> },
     /// Text from the host, by the custom type of the message.
     Host { kind: String, content: Content },
@@ -98,7 +100,7 @@ impl ItemContent {
         matches!(self, Self::User(_))
     }
 
-    /// Returns whether the host inserted it to describe itself.
+    /// Returns whether it is text from the host.
     pub(crate) fn is_of_host(&self) -> bool {
         matches!(self, Self::Host { .. })
     }
@@ -216,18 +218,10 @@ fn call(kind: &str, item: &mut Value) -> Block {
         space => format!("{space}__{name}"),
     };
     let input = match take(item, &["arguments", "action", "input"]) {
-        Value::String(text) if kind != "custom_tool_call" => arguments(text),
+        Value::String(text) if kind != "custom_tool_call" => arguments_in(text),
         input => input,
     };
     Block::ToolCall { id, name, input }
-}
-
-/// Reads arguments, which are JSON in a string; anything but an object stays a string.
-pub(crate) fn arguments(text: String) -> Value {
-    match serde_json::from_str(&text) {
-        Ok(value @ Value::Object(_)) => value,
-        _ => Value::String(text),
-    }
 }
 
 fn result(item: &mut Value) -> ItemContent {
@@ -243,17 +237,9 @@ fn result(item: &mut Value) -> ItemContent {
     ItemContent::Result { call_id: take_text(item, "call_id").unwrap_or_default(), content }
 }
 
-/// Returns a body verbatim.
+/// Returns a body, in which a single text is plain.
 fn content(body: Value) -> Content {
     content_of(blocks(body))
-}
-
-/// Returns the blocks of a body; a single text is plain.
-pub(crate) fn content_of(mut blocks: Vec<Block>) -> Content {
-    match blocks.as_mut_slice() {
-        [Block::Text { text }] => Content::Text(std::mem::take(text)),
-        _ => Content::Blocks(blocks),
-    }
 }
 
 /// Returns the blocks of a body: of a text one, of an empty text none.

@@ -5,12 +5,15 @@ use std::borrow::Cow;
 use wb_message::Block;
 use wb_record::JsonScan;
 
-use super::responses_item::{ItemContent, arguments, content_of, in_place_of_user};
-use crate::kit::json_text::value;
+use super::content_value::content_of;
+use super::responses_item::{ItemContent, in_place_of_user};
+use crate::kit::json_text::{arguments_in, value};
 
 /// Reads an item from its JSON; `None` if it is not one.
 pub(crate) fn parse_item(json: &str) -> Option<ItemContent> {
-    Usual::read(json).and_then(Usual::into_content).or_else(|| value(json).and_then(ItemContent::parse))
+    Usual::read(json)
+        .and_then(Usual::into_content)
+        .or_else(|| value(json.as_bytes()).and_then(ItemContent::parse))
 }
 
 /// The members of the common items: texts of a message, calls of functions and their results.
@@ -57,7 +60,7 @@ impl<'a> Usual<'a> {
                 (role, blocks) => ItemContent::Host { kind: role.to_owned(), content: content_of(blocks) },
             }),
             "function_call" => {
-                let input = arguments(self.arguments?.into_owned());
+                let input = arguments_in(self.arguments?);
                 Some(ItemContent::Answer(vec![Block::call(self.call_id?, self.name?, input)]))
             }
             "function_call_output" => {
@@ -104,7 +107,7 @@ mod tests {
             r#"{"type":"function_call_output","call_id":"c","output":"a\n"}"#,
             r#"{"type":"function_call_output","call_id":"c","output":""}"#,
         ];
-        let parsed = |json| value(json).and_then(ItemContent::parse);
+        let parsed = |json: &str| value(json.as_bytes()).and_then(ItemContent::parse);
         for json in usual {
             let read = Usual::read(json).and_then(Usual::into_content);
             assert!(read.is_some() && read == parsed(json), "{json}");

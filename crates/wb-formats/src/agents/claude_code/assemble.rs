@@ -19,7 +19,7 @@ use crate::shapes::anthropic_block::{UserBody, UserPart};
 /// command.
 pub(crate) const HOST_TYPE: &str = "meta";
 
-/// A conversation, and the changes to it.
+/// A conversation, the positions of its messages, and notes on it.
 #[derive(Debug)]
 pub(crate) struct Assembled {
     pub(crate) segment: Segment,
@@ -177,7 +177,8 @@ impl<'a> SlotDraft<'a> {
         self.push_single(row, message);
     }
 
-    /// Puts a result after the answer with its call; one without a call stays in place.
+    /// Puts a result after the answer with its call. One without a call stays in place; a second one
+    /// is left out.
     fn push_result(&mut self, row: &Row, tool_call_id: String, content: Vec<Block>, is_error: bool) {
         let call = self.calls.get_mut(&tool_call_id);
         let is_repeated = call.as_ref().is_some_and(|call| call.is_answered);
@@ -272,7 +273,7 @@ fn digest(content: &Content) -> String {
     body.unwrap_or(text)
 }
 
-/// Every line of an answer repeats the request; the answer grows from line to line.
+/// Notes the usage of a request, which each line of its answer repeats, with the largest answer.
 fn count(request: &mut Option<UsageAt>, answer: &Answer) {
     if let (Some(usage), Some(model)) = (answer.usage, &answer.model) {
         let first = || UsageAt { at: 0, usage, model: Some(model.to_string()) };

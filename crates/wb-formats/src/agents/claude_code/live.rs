@@ -105,7 +105,7 @@ impl Rows {
         path
     }
 
-    /// Walks from the anchor of a compaction to itself.
+    /// Walks from the anchor of a compaction to the compaction.
     fn walk_to(&self, boundary: usize, passed: &mut Vec<usize>) {
         let anchor = self.anchor(boundary).unwrap_or(boundary);
         let parents = std::iter::successors(Some(anchor), |at| self.all[*at].parent);

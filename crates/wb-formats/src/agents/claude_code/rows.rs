@@ -2,7 +2,6 @@
 
 use std::collections::HashMap;
 use std::io;
-use std::num::NonZeroUsize;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -13,6 +12,7 @@ use wb_record::lines::trimmed;
 use wb_record::{FormatError, Note, Parts, Span};
 
 use super::head::{Boundary, Head, Kind};
+use crate::kit::skips::Skips;
 use crate::shapes::anthropic_block::user_body;
 
 /// The bytes that are read at once.
@@ -50,10 +50,7 @@ pub(crate) struct Rows {
     gap: Option<usize>,
     n_side: usize,
     n_repeated: usize,
-    n_ignored: usize,
-    first_ignored: Option<NonZeroUsize>,
-    n_unreadable: usize,
-    first_unreadable: usize,
+    skips: Skips,
     truncated: Option<usize>,
     /// The number of lines and bytes read.
     n_lines: usize,
@@ -142,7 +139,7 @@ impl Rows {
         Ok(())
     }
 
-    /// Lets everything be read again, although more may only follow.
+    /// Makes the next refresh read the whole file.
     pub(crate) fn unseal(&mut self) {
         self.seal = None;
     }
@@ -169,7 +166,7 @@ impl Rows {
         match serde_json::from_slice::<Head<'_>>(&bare) {
             Ok(head) if head.kind().is_some() => self.push(parts, at, line, &head),
             _ => {
-                self.ignore();
+                self.skips.ignored(self.n_lines);
                 Ok(())
             }
         }
@@ -178,7 +175,7 @@ impl Rows {
     /// Adds a readable line, unless the file already has it.
     fn push(&mut self, parts: &dyn Parts, at: u64, line: &str, head: &Head<'_>) -> io::Result<()> {
         let Some((kind, content)) = head.kind() else {
-            self.ignore();
+            self.skips.ignored(self.n_lines);
             return Ok(());
         };
         let content = content.and_then(|content| place_in(line.as_bytes(), content)).unwrap_or_default();
@@ -230,18 +227,9 @@ impl Rows {
         Ok(other == content || user_body(other) == user_body(content))
     }
 
-    /// Counts a line of no known kind.
-    fn ignore(&mut self) {
-        self.n_ignored += 1;
-        self.first_ignored = self.first_ignored.or(NonZeroUsize::new(self.n_lines));
-    }
-
     /// Adds an unreadable line. A line whose parent is missing becomes its child.
     fn push_unreadable(&mut self, at: u64, len: usize) {
-        self.n_unreadable += 1;
-        if self.n_unreadable == 1 {
-            self.first_unreadable = self.n_lines;
-        }
+        self.skips.unreadable(self.n_lines);
         let parent = self.all.iter().rposition(|row| self.is_main_row(row));
         self.gap = Some(self.all.len());
         self.all.push(Row {
@@ -332,18 +320,10 @@ impl Rows {
         } else {
             counted(self.n_side, Note::SubagentTranscript)
         };
-        let ignored = Note::IgnoredLines { n: self.n_ignored, line: self.first_ignored };
-        let unreadable = Note::UnreadableRecords { n: self.n_unreadable, line: self.first_unreadable };
-        [
-            self.truncated.map(|line| Note::TruncatedLastLine { line }),
-            counted(self.n_unreadable, unreadable),
-            counted(self.n_ignored, ignored),
-            counted(self.n_repeated, Note::RepeatedLines { n: self.n_repeated }),
-            side,
-        ]
-        .into_iter()
-        .flatten()
-        .collect()
+        let truncated = self.truncated.map(|line| Note::TruncatedLastLine { line });
+        let skipped = self.skips.notes(Skips::default());
+        let repeated = counted(self.n_repeated, Note::RepeatedLines { n: self.n_repeated });
+        truncated.into_iter().chain(skipped).chain(repeated).chain(side).collect()
     }
 }
 

@@ -100,7 +100,7 @@ impl<'a> LiveItems<'a> {
     }
 
     /// Starts over with the history of a compaction; one of the older versions keeps the messages
-    /// of the user and the host, and adds its summary.
+    /// of the user and the pinned ones of the host, and adds its summary.
     fn compact(&mut self, payload: &Span, is_whole: bool, line: usize) {
         let bytes = self.parts.bytes(payload).unwrap_or_default();
         let summary = json::text(&bytes, &["message"]).unwrap_or_default();

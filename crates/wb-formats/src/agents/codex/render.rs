@@ -187,12 +187,11 @@ impl HistorySource<'_> {
         Ok(set(&whole, "state", merged.to_string().as_bytes()))
     }
 
-    /// Returns a count that measures no request: the sum stays, the context is the current one.
+    /// Returns a count that measures no request: the sum stays, the context has its new size.
     fn token_count(&self, tokens_after: u64) -> Result<Vec<u8>, NotExpressible> {
         let count = |n: u64| {
-            let (zero, last) = (0, n);
-            json!({"input_tokens": last, "cached_input_tokens": zero, "cache_write_input_tokens": zero,
-                "output_tokens": zero, "reasoning_output_tokens": zero, "total_tokens": last})
+            json!({"input_tokens": n, "cached_input_tokens": 0, "cache_write_input_tokens": 0,
+                "output_tokens": 0, "reasoning_output_tokens": 0, "total_tokens": n})
         };
         let totals = self.rows.totals.as_ref().map(|totals| self.bytes(totals)).transpose()?;
         let totals = totals.unwrap_or_else(|| count(0).to_string().into_bytes().into());

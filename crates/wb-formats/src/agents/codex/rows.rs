@@ -11,8 +11,9 @@ use wb_session::parse_iso_ms;
 
 use super::outcome::failed_call;
 use crate::kit::fields::Fields;
-use crate::kit::log::is_json;
+use crate::kit::log::{is_json, span_in};
 use crate::kit::skips::Skips;
+use crate::kit::usage::usage_with_cache;
 
 /// The types of lines with an envelope that say nothing to a model.
 const SILENT_TYPES: [&str; 7] = [
@@ -28,9 +29,9 @@ const SILENT_TYPES: [&str; 7] = [
 /// A line that the conversation depends on.
 #[derive(Debug)]
 pub(crate) struct RolloutRow {
-    /// Which line with an envelope it is, counted from 1.
+    /// The number of its line among those with an envelope, counted from 1.
     record: u64,
-    /// Its line, counted from 1.
+    /// The number of its line, counted from 1.
     pub(crate) line: usize,
     pub(crate) kind: Kind,
 }
@@ -107,7 +108,7 @@ impl RolloutRows {
         Ok(())
     }
 
-    /// Lets everything be read again, although more may only follow.
+    /// Makes the next refresh read the whole file.
     pub(crate) fn unseal(&mut self) {
         self.is_ended = false;
     }
@@ -201,8 +202,8 @@ impl<'a> Payload<'a> {
 
 impl<'a> LineReading<'a> {
     /// Returns the place of a stretch of the line in the file.
-    fn span(&self, within: Range<usize>) -> Span {
-        Span { at: self.line.at + within.start as u64, len: within.len() as u64, ..Span::default() }
+    fn span(&self, within: &Range<usize>) -> Span {
+        span_in(self.line.at, within)
     }
 
     fn take(mut self) {
@@ -218,8 +219,8 @@ impl<'a> LineReading<'a> {
 
     fn enveloped(&mut self, kind: &str, payload: &Payload<'a>) {
         let fields = &payload.fields;
-        let text = |key: &str| fields.text(key).map(Cow::into_owned);
-        let span = self.span(payload.place.clone());
+        let text = |key: &str| fields.string(key);
+        let span = self.span(&payload.place);
         match kind {
             "response_item" => self.item(payload),
             "event_msg" => self.event(payload),
@@ -255,7 +256,7 @@ impl<'a> LineReading<'a> {
         let time = |key| self.fields.text(key).filter(|_| is_message);
         let timestamp = time("timestamp").or_else(|| time("created_at"));
         let timestamp = timestamp.and_then(|text| parse_iso_ms(&text)).unwrap_or(0);
-        let item = self.span(payload.place.clone());
+        let item = self.span(&payload.place);
         self.rows.push(self.line.number, Kind::Item { item, timestamp });
     }
 
@@ -287,7 +288,7 @@ impl<'a> LineReading<'a> {
             "token_count" => _ = self.count(payload),
             "task_started" | "turn_started" => {
                 self.rows.window(fields.number("model_context_window"));
-                let turn_id = fields.text("turn_id").map(Cow::into_owned);
+                let turn_id = fields.string("turn_id");
                 self.rows.turn_id = turn_id.or(self.rows.turn_id.take());
             }
             "thread_rolled_back" => match (fields.number("rollback_start_index"), fields.number("num_turns"))
@@ -309,17 +310,12 @@ impl<'a> LineReading<'a> {
         let last = info.inner("last_token_usage")?;
         self.rows.context_tokens = last.number("total_tokens").unwrap_or(0);
         let (read, written) = (last.number("cached_input_tokens"), last.number("cache_write_input_tokens"));
-        let prompt = last.number("input_tokens").unwrap_or(0);
-        let usage = Usage {
-            input_tokens: prompt.saturating_sub(read.unwrap_or(0)).saturating_sub(written.unwrap_or(0)),
-            output_tokens: last.number("output_tokens").unwrap_or(0),
-            cache_read_tokens: read,
-            cache_write_tokens: written,
-        };
+        let usage =
+            usage_with_cache(last.number("input_tokens"), last.number("output_tokens"), read, written);
         let start = payload.place.start + payload.fields.place("info")?.start;
-        self.rows.totals = Some(self.span(start + place.start..start + place.end));
+        self.rows.totals = Some(self.span(&(start + place.start..start + place.end)));
         let is_new = std::mem::replace(&mut self.rows.total_tokens, total) != total;
-        if is_new && prompt > 0 {
+        if let (true, Some(usage)) = (is_new, usage) {
             let model = self.rows.model.clone();
             self.rows.push(self.line.number, Kind::Request { usage, model });
         }

@@ -49,8 +49,8 @@ const VOCABULARY: ToolVocabulary = ToolVocabulary {
 ///   request in the file.
 ///
 /// A digest replaces the events that it summarizes, as a prompt of the user; after a compaction of
-/// the host it is one of its compactions. Events whose parent is removed are linked to the one
-/// before it.
+/// the host it is one of its compactions. Events whose parent is removed are linked to the event
+/// before them.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct CopilotCli;
 

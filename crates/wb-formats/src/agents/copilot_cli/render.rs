@@ -10,11 +10,11 @@ use wb_message::markers::{BRANCH_HEADER, DIGEST_HEADER, digest_body};
 use wb_message::{Block, Message};
 use wb_record::json::{find, set, set_in, text};
 use wb_record::splice::Joint;
-use wb_record::{ChangeSet, Item, NotExpressible, Numbers, Parts, Span, Stamp, Wanted};
+use wb_record::{ChangeSet, Item, NotExpressible, Numbers, Parts, Stamp, Wanted};
 use wb_session::iso_ms;
 
 use super::NAME;
-use crate::kit::log::line_ranges;
+use crate::kit::log::{line_ranges, span_in};
 use crate::kit::records::{PlacedRecord, RecordEdit, Writer, bytes_of, place_records, records, spliced};
 
 /// Renders the items of a view; nothing is written.
@@ -49,10 +49,7 @@ fn relink(
     all: &[Range<usize>],
     placed: &mut [PlacedRecord],
 ) -> Result<(), NotExpressible> {
-    let line = |number: usize| {
-        let Range { start, end } = all[number];
-        bytes_of(parts, &Span { at: start as u64, len: (end - start) as u64, ..Span::default() })
-    };
+    let line = |number: usize| bytes_of(parts, &span_in(0, &all[number]));
     let kept: HashSet<usize> = placed.iter().filter_map(|it| it.number).collect();
     let mut gone = HashSet::new();
     for number in (0..all.len()).filter(|number| !kept.contains(number)) {

@@ -39,7 +39,7 @@ impl Log {
     }
 
     /// Reads a session that is one object, as older versions wrote it; returns whether it is one.
-    /// The half of one is refused, since its messages would be taken for none.
+    /// One that is cut off is refused, since its messages would be read as none.
     fn read_object(&mut self, parts: &dyn Parts) -> Result<bool, FormatError> {
         let mut head = Vec::new();
         parts.read("", 0..4096, &mut head)?;
@@ -97,7 +97,7 @@ impl Log {
 
     /// Adds a message; one with a known id replaces the earlier one.
     fn message(&mut self, passed: &mut Skips, fields: &Fields<'_>, record: Span, line: usize) {
-        let text = |key: &str| fields.text(key).map(std::borrow::Cow::into_owned);
+        let text = |key: &str| fields.string(key);
         let (Some(id), Some(kind)) = (text("id"), text("type")) else {
             // Content without a speaker is still a message.
             match fields.place("content") {
@@ -153,7 +153,7 @@ impl Log {
 fn entries(line: Line<'_>, places: Vec<Range<usize>>) -> Vec<MessageEntry> {
     let entry = |place: Range<usize>| {
         let fields = Fields::parse(&line.bytes[place.clone()])?;
-        let text = |key: &str| fields.text(key).map(std::borrow::Cow::into_owned).unwrap_or_default();
+        let text = |key: &str| fields.string(key).unwrap_or_default();
         let (id, kind, record) = (text("id"), text("type"), span_in(line.at, &place));
         Some(MessageEntry { id, kind, record, reworded: None, line: line.number, is_counted: false })
     };

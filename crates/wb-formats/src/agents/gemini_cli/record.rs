@@ -5,7 +5,7 @@ use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use wb_budget::Usage;
-use wb_message::markers::{ENVIRONMENT_TYPE, digest_body};
+use wb_message::markers::ENVIRONMENT_TYPE;
 use wb_message::{Block, Content, Message};
 use wb_record::json::set;
 use wb_record::lines::mended;
@@ -14,9 +14,12 @@ use wb_session::{iso_ms, parse_iso_ms};
 
 use super::NAME;
 use crate::kit::draft::Draft;
-use crate::kit::fields::{Fields, take_text, value};
+use crate::kit::fields::{Fields, take_text};
+use crate::kit::json_text::value;
 use crate::kit::loose::{Key, LooseValue, Text, loose_value};
 use crate::kit::records::Writer;
+use crate::kit::usage::usage_with_cache;
+use crate::shapes::content_value::{content_of, digest_text};
 use crate::shapes::gemini_part::{GeminiPart, part_of_result, parts, parts_of, with_body};
 
 /// The start of the host's text about the place where it runs.
@@ -65,21 +68,13 @@ fn user(draft: &mut Draft, fields: &Fields<'_>, record: &Span) {
     } else if !said.is_empty() {
         let is_context =
             matches!(said.first(), Some(Block::Text { text }) if text.starts_with(CONTEXT_START));
-        let content = content(said);
+        let content = content_of(said);
         let message = if is_context {
             Message::custom(ENVIRONMENT_TYPE, content)
         } else {
             Message::User { content, timestamp }
         };
         draft.add(record.clone(), message);
-    }
-}
-
-/// Returns blocks as a body; a single text is plain.
-fn content(mut blocks: Vec<Block>) -> Content {
-    match blocks.as_mut_slice() {
-        [Block::Text { text }] => Content::Text(std::mem::take(text)),
-        _ => Content::Blocks(blocks),
     }
 }
 
@@ -108,7 +103,7 @@ fn answer(draft: &mut Draft, fields: &Fields<'_>, record: &Span, is_counted: boo
     }
     draft.add(record.clone(), Message::assistant_blocks(blocks));
     if let Some(usage) = usage(fields).filter(|_| is_counted) {
-        draft.count(usage, fields.text("model").map(std::borrow::Cow::into_owned));
+        draft.count(usage, fields.string("model"));
     }
     for CallWithResult { id, result, is_error, .. } in calls {
         if let Some(content) = result {
@@ -199,13 +194,8 @@ fn usage(fields: &Fields<'_>) -> Option<Usage> {
     let tokens = fields.inner("tokens")?;
     let of = |key: &str| tokens.number(key).unwrap_or(0);
     let (prompt, cached) = (of("input"), of("cached"));
-    let usage = Usage {
-        input_tokens: prompt.saturating_sub(cached),
-        output_tokens: of("output").saturating_add(of("thoughts")),
-        cache_read_tokens: (cached > 0).then_some(cached.min(prompt)),
-        cache_write_tokens: None,
-    };
-    (prompt > 0).then_some(usage)
+    let answer = of("output").saturating_add(of("thoughts"));
+    usage_with_cache(Some(prompt), Some(answer), (cached > 0).then_some(cached.min(prompt)), None)
 }
 
 /// Writes messages of a session.
@@ -235,7 +225,7 @@ impl Writer for RecordWriter<'_> {
                 ("user", texts.map(|texts| vec![part(texts.join("\n"))]))
             }
             _ => {
-                let text = digest_body(message).map(|body| digest_text(message, &body));
+                let text = digest_text(message).ok();
                 ("user", text.map(|text| vec![json!({ "text": text })]))
             }
         };
@@ -264,14 +254,6 @@ impl Writer for RecordWriter<'_> {
         let changed = changed.or_else(|| in_part(record, tool_call_id, &text, *is_error));
         changed.ok_or_else(|| self.refused(format!("another body for message {at}, whose call is not known")))
     }
-}
-
-fn digest_text(message: &Message, body: &str) -> String {
-    let header = match message {
-        Message::BranchSummary { .. } => wb_message::markers::BRANCH_HEADER,
-        _ => wb_message::markers::DIGEST_HEADER,
-    };
-    format!("{header}\n{body}")
 }
 
 /// Changes the call of an id in an answer.

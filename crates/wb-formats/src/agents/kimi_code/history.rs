@@ -70,7 +70,7 @@ impl History {
     }
 
     fn take(&mut self, fields: &Fields<'_>, line: Line<'_>) {
-        let own = |key: &str| fields.text(key).map(std::borrow::Cow::into_owned);
+        let own = |key: &str| fields.string(key);
         match fields.text("type").as_deref() {
             Some("config.update") => {
                 self.system = own("systemPrompt").or(self.system.take());
@@ -217,7 +217,7 @@ fn add(draft: &mut Draft, kind: Kind, is_first: bool, line: &[u8], record: Span)
             let id = text(line, &["event", "toolCallId"]).unwrap_or_default();
             let is_error = find(line, &["event", "result", "isError"]).is_some_and(|it| &line[it] == b"true");
             let output = find(line, &["event", "result", "output"]);
-            let output = output.and_then(|it| crate::kit::fields::value(&line[it])).unwrap_or_default();
+            let output = output.and_then(|it| crate::kit::json_text::value(&line[it])).unwrap_or_default();
             let content = match output {
                 serde_json::Value::String(text) if text.is_empty() => Vec::new(),
                 serde_json::Value::String(text) => vec![Block::Text { text }],

@@ -3,13 +3,14 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
-use wb_message::{Block, Content, Message, markers};
+use wb_message::{Block, Message, markers};
 use wb_record::{Note, Place, Provenance, Span, UsageAt};
 
-use super::fields::Fields;
 use super::log::SessionLog;
 use super::source::{MessageHead, Piece, Role};
 use super::tool::{Outcome, Tool, attachment};
+use crate::kit::fields::Fields;
+use crate::shapes::content_value::content_of;
 
 /// The custom type of host content in the user's place.
 const HOST_TYPE: &str = "meta";
@@ -123,13 +124,7 @@ impl<'a> RequestDraft<'a> {
             return;
         }
         let places = places(head, &sent);
-        let content = match sent.into_iter().map(|(block, _)| block).collect::<Vec<_>>() {
-            blocks if blocks.len() > 1 => Content::Blocks(blocks),
-            mut blocks => match blocks.pop() {
-                Some(Block::Text { text }) => Content::Text(text),
-                other => Content::Blocks(other.into_iter().collect()),
-            },
-        };
+        let content = content_of(sent.into_iter().map(|(block, _)| block).collect());
         let message = if is_host {
             Message::custom(HOST_TYPE, content)
         } else {
@@ -182,7 +177,8 @@ impl<'a> RequestDraft<'a> {
             let Some(part) = piece.fields() else { continue };
             match piece.kind.as_str() {
                 "text" => {
-                    step.sent.extend(part.text("text").map(|text| (Block::text(text), piece.record.clone())));
+                    step.sent
+                        .extend(part.string("text").map(|text| (Block::text(text), piece.record.clone())));
                 }
                 "reasoning" => step.sent.extend(thought(&part).map(|block| (block, piece.record.clone()))),
                 "step-start" => answer = self.add_step(head, std::mem::take(&mut step)).or(answer),
@@ -284,8 +280,8 @@ fn before_clearing(piece: &Piece) -> Option<(Vec<Block>, bool)> {
 fn user_content(piece: &Piece, is_summed: bool) -> Option<(Block, bool)> {
     let part = piece.fields()?;
     match piece.kind.as_str() {
-        "text" if part.is_true("ignored") => None,
-        "text" => Some((Block::text(part.text("text")?), part.is_true("synthetic"))),
+        "text" if part.is("ignored", "true") => None,
+        "text" => Some((Block::text(part.string("text")?), part.is("synthetic", "true"))),
         // The host stores the text of these in separate parts.
         "file" if is_spelled_out(&part) => None,
         "file" => Some((attachment(&part)?, false)),
@@ -298,7 +294,7 @@ fn user_content(piece: &Piece, is_summed: bool) -> Option<(Block, bool)> {
 
 /// Returns a text of a summary and its record.
 fn summed(piece: &Piece) -> Option<(String, Span)> {
-    let text = if piece.kind == "text" { piece.fields()?.text("text")? } else { return None };
+    let text = if piece.kind == "text" { piece.fields()?.string("text")? } else { return None };
     (!text.is_empty()).then(|| (text, piece.record.clone()))
 }
 
@@ -339,14 +335,14 @@ fn is_known(kind: &str) -> bool {
 }
 
 fn is_spelled_out(file: &Fields<'_>) -> bool {
-    let kind = file.text("mime").unwrap_or_default();
+    let kind = file.string("mime").unwrap_or_default();
     kind == "text/plain" || kind == "application/x-directory"
 }
 
 fn thought(part: &Fields<'_>) -> Option<Block> {
-    let metadata = part.object("metadata").and_then(|metadata| metadata.object("anthropic"));
-    let signature = metadata.and_then(|metadata| metadata.text("signature"));
-    Some(Block::Thinking { text: part.text("text")?, signature })
+    let metadata = part.inner("metadata").and_then(|metadata| metadata.inner("anthropic"));
+    let signature = metadata.and_then(|metadata| metadata.string("signature"));
+    Some(Block::Thinking { text: part.string("text")?, signature })
 }
 
 fn is_empty(block: &Block) -> bool {

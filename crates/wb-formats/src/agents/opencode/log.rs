@@ -4,10 +4,11 @@ use std::collections::HashMap;
 use std::io;
 use std::ops::Range;
 
-use super::fields::{Fields, text};
 use super::live::{Compaction, Node, Step, arranged, pairs, since_compaction};
 use super::source::{MessageHead, Piece, Role, Source};
 use super::tool::{Outcome, Tool};
+use crate::kit::fields::Fields;
+use crate::kit::json_text::text;
 
 /// The messages of a session in the order in which they were written.
 #[derive(Clone, Debug, Default)]
@@ -40,7 +41,7 @@ impl SessionLog {
             session => session?,
         };
         let session = Fields::parse(&session);
-        let session_text = |key| session.as_ref().and_then(|session| session.text(key)).unwrap_or_default();
+        let session_text = |key| session.as_ref().and_then(|session| session.string(key)).unwrap_or_default();
         let found = source.heads()?;
         let mut log = Self {
             unreadable: (found.unreadable.len(), found.unreadable.first().copied().unwrap_or(0)),
@@ -86,11 +87,12 @@ impl SessionLog {
     /// Reads where the user went back to: of a database the column holds JSON as text.
     fn revert(&self, session: &Fields<'_>) -> Option<Revert> {
         let value = session.get("revert")?;
-        let json = text(value).map_or_else(|| value.to_vec(), String::into_bytes);
+        let json =
+            std::str::from_utf8(value).ok().and_then(text).map_or_else(|| value.to_vec(), String::into_bytes);
         let revert = Fields::parse(&json)?;
-        let id = revert.text("messageID")?;
+        let id = revert.string("messageID")?;
         let at = self.heads.iter().position(|head| head.id == id)?;
-        Some(Revert { at, part: revert.text("partID") })
+        Some(Revert { at, part: revert.string("partID") })
     }
 
     fn asker(&self, head: &MessageHead) -> Option<usize> {
@@ -112,7 +114,7 @@ impl SessionLog {
         let all = self.pieces.get(&at).map_or(&[][..], Vec::as_slice);
         let Some(Revert { at: last, part: Some(part) }) = &self.reverted else { return all };
         let is_first_gone = |piece: &Piece| {
-            piece.fields().and_then(|it| it.text("id")).as_ref() == Some(part)
+            piece.fields().and_then(|it| it.string("id")).as_ref() == Some(part)
                 || piece.record.part.ends_with(part.as_str())
         };
         let end = all.iter().position(is_first_gone).filter(|_| at == *last);
@@ -128,7 +130,7 @@ impl SessionLog {
         self.pieces.contains_key(&at)
     }
 
-    /// Returns the first messages as nodes of the order.
+    /// Returns the first `n` messages as nodes of the order.
     pub(crate) fn nodes(&self, n: usize) -> Vec<Node> {
         (0..n.min(self.heads.len())).map(|at| self.node(at)).collect()
     }
@@ -192,7 +194,7 @@ impl SessionLog {
 /// Reads the settings of a part that requests a compaction.
 fn compaction(piece: &Piece) -> Option<Compaction> {
     let is_one = piece.kind == "compaction";
-    is_one.then(|| Compaction { tail: piece.fields().and_then(|part| part.text("tail_start_id")) })
+    is_one.then(|| Compaction { tail: piece.fields().and_then(|part| part.string("tail_start_id")) })
 }
 
 /// Reads a part that is the call of a tool.

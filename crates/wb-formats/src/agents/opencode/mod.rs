@@ -1,11 +1,10 @@
 //! Sessions of opencode: rows of its database, or one exported session.
 //!
-//! The files in reading order: `fields` reads members of any type, `tool` a call with its result,
+//! The files in reading order: `tool` a call with its result,
 //! `source` the messages and parts; `live` selects those of a request, `log` holds a session as far
 //! as it was read, `assemble` builds its messages, `segment` assigns usage; `plan` finds the edits
 //! for a view, and `write` makes its records.
 
-mod fields;
 mod tool;
 mod source;
 mod live;
@@ -26,10 +25,10 @@ use wb_record::{
     ONLY_CONVERSATION, Parts, Probe, Seen, Segment, Segments, View, Wanted,
 };
 
-use self::fields::Fields;
 use self::log::SessionLog;
 use self::segment::{SegmentRequests, segment_requests};
 use self::source::{Export, SESSION, Source};
+use crate::kit::fields::Fields;
 
 /// Sessions of opencode: its `SQLite` database, or what `opencode export` writes.
 ///
@@ -205,8 +204,8 @@ impl Document for OpencodeDocument {
         for part in self.parts.list(&format!("{SESSION}/"))? {
             let row = self.parts.whole(&part).unwrap_or_default();
             let fields = Fields::parse(&row);
-            let is_main = fields.as_ref().is_some_and(|it| it.text("parent_id").is_none());
-            let updated = fields.and_then(|it| it.number("time_updated")).unwrap_or(0);
+            let is_main = fields.as_ref().is_some_and(|it| it.string("parent_id").is_none());
+            let updated = fields.and_then(|it| it.integer("time_updated")).unwrap_or(0);
             let id = part.rsplit('/').next().unwrap_or_default().to_owned();
             sessions.push((is_main, updated, id));
         }

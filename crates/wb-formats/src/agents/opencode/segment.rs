@@ -17,7 +17,7 @@ pub(crate) struct SegmentRequests {
     until: i64,
 }
 
-/// Returns the segments of everything that was between two compactions, in order.
+/// Returns the segments of what was sent between two compactions, in order.
 pub(crate) fn segment_requests(log: &SessionLog, epoch: &Range<usize>) -> Vec<SegmentRequests> {
     let clearings = log.clearings(&log.live(epoch.end));
     let requests: Vec<usize> = epoch.clone().filter(|at| log.heads[*at].usage.is_some()).collect();

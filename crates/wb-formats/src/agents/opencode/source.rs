@@ -8,7 +8,7 @@ use wb_budget::Usage;
 use wb_record::json::{Member, elements, members};
 use wb_record::{FormatError, Parts, Span};
 
-use super::fields::Fields;
+use crate::kit::fields::Fields;
 
 /// The tables of the database.
 pub(crate) const SESSION: &str = "session";
@@ -53,7 +53,7 @@ pub(crate) struct Piece {
 
 impl Piece {
     fn parse(record: Span, place: Range<usize>, json: Vec<u8>) -> Option<Self> {
-        let kind = Fields::parse(&json)?.text("type").unwrap_or_default();
+        let kind = Fields::parse(&json)?.string("type").unwrap_or_default();
         Some(Self { record, place, kind, json })
     }
 
@@ -165,16 +165,17 @@ impl Source<'_> {
                 let mut found = ReadRecords::new();
                 for (at, Element { place, info, .. }) in export.elements.iter().enumerate() {
                     let info = Fields::parse(&export.text[info.clone()]);
-                    found.push(at + 1, info.and_then(|info| head(info.text("id")?, &info, span("", place))));
+                    found
+                        .push(at + 1, info.and_then(|info| head(info.string("id")?, &info, span("", place))));
                 }
                 Ok(found)
             }
             Self::Rows { parts, session } => {
                 let mut found = rows(*parts, &format!("{MESSAGE}/{session}/"), |row, record| {
                     let fields = Fields::parse(row)?;
-                    let json = fields.text("data")?.into_bytes();
-                    let mut head = head(fields.text("id")?, &Fields::parse(&json)?, record)?;
-                    head.created = fields.number("time_created").unwrap_or(head.created);
+                    let json = fields.string("data")?.into_bytes();
+                    let mut head = head(fields.string("id")?, &Fields::parse(&json)?, record)?;
+                    head.created = fields.integer("time_created").unwrap_or(head.created);
                     Some(head)
                 })?;
                 found.all.sort_by(|a, b| (a.created, &a.id).cmp(&(b.created, &b.id)));
@@ -234,35 +235,35 @@ fn rows<T>(
 
 /// Returns the JSON that a row holds in its column `data`.
 pub(crate) fn data(row: &[u8]) -> Option<Vec<u8>> {
-    let json = Fields::parse(row)?.text("data")?.into_bytes();
+    let json = Fields::parse(row)?.string("data")?.into_bytes();
     Fields::parse(&json).is_some().then_some(json)
 }
 
 fn head(id: String, info: &Fields<'_>, record: Span) -> Option<MessageHead> {
-    let role = match info.text("role")?.as_str() {
+    let role = match info.string("role")?.as_str() {
         "user" => Role::User,
         "assistant" => Role::Assistant,
         _ => Role::Other,
     };
-    let of_user = info.object("model").and_then(|model| model.text("modelID"));
+    let of_user = info.inner("model").and_then(|model| model.string("modelID"));
     Some(MessageHead {
         id,
         role,
-        created: info.object("time").and_then(|time| time.number("created")).unwrap_or(0),
-        parent: info.text("parentID"),
-        is_summary: info.is_true("summary"),
-        is_finished: info.text("finish").is_some(),
-        error: info.object("error").map(|error| error.text("name").unwrap_or_default()),
-        model: info.text("modelID").or(of_user),
-        usage: info.object("tokens").and_then(|tokens| usage(&tokens)),
+        created: info.inner("time").and_then(|time| time.integer("created")).unwrap_or(0),
+        parent: info.string("parentID"),
+        is_summary: info.is("summary", "true"),
+        is_finished: info.string("finish").is_some(),
+        error: info.inner("error").map(|error| error.string("name").unwrap_or_default()),
+        model: info.string("modelID").or(of_user),
+        usage: info.inner("tokens").and_then(|tokens| usage(&tokens)),
         record,
     })
 }
 
 /// Reads the counted tokens; a request that was never counted has none.
 fn usage(tokens: &Fields<'_>) -> Option<Usage> {
-    let number = |fields: &Fields<'_>, key| fields.number(key).and_then(|n| u64::try_from(n).ok());
-    let cache = tokens.object("cache");
+    let number = |fields: &Fields<'_>, key| fields.integer(key).and_then(|n| u64::try_from(n).ok());
+    let cache = tokens.inner("cache");
     let cached = |key| cache.as_ref().and_then(|cache| number(cache, key));
     let usage = Usage {
         input_tokens: number(tokens, "input").unwrap_or(0),

@@ -5,10 +5,11 @@ use serde_json::{Map, Value, json};
 use wb_record::splice::{Joint, Piece as Record, splices};
 use wb_record::{BorrowedPart, Bytes, Change, ChangeSet, NotExpressible, Numbers, PartId, Parts, Stamp};
 
-use super::fields::{Fields, value};
 use super::log::SessionLog;
 use super::refused;
 use super::source::{Export, MESSAGE, PART, Piece, Role, Source, data};
+use crate::kit::fields::Fields;
+use crate::kit::json_text::value;
 
 /// A message that no record holds yet.
 #[derive(Debug)]
@@ -70,7 +71,7 @@ impl Speaker {
         });
         Ok(Self {
             agent: of(&user, "agent").unwrap_or_else(|| "build".into()),
-            model: model.ok_or_else(|| refused("no message tells the model that a summary is from"))?,
+            model: model.ok_or_else(|| refused("no message names a model for the summary"))?,
             path: of(&answer, "path").unwrap_or_else(|| json!({ "cwd": log.folder, "root": log.folder })),
         })
     }
@@ -240,7 +241,7 @@ impl Columns {
                 return Ok(Self { message, part });
             }
         }
-        Err(refused("the session has no part whose columns can be told"))
+        Err(refused("the session has no part with the columns of its table"))
     }
 
     fn rows(&self, new: &New, session: &str) -> Result<Vec<(PartId, Change)>, NotExpressible> {

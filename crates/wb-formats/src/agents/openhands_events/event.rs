@@ -11,7 +11,8 @@ use wb_record::json::{elements, find, text};
 use wb_session::parse_iso_ms;
 
 use crate::kit::draft::Draft;
-use crate::kit::fields::{Fields, text_of, value};
+use crate::kit::fields::{Fields, text_of};
+use crate::kit::json_text::value;
 use crate::kit::log::span_in;
 use crate::kit::picture::picture;
 use crate::shapes::chat_message::{self, usage};
@@ -69,7 +70,7 @@ impl<'a> Event<'a> {
     /// Returns the id of the call that it is the action or the result of, if it has one.
     pub(crate) fn call_id(&self, of_action: bool) -> Option<String> {
         let metadata = self.fields.inner("tool_call_metadata").filter(|_| self.is_action == of_action)?;
-        metadata.text("tool_call_id").map(Cow::into_owned)
+        metadata.string("tool_call_id")
     }
 
     /// Returns its note on the call that it belongs to.
@@ -83,7 +84,7 @@ impl<'a> Event<'a> {
         let range = args.number("forgotten_events_start_id").zip(args.number("forgotten_events_end_id"));
         let ids = args.value("forgotten_event_ids").and_then(|ids| serde_json::from_value(ids).ok());
         let offset = args.number("summary_offset").and_then(|it| usize::try_from(it).ok());
-        let summary = args.text("summary").map(Cow::into_owned).zip(offset);
+        let summary = args.string("summary").zip(offset);
         Some(Condensation { ids: ids.unwrap_or_default(), range: range.map(|(from, to)| from..=to), summary })
     }
 

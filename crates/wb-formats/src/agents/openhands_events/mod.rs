@@ -114,7 +114,7 @@ impl Document for EventsDocument {
         let is_condensed = events.iter().any(|event| event.condensation().is_some());
         let EventDraft { draft, n_repeated, .. } = assemble(events);
         let mut passed = Skips::default();
-        passed.ignored_more(n_ignored);
+        passed.n_ignored = n_ignored;
         passed.n_orphans = draft.n_orphans();
         let (mut segment, provenance) = draft.finish();
         // Counts from before a condensation are never used.

@@ -11,6 +11,7 @@ use wb_record::Stamp;
 
 use crate::kit::loose::Count;
 use crate::kit::message_list::{Fate, Record, Shape};
+use crate::kit::usage::usage_with_cache;
 pub(crate) use read::part;
 
 /// The custom types that are roles of their own.
@@ -94,14 +95,7 @@ pub(crate) fn usage(json: &[u8]) -> Option<Usage> {
         cached_tokens: Count,
     }
     let counted: ChatUsage = serde_json::from_slice(json).ok()?;
-    let prompt = counted.prompt_tokens.0.filter(|tokens| *tokens > 0)?;
     let read = counted.prompt_tokens_details.and_then(|details| details.cached_tokens.0);
     let written = counted.cache_creation_input_tokens.0;
-    let cached = read.unwrap_or(0).saturating_add(written.unwrap_or(0));
-    Some(Usage {
-        input_tokens: prompt.saturating_sub(cached),
-        output_tokens: counted.completion_tokens.0.unwrap_or(0),
-        cache_read_tokens: read,
-        cache_write_tokens: written,
-    })
+    usage_with_cache(counted.prompt_tokens.0, counted.completion_tokens.0, read, written)
 }

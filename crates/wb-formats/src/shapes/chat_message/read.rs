@@ -10,7 +10,7 @@ use wb_record::JsonScan;
 use wb_record::json::get;
 
 use super::{Other, SYSTEM_ROLES};
-use crate::kit::json_text::{compact, input, text};
+use crate::kit::json_text::{arguments_in, compact, input, text};
 use crate::kit::loose;
 use crate::kit::message_list::Record;
 use crate::kit::picture::picture;
@@ -47,7 +47,7 @@ enum ChatBody<'a> {
     Json(&'a str),
 }
 
-/// Reads a message; one of another role is invisible to models.
+/// Reads a message; one of an unknown role is left to `other`.
 pub(crate) fn read(
     record: &str,
     other: fn(&Other<'_>, &mut Record),
@@ -161,7 +161,7 @@ impl<'a> ChatBody<'a> {
     }
 }
 
-/// Reads a value; nothing is in it if it is no string.
+/// Reads a value, with `None` in it if it is no string.
 fn string<'a>(scan: &mut JsonScan<'a>) -> Option<MaybeText<'a>> {
     if scan.peek()? == b'"' { scan.string().map(Some) } else { scan.value().map(|_| None) }
 }
@@ -203,7 +203,7 @@ fn calls(scan: &mut JsonScan<'_>) -> Option<Vec<Block>> {
     Some(calls)
 }
 
-/// Reads a call; `None` if it is not an object.
+/// Reads a call; a value of another kind is skipped.
 fn add_call(scan: &mut JsonScan<'_>, calls: &mut Vec<Block>) -> Option<()> {
     if scan.peek()? != b'{' {
         return scan.value().map(drop);
@@ -264,11 +264,7 @@ fn arguments(scan: &mut JsonScan<'_>) -> Option<Input> {
     if scan.peek()? != b'"' {
         return scan.value().map(|json| (json != "null").then(|| input(json)));
     }
-    let text = scan.string()?;
-    Some(Some(match serde_json::from_str(&text) {
-        Ok(value @ Value::Object(_)) => value,
-        _ => Value::String(text.into_owned()),
-    }))
+    Some(Some(arguments_in(scan.string()?)))
 }
 
 #[derive(Default, Deserialize)]
@@ -276,23 +272,14 @@ fn arguments(scan: &mut JsonScan<'_>) -> Option<Input> {
 struct ChatPart<'a> {
     #[serde(borrow)]
     r#type: loose::Text<'a>,
-    #[serde(borrow)]
     text: Option<&'a RawValue>,
-    #[serde(borrow)]
     refusal: Option<&'a RawValue>,
-    #[serde(borrow)]
     image_url: Option<&'a RawValue>,
-    #[serde(borrow)]
     image: loose::Text<'a>,
-    #[serde(borrow)]
     think: Option<&'a RawValue>,
-    #[serde(borrow)]
     thinking: Option<&'a RawValue>,
-    #[serde(borrow)]
     reasoning: Option<&'a RawValue>,
-    #[serde(borrow)]
     signature: loose::Text<'a>,
-    #[serde(borrow)]
     encrypted: loose::Text<'a>,
 }
 
