@@ -40,7 +40,8 @@ pub fn detect(probe: &Probe) -> Option<&'static dyn Format> {
 /// ```
 /// use wb_record::{MemoryParts, ONLY_CONVERSATION};
 ///
-/// let file = "{\"role\":\"user\",\"content\":\"hello\"}\n{\"role\":\"assistant\",\"content\":\"hi\"}\n";
+/// let file = "{\"role\":\"user\",\"content\":\"hello\"}\n\
+///             {\"role\":\"assistant\",\"content\":\"hi\"}\n";
 /// let document = wb_formats::open(Box::new(MemoryParts::of(file)))?;
 /// let view = document.view(ONLY_CONVERSATION)?;
 /// assert_eq!((view.format, view.messages.len()), ("native", 2));

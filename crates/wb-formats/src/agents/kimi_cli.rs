@@ -31,10 +31,11 @@ const VOCABULARY: ToolVocabulary = ToolVocabulary {
 
 /// The `context.jsonl` of kimi-cli.
 ///
-/// Results have no flag for failures. The line of the system prompt is pinned. Lines of checkpoints and counts are not messages and
-/// stay; a checkpoint among folded messages therefore leads back to the digest. The agent itself
-/// starts a new file for a compaction; here the lines are replaced in place, and the new size of
-/// the context is added as a count, by which the agent decides whether to compact.
+/// Results have no flag for failures. The line of the system prompt is pinned. Lines of checkpoints
+/// and counts are not messages and stay; a checkpoint among folded messages therefore leads back to
+/// the digest. The agent itself starts a new file for a compaction; here the lines are replaced in
+/// place, and the new size of the context is added as a count, by which the agent decides whether
+/// to compact.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct KimiCli;
 

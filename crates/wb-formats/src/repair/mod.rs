@@ -64,10 +64,10 @@ type Stage = fn(&Current<'_>) -> Result<Next, NotExpressible>;
 
 /// The stages; each can rely on the repairs of those before it.
 ///
-/// A line whose parent is not in the file is linked to the line before it, so that everything before
-/// it is visible again. A call or result without a role is not read, so that its counterpart would
-/// look unpaired: as long as one role is missing, later stages repair nothing. Only calls with unique
-/// ids can each be answered.
+/// A line whose parent is not in the file is linked to the line before it, so that everything
+/// before it is visible again. A call or result without a role is not read, so that its counterpart
+/// would look unpaired: as long as one role is missing, later stages repair nothing. Only calls
+/// with unique ids can each be answered.
 const STAGES: [Stage; 11] = [
     torn_line::stage,
     lone_surrogates::stage,

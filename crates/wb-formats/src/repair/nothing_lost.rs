@@ -12,8 +12,8 @@ enum ContentPart<'a> {
     Other(&'a Block),
 }
 
-/// Returns whether all content of the user, the host, the model and digests is still there, in order;
-/// results and empty texts do not count.
+/// Returns whether all content of the user, the host, the model and digests is still there, in
+/// order; results and empty texts do not count.
 pub(super) fn loses_nothing(before: &[Message], after: &[Message]) -> bool {
     let mut after = parts(after);
     parts(before).all(|part| after.any(|it| it == part))

@@ -27,8 +27,8 @@ const ITEM_TYPES: [&str; 6] =
 /// Requests of the Responses API: a body with a list as its `input`, or the list of items alone.
 ///
 /// Consecutive texts, reasoning and calls of the model are one answer, so that reasoning stays with
-/// its text and calls, or goes with them. Results are messages of their own, also those without a call.
-/// Developer and system texts are pinned, and so is an encrypted summary, byte for byte.
+/// its text and calls, or goes with them. Results are messages of their own, also those without a
+/// call. Developer and system texts are pinned, and so is an encrypted summary, byte for byte.
 /// Instructions are no message here. Results have no flag for failures.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct OpenaiResponses;

@@ -177,8 +177,8 @@ impl<'a> SlotDraft<'a> {
         self.push_single(row, message);
     }
 
-    /// Puts a result after the answer with its call. One without a call stays in place; a second one
-    /// is left out.
+    /// Puts a result after the answer with its call. One without a call stays in place; a second
+    /// one is left out.
     fn push_result(&mut self, row: &Row, tool_call_id: String, content: Vec<Block>, is_error: bool) {
         let call = self.calls.get_mut(&tool_call_id);
         let is_repeated = call.as_ref().is_some_and(|call| call.is_answered);

@@ -31,8 +31,8 @@ const NAME: &str = "codex";
 /// * Developer and system texts are pinned custom messages, and so are the rules of the project and
 ///   the environment ([`ENVIRONMENT_TYPE`](wb_message::markers::ENVIRONMENT_TYPE)): the host sends
 ///   them once and counts on them. What else it puts in the user's place is a custom message of
-///   type `meta`. A command that the user ran is a message of its own, with its output. An encrypted summary is
-///   pinned, since nothing can replace it.
+///   type `meta`. A command that the user ran is a message of its own, with its output. An
+///   encrypted summary is pinned, since nothing can replace it.
 /// * After a compaction the model sees its `replacement_history`; older versions kept the user's
 ///   messages and added a summary. What the user went back over is left out. Usage is given for the
 ///   requests since.
