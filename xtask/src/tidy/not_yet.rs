@@ -11,7 +11,6 @@ pub(crate) const NOT_YET: &[&str] = &[
     "wb-compat",
     "wb-e2e",
     "wb-conductor",
-    "wb-formats",
     "wb-message",
     "wb-record",
     "wb-replay",

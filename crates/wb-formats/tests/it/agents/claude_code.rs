@@ -10,9 +10,9 @@ use wb_message::{Block, Message, markers};
 use wb_passes::{Goal, ImagePolicy, Images, Pass};
 use wb_record::{Document, Item, NotExpressible, View, items};
 
-use crate::writing::laws::said;
 use crate::support::claude::{appended, digest, lines, open, write};
 use crate::support::fixture;
+use crate::writing::laws::said;
 
 fn opened(name: &str) -> (Box<dyn Document>, View) {
     let document = open(fixture(name));
@@ -33,7 +33,7 @@ fn same<'a>(range: std::ops::Range<usize>) -> impl Iterator<Item = Item<'a>> {
     range.map(Item::Same)
 }
 
-fn kept(lines: &[Value]) -> Value {
+fn kept_ids(lines: &[Value]) -> Value {
     lines[0]["compactMetadata"]["preservedMessages"]["uuids"].clone()
 }
 
@@ -69,7 +69,7 @@ fn what_stays_is_kept_by_reference_with_what_only_the_host_understands() {
     let items: Vec<Item<'_>> = [Item::New(&digest)].into_iter().chain(same(1..8)).collect();
     let (lines, view) = written("claude-code/kept.jsonl", &items);
     assert_eq!(lines.len(), 2);
-    assert_eq!(kept(&lines), json!(["a2", "a3", "a4", "r1", "x1", "r2", "a5", "u3", "a6"]));
+    assert_eq!(kept_ids(&lines), json!(["a2", "a3", "a4", "r1", "x1", "r2", "a5", "u3", "a6"]));
     assert_eq!(lines[0]["logicalParentUuid"], "a6");
     assert_eq!((&lines[1]["cwd"], &lines[1]["sessionId"]), (&json!("/home/dev/app"), &json!("s")));
     assert_eq!(markers::digest_body(&view.messages[0]).unwrap(), "# Goal\nShip.");
@@ -86,7 +86,7 @@ fn another_body_copies_the_whole_pair_and_all_before_it() {
     let (lines, view) = written("claude-code/kept.jsonl", &items);
     // The text is in the line of the second result, which belongs to the pair.
     assert_eq!(lines.len(), 2 + 5);
-    assert_eq!(kept(&lines), json!(["a5", "u3", "a6"]));
+    assert_eq!(kept_ids(&lines), json!(["a5", "u3", "a6"]));
     assert_eq!(lines[0]["compactMetadata"]["preservedMessages"]["anchorUuid"], lines[6]["uuid"]);
     let answer = &lines[2]["message"];
     assert_eq!(answer["content"], json!([{"type":"thinking","thinking":"both at once","signature":"c2ln"}]));
@@ -107,7 +107,7 @@ fn a_line_of_which_a_part_stays_is_copied_with_that_part() {
     let (lines, view) = written("claude-code/kept.jsonl", &items);
     assert_eq!(lines[2]["message"]["content"], json!([{"type":"text","text":"never mind the warnings"}]));
     assert_eq!(
-        (lines.len(), lines[2].get("toolUseResult"), kept(&lines)),
+        (lines.len(), lines[2].get("toolUseResult"), kept_ids(&lines)),
         (3, None, json!(["a5", "u3", "a6"]))
     );
     assert_eq!(view.messages.len(), 5);
@@ -134,7 +134,7 @@ fn a_result_that_the_host_has_cleared_is_not_revived() {
     let items: Vec<Item<'_>> = [Item::New(&digest)].into_iter().chain(same(1..5)).collect();
     let (lines, after) = written("claude-code/microcompact.jsonl", &items);
     assert_eq!(lines[3]["message"]["content"][0]["content"], markers::CLEARED_TOOL_RESULT);
-    assert_eq!((lines.len(), kept(&lines)), (5, json!(["a2"])));
+    assert_eq!((lines.len(), kept_ids(&lines)), (5, json!(["a2"])));
     assert_eq!(said(&after.messages)[1..], said(&view.messages)[1..]);
 }
 
@@ -145,7 +145,7 @@ fn an_undo_keeps_the_old_lines_and_nothing_of_ours() {
     let old = places.into_iter().map(Item::Old);
     let items: Vec<Item<'_>> = old.chain(same(1..view.messages.len())).collect();
     let (lines, after) = written("claude-code/kept.jsonl", &items);
-    assert_eq!((lines.len(), &kept(&lines)[0], &kept(&lines)[3]), (1, &json!("u1"), &json!("a2")));
+    assert_eq!((lines.len(), &kept_ids(&lines)[0], &kept_ids(&lines)[3]), (1, &json!("u1"), &json!("a2")));
     assert_eq!(lines[0]["compactMetadata"]["preservedMessages"]["anchorUuid"], lines[0]["uuid"]);
     assert_eq!(said(&after.messages)[3..], said(&view.messages)[1..]);
     assert!(after.notes.is_empty());
@@ -183,7 +183,7 @@ fn results_are_cleared_and_middles_folded_by_copies_below_a_compaction_without_a
         (n - 2, Some("# Goal\nCompare."))
     );
     assert_eq!(said(&after.messages)[5..], said(&view.messages)[7..]);
-    assert_eq!(kept(&lines), json!(["u5", "a5", "u7", "a6"]));
+    assert_eq!(kept_ids(&lines), json!(["u5", "a5", "u7", "a6"]));
 }
 
 #[test]
@@ -201,7 +201,7 @@ fn messages_of_ours_are_lines_of_their_own() {
     ];
     let items: Vec<Item<'_>> = new.iter().map(Item::New).chain(same(7..8)).collect();
     let (lines, view) = written("claude-code/kept.jsonl", &items);
-    assert_eq!((lines.len(), kept(&lines)), (6, json!(["a6"])));
+    assert_eq!((lines.len(), kept_ids(&lines)), (6, json!(["a6"])));
     assert!(lines.windows(2).all(|pair| pair[1]["parentUuid"] == pair[0]["uuid"]));
     assert_eq!(said(&view.messages)[..5], said(&new));
 }
@@ -228,7 +228,7 @@ fn what_cannot_be_said_is_refused_by_name() {
 }
 
 #[test]
-fn an_image_of_an_older_result_goes_and_what_stands_beside_it_stays() {
+fn an_image_of_an_older_result_goes_and_the_text_next_to_it_stays() {
     let image =
         json!({ "type": "image", "source": { "type": "base64", "media_type": "image/png", "data": "aGk=" } });
     let line = |id: &str, parent: Value, role: &str, content: Value| {
@@ -279,7 +279,7 @@ fn what_is_appended_to_a_line_that_was_cut_off_begins_a_line() {
 }
 
 #[test]
-fn a_line_that_a_compaction_keeps_twice_stands_where_it_stood_first() {
+fn a_line_that_a_compaction_keeps_twice_has_its_first_position() {
     let line = |id: &str, parent: Value, role: &str, text: &str| {
         let message = json!({ "id": "msg_1", "role": role, "content": text });
         json!({ "type": role, "uuid": id, "parentUuid": parent, "isSidechain": false, "message": message })

@@ -8,9 +8,9 @@ use wb_message::{Block, Edit, Message, Pairing, Patch, markers};
 use wb_record::{Document, Item, MemoryParts, View, items};
 use wb_testkit::depth::rounds;
 
-use crate::writing::laws::{Tried, holds, said};
 use crate::support::claude::{appended, digest, lines, open, write};
 use crate::support::{bytes_of, files_of, shared};
+use crate::writing::laws::{Tried, holds, said};
 
 const DIGEST: &str = "OURDIGEST-MARK: facts kept by the outside tool. Count is 60 notes.";
 

@@ -9,7 +9,7 @@ use wb_message::markers::{DIGEST_HEADER, is_pinned};
 use wb_message::{Block, Message};
 use wb_record::{Document, Item, MemoryParts, NotExpressible, ONLY_CONVERSATION, Stamp, View};
 
-use crate::reading::composed::{all_segments, outline, shown};
+use crate::reading::composed::{all_segments, outline, outline_of};
 use crate::support::{fixture, open};
 
 const STAMP: Stamp =
@@ -48,27 +48,27 @@ fn lines_after(document: &dyn Document, n_bytes: usize) -> Vec<Value> {
 
 #[test]
 fn what_the_host_says_at_the_start_and_later_is_pinned() {
-    assert_snapshot!(shown("codex/world.jsonl"));
+    assert_snapshot!(outline_of("codex/world.jsonl"));
 }
 
 #[test]
-fn an_answer_is_what_stands_between_results_and_what_the_host_says_is_not_the_users() {
-    assert_snapshot!(shown("codex/current.jsonl"));
+fn an_answer_is_everything_between_results_and_what_the_host_says_is_not_the_users() {
+    assert_snapshot!(outline_of("codex/current.jsonl"));
 }
 
 #[test]
 fn every_kind_of_item_has_its_place() {
-    assert_snapshot!(shown("codex/items.jsonl"));
+    assert_snapshot!(outline_of("codex/items.jsonl"));
 }
 
 #[test]
 fn after_a_compaction_its_history_is_seen() {
-    assert_snapshot!(shown("codex/compacted.jsonl"));
+    assert_snapshot!(outline_of("codex/compacted.jsonl"));
 }
 
 #[test]
 fn what_was_rolled_back_is_not_seen_nor_what_the_host_said_right_before_it() {
-    assert_snapshot!(shown("codex/rolled-back.jsonl"));
+    assert_snapshot!(outline_of("codex/rolled-back.jsonl"));
 }
 
 /// Newer versions say from which line on; it is counted from 0.
@@ -88,12 +88,12 @@ fn what_was_rolled_back_from_a_line_on_is_not_seen() {
 
 #[test]
 fn a_compaction_without_a_history_keeps_what_the_user_said() {
-    assert_snapshot!(shown("codex/summary.jsonl"));
+    assert_snapshot!(outline_of("codex/summary.jsonl"));
 }
 
 #[test]
 fn lines_without_an_envelope_are_read_too() {
-    assert_snapshot!(shown("codex/bare.jsonl"));
+    assert_snapshot!(outline_of("codex/bare.jsonl"));
 }
 
 #[test]
@@ -114,14 +114,14 @@ fn a_line_that_cannot_be_read_hides_no_other() {
 }
 
 #[test]
-fn the_model_and_its_window_are_the_last_that_were_told() {
+fn the_model_and_its_window_are_the_last_that_were_reported() {
     let opened = open(fixture("codex/rolled-back.jsonl")).unwrap();
     assert_eq!((opened.model.as_deref(), opened.context_window), (Some("gpt-z2"), Some(258_400)));
 }
 
 /// The shape is that of a compaction that a real host went on from.
 #[test]
-fn a_compaction_is_appended_with_what_keeps_the_host_from_telling_all_anew() {
+fn a_compaction_is_appended_with_what_keeps_the_host_from_repeating_everything() {
     let lines = appended(fixture("codex/world.jsonl"), 5);
     let kinds: Vec<_> =
         lines.iter().map(|line| (line["type"].as_str().unwrap(), line["ordinal"].as_u64())).collect();
@@ -304,9 +304,9 @@ fn what_is_changed_before_lines_of_one_kind_is_read_again() {
     // Where the last line began, one with the same bytes begins then.
     let bytes = user + &call() + &call() + &"0\n".repeat(4);
     let (mut document, view) = document(bytes.as_bytes());
-    let mended = wb_formats::repair(document.as_ref(), ONLY_CONVERSATION, &view, &STAMP).unwrap();
-    document.commit(&mended.changes).unwrap();
+    let repaired = wb_formats::repair(document.as_ref(), ONLY_CONVERSATION, &view, &STAMP).unwrap();
+    document.commit(&repaired.changes).unwrap();
     let now = document.view(ONLY_CONVERSATION).unwrap();
     assert_ne!(now.messages, view.messages);
-    assert_eq!(now.messages, mended.messages);
+    assert_eq!(now.messages, repaired.messages);
 }

@@ -7,9 +7,9 @@ use wb_message::{Message, Pairing, Patch};
 use wb_record::{ChangeSet, Document, Item, MemoryParts, ONLY_CONVERSATION, Parts, Stamp, View, items};
 use wb_testkit::depth::rounds;
 
-use crate::writing::laws::{fold_all_but, holds, said};
 use crate::reading::sessions::{ours, table, without_sizes};
 use crate::support::{bytes_of, files_of, open, shared};
+use crate::writing::laws::{fold_all_but, holds, said};
 
 /// The file with a count and no answer.
 const WITHOUT_ANSWER: &str = "jazzyalex-agent-sessions__codex_053_rate_limit.jsonl";
@@ -116,7 +116,7 @@ fn what_is_appended_is_what_a_real_host_went_on_from() {
 
 /// A turn is added before each, as the host does.
 #[test]
-fn fifty_compactions_in_a_row_are_read_as_they_were_meant_and_taken_back() {
+fn fifty_compactions_in_a_row_are_read_as_they_were_meant_and_undone() {
     for (name, path) in rollouts() {
         let bytes = bytes_of(&path);
         if bytes.len() > 500_000 {

@@ -4,12 +4,12 @@ use serde_json::{Value, json};
 use wb_message::{Block, Edit, Patch, markers};
 use wb_record::{ChangeSet, items};
 
-use crate::writing::laws::fold_all_but;
 use crate::support::claude::{appended, open, write};
 use crate::support::fixture;
+use crate::writing::laws::fold_all_but;
 
 #[test]
-fn a_compaction_appends_a_list_with_copies_and_without_answers_that_are_told_twice() {
+fn a_compaction_appends_a_list_with_copies_and_without_repeated_answers() {
     let document = open(fixture("gemini-cli/session.jsonl"));
     let view = document.view("").unwrap();
     let patch = fold_all_but(8, &view);
@@ -22,7 +22,7 @@ fn a_compaction_appends_a_list_with_copies_and_without_answers_that_are_told_twi
 }
 
 #[test]
-fn what_was_counted_before_another_list_is_not_told() {
+fn what_was_counted_before_another_list_is_not_reported() {
     for name in ["gemini-cli/session.jsonl", "gemini-cli/old.json"] {
         for patch in 0..2 {
             let mut document = open(fixture(name));

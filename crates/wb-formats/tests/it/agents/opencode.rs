@@ -10,8 +10,8 @@ use wb_message::{Block, Edit, Message, Pairing, Patch, markers};
 use wb_record::{Item, MemoryParts, ONLY_CONVERSATION, Span, Stamp, items};
 use wb_testkit::depth::rounds;
 
-use crate::writing::laws;
 use crate::support::{bytes_of, files_of, fixture, open, shared};
+use crate::writing::laws;
 
 const STAMP: Stamp =
     Stamp { now_ms: 1_800_000_000_000, seed: 9, tokens_before: 90_000, tokens_after: 9_000, by_hand: true };
@@ -27,7 +27,7 @@ fn outline(messages: &[Message], usage: &[UsageAt]) -> String {
     out
 }
 
-fn shown(view: &View) -> String {
+fn outline_of(view: &View) -> String {
     let mut out = outline(&view.messages, &view.usage);
     let _ = writeln!(out, "{} {}", view.format, view.model.as_deref().unwrap_or("-"));
     for note in &view.notes {
@@ -65,33 +65,33 @@ fn cut(view: &View) -> Option<usize> {
 
 #[test]
 fn parts_become_what_the_model_gets_of_them() {
-    assert_snapshot!(shown(&open(fixture("opencode/session.json")).unwrap()));
+    assert_snapshot!(outline_of(&open(fixture("opencode/session.json")).unwrap()));
 }
 
 #[test]
 fn failed_answers_are_left_out_and_stopped_ones_are_sent() {
-    assert_snapshot!(shown(&open(fixture("opencode/failures.json")).unwrap()));
+    assert_snapshot!(outline_of(&open(fixture("opencode/failures.json")).unwrap()));
 }
 
 #[test]
 fn a_tail_that_was_kept_follows_the_summary() {
-    assert_snapshot!(shown(&open(fixture("opencode/compacted.json")).unwrap()));
+    assert_snapshot!(outline_of(&open(fixture("opencode/compacted.json")).unwrap()));
 }
 
 #[test]
-fn our_own_digest_is_read_back_with_what_stands_beside_it() {
+fn our_own_digest_is_read_back_with_the_texts_next_to_it() {
     let view = open(fixture("opencode/digest.json")).unwrap();
-    assert_snapshot!(shown(&view));
+    assert_snapshot!(outline_of(&view));
     assert_eq!(markers::digest_body(&view.messages[0]).as_deref(), Some("# Goal\nOurs."));
     assert_eq!(markers::restored_file(&view.messages[1]), Some(("src/a.rs", "fn a() {}")));
     assert!(!view.provenance.is_seam(1), "both stand in one summary");
 }
 
 #[test]
-fn what_the_user_took_back_is_left_apart_and_nothing_is_written_behind_it() {
+fn what_the_user_undid_is_left_apart_and_nothing_is_written_behind_it() {
     let document = document(fixture("opencode/reverted.json"));
     let view = document.view(ONLY_CONVERSATION).unwrap();
-    assert_snapshot!(shown(&view));
+    assert_snapshot!(outline_of(&view));
     let patch = Patch::new(vec![Edit::Fold { range: 0..1, with: vec![digest("d")] }]);
     let refused = document.render(ONLY_CONVERSATION, &view, &items(&patch, view.messages.len()), &STAMP);
     assert!(refused.unwrap_err().to_string().contains("the user has gone back"));
@@ -153,7 +153,7 @@ fn the_pair_is_removed_where_all_that_was_before_is_wanted() {
 }
 
 #[test]
-fn a_result_is_cleared_by_its_mark_and_given_back() {
+fn a_result_is_cleared_by_its_mark_and_restored() {
     let mut document = document(fixture("opencode/failures.json"));
     let before = bytes(document.as_ref());
     let results = |view: &View| -> Vec<usize> {
@@ -216,7 +216,7 @@ fn what_cannot_be_said_is_refused_by_name() {
 }
 
 #[test]
-fn an_export_is_told_when_what_comes_first_is_long() {
+fn an_export_is_recognized_when_what_comes_first_is_long() {
     let info = format!(r#"{{"info":{{"id":"ses_1","title":"{}"}},"messages":[]}}"#, "x".repeat(100_000));
     assert_eq!(open(info.as_bytes()).unwrap().format, "opencode");
     assert!(
@@ -283,7 +283,7 @@ fn the_laws_hold_on_every_real_export() {
 }
 
 #[test]
-fn fifty_compactions_in_a_row_are_written_read_and_taken_back() {
+fn fifty_compactions_in_a_row_are_written_read_and_undone() {
     let Some(sessions) = shared("sessions/opencode") else { return };
     for (name, path) in files_of(&sessions) {
         let before = bytes_of(&path);

@@ -13,8 +13,8 @@ use wb_record::{
     WriteError, items,
 };
 
-use crate::writing::laws;
 use crate::support::{files_of, fixture, open, shared};
+use crate::writing::laws;
 
 const SESSION: &str = "ses_3f0a";
 
@@ -45,7 +45,7 @@ struct Database {
 
 impl Database {
     /// Holds the sessions of composed exports.
-    fn of(exports: &[&str]) -> Self {
+    fn new(exports: &[&str]) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let database = Self { path: folder.path().join("opencode.db"), _folder: folder };
         let host = database.host();
@@ -149,7 +149,7 @@ fn a_session_of_a_database_is_read_like_its_export() {
     for export in
         ["opencode/session.json", "opencode/compacted.json", "opencode/digest.json", "opencode/reverted.json"]
     {
-        let database = Database::of(&[export]);
+        let database = Database::new(&[export]);
         let view = database.open(Access::Read).view(SESSION).unwrap();
         let exported = open(fixture(export)).unwrap();
         assert_eq!((view.messages, view.usage), (exported.messages, exported.usage), "{export}");
@@ -160,7 +160,7 @@ fn a_session_of_a_database_is_read_like_its_export() {
 #[test]
 fn the_laws_hold_on_rows() {
     for export in ["opencode/session.json", "opencode/compacted.json", "opencode/digest.json"] {
-        let tried = laws::holds(&Database::of(&[export]).rows(), 9);
+        let tried = laws::holds(&Database::new(&[export]).rows(), 9);
         // The text sent for an interrupted call has no record, so it cannot be cleared.
         assert!(tried.refused < tried.folds, "{export} {tried:?}");
     }
@@ -169,7 +169,7 @@ fn the_laws_hold_on_rows() {
 #[test]
 fn the_newest_main_session_comes_last() {
     let exports = ["opencode/session.json", "opencode/compacted.json", "opencode/digest.json"];
-    let database = Database::of(&exports);
+    let database = Database::new(&exports);
     let host = database.host();
     host.execute("UPDATE session SET time_updated = 99999, parent_id = 'ses_4f0a' WHERE id = 'ses_5f0a'", [])
         .unwrap();
@@ -186,9 +186,9 @@ fn the_newest_main_session_comes_last() {
 }
 
 #[test]
-fn a_fold_is_taken_back_after_the_program_went_on() {
+fn a_fold_is_undone_after_the_program_went_on() {
     for export in ["opencode/session.json", "opencode/compacted.json"] {
-        let database = Database::of(&[export]);
+        let database = Database::new(&[export]);
         let mut document = database.open(Access::Write);
         let before = document.view(SESSION).unwrap();
         let cut = (2..before.messages.len()).find(|at| before.provenance.is_seam(*at)).unwrap();
@@ -204,7 +204,7 @@ fn a_fold_is_taken_back_after_the_program_went_on() {
         let [usage] = after.usage.as_slice() else { panic!("one request since") };
         assert_eq!((usage.at, usage.usage.prompt_tokens()), (after.messages.len() - 1, 700));
         document.commit(&set.inverse()).unwrap();
-        let expected = Database::of(&[export]);
+        let expected = Database::new(&[export]);
         go_on(&expected.host(), STAMP.now_ms + 5_000);
         assert_eq!(database.rows(), expected.rows());
     }
@@ -212,7 +212,7 @@ fn a_fold_is_taken_back_after_the_program_went_on() {
 
 #[test]
 fn a_pair_that_the_program_changed_is_removed_as_it_is() {
-    let database = Database::of(&["opencode/session.json"]);
+    let database = Database::new(&["opencode/session.json"]);
     let mut document = database.open(Access::Write);
     let before = document.view(SESSION).unwrap();
     let cut = (2..before.messages.len()).find(|at| before.provenance.is_seam(*at)).unwrap();
@@ -230,14 +230,14 @@ fn a_pair_that_the_program_changed_is_removed_as_it_is() {
     let wanted: Vec<_> = (0..cut).map(record).chain((1..view.messages.len()).map(Item::Same)).collect();
     let back = document.render(SESSION, &view, &wanted, &STAMP).unwrap();
     document.commit(&back).unwrap();
-    let expected = Database::of(&["opencode/session.json"]);
+    let expected = Database::new(&["opencode/session.json"]);
     go_on(&expected.host(), STAMP.now_ms + 5_000);
     assert_eq!(database.rows(), expected.rows());
 }
 
 #[test]
-fn compactions_of_two_sessions_are_taken_back_in_any_order() {
-    let database = Database::of(&["opencode/session.json", "opencode/session.json"]);
+fn compactions_of_two_sessions_are_undone_in_any_order() {
+    let database = Database::new(&["opencode/session.json", "opencode/session.json"]);
     let other = "ses_4f0a";
     let mut document = database.open(Access::Write);
     let mut history = History::open(Box::new(MemoryParts::default())).unwrap();
@@ -263,7 +263,7 @@ fn compactions_of_two_sessions_are_taken_back_in_any_order() {
 
 #[test]
 fn what_the_program_wrote_between_reading_and_writing_is_kept() {
-    let database = Database::of(&["opencode/compacted.json"]);
+    let database = Database::new(&["opencode/compacted.json"]);
     let mut document = database.open(Access::Write);
     let view = document.view(SESSION).unwrap();
     let cut = (2..view.messages.len()).find(|at| view.provenance.is_seam(*at)).unwrap();
@@ -276,7 +276,7 @@ fn what_the_program_wrote_between_reading_and_writing_is_kept() {
 
 #[test]
 fn rows_that_cannot_be_read_are_left_alone() {
-    let database = Database::of(&["opencode/session.json"]);
+    let database = Database::new(&["opencode/session.json"]);
     let host = database.host();
     host.execute("UPDATE message SET data = x'00' WHERE id = 'msg_0001'", []).unwrap();
     host.execute("UPDATE part SET data = 'no json' WHERE message_id = 'msg_0008'", []).unwrap();
@@ -290,7 +290,7 @@ fn rows_that_cannot_be_read_are_left_alone() {
 
 #[test]
 fn a_database_of_another_layout_is_refused_by_name() {
-    let database = Database::of(&["opencode/session.json"]);
+    let database = Database::new(&["opencode/session.json"]);
     database.host().execute_batch("ALTER TABLE message ADD COLUMN seq integer").unwrap();
     let document = database.open(Access::Write);
     let view = document.view(SESSION).unwrap();
@@ -307,7 +307,7 @@ fn a_database_of_another_layout_is_refused_by_name() {
 
 #[test]
 fn a_session_that_may_only_be_read_is_not_written() {
-    let database = Database::of(&["opencode/session.json"]);
+    let database = Database::new(&["opencode/session.json"]);
     let mut document = database.open(Access::Read);
     let set = fold(document.as_ref(), 3);
     assert!(matches!(document.commit(&set), Err(WriteError::Commit(CommitError::ReadOnly))));
@@ -315,7 +315,7 @@ fn a_session_that_may_only_be_read_is_not_written() {
 
 #[test]
 fn a_mark_on_a_result_is_one_small_change_of_its_row() {
-    let database = Database::of(&["opencode/session.json"]);
+    let database = Database::new(&["opencode/session.json"]);
     let document = database.open(Access::Write);
     let view = document.view(SESSION).unwrap();
     let at = view.messages.iter().position(|it| matches!(it, Message::ToolResult { .. })).unwrap();
@@ -328,7 +328,7 @@ fn a_mark_on_a_result_is_one_small_change_of_its_row() {
 
 #[test]
 fn a_part_that_the_program_changed_since_is_not_written_over() {
-    let database = Database::of(&["opencode/session.json"]);
+    let database = Database::new(&["opencode/session.json"]);
     let document = database.open(Access::Write);
     let view = document.view(SESSION).unwrap();
     let at = view.messages.iter().position(|it| matches!(it, Message::ToolResult { .. })).unwrap();

@@ -9,7 +9,7 @@ use wb_record::{ChangedPart, MemoryParts, NotExpressible, Stamp, items};
 
 use crate::support::{of_parts, open};
 
-fn said(id: u64, source: &str, text: &str) -> Value {
+fn message(id: u64, source: &str, text: &str) -> Value {
     json!({"id": id, "timestamp": "2026-01-01T00:00:00", "source": source, "message": text, "action": "message",
         "args": {"content": text, "wait_for_response": false}})
 }
@@ -31,7 +31,8 @@ fn ran(id: u64, call: &str) -> [Value; 2] {
 
 fn events() -> Vec<Value> {
     let [one, two] = [ran(1, "c1"), ran(3, "c2")];
-    let all = [vec![said(0, "user", "Look.")], one.to_vec(), two.to_vec(), vec![said(5, "agent", "Two.")]];
+    let all =
+        [vec![message(0, "user", "Look.")], one.to_vec(), two.to_vec(), vec![message(5, "agent", "Two.")]];
     all.concat()
 }
 
@@ -42,7 +43,7 @@ fn messages(events: &[Value]) -> (Vec<Message>, Vec<Note>) {
 }
 
 #[test]
-fn a_result_before_its_call_stands_behind_it_and_a_second_one_is_skipped() {
+fn a_result_before_its_call_is_moved_behind_it_and_a_second_one_is_skipped() {
     let (whole, notes) = messages(&events());
     assert_eq!((whole.len(), notes), (6, Vec::new()));
     for (from, to) in [(2, 1), (4, 0), (4, 3)] {
@@ -72,7 +73,7 @@ fn folded(events: &[Value], n: usize) -> Result<Vec<Message>, NotExpressible> {
 }
 
 #[test]
-fn an_event_that_stands_twice_is_forgotten_twice_and_no_other_of_its_number() {
+fn an_event_that_is_written_twice_is_forgotten_twice_and_no_other_of_its_number() {
     let mut twice = events();
     // The second one goes with the message after it, which stays.
     twice.insert(3, twice[2].clone());

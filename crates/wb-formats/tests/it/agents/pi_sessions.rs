@@ -6,8 +6,8 @@ use wb_record::{ChangeSet, Document, MemoryParts, NotExpressible, ONLY_CONVERSAT
 use wb_testkit::depth::rounds;
 use wb_testkit::laws::content as said;
 
-use crate::writing::laws::fold_all_but;
 use crate::support::{bytes_of, claude::lines, files_of, of_parts, shared};
+use crate::writing::laws::fold_all_but;
 
 /// The maximum number of messages after each digest.
 const N_KEPT: usize = 12;
@@ -72,7 +72,7 @@ fn is_written(document: &dyn Document) -> bool {
 }
 
 #[test]
-fn fifty_compactions_in_a_row_are_written_read_and_taken_back() {
+fn fifty_compactions_in_a_row_are_written_read_and_undone() {
     let Some(sessions) = shared("sessions/pi") else { return };
     let (mut n_written, mut older) = (0, Vec::new());
     for (name, path) in files_of(&sessions) {

@@ -139,24 +139,24 @@ pub(crate) fn written(bytes: &[u8]) -> Result<(View, bool), String> {
     let name = newest(document.as_ref()).map_err(|error| error.to_string())?;
     let view = document.view(&name).map_err(|error| error.to_string())?;
     let stamp = Stamp { now_ms: 1_800_000_000_000, seed: 7, ..Stamp::default() };
-    let mended = repair(document.as_ref(), &name, &view, &stamp);
-    let mended = mended.map_err(|error| format!("not written: {error}"))?;
-    document.commit(&mended.changes).map_err(|error| error.to_string())?;
+    let repaired = repair(document.as_ref(), &name, &view, &stamp);
+    let repaired = repaired.map_err(|error| format!("not written: {error}"))?;
+    document.commit(&repaired.changes).map_err(|error| error.to_string())?;
     let now = document.view(&name).map_err(|error| format!("cannot be read: {error}"))?;
-    if content_fingerprints(&now.messages) != content_fingerprints(&mended.messages) {
-        return Err(format!("{:#?} was read for {:#?}", now.messages, mended.messages));
+    if content_fingerprints(&now.messages) != content_fingerprints(&repaired.messages) {
+        return Err(format!("{:#?} was read for {:#?}", now.messages, repaired.messages));
     }
     let again = repair(document.as_ref(), &name, &now, &stamp).map_err(|error| error.to_string())?;
     if !again.changes.is_empty() {
         return Err(format!("a second mend changes something: {:?}", again.changes));
     }
-    if let Some(why) = mended.not_held {
+    if let Some(why) = repaired.not_held {
         return Err(format!("not written: {why}"));
     }
-    document.commit(&mended.changes.inverse()).map_err(|error| error.to_string())?;
+    document.commit(&repaired.changes.inverse()).map_err(|error| error.to_string())?;
     let is_back = document.parts().whole("").is_ok_and(|back| back == bytes);
     if is_back {
-        Ok((now, !mended.changes.is_empty()))
+        Ok((now, !repaired.changes.is_empty()))
     } else {
         Err("not as it was after an undo".to_owned())
     }
@@ -261,15 +261,15 @@ fn is_sent_blank(view: &View) -> bool {
 /// it, and only then.
 fn blank(file: &str, bytes: &[u8]) -> Option<String> {
     let view = open(bytes).ok()?;
-    let (is_sent, is_told) = (SentAs::from_view(&view).verbatim.empty_texts, is_sent_blank(&view));
-    let stays = is_told && written(bytes).is_ok_and(|(now, _)| is_sent_blank(&now));
-    let what = format!("{file}: an empty text is sent: {is_sent}, told: {is_told}, stays: {stays}");
-    (is_sent != is_told || stays).then_some(what)
+    let (is_sent, is_reported) = (SentAs::from_view(&view).verbatim.empty_texts, is_sent_blank(&view));
+    let stays = is_reported && written(bytes).is_ok_and(|(now, _)| is_sent_blank(&now));
+    let what = format!("{file}: an empty text is sent: {is_sent}, told: {is_reported}, stays: {stays}");
+    (is_sent != is_reported || stays).then_some(what)
 }
 
 #[test]
 #[expect(clippy::print_stdout, reason = "the counts are what it is run for")]
-fn what_was_broken_is_found_or_put_right_and_mended() {
+fn what_was_broken_is_found_or_corrected_and_repaired() {
     let mut all: BTreeMap<(&str, Way), Fates> = BTreeMap::new();
     let mut wrong = Vec::new();
     for (file, bytes) in fixtures().iter().chain([&("pi", PI)]) {

@@ -89,7 +89,7 @@ fn is_document(bytes: &[u8]) -> bool {
 
 #[test]
 fn a_document_that_is_not_utf8_is_refused_with_the_line() {
-    let mut n_told = 0;
+    let mut n_reported = 0;
     for (name, bytes) in fixtures().iter().filter(|(_, bytes)| is_document(bytes)) {
         for at in (0..bytes.len()).filter(|at| bytes[*at].is_ascii_alphabetic()) {
             let mut bytes = bytes.to_vec();
@@ -98,14 +98,14 @@ fn a_document_that_is_not_utf8_is_refused_with_the_line() {
             match open(&bytes) {
                 Err(FormatError::NotUtf8 { line: told, .. }) => {
                     assert_eq!(told, line, "{name} at {at}");
-                    n_told += 1;
+                    n_reported += 1;
                 }
                 Err(FormatError::Unknown { .. }) => {}
                 other => panic!("{name} at {at}: {other:?}"),
             }
         }
     }
-    assert!(n_told > 10_000, "{n_told}");
+    assert!(n_reported > 10_000, "{n_reported}");
 }
 
 fn n_unreadable(view: &View) -> usize {
@@ -118,7 +118,7 @@ fn n_unreadable(view: &View) -> usize {
 
 #[test]
 fn a_line_that_is_not_utf8_cannot_be_read() {
-    let mut n_told = 0;
+    let mut n_reported = 0;
     // In a tree, only lines that the conversation would contain are reported.
     let is_log = |name: &str, bytes: &[u8]| {
         !is_document(bytes) && !name.starts_with("pi/") && !name.starts_with("qwen-code/")
@@ -139,10 +139,10 @@ fn a_line_that_is_not_utf8_cannot_be_read() {
                 "{name} line {}",
                 at + 1
             );
-            n_told += 1;
+            n_reported += 1;
         }
     }
-    assert!(n_told > 200, "{n_told}");
+    assert!(n_reported > 200, "{n_reported}");
 }
 
 #[test]

@@ -29,15 +29,15 @@ fn is_written_as_planned(bytes: Vec<u8>, kept: &[usize]) {
 
 /// Repairs a session, checks that it is read again as planned and that a second repair changes
 /// nothing, and returns it.
-fn is_mended_as_planned(bytes: Vec<u8>) -> Vec<Message> {
+fn is_repaired_as_planned(bytes: Vec<u8>) -> Vec<Message> {
     let mut document = of_parts(MemoryParts::of(bytes));
     let view = document.view("").unwrap();
-    let mended = wb_formats::repair(document.as_ref(), "", &view, &Stamp::default()).unwrap();
-    document.commit(&mended.changes).unwrap();
+    let repaired = wb_formats::repair(document.as_ref(), "", &view, &Stamp::default()).unwrap();
+    document.commit(&repaired.changes).unwrap();
     let now = document.view("").unwrap();
-    assert_eq!(said(&now.messages), said(&mended.messages));
+    assert_eq!(said(&now.messages), said(&repaired.messages));
     assert!(wb_formats::repair(document.as_ref(), "", &now, &Stamp::default()).unwrap().changes.is_empty());
-    mended.messages
+    repaired.messages
 }
 
 /// Checks that the repair of a session of this format is refused, and why.
@@ -76,7 +76,7 @@ fn a_line_that_goes_on_behind_its_object_is_not_read() {
 }
 
 #[test]
-fn a_message_that_stands_twice_in_a_list_is_written_twice() {
+fn a_message_that_is_twice_in_a_list_is_written_twice() {
     let once = gemini_user("u1", "one");
     let list = json!({ "$set": { "messages": [once, once], "lastUpdated": "2026-01-01T00:00:02.000Z" } });
     is_written_as_planned(gemini(&[once, list, gemini_user("u2", "two")]), &[0, 1, 2]);
@@ -166,17 +166,17 @@ fn of_two_calls_with_one_id_in_one_message_each_gets_its_own_and_is_answered() {
         claude_line("a1", "u1", "assistant", calls),
         claude_line("u2", "a1", "user", result),
     ]);
-    let mended = is_mended_as_planned(bytes);
-    assert!(mended.iter().flat_map(Message::answered_ids).eq(["t1", "t2", "t1_2", "t2_2"]), "{mended:?}");
+    let repaired = is_repaired_as_planned(bytes);
+    assert!(repaired.iter().flat_map(Message::answered_ids).eq(["t1", "t2", "t1_2", "t2_2"]), "{repaired:?}");
     let line = |payload: Value| json!({ "timestamp": "2026-03-01T09:00:01Z", "type": "response_item", "payload": payload });
     let call = line(json!({ "type": "function_call", "name": "ls", "arguments": "{}", "call_id": "c1" }));
-    let mended = is_mended_as_planned(lines(&[call.clone(), call]));
-    let ids = mended.iter().flat_map(Message::calls).map(|(id, ..)| id);
-    assert!(ids.eq(["c1", "c1_2"]), "the host answers both: {mended:?}");
+    let repaired = is_repaired_as_planned(lines(&[call.clone(), call]));
+    let ids = repaired.iter().flat_map(Message::calls).map(|(id, ..)| id);
+    assert!(ids.eq(["c1", "c1_2"]), "the host answers both: {repaired:?}");
 }
 
 #[test]
-fn a_result_before_the_line_with_its_call_stands_with_the_others_of_its_answer() {
+fn a_result_before_the_line_with_its_call_joins_the_others_of_its_answer() {
     let line = |id: &str, parent: Value, role: &str, content: Value| {
         let message = json!({ "id": "msg_1", "role": role, "content": content });
         json!({ "type": role, "uuid": id, "parentUuid": parent, "isSidechain": false, "message": message })
@@ -193,8 +193,8 @@ fn a_result_before_the_line_with_its_call_stands_with_the_others_of_its_answer()
         panic!("no result")
     };
     assert_eq!(tool_name, "Read");
-    let mended = is_mended_as_planned(bytes);
-    assert_eq!(mended.iter().flat_map(Message::answered_ids).collect::<Vec<_>>(), ["t2", "t1"]);
+    let repaired = is_repaired_as_planned(bytes);
+    assert_eq!(repaired.iter().flat_map(Message::answered_ids).collect::<Vec<_>>(), ["t2", "t1"]);
 }
 
 #[test]
@@ -216,12 +216,12 @@ fn what_stays_is_not_kept_behind_a_copied_attachment_which_does_not_end_a_sessio
     for (behind, n_messages) in [(&goes_on[..], 5), (&[failed, memory()], 3)] {
         let bytes = lines(&[&[look.clone(), memory()], behind].concat());
         let before = open(&bytes).unwrap().messages;
-        assert_eq!((before.len(), said(&before[1..])), (n_messages, said(&is_mended_as_planned(bytes))));
+        assert_eq!((before.len(), said(&before[1..])), (n_messages, said(&is_repaired_as_planned(bytes))));
     }
 }
 
 #[test]
-fn a_session_that_is_only_read_is_not_mended_by_leaving_records_out() {
+fn a_session_that_is_only_read_is_not_repaired_by_leaving_records_out() {
     let line = |id: &str, role: &str, content: Value| {
         let message = json!({ "role": role, "content": content });
         json!({ "type": "message", "id": id, "message": message })
@@ -270,16 +270,16 @@ fn answers_to_calls_without_ids_are_read_in_the_order_of_their_calls() {
         let mut document = of_parts(MemoryParts::of(contents.to_string().into_bytes()));
         assert_eq!(document.format().name(), "gemini-contents");
         let view = document.view("").unwrap();
-        let mended = wb_formats::repair(document.as_ref(), "", &view, &Stamp::default()).unwrap();
-        assert!(!mended.changes.is_empty(), "{contents}");
-        document.commit(&mended.changes).unwrap();
+        let repaired = wb_formats::repair(document.as_ref(), "", &view, &Stamp::default()).unwrap();
+        assert!(!repaired.changes.is_empty(), "{contents}");
+        document.commit(&repaired.changes).unwrap();
         let now = document.view("").unwrap();
-        assert_eq!(said(&now.messages), said(&mended.messages), "{contents}");
+        assert_eq!(said(&now.messages), said(&repaired.messages), "{contents}");
         assert!(
             wb_formats::repair(document.as_ref(), "", &now, &Stamp::default()).unwrap().changes.is_empty(),
             "{contents}"
         );
-        document.commit(&mended.changes.inverse()).unwrap();
+        document.commit(&repaired.changes.inverse()).unwrap();
         assert_eq!(document.parts().whole("").unwrap(), contents.to_string().into_bytes());
     }
 }
@@ -298,11 +298,10 @@ fn a_call_of_a_step_inside_which_the_user_speaks_is_left_unanswered_by_name() {
         said("and hurry"),
         event(call),
     ];
-    let taken_back = [json!({ "type": "context.undo", "count": 1 }), said("slowly")];
-    for (behind, why) in [
-        (&[][..], "inside which another message stands"),
-        (&taken_back, "inside which a message was taken back"),
-    ] {
+    let undone = [json!({ "type": "context.undo", "count": 1 }), said("slowly")];
+    for (behind, why) in
+        [(&[][..], "inside which another message stands"), (&undone, "inside which a message was taken back")]
+    {
         is_left([lines(&step), lines(behind)].concat(), "kimi-code", why);
     }
 }
@@ -327,7 +326,7 @@ fn a_compression_of_qwen_code_repeats_a_version_that_is_no_text() {
         json!({ "uuid": "a1", "parentUuid": null, "sessionId": "s", "type": "assistant", "message": message, "version": { "of": {} } }),
     ]);
     assert_eq!(open(&bytes).unwrap().format, "qwen-code");
-    assert_eq!(is_mended_as_planned(bytes).len(), 2);
+    assert_eq!(is_repaired_as_planned(bytes).len(), 2);
 }
 
 #[test]
@@ -340,8 +339,8 @@ fn calls_without_ids_get_none() {
     let look = || line("user", json!({ "type": "text", "text": "Look." }));
     let bytes = lines(&[look(), call(), look(), call()]);
     assert_eq!(open(&bytes).unwrap().format, "goose");
-    let mended = is_mended_as_planned(bytes);
-    assert_eq!(mended.iter().flat_map(Message::answered_ids).collect::<Vec<_>>(), ["", ""]);
+    let repaired = is_repaired_as_planned(bytes);
+    assert_eq!(repaired.iter().flat_map(Message::answered_ids).collect::<Vec<_>>(), ["", ""]);
 }
 
 #[test]
@@ -354,19 +353,19 @@ fn a_line_with_two_messages_says_nothing() {
     let once = line("a2", "a1", "assistant", json!([])).to_string();
     let twice = format!("{},\"message\":{{}}}}\n", once.strip_suffix('}').unwrap());
     let bytes = lines(&[line("u1", "", "user", json!("look")), line("a1", "u1", "assistant", call)]);
-    let mended = is_mended_as_planned([bytes, twice.into_bytes()].concat());
-    assert_eq!(mended.len(), 3);
+    let repaired = is_repaired_as_planned([bytes, twice.into_bytes()].concat());
+    assert_eq!(repaired.len(), 3);
 }
 
 #[test]
-fn an_answer_stands_in_a_line_of_its_own_before_an_indented_one() {
+fn an_answer_is_in_a_line_of_its_own_before_an_indented_one() {
     let line = |role: &str, content: Value| json!({ "role": role, "created": 1, "content": [content] });
     let call = json!({ "status": "success", "value": { "name": "ls", "arguments": {} } });
     let call = line("assistant", json!({ "type": "toolRequest", "id": "c1", "toolCall": call }));
     let look = || line("user", json!({ "type": "text", "text": "Look." }));
     let bytes = [lines(&[look(), call]), b"  ".to_vec(), lines(&[look()])].concat();
     assert_eq!(open(&bytes).unwrap().format, "goose");
-    assert_eq!(is_mended_as_planned(bytes).len(), 4);
+    assert_eq!(is_repaired_as_planned(bytes).len(), 4);
 }
 
 #[test]
@@ -404,10 +403,10 @@ fn of_calls_with_one_id_many_times_over_each_gets_one_of_its_own() {
         line("user", json!([result("four"), result("three"), result("none")])),
         line("assistant", text("Seen.")),
     ]);
-    let mended = is_mended_as_planned(bytes);
+    let repaired = is_repaired_as_planned(bytes);
     let ids = |message: &Message| message.calls().map(|(id, ..)| id.to_owned()).collect::<Vec<_>>();
-    assert_eq!(mended.iter().flat_map(ids).collect::<Vec<_>>(), ["c1", "c1_2", "c1_3", "c1_4"]);
-    let answered: Vec<&str> = mended.iter().flat_map(Message::answered_ids).collect();
+    assert_eq!(repaired.iter().flat_map(ids).collect::<Vec<_>>(), ["c1", "c1_2", "c1_3", "c1_4"]);
+    let answered: Vec<&str> = repaired.iter().flat_map(Message::answered_ids).collect();
     assert_eq!(answered, ["c1", "c1_2", "c1_3", "c1_4"], "the third result moves to its call");
 }
 
@@ -418,8 +417,9 @@ fn of_two_answers_with_one_id_each_has_its_result_when_the_one_between_them_goes
     let user = json!({ "role": "user", "content": "Look." });
 
     let messages = json!([user, call(), result("c1"), call(), result("c2"), user, result("c2")]);
-    let mended = is_mended_as_planned(json!({ "model": "m", "messages": messages }).to_string().into_bytes());
-    assert_eq!(mended[2..5].iter().flat_map(Message::answered_ids).collect::<Vec<_>>(), ["c2", "c2"]);
+    let repaired =
+        is_repaired_as_planned(json!({ "model": "m", "messages": messages }).to_string().into_bytes());
+    assert_eq!(repaired[2..5].iter().flat_map(Message::answered_ids).collect::<Vec<_>>(), ["c2", "c2"]);
 }
 
 #[test]
@@ -430,8 +430,8 @@ fn an_answer_between_replies_in_a_row_parts_none_from_its_results() {
         json!({ "type": "toolResponse", "id": "c1", "toolResult": { "status": "success", "value": [] } });
     let look = line("user", json!({ "type": "text", "text": "Look." }));
     let calls = ["c1", "c2"].map(|id| line("assistant", call(id)));
-    let mended = is_mended_as_planned(lines(&[&[look], &calls[..], &[line("user", result)]].concat()));
-    assert_eq!(mended.iter().flat_map(Message::answered_ids).collect::<Vec<_>>(), ["c1", "c2"]);
+    let repaired = is_repaired_as_planned(lines(&[&[look], &calls[..], &[line("user", result)]].concat()));
+    assert_eq!(repaired.iter().flat_map(Message::answered_ids).collect::<Vec<_>>(), ["c1", "c2"]);
 }
 
 #[test]
@@ -455,11 +455,11 @@ fn an_answer_at_the_end_of_lines_that_name_none_before_them_parts_none() {
     };
     let call = json!([{ "type": "tool_use", "id": "t1", "name": "Read", "input": {} }]);
     let bytes = lines(&[line("u1", "user", json!("look")), line("a1", "assistant", call)]);
-    assert_eq!(is_mended_as_planned(bytes).len(), 3);
+    assert_eq!(is_repaired_as_planned(bytes).len(), 3);
 }
 
 #[test]
-fn a_message_that_stands_behind_a_later_one_is_left_there_by_name() {
+fn a_message_that_follows_a_later_one_is_left_there_by_name() {
     let answer = |id: &str, text: &str| json!({ "id": id, "timestamp": "2026-01-01T00:00:02.000Z", "type": "gemini", "content": text });
     let mut call = answer("g2", "Two.");
     call["toolCalls"] = json!([{ "id": "c1", "name": "ls", "args": {}, "status": "success" }]);

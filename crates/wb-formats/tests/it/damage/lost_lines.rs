@@ -25,7 +25,7 @@ fn n_results(messages: &[Message]) -> usize {
 }
 
 #[test]
-fn a_result_that_a_compaction_parts_from_its_call_is_told_and_hidden() {
+fn a_result_that_a_compaction_parts_from_its_call_is_noted_and_hidden() {
     let view = open(PARTED.as_bytes()).unwrap();
     let found = SentAs::from_view(&view).violations(&view.messages);
     assert!(found.iter().all(|it| it.rule == "result-orphan") && !found.is_empty(), "{found:?}");
@@ -40,7 +40,7 @@ fn is_lost(view: &View) -> bool {
 }
 
 #[test]
-fn what_stands_before_a_line_that_is_gone_is_seen_again() {
+fn what_precedes_a_line_that_is_gone_is_seen_again() {
     let mut relinked: BTreeMap<&str, usize> = BTreeMap::new();
     for (name, bytes) in fixtures().iter().chain(&[("pi/parted.jsonl", PARTED.as_bytes())]) {
         let lines: Vec<&[u8]> = bytes.split_inclusive(|byte| *byte == b'\n').collect();
@@ -51,7 +51,7 @@ fn what_stands_before_a_line_that_is_gone_is_seen_again() {
                 continue;
             }
             let (now, is_written) = match written(&bytes) {
-                Ok(mended) => mended,
+                Ok(repaired) => repaired,
                 // Such as a file that is only read.
                 Err(why) if why.starts_with("not written") => continue,
                 Err(why) => panic!("{name} without line {}: {why}", gone + 1),
@@ -91,7 +91,7 @@ fn a_line_is_not_hung_where_that_leads_in_a_circle() {
 
 #[test]
 fn what_is_there_of_a_line_that_was_cut_off_goes_and_nothing_else() {
-    let mut mended: BTreeSet<&str> = BTreeSet::new();
+    let mut repaired: BTreeSet<&str> = BTreeSet::new();
     let is_torn = |view: &View| view.notes.iter().any(|note| matches!(note, Note::TruncatedLastLine { .. }));
     for (name, bytes) in fixtures() {
         let last = bytes.trim_ascii_end().iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
@@ -103,10 +103,10 @@ fn what_is_there_of_a_line_that_was_cut_off_goes_and_nothing_else() {
         let (now, is_written) = written(bytes).unwrap_or_else(|why| panic!("{name}: {why}"));
         assert!(is_written && !is_torn(&now), "{name}");
         assert!(now.messages.len() >= view.messages.len() - n_results(&view.messages), "{name}");
-        mended.insert(view.format);
+        repaired.insert(view.format);
     }
     let formats = ["claude-code", "codex", "copilot-cli", "gemini-cli", "goose", "kimi-cli", "native", "pi"];
-    assert!(formats.iter().all(|format| mended.contains(format)), "{mended:?}");
+    assert!(formats.iter().all(|format| repaired.contains(format)), "{repaired:?}");
 }
 
 #[test]

@@ -36,7 +36,7 @@ fn without_role(log: &str, nth: usize) -> String {
 }
 
 #[test]
-fn each_message_whose_shape_or_neighbours_tell_gets_its_role_back() {
+fn each_message_whose_shape_or_neighbours_identify_it_gets_its_role_back() {
     for (log, known, left) in [(PI, &[1, 2, 3, 4, 5, 6][..], &[][..]), (CODEX, &[2, 3], &[1])] {
         for at in known.iter().chain(left) {
             let damaged = without_role(log, *at);

@@ -7,8 +7,8 @@ use wb_message::{Message, Pairing};
 use wb_record::{MemoryParts, Stamp};
 
 use crate::damage::corrupted::written;
-use crate::support::{of_parts, open};
 use crate::damage::unanswered::{Case, composed};
+use crate::support::{of_parts, open};
 
 /// Two calls of one answer with their results, and the next user message.
 const BOTH: Case = Case { answered: &[true, true], is_end: false };
@@ -68,7 +68,7 @@ fn wrong(format: &str, bytes: &[u8]) -> Option<String> {
 fn a_result_that_names_no_call_answers_the_one_next_to_it() {
     let formats = FORMATS.iter().map(|row| row.format.name()).filter(|name| !OTHERS.contains(name));
     let wrong = formats.filter_map(|format| {
-        let bytes = replaced(&composed(format, BOTH), "call_1", false, "\"\"");
+        let bytes = replaced(&composed(format, BOTH)?, "call_1", false, "\"\"");
         Some(format!("{format}: {}", wrong(format, &bytes)?))
     });
     let wrong: Vec<String> = wrong.collect();
@@ -78,7 +78,7 @@ fn a_result_that_names_no_call_answers_the_one_next_to_it() {
 #[test]
 fn a_call_without_an_id_gets_that_of_the_result_next_to_it() {
     for format in WITH_BLOCKS {
-        let bytes = replaced(&composed(format, BOTH), "call_1", true, "null");
+        let bytes = replaced(&composed(format, BOTH).unwrap(), "call_1", true, "null");
         assert_eq!(wrong(format, &bytes), None, "{format}");
         let id = written(&bytes)
             .unwrap()
@@ -94,11 +94,11 @@ fn a_call_without_an_id_gets_that_of_the_result_next_to_it() {
 
 #[test]
 fn a_result_of_swe_agent_lists_the_ids_of_its_calls() {
-    let bytes = replaced(&composed("swe-agent", BOTH), "call_1", false, "\"\"");
+    let bytes = replaced(&composed("swe-agent", BOTH).unwrap(), "call_1", false, "\"\"");
     let mut document = of_parts(MemoryParts::of(bytes));
     let view = document.view("").unwrap();
-    let mended = repair(document.as_ref(), "", &view, &Stamp::default()).unwrap();
-    document.commit(&mended.changes).unwrap();
+    let repaired = repair(document.as_ref(), "", &view, &Stamp::default()).unwrap();
+    document.commit(&repaired.changes).unwrap();
     let after: Value = serde_json::from_slice(&document.parts().whole("").unwrap()).unwrap();
     let results = after["history"].as_array().unwrap().iter().filter(|it| it["role"] == "tool");
     let ids: Vec<&Value> = results.map(|it| &it["tool_call_ids"]).collect();

@@ -90,29 +90,29 @@ fn ids_of(messages: &[Message]) -> BTreeSet<String> {
 }
 
 /// Repairs a session; returns whether something was written, or the error.
-fn mended(bytes: &[u8]) -> Result<bool, String> {
+fn repaired(bytes: &[u8]) -> Result<bool, String> {
     let Ok(mut document) = wb_formats::open(Box::new(MemoryParts::of(bytes))) else { return Ok(false) };
     let Ok(name) = newest(document.as_ref()) else { return Ok(false) };
     let Ok(view) = document.view(&name) else { return Ok(false) };
-    let Ok(mended) = wb_formats::repair(document.as_ref(), &name, &view, &STAMP) else { return Ok(false) };
+    let Ok(repaired) = wb_formats::repair(document.as_ref(), &name, &view, &STAMP) else { return Ok(false) };
     let sent = SentAs::from_view(&view);
-    let (before, after) = (sent.violations(&view.messages), sent.violations(&mended.messages));
+    let (before, after) = (sent.violations(&view.messages), sent.violations(&repaired.messages));
     if after.len() > before.len() {
         return Err(format!("{before:#?}, then {after:#?}"));
     }
-    if mended.changes.is_empty() {
+    if repaired.changes.is_empty() {
         return Ok(false);
     }
-    document.commit(&mended.changes).map_err(|error| error.to_string())?;
+    document.commit(&repaired.changes).map_err(|error| error.to_string())?;
     let now = document.view(&name).map_err(|error| error.to_string())?;
-    if said(&now.messages) != said(&mended.messages) {
-        return Err(format!("{:#?} was read for {:#?}", now.messages, mended.messages));
+    if said(&now.messages) != said(&repaired.messages) {
+        return Err(format!("{:#?} was read for {:#?}", now.messages, repaired.messages));
     }
     let again = wb_formats::repair(document.as_ref(), &name, &now, &STAMP).map(|it| it.changes);
     if again != Ok(ChangeSet::default()) {
         return Err(format!("a second mend changes something: {again:#?}"));
     }
-    document.commit(&mended.changes.inverse()).map_err(|error| error.to_string())?;
+    document.commit(&repaired.changes.inverse()).map_err(|error| error.to_string())?;
     assert_eq!(document.parts().whole("").unwrap(), bytes);
     Ok(true)
 }
@@ -136,14 +136,14 @@ fn doubled(bytes: &[u8], ids: &BTreeSet<String>, random: &mut Random) -> Vec<u8>
 }
 
 #[test]
-fn a_session_with_one_id_many_times_over_is_mended_at_once() {
+fn a_session_with_one_id_many_times_over_is_repaired_at_once() {
     let (mut wrong, mut n_written) = (Vec::new(), 0);
     for (file, bytes) in fixtures() {
         let Ok(view) = open(bytes) else { continue };
         let ids = ids_of(&view.messages);
         for seed in 1..=N_CASES {
             let bytes = doubled(bytes, &ids, &mut Random(seed << 20 | 0x9e37));
-            match mended(&bytes) {
+            match repaired(&bytes) {
                 Ok(is_written) => n_written += usize::from(is_written),
                 Err(why) => wrong.push(format!("{file} {seed}: {why}\n{}", String::from_utf8_lossy(&bytes))),
             }

@@ -10,9 +10,9 @@ use wb_record::{
 };
 
 use crate::damage::broken::{Way, broken};
+use crate::support::{fixtures, open};
 use crate::writing::laws::said;
 use crate::writing::rounds::{AGENTS, anew, longer};
-use crate::support::{fixtures, open};
 
 /// Changes by others to a session between two operations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -107,11 +107,11 @@ fn outcome(bytes: &[u8], first: Meanwhile, then: Option<Meanwhile>) -> Outcome {
     let mut world = World { document, history, now_ms: 0 };
     let Ok(view) = world.document.view("") else { return Outcome::Not };
     let stamp = world.stamp();
-    let Ok(mended) = repair(world.document.as_ref(), "", &view, &stamp) else { return Outcome::Not };
-    if mended.changes.is_empty() {
+    let Ok(repaired) = repair(world.document.as_ref(), "", &view, &stamp) else { return Outcome::Not };
+    if repaired.changes.is_empty() {
         return Outcome::Sound;
     }
-    let set = &mended.changes;
+    let set = &repaired.changes;
     world.history.change(OperationKind::Repair, world.document.as_mut(), "", &view, set, &stamp).unwrap();
     let Some(mut since) = world.let_others(first, 901) else { return Outcome::Not };
     if let Some(then) = then {
@@ -146,7 +146,7 @@ const KEPT: [(&str, Way, &str); 1] = [
 ];
 
 #[test]
-fn a_repair_is_taken_back_whatever_came_after_it_or_nothing_is_changed() {
+fn a_repair_is_undone_whatever_came_after_it_or_nothing_is_changed() {
     let (mut n_undone, mut refused) = (0, Vec::new());
     for (name, bytes) in fixtures() {
         let Ok(view) = open(bytes) else { continue };

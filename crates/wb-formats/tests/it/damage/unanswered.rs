@@ -2,7 +2,7 @@
 //! prompt, alone and next to an answered one.
 
 use serde_json::{Value, json};
-use wb_formats::{FORMATS, SentAs};
+use wb_formats::{FORMATS, Format, SentAs};
 use wb_message::block::shown_text;
 use wb_message::{Message, Pairing};
 
@@ -300,11 +300,12 @@ fn object(value: &Value) -> Vec<u8> {
     value.to_string().into_bytes()
 }
 
-/// Returns a session of a format.
-pub(crate) fn composed(format: &str, case: Case) -> Vec<u8> {
+/// Returns a session of a format; `None` for a format without one here, whose composed files are
+/// broken in [`corrupted`](super::corrupted) all the same.
+pub(crate) fn composed(format: &str, case: Case) -> Option<Vec<u8>> {
     let plain = |text: &str| Value::from(text);
     let parts = |text: &str| json!([{ "type": "text", "text": text }]);
-    match format {
+    Some(match format {
         "pi" => with_head(
             json!({ "type": "session", "version": 3, "id": "s", "timestamp": TIME, "cwd": "/w" }),
             chained(case.pi(), "id", "parentId"),
@@ -385,16 +386,14 @@ pub(crate) fn composed(format: &str, case: Case) -> Vec<u8> {
         }
         "openai-chat" => object(&json!({ "model": "m", "messages": case.chat(plain) })),
         "native" => lines(&case.native()),
-        other => panic!("no session of {other} is composed"),
-    }
+        _ => return None,
+    })
 }
 
-/// The format that cannot hold an answer, and why.
-const REFUSED: (&str, &str) = ("droid", "the format droid cannot hold it: Droid is not open");
-
 /// Returns the error of a session's repair.
-fn wrong(format: &str, case: Case) -> Option<String> {
-    let bytes = composed(format, case);
+fn wrong(format: &dyn Format, case: Case) -> Option<String> {
+    let (refusal, format) = (format.abilities().fold_head.why_not(), format.name());
+    let bytes = composed(format, case)?;
     let before = match open(&bytes) {
         Ok(view) if view.format == format => view,
         other => return Some(format!("read as {:?}", other.map(|view| view.format))),
@@ -402,7 +401,6 @@ fn wrong(format: &str, case: Case) -> Option<String> {
     let sent = SentAs::from_view(&before);
     let is_found = !sent.violations(&before.messages).is_empty();
     let is_put_right = sent.n_answered(&before.messages) > 0 || format == "opencode";
-    let refusal = (REFUSED.0 == format).then_some(REFUSED.1);
     match (written(&bytes), refusal) {
         _ if !is_found && !is_put_right => Some("not found".to_owned()),
         (Err(why), Some(known)) if why.contains(known) => None,
@@ -420,9 +418,8 @@ fn wrong(format: &str, case: Case) -> Option<String> {
 
 #[test]
 fn calls_without_a_result_are_answered_in_each_format_or_refused_by_name() {
-    let all =
-        FORMATS.iter().map(|row| row.format).flat_map(|format| Case::all().map(|case| (format.name(), case)));
-    let wrong = all.filter_map(|(format, case)| Some(format!("{format} {case:?}: {}", wrong(format, case)?)));
+    let all = FORMATS.iter().map(|row| row.format).flat_map(|it| Case::all().map(move |case| (it, case)));
+    let wrong = all.filter_map(|(it, case)| Some(format!("{} {case:?}: {}", it.name(), wrong(it, case)?)));
     let wrong: Vec<String> = wrong.collect();
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
@@ -442,11 +439,11 @@ fn a_result_before_its_call_answers_it_and_codex_answers_open_calls_itself() {
     assert_eq!((sent.violations(&view.messages), sent.n_answered(&view.messages)), (Vec::new(), 1));
     assert!(!written(&bytes).unwrap().1);
 
-    let mended = written(&lines(&[user.clone(), output, call("c1"), call("c2"), user])).unwrap().0.messages;
-    let bodies: Vec<_> = mended.iter().filter(|it| matches!(it, Message::ToolResult { .. })).collect();
-    let [Message::ToolResult { tool_call_id, content, .. }] = bodies[..] else { panic!("{mended:?}") };
+    let repaired = written(&lines(&[user.clone(), output, call("c1"), call("c2"), user])).unwrap().0.messages;
+    let bodies: Vec<_> = repaired.iter().filter(|it| matches!(it, Message::ToolResult { .. })).collect();
+    let [Message::ToolResult { tool_call_id, content, .. }] = bodies[..] else { panic!("{repaired:?}") };
     assert_eq!((tool_call_id.as_str(), shown_text(content).as_ref()), ("c1", "a.rs"));
-    assert_eq!(sent.violations(&mended), [], "{mended:?}");
+    assert_eq!(sent.violations(&repaired), [], "{repaired:?}");
 
     let event = |kind: &str, data: Value| json!({ "type": kind, "data": data, "timestamp": TIME });
     let request = json!({ "toolCallId": "c1", "name": NAME, "arguments": {}, "type": "function" });
@@ -459,7 +456,7 @@ fn a_result_before_its_call_answers_it_and_codex_answers_open_calls_itself() {
         ),
         event("assistant.message", json!({ "messageId": "m", "content": "", "toolRequests": [request] })),
     ];
-    let mended = written(&lines(&chained(events.into(), "id", "parentId"))).unwrap().0.messages;
-    let [.., Message::ToolResult { content, .. }] = mended.as_slice() else { panic!("{mended:?}") };
+    let repaired = written(&lines(&chained(events.into(), "id", "parentId"))).unwrap().0.messages;
+    let [.., Message::ToolResult { content, .. }] = repaired.as_slice() else { panic!("{repaired:?}") };
     assert_eq!(shown_text(content).as_ref(), "a.rs");
 }

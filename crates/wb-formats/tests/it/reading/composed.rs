@@ -21,7 +21,7 @@ pub(crate) fn outline(messages: &[Message], usage: &[UsageAt]) -> String {
 }
 
 /// Writes the outline of a file with its usage, model and notes.
-pub(crate) fn shown(name: &str) -> String {
+pub(crate) fn outline_of(name: &str) -> String {
     let opened = open(fixture(name)).unwrap();
     let mut out = outline(&opened.messages, &opened.usage);
     let _ = writeln!(out, "{} {}", opened.format, opened.model.unwrap_or_else(|| "-".to_owned()));
@@ -37,11 +37,11 @@ pub(crate) fn all_segments(name: &str) -> Vec<Segment> {
 
 #[test]
 fn one_answer_over_many_lines_is_one_message_with_its_results_behind_it() {
-    assert_snapshot!(shown("claude-code/split.jsonl"));
+    assert_snapshot!(outline_of("claude-code/split.jsonl"));
 }
 
 #[test]
-fn a_text_beside_a_result_and_its_neighbours_keep_their_blocks() {
+fn a_text_next_to_a_result_and_its_neighbours_keep_their_blocks() {
     let messages = open(fixture("claude-code/split.jsonl")).unwrap().messages;
     let signature = Some("c2ln".to_owned());
     assert_eq!(messages[1].blocks()[0], Block::Thinking { text: "both".to_owned(), signature });
@@ -51,17 +51,17 @@ fn a_text_beside_a_result_and_its_neighbours_keep_their_blocks() {
 
 #[test]
 fn what_subagents_said_is_left_apart() {
-    assert_snapshot!(shown("claude-code/sidechain.jsonl"));
+    assert_snapshot!(outline_of("claude-code/sidechain.jsonl"));
 }
 
 #[test]
 fn a_subagents_own_file_is_read_as_a_conversation() {
-    assert_snapshot!(shown("claude-code/subagent.jsonl"));
+    assert_snapshot!(outline_of("claude-code/subagent.jsonl"));
 }
 
 #[test]
 fn after_a_compaction_the_digest_what_was_preserved_and_the_rest_are_seen() {
-    assert_snapshot!(shown("claude-code/compact.jsonl"));
+    assert_snapshot!(outline_of("claude-code/compact.jsonl"));
     let Message::CompactionSummary { tokens_before, .. } =
         open(fixture("claude-code/compact.jsonl")).unwrap().messages[0]
     else {
@@ -82,62 +82,62 @@ fn a_preserved_segment_is_a_chain_between_two_lines() {
 
 #[test]
 fn results_that_were_cleared_have_the_placeholder() {
-    assert_snapshot!(shown("claude-code/microcompact.jsonl"));
+    assert_snapshot!(outline_of("claude-code/microcompact.jsonl"));
 }
 
 #[test]
 fn what_the_user_went_back_over_is_left_apart() {
-    assert_snapshot!(shown("claude-code/rewound.jsonl"));
+    assert_snapshot!(outline_of("claude-code/rewound.jsonl"));
 }
 
 #[test]
 fn a_web_export_without_ids_is_read_in_its_order() {
-    assert_snapshot!(shown("claude-code/unlinked.json"));
+    assert_snapshot!(outline_of("claude-code/unlinked.json"));
 }
 
 #[test]
 fn a_log_of_pi_gives_the_path_to_its_last_entry() {
-    assert_snapshot!(shown("pi/tree.jsonl"));
-    assert_snapshot!(shown("pi/compactions.jsonl"));
-    assert_snapshot!(shown("pi/v1.jsonl"));
+    assert_snapshot!(outline_of("pi/tree.jsonl"));
+    assert_snapshot!(outline_of("pi/compactions.jsonl"));
+    assert_snapshot!(outline_of("pi/v1.jsonl"));
 }
 
 #[test]
 fn a_session_of_gemini_cli_is_what_is_left_of_its_lines() {
-    assert_snapshot!(shown("gemini-cli/session.jsonl"));
-    assert_snapshot!(shown("gemini-cli/resumed.jsonl"));
-    assert_snapshot!(shown("gemini-cli/old.json"));
+    assert_snapshot!(outline_of("gemini-cli/session.jsonl"));
+    assert_snapshot!(outline_of("gemini-cli/resumed.jsonl"));
+    assert_snapshot!(outline_of("gemini-cli/old.json"));
 }
 
 #[test]
 fn events_of_copilot_cli_are_read_with_the_last_system_text_and_after_a_compaction() {
-    assert_snapshot!(shown("copilot-cli/events.jsonl"));
-    assert_snapshot!(shown("copilot-cli/compacted.jsonl"));
+    assert_snapshot!(outline_of("copilot-cli/events.jsonl"));
+    assert_snapshot!(outline_of("copilot-cli/compacted.jsonl"));
 }
 
 #[test]
 fn a_session_of_goose_is_what_its_model_sees() {
-    assert_snapshot!(shown("goose/session.jsonl"));
+    assert_snapshot!(outline_of("goose/session.jsonl"));
 }
 
 #[test]
 fn contents_of_gemini_are_a_request_or_a_saved_list() {
-    assert_snapshot!(shown("gemini-contents/body.json"));
-    assert_snapshot!(shown("gemini-contents/saved.json"));
-    assert_snapshot!(shown("gemini-contents/array.json"));
+    assert_snapshot!(outline_of("gemini-contents/body.json"));
+    assert_snapshot!(outline_of("gemini-contents/saved.json"));
+    assert_snapshot!(outline_of("gemini-contents/array.json"));
 }
 
 #[test]
 fn items_of_responses_are_answers_with_their_reasoning() {
-    assert_snapshot!(shown("openai-responses/body.json"));
-    assert_snapshot!(shown("openai-responses/array.json"));
+    assert_snapshot!(outline_of("openai-responses/body.json"));
+    assert_snapshot!(outline_of("openai-responses/array.json"));
 }
 
 #[test]
 fn our_own_format_has_three_shapes() {
-    assert_snapshot!(shown("native/lines.jsonl"));
-    assert_snapshot!(shown("native/object.json"));
-    assert_snapshot!(shown("native/array.json"));
+    assert_snapshot!(outline_of("native/lines.jsonl"));
+    assert_snapshot!(outline_of("native/object.json"));
+    assert_snapshot!(outline_of("native/array.json"));
 }
 
 #[test]
@@ -154,13 +154,13 @@ fn a_last_line_that_was_cut_off_is_skipped_and_noted_in_every_format() {
 
 #[test]
 fn segments_show_what_the_model_saw() {
-    let shown = |name| {
+    let outline_of = |name| {
         let each = all_segments(name);
         each.iter().map(|segment| outline(&segment.messages, &segment.usage)).collect::<Vec<_>>().join("--\n")
     };
-    assert_snapshot!(shown("claude-code/compact.jsonl"));
-    assert_snapshot!(shown("claude-code/microcompact.jsonl"));
-    assert_snapshot!(shown("pi/compactions.jsonl"));
+    assert_snapshot!(outline_of("claude-code/compact.jsonl"));
+    assert_snapshot!(outline_of("claude-code/microcompact.jsonl"));
+    assert_snapshot!(outline_of("pi/compactions.jsonl"));
 }
 
 #[test]

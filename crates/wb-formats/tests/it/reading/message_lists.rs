@@ -4,38 +4,39 @@ use std::num::NonZeroUsize;
 
 use insta::assert_snapshot;
 use serde_json::json;
+use wb_formats::FORMATS;
 use wb_message::{Block, Message};
 use wb_record::{Item, MemoryParts, Note, Stamp};
 
-use crate::reading::composed::shown;
-use crate::writing::laws::holds;
+use crate::reading::composed::outline_of;
 use crate::support::{bytes_of, detect, files_of, fixture, of_parts, open, shared};
+use crate::writing::laws::holds;
 
 #[test]
 fn requests_of_chat_completions_keep_what_is_not_known_and_arguments_that_are_no_json() {
-    assert_snapshot!(shown("openai-chat/body.json"));
-    assert_snapshot!(shown("openai-chat/array.json"));
+    assert_snapshot!(outline_of("openai-chat/body.json"));
+    assert_snapshot!(outline_of("openai-chat/array.json"));
 }
 
 #[test]
 fn requests_of_anthropic_have_each_result_as_a_message() {
-    assert_snapshot!(shown("anthropic-messages/body.json"));
+    assert_snapshot!(outline_of("anthropic-messages/body.json"));
 }
 
 #[test]
-fn a_trajectory_of_mini_swe_agent_tells_usage_and_failures() {
-    assert_snapshot!(shown("mini-swe-agent/run.traj.json"));
+fn a_trajectory_of_mini_swe_agent_reports_usage_and_failures() {
+    assert_snapshot!(outline_of("mini-swe-agent/run.traj.json"));
 }
 
 #[test]
 fn a_completion_of_openhands_is_a_request_and_its_answer() {
-    assert_snapshot!(shown("openhands-llm-completions/step.json"));
+    assert_snapshot!(outline_of("openhands-llm-completions/step.json"));
 }
 
 #[test]
 fn events_of_openhands_are_the_answers_that_they_were_made_of_and_what_a_condensation_left() {
-    assert_snapshot!(shown("openhands-events/events.json"));
-    assert_snapshot!(shown("openhands-events/runs.jsonl"));
+    assert_snapshot!(outline_of("openhands-events/events.json"));
+    assert_snapshot!(outline_of("openhands-events/runs.jsonl"));
     let document = of_parts(MemoryParts::of(fixture("openhands-events/runs.jsonl")));
     assert_eq!(document.conversations().unwrap(), ["5", "o__r-7"]);
     assert_eq!(document.view("5").unwrap().messages.len(), 7);
@@ -44,34 +45,34 @@ fn events_of_openhands_are_the_answers_that_they_were_made_of_and_what_a_condens
 
 #[test]
 fn a_session_of_cline_begins_with_its_summary_and_counts_only_what_was_sent_with_it() {
-    assert_snapshot!(shown("cline/session.messages.json"));
+    assert_snapshot!(outline_of("cline/session.messages.json"));
 }
 
 #[test]
-fn counts_of_kimi_cli_stand_between_messages() {
-    assert_snapshot!(shown("kimi-cli/context.jsonl"));
+fn counts_of_kimi_cli_are_between_messages() {
+    assert_snapshot!(outline_of("kimi-cli/context.jsonl"));
 }
 
 #[test]
 fn a_log_of_kimi_code_is_the_history_that_it_builds() {
-    assert_snapshot!(shown("kimi-code/wire.jsonl"));
+    assert_snapshot!(outline_of("kimi-code/wire.jsonl"));
 }
 
 #[test]
 fn a_session_of_qwen_code_is_its_newest_way_after_its_last_compression() {
-    assert_snapshot!(shown("qwen-code/session.jsonl"));
+    assert_snapshot!(outline_of("qwen-code/session.jsonl"));
 }
 
 #[test]
 fn a_session_of_droid_is_read_and_never_written() {
-    assert_snapshot!(shown("droid/session.jsonl"));
+    assert_snapshot!(outline_of("droid/session.jsonl"));
     let document = of_parts(MemoryParts::of(fixture("droid/session.jsonl")));
     assert!(!document.abilities().fold_head.is_there());
 }
 
 #[test]
 fn a_trajectory_of_swe_agent_has_results_by_the_ids_of_their_calls() {
-    assert_snapshot!(shown("swe-agent/run.traj"));
+    assert_snapshot!(outline_of("swe-agent/run.traj"));
 }
 
 #[test]
@@ -84,8 +85,8 @@ fn a_trajectory_of_swe_agent_is_one_although_a_call_does_not_say_who_speaks() {
 
 #[test]
 fn each_run_of_tau_bench_is_a_conversation_as_the_agent_sees_it() {
-    assert_snapshot!(shown("tau-bench/runs.json"));
-    assert_snapshot!(shown("tau-bench/simulations.json"));
+    assert_snapshot!(outline_of("tau-bench/runs.json"));
+    assert_snapshot!(outline_of("tau-bench/simulations.json"));
     let document = of_parts(MemoryParts::of(fixture("tau-bench/runs.json")));
     assert_eq!(document.conversations().unwrap(), ["0/0", "1/0"]);
     assert_eq!(document.view("0/0").unwrap().messages.len(), 9);
@@ -94,41 +95,34 @@ fn each_run_of_tau_bench_is_a_conversation_as_the_agent_sees_it() {
 
 #[test]
 fn a_log_of_inspect_has_its_attachments_in_place() {
-    assert_snapshot!(shown("inspect-ai/log.json"));
+    assert_snapshot!(outline_of("inspect-ai/log.json"));
 }
 
 #[test]
-fn results_of_the_ai_sdk_are_told_apart() {
-    assert_snapshot!(shown("ai-sdk/messages.json"));
+fn results_of_the_ai_sdk_are_distinguished() {
+    assert_snapshot!(outline_of("ai-sdk/messages.json"));
 }
 
 #[test]
 fn parts_of_a_request_of_pydantic_ai_are_messages() {
-    assert_snapshot!(shown("pydantic-ai/messages.json"));
+    assert_snapshot!(outline_of("pydantic-ai/messages.json"));
 }
 
 #[test]
-fn the_providers_own_summary_hides_what_stands_before_it() {
-    assert_snapshot!(shown("anthropic-messages/compacted.json"));
+fn the_providers_own_summary_hides_what_precedes_it() {
+    assert_snapshot!(outline_of("anthropic-messages/compacted.json"));
 }
 
-/// The folders of real files of these formats.
-const FOLDERS: [&str; 8] = [
-    "cline",
-    "inspect-ai",
-    "kimi-cli",
-    "mini-swe-agent",
-    "openhands-events",
-    "openhands-llm-completions",
-    "swe-agent",
-    "tau-bench",
-];
+/// Formats whose real files have tests of their own.
+const TESTED_APART: [&str; 4] = ["claude-code", "codex", "opencode", "pi"];
 
 #[test]
-fn real_files_are_written_and_taken_back_as_composed_ones_are() {
+fn real_files_are_written_and_undone_as_composed_ones_are() {
     let Some(folder) = shared("sessions") else { return };
     let mut n_files = 0;
-    for (name, path) in FOLDERS.iter().flat_map(|agent| files_of(&folder.join(agent))) {
+    let folders = FORMATS.iter().map(|row| row.format.name()).filter(|name| !TESTED_APART.contains(name));
+    let folders = folders.map(|name| folder.join(name)).filter(|folder| folder.is_dir());
+    for (name, path) in folders.flat_map(|folder| files_of(&folder)) {
         let parts = MemoryParts::of(bytes_of(&path));
         let Ok(document) = wb_formats::open(Box::new(parts.clone())) else { continue };
         n_files += 1;
@@ -171,7 +165,7 @@ fn a_part_of_an_unknown_kind_that_is_shortened_becomes_a_text() {
 }
 
 #[test]
-fn what_tells_a_request_apart_may_stand_behind_two_megabytes() {
+fn what_identifies_a_request_may_follow_two_megabytes() {
     let picture = json!({ "type": "image", "source": { "type": "base64", "media_type": "image/png", "data": "A".repeat(2_000_000) } });
     let call = json!({ "type": "tool_use", "id": "c1", "name": "ls", "input": {} });
     let result = json!({ "type": "tool_result", "tool_use_id": "c1", "content": "a.rs" });

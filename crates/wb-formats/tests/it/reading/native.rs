@@ -45,7 +45,7 @@ fn many_messages_are_read_in_their_order_and_every_view_has_them() {
 }
 
 #[test]
-fn the_header_tells_the_model_and_its_window() {
+fn the_header_names_the_model_and_its_window() {
     let opened = open(fixture("native/lines.jsonl")).unwrap();
     assert_eq!((opened.model.as_deref(), opened.context_window), (Some("claude-x"), Some(200_000)));
     assert_eq!(open(fixture("native/object.json")).unwrap().model.as_deref(), Some("claude-x"));

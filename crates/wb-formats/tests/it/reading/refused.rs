@@ -92,14 +92,14 @@ fn messages_for_the_screen_are_refused_with_the_call_that_gives_those_of_a_model
         format!("{user}\n{answer}\n"),
     ] {
         let error = open(list.as_bytes()).unwrap_err();
-        let is_told =
+        let is_reported =
             error.to_string().contains("UIMessage") && error.hint().contains("convertToModelMessages");
-        assert!(is_told && detect(list.as_bytes()).is_none(), "{list}: {error}");
+        assert!(is_reported && detect(list.as_bytes()).is_none(), "{list}: {error}");
     }
 }
 
 #[test]
-fn the_format_is_told_by_the_content() {
+fn the_format_is_identified_by_the_content() {
     for (name, bytes) in fixtures() {
         let format = detect(bytes).unwrap().name();
         assert!(name.starts_with(format), "{name} is taken for {format}");
@@ -110,7 +110,7 @@ fn the_format_is_told_by_the_content() {
 }
 
 #[test]
-fn a_first_line_that_is_longer_than_the_head_is_told_all_the_same() {
+fn a_first_line_that_is_longer_than_the_head_is_recognized_all_the_same() {
     let long = "x".repeat(200_000);
     for (format, line) in [
         (
@@ -131,7 +131,7 @@ fn a_first_line_that_is_longer_than_the_head_is_told_all_the_same() {
 }
 
 #[test]
-fn an_input_that_gives_one_byte_at_a_time_is_told_too() {
+fn an_input_that_gives_one_byte_at_a_time_is_recognized_too() {
     let mut slow = std::io::BufReader::with_capacity(1, fixture("claude-code/split.jsonl"));
     assert_eq!(wb_formats::read(&mut slow).unwrap().format, "claude-code");
 }

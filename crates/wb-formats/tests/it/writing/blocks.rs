@@ -82,7 +82,7 @@ impl World {
     }
 
     /// Returns the records of the view.
-    fn seen(&self) -> Vec<RecordRef> {
+    fn visible_records(&self) -> Vec<RecordRef> {
         let view = self.document.view("").unwrap();
         let spans = (0..view.messages.len()).flat_map(|at| view.provenance.of(at));
         let kept = |span: &wb_record::Span| RecordRef {
@@ -126,9 +126,9 @@ fn hashes(records: &[RecordRef]) -> HashSet<u64> {
 fn a_block_over_another_one_hides_what_that_hid_and_gives_it_back() {
     for is_pi in [false, true] {
         let mut world = World::new(is_pi, 6);
-        let all = world.seen();
+        let all = world.visible_records();
         let first = world.fold(0..3);
-        let digest = world.seen()[0].clone();
+        let digest = world.visible_records()[0].clone();
         world.say();
         let second = world.fold(0..2);
         let blocks = Blocks::of(&world.history);
@@ -153,9 +153,9 @@ fn a_block_over_another_one_hides_what_that_hid_and_gives_it_back() {
 }
 
 #[test]
-fn blocks_beside_each_other_stand_on_nothing() {
+fn adjacent_blocks_have_no_parents() {
     let mut world = World::new(false, 9);
-    let all = world.seen();
+    let all = world.visible_records();
     let (head, middle) = (world.fold(0..2), world.fold(3..5));
     let blocks = Blocks::of(&world.history);
     assert!(blocks.iter().all(|block| block.parents.is_empty()));
@@ -167,7 +167,7 @@ fn blocks_beside_each_other_stand_on_nothing() {
 }
 
 #[test]
-fn equal_messages_are_told_apart_by_where_they_stand() {
+fn equal_messages_are_distinguished_by_their_position() {
     let mut world = World::new(false, 1);
     let again = "{\"role\":\"user\",\"content\":\"go on\"}\n";
     for _ in 0..4 {
@@ -175,7 +175,7 @@ fn equal_messages_are_told_apart_by_where_they_stand() {
         world.document.parts_mut().commit(&ChangeSet::append("", end, again.into())).unwrap();
         world.document.refresh().unwrap();
     }
-    let all = world.seen();
+    let all = world.visible_records();
     let id = world.fold(1..3);
     for (record, is_hidden) in all.iter().zip([false, true, true, false, false]) {
         let is_now = matches!(world.explain(record), Explanation::Hidden { by } if by == [id]);
@@ -208,7 +208,7 @@ fn check(world: &World, has_copies: bool) {
         assert_eq!(block.parents, parents);
     }
     let met = world.history.operations().flat_map(|it| it.before.iter().chain(world.history.after(it.id)));
-    let seen = hashes(&world.seen());
+    let seen = hashes(&world.visible_records());
     for record in met {
         match world.explain(record) {
             Explanation::Seen { .. } => assert!(seen.contains(&record.hash)),

@@ -6,9 +6,9 @@ use wb_record::{
     NotExpressible, OperationKind, Parts, Stamp, Undone, View, Wanted, WriteError, items,
 };
 
+use crate::support::{fixture, of_parts};
 use crate::writing::laws::{fold_all_but, said};
 use crate::writing::rounds::{AGENTS, longer};
-use crate::support::{fixture, of_parts};
 
 fn stamp(now_ms: i64) -> Stamp {
     Stamp { now_ms, seed: 7, tokens_before: 900, tokens_after: 90, by_hand: true }
@@ -230,7 +230,7 @@ impl Document for UnreadableOnceWritten {
 }
 
 #[test]
-fn a_compaction_after_which_the_session_cannot_be_read_is_taken_back() {
+fn a_compaction_after_which_the_session_cannot_be_read_is_undone() {
     for ((name, _), is_taken_in) in SESSIONS.into_iter().flat_map(|it| [(it, true), (it, false)]) {
         let (inner, mut history) = (document(name), empty());
         let as_opened = inner.parts().whole("").unwrap();
@@ -256,7 +256,7 @@ fn a_compaction_after_which_the_session_cannot_be_read_is_taken_back() {
 }
 
 #[test]
-fn a_compaction_that_the_agent_wrote_as_it_was_told_is_taken_back_and_what_came_since_stays() {
+fn a_compaction_that_the_agent_wrote_as_requested_is_undone_and_what_came_since_stays() {
     for (name, next) in SESSIONS {
         let (mut document, mut history) = (document(name), empty());
         let view = document.view("").unwrap();

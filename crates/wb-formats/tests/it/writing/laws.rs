@@ -167,7 +167,7 @@ pub(crate) fn fold_all_but(n_kept: usize, view: &View) -> Patch {
 }
 
 #[test]
-fn what_is_written_is_read_again_and_taken_back_for_every_composed_file() {
+fn what_is_written_is_read_again_and_undone_for_every_composed_file() {
     let mut folds = 0;
     for (_, bytes) in fixtures() {
         let parts = MemoryParts::of(*bytes);

@@ -5,8 +5,8 @@ use std::ops::ControlFlow;
 use wb_message::{Block, Edit, Message, Pairing, Patch, markers};
 use wb_record::{Document, MemoryParts, NotExpressible, Stamp, View, items};
 
-use crate::writing::laws::compacts;
 use crate::support::fixtures;
+use crate::writing::laws::compacts;
 
 /// Results that keep their body, and why.
 const KEEP_THEIRS: [(&str, usize, &str); 2] = [

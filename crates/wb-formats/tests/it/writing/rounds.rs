@@ -9,8 +9,8 @@ use wb_record::{
     items,
 };
 
-use crate::writing::laws::said;
 use crate::support::of_parts;
+use crate::writing::laws::said;
 
 /// The lines that an agent writes for a prompt and its answer, given their ids and the parent of
 /// the prompt.
@@ -245,7 +245,7 @@ fn check(name: &str, head: &str, lines: Lines, n_rounds: usize, goes_on_before_u
 }
 
 #[test]
-fn every_compaction_is_taken_back_though_the_agent_went_on_after_it() {
+fn every_compaction_is_undone_though_the_agent_went_on_after_it() {
     for (name, head, lines) in AGENTS {
         for n_rounds in 1..=4 {
             check(name, head, lines, n_rounds, None);
