@@ -39,7 +39,7 @@ mod logs;
 mod agents;
 mod formats;
 mod created;
-pub mod detect;
+mod detect;
 mod dialects;
 mod system_and_tools;
 mod repair;

@@ -25,7 +25,7 @@ pub(crate) struct Live {
     pub(crate) tip: Option<usize>,
     /// The tokens before the compaction that they follow.
     pub(crate) tokens_before: Option<u64>,
-    /// LineSet of the conversation that the user went back over.
+    /// Lines of the conversation that the user went back over.
     pub(crate) n_abandoned: usize,
     /// The last line whose parent is not in the file: the agent may see nothing before it.
     pub(crate) lost: Option<usize>,
@@ -37,7 +37,7 @@ struct Path<'a> {
     /// The lines that were passed, the last first.
     passed: Vec<usize>,
     boundary: Option<usize>,
-    /// LineSet that the compaction kept, and those after them that the user went back over.
+    /// Lines that the compaction kept, and those after them that the user went back over.
     kept: &'a [usize],
     left: &'a [usize],
 }

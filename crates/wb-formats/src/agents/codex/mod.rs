@@ -43,7 +43,7 @@ const NAME: &str = "codex";
 /// A compaction is appended, with a copy of every item that stays, byte for byte; nothing else in
 /// the file changes.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Codex;
+pub(crate) struct Codex;
 
 impl Format for Codex {
     fn name(&self) -> &'static str {

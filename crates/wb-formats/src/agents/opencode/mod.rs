@@ -44,7 +44,7 @@ use crate::kit::fields::Fields;
 ///   summary, after all others; the pair names the first message that is kept. An older pair among
 ///   what is kept goes. Restored files are further texts of the summary.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Opencode;
+pub(crate) struct Opencode;
 
 /// The tools of opencode.
 const VOCABULARY: ToolVocabulary = ToolVocabulary {
