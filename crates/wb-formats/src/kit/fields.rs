@@ -67,7 +67,7 @@ impl<'a> Fields<'a> {
         text.or_else(|| Line::alone(1, json.as_bytes()).parse().ok().map(Cow::Owned))
     }
 
-    /// Returns a string of its own.
+    /// Returns an owned string.
     pub(crate) fn string(&self, key: &str) -> Option<String> {
         self.text(key).map(Cow::into_owned)
     }

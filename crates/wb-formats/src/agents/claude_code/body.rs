@@ -124,7 +124,8 @@ fn clearing(mut line: Value) -> Body {
 
 /// Reads an attachment; one without text is only a node of the tree.
 fn attachment(mut line: Value) -> Body {
-    let rendered = line.get_mut("rendered").and_then(rendered);
+    // Newer versions record the text that is sent.
+    let rendered = line.get_mut("rendered").and_then(|list| joined(list, "\n"));
     let Some(attachment) = line.get_mut("attachment") else { return Body::Silent };
     let kind = take_text(attachment, "type").unwrap_or_default();
     match rendered.or_else(|| shown_by_kind(&kind, attachment)) {
@@ -141,10 +142,10 @@ fn queued(line: &Value) -> Body {
     }
 }
 
-/// Returns the text that newer versions record as sent to the model.
-fn rendered(list: &mut Value) -> Option<Content> {
+/// Returns the texts of a list, joined; `None` if there are none.
+fn joined(list: &mut Value, separator: &str) -> Option<Content> {
     let texts = list.as_array_mut()?.iter_mut().filter_map(|each| take_text(each, "content"));
-    let text = texts.collect::<Vec<_>>().join("\n");
+    let text = texts.collect::<Vec<_>>().join(separator);
     (!text.is_empty()).then_some(Content::Text(text))
 }
 
@@ -155,7 +156,7 @@ fn shown_by_kind(kind: &str, attachment: &mut Value) -> Option<Content> {
         "hook_blocking_error" => {
             take_text(attachment.get_mut("blockingError")?, "blockingError").map(Content::from)
         }
-        "invoked_skills" => skills(attachment.get_mut("skills")?),
+        "invoked_skills" => joined(attachment.get_mut("skills")?, "\n\n"),
         _ => {
             let name = ["filename", "path"].iter().find_map(|key| take_text(attachment, key));
             let text = ["content", "text", "snippet"]
@@ -187,10 +188,4 @@ fn shown_text(field: &mut Value) -> Option<String> {
         _ => return None,
     };
     (!text.is_empty()).then_some(text)
-}
-
-fn skills(skills: &mut Value) -> Option<Content> {
-    let each = skills.as_array_mut()?.iter_mut().filter_map(|skill| take_text(skill, "content"));
-    let text = each.collect::<Vec<_>>().join("\n\n");
-    (!text.is_empty()).then_some(Content::Text(text))
 }

@@ -218,12 +218,11 @@ fn lines_of(records: &[Vec<u8>]) -> Vec<u8> {
 
 /// Returns the text of a digest in a session, with its header.
 pub(crate) fn digest_text(message: &Message) -> Option<String> {
-    let body = markers::digest_body(message)?;
-    Some(match message {
-        Message::User { content, .. } => content.texts().collect(),
-        Message::BranchSummary { .. } => format!("{}\n{body}", markers::BRANCH_HEADER),
-        _ => format!("{}\n{body}", markers::DIGEST_HEADER),
-    })
+    markers::digest_body(message)?;
+    match message {
+        Message::User { content, .. } => Some(content.texts().collect()),
+        message => content_value::digest_text(message).ok(),
+    }
 }
 
 fn user(content: &Content) -> Result<Value, NotExpressible> {

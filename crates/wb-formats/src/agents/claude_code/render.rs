@@ -339,13 +339,12 @@ impl<'a> Renderer<'a> {
             _ => return Err(refused("another body for an attachment")),
         }
         let is_result = |at: &usize| matches!(self.view.messages[*at], Message::ToolResult { .. });
-        let (results, said): (Vec<usize>, Vec<usize>) = messages.iter().partition(|at| is_result(at));
+        let (mut results, said): (Vec<usize>, Vec<usize>) = messages.iter().partition(|at| is_result(at));
         let said = said.first().copied();
         let Some(places) = elements(content) else {
             let new = said.and_then(|at| Some((at, stays.get(&at).copied().flatten()?)));
             return new.map_or(Ok(content.to_vec()), |(at, body)| self.new_text(at, body));
         };
-        let mut results = results.into_iter();
         let (mut parts, mut said_parts) = (Vec::new(), Vec::new());
         for part in places.into_iter().map(|place| &content[place]) {
             if text(part, &["type"]).as_deref() != Some("tool_result") {
@@ -355,8 +354,8 @@ impl<'a> Renderer<'a> {
             let id = text(part, &["tool_use_id"]).unwrap_or_default();
             let is_it = |at: &usize| self.view.messages[*at].answered_ids().any(|other| other == id);
             // A repeated result is not in the view.
-            let Some(at) = results.clone().find(is_it) else { continue };
-            results = results.clone().filter(|other| *other != at).collect::<Vec<_>>().into_iter();
+            let Some(nth) = results.iter().position(is_it) else { continue };
+            let at = results.remove(nth);
             match stays.get(&at) {
                 Some(Some(body)) => parts.push(set(part, "content", &self.result(at, body, part)?)),
                 Some(None) => parts.push(part.to_vec()),

@@ -1,22 +1,17 @@
 //! The lines of a file as a forest: the position and kind of each, without its content.
 
 use std::collections::HashMap;
-use std::io;
+use std::io::{self, Read as _};
 use std::ops::Range;
 use std::sync::Arc;
 
-use memchr::{memchr, memrchr};
 use serde::de::IgnoredAny;
 use wb_record::json::{place_in, remove};
-use wb_record::lines::trimmed;
-use wb_record::{FormatError, Note, Parts, Span};
+use wb_record::{FormatError, Lines, Note, PartReader, Parts, Span};
 
 use super::head::{Boundary, Head, Kind};
 use crate::kit::skips::Skips;
 use crate::shapes::anthropic_block::user_body;
-
-/// The bytes that are read at once.
-const CHUNK_BYTES: u64 = 256 * 1024;
 
 /// A line with its place in the file and in the tree.
 #[derive(Debug)]
@@ -94,40 +89,20 @@ impl Rows {
         Ok(parts.len("")?.is_some_and(|len| len >= self.end) && parts.fingerprint(span)? == *seal)
     }
 
-    /// Reads the rest, up to the current end of the file.
+    /// Reads the rest, up to the current end of the file. After a failure, the next refresh reads the
+    /// whole file.
     pub(crate) fn read_on(&mut self, parts: &dyn Parts) -> io::Result<()> {
-        let end = parts.len("")?.unwrap_or(0);
-        let mut text = Vec::new();
-        while self.end < end {
-            let n_known = text.len();
-            let from = self.end + n_known as u64;
-            parts.read("", from..end.min(from + CHUNK_BYTES), &mut text)?;
-            let is_last = text.len() == n_known || self.end + text.len() as u64 >= end;
-            let feed = memrchr(b'\n', &text[n_known..]).map_or(0, |at| n_known + at + 1);
-            let whole = if is_last { text.len() } else { feed };
-            self.read_lines(parts, &text[..whole])?;
-            text.drain(..whole);
-            if is_last {
-                break;
-            }
+        self.seal = None;
+        let (start, n_lines) = (self.end, self.n_lines);
+        self.end = parts.len("")?.unwrap_or(0);
+        let new = PartReader::new(parts, "", start)?.take(self.end.saturating_sub(start));
+        let mut lines = Lines::new(new);
+        while let Some(line) = lines.next_line()? {
+            self.n_lines = n_lines + line.number;
+            self.add(parts, start + line.at, line.bytes, line.is_ended)?;
         }
+        self.n_lines = n_lines + lines.number();
         self.seal(parts)
-    }
-
-    fn read_lines(&mut self, parts: &dyn Parts, mut text: &[u8]) -> io::Result<()> {
-        while !text.is_empty() {
-            let feed = memchr(b'\n', text);
-            let (line, rest) = text.split_at(feed.map_or(text.len(), |at| at + 1));
-            self.n_lines += 1;
-            let json = trimmed(line, self.n_lines);
-            let start = json.as_ptr().addr() - line.as_ptr().addr();
-            if !json.is_empty() {
-                self.add(parts, self.end + start as u64, json, feed.is_some())?;
-            }
-            self.end += line.len() as u64;
-            text = rest;
-        }
-        Ok(())
     }
 
     /// Remembers the end of the file, unless its last line may still grow.

@@ -6,7 +6,7 @@ use std::ops::Range;
 
 use serde_json::{Value, json};
 use wb_message::block::joined_text;
-use wb_message::markers::{BRANCH_HEADER, DIGEST_HEADER, digest_body};
+use wb_message::markers::{BRANCH_HEADER, digest_body};
 use wb_message::{Block, Message};
 use wb_record::json::{find, set, set_in, text};
 use wb_record::splice::Joint;
@@ -16,6 +16,7 @@ use wb_session::iso_ms;
 use super::NAME;
 use crate::kit::log::{line_ranges, span_in};
 use crate::kit::records::{PlacedRecord, RecordEdit, Writer, bytes_of, place_records, records, spliced};
+use crate::shapes::content_value::digest_text;
 
 /// Renders the items of a view; nothing is written.
 pub(crate) fn render(
@@ -125,10 +126,7 @@ impl Writer for EventWriter<'_> {
                 return Ok(self.event("tool.execution_complete", &data));
             }
             Message::BranchSummary { summary, .. } => format!("{BRANCH_HEADER}\n{summary}"),
-            _ => match digest_body(message) {
-                Some(body) => format!("{DIGEST_HEADER}\n{body}"),
-                None => return Err(self.refused("a new message with more than texts")),
-            },
+            _ => digest_text(message).map_err(|_| self.refused("a new message with more than texts"))?,
         };
         let data = json!({ "content": said, "transformedContent": said, "attachments": [] });
         Ok(self.event("user.message", &data))
