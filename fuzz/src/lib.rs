@@ -45,7 +45,7 @@ pub fn read(bytes: &[u8]) {
 pub fn compact(bytes: &[u8]) {
     let Some((mut document, name, view)) = newest_of(bytes) else { return };
     let Some((patch, planned)) = plan_compaction(document.as_ref(), &view, bytes.len()) else { return };
-    let sent = SentAs::of(&view);
+    let sent = SentAs::from_view(&view);
     let is_valid = sent.violations(&view.messages).is_empty();
     let after = sent.violations(&planned);
     assert!(after.is_empty() || !is_valid, "it was valid: {after:?}");
@@ -114,7 +114,7 @@ fn repair_request(body: &Value, dialect: Dialect) {
 /// the bytes.
 fn repair_session(mut document: Box<dyn Document>, name: &str, view: &View, bytes: &[u8]) {
     let Ok(repaired) = wb_formats::repair(document.as_ref(), name, view, &STAMP) else { return };
-    let sent = SentAs::of(view);
+    let sent = SentAs::from_view(view);
     let (before, after) = (refused(&view.messages, &sent), refused(&repaired.messages, &sent));
     assert!(after.len() <= before.len(), "{before:?}, then {after:?}");
     if repaired.changes.is_empty() {

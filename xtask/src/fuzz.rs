@@ -17,7 +17,7 @@ const TARGETS: [&str; 4] = ["read", "compact", "validate", "repair"];
 const SEEDS: [&str; 2] = ["fixtures/sessions", "crates/wb-formats/tests/fixtures"];
 
 /// The file with a test for each finding.
-const REGRESSIONS: &str = "crates/wb-formats/tests/it/fuzzed.rs";
+const REGRESSIONS: &str = "crates/wb-formats/tests/it/damage/fuzzed.rs";
 
 /// The page of results.
 const PAGE: &str = "docs/evaluation/fuzz.md";

@@ -122,7 +122,7 @@ fn read(file: &Path) -> Result<Read, String> {
     let same: Vec<Item<'_>> = (0..view.messages.len()).map(Item::Same).collect();
     let set = document.render(&conversation, &view, &same, &Stamp::default());
     let n_all = refused(&view.messages).len();
-    let n_own = SentAs::of(&view).violations(&view.messages).len();
+    let n_own = SentAs::from_view(&view).violations(&view.messages).len();
     Ok(Read {
         format: view.format,
         n_conversations: document.conversations().map_or(0, |all| all.len()),

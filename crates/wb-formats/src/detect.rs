@@ -22,7 +22,7 @@ const ZIP: &[u8] = b"PK\x03\x04";
 const ZIPPED: &str = "a zip archive, such as an .eval log of Inspect, is not read as it is";
 const UNZIP: &str = "Inspect prints its log as JSON, which is read: inspect log dump FILE.eval > FILE.json";
 
-/// The hint for messages that the AI SDK shows on a screen.
+/// The error for messages that the AI SDK shows on a screen, and its hint.
 const FOR_SCREEN: &str =
     "messages for the screen (UIMessage) of the AI SDK are not read, only those that a model is sent";
 const CONVERT: &str = "save what convertToModelMessages(messages) returns, which is read as ai-sdk";
@@ -40,7 +40,8 @@ pub fn detect(probe: &Probe) -> Option<&'static dyn Format> {
 /// ```
 /// use wb_record::{MemoryParts, ONLY_CONVERSATION};
 ///
-/// let file = "{\"role\":\"user\",\"content\":\"hello\"}\n{\"role\":\"assistant\",\"content\":\"hi\"}\n";
+/// let file = "{\"role\":\"user\",\"content\":\"hello\"}\n\
+///             {\"role\":\"assistant\",\"content\":\"hi\"}\n";
 /// let document = wb_formats::open(Box::new(MemoryParts::from_bytes(file)))?;
 /// let view = document.view(ONLY_CONVERSATION)?;
 /// assert_eq!((view.format, view.messages.len()), ("native", 2));

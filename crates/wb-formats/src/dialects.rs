@@ -35,14 +35,13 @@ pub struct SentAs<'a> {
 
 impl SentAs<'static> {
     /// Returns how the messages of a view are sent.
-    pub fn of(view: &View) -> Self {
-        Self::by(view.format, view.model.as_deref())
+    pub fn from_view(view: &View) -> Self {
+        Self::from_format(view.format, view.model.as_deref())
     }
 
-    /// Returns how an agent sends its sessions, or how sessions of its format are sent, by the name
-    /// of the format: for several providers, in the dialects of its model, and in all if the model
-    /// is not known.
-    pub fn by(format: &str, model: Option<&str>) -> Self {
+    /// Returns how sessions of a format are sent: in its own dialects, or if several providers take
+    /// them, in those of the model, and in all if the model is not known.
+    pub fn from_format(format: &str, model: Option<&str>) -> Self {
         let row = row_of(format);
         let of_format = row.map_or(&[][..], |row| row.dialects);
         let dialects =
@@ -89,7 +88,8 @@ impl SentAs<'_> {
     }
 }
 
-/// Returns the dialects of a model: that of its own provider, and chat, which gateways use.
+/// Returns the dialects in which a model is offered: that of its provider, and chat, which gateways
+/// use; in most of them if the provider is another.
 fn of_model(id: &str) -> &'static [Dialect] {
     match Family::from_model_id(id) {
         Some(Family::Anthropic) => &[Dialect::Anthropic, Dialect::OpenaiChat],
@@ -126,7 +126,7 @@ mod tests {
         for (format, n_answered, n_found) in
             [("openhands-llm-completions", 1, 1), ("codex", 2, 0), ("pi", 2, 0), ("mini-swe-agent", 0, 2)]
         {
-            let sent = SentAs::by(format, None);
+            let sent = SentAs::from_format(format, None);
             let found = sent.violations(&messages).into_iter().filter(|it| it.rule == "call-unanswered");
             assert_eq!((sent.n_answered(&messages), found.count()), (n_answered, n_found), "{format}");
             let sent = sent.in_dialects(&[Dialect::OpenaiResponses]);
@@ -145,8 +145,8 @@ mod tests {
             (Some("model-1"), &Dialect::ALL),
             (None, &Dialect::ALL),
         ] {
-            assert_eq!(SentAs::by("copilot-cli", model).dialects, expected, "{model:?}");
+            assert_eq!(SentAs::from_format("copilot-cli", model).dialects, expected, "{model:?}");
         }
-        assert_eq!(SentAs::by("codex", Some("claude-opus-4-6")).dialects, [OpenaiResponses]);
+        assert_eq!(SentAs::from_format("codex", Some("claude-opus-4-6")).dialects, [OpenaiResponses]);
     }
 }

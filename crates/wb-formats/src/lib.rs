@@ -5,19 +5,22 @@
 //! reported for earlier ones, the model, and [`Note`]s about what was skipped. [`segments`] returns
 //! every segment of a session, including those before its compactions, for measurements.
 //!
-//! Nothing panics, whatever a file contains: unreadable input is a [`FormatError`] with the line
-//! and a hint; only the last line of a log may be cut off. To add a format, write one file and its
-//! row in [`FORMATS`].
+//! Nothing panics, whatever a file contains: records that cannot be read are [`Note`]s with the
+//! line of the first, and a file of which nothing can be read is a [`FormatError`] with a hint. To
+//! add a format, write one file and its row in [`FORMATS`].
 //!
 //! ```
 //! use wb_message::outline::outline;
 //!
 //! let file = r#"
 //! {"type":"user","uuid":"1","parentUuid":null,"message":{"role":"user","content":"list"}}
-//! {"type":"assistant","uuid":"2","parentUuid":"1","message":{"id":"m","model":"claude-x","content":[
-//! {"type":"tool_use","id":"t","name":"LS","input":{"path":"src"}}],"usage":{"input_tokens":900,"output_tokens":9}}}
-//! {"type":"user","uuid":"3","parentUuid":"2","message":{"content":[{"type":"tool_result","tool_use_id":"t","content":"a.rs"}]}}
-//! "#.replace("[\n", "[");
+//! {"type":"assistant","uuid":"2","parentUuid":"1",
+//! "message":{"id":"m","model":"claude-x","content":[
+//! {"type":"tool_use","id":"t","name":"LS","input":{"path":"src"}}],
+//! "usage":{"input_tokens":900,"output_tokens":9}}}
+//! {"type":"user","uuid":"3","parentUuid":"2","message":{"content":[
+//! {"type":"tool_result","tool_use_id":"t","content":"a.rs"}]}}
+//! "#.replace("[\n", "[").replace(",\n", ",");
 //! let opened = wb_formats::read(&mut file.as_bytes())?;
 //! assert_eq!(opened.format, "claude-code");
 //! assert_eq!(outline(&opened.messages), "\
@@ -29,7 +32,6 @@
 //! # Ok::<(), wb_formats::FormatError>(())
 //! ```
 
-mod error;
 mod kit;
 mod shapes;
 mod requests;
@@ -37,7 +39,7 @@ mod logs;
 mod agents;
 mod formats;
 mod created;
-pub mod detect;
+mod detect;
 mod dialects;
 mod system_and_tools;
 mod repair;

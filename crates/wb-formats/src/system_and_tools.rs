@@ -27,7 +27,7 @@ impl SystemAndTools {
     ///
     /// # Errors
     /// The document cannot be read.
-    pub fn of(document: &dyn Document) -> io::Result<Self> {
+    pub fn from_document(document: &dyn Document) -> io::Result<Self> {
         let Some(keys) = row_of(document.format().name()).and_then(|row| row.system_keys) else {
             return Ok(Self::default());
         };
@@ -88,7 +88,8 @@ mod tests {
 
     fn outside(body: &Value) -> (Option<String>, usize) {
         let document = crate::open(Box::new(MemoryParts::from_bytes(body.to_string()))).unwrap();
-        let SystemAndTools { system, n_tools, .. } = SystemAndTools::of(document.as_ref()).unwrap();
+        let SystemAndTools { system, n_tools, .. } =
+            SystemAndTools::from_document(document.as_ref()).unwrap();
         let text = |it: Message| match it {
             Message::Custom { content, .. } => content.texts().collect::<Vec<_>>().join("|"),
             other => panic!("{other:?}"),

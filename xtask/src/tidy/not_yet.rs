@@ -10,7 +10,6 @@ pub(crate) const NOT_YET: &[&str] = &[
     "wb-cli",
     "wb-compat",
     "wb-e2e",
-    "wb-formats",
     "wb-replay",
     "window-budget",
     "xtask",

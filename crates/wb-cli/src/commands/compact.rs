@@ -75,7 +75,7 @@ pub(crate) fn compact(shell: &Shell, args: &Compact) -> Result<()> {
             shell.timed("asking", || model.with_progress(shell, || Outcome::with_model(&mut session, model)))
         }
     };
-    let own = SentAs::of(&session.opened);
+    let own = SentAs::from_view(&session.opened);
     let after = Validity::new(&outcome.messages, &own);
     let expected = after.clone().by_order(&session.opened, &outcome.messages, &own);
     let ours = why_not.map(|_| outcome.messages.clone());
@@ -140,7 +140,7 @@ fn changes(session: &Session, outcome: &Outcome, stamp: &Stamp) -> Result<Change
 
 /// Refuses violations that the session did not have before.
 fn refuse_invalid(session: &Session, after: &Validity) -> Result<(), UserError> {
-    let before = || Ok(Validity::new(&session.opened.messages, &SentAs::of(&session.opened)));
+    let before = || Ok(Validity::new(&session.opened.messages, &SentAs::from_view(&session.opened)));
     after.refuse_new(&session.file, before, ", or try another --strategy")
 }
 
@@ -152,7 +152,7 @@ fn read(now: &View, sent: &SentAs<'_>) -> Validity {
 /// Refuses a copy that reads otherwise than planned.
 fn check_copy(session: &Session, copy: &dyn Document, expected: &Validity) -> Result<(), UserError> {
     let now = copy.view(&session.conversation).map_err(|error| not_read(Path::new(&session.file), &error))?;
-    if read(&now, &SentAs::of(&session.opened)) == *expected {
+    if read(&now, &SentAs::from_view(&session.opened)) == *expected {
         Ok(())
     } else {
         Err(otherwise(&session.file, "nothing was written"))
@@ -196,7 +196,7 @@ fn write_in_place(
     let failed = |error| history_error(&session.file, &error);
     let mut history =
         history_to_write(&args.compaction.file, session.document.as_ref(), args.write.allow_open)?;
-    let (document, own) = (session.document.as_mut(), SentAs::of(&session.opened));
+    let (document, own) = (session.document.as_mut(), SentAs::from_view(&session.opened));
     let done =
         history.change(OperationKind::Compact, document, &session.conversation, &session.opened, set, stamp);
     let (id, now) = done.map_err(failed)?;

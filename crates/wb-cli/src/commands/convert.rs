@@ -50,7 +50,7 @@ pub(crate) fn convert(shell: &Shell, args: &Convert) -> Result<()> {
     let document = shell.timed("reading", || document(&args.file, Access::Read))?;
     let read = newest(document.as_ref()).and_then(|name| document.view(&name));
     let mut view = read.map_err(|error| not_read(&args.file, &error))?;
-    let outside = SystemAndTools::of(document.as_ref())?;
+    let outside = SystemAndTools::from_document(document.as_ref())?;
     let lost_before = lost_in_view(&view, document.parts(), outside.n_tools);
     let n_messages = view.messages.len();
     take_in(&mut view, outside.system);
@@ -159,7 +159,7 @@ fn without_foreign(view: &View, dialect: Dialect) -> Cow<'_, [Message]> {
 /// answered.
 fn signer(view: &View, at: usize) -> Option<&'static str> {
     let thinks = view.messages[at].blocks().iter().any(|block| matches!(block, Block::Thinking { .. }));
-    match SentAs::by(view.format, None).dialects {
+    match SentAs::from_format(view.format, None).dialects {
         _ if !thinks => None,
         // Servers of Chat Completions may run any model.
         [dialect] if *dialect != Dialect::OpenaiChat => Some(maker(dialect.name())),

@@ -251,7 +251,7 @@ fn plan_session(path: &Path, document: Box<dyn Document>) -> Result<Planned, Use
     let failed = |error| not_read(path, &error);
     let conversation = newest(document.as_ref()).map_err(failed)?;
     let view = document.view(&conversation).map_err(failed)?;
-    let sent = SentAs::of(&view);
+    let sent = SentAs::from_view(&view);
     let before = Validity::new(&view.messages, &sent);
     let mut done =
         wb_formats::repair(document.as_ref(), &conversation, &view, &stamp()).map_err(|error| {

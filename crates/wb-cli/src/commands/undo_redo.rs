@@ -66,7 +66,7 @@ fn change(shell: &Shell, args: &Undo, undone: bool) -> Result<()> {
     report(shell, &UndoJson { file, operation, undone, exact, written: !args.dry_run }, how)
 }
 
-fn report(shell: &Shell, changed: &UndoJson, how: Undone) -> Result<()> {
+fn report(shell: &Shell, changed: &UndoJson, how: UndoMethod) -> Result<()> {
     if shell.is_json {
         return shell.print_json(changed);
     }

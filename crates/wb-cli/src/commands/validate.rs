@@ -63,7 +63,7 @@ fn validated(args: &Validate) -> Result<Validated, UserError> {
             let halves = lone_surrogates(document.as_ref(), &view).unwrap_or_default();
             // Free the text of the session before building its request.
             drop(document);
-            let sent = SentAs::of(&view);
+            let sent = SentAs::from_view(&view);
             let sent = if args.dialect.is_empty() { sent } else { sent.in_dialects(&args.dialect) };
             let violations = sent.violations(&view.messages);
             let answered = answered_by_agent(&view, &sent);

@@ -233,7 +233,7 @@ impl Session {
             KnownWindow::new(policy.window, &opened, catalog);
         let card = card(&opened, window);
         let before = counted_before(document.as_ref(), &conversation, &opened);
-        let outside = SystemAndTools::of(document.as_ref()).unwrap_or_default();
+        let outside = SystemAndTools::from_document(document.as_ref()).unwrap_or_default();
         let measure = Measure::new(&opened, &outside, before.as_ref(), &card, &policy);
         let limit = limit(&card, &policy);
         let images = ImagePolicy::default();

@@ -113,7 +113,7 @@ mod tests {
     use super::*;
 
     fn validity(messages: &[Message], agent: &str) -> Validity {
-        Validity::new(messages, &SentAs::by(agent, None))
+        Validity::new(messages, &SentAs::from_format(agent, None))
     }
 
     fn with_call(id: &str) -> Vec<Message> {

@@ -9,6 +9,7 @@ use wb_record::{Abilities, Confidence, Document, Format, FormatError, Numbers, P
 
 use crate::kit::list_document::open;
 use crate::kit::message_list::{Fate, Layout, List, Record, Shape, held};
+use crate::kit::usage::usage_with_cache;
 use crate::shapes::anthropic_message::{AnthropicShape, read};
 
 /// The start of a summary that the agent sends.
@@ -66,12 +67,8 @@ impl Format for Cline {
 }
 
 impl Layout for Cline {
-    fn format(&self) -> &'static dyn Format {
-        &Self
-    }
-
     fn lists(&self, parts: &dyn Parts) -> Result<Vec<List>, FormatError> {
-        Ok(vec![List::at(held(parts), &["messages"])?])
+        Ok(vec![List::at_path(held(parts), &["messages"])?])
     }
 
     fn shape(&self) -> &dyn Shape {
@@ -147,16 +144,8 @@ fn number(record: &[u8], path: &[&str]) -> Option<u64> {
     serde_json::from_slice(&record[find(record, path)?]).ok()
 }
 
-/// Reads the usage of an answer; cached tokens, read or written, are part of the prompt.
+/// Reads the usage of an answer.
 fn usage(record: &[u8]) -> Option<Usage> {
     let of = |key: &str| number(record, &["metrics", key]);
-    let prompt = of("inputTokens").filter(|tokens| *tokens > 0)?;
-    let (read, written) = (of("cacheReadTokens"), of("cacheWriteTokens"));
-    let cached = read.unwrap_or(0).saturating_add(written.unwrap_or(0));
-    Some(Usage {
-        input_tokens: prompt.saturating_sub(cached),
-        output_tokens: of("outputTokens").unwrap_or(0),
-        cache_read_tokens: read,
-        cache_write_tokens: written,
-    })
+    usage_with_cache(of("inputTokens"), of("outputTokens"), of("cacheReadTokens"), of("cacheWriteTokens"))
 }

@@ -58,10 +58,6 @@ impl Format for Droid {
 }
 
 impl Layout for Droid {
-    fn format(&self) -> &'static dyn Format {
-        &Self
-    }
-
     fn is_lines(&self, _: &dyn Parts) -> io::Result<bool> {
         Ok(true)
     }

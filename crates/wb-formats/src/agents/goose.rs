@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use wb_message::block::{joined_text, output_blocks};
-use wb_message::{Block, Content, Message, ToolRole, ToolVocabulary};
+use wb_message::{Block, Message, ToolRole, ToolVocabulary};
 use wb_record::json::{elements, set_in};
 use wb_record::{Abilities, Confidence, Document, Format, FormatError, Parts, Probe, ProbedValue, Stamp};
 
@@ -14,8 +14,8 @@ use crate::kit::fields::{take_text, text_of};
 use crate::kit::json_text::value;
 use crate::kit::list_document::open;
 use crate::kit::loose::{Count, Text};
-use crate::kit::message_list::{Fate, Layout, List, Record, Shape};
-use crate::shapes::content_value::{content, in_users_place, list, raw_list};
+use crate::kit::message_list::{Fate, Layout, Record, Shape};
+use crate::shapes::content_value::{content, content_of, in_users_place, list, raw_list};
 
 /// The tools of goose.
 const VOCABULARY: ToolVocabulary = ToolVocabulary {
@@ -73,16 +73,8 @@ impl Format for Goose {
 }
 
 impl Layout for Goose {
-    fn format(&self) -> &'static dyn Format {
-        &Self
-    }
-
     fn is_lines(&self, _: &dyn Parts) -> io::Result<bool> {
         Ok(true)
-    }
-
-    fn lists(&self, parts: &dyn Parts) -> Result<Vec<List>, FormatError> {
-        Ok(vec![List::of_lines(parts, |line| Some(0..line.len()))?])
     }
 
     fn shape(&self) -> &dyn Shape {
@@ -99,32 +91,32 @@ struct GooseShape;
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Fields<'a> {
+struct GooseLine<'a> {
     #[serde(borrow)]
     role: Text<'a>,
     created: Count,
-    #[serde(borrow)]
     content: Option<&'a RawValue>,
-    #[serde(borrow)]
     metadata: Option<&'a RawValue>,
 }
 
 impl Shape for GooseShape {
     fn read(&self, record: &str, into: &mut Record) -> Result<(), serde_json::Error> {
-        let fields: Fields<'_> = serde_json::from_str(record)?;
-        let metadata = fields.metadata.and_then(|it| value(it.get())).unwrap_or_default();
+        let fields: GooseLine<'_> = serde_json::from_str(record)?;
+        let metadata = fields.metadata.and_then(|it| value(it.get().as_bytes())).unwrap_or_default();
         if metadata.get("agentVisible") == Some(&Value::Bool(false)) {
             return Ok(());
         }
-        let parts =
-            raw_list(fields.content).into_iter().filter_map(|part| value(part.get())).filter_map(part);
+        let parts = raw_list(fields.content)
+            .into_iter()
+            .filter_map(|part| value(part.get().as_bytes()))
+            .filter_map(part);
         let created = fields.created.0.and_then(|it| i64::try_from(it).ok()).unwrap_or(0);
         match fields.role.as_str() {
             Some("user") => into.messages = of_user(parts, created.saturating_mul(1000)),
             Some("assistant") => {
                 let blocks = parts.filter_map(|part| match part {
-                    Part::Said(block) => Some(block),
-                    Part::Result { .. } => None,
+                    GoosePart::Block(block) => Some(block),
+                    GoosePart::Result { .. } => None,
                 });
                 into.messages.push(Message::assistant_blocks(blocks.collect()));
             }
@@ -160,8 +152,8 @@ impl Shape for GooseShape {
         let mut kept = Vec::new();
         for place in elements(parts).ok_or("a content that is no list")? {
             let bytes = &parts[place];
-            let read = value(&String::from_utf8_lossy(bytes)).and_then(part);
-            let is_result = matches!(read, Some(Part::Result { .. }));
+            let read = value(bytes).and_then(part);
+            let is_result = matches!(read, Some(GoosePart::Result { .. }));
             let fate = if is_result { results.next() } else { said.copied() };
             match fate.map(|(_, fate)| *fate) {
                 Some(Fate::Goes) => {}
@@ -174,37 +166,33 @@ impl Shape for GooseShape {
     }
 }
 
-enum Part {
-    Said(Block),
+enum GoosePart {
+    Block(Block),
     Result { call_id: String, content: Vec<Block>, is_error: bool },
 }
 
-fn of_user(parts: impl Iterator<Item = Part>, timestamp: i64) -> Vec<Message> {
+fn of_user(parts: impl Iterator<Item = GoosePart>, timestamp: i64) -> Vec<Message> {
     let (mut messages, mut said) = (Vec::new(), Vec::new());
     for part in parts {
         match part {
-            Part::Said(block) => said.push(block),
-            Part::Result { call_id: tool_call_id, content, is_error } => {
+            GoosePart::Block(block) => said.push(block),
+            GoosePart::Result { call_id: tool_call_id, content, is_error } => {
                 let tool_name = String::new();
                 messages.push(Message::ToolResult { tool_call_id, tool_name, content, is_error });
             }
         }
     }
     if !said.is_empty() || messages.is_empty() {
-        let content = match said.as_mut_slice() {
-            [Block::Text { text }] => Content::Text(std::mem::take(text)),
-            _ => Content::Blocks(said),
-        };
-        messages.push(Message::User { content, timestamp });
+        messages.push(Message::User { content: content_of(said), timestamp });
     }
     messages
 }
 
 /// Reads a part; `None` if it is for the screen alone.
-fn part(mut part: Value) -> Option<Part> {
+fn part(mut part: Value) -> Option<GoosePart> {
     let text = |part: &mut Value, key: &str| take_text(part, key).unwrap_or_default();
     let kind = text(&mut part, "type");
-    Some(Part::Said(match kind.as_str() {
+    Some(GoosePart::Block(match kind.as_str() {
         "text" => Block::Text { text: text(&mut part, "text") },
         "image" => Block::image(text(&mut part, "mimeType"), text(&mut part, "data")),
         "thinking" => Block::Thinking {
@@ -228,7 +216,7 @@ fn call(mut request: Value) -> Block {
     Block::ToolCall { id, name, input: input.unwrap_or_else(|| json!({})) }
 }
 
-fn result(mut response: Value) -> Part {
+fn result(mut response: Value) -> GoosePart {
     let call_id = take_text(&mut response, "id").unwrap_or_default();
     let mut result = response.get_mut("toolResult").map(Value::take).unwrap_or_default();
     let is_failed = text_of(result.get("status")) == "error";
@@ -243,7 +231,7 @@ fn result(mut response: Value) -> Part {
         Value::String(text) => vec![Block::Text { text }],
         value => output_blocks(&value),
     };
-    Part::Result { call_id, content, is_error }
+    GoosePart::Result { call_id, content, is_error }
 }
 
 /// Returns whether a part of a result is for the model too.

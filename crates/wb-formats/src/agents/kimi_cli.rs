@@ -6,7 +6,7 @@ use wb_message::{Message, ToolRole, ToolVocabulary};
 use wb_record::{Abilities, Confidence, Document, Format, FormatError, Parts, Probe, ProbedValue, Stamp};
 
 use crate::kit::list_document::open;
-use crate::kit::message_list::{Layout, List, Record, Shape};
+use crate::kit::message_list::{Layout, Record, Shape};
 use crate::shapes::chat_message::{ChatShape, Other};
 
 const VOCABULARY: ToolVocabulary = ToolVocabulary {
@@ -31,10 +31,11 @@ const VOCABULARY: ToolVocabulary = ToolVocabulary {
 
 /// The `context.jsonl` of kimi-cli.
 ///
-/// The line of the system prompt is pinned. Lines of checkpoints and counts are not messages and
-/// stay; a checkpoint among folded messages therefore leads back to the digest. The agent itself
-/// starts a new file for a compaction; here the lines are replaced in place, and the new size of
-/// the context is added as a count, by which the agent decides whether to compact.
+/// Results have no flag for failures. The line of the system prompt is pinned. Lines of checkpoints
+/// and counts are not messages and stay; a checkpoint among folded messages therefore leads back to
+/// the digest. The agent itself starts a new file for a compaction; here the lines are replaced in
+/// place, and the new size of the context is added as a count, by which the agent decides whether
+/// to compact.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct KimiCli;
 
@@ -59,16 +60,8 @@ impl Format for KimiCli {
 }
 
 impl Layout for KimiCli {
-    fn format(&self) -> &'static dyn Format {
-        &Self
-    }
-
     fn is_lines(&self, _: &dyn Parts) -> io::Result<bool> {
         Ok(true)
-    }
-
-    fn lists(&self, parts: &dyn Parts) -> Result<Vec<List>, FormatError> {
-        Ok(vec![List::of_lines(parts, |line| Some(0..line.len()))?])
     }
 
     fn shape(&self) -> &dyn Shape {
@@ -85,8 +78,7 @@ impl Layout for KimiCli {
     }
 }
 
-/// Reads the line of the system prompt, and a count. Only the text of a result shows that its tool
-/// failed, and that text may be replaced.
+/// Reads the line of the system prompt, and a count.
 fn pseudo(line: &Other<'_>, into: &mut Record) {
     match line.role {
         "_system_prompt" => into.messages.push(Message::custom("system", line.text)),

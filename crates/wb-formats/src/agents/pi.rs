@@ -18,7 +18,6 @@ use wb_session::{
     Session, SessionError, StoreError, Unpaired,
 };
 
-use crate::error::of_log;
 use crate::kit::appended::message_of;
 use crate::kit::missing_roles::{lost_role_of_pi, note_of, side_of_message};
 
@@ -210,9 +209,9 @@ impl PiDocument {
     /// see, and those that no provider accepts.
     fn notes(&self, unread: &[LogNote], lost: &[MissingRole]) -> Vec<Note> {
         let bad = self.log.session.notes().iter().chain(unread).filter_map(bad_line);
-        let is_told =
+        let is_reported =
             |line: &usize| Some(*line) == self.log.truncated || lost.iter().any(|it| it.line == *line);
-        let bad: Vec<usize> = bad.filter(|line| !is_told(line)).collect();
+        let bad: Vec<usize> = bad.filter(|line| !is_reported(line)).collect();
         let unreadable = bad.iter().min().map(|line| Note::UnreadableRecords { n: bad.len(), line: *line });
         let truncated = self.log.truncated.map(|line| Note::TruncatedLastLine { line });
         let newer = self.log.session.notes().iter().find_map(|note| match note {
@@ -409,4 +408,15 @@ fn segment(context: Context) -> Segment {
     let current = context.requests.into_iter().filter(|request| request.is_current);
     let usage = current.map(|it| UsageAt { at: it.at, usage: it.usage, model: it.model }).collect();
     Segment::new(context.messages, usage)
+}
+
+/// Converts the error of a log to that of a format.
+fn of_log(error: SessionError) -> FormatError {
+    match error {
+        SessionError::Io { source, .. } => FormatError::Io(source),
+        SessionError::Empty => FormatError::Empty,
+        error => {
+            FormatError::Log { line: error.line(), what: error.to_string(), hint: error.hint().to_owned() }
+        }
+    }
 }

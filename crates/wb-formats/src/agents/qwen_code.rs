@@ -21,6 +21,7 @@ use crate::kit::fields::Fields;
 use crate::kit::list_document::open;
 use crate::kit::log::{is_json, span_of};
 use crate::kit::message_list::{Layout, List, Shape, Snapshot};
+use crate::kit::usage::usage_with_cache;
 use crate::requests::gemini_contents::{ContentShape, number_calls};
 
 /// The tools of Qwen Code.
@@ -75,17 +76,13 @@ impl Format for QwenCode {
 }
 
 impl Layout for QwenCode {
-    fn format(&self) -> &'static dyn Format {
-        &Self
-    }
-
     fn is_lines(&self, _: &dyn Parts) -> io::Result<bool> {
         Ok(true)
     }
 
     fn lists(&self, parts: &dyn Parts) -> Result<Vec<List>, FormatError> {
         let (mut records, mut bad) = (Vec::new(), Vec::new());
-        for line in way(parts)?.lines {
+        for line in newest_branch(parts)?.lines {
             let bytes = parts.bytes(&line)?;
             let start = usize::try_from(line.at).unwrap_or(usize::MAX);
             let found = match compressed(&bytes) {
@@ -93,8 +90,8 @@ impl Layout for QwenCode {
                     records.clone_from(&bad);
                     contents
                 }
-                None if Fields::of(&bytes).is_none() && is_json(&bytes) => continue,
-                None if Fields::of(&bytes).is_none() => {
+                None if Fields::parse(&bytes).is_none() && is_json(&bytes) => continue,
+                None if Fields::parse(&bytes).is_none() => {
                     bad.push(start..start + bytes.len());
                     iter::once(0..bytes.len()).collect()
                 }
@@ -119,13 +116,13 @@ impl Layout for QwenCode {
             .filter(|at| matches!(view.messages[*at], Message::Assistant { .. }))
             .filter_map(|at| Some((view.provenance.places(at).first()?.record.at, at)))
             .collect();
-        let Way { lines, lost } = way(parts).unwrap_or_default();
+        let Branch { lines, lost } = newest_branch(parts).unwrap_or_default();
         let mut is_compressed = false;
         for line in lines {
             let bytes = parts.bytes(&line).unwrap_or_default();
             is_compressed |= compressed(&bytes).is_some();
-            let Some(fields) = Fields::of(&bytes) else { continue };
-            let model = fields.text("model").map(Cow::into_owned);
+            let Some(fields) = Fields::parse(&bytes) else { continue };
+            let model = fields.string("model");
             view.model = model.clone().or(view.model.take());
             let usage = fields.inner("usageMetadata").and_then(|counted| usage(&counted));
             let message = find(&bytes, &["message"]).and_then(|it| at.get(&(line.at + it.start as u64)));
@@ -146,13 +143,13 @@ impl Layout for QwenCode {
 /// Returns a line of the agent's own compressions, with these contents.
 fn compression(parts: &dyn Parts, contents: &[Cow<'_, [u8]>], stamp: &Stamp) -> io::Result<String> {
     let mut last = Cow::default();
-    for line in way(parts)?.lines.iter().rev() {
+    for line in newest_branch(parts)?.lines.iter().rev() {
         last = parts.bytes(line)?;
-        if Fields::of(&last).is_some() {
+        if Fields::parse(&last).is_some() {
             break;
         }
     }
-    let fields = Fields::of(&last);
+    let fields = Fields::parse(&last);
     let of = |key: &str| fields.as_ref().and_then(|fields| fields.value(key)).unwrap_or(Value::Null);
     let line = json!({
         "uuid": Numbers::new(stamp.seed).uuid(),
@@ -175,9 +172,9 @@ fn compression(parts: &dyn Parts, contents: &[Cow<'_, [u8]>], stamp: &Stamp) -> 
     Ok(format!("{open},\"systemPayload\":{{\"info\":{info},\"compressedHistory\":[{contents}]}}}}"))
 }
 
-/// The path from the last line to the root.
+/// The lines of the conversation: the path from the last line to the root.
 #[derive(Debug, Default)]
-struct Way {
+struct Branch {
     /// Its lines, including incomplete ones, which reading reports.
     lines: Vec<Span>,
     /// The line that it ends at, if that follows one which is not in the file.
@@ -185,10 +182,10 @@ struct Way {
 }
 
 /// Returns the path from the last line to the root.
-fn way(parts: &dyn Parts) -> io::Result<Way> {
+fn newest_branch(parts: &dyn Parts) -> io::Result<Branch> {
     let (mut lines, mut all) = (Lines::new(PartReader::new(parts, "", 0)?), Vec::new());
     while let Some(line) = lines.next_line()? {
-        let fields = Fields::of(line.bytes);
+        let fields = Fields::parse(line.bytes);
         let of = |key: &str| fields.as_ref().and_then(|it| it.text(key)).map(Cow::into_owned);
         let uuid = of("uuid").or_else(|| fields.is_some().then(String::new));
         all.push((uuid, of("parentUuid"), span_of(line), line.number));
@@ -207,7 +204,7 @@ fn way(parts: &dyn Parts) -> io::Result<Way> {
     let lost = root.filter(|line| next.is_some_and(|it| !known.contains_key(it)) && all[0].3 < *line);
     let is_on_way = |uuid: &Option<String>| uuid.as_deref().is_none_or(|uuid| seen.contains(uuid));
     let way = all.iter().filter(|(uuid, ..)| is_on_way(uuid));
-    Ok(Way { lines: way.map(|(.., line, _)| line.clone()).collect(), lost })
+    Ok(Branch { lines: way.map(|(.., line, _)| line.clone()).collect(), lost })
 }
 
 /// Returns the contents in a line of a compression.
@@ -221,10 +218,6 @@ fn compressed(line: &[u8]) -> Option<Vec<Range<usize>>> {
 fn usage(counted: &Fields<'_>) -> Option<Usage> {
     let of = |key: &str| counted.number(key).unwrap_or(0);
     let (prompt, cached) = (of("promptTokenCount"), of("cachedContentTokenCount"));
-    (prompt > 0).then(|| Usage {
-        input_tokens: prompt.saturating_sub(cached),
-        output_tokens: of("candidatesTokenCount").saturating_add(of("thoughtsTokenCount")),
-        cache_read_tokens: (cached > 0).then_some(cached.min(prompt)),
-        cache_write_tokens: None,
-    })
+    let answer = of("candidatesTokenCount").saturating_add(of("thoughtsTokenCount"));
+    usage_with_cache(Some(prompt), Some(answer), (cached > 0).then_some(cached.min(prompt)), None)
 }

@@ -7,7 +7,7 @@ use wb_message::{Block, Message};
 use wb_record::{Item, NotExpressible, Wanted};
 
 /// A record in a text, and its new form.
-pub(crate) type Changed = (Range<usize>, Vec<u8>);
+pub(crate) type ChangedRecord = (Range<usize>, Vec<u8>);
 
 /// Returns the message of a view that an item keeps.
 pub(crate) fn message_of(item: &Item<'_>) -> Option<usize> {
@@ -18,7 +18,7 @@ pub(crate) fn message_of(item: &Item<'_>) -> Option<usize> {
 }
 
 /// Returns the messages that stay, in order; older records are refused, and so is another order.
-pub(crate) fn kept(wanted: &Wanted<'_>) -> Result<Vec<usize>, NotExpressible> {
+pub(crate) fn kept_messages(wanted: &Wanted<'_>) -> Result<Vec<usize>, NotExpressible> {
     let kept: Vec<usize> = wanted.items.iter().filter_map(message_of).collect();
     if wanted.items.iter().any(|item| matches!(item, Item::Old(_))) || !kept.is_sorted() {
         return Err(refused(wanted, "records of before among others"));
@@ -31,7 +31,7 @@ pub(crate) fn changed_results(
     text: &[u8],
     wanted: &Wanted<'_>,
     with_body: impl Fn(&[u8], &[Block]) -> Vec<u8>,
-) -> Result<Vec<Changed>, NotExpressible> {
+) -> Result<Vec<ChangedRecord>, NotExpressible> {
     let mut changed = Vec::new();
     for item in wanted.items {
         let Item::Body(at, body) = item else { continue };

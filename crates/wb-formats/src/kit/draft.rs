@@ -91,7 +91,8 @@ impl Draft {
         }
     }
 
-    /// Adds the result of a call; one without a call, also a later one, is not sent, and counted.
+    /// Adds the result of a call. One that no call precedes is left out and counted, unless its
+    /// call is known to come later.
     pub(crate) fn result(&mut self, record: Span, call_id: String, content: Vec<Block>, is_error: bool) {
         match self.calls.name_of(&call_id) {
             Some(tool_name) => {

@@ -7,6 +7,9 @@ use serde_json::Value;
 use wb_record::Line;
 use wb_record::json::{Member, elements, members_of, members_within};
 
+use super::json_text::value;
+use super::loose::Key;
+
 /// The members of an object, found once.
 #[derive(Debug)]
 pub(crate) struct Fields<'a> {
@@ -18,7 +21,7 @@ pub(crate) struct Fields<'a> {
 
 impl<'a> Fields<'a> {
     /// Finds the members; `None` if it is not a whole object.
-    pub(crate) fn of(text: &'a [u8]) -> Option<Self> {
+    pub(crate) fn parse(text: &'a [u8]) -> Option<Self> {
         // The error about a long string would cost more than everything else.
         if text.starts_with(b"{") { Self::of_text(wb_record::lines::utf8(text)?) } else { None }
     }
@@ -55,21 +58,23 @@ impl<'a> Fields<'a> {
 
     /// Returns a string.
     pub(crate) fn text(&self, key: &str) -> Option<Cow<'a, str>> {
-        #[derive(serde::Deserialize)]
-        struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
         let json = self.json(key)?;
         let inner = json.strip_prefix('"')?.strip_suffix('"')?;
         if memchr::memchr(b'\\', inner.as_bytes()).is_none() {
             return Some(Cow::Borrowed(inner));
         }
-        let text = serde_json::from_str(json).ok().map(|Text(text)| text);
+        let text = serde_json::from_str(json).ok().map(|Key(text)| text);
         text.or_else(|| Line::alone(1, json.as_bytes()).parse().ok().map(Cow::Owned))
+    }
+
+    /// Returns an owned string.
+    pub(crate) fn string(&self, key: &str) -> Option<String> {
+        self.text(key).map(Cow::into_owned)
     }
 
     /// Returns a value of any kind; half of a surrogate pair becomes U+FFFD.
     pub(crate) fn value(&self, key: &str) -> Option<Value> {
-        let json = self.json(key)?;
-        serde_json::from_str(json).ok().or_else(|| value(json.as_bytes()))
+        value(self.get(key)?)
     }
 
     /// Takes the object that was read with this one.
@@ -81,6 +86,13 @@ impl<'a> Fields<'a> {
     /// Returns a whole number.
     pub(crate) fn number(&self, key: &str) -> Option<u64> {
         serde_json::from_str(self.json(key)?).ok()
+    }
+
+    /// Returns a number without its fraction.
+    #[expect(clippy::cast_possible_truncation, reason = "times and tokens are far below 2^52")]
+    pub(crate) fn integer(&self, key: &str) -> Option<i64> {
+        let number: f64 = serde_json::from_str(self.json(key)?).ok()?;
+        Some(number as i64)
     }
 
     /// Returns whether a value is exactly this literal.
@@ -111,11 +123,6 @@ impl<'a> Fields<'a> {
     }
 }
 
-/// Parses a value; half of a surrogate pair becomes U+FFFD.
-pub(crate) fn value(json: &[u8]) -> Option<Value> {
-    Line::alone(1, json).parse().ok()
-}
-
 /// Returns a text, or an empty one for a value of another kind.
 pub(crate) fn text_of(value: Option<&Value>) -> &str {
     value.and_then(Value::as_str).unwrap_or_default()
@@ -135,12 +142,14 @@ mod tests {
 
     #[test]
     fn values_are_found_by_their_kind() {
-        let fields = Fields::of(br#"{"a":1,"b":"x\u00e9","c":{"d":true},"a":2}"#).unwrap();
+        let fields = Fields::parse(br#"{"a":1,"b":"x\u00e9","c":{"d":true},"a":2}"#).unwrap();
         assert_eq!((fields.number("a"), fields.text("b").as_deref()), (Some(2), Some("xé")));
         assert!(fields.inner("c").unwrap().is("d", "true") && !fields.is("d", "true"));
         assert_eq!((fields.text("a"), fields.number("b"), fields.place("x")), (None, None, None));
         let both = Fields::with_inner(br#"{"c":{"d":[7]}}"#, "c").unwrap();
         assert_eq!((both.place("c"), both.inner("c").unwrap().get("d")), (Some(5..14), Some(&b"[7]"[..])));
-        assert!(fields.inner("a").is_none() && Fields::of(b"[]").is_none() && Fields::of(b"{").is_none());
+        assert!(
+            fields.inner("a").is_none() && Fields::parse(b"[]").is_none() && Fields::parse(b"{").is_none()
+        );
     }
 }

@@ -2,16 +2,12 @@
 
 use memchr::memchr;
 use serde_json::Value;
-use wb_record::lines::repair_surrogates;
+use wb_record::Line;
 
 /// Returns a string; `None` for another kind.
 pub(crate) fn text(json: &str) -> Option<String> {
     let inner = json.strip_prefix('"')?.strip_suffix('"')?;
-    unescaped(inner).or_else(|| {
-        serde_json::from_str(json)
-            .or_else(|_| serde_json::from_slice(&repair_surrogates(json.as_bytes())))
-            .ok()
-    })
+    unescaped(inner).or_else(|| parsed(json.as_bytes()))
 }
 
 /// Resolves single-character escapes, which are nearly all in long texts; `None` if there are
@@ -35,27 +31,33 @@ fn unescaped(mut rest: &str) -> Option<String> {
 
 /// Returns JSON without blanks; unchanged if it is nested too deep.
 pub(crate) fn compact(json: &str) -> String {
-    value(json).map_or_else(|| json.to_owned(), |value| value.to_string())
+    value(json.as_bytes()).map_or_else(|| json.to_owned(), |value| value.to_string())
 }
 
-/// Parses JSON, with halves of surrogate pairs repaired.
-pub(crate) fn value(json: &str) -> Option<Value> {
-    serde_json::from_str(json).or_else(|_| serde_json::from_slice(&repair_surrogates(json.as_bytes()))).ok()
+/// Parses JSON; half of a surrogate pair becomes U+FFFD.
+pub(crate) fn value(json: &[u8]) -> Option<Value> {
+    parsed(json)
+}
+
+fn parsed<T: serde::de::DeserializeOwned>(json: &[u8]) -> Option<T> {
+    Line::alone(1, json).parse().ok()
 }
 
 /// Reads the arguments of a call; those that are nested too deep are a text.
 pub(crate) fn input(json: &str) -> Value {
-    value(json).unwrap_or_else(|| Value::from(json))
+    value(json.as_bytes()).unwrap_or_else(|| Value::from(json))
 }
 
 /// Reads arguments: an object, or one in a string; anything else stays unchanged.
 pub(crate) fn arguments(json: &str) -> Value {
-    match text(json) {
-        Some(text) => match serde_json::from_str(&text) {
-            Ok(value @ Value::Object(_)) => value,
-            _ => Value::String(text),
-        },
-        None => input(json),
+    text(json).map_or_else(|| input(json), arguments_in)
+}
+
+/// Reads arguments from a text with an object; any other text stays one.
+pub(crate) fn arguments_in(text: impl AsRef<str> + Into<String>) -> Value {
+    match serde_json::from_str(text.as_ref()) {
+        Ok(value @ Value::Object(_)) => value,
+        _ => Value::String(text.into()),
     }
 }
 

@@ -48,7 +48,7 @@ struct ListDocument {
 
 impl Document for ListDocument {
     fn format(&self) -> &'static dyn Format {
-        self.layout.format()
+        self.layout
     }
 
     fn conversations(&self) -> Result<Vec<String>, FormatError> {
@@ -159,7 +159,7 @@ impl ListDocument {
     fn read(&self, list: &List) -> Result<View, FormatError> {
         let parts = self.source();
         let mut reading = Reading {
-            view: View::new(self.layout.format().name(), self.layout.vocabulary()),
+            view: View::new(self.layout.name(), self.layout.vocabulary()),
             layout: self.layout,
             n_bad: 0,
             first_bad: None,
@@ -307,8 +307,8 @@ fn usage_of(counts: &[(usize, u64)], messages: &[Message]) -> Vec<UsageAt> {
     messages.iter().enumerate().filter_map(usage).collect()
 }
 
-/// Gives a result that does not name its tool the name in its call, if the call is in one of the
-/// messages right before.
+/// Gives a result that does not name its tool the name in its call, if the answer right before it
+/// has one call of that id.
 fn name_result(message: &mut Message, before: &[Message]) {
     let Message::ToolResult { tool_call_id, tool_name, .. } = message else { return };
     let answer = before.iter().rfind(|it| !matches!(it, Message::ToolResult { .. }));

@@ -69,7 +69,7 @@ impl Render<'_> {
             };
             let record = self.record_of(at);
             if last.is_some() && record <= last {
-                return Err(NotExpressible::SplitsRecord { format: self.layout.format().name(), at });
+                return Err(NotExpressible::SplitsRecord { format: self.layout.name(), at });
             }
             let is_of_record =
                 |item: &&Item<'_>| message_of(item).and_then(|at| self.record_of(at)) == record;
@@ -169,7 +169,7 @@ impl Render<'_> {
     }
 
     fn refused(&self, why: impl Into<String>) -> NotExpressible {
-        NotExpressible::Refused { format: self.layout.format().name(), why: why.into() }
+        NotExpressible::Refused { format: self.layout.name(), why: why.into() }
     }
 }
 

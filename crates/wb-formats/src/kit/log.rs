@@ -8,12 +8,12 @@ use wb_record::lines::trimmed;
 use wb_record::{FormatError, Line, Lines, Note, PartReader, Parts, Span};
 
 use super::fields::Fields;
-use super::passed::Passed;
+use super::skips::Skips;
 
-/// Notes on the lines.
+/// The outcome of reading all lines.
 #[derive(Debug, Default)]
 pub(crate) struct LogEnd {
-    pub(crate) passed: Passed,
+    pub(crate) passed: Skips,
     /// The last line, if it was cut off while it was written.
     truncated: Option<usize>,
     pub(crate) n_bytes: u64,
@@ -26,7 +26,7 @@ impl LogEnd {
     pub(crate) fn of_lines(
         parts: &dyn Parts,
         inner: &str,
-        mut take: impl FnMut(&mut Passed, &Fields<'_>, Line<'_>),
+        mut take: impl FnMut(&mut Skips, &Fields<'_>, Line<'_>),
     ) -> Result<Self, FormatError> {
         let n_bytes = parts.len("")?.unwrap_or(0);
         let mut end = Self { n_bytes, is_ended: true, ..Self::default() };
@@ -43,14 +43,14 @@ impl LogEnd {
         Ok(end)
     }
 
-    /// Returns notes of what either of them skipped.
-    pub(crate) fn notes(&self, other: Passed) -> Vec<Note> {
+    /// Returns notes of what was skipped among the lines and later.
+    pub(crate) fn notes(&self, other: Skips) -> Vec<Note> {
         let truncated = self.truncated.map(|line| Note::TruncatedLastLine { line });
         truncated.into_iter().chain(self.passed.notes(other)).collect()
     }
 }
 
-/// Returns whether a line is JSON, of which the text is UTF-8.
+/// Returns whether a line is JSON in UTF-8.
 pub(crate) fn is_json(line: &[u8]) -> bool {
     std::str::from_utf8(line).is_ok_and(|line| serde_json::from_str::<IgnoredAny>(line).is_ok())
 }

@@ -30,7 +30,7 @@ impl Text<'_> {
 }
 
 /// A type that reads any value, with the default for one of an unexpected kind.
-pub(crate) trait Hoped<'de>: Default {
+pub(crate) trait LooseValue<'de>: Default {
     fn of_text(_: Cow<'de, str>) -> Self {
         Self::default()
     }
@@ -49,7 +49,7 @@ pub(crate) trait Hoped<'de>: Default {
 }
 
 /// Reads a value of any kind.
-pub(crate) fn hoped<'de, T: Hoped<'de>, D: Deserializer<'de>>(from: D) -> Result<T, D::Error> {
+pub(crate) fn loose_value<'de, T: LooseValue<'de>, D: Deserializer<'de>>(from: D) -> Result<T, D::Error> {
     from.deserialize_any(Any(PhantomData))
 }
 
@@ -57,19 +57,19 @@ pub(crate) fn hoped<'de, T: Hoped<'de>, D: Deserializer<'de>>(from: D) -> Result
 #[derive(serde::Deserialize)]
 pub(crate) struct Key<'a>(#[serde(borrow)] pub(crate) Cow<'a, str>);
 
-impl<'de> Hoped<'de> for Text<'de> {
+impl<'de> LooseValue<'de> for Text<'de> {
     fn of_text(text: Cow<'de, str>) -> Self {
         Self(Some(text))
     }
 }
 
-impl Hoped<'_> for Flag {
+impl LooseValue<'_> for Flag {
     fn of_flag(flag: bool) -> Self {
         Self(flag)
     }
 }
 
-impl Hoped<'_> for Count {
+impl LooseValue<'_> for Count {
     fn of_number(number: u64) -> Self {
         Self(Some(number))
     }
@@ -77,25 +77,25 @@ impl Hoped<'_> for Count {
 
 impl<'de: 'a, 'a> Deserialize<'de> for Text<'a> {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        hoped(from)
+        loose_value(from)
     }
 }
 
 impl<'de> Deserialize<'de> for Flag {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        hoped(from)
+        loose_value(from)
     }
 }
 
 impl<'de> Deserialize<'de> for Count {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        hoped(from)
+        loose_value(from)
     }
 }
 
 struct Any<T>(PhantomData<T>);
 
-impl<'de, T: Hoped<'de>> Visitor<'de> for Any<T> {
+impl<'de, T: LooseValue<'de>> Visitor<'de> for Any<T> {
     type Value = T;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -21,18 +21,23 @@ use super::json_text::body_of;
 use super::log::line_ranges;
 
 /// The layout of a format's files.
-pub(crate) trait Layout: Send + Sync + Debug {
-    /// Returns the format.
-    fn format(&self) -> &'static dyn Format;
-
+pub(crate) trait Layout: Format {
     /// Returns whether the session is made of lines, which are read one by one. Any other is held
     /// whole.
     fn is_lines(&self, _parts: &dyn Parts) -> io::Result<bool> {
         Ok(false)
     }
 
-    /// Returns the positions of the lists, the last written one at the end.
-    fn lists(&self, parts: &dyn Parts) -> Result<Vec<List>, FormatError>;
+    /// Returns the positions of the lists, the last written one at the end: by default one, of all
+    /// lines, or of the messages of a body.
+    fn lists(&self, parts: &dyn Parts) -> Result<Vec<List>, FormatError> {
+        let list = if self.is_lines(parts)? {
+            List::of_lines(parts, |line| Some(0..line.len()))
+        } else {
+            List::of_body(held(parts))
+        };
+        Ok(vec![list?])
+    }
 
     /// Returns the conversion between records and messages.
     fn shape(&self) -> &dyn Shape;
@@ -68,7 +73,7 @@ pub(crate) trait Layout: Send + Sync + Debug {
     }
 }
 
-/// Returns the line that holds these records, given the current session.
+/// A function that returns the line with these records, given the current session.
 pub(crate) type Snapshot = fn(&dyn Parts, &[Cow<'_, [u8]>], &Stamp) -> io::Result<String>;
 
 /// Returns the text of a session that is held whole.
@@ -95,7 +100,7 @@ pub(crate) trait Shape: Send + Sync + Debug {
 pub(crate) struct Record {
     /// The messages in it, in order.
     pub(crate) messages: Vec<Message>,
-    /// The usage of the request that it answers, and the model that answered.
+    /// The usage of the request that it answers.
     pub(crate) usage: Option<Usage>,
     /// The model that answered.
     pub(crate) model: Option<String>,
@@ -144,7 +149,7 @@ pub(crate) struct List {
 impl List {
     /// Returns the list at the end of a path of keys, or the text itself without keys; an empty
     /// list if there is none.
-    pub(crate) fn at(text: &[u8], path: &[&str]) -> Result<Self, FormatError> {
+    pub(crate) fn at_path(text: &[u8], path: &[&str]) -> Result<Self, FormatError> {
         let (_, json) = body_of(text);
         if path.is_empty() {
             return Self::of_array(text, json);
@@ -152,6 +157,12 @@ impl List {
         serde_json::from_slice::<serde::de::IgnoredAny>(json)
             .map_err(|error| FormatError::of_json(1, &error))?;
         Self::of_array(text, find(json, path).map_or(b"[]", |place| &json[place]))
+    }
+
+    /// Returns the list of a body with `messages`, or of the list alone.
+    pub(crate) fn of_body(text: &[u8]) -> Result<Self, FormatError> {
+        let (_, json) = body_of(text);
+        Self::at_path(text, if json.starts_with(b"[") { &[] } else { &["messages"] })
     }
 
     /// Returns the list of the elements of an array in a text.

@@ -16,7 +16,7 @@ pub(crate) fn has_lost_role(shape: &dyn Shape, record: &[u8]) -> bool {
     if record.starts_with(b"{\"role\"") {
         return false;
     }
-    let Some(fields) = Fields::of(record) else { return false };
+    let Some(fields) = Fields::parse(record) else { return false };
     let says = BODIES.iter().any(|key| fields.place(key).is_some());
     let is_read = |role| {
         let (record, mut read) = (with_role(record, role), Record::default());
@@ -35,8 +35,7 @@ fn with_role(record: &[u8], role: &'static str) -> Vec<u8> {
     }
 }
 
-/// Returns who speaks in a record that was read; nobody in one without messages, and none of the
-/// two in a system text.
+/// Returns the side that speaks in a record; `None` for one without messages and for a system text.
 pub(crate) fn side_of(record: &Record) -> Option<Side> {
     record.messages.iter().find_map(side_of_message)
 }
@@ -65,15 +64,15 @@ pub(crate) fn note_of(lost: &[MissingRole]) -> Option<Note> {
 /// model have a type of their own, and host messages in the user's place begin with a tag or a
 /// heading. Returns `None` if the role is there, or it is not a message.
 pub(crate) fn lost_role_of_item(item: &[u8]) -> Option<LostRole> {
-    let fields = Fields::of(item)?;
+    let fields = Fields::parse(item)?;
     let is_lost = fields.text("type").as_deref() == Some("message") && fields.place("role").is_none();
     let content = fields.value("content").filter(|_| is_lost)?;
     let blocks = content.as_array().map_or(&[][..], Vec::as_slice);
-    let is_told = |block: &Value| block["text"].as_str().is_some_and(|text| !text.starts_with(['<', '#']));
+    let is_users = |block: &Value| block["text"].as_str().is_some_and(|text| !text.starts_with(['<', '#']));
     let role = match blocks {
         [] => None,
         blocks if blocks.iter().all(|it| it["type"] == "output_text") => Some("assistant"),
-        blocks if blocks.iter().all(|it| it["type"] == "input_text" && is_told(it)) => Some("user"),
+        blocks if blocks.iter().all(|it| it["type"] == "input_text" && is_users(it)) => Some("user"),
         _ => None,
     };
     Some(LostRole(role))
@@ -105,20 +104,20 @@ mod tests {
 
     use super::*;
 
-    fn told(role: &'static str) -> LostRole {
+    fn lost(role: &'static str) -> LostRole {
         LostRole(Some(role))
     }
 
     #[test]
-    fn the_role_of_an_item_is_told_by_its_texts() {
+    fn texts_identify_the_role_of_an_item() {
         for (item, expected) in [
             (
                 json!({"type": "message", "content": [{"type": "output_text", "text": "a"}]}),
-                Some(told("assistant")),
+                Some(lost("assistant")),
             ),
             (
                 json!({"type": "message", "content": [{"type": "input_text", "text": "a"}]}),
-                Some(told("user")),
+                Some(lost("user")),
             ),
             (
                 json!({"type": "message", "content": [{"type": "input_text", "text": "<permissions>"}]}),
@@ -137,13 +136,13 @@ mod tests {
     }
 
     #[test]
-    fn the_role_of_a_message_of_pi_is_told_by_its_shape_or_by_who_speaks_beside_it() {
+    fn its_shape_or_its_neighbours_identify_the_role_of_a_message_of_pi() {
         let (model, user) = (Some(Side::Model), Some(Side::User));
         for (message, before, expected) in [
-            (json!({"content": [], "toolCallId": "c"}), model, Some(told("toolResult"))),
-            (json!({"content": [], "usage": {}}), user, Some(told("assistant"))),
-            (json!({"content": [{"type": "toolCall", "id": "c"}]}), user, Some(told("assistant"))),
-            (json!({"content": [{"type": "text", "text": "a"}]}), model, Some(told("user"))),
+            (json!({"content": [], "toolCallId": "c"}), model, Some(lost("toolResult"))),
+            (json!({"content": [], "usage": {}}), user, Some(lost("assistant"))),
+            (json!({"content": [{"type": "toolCall", "id": "c"}]}), user, Some(lost("assistant"))),
+            (json!({"content": [{"type": "text", "text": "a"}]}), model, Some(lost("user"))),
             (json!({"content": [{"type": "text", "text": "a"}]}), None, Some(LostRole(None))),
             (json!({"command": "ls", "output": ""}), model, None),
             (json!({"role": "user", "content": "a"}), model, None),

@@ -8,6 +8,9 @@ use wb_message::{Block, Message};
 use wb_record::splice::{Joint, Piece, splices};
 use wb_record::{ChangeSet, Item, NotExpressible, Parts, Span, View, Wanted};
 
+use super::appended::message_of;
+use super::log::span_in;
+
 /// A format's way to write what has no record yet.
 pub(crate) trait Writer {
     /// Returns the name of the format.
@@ -27,7 +30,7 @@ pub(crate) trait Writer {
 
 /// A record of the new conversation.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Record {
+pub(crate) enum RecordEdit {
     /// A record of the file, byte for byte.
     Stays(Span),
     /// A record of the file that is changed.
@@ -36,7 +39,7 @@ pub(crate) enum Record {
     New(Vec<u8>),
 }
 
-impl Record {
+impl RecordEdit {
     fn is_of(&self, span: &Span) -> bool {
         matches!(self, Self::Stays(own) | Self::Changed(own, _) if own == span)
     }
@@ -60,13 +63,13 @@ pub(crate) fn records(
     wanted: &Wanted<'_>,
     parts: &dyn Parts,
     writer: &mut impl Writer,
-) -> Result<Vec<Record>, NotExpressible> {
+) -> Result<Vec<RecordEdit>, NotExpressible> {
     whole(wanted.view, wanted.items, writer.format())?;
-    let mut records: Vec<Record> = Vec::new();
+    let mut records: Vec<RecordEdit> = Vec::new();
     for item in wanted.items {
         match item {
-            Item::New(message) => records.push(Record::New(writer.new_record(message)?)),
-            Item::Old(span) => records.push(Record::Stays(span.clone())),
+            Item::New(message) => records.push(RecordEdit::New(writer.new_record(message)?)),
+            Item::Old(span) => records.push(RecordEdit::Stays(span.clone())),
             Item::Same(at) => stay(&mut records, wanted.view, *at),
             Item::Body(at, body) => {
                 stay(&mut records, wanted.view, *at);
@@ -79,10 +82,7 @@ pub(crate) fn records(
 
 /// Refuses items that keep only a part of a record.
 fn whole(view: &View, items: &[Item<'_>], format: &'static str) -> Result<(), NotExpressible> {
-    let kept = |item: Option<&Item<'_>>| match item {
-        Some(Item::Same(at) | Item::Body(at, _)) => Some(*at),
-        _ => None,
-    };
+    let kept = |item: Option<&Item<'_>>| item.and_then(message_of);
     for (nth, item) in items.iter().enumerate() {
         let Some(at) = kept(Some(item)) else { continue };
         let before = nth.checked_sub(1).and_then(|nth| kept(items.get(nth)));
@@ -96,17 +96,17 @@ fn whole(view: &View, items: &[Item<'_>], format: &'static str) -> Result<(), No
     Ok(())
 }
 
-fn stay(records: &mut Vec<Record>, view: &View, at: usize) {
+fn stay(records: &mut Vec<RecordEdit>, view: &View, at: usize) {
     for place in view.provenance.places(at) {
         if !records.last().is_some_and(|last| last.is_of(&place.record)) {
-            records.push(Record::Stays(place.record.clone()));
+            records.push(RecordEdit::Stays(place.record.clone()));
         }
     }
 }
 
 /// Gives the records of a message another body, except those that only accompany it.
 fn edit(
-    records: &mut [Record],
+    records: &mut [RecordEdit],
     view: &View,
     at: usize,
     body: &[Block],
@@ -121,12 +121,12 @@ fn edit(
             continue;
         };
         let before = match &*record {
-            Record::Changed(_, bytes) => Cow::Borrowed(bytes.as_slice()),
+            RecordEdit::Changed(_, bytes) => Cow::Borrowed(bytes.as_slice()),
             _ => bytes_of(parts, &place.record)?,
         };
         let after = writer.with_body(&before, at, body)?;
         if *after != *before {
-            *record = Record::Changed(place.record.clone(), after);
+            *record = RecordEdit::Changed(place.record.clone(), after);
         }
     }
     Ok(())
@@ -134,32 +134,32 @@ fn edit(
 
 /// A record of the new text, and its number in the current text.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Placed {
+pub(crate) struct PlacedRecord {
     pub(crate) number: Option<usize>,
-    pub(crate) record: Record,
+    pub(crate) record: RecordEdit,
 }
 
 /// Returns the changes that make the records of a view into others, in place.
 ///
-/// `all` are the records of the part without a name in their order. Those that the view does not
-/// hold stay where they are.
+/// `all` are the records of the part without a name in their order. Those that the view lacks stay
+/// where they are.
 pub(crate) fn in_place(
     view: &View,
     parts: &dyn Parts,
     all: &[Range<usize>],
-    records: Vec<Record>,
+    records: Vec<RecordEdit>,
     joint: Joint,
 ) -> Result<ChangeSet, NotExpressible> {
-    spliced(parts, all, placed(view, all, records)?, joint)
+    spliced(parts, all, place_records(view, all, records)?, joint)
 }
 
 /// Returns all records of the new text: those of the view, and the others in place. A new record
 /// goes where the first of those that it replaces was.
-pub(crate) fn placed(
+pub(crate) fn place_records(
     view: &View,
     all: &[Range<usize>],
-    records: Vec<Record>,
-) -> Result<Vec<Placed>, NotExpressible> {
+    records: Vec<RecordEdit>,
+) -> Result<Vec<PlacedRecord>, NotExpressible> {
     let mut placing =
         Placing { all, own: vec![false; all.len()], next: 0, new: Vec::new(), placed: Vec::new() };
     let places = (0..view.messages.len()).flat_map(|at| view.provenance.places(at));
@@ -167,7 +167,7 @@ pub(crate) fn placed(
         placing.own[number] = true;
     }
     for record in records {
-        let (Record::Stays(span) | Record::Changed(span, _)) = &record else {
+        let (RecordEdit::Stays(span) | RecordEdit::Changed(span, _)) = &record else {
             placing.new.push(record);
             continue;
         };
@@ -178,7 +178,7 @@ pub(crate) fn placed(
             return Err(refused("a message that stands behind a later one"));
         }
         placing.up_to(number);
-        placing.placed.push(Placed { number: Some(number), record });
+        placing.placed.push(PlacedRecord { number: Some(number), record });
         placing.next = number + 1;
     }
     placing.up_to(all.len());
@@ -193,8 +193,8 @@ struct Placing<'a> {
     /// The first record that was not visited yet.
     next: usize,
     /// New records that have no place yet.
-    new: Vec<Record>,
-    placed: Vec<Placed>,
+    new: Vec<RecordEdit>,
+    placed: Vec<PlacedRecord>,
 }
 
 impl Placing<'_> {
@@ -203,7 +203,7 @@ impl Placing<'_> {
         let to = number.max(self.next);
         let first = (self.next..to).find(|number| self.own[*number]).unwrap_or(to);
         self.keep(self.next..first);
-        self.placed.extend(self.new.drain(..).map(|record| Placed { number: None, record }));
+        self.placed.extend(self.new.drain(..).map(|record| PlacedRecord { number: None, record }));
         self.keep(first..to);
         self.next = to;
     }
@@ -213,9 +213,8 @@ impl Placing<'_> {
             if self.own[number] {
                 continue;
             }
-            let Range { start, end } = self.all[number];
-            let span = Span { at: start as u64, len: (end - start) as u64, ..Span::default() };
-            self.placed.push(Placed { number: Some(number), record: Record::Stays(span) });
+            let span = span_in(0, &self.all[number]);
+            self.placed.push(PlacedRecord { number: Some(number), record: RecordEdit::Stays(span) });
         }
     }
 }
@@ -224,12 +223,14 @@ impl Placing<'_> {
 pub(crate) fn spliced(
     parts: &dyn Parts,
     all: &[Range<usize>],
-    placed: Vec<Placed>,
+    placed: Vec<PlacedRecord>,
     joint: Joint,
 ) -> Result<ChangeSet, NotExpressible> {
-    let piece = |placed: Placed| match placed {
-        Placed { record: Record::Changed(_, bytes) | Record::New(bytes), .. } => Piece::New(bytes),
-        Placed { number, record: Record::Stays(_) } => Piece::Stays(number.unwrap_or(all.len())),
+    let piece = |placed: PlacedRecord| match placed {
+        PlacedRecord { record: RecordEdit::Changed(_, bytes) | RecordEdit::New(bytes), .. } => {
+            Piece::New(bytes)
+        }
+        PlacedRecord { number, record: RecordEdit::Stays(_) } => Piece::Stays(number.unwrap_or(all.len())),
     };
     let pieces: Vec<Piece> = placed.into_iter().map(piece).collect();
     let changes = splices(parts, all, &pieces, joint, |_| false).map_err(NotExpressible::unreadable)?;

@@ -3,7 +3,6 @@
 use std::collections::HashMap;
 
 use serde_json::Value;
-use wb_budget::Usage;
 use wb_message::{Block, Content, Message};
 use wb_record::json::{elements, find, get, members, text};
 use wb_record::{Abilities, Confidence, Document, Format, FormatError, Parts, Probe, UsageAt, View};
@@ -11,6 +10,7 @@ use wb_record::{Abilities, Confidence, Document, Format, FormatError, Parts, Pro
 use crate::kit::json_text::{self, body_of};
 use crate::kit::list_document::open;
 use crate::kit::message_list::{Layout, List, Shape, held};
+use crate::kit::usage::usage_with_cache;
 use crate::shapes::chat_message::ChatShape;
 
 /// The start of a text that refers to an attachment.
@@ -46,13 +46,9 @@ impl Format for InspectAi {
 }
 
 impl Layout for InspectAi {
-    fn format(&self) -> &'static dyn Format {
-        &Self
-    }
-
     fn lists(&self, parts: &dyn Parts) -> Result<Vec<List>, FormatError> {
         let text = held(parts);
-        let samples = List::at(text, &["samples"])?.records;
+        let samples = List::at_path(text, &["samples"])?.records;
         samples.into_iter().map(|sample| list_of(text, &text[sample])).collect()
     }
 
@@ -161,8 +157,7 @@ fn count_of(event: &[u8]) -> Option<(String, UsageAt)> {
     // Some providers include cached tokens in the prompt, some count them separately; the sum shows
     // which.
     let is_in_prompt = of("total_tokens").is_none_or(|total| total <= prompt.saturating_add(answer));
-    let input_tokens = if is_in_prompt { prompt.saturating_sub(cached) } else { prompt };
-    let usage =
-        Usage { input_tokens, output_tokens: answer, cache_read_tokens: read, cache_write_tokens: written };
+    let prompt = if is_in_prompt { prompt } else { prompt.saturating_add(cached) };
+    let usage = usage_with_cache(Some(prompt), Some(answer), read, written)?;
     Some((id, UsageAt { at: 0, usage, model: text(output, &["model"]) }))
 }

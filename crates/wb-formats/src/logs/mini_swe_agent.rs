@@ -43,12 +43,8 @@ impl Format for MiniSweAgent {
 }
 
 impl Layout for MiniSweAgent {
-    fn format(&self) -> &'static dyn Format {
-        &Self
-    }
-
     fn lists(&self, parts: &dyn Parts) -> Result<Vec<List>, FormatError> {
-        Ok(vec![List::at(held(parts), &["messages"])?])
+        Ok(vec![List::at_path(held(parts), &["messages"])?])
     }
 
     fn shape(&self) -> &dyn Shape {

@@ -49,13 +49,9 @@ impl Format for OpenhandsCompletions {
 }
 
 impl Layout for OpenhandsCompletions {
-    fn format(&self) -> &'static dyn Format {
-        &Self
-    }
-
     fn lists(&self, parts: &dyn Parts) -> Result<Vec<List>, FormatError> {
         let text = held(parts);
-        let mut list = List::at(text, &["messages"])?;
+        let mut list = List::at_path(text, &["messages"])?;
         let (offset, json) = body_of(text);
         let answer = answer_in(json, "raw_response").or_else(|| answer_in(json, "response"));
         list.behind = answer.map(|place| offset + place.start..offset + place.end);

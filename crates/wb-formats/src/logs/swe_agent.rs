@@ -54,12 +54,8 @@ impl Format for SweAgent {
 }
 
 impl Layout for SweAgent {
-    fn format(&self) -> &'static dyn Format {
-        &Self
-    }
-
     fn lists(&self, parts: &dyn Parts) -> Result<Vec<List>, FormatError> {
-        Ok(vec![List::at(held(parts), &["history"])?])
+        Ok(vec![List::at_path(held(parts), &["history"])?])
     }
 
     fn shape(&self) -> &dyn Shape {

@@ -49,16 +49,12 @@ impl Format for TauBench {
 }
 
 impl Layout for TauBench {
-    fn format(&self) -> &'static dyn Format {
-        &Self
-    }
-
     fn lists(&self, parts: &dyn Parts) -> Result<Vec<List>, FormatError> {
         let text = held(parts);
         let is_second = body_of(text).1.starts_with(b"{");
         let (runs, key) =
             if is_second { (["simulations"].as_slice(), "messages") } else { ([].as_slice(), "traj") };
-        let runs = List::at(text, runs)?.records;
+        let runs = List::at_path(text, runs)?.records;
         let lists = runs.into_iter().map(|run| list_of(text, &text[run], key));
         let mut lists = lists.collect::<Result<Vec<_>, _>>()?;
         let mut names = HashSet::new();

@@ -18,7 +18,7 @@ pub(super) fn stage(current: &Current<'_>) -> Result<Next, NotExpressible> {
     if lines.is_empty() {
         return Ok(Next::Nothing);
     }
-    current.step(SessionRepair { parted: lines, ..SessionRepair::by(changes) })
+    current.step(SessionRepair { parted: lines, ..SessionRepair::from_changes(changes) })
 }
 
 /// Returns the line feeds that separate the records of each line that holds several objects and
@@ -40,7 +40,7 @@ fn parted(parts: &dyn Parts) -> io::Result<(ChangeSet, Vec<usize>)> {
     Ok((ChangeSet { changes: changes.into_iter().rev().map(feed).collect() }, numbers))
 }
 
-/// Returns the end of each object of a line; `None` if there is anything else.
+/// Returns the end of each object of a line; none if there is anything else.
 fn ends_of_objects(line: &[u8]) -> Vec<usize> {
     let mut values = serde_json::Deserializer::from_slice(line).into_iter::<IgnoredAny>();
     let mut ends: Vec<usize> = Vec::new();

@@ -26,7 +26,7 @@ pub(super) fn stage(current: &Current<'_>) -> Result<Next, NotExpressible> {
         return Ok(Next::Nothing);
     }
     match with_ids(current) {
-        Ok(changes) => current.step(SessionRepair::by(changes)),
+        Ok(changes) => current.step(SessionRepair::from_changes(changes)),
         Err(why) => Ok(Next::Left(why)),
     }
 }
@@ -44,11 +44,11 @@ fn with_ids(current: &Current<'_>) -> Result<ChangeSet, NotExpressible> {
 }
 
 /// The position of an id: a record, and one of its places in it, or all of them.
-type Slot<'a> = (&'a Span, Option<usize>);
+type IdSlot<'a> = (&'a Span, Option<usize>);
 
 /// A slot in which an id is to become another.
 struct Renamed<'a> {
-    slot: Slot<'a>,
+    slot: IdSlot<'a>,
     old: &'a str,
     new: String,
 }
@@ -69,7 +69,7 @@ fn with_own_ids(document: &dyn Document, view: &View) -> io::Result<ChangeSet> {
 fn renamed<'a>(document: &dyn Document, view: &'a View) -> io::Result<Vec<Renamed<'a>>> {
     let mut taken: HashSet<String> = ids(&view.messages).map(str::to_owned).collect();
     let mut all = Vec::new();
-    for (id, said) in said_by_id(view) {
+    for (id, said) in mentions_by_id(view) {
         let mut n = 0;
         let groups = groups(document, id, said)?;
         for group in groups.into_iter().filter(|group| !group.is_empty()).skip(1) {
@@ -85,7 +85,7 @@ fn renamed<'a>(document: &dyn Document, view: &'a View) -> io::Result<Vec<Rename
 
 /// Returns whether an id is in all slots of a group; some formats use the name of a tool as the id
 /// of its call.
-fn is_written(document: &dyn Document, id: &str, group: &[Slot<'_>]) -> io::Result<bool> {
+fn is_written(document: &dyn Document, id: &str, group: &[IdSlot<'_>]) -> io::Result<bool> {
     for (record, _) in group {
         if places(document, record, id)?.is_empty() {
             return Ok(false);
@@ -95,11 +95,11 @@ fn is_written(document: &dyn Document, id: &str, group: &[Slot<'_>]) -> io::Resu
 }
 
 /// A call or one of its results, with the records that contain it.
-type Said<'a> = (CallPosition, Vec<&'a Span>);
+type Mention<'a> = (CallPosition, Vec<&'a Span>);
 
 /// Returns the calls and results of each id that several calls have, in their order.
-fn said_by_id(view: &View) -> BTreeMap<&str, Vec<Said<'_>>> {
-    let mut by_id: BTreeMap<&str, Vec<(u32, Said<'_>)>> = BTreeMap::new();
+fn mentions_by_id(view: &View) -> BTreeMap<&str, Vec<Mention<'_>>> {
+    let mut by_id: BTreeMap<&str, Vec<(u32, Mention<'_>)>> = BTreeMap::new();
     for (id, call) in calls(&view.messages).filter(|(id, _)| !id.is_empty()) {
         by_id.entry(id).or_default().push((call.message, (call, records_of(view, call))));
     }
@@ -121,9 +121,9 @@ fn in_order<T>(mut said: Vec<(u32, T)>) -> Vec<T> {
 
 /// Returns the slots of an id in groups: each call with its results, and calls that have a slot in
 /// common as one.
-fn groups<'a>(document: &dyn Document, id: &str, said: Vec<Said<'a>>) -> io::Result<Vec<Vec<Slot<'a>>>> {
+fn groups<'a>(document: &dyn Document, id: &str, said: Vec<Mention<'a>>) -> io::Result<Vec<Vec<IdSlot<'a>>>> {
     let own = |(call, records)| Ok((call, with_id(document, records, id)?));
-    let said: Vec<Said<'a>> = said.into_iter().map(own).collect::<io::Result<_>>()?;
+    let said: Vec<Mention<'a>> = said.into_iter().map(own).collect::<io::Result<_>>()?;
     let mut n_said: HashMap<&Span, usize> = HashMap::new();
     said.iter().flat_map(|(_, records)| records).for_each(|record| *n_said.entry(record).or_default() += 1);
     let mut next: HashMap<&Span, usize> = HashMap::new();
@@ -132,7 +132,7 @@ fn groups<'a>(document: &dyn Document, id: &str, said: Vec<Said<'a>>) -> io::Res
             next.insert(record, 0);
         }
     }
-    let mut slots: BTreeMap<CallPosition, Vec<Slot<'a>>> = BTreeMap::new();
+    let mut slots: BTreeMap<CallPosition, Vec<IdSlot<'a>>> = BTreeMap::new();
     for (call, records) in said {
         let slot = |record| {
             let nth = next.get_mut(record).map(|next| std::mem::replace(next, *next + 1));
@@ -157,9 +157,9 @@ fn with_id<'a>(document: &dyn Document, mut records: Vec<&'a Span>, id: &str) ->
 }
 
 /// Joins lists that have something in common, each to the first one.
-fn joined<'a>(lists: impl Iterator<Item = Vec<Slot<'a>>>) -> Vec<Vec<Slot<'a>>> {
-    let mut groups: Vec<Vec<Slot<'a>>> = Vec::new();
-    let mut known: HashMap<Slot<'a>, usize> = HashMap::new();
+fn joined<'a>(lists: impl Iterator<Item = Vec<IdSlot<'a>>>) -> Vec<Vec<IdSlot<'a>>> {
+    let mut groups: Vec<Vec<IdSlot<'a>>> = Vec::new();
+    let mut known: HashMap<IdSlot<'a>, usize> = HashMap::new();
     for list in lists {
         let held: BTreeSet<usize> = list.iter().filter_map(|slot| known.get(slot).copied()).collect();
         let into = held.first().copied().unwrap_or(groups.len());
@@ -278,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn an_id_is_found_where_ids_stand_and_nowhere_else() {
+    fn an_id_is_found_under_its_keys_and_nowhere_else() {
         let record = r#"{"id":"c1","text":"c1","input":{"id":"c1"},"of":[{"call_id": "c1"},{"call_ids":["c0","c1"]}]}"#;
         let mut places = Vec::new();
         find_ids(record.as_bytes(), "c1", 0, &mut places);

@@ -10,6 +10,7 @@ use wb_record::{Bytes, Change, ChangeSet, Document, NotExpressible, Span, View};
 
 use super::SessionRepair;
 use super::stage::{Current, Next};
+use crate::shapes::content_value::list;
 
 /// The text of a block that is alone in its list: no message may be empty.
 const EMPTY: &str = "(empty)";
@@ -23,7 +24,7 @@ pub(super) fn stage(current: &Current<'_>) -> Result<Next, NotExpressible> {
     }
     let changes = without_empty_texts(current.document(), &current.view);
     let changes = changes.map_err(NotExpressible::unreadable)?;
-    if changes.is_empty() { Ok(Next::Nothing) } else { current.step(SessionRepair::by(changes)) }
+    if changes.is_empty() { Ok(Next::Nothing) } else { current.step(SessionRepair::from_changes(changes)) }
 }
 
 /// Returns the changes that remove blocks with an empty text from all lists; nothing else changes.
@@ -67,10 +68,10 @@ fn without_empty(value: &[u8]) -> Vec<u8> {
         return value.to_vec();
     }
     if kept.is_empty() {
-        let told = serde_json::Value::from(EMPTY).to_string();
-        kept.push(set(all[0], "text", told.as_bytes()));
+        let text = serde_json::Value::from(EMPTY).to_string();
+        kept.push(set(all[0], "text", text.as_bytes()));
     }
-    [b"[", kept.join(&b","[..]).as_slice(), b"]"].concat()
+    list(&kept)
 }
 
 fn is_empty(block: &[u8]) -> bool {
@@ -82,26 +83,26 @@ fn is_empty(block: &[u8]) -> bool {
 mod tests {
     use super::*;
 
-    fn mended(list: &str) -> String {
+    fn repaired(list: &str) -> String {
         String::from_utf8(without_empty(list.as_bytes())).unwrap()
     }
 
     #[test]
-    fn empty_texts_go_and_one_that_stands_alone_says_so() {
+    fn empty_texts_go_and_one_that_is_alone_says_so() {
         let (empty, other) = (r#"{"type":"text","text":""}"#, r#"{"type": "text", "text": "a"}"#);
-        assert_eq!(mended(&format!("[{empty}, {other} ,{empty}]")), format!("[{other}]"));
-        assert_eq!(mended(&format!("[{empty},{empty}]")), r#"[{"type":"text","text":"(empty)"}]"#);
+        assert_eq!(repaired(&format!("[{empty}, {other} ,{empty}]")), format!("[{other}]"));
+        assert_eq!(repaired(&format!("[{empty},{empty}]")), r#"[{"type":"text","text":"(empty)"}]"#);
         let result =
             |content: &str| format!(r#"{{"content": [ {{"type":"tool_result","content":{content}}} ]}}"#);
         let answer = format!("[{other}]");
         assert_eq!(
-            mended(&result(&format!("[{other},{empty}]"))),
+            repaired(&result(&format!("[{other},{empty}]"))),
             result(&answer).replace("[ ", "[").replace("} ]", "}]")
         );
         for same in
             [result("\"\""), result(&format!("[ {other} ]")), "[]".to_owned(), "[ {} , 1 ]".to_owned()]
         {
-            assert_eq!(mended(&same), same);
+            assert_eq!(repaired(&same), same);
         }
     }
 }

@@ -29,7 +29,7 @@ pub(super) fn stage(current: &Current<'_>) -> Result<Next, NotExpressible> {
     };
     match current.read_after(&changes) {
         Ok((document, view)) if late_results(&view.messages, &current.sent).is_empty() => {
-            Ok(Next::step_to(SessionRepair::by(changes), After::Read(document, view)))
+            Ok(Next::step_to(SessionRepair::from_changes(changes), After::Read(document, view)))
         }
         _ => Ok(Next::Nothing),
     }
@@ -75,7 +75,7 @@ mod tests {
     fn a_result_is_late_behind_an_answer_or_behind_the_user_where_the_agent_keeps_the_order() {
         let call = |id: &str| Message::assistant_blocks(vec![Block::call(id, "ls", json!({}))]);
         let result = |id: &str| Message::tool_result(id, "ls", "a.rs");
-        let late = |messages: &[Message], format| late_results(messages, &SentAs::by(format, None));
+        let late = |messages: &[Message], format| late_results(messages, &SentAs::from_format(format, None));
         let user = [call("a"), call("b"), result("b"), Message::user("wait"), result("a")];
         assert_eq!(late(&user, "kimi-cli"), [(4, 3)]);
         assert_eq!(late(&user, "claude-code"), []);

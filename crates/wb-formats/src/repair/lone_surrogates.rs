@@ -22,12 +22,12 @@ pub(super) fn stage(current: &Current<'_>) -> Result<Next, NotExpressible> {
     }
     let n_lone_surrogates = halves.len();
     let changes = replaced(current.document(), halves).map_err(NotExpressible::unreadable)?;
-    current.step(SessionRepair { n_lone_surrogates, ..SessionRepair::by(changes) })
+    current.step(SessionRepair { n_lone_surrogates, ..SessionRepair::from_changes(changes) })
 }
 
 /// Returns the positions of lone surrogates in the records of a view, if its provider refuses them.
 pub fn lone_surrogates(document: &dyn Document, view: &View) -> io::Result<Vec<Span>> {
-    if !SentAs::of(view).dialects.contains(&Dialect::Anthropic) {
+    if !SentAs::from_view(view).dialects.contains(&Dialect::Anthropic) {
         return Ok(Vec::new());
     }
     let (mut found, mut last) = (Vec::new(), None);

@@ -20,7 +20,7 @@ pub(super) fn stage(current: &Current<'_>) -> Result<Next, NotExpressible> {
         return Ok(Next::Nothing);
     }
     let changes = with_call_ids(document, &current.view).map_err(NotExpressible::unreadable)?;
-    if changes.is_empty() { Ok(Next::Nothing) } else { current.step(SessionRepair::by(changes)) }
+    if changes.is_empty() { Ok(Next::Nothing) } else { current.step(SessionRepair::from_changes(changes)) }
 }
 
 /// Returns the changes that give calls without an id one; calls of a record stay unchanged if more

@@ -1,4 +1,4 @@
-//! Messages that lost their role: each gets it back if it is known.
+//! Messages that lost their role: it is restored if it can be inferred.
 
 use wb_record::{ChangeSet, MissingRole, NotExpressible, Note};
 
@@ -13,7 +13,7 @@ pub(super) fn stage(current: &Current<'_>) -> Result<Next, NotExpressible> {
     if current.uncovers.roles && !roles.is_empty() {
         // A restored role can identify that of the message next to it.
         let changes = with_roles(current, &roles)?;
-        return current.step(SessionRepair { roles, ..SessionRepair::by(changes) });
+        return current.step(SessionRepair { roles, ..SessionRepair::from_changes(changes) });
     }
     // An unread message may be the missing call or result.
     let why = NotExpressible::unreadable(format_args!("line {first} does not say who speaks"));

@@ -19,7 +19,7 @@ use wb_record::{ChangeSet, Document, MissingRole, NotExpressible, Stamp, View};
 
 pub use self::lone_surrogates::lone_surrogates;
 use self::nothing_lost::loses_nothing;
-use self::stage::{After, Current, Next, Step, Uncovers, refused};
+use self::stage::{After, Current, Next, StageChanges, Uncovers, refused};
 use crate::dialects::SentAs;
 
 /// The repair of a conversation.
@@ -36,8 +36,7 @@ pub struct SessionRepair {
     pub n_lone_surrogates: usize,
     /// The lines that hold several records, each of which gets a line of its own.
     pub parted: Vec<usize>,
-    /// The lines that follow the line before them, since the one that they followed is not in the
-    /// file.
+    /// The lines that are linked to the line before them, since their parent is not in the file.
     pub relinked: Vec<usize>,
     /// The messages whose lost role is restored.
     pub roles: Vec<MissingRole>,
@@ -46,7 +45,7 @@ pub struct SessionRepair {
 }
 
 impl SessionRepair {
-    pub(crate) fn by(changes: ChangeSet) -> Self {
+    pub(crate) fn from_changes(changes: ChangeSet) -> Self {
         Self { changes, ..Self::default() }
     }
 
@@ -65,10 +64,10 @@ type Stage = fn(&Current<'_>) -> Result<Next, NotExpressible>;
 
 /// The stages; each can rely on the repairs of those before it.
 ///
-/// A line that follows one which is not in the file is linked to the line before it, so that
-/// everything before it is visible again. The counterpart of a call or result that is unread for
-/// want of a role would look unpaired: as long as one role is missing, later stages repair nothing.
-/// Only calls with unique ids can each be answered.
+/// A line whose parent is not in the file is linked to the line before it, so that everything
+/// before it is visible again. A call or result without a role is not read, so that its counterpart
+/// would look unpaired: as long as one role is missing, later stages repair nothing. Only calls
+/// with unique ids can each be answered.
 const STAGES: [Stage; 11] = [
     torn_line::stage,
     lone_surrogates::stage,
@@ -97,17 +96,18 @@ const SEEDS: u64 = 1 << 20;
 /// nothing is written.
 ///
 /// A cut-off last line is removed, lone surrogates become U+FFFD, records on one line get lines of
-/// their own, and lines whose parent is missing are linked. Messages get their lost role back if it
-/// is known, and calls a name that is accepted; empty texts are removed from their lists. Calls
-/// without an id get that of the result next to them, late results move to their calls, and if
-/// several calls share an id, the later ones get another, with their results.
+/// their own, and lines whose parent is missing are linked. A lost role is restored if it can be
+/// inferred, and calls get a name that is accepted; empty texts are removed from their lists, or
+/// marked if nothing else is in them. Calls without an id get that of the unpaired result next to
+/// them, or a new one; late results move to their calls, and if several calls share an id, the
+/// later ones get another, with their results.
 ///
-/// Then calls without a result are answered, by the result next to them that answers no call, or by
-/// the one that precedes them, if there is one. Exceptions are calls that the agent answers itself
-/// and those whose id another call of their message still has. Results without a call and second
-/// results are removed, and a model that speaks first gets a user message before it. Ids, names and
-/// the user message stay unchanged if a format cannot hold the repair, with the reason; any other
-/// such repair is an error.
+/// Then calls without a result are answered: by the unpaired result next to them or before them, if
+/// there is one, else by a mark. Exceptions are calls that the agent answers itself, unless their
+/// result is there, and those whose id another call of their message has. Results without a call
+/// and second results are removed, and where a provider wants the user to speak first, a user
+/// message is added. Ids, names and the user message stay unchanged if a format cannot hold the
+/// repair, with the reason; any other such repair is an error, unless another one was made before.
 ///
 /// Records that a change reveals are repaired with it if the session is one file, and stay hidden
 /// if more would be refused then. A second run changes nothing.
@@ -117,14 +117,14 @@ pub fn repair(
     view: &View,
     stamp: &Stamp,
 ) -> Result<SessionRepair, NotExpressible> {
-    let (mut mended, mut stays_hidden) = uncovered(document, conversation, view, stamp)?;
+    let (mut repaired, mut stays_hidden) = uncovered(document, conversation, view, stamp)?;
     // Repairs made meanwhile may reveal what would have been worse before.
     for nth in 1..MOST_ROUNDS {
-        let start = Current::of(document, conversation, view, stamp, Uncovers::ALL);
-        if !stays_hidden || mended.changes.is_empty() || !start.is_one_file()? {
+        let start = Current::new(document, conversation, view, stamp, Uncovers::ALL);
+        if !stays_hidden || repaired.changes.is_empty() || !start.is_one_file()? {
             break;
         }
-        let (then, view) = start.read_after(&mended.changes)?;
+        let (then, view) = start.read_after(&repaired.changes)?;
         let stamp = Stamp {
             seed: stamp.seed.wrapping_add(nth * SEEDS * (MOST_TIMES * STAGES.len()) as u64),
             ..stamp.clone()
@@ -132,13 +132,13 @@ pub fn repair(
         match uncovered(then.as_ref(), conversation, &view, &stamp) {
             Ok((more, stays)) if !more.changes.is_empty() => {
                 stays_hidden = stays;
-                mended.messages.clone_from(&more.messages);
-                mended.take_in(more);
+                repaired.messages.clone_from(&more.messages);
+                repaired.take_in(more);
             }
             _ => break,
         }
     }
-    Ok(mended)
+    Ok(repaired)
 }
 
 /// Repairs a session, and reveals what is hidden if no more is refused then; returns whether
@@ -149,16 +149,16 @@ fn uncovered(
     view: &View,
     stamp: &Stamp,
 ) -> Result<(SessionRepair, bool), NotExpressible> {
-    let n_refused = |messages: &[Message]| SentAs::of(view).violations(messages).len();
+    let n_refused = |messages: &[Message]| SentAs::from_view(view).violations(messages).len();
     let mut uncovers = Uncovers::ALL;
     let mut stays_hidden = false;
     loop {
-        let mended = in_stages(Current::of(document, conversation, view, stamp, uncovers))?;
-        let is_whole = loses_nothing(&view.messages, &mended.messages);
-        let has_lines = !mended.parted.is_empty() || !mended.relinked.is_empty();
-        let has_uncovered = has_lines || !mended.roles.is_empty();
-        if is_whole && (!has_uncovered || n_refused(&mended.messages) <= n_refused(&view.messages)) {
-            return Ok((mended, stays_hidden));
+        let repaired = in_stages(Current::new(document, conversation, view, stamp, uncovers))?;
+        let is_whole = loses_nothing(&view.messages, &repaired.messages);
+        let has_lines = !repaired.parted.is_empty() || !repaired.relinked.is_empty();
+        let has_uncovered = has_lines || !repaired.roles.is_empty();
+        if is_whole && (!has_uncovered || n_refused(&repaired.messages) <= n_refused(&view.messages)) {
+            return Ok((repaired, stays_hidden));
         }
         if !has_uncovered {
             // If lines are duplicated, a changed one can lead elsewhere.
@@ -191,7 +191,7 @@ fn next_step(
     current: &Current<'_>,
     times: &[usize],
     done: &mut SessionRepair,
-) -> Result<Option<(usize, Box<Step>)>, NotExpressible> {
+) -> Result<Option<(usize, Box<StageChanges>)>, NotExpressible> {
     done.not_held = None;
     for (nth, stage) in STAGES.iter().enumerate().filter(|(nth, _)| times[*nth] < MOST_TIMES) {
         match stage(current) {

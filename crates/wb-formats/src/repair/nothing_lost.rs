@@ -5,50 +5,50 @@ use wb_message::{Block, Content, Message};
 
 /// A part of the content of the user or the model.
 #[derive(PartialEq)]
-enum Part<'a> {
+enum ContentPart<'a> {
     Text(&'a str),
     /// A call, whose id and name may have changed.
     Call(&'a Value),
     Other(&'a Block),
 }
 
-/// Returns whether all content of the user, the model and digests is still there, in order; some
-/// results and empty texts may be missing.
+/// Returns whether all content of the user, the host, the model and digests is still there, in
+/// order; results and empty texts do not count.
 pub(super) fn loses_nothing(before: &[Message], after: &[Message]) -> bool {
     let mut after = parts(after);
     parts(before).all(|part| after.any(|it| it == part))
 }
 
 /// Returns the content, each part with whether it comes from the model.
-fn parts(messages: &[Message]) -> impl Iterator<Item = (bool, Part<'_>)> {
+fn parts(messages: &[Message]) -> impl Iterator<Item = (bool, ContentPart<'_>)> {
     messages.iter().flat_map(|message| {
         let is_model = matches!(message, Message::Assistant { .. });
         let is_result = matches!(message, Message::ToolResult { .. });
         let blocks = message.blocks().iter().filter(move |_| !is_result).filter_map(part);
         let said = plain(message).into_iter().chain(blocks);
-        said.filter(|part| !matches!(part, Part::Text(text) if text.is_empty()))
+        said.filter(|part| !matches!(part, ContentPart::Text(text) if text.is_empty()))
             .map(move |part| (is_model, part))
     })
 }
 
 /// Returns the text of a message that has no blocks.
-fn plain(message: &Message) -> Option<Part<'_>> {
+fn plain(message: &Message) -> Option<ContentPart<'_>> {
     match message {
         Message::User { content: Content::Text(text), .. }
         | Message::Custom { content: Content::Text(text), .. }
         | Message::BashExecution { command: text, .. }
         | Message::BranchSummary { summary: text, .. }
-        | Message::CompactionSummary { summary: text, .. } => Some(Part::Text(text)),
+        | Message::CompactionSummary { summary: text, .. } => Some(ContentPart::Text(text)),
         _ => None,
     }
 }
 
-fn part(block: &Block) -> Option<Part<'_>> {
+fn part(block: &Block) -> Option<ContentPart<'_>> {
     match block {
-        Block::Text { text } => Some(Part::Text(text)),
-        Block::ToolCall { input, .. } => Some(Part::Call(input)),
+        Block::Text { text } => Some(ContentPart::Text(text)),
+        Block::ToolCall { input, .. } => Some(ContentPart::Call(input)),
         Block::ToolResult { .. } => None,
-        other => Some(Part::Other(other)),
+        other => Some(ContentPart::Other(other)),
     }
 }
 

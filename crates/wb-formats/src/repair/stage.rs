@@ -55,7 +55,7 @@ pub(super) enum Next {
     /// There is nothing for the stage to do.
     Nothing,
     /// Something changes.
-    Step(Box<Step>),
+    Step(Box<StageChanges>),
     /// Something stays unchanged, and the other stages may continue.
     Left(NotExpressible),
     /// No other stage can determine the right repair.
@@ -65,12 +65,12 @@ pub(super) enum Next {
 impl Next {
     /// Converts changes into a step after which the session is known already.
     pub(super) fn step_to(done: SessionRepair, after: After) -> Self {
-        Self::Step(Box::new(Step { done, after }))
+        Self::Step(Box::new(StageChanges { done, after }))
     }
 }
 
 /// The changes of a stage.
-pub(super) struct Step {
+pub(super) struct StageChanges {
     /// The report of it, with the changes and without the messages.
     pub(super) done: SessionRepair,
     pub(super) after: After,
@@ -85,7 +85,7 @@ pub(super) enum After {
 }
 
 impl<'a> Current<'a> {
-    pub(super) fn of(
+    pub(super) fn new(
         document: &'a dyn Document,
         conversation: &'a str,
         view: &'a View,
@@ -98,7 +98,7 @@ impl<'a> Current<'a> {
             conversation,
             view: Cow::Borrowed(view),
             stamp: stamp.clone(),
-            sent: SentAs::of(view),
+            sent: SentAs::from_view(view),
             uncovers,
             violations: OnceCell::new(),
         }
@@ -119,7 +119,7 @@ impl<'a> Current<'a> {
         }
     }
 
-    /// Returns the violations that providers refuse.
+    /// Returns what providers would refuse of the messages.
     pub(super) fn violations(&self) -> &[Violation] {
         self.violations.get_or_init(|| self.sent.violations(self.messages()))
     }

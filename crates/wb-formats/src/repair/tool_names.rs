@@ -37,7 +37,7 @@ pub(super) fn stage(current: &Current<'_>) -> Result<Next, NotExpressible> {
         let why = "the name of a call does not stand in its record as it is sent";
         return Ok(Next::Left(current.refused(why)));
     }
-    Ok(Next::step_to(SessionRepair::by(changes), After::Read(document, view)))
+    Ok(Next::step_to(SessionRepair::from_changes(changes), After::Read(document, view)))
 }
 
 /// Returns messages in which all calls have accepted names.

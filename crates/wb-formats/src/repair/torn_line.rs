@@ -11,7 +11,7 @@ use super::stage::{Current, Next};
 pub(super) fn stage(current: &Current<'_>) -> Result<Next, NotExpressible> {
     let Some(line) = current.view.notes.iter().find_map(torn_line) else { return Ok(Next::Nothing) };
     let changes = without_torn_line(current.document().parts()).map_err(NotExpressible::unreadable)?;
-    current.step(SessionRepair { torn_line: Some(line), ..SessionRepair::by(changes) })
+    current.step(SessionRepair { torn_line: Some(line), ..SessionRepair::from_changes(changes) })
 }
 
 /// Returns the number of the last line, if it was cut off.

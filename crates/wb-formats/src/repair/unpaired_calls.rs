@@ -12,7 +12,7 @@ use super::SessionRepair;
 use super::stage::{After, Current, Next, is_refused};
 use crate::dialects::SentAs;
 
-/// Repairs by a patch, in which calls are answered by existing texts, or by marks if the format
+/// Repairs by a patch, in which calls are answered by existing results, or by marks if the format
 /// cannot hold those.
 pub(super) fn stage(current: &Current<'_>) -> Result<Next, NotExpressible> {
     if current.violations().is_empty() {
@@ -51,16 +51,16 @@ fn rendered(patch: Patch, current: &Current<'_>) -> Result<Next, NotExpressible>
     }
     if !current.is_one_file()? {
         let messages = after(patch, current.messages());
-        return Ok(Next::step_to(SessionRepair::by(changes), After::Messages(messages)));
+        return Ok(Next::step_to(SessionRepair::from_changes(changes), After::Messages(messages)));
     }
     let (document, view) = current.read_after(&changes)?;
-    let is_mended = pairs_made_whole(&view.messages, &current.sent).is_none()
+    let is_repaired = pairs_made_whole(&view.messages, &current.sent).is_none()
         && current.sent.violations(&view.messages).len() <= current.violations().len();
     // If ids are missing, a reader can match a result to another call.
-    if !is_mended {
+    if !is_repaired {
         return Err(current.refused("what would be written is read otherwise than it is meant"));
     }
-    Ok(Next::step_to(SessionRepair::by(changes), After::Read(document, view)))
+    Ok(Next::step_to(SessionRepair::from_changes(changes), After::Read(document, view)))
 }
 
 /// Returns messages after a patch, which keeps the pairs and so is never refused.

@@ -7,15 +7,14 @@ use wb_message::{Block, Content, Message};
 use wb_record::json::{find, get, remove, set};
 use wb_record::{Abilities, Confidence, Document, Format, FormatError, Parts, Probe, ProbedValue, Stamp};
 
-use super::openai_chat::messages_in;
 use crate::kit::json_text::{compact, input, text};
 use crate::kit::list_document::open;
 use crate::kit::loose::Text;
-use crate::kit::message_list::{Fate, Layout, List, Record, Shape, held};
+use crate::kit::message_list::{Fate, Layout, Record, Shape};
 use crate::kit::picture::picture;
 use crate::kit::request_probe::{has_part, is_request, messages_of};
-use crate::shapes::content_value::{changed, changed_parts, content, in_users_place, raw_list, result};
-use crate::shapes::parted_record;
+use crate::shapes::content_value::{SpeakerRecord, changed_parts, content, in_users_place, raw_list, result};
+use crate::shapes::parted_record::rewrite_content;
 
 /// Messages of the AI SDK, versions 4 to 6: a list of them, or an object that holds one under
 /// `messages`.
@@ -63,14 +62,6 @@ pub(crate) fn is_for_screen(probe: &Probe) -> bool {
 }
 
 impl Layout for AiSdk {
-    fn format(&self) -> &'static dyn Format {
-        &Self
-    }
-
-    fn lists(&self, parts: &dyn Parts) -> Result<Vec<List>, FormatError> {
-        Ok(vec![messages_in(held(parts))?])
-    }
-
     fn shape(&self) -> &dyn Shape {
         &AiSdkShape
     }
@@ -79,18 +70,9 @@ impl Layout for AiSdk {
 #[derive(Clone, Copy, Debug)]
 struct AiSdkShape;
 
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct Fields<'a> {
-    #[serde(borrow)]
-    role: Text<'a>,
-    #[serde(borrow)]
-    content: Option<&'a RawValue>,
-}
-
 impl Shape for AiSdkShape {
     fn read(&self, record: &str, into: &mut Record) -> Result<(), serde_json::Error> {
-        let Fields { role, content } = serde_json::from_str(record)?;
+        let SpeakerRecord { role, content } = serde_json::from_str(record)?;
         let plain = content.and_then(|content| text(content.get()));
         let parts = || raw_list(content).into_iter().map(block).collect::<Vec<_>>();
         let said = &mut into.messages;
@@ -103,7 +85,7 @@ impl Shape for AiSdkShape {
                 let blocks = plain.map_or_else(parts, |text| vec![Block::text(text)]);
                 said.push(Message::assistant_blocks(blocks));
             }
-            Some("tool") => said.extend(raw_list(content).into_iter().map(answered)),
+            Some("tool") => said.extend(raw_list(content).into_iter().map(result_message)),
             _ => {}
         }
         Ok(())
@@ -133,14 +115,7 @@ impl Shape for AiSdkShape {
             Message::ToolResult { .. } => 1,
             message => message.blocks().len(),
         };
-        let parted = parted_record::rewrite(record, "content", messages, fates, n_parts, rewritten);
-        parted.unwrap_or_else(|| match (messages, fates) {
-            ([before], [Fate::Body(after)]) => {
-                let body = changed(get(record, "content"), before.blocks(), after, part)?;
-                Ok(set(record, "content", &body))
-            }
-            _ => Err("a part of a text".to_owned()),
-        })
+        rewrite_content(record, messages, fates, n_parts, rewritten, part)
     }
 }
 
@@ -175,30 +150,22 @@ fn output(blocks: &[Block], is_error: bool) -> Result<Value, String> {
 
 #[derive(Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-struct Part<'a> {
+struct AiSdkPart<'a> {
     #[serde(borrow)]
     r#type: Text<'a>,
-    #[serde(borrow)]
     text: Option<&'a RawValue>,
-    #[serde(borrow)]
     image: Text<'a>,
-    #[serde(borrow)]
     data: Text<'a>,
-    #[serde(borrow)]
     media_type: Text<'a>,
-    #[serde(borrow)]
     tool_call_id: Text<'a>,
-    #[serde(borrow)]
     tool_name: Text<'a>,
-    #[serde(borrow)]
     input: Option<&'a RawValue>,
-    #[serde(borrow)]
     args: Option<&'a RawValue>,
 }
 
 /// Reads a part; one without a matching block becomes a text with its JSON.
 fn block(json: &RawValue) -> Block {
-    let part: Part<'_> = serde_json::from_str(json.get()).unwrap_or_default();
+    let part: AiSdkPart<'_> = serde_json::from_str(json.get()).unwrap_or_default();
     let said = part.text.and_then(|said| text(said.get()));
     let known = match part.r#type.as_str() {
         Some("text") => said.map(Block::text),
@@ -219,7 +186,7 @@ fn block(json: &RawValue) -> Block {
 }
 
 /// Reads a picture: an address, or base64 with its type next to it.
-fn picture_of(part: Part<'_>) -> Option<Block> {
+fn picture_of(part: AiSdkPart<'_>) -> Option<Block> {
     let data = part.image.0.or(part.data.0)?;
     let kind = part.media_type.0.unwrap_or_else(|| "image/png".into());
     match () {
@@ -230,8 +197,8 @@ fn picture_of(part: Part<'_>) -> Option<Block> {
 }
 
 /// Reads a result, as it was sent.
-fn answered(json: &RawValue) -> Message {
-    let part: Part<'_> = serde_json::from_str(json.get()).unwrap_or_default();
+fn result_message(json: &RawValue) -> Message {
+    let part: AiSdkPart<'_> = serde_json::from_str(json.get()).unwrap_or_default();
     let bytes = json.get().as_bytes();
     let kind =
         find(bytes, &["output", "type"]).and_then(|place| text(&json.get()[place])).unwrap_or_default();
@@ -243,7 +210,7 @@ fn answered(json: &RawValue) -> Message {
         Some(text) => vec![Block::Text { text }],
         None if kind == "content" => {
             let parts: Vec<&RawValue> = serde_json::from_str(value).unwrap_or_default();
-            parts.into_iter().map(shown).collect()
+            parts.into_iter().map(result_block).collect()
         }
         None => vec![Block::text(compact(value))],
     };
@@ -252,8 +219,8 @@ fn answered(json: &RawValue) -> Message {
 }
 
 /// Reads a part of a result.
-fn shown(json: &RawValue) -> Block {
-    let part: Part<'_> = serde_json::from_str(json.get()).unwrap_or_default();
+fn result_block(json: &RawValue) -> Block {
+    let part: AiSdkPart<'_> = serde_json::from_str(json.get()).unwrap_or_default();
     match part.r#type.as_str() {
         Some("media" | "image-data") => picture_of(part).unwrap_or_else(|| Block::text(compact(json.get()))),
         _ => block(json),

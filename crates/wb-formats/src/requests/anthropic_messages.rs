@@ -2,7 +2,7 @@
 
 use wb_record::{Abilities, Confidence, Document, Format, FormatError, Parts, Probe, ProbedValue, View};
 
-use super::openai_chat::{messages_in, model_of};
+use super::openai_chat::model_of;
 use crate::kit::list_document::open;
 use crate::kit::message_list::{Layout, List, Shape, held};
 use crate::kit::request_probe::{has_key, has_part, has_role, is_request, messages_of};
@@ -52,14 +52,6 @@ fn is_anthropic(first: &ProbedValue) -> bool {
 }
 
 impl Layout for AnthropicMessages {
-    fn format(&self) -> &'static dyn Format {
-        &Self
-    }
-
-    fn lists(&self, parts: &dyn Parts) -> Result<Vec<List>, FormatError> {
-        Ok(vec![messages_in(held(parts))?])
-    }
-
     fn shape(&self) -> &dyn Shape {
         &AnthropicShape
     }

@@ -14,8 +14,8 @@ use wb_record::{
 use crate::kit::fields::take_text;
 use crate::kit::list_document::open;
 use crate::kit::message_list::{Fate, Layout, List, Record, Shape, held};
-use crate::shapes::content_value::{in_users_place, list};
-use crate::shapes::gemini_part::{Part, part_of_result, parts, parts_of, with_body};
+use crate::shapes::content_value::{content_of, in_users_place, list};
+use crate::shapes::gemini_part::{GeminiPart, part_of_result, parts, parts_of, with_body};
 
 /// Requests of `generateContent`: a body with `contents`, or a list of contents alone, such as the
 /// `/chat save` of Gemini CLI, also under `history`.
@@ -57,16 +57,12 @@ impl Format for GeminiContents {
 }
 
 impl Layout for GeminiContents {
-    fn format(&self) -> &'static dyn Format {
-        &Self
-    }
-
     fn lists(&self, parts: &dyn Parts) -> Result<Vec<List>, FormatError> {
         let text = held(parts);
         let json = text.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(text);
         let is_list = json.trim_ascii_start().starts_with(b"[");
         let key = if find(json, &["contents"]).is_some() { "contents" } else { "history" };
-        Ok(vec![List::at(text, if is_list { &[] } else { std::slice::from_ref(&key) })?])
+        Ok(vec![List::at_path(text, if is_list { &[] } else { std::slice::from_ref(&key) })?])
     }
 
     fn shape(&self) -> &dyn Shape {
@@ -124,7 +120,7 @@ pub(crate) fn number_calls(view: &mut View) {
 
 /// Returns the id of a call to write; `None` for one that this crate assigned, since its call has
 /// none.
-fn told(id: &str) -> Option<&str> {
+fn written_id(id: &str) -> Option<&str> {
     let is_ours = id.strip_prefix(NUMBERED).is_some_and(|number| number.parse::<u32>().is_ok());
     (!is_ours).then_some(id)
 }
@@ -140,8 +136,8 @@ impl Shape for ContentShape {
         let said = parts(content.get_mut("parts").map(Value::take).unwrap_or_default());
         if matches!(role.as_deref(), Some("model" | "assistant")) {
             let blocks = said.into_iter().flat_map(|part| match part {
-                Part::Said(blocks) => blocks,
-                Part::Result { content, .. } => content,
+                GeminiPart::Blocks(blocks) => blocks,
+                GeminiPart::Result { content, .. } => content,
             });
             into.messages.push(Message::assistant_blocks(blocks.collect()));
         } else {
@@ -158,11 +154,11 @@ impl Shape for ContentShape {
                 if content.iter().any(|block| block.as_text().is_none()) {
                     return Err(more());
                 }
-                if told(tool_call_id).is_none() && tool_name.is_empty() {
+                if written_id(tool_call_id).is_none() && tool_name.is_empty() {
                     return Err("a new result of a call without an id and a name".to_owned());
                 }
                 let text = joined_text(content);
-                ("user", vec![part_of_result(told(tool_call_id), tool_name, &text, *is_error)])
+                ("user", vec![part_of_result(written_id(tool_call_id), tool_name, &text, *is_error)])
             }
             message => match in_users_place(message)? {
                 Content::Text(text) => ("user", vec![json!({ "text": text })]),
@@ -213,11 +209,11 @@ impl Shape for ContentShape {
 }
 
 /// Separates results, the output of a compaction and user text: results first.
-fn of_user(parts: Vec<Part>) -> Vec<Message> {
+fn of_user(parts: Vec<GeminiPart>) -> Vec<Message> {
     let (mut messages, mut others, mut said) = (Vec::new(), Vec::new(), Vec::new());
     for part in parts {
         match part {
-            Part::Said(blocks) => match user(blocks) {
+            GeminiPart::Blocks(blocks) => match user(blocks) {
                 ours if is_synthetic(&ours) => {
                     others.extend((!said.is_empty()).then(|| user(std::mem::take(&mut said))));
                     others.push(ours);
@@ -226,7 +222,7 @@ fn of_user(parts: Vec<Part>) -> Vec<Message> {
                 Message::User { content: Content::Blocks(blocks), .. } => said.extend(blocks),
                 _ => {}
             },
-            Part::Result { id, name: tool_name, content, is_error } => {
+            GeminiPart::Result { id, name: tool_name, content, is_error } => {
                 let tool_call_id = id.unwrap_or_default();
                 messages.push(Message::ToolResult { tool_call_id, tool_name, content, is_error });
             }
@@ -240,9 +236,6 @@ fn of_user(parts: Vec<Part>) -> Vec<Message> {
 }
 
 /// Returns user content, as plain text if it is nothing else.
-fn user(mut blocks: Vec<Block>) -> Message {
-    match blocks.as_mut_slice() {
-        [Block::Text { text }] => Message::user(std::mem::take(text)),
-        _ => Message::user(blocks),
-    }
+fn user(blocks: Vec<Block>) -> Message {
+    Message::user(content_of(blocks))
 }

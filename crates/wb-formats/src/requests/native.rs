@@ -12,7 +12,6 @@ use wb_record::{
     Stamp, View,
 };
 
-use super::openai_chat::messages_in;
 use crate::kit::json_text::body_of;
 use crate::kit::list_document;
 use crate::kit::message_list::{Fate, Layout, List, Record, Shape, held};
@@ -109,15 +108,11 @@ struct Meta {
 }
 
 impl Layout for Native {
-    fn format(&self) -> &'static dyn Format {
-        &Self
-    }
-
     /// Finds the messages. A line that is not JSON does not hide the others; JSON that is not a
     /// native message shows that the text is something else.
     fn lists(&self, parts: &dyn Parts) -> Result<Vec<List>, FormatError> {
         if !self.is_lines(parts)? {
-            return Ok(vec![messages_in(held(parts))?]);
+            return Ok(vec![List::of_body(held(parts))?]);
         }
         let mut list = List::of_lines(parts, |line| Some(0..line.len()))?;
         if let Some((at, meta)) = header(parts)? {

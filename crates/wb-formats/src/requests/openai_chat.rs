@@ -51,14 +51,6 @@ fn is_chat(first: &ProbedValue) -> bool {
 }
 
 impl Layout for OpenaiChat {
-    fn format(&self) -> &'static dyn Format {
-        &Self
-    }
-
-    fn lists(&self, parts: &dyn Parts) -> Result<Vec<List>, FormatError> {
-        Ok(vec![messages_in(held(parts))?])
-    }
-
     fn shape(&self) -> &dyn Shape {
         &ChatShape { other: |_, into| into.is_of_nobody = true, ..ChatShape::PLAIN }
     }
@@ -66,12 +58,6 @@ impl Layout for OpenaiChat {
     fn complete(&self, parts: &dyn Parts, _: &List, view: &mut View) {
         view.model = model_of(held(parts));
     }
-}
-
-/// Returns the list of a body with `messages`, or of the list alone.
-pub(crate) fn messages_in(text: &[u8]) -> Result<List, FormatError> {
-    let (_, json) = body_of(text);
-    List::at(text, if json.starts_with(b"[") { &[] } else { &["messages"] })
 }
 
 /// Returns the model that a body asks for.

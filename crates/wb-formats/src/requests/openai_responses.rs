@@ -7,16 +7,17 @@ use wb_record::json::text;
 use wb_record::splice::Joint;
 use wb_record::{
     Abilities, ChangeSet, Confidence, Document, Format, FormatError, NotExpressible, Note, Parts, Probe,
-    ProbedValue, Span, View, Wanted,
+    ProbedValue, View, Wanted,
 };
 
 use crate::kit::draft::Draft;
-use crate::kit::fields::value;
+use crate::kit::json_text::value;
+use crate::kit::log::span_in;
 use crate::kit::message_list::List;
-use crate::kit::passed::Passed;
 use crate::kit::records::{Writer, in_place, records};
+use crate::kit::skips::Skips;
 use crate::shapes::responses_body::{changed_item, new_item};
-use crate::shapes::responses_item::Said;
+use crate::shapes::responses_item::ItemContent;
 
 const NAME: &str = "openai-responses";
 /// Types of items, in addition to those that end in `_call` or `_output`.
@@ -26,8 +27,8 @@ const ITEM_TYPES: [&str; 6] =
 /// Requests of the Responses API: a body with a list as its `input`, or the list of items alone.
 ///
 /// Consecutive texts, reasoning and calls of the model are one answer, so that reasoning stays with
-/// its result, or goes with it. Results are messages of their own, also those without a call.
-/// Developer and system texts are pinned, and so is an encrypted summary, byte for byte.
+/// its text and calls, or goes with them. Results are messages of their own, also those without a
+/// call. Developer and system texts are pinned, and so is an encrypted summary, byte for byte.
 /// Instructions are no message here. Results have no flag for failures.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct OpenaiResponses;
@@ -83,10 +84,10 @@ impl Document for ResponsesDocument {
     }
 
     fn view(&self, _: &str) -> Result<View, FormatError> {
-        let (mut draft, mut passed) = (Draft::default(), Passed::default());
+        let (mut draft, mut passed) = (Draft::default(), Skips::default());
         for place in &self.items {
-            let record = Span { at: place.start as u64, len: place.len() as u64, ..Span::default() };
-            match value(&self.text[place.clone()]).and_then(Said::of) {
+            let record = span_in(0, place);
+            match value(&self.text[place.clone()]).and_then(ItemContent::parse) {
                 Some(said) => said.add_to(&mut draft, record, 0, |draft, item, call_id, content| {
                     draft.any_result(item, call_id, content, false);
                 }),
@@ -97,7 +98,7 @@ impl Document for ResponsesDocument {
         let mut view = View::new(NAME, ToolVocabulary::UNIVERSAL);
         (view.messages, view.provenance) = (segment.messages, provenance);
         view.model = text(&self.text, &["model"]);
-        view.notes = passed.notes(Passed::default());
+        view.notes = passed.notes(Skips::default());
         let is_opaque = |it: &Message| matches!(it, Message::Custom { custom_type, .. } if custom_type == wb_message::markers::OPAQUE_TYPE);
         if view.messages.iter().any(is_opaque) {
             view.notes.push(Note::CompactionApplied { tokens_before: None });
@@ -124,7 +125,7 @@ impl Document for ResponsesDocument {
         FormatError::utf8_of(&self.text)?;
         let json = self.text.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(&self.text);
         let path: &[&str] = if json.trim_ascii_start().starts_with(b"[") { &[] } else { &["input"] };
-        self.items = List::at(&self.text, path)?.records;
+        self.items = List::at_path(&self.text, path)?.records;
         Ok(())
     }
 }

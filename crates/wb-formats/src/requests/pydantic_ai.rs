@@ -3,7 +3,6 @@
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
-use wb_budget::Usage;
 use wb_message::block::shown_text;
 use wb_message::{Block, Content, Message};
 use wb_record::json::{get, set};
@@ -15,6 +14,7 @@ use crate::kit::list_document::open;
 use crate::kit::loose::{Count, Text};
 use crate::kit::message_list::{Fate, Layout, List, Record, Shape, held};
 use crate::kit::picture::picture;
+use crate::kit::usage::usage_with_cache;
 use crate::shapes::content_value::{in_users_place, raw_list};
 use crate::shapes::parted_record;
 
@@ -51,12 +51,8 @@ impl Format for PydanticAi {
 }
 
 impl Layout for PydanticAi {
-    fn format(&self) -> &'static dyn Format {
-        &Self
-    }
-
     fn lists(&self, parts: &dyn Parts) -> Result<Vec<List>, FormatError> {
-        Ok(vec![List::at(held(parts), &[])?])
+        Ok(vec![List::at_path(held(parts), &[])?])
     }
 
     fn shape(&self) -> &dyn Shape {
@@ -69,20 +65,18 @@ struct PydanticShape;
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Fields<'a> {
+struct PydanticRecord<'a> {
     #[serde(borrow)]
     kind: Text<'a>,
-    #[serde(borrow)]
     parts: Option<&'a RawValue>,
-    usage: Option<Counted>,
-    #[serde(borrow)]
+    usage: Option<PydanticUsage>,
     model_name: Text<'a>,
 }
 
 /// The reported usage; older versions have other names.
 #[derive(Clone, Copy, Default, Deserialize)]
 #[serde(default)]
-struct Counted {
+struct PydanticUsage {
     #[serde(rename = "input_tokens", alias = "request_tokens")]
     prompt: Count,
     #[serde(rename = "output_tokens", alias = "response_tokens")]
@@ -95,34 +89,30 @@ struct Counted {
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Part<'a> {
+struct PydanticPart<'a> {
     #[serde(borrow, rename = "part_kind")]
     kind: Text<'a>,
     #[serde(borrow)]
     content: Option<&'a RawValue>,
-    #[serde(borrow)]
     tool_name: Text<'a>,
-    #[serde(borrow)]
     tool_call_id: Text<'a>,
-    #[serde(borrow)]
     args: Option<&'a RawValue>,
-    #[serde(borrow)]
     signature: Text<'a>,
-    #[serde(borrow)]
     timestamp: Text<'a>,
-    #[serde(borrow)]
     outcome: Text<'a>,
 }
 
 impl Shape for PydanticShape {
     fn read(&self, record: &str, into: &mut Record) -> Result<(), serde_json::Error> {
-        let Fields { kind, parts, usage, model_name } = serde_json::from_str(record)?;
+        let PydanticRecord { kind, parts, usage, model_name } = serde_json::from_str(record)?;
         let parts = raw_list(parts);
         match kind.as_str() {
-            Some("request") => into.messages.extend(parts.into_iter().map(asked)),
+            Some("request") => into.messages.extend(parts.into_iter().map(request_message)),
             Some("response") => {
-                into.messages.push(Message::assistant_blocks(parts.into_iter().map(said).collect()));
-                into.usage = usage.and_then(counted);
+                into.messages
+                    .push(Message::assistant_blocks(parts.into_iter().map(response_block).collect()));
+                into.usage =
+                    usage.and_then(|it| usage_with_cache(it.prompt.0, it.answer.0, it.read.0, it.written.0));
                 into.model = model_name.0.map(std::borrow::Cow::into_owned);
             }
             _ => {}
@@ -195,21 +185,9 @@ fn rewritten(old: &[&[u8]], message: &Message, after: &[Block]) -> Result<Vec<Ve
     }
 }
 
-fn counted(counted: Counted) -> Option<Usage> {
-    let prompt = counted.prompt.0.filter(|tokens| *tokens > 0)?;
-    let (read, written) = (counted.read.0, counted.written.0);
-    let cached = read.unwrap_or(0).saturating_add(written.unwrap_or(0));
-    Some(Usage {
-        input_tokens: prompt.saturating_sub(cached),
-        output_tokens: counted.answer.0.unwrap_or(0),
-        cache_read_tokens: read,
-        cache_write_tokens: written,
-    })
-}
-
 /// Reads a part of a request.
-fn asked(json: &RawValue) -> Message {
-    let part: Part<'_> = serde_json::from_str(json.get()).unwrap_or_default();
+fn request_message(json: &RawValue) -> Message {
+    let part: PydanticPart<'_> = serde_json::from_str(json.get()).unwrap_or_default();
     let timestamp = part.timestamp.as_str().and_then(parse_iso_ms).unwrap_or(0);
     let is_result = part.tool_name.as_str().is_some();
     match part.kind.as_str() {
@@ -256,8 +234,8 @@ fn returned(json: Option<&RawValue>) -> Vec<Block> {
 }
 
 /// Reads a part of a response.
-fn said(json: &RawValue) -> Block {
-    let part: Part<'_> = serde_json::from_str(json.get()).unwrap_or_default();
+fn response_block(json: &RawValue) -> Block {
+    let part: PydanticPart<'_> = serde_json::from_str(json.get()).unwrap_or_default();
     let words = part.content.and_then(|content| text(content.get()));
     let known = match part.kind.as_str() {
         Some("text") => words.map(Block::text),

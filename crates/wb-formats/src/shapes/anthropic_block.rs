@@ -12,27 +12,27 @@ use wb_record::json::elements;
 use crate::kit::json_text::{compact, input, text};
 use crate::kit::loose::{Flag, Text};
 
-/// A part of a user line.
+/// A part of a user message.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Part {
+pub(crate) enum UserPart {
     /// The result of a tool.
     Result { call_id: String, content: Vec<Block>, is_error: bool },
     /// A part of another kind.
-    Said(Block),
+    Block(Block),
 }
 
-/// The body of a user line.
+/// The body of a user message.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Said {
+pub(crate) enum UserBody {
     Text(String),
-    Parts(Vec<Part>),
+    Parts(Vec<UserPart>),
 }
 
-/// Returns the content of a user line: a text or a list.
-pub(crate) fn said(content: &str) -> Said {
+/// Returns the body of a user message: a text or a list.
+pub(crate) fn user_body(content: &str) -> UserBody {
     match text(content) {
-        Some(text) => Said::Text(text),
-        None => Said::Parts(parts(content)),
+        Some(text) => UserBody::Text(text),
+        None => UserBody::Parts(parts(content)),
     }
 }
 
@@ -53,16 +53,16 @@ pub(crate) fn content(body: &str) -> Option<Content> {
     }
 }
 
-/// A result inside of an answer is unheard of; its text is shown.
-fn into_block(part: Part) -> Block {
+/// Turns a part into a block; a result, which no answer should contain, becomes its text.
+fn into_block(part: UserPart) -> Block {
     match part {
-        Part::Said(block) => block,
-        Part::Result { content, .. } => Block::text(shown_text(&content)),
+        UserPart::Block(block) => block,
+        UserPart::Result { content, .. } => Block::text(shown_text(&content)),
     }
 }
 
 /// Returns the parts of a list: in one pass, or one by one if any of them is unusual.
-fn parts(list: &str) -> Vec<Part> {
+fn parts(list: &str) -> Vec<UserPart> {
     if let Ok(Parts(parts)) = serde_json::from_str(list) {
         return parts;
     }
@@ -71,46 +71,36 @@ fn parts(list: &str) -> Vec<Part> {
 }
 
 /// Reads one part; one without a matching block becomes a text with its JSON.
-fn part(json: &str) -> Part {
-    let known = serde_json::from_str::<Fields<'_>>(json).ok().and_then(Fields::part);
-    known.unwrap_or_else(|| Part::Said(Block::text(text(json).unwrap_or_else(|| compact(json)))))
+fn part(json: &str) -> UserPart {
+    let known = serde_json::from_str::<BlockFields<'_>>(json).ok().and_then(BlockFields::part);
+    known.unwrap_or_else(|| UserPart::Block(Block::text(text(json).unwrap_or_else(|| compact(json)))))
 }
 
 /// The fields of all kinds of blocks; potentially long ones are read on demand.
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Fields<'a> {
+struct BlockFields<'a> {
     #[serde(borrow)]
     r#type: Text<'a>,
-    #[serde(borrow)]
     id: Text<'a>,
-    #[serde(borrow)]
     name: Text<'a>,
-    #[serde(borrow)]
     tool_use_id: Text<'a>,
     is_error: Flag,
-    #[serde(borrow)]
     text: Option<&'a RawValue>,
-    #[serde(borrow)]
     thinking: Option<&'a RawValue>,
-    #[serde(borrow)]
     signature: Option<&'a RawValue>,
-    #[serde(borrow)]
     input: Option<&'a RawValue>,
-    #[serde(borrow)]
     content: Option<&'a RawValue>,
-    #[serde(borrow)]
     data: Option<&'a RawValue>,
-    #[serde(borrow)]
-    source: Option<Source<'a>>,
+    source: Option<MediaSource<'a>>,
 }
 
-impl Fields<'_> {
-    fn part(self) -> Option<Part> {
+impl BlockFields<'_> {
+    fn part(self) -> Option<UserPart> {
         if self.r#type.as_str() != Some("tool_result") {
-            return self.block().map(Part::Said);
+            return self.block().map(UserPart::Block);
         }
-        Some(Part::Result {
+        Some(UserPart::Result {
             call_id: self.tool_use_id.into_string(),
             is_error: self.is_error.0,
             content: self.content.map(|content| blocks(content.get())).unwrap_or_default(),
@@ -140,16 +130,14 @@ impl Fields<'_> {
 /// The source of a picture or a document.
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Source<'a> {
+struct MediaSource<'a> {
     #[serde(borrow)]
     r#type: Text<'a>,
-    #[serde(borrow)]
     media_type: Text<'a>,
-    #[serde(borrow)]
     data: Text<'a>,
 }
 
-impl Source<'_> {
+impl MediaSource<'_> {
     fn image(self) -> Option<Block> {
         let is_base64 = self.r#type.as_str().is_none_or(|kind| kind == "base64");
         let data = self.data.0.filter(|_| is_base64)?;
@@ -170,7 +158,7 @@ impl Source<'_> {
 }
 
 /// A list of parts of which each is known.
-struct Parts(Vec<Part>);
+struct Parts(Vec<UserPart>);
 
 impl<'de> Deserialize<'de> for Parts {
     fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
@@ -181,7 +169,7 @@ impl<'de> Deserialize<'de> for Parts {
 struct KnownParts;
 
 impl<'de> Visitor<'de> for KnownParts {
-    type Value = Vec<Part>;
+    type Value = Vec<UserPart>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a list of known blocks")
@@ -189,7 +177,7 @@ impl<'de> Visitor<'de> for KnownParts {
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Self::Value, A::Error> {
         let mut parts = Vec::new();
-        while let Some(fields) = seq.next_element::<Fields<'_>>()? {
+        while let Some(fields) = seq.next_element::<BlockFields<'_>>()? {
             parts.push(fields.part().ok_or_else(|| serde::de::Error::custom("an unknown block"))?);
         }
         Ok(parts)

@@ -1,6 +1,5 @@
 //! Messages in Anthropic's form, also as stored by agents that use it.
 
-use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use wb_message::block::redacted_data;
@@ -8,10 +7,9 @@ use wb_message::{Block, Content, Message};
 use wb_record::Stamp;
 use wb_record::json::{elements, get, set, text};
 
-use super::anthropic_block::{Part, Said, blocks, content, said};
-use super::content_value::{self, changed, changed_parts, in_users_place, result};
-use super::parted_record;
-use crate::kit::loose::Text;
+use super::anthropic_block::{UserBody, UserPart, blocks, content, user_body};
+use super::content_value::{self, SpeakerRecord, changed, changed_parts, in_users_place, result};
+use super::parted_record::rewrite_content;
 use crate::kit::message_list::{Fate, Record, Shape};
 
 /// One record per side that speaks: results are blocks of the user's message, each a message of its
@@ -32,22 +30,13 @@ impl Shape for AnthropicShape {
     }
 
     fn rewrite(&self, record: &[u8], messages: &[Message], fates: &[Fate<'_>]) -> Result<Vec<u8>, String> {
-        rewrite(record, messages, fates)
+        rewrite_content(record, messages, fates, n_blocks, rewritten, block)
     }
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct Fields<'a> {
-    #[serde(borrow)]
-    role: Text<'a>,
-    #[serde(borrow)]
-    content: Option<&'a RawValue>,
 }
 
 /// Reads the content of one side; a message of another role is invisible to models.
 pub(crate) fn read(record: &str, into: &mut Record) -> Result<(), serde_json::Error> {
-    let fields: Fields<'_> = serde_json::from_str(record)?;
+    let fields: SpeakerRecord<'_> = serde_json::from_str(record)?;
     let json = fields.content.map_or("\"\"", RawValue::get);
     match fields.role.as_str() {
         Some("user") => into.messages = of_user(json),
@@ -62,23 +51,23 @@ pub(crate) fn read(record: &str, into: &mut Record) -> Result<(), serde_json::Er
 
 /// Separates results from user texts.
 fn of_user(json: &str) -> Vec<Message> {
-    let parts = match said(json) {
-        Said::Text(text) => return vec![Message::user(text)],
-        Said::Parts(parts) => parts,
+    let parts = match user_body(json) {
+        UserBody::Text(text) => return vec![Message::user(text)],
+        UserBody::Parts(parts) => parts,
     };
     let mut messages = Vec::new();
     for part in parts {
         match (part, messages.last_mut()) {
-            (Part::Result { call_id, content, is_error }, _) => messages.push(Message::ToolResult {
+            (UserPart::Result { call_id, content, is_error }, _) => messages.push(Message::ToolResult {
                 tool_call_id: call_id,
                 tool_name: String::new(),
                 content,
                 is_error,
             }),
-            (Part::Said(block), Some(Message::User { content: Content::Blocks(blocks), .. })) => {
+            (UserPart::Block(block), Some(Message::User { content: Content::Blocks(blocks), .. })) => {
                 blocks.push(block);
             }
-            (Part::Said(block), _) => messages.push(Message::user(vec![block])),
+            (UserPart::Block(block), _) => messages.push(Message::user(vec![block])),
         }
     }
     if messages.is_empty() {
@@ -132,7 +121,7 @@ fn write(message: &Message) -> Result<Value, String> {
 }
 
 /// Returns a block as it is sent.
-fn block(block: &Block) -> Result<Value, String> {
+pub(crate) fn block(block: &Block) -> Result<Value, String> {
     Ok(match block {
         Block::Text { text } => json!({ "type": "text", "text": text }),
         Block::Image { media_type, data_base64: data } => {
@@ -148,19 +137,6 @@ fn block(block: &Block) -> Result<Value, String> {
         }
         Block::Thinking { .. } => return Err("new reasoning without a signature".to_owned()),
         Block::ToolResult { .. } | Block::Command { .. } => return Err("a new block of this kind".to_owned()),
-    })
-}
-
-/// Returns a record of which messages go or get another body; the blocks of the others stay byte
-/// for byte.
-fn rewrite(record: &[u8], messages: &[Message], fates: &[Fate<'_>]) -> Result<Vec<u8>, String> {
-    let parted = parted_record::rewrite(record, "content", messages, fates, n_blocks, rewritten);
-    parted.unwrap_or_else(|| match (messages, fates) {
-        ([before], [Fate::Body(after)]) => {
-            let body = changed(get(record, "content"), before.blocks(), after, block)?;
-            Ok(set(record, "content", &body))
-        }
-        _ => Err("a part of a text".to_owned()),
     })
 }
 

@@ -1,10 +1,22 @@
 //! Bodies as JSON: a text, or a list of parts of which those that stay are kept byte for byte.
 
+use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 use wb_message::markers::{BRANCH_HEADER, DIGEST_HEADER, digest_body};
 use wb_message::{Block, Content, Message};
 use wb_record::json::{elements, get, set};
+
+use crate::kit::loose::Text;
+
+/// A record with a role and a content.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct SpeakerRecord<'a> {
+    #[serde(borrow)]
+    pub(crate) role: Text<'a>,
+    pub(crate) content: Option<&'a RawValue>,
+}
 
 /// A function that writes a block as a part, or returns the reason why it cannot.
 pub(crate) type Write = fn(&Block) -> Result<Value, String>;
@@ -14,6 +26,14 @@ pub(crate) fn content(body: &Content, write: Write) -> Result<Value, String> {
     match body {
         Content::Text(text) => Ok(Value::from(text.as_str())),
         Content::Blocks(blocks) => blocks.iter().map(write).collect(),
+    }
+}
+
+/// Returns blocks as a body; a single text is plain.
+pub(crate) fn content_of(mut blocks: Vec<Block>) -> Content {
+    match blocks.as_mut_slice() {
+        [Block::Text { text }] => Content::Text(std::mem::take(text)),
+        _ => Content::Blocks(blocks),
     }
 }
 
@@ -81,13 +101,18 @@ pub(crate) fn in_users_place(message: &Message) -> Result<Content, String> {
     if let Message::User { content, .. } = message {
         return Ok(content.clone());
     }
+    digest_text(message).map(Content::Text)
+}
+
+/// Returns the text of a digest with its header.
+pub(crate) fn digest_text(message: &Message) -> Result<String, String> {
     let header = if matches!(message, Message::BranchSummary { .. }) { BRANCH_HEADER } else { DIGEST_HEADER };
-    let body = digest_body(message);
-    body.map(|body| Content::Text(format!("{header}\n{body}")))
+    digest_body(message)
+        .map(|body| format!("{header}\n{body}"))
         .ok_or_else(|| format!("a new message of the kind {}", wb_message::outline::role(message)))
 }
 
-/// Visits the JSON of the elements of a list; none if it is not a list.
+/// Returns the JSON of the elements of a list; none if it is not a list.
 pub(crate) fn raw_list(list: Option<&RawValue>) -> Vec<&RawValue> {
     list.and_then(|list| serde_json::from_str(list.get()).ok()).unwrap_or_default()
 }

@@ -9,35 +9,35 @@ use crate::kit::fields::{take_text, text_of};
 
 /// The meaning of a part in a conversation.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Part {
+pub(crate) enum GeminiPart {
     /// Content of a speaker: the part, with its signature before it.
-    Said(Vec<Block>),
+    Blocks(Vec<Block>),
     /// The result of a tool.
     Result { id: Option<String>, name: String, content: Vec<Block>, is_error: bool },
 }
 
-impl Part {
+impl GeminiPart {
     /// Reads a part. A call without an id gets none; it is known by its name and its order.
-    pub(crate) fn of(mut part: Value) -> Self {
+    pub(crate) fn parse(mut part: Value) -> Self {
         if let Some(response) = part.get_mut("functionResponse").map(Value::take) {
             return result(response);
         }
         let signature = take_text(&mut part, "thoughtSignature");
         if part.get("thought") == Some(&Value::Bool(true)) {
             let text = take_text(&mut part, "text").unwrap_or_default();
-            return Self::Said(vec![Block::Thinking { text, signature }]);
+            return Self::Blocks(vec![Block::Thinking { text, signature }]);
         }
         let before = signature.map(|it| Block::Thinking { text: String::new(), signature: Some(it) });
-        Self::Said(before.into_iter().chain(block(part)).collect())
+        Self::Blocks(before.into_iter().chain(block(part)).collect())
     }
 }
 
 /// Reads a list of parts, one part or a text.
-pub(crate) fn parts(content: Value) -> Vec<Part> {
+pub(crate) fn parts(content: Value) -> Vec<GeminiPart> {
     match content {
-        Value::Array(parts) => parts.into_iter().map(Part::of).collect(),
+        Value::Array(parts) => parts.into_iter().map(GeminiPart::parse).collect(),
         Value::Null => Vec::new(),
-        part => vec![Part::of(part)],
+        part => vec![GeminiPart::parse(part)],
     }
 }
 
@@ -68,16 +68,16 @@ fn block(mut part: Value) -> Option<Block> {
     (!is_empty).then(|| Block::text(part.to_string()))
 }
 
-fn result(mut response: Value) -> Part {
+fn result(mut response: Value) -> GeminiPart {
     let id = take_text(&mut response, "id");
     let name = take_text(&mut response, "name").unwrap_or_default();
     let pictures = response.get_mut("parts").map(Value::take).unwrap_or_default();
     let (mut content, is_error) = body(response.get_mut("response").map(Value::take).unwrap_or_default());
     content.extend(parts(pictures).into_iter().flat_map(|part| match part {
-        Part::Said(blocks) => blocks,
-        Part::Result { content, .. } => content,
+        GeminiPart::Blocks(blocks) => blocks,
+        GeminiPart::Result { content, .. } => content,
     }));
-    Part::Result { id, name, content, is_error }
+    GeminiPart::Result { id, name, content, is_error }
 }
 
 /// Returns the blocks of a response that a model sees, and whether it reports an error.
@@ -129,20 +129,25 @@ mod tests {
     use super::*;
 
     fn result_of(response: &Value) -> (Vec<Block>, bool) {
-        match Part::of(json!({ "functionResponse": { "id": "c", "name": "f", "response": response } })) {
-            Part::Result { content, is_error, .. } => (content, is_error),
-            Part::Said(blocks) => panic!("{blocks:?}"),
+        match GeminiPart::parse(
+            json!({ "functionResponse": { "id": "c", "name": "f", "response": response } }),
+        ) {
+            GeminiPart::Result { content, is_error, .. } => (content, is_error),
+            GeminiPart::Blocks(blocks) => panic!("{blocks:?}"),
         }
     }
 
     #[test]
-    fn a_signature_stands_before_its_part() {
+    fn a_signature_precedes_its_part() {
         let part = json!({ "functionCall": { "name": "f", "args": { "a": 1 } }, "thoughtSignature": "c2ln" });
         let signature = Block::Thinking { text: String::new(), signature: Some("c2ln".to_owned()) };
-        assert_eq!(Part::of(part), Part::Said(vec![signature, Block::call("", "f", json!({ "a": 1 }))]));
+        assert_eq!(
+            GeminiPart::parse(part),
+            GeminiPart::Blocks(vec![signature, Block::call("", "f", json!({ "a": 1 }))])
+        );
         let thought = json!({ "text": "Hm.", "thought": true });
         let thinking = Block::Thinking { text: "Hm.".to_owned(), signature: None };
-        assert_eq!(Part::of(thought), Part::Said(vec![thinking]));
+        assert_eq!(GeminiPart::parse(thought), GeminiPart::Blocks(vec![thinking]));
     }
 
     #[test]
@@ -156,9 +161,9 @@ mod tests {
 
     #[test]
     fn what_is_no_text_is_shown() {
-        let said = |part: Value| match Part::of(part) {
-            Part::Said(blocks) => blocks,
-            other @ Part::Result { .. } => panic!("{other:?}"),
+        let said = |part: Value| match GeminiPart::parse(part) {
+            GeminiPart::Blocks(blocks) => blocks,
+            other @ GeminiPart::Result { .. } => panic!("{other:?}"),
         };
         let picture = json!({ "inlineData": { "mimeType": "image/png", "data": "aGk=" } });
         assert_eq!(said(picture), [Block::image("image/png", "aGk=")]);

@@ -1,9 +1,10 @@
 //! Items of the Responses API as they are written: new ones, and others with another body.
 
 use serde_json::{Value, json};
-use wb_message::markers::{BRANCH_HEADER, DIGEST_HEADER, digest_body};
 use wb_message::{Block, Content, Message};
 use wb_record::json::{find, set};
+
+use super::content_value::{digest_text, result};
 
 /// Returns an item of a message with another body; only the value of its body is replaced.
 pub(crate) fn changed_item(item: &[u8], message: &Message, body: &[Block]) -> Result<Vec<u8>, String> {
@@ -44,42 +45,36 @@ pub(crate) fn new_item(message: &Message) -> Result<Vec<u8>, String> {
             let item = json!({"type": "function_call_output", "call_id": tool_call_id, "output": output});
             return Ok(item.to_string().into_bytes());
         }
-        _ => {
-            let header =
-                if matches!(message, Message::BranchSummary { .. }) { BRANCH_HEADER } else { DIGEST_HEADER };
-            let Some(body) = digest_body(message) else {
-                return Err(format!("a new message of the kind {}", wb_message::outline::role(message)));
-            };
-            return Ok(user_item(&format!("{header}\n{body}")));
-        }
+        _ => return digest_text(message).map(|text| user_item(&text)),
     };
     Ok(json!({"type": "message", "role": role, "content": content}).to_string().into_bytes())
 }
 
 /// Returns the body of a result: a text where it is one.
 pub(crate) fn output(body: &[Block]) -> Result<Value, String> {
-    match body {
-        [] => Ok(Value::from("")),
-        [Block::Text { text }] => Ok(Value::from(text.as_str())),
-        _ => parts(body, "input_text"),
-    }
+    result(body, |block| part(block, "input_text"))
 }
 
 /// Returns blocks as parts of a body.
 fn parts(blocks: &[Block], text_type: &str) -> Result<Value, String> {
-    let part = |block: &Block| match block {
+    blocks.iter().map(|block| part(block, text_type)).collect()
+}
+
+fn part(block: &Block, text_type: &str) -> Result<Value, String> {
+    match block {
         Block::Text { text } => Ok(json!({"type": text_type, "text": text})),
         Block::Image { media_type, data_base64 } => {
             let url = format!("data:{media_type};base64,{data_base64}");
             Ok(json!({"type": "input_image", "image_url": url}))
         }
         _ => Err("a new message with more than texts and pictures".to_owned()),
-    };
-    blocks.iter().map(part).collect()
+    }
 }
 
 #[cfg(test)]
 mod tests {
+    use wb_message::markers::{BRANCH_HEADER, DIGEST_HEADER};
+
     use super::*;
 
     #[test]

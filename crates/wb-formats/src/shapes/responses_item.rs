@@ -5,8 +5,10 @@ use wb_message::markers::{DIGEST_HEADER, ENVIRONMENT_TYPE, OPAQUE_TYPE};
 use wb_message::{Block, Content, Message};
 use wb_record::Span;
 
+use super::content_value::content_of;
 use crate::kit::draft::Draft;
 use crate::kit::fields::{take_text, text_of};
+use crate::kit::json_text::arguments_in;
 use crate::kit::picture::picture;
 
 /// The custom type of host content in the user's place: skills, notices about subagents and
@@ -32,14 +34,14 @@ const HOST_TAGS: [&str; 10] = [
 
 /// The meaning of an item in a conversation.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Said {
+pub(crate) enum ItemContent {
     /// A part of an answer of the model.
     Answer(Vec<Block>),
     /// The result of a tool.
     Result { call_id: String, content: Vec<Block> },
     /// Text from the user.
     User(Content),
-    /// A command that the user ran next to the model.
+    /// A command that the user ran.
     Shell { command: String, output: String, exit_code: Option<i32> },
     /// Text from the host, by the custom type of the message.
     Host { kind: String, content: Content },
@@ -49,9 +51,9 @@ pub(crate) enum Said {
     Hidden,
 }
 
-impl Said {
+impl ItemContent {
     /// Reads an item; `None` if it is not one.
-    pub(crate) fn of(mut item: Value) -> Option<Self> {
+    pub(crate) fn parse(mut item: Value) -> Option<Self> {
         let kind = text_of(item.as_object()?.get("type")).to_owned();
         Some(match kind.as_str() {
             "message" | "" if item.get("role").is_some() => message(&mut item),
@@ -98,7 +100,7 @@ impl Said {
         matches!(self, Self::User(_))
     }
 
-    /// Returns whether the host inserted it to describe itself.
+    /// Returns whether it is text from the host.
     pub(crate) fn is_of_host(&self) -> bool {
         matches!(self, Self::Host { .. })
     }
@@ -120,24 +122,24 @@ fn take(from: &mut Value, keys: &[&str]) -> Value {
     key.and_then(|key| from.get_mut(*key)).map(Value::take).unwrap_or_default()
 }
 
-fn message(item: &mut Value) -> Said {
+fn message(item: &mut Value) -> ItemContent {
     let role = take_text(item, "role").unwrap_or_default();
     let body = take(item, &["content", "message"]);
     match role.as_str() {
-        "assistant" => Said::Answer(blocks(body)),
+        "assistant" => ItemContent::Answer(blocks(body)),
         "user" => {
             let kinds = item.pointer("/internal_chat_message_metadata_passthrough/content_item_kinds");
             let kinds: Vec<&str> =
                 kinds.and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str).collect();
             in_place_of_user(content(body), &kinds)
         }
-        _ => Said::Host { kind: role, content: content(body) },
+        _ => ItemContent::Host { kind: role, content: content(body) },
     }
 }
 
 /// Identifies the speaker of a message of the role `user`: by the host's notes on its parts, else
 /// by its texts.
-pub(crate) fn in_place_of_user(content: Content, kinds: &[&str]) -> Said {
+pub(crate) fn in_place_of_user(content: Content, kinds: &[&str]) -> ItemContent {
     // An empty part has no content, and does not change the speaker.
     let texts: Vec<&str> = content.texts().map(str::trim).filter(|text| !text.is_empty()).collect();
     let has_others = content.blocks().iter().any(|block| block.as_text().is_none());
@@ -149,7 +151,7 @@ pub(crate) fn in_place_of_user(content: Content, kinds: &[&str]) -> Said {
     if kinds.contains(&"compaction.summary")
         || texts.first().is_some_and(|text| text.starts_with(SUMMARY_START))
     {
-        return Said::Summary(digest_of(&content.texts().collect::<Vec<_>>().join("\n")).to_owned());
+        return ItemContent::Summary(digest_of(&content.texts().collect::<Vec<_>>().join("\n")).to_owned());
     }
     if let [text] = texts.as_slice()
         && let Some(shell) = shell(text)
@@ -159,9 +161,9 @@ pub(crate) fn in_place_of_user(content: Content, kinds: &[&str]) -> Said {
     let kind = match () {
         () if is_all(&is_environment) => ENVIRONMENT_TYPE,
         () if is_noted || is_all(&is_host) => HOST_TYPE,
-        () => return Said::User(content),
+        () => return ItemContent::User(content),
     };
-    Said::Host { kind: kind.to_owned(), content }
+    ItemContent::Host { kind: kind.to_owned(), content }
 }
 
 fn is_environment(text: &str) -> bool {
@@ -181,14 +183,14 @@ fn is_element(text: &str, tag: &str) -> bool {
 }
 
 /// Reads a command that the user ran: the command, then its exit code and its output.
-fn shell(text: &str) -> Option<Said> {
+fn shell(text: &str) -> Option<ItemContent> {
     let inner = text.strip_prefix("<user_shell_command>")?.strip_suffix("</user_shell_command>")?;
     let (command, rest) = inner.trim_start().strip_prefix("<command>")?.split_once("</command>")?;
     let result = rest.trim_start().strip_prefix("<result>")?.trim_end().strip_suffix("</result>")?;
     let (head, output) = result.split_once("Output:\n")?;
     let exit_code = head.lines().find_map(|line| line.strip_prefix("Exit code: ")?.trim().parse().ok());
     let output = output.strip_suffix('\n').unwrap_or(output).to_owned();
-    Some(Said::Shell { command: command.trim().to_owned(), output, exit_code })
+    Some(ItemContent::Shell { command: command.trim().to_owned(), output, exit_code })
 }
 
 fn reasoning(item: &mut Value) -> Block {
@@ -216,21 +218,13 @@ fn call(kind: &str, item: &mut Value) -> Block {
         space => format!("{space}__{name}"),
     };
     let input = match take(item, &["arguments", "action", "input"]) {
-        Value::String(text) if kind != "custom_tool_call" => arguments(text),
+        Value::String(text) if kind != "custom_tool_call" => arguments_in(text),
         input => input,
     };
     Block::ToolCall { id, name, input }
 }
 
-/// Reads arguments, which are JSON in a string; anything but an object stays a string.
-pub(crate) fn arguments(text: String) -> Value {
-    match serde_json::from_str(&text) {
-        Ok(value @ Value::Object(_)) => value,
-        _ => Value::String(text),
-    }
-}
-
-fn result(item: &mut Value) -> Said {
+fn result(item: &mut Value) -> ItemContent {
     let content = match take(item, &["output", "result", "tools"]) {
         Value::Object(mut fields) if !fields.contains_key("type") => {
             match fields.get_mut("content").map(Value::take) {
@@ -240,20 +234,12 @@ fn result(item: &mut Value) -> Said {
         }
         body => blocks(body),
     };
-    Said::Result { call_id: take_text(item, "call_id").unwrap_or_default(), content }
+    ItemContent::Result { call_id: take_text(item, "call_id").unwrap_or_default(), content }
 }
 
-/// Returns a body verbatim.
+/// Returns a body, in which a single text is plain.
 fn content(body: Value) -> Content {
     content_of(blocks(body))
-}
-
-/// Returns the blocks of a body; a single text is plain.
-pub(crate) fn content_of(mut blocks: Vec<Block>) -> Content {
-    match blocks.as_mut_slice() {
-        [Block::Text { text }] => Content::Text(std::mem::take(text)),
-        _ => Content::Blocks(blocks),
-    }
 }
 
 /// Returns the blocks of a body: of a text one, of an empty text none.
@@ -291,8 +277,8 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn user(text: &str) -> Said {
-        Said::of(
+    fn user(text: &str) -> ItemContent {
+        ItemContent::parse(
             json!({"type": "message", "role": "user", "content": [{"type": "input_text", "text": text}]}),
         )
         .unwrap()
@@ -300,7 +286,7 @@ mod tests {
 
     fn kind(text: &str) -> String {
         match user(text) {
-            Said::Host { kind, .. } => kind,
+            ItemContent::Host { kind, .. } => kind,
             other => format!("{other:?}"),
         }
     }
@@ -322,7 +308,7 @@ mod tests {
     #[test]
     fn what_the_host_notes_of_a_part_goes_before_its_text() {
         let noted = |kinds: Value| {
-            Said::of(
+            ItemContent::parse(
                 json!({"type": "message", "role": "user", "content": [{"type": "input_text", "text": "x"}],
                 "internal_chat_message_metadata_passthrough": {"content_item_kinds": kinds}}),
             )
@@ -330,22 +316,22 @@ mod tests {
         };
         assert!(noted(json!(["user.text"])).begins_turn() && noted(json!(["unknown"])).begins_turn());
         assert!(noted(json!(["reminders.time"])).is_of_host());
-        assert_eq!(noted(json!(["compaction.summary"])), Said::Summary("x".to_owned()));
+        assert_eq!(noted(json!(["compaction.summary"])), ItemContent::Summary("x".to_owned()));
     }
 
     #[test]
     fn a_command_of_the_user_is_read_with_its_exit_code() {
         let text = "<user_shell_command>\n<command>\nls -l\n</command>\n<result>\nExit code: 2\nDuration: 0.1 seconds\n\
                     Output:\nno\n\n</result>\n</user_shell_command>";
-        let Said::Shell { command, output, exit_code } = user(text) else { panic!("no command") };
+        let ItemContent::Shell { command, output, exit_code } = user(text) else { panic!("no command") };
         assert_eq!((command.as_str(), output.as_str(), exit_code), ("ls -l", "no\n", Some(2)));
         assert_eq!(kind("<user_shell_command>\nls\n</user_shell_command>"), "meta");
     }
 
     #[test]
     fn arguments_are_an_object_or_the_string_that_they_are() {
-        let call = |item| match Said::of(item) {
-            Some(Said::Answer(blocks)) => blocks[0].clone(),
+        let call = |item| match ItemContent::parse(item) {
+            Some(ItemContent::Answer(blocks)) => blocks[0].clone(),
             other => panic!("{other:?}"),
         };
         let one = json!({"type": "function_call", "name": "f", "call_id": "c", "arguments": "{\"a\":1}"});
@@ -364,10 +350,10 @@ mod tests {
 
     #[test]
     fn results_have_all_their_shapes() {
-        let content = |output: Value| match Said::of(
+        let content = |output: Value| match ItemContent::parse(
             json!({"type": "function_call_output", "call_id": "c", "output": output}),
         ) {
-            Some(Said::Result { content, .. }) => content,
+            Some(ItemContent::Result { content, .. }) => content,
             other => panic!("{other:?}"),
         };
         assert_eq!(content(json!("a")), [Block::text("a")]);
@@ -386,13 +372,16 @@ mod tests {
     fn what_is_not_known_is_shown_and_what_no_model_sees_is_hidden() {
         let item = json!({"type": "memory_trace", "x": 1});
         let content = Content::Text(item.to_string());
-        assert_eq!(Said::of(item), Some(Said::Host { kind: "memory_trace".to_owned(), content }));
-        assert_eq!(Said::of(json!({"type": "ghost_snapshot"})), Some(Said::Hidden));
-        assert_eq!((Said::of(json!([])), Said::of(json!({}))), (None, None));
+        assert_eq!(
+            ItemContent::parse(item),
+            Some(ItemContent::Host { kind: "memory_trace".to_owned(), content })
+        );
+        assert_eq!(ItemContent::parse(json!({"type": "ghost_snapshot"})), Some(ItemContent::Hidden));
+        assert_eq!((ItemContent::parse(json!([])), ItemContent::parse(json!({}))), (None, None));
     }
 
     #[test]
-    fn a_digest_is_freed_of_what_stands_before_it() {
+    fn a_digest_is_freed_of_what_precedes_it() {
         assert_eq!(digest_of(&format!("{SUMMARY_START} and wrote:\nWe are here.")), "We are here.");
         assert_eq!(digest_of(&format!("{DIGEST_HEADER}\n# Goal")), "# Goal");
         assert_eq!(digest_of("Plain\ntext"), "Plain\ntext");

@@ -5,12 +5,15 @@ use std::borrow::Cow;
 use wb_message::Block;
 use wb_record::JsonScan;
 
-use super::responses_item::{Said, arguments, content_of, in_place_of_user};
-use crate::kit::json_text::value;
+use super::content_value::content_of;
+use super::responses_item::{ItemContent, in_place_of_user};
+use crate::kit::json_text::{arguments_in, value};
 
 /// Reads an item from its JSON; `None` if it is not one.
-pub(crate) fn said(json: &str) -> Option<Said> {
-    Usual::read(json).and_then(Usual::into_said).or_else(|| value(json).and_then(Said::of))
+pub(crate) fn parse_item(json: &str) -> Option<ItemContent> {
+    Usual::read(json)
+        .and_then(Usual::into_content)
+        .or_else(|| value(json.as_bytes()).and_then(ItemContent::parse))
 }
 
 /// The members of the common items: texts of a message, calls of functions and their results.
@@ -48,22 +51,22 @@ impl<'a> Usual<'a> {
         scan.is_shallow().then_some(item)
     }
 
-    fn into_said(self) -> Option<Said> {
+    fn into_content(self) -> Option<ItemContent> {
         match &*self.kind {
             "message" => Some(match (&*self.role, self.content?) {
-                ("assistant", blocks) => Said::Answer(blocks),
+                ("assistant", blocks) => ItemContent::Answer(blocks),
                 ("user", blocks) => in_place_of_user(content_of(blocks), &[]),
                 ("", _) => return None,
-                (role, blocks) => Said::Host { kind: role.to_owned(), content: content_of(blocks) },
+                (role, blocks) => ItemContent::Host { kind: role.to_owned(), content: content_of(blocks) },
             }),
             "function_call" => {
-                let input = arguments(self.arguments?.into_owned());
-                Some(Said::Answer(vec![Block::call(self.call_id?, self.name?, input)]))
+                let input = arguments_in(self.arguments?);
+                Some(ItemContent::Answer(vec![Block::call(self.call_id?, self.name?, input)]))
             }
             "function_call_output" => {
                 let (call_id, output) = (self.call_id?.into_owned(), self.output?);
                 let content = if output.is_empty() { Vec::new() } else { vec![Block::text(output)] };
-                Some(Said::Result { call_id, content })
+                Some(ItemContent::Result { call_id, content })
             }
             _ => None,
         }
@@ -104,9 +107,9 @@ mod tests {
             r#"{"type":"function_call_output","call_id":"c","output":"a\n"}"#,
             r#"{"type":"function_call_output","call_id":"c","output":""}"#,
         ];
-        let parsed = |json| value(json).and_then(Said::of);
+        let parsed = |json: &str| value(json.as_bytes()).and_then(ItemContent::parse);
         for json in usual {
-            let read = Usual::read(json).and_then(Usual::into_said);
+            let read = Usual::read(json).and_then(Usual::into_content);
             assert!(read.is_some() && read == parsed(json), "{json}");
         }
         for json in [
@@ -122,8 +125,8 @@ mod tests {
             r#"{"type":"message","role":"user","content":[]"#,
             "[]",
         ] {
-            assert!(Usual::read(json).and_then(Usual::into_said).is_none(), "{json}");
-            assert_eq!(said(json), parsed(json), "{json}");
+            assert!(Usual::read(json).and_then(Usual::into_content).is_none(), "{json}");
+            assert_eq!(parse_item(json), parsed(json), "{json}");
         }
     }
 }

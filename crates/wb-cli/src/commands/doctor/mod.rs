@@ -80,7 +80,7 @@ fn examine(session: &mut Session, path: &Path) -> (Vec<Problem>, Vec<String>) {
     let problems = CHECKS.iter().flat_map(report).collect();
     let opened = &examination.session.opened;
     let notes = [
-        answered_by_agent(opened, &SentAs::of(opened)),
+        answered_by_agent(opened, &SentAs::from_view(opened)),
         last_failure(examination.session),
         untrue_summary::harmless_findings(&examination),
     ];

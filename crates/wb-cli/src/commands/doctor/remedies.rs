@@ -61,7 +61,7 @@ struct CompactionEffect {
 impl Remedies {
     /// Plans a repair if something is refused, and compactions if they are asked about.
     pub(crate) fn plan(session: &mut Session, is_looped: bool) -> Self {
-        let sent = SentAs::of(&session.opened);
+        let sent = SentAs::from_view(&session.opened);
         let now = Validity::new(&session.opened.messages, &sent);
         let half_characters = lone_surrogates(session.document.as_ref(), &session.opened).unwrap_or_default();
         let is_damaged = !half_characters.is_empty() || session.opened.notes.iter().any(is_repairable);
@@ -192,7 +192,7 @@ fn try_compaction(session: &mut Session, now: &Validity) -> Result<Option<Compac
         return Err(NOT_NATIVE);
     }
     let mut outcome = Outcome::local(session);
-    let after = Validity::new(&outcome.messages, &SentAs::of(&session.opened));
+    let after = Validity::new(&outcome.messages, &SentAs::from_view(&session.opened));
     outcome.restore(session);
     let is_taken = after.is_valid() || after.new_since(now).is_empty();
     let is_written = is_taken && is_written(session, &outcome.patch)?;

@@ -129,8 +129,8 @@ fn first_unlike(source: &Source<'_>, view: &View) -> Option<usize> {
 /// Returns how a host sends its sessions: in its dialect if it has one, otherwise as the view is
 /// sent.
 fn sent_as(host: Option<&str>, view: &View) -> SentAs<'static> {
-    let of_host = SentAs::by(host.unwrap_or_default(), None);
-    if of_host.dialects.len() < Dialect::ALL.len() { of_host } else { SentAs::of(view) }
+    let of_host = SentAs::from_format(host.unwrap_or_default(), None);
+    if of_host.dialects.len() < Dialect::ALL.len() { of_host } else { SentAs::from_view(view) }
 }
 
 /// Returns a window that the session fills: the host compacts, so the session is too large,

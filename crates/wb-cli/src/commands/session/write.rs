@@ -143,7 +143,7 @@ fn written(
 fn refuse_invalid(file: &str, session: &Session, digest: &EntryId) -> Result<(), UserError> {
     let validity = |leaf: Option<&EntryId>| {
         let context = session.context(leaf).map_err(|error| failure(file, &error.into()))?;
-        Ok(Validity::new(&context.messages, &SentAs::by("pi", None)))
+        Ok(Validity::new(&context.messages, &SentAs::from_format("pi", None)))
     };
     let stood_at = session.tree().node(digest).and_then(|node| node.parent_id);
     validity(session.leaf())?.refuse_new(file, || validity(stood_at.as_ref()), "")

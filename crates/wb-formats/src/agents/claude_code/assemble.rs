@@ -13,13 +13,13 @@ use super::body::{Bodies, Body};
 use super::head::{Answer, Kind, Origin};
 use super::live::Live;
 use super::rows::{Row, Rows};
-use crate::shapes::anthropic_block::{Part, Said};
+use crate::shapes::anthropic_block::{UserBody, UserPart};
 
 /// The custom type of host content in the user's place: skills, caveats, the text of a slash
 /// command.
 pub(crate) const HOST_TYPE: &str = "meta";
 
-/// A conversation, and the changes to it.
+/// A conversation, the positions of its messages, and notes on it.
 #[derive(Debug)]
 pub(crate) struct Assembled {
     pub(crate) segment: Segment,
@@ -30,7 +30,7 @@ pub(crate) struct Assembled {
 
 /// Assembles a conversation from the content of its lines; usage is that of one range of lines.
 pub(crate) fn assemble(rows: &Rows, live: &Live, lines: &Range<usize>, mut bodies: Bodies<'_>) -> Assembled {
-    let mut draft = Draft { tokens_before: live.tokens_before.unwrap_or(0), ..Draft::default() };
+    let mut draft = SlotDraft { tokens_before: live.tokens_before.unwrap_or(0), ..SlotDraft::default() };
     for at in &live.order {
         draft.push(&rows.all[*at], bodies.take(*at), lines.contains(at));
     }
@@ -54,19 +54,19 @@ enum Slot {
 }
 
 #[derive(Debug)]
-struct Call {
+struct KnownCall {
     slot: usize,
     tool: String,
     is_answered: bool,
 }
 
 #[derive(Debug, Default)]
-struct Draft<'a> {
+struct SlotDraft<'a> {
     slots: Vec<Slot>,
     /// The slot of each answer, by its id.
     answers: HashMap<&'a str, usize>,
     /// The last call of each id.
-    calls: HashMap<String, Call>,
+    calls: HashMap<String, KnownCall>,
     /// The slots of the results of each id that no line before them calls.
     early: HashMap<String, Vec<usize>>,
     cleared: HashSet<String>,
@@ -79,7 +79,7 @@ struct Draft<'a> {
     last_failure: Option<NonZeroU64>,
 }
 
-impl<'a> Draft<'a> {
+impl<'a> SlotDraft<'a> {
     fn push(&mut self, row: &'a Row, body: Body, is_current: bool) {
         match (&row.kind, body) {
             (Kind::Answer(answer), _) if answer.is_failure => {
@@ -115,7 +115,7 @@ impl<'a> Draft<'a> {
                 let first = self.calls.get(id).filter(|call| call.slot == slot);
                 let tool = first.map_or(name, |call| &call.tool).clone();
                 let is_answered = self.take_early(slot, id, &tool);
-                self.calls.insert(id.clone(), Call { slot, tool, is_answered });
+                self.calls.insert(id.clone(), KnownCall { slot, tool, is_answered });
             }
         }
         self.model = answer.model.as_deref().or(self.model);
@@ -146,18 +146,18 @@ impl<'a> Draft<'a> {
         true
     }
 
-    fn push_user(&mut self, row: &Row, said: Said, origin: Origin) {
+    fn push_user(&mut self, row: &Row, said: UserBody, origin: Origin) {
         let parts = match said {
-            Said::Text(text) => return self.say(row, Content::Text(text), origin),
-            Said::Parts(parts) => parts,
+            UserBody::Text(text) => return self.say(row, Content::Text(text), origin),
+            UserBody::Parts(parts) => parts,
         };
         let mut said = Vec::new();
         for part in parts {
             match part {
-                Part::Result { call_id, content, is_error } => {
+                UserPart::Result { call_id, content, is_error } => {
                     self.push_result(row, call_id, content, is_error);
                 }
-                Part::Said(block) => said.push(block),
+                UserPart::Block(block) => said.push(block),
             }
         }
         if !said.is_empty() {
@@ -177,7 +177,8 @@ impl<'a> Draft<'a> {
         self.push_single(row, message);
     }
 
-    /// Puts a result after the answer with its call; one without a call stays in place.
+    /// Puts a result after the answer with its call. One without a call stays in place; a second
+    /// one is left out.
     fn push_result(&mut self, row: &Row, tool_call_id: String, content: Vec<Block>, is_error: bool) {
         let call = self.calls.get_mut(&tool_call_id);
         let is_repeated = call.as_ref().is_some_and(|call| call.is_answered);
@@ -272,7 +273,7 @@ fn digest(content: &Content) -> String {
     body.unwrap_or(text)
 }
 
-/// Every line of an answer repeats the request; the answer grows from line to line.
+/// Notes the usage of a request, which each line of its answer repeats, with the largest answer.
 fn count(request: &mut Option<UsageAt>, answer: &Answer) {
     if let (Some(usage), Some(model)) = (answer.usage, &answer.model) {
         let first = || UsageAt { at: 0, usage, model: Some(model.to_string()) };

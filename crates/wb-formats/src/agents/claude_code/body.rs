@@ -9,13 +9,14 @@ use wb_record::{Line, Parts};
 use super::head::{Kind, Origin};
 use super::line_maps::ByLine;
 use super::rows::{Row, Rows};
-use crate::shapes::anthropic_block::{self as block, Part, Said};
+use crate::kit::fields::take_text;
+use crate::shapes::anthropic_block::{self as block, UserBody, UserPart};
 
 /// The content of a line, as far as the conversation needs it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) enum Body {
     /// Text from the user, a tool result, or text that the host sent in the user's place.
-    User { said: Said, origin: Origin },
+    User { said: UserBody, origin: Origin },
     /// Blocks of one answer of the model.
     Answer(Vec<Block>),
     /// Something that the host showed to the model.
@@ -65,7 +66,7 @@ impl<'a> Bodies<'a> {
         self.parts.read(&span.part, span.range(), &mut self.buffer)?;
         let json = std::str::from_utf8(&self.buffer).unwrap_or_default();
         Ok(match &row.kind {
-            Kind::User(origin) => Body::User { said: block::said(json), origin: *origin },
+            Kind::User(origin) => Body::User { said: block::user_body(json), origin: *origin },
             Kind::Answer(_) => Body::Answer(block::blocks(json)),
             Kind::Clearing => clearing(line(json)),
             Kind::Queued => queued(&line(json)),
@@ -99,13 +100,13 @@ impl Body {
 
     /// Visits the ids of the calls that a line answers.
     pub(crate) fn results(&self) -> impl Iterator<Item = &str> {
-        let parts: &[Part] = match self {
-            Self::User { said: Said::Parts(parts), .. } => parts,
+        let parts: &[UserPart] = match self {
+            Self::User { said: UserBody::Parts(parts), .. } => parts,
             _ => &[],
         };
         parts.iter().filter_map(|part| match part {
-            Part::Result { call_id, .. } => Some(call_id.as_str()),
-            Part::Said(_) => None,
+            UserPart::Result { call_id, .. } => Some(call_id.as_str()),
+            UserPart::Block(_) => None,
         })
     }
 }
@@ -118,12 +119,13 @@ fn line(json: &str) -> Value {
 fn clearing(mut line: Value) -> Body {
     let ids = line.pointer_mut("/microcompactMetadata/compactedToolIds").map(Value::take);
     let Some(Value::Array(ids)) = ids else { return Body::Clearing { ids: Vec::new() } };
-    Body::Clearing { ids: ids.into_iter().filter_map(into_text).collect() }
+    Body::Clearing { ids: ids.iter().filter_map(Value::as_str).map(str::to_owned).collect() }
 }
 
 /// Reads an attachment; one without text is only a node of the tree.
 fn attachment(mut line: Value) -> Body {
-    let rendered = line.get_mut("rendered").and_then(rendered);
+    // Newer versions record the text that is sent.
+    let rendered = line.get_mut("rendered").and_then(|list| joined(list, "\n"));
     let Some(attachment) = line.get_mut("attachment") else { return Body::Silent };
     let kind = take_text(attachment, "type").unwrap_or_default();
     match rendered.or_else(|| shown_by_kind(&kind, attachment)) {
@@ -135,15 +137,15 @@ fn attachment(mut line: Value) -> Body {
 fn queued(line: &Value) -> Body {
     let prompt = line.pointer("/attachment/prompt").map(Value::to_string);
     match prompt.and_then(|prompt| block::content(&prompt)) {
-        Some(content) => Body::User { said: said(content), origin: Origin::User },
+        Some(content) => Body::User { said: user_body(content), origin: Origin::User },
         None => Body::Silent,
     }
 }
 
-/// Returns the text that newer versions record as sent to the model.
-fn rendered(list: &mut Value) -> Option<Content> {
+/// Returns the texts of a list, joined; `None` if there are none.
+fn joined(list: &mut Value, separator: &str) -> Option<Content> {
     let texts = list.as_array_mut()?.iter_mut().filter_map(|each| take_text(each, "content"));
-    let text = texts.collect::<Vec<_>>().join("\n");
+    let text = texts.collect::<Vec<_>>().join(separator);
     (!text.is_empty()).then_some(Content::Text(text))
 }
 
@@ -154,26 +156,27 @@ fn shown_by_kind(kind: &str, attachment: &mut Value) -> Option<Content> {
         "hook_blocking_error" => {
             take_text(attachment.get_mut("blockingError")?, "blockingError").map(Content::from)
         }
-        "invoked_skills" => skills(attachment.get_mut("skills")?),
+        "invoked_skills" => joined(attachment.get_mut("skills")?, "\n\n"),
         _ => {
             let name = ["filename", "path"].iter().find_map(|key| take_text(attachment, key));
-            let text =
-                ["content", "text", "snippet"].iter().find_map(|key| shown(attachment.get_mut(*key)?))?;
+            let text = ["content", "text", "snippet"]
+                .iter()
+                .find_map(|key| shown_text(attachment.get_mut(*key)?))?;
             Some(Content::Text(name.into_iter().chain([text]).collect::<Vec<_>>().join("\n")))
         }
     }
 }
 
-fn said(content: Content) -> Said {
+fn user_body(content: Content) -> UserBody {
     match content {
-        Content::Text(text) => Said::Text(text),
-        Content::Blocks(blocks) => Said::Parts(blocks.into_iter().map(Part::Said).collect()),
+        Content::Text(text) => UserBody::Text(text),
+        Content::Blocks(blocks) => UserBody::Parts(blocks.into_iter().map(UserPart::Block).collect()),
     }
 }
 
 /// Returns what a field of an attachment shows: a text, the text of the file or memory in it, or a
 /// list as JSON.
-fn shown(field: &mut Value) -> Option<String> {
+fn shown_text(field: &mut Value) -> Option<String> {
     let text = match field {
         Value::String(text) => std::mem::take(text),
         Value::Array(items) if items.is_empty() => return None,
@@ -185,22 +188,4 @@ fn shown(field: &mut Value) -> Option<String> {
         _ => return None,
     };
     (!text.is_empty()).then_some(text)
-}
-
-fn skills(skills: &mut Value) -> Option<Content> {
-    let each = skills.as_array_mut()?.iter_mut().filter_map(|skill| take_text(skill, "content"));
-    let text = each.collect::<Vec<_>>().join("\n\n");
-    (!text.is_empty()).then_some(Content::Text(text))
-}
-
-/// Takes a text out of an object.
-fn take_text(from: &mut Value, key: &str) -> Option<String> {
-    from.get_mut(key).map(Value::take).and_then(into_text)
-}
-
-fn into_text(value: Value) -> Option<String> {
-    match value {
-        Value::String(text) => Some(text),
-        _ => None,
-    }
 }

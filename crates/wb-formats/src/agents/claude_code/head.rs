@@ -15,19 +15,12 @@ use crate::kit::loose::{Count, Flag, Text};
 pub(crate) struct Head<'a> {
     #[serde(borrow)]
     r#type: Text<'a>,
-    #[serde(borrow)]
     subtype: Text<'a>,
-    #[serde(borrow)]
     uuid: Text<'a>,
-    #[serde(borrow)]
     parent_uuid: Text<'a>,
-    #[serde(borrow)]
     timestamp: Text<'a>,
-    #[serde(borrow)]
     message: Option<MessageFields<'a>>,
-    #[serde(borrow)]
     attachment: Option<AttachmentFields<'a>>,
-    #[serde(borrow)]
     compact_metadata: Option<&'a RawValue>,
     is_sidechain: Flag,
     is_compact_summary: Flag,
@@ -41,10 +34,8 @@ pub(crate) struct Head<'a> {
 struct MessageFields<'a> {
     #[serde(borrow)]
     id: Text<'a>,
-    #[serde(borrow)]
     model: Text<'a>,
     usage: Option<UsageFields>,
-    #[serde(borrow)]
     content: Option<&'a RawValue>,
 }
 
@@ -143,7 +134,7 @@ struct PreservedMessages {
     all_uuids: Vec<String>,
 }
 
-/// The types of lines that are known; a model sees only something of the last four.
+/// The types of lines that are known; only the last four concern the conversation.
 const KNOWN_TYPES: [&str; 23] = [
     "progress",
     "summary",

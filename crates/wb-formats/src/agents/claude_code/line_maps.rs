@@ -3,12 +3,12 @@
 use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasherDefault, Hasher};
 
-/// Something for some lines.
+/// A map by the number of a line.
 pub(crate) type ByLine<T> = HashMap<usize, T, BuildHasherDefault<NumberHasher>>;
-/// Some lines.
-pub(crate) type Lines = HashSet<usize, BuildHasherDefault<NumberHasher>>;
+/// A set of numbers of lines.
+pub(crate) type LineSet = HashSet<usize, BuildHasherDefault<NumberHasher>>;
 
-/// Spreads one number.
+/// A hasher of one number.
 #[derive(Debug, Default)]
 pub(crate) struct NumberHasher(u64);
 

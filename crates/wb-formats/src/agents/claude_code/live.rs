@@ -6,7 +6,7 @@ use std::ops::Range;
 
 use super::body::Bodies;
 use super::head::{Kind, Origin};
-use super::line_maps::Lines;
+use super::line_maps::LineSet;
 use super::rows::Rows;
 
 /// The lines between two compactions or clearings.
@@ -91,11 +91,11 @@ impl Rows {
         let (mut at, mut child) = (Some(tip), tip);
         while let Some(here) = at {
             if self.boundary(here).is_some() {
-                path.kept = self.kept(here);
+                path.kept = self.kept_lines(here);
                 return Path { boundary: Some(here), ..path };
             }
             if let Some((boundary, n)) = self.kept_between(here, child) {
-                (path.kept, path.left) = self.kept(boundary).split_at(n);
+                (path.kept, path.left) = self.kept_lines(boundary).split_at(n);
                 self.walk_to(boundary, &mut path.passed);
                 return Path { boundary: Some(boundary), ..path };
             }
@@ -105,7 +105,7 @@ impl Rows {
         path
     }
 
-    /// Walks from the anchor of a compaction to itself.
+    /// Walks from the anchor of a compaction to the compaction.
     fn walk_to(&self, boundary: usize, passed: &mut Vec<usize>) {
         let anchor = self.anchor(boundary).unwrap_or(boundary);
         let parents = std::iter::successors(Some(anchor), |at| self.all[*at].parent);
@@ -124,7 +124,7 @@ impl Rows {
         self.boundaries[first..end.max(first)].iter().rev().find_map(|boundary| kept_by(*boundary))
     }
 
-    fn kept(&self, boundary: usize) -> &[usize] {
+    fn kept_lines(&self, boundary: usize) -> &[usize] {
         self.boundary(boundary).map_or(&[], |boundary| &boundary.kept)
     }
 
@@ -136,7 +136,7 @@ impl Rows {
     fn in_order(&self, tip: usize) -> Path<'_> {
         let boundary = self.boundaries.iter().copied().rfind(|at| *at <= tip && self.is_main(*at));
         let start = boundary.map_or(0, |at| at + 1);
-        let kept = boundary.map_or(&[][..], |at| self.kept(at));
+        let kept = boundary.map_or(&[][..], |at| self.kept_lines(at));
         Path { passed: (start..=tip).rev().collect(), boundary, kept, left: &[] }
     }
 
@@ -148,7 +148,7 @@ impl Rows {
         lines: Range<usize>,
         bodies: &mut Bodies<'_>,
     ) -> io::Result<(Vec<usize>, Vec<usize>)> {
-        let mut seen: Lines = path.kept.iter().copied().collect();
+        let mut seen: LineSet = path.kept.iter().copied().collect();
         seen.extend(path.passed.iter().copied().filter(|at| self.is_main(*at)));
         let ids: HashSet<&str> = seen.iter().filter_map(|at| self.answer_id(*at)).collect();
         let near = || path.left.iter().copied().chain(lines.clone()).filter(|at| self.is_main(*at));
@@ -180,7 +180,7 @@ impl Rows {
     /// Puts the lines that a compaction kept after the line that it names, or after the digest; one
     /// that it kept twice stays at its first position.
     fn with_kept(&self, mut order: Vec<usize>, mut kept: Vec<usize>, boundary: Option<usize>) -> Vec<usize> {
-        let mut seen = Lines::default();
+        let mut seen = LineSet::default();
         kept.retain(|row| order.binary_search(row).is_err() && seen.insert(*row));
         let is_digest = |row: &usize| self.all[*row].kind == Kind::User(Origin::Digest);
         let place = match boundary.and_then(|at| self.anchor(at)) {

@@ -42,12 +42,12 @@ use crate::kit::log::line_of;
 /// * Attachments with a text are custom messages of their type, host text in the user's place is
 ///   one of type `meta`, and user input while the model worked is a user message. Messages that
 ///   only report a failed request are left out.
-/// * Documents are texts that name them.
+/// * Documents are texts: their own, or one that names their type.
 /// * Changes are appended, as the host does when it compacts: the line of the compaction, the
 ///   digest, and the rest by reference to existing lines. Cleared and shortened results, with
 ///   everything before them, are copied. An export is read only.
-/// * A line that is not JSON stays where it is; lines that are JSON and no objects, or of an
-///   unknown type, are counted.
+/// * A line that is not JSON stays where it is, and a line whose parent is missing is read as its
+///   child. Lines that cannot be read, and those of an unknown type, are noted.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct ClaudeCode;
 

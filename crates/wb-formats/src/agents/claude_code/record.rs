@@ -9,6 +9,8 @@ use wb_record::{NotExpressible, Numbers, Stamp};
 use wb_session::iso_ms;
 
 use super::assemble::HOST_TYPE;
+use crate::shapes::anthropic_message::block;
+use crate::shapes::content_value;
 
 /// The fields that each of our records repeats from the last one of the session.
 const ENVELOPE: [&str; 8] =
@@ -18,12 +20,12 @@ const NO_MODEL: &str = "<synthetic>";
 
 /// A source of ids and times, the same for the same stamp and the same length of the session.
 #[derive(Debug)]
-struct Source {
+struct IdClock {
     numbers: Numbers,
     now_ms: i64,
 }
 
-impl Source {
+impl IdClock {
     fn new(stamp: &Stamp, n_bytes: u64, last_ms: i64) -> Self {
         let seed = stamp.seed ^ Numbers::new(n_bytes).next_number();
         Self { numbers: Numbers::new(seed), now_ms: stamp.now_ms.max(last_ms + 1) }
@@ -39,36 +41,32 @@ impl Source {
 
 /// Writes records, each below the one before.
 #[derive(Debug)]
-pub(crate) struct Writer {
+pub(crate) struct LineWriter {
     envelope: Map<String, Value>,
     is_side: bool,
-    source: Source,
+    ids: IdClock,
     boundary: String,
     boundary_time: String,
     /// The record that was written last.
     last: String,
     records: Vec<Vec<u8>>,
-    /// The new id of each answer that was copied, and of each line of one.
+    /// The new id of each copied answer, and of each copied line.
     message_ids: HashMap<String, String>,
     uuids: HashMap<String, String>,
 }
 
-/// The changes to the content of a copied record.
-#[derive(Debug, Default)]
-pub(crate) struct Changed(pub(crate) Option<Vec<u8>>);
-
-impl Writer {
+impl LineWriter {
     /// Starts after a compaction; `like` is the last record of the session.
     pub(crate) fn new(like: &[u8], is_side: bool, stamp: &Stamp, n_bytes: u64, last_ms: i64) -> Self {
         let value =
             |key: &&str| Some(((*key).to_owned(), serde_json::from_slice::<Value>(get(like, key)?).ok()?));
-        let mut source = Source::new(stamp, n_bytes, last_ms);
-        let boundary = source.numbers.uuid();
+        let mut ids = IdClock::new(stamp, n_bytes, last_ms);
+        let boundary = ids.numbers.uuid();
         Self {
             envelope: ENVELOPE.iter().filter_map(value).collect(),
             is_side,
-            boundary_time: source.time(),
-            source,
+            boundary_time: ids.time(),
+            ids,
             last: boundary.clone(),
             boundary,
             records: Vec::new(),
@@ -122,7 +120,7 @@ impl Writer {
 
     fn answer(&mut self, content: &[Block]) -> Result<Value, NotExpressible> {
         let id = self.message_id();
-        let content = content.iter().map(block).collect::<Result<Vec<_>, _>>()?;
+        let content = content.iter().map(block).collect::<Result<Vec<_>, _>>().map_err(refused)?;
         let usage = json!({ "input_tokens": 0, "output_tokens": 0 });
         Ok(json!({ "id": id, "type": "message", "role": "assistant", "model": NO_MODEL, "content": content,
             "stop_reason": null, "stop_sequence": null, "usage": usage }))
@@ -135,25 +133,26 @@ impl Writer {
         record.insert("type".to_owned(), Value::from(kind));
         record.insert("message".to_owned(), message);
         record.extend(flags.iter().map(|flag| ((*flag).to_owned(), Value::from(true))));
-        self.last = self.source.numbers.uuid();
+        self.last = self.ids.numbers.uuid();
         record.insert("uuid".to_owned(), Value::from(self.last.as_str()));
-        record.insert("timestamp".to_owned(), Value::from(self.source.time()));
+        record.insert("timestamp".to_owned(), Value::from(self.ids.time()));
         record.extend(self.envelope.clone());
         self.records.push(Value::Object(record).to_string().into_bytes());
     }
 
-    /// Adds a copy of a record, with new ids and without usage; its content may be changed.
-    pub(crate) fn copy(&mut self, record: &[u8], content: Changed) {
-        let uuid = self.source.numbers.uuid();
+    /// Adds a copy of a record, with new ids, without usage and with other content if there is
+    /// some.
+    pub(crate) fn copy(&mut self, record: &[u8], content: Option<&[u8]>) {
+        let uuid = self.ids.numbers.uuid();
         if let Some(old) = wb_record::json::text(record, &["uuid"]) {
             self.uuids.insert(old, uuid.clone());
         }
         let mut copy = set(record, "parentUuid", &quoted(&self.last));
         copy = set(&copy, "uuid", &quoted(&uuid));
-        copy = set(&copy, "timestamp", &quoted(&self.source.time()));
-        if let Changed(Some(content)) = content {
+        copy = set(&copy, "timestamp", &quoted(&self.ids.time()));
+        if let Some(content) = content {
             // The text on the screen would no longer match the body.
-            copy = remove(&set_in(&copy, &["message", "content"], &content), "toolUseResult");
+            copy = remove(&set_in(&copy, &["message", "content"], content), "toolUseResult");
         }
         let caller = wb_record::json::text(&copy, &["sourceToolAssistantUUID"]);
         if let Some(caller) = caller.and_then(|caller| self.uuids.get(&caller)) {
@@ -184,8 +183,8 @@ impl Writer {
     fn message_id(&mut self) -> String {
         format!(
             "msg_wb_{:016x}{:04x}",
-            self.source.numbers.next_number(),
-            self.source.numbers.next_number() & 0xFFFF
+            self.ids.numbers.next_number(),
+            self.ids.numbers.next_number() & 0xFFFF
         )
     }
 
@@ -219,52 +218,28 @@ fn lines_of(records: &[Vec<u8>]) -> Vec<u8> {
 
 /// Returns the text of a digest in a session, with its header.
 pub(crate) fn digest_text(message: &Message) -> Option<String> {
-    let body = markers::digest_body(message)?;
-    Some(match message {
-        Message::User { content, .. } => content.texts().collect(),
-        Message::BranchSummary { .. } => format!("{}\n{body}", markers::BRANCH_HEADER),
-        _ => format!("{}\n{body}", markers::DIGEST_HEADER),
-    })
+    markers::digest_body(message)?;
+    match message {
+        Message::User { content, .. } => Some(content.texts().collect()),
+        message => content_value::digest_text(message).ok(),
+    }
 }
 
 fn user(content: &Content) -> Result<Value, NotExpressible> {
-    Ok(json!({ "role": "user", "content": said(content)? }))
+    Ok(json!({ "role": "user", "content": body_value(content)? }))
 }
 
 /// Returns a body in the form it has in a message.
-pub(crate) fn said(content: &Content) -> Result<Value, NotExpressible> {
-    match content {
-        Content::Text(text) => Ok(Value::from(text.as_str())),
-        Content::Blocks(blocks) => blocks.iter().map(block).collect(),
-    }
+pub(crate) fn body_value(content: &Content) -> Result<Value, NotExpressible> {
+    content_value::content(content, block).map_err(refused)
 }
 
 /// Returns the body of a result.
 fn body(content: &[Block]) -> Result<Value, NotExpressible> {
     match content {
         [Block::Text { text }] if !text.is_empty() => Ok(Value::from(text.as_str())),
-        blocks => blocks.iter().map(block).collect(),
+        blocks => blocks.iter().map(block).collect::<Result<_, _>>().map_err(refused),
     }
-}
-
-/// Returns one block as JSON.
-pub(crate) fn block(block: &Block) -> Result<Value, NotExpressible> {
-    Ok(match block {
-        Block::Text { text } => json!({ "type": "text", "text": text }),
-        Block::Thinking { text, signature: Some(signature) } => {
-            json!({ "type": "thinking", "thinking": text, "signature": signature })
-        }
-        Block::ToolCall { id, name, input } => {
-            json!({ "type": "tool_use", "id": id, "name": name, "input": input })
-        }
-        Block::Image { media_type, data_base64 } => {
-            let source = json!({ "type": "base64", "media_type": media_type, "data": data_base64 });
-            json!({ "type": "image", "source": source })
-        }
-        Block::Thinking { .. } => return Err(refused("reasoning without a signature")),
-        Block::ToolResult { .. } => return Err(refused("a result inside of another message")),
-        Block::Command { .. } => return Err(refused("a slash command that is not in the session")),
-    })
 }
 
 pub(crate) fn quoted(text: &str) -> Vec<u8> {

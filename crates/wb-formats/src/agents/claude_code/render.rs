@@ -11,9 +11,12 @@ use wb_session::parse_iso_ms;
 
 use super::body::{Bodies, Body};
 use super::head::Kind;
-use super::record::{Changed, Writer, block, digest_text, refused, said};
+use super::record::{LineWriter, body_value, digest_text, quoted, refused};
 use super::rows::{Row, Rows};
+use crate::kit::appended::message_of;
 use crate::kit::records::bytes_of;
+use crate::shapes::anthropic_message::block;
+use crate::shapes::content_value::list;
 
 /// A view to write, with its position.
 #[derive(Debug)]
@@ -49,7 +52,7 @@ impl<'a> Renderer<'a> {
         let places: HashMap<usize, usize> =
             order.iter().enumerate().map(|(place, line)| (*line, place)).collect();
         if !messages.keys().all(|line| places.contains_key(line)) {
-            return Err(refused("a view that is not the session's as it stands"));
+            return Err(refused("a view that is not the session's present one"));
         }
         Ok(Self { parts, rows, view, order, places, lines, messages, cleared: HashSet::new() })
     }
@@ -75,10 +78,7 @@ impl<'a> Renderer<'a> {
         tip: Option<usize>,
         stamp: &Stamp,
     ) -> Result<ChangeSet, NotExpressible> {
-        let is_there = |item: &Item<'_>| match item {
-            Item::Same(at) | Item::Body(at, _) => *at < self.view.messages.len(),
-            Item::Old(_) | Item::New(_) => true,
-        };
+        let is_there = |item| message_of(item).is_none_or(|at| at < self.view.messages.len());
         if items.is_empty() || !items.iter().all(is_there) {
             return Err(refused("a conversation without a message, or of messages that are not there"));
         }
@@ -91,7 +91,7 @@ impl<'a> Renderer<'a> {
         } else {
             let (own, kept) = items.split_at(self.n_own(items));
             self.write(own, &mut writer)?;
-            let kept = self.kept(kept)?;
+            let kept = self.kept_lines(kept)?;
             if kept.is_empty() && self.ends_aside(items) {
                 self.copy_silent(tip, &mut writer)?;
             }
@@ -119,12 +119,12 @@ impl<'a> Renderer<'a> {
         (is_all && !new.is_empty() && new.iter().all(is_result)).then_some(new)
     }
 
-    fn writer(&self, stamp: &Stamp) -> Result<Writer, NotExpressible> {
+    fn writer(&self, stamp: &Stamp) -> Result<LineWriter, NotExpressible> {
         let is_like = |row: &&Row| row.uuid.is_some() && (!row.is_side || self.rows.is_subagent());
         let like = self.rows.all.iter().rfind(is_like).or(self.rows.all.last());
         let record = like.map_or(Ok(Cow::default()), |row| self.bytes(row))?;
         let last_ms = text(&record, &["timestamp"]).and_then(|time| parse_iso_ms(&time)).unwrap_or(0);
-        Ok(Writer::new(&record, self.rows.is_subagent(), stamp, self.rows.n_bytes(), last_ms))
+        Ok(LineWriter::new(&record, self.rows.is_subagent(), stamp, self.rows.n_bytes(), last_ms))
     }
 
     /// Returns the number of items that need new records: all up to the last that cannot be kept by
@@ -133,8 +133,8 @@ impl<'a> Renderer<'a> {
     fn n_own(&self, items: &[Item<'_>]) -> usize {
         let mut at_item = HashMap::new();
         for (n, item) in items.iter().enumerate() {
-            if let Item::Same(at) | Item::Body(at, _) = item {
-                at_item.entry(*at).or_insert(n);
+            if let Some(at) = message_of(item) {
+                at_item.entry(at).or_insert(n);
             }
         }
         let mut last = None;
@@ -159,7 +159,7 @@ impl<'a> Renderer<'a> {
     fn ends_aside(&self, items: &[Item<'_>]) -> bool {
         let last = match items.last() {
             Some(Item::Same(at) | Item::Body(at, _)) => self.lines[*at].last().copied(),
-            Some(Item::Old(span)) => self.rows.at(span),
+            Some(Item::Old(span)) => self.rows.line_at(span),
             Some(Item::New(_)) | None => None,
         };
         last.is_some_and(|line| !self.rows.all[line].is_chat())
@@ -167,15 +167,15 @@ impl<'a> Renderer<'a> {
 
     /// Copies a line without content that a conversation continues from, such as a failed request,
     /// after an attachment, which is visible only with such a line after it.
-    fn copy_silent(&self, tip: Option<usize>, writer: &mut Writer) -> Result<(), NotExpressible> {
+    fn copy_silent(&self, tip: Option<usize>, writer: &mut LineWriter) -> Result<(), NotExpressible> {
         let silent = tip.filter(|tip| !self.messages.contains_key(tip));
         let silent = silent.ok_or_else(|| refused("an attachment at the end with nothing behind it"))?;
-        writer.copy(&self.bytes(&self.rows.all[silent])?, Changed(None));
+        writer.copy(&self.bytes(&self.rows.all[silent])?, None);
         Ok(())
     }
 
-    /// Returns whether an item can be kept by reference: it is unchanged, follows the same item as
-    /// before, and all of its lines stay and have ids.
+    /// Returns whether an item can be kept by reference: it is unchanged and in the order of the
+    /// view, and all of its lines stay and can be found by their ids.
     fn is_kept(&self, item: &Item<'_>, last: &mut Option<usize>, at_item: &HashMap<usize, usize>) -> bool {
         match item {
             Item::Same(at) => {
@@ -184,7 +184,7 @@ impl<'a> Renderer<'a> {
                 let is_known = |line: &usize| self.is_addressable(*line) && is_whole(line);
                 is_behind && !self.view.provenance.is_altered(*at) && self.lines[*at].iter().all(is_known)
             }
-            Item::Old(span) => self.rows.at(span).is_some_and(|line| {
+            Item::Old(span) => self.rows.line_at(span).is_some_and(|line| {
                 let is_cleared =
                     || self.bytes(&self.rows.all[line]).is_ok_and(|it| self.cleared_in(line, &it).is_some());
                 self.is_addressable(line) && (self.cleared.is_empty() || !is_cleared())
@@ -207,7 +207,7 @@ impl<'a> Renderer<'a> {
     }
 
     /// Returns the lines that are kept by reference, in the order of the request.
-    fn kept(&self, items: &[Item<'_>]) -> Result<Vec<usize>, NotExpressible> {
+    fn kept_lines(&self, items: &[Item<'_>]) -> Result<Vec<usize>, NotExpressible> {
         let mut kept = Vec::new();
         for run in items.chunk_by(|a, b| matches!(a, Item::Old(_)) == matches!(b, Item::Old(_))) {
             kept.extend(if matches!(run[0], Item::Old(_)) { self.old(run)? } else { self.same(run) });
@@ -235,11 +235,8 @@ impl<'a> Renderer<'a> {
 
     /// Returns the lines of messages in the order of the conversation.
     fn lines_of(&self, run: &[Item<'_>]) -> Vec<usize> {
-        let of = |item: &Item<'_>| match item {
-            Item::Same(at) | Item::Body(at, _) => self.lines[*at].as_slice(),
-            Item::Old(_) | Item::New(_) => &[],
-        };
-        let mut lines: Vec<usize> = run.iter().flat_map(of).copied().collect();
+        let mut lines: Vec<usize> =
+            run.iter().filter_map(message_of).flat_map(|at| &self.lines[at]).copied().collect();
         lines.sort_unstable_by_key(|line| self.places.get(line));
         lines.dedup();
         lines
@@ -265,7 +262,7 @@ impl<'a> Renderer<'a> {
     }
 
     /// Writes records for items: new ones, and copies of those that stay.
-    fn write(&self, items: &[Item<'_>], writer: &mut Writer) -> Result<(), NotExpressible> {
+    fn write(&self, items: &[Item<'_>], writer: &mut LineWriter) -> Result<(), NotExpressible> {
         let is_read = |item: &Item<'_>| matches!(item, Item::Same(_) | Item::Body(..));
         let is_digest = |message: &Message| markers::digest_body(message).is_some();
         for (n, run) in items.chunk_by(|a, b| is_read(a) && is_read(b)).enumerate() {
@@ -277,7 +274,7 @@ impl<'a> Renderer<'a> {
                 Item::Old(span) => {
                     let line = line(self.rows, span)?;
                     let record = self.bytes(&self.rows.all[line])?;
-                    writer.copy(&record, Changed(self.cleared_in(line, &record)));
+                    writer.copy(&record, self.cleared_in(line, &record).as_deref());
                 }
                 Item::Same(_) | Item::Body(..) => self.copy(run, writer)?,
             }
@@ -293,7 +290,7 @@ impl<'a> Renderer<'a> {
             |part: &&[u8]| text(part, &["tool_use_id"]).is_some_and(|id| self.cleared.contains(&id));
         let parts: Vec<&[u8]> = elements(content)?.into_iter().map(|place| &content[place]).collect();
         parts.iter().any(is_cleared).then(|| {
-            let mark = super::record::quoted(markers::CLEARED_TOOL_RESULT);
+            let mark = quoted(markers::CLEARED_TOOL_RESULT);
             let each = |part: &&[u8]| {
                 if is_cleared(part) { set(part, "content", &mark) } else { part.to_vec() }
             };
@@ -303,7 +300,7 @@ impl<'a> Renderer<'a> {
 
     /// Copies the lines of messages, without what of a line does not stay and with the bodies that
     /// are new.
-    fn copy(&self, run: &[Item<'_>], writer: &mut Writer) -> Result<(), NotExpressible> {
+    fn copy(&self, run: &[Item<'_>], writer: &mut LineWriter) -> Result<(), NotExpressible> {
         let mut stays: HashMap<usize, Option<&[Block]>> = HashMap::new();
         for item in run {
             match item {
@@ -323,7 +320,7 @@ impl<'a> Renderer<'a> {
                 messages if messages.iter().all(is_same) => None,
                 messages => Some(self.content(row, &record[row.content.clone()], messages, &stays)?),
             };
-            writer.copy(&record, Changed(content));
+            writer.copy(&record, content.as_deref());
         }
         Ok(())
     }
@@ -342,13 +339,12 @@ impl<'a> Renderer<'a> {
             _ => return Err(refused("another body for an attachment")),
         }
         let is_result = |at: &usize| matches!(self.view.messages[*at], Message::ToolResult { .. });
-        let (results, said): (Vec<usize>, Vec<usize>) = messages.iter().partition(|at| is_result(at));
+        let (mut results, said): (Vec<usize>, Vec<usize>) = messages.iter().partition(|at| is_result(at));
         let said = said.first().copied();
         let Some(places) = elements(content) else {
             let new = said.and_then(|at| Some((at, stays.get(&at).copied().flatten()?)));
-            return new.map_or(Ok(content.to_vec()), |(at, body)| self.said(at, body));
+            return new.map_or(Ok(content.to_vec()), |(at, body)| self.new_text(at, body));
         };
-        let mut results = results.into_iter();
         let (mut parts, mut said_parts) = (Vec::new(), Vec::new());
         for part in places.into_iter().map(|place| &content[place]) {
             if text(part, &["type"]).as_deref() != Some("tool_result") {
@@ -358,8 +354,8 @@ impl<'a> Renderer<'a> {
             let id = text(part, &["tool_use_id"]).unwrap_or_default();
             let is_it = |at: &usize| self.view.messages[*at].answered_ids().any(|other| other == id);
             // A repeated result is not in the view.
-            let Some(at) = results.clone().find(is_it) else { continue };
-            results = results.clone().filter(|other| *other != at).collect::<Vec<_>>().into_iter();
+            let Some(nth) = results.iter().position(is_it) else { continue };
+            let at = results.remove(nth);
             match stays.get(&at) {
                 Some(Some(body)) => parts.push(set(part, "content", &self.result(at, body, part)?)),
                 Some(None) => parts.push(part.to_vec()),
@@ -378,9 +374,9 @@ impl<'a> Renderer<'a> {
     }
 
     /// Returns a new body for the content of a text.
-    fn said(&self, at: usize, body: &[Block]) -> Result<Vec<u8>, NotExpressible> {
+    fn new_text(&self, at: usize, body: &[Block]) -> Result<Vec<u8>, NotExpressible> {
         let content = match self.view.messages[at].with_body(body.to_vec()) {
-            Message::User { content, .. } | Message::Custom { content, .. } => said(&content)?,
+            Message::User { content, .. } | Message::Custom { content, .. } => body_value(&content)?,
             message => digest_text(&message).unwrap_or_default().into(),
         };
         Ok(content.to_string().into_bytes())
@@ -391,7 +387,7 @@ impl<'a> Renderer<'a> {
         if let [Block::Text { text }] = body
             && !text.is_empty()
         {
-            return Ok(super::record::quoted(text));
+            return Ok(quoted(text));
         }
         let old = get(part, "content").unwrap_or_default();
         let places = elements(old).unwrap_or_default();
@@ -410,16 +406,12 @@ fn blocks(new: &[Block], old: &[Block], bytes: &[&[u8]]) -> Result<Vec<Vec<u8>>,
     let known = if old.len() == bytes.len() { known } else { Vec::new() };
     let each = |it: &Block| match known.iter().find(|(old, _)| *old == it) {
         Some((_, bytes)) => Ok(bytes.to_vec()),
-        None => Ok(block(it)?.to_string().into_bytes()),
+        None => Ok(block(it).map_err(refused)?.to_string().into_bytes()),
     };
     new.iter().map(each).collect()
 }
 
-fn list(parts: &[Vec<u8>]) -> Vec<u8> {
-    [b"[", parts.join(&b","[..]).as_slice(), b"]"].concat()
-}
-
 fn line(rows: &Rows, record: &Span) -> Result<usize, NotExpressible> {
     let missing = || NotExpressible::Unreadable(format!("there is no record at byte {}", record.at));
-    rows.at(record).ok_or_else(missing)
+    rows.line_at(record).ok_or_else(missing)
 }

@@ -1,22 +1,17 @@
 //! The lines of a file as a forest: the position and kind of each, without its content.
 
 use std::collections::HashMap;
-use std::io;
-use std::num::NonZeroUsize;
+use std::io::{self, Read as _};
 use std::ops::Range;
 use std::sync::Arc;
 
-use memchr::{memchr, memrchr};
 use serde::de::IgnoredAny;
 use wb_record::json::{place_in, remove};
-use wb_record::lines::trimmed;
-use wb_record::{FormatError, Note, Parts, Span};
+use wb_record::{FormatError, Lines, Note, PartReader, Parts, Span};
 
 use super::head::{Boundary, Head, Kind};
-use crate::shapes::anthropic_block::said;
-
-/// The bytes that are read at once.
-const CHUNK_BYTES: u64 = 256 * 1024;
+use crate::kit::skips::Skips;
+use crate::shapes::anthropic_block::user_body;
 
 /// A line with its place in the file and in the tree.
 #[derive(Debug)]
@@ -50,10 +45,7 @@ pub(crate) struct Rows {
     gap: Option<usize>,
     n_side: usize,
     n_repeated: usize,
-    n_ignored: usize,
-    first_ignored: Option<NonZeroUsize>,
-    n_unreadable: usize,
-    first_unreadable: usize,
+    skips: Skips,
     truncated: Option<usize>,
     /// The number of lines and bytes read.
     n_lines: usize,
@@ -73,14 +65,14 @@ impl Rows {
     /// Reads the lines of an export, which are the elements of a list.
     pub(crate) fn of_export(parts: &dyn Parts) -> Result<Self, FormatError> {
         #[derive(serde::Deserialize)]
-        struct Export<'a> {
+        struct WebExport<'a> {
             #[serde(borrow)]
             loglines: Vec<&'a serde_json::value::RawValue>,
         }
         let whole = parts.whole("")?;
         FormatError::utf8_of(&whole)?;
         let text = whole.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(&whole);
-        let export: Export<'_> =
+        let export: WebExport<'_> =
             serde_json::from_slice(text).map_err(|error| FormatError::of_json(1, &error))?;
         let mut rows = Self { end: whole.len() as u64, ..Self::default() };
         for line in export.loglines {
@@ -97,40 +89,20 @@ impl Rows {
         Ok(parts.len("")?.is_some_and(|len| len >= self.end) && parts.fingerprint(span)? == *seal)
     }
 
-    /// Reads the rest, up to the current end of the file.
+    /// Reads the rest, up to the current end of the file. After a failure, the next refresh reads the
+    /// whole file.
     pub(crate) fn read_on(&mut self, parts: &dyn Parts) -> io::Result<()> {
-        let end = parts.len("")?.unwrap_or(0);
-        let mut text = Vec::new();
-        while self.end < end {
-            let n_known = text.len();
-            let from = self.end + n_known as u64;
-            parts.read("", from..end.min(from + CHUNK_BYTES), &mut text)?;
-            let is_last = text.len() == n_known || self.end + text.len() as u64 >= end;
-            let feed = memrchr(b'\n', &text[n_known..]).map_or(0, |at| n_known + at + 1);
-            let whole = if is_last { text.len() } else { feed };
-            self.read_lines(parts, &text[..whole])?;
-            text.drain(..whole);
-            if is_last {
-                break;
-            }
+        self.seal = None;
+        let (start, n_lines) = (self.end, self.n_lines);
+        self.end = parts.len("")?.unwrap_or(0);
+        let new = PartReader::new(parts, "", start)?.take(self.end.saturating_sub(start));
+        let mut lines = Lines::new(new);
+        while let Some(line) = lines.next_line()? {
+            self.n_lines = n_lines + line.number;
+            self.add(parts, start + line.at, line.bytes, line.is_ended)?;
         }
+        self.n_lines = n_lines + lines.number();
         self.seal(parts)
-    }
-
-    fn read_lines(&mut self, parts: &dyn Parts, mut text: &[u8]) -> io::Result<()> {
-        while !text.is_empty() {
-            let feed = memchr(b'\n', text);
-            let (line, rest) = text.split_at(feed.map_or(text.len(), |at| at + 1));
-            self.n_lines += 1;
-            let json = trimmed(line, self.n_lines);
-            let start = json.as_ptr().addr() - line.as_ptr().addr();
-            if !json.is_empty() {
-                self.add(parts, self.end + start as u64, json, feed.is_some())?;
-            }
-            self.end += line.len() as u64;
-            text = rest;
-        }
-        Ok(())
     }
 
     /// Remembers the end of the file, unless its last line may still grow.
@@ -142,7 +114,7 @@ impl Rows {
         Ok(())
     }
 
-    /// Lets everything be read again, although more may only follow.
+    /// Makes the next refresh read the whole file.
     pub(crate) fn unseal(&mut self) {
         self.seal = None;
     }
@@ -169,7 +141,7 @@ impl Rows {
         match serde_json::from_slice::<Head<'_>>(&bare) {
             Ok(head) if head.kind().is_some() => self.push(parts, at, line, &head),
             _ => {
-                self.ignore();
+                self.skips.ignored(self.n_lines);
                 Ok(())
             }
         }
@@ -178,7 +150,7 @@ impl Rows {
     /// Adds a readable line, unless the file already has it.
     fn push(&mut self, parts: &dyn Parts, at: u64, line: &str, head: &Head<'_>) -> io::Result<()> {
         let Some((kind, content)) = head.kind() else {
-            self.ignore();
+            self.skips.ignored(self.n_lines);
             return Ok(());
         };
         let content = content.and_then(|content| place_in(line.as_bytes(), content)).unwrap_or_default();
@@ -227,21 +199,12 @@ impl Rows {
         let Some(twin) = twin.filter(|twin| row.is_chat() && twin.kind == row.kind) else { return Ok(false) };
         let other = parts.bytes(&twin.content_span())?;
         let other = std::str::from_utf8(&other).unwrap_or_default();
-        Ok(other == content || said(other) == said(content))
-    }
-
-    /// Counts a line of no known kind.
-    fn ignore(&mut self) {
-        self.n_ignored += 1;
-        self.first_ignored = self.first_ignored.or(NonZeroUsize::new(self.n_lines));
+        Ok(other == content || user_body(other) == user_body(content))
     }
 
     /// Adds an unreadable line. A line whose parent is missing becomes its child.
     fn push_unreadable(&mut self, at: u64, len: usize) {
-        self.n_unreadable += 1;
-        if self.n_unreadable == 1 {
-            self.first_unreadable = self.n_lines;
-        }
+        self.skips.unreadable(self.n_lines);
         let parent = self.all.iter().rposition(|row| self.is_main_row(row));
         self.gap = Some(self.all.len());
         self.all.push(Row {
@@ -282,7 +245,7 @@ impl Rows {
     }
 
     /// Returns the line at a place of the file.
-    pub(crate) fn at(&self, record: &Span) -> Option<usize> {
+    pub(crate) fn line_at(&self, record: &Span) -> Option<usize> {
         let at = self.all.binary_search_by_key(&record.at, |row| row.record.start).ok()?;
         (self.all[at].record == record.range()).then_some(at)
     }
@@ -332,18 +295,10 @@ impl Rows {
         } else {
             counted(self.n_side, Note::SubagentTranscript)
         };
-        let ignored = Note::IgnoredLines { n: self.n_ignored, line: self.first_ignored };
-        let unreadable = Note::UnreadableRecords { n: self.n_unreadable, line: self.first_unreadable };
-        [
-            self.truncated.map(|line| Note::TruncatedLastLine { line }),
-            counted(self.n_unreadable, unreadable),
-            counted(self.n_ignored, ignored),
-            counted(self.n_repeated, Note::RepeatedLines { n: self.n_repeated }),
-            side,
-        ]
-        .into_iter()
-        .flatten()
-        .collect()
+        let truncated = self.truncated.map(|line| Note::TruncatedLastLine { line });
+        let skipped = self.skips.notes(Skips::default());
+        let repeated = counted(self.n_repeated, Note::RepeatedLines { n: self.n_repeated });
+        truncated.into_iter().chain(skipped).chain(repeated).chain(side).collect()
     }
 }
 

@@ -9,19 +9,19 @@ use wb_record::json::{self, elements, find};
 use wb_record::{MissingRole, Parts, Provenance, Segment, Span};
 
 use super::outcome::is_failure;
-use super::rows::{Kind, Rows};
+use super::rows::{Kind, RolloutRows};
 use crate::kit::draft::Draft;
 use crate::kit::missing_roles::{LostRole, lost_role_of_item};
-use crate::kit::passed::Passed;
-use crate::shapes::responses_item::{Said, digest_of};
-use crate::shapes::responses_item_scan::said;
+use crate::kit::skips::Skips;
+use crate::shapes::responses_item::{ItemContent, digest_of};
+use crate::shapes::responses_item_scan::parse_item;
 
 /// A conversation, its position, and notes on what was skipped.
 #[derive(Debug)]
-pub(crate) struct Assembled {
+pub(crate) struct AssembledRollout {
     pub(crate) segment: Segment,
     pub(crate) provenance: Provenance,
-    pub(crate) passed: Passed,
+    pub(crate) passed: Skips,
     /// The tokens before the compaction that it follows.
     pub(crate) tokens_before: Option<u64>,
     /// The messages that lost their role.
@@ -29,9 +29,9 @@ pub(crate) struct Assembled {
 }
 
 /// Assembles the conversation at the end of a segment; usage is that of the segment.
-pub(crate) fn assemble(rows: &Rows, parts: &dyn Parts, segment: Range<usize>) -> Assembled {
-    let mut live = Live::new(parts);
-    for (at, row) in rows.of(rows.base(segment.end)..segment.end) {
+pub(crate) fn assemble(rows: &RolloutRows, parts: &dyn Parts, segment: Range<usize>) -> AssembledRollout {
+    let mut live = LiveItems::new(parts);
+    for (at, row) in rows.range(rows.base(segment.end)..segment.end) {
         match &row.kind {
             Kind::Item { item, timestamp } => live.push(item.clone(), *timestamp, row.line),
             Kind::Compacted { payload, is_whole, tokens_before } => {
@@ -48,29 +48,29 @@ pub(crate) fn assemble(rows: &Rows, parts: &dyn Parts, segment: Range<usize>) ->
 
 /// An item of the conversation.
 #[derive(Debug)]
-struct Entry {
+struct ItemEntry {
     item: Span,
-    said: Said,
+    said: ItemContent,
     timestamp: i64,
     request: Option<(Usage, Option<String>)>,
 }
 
 /// The items that the model sees.
 #[derive(Debug)]
-struct Live<'a> {
+struct LiveItems<'a> {
     parts: &'a dyn Parts,
-    entries: Vec<Entry>,
+    entries: Vec<ItemEntry>,
     /// The last part of an answer whose request was not counted yet.
     answered: Option<usize>,
     tokens_before: Option<u64>,
-    passed: Passed,
+    passed: Skips,
     lost: Vec<MissingRole>,
 }
 
-impl<'a> Live<'a> {
+impl<'a> LiveItems<'a> {
     fn new(parts: &'a dyn Parts) -> Self {
         let entries = Vec::new();
-        let (passed, lost) = (Passed::default(), Vec::new());
+        let (passed, lost) = (Skips::default(), Vec::new());
         Self { parts, entries, answered: None, tokens_before: None, passed, lost }
     }
 
@@ -80,17 +80,17 @@ impl<'a> Live<'a> {
     }
 
     fn push_read(&mut self, item: Span, bytes: &[u8], timestamp: i64, line: usize) {
-        let Some(said) = wb_record::lines::utf8(bytes).and_then(said) else {
+        let Some(said) = wb_record::lines::utf8(bytes).and_then(parse_item) else {
             match lost_role_of_item(bytes) {
                 Some(LostRole(role)) => self.lost.push(MissingRole { record: item, line, role }),
                 None => self.passed.unreadable(line),
             }
             return;
         };
-        if matches!(said, Said::Answer(_)) {
+        if matches!(said, ItemContent::Answer(_)) {
             self.answered = Some(self.entries.len());
         }
-        self.entries.push(Entry { item, said, timestamp, request: None });
+        self.entries.push(ItemEntry { item, said, timestamp, request: None });
     }
 
     fn count(&mut self, usage: Usage, model: Option<String>) {
@@ -100,7 +100,7 @@ impl<'a> Live<'a> {
     }
 
     /// Starts over with the history of a compaction; one of the older versions keeps the messages
-    /// of the user and the host, and adds its summary.
+    /// of the user and the pinned ones of the host, and adds its summary.
     fn compact(&mut self, payload: &Span, is_whole: bool, line: usize) {
         let bytes = self.parts.bytes(payload).unwrap_or_default();
         let summary = json::text(&bytes, &["message"]).unwrap_or_default();
@@ -117,22 +117,22 @@ impl<'a> Live<'a> {
             self.mark_summary(&summary);
         } else {
             self.entries.retain(|entry| is_kept(&entry.said));
-            let said = Said::Summary(digest_of(&summary).to_owned());
-            self.entries.push(Entry { item: payload.clone(), said, timestamp: 0, request: None });
+            let said = ItemContent::Summary(digest_of(&summary).to_owned());
+            self.entries.push(ItemEntry { item: payload.clone(), said, timestamp: 0, request: None });
         }
         self.answered = None;
     }
 
     /// Finds the host's summary among the items by its text.
     fn mark_summary(&mut self, summary: &str) {
-        let is_summary = |entry: &&mut Entry| match &entry.said {
-            Said::User(content) => content.texts().eq([summary]),
+        let is_summary = |entry: &&mut ItemEntry| match &entry.said {
+            ItemContent::User(content) => content.texts().eq([summary]),
             _ => false,
         };
         if !summary.is_empty()
             && let Some(entry) = self.entries.iter_mut().rfind(is_summary)
         {
-            entry.said = Said::Summary(digest_of(summary).to_owned());
+            entry.said = ItemContent::Summary(digest_of(summary).to_owned());
         }
     }
 
@@ -158,11 +158,11 @@ impl<'a> Live<'a> {
         let (mut called, mut early) = (HashSet::new(), HashSet::new());
         for entry in &self.entries {
             match &entry.said {
-                Said::Answer(blocks) => called.extend(blocks.iter().filter_map(|block| match block {
+                ItemContent::Answer(blocks) => called.extend(blocks.iter().filter_map(|block| match block {
                     Block::ToolCall { id, .. } => Some(id.as_str()),
                     _ => None,
                 })),
-                Said::Result { call_id, .. } if !called.contains(call_id.as_str()) => {
+                ItemContent::Result { call_id, .. } if !called.contains(call_id.as_str()) => {
                     early.insert(call_id.as_str());
                 }
                 _ => {}
@@ -171,7 +171,7 @@ impl<'a> Live<'a> {
         early.into_iter().filter(|id| called.contains(id)).map(str::to_owned).collect()
     }
 
-    fn finish(self, rows: &Rows) -> Assembled {
+    fn finish(self, rows: &RolloutRows) -> AssembledRollout {
         let mut draft = Draft::with_early(self.early_results());
         for entry in self.entries {
             add(&mut draft, rows, entry);
@@ -179,22 +179,22 @@ impl<'a> Live<'a> {
         let mut passed = self.passed;
         passed.n_orphans = draft.n_orphans();
         let (segment, provenance) = draft.finish();
-        Assembled { segment, provenance, passed, tokens_before: self.tokens_before, lost: self.lost }
+        AssembledRollout { segment, provenance, passed, tokens_before: self.tokens_before, lost: self.lost }
     }
 }
 
 /// Returns whether a compaction of the older versions keeps an item.
-fn is_kept(said: &Said) -> bool {
+fn is_kept(said: &ItemContent) -> bool {
     match said {
-        Said::User(_) => true,
-        Said::Host { kind, .. } => markers::PINNED_TYPES.contains(&kind.as_str()),
+        ItemContent::User(_) => true,
+        ItemContent::Host { kind, .. } => markers::PINNED_TYPES.contains(&kind.as_str()),
         _ => false,
     }
 }
 
 /// Adds an item to the messages so far.
-fn add(draft: &mut Draft, rows: &Rows, entry: Entry) {
-    let Entry { item, said, timestamp, request } = entry;
+fn add(draft: &mut Draft, rows: &RolloutRows, entry: ItemEntry) {
+    let ItemEntry { item, said, timestamp, request } = entry;
     said.add_to(draft, item, timestamp, |draft, item, call_id, content| {
         let text = content.first().and_then(Block::as_text).unwrap_or_default();
         let is_error = rows.is_failed(&call_id) || is_failure(text);

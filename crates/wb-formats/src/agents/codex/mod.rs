@@ -17,8 +17,8 @@ use wb_record::{
     Parts, Probe, ProbedValue, Segments, View, Wanted,
 };
 
-use self::assemble::{Assembled, assemble};
-use self::rows::Rows;
+use self::assemble::{AssembledRollout, assemble};
+use self::rows::RolloutRows;
 use crate::kit::missing_roles::note_of;
 
 const NAME: &str = "codex";
@@ -31,8 +31,8 @@ const NAME: &str = "codex";
 /// * Developer and system texts are pinned custom messages, and so are the rules of the project and
 ///   the environment ([`ENVIRONMENT_TYPE`](wb_message::markers::ENVIRONMENT_TYPE)): the host sends
 ///   them once and counts on them. What else it puts in the user's place is a custom message of
-///   type `meta`; a command that the user ran is one too, with its output. An encrypted summary is
-///   pinned, since nothing can replace it.
+///   type `meta`. A command that the user ran is a message of its own, with its output. An
+///   encrypted summary is pinned, since nothing can replace it.
 /// * After a compaction the model sees its `replacement_history`; older versions kept the user's
 ///   messages and added a summary. What the user went back over is left out. Usage is given for the
 ///   requests since.
@@ -43,7 +43,7 @@ const NAME: &str = "codex";
 /// A compaction is appended, with a copy of every item that stays, byte for byte; nothing else in
 /// the file changes.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Codex;
+pub(crate) struct Codex;
 
 impl Format for Codex {
     fn name(&self) -> &'static str {
@@ -59,7 +59,7 @@ impl Format for Codex {
     }
 
     fn open(&self, parts: Box<dyn Parts>) -> Result<Box<dyn Document>, FormatError> {
-        let rows = Rows::read(parts.as_ref())?;
+        let rows = RolloutRows::read(parts.as_ref())?;
         Ok(Box::new(CodexDocument { parts, rows }))
     }
 }
@@ -79,7 +79,7 @@ fn is_line(line: &ProbedValue) -> bool {
 ///
 /// A host may still own a session after its window was closed. Try the lock before writing.
 pub fn lock_path(parts: &dyn Parts, codex_home: &Path) -> io::Result<Option<PathBuf>> {
-    let rows = Rows::read(parts).map_err(|error| match error {
+    let rows = RolloutRows::read(parts).map_err(|error| match error {
         FormatError::Io(error) => error,
         error => io::Error::other(error),
     })?;
@@ -94,7 +94,7 @@ pub fn lock_path(parts: &dyn Parts, codex_home: &Path) -> io::Result<Option<Path
 #[derive(Debug)]
 struct CodexDocument {
     parts: Box<dyn Parts>,
-    rows: Rows,
+    rows: RolloutRows,
 }
 
 impl Document for CodexDocument {
@@ -109,7 +109,7 @@ impl Document for CodexDocument {
     fn view(&self, _: &str) -> Result<View, FormatError> {
         let rows = &self.rows;
         let last = rows.segments().pop().unwrap_or_default();
-        let Assembled { segment, provenance, passed, tokens_before, lost } =
+        let AssembledRollout { segment, provenance, passed, tokens_before, lost } =
             assemble(rows, self.parts.as_ref(), last);
         let mut view = View::new(NAME, ToolVocabulary::CODEX);
         (view.messages, view.usage, view.provenance) = (segment.messages, segment.usage, provenance);

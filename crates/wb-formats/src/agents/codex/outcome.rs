@@ -73,7 +73,7 @@ fn is_mcp_failure(result: &Fields<'_>) -> bool {
 fn is_failed_output(item: &Fields<'_>) -> bool {
     let json = item.json("output").unwrap_or_default();
     // A string that contains JSON is read as a whole.
-    let is_told = if json.starts_with("\"{") {
+    let has_failed = if json.starts_with("\"{") {
         item.text("output").is_some_and(|text| is_failure(&text))
     } else {
         json.strip_prefix('"').is_some_and(|rest| is_failure_in(escaped_lines(rest)))
@@ -81,7 +81,7 @@ fn is_failed_output(item: &Fields<'_>) -> bool {
     let of_body = |body: Fields<'_>| {
         body.text("content").is_some_and(|text| is_failure(&text)) || body.is("success", "false")
     };
-    is_told || item.inner("output").is_some_and(of_body)
+    has_failed || item.inner("output").is_some_and(of_body)
 }
 
 /// Visits the lines of a string, still escaped as JSON; the last one ends with the closing
@@ -108,7 +108,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_exit_code_stands_before_the_output_or_beside_it() {
+    fn an_exit_code_precedes_the_output_or_is_next_to_it() {
         for (text, is_failed) in [
             ("Chunk ID: a\nWall time: 1 seconds\nProcess exited with code 2\nOutput:\nok", true),
             ("Chunk ID: a\nProcess exited with code 0\nOutput:\nProcess exited with code 1", false),
@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn a_result_in_json_tells_what_its_text_tells() {
+    fn a_result_in_json_reports_what_its_text_reports() {
         let long = "a \\ line \"b\"\n".repeat(100);
         for (text, is_failed) in [
             (format!("Chunk ID: a\nExit code: 1\nOutput:\n{long}"), true),
@@ -138,16 +138,16 @@ mod tests {
             (r#"{"metadata":{"exit_code":1}}"#.to_owned(), true),
         ] {
             let item = serde_json::json!({ "output": text }).to_string();
-            let of_item = is_failed_output(&Fields::of(item.as_bytes()).unwrap());
+            let of_item = is_failed_output(&Fields::parse(item.as_bytes()).unwrap());
             assert_eq!((of_item, is_failure(&text)), (is_failed, is_failed), "{text:.40}");
         }
         for json in [r#"{"output":"a\"#, r#"{"output":[]}"#, "{}"] {
-            assert!(!Fields::of(json.as_bytes()).is_some_and(|item| is_failed_output(&item)), "{json}");
+            assert!(!Fields::parse(json.as_bytes()).is_some_and(|item| is_failed_output(&item)), "{json}");
         }
     }
 
     #[test]
-    fn events_tell_failures_by_the_id_of_the_call() {
+    fn events_report_failures_by_the_id_of_the_call() {
         for (kind, payload, is_failed) in [
             ("exec_command_end", r#"{"call_id":"c","exit_code":1}"#, true),
             ("exec_command_end", r#"{"call_id":"c","exit_code":0}"#, false),
@@ -163,7 +163,7 @@ mod tests {
             ("function_call_output", r#"{"call_id":"c","output":[]}"#, false),
             ("user_message", r#"{"call_id":"c","exit_code":1}"#, false),
         ] {
-            let failed = failed_call(kind, &Fields::of(payload.as_bytes()).unwrap());
+            let failed = failed_call(kind, &Fields::parse(payload.as_bytes()).unwrap());
             assert_eq!(failed, is_failed.then(|| "c".to_owned()), "{payload}");
         }
     }

@@ -10,17 +10,17 @@ use wb_record::json::{find, get, set, text};
 use wb_record::{ChangeSet, Item, NotExpressible, Numbers, Parts, Span, Stamp, View, Wanted};
 use wb_session::iso_ms;
 
-use super::rows::{Rows, World};
+use super::rows::{RolloutRows, World};
 use crate::kit::records::bytes_of;
 use crate::shapes::responses_body::{changed_item, new_item, output, user_item};
-use crate::shapes::responses_item::Said;
+use crate::shapes::responses_item::ItemContent;
 
 /// The reason why a session of the oldest versions is read only.
 pub(crate) const BARE: &str = "its lines have no envelope; such a file can hold no compaction";
 
 /// Renders the items of a view; nothing is written.
 pub(crate) fn render(
-    rows: &Rows,
+    rows: &RolloutRows,
     parts: &dyn Parts,
     wanted: &Wanted<'_>,
 ) -> Result<ChangeSet, NotExpressible> {
@@ -28,8 +28,8 @@ pub(crate) fn render(
     if rows.is_bare {
         return Err(refused(BARE));
     }
-    let source = Source { rows, parts, view };
-    let mut lines = Lines::new(rows, stamp);
+    let source = HistorySource { rows, parts, view };
+    let mut lines = AppendedLines::new(rows, stamp);
     lines.add("compacted", &source.compacted(items)?);
     if let Some([world, turn]) = source.context(items)? {
         lines.add("world_state", &world);
@@ -52,14 +52,14 @@ fn refused(why: impl Into<String>) -> NotExpressible {
 
 /// The lines that are appended.
 #[derive(Debug)]
-struct Lines {
+struct AppendedLines {
     text: Vec<u8>,
     time: String,
     ordinal: Option<u64>,
 }
 
-impl Lines {
-    fn new(rows: &Rows, stamp: &Stamp) -> Self {
+impl AppendedLines {
+    fn new(rows: &RolloutRows, stamp: &Stamp) -> Self {
         let text = if rows.is_ended { Vec::new() } else { b"\n".to_vec() };
         Self { text, time: iso_ms(stamp.now_ms), ordinal: rows.last_ordinal }
     }
@@ -75,13 +75,13 @@ impl Lines {
 
 /// The sources to write from.
 #[derive(Clone, Copy, Debug)]
-struct Source<'a> {
-    rows: &'a Rows,
+struct HistorySource<'a> {
+    rows: &'a RolloutRows,
     parts: &'a dyn Parts,
     view: &'a View,
 }
 
-impl Source<'_> {
+impl HistorySource<'_> {
     fn bytes(&self, span: &Span) -> Result<Cow<'_, [u8]>, NotExpressible> {
         bytes_of(self.parts, span)
     }
@@ -147,9 +147,9 @@ impl Source<'_> {
     fn context(&self, items: &[Item<'_>]) -> Result<Option<[Vec<u8>; 2]>, NotExpressible> {
         let (Some(world), Some(turn)) = (&self.rows.world, &self.rows.turn_context) else { return Ok(None) };
         let kinds = items.iter().map(|item| self.host_kind(item)).collect::<Result<Vec<_>, _>>()?;
-        let is_told = |kind: &str| kinds.iter().flatten().any(|told| told == kind);
+        let is_in_history = |kind: &str| kinds.iter().flatten().any(|it| it == kind);
         let has = |kind: &str| self.view.messages.iter().any(|message| custom_type(message) == Some(kind));
-        if !["developer", ENVIRONMENT_TYPE].iter().all(|kind| is_told(kind) || !has(kind)) {
+        if !["developer", ENVIRONMENT_TYPE].iter().all(|kind| is_in_history(kind) || !has(kind)) {
             return Ok(None);
         }
         Ok(Some([self.world(world)?, self.bytes(turn)?.into_owned()]))
@@ -159,10 +159,12 @@ impl Source<'_> {
     fn host_kind(&self, item: &Item<'_>) -> Result<Option<String>, NotExpressible> {
         Ok(match item {
             Item::Same(at) | Item::Body(at, _) => custom_type(&self.view.messages[*at]).map(str::to_owned),
-            Item::Old(span) => match serde_json::from_slice(&self.bytes(span)?).ok().and_then(Said::of) {
-                Some(Said::Host { kind, .. }) => Some(kind),
-                _ => None,
-            },
+            Item::Old(span) => {
+                match serde_json::from_slice(&self.bytes(span)?).ok().and_then(ItemContent::parse) {
+                    Some(ItemContent::Host { kind, .. }) => Some(kind),
+                    _ => None,
+                }
+            }
             Item::New(_) => None,
         })
     }
@@ -185,12 +187,11 @@ impl Source<'_> {
         Ok(set(&whole, "state", merged.to_string().as_bytes()))
     }
 
-    /// Returns a count that measures no request: the sum stays, the context is the current one.
+    /// Returns a count that measures no request: the sum stays, the context has its new size.
     fn token_count(&self, tokens_after: u64) -> Result<Vec<u8>, NotExpressible> {
         let count = |n: u64| {
-            let (zero, last) = (0, n);
-            json!({"input_tokens": last, "cached_input_tokens": zero, "cache_write_input_tokens": zero,
-                "output_tokens": zero, "reasoning_output_tokens": zero, "total_tokens": last})
+            json!({"input_tokens": n, "cached_input_tokens": 0, "cache_write_input_tokens": 0,
+                "output_tokens": 0, "reasoning_output_tokens": 0, "total_tokens": n})
         };
         let totals = self.rows.totals.as_ref().map(|totals| self.bytes(totals)).transpose()?;
         let totals = totals.unwrap_or_else(|| count(0).to_string().into_bytes().into());

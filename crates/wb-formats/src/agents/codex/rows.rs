@@ -11,8 +11,9 @@ use wb_session::parse_iso_ms;
 
 use super::outcome::failed_call;
 use crate::kit::fields::Fields;
-use crate::kit::log::is_json;
-use crate::kit::passed::Passed;
+use crate::kit::log::{is_json, span_in};
+use crate::kit::skips::Skips;
+use crate::kit::usage::usage_with_cache;
 
 /// The types of lines with an envelope that say nothing to a model.
 const SILENT_TYPES: [&str; 7] = [
@@ -27,10 +28,10 @@ const SILENT_TYPES: [&str; 7] = [
 
 /// A line that the conversation depends on.
 #[derive(Debug)]
-pub(crate) struct Row {
-    /// Which line with an envelope it is, counted from 1.
+pub(crate) struct RolloutRow {
+    /// The number of its line among those with an envelope, counted from 1.
     record: u64,
-    /// Its line, counted from 1.
+    /// The number of its line, counted from 1.
     pub(crate) line: usize,
     pub(crate) kind: Kind,
 }
@@ -56,8 +57,8 @@ pub(crate) struct World {
 
 /// The lines of a rollout.
 #[derive(Debug, Default)]
-pub(crate) struct Rows {
-    all: Vec<Row>,
+pub(crate) struct RolloutRows {
+    all: Vec<RolloutRow>,
     n_records: u64,
     n_lines: usize,
     /// The last line that is not blank, which identifies the file.
@@ -82,11 +83,11 @@ pub(crate) struct Rows {
     pub(crate) totals: Option<Span>,
     total_tokens: Option<u64>,
     context_tokens: u64,
-    pub(crate) passed: Passed,
+    pub(crate) passed: Skips,
     pub(crate) truncated: Option<usize>,
 }
 
-impl Rows {
+impl RolloutRows {
     /// Reads all lines.
     pub(crate) fn read(parts: &dyn Parts) -> Result<Self, FormatError> {
         let mut rows = Self { is_ended: true, ..Self::default() };
@@ -107,7 +108,7 @@ impl Rows {
         Ok(())
     }
 
-    /// Lets everything be read again, although more may only follow.
+    /// Makes the next refresh read the whole file.
     pub(crate) fn unseal(&mut self) {
         self.is_ended = false;
     }
@@ -129,7 +130,7 @@ impl Rows {
 
     fn take(&mut self, line: Line<'_>) {
         match Fields::with_inner(line.bytes, "payload") {
-            Some(fields) => Reading { rows: self, line, fields }.take(),
+            Some(fields) => LineReading { rows: self, line, fields }.take(),
             None if line.is_truncated() => self.truncated = Some(line.number),
             None if is_json(line.bytes) => self.passed.ignored(line.number),
             None => self.passed.unreadable(line.number),
@@ -137,7 +138,7 @@ impl Rows {
     }
 
     /// Returns the lines of a range.
-    pub(crate) fn of(&self, range: Range<usize>) -> impl Iterator<Item = (usize, &Row)> {
+    pub(crate) fn range(&self, range: Range<usize>) -> impl Iterator<Item = (usize, &RolloutRow)> {
         range.clone().zip(&self.all[range])
     }
 
@@ -156,7 +157,7 @@ impl Rows {
 
     /// Returns the row from which on a conversation that ends before row `end` must be read.
     pub(crate) fn base(&self, end: usize) -> usize {
-        let is_whole = |row: &Row| matches!(row.kind, Kind::Compacted { is_whole: true, .. });
+        let is_whole = |row: &RolloutRow| matches!(row.kind, Kind::Compacted { is_whole: true, .. });
         self.all[..end].iter().rposition(is_whole).unwrap_or(0)
     }
 
@@ -165,21 +166,21 @@ impl Rows {
     }
 
     fn push(&mut self, line: usize, kind: Kind) {
-        self.all.push(Row { record: self.n_records, line, kind });
+        self.all.push(RolloutRow { record: self.n_records, line, kind });
     }
 
     /// Forgets all lines from a record on: the user went back before it.
     fn cut(&mut self, record: u64) {
         let from = self.all.partition_point(|row| row.record <= record);
-        let is_item = |row: &&Row| matches!(row.kind, Kind::Item { .. });
+        let is_item = |row: &&RolloutRow| matches!(row.kind, Kind::Item { .. });
         self.passed.n_abandoned += self.all[from..].iter().filter(is_item).count();
         self.all.truncate(from);
     }
 }
 
 /// One line while it is read.
-struct Reading<'a> {
-    rows: &'a mut Rows,
+struct LineReading<'a> {
+    rows: &'a mut RolloutRows,
     line: Line<'a>,
     fields: Fields<'a>,
 }
@@ -192,17 +193,17 @@ struct Payload<'a> {
 }
 
 impl<'a> Payload<'a> {
-    fn of(line: &mut Fields<'a>, place: Range<usize>) -> Option<Self> {
+    fn parse(line: &mut Fields<'a>, place: Range<usize>) -> Option<Self> {
         let fields = line.take_known(&place).or_else(|| line.inner_at(place.clone()))?;
         let kind = fields.text("type").unwrap_or_default();
         Some(Self { fields, place, kind })
     }
 }
 
-impl<'a> Reading<'a> {
+impl<'a> LineReading<'a> {
     /// Returns the place of a stretch of the line in the file.
-    fn span(&self, within: Range<usize>) -> Span {
-        Span { at: self.line.at + within.start as u64, len: within.len() as u64, ..Span::default() }
+    fn span(&self, within: &Range<usize>) -> Span {
+        span_in(self.line.at, within)
     }
 
     fn take(mut self) {
@@ -210,7 +211,7 @@ impl<'a> Reading<'a> {
         self.rows.last_ordinal = self.rows.last_ordinal.max(self.fields.number("ordinal"));
         let Some(place) = self.fields.place("payload") else { return self.bare(&kind) };
         self.rows.n_records += 1;
-        match Payload::of(&mut self.fields, place) {
+        match Payload::parse(&mut self.fields, place) {
             Some(payload) => self.enveloped(&kind, &payload),
             None => self.rows.passed.ignored(self.line.number),
         }
@@ -218,8 +219,8 @@ impl<'a> Reading<'a> {
 
     fn enveloped(&mut self, kind: &str, payload: &Payload<'a>) {
         let fields = &payload.fields;
-        let text = |key: &str| fields.text(key).map(Cow::into_owned);
-        let span = self.span(payload.place.clone());
+        let text = |key: &str| fields.string(key);
+        let span = self.span(&payload.place);
         match kind {
             "response_item" => self.item(payload),
             "event_msg" => self.event(payload),
@@ -252,10 +253,10 @@ impl<'a> Reading<'a> {
         }
         // The host records the time only for user messages.
         let is_message = matches!(&*payload.kind, "message" | "");
-        let told = |key| self.fields.text(key).filter(|_| is_message);
-        let timestamp = told("timestamp").or_else(|| told("created_at"));
+        let time = |key| self.fields.text(key).filter(|_| is_message);
+        let timestamp = time("timestamp").or_else(|| time("created_at"));
         let timestamp = timestamp.and_then(|text| parse_iso_ms(&text)).unwrap_or(0);
-        let item = self.span(payload.place.clone());
+        let item = self.span(&payload.place);
         self.rows.push(self.line.number, Kind::Item { item, timestamp });
     }
 
@@ -265,7 +266,7 @@ impl<'a> Reading<'a> {
         let has = |key: &str| self.fields.place(key).is_some();
         if is_item || kind == "reasoning" || has("role") {
             self.rows.is_bare = true;
-            if let Some(payload) = Payload::of(&mut self.fields, 0..self.line.bytes.len()) {
+            if let Some(payload) = Payload::parse(&mut self.fields, 0..self.line.bytes.len()) {
                 self.item(&payload);
             }
         } else if !has("record_type") && !has("instructions") {
@@ -287,7 +288,7 @@ impl<'a> Reading<'a> {
             "token_count" => _ = self.count(payload),
             "task_started" | "turn_started" => {
                 self.rows.window(fields.number("model_context_window"));
-                let turn_id = fields.text("turn_id").map(Cow::into_owned);
+                let turn_id = fields.string("turn_id");
                 self.rows.turn_id = turn_id.or(self.rows.turn_id.take());
             }
             "thread_rolled_back" => match (fields.number("rollback_start_index"), fields.number("num_turns"))
@@ -309,17 +310,12 @@ impl<'a> Reading<'a> {
         let last = info.inner("last_token_usage")?;
         self.rows.context_tokens = last.number("total_tokens").unwrap_or(0);
         let (read, written) = (last.number("cached_input_tokens"), last.number("cache_write_input_tokens"));
-        let prompt = last.number("input_tokens").unwrap_or(0);
-        let usage = Usage {
-            input_tokens: prompt.saturating_sub(read.unwrap_or(0)).saturating_sub(written.unwrap_or(0)),
-            output_tokens: last.number("output_tokens").unwrap_or(0),
-            cache_read_tokens: read,
-            cache_write_tokens: written,
-        };
+        let usage =
+            usage_with_cache(last.number("input_tokens"), last.number("output_tokens"), read, written);
         let start = payload.place.start + payload.fields.place("info")?.start;
-        self.rows.totals = Some(self.span(start + place.start..start + place.end));
+        self.rows.totals = Some(self.span(&(start + place.start..start + place.end)));
         let is_new = std::mem::replace(&mut self.rows.total_tokens, total) != total;
-        if is_new && prompt > 0 {
+        if let (true, Some(usage)) = (is_new, usage) {
             let model = self.rows.model.clone();
             self.rows.push(self.line.number, Kind::Request { usage, model });
         }

@@ -9,6 +9,7 @@ use wb_session::parse_iso_ms;
 
 use crate::kit::draft::Draft;
 use crate::kit::fields::{Fields, take_text};
+use crate::kit::json_text::arguments_in;
 
 /// The custom type of host messages to the model.
 const HOST_TYPE: &str = "meta";
@@ -28,7 +29,7 @@ pub(crate) enum Kind {
 
 impl Kind {
     /// Returns the kind of an event; `None` if it is not part of the conversation.
-    pub(crate) fn of(name: &str) -> Option<Self> {
+    pub(crate) fn from_name(name: &str) -> Option<Self> {
         Some(match name {
             "system.message" => Self::System,
             "user.message" => Self::User,
@@ -46,7 +47,7 @@ impl Kind {
 pub(crate) fn add(draft: &mut Draft, kind: Kind, bytes: &[u8], record: Span) -> bool {
     let Some(fields) = Fields::with_inner(bytes, "data") else { return false };
     let Some(data) = fields.inner("data") else { return false };
-    let text = |key: &str| data.text(key).map(Cow::into_owned);
+    let text = |key: &str| data.string(key);
     match kind {
         Kind::System => {
             draft.add_apart(Message::custom("system", text("content").unwrap_or_default()));
@@ -91,10 +92,7 @@ fn answer(draft: &mut Draft, data: &Fields<'_>, record: Span) {
 
 fn call(mut request: Value) -> Option<Block> {
     let input = match request.get_mut("arguments").map(Value::take).unwrap_or_default() {
-        Value::String(text) => match serde_json::from_str(&text) {
-            Ok(input @ Value::Object(_)) => input,
-            _ => Value::String(text),
-        },
+        Value::String(text) => arguments_in(text),
         Value::Null => json!({}),
         input => input,
     };
@@ -104,9 +102,9 @@ fn call(mut request: Value) -> Option<Block> {
 
 fn result(draft: &mut Draft, data: &Fields<'_>, record: Span) {
     let is_error = data.is("success", "false");
-    let inner = |key: &str, of: &str| data.inner(key).and_then(|it| it.text(of).map(Cow::into_owned));
+    let inner = |key: &str, of: &str| data.inner(key).and_then(|it| it.string(of));
     let text = inner("result", "content").or_else(|| inner("error", "message"));
     let content = text.filter(|text| !text.is_empty()).map(Block::text).into_iter().collect();
-    let call_id = data.text("toolCallId").map(Cow::into_owned).unwrap_or_default();
+    let call_id = data.string("toolCallId").unwrap_or_default();
     draft.result(record, call_id, content, is_error);
 }

@@ -13,7 +13,7 @@ use wb_record::{
     ProbedValue, Segments, View, Wanted,
 };
 
-use self::rows::Rows;
+use self::rows::EventRows;
 
 const NAME: &str = "copilot-cli";
 
@@ -49,8 +49,8 @@ const VOCABULARY: ToolVocabulary = ToolVocabulary {
 ///   request in the file.
 ///
 /// A digest replaces the events that it summarizes, as a prompt of the user; after a compaction of
-/// the host it is one of its compactions. Events whose parent is removed are linked to the one
-/// before it.
+/// the host it is one of its compactions. Events whose parent is removed are linked to the event
+/// before them.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct CopilotCli;
 
@@ -70,7 +70,7 @@ impl Format for CopilotCli {
     }
 
     fn open(&self, parts: Box<dyn Parts>) -> Result<Box<dyn Document>, FormatError> {
-        let rows = Rows::read(parts.as_ref())?;
+        let rows = EventRows::read(parts.as_ref())?;
         Ok(Box::new(CopilotCliDocument { parts, rows }))
     }
 }
@@ -79,7 +79,7 @@ impl Format for CopilotCli {
 #[derive(Debug)]
 struct CopilotCliDocument {
     parts: Box<dyn Parts>,
-    rows: Rows,
+    rows: EventRows,
 }
 
 impl Document for CopilotCliDocument {
@@ -119,7 +119,7 @@ impl Document for CopilotCliDocument {
     }
 
     fn refresh(&mut self) -> Result<(), FormatError> {
-        self.rows = Rows::read(self.parts.as_ref())?;
+        self.rows = EventRows::read(self.parts.as_ref())?;
         Ok(())
     }
 }

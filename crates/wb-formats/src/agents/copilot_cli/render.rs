@@ -6,16 +6,17 @@ use std::ops::Range;
 
 use serde_json::{Value, json};
 use wb_message::block::joined_text;
-use wb_message::markers::{BRANCH_HEADER, DIGEST_HEADER, digest_body};
+use wb_message::markers::{BRANCH_HEADER, digest_body};
 use wb_message::{Block, Message};
 use wb_record::json::{find, set, set_in, text};
 use wb_record::splice::Joint;
-use wb_record::{ChangeSet, Item, NotExpressible, Numbers, Parts, Span, Stamp, Wanted};
+use wb_record::{ChangeSet, Item, NotExpressible, Numbers, Parts, Stamp, Wanted};
 use wb_session::iso_ms;
 
 use super::NAME;
-use crate::kit::log::line_ranges;
-use crate::kit::records::{Placed, Record, Writer, bytes_of, placed, records, spliced};
+use crate::kit::log::{line_ranges, span_in};
+use crate::kit::records::{PlacedRecord, RecordEdit, Writer, bytes_of, place_records, records, spliced};
+use crate::shapes::content_value::digest_text;
 
 /// Renders the items of a view; nothing is written.
 pub(crate) fn render(
@@ -38,28 +39,29 @@ pub(crate) fn render(
         return Err(writer.refused("no digest in the place of the summary of a compaction"));
     }
     let all = line_ranges(parts).map_err(NotExpressible::unreadable)?;
-    let mut placed = placed(view, &all, records)?;
+    let mut placed = place_records(view, &all, records)?;
     relink(parts, &all, &mut placed)?;
     spliced(parts, &all, placed, Joint::Line)
 }
 
 /// Links new events, and those whose parent is removed, to the event before them.
-fn relink(parts: &dyn Parts, all: &[Range<usize>], placed: &mut [Placed]) -> Result<(), NotExpressible> {
-    let line = |number: usize| {
-        let Range { start, end } = all[number];
-        bytes_of(parts, &Span { at: start as u64, len: (end - start) as u64, ..Span::default() })
-    };
+fn relink(
+    parts: &dyn Parts,
+    all: &[Range<usize>],
+    placed: &mut [PlacedRecord],
+) -> Result<(), NotExpressible> {
+    let line = |number: usize| bytes_of(parts, &span_in(0, &all[number]));
     let kept: HashSet<usize> = placed.iter().filter_map(|it| it.number).collect();
     let mut gone = HashSet::new();
     for number in (0..all.len()).filter(|number| !kept.contains(number)) {
         gone.extend(text(&line(number)?, &["id"]));
     }
     let mut before = None;
-    for Placed { number, record } in placed {
+    for PlacedRecord { number, record } in placed {
         let event = match (&*record, &*number) {
-            (Record::Changed(_, bytes) | Record::New(bytes), _) => Cow::Borrowed(bytes.as_slice()),
-            (Record::Stays(_), Some(number)) => line(*number)?,
-            (Record::Stays(_), None) => continue,
+            (RecordEdit::Changed(_, bytes) | RecordEdit::New(bytes), _) => Cow::Borrowed(bytes.as_slice()),
+            (RecordEdit::Stays(_), Some(number)) => line(*number)?,
+            (RecordEdit::Stays(_), None) => continue,
         };
         let own = text(&event, &["id"]);
         let parent = text(&event, &["parentId"]);
@@ -67,8 +69,10 @@ fn relink(parts: &dyn Parts, all: &[Range<usize>], placed: &mut [Placed]) -> Res
             let parent = Value::from(before.clone()).to_string();
             let linked = set(event.trim_ascii(), "parentId", parent.as_bytes());
             *record = match &*record {
-                Record::Stays(span) | Record::Changed(span, _) => Record::Changed(span.clone(), linked),
-                Record::New(_) => Record::New(linked),
+                RecordEdit::Stays(span) | RecordEdit::Changed(span, _) => {
+                    RecordEdit::Changed(span.clone(), linked)
+                }
+                RecordEdit::New(_) => RecordEdit::New(linked),
             };
         }
         before = own.or(before);
@@ -116,15 +120,13 @@ impl Writer for EventWriter<'_> {
             }
             Message::ToolResult { tool_call_id, content, is_error, .. } if content.iter().all(is_text) => {
                 let said = joined_text(content);
-                let (key, told) = if *is_error { ("error", "message") } else { ("result", "content") };
-                let data = json!({ "toolCallId": tool_call_id, "success": !is_error, key: { told: said } });
+                let (key, body_key) = if *is_error { ("error", "message") } else { ("result", "content") };
+                let data =
+                    json!({ "toolCallId": tool_call_id, "success": !is_error, key: { body_key: said } });
                 return Ok(self.event("tool.execution_complete", &data));
             }
             Message::BranchSummary { summary, .. } => format!("{BRANCH_HEADER}\n{summary}"),
-            _ => match digest_body(message) {
-                Some(body) => format!("{DIGEST_HEADER}\n{body}"),
-                None => return Err(self.refused("a new message with more than texts")),
-            },
+            _ => digest_text(message).map_err(|_| self.refused("a new message with more than texts"))?,
         };
         let data = json!({ "content": said, "transformedContent": said, "attachments": [] });
         Ok(self.event("user.message", &data))

@@ -10,11 +10,11 @@ use super::event::{self, Kind};
 use crate::kit::draft::Draft;
 use crate::kit::fields::Fields;
 use crate::kit::log::{LogEnd, span_of};
-use crate::kit::passed::Passed;
+use crate::kit::skips::Skips;
 
 /// An event of a conversation.
 #[derive(Debug)]
-struct Row {
+struct EventRow {
     kind: Kind,
     record: Span,
     line: usize,
@@ -22,8 +22,8 @@ struct Row {
 
 /// The events of a session.
 #[derive(Debug, Default)]
-pub(crate) struct Rows {
-    all: Vec<Row>,
+pub(crate) struct EventRows {
+    all: Vec<EventRow>,
     pub(crate) end: LogEnd,
     pub(crate) model: Option<String>,
     /// The tokens before the last compaction of the host.
@@ -32,21 +32,21 @@ pub(crate) struct Rows {
     pub(crate) n_sidechain: usize,
 }
 
-impl Rows {
+impl EventRows {
     pub(crate) fn read(parts: &dyn Parts) -> Result<Self, FormatError> {
         let mut rows = Self::default();
         rows.end = LogEnd::of_lines(parts, "data", |passed, fields, line| rows.take(passed, fields, line))?;
         Ok(rows)
     }
 
-    fn take(&mut self, passed: &mut Passed, fields: &Fields<'_>, line: Line<'_>) {
+    fn take(&mut self, passed: &mut Skips, fields: &Fields<'_>, line: Line<'_>) {
         let (Some(name), Some(data)) = (fields.text("type"), fields.inner("data")) else {
             passed.ignored(line.number);
             return;
         };
         let models = ["model", "newModel", "selectedModel"];
         let model = models.iter().find_map(|key| data.text(key)).filter(|_| !name.starts_with("hook"));
-        let Some(kind) = Kind::of(&name) else {
+        let Some(kind) = Kind::from_name(&name) else {
             self.model = model.map(Cow::into_owned).or(self.model.take());
             return;
         };
@@ -61,7 +61,7 @@ impl Rows {
             }
             self.tokens_before = Some(data.number("preCompactionTokens").unwrap_or(0));
         }
-        self.all.push(Row { kind, record: span_of(line), line: line.number });
+        self.all.push(EventRow { kind, record: span_of(line), line: line.number });
     }
 
     /// Returns the segments between compactions of the host, as ranges of events.
@@ -72,7 +72,7 @@ impl Rows {
     }
 
     /// Assembles the conversation of a segment; of several system texts the last one counts.
-    pub(crate) fn assemble(&self, parts: &dyn Parts, segment: Range<usize>) -> (Draft, Passed) {
+    pub(crate) fn assemble(&self, parts: &dyn Parts, segment: Range<usize>) -> (Draft, Skips) {
         let (draft, passed) = self.assembled(parts, segment.clone(), Draft::default());
         if draft.n_orphans() == 0 {
             return (draft, passed);
@@ -82,8 +82,8 @@ impl Rows {
         self.assembled(parts, segment, Draft::with_early(ids.collect()))
     }
 
-    fn assembled(&self, parts: &dyn Parts, segment: Range<usize>, mut draft: Draft) -> (Draft, Passed) {
-        let mut passed = Passed::default();
+    fn assembled(&self, parts: &dyn Parts, segment: Range<usize>, mut draft: Draft) -> (Draft, Skips) {
+        let mut passed = Skips::default();
         let system = self.all[..segment.end].iter().rev().find(|row| row.kind == Kind::System);
         let others = self.all[segment].iter().filter(|row| row.kind != Kind::System);
         for row in system.into_iter().chain(others) {

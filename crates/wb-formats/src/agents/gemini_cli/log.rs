@@ -8,19 +8,19 @@ use wb_message::pairing::id_key;
 use wb_record::json::{elements, find};
 use wb_record::{FormatError, Line, Parts, Span};
 
-use super::entry::{Entry, known_again};
+use super::entry::{MessageEntry, known_again};
 use crate::kit::fields::Fields;
 use crate::kit::log::{LogEnd, span_in, span_of};
-use crate::kit::passed::Passed;
+use crate::kit::skips::Skips;
 
 /// A session, as far as it was read.
 #[derive(Debug, Default)]
 pub(crate) struct Log {
-    pub(crate) live: Vec<Entry>,
+    pub(crate) live: Vec<MessageEntry>,
     /// The keys of all ids that a message had.
     ids: HashSet<u64>,
     /// The list before each time that another replaced it.
-    pub(crate) before: Vec<Vec<Entry>>,
+    pub(crate) before: Vec<Vec<MessageEntry>>,
     pub(crate) model: Option<String>,
     pub(crate) end: LogEnd,
     /// The messages of a session that is one object; lines have none.
@@ -39,7 +39,7 @@ impl Log {
     }
 
     /// Reads a session that is one object, as older versions wrote it; returns whether it is one.
-    /// The half of one is refused, since its messages would be taken for none.
+    /// One that is cut off is refused, since its messages would be read as none.
     fn read_object(&mut self, parts: &dyn Parts) -> Result<bool, FormatError> {
         let mut head = Vec::new();
         parts.read("", 0..4096, &mut head)?;
@@ -64,10 +64,10 @@ impl Log {
         let places = elements(&text[list.clone()]).unwrap_or_default();
         let places: Vec<_> =
             places.into_iter().map(|it| list.start + it.start..list.start + it.end).collect();
-        let mut passed = Passed::default();
+        let mut passed = Skips::default();
         for place in &places {
             let line = 1 + memchr::memchr_iter(b'\n', &text[..place.start]).count();
-            match Fields::of(&text[place.clone()]) {
+            match Fields::parse(&text[place.clone()]) {
                 Some(fields) => self.message(&mut passed, &fields, span_in(0, place), line),
                 None => passed.unreadable(line),
             }
@@ -76,7 +76,7 @@ impl Log {
         Ok(true)
     }
 
-    fn record(&mut self, parts: &dyn Parts, passed: &mut Passed, fields: &Fields<'_>, line: Line<'_>) {
+    fn record(&mut self, parts: &dyn Parts, passed: &mut Skips, fields: &Fields<'_>, line: Line<'_>) {
         if let Some(set) = fields.place("$set") {
             let Some(inner) = fields.inner_at(set.clone()) else { return };
             if let Some(places) = inner.elements("messages") {
@@ -96,8 +96,8 @@ impl Log {
     }
 
     /// Adds a message; one with a known id replaces the earlier one.
-    fn message(&mut self, passed: &mut Passed, fields: &Fields<'_>, record: Span, line: usize) {
-        let text = |key: &str| fields.text(key).map(std::borrow::Cow::into_owned);
+    fn message(&mut self, passed: &mut Skips, fields: &Fields<'_>, record: Span, line: usize) {
+        let text = |key: &str| fields.string(key);
         let (Some(id), Some(kind)) = (text("id"), text("type")) else {
             // Content without a speaker is still a message.
             match fields.place("content") {
@@ -111,17 +111,17 @@ impl Log {
         }
         // Nearly every message has an id that none before it had.
         let is_new = self.ids.insert(id_key(&id));
-        let is_it = |it: &&mut Entry| it.id == id && it.kind == kind;
+        let is_it = |it: &&mut MessageEntry| it.id == id && it.kind == kind;
         let known = if is_new { None } else { self.live.iter_mut().rev().find(is_it) };
         match known {
-            Some(entry) => (entry.record, entry.told, entry.line) = (record, None, line),
-            None => self.live.push(Entry { id, kind, record, told: None, line, is_counted: true }),
+            Some(entry) => (entry.record, entry.reworded, entry.line) = (record, None, line),
+            None => self.live.push(MessageEntry { id, kind, record, reworded: None, line, is_counted: true }),
         }
     }
 
     /// Replaces the list of messages by that of a line; the host may have reworded the old ones.
     /// Usage stays valid as long as both lists have the same messages.
-    fn replace(&mut self, list: &[Entry], of_host: Option<&dyn Parts>) {
+    fn replace(&mut self, list: &[MessageEntry], of_host: Option<&dyn Parts>) {
         let old = self.take();
         let list = of_host.map_or_else(|| list.to_vec(), |parts| known_again(&old, list, parts));
         let mut is_same = true;
@@ -140,21 +140,22 @@ impl Log {
 
     /// Takes the list of messages. A host that resumes a session may start a new list before it
     /// writes all of it.
-    fn take(&mut self) -> Vec<Entry> {
+    fn take(&mut self) -> Vec<MessageEntry> {
         let live = std::mem::take(&mut self.live);
-        let begins =
-            |it: &mut Vec<Entry>| live.len() < it.len() && live.iter().zip(it).all(|(a, b)| a.is_of(b));
+        let begins = |it: &mut Vec<MessageEntry>| {
+            live.len() < it.len() && live.iter().zip(it).all(|(a, b)| a.is_of(b))
+        };
         self.before.pop_if(begins).unwrap_or(live)
     }
 }
 
 /// Returns the messages of a list in a line.
-fn entries(line: Line<'_>, places: Vec<Range<usize>>) -> Vec<Entry> {
+fn entries(line: Line<'_>, places: Vec<Range<usize>>) -> Vec<MessageEntry> {
     let entry = |place: Range<usize>| {
-        let fields = Fields::of(&line.bytes[place.clone()])?;
-        let text = |key: &str| fields.text(key).map(std::borrow::Cow::into_owned).unwrap_or_default();
+        let fields = Fields::parse(&line.bytes[place.clone()])?;
+        let text = |key: &str| fields.string(key).unwrap_or_default();
         let (id, kind, record) = (text("id"), text("type"), span_in(line.at, &place));
-        Some(Entry { id, kind, record, told: None, line: line.number, is_counted: false })
+        Some(MessageEntry { id, kind, record, reworded: None, line: line.number, is_counted: false })
     };
     places.into_iter().filter_map(entry).collect()
 }

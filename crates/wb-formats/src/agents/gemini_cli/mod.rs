@@ -16,12 +16,12 @@ use wb_record::{
 };
 use wb_session::iso_ms;
 
-use self::entry::Entry;
+use self::entry::MessageEntry;
 use self::log::Log;
 use self::record::{RecordWriter, add};
 use crate::kit::draft::Draft;
-use crate::kit::passed::Passed;
 use crate::kit::records::{in_place, records};
+use crate::kit::skips::Skips;
 
 const NAME: &str = "gemini-cli";
 
@@ -74,10 +74,10 @@ struct GeminiCliDocument {
 }
 
 impl GeminiCliDocument {
-    fn assemble(&self, entries: &[Entry]) -> (Segment, Provenance, Passed) {
-        let (mut draft, mut passed) = (Draft::default(), Passed::default());
+    fn assemble(&self, entries: &[MessageEntry]) -> (Segment, Provenance, Skips) {
+        let (mut draft, mut passed) = (Draft::default(), Skips::default());
         for entry in entries {
-            let Entry { record, line, is_counted, .. } = entry;
+            let MessageEntry { record, line, is_counted, .. } = entry;
             let bytes = self.parts.bytes(entry.words()).unwrap_or_default();
             if !add(&mut draft, &bytes, record.clone(), *is_counted) {
                 passed.unreadable(*line);

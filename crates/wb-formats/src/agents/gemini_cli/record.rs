@@ -5,7 +5,7 @@ use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use wb_budget::Usage;
-use wb_message::markers::{ENVIRONMENT_TYPE, digest_body};
+use wb_message::markers::ENVIRONMENT_TYPE;
 use wb_message::{Block, Content, Message};
 use wb_record::json::set;
 use wb_record::lines::repair_surrogates;
@@ -14,10 +14,13 @@ use wb_session::{iso_ms, parse_iso_ms};
 
 use super::NAME;
 use crate::kit::draft::Draft;
-use crate::kit::fields::{Fields, take_text, value};
-use crate::kit::loose::{Hoped, Key, Text, hoped};
+use crate::kit::fields::{Fields, take_text};
+use crate::kit::json_text::value;
+use crate::kit::loose::{Key, LooseValue, Text, loose_value};
 use crate::kit::records::Writer;
-use crate::shapes::gemini_part::{Part, part_of_result, parts, parts_of, with_body};
+use crate::kit::usage::usage_with_cache;
+use crate::shapes::content_value::{content_of, digest_text};
+use crate::shapes::gemini_part::{GeminiPart, part_of_result, parts, parts_of, with_body};
 
 /// The start of the host's text about the place where it runs.
 const CONTEXT_START: &str = "<session_context>";
@@ -25,7 +28,7 @@ const CONTEXT_START: &str = "<session_context>";
 /// Adds a message to those before it; returns whether it could be read. Its usage counts if the
 /// host sent all that is before it.
 pub(crate) fn add(draft: &mut Draft, bytes: &[u8], record: Span, is_counted: bool) -> bool {
-    let Some(fields) = Fields::of(bytes) else { return false };
+    let Some(fields) = Fields::parse(bytes) else { return false };
     match fields.text("type").as_deref() {
         Some("user") => user(draft, &fields, &record),
         Some("gemini") => {
@@ -38,9 +41,9 @@ pub(crate) fn add(draft: &mut Draft, bytes: &[u8], record: Span, is_counted: boo
 
 /// Returns whether a record holds results of calls and nothing else.
 pub(crate) fn is_of_results(bytes: &[u8]) -> bool {
-    let content = Fields::of(bytes).and_then(|fields| fields.value("content")).unwrap_or_default();
+    let content = Fields::parse(bytes).and_then(|fields| fields.value("content")).unwrap_or_default();
     let parts = parts(content);
-    !parts.is_empty() && parts.iter().all(|part| matches!(part, Part::Result { .. }))
+    !parts.is_empty() && parts.iter().all(|part| matches!(part, GeminiPart::Result { .. }))
 }
 
 /// Adds a user message. Results that are also in the call are added once.
@@ -50,8 +53,8 @@ fn user(draft: &mut Draft, fields: &Fields<'_>, record: &Span) {
     let mut n_results = 0;
     for part in parts(fields.value("content").unwrap_or_default()) {
         match part {
-            Part::Said(blocks) => said.extend(blocks),
-            Part::Result { id, content, is_error, .. } => {
+            GeminiPart::Blocks(blocks) => said.extend(blocks),
+            GeminiPart::Result { id, content, is_error, .. } => {
                 n_results += 1;
                 let id = id.unwrap_or_default();
                 if !is_answered(draft, &id) {
@@ -65,21 +68,13 @@ fn user(draft: &mut Draft, fields: &Fields<'_>, record: &Span) {
     } else if !said.is_empty() {
         let is_context =
             matches!(said.first(), Some(Block::Text { text }) if text.starts_with(CONTEXT_START));
-        let content = content(said);
+        let content = content_of(said);
         let message = if is_context {
             Message::custom(ENVIRONMENT_TYPE, content)
         } else {
             Message::User { content, timestamp }
         };
         draft.add(record.clone(), message);
-    }
-}
-
-/// Returns blocks as a body; a single text is plain.
-fn content(mut blocks: Vec<Block>) -> Content {
-    match blocks.as_mut_slice() {
-        [Block::Text { text }] => Content::Text(std::mem::take(text)),
-        _ => Content::Blocks(blocks),
     }
 }
 
@@ -90,27 +85,27 @@ fn is_answered(draft: &Draft, id: &str) -> bool {
 
 /// Adds an answer and the results in its calls. Its thoughts are not sent again.
 fn answer(draft: &mut Draft, fields: &Fields<'_>, record: &Span, is_counted: bool) {
-    let calls: Vec<Call> = calls(fields).into_iter().flatten().collect();
+    let calls: Vec<CallWithResult> = calls(fields).into_iter().flatten().collect();
     let said = parts(fields.value("content").unwrap_or_default());
     let said = said.into_iter().flat_map(|part| match part {
-        Part::Said(blocks) => blocks,
-        Part::Result { .. } => Vec::new(),
+        GeminiPart::Blocks(blocks) => blocks,
+        GeminiPart::Result { .. } => Vec::new(),
     });
-    let is_told = |block: &Block| match block {
+    let is_in_calls = |block: &Block| match block {
         Block::ToolCall { id, .. } => calls.iter().any(|call| call.id == *id),
         Block::Thinking { signature, .. } => signature.is_none(),
         _ => false,
     };
-    let mut blocks: Vec<Block> = said.filter(|block| !is_told(block)).collect();
+    let mut blocks: Vec<Block> = said.filter(|block| !is_in_calls(block)).collect();
     blocks.extend(calls.iter().map(|it| Block::call(it.id.as_str(), it.name.as_str(), it.input.clone())));
     if blocks.is_empty() {
         return draft.hide(record.clone());
     }
     draft.add(record.clone(), Message::assistant_blocks(blocks));
     if let Some(usage) = usage(fields).filter(|_| is_counted) {
-        draft.count(usage, fields.text("model").map(std::borrow::Cow::into_owned));
+        draft.count(usage, fields.string("model"));
     }
-    for Call { id, result, is_error, .. } in calls {
+    for CallWithResult { id, result, is_error, .. } in calls {
         if let Some(content) = result {
             draft.result(record.clone(), id, content, is_error);
         }
@@ -119,7 +114,7 @@ fn answer(draft: &mut Draft, fields: &Fields<'_>, record: &Span, is_counted: boo
 
 /// A call with its result in it.
 #[derive(Debug)]
-struct Call {
+struct CallWithResult {
     id: String,
     name: String,
     input: Value,
@@ -137,7 +132,7 @@ struct CallJson<'a> {
     result: Option<&'a RawValue>,
 }
 
-impl<'de> Hoped<'de> for CallJson<'de> {
+impl<'de> LooseValue<'de> for CallJson<'de> {
     fn of_object<A: MapAccess<'de>>(mut object: A) -> Result<Self, A::Error> {
         let mut call = Self::default();
         while let Some(Key(key)) = object.next_key()? {
@@ -156,21 +151,27 @@ impl<'de> Hoped<'de> for CallJson<'de> {
 
 impl<'de> Deserialize<'de> for CallJson<'de> {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        hoped(from)
+        loose_value(from)
     }
 }
 
 impl CallJson<'_> {
-    fn into_call(self) -> Option<Call> {
+    fn into_call(self) -> Option<CallWithResult> {
         let value = |raw: &RawValue| value(raw.get().as_bytes());
         let input = self.args.and_then(value).filter(Value::is_object).unwrap_or_else(|| json!({}));
         let is_error = self.status.as_str().is_some_and(|status| status != "success");
-        let result = self.result.and_then(value).map(shown);
-        Some(Call { id: self.id.0?.into_owned(), name: self.name.0?.into_owned(), input, result, is_error })
+        let result = self.result.and_then(value).map(result_blocks);
+        Some(CallWithResult {
+            id: self.id.0?.into_owned(),
+            name: self.name.0?.into_owned(),
+            input,
+            result,
+            is_error,
+        })
     }
 }
 
-fn calls(fields: &Fields<'_>) -> Option<Vec<Call>> {
+fn calls(fields: &Fields<'_>) -> Option<Vec<CallWithResult>> {
     let json = fields.get("toolCalls")?;
     let read = |json: &[u8]| {
         let calls: Vec<CallJson<'_>> = serde_json::from_slice(json).ok()?;
@@ -181,10 +182,10 @@ fn calls(fields: &Fields<'_>) -> Option<Vec<Call>> {
 }
 
 /// Returns the blocks of a result: its responses and the parts next to them.
-fn shown(result: Value) -> Vec<Block> {
+fn result_blocks(result: Value) -> Vec<Block> {
     let blocks = |part| match part {
-        Part::Said(blocks) => blocks,
-        Part::Result { content, .. } => content,
+        GeminiPart::Blocks(blocks) => blocks,
+        GeminiPart::Result { content, .. } => content,
     };
     parts(result).into_iter().flat_map(blocks).collect()
 }
@@ -193,13 +194,8 @@ fn usage(fields: &Fields<'_>) -> Option<Usage> {
     let tokens = fields.inner("tokens")?;
     let of = |key: &str| tokens.number(key).unwrap_or(0);
     let (prompt, cached) = (of("input"), of("cached"));
-    let usage = Usage {
-        input_tokens: prompt.saturating_sub(cached),
-        output_tokens: of("output").saturating_add(of("thoughts")),
-        cache_read_tokens: (cached > 0).then_some(cached.min(prompt)),
-        cache_write_tokens: None,
-    };
-    (prompt > 0).then_some(usage)
+    let answer = of("output").saturating_add(of("thoughts"));
+    usage_with_cache(Some(prompt), Some(answer), (cached > 0).then_some(cached.min(prompt)), None)
 }
 
 /// Writes messages of a session.
@@ -229,7 +225,7 @@ impl Writer for RecordWriter<'_> {
                 ("user", texts.map(|texts| vec![part(texts.join("\n"))]))
             }
             _ => {
-                let text = digest_body(message).map(|body| digest_text(message, &body));
+                let text = digest_text(message).ok();
                 ("user", text.map(|text| vec![json!({ "text": text })]))
             }
         };
@@ -251,7 +247,7 @@ impl Writer for RecordWriter<'_> {
         let text = texts.ok_or_else(|| self.refused("a result with more than texts"))?.join("\n");
         let new = || json!({ "functionResponse": { "id": tool_call_id, "name": tool_name } }).to_string();
         let changed = in_call(record, tool_call_id, |call| {
-            let old = Fields::of(call).and_then(|call| Some(call.elements("result")?.first()?.clone()));
+            let old = Fields::parse(call).and_then(|call| Some(call.elements("result")?.first()?.clone()));
             let part = old.map_or_else(|| new().into_bytes(), |place| call[place].to_vec());
             set(call, "result", &[b"[", with_body(&part, &text, *is_error).as_slice(), b"]"].concat())
         });
@@ -260,19 +256,12 @@ impl Writer for RecordWriter<'_> {
     }
 }
 
-fn digest_text(message: &Message, body: &str) -> String {
-    let header = match message {
-        Message::BranchSummary { .. } => wb_message::markers::BRANCH_HEADER,
-        _ => wb_message::markers::DIGEST_HEADER,
-    };
-    format!("{header}\n{body}")
-}
-
 /// Changes the call of an id in an answer.
 fn in_call(record: &[u8], id: &str, change: impl Fn(&[u8]) -> Vec<u8>) -> Option<Vec<u8>> {
-    let has_id = |json: &[u8]| Fields::of(json).and_then(|it| it.text("id").map(|it| it == id)) == Some(true);
+    let has_id =
+        |json: &[u8]| Fields::parse(json).and_then(|it| it.text("id").map(|it| it == id)) == Some(true);
     let place =
-        Fields::of(record)?.elements("toolCalls")?.into_iter().find(|it| has_id(&record[it.clone()]))?;
+        Fields::parse(record)?.elements("toolCalls")?.into_iter().find(|it| has_id(&record[it.clone()]))?;
     Some([&record[..place.start], &change(&record[place.clone()]), &record[place.end..]].concat())
 }
 
@@ -283,7 +272,7 @@ fn in_part(record: &[u8], id: &str, text: &str, is_error: bool) -> Option<Vec<u8
         part.get_mut("functionResponse").and_then(|it| take_text(it, "id")).as_deref() == Some(id)
     };
     let place =
-        Fields::of(record)?.elements("content")?.into_iter().find(|it| has_id(&record[it.clone()]))?;
+        Fields::parse(record)?.elements("content")?.into_iter().find(|it| has_id(&record[it.clone()]))?;
     let part = with_body(&record[place.clone()], text, is_error);
     Some([&record[..place.start], &part, &record[place.end..]].concat())
 }

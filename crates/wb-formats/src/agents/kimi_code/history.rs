@@ -31,7 +31,7 @@ enum Kind {
 
 /// A message of the history.
 #[derive(Clone, Debug)]
-pub(crate) struct Entry {
+pub(crate) struct HistoryEntry {
     kind: Kind,
     /// Its lines.
     pub(crate) records: Vec<Span>,
@@ -42,17 +42,17 @@ pub(crate) struct Entry {
 /// The content of a log, up to a line.
 #[derive(Debug, Default)]
 pub(crate) struct History {
-    pub(crate) entries: Vec<Entry>,
+    pub(crate) entries: Vec<HistoryEntry>,
     /// The histories that ended with a compaction.
-    pub(crate) before: Vec<Vec<Entry>>,
+    pub(crate) before: Vec<Vec<HistoryEntry>>,
     /// Messages that wait until all calls have their results.
-    deferred: Vec<Entry>,
+    deferred: Vec<HistoryEntry>,
     open_calls: Vec<String>,
     pub(crate) system: Option<String>,
     pub(crate) model: Option<String>,
     pub(crate) tokens_before: Option<u64>,
     /// The bytes from each undone prompt to its undoing.
-    taken_back: Vec<Range<u64>>,
+    undone: Vec<Range<u64>>,
     pub(crate) end: LogEnd,
 }
 
@@ -70,7 +70,7 @@ impl History {
     }
 
     fn take(&mut self, fields: &Fields<'_>, line: Line<'_>) {
-        let own = |key: &str| fields.text(key).map(std::borrow::Cow::into_owned);
+        let own = |key: &str| fields.string(key);
         match fields.text("type").as_deref() {
             Some("config.update") => {
                 self.system = own("systemPrompt").or(self.system.take());
@@ -95,7 +95,7 @@ impl History {
     }
 
     fn say(&mut self, kind: Kind, line: Line<'_>) {
-        let entry = Entry { kind, records: vec![span_of(line)], usage: None };
+        let entry = HistoryEntry { kind, records: vec![span_of(line)], usage: None };
         if self.open_calls.is_empty() { &mut self.entries } else { &mut self.deferred }.push(entry);
     }
 
@@ -104,7 +104,7 @@ impl History {
         match event.text("type").as_deref() {
             Some("step.begin") => {
                 self.settle();
-                self.entries.push(Entry { kind: Kind::Answer, records: Vec::new(), usage: None });
+                self.entries.push(HistoryEntry { kind: Kind::Answer, records: Vec::new(), usage: None });
             }
             Some("content.part") => self.answer(line),
             Some("tool.call") => {
@@ -113,7 +113,7 @@ impl History {
             }
             Some("tool.result") => {
                 let (id, records) = (call_id(), vec![span_of(line)]);
-                self.entries.push(Entry { kind: Kind::Result, records, usage: None });
+                self.entries.push(HistoryEntry { kind: Kind::Result, records, usage: None });
                 self.open_calls.retain(|open| *open != id);
                 if self.open_calls.is_empty() {
                     self.settle();
@@ -147,10 +147,10 @@ impl History {
         let number = |key: &str| fields.number(key).and_then(|it| usize::try_from(it).ok());
         self.settle();
         let old = std::mem::take(&mut self.entries);
-        let summary = Entry { kind: Kind::Summary, records: vec![span_of(line)], usage: None };
+        let summary = HistoryEntry { kind: Kind::Summary, records: vec![span_of(line)], usage: None };
         let count = number("compactedCount").unwrap_or(0).min(old.len());
         if let Some(n_kept) = number("keptUserMessageCount") {
-            let prompts: Vec<&Entry> = old.iter().filter(|entry| entry.kind == Kind::Prompt).collect();
+            let prompts: Vec<&HistoryEntry> = old.iter().filter(|entry| entry.kind == Kind::Prompt).collect();
             let n_head = number("keptHeadUserMessageCount").unwrap_or(0).min(prompts.len());
             let n_tail = n_kept.saturating_sub(n_head).min(prompts.len() - n_head);
             let tail = &prompts[prompts.len() - n_tail..];
@@ -158,7 +158,7 @@ impl History {
             self.entries.push(summary);
         } else {
             // The usage covered messages that are now in the summary.
-            let tail = old[count..].iter().map(|entry| Entry { usage: None, ..entry.clone() });
+            let tail = old[count..].iter().map(|entry| HistoryEntry { usage: None, ..entry.clone() });
             self.entries = [summary].into_iter().chain(tail).collect();
         }
         self.before.push(old);
@@ -172,18 +172,18 @@ impl History {
         let prompts = (floor..self.entries.len()).filter(|at| self.entries[*at].kind == Kind::Prompt);
         let nth = usize::try_from(count).ok().and_then(|count| count.checked_sub(1));
         if let Some(at) = nth.and_then(|nth| prompts.rev().nth(nth)) {
-            self.taken_back.extend(self.entries[at].records.first().map(|prompt| prompt.at..line));
+            self.undone.extend(self.entries[at].records.first().map(|prompt| prompt.at..line));
             self.entries.truncate(at);
         }
     }
 
     /// Returns whether a later line undoes the line at a position of the log.
-    pub(crate) fn takes_back(&self, place: u64) -> bool {
-        self.taken_back.iter().any(|range| range.contains(&place))
+    pub(crate) fn is_undone(&self, place: u64) -> bool {
+        self.undone.iter().any(|range| range.contains(&place))
     }
 
     /// Assembles messages.
-    pub(crate) fn assemble(&self, entries: &[Entry], parts: &dyn Parts) -> Draft {
+    pub(crate) fn assemble(&self, entries: &[HistoryEntry], parts: &dyn Parts) -> Draft {
         let mut draft = Draft::default();
         if let Some(system) = self.system.clone() {
             draft.add_apart(Message::custom("system", system));
@@ -217,7 +217,7 @@ fn add(draft: &mut Draft, kind: Kind, is_first: bool, line: &[u8], record: Span)
             let id = text(line, &["event", "toolCallId"]).unwrap_or_default();
             let is_error = find(line, &["event", "result", "isError"]).is_some_and(|it| &line[it] == b"true");
             let output = find(line, &["event", "result", "output"]);
-            let output = output.and_then(|it| crate::kit::fields::value(&line[it])).unwrap_or_default();
+            let output = output.and_then(|it| crate::kit::json_text::value(&line[it])).unwrap_or_default();
             let content = match output {
                 serde_json::Value::String(text) if text.is_empty() => Vec::new(),
                 serde_json::Value::String(text) => vec![Block::Text { text }],
@@ -229,7 +229,7 @@ fn add(draft: &mut Draft, kind: Kind, is_first: bool, line: &[u8], record: Span)
             let said =
                 text(line, &["contextSummary"]).or_else(|| text(line, &["summary"])).unwrap_or_default();
             let own = said.strip_prefix(markers::DIGEST_HEADER).map(|body| body.trim_start().to_owned());
-            let tokens_before = Fields::of(line).and_then(|it| it.number("tokensBefore")).unwrap_or(0);
+            let tokens_before = Fields::parse(line).and_then(|it| it.number("tokensBefore")).unwrap_or(0);
             let summary = own.unwrap_or(said);
             draft.add(record, Message::CompactionSummary { summary, tokens_before });
         }
@@ -238,7 +238,7 @@ fn add(draft: &mut Draft, kind: Kind, is_first: bool, line: &[u8], record: Span)
 
 /// Returns the blocks that a line adds to an answer.
 fn block(line: &[u8]) -> Vec<Block> {
-    let Some(event) = get(line, "event").and_then(Fields::of) else { return Vec::new() };
+    let Some(event) = get(line, "event").and_then(Fields::parse) else { return Vec::new() };
     if let Some(json) = event.get("part") {
         return std::str::from_utf8(json).ok().map(part).into_iter().collect();
     }

@@ -15,9 +15,9 @@ use wb_record::{
 };
 
 use self::history::History;
-use crate::kit::appended::{Changed, changed_results, kept, message_of, place_of, refused};
+use crate::kit::appended::{ChangedRecord, changed_results, kept_messages, message_of, place_of, refused};
 use crate::kit::fields::Fields;
-use crate::kit::passed::Passed;
+use crate::kit::skips::Skips;
 
 const NAME: &str = "kimi-code";
 
@@ -95,7 +95,7 @@ impl Document for KimiCodeDocument {
     fn view(&self, _: &str) -> Result<View, FormatError> {
         let history = &self.history;
         let draft = history.assemble(&history.entries, self.parts.as_ref());
-        let mut passed = Passed::default();
+        let mut passed = Skips::default();
         passed.n_orphans = draft.n_orphans();
         let (segment, provenance) = draft.finish();
         let mut view = View::new(NAME, VOCABULARY);
@@ -151,7 +151,7 @@ impl KimiCodeDocument {
     /// Returns the line in which a digest replaces the oldest messages; `None` if all of them stay.
     fn compaction(&self, wanted: &Wanted<'_>) -> Result<Option<Value>, NotExpressible> {
         let Wanted { view, items, stamp, .. } = *wanted;
-        let kept = kept(wanted)?;
+        let kept = kept_messages(wanted)?;
         let mut new = items.iter().enumerate().filter_map(|(at, item)| match item {
             Item::New(message) if !matches!(message, Message::ToolResult { .. }) => Some((at, *message)),
             _ => None,
@@ -190,8 +190,12 @@ impl KimiCodeDocument {
 }
 
 /// Returns the lines that answer calls, each with the end of the line that it follows.
-fn answers(text: &[u8], wanted: &Wanted<'_>, history: &History) -> Result<Vec<Changed>, NotExpressible> {
-    let (mut answers, mut end) = (Vec::<Changed>::new(), None);
+fn answers(
+    text: &[u8],
+    wanted: &Wanted<'_>,
+    history: &History,
+) -> Result<Vec<ChangedRecord>, NotExpressible> {
+    let (mut answers, mut end) = (Vec::<ChangedRecord>::new(), None);
     for item in wanted.items {
         let Item::New(message @ Message::ToolResult { .. }) = item else {
             let places = message_of(item).map_or(&[][..], |at| wanted.view.provenance.places(at));
@@ -206,7 +210,7 @@ fn answers(text: &[u8], wanted: &Wanted<'_>, history: &History) -> Result<Vec<Ch
         let (Some(end), Some(event)) = (end, answer(text, wanted, message)) else {
             return Err(refused(wanted, "a new result with more than texts, or without its call"));
         };
-        if history.takes_back(end as u64) {
+        if history.is_undone(end as u64) {
             return Err(refused(wanted, "a new result of a step inside which a message was taken back"));
         }
         let line =
@@ -241,7 +245,7 @@ fn uuid_of_call(text: &[u8], wanted: &Wanted<'_>, id: &str) -> Option<Value> {
     let place = provenance.places(at).iter().find(|place| place.blocks.contains(&block))?;
     let range =
         usize::try_from(place.record.range().start).ok()?..usize::try_from(place.record.range().end).ok()?;
-    let event = get(text.get(range)?, "event").and_then(Fields::of)?;
+    let event = get(text.get(range)?, "event").and_then(Fields::parse)?;
     Some(event.text("uuid").map_or(Value::Null, |uuid| uuid.into_owned().into()))
 }
 

@@ -3,13 +3,14 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
-use wb_message::{Block, Content, Message, markers};
+use wb_message::{Block, Message, markers};
 use wb_record::{Note, Place, Provenance, Span, UsageAt};
 
-use super::fields::Fields;
-use super::log::Log;
-use super::source::{Head, Piece, Role};
+use super::log::SessionLog;
+use super::source::{MessageHead, Piece, Role};
 use super::tool::{Outcome, Tool, attachment};
+use crate::kit::fields::Fields;
+use crate::shapes::content_value::content_of;
 
 /// The custom type of host content in the user's place.
 const HOST_TYPE: &str = "meta";
@@ -22,7 +23,7 @@ const ABORTED: &str = "MessageAbortedError";
 
 /// The messages of a request.
 #[derive(Debug, Default)]
-pub(crate) struct Assembled {
+pub(crate) struct AssembledRequest {
     pub(crate) messages: Vec<Message>,
     pub(crate) provenance: Provenance,
     pub(crate) usage: Vec<UsageAt>,
@@ -30,13 +31,18 @@ pub(crate) struct Assembled {
 }
 
 /// A block and its record.
-type Told = (Block, Span);
+type SentBlock = (Block, Span);
 
 /// Assembles messages; `sent` are their numbers in order, and usage is taken from `counted`.
 ///
 /// Results that were cleared after `until` are as they were before.
-pub(crate) fn assemble(log: &Log, sent: &[usize], counted: &Range<usize>, until: i64) -> Assembled {
-    let mut draft = Draft { log, counted: counted.clone(), until, ..Draft::new(log) };
+pub(crate) fn assemble(
+    log: &SessionLog,
+    sent: &[usize],
+    counted: &Range<usize>,
+    until: i64,
+) -> AssembledRequest {
+    let mut draft = RequestDraft::new(log, counted.clone(), until);
     for (at, number) in sent.iter().enumerate() {
         draft.push(*number, &sent[at + 1..]);
     }
@@ -44,15 +50,15 @@ pub(crate) fn assemble(log: &Log, sent: &[usize], counted: &Range<usize>, until:
 }
 
 /// Returns whether a message contains nothing for the model.
-pub(crate) fn is_silent(log: &Log, at: usize) -> bool {
+pub(crate) fn is_silent(log: &SessionLog, at: usize) -> bool {
     assemble(log, &[at], &(0..0), i64::MAX).messages.is_empty()
 }
 
-struct Draft<'a> {
-    log: &'a Log,
+struct RequestDraft<'a> {
+    log: &'a SessionLog,
     counted: Range<usize>,
     until: i64,
-    out: Assembled,
+    out: AssembledRequest,
     /// The message that asked for the compaction whose summary comes next.
     asked: Vec<Place>,
     n_failures: usize,
@@ -60,13 +66,13 @@ struct Draft<'a> {
     n_ignored: usize,
 }
 
-impl<'a> Draft<'a> {
-    fn new(log: &'a Log) -> Self {
+impl<'a> RequestDraft<'a> {
+    fn new(log: &'a SessionLog, counted: Range<usize>, until: i64) -> Self {
         Self {
             log,
-            counted: 0..0,
-            until: 0,
-            out: Assembled::default(),
+            counted,
+            until,
+            out: AssembledRequest::default(),
             asked: Vec::new(),
             n_failures: 0,
             n_cleared: 0,
@@ -93,7 +99,7 @@ impl<'a> Draft<'a> {
         next.is_some_and(|next| is_digest(next) && next.parent.as_ref() == Some(&self.log.heads[at].id))
     }
 
-    fn push_user(&mut self, head: &Head, pieces: &[Piece], is_summed: bool) {
+    fn push_user(&mut self, head: &MessageHead, pieces: &[Piece], is_summed: bool) {
         if is_summed {
             let asks = pieces.iter().filter(|piece| piece.kind == "compaction").map(|piece| &piece.record);
             self.asked = [&head.record].into_iter().chain(asks).map(|record| place(record, 0..0)).collect();
@@ -101,8 +107,8 @@ impl<'a> Draft<'a> {
         let (mut run, mut is_host) = (Vec::new(), false);
         for piece in pieces {
             self.n_ignored += usize::from(!is_known(&piece.kind));
-            let told = asked(piece, is_summed).filter(|(block, _)| !is_empty(block));
-            let Some((block, by_host)) = told else { continue };
+            let sent = user_content(piece, is_summed).filter(|(block, _)| !is_empty(block));
+            let Some((block, by_host)) = sent else { continue };
             if by_host != is_host {
                 self.say(head, std::mem::take(&mut run), is_host);
             }
@@ -113,18 +119,12 @@ impl<'a> Draft<'a> {
     }
 
     /// Adds content of the user, or of the host in the user's place.
-    fn say(&mut self, head: &Head, told: Vec<Told>, is_host: bool) {
-        if told.is_empty() {
+    fn say(&mut self, head: &MessageHead, sent: Vec<SentBlock>, is_host: bool) {
+        if sent.is_empty() {
             return;
         }
-        let places = places(head, &told);
-        let content = match told.into_iter().map(|(block, _)| block).collect::<Vec<_>>() {
-            blocks if blocks.len() > 1 => Content::Blocks(blocks),
-            mut blocks => match blocks.pop() {
-                Some(Block::Text { text }) => Content::Text(text),
-                other => Content::Blocks(other.into_iter().collect()),
-            },
-        };
+        let places = places(head, &sent);
+        let content = content_of(sent.into_iter().map(|(block, _)| block).collect());
         let message = if is_host {
             Message::custom(HOST_TYPE, content)
         } else {
@@ -134,7 +134,7 @@ impl<'a> Draft<'a> {
     }
 
     /// Adds a summary as a digest, and the files next to a digest of this crate.
-    fn push_digest(&mut self, at: usize, head: &Head, pieces: &[Piece]) {
+    fn push_digest(&mut self, at: usize, head: &MessageHead, pieces: &[Piece]) {
         let mut texts = pieces.iter().filter_map(summed).collect::<Vec<_>>().into_iter();
         let (text, record) = texts.next().unzip();
         let text = text.unwrap_or_default();
@@ -169,7 +169,7 @@ impl<'a> Draft<'a> {
     }
 
     /// Adds an answer and the results of its calls; each step of the model is a message.
-    fn push_answer(&mut self, number: usize, head: &Head, pieces: &[Piece]) {
+    fn push_answer(&mut self, number: usize, head: &MessageHead, pieces: &[Piece]) {
         let is_last = self.log.is_open_end(number);
         let mut step = AnswerStep::default();
         let mut answer = None;
@@ -177,11 +177,12 @@ impl<'a> Draft<'a> {
             let Some(part) = piece.fields() else { continue };
             match piece.kind.as_str() {
                 "text" => {
-                    step.told.extend(part.text("text").map(|text| (Block::text(text), piece.record.clone())));
+                    step.sent
+                        .extend(part.string("text").map(|text| (Block::text(text), piece.record.clone())));
                 }
-                "reasoning" => step.told.extend(thought(&part).map(|block| (block, piece.record.clone()))),
+                "reasoning" => step.sent.extend(thought(&part).map(|block| (block, piece.record.clone()))),
                 "step-start" => answer = self.add_step(head, std::mem::take(&mut step)).or(answer),
-                "tool" => match Tool::of(&part) {
+                "tool" => match Tool::parse(&part) {
                     Some(tool) => step.call(tool, piece, self.until, is_last),
                     None => self.n_ignored += 1,
                 },
@@ -195,14 +196,14 @@ impl<'a> Draft<'a> {
     }
 
     /// Adds a message and its results; returns its index if there is one.
-    fn add_step(&mut self, head: &Head, mut step: AnswerStep) -> Option<usize> {
-        step.told.retain(|(block, _)| !is_empty(block));
-        if step.told.is_empty() {
+    fn add_step(&mut self, head: &MessageHead, mut step: AnswerStep) -> Option<usize> {
+        step.sent.retain(|(block, _)| !is_empty(block));
+        if step.sent.is_empty() {
             return None;
         }
         let at = self.out.messages.len();
-        let places = places(head, &step.told);
-        self.add(Message::assistant_blocks(step.told.into_iter().map(|(block, _)| block).collect()), places);
+        let places = places(head, &step.sent);
+        self.add(Message::assistant_blocks(step.sent.into_iter().map(|(block, _)| block).collect()), places);
         for Answered { message, record, is_altered } in step.results {
             let n = message.blocks().len();
             if is_altered {
@@ -219,7 +220,7 @@ impl<'a> Draft<'a> {
         self.out.provenance.push(places);
     }
 
-    fn finish(mut self) -> Assembled {
+    fn finish(mut self) -> AssembledRequest {
         let counted = |n: usize, note: Note| (n > 0).then_some(note);
         let compacted = match self.out.messages.first() {
             Some(Message::CompactionSummary { tokens_before, .. }) => Some(Note::compaction(*tokens_before)),
@@ -243,7 +244,7 @@ impl<'a> Draft<'a> {
 /// The content of one step of the model, and the results of its tools.
 #[derive(Default)]
 struct AnswerStep {
-    told: Vec<Told>,
+    sent: Vec<SentBlock>,
     results: Vec<Answered>,
 }
 
@@ -256,7 +257,7 @@ struct Answered {
 impl AnswerStep {
     fn call(&mut self, tool: Tool, piece: &Piece, until: i64, is_last: bool) {
         let Tool { id, name, input, outcome } = tool;
-        self.told.push((Block::call(id.as_str(), name.as_str(), input), piece.record.clone()));
+        self.sent.push((Block::call(id.as_str(), name.as_str(), input), piece.record.clone()));
         let (answer, is_altered) = match outcome {
             // The answer may still be in progress.
             Outcome::Open if is_last => return,
@@ -276,11 +277,11 @@ fn before_clearing(piece: &Piece) -> Option<(Vec<Block>, bool)> {
 }
 
 /// Returns the content of a part of a user message, and whether it comes from the host.
-fn asked(piece: &Piece, is_summed: bool) -> Option<(Block, bool)> {
+fn user_content(piece: &Piece, is_summed: bool) -> Option<(Block, bool)> {
     let part = piece.fields()?;
     match piece.kind.as_str() {
-        "text" if part.is_true("ignored") => None,
-        "text" => Some((Block::text(part.text("text")?), part.is_true("synthetic"))),
+        "text" if part.is("ignored", "true") => None,
+        "text" => Some((Block::text(part.string("text")?), part.is("synthetic", "true"))),
         // The host stores the text of these in separate parts.
         "file" if is_spelled_out(&part) => None,
         "file" => Some((attachment(&part)?, false)),
@@ -293,7 +294,7 @@ fn asked(piece: &Piece, is_summed: bool) -> Option<(Block, bool)> {
 
 /// Returns a text of a summary and its record.
 fn summed(piece: &Piece) -> Option<(String, Span)> {
-    let text = if piece.kind == "text" { piece.fields()?.text("text")? } else { return None };
+    let text = if piece.kind == "text" { piece.fields()?.string("text")? } else { return None };
     (!text.is_empty()).then(|| (text, piece.record.clone()))
 }
 
@@ -304,12 +305,12 @@ fn own_digest(text: &str) -> Option<Cow<'_, str>> {
     is_ours.then(|| Cow::Borrowed(body.trim_start_matches('\n')))
 }
 
-pub(crate) fn is_digest(head: &Head) -> bool {
+pub(crate) fn is_digest(head: &MessageHead) -> bool {
     head.role == Role::Assistant && head.is_summary && head.is_finished && head.error.is_none()
 }
 
 /// Returns whether a request failed, so that the host sends nothing of it.
-fn is_failure(head: &Head, pieces: &[Piece]) -> bool {
+fn is_failure(head: &MessageHead, pieces: &[Piece]) -> bool {
     let says = |piece: &Piece| !["step-start", "reasoning"].contains(&piece.kind.as_str());
     head.error.as_ref().is_some_and(|name| name != ABORTED || !pieces.iter().any(says))
 }
@@ -334,14 +335,14 @@ fn is_known(kind: &str) -> bool {
 }
 
 fn is_spelled_out(file: &Fields<'_>) -> bool {
-    let kind = file.text("mime").unwrap_or_default();
+    let kind = file.string("mime").unwrap_or_default();
     kind == "text/plain" || kind == "application/x-directory"
 }
 
 fn thought(part: &Fields<'_>) -> Option<Block> {
-    let metadata = part.object("metadata").and_then(|metadata| metadata.object("anthropic"));
-    let signature = metadata.and_then(|metadata| metadata.text("signature"));
-    Some(Block::Thinking { text: part.text("text")?, signature })
+    let metadata = part.inner("metadata").and_then(|metadata| metadata.inner("anthropic"));
+    let signature = metadata.and_then(|metadata| metadata.string("signature"));
+    Some(Block::Thinking { text: part.string("text")?, signature })
 }
 
 fn is_empty(block: &Block) -> bool {
@@ -357,8 +358,8 @@ fn place(record: &Span, blocks: Range<usize>) -> Place {
 }
 
 /// Returns the positions of a message's blocks: the message first, then each part.
-fn places(head: &Head, told: &[Told]) -> Vec<Place> {
-    let parts = told.iter().enumerate().map(|(at, (_, record))| place(record, at..at + 1));
+fn places(head: &MessageHead, sent: &[SentBlock]) -> Vec<Place> {
+    let parts = sent.iter().enumerate().map(|(at, (_, record))| place(record, at..at + 1));
     merged([place(&head.record, 0..0)].into_iter().chain(parts).collect())
 }
 

@@ -3,7 +3,7 @@
 
 use std::collections::HashSet;
 
-/// The role of a message in the order of the others.
+/// A message, as far as the order of a request depends on it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Node {
     pub(crate) id: String,
@@ -81,7 +81,7 @@ pub(crate) fn live(nodes: &[Node]) -> Vec<usize> {
     arranged(nodes, since_compaction(nodes))
 }
 
-/// Returns each completed compaction: the message that requests it, and all that it summarized.
+/// Returns each completed compaction: the message that requests it, and each summary for it.
 pub(crate) fn pairs(nodes: &[Node]) -> Vec<Vec<usize>> {
     let asks = nodes.iter().enumerate().filter(|(_, node)| node.compaction().is_some());
     let pair = |(at, node): (usize, &Node)| {

@@ -4,15 +4,16 @@ use std::collections::HashMap;
 use std::io;
 use std::ops::Range;
 
-use super::fields::{Fields, text};
 use super::live::{Compaction, Node, Step, arranged, pairs, since_compaction};
-use super::source::{Head, Piece, Role, Source};
+use super::source::{MessageHead, Piece, Role, Source};
 use super::tool::{Outcome, Tool};
+use crate::kit::fields::Fields;
+use crate::kit::json_text::text;
 
 /// The messages of a session in the order in which they were written.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Log {
-    pub(crate) heads: Vec<Head>,
+pub(crate) struct SessionLog {
+    pub(crate) heads: Vec<MessageHead>,
     /// The parts of each message whose parts were requested.
     pieces: HashMap<usize, Vec<Piece>>,
     /// The point that the user went back to; everything from there on is not sent.
@@ -32,15 +33,15 @@ pub(crate) struct Revert {
     part: Option<String>,
 }
 
-impl Log {
+impl SessionLog {
     /// Reads the messages, and the parts that determine which of them the next request holds.
-    pub(crate) fn of(source: &Source<'_>) -> io::Result<Self> {
+    pub(crate) fn read(source: &Source<'_>) -> io::Result<Self> {
         let session = match source.session() {
             Err(error) if error.kind() == io::ErrorKind::InvalidData => Vec::new(),
             session => session?,
         };
-        let session = Fields::of(&session);
-        let session_text = |key| session.as_ref().and_then(|session| session.text(key)).unwrap_or_default();
+        let session = Fields::parse(&session);
+        let session_text = |key| session.as_ref().and_then(|session| session.string(key)).unwrap_or_default();
         let found = source.heads()?;
         let mut log = Self {
             unreadable: (found.unreadable.len(), found.unreadable.first().copied().unwrap_or(0)),
@@ -62,7 +63,7 @@ impl Log {
 
     /// Reads the parts of every message.
     pub(crate) fn whole(source: &Source<'_>) -> io::Result<Self> {
-        let mut log = Self::of(source)?;
+        let mut log = Self::read(source)?;
         for at in 0..log.heads.len() {
             log.load(source, at)?;
         }
@@ -86,14 +87,15 @@ impl Log {
     /// Reads where the user went back to: of a database the column holds JSON as text.
     fn revert(&self, session: &Fields<'_>) -> Option<Revert> {
         let value = session.get("revert")?;
-        let json = text(value).map_or_else(|| value.to_vec(), String::into_bytes);
-        let revert = Fields::of(&json)?;
-        let id = revert.text("messageID")?;
+        let json =
+            std::str::from_utf8(value).ok().and_then(text).map_or_else(|| value.to_vec(), String::into_bytes);
+        let revert = Fields::parse(&json)?;
+        let id = revert.string("messageID")?;
         let at = self.heads.iter().position(|head| head.id == id)?;
-        Some(Revert { at, part: revert.text("partID") })
+        Some(Revert { at, part: revert.string("partID") })
     }
 
-    fn asker(&self, head: &Head) -> Option<usize> {
+    fn asker(&self, head: &MessageHead) -> Option<usize> {
         let parent = head.parent.as_ref()?;
         self.heads.iter().position(|head| head.id == *parent)
     }
@@ -112,7 +114,7 @@ impl Log {
         let all = self.pieces.get(&at).map_or(&[][..], Vec::as_slice);
         let Some(Revert { at: last, part: Some(part) }) = &self.reverted else { return all };
         let is_first_gone = |piece: &Piece| {
-            piece.fields().and_then(|it| it.text("id")).as_ref() == Some(part)
+            piece.fields().and_then(|it| it.string("id")).as_ref() == Some(part)
                 || piece.record.part.ends_with(part.as_str())
         };
         let end = all.iter().position(is_first_gone).filter(|_| at == *last);
@@ -128,7 +130,7 @@ impl Log {
         self.pieces.contains_key(&at)
     }
 
-    /// Returns the first messages as nodes of the order.
+    /// Returns the first `n` messages as nodes of the order.
     pub(crate) fn nodes(&self, n: usize) -> Vec<Node> {
         (0..n.min(self.heads.len())).map(|at| self.node(at)).collect()
     }
@@ -192,10 +194,10 @@ impl Log {
 /// Reads the settings of a part that requests a compaction.
 fn compaction(piece: &Piece) -> Option<Compaction> {
     let is_one = piece.kind == "compaction";
-    is_one.then(|| Compaction { tail: piece.fields().and_then(|part| part.text("tail_start_id")) })
+    is_one.then(|| Compaction { tail: piece.fields().and_then(|part| part.string("tail_start_id")) })
 }
 
 /// Reads a part that is the call of a tool.
 pub(crate) fn tool(piece: &Piece) -> Option<Tool> {
-    if piece.kind == "tool" { Tool::of(&piece.fields()?) } else { None }
+    if piece.kind == "tool" { Tool::parse(&piece.fields()?) } else { None }
 }

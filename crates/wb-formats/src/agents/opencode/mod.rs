@@ -1,11 +1,10 @@
 //! Sessions of opencode: rows of its database, or one exported session.
 //!
-//! The files in reading order: `fields` reads members of any type, `tool` a call with its result,
+//! The files in reading order: `tool` a call with its result,
 //! `source` the messages and parts; `live` selects those of a request, `log` holds a session as far
 //! as it was read, `assemble` builds its messages, `segment` assigns usage; `plan` finds the edits
 //! for a view, and `write` makes its records.
 
-mod fields;
 mod tool;
 mod source;
 mod live;
@@ -26,10 +25,10 @@ use wb_record::{
     ONLY_CONVERSATION, Parts, Probe, ProbedValue, Segment, Segments, View, Wanted,
 };
 
-use self::fields::Fields;
-use self::log::Log;
+use self::log::SessionLog;
 use self::segment::{SegmentRequests, segment_requests};
 use self::source::{Export, SESSION, Source};
+use crate::kit::fields::Fields;
 
 /// Sessions of opencode: its `SQLite` database, or what `opencode export` writes.
 ///
@@ -45,7 +44,7 @@ use self::source::{Export, SESSION, Source};
 ///   summary, after all others; the pair names the first message that is kept. An older pair among
 ///   what is kept goes. Restored files are further texts of the summary.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Opencode;
+pub(crate) struct Opencode;
 
 /// The tools of opencode.
 const VOCABULARY: ToolVocabulary = ToolVocabulary {
@@ -145,7 +144,7 @@ fn is_export(probe: &Probe) -> bool {
 /// Reads a single file; a database has no part without a name.
 fn read_export(parts: &dyn Parts) -> Result<Option<Export>, FormatError> {
     match parts.len("")? {
-        Some(_) => Export::of(parts.whole("")?).map(Some),
+        Some(_) => Export::parse(parts.whole("")?).map(Some),
         None => Ok(None),
     }
 }
@@ -156,7 +155,7 @@ struct OpencodeDocument {
     parts: Box<dyn Parts>,
     export: Option<Export>,
     /// The sessions that were read, so that a view and its rendering use the same rows.
-    logs: Mutex<HashMap<String, Arc<Log>>>,
+    logs: Mutex<HashMap<String, Arc<SessionLog>>>,
 }
 
 impl OpencodeDocument {
@@ -167,12 +166,12 @@ impl OpencodeDocument {
         }
     }
 
-    fn log(&self, conversation: &str) -> Result<Arc<Log>, FormatError> {
+    fn log(&self, conversation: &str) -> Result<Arc<SessionLog>, FormatError> {
         let mut logs = self.logs.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(log) = logs.get(conversation) {
             return Ok(Arc::clone(log));
         }
-        let log = Arc::new(Log::of(&self.source(conversation))?);
+        let log = Arc::new(SessionLog::read(&self.source(conversation))?);
         if self.export.is_none() && !log.is_there() {
             let what = format!("the database has no session {conversation:?}");
             return Err(FormatError::Log { line: None, what, hint: "name one of its sessions".to_owned() });
@@ -188,8 +187,9 @@ impl Document for OpencodeDocument {
     }
 
     fn abilities(&self) -> Abilities {
-        let is_reverted =
-            |export: &Export| Log::of(&Source::Export(export)).is_ok_and(|log| log.reverted.is_some());
+        let is_reverted = |export: &Export| {
+            SessionLog::read(&Source::Export(export)).is_ok_and(|log| log.reverted.is_some())
+        };
         match &self.export {
             Some(export) if is_reverted(export) => Abilities::none(plan::REVERTED),
             _ => Opencode.abilities(),
@@ -203,9 +203,9 @@ impl Document for OpencodeDocument {
         let mut sessions = Vec::new();
         for part in self.parts.list(&format!("{SESSION}/"))? {
             let row = self.parts.whole(&part).unwrap_or_default();
-            let fields = Fields::of(&row);
-            let is_main = fields.as_ref().is_some_and(|it| it.text("parent_id").is_none());
-            let updated = fields.and_then(|it| it.number("time_updated")).unwrap_or(0);
+            let fields = Fields::parse(&row);
+            let is_main = fields.as_ref().is_some_and(|it| it.string("parent_id").is_none());
+            let updated = fields.and_then(|it| it.integer("time_updated")).unwrap_or(0);
             let id = part.rsplit('/').next().unwrap_or_default().to_owned();
             sessions.push((is_main, updated, id));
         }
@@ -227,7 +227,7 @@ impl Document for OpencodeDocument {
     }
 
     fn segments(&self, conversation: &str) -> Result<Segments<'_>, FormatError> {
-        let log = Log::whole(&self.source(conversation))?;
+        let log = SessionLog::whole(&self.source(conversation))?;
         let all: Vec<SegmentRequests> =
             log.epochs().iter().flat_map(|epoch| segment_requests(&log, epoch)).collect();
         Ok(Segments::new(all.len(), move |at| {

@@ -9,7 +9,7 @@ use wb_record::{ChangeSet, Item, NotExpressible, Span, Stamp, View, Wanted};
 
 use super::assemble::is_silent;
 use super::live::{Compaction, Node, Step, live, pairs};
-use super::log::{Log, tool};
+use super::log::{SessionLog, tool};
 use super::refused;
 use super::source::{Piece, Source};
 use super::tool::{Outcome, body, cleared, uncleared};
@@ -22,14 +22,14 @@ pub(crate) const REVERTED: &str = "the user has gone back: the next prompt remov
 /// removed.
 pub(crate) fn render(
     source: &Source<'_>,
-    log: &Log,
+    log: &SessionLog,
     wanted: &Wanted<'_>,
 ) -> Result<ChangeSet, NotExpressible> {
     let Wanted { view, items, stamp, .. } = *wanted;
     if log.reverted.is_some() {
         return Err(refused(REVERTED));
     }
-    let wish = Wish::of(log, view, items)?;
+    let wish = Wish::new(log, view, items)?;
     let gone = wish.gone(source, log)?;
     let tail = wish.stays.first().map(|at| log.heads[*at].id.as_str());
     let new = if wish.texts.is_empty() { Vec::new() } else { pair(source, log, &wish.texts, tail, stamp)? };
@@ -50,7 +50,7 @@ struct Wish<'a> {
 }
 
 impl<'a> Wish<'a> {
-    fn of(log: &Log, view: &View, items: &'a [Item<'_>]) -> Result<Self, NotExpressible> {
+    fn new(log: &SessionLog, view: &View, items: &'a [Item<'_>]) -> Result<Self, NotExpressible> {
         let owners = log.owners();
         let owner = |record: &Span| owners.get(&(record.part.as_str(), record.at)).copied();
         let mut wish = Self::default();
@@ -91,7 +91,7 @@ impl<'a> Wish<'a> {
 
     /// Returns the messages to remove so that the next request is as wanted: unwanted compactions
     /// among those that stay.
-    fn gone(&self, source: &Source<'_>, log: &Log) -> Result<Vec<usize>, NotExpressible> {
+    fn gone(&self, source: &Source<'_>, log: &SessionLog) -> Result<Vec<usize>, NotExpressible> {
         let nodes = log.nodes(log.heads.len());
         let wanted: HashSet<usize> = self.stays.iter().copied().collect();
         let first = self.stays.iter().copied().min().unwrap_or(usize::MAX);
@@ -145,7 +145,7 @@ fn text_of(message: &Message, is_first: bool) -> Result<String, NotExpressible> 
 
 /// Returns the part of a result with another body; `None` if it has it already.
 fn edited(
-    log: &Log,
+    log: &SessionLog,
     view: &View,
     at: usize,
     content: &[Block],
@@ -168,7 +168,7 @@ fn edited(
 
 /// Returns the part that contains a result: the results follow an answer in the order of their
 /// parts.
-fn part_of<'a>(log: &'a Log, view: &View, at: usize) -> Option<&'a Piece> {
+fn part_of<'a>(log: &'a SessionLog, view: &View, at: usize) -> Option<&'a Piece> {
     let is_result = |at: usize| matches!(view.messages[at], Message::ToolResult { .. });
     let record = |at: usize| view.provenance.places(at).first().map(|place| &place.record);
     if at >= view.messages.len() || !is_result(at) {

@@ -3,8 +3,8 @@
 
 use std::ops::Range;
 
-use super::assemble::{Assembled, assemble};
-use super::log::Log;
+use super::assemble::{AssembledRequest, assemble};
+use super::log::SessionLog;
 
 /// Requests that were made while the context only grew.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -17,8 +17,8 @@ pub(crate) struct SegmentRequests {
     until: i64,
 }
 
-/// Returns the segments of everything that was between two compactions, in order.
-pub(crate) fn segment_requests(log: &Log, epoch: &Range<usize>) -> Vec<SegmentRequests> {
+/// Returns the segments of what was sent between two compactions, in order.
+pub(crate) fn segment_requests(log: &SessionLog, epoch: &Range<usize>) -> Vec<SegmentRequests> {
     let clearings = log.clearings(&log.live(epoch.end));
     let requests: Vec<usize> = epoch.clone().filter(|at| log.heads[*at].usage.is_some()).collect();
     let mut start = epoch.start;
@@ -39,7 +39,7 @@ pub(crate) fn segment_requests(log: &Log, epoch: &Range<usize>) -> Vec<SegmentRe
 
 impl SegmentRequests {
     /// Returns the messages as they were at its end, and the usage in it.
-    pub(crate) fn assembled(&self, log: &Log) -> Assembled {
+    pub(crate) fn assembled(&self, log: &SessionLog) -> AssembledRequest {
         assemble(log, &log.live(self.end), &self.counted, self.until)
     }
 }

@@ -8,7 +8,7 @@ use wb_budget::Usage;
 use wb_record::json::{Member, elements, members};
 use wb_record::{FormatError, Parts, Span};
 
-use super::fields::Fields;
+use crate::kit::fields::Fields;
 
 /// The tables of the database.
 pub(crate) const SESSION: &str = "session";
@@ -17,7 +17,7 @@ pub(crate) const PART: &str = "part";
 
 /// The metadata of a message.
 #[derive(Clone, Debug)]
-pub(crate) struct Head {
+pub(crate) struct MessageHead {
     pub(crate) id: String,
     pub(crate) role: Role,
     /// Milliseconds since the Unix epoch.
@@ -52,26 +52,26 @@ pub(crate) struct Piece {
 }
 
 impl Piece {
-    fn of(record: Span, place: Range<usize>, json: Vec<u8>) -> Option<Self> {
-        let kind = Fields::of(&json)?.text("type").unwrap_or_default();
+    fn parse(record: Span, place: Range<usize>, json: Vec<u8>) -> Option<Self> {
+        let kind = Fields::parse(&json)?.string("type").unwrap_or_default();
         Some(Self { record, place, kind, json })
     }
 
     /// Returns the members of the part.
     pub(crate) fn fields(&self) -> Option<Fields<'_>> {
-        Fields::of(&self.json)
+        Fields::parse(&self.json)
     }
 }
 
 /// The entries found, and those that could not be read.
 #[derive(Clone, Debug)]
-pub(crate) struct Found<T> {
+pub(crate) struct ReadRecords<T> {
     pub(crate) all: Vec<T>,
     /// The numbers of the unreadable ones, which are left unchanged, counted from 1.
     pub(crate) unreadable: Vec<usize>,
 }
 
-impl<T> Found<T> {
+impl<T> ReadRecords<T> {
     fn new() -> Self {
         Self { all: Vec::new(), unreadable: Vec::new() }
     }
@@ -101,7 +101,7 @@ pub(crate) struct Element {
 }
 
 impl Export {
-    pub(crate) fn of(text: Vec<u8>) -> Result<Self, FormatError> {
+    pub(crate) fn parse(text: Vec<u8>) -> Result<Self, FormatError> {
         FormatError::utf8_of(&text)?;
         let start = if text.starts_with(b"\xEF\xBB\xBF") { 3 } else { 0 };
         let Some(session) = places(&text, start..text.len()) else {
@@ -116,7 +116,7 @@ impl Export {
         Ok(Self { elements, info: named(&session, "info"), text })
     }
 
-    fn element(&self, head: &Head) -> Option<&Element> {
+    fn element(&self, head: &MessageHead) -> Option<&Element> {
         let at =
             self.elements.binary_search_by_key(&head.record.at, |element| element.place.start as u64).ok()?;
         self.elements.get(at)
@@ -159,22 +159,23 @@ impl Source<'_> {
     }
 
     /// Reads all messages without their parts, in the order in which they were written.
-    pub(crate) fn heads(&self) -> io::Result<Found<Head>> {
+    pub(crate) fn heads(&self) -> io::Result<ReadRecords<MessageHead>> {
         match self {
             Self::Export(export) => {
-                let mut found = Found::new();
+                let mut found = ReadRecords::new();
                 for (at, Element { place, info, .. }) in export.elements.iter().enumerate() {
-                    let info = Fields::of(&export.text[info.clone()]);
-                    found.push(at + 1, info.and_then(|info| head(info.text("id")?, &info, span("", place))));
+                    let info = Fields::parse(&export.text[info.clone()]);
+                    found
+                        .push(at + 1, info.and_then(|info| head(info.string("id")?, &info, span("", place))));
                 }
                 Ok(found)
             }
             Self::Rows { parts, session } => {
                 let mut found = rows(*parts, &format!("{MESSAGE}/{session}/"), |row, record| {
-                    let fields = Fields::of(row)?;
-                    let json = fields.text("data")?.into_bytes();
-                    let mut head = head(fields.text("id")?, &Fields::of(&json)?, record)?;
-                    head.created = fields.number("time_created").unwrap_or(head.created);
+                    let fields = Fields::parse(row)?;
+                    let json = fields.string("data")?.into_bytes();
+                    let mut head = head(fields.string("id")?, &Fields::parse(&json)?, record)?;
+                    head.created = fields.integer("time_created").unwrap_or(head.created);
                     Some(head)
                 })?;
                 found.all.sort_by(|a, b| (a.created, &a.id).cmp(&(b.created, &b.id)));
@@ -184,7 +185,7 @@ impl Source<'_> {
     }
 
     /// Returns the metadata of a message, unparsed.
-    pub(crate) fn info(&self, head: &Head) -> io::Result<Vec<u8>> {
+    pub(crate) fn info(&self, head: &MessageHead) -> io::Result<Vec<u8>> {
         match self {
             Self::Export(export) => {
                 let element = export.element(head);
@@ -195,27 +196,31 @@ impl Source<'_> {
     }
 
     /// Reads the parts of a message in their order.
-    pub(crate) fn pieces(&self, head: &Head) -> io::Result<Found<Piece>> {
+    pub(crate) fn pieces(&self, head: &MessageHead) -> io::Result<ReadRecords<Piece>> {
         match self {
             Self::Export(export) => {
-                let mut found = Found::new();
+                let mut found = ReadRecords::new();
                 let list = export.element(head).map(|element| element.parts.clone()).unwrap_or_default();
                 for (at, place) in listed(&export.text, list).enumerate() {
                     let json = export.text[place.clone()].to_vec();
-                    found.push(at + 1, Piece::of(head.record.clone(), place, json));
+                    found.push(at + 1, Piece::parse(head.record.clone(), place, json));
                 }
                 Ok(found)
             }
             Self::Rows { parts, .. } => rows(*parts, &format!("{PART}/{}/", head.id), |row, record| {
-                Piece::of(record, 0..0, data(row)?)
+                Piece::parse(record, 0..0, data(row)?)
             }),
         }
     }
 }
 
 /// Reads rows whose names have a prefix.
-fn rows<T>(parts: &dyn Parts, prefix: &str, read: impl Fn(&[u8], Span) -> Option<T>) -> io::Result<Found<T>> {
-    let mut found = Found::new();
+fn rows<T>(
+    parts: &dyn Parts,
+    prefix: &str,
+    read: impl Fn(&[u8], Span) -> Option<T>,
+) -> io::Result<ReadRecords<T>> {
+    let mut found = ReadRecords::new();
     for (at, part) in parts.list(prefix)?.into_iter().enumerate() {
         let row = match parts.whole(&part) {
             Ok(row) => Some(row),
@@ -230,35 +235,35 @@ fn rows<T>(parts: &dyn Parts, prefix: &str, read: impl Fn(&[u8], Span) -> Option
 
 /// Returns the JSON that a row holds in its column `data`.
 pub(crate) fn data(row: &[u8]) -> Option<Vec<u8>> {
-    let json = Fields::of(row)?.text("data")?.into_bytes();
-    Fields::of(&json).is_some().then_some(json)
+    let json = Fields::parse(row)?.string("data")?.into_bytes();
+    Fields::parse(&json).is_some().then_some(json)
 }
 
-fn head(id: String, info: &Fields<'_>, record: Span) -> Option<Head> {
-    let role = match info.text("role")?.as_str() {
+fn head(id: String, info: &Fields<'_>, record: Span) -> Option<MessageHead> {
+    let role = match info.string("role")?.as_str() {
         "user" => Role::User,
         "assistant" => Role::Assistant,
         _ => Role::Other,
     };
-    let of_user = info.object("model").and_then(|model| model.text("modelID"));
-    Some(Head {
+    let of_user = info.inner("model").and_then(|model| model.string("modelID"));
+    Some(MessageHead {
         id,
         role,
-        created: info.object("time").and_then(|time| time.number("created")).unwrap_or(0),
-        parent: info.text("parentID"),
-        is_summary: info.is_true("summary"),
-        is_finished: info.text("finish").is_some(),
-        error: info.object("error").map(|error| error.text("name").unwrap_or_default()),
-        model: info.text("modelID").or(of_user),
-        usage: info.object("tokens").and_then(|tokens| usage(&tokens)),
+        created: info.inner("time").and_then(|time| time.integer("created")).unwrap_or(0),
+        parent: info.string("parentID"),
+        is_summary: info.is("summary", "true"),
+        is_finished: info.string("finish").is_some(),
+        error: info.inner("error").map(|error| error.string("name").unwrap_or_default()),
+        model: info.string("modelID").or(of_user),
+        usage: info.inner("tokens").and_then(|tokens| usage(&tokens)),
         record,
     })
 }
 
 /// Reads the counted tokens; a request that was never counted has none.
 fn usage(tokens: &Fields<'_>) -> Option<Usage> {
-    let number = |fields: &Fields<'_>, key| fields.number(key).and_then(|n| u64::try_from(n).ok());
-    let cache = tokens.object("cache");
+    let number = |fields: &Fields<'_>, key| fields.integer(key).and_then(|n| u64::try_from(n).ok());
+    let cache = tokens.inner("cache");
     let cached = |key| cache.as_ref().and_then(|cache| number(cache, key));
     let usage = Usage {
         input_tokens: number(tokens, "input").unwrap_or(0),

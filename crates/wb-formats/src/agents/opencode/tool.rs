@@ -4,7 +4,8 @@ use serde_json::Value;
 use wb_message::{Block, markers};
 use wb_record::json::{find, remove, set_in};
 
-use super::fields::{Fields, value};
+use crate::kit::fields::Fields;
+use crate::kit::json_text::value;
 
 /// The text that the agent sends in place of a missing result.
 const INTERRUPTED: &str = "[Tool execution was interrupted]";
@@ -34,11 +35,11 @@ pub(crate) enum Outcome {
 
 impl Tool {
     /// Reads a part; `None` if it is not a call.
-    pub(crate) fn of(part: &Fields<'_>) -> Option<Self> {
-        let state = part.object("state")?;
+    pub(crate) fn parse(part: &Fields<'_>) -> Option<Self> {
+        let state = part.inner("state")?;
         let input = state.get("input").map_or_else(|| Some(Value::Object(serde_json::Map::new())), value)?;
         let outcome = outcome(&state);
-        Some(Self { id: part.text("callID")?, name: part.text("tool")?, input, outcome })
+        Some(Self { id: part.string("callID")?, name: part.string("tool")?, input, outcome })
     }
 }
 
@@ -59,9 +60,9 @@ impl Outcome {
 }
 
 fn outcome(state: &Fields<'_>) -> Outcome {
-    match state.text("status").as_deref() {
+    match state.string("status").as_deref() {
         Some("completed") => {
-            let since = state.object("time").and_then(|time| time.number("compacted"));
+            let since = state.inner("time").and_then(|time| time.integer("compacted"));
             match since.filter(|since| *since != 0) {
                 Some(since) => Outcome::Cleared { since, is_error: false },
                 None => Outcome::Said { content: output(state), is_error: false },
@@ -69,7 +70,8 @@ fn outcome(state: &Fields<'_>) -> Outcome {
         }
         Some("error") => {
             let (content, is_error) = failure(state);
-            let is_kept = state.object("metadata").is_some_and(|metadata| metadata.text("cleared").is_some());
+            let is_kept =
+                state.inner("metadata").is_some_and(|metadata| metadata.string("cleared").is_some());
             if is_kept && markers::is_cleared(&content) {
                 return Outcome::Cleared { since: 0, is_error };
             }
@@ -83,9 +85,9 @@ fn outcome(state: &Fields<'_>) -> Outcome {
 fn output(state: &Fields<'_>) -> Vec<Block> {
     let attached = state.get("attachments").map(|list| (list, wb_record::json::elements(list)));
     let attached = attached.iter().flat_map(|(list, places)| {
-        places.iter().flatten().filter_map(|place| attachment(&Fields::of(&list[place.clone()])?))
+        places.iter().flatten().filter_map(|place| attachment(&Fields::parse(&list[place.clone()])?))
     });
-    let text = state.text("output").map(Block::text);
+    let text = state.string("output").map(Block::text);
     text.into_iter().chain(attached).collect()
 }
 
@@ -93,32 +95,32 @@ fn output(state: &Fields<'_>) -> Vec<Block> {
 fn failure(state: &Fields<'_>) -> (Vec<Block>, bool) {
     match stopped(state) {
         Some(output) => (vec![Block::text(output)], false),
-        None => (vec![Block::text(state.text("error").unwrap_or_default())], true),
+        None => (vec![Block::text(state.string("error").unwrap_or_default())], true),
     }
 }
 
 fn stopped(state: &Fields<'_>) -> Option<String> {
-    let metadata = state.object("metadata")?;
-    metadata.is_true("interrupted").then(|| metadata.text("output"))?
+    let metadata = state.inner("metadata")?;
+    metadata.is("interrupted", "true").then(|| metadata.string("output"))?
 }
 
 /// Returns a file as the model gets it: its bytes, or its name where they are elsewhere.
 pub(crate) fn attachment(file: &Fields<'_>) -> Option<Block> {
-    let media_type = file.text("mime")?;
-    let url = file.text("url").unwrap_or_default();
+    let media_type = file.string("mime")?;
+    let url = file.string("url").unwrap_or_default();
     if let Some((_, data)) = url.strip_prefix("data:").and_then(|data| data.split_once(',')) {
         return Some(Block::image(media_type, data));
     }
-    let name = file.text("filename").unwrap_or_else(|| "file".to_owned());
+    let name = file.string("filename").unwrap_or_else(|| "file".to_owned());
     Some(Block::text(format!("[Attached {media_type}: {name}]")))
 }
 
 /// Returns a part with its result cleared as the agent does it. A failure has no such mark: its
 /// text is kept next to it, and the placeholder takes its place.
 pub(crate) fn cleared(part: &[u8], now_ms: i64) -> Option<Vec<u8>> {
-    let state = Fields::of(part)?.object("state")?;
+    let state = Fields::parse(part)?.inner("state")?;
     match outcome(&state) {
-        Outcome::Said { .. } if state.text("status")? == "completed" => {
+        Outcome::Said { .. } if state.string("status")? == "completed" => {
             Some(set_in(part, &CLEARED_AT, now_ms.to_string().as_bytes()))
         }
         Outcome::Said { .. } => {
@@ -133,13 +135,13 @@ pub(crate) fn cleared(part: &[u8], now_ms: i64) -> Option<Vec<u8>> {
 
 /// Returns a part whose result is sent again.
 pub(crate) fn uncleared(part: &[u8]) -> Option<Vec<u8>> {
-    let state = Fields::of(part)?.object("state")?;
+    let state = Fields::parse(part)?.inner("state")?;
     let without = |path: &[&str; 3]| {
         let inner = &part[find(part, &path[..2])?];
         Some(set_in(part, &path[..2], &remove(inner, path[2])))
     };
     match outcome(&state) {
-        Outcome::Cleared { is_error: false, .. } if state.text("status")? == "completed" => {
+        Outcome::Cleared { is_error: false, .. } if state.string("status")? == "completed" => {
             without(&CLEARED_AT)
         }
         Outcome::Cleared { .. } => {
@@ -157,7 +159,7 @@ fn place_of_failure(state: &Fields<'_>) -> &'static [&'static str] {
 /// Returns the body that is sent if the result is not cleared.
 pub(crate) fn body(part: &[u8]) -> Option<Vec<Block>> {
     let part = uncleared(part).unwrap_or_else(|| part.to_vec());
-    Some(Tool::of(&Fields::of(&part)?)?.outcome.sent()?.0)
+    Some(Tool::parse(&Fields::parse(&part)?)?.outcome.sent()?.0)
 }
 
 #[cfg(test)]
@@ -169,7 +171,7 @@ mod tests {
     const STOPPED: &str = r#"{"callID":"c","tool":"bash","state":{"status":"error","input":{},"error":"stopped","metadata":{"interrupted":true,"output":"half"}}}"#;
 
     fn sent(part: &[u8]) -> Option<(Vec<Block>, bool)> {
-        Tool::of(&Fields::of(part).unwrap()).unwrap().outcome.sent()
+        Tool::parse(&Fields::parse(part).unwrap()).unwrap().outcome.sent()
     }
 
     #[test]
@@ -184,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn a_result_is_cleared_and_given_back_with_every_other_byte() {
+    fn a_result_is_cleared_and_restored_with_every_other_byte() {
         for part in [DONE, FAILED, STOPPED] {
             let gone = cleared(part.as_bytes(), 9).unwrap();
             assert_eq!(sent(&gone).unwrap().0, markers::cleared_body());

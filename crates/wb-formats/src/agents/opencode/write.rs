@@ -5,10 +5,11 @@ use serde_json::{Map, Value, json};
 use wb_record::splice::{Joint, Piece as Record, splices};
 use wb_record::{BorrowedPart, Bytes, Change, ChangeSet, NotExpressible, Numbers, PartId, Parts, Stamp};
 
-use super::fields::{Fields, value};
-use super::log::Log;
+use super::log::SessionLog;
 use super::refused;
 use super::source::{Export, MESSAGE, PART, Piece, Role, Source, data};
+use crate::kit::fields::Fields;
+use crate::kit::json_text::value;
 
 /// A message that no record holds yet.
 #[derive(Debug)]
@@ -34,7 +35,7 @@ pub(crate) struct Changes {
 /// texts.
 pub(crate) fn pair(
     source: &Source<'_>,
-    log: &Log,
+    log: &SessionLog,
     texts: &[String],
     tail: Option<&str>,
     stamp: &Stamp,
@@ -42,7 +43,7 @@ pub(crate) fn pair(
     let last = log.heads.iter().map(|head| head.created).max().unwrap_or(0);
     let now = stamp.now_ms.max(last.saturating_add(1));
     let mut ids = Ids { numbers: Numbers::new(stamp.seed), n: 0 };
-    let speaker = Speaker::of(source, log)?;
+    let speaker = Speaker::read(source, log)?;
     let asks = speaker.asks(&mut ids, now, !stamp.by_hand, tail);
     let sums = speaker.sums(&mut ids, now.saturating_add(1), &asks.id, texts);
     Ok(vec![asks, sums])
@@ -57,20 +58,20 @@ struct Speaker {
 }
 
 impl Speaker {
-    fn of(source: &Source<'_>, log: &Log) -> Result<Self, NotExpressible> {
+    fn read(source: &Source<'_>, log: &SessionLog) -> Result<Self, NotExpressible> {
         let info = |role: Role| {
             let head = log.heads.iter().rev().find(|head| head.role == role && head.error.is_none());
             head.map_or(Ok(Vec::new()), |head| source.info(head)).map_err(NotExpressible::unreadable)
         };
         let (user, answer) = (info(Role::User)?, info(Role::Assistant)?);
-        let (user, answer) = (Fields::of(&user), Fields::of(&answer));
+        let (user, answer) = (Fields::parse(&user), Fields::parse(&answer));
         let of = |fields: &Option<Fields<'_>>, key: &str| value(fields.as_ref()?.get(key)?);
         let model = of(&user, "model").filter(Value::is_object).or_else(|| {
             Some(json!({ "providerID": of(&answer, "providerID")?, "modelID": of(&answer, "modelID")? }))
         });
         Ok(Self {
             agent: of(&user, "agent").unwrap_or_else(|| "build".into()),
-            model: model.ok_or_else(|| refused("no message tells the model that a summary is from"))?,
+            model: model.ok_or_else(|| refused("no message names a model for the summary"))?,
             path: of(&answer, "path").unwrap_or_else(|| json!({ "cwd": log.folder, "root": log.folder })),
         })
     }
@@ -137,22 +138,27 @@ impl Ids {
 
 impl Changes {
     /// Writes them to the session's location.
-    pub(crate) fn written(self, source: &Source<'_>, log: &Log) -> Result<ChangeSet, NotExpressible> {
+    pub(crate) fn written(self, source: &Source<'_>, log: &SessionLog) -> Result<ChangeSet, NotExpressible> {
         match source {
             Source::Export(export) => self.in_export(export, log),
             Source::Rows { parts, session } => self.in_rows(*parts, session, log),
         }
     }
 
-    fn in_rows(&self, parts: &dyn Parts, session: &str, log: &Log) -> Result<ChangeSet, NotExpressible> {
+    fn in_rows(
+        &self,
+        parts: &dyn Parts,
+        session: &str,
+        log: &SessionLog,
+    ) -> Result<ChangeSet, NotExpressible> {
         let mut changes = Vec::new();
         for at in &self.gone {
             changes.extend(removed(parts, log, *at)?);
         }
         if !self.new.is_empty() {
-            let layout = Layout::of(parts, session)?;
+            let columns = Columns::read(parts, session)?;
             for new in &self.new {
-                changes.extend(layout.rows(new, session)?);
+                changes.extend(columns.rows(new, session)?);
             }
         }
         for (piece, json) in &self.edited {
@@ -167,7 +173,7 @@ impl Changes {
         Ok(ChangeSet { changes })
     }
 
-    fn in_export(self, export: &Export, log: &Log) -> Result<ChangeSet, NotExpressible> {
+    fn in_export(self, export: &Export, log: &SessionLog) -> Result<ChangeSet, NotExpressible> {
         let records: Vec<_> = export.elements.iter().map(|element| element.place.clone()).collect();
         let gone: Vec<u64> = self.gone.iter().map(|at| log.heads[*at].record.at).collect();
         let stays = (0..records.len()).filter(|at| !gone.contains(&(records[*at].start as u64)));
@@ -212,14 +218,14 @@ impl New {
 }
 
 /// The columns of rows, in order.
-struct Layout {
+struct Columns {
     message: Vec<String>,
     part: Vec<String>,
 }
 
-impl Layout {
+impl Columns {
     /// Reads the columns from existing rows.
-    fn of(parts: &dyn Parts, session: &str) -> Result<Self, NotExpressible> {
+    fn read(parts: &dyn Parts, session: &str) -> Result<Self, NotExpressible> {
         let columns = |prefix: String| {
             let names = parts.list(&prefix).map_err(NotExpressible::unreadable)?;
             let row = names.iter().find_map(|name| parts.whole(name).ok());
@@ -235,7 +241,7 @@ impl Layout {
                 return Ok(Self { message, part });
             }
         }
-        Err(refused("the session has no part whose columns can be told"))
+        Err(refused("the session has no part with the columns of its table"))
     }
 
     fn rows(&self, new: &New, session: &str) -> Result<Vec<(PartId, Change)>, NotExpressible> {
@@ -279,7 +285,7 @@ fn row(
 }
 
 /// Removes the rows of a message, its parts first.
-fn removed(parts: &dyn Parts, log: &Log, at: usize) -> Result<Vec<(PartId, Change)>, NotExpressible> {
+fn removed(parts: &dyn Parts, log: &SessionLog, at: usize) -> Result<Vec<(PartId, Change)>, NotExpressible> {
     let head = &log.heads[at];
     let mut names = parts.list(&format!("{PART}/{}/", head.id)).map_err(NotExpressible::unreadable)?;
     names.push(head.record.part.clone());

@@ -11,7 +11,8 @@ use wb_record::json::{elements, find, text};
 use wb_session::parse_iso_ms;
 
 use crate::kit::draft::Draft;
-use crate::kit::fields::{Fields, text_of, value};
+use crate::kit::fields::{Fields, text_of};
+use crate::kit::json_text::value;
 use crate::kit::log::span_in;
 use crate::kit::picture::picture;
 use crate::shapes::chat_message::{self, usage};
@@ -33,9 +34,9 @@ pub(crate) struct Event<'a> {
 }
 
 impl<'a> Event<'a> {
-    pub(crate) fn of(text: &'a [u8], place: &Range<usize>) -> Option<Self> {
+    pub(crate) fn parse(text: &'a [u8], place: &Range<usize>) -> Option<Self> {
         let json = &text[place.clone()];
-        let fields = Fields::of(json)?;
+        let fields = Fields::parse(json)?;
         let is_action = fields.text("action").is_some();
         let name = fields.text("action").or_else(|| fields.text("observation"))?.into_owned();
         Some(Self { json, fields, record: span_in(0, place), name, is_action })
@@ -69,7 +70,7 @@ impl<'a> Event<'a> {
     /// Returns the id of the call that it is the action or the result of, if it has one.
     pub(crate) fn call_id(&self, of_action: bool) -> Option<String> {
         let metadata = self.fields.inner("tool_call_metadata").filter(|_| self.is_action == of_action)?;
-        metadata.text("tool_call_id").map(Cow::into_owned)
+        metadata.string("tool_call_id")
     }
 
     /// Returns its note on the call that it belongs to.
@@ -83,29 +84,29 @@ impl<'a> Event<'a> {
         let range = args.number("forgotten_events_start_id").zip(args.number("forgotten_events_end_id"));
         let ids = args.value("forgotten_event_ids").and_then(|ids| serde_json::from_value(ids).ok());
         let offset = args.number("summary_offset").and_then(|it| usize::try_from(it).ok());
-        let summary = args.text("summary").map(Cow::into_owned).zip(offset);
+        let summary = args.string("summary").zip(offset);
         Some(Condensation { ids: ids.unwrap_or_default(), range: range.map(|(from, to)| from..=to), summary })
     }
 
     /// Adds the event to the messages before it; `answers` are the answers of the model that were
-    /// read already, and usage counts `if_counted`. Returns the ids of the calls that it makes.
+    /// read already, and usage counts `is_counted`. Returns the ids of the calls that it makes.
     pub(crate) fn add(
         self,
         draft: &mut Draft,
         answers: &mut HashSet<String>,
-        if_counted: bool,
+        is_counted: bool,
     ) -> Vec<String> {
         let metadata = self.fields.inner("tool_call_metadata");
         match metadata {
             _ if SILENT.contains(&self.name.as_str()) => draft.hide(self.record),
-            Some(metadata) if self.is_action => return self.answer(&metadata, draft, answers, if_counted),
+            Some(metadata) if self.is_action => return self.answer(&metadata, draft, answers, is_counted),
             Some(metadata) => {
                 let call_id = metadata.text("tool_call_id").unwrap_or_default().into_owned();
                 let (content, is_error) = (self.observed(), self.is_failed());
                 let content = Some(content).filter(|text| !text.is_empty()).map(Block::text);
                 draft.result(self.record, call_id, content.into_iter().collect(), is_error);
             }
-            None => match self.said() {
+            None => match self.text_message() {
                 Some(message) => draft.add(self.record, message),
                 None => draft.hide(self.record),
             },
@@ -119,7 +120,7 @@ impl<'a> Event<'a> {
         metadata: &Fields<'_>,
         draft: &mut Draft,
         answers: &mut HashSet<String>,
-        if_counted: bool,
+        is_counted: bool,
     ) -> Vec<String> {
         let response = metadata.inner("model_response");
         let text = |key: &str| response.as_ref().and_then(|it| it.text(key)).map(Cow::into_owned);
@@ -129,12 +130,12 @@ impl<'a> Event<'a> {
         }
         let choices = response.as_ref().and_then(|it| it.get("choices"));
         let sent = choices.and_then(message_in).unwrap_or_else(|| vec![self.call(metadata)]);
-        let answer = if self.name == "finish" { self.said() } else { None };
+        let answer = if self.name == "finish" { self.text_message() } else { None };
         let answer = answer.unwrap_or_else(|| Message::assistant_blocks(sent));
         let made = answer.calls().map(|(id, ..)| id.to_owned()).collect();
         draft.add(self.record, answer);
         let counted = response.as_ref().and_then(|it| it.get("usage")).and_then(usage);
-        if let (Some(usage), true) = (counted, if_counted) {
+        if let (Some(usage), true) = (counted, is_counted) {
             draft.count(usage, text("model"));
         }
         made
@@ -149,7 +150,7 @@ impl<'a> Event<'a> {
 
     /// Returns the message of an event that is neither a call nor a result; older versions had
     /// texts alone.
-    fn said(&self) -> Option<Message> {
+    fn text_message(&self) -> Option<Message> {
         let is_users = self.fields.text("source").is_some_and(|source| source == "user");
         if !self.is_action {
             let begin =

@@ -22,7 +22,7 @@ use crate::kit::draft::Draft;
 use crate::kit::json_text::body_of;
 use crate::kit::log::LogEnd;
 use crate::kit::message_list::List;
-use crate::kit::passed::Passed;
+use crate::kit::skips::Skips;
 use crate::logs::openhands_completions::VOCABULARY;
 
 const NAME: &str = "openhands-events";
@@ -113,9 +113,9 @@ impl Document for EventsDocument {
         let n_ignored = run.records.len() - events.len();
         let model = events.iter().rev().find_map(Event::model);
         let is_condensed = events.iter().any(|event| event.condensation().is_some());
-        let Assembled { draft, n_repeated, .. } = assemble(events);
-        let mut passed = Passed::default();
-        passed.ignored_more(n_ignored);
+        let EventDraft { draft, n_repeated, .. } = assemble(events);
+        let mut passed = Skips::default();
+        passed.n_ignored = n_ignored;
         passed.n_orphans = draft.n_orphans();
         let (mut segment, provenance) = draft.finish();
         // Counts from before a condensation are never used.
@@ -175,7 +175,7 @@ impl EventsDocument {
     }
 
     fn events(&self, run: &List) -> Vec<Event<'_>> {
-        run.records.iter().filter_map(|place| Event::of(&self.text, place)).collect()
+        run.records.iter().filter_map(|place| Event::parse(&self.text, place)).collect()
     }
 }
 
@@ -215,7 +215,7 @@ fn flat(whole: &[u8], place: &Range<usize>) -> Vec<Range<usize>> {
 
 /// A conversation that grows event by event.
 #[derive(Default)]
-struct Assembled<'a> {
+struct EventDraft<'a> {
     draft: Draft,
     n_repeated: usize,
     /// The answers of the model that were read, and which of their calls wait for a result.
@@ -225,10 +225,10 @@ struct Assembled<'a> {
     early: BTreeMap<String, Event<'a>>,
 }
 
-impl<'a> Assembled<'a> {
+impl<'a> EventDraft<'a> {
     /// Adds an event; a result answers its call where that waits or `comes` later, and else answers
     /// it twice, or none.
-    fn add(&mut self, event: Event<'a>, comes: impl Fn(&str) -> bool, if_counted: bool) {
+    fn add(&mut self, event: Event<'a>, comes: impl Fn(&str) -> bool, is_counted: bool) {
         if let Some(id) = event.call_id(false)
             && !self.open.remove(&id)
         {
@@ -244,9 +244,9 @@ impl<'a> Assembled<'a> {
                 return self.draft.hide(event.record);
             }
         }
-        for id in event.add(&mut self.draft, &mut self.answers, if_counted) {
+        for id in event.add(&mut self.draft, &mut self.answers, is_counted) {
             match self.early.remove(&id) {
-                Some(result) => _ = result.add(&mut self.draft, &mut self.answers, if_counted),
+                Some(result) => _ = result.add(&mut self.draft, &mut self.answers, is_counted),
                 None => _ = self.open.insert(id),
             }
         }
@@ -254,8 +254,8 @@ impl<'a> Assembled<'a> {
 }
 
 /// Puts a conversation together as condensations leave it.
-fn assemble(events: Vec<Event<'_>>) -> Assembled<'_> {
-    let (mut all, mut n_kept) = (Assembled::default(), 0);
+fn assemble(events: Vec<Event<'_>>) -> EventDraft<'_> {
+    let (mut all, mut n_kept) = (EventDraft::default(), 0);
     let condensations: Vec<Condensation> = events.iter().filter_map(Event::condensation).collect();
     let last = events.iter().rposition(|event| event.condensation().is_some());
     let mut summary = summary(&events);

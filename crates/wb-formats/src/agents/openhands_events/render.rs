@@ -15,7 +15,7 @@ use wb_session::iso_ms;
 
 use super::UNNUMBERED;
 use super::event::{Condensation, Event};
-use crate::kit::appended::{changed_results, kept, message_of, place_of, refused};
+use crate::kit::appended::{changed_results, kept_messages, message_of, place_of, refused};
 use crate::kit::message_list::List;
 
 /// Renders the items of a view; nothing is written.
@@ -130,7 +130,7 @@ fn next_id(events: &[Event<'_>]) -> u64 {
 /// Returns the event that replaces forgotten messages with a digest; `None` if all of them stay.
 fn condensation(events: &[Event<'_>], wanted: &Wanted<'_>) -> Result<Option<Value>, NotExpressible> {
     let Wanted { view, items, stamp, .. } = *wanted;
-    let kept = kept(wanted)?;
+    let kept = kept_messages(wanted)?;
     let is_new = |item: &Item<'_>| new_words(item).is_some();
     if kept.len() == view.messages.len() && !items.iter().any(is_new) {
         return Ok(None);

@@ -11,6 +11,7 @@ use wb_record::Stamp;
 
 use crate::kit::loose::Count;
 use crate::kit::message_list::{Fate, Record, Shape};
+use crate::kit::usage::usage_with_cache;
 pub(crate) use read::part;
 
 /// The custom types that are roles of their own.
@@ -82,7 +83,7 @@ pub(crate) fn message(record: &str) -> Option<Message> {
 pub(crate) fn usage(json: &[u8]) -> Option<Usage> {
     #[derive(Default, Deserialize)]
     #[serde(default)]
-    struct Counted {
+    struct ChatUsage {
         prompt_tokens: Count,
         completion_tokens: Count,
         prompt_tokens_details: Option<Details>,
@@ -93,15 +94,8 @@ pub(crate) fn usage(json: &[u8]) -> Option<Usage> {
     struct Details {
         cached_tokens: Count,
     }
-    let counted: Counted = serde_json::from_slice(json).ok()?;
-    let prompt = counted.prompt_tokens.0.filter(|tokens| *tokens > 0)?;
+    let counted: ChatUsage = serde_json::from_slice(json).ok()?;
     let read = counted.prompt_tokens_details.and_then(|details| details.cached_tokens.0);
     let written = counted.cache_creation_input_tokens.0;
-    let cached = read.unwrap_or(0).saturating_add(written.unwrap_or(0));
-    Some(Usage {
-        input_tokens: prompt.saturating_sub(cached),
-        output_tokens: counted.completion_tokens.0.unwrap_or(0),
-        cache_read_tokens: read,
-        cache_write_tokens: written,
-    })
+    usage_with_cache(counted.prompt_tokens.0, counted.completion_tokens.0, read, written)
 }

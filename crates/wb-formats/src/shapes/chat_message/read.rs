@@ -10,50 +10,50 @@ use wb_record::JsonScan;
 use wb_record::json::get;
 
 use super::{Other, SYSTEM_ROLES};
-use crate::kit::json_text::{compact, input, text};
+use crate::kit::json_text::{arguments_in, compact, input, text};
 use crate::kit::loose;
 use crate::kit::message_list::Record;
 use crate::kit::picture::picture;
 
 /// The members of a message.
 #[derive(Default)]
-struct Fields<'a> {
-    role: Text<'a>,
-    body: Body<'a>,
+struct MessageMembers<'a> {
+    role: MaybeText<'a>,
+    body: ChatBody<'a>,
     calls: Vec<Block>,
     function_call: Vec<Block>,
-    tool_call_id: Text<'a>,
+    tool_call_id: MaybeText<'a>,
     tool_call_ids: &'a str,
-    id: Text<'a>,
-    name: Text<'a>,
-    function: Text<'a>,
-    reasoning_content: Text<'a>,
-    reasoning: Text<'a>,
+    id: MaybeText<'a>,
+    name: MaybeText<'a>,
+    function: MaybeText<'a>,
+    reasoning_content: MaybeText<'a>,
+    reasoning: MaybeText<'a>,
     thinking_blocks: &'a str,
-    refusal: Text<'a>,
+    refusal: MaybeText<'a>,
     error: &'a str,
     token_count: &'a str,
 }
 
 /// A string; `None` for another kind.
-type Text<'a> = Option<Cow<'a, str>>;
+type MaybeText<'a> = Option<Cow<'a, str>>;
 
 /// A body: a text, or other JSON.
 #[derive(Default)]
-enum Body<'a> {
+enum ChatBody<'a> {
     #[default]
     None,
     Text(Cow<'a, str>),
     Json(&'a str),
 }
 
-/// Reads a message; one of another role is invisible to models.
+/// Reads a message; one of an unknown role is left to `other`.
 pub(crate) fn read(
     record: &str,
     other: fn(&Other<'_>, &mut Record),
     into: &mut Record,
 ) -> Result<(), serde_json::Error> {
-    let mut fields = Fields::default();
+    let mut fields = MessageMembers::default();
     if fields.read(record).is_none() {
         // This reports the error.
         return serde_json::from_str::<Map<String, Value>>(record).map(drop);
@@ -71,13 +71,13 @@ pub(crate) fn read(
     Ok(())
 }
 
-impl<'a> Fields<'a> {
+impl<'a> MessageMembers<'a> {
     fn read(&mut self, record: &'a str) -> Option<()> {
         let mut scan = JsonScan::new(record);
         scan.object(|key, scan| {
             match &*key {
                 "role" => self.role = string(scan)?,
-                "content" => self.body = Body::of(scan)?,
+                "content" => self.body = ChatBody::parse(scan)?,
                 "tool_calls" => self.calls = calls(scan)?,
                 "function_call" => add_call(scan, &mut self.function_call)?,
                 "tool_call_id" => self.tool_call_id = string(scan)?,
@@ -99,7 +99,7 @@ impl<'a> Fields<'a> {
     }
 
     fn other<'b>(&'b self, role: &'b str) -> Other<'b> {
-        let text = if let Body::Text(text) = &self.body { text } else { "" };
+        let text = if let ChatBody::Text(text) = &self.body { text } else { "" };
         Other { role, text, token_count: self.token_count }
     }
 
@@ -130,8 +130,8 @@ impl<'a> Fields<'a> {
     }
 }
 
-impl<'a> Body<'a> {
-    fn of(scan: &mut JsonScan<'a>) -> Option<Self> {
+impl<'a> ChatBody<'a> {
+    fn parse(scan: &mut JsonScan<'a>) -> Option<Self> {
         Some(match scan.peek()? {
             b'"' => Self::Text(scan.string()?),
             _ => match scan.value()? {
@@ -161,8 +161,8 @@ impl<'a> Body<'a> {
     }
 }
 
-/// Reads a value; nothing is in it if it is no string.
-fn string<'a>(scan: &mut JsonScan<'a>) -> Option<Text<'a>> {
+/// Reads a value, with `None` in it if it is no string.
+fn string<'a>(scan: &mut JsonScan<'a>) -> Option<MaybeText<'a>> {
     if scan.peek()? == b'"' { scan.string().map(Some) } else { scan.value().map(|_| None) }
 }
 
@@ -203,23 +203,23 @@ fn calls(scan: &mut JsonScan<'_>) -> Option<Vec<Block>> {
     Some(calls)
 }
 
-/// Reads a call; `None` if it is not an object.
+/// Reads a call; a value of another kind is skipped.
 fn add_call(scan: &mut JsonScan<'_>, calls: &mut Vec<Block>) -> Option<()> {
     if scan.peek()? != b'{' {
         return scan.value().map(drop);
     }
-    let (mut call, mut function) = (Call::default(), None);
+    let (mut call, mut function) = (CallMembers::default(), None);
     scan.object(|key, scan| {
         if key == "function" && scan.peek()? == b'{' {
-            let mut inner = Call::default();
+            let mut inner = CallMembers::default();
             scan.object(|key, scan| inner.read(&key, scan))?;
             function = Some(inner);
             return Some(());
         }
         call.read(&key, scan)
     })?;
-    if let Some(Call { name, arguments, .. }) = function {
-        call = Call { id: call.id, name, function: None, arguments };
+    if let Some(CallMembers { name, arguments, .. }) = function {
+        call = CallMembers { id: call.id, name, function: None, arguments };
     }
     // Most answers have one call.
     calls.reserve_exact(usize::from(calls.is_empty()));
@@ -229,18 +229,18 @@ fn add_call(scan: &mut JsonScan<'_>, calls: &mut Vec<Block>) -> Option<()> {
 
 /// The members of a call, or of its function.
 #[derive(Default)]
-struct Call<'a> {
-    id: Text<'a>,
-    name: Text<'a>,
+struct CallMembers<'a> {
+    id: MaybeText<'a>,
+    name: MaybeText<'a>,
     /// The name of the function, if that is not an object.
-    function: Text<'a>,
+    function: MaybeText<'a>,
     arguments: Input,
 }
 
 /// Arguments; `None` if there are none.
 type Input = Option<Value>;
 
-impl<'a> Call<'a> {
+impl<'a> CallMembers<'a> {
     fn read(&mut self, key: &str, scan: &mut JsonScan<'a>) -> Option<()> {
         match key {
             "id" => self.id = string(scan)?,
@@ -264,45 +264,32 @@ fn arguments(scan: &mut JsonScan<'_>) -> Option<Input> {
     if scan.peek()? != b'"' {
         return scan.value().map(|json| (json != "null").then(|| input(json)));
     }
-    let text = scan.string()?;
-    Some(Some(match serde_json::from_str(&text) {
-        Ok(value @ Value::Object(_)) => value,
-        _ => Value::String(text.into_owned()),
-    }))
+    Some(Some(arguments_in(scan.string()?)))
 }
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Part<'a> {
+struct ChatPart<'a> {
     #[serde(borrow)]
     r#type: loose::Text<'a>,
-    #[serde(borrow)]
     text: Option<&'a RawValue>,
-    #[serde(borrow)]
     refusal: Option<&'a RawValue>,
-    #[serde(borrow)]
     image_url: Option<&'a RawValue>,
-    #[serde(borrow)]
     image: loose::Text<'a>,
-    #[serde(borrow)]
     think: Option<&'a RawValue>,
-    #[serde(borrow)]
     thinking: Option<&'a RawValue>,
-    #[serde(borrow)]
     reasoning: Option<&'a RawValue>,
-    #[serde(borrow)]
     signature: loose::Text<'a>,
-    #[serde(borrow)]
     encrypted: loose::Text<'a>,
 }
 
 /// Reads a part of a body; one without a matching block becomes a text with its JSON.
 pub(crate) fn part(json: &str) -> Block {
-    let known = serde_json::from_str::<Part<'_>>(json).ok().and_then(known_part);
+    let known = serde_json::from_str::<ChatPart<'_>>(json).ok().and_then(known_part);
     known.unwrap_or_else(|| Block::text(text(json).unwrap_or_else(|| compact(json))))
 }
 
-fn known_part(part: Part<'_>) -> Option<Block> {
+fn known_part(part: ChatPart<'_>) -> Option<Block> {
     let read = |raw: Option<&RawValue>| raw.and_then(|raw| text(raw.get()));
     match part.r#type.as_str()? {
         "text" => read(part.text).map(Block::text),

@@ -15,7 +15,7 @@ pub(crate) fn write(message: &Message) -> Result<Value, String> {
         Message::Assistant { content, .. } => {
             let calls: Vec<Value> =
                 message.calls().map(|(id, name, input)| call_value(id, name, input)).collect();
-            let mut value = json!({ "role": "assistant", "content": said(content)? });
+            let mut value = json!({ "role": "assistant", "content": answer_text(content)? });
             if !calls.is_empty() {
                 value["tool_calls"] = calls.into();
             }
@@ -32,7 +32,7 @@ pub(crate) fn write(message: &Message) -> Result<Value, String> {
 }
 
 /// Returns the content of an answer without its calls.
-fn said(blocks: &[Block]) -> Result<Value, String> {
+fn answer_text(blocks: &[Block]) -> Result<Value, String> {
     if blocks.iter().any(|block| matches!(block, Block::Thinking { .. } | Block::Image { .. })) {
         return Err("a new answer with reasoning or pictures".to_owned());
     }
