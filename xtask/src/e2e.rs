@@ -28,7 +28,6 @@ pub(crate) fn run_built(root: &Path, words: &str) -> Result<(), String> {
 fn run_program(root: &Path, program: &OsStr, words: &[&str]) -> Result<(), String> {
     let status = Command::new(program)
         .args(words)
-        .env("CARGO_MANIFEST_DIR", root.join("crates/wb-e2e"))
         .env("WB_COMMIT", commit_of_head(root, "docs/evaluation/")?)
         .current_dir(root)
         .stdin(Stdio::null())

@@ -9,7 +9,6 @@ pub(crate) const NOT_YET: &[&str] = &[
     "wb-budget",
     "wb-cli",
     "wb-compat",
-    "wb-e2e",
     "wb-conductor",
     "wb-formats",
     "wb-message",
