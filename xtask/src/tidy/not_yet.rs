@@ -6,18 +6,13 @@ pub(crate) const NOT_YET: &[&str] = &[
     // One a line, so that branches which clean different crates merge.
     "docs",
     "wb-agent",
-    "wb-budget",
     "wb-cli",
-    "wb-compat",
     "wb-conductor",
     "wb-formats",
     "wb-message",
     "wb-record",
-    "wb-replay",
     "wb-session",
     "wb-summarize",
-    "window-budget",
-    "xtask",
 ];
 
 /// Returns the part of the repository that a path or a finding belongs to.
