@@ -9,7 +9,6 @@ mod layers;
 mod catalog;
 mod schema;
 mod figures;
-mod house;
 mod weight;
 mod estimators;
 mod fuzz;
@@ -18,6 +17,7 @@ mod dist;
 mod times;
 mod deep;
 mod ci;
+mod house;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -26,10 +26,11 @@ const USAGE: &str = "\
 usage: cargo xtask <command>
 
   catalog the table of models: sorted, dated, with sources and plausible figures
-  ci [--deep]
+  ci [--deep | --record]
           formatting, layers, catalog, tidiness, lints, each crate alone, tests, documentation, and where npm and Python
           are installed real agents and the SDKs, stopping at the first failure. --deep runs all cases of each law, all
-          sessions through opencode, the types of the plug-ins and dist, and writes docs/evaluation/deep.md
+          sessions through opencode, the types of the plug-ins and dist, and writes docs/evaluation/deep.md; --record
+          writes the seconds of each step into docs/evaluation/ci.tsv
   dist    builds wb as users install it, and holds its size and the time that an agent waits for its answer
   e2e HOST… [--wb PROGRAM] [--only CASE] [--keep] [--record]
           real agents go on with sessions of theirs that wb has compacted, by hand or asked by our plug-in; HOST is pi,
@@ -60,8 +61,7 @@ fn main() -> ExitCode {
     let root = root();
     let words: Vec<String> = std::env::args().skip(1).collect();
     let outcome = match words.iter().map(String::as_str).collect::<Vec<_>>()[..] {
-        ["ci"] => ci::run(&root, false),
-        ["ci", "--deep"] => ci::run(&root, true),
+        ["ci", ref words @ ..] => ci::run(&root, words),
         ["time-tests", ref words @ ..] => times::run(words),
         ["catalog"] => catalog::run(&root),
         ["layers"] => layers::run(&root),

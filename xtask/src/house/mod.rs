@@ -66,7 +66,7 @@ fn page(before: &str, commit: &str, now: &[Figure]) -> String {
     let mut page = format!(
         "# The house\n\nThe size of this repository at `{past}` and now, at {commit}, counted from the sources alone.\n\
          `cargo xtask house --write` writes this page. Lines of source are those of `src` without tests; lines of tests\n\
-         are those under `#[cfg(test)]` and in `tests`. A number of seconds is recorded in `docs/evaluation/ci.tsv`.\n\n\
+         are those under `#[cfg(test)]` and in `tests`. `cargo xtask ci --record` measures seconds of CI.\n\n\
          measure | {past} | now\n--- | ---: | ---:\n"
     );
     let (crates, others): (Vec<&str>, Vec<&str>) =
