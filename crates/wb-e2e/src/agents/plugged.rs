@@ -4,9 +4,7 @@ use std::collections::BTreeMap;
 
 use super::provider::NATIVE_SUMMARY;
 use super::script::WISH;
-use super::validate::{
-    COMPACTED, Check, DIGEST_WORDS, RESTORED_WORDS, Sent, TAIL, in_order, no_digest, texts,
-};
+use super::validate::{COMPACTED, Check, DIGEST_WORDS, RESTORED_WORDS, TAIL, in_order, no_digest, texts};
 use super::wire::Item;
 
 /// The checks of every request after a compaction by the host that uses our digest.
@@ -29,24 +27,6 @@ pub(crate) const ITS_OWN: [Check; 2] = [
 
 /// The checks if the host passed the user's wish on.
 pub(crate) const WISHED: [Check; 1] = [("the user's wish", |sent| sent.expect_text(WISH))];
-
-impl Sent<'_> {
-    /// Finds that words are missing.
-    pub(crate) fn expect_text(&self, words: &str) -> Vec<String> {
-        let is_there = texts(&self.request.items).any(|text| text.contains(words));
-        (!is_there).then(|| format!("`{words}` is missing")).into_iter().collect()
-    }
-
-    fn reject_text(&self, words: &str) -> Vec<String> {
-        let is_there = texts(&self.request.items).any(|text| text.contains(words));
-        is_there.then(|| format!("`{words}` is there")).into_iter().collect()
-    }
-
-    /// Returns whether it contains our digest.
-    pub(crate) fn has_digest(&self) -> bool {
-        self.request.text.contains(DIGEST_WORDS)
-    }
-}
 
 /// Finds outputs whose beginning differs from that in earlier requests, and adds new ones to
 /// `known`.

@@ -24,6 +24,25 @@ pub(crate) struct Sent<'a> {
     pub(crate) prompt: &'a str,
 }
 
+impl Sent<'_> {
+    pub(crate) fn expect_text(&self, words: &str) -> Vec<String> {
+        (!self.has_text(words)).then(|| format!("`{words}` is missing")).into_iter().collect()
+    }
+
+    pub(super) fn reject_text(&self, words: &str) -> Vec<String> {
+        self.has_text(words).then(|| format!("`{words}` is there")).into_iter().collect()
+    }
+
+    fn has_text(&self, words: &str) -> bool {
+        texts(&self.request.items).any(|text| text.contains(words))
+    }
+
+    /// Returns whether it contains our digest.
+    pub(crate) fn has_digest(&self) -> bool {
+        self.request.text.contains(DIGEST_WORDS)
+    }
+}
+
 /// A check, and what is so if it finds nothing.
 pub(crate) type Check = (&'static str, fn(Sent) -> Vec<String>);
 
