@@ -263,6 +263,15 @@ mod tests {
     }
 
     #[test]
+    fn the_map_of_the_crates_shows_each_layer_from_top_to_bottom() {
+        let map = std::fs::read_to_string(crate::root().join("crates/README.md")).expect("the map");
+        let names = map.split("| [").skip(1).filter_map(|cell| cell.split(']').next()).filter_map(find);
+        let layers: Vec<u8> = names.filter_map(|room| room.layer).collect();
+        assert!(layers.is_sorted_by(|one, next| one >= next), "{layers:?}");
+        assert_eq!(layers.len(), ROOMS.iter().filter(|room| room.layer.is_some()).count());
+    }
+
+    #[test]
     fn this_workspace_keeps_its_layers() {
         let root = crate::root();
         assert_eq!(findings(&metadata(&root).expect("metadata")), [""; 0]);
