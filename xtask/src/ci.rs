@@ -6,11 +6,10 @@
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 use std::time::Instant;
 
 use crate::times::{Times, slowest};
-use crate::{catalog, deep, dist, e2e, layers, tidy};
+use crate::{catalog, deep, dist, e2e, layers, program, tidy};
 
 /// The action of a step.
 #[derive(Clone, Copy, Debug)]
@@ -92,13 +91,13 @@ pub(crate) fn run(root: &Path, words: &[&str]) -> Result<(), String> {
     println!("== all fine after {total:.1} s");
     if is_recorded {
         seconds.push(("all", total));
-        std::fs::write(root.join(RECORD), rows(&seconds)).map_err(|error| format!("{RECORD}: {error}"))?;
+        program::write(root, RECORD, rows(&seconds))?;
     }
     if is_deep { deep::record(root, &seconds, &times) } else { Ok(()) }
 }
 
 fn rows(seconds: &[(&str, f64)]) -> String {
-    seconds.iter().map(|(name, seconds)| format!("{name}\t{seconds:.0}\n")).collect()
+    seconds.iter().map(|(name, seconds)| format!("{name}\t{seconds:.0}\n")).collect::<Vec<_>>().concat()
 }
 
 fn step(root: &Path, action: Action, times: &Times, is_deep: bool) -> Result<(), String> {
@@ -158,17 +157,9 @@ fn skipped_line(skipped: &str) -> String {
 }
 
 fn cargo(root: &Path, words: &[String], env: &[(&str, OsString)]) -> Result<(), String> {
-    let shown = words.join(" ");
-    println!("$ cargo {shown}");
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let status = Command::new(cargo)
-        .args(words)
-        .envs(env.iter().map(|(name, value)| (name, value)))
-        .current_dir(root)
-        .stdin(Stdio::null())
-        .status()
-        .map_err(|error| format!("cargo {shown}: {error}"))?;
-    if status.success() { Ok(()) } else { Err(format!("cargo {shown}: {status}")) }
+    let mut cargo = program::cargo(root, words);
+    println!("$ {}", program::line(&cargo));
+    program::run(cargo.envs(env.iter().map(|(name, value)| (name, value))))
 }
 
 #[cfg(test)]

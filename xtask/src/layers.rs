@@ -2,11 +2,10 @@
 //! few.
 
 use std::path::Path;
-use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
-use crate::report;
+use crate::{program, report};
 
 /// The crates that a crate may depend on outside of the workspace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -89,17 +88,9 @@ pub(crate) fn packages(root: &Path) -> Result<Vec<String>, String> {
 }
 
 fn metadata(root: &Path) -> Result<Value, String> {
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let output = Command::new(cargo)
-        .args(["metadata", "--format-version", "1", "--no-deps"])
-        .current_dir(root)
-        .stdin(Stdio::null())
-        .output()
-        .map_err(|error| format!("cargo metadata: {error}"))?;
-    if !output.status.success() {
-        return Err(format!("cargo metadata: {}", String::from_utf8_lossy(&output.stderr)));
-    }
-    serde_json::from_slice(&output.stdout).map_err(|error| format!("cargo metadata: {error}"))
+    let words = ["metadata", "--format-version", "1", "--no-deps"];
+    let text = program::output(&mut program::cargo(root, words))?;
+    serde_json::from_str(&text).map_err(|error| format!("cargo metadata: {error}"))
 }
 
 /// A dependency that is compiled into a crate or into its build script.

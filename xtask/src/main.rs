@@ -4,6 +4,7 @@
 //! Each rule is a function from text to findings, so that its test can show it failing.
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a program for the terminal")]
 
+mod program;
 mod tidy;
 mod layers;
 mod catalog;
