@@ -100,7 +100,7 @@ pub(crate) fn pairs(items: &[Item]) -> Vec<String> {
     let (mut open, mut seen): (Vec<&str>, Vec<&str>) = (Vec::new(), Vec::new());
     for item in items {
         match item {
-            Item::Call(id) if seen.contains(&id.as_str()) => findings.push(format!("call {id} stands twice")),
+            Item::Call(id) if seen.contains(&id.as_str()) => findings.push(format!("call {id} appears twice")),
             Item::Call(id) => {
                 open.push(id);
                 seen.push(id);
@@ -247,7 +247,7 @@ pub(super) fn in_order(items: &[Item], order: &Order) -> Vec<String> {
             let places: Vec<usize> = (0..items.len()).filter(|place| part.is(&items[*place])).collect();
             match places[..] {
                 [] => findings.push(format!("{part:?} is missing")),
-                [place] if place < begin => findings.push(format!("{part:?} stands too early")),
+                [place] if place < begin => findings.push(format!("{part:?} appears too early")),
                 [place] => end = end.max(place),
                 _ => findings.push(format!("{part:?} appears {} times", places.len())),
             }
@@ -443,7 +443,7 @@ pub(super) mod tests {
         items.splice(2..2, [call("a"), output("a", "")]);
         assert_eq!(
             pairs(&items),
-            ["call a stands twice", "call a is answered twice", "call c is answered twice"]
+            ["call a appears twice", "call a is answered twice", "call c is answered twice"]
         );
     }
 
@@ -455,7 +455,7 @@ pub(super) mod tests {
         assert!(part(lost).contains("is missing"));
         let mut turned = compacted();
         turned.swap(1, 8);
-        assert!(part(turned).contains("stands too early"));
+        assert!(part(turned).contains("appears too early"));
         let mut doubled = compacted();
         doubled.insert(9, says(TAIL_ANSWER));
         assert!(part(doubled).contains("appears 2 times"));
