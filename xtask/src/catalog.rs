@@ -31,7 +31,7 @@ fn findings(table: &Value) -> Vec<String> {
     }
     let ids: Vec<&str> = models.iter().map(id).collect();
     let pairs = ids.windows(2).filter(|pair| pair[0] >= pair[1]);
-    found.extend(pairs.map(|pair| format!("{}: stands behind {}, not sorted", pair[1], pair[0])));
+    found.extend(pairs.map(|pair| format!("{}: follows {}, not sorted", pair[1], pair[0])));
     found.extend(doubles(models));
     found
 }
@@ -172,7 +172,7 @@ mod tests {
         let mut second = model("a-1");
         second["aliases"] = json!(["b"]);
         let found = findings(&json!({ "models": [model("b"), second] }));
-        assert_eq!(found, ["a-1: stands behind b, not sorted", "b: is a name of b and a-1"]);
+        assert_eq!(found, ["a-1: follows b, not sorted", "b: is a name of b and a-1"]);
     }
 
     #[test]

@@ -6,11 +6,10 @@
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 use std::time::Instant;
 
 use crate::times::{Times, slowest};
-use crate::{catalog, deep, dist, e2e, layers, tidy};
+use crate::{catalog, deep, dist, e2e, layers, program, tidy};
 
 /// The action of a step.
 #[derive(Clone, Copy, Debug)]
@@ -59,8 +58,19 @@ const DEEP: &str = "WB_DEEP";
 const TESTS: &str = "test --workspace --all-features --lib --bins --tests";
 const DOCTESTS: &str = "test --workspace --all-features --doc";
 
-/// Runs the steps, and after a deep run writes its page.
-pub(crate) fn run(root: &Path, is_deep: bool) -> Result<(), String> {
+/// The file with the seconds of each step of a recorded run: a name, a tab, the seconds.
+pub(crate) const RECORD: &str = "docs/evaluation/ci.tsv";
+
+const USAGE: &str = "usage: cargo xtask ci [--deep | --record]";
+
+/// Runs the steps, with `--record` writes their seconds, and after a deep run its page.
+pub(crate) fn run(root: &Path, words: &[&str]) -> Result<(), String> {
+    let (is_deep, is_recorded) = match words {
+        [] => (false, false),
+        ["--deep"] => (true, false),
+        ["--record"] => (false, true),
+        _ => return Err(USAGE.to_owned()),
+    };
     let start = Instant::now();
     let times = Times::new();
     let mut seconds = Vec::new();
@@ -77,8 +87,17 @@ pub(crate) fn run(root: &Path, is_deep: bool) -> Result<(), String> {
     for (name, seconds) in &seconds {
         println!("{seconds:>8.1} s  {name}");
     }
-    println!("== all fine after {:.1} s", start.elapsed().as_secs_f64());
+    let total = start.elapsed().as_secs_f64();
+    println!("== all fine after {total:.1} s");
+    if is_recorded {
+        seconds.push(("all", total));
+        program::write(root, RECORD, rows(&seconds))?;
+    }
     if is_deep { deep::record(root, &seconds, &times) } else { Ok(()) }
+}
+
+fn rows(seconds: &[(&str, f64)]) -> String {
+    seconds.iter().map(|(name, seconds)| format!("{name}\t{seconds:.0}\n")).collect::<Vec<_>>().concat()
 }
 
 fn step(root: &Path, action: Action, times: &Times, is_deep: bool) -> Result<(), String> {
@@ -138,17 +157,9 @@ fn skipped_line(skipped: &str) -> String {
 }
 
 fn cargo(root: &Path, words: &[String], env: &[(&str, OsString)]) -> Result<(), String> {
-    let shown = words.join(" ");
-    println!("$ cargo {shown}");
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let status = Command::new(cargo)
-        .args(words)
-        .envs(env.iter().map(|(name, value)| (name, value)))
-        .current_dir(root)
-        .stdin(Stdio::null())
-        .status()
-        .map_err(|error| format!("cargo {shown}: {error}"))?;
-    if status.success() { Ok(()) } else { Err(format!("cargo {shown}: {status}")) }
+    let mut cargo = program::cargo(root, words);
+    println!("$ {}", program::line(&cargo));
+    program::run(cargo.envs(env.iter().map(|(name, value)| (name, value))))
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use crate::figures::{commit_of_head, date_of_head};
+use crate::program::{commit_of_head, date_of_head, write};
 use crate::times::{Timed, slowest};
 
 const PAGE: &str = "docs/evaluation/deep.md";
@@ -11,9 +11,7 @@ const PAGE: &str = "docs/evaluation/deep.md";
 /// Writes the page: date, commit, seconds of each step, the slowest tests.
 pub(crate) fn record(root: &Path, steps: &[(&str, f64)], times: &[Timed]) -> Result<(), String> {
     let text = page(&date_of_head(root)?, &commit_of_head(root, PAGE)?, steps, times);
-    std::fs::write(root.join(PAGE), text).map_err(|error| format!("{PAGE}: {error}"))?;
-    println!("{PAGE}: written");
-    Ok(())
+    write(root, PAGE, text)
 }
 
 fn page(date: &str, commit: &str, steps: &[(&str, f64)], times: &[Timed]) -> String {

@@ -1,9 +1,8 @@
 //! `cargo xtask dist`: the size of the installed program, and the time an agent waits for it.
 
 use std::path::Path;
-use std::process::{Command, Stdio};
 
-use crate::{report, target};
+use crate::{program, report, target};
 
 /// Builds the program as users install it.
 const BUILD: &str = "build --profile dist -p wb-cli --no-default-features";
@@ -16,24 +15,18 @@ const PATIENCE: f64 = 2.0;
 
 /// Prints size and times, and fails above the limits.
 pub(crate) fn run(root: &Path) -> Result<(), String> {
-    cargo(root, &BUILD.split(' ').collect::<Vec<_>>())?;
+    cargo(root, BUILD.split(' '))?;
     let program = target()?.join("dist").join("wb");
     let program = program.to_str().ok_or("the target directory is not UTF-8")?;
-    let output = cargo(root, &BENCH.split(' ').chain([program]).collect::<Vec<_>>())?;
+    let output = cargo(root, BENCH.split(' ').chain([program]))?;
     println!("{output}");
     report("dist", &findings(&output))
 }
 
-/// Runs cargo and returns what it prints.
-fn cargo(root: &Path, words: &[&str]) -> Result<String, String> {
-    let line = words.join(" ");
-    println!("$ cargo {line}");
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let mut command = Command::new(cargo);
-    command.args(words).current_dir(root).stdin(Stdio::null()).stderr(Stdio::inherit());
-    let output = command.output().map_err(|error| format!("cargo {line}: {error}"))?;
-    let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    if output.status.success() { Ok(text) } else { Err(format!("{text}\ncargo {line}: {}", output.status)) }
+fn cargo<'a>(root: &Path, words: impl IntoIterator<Item = &'a str>) -> Result<String, String> {
+    let mut cargo = program::cargo(root, words);
+    println!("$ {}", program::line(&cargo));
+    program::output(&mut cargo)
 }
 
 /// Returns the figures that are missing or above their limits.

@@ -1,18 +1,14 @@
 //! `cargo xtask e2e`, `sdk` and `integrations`: the program of `crates/wb-e2e`, in a process of its
 //! own.
 
-use std::ffi::OsStr;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Command;
 
-use crate::figures::commit_of_head;
-use crate::target;
+use crate::{program, target};
 
 /// Builds and runs the program with these words.
 pub(crate) fn run(root: &Path, words: &[&str]) -> Result<(), String> {
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let build = ["run", "--quiet", "-p", "wb-e2e", "--"];
-    run_program(root, &cargo, &[&build, words].concat())
+    run_program(root, program::cargo(root, ["run", "--quiet", "-p", "wb-e2e", "--"]).args(words))
 }
 
 /// Runs the program that the tests built, on the `wb` that they built.
@@ -22,17 +18,11 @@ pub(crate) fn run_built(root: &Path, words: &str) -> Result<(), String> {
     };
     let (program, wb) = (built("wb-e2e")?, built("wb")?);
     let wb = wb.to_str().ok_or("the target directory is no text")?;
-    run_program(root, program.as_os_str(), &words.split(' ').chain(["--wb", wb]).collect::<Vec<_>>())
+    let mut program = Command::new(program);
+    run_program(root, program.args(words.split(' ')).args(["--wb", wb]).current_dir(root))
 }
 
-fn run_program(root: &Path, program: &OsStr, words: &[&str]) -> Result<(), String> {
-    let status = Command::new(program)
-        .args(words)
-        .env("CARGO_MANIFEST_DIR", root.join("crates/wb-e2e"))
-        .env("WB_COMMIT", commit_of_head(root, "docs/evaluation/")?)
-        .current_dir(root)
-        .stdin(Stdio::null())
-        .status()
-        .map_err(|error| format!("{}: {error}", program.display()))?;
-    if status.success() { Ok(()) } else { Err(format!("{}: {status}", words.join(" "))) }
+fn run_program(root: &Path, command: &mut Command) -> Result<(), String> {
+    let commit = program::commit_of_head(root, "docs/evaluation/")?;
+    program::run(command.env("WB_COMMIT", commit))
 }

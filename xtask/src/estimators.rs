@@ -2,7 +2,8 @@
 //! and errors.
 
 use std::path::Path;
-use std::process::{Command, Stdio};
+
+use crate::program;
 
 /// The program that fits.
 const WORDS: &str = "run --quiet -p wb-tokens --example fit_estimators --";
@@ -18,13 +19,6 @@ pub(crate) fn run(root: &Path, words: &[&str]) -> Result<(), String> {
     if !folder.is_dir() {
         return Err(format!("there is no folder {}\nhint: name a folder of session files", folder.display()));
     }
-    let date = date.map_or_else(|| crate::figures::date_of_head(root), Ok)?;
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let mut command = Command::new(cargo);
-    command.args(WORDS.split(' ')).args([root, &folder]).arg(date).current_dir(root).stdin(Stdio::null());
-    match command.status() {
-        Ok(status) if status.success() => Ok(()),
-        Ok(status) => Err(format!("cargo {WORDS}: {status}")),
-        Err(error) => Err(format!("cargo {WORDS}: {error}")),
-    }
+    let date = date.map_or_else(|| program::date_of_head(root), Ok)?;
+    program::run(program::cargo(root, WORDS.split(' ')).args([root, &folder]).arg(date))
 }

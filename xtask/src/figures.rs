@@ -2,7 +2,8 @@
 //! the documentation.
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+
+use crate::program;
 
 /// A program that measures.
 struct Program {
@@ -51,13 +52,13 @@ pub(crate) fn run(root: &Path, words: &[&str]) -> Result<(), String> {
     };
     let shared = folder.or_else(|| std::env::var_os("WB_SHARED").map(PathBuf::from));
     let shared = root.join(shared.unwrap_or_else(|| "../shared".into()));
-    let date = date.map_or_else(|| date_of_head(root), Ok)?;
+    let date = date.map_or_else(|| program::date_of_head(root), Ok)?;
     PROGRAMS.iter().try_for_each(|program| program.run(root, &date, &program.files(&shared)?))
 }
 
 impl Program {
     fn run(&self, root: &Path, date: &str, files: &[PathBuf]) -> Result<(), String> {
-        let commit = commit_of_head(root, "docs/evaluation/")?;
+        let commit = program::commit_of_head(root, "docs/evaluation/")?;
         let words = [
             "run",
             "--quiet",
@@ -70,11 +71,10 @@ impl Program {
             date,
             &commit,
         ];
-        let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-        let text = output(Command::new(cargo).args(words).args(files).current_dir(root))?;
+        let text = program::output(program::cargo(root, words).args(files))?;
         let (page, rows) = text.split_once(ROWS).unwrap_or((&text, ""));
-        write(root, self.file, page)?;
-        write(root, &self.data_file(), &tab_separated(rows))
+        program::write(root, self.file, page)?;
+        program::write(root, &self.data_file(), tab_separated(rows))
     }
 
     /// Returns the file with the rows that are too many for the page.
@@ -104,12 +104,6 @@ impl Program {
     }
 }
 
-fn write(root: &Path, file: &str, text: &str) -> Result<(), String> {
-    std::fs::write(root.join(file), text).map_err(|error| format!("{file}: {error}"))?;
-    println!("{file}: written");
-    Ok(())
-}
-
 /// Converts the tables of a Markdown text to tab-separated rows; a heading becomes a comment, other
 /// text is dropped.
 fn tab_separated(markdown: &str) -> String {
@@ -135,36 +129,6 @@ fn files_below(folder: &Path, out: &mut Vec<PathBuf>) {
             false => out.push(path),
         }
     }
-}
-
-/// Returns the last commit, marked if files other than the named one have uncommitted changes.
-pub(crate) fn commit_of_head(root: &Path, file: &str) -> Result<String, String> {
-    let git = |words: &str| output(Command::new("git").args(words.split(' ')).current_dir(root));
-    let changes = git("status --porcelain --untracked-files=no")?;
-    Ok(named(git("rev-parse --short HEAD")?.trim(), &changes, file))
-}
-
-fn named(commit: &str, changes: &str, file: &str) -> String {
-    let is_other = |line: &str| !line.contains(file);
-    if changes.lines().any(is_other) { format!("{commit} with changes") } else { commit.to_owned() }
-}
-
-/// Returns the day of the last commit.
-pub(crate) fn date_of_head(root: &Path) -> Result<String, String> {
-    let date = output(Command::new("git").args(["log", "-1", "--format=%cs"]).current_dir(root));
-    let date = date.map_err(|why| format!("{why}\nhint: name the date: cargo xtask figures FOLDER DATE"))?;
-    Ok(date.trim().to_owned())
-}
-
-/// Runs a program and returns what it printed.
-fn output(program: &mut Command) -> Result<String, String> {
-    let shown = program.get_program().display().to_string();
-    let output = program.stdin(Stdio::null()).stderr(Stdio::inherit()).output();
-    let output = output.map_err(|error| format!("{shown}: {error}"))?;
-    if !output.status.success() {
-        return Err(format!("{shown}: {}", output.status));
-    }
-    String::from_utf8(output.stdout).map_err(|error| format!("{shown}: {error}"))
 }
 
 #[cfg(test)]
@@ -198,11 +162,5 @@ mod tests {
         assert_eq!(PROGRAMS[0].files(&shared), Ok(vec![pi.join("a.jsonl")]));
         assert_eq!(PROGRAMS[2].files(&shared).unwrap().len(), 2);
         std::fs::remove_dir_all(shared).unwrap();
-    }
-
-    #[test]
-    fn a_commit_with_changes_says_so_but_for_the_figures_themselves() {
-        assert_eq!(named("0a1b2c3", " M docs/evaluation/retention.md\n", "docs/evaluation/"), "0a1b2c3");
-        assert_eq!(named("0a1b2c3", " M README.md\n", "docs/evaluation/"), "0a1b2c3 with changes");
     }
 }

@@ -9,7 +9,7 @@ use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use crate::figures::{commit_of_head, date_of_head};
+use crate::program::{commit_of_head, date_of_head, write};
 
 const TARGETS: [&str; 4] = ["read", "compact", "validate", "repair"];
 
@@ -161,7 +161,7 @@ Each row is the last run of its target.
 fn write_page(root: &Path, row: &str) -> Result<(), String> {
     let old = std::fs::read_to_string(root.join(PAGE)).unwrap_or_default();
     let tests = std::fs::read_to_string(root.join(REGRESSIONS)).unwrap_or_default();
-    std::fs::write(root.join(PAGE), page(&old, row, &tests)).map_err(|error| format!("{PAGE}: {error}"))
+    write(root, PAGE, page(&old, row, &tests))
 }
 
 /// Returns the page with a new row in the place of that of the same target, and what was found

@@ -2,11 +2,10 @@
 //! few.
 
 use std::path::Path;
-use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
-use crate::report;
+use crate::{program, report};
 
 /// The crates that a crate may depend on outside of the workspace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -89,17 +88,9 @@ pub(crate) fn packages(root: &Path) -> Result<Vec<String>, String> {
 }
 
 fn metadata(root: &Path) -> Result<Value, String> {
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let output = Command::new(cargo)
-        .args(["metadata", "--format-version", "1", "--no-deps"])
-        .current_dir(root)
-        .stdin(Stdio::null())
-        .output()
-        .map_err(|error| format!("cargo metadata: {error}"))?;
-    if !output.status.success() {
-        return Err(format!("cargo metadata: {}", String::from_utf8_lossy(&output.stderr)));
-    }
-    serde_json::from_slice(&output.stdout).map_err(|error| format!("cargo metadata: {error}"))
+    let words = ["metadata", "--format-version", "1", "--no-deps"];
+    let text = program::output(&mut program::cargo(root, words))?;
+    serde_json::from_str(&text).map_err(|error| format!("cargo metadata: {error}"))
 }
 
 /// A dependency that is compiled into a crate or into its build script.
@@ -260,6 +251,15 @@ mod tests {
             findings(&json!({ "packages": [{ "name": "wb-budget", "dependencies": [dependency] }] })).len()
         };
         assert_eq!((with("schemars", true), with("schemars", false), with("rand", true)), (0, 1, 1));
+    }
+
+    #[test]
+    fn the_map_of_the_crates_shows_each_layer_from_top_to_bottom() {
+        let map = std::fs::read_to_string(crate::root().join("crates/README.md")).expect("the map");
+        let names = map.split("| [").skip(1).filter_map(|cell| cell.split(']').next()).filter_map(find);
+        let layers: Vec<u8> = names.filter_map(|room| room.layer).collect();
+        assert!(layers.is_sorted_by(|one, next| one >= next), "{layers:?}");
+        assert_eq!(layers.len(), ROOMS.iter().filter(|room| room.layer.is_some()).count());
     }
 
     #[test]

@@ -4,12 +4,12 @@
 //! Each rule is a function from text to findings, so that its test can show it failing.
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a program for the terminal")]
 
+mod program;
 mod tidy;
 mod layers;
 mod catalog;
 mod schema;
 mod figures;
-mod house;
 mod weight;
 mod estimators;
 mod fuzz;
@@ -18,6 +18,7 @@ mod dist;
 mod times;
 mod deep;
 mod ci;
+mod house;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -25,43 +26,42 @@ use std::process::ExitCode;
 const USAGE: &str = "\
 usage: cargo xtask <command>
 
-  catalog the table of models: sorted, dated, with sources and plausible figures
-  ci [--deep]
-          formatting, layers, catalog, tidiness, lints, each crate alone, tests, documentation, and where npm and Python
-          are installed real agents and the SDKs, stopping at the first failure. --deep runs all cases of each law, all
-          sessions through opencode, the types of the plug-ins and dist, and writes docs/evaluation/deep.md
-  dist    builds wb as users install it, and holds its size and the time that an agent waits for its answer
+  catalog check the table of models: sorted, dated, with sources and plausible figures
+  ci [--deep | --record]
+          run formatting, layers, catalog, tidiness, lints, each crate alone, tests, documentation, and where npm and
+          Python are installed real agents and the SDKs, up to the first failure. --deep runs all cases of each law, all
+          sessions through opencode, the types of the plug-ins and dist, and writes docs/evaluation/deep.md; --record
+          writes the seconds of each step into docs/evaluation/ci.tsv
+  dist    build wb as users install it, and check its size and the time that an agent waits for its answer
   e2e HOST… [--wb PROGRAM] [--only CASE] [--keep] [--record]
-          real agents go on with sessions of theirs that wb has compacted, by hand or asked by our plug-in; HOST is pi,
-          codex, opencode, claude-code or all
+          have real agents continue sessions that wb compacted; HOST is pi, codex, opencode, claude-code or all
   figures [FOLDER [DATE]]
-          measures what compactions keep of the sessions in FOLDER, or in WB_SHARED, and writes it into docs/evaluation
+          measure what compactions keep of the sessions in FOLDER, or in WB_SHARED, and write it into docs/evaluation
   fit-estimators FOLDER [DATE]
-          fits the estimators of tokens on the sessions in FOLDER, and writes their weights and docs/evaluation/estimators.md
+          fit the estimators of tokens on the sessions in FOLDER, and write their weights and docs/evaluation/estimators.md
   fuzz [TARGET] [--minutes N]
-          gives any bytes to what takes files of others, ten minutes for each of read, compact, validate and repair, and
-          writes docs/evaluation/fuzz.md; needs a nightly toolchain and cargo-fuzz
+          feed arbitrary bytes to read, compact, validate and repair, ten minutes each, and write docs/evaluation/fuzz.md;
+          needs a nightly toolchain and cargo-fuzz
   house [--write] [--tsv] [--root FOLDER]
-          counts lines, files, items, functions and words, and with --write writes docs/evaluation/house.md
+          count lines, files, items, functions and words; --write writes docs/evaluation/house.md
   integrations
-          types of the plug-ins in integrations/, held against the agents' own; needs npm
-  layers  dependencies between the crates point downwards, and those outwards are on the list
-  schema  writes the JSON Schemas and the table of formats into docs/reference
+          check the plug-ins in integrations/ against the types of their agents; needs npm
+  layers  check that dependencies between crates point down, and external ones are on the list
+  schema  write the JSON Schemas and the table of formats into docs/reference
   sdk [--record | --server]
-          the official Python SDKs send our requests to a provider of ours, which checks them; needs Python with venv.
+          send our requests through the official Python SDKs to a provider that checks them; needs Python with venv.
           --server has llama.cpp's server write a digest
-  weight  counts the crates that each crate and feature brings along, and writes docs/evaluation/weight.md
+  weight  count the external crates of each crate and feature, and write docs/evaluation/weight.md
   tidy [--all | --count | CRATE…]
-          small rules about files: length, order of modules, links, leftovers, words, names, comments, help, folders; --all,
-          --count and CRATE… show what is known and not yet repaired
+          check rules about files: length, order of modules, links, words, names, comments, help, folders; --all, --count
+          and CRATE… show known findings that are not yet repaired
 ";
 
 fn main() -> ExitCode {
     let root = root();
     let words: Vec<String> = std::env::args().skip(1).collect();
     let outcome = match words.iter().map(String::as_str).collect::<Vec<_>>()[..] {
-        ["ci"] => ci::run(&root, false),
-        ["ci", "--deep"] => ci::run(&root, true),
+        ["ci", ref words @ ..] => ci::run(&root, words),
         ["time-tests", ref words @ ..] => times::run(words),
         ["catalog"] => catalog::run(&root),
         ["layers"] => layers::run(&root),

@@ -2,7 +2,8 @@
 //! keeps them.
 
 use std::path::Path;
-use std::process::{Command, Stdio};
+
+use crate::program;
 
 /// The programs that print references, and their files; a test of each crate holds the file against
 /// it.
@@ -17,24 +18,7 @@ const PRINTED: [(&str, &str); 3] = [
 
 /// Writes the references.
 pub(crate) fn run(root: &Path) -> Result<(), String> {
-    PRINTED.into_iter().try_for_each(|(words, file)| write(root, words, file))
-}
-
-fn write(root: &Path, words: &str, name: &str) -> Result<(), String> {
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let output = Command::new(cargo)
-        .args(words.split(' '))
-        .current_dir(root)
-        .stdin(Stdio::null())
-        .stderr(Stdio::inherit())
-        .output()
-        .map_err(|error| format!("cargo {words}: {error}"))?;
-    if !output.status.success() {
-        return Err(format!("cargo {words}: {}", output.status));
-    }
-    let file = root.join(name);
-    let folder = file.parent().map_or(Ok(()), std::fs::create_dir_all);
-    folder.and_then(|()| std::fs::write(&file, output.stdout)).map_err(|error| format!("{name}: {error}"))?;
-    println!("{name}: written");
-    Ok(())
+    PRINTED.into_iter().try_for_each(|(words, file)| {
+        program::write(root, file, program::output(&mut program::cargo(root, words.split(' ')))?)
+    })
 }

@@ -76,7 +76,7 @@ pub(crate) fn run(words: &[&str]) -> Result<(), String> {
     let mut child = Command::new(program)
         .args(words)
         .args(["-Z", "unstable-options", "--report-time"])
-        // The stable test harness reports times only to those who accept that the option may change.
+        // The stable test harness reports times only if unstable options are allowed.
         .env("RUSTC_BOOTSTRAP", "1")
         .stdout(Stdio::piped())
         .spawn()

@@ -2,9 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
-use std::process::{Command, Stdio};
 
 use serde_json::Value;
+
+use crate::program;
 
 /// The page with the table.
 const PAGE: &str = "docs/evaluation/weight.md";
@@ -26,9 +27,7 @@ pub(crate) fn run(root: &Path) -> Result<(), String> {
     for (name, features) in crates(&metadata(root)?) {
         page.push_str(&row(root, &name, &features)?);
     }
-    std::fs::write(root.join(PAGE), page).map_err(|error| format!("{PAGE}: {error}"))?;
-    println!("{PAGE}: written");
-    Ok(())
+    program::write(root, PAGE, page)
 }
 
 fn row(root: &Path, name: &str, features: &[Feature]) -> Result<String, String> {
@@ -84,21 +83,9 @@ fn external(tree: &str) -> BTreeSet<String> {
 }
 
 fn cargo(root: &Path, words: &[&str]) -> Result<String, String> {
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let edges = ["-e", "normal,build", "--prefix", "none"];
     let edges = if words.first() == Some(&"tree") { &edges[..] } else { &[] };
-    let output = Command::new(cargo)
-        .args(words)
-        .args(edges)
-        .arg("--offline")
-        .current_dir(root)
-        .stdin(Stdio::null())
-        .output()
-        .map_err(|error| format!("cargo {}: {error}", words.join(" ")))?;
-    if !output.status.success() {
-        return Err(format!("cargo {}: {}", words.join(" "), String::from_utf8_lossy(&output.stderr)));
-    }
-    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+    program::output(program::cargo(root, words).args(edges).arg("--offline"))
 }
 
 #[cfg(test)]

@@ -6,7 +6,8 @@
 //!
 //! ```
 //! use wb_budget::{
-//!     AUTO_CONDENSE_POLICY, ModelCard, TokenHeuristic, budget_limit, estimate_tokens, is_over_budget,
+//!     AUTO_CONDENSE_POLICY, ModelCard, TokenHeuristic, budget_limit, estimate_tokens,
+//!     is_over_budget,
 //! };
 //! use wb_message::Message;
 //!

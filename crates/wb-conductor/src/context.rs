@@ -403,8 +403,8 @@ impl AgentContext {
     }
 
     /// Plans the change that a transcript needs before it is sent, without applying it; the first
-    /// half of [`Self::before_request`] after [`Self::take_finished`]. Asks for a digest while turns
-    /// go on if one is due.
+    /// half of [`Self::before_request`] after [`Self::take_finished`]. Requests a digest in the
+    /// background if one is due.
     pub fn plan_request(&mut self, messages: &[Message]) -> Option<Result<Ready, Box<CompactionReport>>> {
         let is_over = self.is_over(messages);
         self.rate.on_request(self.tracker.context_tokens());

@@ -145,8 +145,9 @@ impl Pipeline {
     /// assert_eq!(format!("{steps:?}"), "[tool-output, digest, restore]");
     /// assert!(Pipeline::from_settings(&json!("ladder")).is_ok());
     /// let error = Pipeline::from_settings(&json!(["tool-outputs"])).unwrap_err();
-    /// let reason = "step 1: unknown step `tool-outputs` (available: microcompact, images, preview, \
-    ///     oversized-result, tool-output, collapse, drop-middle, truncate, repair, digest, restore)";
+    /// let reason = "step 1: unknown step `tool-outputs` (available: microcompact, images, \
+    ///     preview, oversized-result, tool-output, collapse, drop-middle, truncate, repair, \
+    ///     digest, restore)";
     /// assert_eq!(error.to_string(), reason);
     /// # Ok::<(), wb_conductor::PipelineError>(())
     /// ```

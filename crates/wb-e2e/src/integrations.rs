@@ -54,14 +54,14 @@ fn packages() -> Vec<String> {
 
 /// Writes the plug-ins to where the types are found.
 fn lay(root: &Path, check: &Path) -> Result<(), String> {
-    let told = |error: std::io::Error| format!("{}: {error}", check.display());
+    let failure = |error: std::io::Error| format!("{}: {error}", check.display());
     for file in FILES {
         let path = check.join(file);
-        std::fs::create_dir_all(path.parent().unwrap_or(check)).map_err(told)?;
-        std::fs::copy(root.join("integrations").join(file), path).map_err(told)?;
+        std::fs::create_dir_all(path.parent().unwrap_or(check)).map_err(failure)?;
+        std::fs::copy(root.join("integrations").join(file), path).map_err(failure)?;
     }
-    std::fs::write(check.join("claude-code.d.ts"), CLAUDE_CODE).map_err(told)?;
-    std::fs::write(check.join("tsconfig.json"), SETTINGS).map_err(told)
+    std::fs::write(check.join("claude-code.d.ts"), CLAUDE_CODE).map_err(failure)?;
+    std::fs::write(check.join("tsconfig.json"), SETTINGS).map_err(failure)
 }
 
 #[cfg(test)]
@@ -76,7 +76,7 @@ mod tests {
     }
 
     /// Returns the quoted words after a key.
-    fn told<'a>(text: &'a str, key: &str) -> Vec<&'a str> {
+    fn values<'a>(text: &'a str, key: &str) -> Vec<&'a str> {
         let key = format!(" {key}: \"");
         text.split(&key).skip(1).filter_map(|rest| rest.split('"').next()).collect()
     }
@@ -93,15 +93,15 @@ mod tests {
 
     #[test]
     fn what_wb_says_it_was_tried_with_is_what_was_tried() {
-        let root = crate::root();
+        let root = Path::new("../..");
         let read = |path: &str| std::fs::read_to_string(root.join(path)).unwrap_or_default();
         let (table, page) =
             (read("crates/wb-cli/src/commands/install/hosts.rs"), read("docs/evaluation/hosts.md"));
-        let (words, versions) = (names(&table), told(&table, "tried"));
+        let (words, versions) = (names(&table), values(&table, "tried"));
         assert_eq!(words.len(), versions.len());
         assert!(HOSTS.iter().all(|host| words.iter().any(|word| word == host.name)));
         let others = read("docs/evaluation/other-hosts.md");
-        for ((word, version), title) in words.iter().zip(versions).zip(told(&table, "title")) {
+        for ((word, version), title) in words.iter().zip(versions).zip(values(&table, "title")) {
             if others.contains(&format!("## {title} {version}\n")) {
                 continue;
             }

@@ -1,20 +1,20 @@
 //! End-to-end tests: real agents and the official SDKs, against a mock provider on the loopback
 //! address.
 //!
-//! `cargo xtask e2e`, `sdk` and `integrations` run this program.
+//! `cargo xtask e2e`, `sdk` and `integrations` run this program in the root of the checkout.
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a program for the terminal")]
 
 mod agents;
 mod integrations;
 mod sdk;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 const USAGE: &str = "usage: cargo xtask e2e|integrations|sdk …";
 
 fn main() -> ExitCode {
-    let root = root();
+    let root = PathBuf::from(".");
     let words: Vec<String> = std::env::args().skip(1).collect();
     let outcome = match words.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         ["e2e", ref words @ ..] => agents::run(&root, words),
@@ -29,13 +29,6 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
-}
-
-/// Returns the root of the checkout that cargo runs this from.
-fn root() -> PathBuf {
-    let own = std::env::var_os("CARGO_MANIFEST_DIR")
-        .map_or_else(|| env!("CARGO_MANIFEST_DIR").into(), PathBuf::from);
-    own.ancestors().nth(2).map_or_else(|| PathBuf::from("."), Path::to_path_buf)
 }
 
 /// Returns the target directory, in which this program was built.

@@ -206,7 +206,7 @@ mod tests {
         ]
     }
 
-    fn kept(context: &[Message]) -> Retention {
+    fn retention(context: &[Message]) -> Retention {
         let messages = session();
         let names = Names::new(&messages);
         Reference::new(&messages[..4], names.needs(4, 40)).measure(context)
@@ -214,7 +214,7 @@ mod tests {
 
     #[test]
     fn the_whole_history_retains_everything() {
-        let all = kept(&session()[..4]);
+        let all = retention(&session()[..4]);
         assert_eq!((all.names, all.lines, all.size), (1.0, 1.0, 1.0));
         assert_eq!((all.user_words, all.constraints), (Some(1.0), Some(1.0)));
         assert!(all.pairs_intact && !all.changed);
@@ -225,10 +225,10 @@ mod tests {
     fn a_name_may_be_retained_without_its_line() {
         let digest =
             "They said: Make src/parser.rs faster. Never touch the public API.\nparse_header calls a reader";
-        let some = kept(&[Message::user(digest), Message::user("And now?")]);
+        let some = retention(&[Message::user(digest), Message::user("And now?")]);
         assert_eq!((some.names, some.lines), (0.5, 0.0));
         assert_eq!((some.user_words, some.constraints), (Some(1.0), Some(1.0)));
-        let line = kept(&[Message::user("> fn parse_header() {")]);
+        let line = retention(&[Message::user("> fn parse_header() {")]);
         assert_eq!((line.names, line.lines), (0.5, 0.5));
         assert_eq!((line.user_words, line.constraints), (Some(0.0), Some(0.0)));
         assert!(line.changed);
@@ -236,8 +236,8 @@ mod tests {
 
     #[test]
     fn a_result_without_its_call_is_a_broken_pair() {
-        assert!(!kept(&session()[2..4]).pairs_intact);
-        assert!(kept(&session()[3..4]).pairs_intact);
+        assert!(!retention(&session()[2..4]).pairs_intact);
+        assert!(retention(&session()[3..4]).pairs_intact);
     }
 
     #[test]

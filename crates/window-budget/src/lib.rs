@@ -1,12 +1,12 @@
 //! Keeps long-running LLM agents inside their model's context window.
 //!
-//! A transcript is weighed; when it is over budget, its head is condensed into one digest, the recent tail stays
-//! verbatim, and the files that the agent was just reading are given back. No output separates a tool call from
-//! its result. Without a model the digest is taken from the transcript itself, so everything here works without a
-//! key or a network.
+//! When a transcript is over budget, one digest replaces its head, the recent tail stays verbatim,
+//! and the files that the agent was just reading are restored. No output separates a tool call from
+//! its result. Without a model the digest is taken from the transcript itself, so everything here
+//! works without a key or a network.
 //!
-//! The names at the root are those of the window budget that this engine continues; each crate stands
-//! under its own name for everything beyond them.
+//! The root has the names of the window budget that this engine continues; the rest is in a module
+//! per crate.
 //!
 //! # Features
 //!
@@ -22,7 +22,8 @@
 //!
 //! # Examples
 //!
-//! A condenser without a network; without a card there is no window to measure, so it is the identity:
+//! A condenser without a network; without a card there is no window to measure, so it is the
+//! identity:
 //!
 //! ```
 //! use window_budget::{CondenserDeps, Message, create_condenser};
@@ -46,9 +47,11 @@
 //!
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() {
-//! let scripted_model = Arc::new(ScriptedInvoker::new([Script::says("# Objective\nShip the importer.")]));
+//! let script = Script::says("# Objective\nShip the importer.");
+//! let scripted_model = Arc::new(ScriptedInvoker::new([script]));
 //! let my_card = ModelCard::with_window(20_000);
-//! let long_transcript: Vec<Message> = (0..40).map(|n| Message::user(format!("{n} {}", "x".repeat(2_000)))).collect();
+//! let long_transcript: Vec<Message> =
+//!     (0..40).map(|n| Message::user(format!("{n} {}", "x".repeat(2_000)))).collect();
 //!
 //! let condenser = create_condenser(CondenserDeps {
 //!     invoke: Some(scripted_model),
@@ -65,10 +68,14 @@
 //! The arithmetic alone:
 //!
 //! ```
-//! use window_budget::{AUTO_CONDENSE_POLICY, Message, ModelCard, budget_limit, estimate_tokens, is_over_budget, plan_slice};
+//! use window_budget::{
+//!     AUTO_CONDENSE_POLICY, Message, ModelCard, budget_limit, estimate_tokens, is_over_budget,
+//!     plan_slice,
+//! };
 //!
 //! let card = ModelCard::with_window(8_000);
-//! let messages: Vec<Message> = (0..40).map(|n| Message::user(format!("{n} {}", "x".repeat(1_000)))).collect();
+//! let messages: Vec<Message> =
+//!     (0..40).map(|n| Message::user(format!("{n} {}", "x".repeat(1_000)))).collect();
 //! let total = estimate_tokens(&messages); // heuristic total
 //! let limit = budget_limit(&card, &AUTO_CONDENSE_POLICY); // (context_window - 2048) * 0.75
 //! assert_eq!((total, limit), (11_400, 4_464.0));
@@ -85,12 +92,16 @@
 //!
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() {
-//! let abandoned_branch = vec![Message::user("try it with a regex"), Message::assistant("That is too slow.")];
-//! let summary = condense_scope(&abandoned_branch, SummarizeDeps { ..SummarizeDeps::default() }).await;
-//! let Message::User { content: Content::Text(text), .. } = summary.message else { panic!("a user message") };
+//! let abandoned_branch =
+//!     vec![Message::user("try it with a regex"), Message::assistant("That is too slow.")];
+//! let summary = condense_scope(&abandoned_branch, SummarizeDeps::default()).await;
+//! let Message::User { content: Content::Text(text), .. } = summary.message else {
+//!     panic!("a user message")
+//! };
 //! assert!(text.starts_with("[branch digest — archived from a path not taken]"));
 //!
-//! let whole = summarize(&abandoned_branch, SummarizeDeps::default()).await; // of the running session
+//! // The same for the running session.
+//! let whole = summarize(&abandoned_branch, SummarizeDeps::default()).await;
 //! assert_eq!(whole.covered_count, 2);
 //! # }
 //! ```
@@ -98,25 +109,29 @@
 //! Clearing stale results before a cut and restoring files after it:
 //!
 //! ```
-//! use window_budget::{DEFAULT_KEEP_RECENT, Message, RehydrateOpts, clear_stale_tool_results, rehydrate_recent_reads};
+//! use window_budget::{
+//!     DEFAULT_KEEP_RECENT, Message, RehydrateOpts, clear_stale_tool_results,
+//!     rehydrate_recent_reads,
+//! };
 //!
 //! let messages = vec![Message::user("hello")];
 //! // None: nothing was stale, use the input again.
-//! let lighter = clear_stale_tool_results(messages.clone(), DEFAULT_KEEP_RECENT).unwrap_or(messages);
+//! let lighter =
+//!     clear_stale_tool_results(messages.clone(), DEFAULT_KEEP_RECENT).unwrap_or(messages);
 //! let (dropped, kept) = lighter.split_at(1);
 //! let restored = rehydrate_recent_reads(dropped, kept, &RehydrateOpts::default());
 //! assert!(restored.is_empty());
 //! ```
 //!
-//! The same transcript without a digest: tool outputs cut, old replies collapsed, the middle dropped; without a model
-//! nothing waits:
+//! A pipeline without a digest: tool outputs cut, old replies collapsed, the middle dropped:
 //!
 //! ```
 //! use window_budget::conductor::{CondenseOpts, Compactor, Pipeline, compact_locally};
 //! use window_budget::{Message, ModelCard};
 //!
 //! let mut messages = vec![Message::user("Why does the build fail?")];
-//! messages.extend((0..40).map(|n| Message::bash("make", format!("step {n}\n").repeat(300), Some(2))));
+//! let step = |n| Message::bash("make", format!("step {n}\n").repeat(300), Some(2));
+//! messages.extend((0..40).map(step));
 //! let pipeline = Pipeline::preset("three-level").expect("it is one of the four");
 //! let settings = Compactor::new().card(ModelCard::with_window(12_000)).pipeline(pipeline);
 //! let report = compact_locally(&mut messages, &settings, &CondenseOpts::default());
@@ -150,7 +165,8 @@
 //! let card = Some(ModelCard::with_window(200_000));
 //! let condense = WindowBudgetCondense::new(CondenserDeps { card, ..CondenserDeps::default() });
 //! let turns = vec![Turn::user("hello"), Turn::assistant("hi")];
-//! let same = condense.condense(turns.clone(), CondenseOpts { context_tokens: 900, ..CondenseOpts::default() }).await;
+//! let opts = CondenseOpts { context_tokens: 900, ..CondenseOpts::default() };
+//! let same = condense.condense(turns.clone(), opts).await;
 //! assert_eq!(same, turns);
 //! # }
 //! ```
@@ -160,7 +176,9 @@
 #![cfg_attr(feature = "session", doc = "```")]
 #![cfg_attr(not(feature = "session"), doc = "```ignore")]
 //! use window_budget::session::store::jsonl::JsonlStore;
-//! use window_budget::session::{Durability, IdSource, NewSession, Session, SessionDriver, read_settings};
+//! use window_budget::session::{
+//!     Durability, IdSource, NewSession, Session, SessionDriver, read_settings,
+//! };
 //! use window_budget::{Message, ModelCard};
 //!
 //! # #[tokio::main(flavor = "current_thread")]
@@ -168,14 +186,17 @@
 //! # let folder = std::env::temp_dir().join(format!("window-budget-{}", std::process::id()));
 //! # std::fs::create_dir_all(&folder)?;
 //! let file = folder.join("session.jsonl");
-//! let store = JsonlStore::create(&file, Durability::default())?; // JsonlStore::open and Session::open go on with it
+//! // JsonlStore::open and Session::open continue an existing one.
+//! let store = JsonlStore::create(&file, Durability::default())?;
 //! let session = Session::create(Box::new(store), &NewSession::default(), IdSource::new(7))?;
 //!
 //! let read = read_settings(Some(&folder.join("user.json")), Some(&folder.join("project.json")))?;
 //! let card = ModelCard::with_window(48_000);
-//! let context = read.follow(read.compactor(&card, None)?, &card); // Some(model) for better digests
+//! let compactor = read.compactor(&card, None)?; // Some(model) for better digests
+//! let context = read.follow(compactor, &card);
 //! let mut driver = SessionDriver::new(session, context, read.settings.compaction)?;
-//! driver.append(Message::user("Port the importer."), None, 1)?; // times are milliseconds since the Unix epoch
+//! // Times are milliseconds since the Unix epoch.
+//! driver.append(Message::user("Port the importer."), None, 1)?;
 //! driver.append(Message::assistant("Working on it. ".repeat(9_000)), None, 2)?;
 //! driver.append(Message::user("Go on."), None, 3)?;
 //!

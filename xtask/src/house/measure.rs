@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::doors;
+use crate::ci::RECORD;
 use crate::tidy::folders::files_by_folder;
 use crate::tidy::n_banned_words;
 use crate::tidy::rust::{Kind, Token};
@@ -13,10 +14,6 @@ pub(crate) type Figure = (String, String);
 
 /// The start of the name of a figure of a crate: lines of source and lines of tests.
 pub(crate) const CRATE: &str = "crate ";
-
-/// The file with the seconds of each step of `cargo xtask ci`, where one was recorded: a name, a
-/// tab, the seconds.
-pub(crate) const STEPS: &str = "docs/evaluation/ci.tsv";
 
 /// The start of the name of a figure of a step of CI.
 const STEP: &str = "seconds of CI: ";
@@ -57,7 +54,7 @@ fn words_of(tree: &Tree, is_wanted: fn(&str) -> bool) -> usize {
 }
 
 fn steps(tree: &Tree) -> Vec<Figure> {
-    let file = tree.files.iter().find(|file| file.path == STEPS);
+    let file = tree.files.iter().find(|file| file.path == RECORD);
     let rows = file.into_iter().flat_map(|file| file.text.lines()).filter_map(|row| row.split_once('\t'));
     rows.map(|(name, seconds)| (format!("{STEP}{name}"), seconds.to_owned())).collect()
 }
@@ -206,10 +203,10 @@ mod tests {
 
     #[test]
     fn words_and_recorded_seconds_are_read_from_their_files() {
-        let files = [("docs/a.md", "one two\nthree\n"), ("README.md", "four\n"), (STEPS, "fmt\t1.5\n")];
+        let files = [("docs/a.md", "one two\nthree\n"), ("README.md", "four\n"), (RECORD, "fmt\t15\n")];
         assert_eq!(figure(&files, "words of docs/"), "3");
         assert_eq!(figure(&files, "words of README, CONTRIBUTING, CHANGELOG"), "1");
         assert_eq!(figure(&files, "lines of README"), "1");
-        assert_eq!(figure(&files, "seconds of CI: fmt"), "1.5");
+        assert_eq!(figure(&files, "seconds of CI: fmt"), "15");
     }
 }

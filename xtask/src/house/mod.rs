@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-use crate::figures::commit_of_head;
+use crate::program::{commit_of_head, write};
 use crate::tidy::tree::Tree;
 use measure::{CRATE, Figure, figures};
 
@@ -41,11 +41,9 @@ pub(crate) fn run(root: &Path, words: &[&str]) -> Result<(), String> {
     let text = std::fs::read_to_string(root.join(BEFORE)).map_err(|error| format!("{BEFORE}: {error}"))?;
     let page = page(&text, &commit, &now);
     if is_written {
-        std::fs::write(root.join(PAGE), page).map_err(|error| format!("{PAGE}: {error}"))?;
-        println!("{PAGE}: written");
-    } else {
-        print!("{page}");
+        return write(root, PAGE, page);
     }
+    print!("{page}");
     Ok(())
 }
 
@@ -66,7 +64,7 @@ fn page(before: &str, commit: &str, now: &[Figure]) -> String {
     let mut page = format!(
         "# The house\n\nThe size of this repository at `{past}` and now, at {commit}, counted from the sources alone.\n\
          `cargo xtask house --write` writes this page. Lines of source are those of `src` without tests; lines of tests\n\
-         are those under `#[cfg(test)]` and in `tests`. A number of seconds is recorded in `docs/evaluation/ci.tsv`.\n\n\
+         are those under `#[cfg(test)]` and in `tests`. `cargo xtask ci --record` measures seconds of CI.\n\n\
          measure | {past} | now\n--- | ---: | ---:\n"
     );
     let (crates, others): (Vec<&str>, Vec<&str>) =

@@ -16,31 +16,6 @@ pub(crate) fn long_files(tree: &Tree) -> Vec<String> {
     .collect()
 }
 
-/// Code that must not stay, and what to do instead; written in two parts so that this file is not
-/// found.
-const LEFTOVERS: [(&str, &str, &str); 7] = [
-    ("#[", "allow(", "write #[expect(lint, reason = \"…\")]"),
-    ("#![", "allow(", "write #![expect(lint, reason = \"…\")]"),
-    ("todo", "!(", "finish it or open an issue"),
-    ("unimplemented", "!(", "finish it or open an issue"),
-    ("dbg", "!(", "remove it"),
-    ("#[", "ignore", "a test runs or goes"),
-    ("assert!", "(true)", "assert something"),
-];
-
-/// Finds unfinished code, muted lints and tests that do not run.
-pub(crate) fn leftovers(tree: &Tree) -> Vec<String> {
-    let sources = tree.files.iter().filter(|file| file.is(&[".rs"]));
-    sources
-        .flat_map(|file| {
-            LEFTOVERS.iter().flat_map(move |(start, end, instead)| {
-                let needle = format!("{start}{end}");
-                lines_with(file, |line| line.contains(&needle), &format!("`{needle}`: {instead}"))
-            })
-        })
-        .collect()
-}
-
 /// Files that people write by hand; recorded prompts keep their own white space.
 fn is_written(file: &File) -> bool {
     file.is(&[".rs", ".md", ".toml", ".yml", ".ci/run", ".gitignore"]) && !file.path.contains("/templates/")
@@ -62,7 +37,7 @@ pub(crate) fn tabs(tree: &Tree) -> Vec<String> {
     written.flat_map(|file| lines_with(file, |line| line.contains('\t'), "a tab")).collect()
 }
 
-/// Starts of paths that exist on one machine only, in two parts as above.
+/// Starts of paths that exist on one machine only, in two parts, so that this file is not found.
 const MACHINE_PATHS: [(&str, &str); 4] =
     [("/wo", "rk/"), ("/fa", "rm/"), ("/ro", "ot/"), ("/tmp/bash", "_jobs")];
 
@@ -93,22 +68,6 @@ mod tests {
         let (long, short) = ("x\n".repeat(701), "x\n".repeat(700));
         let tree = Tree::from_files(&[("a.rs", &long), ("b.rs", &short), ("c.md", &long)]);
         assert_eq!(long_files(&tree), ["a.rs: 701 lines → at most 700; cut it where its subject ends"]);
-    }
-
-    #[test]
-    fn every_leftover_is_found_at_its_line() {
-        for (start, end, _) in LEFTOVERS {
-            let text = format!("fn f() {{}}\n    {start}{end}x)\n");
-            let found = leftovers(&Tree::from_files(&[("a.rs", &text), ("a.md", &text)]));
-            assert_eq!(found.len(), 1, "{start}{end}");
-            assert!(found[0].starts_with("a.rs:2: "), "{found:?}");
-        }
-    }
-
-    #[test]
-    fn an_expected_lint_is_no_leftover() {
-        let text = "#[expect(clippy::panic, reason = \"a test tool\")]\nfn f() { my_todo_list(1) }\n";
-        assert!(leftovers(&Tree::from_files(&[("a.rs", text)])).is_empty());
     }
 
     #[test]

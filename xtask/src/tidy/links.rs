@@ -1,4 +1,4 @@
-//! The rules that relative links in Markdown lead somewhere, and that the tests it names are there.
+//! The rule that relative links in Markdown lead somewhere.
 
 use super::tree::{File, Tree};
 
@@ -6,29 +6,6 @@ use super::tree::{File, Tree};
 pub(crate) fn broken_links(tree: &Tree) -> Vec<String> {
     let pages = tree.files.iter().filter(|file| file.is(&[".md"]));
     pages.flat_map(|page| broken_on(page, tree)).collect()
-}
-
-/// Words of a name from which on the pages about the sources can mean nothing but a test.
-const WORDS_OF_A_TEST: usize = 5;
-
-/// Finds tests that the pages about the sources name and that no file has.
-pub(crate) fn missing_tests(tree: &Tree) -> Vec<String> {
-    let pages = tree.files.iter().filter(|file| file.path.starts_with("docs/lineage") && file.is(&[".md"]));
-    let sources: Vec<&File> = tree.files.iter().filter(|file| file.is(&[".rs"])).collect();
-    let has = |name: &str| sources.iter().any(|file| file.text.contains(&format!("fn {name}(")));
-    let mut findings = Vec::new();
-    for page in pages {
-        for (line, number) in page.text.lines().zip(1..) {
-            let missing = line.split('`').skip(1).step_by(2).filter(|word| is_test(word) && !has(word));
-            findings.extend(missing.map(|name| format!("{}:{number}: there is no test `{name}`", page.path)));
-        }
-    }
-    findings
-}
-
-fn is_test(word: &str) -> bool {
-    word.split('_').count() >= WORDS_OF_A_TEST
-        && word.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_')
 }
 
 fn broken_on(page: &File, tree: &Tree) -> Vec<String> {
@@ -89,22 +66,6 @@ mod tests {
 
     fn findings(text: &str) -> Vec<String> {
         broken_links(&Tree::from_files(&[("docs/a.md", text), ("docs/adr/0001.md", ""), ("README.md", "")]))
-    }
-
-    #[test]
-    fn a_test_that_is_named_and_not_there_is_found() {
-        let page =
-            "P1 | mended: `it_is_mended_for_good_now`\nP2 | `not_a_test`, `it_is_not_there_any_more`\n";
-        let test = "#[test]\nfn it_is_mended_for_good_now() {}\n";
-        let tree = Tree::from_files(&[
-            ("docs/lineage/1.md", page),
-            ("crates/a/tests/it/a.rs", test),
-            ("docs/b.md", page),
-        ]);
-        assert_eq!(
-            missing_tests(&tree),
-            ["docs/lineage/1.md:2: there is no test `it_is_not_there_any_more`"]
-        );
     }
 
     #[test]

@@ -5,7 +5,6 @@ pub(crate) mod rust;
 pub(crate) mod definitions;
 mod not_yet;
 mod lines;
-mod sources;
 mod order;
 mod links;
 mod manifests;
@@ -23,29 +22,22 @@ use crate::report;
 use not_yet::{NOT_YET, outstanding, part};
 use tree::{Source, Tree};
 
-/// A rule: from the files to their findings.
-type Rule = fn(&Tree) -> Vec<String>;
+/// A rule: from the files, and the Rust files as tokens, to their findings.
+type Rule = fn(&Tree, &[Source<'_>]) -> Vec<String>;
 
 /// The rules that every file keeps.
-const RULES: [Rule; 11] = [
-    lines::long_files,
-    lines::leftovers,
-    lines::trailing_blanks,
-    lines::tabs,
-    lines::machine_paths,
-    sources::named_sources,
+const RULES: [Rule; 7] = [
+    |tree, _| lines::long_files(tree),
+    |tree, _| lines::trailing_blanks(tree),
+    |tree, _| lines::tabs(tree),
+    |tree, _| lines::machine_paths(tree),
     order::downward_imports,
-    links::broken_links,
-    links::missing_tests,
-    manifests::bare_manifests,
-    manifests::roots_without_docs,
+    |tree, _| links::broken_links(tree),
+    |tree, _| manifests::bare_manifests(tree),
 ];
 
-/// A rule that may also read the Rust files as tokens.
-type SourceRule = fn(&Tree, &[Source<'_>]) -> Vec<String>;
-
 /// The rules that every part of the repository keeps but those in [`NOT_YET`], each by its name.
-const NEWER_RULES: [(&str, SourceRule); 8] = [
+const NEWER_RULES: [(&str, Rule); 8] = [
     ("words", words::banned_words),
     ("long comments", comments::long_comments),
     ("first words", comments::first_words),
@@ -76,7 +68,8 @@ pub(crate) fn run(root: &Path, words: &[&str]) -> Result<(), String> {
 }
 
 fn findings(tree: &Tree, not_yet: &[&str]) -> Vec<String> {
-    let findings = RULES.iter().flat_map(|rule| rule(tree));
+    let sources = tree.sources();
+    let findings = RULES.iter().flat_map(|rule| rule(tree, &sources));
     findings.chain(outstanding(newer_findings(tree).concat(), not_yet)).collect()
 }
 
@@ -116,8 +109,8 @@ mod tests {
     fn findings_of_all_rules_are_gathered() {
         let text = "mod x; \n\ty\n/// How it is.\nfn z() {}\n";
         let tree = Tree::from_files(&[("crates/a/src/lib.rs", text), ("README.md", "[a](b.md)\n")]);
-        assert_eq!(findings(&tree, &[]).len(), 5, "{:?}", findings(&tree, &[]));
-        assert_eq!(findings(&tree, &["a"]).len(), 4);
+        assert_eq!(findings(&tree, &[]).len(), 4, "{:?}", findings(&tree, &[]));
+        assert_eq!(findings(&tree, &["a"]).len(), 3);
     }
 
     #[test]

@@ -1,110 +1,72 @@
 //! The rule that a file imports only files listed above it in `lib.rs`.
 
-use super::tree::{File, Tree};
+use super::rust::{Kind, Token};
+use super::tree::{Source, Tree};
 
 /// Finds imports of sibling modules that are listed below the importing one, outside of test code.
-pub(crate) fn downward_imports(tree: &Tree) -> Vec<String> {
-    let roots = tree
-        .files
-        .iter()
-        .filter(|file| file.in_crate().is_some_and(|(_, below)| matches!(below, "lib.rs" | "main.rs")));
-    roots.flat_map(|root| imports_against(&listed_modules(&without_tests(&root.text)), root, tree)).collect()
+pub(crate) fn downward_imports(_: &Tree, sources: &[Source<'_>]) -> Vec<String> {
+    let is_root = |root: &&Source<'_>| matches!(root.file.in_crate(), Some((_, "lib.rs" | "main.rs")));
+    sources.iter().filter(is_root).flat_map(|root| imports_against(root, sources)).collect()
 }
 
-fn imports_against(modules: &[&str], root: &File, tree: &Tree) -> Vec<String> {
+fn imports_against(root: &Source<'_>, sources: &[Source<'_>]) -> Vec<String> {
+    let crate_of = |source: &Source<'_>| source.file.in_crate().map(|(dir, _)| dir.to_owned());
+    let root_code = code(root);
+    let modules = listed_modules(&root_code);
+    let place = |name: &str| modules.iter().position(|module| *module == name);
     let mut findings = Vec::new();
-    for file in tree.files.iter().filter(|file| same_crate(file, root) && file.is(&[".rs"])) {
-        let place = |name: &str| modules.iter().position(|module| *module == name);
-        let Some(own) = own_module(file).and_then(place) else { continue };
-        for name in imported(&without_tests(&file.text), !is_nested(file)) {
-            if place(&name).is_some_and(|other| other > own) {
-                findings.push(format!("{}: imports `{name}`, which {} lists below it", file.path, root.path));
+    for source in sources.iter().filter(|source| crate_of(source) == crate_of(root)) {
+        let below = source.file.in_crate().map_or("", |(_, below)| below);
+        let Some(importing) = below.split(['/', '.']).next().and_then(place) else { continue };
+        for name in imported(&code(source), !below.contains('/')) {
+            if place(name).is_some_and(|other| other > importing) {
+                let (path, root) = (&source.file.path, &root.file.path);
+                findings.push(format!("{path}: imports `{name}`, which {root} lists below it"));
             }
         }
     }
     findings
 }
 
-fn same_crate(file: &File, root: &File) -> bool {
-    file.in_crate().map(|(dir, _)| dir) == root.in_crate().map(|(dir, _)| dir)
-}
-
-/// The module of the crate's root that a file belongs to.
-fn own_module(file: &File) -> Option<&str> {
-    let (_, below) = file.in_crate()?;
-    Some(below.split_once('/').map_or_else(|| below.trim_end_matches(".rs"), |(dir, _)| dir))
-}
-
-fn is_nested(file: &File) -> bool {
-    file.in_crate().is_some_and(|(_, below)| below.contains('/'))
+/// Returns the tokens that are neither comments nor tests.
+fn code<'a>(source: &Source<'a>) -> Vec<Token<'a>> {
+    let code = source.tokens.iter().filter(|token| !token.is_test && token.kind != Kind::Comment);
+    code.copied().collect()
 }
 
 /// Returns the modules in the order of their `mod x;` lines.
-fn listed_modules(root: &str) -> Vec<&str> {
-    let words = |line| <str>::trim(line).strip_suffix(';')?.rsplit_once("mod ");
-    let named =
-        root.lines().filter_map(words).filter(|(before, _)| before.is_empty() || before.starts_with("pub"));
-    named.map(|(_, name)| name.trim()).collect()
-}
-
-/// Returns the text without comments and without items under `#[cfg(test)]`; formatted code is
-/// taken for granted.
-fn without_tests(text: &str) -> String {
-    let mut kept = String::new();
-    let mut lines = text.lines();
-    while let Some(line) = lines.next() {
-        let indent = &line[..line.len() - line.trim_start().len()];
-        if line.trim_start().starts_with("#[cfg(") && line.contains("test") {
-            let is_end =
-                |line: &&str| line.ends_with(';') && !line.starts_with(' ') || *line == format!("{indent}}}");
-            lines.by_ref().find(is_end);
-        } else {
-            kept.push_str(line.split("//").next().unwrap_or_default());
-            kept.push('\n');
-        }
-    }
-    kept
+fn listed_modules<'a>(root: &[Token<'a>]) -> Vec<&'a str> {
+    let listed = root.windows(3).filter(|three| three[0].is("mod") && three[2].is(";"));
+    listed.map(|three| three[1].text).collect()
 }
 
 /// Returns the first names of the paths that start at the crate's root; `super` is the root for a
 /// top-level file.
-fn imported(text: &str, super_is_root: bool) -> Vec<String> {
-    let starts = if super_is_root { &["crate::", "super::"][..] } else { &["crate::"][..] };
+fn imported<'a>(code: &[Token<'a>], super_is_root: bool) -> Vec<&'a str> {
     let mut names = Vec::new();
-    for start in starts {
-        for (at, _) in text.match_indices(start).filter(|(at, _)| !text[..*at].ends_with(is_name)) {
-            let rest = &text[at + start.len()..];
-            match rest.strip_prefix('{') {
-                Some(group) => names.extend(first_names(group)),
-                None => names.push(first_name(rest)),
-            }
+    for at in 0..code.len() {
+        let [start, colon, _, next, ..] = &code[at..] else { break };
+        if !(start.is("crate") || super_is_root && start.is("super")) || !colon.is(":") {
+            continue;
         }
+        if next.is("{") { names.extend(first_names(&code[at + 3..])) } else { names.push(next.text) }
     }
     names
 }
 
-fn is_name(c: char) -> bool {
-    c.is_alphanumeric() || c == '_'
-}
-
-fn first_name(text: &str) -> String {
-    text.chars().take_while(|c| is_name(*c)).collect()
-}
-
-/// Returns the first name of each path of an import group, given the text after its brace.
-fn first_names(group: &str) -> Vec<String> {
-    let mut outer = String::new();
+/// Returns the first name of each path of an import group, given the tokens from its brace on.
+fn first_names<'a>(group: &[Token<'a>]) -> Vec<&'a str> {
+    let mut names = Vec::new();
     let mut depth = 0;
-    for c in group.chars() {
-        match c {
-            '{' => depth += 1,
-            '}' if depth == 0 => break,
-            '}' => depth -= 1,
-            c if depth == 0 => outer.push(c),
-            _ => {}
+    for pair in group.windows(2) {
+        depth += i32::from(pair[0].is("{")) - i32::from(pair[0].is("}"));
+        if depth == 0 {
+            break;
         }
+        let is_start = depth == 1 && (pair[0].is("{") || pair[0].is(","));
+        names.extend((is_start && pair[1].kind == Kind::Word).then_some(pair[1].text));
     }
-    outer.split(',').map(|path| first_name(path.trim())).collect()
+    names
 }
 
 #[cfg(test)]
@@ -115,12 +77,14 @@ mod tests {
         "//! A crate.\npub mod block;\nmod message;\npub(crate) mod pairing;\n#[cfg(test)]\nmod fixtures;\n";
 
     fn findings(path: &str, text: &str) -> Vec<String> {
-        downward_imports(&Tree::from_files(&[("crates/a/src/lib.rs", LIB), (path, text)]))
+        let tree = Tree::from_files(&[("crates/a/src/lib.rs", LIB), (path, text)]);
+        downward_imports(&tree, &tree.sources())
     }
 
     #[test]
     fn modules_are_listed_in_order_without_those_of_tests() {
-        assert_eq!(listed_modules(&without_tests(LIB)), ["block", "message", "pairing"]);
+        let tree = Tree::from_files(&[("crates/a/src/lib.rs", LIB)]);
+        assert_eq!(listed_modules(&code(&tree.sources()[0])), ["block", "message", "pairing"]);
     }
 
     #[test]

@@ -1,10 +1,11 @@
 //! The files of the repository with their texts.
 
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use super::definitions::{Definition, definitions};
 use super::rust::{Token, tokens};
+use crate::program;
 
 /// A file of the repository.
 #[derive(Debug)]
@@ -108,16 +109,8 @@ impl Tree {
 
 fn listed(root: &Path) -> Result<Vec<String>, String> {
     // A checkout that belongs to another user, as in a container, is read all the same.
-    let output = Command::new("git")
-        .args(["-c", "safe.directory=*", "ls-files", "-z", "--cached", "--others", "--exclude-standard"])
-        .current_dir(root)
-        .stdin(Stdio::null())
-        .output()
-        .map_err(|error| format!("git ls-files: {error}"))?;
-    if !output.status.success() {
-        return Err(format!("git ls-files: {}", String::from_utf8_lossy(&output.stderr)));
-    }
-    let text = String::from_utf8_lossy(&output.stdout);
+    let words = "-c safe.directory=* ls-files -z --cached --others --exclude-standard";
+    let text = program::output(Command::new("git").args(words.split(' ')).current_dir(root))?;
     let mut paths: Vec<String> =
         text.split('\0').filter(|path| !path.is_empty()).map(str::to_owned).collect();
     paths.sort_unstable();

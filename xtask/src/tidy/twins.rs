@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 use super::definitions::Class;
 use super::tree::{Source, Tree};
 
-/// Names that modules of one crate may share, since a path always says whose they are.
-const SHARED: [&str; 2] = ["Error", "Kind"];
+/// Names that modules of one crate may share: a path says whose they are, and documents fix the
+/// first.
+const SHARED: [&str; 3] = ["CompactionConfig", "Error", "Kind"];
 
 /// Finds types whose name another type of their crate has, tests excepted.
 pub(crate) fn twin_types(_: &Tree, sources: &[Source<'_>]) -> Vec<String> {

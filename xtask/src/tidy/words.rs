@@ -77,19 +77,26 @@ struct Hit {
 fn hits_of_page(page: &File) -> Vec<Hit> {
     let lines: Vec<_> = (1..).zip(page.text.lines()).collect();
     let mut hits = Vec::new();
-    in_prose(&prose(&lines), &mut hits);
+    in_prose(&prose(&lines), false, &mut hits);
     hits
 }
 
+/// Returns whether a file is code that must not name where things came from; `wb-compat` repeats
+/// recorded behaviours.
+fn is_without_origins(file: &File) -> bool {
+    file.in_crate().is_some_and(|(dir, _)| dir.starts_with("crates/") && dir != "crates/wb-compat")
+}
+
 fn hits(source: &Source<'_>) -> Vec<Hit> {
+    let no_origins = is_without_origins(source.file);
     let mut hits = Vec::new();
     for block in comment_blocks(&source.tokens) {
-        in_prose(&prose(&block), &mut hits);
+        in_prose(&prose(&block), no_origins, &mut hits);
     }
     for token in texts_for_users(source) {
-        in_prose(&words_of_text(token), &mut hits);
+        in_prose(&words_of_text(token), no_origins, &mut hits);
     }
-    in_names(&source.definitions, &mut hits);
+    in_names(&source.definitions, no_origins, &mut hits);
     hits.sort_by_key(|hit| hit.line);
     hits
 }
@@ -190,15 +197,16 @@ fn words_of_text(token: &Token<'_>) -> Vec<Word> {
     words
 }
 
-fn in_prose(words: &[Word], hits: &mut Vec<Hit>) {
+fn in_prose(words: &[Word], no_origins: bool, hits: &mut Vec<Hit>) {
+    let is_banned = |row: &Row| row.is_for("prose") || no_origins && row.is_for("origin");
     let mut at = 0;
     while at < words.len() {
         let (word, line) = &words[at];
         let is_next = |row: &&Row| starts_with(&words[at..], &row.words, |(word, _)| word);
         let row = ROWS
             .get(word.as_str())
-            .and_then(|rows| rows.iter().filter(|row| row.is_for("prose") || row.is_for("ok")).find(is_next));
-        if let Some(row) = row.filter(|row| row.is_for("prose")) {
+            .and_then(|rows| rows.iter().filter(|row| is_banned(row) || row.is_for("ok")).find(is_next));
+        if let Some(row) = row.filter(|row| is_banned(row)) {
             hits.push(Hit {
                 line: *line,
                 what: format!("\"{}\"", row.words.join(" ")),
@@ -213,13 +221,13 @@ fn starts_with<T>(words: &[T], row: &[&str], text: impl Fn(&T) -> &String) -> bo
     words.len() >= row.len() && words.iter().zip(row).all(|(word, wanted)| text(word) == wanted)
 }
 
-fn in_names(definitions: &[Definition<'_>], hits: &mut Vec<Hit>) {
+fn in_names(definitions: &[Definition<'_>], no_origins: bool, hits: &mut Vec<Hit>) {
     for definition in definitions {
         let name = definition.name;
         let words = parts(name);
         let class = definition.class.as_str();
         let whole = (definition.class != Class::Other).then(|| whole_name(name, class)).flatten();
-        if let Some(row) = whole.or_else(|| part_of_name(&words)) {
+        if let Some(row) = whole.or_else(|| part_of_name(&words, no_origins)) {
             hits.push(Hit {
                 line: definition.line,
                 what: format!("the {class} `{name}`"),
@@ -236,13 +244,14 @@ fn whole_name(name: &str, class: &str) -> Option<&'static Row> {
     rows.iter().find(|row| row.words.len() == 1 && row.is_for(class))
 }
 
-fn part_of_name(words: &[String]) -> Option<&'static Row> {
+fn part_of_name(words: &[String], no_origins: bool) -> Option<&'static Row> {
+    let is_banned = |row: &Row| row.is_for("name") || no_origins && row.is_for("origin");
     let mut at = 0;
     while at < words.len() {
         let rows = ROWS.get(words[at].as_str()).into_iter().flatten();
-        let mut rows = rows.filter(|row| row.is_for("name") || row.is_for("ok") || row.is_for("ok-name"));
+        let mut rows = rows.filter(|row| is_banned(row) || row.is_for("ok") || row.is_for("ok-name"));
         match rows.find(|row| starts_with(&words[at..], &row.words, |word| word)) {
-            Some(row) if row.is_for("name") => return Some(row),
+            Some(row) if is_banned(row) => return Some(row),
             Some(row) => at += row.words.len(),
             None => at += 1,
         }
@@ -331,5 +340,19 @@ mod tests {
         assert_eq!(lines("a.rs", &format!("fn a({name}: B) {{}}\nfn b() {{ c.{name}() }}\n")), [1]);
         assert_eq!(lines("a.rs", "struct Kept;\nenum A { Kept }\nfn find_kept() {}\n"), [1]);
         assert!(lines("a.rs", "fn stand_in() {}\nfn is_standalone() {}\n").is_empty());
+    }
+
+    #[test]
+    fn crates_do_not_name_origins_but_for_the_one_of_recorded_behaviours() {
+        for line in
+            ["/// The default (seed 2).", "struct Lineage;", "/// The Published slicer.", "// The seed's."]
+        {
+            assert_eq!(lines("crates/wb-message/src/a/b.rs", line), [1], "{line}");
+            for path in ["crates/wb-compat/src/lib.rs", "crates/wb-budget/tests/it/a.rs", "xtask/src/a.rs"] {
+                assert!(lines(path, line).is_empty(), "{path}: {line}");
+            }
+        }
+        let numbers = "/// Starts at a seed, such as seed 17.\nfn f(seed: u32) {}\n";
+        assert!(lines("crates/wb-message/src/a.rs", numbers).is_empty());
     }
 }

@@ -34,8 +34,8 @@ fn head<'a>(text: &'a str, config: &ArtifactCompactionConfig) -> &'a str {
 
 /// Previews each text of each tool result; other messages and blocks stay.
 ///
-/// Fault: the threshold applies to each text, so many blocks below it stay whole. Use the previews
-/// of `wb-passes`.
+/// Fault: the threshold applies to each text, so a result of many small blocks stays whole. Use
+/// the previews of `wb-passes`.
 pub fn compact_tool_results(messages: &mut [ThreadMessage], config: &ArtifactCompactionConfig) {
     for message in messages {
         let Message::ToolResult { content, .. } = &mut message.message else { continue };

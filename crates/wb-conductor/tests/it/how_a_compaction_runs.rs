@@ -1,11 +1,12 @@
 //! `docs/how-a-compaction-runs.md`: the files and names that it mentions exist, and its transcript
-//! gives the figures that it prints.
+//! gives the figures that it prints; so for the figures of `docs/architecture.md`.
 
 use std::path::Path;
 
 use futures::executor::block_on;
-use wb_budget::estimate_tokens;
-use wb_conductor::AgentContext;
+use wb_budget::gate::DIGEST_TOKENS;
+use wb_budget::{AUTO_CONDENSE_POLICY, Budget, ModelCard, estimate_tokens};
+use wb_conductor::{AgentContext, BREAKER_AFTER, BREAKER_LASTS};
 use wb_invoke::scripted::Script;
 use wb_testkit::script;
 
@@ -75,4 +76,31 @@ fn the_transcript_on_the_page_gives_its_report() {
     assert_eq!(steps, [("microcompact", 6_900), ("digest", 2_878), ("restore", 5_515)]);
     assert_eq!((report.limit_tokens, report.target_tokens), (Some(7_464), Some(6_531)));
     assert_eq!(report.cleared.len(), 0, "the cleared results are in the head");
+}
+
+#[test]
+fn the_figures_on_the_map_are_those_of_the_code() {
+    const MAP: &str = include_str!("../../../../docs/architecture.md");
+    let budget = |window| Budget::resolve(Some(&ModelCard::with_window(window)), &AUTO_CONDENSE_POLICY, 0);
+    let (budget, largest) = (budget(200_000).unwrap(), budget(1_000_000).unwrap());
+    let [limit, target, keep_recent, restored, digest] =
+        [budget.limit, budget.target, budget.tail, budget.restored, largest.digest].map(thousands);
+    let request = thousands(u64::try_from(wb_summarize::REQUEST_BYTES).unwrap());
+    let words = MAP.split_whitespace().collect::<Vec<_>>().join(" ");
+    for claim in [
+        format!("the limit is {limit} and the target {target}"),
+        format!(
+            "at most `keep_recent` tokens ({keep_recent} by default), restored lines and files 3/7 and at most {restored}"
+        ),
+        format!("from {} up to {digest}", thousands(DIGEST_TOKENS)),
+        format!("A latest prompt of more than {request} bytes"),
+    ] {
+        assert!(words.contains(&claim), "{claim}");
+    }
+    assert_eq!((BREAKER_AFTER, BREAKER_LASTS), (2, 3));
+    assert!(words.contains("After two runs in a row that did not help, no model is called for three runs."));
+}
+
+fn thousands(n: u64) -> String {
+    format!("{},{:03}", n / 1_000, n % 1_000)
 }

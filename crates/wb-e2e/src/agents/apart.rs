@@ -54,7 +54,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ports_that_are_listened_on_are_told_from_connections() {
+    fn listening_ports_are_distinguished_from_connections() {
         let table = "  sl  local_address rem_address   st tx_queue\n\
                0: 0100007F:1F90 00000000:0000 0A 00000000:00000000\n\
                1: 0100007F:C350 0100007F:1F90 01 00000000:00000000\n";

@@ -3,7 +3,7 @@
 
 use super::hosts::{Compacts, Session};
 use super::play::Play;
-use super::provider::{Asked, Played};
+use super::provider::{AgentRequest, Played};
 use super::script::{self, LAST_PROMPT, NEXT_PROMPT, TAIL_PROMPT, TASK};
 use super::validate::{self, COMPACTED, Check, Sent, UNDONE};
 use super::wb::Wb;
@@ -27,16 +27,16 @@ pub(crate) fn play(play: &mut Play, wb: &Wb) -> Result<(), String> {
 /// Resumes the session and checks the first request.
 fn resume(
     play: &mut Play,
-    first: &Asked,
+    first: &AgentRequest,
     (label, prompt): (&str, &str),
     checks: &[Check],
 ) -> Result<(), String> {
     let asked = self::first(play.say(label, prompt, script::resumed(), Session::Last)?)?;
-    play.found(label, validate::findings(checks, Sent { asked: &asked, first, prompt }));
+    play.report(label, validate::findings(checks, Sent { request: &asked, first, prompt }));
     Ok(())
 }
 
 /// Returns the first request.
-pub(super) fn first(played: Played) -> Result<Asked, String> {
-    played.asked.into_iter().next().ok_or_else(|| "the agent asked nothing".to_owned())
+pub(super) fn first(played: Played) -> Result<AgentRequest, String> {
+    played.requests.into_iter().next().ok_or_else(|| "the agent asked nothing".to_owned())
 }

@@ -10,7 +10,7 @@ use super::hosts::{Compacts, Moment, Plug, Session};
 use super::play::Play;
 use super::plug_in::{self, StandIn};
 use super::plugged::{self, ITS_OWN, OURS, TAIL_STAYS, WISHED};
-use super::provider::{Asked, Played};
+use super::provider::{AgentRequest, Played};
 use super::script::{self, LAST_PROMPT, NEXT_PROMPT, TAIL_PROMPT, TASK, Turn, WISH};
 use super::validate::{self, Check, Sent, UNDONE};
 use super::wb::Wb;
@@ -122,7 +122,7 @@ struct Course<'a> {
     case: &'a Case,
     wb: &'a Wb,
     plug: Plug,
-    first: Option<Asked>,
+    first: Option<AgentRequest>,
     /// The beginning of each output, by the id of its call.
     outputs: BTreeMap<String, String>,
     /// Compactions that had to be.
@@ -158,7 +158,7 @@ impl Case {
             course.step(play, &format!("{}-{}", at + 1, self.name.replace(' ', "-")), step)?;
         }
         course.count_summaries(play);
-        play.found("afterwards", plug_in::told_words(play.stage));
+        play.report("afterwards", plug_in::leaked_words(play.stage));
         Ok(())
     }
 
@@ -205,25 +205,25 @@ impl Course<'_> {
     ) {
         let checks: &[Check] = if self.case.is_ours() { &OURS } else { &ITS_OWN };
         let wish: &[Check] = if self.is_wish_due { &WISHED } else { &[] };
-        for (at, asked) in played.asked.iter().enumerate() {
+        for (at, asked) in played.requests.iter().enumerate() {
             let first = self.first.get_or_insert_with(|| asked.clone());
-            let sent = Sent { asked, first, prompt };
+            let sent = Sent { request: asked, first, prompt };
             let label = format!("{label}, request {}", at + 1);
-            play.found(&label, plugged::outputs(&asked.items, &mut self.outputs));
+            play.report(&label, plugged::outputs(&asked.items, &mut self.outputs));
             if self.is_undone {
                 // The messages since then follow the prompt, from the second request on.
                 let undone = if at == 0 { &UNDONE[..] } else { &UNDONE[..4] };
-                play.found(&label, validate::findings(undone, sent));
+                play.report(&label, validate::findings(undone, sent));
                 continue;
             }
             if at < n_before {
                 let early = sent.has_digest().then(|| "the digest is there already".to_owned());
-                play.found(&label, early);
+                play.report(&label, early);
                 continue;
             }
             let tail: &[Check] = if std::mem::take(&mut self.is_tail_due) { &TAIL_STAYS } else { &[] };
             let findings = [checks, tail, wish].map(|checks| validate::findings(checks, sent));
-            play.found(&label, findings.into_iter().flatten());
+            play.report(&label, findings.into_iter().flatten());
         }
     }
 
@@ -236,7 +236,7 @@ impl Course<'_> {
             (false, _) => n_summaries > 0,
         };
         let finding = format!("{n_summaries} requests for a summary in {} compactions", self.n_compactions);
-        play.found("all of it", (!is_right).then_some(finding));
+        play.report("all of it", (!is_right).then_some(finding));
     }
 }
 
@@ -255,7 +255,7 @@ mod tests {
             let turns = answers.turns(Path::new("p"), &plug(name));
             (
                 turns.len() - answers.n_before(turns.len(), &plug(name)),
-                turns.iter().map(|turn| turn.told_tokens).max(),
+                turns.iter().map(|turn| turn.reported_tokens).max(),
             )
         };
         assert_eq!(

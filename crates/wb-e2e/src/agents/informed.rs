@@ -19,7 +19,7 @@ const FACTS: &str = "Collected from the whole session:";
 /// The checks of the request after a summary that followed our instructions.
 pub(crate) const INFORMED: [Check; 3] = {
     let ([digest, ..], [_, summary]) = (COMPACTED, ITS_OWN);
-    [summary, ("what wb knows", |sent| sent.tells(FACTS)), digest]
+    [summary, ("what wb knows", |sent| sent.expect_text(FACTS)), digest]
 };
 
 /// Plays it: `wb` is installed, the window is full; `wb` is uninstalled, and the window is full
@@ -31,13 +31,13 @@ pub(crate) fn play(play: &mut Play, wb: &Wb, full_tokens: usize) -> Result<(), S
     wb.put(play.stage, "install", play.host.name)?;
     let first = (TASK, full(script::head(&project)), Session::New);
     let played = say(play, "1-installed", first, [OUR_INSTRUCTIONS, ITS_INSTRUCTIONS])?;
-    let asked = played.asked.last().zip(played.asked.first());
+    let asked = played.requests.last().zip(played.requests.first());
     let (asked, first) = asked.ok_or("the agent asked nothing")?;
-    play.found("1-installed", validate::findings(&INFORMED, Sent { asked, first, prompt: TASK }));
+    play.report("1-installed", validate::findings(&INFORMED, Sent { request: asked, first, prompt: TASK }));
     wb.put(play.stage, "uninstall", play.host.name)?;
     let second = (TAIL_PROMPT, full(script::tail(&project)), Session::Last);
     say(play, "2-taken-out", second, [ITS_INSTRUCTIONS, OUR_INSTRUCTIONS])?;
-    play.found("afterwards", plug_in::told_words(play.stage));
+    play.report("afterwards", plug_in::leaked_words(play.stage));
     Ok(())
 }
 
@@ -53,6 +53,6 @@ fn say(
     let n_right = played.summaries.iter().filter(|text| is_right(text)).count();
     let n_all = played.summaries.len();
     let finding = format!("{n_all} requests for a summary, {n_right} of them with `{held}` alone");
-    play.found(label, ((n_all, n_right) != (1, 1)).then_some(finding));
+    play.report(label, ((n_all, n_right) != (1, 1)).then_some(finding));
     Ok(played)
 }

@@ -35,14 +35,14 @@ pub(crate) fn install_packages(folder: &Path, packages: &[String]) -> Result<boo
     }
     // An install that was broken off is begun again.
     let begun = folder.with_extension("begun");
-    let told = |error: std::io::Error| format!("{}: {error}", begun.display());
+    let failure = |error: std::io::Error| format!("{}: {error}", begun.display());
     if begun.is_dir() {
-        std::fs::remove_dir_all(&begun).map_err(told)?;
+        std::fs::remove_dir_all(&begun).map_err(failure)?;
     }
-    std::fs::create_dir_all(&begun).map_err(told)?;
-    std::fs::write(begun.join("package.json"), "{\"private\": true}\n").map_err(told)?;
+    std::fs::create_dir_all(&begun).map_err(failure)?;
+    std::fs::write(begun.join("package.json"), "{\"private\": true}\n").map_err(failure)?;
     npm(&begun, packages)?;
-    std::fs::rename(&begun, folder).map_err(told)?;
+    std::fs::rename(&begun, folder).map_err(failure)?;
     Ok(false)
 }
 
@@ -68,7 +68,7 @@ fn npm(folder: &Path, packages: &[String]) -> Result<(), String> {
 }
 
 fn packages(host: &Host) -> Vec<String> {
-    let names = [host.package].into_iter().chain(host.beside);
+    let names = [host.package].into_iter().chain(host.companion);
     names.map(|name| format!("{name}@{}", host.version)).collect()
 }
 

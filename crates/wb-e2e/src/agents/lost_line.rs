@@ -7,7 +7,7 @@ use super::by_hand::first;
 use super::hosts::{Compacts, Session};
 use super::play::Play;
 use super::script::{self, HEAD_ANSWER, NEXT_PROMPT, TAIL_PROMPT, TASK};
-use super::validate::{self, MENDED, Sent};
+use super::validate::{self, REPAIRED, Sent};
 use super::wb::Wb;
 
 /// The names of the cases, and the text that replaces the line.
@@ -22,23 +22,23 @@ pub(crate) fn play(play: &mut Play, wb: &Wb, garbage: &str) -> Result<(), String
     let file = (play.host.session)(play.stage)?;
     lose(&file, garbage)?;
     wb.repair(play.stage, &file)?;
-    let asked = self::first(play.say("3-mended", NEXT_PROMPT, script::resumed(), Session::Last)?)?;
-    let sent = Sent { asked: &asked, first: &first, prompt: NEXT_PROMPT };
-    play.found("3-mended", validate::findings(&MENDED, sent));
+    let asked = self::first(play.say("3-repaired", NEXT_PROMPT, script::resumed(), Session::Last)?)?;
+    let sent = Sent { request: &asked, first: &first, prompt: NEXT_PROMPT };
+    play.report("3-repaired", validate::findings(&REPAIRED, sent));
     Ok(())
 }
 
 /// Puts garbage in the place of the one line that holds the answer which ends the head.
 fn lose(file: &Path, garbage: &str) -> Result<(), String> {
-    let told = |why: &dyn std::fmt::Display| format!("{}: {why}", file.display());
-    let text = std::fs::read_to_string(file).map_err(|error| told(&error))?;
+    let failure = |why: &dyn std::fmt::Display| format!("{}: {why}", file.display());
+    let text = std::fs::read_to_string(file).map_err(|error| failure(&error))?;
     let mut lines: Vec<&str> = text.split_inclusive('\n').collect();
     let mut held = lines.iter_mut().filter(|line| line.contains(HEAD_ANSWER));
     let (Some(line), None) = (held.next(), held.next()) else {
-        return Err(told(&format_args!("not one line holds `{HEAD_ANSWER}`")));
+        return Err(failure(&format_args!("not one line holds `{HEAD_ANSWER}`")));
     };
     *line = garbage;
-    std::fs::write(file, lines.concat()).map_err(|error| told(&error))
+    std::fs::write(file, lines.concat()).map_err(|error| failure(&error))
 }
 
 #[cfg(test)]

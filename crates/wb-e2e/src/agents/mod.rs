@@ -106,12 +106,12 @@ pub(crate) fn run(root: &Path, words: &[&str]) -> Result<(), String> {
 fn installed(cache: &Path, host: &Host) -> Result<(), String> {
     let start = Instant::now();
     let was_there = install::install(cache, host)?;
-    let how = if was_there { "was installed before".to_owned() } else { told("installed in", start) };
+    let how = if was_there { "was installed before".to_owned() } else { elapsed("installed in", start) };
     println!("{} {}: {how}", host.name, host.version);
     Ok(())
 }
 
-fn told(what: &str, start: Instant) -> String {
+fn elapsed(what: &str, start: Instant) -> String {
     format!("{what} {:.1} s", start.elapsed().as_secs_f64())
 }
 
@@ -132,13 +132,13 @@ fn again(way: &[&str], options: &Options) -> Result<(), String> {
 }
 
 fn run_all(root: &Path, cache: &Path, options: &Options) -> Result<(), String> {
-    let wb = wb::Wb::at(options.wb.clone().ok_or(USAGE)?);
+    let wb = wb::Wb::new(options.wb.clone().ok_or(USAGE)?);
     let date = today()?;
     let mut all = Vec::new();
     for host in &options.hosts {
         let start = Instant::now();
         let outcomes = run_host(root, cache, host, &wb, options)?;
-        println!("{} {}, {date}: {}", host.name, host.version, told("all of it", start));
+        println!("{} {}, {date}: {}", host.name, host.version, elapsed("all of it", start));
         all.push((*host, outcomes));
     }
     if options.is_recorded {
@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_host_the_usage_is_told() {
+    fn without_a_host_the_usage_is_reported() {
         assert_eq!(Options::read(&["--record"]).unwrap_err(), USAGE);
         assert_eq!(Options::read(&["pi", "--wb"]).unwrap_err(), USAGE);
     }

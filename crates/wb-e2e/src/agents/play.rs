@@ -18,7 +18,7 @@ pub(crate) struct Outcome {
     /// The faults in the agent's requests, or the reason why it did not run to the end.
     pub(crate) findings: Vec<String>,
     /// The number of requests of its loop.
-    pub(crate) n_asked: usize,
+    pub(crate) n_requests: usize,
     /// The number of requests for a summary.
     pub(crate) n_summaries: usize,
     /// The number of other requests.
@@ -82,7 +82,7 @@ impl Play<'_> {
     ) -> Result<Played, String> {
         self.stage.heard();
         let played = self.act(label, turns, (self.host.say)(self.stage, prompt, session))?;
-        self.found(label, self.stage.heard().iter().map(|port| format!("something listens on port {port}")));
+        self.report(label, self.stage.heard().iter().map(|port| format!("something listens on port {port}")));
         Ok(played)
     }
 
@@ -96,20 +96,20 @@ impl Play<'_> {
         if !faults.is_empty() {
             return Err(faults.join("\n"));
         }
-        self.outcome.n_asked += played.asked.len();
+        self.outcome.n_requests += played.requests.len();
         self.outcome.n_summaries += played.summaries.len();
         self.outcome.n_aside += played.n_aside;
         self.outcome.pause_seconds = self.outcome.pause_seconds.max(played.pause.as_secs_f64());
         if self.host.repeats_outputs {
-            let untouched = played.asked.iter_mut().filter(|asked| validate::no_digest(asked).is_empty());
+            let untouched = played.requests.iter_mut().filter(|asked| validate::no_digest(asked).is_empty());
             untouched.for_each(|asked| validate::without_repeats(&mut asked.items));
         }
-        self.found(label, played.asked.iter().flat_map(|asked| validate::pairs(&asked.items)));
+        self.report(label, played.requests.iter().flat_map(|asked| validate::pairs(&asked.items)));
         Ok(played)
     }
 
     /// Adds what was found.
-    pub(crate) fn found(&mut self, label: &str, findings: impl IntoIterator<Item = String>) {
+    pub(crate) fn report(&mut self, label: &str, findings: impl IntoIterator<Item = String>) {
         let findings = findings.into_iter().map(|finding| format!("{label}: {finding}"));
         self.outcome.findings.extend(findings);
     }

@@ -32,15 +32,15 @@ pub(crate) fn install(stage: &Stage, plug: &Plug, root: &Path) -> Result<(), Str
 /// Puts `wb` or its stand-in where the plug-in looks for it.
 pub(crate) fn stand_in(stage: &Stage, stand_in: StandIn, wb: &Wb) -> Result<(), String> {
     let (here, real) = (stage.wb(), stage.wb().with_extension("real"));
-    let told = |error| format!("{}: {error}", here.display());
-    here.parent().map_or(Ok(()), std::fs::create_dir_all).map_err(told)?;
+    let failure = |error| format!("{}: {error}", here.display());
+    here.parent().map_or(Ok(()), std::fs::create_dir_all).map_err(failure)?;
     match stand_in {
         StandIn::None => link(wb.program(), &here),
         StandIn::Nothing => Ok(()),
         StandIn::Script(lines) => {
             std::fs::write(&here, format!("#!/bin/sh\n{lines}\n"))
                 .and_then(|()| allow(&here))
-                .map_err(told)?;
+                .map_err(failure)?;
             link(wb.program(), &real)
         }
     }
@@ -58,15 +58,15 @@ fn allow(_: &Path) -> std::io::Result<()> {
 }
 
 /// Finds words of messages in what `wb` wrote into its own folders below the home.
-pub(crate) fn told_words(stage: &Stage) -> Vec<String> {
+pub(crate) fn leaked_words(stage: &Stage) -> Vec<String> {
     let is_of_wb = |file: &PathBuf| file.iter().any(|part| part == "wb");
-    let tells = |file: &PathBuf| {
+    let leak = |file: &PathBuf| {
         let text = std::fs::read(file).unwrap_or_default();
         let text = String::from_utf8_lossy(&text);
         [TASK, LEDGER_OUTPUT].into_iter().find(|words| text.contains(words))
     };
     let files = stage.files().into_iter().filter(is_of_wb);
-    files.filter_map(|file| Some(format!("{} tells `{}`", file.display(), tells(&file)?))).collect()
+    files.filter_map(|file| Some(format!("{} contains `{}`", file.display(), leak(&file)?))).collect()
 }
 
 #[cfg(test)]
@@ -79,9 +79,9 @@ mod tests {
         let stage = Stage::create(root, "modules".into(), 1).unwrap();
         stage.write("sessions/1.jsonl", TASK).unwrap();
         stage.write(".local/state/wb/log.jsonl", "12 messages").unwrap();
-        assert!(told_words(&stage).is_empty());
+        assert!(leaked_words(&stage).is_empty());
         stage.write(".local/state/wb/log.jsonl", &format!("1 {LEDGER_OUTPUT}")).unwrap();
-        assert_eq!(told_words(&stage).len(), 1);
+        assert_eq!(leaked_words(&stage).len(), 1);
         stage.delete().unwrap();
     }
 }

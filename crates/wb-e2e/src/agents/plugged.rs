@@ -4,47 +4,29 @@ use std::collections::BTreeMap;
 
 use super::provider::NATIVE_SUMMARY;
 use super::script::WISH;
-use super::validate::{
-    COMPACTED, Check, DIGEST_WORDS, RESTORED_WORDS, Sent, TAIL, in_order, no_digest, texts,
-};
+use super::validate::{COMPACTED, Check, DIGEST_WORDS, RESTORED_WORDS, TAIL, in_order, no_digest, texts};
 use super::wire::Item;
 
 /// The checks of every request after a compaction by the host that uses our digest.
 pub(crate) const OURS: [Check; 6] = {
     let [digest, head, host, _, calls, _] = COMPACTED;
-    let files: Check = ("restored files after it", |sent| files_are_behind(&sent.asked.items));
-    let own: Check = ("not the host's summary", |sent| sent.lacks(NATIVE_SUMMARY));
+    let files: Check = ("restored files after it", |sent| files_are_behind(&sent.request.items));
+    let own: Check = ("not the host's summary", |sent| sent.reject_text(NATIVE_SUMMARY));
     [digest, files, head, host, calls, own]
 };
 
 /// The additional checks of the first one, if the messages since the second prompt are the tail.
 pub(crate) const TAIL_STAYS: [Check; 1] =
-    [("the tail in order", |sent| in_order(&sent.asked.items, &TAIL[..3]))];
+    [("the tail in order", |sent| in_order(&sent.request.items, &TAIL[..3]))];
 
 /// The checks of every request after a compaction that the host had to do by itself.
-pub(crate) const ITS_OWN: [Check; 2] =
-    [("no digest", |sent| no_digest(sent.asked)), ("the host's summary", |sent| sent.tells(NATIVE_SUMMARY))];
+pub(crate) const ITS_OWN: [Check; 2] = [
+    ("no digest", |sent| no_digest(sent.request)),
+    ("the host's summary", |sent| sent.expect_text(NATIVE_SUMMARY)),
+];
 
 /// The checks if the host passed the user's wish on.
-pub(crate) const WISHED: [Check; 1] = [("the user's wish", |sent| sent.tells(WISH))];
-
-impl Sent<'_> {
-    /// Finds that words are missing.
-    pub(crate) fn tells(&self, words: &str) -> Vec<String> {
-        let is_there = texts(&self.asked.items).any(|text| text.contains(words));
-        (!is_there).then(|| format!("`{words}` is missing")).into_iter().collect()
-    }
-
-    fn lacks(&self, words: &str) -> Vec<String> {
-        let is_there = texts(&self.asked.items).any(|text| text.contains(words));
-        is_there.then(|| format!("`{words}` is there")).into_iter().collect()
-    }
-
-    /// Returns whether it contains our digest.
-    pub(crate) fn has_digest(&self) -> bool {
-        self.asked.text.contains(DIGEST_WORDS)
-    }
-}
+pub(crate) const WISHED: [Check; 1] = [("the user's wish", |sent| sent.expect_text(WISH))];
 
 /// Finds outputs whose beginning differs from that in earlier requests, and adds new ones to
 /// `known`.
@@ -76,16 +58,16 @@ fn files_are_behind(items: &[Item]) -> Vec<String> {
 mod tests {
     use super::super::script::{TAIL_OUTPUTS, TASK};
     use super::super::validate::findings;
-    use super::super::validate::tests::{asked, compacted, output, sent, tail, user};
+    use super::super::validate::tests::{compacted, output, request, sent, tail, user};
     use super::*;
 
     #[test]
-    fn a_file_that_was_given_back_before_and_stands_within_the_digest_is_found() {
+    fn a_restored_file_within_the_digest_is_found() {
         let with = |rest: &str| {
             let mut items = compacted();
             items[0] =
                 user(&format!("{TASK}\n12 messages {DIGEST_WORDS}\n{RESTORED_WORDS} a.txt\n1 reeds{rest}"));
-            findings(&OURS, sent(&asked(items)))
+            findings(&OURS, sent(&request(items)))
         };
         assert!(with("\n").is_empty());
         assert_eq!(
@@ -106,12 +88,12 @@ mod tests {
 
     #[test]
     fn a_compaction_that_is_not_the_one_that_was_due_is_found() {
-        let own = |items| findings(&ITS_OWN, sent(&asked(items)));
+        let own = |items| findings(&ITS_OWN, sent(&request(items)));
         assert_eq!(own(compacted()).len(), 2);
         let native = || [user(NATIVE_SUMMARY)].into_iter().chain(tail()).collect();
         assert!(own(native()).is_empty());
-        assert_eq!(findings(&OURS, sent(&asked(native()))).len(), 2);
-        assert!(findings(&OURS, sent(&asked(compacted()))).is_empty());
-        assert_eq!(findings(&WISHED, sent(&asked(compacted()))).len(), 1);
+        assert_eq!(findings(&OURS, sent(&request(native()))).len(), 2);
+        assert!(findings(&OURS, sent(&request(compacted()))).is_empty());
+        assert_eq!(findings(&WISHED, sent(&request(compacted()))).len(), 1);
     }
 }

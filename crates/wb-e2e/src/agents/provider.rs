@@ -15,7 +15,7 @@ use super::wire::{Called, Dialect, Item, Reply, Who};
 
 /// A request of the agent's loop, which declares tools.
 #[derive(Clone, Debug)]
-pub(crate) struct Asked {
+pub(crate) struct AgentRequest {
     /// The items that the model was given to read.
     pub(crate) items: Vec<Item>,
     /// The whole of it, as it came.
@@ -26,7 +26,7 @@ pub(crate) struct Asked {
 #[derive(Debug, Default)]
 pub(crate) struct Played {
     /// The requests of the loop.
-    pub(crate) asked: Vec<Asked>,
+    pub(crate) requests: Vec<AgentRequest>,
     /// The requests for a summary of the session: agents send them to compact their own way.
     pub(crate) summaries: Vec<String>,
     /// The number of other requests without tools, such as those for titles.
@@ -120,14 +120,14 @@ fn answer(state: &mut State, method: &str, url: &str, text: String) -> Answer {
     let body: Value = serde_json::from_str(&text).unwrap_or_default();
     let line = json!({"method": method, "url": url, "body": body});
     let _ = writeln!(state.log, "{line}");
-    match Dialect::of(url) {
+    match Dialect::from_url(url) {
         Some(dialect) if method == "POST" => reply(state, dialect, &body, text),
-        _ => beside(url, text.len()),
+        _ => side_answer(url, text.len()),
     }
 }
 
 /// Answers what is no request for a reply: lists of models, counts of tokens.
-fn beside(url: &str, n_bytes: usize) -> Answer {
+fn side_answer(url: &str, n_bytes: usize) -> Answer {
     let path = url.split('?').next().unwrap_or_default();
     let body = match path.rsplit('/').next() {
         Some("models") => json!({"object": "list", "data": [], "models": []}),
@@ -148,7 +148,7 @@ fn reply(state: &mut State, dialect: Dialect, body: &Value, text: String) -> Ans
         state.played.n_aside += 1;
         Ok(Reply::to(body, state.n_replies, &aside("An answer to a question aside."), Vec::new()))
     } else {
-        state.played.asked.push(Asked { items, text });
+        state.played.requests.push(AgentRequest { items, text });
         next_turn(state, dialect, body)
     };
     match reply {
@@ -176,8 +176,8 @@ fn is_for_summary(items: &[Item], text: &str, is_without_tools: bool) -> bool {
         Item::Text(Who::User, text) => Some(text.as_str()),
         _ => None,
     });
-    let told = if is_without_tools { text } else { last.unwrap_or_default() };
-    SUMMARY_WORDS.iter().any(|words| told.contains(words))
+    let prompt = if is_without_tools { text } else { last.unwrap_or_default() };
+    SUMMARY_WORDS.iter().any(|words| prompt.contains(words))
 }
 
 fn aside(text: &str) -> Turn {
@@ -240,7 +240,7 @@ mod tests {
         let first = streamed(&mut state, &body());
         assert!(first.contains("One.") && first.contains("call_0001_0"), "{first}");
         assert!(streamed(&mut state, &body()).contains("Two."));
-        assert_eq!(state.played.asked.len(), 2);
+        assert_eq!(state.played.requests.len(), 2);
         assert!(state.played.faults.is_empty());
     }
 
@@ -272,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn turns_that_nobody_asked_for_are_told() {
+    fn unused_turns_are_faults() {
         let log = std::env::temp_dir().join(format!("wb-provider-left-{}", std::process::id()));
         let provider = Provider::start(&log).unwrap();
         provider.play(vec![turn("One.", Vec::new())]);

@@ -134,22 +134,22 @@ fn row(host: &Host, came_of: &str, run: &Run) -> String {
 fn plugged_row(host: &Host, outcomes: &[Outcome], run: &Run) -> Option<String> {
     let plug = host.plug?;
     let of = |name: &str| outcomes.iter().find(|outcome| outcome.name == name);
-    let told: Vec<(&Case, &Outcome)> =
+    let played: Vec<(&Case, &Outcome)> =
         CASES.iter().map(|case| Some((case, of(case.name)?))).collect::<Option<_>>()?;
-    let (ours, own): (Vec<_>, Vec<_>) = told.iter().partition(|(case, _)| case.is_ours());
+    let (ours, own): (Vec<_>, Vec<_>) = played.iter().partition(|(case, _)| case.is_ours());
     let seconds = |(case, outcome): &(&Case, &Outcome)| format!("{} {:.1}", case.name, outcome.pause_seconds);
     let summaries: usize = ours.iter().map(|(_, outcome)| outcome.n_summaries).sum();
     let is_cut_short = plug.moment == Moment::Midway { keeps_calls: false };
     let folded = if is_cut_short { ", calls underway folded too" } else { "" };
     let ours = format!("{summaries} requests for a summary{folded}");
-    let took = told.iter().map(|(_, outcome)| outcome.seconds).sum::<f64>();
+    let took = played.iter().map(|(_, outcome)| outcome.seconds).sum::<f64>();
     let words = if plug.hands_over_words { "reach us" } else { "not handed over" };
     let own = own.iter().map(seconds).collect::<Vec<_>>().join(", ");
-    let n_findings: usize = told.iter().map(|(_, outcome)| outcome.findings.len()).sum();
+    let n_findings: usize = played.iter().map(|(_, outcome)| outcome.findings.len()).sum();
     let Host { name, version, .. } = host;
     let Run { date, commit, .. } = run;
     let network = run.network();
-    let found = found(n_findings);
+    let found = verdict(n_findings);
     Some(format!(
         "| {name} | {version} | {date} | {commit} | {network} | {ours} | {words} | {own} | {took:.0} s | {found} |"
     ))
@@ -165,18 +165,18 @@ fn informed_row(host: &Host, outcomes: &[Outcome], run: &Run) -> Option<String> 
 }
 
 fn came_of(outcome: &Outcome) -> String {
-    found(outcome.findings.len())
+    verdict(outcome.findings.len())
 }
 
-fn found(n_findings: usize) -> String {
+fn verdict(n_findings: usize) -> String {
     if n_findings == 0 { "nothing found".to_owned() } else { format!("{n_findings} found") }
 }
 
 /// Formats a run: a line, and one for each finding.
 pub(crate) fn summary(host: &Host, outcome: &Outcome) -> String {
-    let Outcome { name, n_asked, n_summaries, n_aside, seconds, pause_seconds, findings, .. } = outcome;
+    let Outcome { name, n_requests, n_summaries, n_aside, seconds, pause_seconds, findings, .. } = outcome;
     let first = format!(
-        "{}, {name}: {seconds:.1} s, {n_asked} requests, {n_summaries} for a summary and {n_aside} aside, \
+        "{}, {name}: {seconds:.1} s, {n_requests} requests, {n_summaries} for a summary and {n_aside} aside, \
          at most {pause_seconds:.1} s between them: {}",
         host.name,
         came_of(outcome)
@@ -195,7 +195,7 @@ mod tests {
     fn outcome(name: &'static str, findings: &[&str]) -> Outcome {
         let findings = findings.iter().map(|finding| (*finding).to_owned()).collect();
         let (seconds, pause_seconds) = (2.04, 0.31);
-        Outcome { name, findings, n_asked: 13, n_aside: 1, seconds, pause_seconds, ..Outcome::default() }
+        Outcome { name, findings, n_requests: 13, n_aside: 1, seconds, pause_seconds, ..Outcome::default() }
     }
 
     fn all(findings: &[&str]) -> Vec<Outcome> {
@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_is_told_in_one_line_and_each_finding_in_one() {
+    fn a_run_is_one_line_and_so_is_each_finding() {
         let fine = summary(&HOSTS[0], &outcome("missing", &[]));
         assert_eq!(
             fine,

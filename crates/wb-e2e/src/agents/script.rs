@@ -22,7 +22,7 @@ pub(crate) struct Turn {
     /// The calls, all simultaneous.
     pub(crate) calls: Vec<Call>,
     /// The least number of tokens reported for the request; the real size may be larger.
-    pub(crate) told_tokens: usize,
+    pub(crate) reported_tokens: usize,
 }
 
 /// The first prompt. The digest contains it, and after a compaction nothing else does.
@@ -120,7 +120,7 @@ pub(crate) fn resumed() -> Vec<Turn> {
 pub(crate) fn filled(mut turns: Vec<Turn>, n_tokens: usize, is_midway: bool) -> Vec<Turn> {
     let n_turns = turns.len();
     if let Some(turn) = n_turns.checked_sub(1 + usize::from(is_midway)).and_then(|at| turns.get_mut(at)) {
-        turn.told_tokens = n_tokens;
+        turn.reported_tokens = n_tokens;
     }
     turns
 }
@@ -165,7 +165,7 @@ mod tests {
 
     #[test]
     fn the_marks_of_the_head_stand_in_outputs_only_so_that_a_digest_need_not_repeat_them() {
-        let told = format!("{TASK}{TAIL_PROMPT}{:?}{:?}", head(Path::new("p")), tail(Path::new("p")));
-        assert!(HEAD_OUTPUTS.iter().all(|output| !told.contains(output)));
+        let texts = format!("{TASK}{TAIL_PROMPT}{:?}{:?}", head(Path::new("p")), tail(Path::new("p")));
+        assert!(HEAD_OUTPUTS.iter().all(|output| !texts.contains(output)));
     }
 }

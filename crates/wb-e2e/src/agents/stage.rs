@@ -14,7 +14,7 @@ const PATIENCE: Duration = Duration::from_mins(2);
 /// The interval between checks for its end.
 const PAUSE: Duration = Duration::from_millis(20);
 /// The number of output lines in an error.
-const TOLD_LINES: usize = 12;
+const SHOWN_LINES: usize = 12;
 
 /// The folder of a run.
 #[derive(Debug)]
@@ -80,9 +80,9 @@ impl Stage {
     /// Writes a file below the home.
     pub(crate) fn write(&self, name: &str, text: &str) -> Result<(), String> {
         let file = self.home().join(name);
-        let told = |error| format!("{}: {error}", file.display());
-        file.parent().map_or(Ok(()), std::fs::create_dir_all).map_err(told)?;
-        std::fs::write(&file, text).map_err(told)
+        let failure = |error| format!("{}: {error}", file.display());
+        file.parent().map_or(Ok(()), std::fs::create_dir_all).map_err(failure)?;
+        std::fs::write(&file, text).map_err(failure)
     }
 
     /// Returns a program of the agent's packages.
@@ -164,7 +164,7 @@ fn wait(mut child: Child, patience: Duration, look: &dyn Fn()) -> Result<ExitSta
 
 fn last_lines(text: &str) -> String {
     let lines: Vec<&str> = text.lines().collect();
-    lines[lines.len().saturating_sub(TOLD_LINES)..].join("\n")
+    lines[lines.len().saturating_sub(SHOWN_LINES)..].join("\n")
 }
 
 /// Links a name to a file or folder elsewhere.
@@ -215,14 +215,14 @@ mod tests {
     #[test]
     fn a_program_sees_the_home_of_its_run_and_nothing_else() {
         let stage = stage("home");
-        let told = stage.run("told", shell(&stage, "echo $HOME; echo ${CARGO:-none}")).unwrap();
-        assert_eq!(told, format!("{}\nnone\n", stage.home().display()));
+        let output = stage.run("home", shell(&stage, "echo $HOME; echo ${CARGO:-none}")).unwrap();
+        assert_eq!(output, format!("{}\nnone\n", stage.home().display()));
         stage.delete().unwrap();
     }
 
     #[cfg(unix)]
     #[test]
-    fn a_program_that_fails_is_told_with_what_it_printed() {
+    fn a_failed_program_is_reported_with_its_output() {
         let stage = stage("fails");
         let why = stage.run("first", shell(&stage, "echo lost; exit 3")).unwrap_err();
         assert_eq!(why, "first: sh: exit status: 3\nlost");

@@ -1,6 +1,6 @@
 //! The checks of a request from an agent, each a function from the request to its faults.
 
-use super::provider::Asked;
+use super::provider::AgentRequest;
 use super::script::{HEAD_ANSWER, HEAD_OUTPUTS, NEXT_PROMPT, TAIL_ANSWER, TAIL_OUTPUTS, TAIL_PROMPT, TASK};
 use super::wire::{Item, Who};
 
@@ -17,11 +17,30 @@ pub(super) const RESTORED_WORDS: &str = "[Restored file after compaction]";
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sent<'a> {
     /// The request.
-    pub(crate) asked: &'a Asked,
+    pub(crate) request: &'a AgentRequest,
     /// The first request of the session.
-    pub(crate) first: &'a Asked,
+    pub(crate) first: &'a AgentRequest,
     /// The prompt that it was sent for.
     pub(crate) prompt: &'a str,
+}
+
+impl Sent<'_> {
+    pub(crate) fn expect_text(&self, words: &str) -> Vec<String> {
+        (!self.has_text(words)).then(|| format!("`{words}` is missing")).into_iter().collect()
+    }
+
+    pub(super) fn reject_text(&self, words: &str) -> Vec<String> {
+        self.has_text(words).then(|| format!("`{words}` is there")).into_iter().collect()
+    }
+
+    fn has_text(&self, words: &str) -> bool {
+        texts(&self.request.items).any(|text| text.contains(words))
+    }
+
+    /// Returns whether it contains our digest.
+    pub(crate) fn has_digest(&self) -> bool {
+        self.request.text.contains(DIGEST_WORDS)
+    }
 }
 
 /// A check, and what is so if it finds nothing.
@@ -29,26 +48,26 @@ pub(crate) type Check = (&'static str, fn(Sent) -> Vec<String>);
 
 /// The checks of a session that nobody compacted.
 const WHOLE: [Check; 5] = [
-    ("no digest", |sent| no_digest(sent.asked)),
-    ("the head as it was", |sent| in_order(&sent.asked.items, &HEAD)),
-    ("the tail in order", |sent| in_order(&sent.asked.items, &TAIL)),
-    ("every call answered once", |sent| pairs(&sent.asked.items)),
-    ("the prompt last", |sent| prompt_is_last(&sent.asked.items, sent.prompt)),
+    ("no digest", |sent| no_digest(sent.request)),
+    ("the head as it was", |sent| in_order(&sent.request.items, &HEAD)),
+    ("the tail in order", |sent| in_order(&sent.request.items, &TAIL)),
+    ("every call answered once", |sent| pairs(&sent.request.items)),
+    ("the prompt last", |sent| prompt_is_last(&sent.request.items, sent.prompt)),
 ];
 
 /// The checks after a compaction was undone: the same, and the messages after the compaction are
 /// there too.
 pub(crate) const UNDONE: [Check; 6] = {
     let [digest, head, tail, calls, prompt] = WHOLE;
-    [digest, head, tail, ("what came since", |sent| in_order(&sent.asked.items, &SINCE)), calls, prompt]
+    [digest, head, tail, ("what came since", |sent| in_order(&sent.request.items, &SINCE)), calls, prompt]
 };
 
 /// The checks after a line with an answer was lost and the session was repaired.
-pub(crate) const MENDED: [Check; 5] = {
+pub(crate) const REPAIRED: [Check; 5] = {
     let [digest, _, tail, calls, prompt] = WHOLE;
     [
         digest,
-        ("the head but for the lost answer", |sent| all_but_the_answer(&sent.asked.items)),
+        ("the head but for the lost answer", |sent| all_but_the_answer(&sent.request.items)),
         tail,
         calls,
         prompt,
@@ -57,12 +76,12 @@ pub(crate) const MENDED: [Check; 5] = {
 
 /// The checks after a compaction.
 pub(crate) const COMPACTED: [Check; 6] = [
-    ("the digest once", |sent| digest_once(&sent.asked.items)),
-    ("nothing else of the head", |sent| head_is_gone(sent.asked)),
-    ("the host's words once", |sent| host_speaks_once(&sent.asked.items, &sent.first.items)),
-    ("the tail in order", |sent| in_order(&sent.asked.items, &TAIL)),
-    ("every call answered once", |sent| pairs(&sent.asked.items)),
-    ("the prompt last", |sent| prompt_is_last(&sent.asked.items, sent.prompt)),
+    ("the digest once", |sent| digest_once(&sent.request.items)),
+    ("nothing else of the head", |sent| head_is_gone(sent.request)),
+    ("the host's words once", |sent| host_speaks_once(&sent.request.items, &sent.first.items)),
+    ("the tail in order", |sent| in_order(&sent.request.items, &TAIL)),
+    ("every call answered once", |sent| pairs(&sent.request.items)),
+    ("the prompt last", |sent| prompt_is_last(&sent.request.items, sent.prompt)),
 ];
 
 /// Returns what is wrong with a request, each with the name of its check.
@@ -81,7 +100,9 @@ pub(crate) fn pairs(items: &[Item]) -> Vec<String> {
     let (mut open, mut seen): (Vec<&str>, Vec<&str>) = (Vec::new(), Vec::new());
     for item in items {
         match item {
-            Item::Call(id) if seen.contains(&id.as_str()) => findings.push(format!("call {id} stands twice")),
+            Item::Call(id) if seen.contains(&id.as_str()) => {
+                findings.push(format!("call {id} appears twice"))
+            }
             Item::Call(id) => {
                 open.push(id);
                 seen.push(id);
@@ -100,14 +121,14 @@ pub(crate) fn pairs(items: &[Item]) -> Vec<String> {
 
 /// Removes outputs that are repeated before anybody else speaks.
 pub(crate) fn without_repeats(items: &mut Vec<Item>) {
-    let mut told: Vec<Item> = Vec::new();
+    let mut seen: Vec<Item> = Vec::new();
     items.retain(|item| {
         if !matches!(item, Item::Output(..)) {
-            told.clear();
+            seen.clear();
             return true;
         }
-        let is_new = !told.contains(item);
-        told.push(item.clone());
+        let is_new = !seen.contains(item);
+        seen.push(item.clone());
         is_new
     });
 }
@@ -123,23 +144,23 @@ fn digest_once(items: &[Item]) -> Vec<String> {
     let n_times = n_times(DIGEST_WORDS).max(n_times(DIGEST_HEADER));
     match (n_times, digests.first()) {
         (1, Some(digest)) if digest.contains(TASK) => Vec::new(),
-        (1, _) => vec!["the digest does not tell the first prompt".to_owned()],
+        (1, _) => vec!["the digest does not contain the first prompt".to_owned()],
         (0, _) => vec!["the digest is missing".to_owned()],
-        (n_times, _) => vec![format!("the digest stands {n_times} times")],
+        (n_times, _) => vec![format!("the digest appears {n_times} times")],
     }
 }
 
-pub(super) fn no_digest(asked: &Asked) -> Vec<String> {
+pub(super) fn no_digest(asked: &AgentRequest) -> Vec<String> {
     let is_there = asked.text.contains(DIGEST_WORDS);
     is_there.then(|| "the digest is there".to_owned()).into_iter().collect()
 }
 
 /// Finds messages of the head, its prompt and outputs, that the host still sends in addition to the
 /// digest and the restored files.
-fn head_is_gone(asked: &Asked) -> Vec<String> {
+fn head_is_gone(asked: &AgentRequest) -> Vec<String> {
     let is_ours = |text: &&str| text.contains(DIGEST_WORDS) || text.starts_with(RESTORED_WORDS);
-    let beside = texts(&asked.items).filter(|text| text.contains(TASK) && !is_ours(text));
-    let prompt = beside.map(|_| "the first prompt is still there".to_owned());
+    let elsewhere = texts(&asked.items).filter(|text| text.contains(TASK) && !is_ours(text));
+    let prompt = elsewhere.map(|_| "the first prompt is still there".to_owned());
     let n_ours = |output: &str| -> usize {
         texts(&asked.items).filter(is_ours).map(|text| text.matches(output).count()).sum()
     };
@@ -154,8 +175,8 @@ fn host_speaks_once(items: &[Item], first: &[Item]) -> Vec<String> {
     let missing = first.iter().filter(|item| is_of_host(item) && !is_here(kind_of(item)));
     let twice = (0..here.len()).filter(|place| here[..*place].contains(&here[*place]));
     let twice = twice.map(|place| here[place]);
-    let told = |what: &str, item: &Item| format!("{what}: {}", beginning(item));
-    missing.map(|item| told("missing", item)).chain(twice.map(|item| told("again", item))).collect()
+    let finding = |what: &str, item: &Item| format!("{what}: {}", beginning(item));
+    missing.map(|item| finding("missing", item)).chain(twice.map(|item| finding("again", item))).collect()
 }
 
 /// Returns whether the host speaks: in its own name, or between tags in that of the user.
@@ -228,9 +249,9 @@ pub(super) fn in_order(items: &[Item], order: &Order) -> Vec<String> {
             let places: Vec<usize> = (0..items.len()).filter(|place| part.is(&items[*place])).collect();
             match places[..] {
                 [] => findings.push(format!("{part:?} is missing")),
-                [place] if place < begin => findings.push(format!("{part:?} stands too early")),
+                [place] if place < begin => findings.push(format!("{part:?} appears too early")),
                 [place] => end = end.max(place),
-                _ => findings.push(format!("{part:?} stands {} times", places.len())),
+                _ => findings.push(format!("{part:?} appears {} times", places.len())),
             }
         }
     }
@@ -250,12 +271,12 @@ fn prompt_is_last(items: &[Item], prompt: &str) -> Vec<String> {
     let is_prompt = |item: &Item| matches!(item, Item::Text(Who::User, text) if text.contains(prompt));
     let places: Vec<usize> = (0..items.len()).filter(|place| is_prompt(&items[*place])).collect();
     let [place] = places[..] else {
-        return vec![format!("the prompt `{prompt}` stands {} times", places.len())];
+        return vec![format!("the prompt `{prompt}` appears {} times", places.len())];
     };
     // A host may add reminders after the prompt, in the name of the user.
     let is_later = |item: &Item| !matches!(item, Item::Text(Who::User | Who::Host, _));
     let n_later = items[place + 1..].iter().filter(|item| is_later(item)).count();
-    if n_later == 0 { Vec::new() } else { vec![format!("{n_later} parts stand after the prompt")] }
+    if n_later == 0 { Vec::new() } else { vec![format!("{n_later} parts follow the prompt")] }
 }
 
 pub(super) fn texts(items: &[Item]) -> impl Iterator<Item = &str> {
@@ -315,36 +336,36 @@ pub(super) mod tests {
         head().into_iter().chain(tail()).chain([user(NEXT)]).collect()
     }
 
-    pub(in crate::agents) fn asked(items: Vec<Item>) -> Asked {
+    pub(in crate::agents) fn request(items: Vec<Item>) -> AgentRequest {
         let text = format!("{items:?}");
-        Asked { items, text }
+        AgentRequest { items, text }
     }
 
-    pub(in crate::agents) fn sent(asked: &Asked) -> Sent<'_> {
-        Sent { asked, first: asked, prompt: NEXT }
+    pub(in crate::agents) fn sent(asked: &AgentRequest) -> Sent<'_> {
+        Sent { request: asked, first: asked, prompt: NEXT }
     }
 
-    fn found(items: Vec<Item>) -> Vec<String> {
-        findings(&COMPACTED, sent(&asked(items)))
+    fn compacted_findings(items: Vec<Item>) -> Vec<String> {
+        findings(&COMPACTED, sent(&request(items)))
     }
 
     #[test]
     fn nothing_is_found_in_a_request_of_digest_tail_and_prompt() {
-        assert!(found(compacted()).is_empty());
+        assert!(compacted_findings(compacted()).is_empty());
     }
 
     #[test]
     fn nothing_is_found_in_a_whole_session() {
-        assert!(findings(&WHOLE, sent(&asked(whole()))).is_empty());
+        assert!(findings(&WHOLE, sent(&request(whole()))).is_empty());
     }
 
     #[test]
-    fn what_stood_before_a_lost_answer_is_there_after_a_mend_and_the_answer_is_not() {
-        let mended: Vec<Item> = whole().into_iter().filter(|item| *item != says(HEAD_ANSWER)).collect();
-        let found = |items: Vec<Item>| findings(&MENDED, sent(&asked(items)));
-        assert!(found(mended.clone()).is_empty());
+    fn a_repair_keeps_all_of_the_head_but_the_lost_answer() {
+        let repaired: Vec<Item> = whole().into_iter().filter(|item| *item != says(HEAD_ANSWER)).collect();
+        let found = |items: Vec<Item>| findings(&REPAIRED, sent(&request(items)));
+        assert!(found(repaired.clone()).is_empty());
         assert_eq!(found(whole()), ["the head but for the lost answer: the lost answer is there"]);
-        assert_eq!(found(mended[head().len() - 1..].to_vec()).len(), HEAD.len() - 1);
+        assert_eq!(found(repaired[head().len() - 1..].to_vec()).len(), HEAD.len() - 1);
     }
 
     #[test]
@@ -353,41 +374,44 @@ pub(super) mod tests {
         let mut items = compacted();
         items.splice(..1, [user("What was done so far?"), says(&text)]);
         items.extend([user("<reminder>"), Item::Text(Who::Host, "<reminder>".into())]);
-        assert!(found(items).is_empty());
+        assert!(compacted_findings(items).is_empty());
     }
 
     #[test]
     fn a_missing_digest_is_found() {
-        assert_eq!(found(compacted().split_off(1)), ["the digest once: the digest is missing"]);
+        assert_eq!(compacted_findings(compacted().split_off(1)), ["the digest once: the digest is missing"]);
     }
 
     #[test]
-    fn a_digest_that_stands_twice_is_found() {
+    fn a_digest_that_appears_twice_is_found() {
         let mut items = compacted();
         items.insert(1, digest());
-        assert_eq!(found(items), ["the digest once: the digest stands 2 times"]);
+        assert_eq!(compacted_findings(items), ["the digest once: the digest appears 2 times"]);
     }
 
     #[test]
     fn a_digest_of_another_session_is_found() {
         let mut items = compacted();
         items[0] = user(&format!("- First request: bake bread\n12 messages {DIGEST_WORDS}"));
-        assert_eq!(found(items), ["the digest once: the digest does not tell the first prompt"]);
+        assert_eq!(
+            compacted_findings(items),
+            ["the digest once: the digest does not contain the first prompt"]
+        );
     }
 
     #[test]
     fn a_head_that_is_still_there_is_found() {
         let items = [digest()].into_iter().chain(whole()).collect();
-        let found = found(items);
+        let found = compacted_findings(items);
         assert_eq!(found.len(), 1 + HEAD_OUTPUTS.len(), "{found:?}");
         assert_eq!(found[0], "nothing else of the head: the first prompt is still there");
     }
 
     #[test]
-    fn an_output_of_the_head_is_found_wherever_it_stands() {
+    fn an_output_of_the_head_is_found_anywhere() {
         let items = compacted();
         let text = format!("{items:?} and in the instructions {}", HEAD_OUTPUTS[1]);
-        let found = findings(&COMPACTED, sent(&Asked { items, text }));
+        let found = findings(&COMPACTED, sent(&AgentRequest { items, text }));
         assert_eq!(found.len(), 1, "{found:?}");
         assert!(found[0].ends_with(HEAD_OUTPUTS[1]), "{found:?}");
     }
@@ -396,18 +420,18 @@ pub(super) mod tests {
     fn an_output_without_its_call_is_found() {
         let mut items = compacted();
         items.retain(|item| *item != call("b"));
-        assert_eq!(found(items), ["every call answered once: an output without its call b"]);
+        assert_eq!(compacted_findings(items), ["every call answered once: an output without its call b"]);
     }
 
     #[test]
     fn a_call_that_is_not_answered_is_found() {
         let mut items = compacted();
         items.insert(8, call("d"));
-        assert_eq!(found(items), ["every call answered once: call d is not answered"]);
+        assert_eq!(compacted_findings(items), ["every call answered once: call d is not answered"]);
     }
 
     #[test]
-    fn outputs_that_a_host_tells_again_are_left_out_and_others_stay() {
+    fn outputs_that_a_host_repeats_are_left_out_and_others_stay() {
         let (call, one, two) = (call("a"), output("a", "one"), output("a", "two"));
         let mut items = vec![call.clone(), one.clone(), two.clone(), one.clone(), call.clone(), one.clone()];
         without_repeats(&mut items);
@@ -415,42 +439,42 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn calls_and_outputs_that_stand_twice_are_found() {
+    fn calls_and_outputs_that_appear_twice_are_found() {
         let mut items = compacted();
         items.insert(8, output("c", ""));
         items.splice(2..2, [call("a"), output("a", "")]);
         assert_eq!(
             pairs(&items),
-            ["call a stands twice", "call a is answered twice", "call c is answered twice"]
+            ["call a appears twice", "call a is answered twice", "call c is answered twice"]
         );
     }
 
     #[test]
     fn a_tail_that_lost_a_part_changed_its_order_or_was_doubled_is_found() {
-        let part = |items: Vec<Item>| found(items).concat();
+        let part = |items: Vec<Item>| compacted_findings(items).concat();
         let mut lost = compacted();
         lost.retain(|item| *item != says(TAIL_ANSWER));
         assert!(part(lost).contains("is missing"));
         let mut turned = compacted();
         turned.swap(1, 8);
-        assert!(part(turned).contains("stands too early"));
+        assert!(part(turned).contains("appears too early"));
         let mut doubled = compacted();
         doubled.insert(9, says(TAIL_ANSWER));
-        assert!(part(doubled).contains("stands 2 times"));
+        assert!(part(doubled).contains("appears 2 times"));
     }
 
     #[test]
     fn a_prompt_that_is_not_the_last_word_is_found() {
         let mut items = compacted();
         items.push(says("Yes."));
-        assert_eq!(found(items), ["the prompt last: 1 parts stand after the prompt"]);
+        assert_eq!(compacted_findings(items), ["the prompt last: 1 parts follow the prompt"]);
         let n_times = |items| prompt_is_last(items, NEXT);
-        assert_eq!(n_times(&tail()), ["the prompt `Go on.` stands 0 times"]);
+        assert_eq!(n_times(&tail()), ["the prompt `Go on.` appears 0 times"]);
     }
 
     #[test]
     fn a_head_that_did_not_come_back_is_found() {
-        let found = findings(&WHOLE, sent(&asked(compacted())));
+        let found = findings(&WHOLE, sent(&request(compacted())));
         assert_eq!(found.len(), 1 + HEAD.len() - 1, "{found:?}");
     }
 

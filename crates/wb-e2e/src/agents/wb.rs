@@ -13,8 +13,7 @@ pub(crate) struct Wb {
 }
 
 impl Wb {
-    /// Names a program.
-    pub(crate) fn at(program: PathBuf) -> Self {
+    pub(crate) fn new(program: PathBuf) -> Self {
         Self { program }
     }
 

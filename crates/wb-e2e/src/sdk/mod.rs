@@ -17,13 +17,13 @@ use std::process::Stdio;
 use std::time::Instant;
 
 use crate::agents;
-use report::Sent;
+use report::Counts;
 use requests::Requests;
 
 const USAGE: &str = "usage: cargo xtask sdk [--server] [--wb PROGRAM] [--record] [--or-skip]\n";
 
 #[derive(Debug, Default, PartialEq)]
-struct Options {
+struct SdkOptions {
     /// The `wb` to test instead of the one of the checkout.
     wb: Option<PathBuf>,
     is_recorded: bool,
@@ -31,7 +31,7 @@ struct Options {
     is_skippable: bool,
 }
 
-impl Options {
+impl SdkOptions {
     fn read(words: &[&str]) -> Result<Self, String> {
         let mut options = Self::default();
         let mut words = words.iter();
@@ -59,10 +59,10 @@ const APART: &str = "--apart";
 /// page.
 pub(crate) fn run(root: &Path, words: &[&str]) -> Result<(), String> {
     match words {
-        ["--server", words @ ..] => by_server(root, &Options::read(words)?),
-        [APART, words @ ..] => send(root, &Options::read(words)?),
+        ["--server", words @ ..] => by_server(root, &SdkOptions::read(words)?),
+        [APART, words @ ..] => send(root, &SdkOptions::read(words)?),
         words => {
-            let options = Options::read(words)?;
+            let options = SdkOptions::read(words)?;
             if !options.is_skippable || python::is_there() {
                 return prepare(root, words, &options);
             }
@@ -74,7 +74,7 @@ pub(crate) fn run(root: &Path, words: &[&str]) -> Result<(), String> {
     }
 }
 
-fn prepare(root: &Path, words: &[&str], options: &Options) -> Result<(), String> {
+fn prepare(root: &Path, words: &[&str], options: &SdkOptions) -> Result<(), String> {
     let (target, folder) = folders()?;
     let start = Instant::now();
     python::installed(&folder, &python::SDKS)?;
@@ -88,7 +88,7 @@ fn prepare(root: &Path, words: &[&str], options: &Options) -> Result<(), String>
     if status.success() { Ok(()) } else { Err("sdk: failed".to_owned()) }
 }
 
-fn send(root: &Path, options: &Options) -> Result<(), String> {
+fn send(root: &Path, options: &SdkOptions) -> Result<(), String> {
     let (target, folder) = folders()?;
     let (python, wb) = (python::installed(&folder, &python::SDKS)?, options.wb(root, &target)?);
     let start = Instant::now();
@@ -108,13 +108,13 @@ fn send(root: &Path, options: &Options) -> Result<(), String> {
 
 /// Makes a real inference server write a digest, from a package of llama.cpp; run by hand, because
 /// it is large.
-fn by_server(root: &Path, options: &Options) -> Result<(), String> {
+fn by_server(root: &Path, options: &SdkOptions) -> Result<(), String> {
     let (target, folder) = folders()?;
     let python = python::installed(&folder, &[python::LLAMA_CPP])?;
     let wb = options.wb(root, &target)?;
     let start = Instant::now();
-    let told = server::digest(root, &wb, &python, &folder)?;
-    println!("{}, {}: {told}, {:.1} s", python::LLAMA_CPP, agents::today()?, start.elapsed().as_secs_f64());
+    let digest = server::digest(root, &wb, &python, &folder)?;
+    println!("{}, {}: {digest}, {:.1} s", python::LLAMA_CPP, agents::today()?, start.elapsed().as_secs_f64());
     Ok(())
 }
 
@@ -125,7 +125,7 @@ fn folders() -> Result<(PathBuf, PathBuf), String> {
     Ok((target, folder))
 }
 
-fn record(root: &Path, sent: &Sent, requests: &Requests) -> Result<(), String> {
+fn record(root: &Path, sent: &Counts, requests: &Requests) -> Result<(), String> {
     let (date, commit) = (agents::today()?, crate::commit());
     let file = root.join(report::FILE);
     let old = std::fs::read_to_string(&file).unwrap_or_default();
@@ -140,9 +140,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_that_are_not_known_are_told_the_usage() {
-        assert_eq!(Options::read(&["--all"]), Err(USAGE.to_owned()));
-        let options = Options { wb: Some("wb".into()), is_skippable: true, ..Options::default() };
-        assert_eq!(Options::read(&["--wb", "wb", "--or-skip"]), Ok(options));
+    fn unknown_words_return_the_usage() {
+        assert_eq!(SdkOptions::read(&["--all"]), Err(USAGE.to_owned()));
+        let options = SdkOptions { wb: Some("wb".into()), is_skippable: true, ..SdkOptions::default() };
+        assert_eq!(SdkOptions::read(&["--wb", "wb", "--or-skip"]), Ok(options));
     }
 }

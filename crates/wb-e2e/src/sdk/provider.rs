@@ -12,7 +12,7 @@ use super::rules;
 pub(super) const WORD: &str = "Fine.";
 
 /// A server that records what it receives.
-pub(super) struct Provider {
+pub(super) struct CheckingProvider {
     server: Loopback,
     received: Arc<Mutex<Received>>,
 }
@@ -24,7 +24,7 @@ pub(super) struct Received {
     pub(super) strays: Vec<String>,
 }
 
-impl Provider {
+impl CheckingProvider {
     /// Starts to listen on a free port.
     pub(super) fn start() -> Self {
         let received = Arc::new(Mutex::new(Received::default()));

@@ -36,10 +36,10 @@ pub(crate) fn installed(cache: &Path, packages: &[&str]) -> Result<PathBuf, Stri
 }
 
 fn run(command: &mut Command) -> Result<(), String> {
-    let told = format!("{command:?}");
-    let status = command.stdin(Stdio::null()).status().map_err(|error| format!("{told}: {error}"))?;
+    let shown = format!("{command:?}");
+    let status = command.stdin(Stdio::null()).status().map_err(|error| format!("{shown}: {error}"))?;
     let hint = "hint: the SDKs come from the registry of Python; is it reached from here?";
-    if status.success() { Ok(()) } else { Err(format!("{told}: {status}\n{hint}")) }
+    if status.success() { Ok(()) } else { Err(format!("{shown}: {status}\n{hint}")) }
 }
 
 #[cfg(test)]

@@ -37,14 +37,14 @@ const NOTES: &str = "
 
 /// The outcome of all requests.
 #[derive(Debug, Default)]
-pub(crate) struct Sent {
+pub(crate) struct Counts {
     /// The SDKs.
     pub(crate) versions: BTreeMap<String, String>,
     /// The number of requests, by dialect and kind.
     pub(crate) counts: BTreeMap<String, usize>,
 }
 
-impl Sent {
+impl Counts {
     /// Returns how many were sent by an SDK.
     pub(crate) fn n_sent(&self) -> usize {
         let is_by_sdk = |key: &str| !key.contains("/refused by");
@@ -74,7 +74,7 @@ impl Sent {
 }
 
 /// Writes the page; what was written by hand stays.
-pub(crate) fn page(old: &str, sent: &Sent, requests: &Requests, (date, commit): (&str, &str)) -> String {
+pub(crate) fn page(old: &str, sent: &Counts, requests: &Requests, (date, commit): (&str, &str)) -> String {
     let rows: String =
         ["anthropic", "openai", "openai-responses", "gemini"].map(|dialect| sent.row(dialect)).concat();
     let by_hand = old.split_once(BY_HAND).map_or("", |(_, rest)| rest);
@@ -94,7 +94,7 @@ mod tests {
     fn a_page_has_a_row_for_each_dialect_and_keeps_what_was_written_by_hand() {
         let counts = [("gemini/untouched", 3), ("gemini/refused by the SDK", 1)];
         let counts = counts.map(|(key, n)| (key.to_owned(), n)).into();
-        let sent = Sent { versions: [("openai".to_owned(), "1".to_owned())].into(), counts };
+        let sent = Counts { versions: [("openai".to_owned(), "1".to_owned())].into(), counts };
         let old = format!("# Old\n\n{BY_HAND}\nIt ran.\n");
         let page = page(&old, &sent, &Requests::default(), ("2026-01-02", "0a1b2c3"));
         assert!(page.contains("| gemini | 3 | 0 | 0 | 0 | 0 | 0 | 0 | 1 |\n"), "{page}");

@@ -53,7 +53,7 @@ impl Requests {
         self.n_sessions += 1;
         self.lines.extend(of_session(&name, "untouched", &messages));
         for dialect in Dialect::ALL {
-            self.lines.extend(asked(&name, dialect, "converted", convert(wb, file, dialect)?));
+            self.lines.extend(checked_lines(&name, dialect, "converted", convert(wb, file, dialect)?));
         }
         let out = scratch.join(name.replace(['/', '\\'], "_"));
         if compact(wb, file, &out)? {
@@ -107,12 +107,12 @@ fn convert(wb: &Path, file: &Path, dialect: Dialect) -> Result<Value, String> {
 /// A session in each dialect.
 fn of_session(name: &str, kind: &str, messages: &[Message]) -> Vec<Value> {
     let body = |dialect| EncodedRequest::next_request(messages, dialect).body;
-    Dialect::ALL.into_iter().flat_map(|dialect| asked(name, dialect, kind, body(dialect))).collect()
+    Dialect::ALL.into_iter().flat_map(|dialect| checked_lines(name, dialect, kind, body(dialect))).collect()
 }
 
 /// One request. A request that our rules refuse is sent all the same, to be refused there too, and
 /// then repaired.
-fn asked(name: &str, dialect: Dialect, kind: &str, mut body: Value) -> Vec<Value> {
+fn checked_lines(name: &str, dialect: Dialect, kind: &str, mut body: Value) -> Vec<Value> {
     // A session of which nothing is left asks nothing.
     if !asks(&body, dialect) {
         return Vec::new();
@@ -191,14 +191,14 @@ fn conversation(dialect: Dialect) -> Conversation {
 /// Each example of a rule: the passing one is accepted, the failing one refused, its repaired form
 /// accepted.
 fn examples(root: &Path) -> Result<Vec<Value>, String> {
-    let told = |why: String| format!("{EXAMPLES}: {why}");
-    let text = std::fs::read_to_string(root.join(EXAMPLES)).map_err(|error| told(error.to_string()))?;
-    let examples: Vec<Value> = serde_json::from_str(&text).map_err(|error| told(error.to_string()))?;
+    let failure = |why: String| format!("{EXAMPLES}: {why}");
+    let text = std::fs::read_to_string(root.join(EXAMPLES)).map_err(|error| failure(error.to_string()))?;
+    let examples: Vec<Value> = serde_json::from_str(&text).map_err(|error| failure(error.to_string()))?;
     let mut lines = Vec::new();
     for example in &examples {
         let rule = example["rule"].as_str().unwrap_or_default();
         let dialect = example["dialect"].as_str().unwrap_or_default().parse::<Dialect>();
-        let dialect = dialect.map_err(|error| told(error.to_string()))?;
+        let dialect = dialect.map_err(|error| failure(error.to_string()))?;
         for (key, is_refused) in [("passing", false), ("failing", true), ("repaired", false)] {
             let mut line = line(rule, dialect, &format!("example, {key}"), &example[key], is_refused);
             if rule == "thought-signature" {
@@ -215,7 +215,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_session_is_asked_in_each_dialect_and_a_broken_one_mended_too() {
+    fn a_session_becomes_a_request_in_each_dialect_and_a_broken_one_is_repaired() {
         let call = Message::assistant_blocks(vec![Block::call("c1", "ls", json!({}))]);
         let messages = vec![Message::user("Look."), call, Message::user("Well?")];
         let lines = of_session("a", "untouched", &messages);

@@ -50,15 +50,15 @@ fn count(value: &Value, is_counted: &impl Fn(&Value) -> bool) -> usize {
 }
 
 /// An id and its place.
-type Placed = (String, String);
+type Location = (String, String);
 
-fn placed(id: &Value, at: &str) -> Placed {
+fn location(id: &Value, at: &str) -> Location {
     (id.as_str().unwrap_or_default().to_owned(), at.to_owned())
 }
 
 /// Checks that the results of a step answer its calls, each once.
-fn pairs(calls: &[Placed], results: &[Placed], found: &mut Vec<Finding>) {
-    let has = |list: &[Placed], id: &str| list.iter().any(|(other, _)| other == id);
+fn pairs(calls: &[Location], results: &[Location], found: &mut Vec<Finding>) {
+    let has = |list: &[Location], id: &str| list.iter().any(|(other, _)| other == id);
     for (call, at) in calls.iter().filter(|(call, _)| !has(results, call)) {
         found.push(Finding::new(at, "unanswered", format!("call {call} has no result right after it")));
     }
@@ -76,7 +76,7 @@ fn pairs(calls: &[Placed], results: &[Placed], found: &mut Vec<Finding>) {
     }
 }
 
-fn distinct(calls: &[Placed], found: &mut Vec<Finding>) {
+fn distinct(calls: &[Location], found: &mut Vec<Finding>) {
     for (nth, (call, at)) in calls.iter().enumerate() {
         if calls[..nth].iter().any(|(other, _)| other == call) {
             found.push(Finding::new(at, "repeated", format!("a second call with the id {call}")));
@@ -91,19 +91,19 @@ fn list(value: &Value) -> &[Value] {
 fn chat(body: &Value, found: &mut Vec<Finding>) {
     let messages = list(&body["messages"]);
     let is_tool = |nth: usize| messages.get(nth).is_some_and(|message| message["role"] == "tool");
-    let result = |nth: usize| placed(&messages[nth]["tool_call_id"], &format!("/messages/{nth}"));
+    let result = |nth: usize| location(&messages[nth]["tool_call_id"], &format!("/messages/{nth}"));
     let mut nth = 0;
     while nth < messages.len() {
         let at = format!("/messages/{nth}");
-        let calls: Vec<Placed> =
-            list(&messages[nth]["tool_calls"]).iter().map(|call| placed(&call["id"], &at)).collect();
+        let calls: Vec<Location> =
+            list(&messages[nth]["tool_calls"]).iter().map(|call| location(&call["id"], &at)).collect();
         // Results follow their calls directly; the first message may be a result without any.
         let start = if is_tool(nth) { nth } else { nth + 1 };
         nth += 1;
         while is_tool(nth) {
             nth += 1;
         }
-        let results: Vec<Placed> = (start..nth).map(result).collect();
+        let results: Vec<Location> = (start..nth).map(result).collect();
         distinct(&calls, found);
         pairs(&calls, &results, found);
     }
@@ -117,8 +117,8 @@ fn responses(body: &Value, found: &mut Vec<Finding>) {
             let kind = kind.to_owned();
             items.iter().enumerate().filter(move |(_, item)| item["type"] == kind.as_str())
         };
-        let calls: Vec<Placed> =
-            of_kind(kind).map(|(nth, item)| placed(&item["call_id"], &at(nth))).collect();
+        let calls: Vec<Location> =
+            of_kind(kind).map(|(nth, item)| location(&item["call_id"], &at(nth))).collect();
         distinct(&calls, found);
         let output = format!("{kind}_output");
         for (nth, item) in of_kind(&output) {
@@ -136,7 +136,7 @@ fn responses(body: &Value, found: &mut Vec<Finding>) {
     }
     let with_id =
         || items.iter().enumerate().filter(|(_, item)| item["id"].as_str().is_some_and(|id| !id.is_empty()));
-    distinct(&with_id().map(|(nth, item)| placed(&item["id"], &at(nth))).collect::<Vec<_>>(), found);
+    distinct(&with_id().map(|(nth, item)| location(&item["id"], &at(nth))).collect::<Vec<_>>(), found);
     for (nth, _) in with_id().filter(|(_, item)| item["type"] == "reasoning") {
         let next = items.get(nth + 1).unwrap_or(&Value::Null);
         let is_call = next["type"].as_str().is_some_and(|kind| kind.ends_with("_call"));
@@ -174,11 +174,11 @@ fn kind(part: &Value) -> &str {
 
 fn anthropic(body: &Value, model: &str, found: &mut Vec<Finding>) {
     let rounds = rounds(list(&body["messages"]));
-    let (mut calls, mut all_calls): (Vec<Placed>, Vec<Placed>) = (Vec::new(), Vec::new());
+    let (mut calls, mut all_calls): (Vec<Location>, Vec<Location>) = (Vec::new(), Vec::new());
     for (role, parts) in &rounds {
-        let ids = |wanted: &str, key: &str| -> Vec<Placed> {
+        let ids = |wanted: &str, key: &str| -> Vec<Location> {
             let wanted = parts.iter().filter(|(_, part)| kind(part) == wanted);
-            wanted.map(|(at, part)| placed(&part[key], at)).collect()
+            wanted.map(|(at, part)| location(&part[key], at)).collect()
         };
         if *role == "user" {
             let results = ids("tool_result", "tool_use_id");
@@ -248,9 +248,9 @@ fn gemini(body: &Value, model: &str, found: &mut Vec<Finding>) {
     if contents.last().is_some_and(|content| content["role"] != "user") {
         found.push(Finding::new("/contents", "last", "the conversation must end with the user"));
     }
-    let mut calls: Vec<Placed> = Vec::new();
+    let mut calls: Vec<Location> = Vec::new();
     for (nth, content) in contents.iter().enumerate() {
-        let ids = |key: &str| -> Vec<Placed> {
+        let ids = |key: &str| -> Vec<Location> {
             let parts = list(&content["parts"]).iter().filter(|part| part[key].is_object());
             // Calls are distinguished by id, else by the name of their function.
             parts.map(|part| (format!("{} {}", part[key]["id"], part[key]["name"]), at(nth))).collect()

@@ -7,8 +7,8 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use serde_json::{Value, json};
 
-use super::provider::{Provider, Received, WORD};
-use super::report::Sent;
+use super::provider::{CheckingProvider, Received, WORD};
+use super::report::Counts;
 
 const PROXIES: [&str; 6] =
     ["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy"];
@@ -58,14 +58,14 @@ impl Drop for Sender {
 }
 
 /// Sends all requests and counts them; findings are an error.
-pub(super) fn send_all(root: &Path, python: &Path, requests: &[Value]) -> Result<Sent, String> {
-    let provider = Provider::start();
+pub(super) fn send_all(root: &Path, python: &Path, requests: &[Value]) -> Result<Counts, String> {
+    let provider = CheckingProvider::start();
     let mut sender = Sender::start(root, python, &provider.url())?;
     let versions = sender.read()?;
     let versions = versions.as_object().into_iter().flatten();
     let versions =
         versions.map(|(name, version)| (name.clone(), version.as_str().unwrap_or_default().to_owned()));
-    let mut sent = Sent { versions: versions.collect(), counts: BTreeMap::new() };
+    let mut sent = Counts { versions: versions.collect(), counts: BTreeMap::new() };
     let mut findings = Vec::new();
     for request in requests {
         let reply = sender.send(request)?;
@@ -136,7 +136,7 @@ fn plain(value: &Value, key: &str) -> Value {
 mod tests {
     use super::*;
 
-    fn found(is_refused: bool, reply: &Value, arrived: Option<Value>) -> Option<String> {
+    fn checked(is_refused: bool, reply: &Value, arrived: Option<Value>) -> Option<String> {
         let request =
             json!({"body": {"model": "m", "a": {"data": "-_8=", "b": null}}, "is_refused": is_refused});
         finding(&request, reply, &Received { bodies: arrived.into_iter().collect(), strays: Vec::new() })
@@ -146,12 +146,12 @@ mod tests {
     fn refusals_and_answers_are_compared_with_what_was_expected() {
         let (fine, refused) = (json!({"text": WORD}), json!({"why": "BadRequest: no"}));
         let body = || Some(json!({"a": {"data": "+/8"}}));
-        assert_eq!(found(false, &fine, body()), None);
-        assert_eq!(found(true, &refused, None), None);
-        assert_eq!(found(false, &refused, body()).as_deref(), Some("BadRequest: no"));
-        assert_eq!(found(true, &fine, body()).as_deref(), Some("accepted, although it breaks a rule"));
-        assert!(found(false, &json!({"text": "F"}), body()).is_some());
-        let changed = found(false, &fine, Some(json!({"a": {"data": "AAAA"}})));
+        assert_eq!(checked(false, &fine, body()), None);
+        assert_eq!(checked(true, &refused, None), None);
+        assert_eq!(checked(false, &refused, body()).as_deref(), Some("BadRequest: no"));
+        assert_eq!(checked(true, &fine, body()).as_deref(), Some("accepted, although it breaks a rule"));
+        assert!(checked(false, &json!({"text": "F"}), body()).is_some());
+        let changed = checked(false, &fine, Some(json!({"a": {"data": "AAAA"}})));
         assert_eq!(changed.as_deref(), Some("what arrived differs from what was encoded"));
     }
 }

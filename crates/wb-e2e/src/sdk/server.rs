@@ -25,7 +25,7 @@ pub(crate) fn digest(root: &Path, wb: &Path, python: &Path, scratch: &Path) -> R
     // It ends with its standard input, and may have ended by itself.
     drop(child.stdin.take());
     let _ = child.wait();
-    told(&outcome?)
+    verdict(&outcome?)
 }
 
 fn address(child: &mut Child) -> Result<String, String> {
@@ -52,20 +52,20 @@ fn compacted(root: &Path, wb: &Path, address: &str, scratch: &Path) -> Result<Va
 }
 
 /// Checks the report: the server was asked, it counted, and garbage is no digest.
-fn told(report: &Value) -> Result<String, String> {
+fn verdict(report: &Value) -> Result<String, String> {
     let usage = |key: &str| report["model"]["usage"][key].as_u64().unwrap_or(0);
     let (sent, came) = (usage("inputTokens"), usage("outputTokens"));
     let reason = report["reason"].as_str().unwrap_or_default();
     let requests = report["model"]["requests"].as_u64().unwrap_or(0);
-    let told = format!(
+    let summary = format!(
         "{requests} requests, {sent} tokens sent, {came} came; degraded: {}; {reason}",
         report["degraded"]
     );
     let is_fine = requests > 0 && sent > 0 && came > 0 && report["degraded"] == true && !reason.is_empty();
     if is_fine {
-        Ok(told)
+        Ok(summary)
     } else {
-        Err(format!("sdk: the report of a real server is not as expected: {told}"))
+        Err(format!("sdk: the report of a real server is not as expected: {summary}"))
     }
 }
 
@@ -80,10 +80,10 @@ mod tests {
         let usage = json!({ "inputTokens": 9, "outputTokens": 2 });
         let mut report = json!({ "degraded": true, "reason": "local digest: x", "model": { "requests": 1, "usage": usage } });
         assert_eq!(
-            told(&report).unwrap(),
+            verdict(&report).unwrap(),
             "1 requests, 9 tokens sent, 2 came; degraded: true; local digest: x"
         );
         report["model"]["usage"]["outputTokens"] = 0.into();
-        assert!(told(&report).is_err());
+        assert!(verdict(&report).is_err());
     }
 }

@@ -87,7 +87,7 @@ impl Shape {
 
 fn find_in_list(shape: &Shape, least: usize, value: &Value, at: &str, found: &mut Vec<Finding>) {
     let Some(list) = value.as_array() else {
-        return found.extend(wrong_type(false, value).map(|(word, why)| Finding::new(at, word, why)));
+        return found.push(Finding::new(at, "type", type_fault(value)));
     };
     if list.len() < least {
         found.push(Finding::new(at, "empty", "a list with nothing in it"));
@@ -101,7 +101,7 @@ type Fields = [(&'static str, Shape)];
 
 fn find_in_record(required: &Fields, optional: &Fields, value: &Value, at: &str, found: &mut Vec<Finding>) {
     let Some(object) = value.as_object() else {
-        return found.extend(wrong_type(false, value).map(|(word, why)| Finding::new(at, word, why)));
+        return found.push(Finding::new(at, "type", type_fault(value)));
     };
     let missing = required.iter().filter(|(key, _)| !object.contains_key(*key));
     found.extend(missing.map(|(key, _)| Finding::new(at, "missing", format!("has no `{key}`"))));
@@ -124,9 +124,7 @@ fn find_by_key(
     let tag = value.get(key).map_or(otherwise, |tag| Some(tag.as_str().unwrap_or_default()));
     let shape = tag.and_then(|tag| shapes.iter().find(|(name, _)| *name == tag));
     match (tag, shape) {
-        _ if !value.is_object() => {
-            found.extend(wrong_type(false, value).map(|(word, why)| Finding::new(at, word, why)));
-        }
+        _ if !value.is_object() => found.push(Finding::new(at, "type", type_fault(value))),
         (None, _) => found.push(Finding::new(at, "missing", format!("has no `{key}`"))),
         (Some(tag), None) => found.push(Finding::new(at, "enum", format!("`{key}` is `{tag}`"))),
         (Some(_), Some((_, shape))) => shape.find(value, at, found),
@@ -134,6 +132,10 @@ fn find_by_key(
 }
 
 fn wrong_type(is_right: bool, value: &Value) -> Option<(&'static str, String)> {
+    (!is_right).then(|| ("type", type_fault(value)))
+}
+
+fn type_fault(value: &Value) -> String {
     let name = match value {
         Value::Object(_) => "an object",
         Value::Array(_) => "a list",
@@ -142,12 +144,14 @@ fn wrong_type(is_right: bool, value: &Value) -> Option<(&'static str, String)> {
         Value::Null => "null",
         Value::Number(_) => "a number",
     };
-    (!is_right).then(|| ("type", format!("{name} is of another type")))
+    format!("{name} is of another type")
 }
 
 fn blank(value: &Value) -> Option<(&'static str, String)> {
-    text(value).trim().is_empty().then(|| ("blank", "a text of blanks alone".to_owned()))
+    text(value).trim().is_empty().then(|| ("blank", BLANK.to_owned()))
 }
+
+const BLANK: &str = "a text of blanks alone";
 
 fn text(value: &Value) -> &str {
     value.as_str().unwrap_or_default()
@@ -427,7 +431,7 @@ fn anthropic_message() -> Shape {
     let not_blank = || {
         Check(|value| {
             let is_blank = value.is_string() && text(value).trim().is_empty();
-            is_blank.then_some(("blank", "a text of blanks alone"))
+            is_blank.then_some(("blank", BLANK))
         })
     };
     let says = |parts| {

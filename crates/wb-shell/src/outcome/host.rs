@@ -71,9 +71,9 @@ pub(crate) struct HostReport<'a> {
 }
 
 impl<'a> HostReport<'a> {
-    /// Reads a report. Hosts without an error flag report success for every result, so a failing exit
-    /// code that a host wrote around the output of a command counts more; `may_quote` commands show
-    /// text that may contain such a line.
+    /// Reads a report. Hosts without an error flag report success for every result, so a failing
+    /// exit code that a host wrote around the output of a command overrides it. With `may_quote`
+    /// the output is text that may contain such a line.
     pub(crate) fn new(output: &'a str, reported: Reported, may_quote: bool) -> Self {
         let (body, exit, success) = split_report(output);
         let exit = match reported {

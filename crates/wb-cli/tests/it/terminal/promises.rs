@@ -150,3 +150,40 @@ fn hooks_of_a_project_go_into_the_settings_that_are_not_shared() {
     home.done("install claude-code --hooks --project");
     assert_eq!(home.text("project/.claude/settings.local.json").matches(" hook\"").count(), 3);
 }
+
+/// Returns the commands of a page: lines of shell blocks and code in running text that begin with
+/// `wb`.
+fn commands(page: &str) -> Vec<&str> {
+    let of_text = page.split("```").step_by(2).flat_map(quoted);
+    let of_blocks =
+        page.split("```sh").skip(1).flat_map(|block| block.split("```").next()).flat_map(str::lines);
+    of_text.chain(of_blocks).filter_map(|line| line.strip_prefix("wb ")).collect()
+}
+
+#[test]
+fn the_pages_name_only_commands_and_options_that_exist() {
+    let home = Home::new();
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let folders = ["docs/guide", "docs/recipes"].map(|folder| root.join(folder).read_dir().unwrap());
+    let pages = folders.into_iter().flatten().map(|entry| entry.unwrap().path());
+    let mut seen = BTreeSet::new();
+    for page in pages.chain([root.join("README.md")]) {
+        let text = std::fs::read_to_string(&page).unwrap();
+        for command in commands(&text) {
+            let words: Vec<&str> = command.split('#').next().unwrap().split_whitespace().collect();
+            let n_names = if words.first() == Some(&"session") { 2 } else { 1 };
+            let is_name = |word: &&&str| word.bytes().all(|byte| byte.is_ascii_lowercase());
+            let name = words.iter().take(n_names).take_while(is_name).copied().collect::<Vec<_>>().join(" ");
+            if name.is_empty() {
+                continue;
+            }
+            let shown = help(&home, &name);
+            for option in words.iter().filter(|word| word.starts_with("--")) {
+                let option = option.split('=').next().unwrap();
+                assert!(shown.contains(option), "{}: wb {command}: {option}", page.display());
+            }
+            seen.insert(name);
+        }
+    }
+    assert!(seen.len() >= 20, "{seen:?}");
+}

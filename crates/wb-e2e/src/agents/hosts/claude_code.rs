@@ -15,7 +15,7 @@ pub(super) const HOST: Host = Host {
     name: "claude-code",
     package: "@anthropic-ai/claude-code",
     version: "2.1.328",
-    beside: None,
+    companion: None,
     dialect: "Anthropic Messages",
     is_of_all: false,
     repeats_outputs: false,

@@ -14,7 +14,7 @@ pub(super) const HOST: Host = Host {
     name: "codex",
     package: "@openai/codex",
     version: "0.169.0",
-    beside: None,
+    companion: None,
     dialect: "OpenAI Responses",
     is_of_all: true,
     repeats_outputs: false,

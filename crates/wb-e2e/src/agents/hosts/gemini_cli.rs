@@ -15,7 +15,7 @@ pub(super) const HOST: Host = Host {
     name: "gemini-cli",
     package: "@google/gemini-cli",
     version: "0.61.0",
-    beside: None,
+    companion: None,
     dialect: "Gemini",
     is_of_all: false,
     repeats_outputs: true,

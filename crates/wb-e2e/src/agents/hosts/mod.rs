@@ -33,7 +33,7 @@ pub(crate) struct Host {
     /// The version.
     pub(crate) version: &'static str,
     /// Another package, of the same version.
-    pub(crate) beside: Option<&'static str>,
+    pub(crate) companion: Option<&'static str>,
     /// The dialect of its requests.
     pub(crate) dialect: &'static str,
     /// Includes it in `all`.
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn a_host_that_is_not_known_is_told_with_those_that_are() {
+    fn an_unknown_host_is_reported_with_the_known_ones() {
         let why = named("emacs").unwrap_err();
         assert!(
             why.starts_with("there is no host `emacs`\nhint: pi, codex, opencode, claude-code, gemini-cli"),

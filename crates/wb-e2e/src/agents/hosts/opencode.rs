@@ -13,7 +13,7 @@ pub(super) const HOST: Host = Host {
     package: "opencode-ai",
     version: "1.18.33",
     // It searches for this one at each start if it is missing.
-    beside: Some("@opencode-ai/plugin"),
+    companion: Some("@opencode-ai/plugin"),
     dialect: "Anthropic Messages",
     is_of_all: true,
     repeats_outputs: false,

@@ -18,7 +18,7 @@ pub(super) const HOST: Host = Host {
     name: "pi",
     package: "@mariozechner/pi-coding-agent",
     version: "0.73.1",
-    beside: None,
+    companion: None,
     dialect: "OpenAI Chat",
     is_of_all: true,
     repeats_outputs: false,

@@ -26,14 +26,14 @@ fn item(turn: &Value, part: &Value) -> Option<Item> {
         return Some(Item::Call(string(&call["id"])));
     }
     if output.is_object() {
-        return Some(Item::Output(string(&output["id"]), told(&output["response"])));
+        return Some(Item::Output(string(&output["id"]), output_text(&output["response"])));
     }
     let text = part["text"].as_str().filter(|_| part["thought"] != true)?;
     Some(Item::Text(who(&turn["role"]), text.to_owned()))
 }
 
 /// Returns the text of an output, whatever its keys are.
-fn told(response: &Value) -> String {
+fn output_text(response: &Value) -> String {
     let words = response.as_object().into_iter().flat_map(|it| it.values()).filter_map(Value::as_str);
     words.collect::<Vec<_>>().join("\n")
 }

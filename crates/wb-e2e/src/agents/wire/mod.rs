@@ -83,7 +83,7 @@ pub(crate) struct Reply {
 
 impl Dialect {
     /// Detects the dialect from the address.
-    pub(crate) fn of(path: &str) -> Option<Self> {
+    pub(crate) fn from_url(path: &str) -> Option<Self> {
         let path = path.split('?').next().unwrap_or_default().trim_end_matches('/');
         let ends = [
             ("/chat/completions", Self::Chat),
@@ -150,7 +150,7 @@ impl Reply {
     /// Builds the answer to a request.
     pub(crate) fn to(body: &Value, number: usize, turn: &Turn, calls: Vec<Called>) -> Self {
         let model = body["model"].as_str().unwrap_or("scripted").to_owned();
-        let input_tokens = (body.to_string().len() / BYTES_PER_TOKEN).max(turn.told_tokens);
+        let input_tokens = (body.to_string().len() / BYTES_PER_TOKEN).max(turn.reported_tokens);
         let Turn { thought, text, .. } = turn.clone();
         Self { number, model, thought, text, calls, input_tokens }
     }
@@ -232,42 +232,45 @@ mod tests {
         Tool { name: name.to_owned(), properties: Value::Object(properties) }
     }
 
-    fn said(tools: &[Tool], call: &Call) -> (String, Value) {
+    fn call_by_name(tools: &[Tool], call: &Call) -> (String, Value) {
         let called = Called::with(tools, call, "1".into()).unwrap();
         (called.name, called.input)
     }
 
     #[test]
-    fn a_dialect_is_told_from_the_end_of_the_address() {
-        assert_eq!(Dialect::of("/v1/messages?beta=true"), Some(Dialect::Anthropic));
-        assert_eq!(Dialect::of("/v1/chat/completions"), Some(Dialect::Chat));
-        assert_eq!(Dialect::of("/v1/responses/"), Some(Dialect::Responses));
-        assert_eq!(Dialect::of("/v1beta/models/m:streamGenerateContent?alt=sse"), Some(Dialect::Gemini));
-        assert_eq!(Dialect::of("/v1/messages/count_tokens"), None);
+    fn a_dialect_is_identified_by_the_end_of_the_address() {
+        assert_eq!(Dialect::from_url("/v1/messages?beta=true"), Some(Dialect::Anthropic));
+        assert_eq!(Dialect::from_url("/v1/chat/completions"), Some(Dialect::Chat));
+        assert_eq!(Dialect::from_url("/v1/responses/"), Some(Dialect::Responses));
+        assert_eq!(
+            Dialect::from_url("/v1beta/models/m:streamGenerateContent?alt=sse"),
+            Some(Dialect::Gemini)
+        );
+        assert_eq!(Dialect::from_url("/v1/messages/count_tokens"), None);
     }
 
     #[test]
-    fn a_call_is_said_with_the_tools_that_are_there() {
+    fn a_call_uses_the_tools_that_are_there() {
         let tools = [tool("Bash", &["command", "description"]), tool("Read", &["file_path"])];
         let run = Call::Run("ls".into());
         assert_eq!(
-            said(&tools, &run),
+            call_by_name(&tools, &run),
             ("Bash".into(), json!({"command": "ls", "description": "A scripted call"}))
         );
-        assert_eq!(said(&tools, &Call::Read("a".into())), ("Read".into(), json!({"file_path": "a"})));
+        assert_eq!(call_by_name(&tools, &Call::Read("a".into())), ("Read".into(), json!({"file_path": "a"})));
     }
 
     #[test]
     fn without_a_tool_for_reading_the_shell_reads() {
         let tools = [tool("exec_command", &["cmd"])];
         assert_eq!(
-            said(&tools, &Call::Read("a b".into())),
+            call_by_name(&tools, &Call::Read("a b".into())),
             ("exec_command".into(), json!({"cmd": "cat 'a b'"}))
         );
     }
 
     #[test]
-    fn a_tool_that_is_not_known_is_told_with_those_that_are_there() {
+    fn an_unknown_tool_is_reported_with_the_known_ones() {
         let why = Called::with(&[tool("browse", &["url"])], &Call::Run("ls".into()), "1".into()).unwrap_err();
         assert_eq!(why, "no tool for Run(\"ls\") among browse; name it in crates/wb-e2e/src/agents/wire");
     }
