@@ -65,19 +65,19 @@ enum Entry {
     },
 }
 
-/// Reads the lines of a list, and whether the last one was cut off.
-fn entries(list: &dyn Parts) -> Result<(Vec<Entry>, bool), HistoryError> {
+/// Reads the lines of a list, and the place of the last one if it is truncated.
+fn entries(list: &dyn Parts) -> Result<(Vec<Entry>, Option<u64>), HistoryError> {
     let unread = |error: io::Error| HistoryError::List(error.to_string());
     let mut lines = Lines::new(PartReader::new(list, "", 0).map_err(unread)?);
     let mut entries = Vec::new();
     while let Some(line) = lines.next_line().map_err(unread)? {
         match line.parse() {
             Ok(entry) => entries.push(entry),
-            Err(_) if line.is_truncated() => return Ok((entries, true)),
+            Err(_) if line.is_truncated() => return Ok((entries, Some(line.at))),
             Err(error) => return Err(HistoryError::List(format!("line {}: {error}", line.number))),
         }
     }
-    Ok((entries, false))
+    Ok((entries, None))
 }
 
 /// The list of operations on one session.
@@ -90,8 +90,8 @@ pub struct History {
     done: Vec<(u64, Vec<RecordRef>, Option<u64>)>,
     /// The last operation that is neither done nor dropped.
     pending: Option<u64>,
-    /// True if the last line was cut off.
-    is_cut_off: bool,
+    /// The place of the last line if it is truncated; the next write removes it.
+    truncated_at: Option<u64>,
 }
 
 impl History {
@@ -122,8 +122,9 @@ impl History {
     /// Reads the list; parts without a file are an empty one. A line that was cut off at the end is
     /// passed over.
     pub fn open(list: Box<dyn Parts>) -> Result<Self, HistoryError> {
-        let (entries, is_cut_off) = entries(list.as_ref())?;
-        let mut history = Self { list, operations: Vec::new(), done: Vec::new(), pending: None, is_cut_off };
+        let (entries, truncated_at) = entries(list.as_ref())?;
+        let mut history =
+            Self { list, operations: Vec::new(), done: Vec::new(), pending: None, truncated_at };
         for entry in entries {
             history.take(entry);
         }
@@ -172,10 +173,9 @@ impl History {
         self.pending
     }
 
-    /// Returns whether the last line of the list was cut off while it was written, so that its
-    /// content is not known.
-    pub fn is_cut_off(&self) -> bool {
-        self.is_cut_off
+    /// Returns whether the last line of the list is truncated, so that its content is unknown.
+    pub fn is_truncated(&self) -> bool {
+        self.truncated_at.is_some()
     }
 
     /// Returns the parts of the list.
@@ -362,10 +362,18 @@ impl History {
         let failed = |error: &dyn std::fmt::Display| HistoryError::List(error.to_string());
         let mut line = serde_json::to_vec(&entry).map_err(|error| failed(&error))?;
         line.push(b'\n');
+        if let Some(at) = self.truncated_at {
+            let end = self.list.len("").map_err(|error| failed(&error))?.unwrap_or(at);
+            let mut old = Vec::new();
+            self.list.read("", at..end, &mut old).map_err(|error| failed(&error))?;
+            let cut = ChangeSet { changes: vec![(String::new(), Change::Cut { at, old: Bytes(old) })] };
+            self.list.commit(&cut).map_err(|error| HistoryError::of_list(&error))?;
+            self.truncated_at = None;
+        }
         let end = self.list.len("").map_err(|error| failed(&error))?;
         let set = match end {
             Some(end) => {
-                // The last line may have been cut off.
+                // A whole last line may lack its line feed.
                 if !self.list.is_line_start(end).map_err(|error| failed(&error))? {
                     line.insert(0, b'\n');
                 }

@@ -82,7 +82,7 @@ pub(crate) fn log(shell: &Shell, args: &args::Log) -> Result<()> {
 fn list(shell: &Shell, SessionHistory { file, history, .. }: SessionHistory) -> Result<()> {
     let operations: Vec<OperationRow> =
         history.operations().map(|it| OperationRow::new(it, &history)).collect();
-    let (unsettled, cut_off) = (history.unsettled(), history.is_cut_off());
+    let (unsettled, cut_off) = (history.unsettled(), history.is_truncated());
     if shell.is_json {
         return shell.print_json(&OperationsJson { file, operations, unsettled, cut_off });
     }

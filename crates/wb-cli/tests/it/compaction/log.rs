@@ -201,3 +201,23 @@ fn a_list_cut_off_in_its_only_line_is_reported() {
     assert!(reported.contains("is truncated") && !reported.contains("nothing was done"), "{reported}");
     assert_eq!(copy.json(&[])["cut_off"], true);
 }
+
+#[test]
+fn the_next_operation_removes_a_truncated_last_line() {
+    for part in [1, 2, 3] {
+        let copy = Copy::new(CLAUDE);
+        let list = copy.folder.path().join("session.jsonl.wb-log");
+        let start = fs::read(&copy.file).unwrap();
+        copy.compact("200k");
+        let whole = fs::read(&list).unwrap();
+        let first = fs::read(&copy.file).unwrap();
+        let torn = &br#"{"planned":{"id":2,"what":"compact","at_ms":17"#[..10 * part];
+        fs::write(&list, [&whole[..], torn].concat()).unwrap();
+        copy.compact("8000");
+        let undo = || wb(&["undo", copy.name(), "--allow-open"]);
+        assert_eq!(undo().code, 0, "{part}");
+        assert_eq!(fs::read(&copy.file).unwrap(), first, "{part}");
+        assert_eq!(undo().code, 0, "{part}");
+        assert_eq!(fs::read(&copy.file).unwrap(), start, "{part}");
+    }
+}
