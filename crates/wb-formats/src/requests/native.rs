@@ -166,7 +166,7 @@ fn header(parts: &dyn Parts) -> io::Result<Option<(u64, Result<Meta, FormatError
 
 fn meta_of(line: usize, header: Value) -> Result<Meta, FormatError> {
     if header["version"] == VERSION {
-        return Meta::deserialize(header).map_err(|error| FormatError::of_json(line, &error));
+        return Meta::deserialize(header).map_err(|error| FormatError::from_json(line, &error));
     }
     let what = format!("version {} of the header is not known, only {VERSION} is", header["version"]);
     Err(FormatError::BadMessage { line, what })
