@@ -85,7 +85,7 @@ fn changed_as(path: &Path) -> Option<&'static dyn Format> {
 
 /// Returns the number of messages that a format reads.
 fn n_messages(format: &dyn Format, parts: &dyn Parts) -> usize {
-    let parts = parts.again().map_err(FormatError::from);
+    let parts = parts.reopen().map_err(FormatError::from);
     let view = parts.and_then(|parts| format.open(parts)?.view(ONLY_CONVERSATION));
     view.map_or(0, |view| view.messages.len())
 }

@@ -24,7 +24,7 @@ pub(crate) fn copy_with(
     set: &ChangeSet,
 ) -> Result<Box<dyn Document>, UserError> {
     refuse_database(file, document)?;
-    let again = document.parts().again().map_err(|error| no_copy(file, &error))?;
+    let again = document.parts().reopen().map_err(|error| no_copy(file, &error))?;
     let parts = ChangedPart::new(again, set).map_err(|error| no_copy(file, &error))?;
     wb_formats::open(Box::new(parts)).map_err(|error| not_read(Path::new(file), &error))
 }

@@ -26,7 +26,7 @@ impl Validity {
     /// Returns the same validity for other messages of the view, regardless of generated call ids:
     /// reading the written file back generates new ones.
     pub(crate) fn by_order(self, view: &View, messages: &[Message], sent: &SentAs<'_>) -> Self {
-        match view.provenance.by_order(messages) {
+        match view.provenance.with_ids_by_order(messages) {
             Cow::Borrowed(_) => self,
             Cow::Owned(messages) => Self::new(&messages, sent),
         }

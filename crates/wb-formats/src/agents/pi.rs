@@ -108,7 +108,7 @@ impl PiLog {
 
 /// Opens the session of a file, whose lines stay where they are.
 fn opened(parts: &dyn Parts, seed: u64) -> Result<Session, SessionError> {
-    let again = parts.again().and_then(MemoryStore::over);
+    let again = parts.reopen().and_then(MemoryStore::over);
     let store = again.map_err(|source| StoreError::Lines { source })?;
     Session::open(Box::new(store), IdSource::new(seed))
 }

@@ -258,7 +258,7 @@ impl Reading {
             return Ok(());
         }
         let of_json = if list.joint == Joint::Line || !error.is_data() {
-            FormatError::of_json(line, error)
+            FormatError::from_json(line, error)
         } else {
             FormatError::BadMessage { line, what: wb_record::lines::fault(error) }
         };

@@ -155,7 +155,7 @@ impl List {
             return Self::of_array(text, json);
         }
         serde_json::from_slice::<serde::de::IgnoredAny>(json)
-            .map_err(|error| FormatError::of_json(1, &error))?;
+            .map_err(|error| FormatError::from_json(1, &error))?;
         Self::of_array(text, find(json, path).map_or(b"[]", |place| &json[place]))
     }
 
@@ -168,7 +168,7 @@ impl List {
     /// Returns the list of the elements of an array in a text.
     pub(crate) fn of_array(text: &[u8], array: &[u8]) -> Result<Self, FormatError> {
         let values: Vec<&RawValue> =
-            serde_json::from_slice(array).map_err(|error| FormatError::of_json(1, &error))?;
+            serde_json::from_slice(array).map_err(|error| FormatError::from_json(1, &error))?;
         let place = |value: &&RawValue| place_in(text, value.get());
         let records = values.iter().filter_map(place).collect();
         Ok(Self { name: ONLY_CONVERSATION.to_owned(), records, joint: Joint::Comma, behind: None })

@@ -49,7 +49,7 @@ impl Layout for InspectAi {
     fn lists(&self, parts: &dyn Parts) -> Result<Vec<List>, FormatError> {
         let text = held(parts);
         let samples = List::at_path(text, &["samples"])?.records;
-        samples.into_iter().map(|sample| list_of(text, &text[sample])).collect()
+        samples.into_iter().map(|sample| history_path(text, &text[sample])).collect()
     }
 
     fn shape(&self) -> &dyn Shape {
@@ -70,7 +70,7 @@ impl Layout for InspectAi {
     }
 }
 
-fn list_of(whole: &[u8], sample: &[u8]) -> Result<List, FormatError> {
+fn history_path(whole: &[u8], sample: &[u8]) -> Result<List, FormatError> {
     let messages = get(sample, "messages").filter(|list| elements(list).is_some());
     Ok(List { name: name_of(sample), ..List::of_array(whole, messages.unwrap_or(b"[]"))? })
 }

@@ -55,7 +55,7 @@ impl Layout for TauBench {
         let (runs, key) =
             if is_second { (["simulations"].as_slice(), "messages") } else { ([].as_slice(), "traj") };
         let runs = List::at_path(text, runs)?.records;
-        let lists = runs.into_iter().map(|run| list_of(text, &text[run], key));
+        let lists = runs.into_iter().map(|run| history_path(text, &text[run], key));
         let mut lists = lists.collect::<Result<Vec<_>, _>>()?;
         let mut names = HashSet::new();
         for (at, list) in lists.iter_mut().enumerate() {
@@ -76,7 +76,7 @@ impl Layout for TauBench {
     }
 }
 
-fn list_of(text: &[u8], run: &[u8], key: &str) -> Result<List, FormatError> {
+fn history_path(text: &[u8], run: &[u8], key: &str) -> Result<List, FormatError> {
     let list = List::of_array(text, get(run, key).filter(|list| elements(list).is_some()).unwrap_or(b"[]"))?;
     let part = |key: &str| {
         let value = get(run, key).unwrap_or(b"0");

@@ -145,7 +145,7 @@ impl<'a> Current<'a> {
         if !self.is_one_file()? {
             return Err(self.refused("the ids and names of calls in a database stay as they are"));
         }
-        let parts = self.document().parts().again().map_err(NotExpressible::unreadable)?;
+        let parts = self.document().parts().reopen().map_err(NotExpressible::unreadable)?;
         let part = ChangedPart::new(parts, changes).map_err(NotExpressible::unreadable)?;
         let opened = self.document().format().open(Box::new(part)).map_err(NotExpressible::unreadable)?;
         let view = opened.view(self.conversation).map_err(NotExpressible::unreadable)?;

@@ -56,7 +56,7 @@ impl Format for Native {
         let Some(first) = probe.first() else { return Confidence::No };
         let is_foreign = |it: &ProbedValue| !it.role.is_empty() && !is_message(it);
         let messages: Vec<&ProbedValue> = if is_document(first) {
-            list_of(first).elements().collect()
+            history_path(first).elements().collect()
         } else {
             probe.values.iter().collect()
         };
@@ -76,10 +76,10 @@ impl Format for Native {
 }
 
 fn is_document(first: &ProbedValue) -> bool {
-    first.is_list || (first.has("messages") && list_of(first).is_list)
+    first.is_list || (first.has("messages") && history_path(first).is_list)
 }
 
-fn list_of(first: &ProbedValue) -> &ProbedValue {
+fn history_path(first: &ProbedValue) -> &ProbedValue {
     if first.is_list { first } else { first.inner.as_deref().unwrap_or(first) }
 }
 
@@ -161,7 +161,7 @@ fn header(parts: &dyn Parts) -> io::Result<Option<(u64, Result<Meta, FormatError
 
 fn meta_of(line: usize, header: Value) -> Result<Meta, FormatError> {
     if header["version"] == VERSION {
-        return Meta::deserialize(header).map_err(|error| FormatError::of_json(line, &error));
+        return Meta::deserialize(header).map_err(|error| FormatError::from_json(line, &error));
     }
     let what = format!("version {} of the header is not known, only {VERSION} is", header["version"]);
     Err(FormatError::BadMessage { line, what })

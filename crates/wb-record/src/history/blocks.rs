@@ -92,7 +92,7 @@ impl<'h> Blocks<'h> {
     }
 
     fn take(&mut self, history: &'h History, operation: &'h Operation) {
-        let after = history.after(operation.id);
+        let after = history.records_after(operation.id);
         let is_back = operation.what.is_way_back();
         let n_before: Vec<usize> = operation.before.iter().map(|it| self.records.see(it, false)).collect();
         self.records.carry(&operation.changes);
@@ -100,8 +100,8 @@ impl<'h> Blocks<'h> {
         if is_back {
             return;
         }
-        let (covers, covered) = without(&operation.before, &n_before, &n_after);
-        let (brought, is_new) = without(after, &n_after, &n_before);
+        let (covers, covered) = difference(&operation.before, &n_before, &n_after);
+        let (brought, is_new) = difference(after, &n_after, &n_before);
         let builds_on = |fold: &Fold| !fold.brought.is_disjoint(&covered);
         let below = self.all.iter().zip(&self.folds).filter(|(_, fold)| builds_on(fold));
         let parents = below.map(|(block, _)| block.operation.id).collect();
@@ -247,7 +247,7 @@ fn same<'a>(pairs: impl Iterator<Item = (&'a u8, &'a u8)>) -> u64 {
 }
 
 /// Returns the records, and their numbers, that are not among others.
-fn without<'h>(
+fn difference<'h>(
     records: &'h [RecordRef],
     numbers: &[usize],
     others: &[usize],

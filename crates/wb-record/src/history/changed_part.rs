@@ -52,7 +52,7 @@ impl Parts for ChangedPart {
         Err(CommitError::ReadOnly)
     }
 
-    fn again(&self) -> io::Result<Box<dyn Parts>> {
-        Ok(Box::new(Self { parts: self.parts.again()?, pieces: self.pieces.clone() }))
+    fn reopen(&self) -> io::Result<Box<dyn Parts>> {
+        Ok(Box::new(Self { parts: self.parts.reopen()?, pieces: self.pieces.clone() }))
     }
 }

@@ -107,7 +107,7 @@ impl HistoryError {
 impl HistoryError {
     /// Returns the reason that the list was not written; if another program began it first, that
     /// program is at work.
-    pub(crate) fn of_list(error: &CommitError) -> Self {
+    pub(crate) fn from_list_error(error: &CommitError) -> Self {
         let full = [ErrorKind::StorageFull, ErrorKind::QuotaExceeded];
         match error {
             CommitError::Busy | CommitError::Stale { .. } | CommitError::File(FileError::Exists { .. }) => {
@@ -152,11 +152,11 @@ mod tests {
     #[test]
     fn a_busy_list_and_a_full_disk_are_reported() {
         let path = || PathBuf::from("s.jsonl.wb-log");
-        let second = HistoryError::of_list(&CommitError::File(FileError::Exists { path: path() }));
+        let second = HistoryError::from_list_error(&CommitError::File(FileError::Exists { path: path() }));
         assert!(matches!(second, HistoryError::ListBusy), "{second}");
         for kind in [ErrorKind::StorageFull, ErrorKind::QuotaExceeded, ErrorKind::PermissionDenied] {
             let cause = FileError::io(&path(), "writing it")(kind.into());
-            let error = HistoryError::of_list(&CommitError::File(cause));
+            let error = HistoryError::from_list_error(&CommitError::File(cause));
             let is_full = kind != ErrorKind::PermissionDenied;
             assert_eq!(error.hint().contains("free some space"), is_full, "{error}");
         }

@@ -114,7 +114,7 @@ impl History {
         };
         let mut list = list?;
         if access == Access::Write {
-            list.hold().map_err(|error| HistoryError::of_list(&error))?;
+            list.hold().map_err(|error| HistoryError::from_list_error(&error))?;
         }
         Self::open(Box::new(list))
     }
@@ -158,7 +158,7 @@ impl History {
 
     /// Returns the records of the view after an operation, in order; none if the session does not
     /// contain it.
-    pub fn after(&self, id: u64) -> &[RecordRef] {
+    pub fn records_after(&self, id: u64) -> &[RecordRef] {
         self.done.iter().find(|(done, ..)| *done == id).map_or(&[], |(_, after, _)| after)
     }
 
@@ -381,7 +381,7 @@ impl History {
             }
             None => ChangeSet { changes: vec![(String::new(), Change::Create { new: Bytes(line) })] },
         };
-        self.list.commit(&set).map_err(|error| HistoryError::of_list(&error))?;
+        self.list.commit(&set).map_err(|error| HistoryError::from_list_error(&error))?;
         self.take(entry);
         Ok(())
     }

@@ -92,7 +92,7 @@ impl History {
         let mut n = 0;
         for operation in self.operations().rev().filter(is_own).filter(|it| !self.is_undone(it.id)) {
             let run = self.last_run(operation.id)?;
-            if !records.starts_with(self.after(run.id)) {
+            if !records.starts_with(self.records_after(run.id)) {
                 break;
             }
             (n, records) = (n + 1, run.before.clone());
@@ -136,7 +136,11 @@ impl History {
 
     /// Returns the changes that undo an operation, or redo it if it is undone.
     fn way(&self, document: &dyn Document, of: u64, stamp: &Stamp) -> Result<WayBack, HistoryError> {
-        if self.is_undone(of) { self.again(document, of) } else { self.back(document, of, stamp) }
+        if self.is_undone(of) {
+            self.redo_changes(document, of)
+        } else {
+            self.undo_changes(document, of, stamp)
+        }
     }
 
     /// Returns a stamp with the token counts of an operation swapped.
@@ -146,14 +150,15 @@ impl History {
     }
 
     /// Returns the changes that undo an operation.
-    fn back(&self, document: &dyn Document, of: u64, stamp: &Stamp) -> Result<WayBack, HistoryError> {
+    fn undo_changes(&self, document: &dyn Document, of: u64, stamp: &Stamp) -> Result<WayBack, HistoryError> {
         let operation = self.last_run(of)?;
-        let in_place = self.in_place(document, operation, "undone")?;
+        let in_place = self.changes_in_place(document, operation, "undone")?;
         if let Some(way) = in_place {
             // If the view has copies of its records but not the originals, the old view is written
             // after them.
             let is_seen = self.is_seen(document, operation, &way.before)?;
-            let set = if is_seen { None } else { self.by_appending(document, of, &way.before, stamp).ok() };
+            let set =
+                if is_seen { None } else { self.changes_by_appending(document, of, &way.before, stamp).ok() };
             return Ok(match set {
                 Some(set) => WayBack { how: UndoMethod::ByAppending, set, ..way },
                 None => way,
@@ -164,7 +169,7 @@ impl History {
         if let Some(set) = self.out_of_lines(document, of, &before)? {
             return Ok(WayBack { how: UndoMethod::InPlace, conversation: conversation.clone(), before, set });
         }
-        let set = self.by_appending(document, of, &before, stamp).map_err(|error| match error {
+        let set = self.changes_by_appending(document, of, &before, stamp).map_err(|error| match error {
             // Replaced bytes that are not in the session return to their place or not at all.
             HistoryError::Lost { id } | HistoryError::Overtaken { id } if has_splices(changes) => {
                 HistoryError::NotFound { id }
@@ -176,7 +181,7 @@ impl History {
 
     /// Returns the changes that write the old view after the current one, with what came since at
     /// its end.
-    fn by_appending(
+    fn changes_by_appending(
         &self,
         document: &dyn Document,
         of: u64,
@@ -218,19 +223,19 @@ impl History {
     ) -> Result<bool, HistoryError> {
         let is_last = self.operations().next_back().is_some_and(|last| last.id == operation.id);
         let is_upon = self.is_upon(operation);
-        Ok(is_last || is_upon || record_refs(document, view)?.starts_with(self.after(operation.id)))
+        Ok(is_last || is_upon || record_refs(document, view)?.starts_with(self.records_after(operation.id)))
     }
 
     /// Returns the changes that redo an undone operation.
-    fn again(&self, document: &dyn Document, of: u64) -> Result<WayBack, HistoryError> {
-        let way = self.in_place(document, self.undo_of(of)?, "redone")?;
+    fn redo_changes(&self, document: &dyn Document, of: u64) -> Result<WayBack, HistoryError> {
+        let way = self.changes_in_place(document, self.undo_of(of)?, "redone")?;
         way.ok_or(HistoryError::NotAlone { id: of, doing: "redone" })
     }
 
     /// Returns the changes that undo an operation in place, in its own bytes: verbatim, or in a
     /// rewritten JSON document. No later operation may be in the session then, and the result is
     /// none if the bytes are not found.
-    fn in_place(
+    fn changes_in_place(
         &self,
         document: &dyn Document,
         operation: &Operation,
@@ -245,7 +250,7 @@ impl History {
         if self.is_revertible(document, operation)? {
             let view = document.view(conversation)?;
             let is_last = self.is_as_long(document, operation)?
-                && record_refs(document, &view)? == self.after(operation.id);
+                && record_refs(document, &view)? == self.records_after(operation.id);
             return way(if is_last { UndoMethod::Exactly } else { UndoMethod::InPlace }, back);
         }
         let id = act_of(operation);
@@ -276,7 +281,7 @@ impl History {
         let operation = self.last_run(of)?;
         let is_repair = self.operations().any(|it| it.id == of && it.what == OperationKind::Repair);
         let now = record_refs(document, view)?;
-        let after = self.after(operation.id);
+        let after = self.records_after(operation.id);
         let Some(since) = now.strip_prefix(after).filter(|_| is_repair) else { return Ok(None) };
         let set = below_later_lines(document.parts(), &operation.changes).map_err(FormatError::from)?;
         let Some(set) = set else { return Ok(None) };
@@ -299,7 +304,7 @@ impl History {
         // Bytes other than whole records may appear anywhere.
         let is_unsure =
             |part: &str| operation.changes.changes.iter().any(|(of, it)| of == part && writes_pieces(it));
-        let mut known = self.after(operation.id).iter().filter(|it| is_unsure(&it.span.part));
+        let mut known = self.records_after(operation.id).iter().filter(|it| is_unsure(&it.span.part));
         let is_fit = can_be_undone(document.parts(), &operation.changes).map_err(FormatError::from)?;
         Ok(is_fit && known.all(|it| is_there(document, it)))
     }
@@ -335,7 +340,7 @@ impl History {
         }
         let mut items: Vec<Item<'static>> =
             operation.before.iter().map(|it| Item::Old(it.span.clone())).collect();
-        let (since, last) = self.since(operation)?;
+        let (since, last) = self.records_since(operation)?;
         let n_known = n_known(last, view).ok_or(HistoryError::Overtaken { id })?;
         let records = |at: usize| view.provenance.places(at).iter().map(|place| &place.record);
         let mut shown: HashMap<&Span, Vec<usize>> = HashMap::new();
@@ -363,15 +368,15 @@ impl History {
 
     /// Returns the records that others wrote between an operation and the last one, in order, and
     /// the records after the last one.
-    fn since(&self, operation: &Operation) -> Result<(Vec<&RecordRef>, &[RecordRef]), HistoryError> {
+    fn records_since(&self, operation: &Operation) -> Result<(Vec<&RecordRef>, &[RecordRef]), HistoryError> {
         let Operation { id, conversation, .. } = operation;
-        let (mut since, mut after) = (Vec::new(), self.after(*id));
+        let (mut since, mut after) = (Vec::new(), self.records_after(*id));
         for later in self.operations().filter(|it| it.id > *id && it.conversation == *conversation) {
             let is_same = |(a, b): (&RecordRef, &RecordRef)| a.span == b.span;
             let new = later.before.get(after.len()..);
             let new = new.filter(|_| after.iter().zip(&later.before).all(is_same));
             since.extend(new.ok_or(HistoryError::Overtaken { id: *id })?);
-            after = self.after(later.id);
+            after = self.records_after(later.id);
         }
         Ok((since, after))
     }
@@ -393,7 +398,7 @@ fn is_there(document: &dyn Document, record: &RecordRef) -> bool {
 /// Returns a session as it will be after changes of its one part; none where they do not find what
 /// they expect.
 fn changed(document: &dyn Document, set: &ChangeSet) -> Result<Option<Box<dyn Document>>, HistoryError> {
-    let again = document.parts().again().map_err(FormatError::from)?;
+    let again = document.parts().reopen().map_err(FormatError::from)?;
     let Ok(part) = ChangedPart::new(again, set) else { return Ok(None) };
     Ok(document.format().open(Box::new(part)).ok())
 }

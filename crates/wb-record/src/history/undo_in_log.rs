@@ -14,13 +14,13 @@ pub(crate) fn below_later_lines(parts: &dyn Parts, set: &ChangeSet) -> io::Resul
     if !back.iter().any(is_at_end) || back.iter().any(|(part, _)| !part.is_empty()) {
         return Ok(None);
     }
-    let begin = |(part, change)| Ok(within(parts, change)?.map(|change| (part, change)));
+    let begin = |(part, change)| Ok(middle_change(parts, change)?.map(|change| (part, change)));
     let changes: io::Result<Option<Vec<_>>> = back.into_iter().map(begin).collect();
     Ok(changes?.map(|changes| ChangeSet { changes }))
 }
 
 /// Returns a change of the end as one of the middle.
-fn within(parts: &dyn Parts, change: Change) -> io::Result<Option<Change>> {
+fn middle_change(parts: &dyn Parts, change: Change) -> io::Result<Option<Change>> {
     let (at, old, new) = match change {
         Change::Cut { at, old: Bytes(old) } if old.ends_with(b"\n") => match old.strip_prefix(b"\n") {
             // It ended the line before, which needs that line feed now.

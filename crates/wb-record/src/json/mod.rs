@@ -149,10 +149,10 @@ pub fn set_in(object: &[u8], path: &[&str], value: &[u8]) -> Vec<u8> {
 /// Returns the object without the members of a key, and without one of the commas next to each.
 pub fn remove(object: &[u8], key: &str) -> Vec<u8> {
     let all = members(object).unwrap_or_default().into_iter().filter(|member| member.key == key);
-    all.rev().fold(object.to_vec(), |object, member| without(&object, &member))
+    all.rev().fold(object.to_vec(), |object, member| remove_member(&object, &member))
 }
 
-fn without(object: &[u8], Member { start, value, .. }: &Member<'_>) -> Vec<u8> {
+fn remove_member(object: &[u8], Member { start, value, .. }: &Member<'_>) -> Vec<u8> {
     let start = *start;
     let before = object[..start].trim_ascii_end();
     if let Some(before) = before.strip_suffix(b",") {

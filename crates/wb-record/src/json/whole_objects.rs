@@ -7,7 +7,7 @@ use std::ops::Range;
 use crate::json::reformatted::{Tokens, are_objects, document_text};
 use crate::json::{elements, members};
 use crate::parts::change::{Bytes, Change, ChangeSet};
-use crate::parts::part::{Parts, after, read_old};
+use crate::parts::part::{Parts, changed_parts, read_old};
 use crate::parts::piece_table::Region;
 
 /// Returns changes that do the same, each of which writes whole objects that appear once in the
@@ -22,7 +22,7 @@ pub(crate) fn in_whole_objects(parts: &dyn Parts, set: &ChangeSet) -> io::Result
         return Ok(set.clone());
     }
     let Some(old) = document_text(parts)? else { return Ok(set.clone()) };
-    let Some(pieces) = after(parts, set).ok().and_then(|mut all| all.remove("")) else {
+    let Some(pieces) = changed_parts(parts, set).ok().and_then(|mut all| all.remove("")) else {
         return Ok(set.clone());
     };
     let new = pieces.whole(&read_old(parts, ""))?.and_then(|new| String::from_utf8(new).ok());
@@ -63,7 +63,7 @@ impl Changed<'_> {
         }
         // Changes run from the end, so that nothing has moved before its turn.
         let change = |window: Range<usize>| {
-            let new = &self.new[self.after(&window)?];
+            let new = &self.new[self.new_place(&window)?];
             let (old, new) = (Bytes(self.old[window.clone()].into()), Bytes(new.into()));
             Some((String::new(), Change::Splice { at: window.start as u64, old, new }))
         };
@@ -82,7 +82,7 @@ impl Changed<'_> {
                 if first < end {
                     let window = array[first].start..array[end - 1].end;
                     let is_around = window.start <= region.start && region.end <= window.end;
-                    let new = self.after(&window).filter(|_| is_around);
+                    let new = self.new_place(&window).filter(|_| is_around);
                     if new.is_some_and(|new| self.is_unique(&self.new[new])) {
                         return Some(window);
                     }
@@ -97,7 +97,7 @@ impl Changed<'_> {
     }
 
     /// Returns the place of a stretch after the changes; nothing if one of them is partly in it.
-    fn after(&self, window: &Range<usize>) -> Option<Range<usize>> {
+    fn new_place(&self, window: &Range<usize>) -> Option<Range<usize>> {
         let (mut start, mut end) = (window.start, window.end);
         for Region { old, n_new } in &self.regions {
             if window.start <= old.start && old.end <= window.end {

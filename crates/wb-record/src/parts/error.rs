@@ -119,7 +119,7 @@ impl FormatError {
 
     /// Builds the error of JSON that could not be parsed; `line` is that of the first line of the
     /// text.
-    pub fn of_json(line: usize, error: &serde_json::Error) -> Self {
+    pub fn from_json(line: usize, error: &serde_json::Error) -> Self {
         let what = crate::parts::lines::fault(error);
         let line = line + error.line().saturating_sub(1);
         if error.is_data() {

@@ -16,7 +16,7 @@ use std::sync::Arc;
 use crate::parts::change::{Change, ChangeSet, CommitError};
 use crate::parts::disk::{Disk, FileCursor, Identity, System, folder_of, mode_of};
 use crate::parts::error::FileError;
-use crate::parts::part::{Parts, after, read_old};
+use crate::parts::part::{Parts, changed_parts, read_old};
 use crate::parts::piece_table::PieceTable;
 use crate::parts::recover::appended;
 use crate::parts::span::PartId;
@@ -46,7 +46,7 @@ impl FileParts {
     pub fn open_for_reading(path: impl Into<PathBuf>) -> Result<Self, FileError> {
         let path = path.into();
         let file = File::open(&path).map_err(FileError::io(&path, "opening it"))?;
-        Self::over(Arc::new(System), path, file, false)
+        Self::from_file(Arc::new(System), path, file, false)
     }
 
     /// Names a file that does not exist yet: a commit creates it.
@@ -59,14 +59,14 @@ impl FileParts {
         no_link(&path, &there)?;
         let file = OpenOptions::new().read(true).append(true).open(&path);
         let file = file.map_err(FileError::io(&path, "opening it"))?;
-        let parts = Self::over(disk, path, file, true)?;
+        let parts = Self::from_file(disk, path, file, true)?;
         match &parts.open {
             Some((_, identity)) if *identity == Identity::from_metadata(&there) => Ok(parts),
             _ => Err(FileError::io(&parts.path, "opening it")(replaced_meanwhile())),
         }
     }
 
-    fn over(disk: Arc<dyn Disk>, path: PathBuf, file: File, is_writer: bool) -> Result<Self, FileError> {
+    fn from_file(disk: Arc<dyn Disk>, path: PathBuf, file: File, is_writer: bool) -> Result<Self, FileError> {
         let metadata = file.metadata().map_err(FileError::io(&path, "looking at it"))?;
         if metadata.is_dir() {
             return Err(FileError::io(&path, "opening it")(io::ErrorKind::IsADirectory.into()));
@@ -216,7 +216,7 @@ impl FileParts {
     /// Replaces the file by its content after the changes.
     fn rewrite(&mut self, set: &ChangeSet) -> Result<(), CommitError> {
         let len = self.len("").map_err(self.failed("looking at it"))?;
-        let Some((_, after)) = after(self, set)?.pop_first() else { return Ok(()) };
+        let Some((_, after)) = changed_parts(self, set)?.pop_first() else { return Ok(()) };
         match (len, after.len()) {
             (_, Some(_)) => self.replace(len, &after),
             (Some(len), None) => self.remove(len),
@@ -344,7 +344,7 @@ impl Parts for FileParts {
         read.map(drop)
     }
 
-    fn again(&self) -> io::Result<Box<dyn Parts>> {
+    fn reopen(&self) -> io::Result<Box<dyn Parts>> {
         let again = Self::open_for_reading(&self.path).map_err(io::Error::other)?;
         if again.is_same(self) { Ok(Box::new(again)) } else { Err(replaced_meanwhile()) }
     }

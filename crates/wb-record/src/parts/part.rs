@@ -49,8 +49,8 @@ pub trait Parts: Send + Sync + Debug {
         Ok(out.into())
     }
 
-    /// Opens the part without a name once more, to be read in parallel with these, as it is now.
-    fn again(&self) -> io::Result<Box<dyn Parts>> {
+    /// Opens the part without a name again, as it is now, to be read in parallel with these.
+    fn reopen(&self) -> io::Result<Box<dyn Parts>> {
         Ok(Box::new(MemoryParts::from_bytes(self.whole("")?)))
     }
 
@@ -90,7 +90,10 @@ pub(crate) fn read_old<'a>(
 }
 
 /// Returns every part that is changed as it is after the changes; nothing is changed.
-pub(crate) fn after(parts: &dyn Parts, set: &ChangeSet) -> Result<BTreeMap<PartId, PieceTable>, CommitError> {
+pub(crate) fn changed_parts(
+    parts: &dyn Parts,
+    set: &ChangeSet,
+) -> Result<BTreeMap<PartId, PieceTable>, CommitError> {
     let mut all: BTreeMap<PartId, PieceTable> = BTreeMap::new();
     for (part, change) in &set.changes {
         let pieces = match all.entry(part.clone()) {
@@ -208,7 +211,7 @@ impl Parts for MemoryParts {
         self.0.get(part).map(|bytes| bytes.as_slice())
     }
 
-    fn again(&self) -> io::Result<Box<dyn Parts>> {
+    fn reopen(&self) -> io::Result<Box<dyn Parts>> {
         Ok(Box::new(self.clone()))
     }
 
@@ -218,7 +221,7 @@ impl Parts for MemoryParts {
     }
 
     fn commit(&mut self, set: &ChangeSet) -> Result<(), CommitError> {
-        for (part, pieces) in after(self, set)? {
+        for (part, pieces) in changed_parts(self, set)? {
             let whole = pieces.whole(&read_old(self, &part)).map_err(unread)?;
             match whole {
                 Some(bytes) => drop(self.0.insert(part, Arc::new(bytes))),

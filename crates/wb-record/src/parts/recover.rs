@@ -4,7 +4,7 @@
 use std::io;
 
 use crate::parts::change::{Bytes, Change, ChangeSet, CommitError};
-use crate::parts::part::{Parts, after, read_old};
+use crate::parts::part::{Parts, changed_parts, read_old};
 use crate::parts::piece_table::PieceTable;
 
 /// The extent to which changes of one part were carried out.
@@ -41,7 +41,7 @@ pub fn progress(parts: &dyn Parts, set: &ChangeSet) -> io::Result<Progress> {
 
 /// Returns whether changes can be reverted byte by byte.
 pub(crate) fn can_be_undone(parts: &dyn Parts, set: &ChangeSet) -> io::Result<bool> {
-    is_done(after(parts, &set.inverse()))
+    is_done(changed_parts(parts, &set.inverse()))
 }
 
 /// Returns where changes append to and what, if they do nothing else.

@@ -232,7 +232,7 @@ impl Provenance {
     /// Returns messages in which the calls that got their ids while they were read are identified
     /// by their order, so that planned messages with such ids can be compared with messages read
     /// again.
-    pub fn by_order<'a>(&self, messages: &'a [Message]) -> Cow<'a, [Message]> {
+    pub fn with_ids_by_order<'a>(&self, messages: &'a [Message]) -> Cow<'a, [Message]> {
         if self.unnamed.is_empty() {
             return Cow::Borrowed(messages);
         }
@@ -397,12 +397,15 @@ mod tests {
         };
         let (planned, read) = (named(&["call-1", "call-7", "call-8"]), named(&["call-1", "call-2"]));
         let (before, after) = (talk(["call-7", "call-8"]), talk(["call-1", "call-2"]));
-        assert_eq!(planned.by_order(&before), read.by_order(&after));
+        assert_eq!(planned.with_ids_by_order(&before), read.with_ids_by_order(&after));
         let crossed = [after[0].clone(), after[2].clone(), after[1].clone()];
-        assert_ne!(planned.by_order(&before), read.by_order(&crossed));
+        assert_ne!(planned.with_ids_by_order(&before), read.with_ids_by_order(&crossed));
         // An id that is in the record is compared as is.
-        assert_ne!(planned.by_order(&talk(["call-7", "c"])), read.by_order(&talk(["call-1", "d"])));
-        assert_eq!(Provenance::default().by_order(&before), Cow::Borrowed(&before));
+        assert_ne!(
+            planned.with_ids_by_order(&talk(["call-7", "c"])),
+            read.with_ids_by_order(&talk(["call-1", "d"]))
+        );
+        assert_eq!(Provenance::default().with_ids_by_order(&before), Cow::Borrowed(&before));
     }
 
     fn place(at: u64) -> Place {

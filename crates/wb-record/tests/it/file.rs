@@ -88,15 +88,15 @@ fn a_part_is_read_by_place_and_is_the_only_one() {
 fn a_file_is_opened_once_more_to_be_read_unless_another_has_its_name() {
     let (folder, path) = place("one\n");
     let mut parts = FileParts::open(&path).unwrap();
-    let mut again = parts.again().unwrap();
+    let mut again = parts.reopen().unwrap();
     parts.commit(&set([append(4, "two\n")])).unwrap();
     assert_eq!(again.whole("").unwrap(), b"one\ntwo\n");
     assert!(matches!(again.commit(&set([append(8, "x")])), Err(CommitError::ReadOnly)));
     fs::rename(&path, folder.path().join("moved.jsonl")).unwrap();
-    assert!(parts.again().is_err());
+    assert!(parts.reopen().is_err());
     fs::write(&path, "another\n").unwrap();
-    assert!(parts.again().is_err());
-    assert_eq!(MemoryParts::from_bytes("held").again().unwrap().whole("").unwrap(), b"held");
+    assert!(parts.reopen().is_err());
+    assert_eq!(MemoryParts::from_bytes("held").reopen().unwrap().whole("").unwrap(), b"held");
 }
 
 #[test]

@@ -55,7 +55,7 @@ impl SessionHistory {
         let is_unchanged =
             |record: &&RecordRef| is_it(&record.span) && kept(&record.span).is_ok_and(|now| now == **record);
         let known = self.history.operations().rev().find_map(|operation| {
-            let mut records = operation.before.iter().chain(self.history.after(operation.id));
+            let mut records = operation.before.iter().chain(self.history.records_after(operation.id));
             Some((operation, records.find(is_unchanged)?))
         });
         let conversation = match known {

@@ -73,7 +73,7 @@ impl Rows {
         FormatError::utf8_of(&whole)?;
         let text = whole.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(&whole);
         let export: WebExport<'_> =
-            serde_json::from_slice(text).map_err(|error| FormatError::of_json(1, &error))?;
+            serde_json::from_slice(text).map_err(|error| FormatError::from_json(1, &error))?;
         let mut rows = Self { end: whole.len() as u64, ..Self::default() };
         for line in export.loglines {
             let start = place_in(&whole, line.get()).unwrap_or_default().start;

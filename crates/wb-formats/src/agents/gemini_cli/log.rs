@@ -58,7 +58,7 @@ impl Log {
         FormatError::utf8_of(&text)?;
         let Some(list) = find(&text[start..], &["messages"]) else {
             let whole = serde_json::from_slice::<IgnoredAny>(&text[start..]);
-            return whole.map(|_| false).map_err(|error| FormatError::of_json(1, &error));
+            return whole.map(|_| false).map_err(|error| FormatError::from_json(1, &error));
         };
         let list = start + list.start..start + list.end;
         let places = elements(&text[list.clone()]).unwrap_or_default();

@@ -106,7 +106,7 @@ impl Export {
         let start = if text.starts_with(b"\xEF\xBB\xBF") { 3 } else { 0 };
         let Some(session) = places(&text, start..text.len()) else {
             let whole = serde_json::from_slice::<serde::de::IgnoredAny>(&text[start..]);
-            return Err(whole.err().map_or(FormatError::Empty, |error| FormatError::of_json(1, &error)));
+            return Err(whole.err().map_or(FormatError::Empty, |error| FormatError::from_json(1, &error)));
         };
         let element = |place: Range<usize>| {
             let members = places(&text, place.clone()).unwrap_or_default();

@@ -68,7 +68,7 @@ fn folded(events: &[Value], n: usize) -> Result<Vec<Message>, NotExpressible> {
     let patch = Patch::new(vec![Edit::Fold { range: 0..n, with: vec![digest] }]);
     let wanted = items(&patch, view.messages.len());
     let changes = document.render("", &view, &wanted, &Stamp::default())?;
-    let part = ChangedPart::new(document.parts().again().unwrap(), &changes).unwrap();
+    let part = ChangedPart::new(document.parts().reopen().unwrap(), &changes).unwrap();
     Ok(document.format().open(Box::new(part)).unwrap().view("").unwrap().messages)
 }
 

@@ -199,7 +199,7 @@ fn check(world: &World, has_copies: bool) {
     let of = |records: &[&RecordRef]| records.iter().map(|it| it.hash).collect::<HashSet<u64>>();
     for (nth, block) in blocks.iter().enumerate() {
         let id = block.operation.id;
-        let (before, after) = (hashes(&block.operation.before), hashes(world.history.after(id)));
+        let (before, after) = (hashes(&block.operation.before), hashes(world.history.records_after(id)));
         assert_eq!(of(&block.covers), &before - &after);
         assert_eq!(of(&block.brought), &after - &before);
         assert_eq!(block.is_in_force, !world.history.is_undone(id));
@@ -207,7 +207,7 @@ fn check(world: &World, has_copies: bool) {
         let parents: Vec<u64> = blocks[..nth].iter().filter(is_parent).map(|it| it.operation.id).collect();
         assert_eq!(block.parents, parents);
     }
-    let met = world.history.operations().flat_map(|it| it.before.iter().chain(world.history.after(it.id)));
+    let met = world.history.operations().flat_map(|it| it.before.iter().chain(world.history.records_after(it.id)));
     let seen = hashes(&world.visible_records());
     for record in met {
         match world.explain(record) {
