@@ -89,8 +89,8 @@ impl Rows {
         Ok(parts.len("")?.is_some_and(|len| len >= self.end) && parts.fingerprint(span)? == *seal)
     }
 
-    /// Reads the rest, up to the current end of the file. After a failure, the next refresh reads the
-    /// whole file.
+    /// Reads the rest, up to the current end of the file. After a failure, the next refresh reads
+    /// the whole file.
     pub(crate) fn read_on(&mut self, parts: &dyn Parts) -> io::Result<()> {
         self.seal = None;
         let (start, n_lines) = (self.end, self.n_lines);
