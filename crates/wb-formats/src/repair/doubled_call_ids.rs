@@ -7,10 +7,11 @@ use std::ops::Range;
 
 use wb_message::pairing::CallPosition;
 use wb_message::{Block, Message, Pairing};
-use wb_record::json::{elements, members};
+use wb_record::json::elements;
 use wb_record::{Bytes, Change, ChangeSet, Document, NotExpressible, Span, View};
 
 use super::SessionRepair;
+use super::children::{FREE, children};
 use super::stage::{Current, Next, is_refused};
 use super::unpaired_calls::with_whole_pairs;
 
@@ -228,36 +229,24 @@ fn changes(document: &dyn Document, ids: &[Renamed<'_>]) -> io::Result<Vec<(Stri
 
 /// Returns the places of an id in a record, in order.
 fn places(document: &dyn Document, record: &Span, id: &str) -> io::Result<Vec<Range<usize>>> {
-    let mut bytes = Vec::new();
-    document.parts().read(&record.part, record.range(), &mut bytes)?;
-    let mut places = Vec::new();
+    let (bytes, mut places) = (document.parts().bytes(record)?, Vec::new());
     find_ids(&bytes, id, 0, &mut places);
     Ok(places)
 }
 
-/// Keys under which a tool and its user say what they like.
-pub(super) const FREE: [&str; 7] =
-    ["input", "args", "arguments", "parameters", "output", "result", "response"];
-
 /// Finds the places of an id in a record: texts under a key that ends with `id` or `ids`.
 fn find_ids(value: &[u8], id: &str, from: usize, places: &mut Vec<Range<usize>>) {
-    if let Some(members) = members(value) {
-        for member in members {
-            let (key, inner) = (member.key.to_lowercase(), &value[member.value.clone()]);
-            let start = from + member.value.start;
-            if key.ends_with("id") && is_text(inner, id) {
-                places.push(start..start + inner.len());
-            } else if key.ends_with("ids") {
-                let listed = elements(inner).unwrap_or_default().into_iter();
-                let same = listed.filter(|it| is_text(&inner[it.clone()], id));
-                places.extend(same.map(|it| start + it.start..start + it.end));
-            } else if !FREE.contains(&member.key.as_ref()) {
-                find_ids(inner, id, start, places);
-            }
-        }
-    } else if value.starts_with(b"[") {
-        for place in elements(value).unwrap_or_default() {
-            find_ids(&value[place.clone()], id, from + place.start, places);
+    for (key, place) in children(value) {
+        let (start, inner) = (from + place.start, &value[place]);
+        let lower = key.to_lowercase();
+        if lower.ends_with("id") && is_text(inner, id) {
+            places.push(start..start + inner.len());
+        } else if lower.ends_with("ids") {
+            let listed = elements(inner).unwrap_or_default().into_iter();
+            let same = listed.filter(|it| is_text(&inner[it.clone()], id));
+            places.extend(same.map(|it| start + it.start..start + it.end));
+        } else if !FREE.contains(&key.as_ref()) {
+            find_ids(inner, id, start, places);
         }
     }
 }

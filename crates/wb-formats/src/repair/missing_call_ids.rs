@@ -6,11 +6,12 @@ use std::ops::Range;
 
 use wb_message::pairing::CallPosition;
 use wb_message::{Message, Pairing};
-use wb_record::json::{elements, get, members, set, text};
+use wb_record::json::{get, set, text};
 use wb_record::{Bytes, Change, ChangeSet, Document, NotExpressible, Span, View};
 
 use super::SessionRepair;
-use super::doubled_call_ids::{FREE, calls, ids, records_of};
+use super::children::{FREE, children};
+use super::doubled_call_ids::{calls, ids, records_of};
 use super::stage::{Current, Next};
 use super::unpaired_calls::{is_own_id, near_results};
 
@@ -63,9 +64,7 @@ fn changes(
     record: &Span,
     ids: &[Option<&String>],
 ) -> io::Result<Vec<(String, Change)>> {
-    let mut bytes = Vec::new();
-    document.parts().read(&record.part, record.range(), &mut bytes)?;
-    let mut places = Vec::new();
+    let (bytes, mut places) = (document.parts().bytes(record)?, Vec::new());
     find_calls(&bytes, 0, &mut places);
     if places.len() != ids.len() {
         return Ok(Vec::new());
@@ -84,14 +83,10 @@ fn find_calls(value: &[u8], from: usize, places: &mut Vec<Range<usize>>) {
         if get(value, "id").is_none_or(|id| matches!(id, b"null" | b"\"\"")) {
             places.push(from..from + value.len());
         }
-    } else if let Some(members) = members(value) {
-        for member in members.into_iter().filter(|it| !FREE.contains(&it.key.as_ref())) {
-            find_calls(&value[member.value.clone()], from + member.value.start, places);
-        }
-    } else if value.starts_with(b"[") {
-        for place in elements(value).unwrap_or_default() {
-            find_calls(&value[place.clone()], from + place.start, places);
-        }
+        return;
+    }
+    for (_, place) in children(value).into_iter().filter(|(key, _)| !FREE.contains(&key.as_ref())) {
+        find_calls(&value[place.clone()], from + place.start, places);
     }
 }
 

@@ -1,5 +1,6 @@
 //! The repair of a session that a provider refuses: stage by stage, each in a file of its own.
 
+mod children;
 mod nothing_lost;
 mod stage;
 mod torn_line;

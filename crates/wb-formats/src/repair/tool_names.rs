@@ -6,11 +6,10 @@ use std::io;
 use std::ops::Range;
 
 use wb_message::{Block, CallPosition, Message, Pairing};
-use wb_record::json::{elements, members};
 use wb_record::{Bytes, Change, ChangeSet, Document, NotExpressible, Span, View};
 
 use super::SessionRepair;
-use super::doubled_call_ids::FREE;
+use super::children::{FREE, children};
 use super::stage::{After, Current, Next};
 use crate::dialects::SentAs;
 
@@ -98,20 +97,13 @@ fn find_names<'n>(
     names: &'n HashMap<&str, String>,
     places: &mut Vec<(Range<usize>, &'n str)>,
 ) {
-    if let Some(members) = members(value) {
-        for member in members {
-            let (key, inner) = (member.key.as_ref(), &value[member.value.clone()]);
-            let start = from + member.value.start;
-            let is_free = !RESPONSES.contains(&key) && (is_free || FREE.contains(&key));
-            let new = if is_free || !NAMES.contains(&key) { None } else { new_name(inner, names) };
-            match new {
-                Some(new) => places.push((start..start + inner.len(), new)),
-                None => find_names(inner, (start, is_free), names, places),
-            }
-        }
-    } else if value.starts_with(b"[") {
-        for place in elements(value).unwrap_or_default() {
-            find_names(&value[place.clone()], (from + place.start, is_free), names, places);
+    for (key, place) in children(value) {
+        let (key, start, inner) = (key.as_ref(), from + place.start, &value[place]);
+        let is_free = !RESPONSES.contains(&key) && (is_free || FREE.contains(&key));
+        let new = if is_free || !NAMES.contains(&key) { None } else { new_name(inner, names) };
+        match new {
+            Some(new) => places.push((start..start + inner.len(), new)),
+            None => find_names(inner, (start, is_free), names, places),
         }
     }
 }
