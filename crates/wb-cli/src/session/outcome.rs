@@ -63,8 +63,8 @@ impl Outcome {
         Self::after(session, messages, facts, report)
     }
 
-    /// Compacts the session's messages with its strategy, with a digest in the words of a model if one
-    /// is named; nothing is written.
+    /// Compacts the session's messages with its strategy, with a digest in the words of a model if
+    /// one is named; nothing is written.
     pub(crate) fn new(session: &mut Session, model: Option<&Model>) -> Self {
         let settings = session.settings();
         let mut messages = std::mem::take(&mut session.opened.messages);
