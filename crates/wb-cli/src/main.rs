@@ -178,7 +178,7 @@ mod readme {
         let mut session =
             Session::open(&shell, &root.join(&input.file), input.policy, input.strategy).unwrap();
         session.file = input.file.display().to_string();
-        let outcome = Outcome::local(&mut session);
+        let outcome = Outcome::new(&mut session, None);
         let mut printed = anstream::StripStream::new(Vec::new());
         session::report::whole(&mut Page::new(&mut printed, HELP_COLUMNS), &session, &outcome, (None, ""))
             .unwrap();

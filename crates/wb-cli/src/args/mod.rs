@@ -404,6 +404,18 @@ mod tests {
     }
 
     #[test]
+    fn the_former_name_of_allow_open_is_an_alias() {
+        for option in ["--allow-open", "--even-if-open"] {
+            let Some(Command::Undo(undo)) = Cli::parse_from(["wb", "undo", "f", option]).command else {
+                panic!("{option}")
+            };
+            let repair = Cli::parse_from(["wb", "repair", "f", "--in-place", option]).command;
+            let Some(Command::Repair(repair)) = repair else { panic!("{option}") };
+            assert!(undo.allow_open && repair.write.allow_open, "{option}");
+        }
+    }
+
+    #[test]
     fn options_say_what_was_asked_for_and_no_defaults() {
         for line in [
             "wb weigh f",

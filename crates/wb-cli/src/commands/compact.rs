@@ -70,9 +70,9 @@ pub(crate) fn compact(shell: &Shell, args: &Compact) -> Result<()> {
         refuse_database(&session.file, session.document.as_ref())?;
     }
     let mut outcome = match &model {
-        None => shell.timed("compacting", || Outcome::local(&mut session)),
+        None => shell.timed("compacting", || Outcome::new(&mut session, None)),
         Some(model) => {
-            shell.timed("asking", || model.with_progress(shell, || Outcome::with_model(&mut session, model)))
+            shell.timed("asking", || model.with_progress(shell, || Outcome::new(&mut session, Some(model))))
         }
     };
     let own = SentAs::from_view(&session.opened);

@@ -91,7 +91,7 @@ pub(crate) fn compare(shell: &Shell, args: &Compare) -> Result<()> {
 fn row(session: &mut Session, strategy: Strategy, before: &Before) -> StrategyRow {
     session.strategy = strategy;
     let start = Instant::now();
-    let mut outcome = Outcome::local(session);
+    let mut outcome = Outcome::new(session, None);
     let time_ms = start.elapsed().as_secs_f64() * 1e3;
     let kept: usize = outcome.kept_messages().map(user_bytes).sum();
     let row = StrategyRow {

@@ -16,7 +16,7 @@ use crate::terminal::shell::Shell;
 pub(crate) fn plan(shell: &Shell, args: &CompactionArgs) -> Result<()> {
     let images = images(shell, args.images)?;
     let mut session = Session::open(shell, &args.file, args.policy, args.strategy)?.with_images(images);
-    let outcome = shell.timed("compacting", || Outcome::local(&mut session));
+    let outcome = shell.timed("compacting", || Outcome::new(&mut session, None));
     if shell.is_json {
         return shell.print_json(&Compacted::new(&session, &outcome));
     }

@@ -143,7 +143,7 @@ fn whole(shell: &Shell, session: &mut Session, is_first: bool) -> Result<()> {
 
 /// Compacts in memory, then restores the session.
 fn preview(session: &mut Session) -> Outcome {
-    let mut outcome = Outcome::local(session);
+    let mut outcome = Outcome::new(session, None);
     outcome.restore(session);
     outcome
 }

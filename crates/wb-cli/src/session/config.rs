@@ -96,34 +96,16 @@ impl Config {
     fn merge(files: &[(PathBuf, File)]) -> Result<Self, UserError> {
         let mut rows = Vec::new();
         let plain = Policy::default();
-        let strategy =
-            first(files, &mut rows, "strategy", |it| it.strategy, Strategy::default(), |it| it.name().into());
-        let trigger_ratio = first(
-            files,
-            &mut rows,
-            "trigger_ratio",
-            |it| it.trigger_ratio,
-            plain.trigger_ratio,
-            f64::to_string,
-        );
-        let keep_recent_tokens = first(
-            files,
-            &mut rows,
-            "keep_recent_tokens",
-            |it| it.keep_recent_tokens,
-            plain.keep_recent_tokens,
-            u64::to_string,
-        );
-        let reserve_tokens = first(
-            files,
-            &mut rows,
-            "reserve_tokens",
-            |it| it.reserve_tokens,
-            plain.reserve_tokens,
-            u64::to_string,
-        );
-        let images =
-            first(files, &mut rows, "images", |it| it.images, ImagePolicy::default(), |it| it.name().into());
+        macro_rules! first {
+            ($key:ident, $plain:expr, $render:expr) => {
+                first(files, &mut rows, stringify!($key), |it| it.$key, $plain, $render)
+            };
+        }
+        let strategy = first!(strategy, Strategy::default(), |it| it.name().into());
+        let trigger_ratio = first!(trigger_ratio, plain.trigger_ratio, f64::to_string);
+        let keep_recent_tokens = first!(keep_recent_tokens, plain.keep_recent_tokens, u64::to_string);
+        let reserve_tokens = first!(reserve_tokens, plain.reserve_tokens, u64::to_string);
+        let images = first!(images, ImagePolicy::default(), |it| it.name().into());
         let pin = first(files, &mut rows, "pin", |it| it.pin.clone(), Vec::new(), |it| format!("{it:?}"));
         let is_on = |host: &HostName, rows: &mut Vec<SettingRow>| {
             let key = format!("hosts.{}", host.word());

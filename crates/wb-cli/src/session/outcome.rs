@@ -54,19 +54,8 @@ pub(crate) struct Outcome {
 }
 
 impl Outcome {
-    /// Compacts the session's messages with its strategy; nothing is written.
-    pub(crate) fn local(session: &mut Session) -> Self {
-        Self::with(session, None)
-    }
-
-    /// As [`Self::local`], with a digest in the words of a model.
-    pub(crate) fn with_model(session: &mut Session, model: &Model) -> Self {
-        let outcome = Self::with(session, Some(model));
-        Self { model: Some(model.spent()), ..outcome }
-    }
-
     /// Compacts the session's messages with other steps, without an outline; nothing is written.
-    pub(crate) fn of_steps(session: &mut Session, steps: Pipeline) -> Self {
+    pub(crate) fn with_steps(session: &mut Session, steps: Pipeline) -> Self {
         let vocabulary = session.opened.vocabulary;
         let settings = session.settings().pipeline(steps).vocabulary(vocabulary);
         let mut messages = std::mem::take(&mut session.opened.messages);
@@ -75,7 +64,9 @@ impl Outcome {
         Self::after(session, messages, facts, report)
     }
 
-    fn with(session: &mut Session, model: Option<&Model>) -> Self {
+    /// Compacts the session's messages with its strategy, with a digest in the words of a model if
+    /// one is named; nothing is written.
+    pub(crate) fn new(session: &mut Session, model: Option<&Model>) -> Self {
         let settings = session.settings();
         let mut messages = std::mem::take(&mut session.opened.messages);
         let lines: Vec<String> = messages.iter().map(outline::line).collect();
@@ -83,7 +74,7 @@ impl Outcome {
         let report = compact(session, &mut messages, &settings, &facts, model);
         let outcome = Self::after(session, messages, facts, report);
         let outline = fates(lines, &outcome.messages, &outcome.report, &outcome.origins);
-        Self { outline, ..outcome }
+        Self { outline, model: model.map(Model::spent), ..outcome }
     }
 
     /// Builds the outcome of a session's compaction, without an outline.

@@ -191,7 +191,7 @@ fn try_compaction(session: &mut Session, now: &Validity) -> Result<Option<Compac
     if session.why_not_native().is_some() {
         return Err(NOT_NATIVE);
     }
-    let mut outcome = Outcome::local(session);
+    let mut outcome = Outcome::new(session, None);
     let after = Validity::new(&outcome.messages, &SentAs::from_view(&session.opened));
     outcome.restore(session);
     let is_taken = after.is_valid() || after.new_since(now).is_empty();

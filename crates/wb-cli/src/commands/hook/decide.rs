@@ -91,7 +91,7 @@ fn compacted(request: &Request<'_>, config: &Config, mut opened: Opened) -> Deci
     let mut session = ManuallyDrop::new(Session::new(file, opened, policy, config.strategy, &config.catalog));
     session.window = session.window.min(window_that_is_full(&session));
     let steps = session.strategy.within(ImagePolicy::Keep, &AN_ANSWER_HOLDS).cut_at(cut);
-    let mut outcome = ManuallyDrop::new(Outcome::of_steps(&mut session, steps));
+    let mut outcome = ManuallyDrop::new(Outcome::with_steps(&mut session, steps));
     let answer = answer(request, config, &outcome, cut);
     let Action::Replace { digest, .. } = &answer.action else { return answer.into() };
     let by_agent = Some(DelegatedCompaction::new(digest, outcome.kept_messages()));

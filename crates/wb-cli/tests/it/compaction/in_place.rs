@@ -67,7 +67,10 @@ fn a_session_is_compacted_by_appending_undone_and_redone() {
     let weighed = json_of(&place.run(&["weigh", "--json"]));
     assert_eq!(weighed["messages"], done["messages_after"]);
     let [reported, found] = [&done["tokens_after"], &weighed["tokens"]].map(|it| it.as_u64().unwrap());
-    assert!(reported.abs_diff(found) * 500 < found, "what was told is what is found: {reported} {found}");
+    assert!(
+        reported.abs_diff(found) * 500 < found,
+        "the reported tokens are those found: {reported} {found}"
+    );
 
     // What wb wrote itself just now is no agent at work.
     let undone = json_of(&place.run(&["undo", "--json"]));
@@ -75,6 +78,7 @@ fn a_session_is_compacted_by_appending_undone_and_redone() {
     assert_eq!(place.bytes(), place.before);
     let redone = place.run(&["redo"]);
     assert!(redone.stdout.starts_with("operation 1 redone"), "{}", redone.stdout);
+    assert!(redone.stdout.contains("\nto undo: wb undo "), "{}", redone.stdout);
     assert_eq!(place.bytes(), after);
     let log = json_of(&place.run(&["log", "--json"]));
     let what: Vec<&str> =

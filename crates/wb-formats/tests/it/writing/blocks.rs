@@ -207,7 +207,8 @@ fn check(world: &World, has_copies: bool) {
         let parents: Vec<u64> = blocks[..nth].iter().filter(is_parent).map(|it| it.operation.id).collect();
         assert_eq!(block.parents, parents);
     }
-    let met = world.history.operations().flat_map(|it| it.before.iter().chain(world.history.records_after(it.id)));
+    let met =
+        world.history.operations().flat_map(|it| it.before.iter().chain(world.history.records_after(it.id)));
     let seen = hashes(&world.visible_records());
     for record in met {
         match world.explain(record) {
