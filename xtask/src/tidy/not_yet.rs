@@ -5,7 +5,6 @@
 pub(crate) const NOT_YET: &[&str] = &[
     // One a line, so that branches which clean different crates merge.
     "docs",
-    "wb-agent",
     "wb-budget",
     "wb-cli",
     "wb-compat",

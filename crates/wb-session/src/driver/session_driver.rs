@@ -253,7 +253,8 @@ impl SessionDriver {
         Ok(true)
     }
 
-    /// Goes to another entry of the session; see [`navigate_tree`].
+    /// Goes to another entry of the session as [`navigate_tree`] does, and marks it if no summary
+    /// was appended there, so that the session resumes there when it is opened again.
     pub async fn navigate(
         &mut self,
         target: &EntryId,
@@ -263,14 +264,11 @@ impl SessionDriver {
     ) -> Result<TreeNavigation, DriverError> {
         self.context.cancel();
         let gone = navigate_tree(&mut self.session, target, invoker, &mut self.hooks, opts, now_ms).await?;
+        if gone.new_leaf_id != gone.old_leaf_id && gone.summary_entry_id.is_none() {
+            self.session.mark_leaf(gone.new_leaf_id.as_ref(), now_ms)?;
+        }
         self.reload(None)?;
         Ok(gone)
-    }
-
-    /// Marks the leaf, so that the session resumes there when it is opened again.
-    pub fn mark_leaf(&mut self, now_ms: i64) -> Result<(), SessionError> {
-        let leaf = self.session.leaf().cloned();
-        self.session.mark_leaf(leaf.as_ref(), now_ms).map(drop)
     }
 
     /// Asks the hooks about a planned compaction, and applies it unless one decides differently.
