@@ -7,13 +7,13 @@ use wb_budget::{TokenEstimate, Usage};
 use wb_conductor::{AgentContext, CompactionReport, CondenseOpts, Ready};
 use wb_facts::Facts;
 use wb_invoke::ModelInvoker;
-use wb_message::{Message, ToolVocabulary, Undo};
+use wb_message::{Message, ToolVocabulary};
 use wb_summarize::{CondenseScope, digest_message};
 
 use super::before_compact::{DriverError, Planned, Question, ask_hooks};
 use super::hooks::{CompactionReason, HookList, SessionCompactEvent, SessionCompactFailedEvent};
 use super::navigate::{NavigateOpts, TreeNavigation, navigate_tree};
-use super::step::{Folded, StepNote, is_by_model, undo_last};
+use super::step::{Folded, StepNote, details, is_by_model, undo_last};
 use crate::document2::compact::append_compaction;
 use crate::document2::compaction_result::CompactionOutcome;
 use crate::document2::files::FileOps;
@@ -385,20 +385,19 @@ impl SessionDriver {
         reason: CompactionReason,
         now_ms: i64,
     ) -> Result<Compacted, DriverError> {
-        let folded = Folded::from_report(&report, &mut self.messages, &self.entries);
-        let Some(Folded { step, entries, is_touched }) = folded else {
-            return Ok(Compacted::ByEngine(Box::new(report)));
-        };
+        let Some(undo) = &report.undo else { return Ok(Compacted::ByEngine(Box::new(report))) };
         let mut file_ops = FileOps::default();
         let last = self.session.path()?.into_iter().rfind(|node| node.tag == EntryTag::Compaction);
         if let Some(last) = last {
             file_ops.note_summary(&self.session.entry(&last.id)?);
         }
-        let folded = report.undo.iter().flat_map(Undo::folded);
-        folded.for_each(|message| file_ops.note_calls(message));
+        undo.folded().for_each(|message| file_ops.note_calls(message));
         let note = StepNote::from(&report);
-        let digest = step.append(&mut self.session, &note, &file_ops.lists(), now_ms)?;
-        self.entries = digest.iter().cloned().chain(entries).collect();
+        let details = details(&file_ops.lists(), note.by_model);
+        let mut folded = Folded::new(undo, report.context_tokens, &mut self.messages, &self.entries, details);
+        let digest = folded.append(&mut self.session, &note, now_ms)?;
+        let Folded { entries, is_touched, .. } = folded;
+        self.entries = entries;
         self.last_step = Some(note);
         if is_touched {
             let facts = self.facts().clone();
