@@ -232,11 +232,9 @@ impl SessionDriver {
     pub async fn compact(&mut self, opts: &CondenseOpts, now_ms: i64) -> Result<Compacted, DriverError> {
         self.context.cancel();
         let opts = CondenseOpts { force: true, ..opts.clone() };
-        match self.context.ask(&self.messages, &opts) {
-            Ok((cut, reply)) => {
-                let reply = Box::pin(reply);
-                self.settle_reply((cut, reply), CompactionReason::Manual, &opts, now_ms).await
-            }
+        let asked = self.context.ask(&self.messages, &opts);
+        match asked.map(|(cut, reply)| (cut, Box::pin(reply))) {
+            Ok(change) => Box::pin(self.settle_reply(change, CompactionReason::Manual, &opts, now_ms)).await,
             Err(report) => Ok(Compacted::ByEngine(report)),
         }
     }
@@ -281,7 +279,8 @@ impl SessionDriver {
     ) -> Result<Compacted, DriverError> {
         match planned {
             Ok(change) => {
-                self.settle_reply((change.cut(), std::future::ready(change)), reason, opts, now_ms).await
+                let change = (change.cut(), std::future::ready(change));
+                Box::pin(self.settle_reply(change, reason, opts, now_ms)).await
             }
             Err(report) => Ok(Compacted::ByEngine(report)),
         }
