@@ -81,7 +81,8 @@ fn people(
     log.write_notes(shell, page, own)?;
     let (messages, tokens) = (messages(weight.n_messages), grouped(weight.tokens));
     page.prose("  ", 4, &format!("{messages}, {tokens} tokens, {}", weight.source()))?;
-    let (model, level) = (report.model.unwrap_or("not recorded"), report.thinking_level.unwrap_or("not recorded"));
+    let (model, level) =
+        (report.model.unwrap_or("not recorded"), report.thinking_level.unwrap_or("not recorded"));
     writeln!(page, "  {DIM}model{DIM:#} {}  {DIM}thinking{DIM:#} {}\n", escaped(model), escaped(level))?;
     let line = |(at, message)| Line { fate: Fate::Kept, at: Some(at), text: outline::line(message) };
     let lines: Vec<Line> = report.messages.iter().enumerate().map(line).collect();
