@@ -336,11 +336,7 @@ impl Agent {
     ) -> Result<TreeNavigation, AgentError> {
         let invoker = self.model.writes_digests.then(|| Arc::clone(&self.model.invoker));
         let opts = NavigateOpts { user_wants_summary, ..NavigateOpts::default() };
-        let gone = self.driver.navigate(target, invoker.as_deref(), opts, now_ms()).await?;
-        if gone.new_leaf_id != gone.old_leaf_id && gone.summary_entry_id.is_none() {
-            self.driver.mark_leaf(now_ms())?;
-        }
-        Ok(gone)
+        Ok(self.driver.navigate(target, invoker.as_deref(), opts, now_ms()).await?)
     }
 
     /// Returns how many messages are digests.

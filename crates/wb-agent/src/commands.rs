@@ -48,7 +48,7 @@ pub enum Command<'a> {
 
 impl<'a> Command<'a> {
     /// Reads a line. A path is no command: it has a second slash.
-    pub fn of(line: &'a str) -> Self {
+    pub fn parse(line: &'a str) -> Self {
         let line = line.trim();
         let (name, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
         match (name, rest.trim()) {
@@ -149,10 +149,10 @@ mod tests {
 
     #[test]
     fn a_command_begins_with_a_slash_and_a_path_is_none() {
-        assert_eq!(Command::of(" /compact keep the plan "), Command::Compact(Some("keep the plan")));
-        assert_eq!(Command::of("/compact"), Command::Compact(None));
-        assert_eq!(Command::of("/usr/bin is full"), Command::Prompt("/usr/bin is full"));
-        assert_eq!(Command::of("/nope x"), Command::Unknown("/nope"));
-        assert_eq!(Command::of("  "), Command::Nothing);
+        assert_eq!(Command::parse(" /compact keep the plan "), Command::Compact(Some("keep the plan")));
+        assert_eq!(Command::parse("/compact"), Command::Compact(None));
+        assert_eq!(Command::parse("/usr/bin is full"), Command::Prompt("/usr/bin is full"));
+        assert_eq!(Command::parse("/nope x"), Command::Unknown("/nope"));
+        assert_eq!(Command::parse("  "), Command::Nothing);
     }
 }

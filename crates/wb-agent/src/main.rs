@@ -34,7 +34,7 @@ struct Args {
     /// taken from its environment variable. What the tools read is sent there.
     #[arg(long, default_value = "offline")]
     model: String,
-    /// Where requests go [default: the provider]
+    /// Base URL of the requests [default: the provider]
     #[arg(long, value_name = "URL")]
     base_url: Option<String>,
     /// The model's context window [default: as the catalog has it, else 200000; 32000 offline]
@@ -43,7 +43,7 @@ struct Args {
     /// Go on with the session in FILE [default: the newest one of the folder]
     #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, default_missing_value = NEWEST)]
     resume: Option<PathBuf>,
-    /// Where logs are kept [default: wb-agent in `$XDG_STATE_HOME`, or in ~/.local/state]
+    /// Folder of the logs [default: wb-agent in `$XDG_STATE_HOME`, or in ~/.local/state]
     #[arg(long, value_name = "FOLDER")]
     logs: Option<PathBuf>,
     /// Settings of when and how the session is compacted [default: wb-agent/settings.json in
@@ -57,7 +57,7 @@ struct Args {
     /// Leave the bash tool out; a command is not held in the folder
     #[arg(long)]
     no_bash: bool,
-    /// How long a command may run
+    /// Time limit of a command
     #[arg(long, value_name = "SECONDS", default_value_t = 60)]
     command_timeout: u64,
     /// Take one prompt from here and leave
@@ -175,7 +175,7 @@ fn lines() -> UnboundedReceiver<String> {
 
 /// Carries out a line; false at the end.
 async fn obey(agent: &mut Agent, line: &str) -> Result<bool, AgentError> {
-    match Command::of(line) {
+    match Command::parse(line) {
         Command::Nothing => {}
         Command::Quit => return Ok(false),
         Command::Help => println!("{}", commands::HELP),

@@ -38,7 +38,7 @@ impl Sandbox {
     }
 
     /// Returns a path as shown to the model: relative to the folder.
-    pub(crate) fn shown<'a>(&self, path: &'a Path) -> std::path::Display<'a> {
+    pub(crate) fn display<'a>(&self, path: &'a Path) -> std::path::Display<'a> {
         path.strip_prefix(&self.root).unwrap_or(path).display()
     }
 }
@@ -80,7 +80,7 @@ mod tests {
         }
         let absolute = sandbox.root().join("src/a.rs");
         assert_eq!(sandbox.resolve(absolute.to_str().unwrap()).unwrap(), absolute);
-        assert_eq!(sandbox.shown(&absolute).to_string(), "src/a.rs");
+        assert_eq!(sandbox.display(&absolute).to_string(), "src/a.rs");
     }
 
     #[test]

@@ -25,11 +25,11 @@ pub struct Offline;
 
 impl ModelInvoker for Offline {
     fn invoke(&self, conversation: Conversation, _: StreamOptions) -> BoxStream<'static, Emission> {
-        said(match conversation.turns.last() {
-            Some(Turn::Tool { .. }) => vec![Block::text(told_results(&conversation.turns))],
+        stream_of(match conversation.turns.last() {
+            Some(Turn::Tool { .. }) => vec![Block::text(result_lines(&conversation.turns))],
             Some(Turn::User { blocks }) => {
-                let told: Vec<&str> = blocks.iter().filter_map(Block::as_text).collect();
-                let calls: Vec<Block> = told.iter().flat_map(|text| text.lines()).filter_map(call).collect();
+                let texts: Vec<&str> = blocks.iter().filter_map(Block::as_text).collect();
+                let calls: Vec<Block> = texts.iter().flat_map(|text| text.lines()).filter_map(call).collect();
                 if calls.is_empty() { vec![Block::text(HELP)] } else { calls }
             }
             _ => vec![Block::text(HELP)],
@@ -57,16 +57,16 @@ fn call(line: &str) -> Option<Block> {
     Some(Block::call("", name, input))
 }
 
-fn told_results(turns: &[Turn]) -> String {
+fn result_lines(turns: &[Turn]) -> String {
     let newest = turns.iter().rev().take_while(|turn| matches!(turn, Turn::Tool { .. }));
-    let mut told = String::new();
+    let mut lines = String::new();
     for block in newest.collect::<Vec<_>>().into_iter().rev().flat_map(Turn::blocks) {
         let Block::ToolResult { output, is_error, .. } = block else { continue };
         let shown = output.as_str().unwrap_or("[not text]");
         let how = if *is_error == Some(true) { "That failed" } else { "Done" };
-        let _ = writeln!(told, "{how}, {} bytes: {}", shown.len(), text::one_line(shown, 100));
+        let _ = writeln!(lines, "{how}, {} bytes: {}", shown.len(), text::one_line(shown, 100));
     }
-    told
+    lines
 }
 
 /// One answer of a script; a file of them is JSON lines.
@@ -102,12 +102,12 @@ impl ModelInvoker for Script {
             next.unwrap_or_else(|| Line { say: "The script ends here.".to_owned(), calls: Vec::new() });
         let text = (!line.say.is_empty()).then(|| Block::text(line.say));
         let calls = line.calls.into_iter().map(|(name, input)| Block::call("", name, input));
-        said(text.into_iter().chain(calls).collect())
+        stream_of(text.into_iter().chain(calls).collect())
     }
 }
 
 /// Streams an answer as a provider does.
-fn said(blocks: Vec<Block>) -> BoxStream<'static, Emission> {
+fn stream_of(blocks: Vec<Block>) -> BoxStream<'static, Emission> {
     let has_calls = blocks.iter().any(|block| matches!(block, Block::ToolCall { .. }));
     let stop = if has_calls { StopReason::ToolCalls } else { StopReason::Complete };
     let texts = blocks.iter().filter_map(Block::as_text);

@@ -56,8 +56,8 @@ pub use document2::*;
 pub use driver::*;
 pub use entry::{
     BranchSummary, Compaction, ContextEdit, Custom, CustomMessage, Entry, EntryKind, EntryTag, Label, Logged,
-    ModelChange, NewSession, Replacement, Request, SessionInfo, StopReason, ThinkingLevelChange, iso_ms,
-    parse_iso_ms,
+    ModelChange, NewSession, Replacement, Request, SessionInfo, StopReason, ThinkingLevelChange,
+    compaction_entries, iso_ms, parse_iso_ms,
 };
 pub use error::{SessionError, StoreError, Torn};
 pub use id::{EntryId, IdSource};

@@ -30,7 +30,7 @@ pub(super) fn run(sandbox: &Sandbox, input: &Value, max_bytes: usize) -> Result<
     let start = sandbox.resolve(optional(input, "path", "."))?;
     let mut found = String::new();
     for path in files(start) {
-        let shown = sandbox.shown(&path).to_string();
+        let shown = sandbox.display(&path).to_string();
         let Some(body) = body(&path) else { continue };
         for (at, line) in body.lines().enumerate().filter(|(_, line)| line.contains(wanted)) {
             let _ = writeln!(found, "{shown}:{}: {}", at + 1, text::one_line(line, MAX_LINE_CHARS));

@@ -70,7 +70,7 @@ fn a_session_that_was_killed_in_a_tool_is_resumed_by_its_folder() {
 }
 
 /// A stream of chat completions with one text.
-fn said(text: &str) -> Vec<Play> {
+fn completion(text: &str) -> Vec<Play> {
     let says =
         json!({"model": "m", "choices": [{"index": 0, "delta": {"content": text}, "finish_reason": "stop"}]});
     stream(&format!("data: {says}\n\ndata: [DONE]\n\n"), 64)
@@ -80,7 +80,7 @@ fn said(text: &str) -> Vec<Play> {
 fn what_is_typed_behind_compact_reaches_the_model_that_writes_the_digest() {
     let dir = folder();
     let digest = "# Objective\n- Port the importer.\n\n# Plan\n- Go on with the tests.";
-    let server = Loopback::start([said("Begun."), said("Done."), said(digest)]);
+    let server = Loopback::start([completion("Begun."), completion("Done."), completion(digest)]);
     let url = format!("{}/v1", server.url());
     let mut agent = begin(&dir, &["--model", "openai-compatible:m", "--base-url", &url]);
     says(&mut agent, &"Port the importer, and look at each part. ".repeat(500));

@@ -29,7 +29,7 @@ fn a_file_is_written_read_in_part_found_and_edited() {
 }
 
 #[test]
-fn what_a_tool_refuses_is_told_to_the_model() {
+fn a_refusal_of_a_tool_reaches_the_model() {
     let dir = folder();
     let tools = tools(&dir, ToolLimits::default());
     std::fs::write(dir.path().join("work/two"), "x x").unwrap();

@@ -24,7 +24,7 @@ fn log_of(agent: &mut Agent) -> std::path::PathBuf {
 }
 
 #[test]
-fn a_compaction_is_there_again_after_a_restart_and_can_be_taken_back_then() {
+fn a_compaction_survives_a_restart_and_can_be_undone() {
     let dir = folder();
     std::fs::write(dir.path().join("work/big"), "a line of some words\n".repeat(900)).unwrap();
     let mut agent = begun(&dir, offline());

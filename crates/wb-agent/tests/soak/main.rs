@@ -36,7 +36,7 @@ fn an_agent_stays_in_its_window_and_loses_nothing() {
 }
 
 #[test]
-fn so_does_one_whose_model_nobody_knows_and_whose_provider_tells_no_usage() {
+fn an_agent_stays_in_its_window_without_usage_of_a_known_model() {
     // With an unconfirmed estimate it uses less of the window, to be safe.
     soak("", Soaked::new(false), 75);
 }

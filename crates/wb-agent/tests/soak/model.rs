@@ -49,12 +49,12 @@ pub(crate) fn prompt(turn: u64) -> String {
 #[derive(Debug)]
 pub(crate) struct Soaked {
     n: AtomicU64,
-    tells_usage: bool,
+    has_usage: bool,
 }
 
 impl Soaked {
-    pub(crate) fn new(tells_usage: bool) -> Self {
-        Self { n: AtomicU64::new(0), tells_usage }
+    pub(crate) fn new(has_usage: bool) -> Self {
+        Self { n: AtomicU64::new(0), has_usage }
     }
 }
 
@@ -62,8 +62,8 @@ impl ModelInvoker for Soaked {
     fn invoke(&self, conversation: Conversation, _: StreamOptions) -> BoxStream<'static, Emission> {
         let n = self.n.fetch_add(1, Ordering::Relaxed);
         let mut emissions = if conversation.tools.is_none() { digest(n) } else { answer(n, &conversation) };
-        let tells_usage = self.tells_usage && conversation.tools.is_some();
-        if let Some(Emission::Done { reply }) = emissions.last_mut().filter(|_| tells_usage) {
+        let has_usage = self.has_usage && conversation.tools.is_some();
+        if let Some(Emission::Done { reply }) = emissions.last_mut().filter(|_| has_usage) {
             // It reports its usage, as providers do.
             reply.usage = Usage { input_tokens: tokens(&conversation), output_tokens: 1, ..Usage::EMPTY };
         }
@@ -80,11 +80,11 @@ impl ModelInvoker for Soaked {
 fn digest(n: u64) -> Vec<Emission> {
     match random(n) % 5 {
         0 => vec![Emission::Error { error: InvokeError::new("no digest today") }],
-        1 => said(vec![Block::text("All done, nothing to report.")]),
-        2 => said(vec![Block::text(
+        1 => emissions(vec![Block::text("All done, nothing to report.")]),
+        2 => emissions(vec![Block::text(
             "# Objective\n- Port src/none.rs.\n\n# Status\n- Shipped: all tests pass.\n".repeat(40),
         )]),
-        _ => said(vec![Block::text(format!(
+        _ => emissions(vec![Block::text(format!(
             "# Objective\n- Bring the modules to the new reader.\n\n# Status (Shipped / Active / Stuck)\n- Active: request {n}.\n"
         ))]),
     }
@@ -102,10 +102,10 @@ fn answer(n: u64, conversation: &Conversation) -> Vec<Emission> {
         "So it is. ".repeat((n % 30) as usize)
     ));
     if n_results as u64 > random(n >> 2) % 8 {
-        return said(vec![text]);
+        return emissions(vec![text]);
     }
     let n_calls = 1 + random(n ^ 5) % 3;
-    said(std::iter::once(text).chain((0..n_calls).map(|nth| call(random(n * 4 + nth)))).collect())
+    emissions(std::iter::once(text).chain((0..n_calls).map(|nth| call(random(n * 4 + nth)))).collect())
 }
 
 fn call(n: u64) -> Block {
@@ -123,7 +123,7 @@ fn call(n: u64) -> Block {
     Block::call("", name, input)
 }
 
-fn said(blocks: Vec<Block>) -> Vec<Emission> {
+fn emissions(blocks: Vec<Block>) -> Vec<Emission> {
     let has_calls = blocks.iter().any(|block| matches!(block, Block::ToolCall { .. }));
     let stop = if has_calls { StopReason::ToolCalls } else { StopReason::Complete };
     let text = blocks.iter().filter_map(Block::as_text).map(|text| Emission::Text { delta: text.to_owned() });

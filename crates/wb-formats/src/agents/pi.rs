@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use serde_json::Value;
 use wb_message::inferred_role::Side;
-use wb_message::{Block, Content, Message, ToolVocabulary, markers};
+use wb_message::{Content, Message, ToolVocabulary, markers};
 use wb_record::json::find;
 use wb_record::{
     Abilities, Ability, ChangeSet, Confidence, Document, Format, FormatError, Item, Lines, MissingRole,
@@ -14,8 +14,8 @@ use wb_record::{
 };
 use wb_session::store::memory::MemoryStore;
 use wb_session::{
-    Compaction, Context, ContextEdit, EntryId, EntryKind, EntryTag, IdSource, LogNote, Node, Replacement,
-    Session, SessionError, StoreError, Unpaired,
+    Compaction, Context, ContextEdit, EntryId, EntryKind, EntryTag, IdSource, LogNote, Node, Session,
+    SessionError, StoreError, Unpaired, compaction_entries,
 };
 
 use crate::kit::appended::message_of;
@@ -308,29 +308,28 @@ impl PiDocument {
             kept => (None, kept),
         };
         let first = kept.iter().find_map(message_of);
-        let mut next = if digest.is_some() { first.unwrap_or(view.messages.len()) } else { 0 };
-        let mut entries = Vec::new();
+        let n_messages = view.messages.len();
+        let mut next = if digest.is_some() { first.unwrap_or(n_messages) } else { 0 };
+        let mut places = Vec::with_capacity(kept.len());
         for item in kept {
             let (at, body) = match item {
                 Item::Same(at) => (*at, None),
-                Item::Body(at, body) => (*at, Some(body.to_vec())),
+                Item::Body(at, body) => (*at, Some(Content::Blocks(body.to_vec()))),
                 Item::New(_) => {
                     return Err(no("a new message but a digest in front and answers to calls at the end"));
                 }
                 Item::Old(_) => return Err(no("records of before among others")),
             };
-            hide(&mut entries, view, &context, next..at)?;
+            check_gap(view, next..at)?;
             next = at + 1;
             if body.is_some() && view.provenance.fixed().contains(&at) {
                 return Err(no("another body for what is no list of blocks"));
             }
-            entries.extend(body.map(|body| edit(&context.entries[at], body)));
+            places.push((at, body));
         }
-        hide(&mut entries, view, &context, next..view.messages.len())?;
-        if let Some(digest) = digest {
-            let first_kept = first.map(|at| &context.entries[at]);
-            entries.insert(0, compaction(digest, first_kept, stamp)?);
-        }
+        check_gap(view, next..n_messages)?;
+        let digest = digest.map(|digest| compaction(digest, stamp)).transpose()?;
+        let mut entries = compaction_entries(&context.entries, &places, digest);
         entries.extend(answers.map(|answer| EntryKind::from(answer.clone())));
         Ok(entries)
     }
@@ -344,18 +343,11 @@ fn bad_line(note: &LogNote) -> Option<usize> {
     }
 }
 
-/// Adds edits that take results out of the context, such as those without a call.
-fn hide(
-    entries: &mut Vec<EntryKind>,
-    view: &View,
-    context: &Context,
-    gone: Range<usize>,
-) -> Result<(), NotExpressible> {
-    if gone.start > gone.end || !view.messages[gone.clone()].iter().all(is_result) {
+/// Refuses a gap in which more is hidden than results, such as those without a call.
+fn check_gap(view: &View, gone: Range<usize>) -> Result<(), NotExpressible> {
+    if gone.start > gone.end || !view.messages[gone].iter().all(is_result) {
         return Err(no("a gap between the messages that stay"));
     }
-    let hidden = |target: &EntryId| ContextEdit { target_id: target.clone(), replacement: None };
-    entries.extend(context.entries[gone].iter().map(hidden).map(EntryKind::ContextEdit));
     Ok(())
 }
 
@@ -374,23 +366,10 @@ fn without_answers<'a>(items: &'a [Item<'_>]) -> (&'a [Item<'a>], impl Iterator<
     (rest, answers.iter().filter_map(answer))
 }
 
-fn compaction(
-    digest: &Message,
-    first_kept: Option<&EntryId>,
-    stamp: &Stamp,
-) -> Result<EntryKind, NotExpressible> {
+fn compaction(digest: &Message, stamp: &Stamp) -> Result<Compaction, NotExpressible> {
     let summary = markers::digest_body(digest).ok_or_else(|| no("a new message that is no digest"))?;
-    Ok(EntryKind::Compaction(Compaction {
-        summary: summary.into_owned(),
-        first_kept_entry_id: first_kept.cloned(),
-        tokens_before: stamp.tokens_before,
-        ..Compaction::default()
-    }))
-}
-
-fn edit(target: &EntryId, content: Vec<Block>) -> EntryKind {
-    let replacement = Some(Replacement { content: Content::Blocks(content) });
-    EntryKind::ContextEdit(ContextEdit { target_id: target.clone(), replacement })
+    let (summary, tokens_before) = (summary.into_owned(), stamp.tokens_before);
+    Ok(Compaction { summary, tokens_before, ..Compaction::default() })
 }
 
 fn no(what: &str) -> NotExpressible {

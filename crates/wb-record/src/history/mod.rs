@@ -367,7 +367,7 @@ impl History {
             let mut old = Vec::new();
             self.list.read("", at..end, &mut old).map_err(|error| failed(&error))?;
             let cut = ChangeSet { changes: vec![(String::new(), Change::Cut { at, old: Bytes(old) })] };
-            self.list.commit(&cut).map_err(|error| HistoryError::of_list(&error))?;
+            self.list.commit(&cut).map_err(|error| HistoryError::from_list_error(&error))?;
             self.truncated_at = None;
         }
         let end = self.list.len("").map_err(|error| failed(&error))?;

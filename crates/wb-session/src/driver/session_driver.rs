@@ -7,13 +7,13 @@ use wb_budget::{TokenEstimate, Usage};
 use wb_conductor::{AgentContext, CompactionReport, CondenseOpts, Ready};
 use wb_facts::Facts;
 use wb_invoke::ModelInvoker;
-use wb_message::{Message, ToolVocabulary, Undo};
+use wb_message::{Message, ToolVocabulary};
 use wb_summarize::{CondenseScope, digest_message};
 
 use super::before_compact::{DriverError, Planned, Question, ask_hooks};
 use super::hooks::{CompactionReason, HookList, SessionCompactEvent, SessionCompactFailedEvent};
 use super::navigate::{NavigateOpts, TreeNavigation, navigate_tree};
-use super::step::{Folded, StepNote, is_by_model, undo_last};
+use super::step::{Folded, StepNote, details, is_by_model, undo_last};
 use crate::document2::compact::append_compaction;
 use crate::document2::compaction_result::CompactionOutcome;
 use crate::document2::files::FileOps;
@@ -232,11 +232,9 @@ impl SessionDriver {
     pub async fn compact(&mut self, opts: &CondenseOpts, now_ms: i64) -> Result<Compacted, DriverError> {
         self.context.cancel();
         let opts = CondenseOpts { force: true, ..opts.clone() };
-        match self.context.ask(&self.messages, &opts) {
-            Ok((cut, reply)) => {
-                let reply = Box::pin(reply);
-                self.settle_reply((cut, reply), CompactionReason::Manual, &opts, now_ms).await
-            }
+        let asked = self.context.ask(&self.messages, &opts);
+        match asked.map(|(cut, reply)| (cut, Box::pin(reply))) {
+            Ok(change) => Box::pin(self.settle_reply(change, CompactionReason::Manual, &opts, now_ms)).await,
             Err(report) => Ok(Compacted::ByEngine(report)),
         }
     }
@@ -253,7 +251,8 @@ impl SessionDriver {
         Ok(true)
     }
 
-    /// Goes to another entry of the session; see [`navigate_tree`].
+    /// Goes to another entry of the session as [`navigate_tree`] does, and marks it if no summary
+    /// was appended there, so that the session resumes there when it is opened again.
     pub async fn navigate(
         &mut self,
         target: &EntryId,
@@ -263,14 +262,11 @@ impl SessionDriver {
     ) -> Result<TreeNavigation, DriverError> {
         self.context.cancel();
         let gone = navigate_tree(&mut self.session, target, invoker, &mut self.hooks, opts, now_ms).await?;
+        if gone.new_leaf_id != gone.old_leaf_id && gone.summary_entry_id.is_none() {
+            self.session.mark_leaf(gone.new_leaf_id.as_ref(), now_ms)?;
+        }
         self.reload(None)?;
         Ok(gone)
-    }
-
-    /// Marks the leaf, so that the session resumes there when it is opened again.
-    pub fn mark_leaf(&mut self, now_ms: i64) -> Result<(), SessionError> {
-        let leaf = self.session.leaf().cloned();
-        self.session.mark_leaf(leaf.as_ref(), now_ms).map(drop)
     }
 
     /// Asks the hooks about a planned compaction, and applies it unless one decides differently.
@@ -283,7 +279,8 @@ impl SessionDriver {
     ) -> Result<Compacted, DriverError> {
         match planned {
             Ok(change) => {
-                self.settle_reply((change.cut(), std::future::ready(change)), reason, opts, now_ms).await
+                let change = (change.cut(), std::future::ready(change));
+                Box::pin(self.settle_reply(change, reason, opts, now_ms)).await
             }
             Err(report) => Ok(Compacted::ByEngine(report)),
         }
@@ -387,20 +384,19 @@ impl SessionDriver {
         reason: CompactionReason,
         now_ms: i64,
     ) -> Result<Compacted, DriverError> {
-        let folded = Folded::from_report(&report, &mut self.messages, &self.entries);
-        let Some(Folded { step, entries, is_touched }) = folded else {
-            return Ok(Compacted::ByEngine(Box::new(report)));
-        };
+        let Some(undo) = &report.undo else { return Ok(Compacted::ByEngine(Box::new(report))) };
         let mut file_ops = FileOps::default();
         let last = self.session.path()?.into_iter().rfind(|node| node.tag == EntryTag::Compaction);
         if let Some(last) = last {
             file_ops.note_summary(&self.session.entry(&last.id)?);
         }
-        let folded = report.undo.iter().flat_map(Undo::folded);
-        folded.for_each(|message| file_ops.note_calls(message));
+        undo.folded().for_each(|message| file_ops.note_calls(message));
         let note = StepNote::from(&report);
-        let digest = step.append(&mut self.session, &note, &file_ops.lists(), now_ms)?;
-        self.entries = digest.iter().cloned().chain(entries).collect();
+        let details = details(&file_ops.lists(), note.by_model);
+        let mut folded = Folded::new(undo, report.context_tokens, &mut self.messages, &self.entries, details);
+        let digest = folded.append(&mut self.session, &note, now_ms)?;
+        let Folded { entries, is_touched, .. } = folded;
+        self.entries = entries;
         self.last_step = Some(note);
         if is_touched {
             let facts = self.facts().clone();

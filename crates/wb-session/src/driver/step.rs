@@ -7,11 +7,11 @@ use serde_json::{Value, json};
 use wb_conductor::{CompactionReport, DigestSource};
 use wb_facts::Finding;
 use wb_message::markers::digest_body;
-use wb_message::{Content, Message, Origin};
+use wb_message::{Content, Message, Origin, Undo};
 use wb_summarize::{CondenseScope, digest_message};
 
 use crate::document2::files::FileLists;
-use crate::entry::{Compaction, ContextEdit, Custom, EntryKind, EntryTag, Replacement};
+use crate::entry::{Compaction, Custom, EntryKind, EntryTag, compaction_entries};
 use crate::error::SessionError;
 use crate::id::EntryId;
 use crate::session::Session;
@@ -57,59 +57,11 @@ impl StepNote {
     }
 }
 
-/// The changes of a compaction to the entries of a log, so that the context that is built of them
-/// is the transcript that it left.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct Step {
-    /// The digest.
-    pub(crate) digest: Option<String>,
-    /// The first entry that stays.
-    pub(crate) first_kept: Option<EntryId>,
-    /// Entries after that one which are hidden.
-    pub(crate) hidden: Vec<EntryId>,
-    /// Entries with another body.
-    pub(crate) edited: Vec<(EntryId, Content)>,
-    /// Tokens of the context before.
-    pub(crate) tokens_before: u64,
-}
-
-impl Step {
-    /// Appends the step and returns the entry of its digest; `lists` are the files of the folded
-    /// messages.
-    pub(crate) fn append(
-        self,
-        session: &mut Session,
-        note: &StepNote,
-        lists: &FileLists,
-        now_ms: i64,
-    ) -> Result<Option<EntryId>, SessionError> {
-        note.append(session, now_ms)?;
-        for (target_id, content) in self.edited {
-            let edit = ContextEdit { target_id, replacement: Some(Replacement { content }) };
-            session.append(&EntryKind::ContextEdit(edit), now_ms)?;
-        }
-        let mut digest = None;
-        if let Some(summary) = self.digest {
-            let compaction = Compaction {
-                summary,
-                first_kept_entry_id: self.first_kept,
-                tokens_before: self.tokens_before,
-                details: details(lists, note.by_model),
-                from_hook: false,
-            };
-            digest = Some(session.append(&EntryKind::Compaction(compaction), now_ms)?);
-        }
-        for target_id in self.hidden {
-            session.append(&EntryKind::ContextEdit(ContextEdit { target_id, replacement: None }), now_ms)?;
-        }
-        Ok(digest)
-    }
-}
-
 /// Under this key of a compaction's details is who wrote it, where that is a model.
 const BY: &str = "by";
 
-fn details(lists: &FileLists, by_model: bool) -> Option<Value> {
+/// Returns the details of a digest: the files of the folded messages, and its writer.
+pub(crate) fn details(lists: &FileLists, by_model: bool) -> Option<Value> {
     let mut details = serde_json::to_value(lists).ok()?;
     if by_model {
         details[BY] = json!("model");
@@ -153,8 +105,8 @@ pub(crate) fn undo_last(session: &mut Session, now_ms: i64) -> Result<bool, Sess
 /// are dropped.
 #[derive(Debug)]
 pub(crate) struct Folded {
-    /// The step to write.
-    pub(crate) step: Step,
+    /// The entries to append.
+    changes: Vec<EntryKind>,
     /// The entries of the messages, without the digest's, which is the first one and has none yet.
     pub(crate) entries: Vec<EntryId>,
     /// Marks messages that differ from the compaction's result.
@@ -162,35 +114,49 @@ pub(crate) struct Folded {
 }
 
 impl Folded {
-    /// Reads what a compaction did, and brings the messages that it left into the order of the log.
-    pub(crate) fn from_report(
-        report: &CompactionReport,
+    /// Reads what a compaction did, and brings the messages that it left into the order of the log;
+    /// `details` are those of the digest.
+    pub(crate) fn new(
+        undo: &Undo,
+        tokens_before: u64,
         messages: &mut Vec<Message>,
         before: &[EntryId],
-    ) -> Option<Self> {
-        let undo = report.undo.as_ref()?;
+        details: Option<Value>,
+    ) -> Self {
         let origins = undo.origins(before.len());
-        let kept: Vec<usize> = origins.iter().filter_map(|origin| origin.input_index()).collect();
-        let edited = origins.iter().zip(messages.iter()).filter_map(|(origin, message)| {
-            let at = origin.input_index().filter(|at| undo.has_new_body(*at))?;
-            Some((before[at].clone(), body(message)))
+        let kept = origins.iter().zip(messages.iter()).filter_map(|(origin, message)| {
+            let at = origin.input_index()?;
+            Some((at, undo.has_new_body(at).then(|| body(message))))
         });
-        let edited = edited.collect();
+        let kept: Vec<_> = kept.collect();
         let is_touched = origins.contains(&Origin::New);
         let digest = without_new(messages, &origins);
         // As read again from the log, which has no field for the time that the digest reaches to.
         let message = |text: &String| digest_message(CondenseScope::Session, text, 0);
         messages.splice(..0, digest.as_ref().map(message));
-        let from = if digest.is_some() { kept.first().copied().unwrap_or(before.len()) } else { 0 };
-        let is_gone = |at: &usize| kept.binary_search(at).is_err();
-        let step = Step {
-            digest,
-            first_kept: before.get(from).cloned(),
-            hidden: (from..before.len()).filter(is_gone).map(|at| before[at].clone()).collect(),
-            edited,
-            tokens_before: report.context_tokens,
-        };
-        Some(Self { step, entries: kept.iter().map(|at| before[*at].clone()).collect(), is_touched })
+        let digest =
+            digest.map(|summary| Compaction { summary, tokens_before, details, ..Compaction::default() });
+        let changes = compaction_entries(before, &kept, digest);
+        Self { changes, entries: kept.iter().map(|(at, _)| before[*at].clone()).collect(), is_touched }
+    }
+
+    /// Appends the compaction, and puts the entry of its digest in front of the others.
+    pub(crate) fn append(
+        &mut self,
+        session: &mut Session,
+        note: &StepNote,
+        now_ms: i64,
+    ) -> Result<Option<EntryId>, SessionError> {
+        note.append(session, now_ms)?;
+        let mut digest = None;
+        for kind in self.changes.drain(..) {
+            let id = session.append(&kind, now_ms)?;
+            if kind.tag() == EntryTag::Compaction {
+                digest = Some(id);
+            }
+        }
+        self.entries.splice(..0, digest.clone());
+        Ok(digest)
     }
 }
 

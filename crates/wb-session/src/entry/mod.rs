@@ -333,3 +333,30 @@ pub struct Replacement {
     #[serde(default = "no_content", deserialize_with = "content", serialize_with = "body")]
     pub content: Content,
 }
+
+/// Returns the entries that change a context of the entries `before`: its digest, and an edit for
+/// each entry that has another body or is hidden.
+///
+/// `kept` are the places of the messages that stay, ascending, each with its new body if it has
+/// one. A digest replaces all before the first of them.
+pub fn compaction_entries(
+    before: &[EntryId],
+    kept: &[(usize, Option<Content>)],
+    digest: Option<Compaction>,
+) -> Vec<EntryKind> {
+    let edit = |at: usize, replacement| {
+        EntryKind::ContextEdit(ContextEdit { target_id: before[at].clone(), replacement })
+    };
+    let first = kept.first().map(|(at, _)| *at);
+    let mut next = if digest.is_some() { first.unwrap_or(before.len()) } else { 0 };
+    let first_kept_entry_id = first.map(|at| before[at].clone());
+    let digest = digest.map(|digest| EntryKind::Compaction(Compaction { first_kept_entry_id, ..digest }));
+    let mut entries = Vec::from_iter(digest);
+    for (at, body) in kept {
+        entries.extend((next..*at).map(|gone| edit(gone, None)));
+        entries.extend(body.clone().map(|content| edit(*at, Some(Replacement { content }))));
+        next = at + 1;
+    }
+    entries.extend((next..before.len()).map(|gone| edit(gone, None)));
+    entries
+}

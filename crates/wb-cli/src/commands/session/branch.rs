@@ -13,7 +13,7 @@ use super::session_log::Log;
 use super::settings::Settings;
 use super::show::{body, no_entries};
 use super::weight::{Summary, Weight, Weights};
-use super::write::{Change, Changed, WriteTarget, apply_change};
+use super::write::{Changed, WriteTarget, apply_change};
 use crate::args::session::SessionBranch;
 use crate::session::model::{Model, Spent, TIMEOUT};
 use crate::terminal::shell::Shell;
@@ -61,21 +61,15 @@ struct Done {
     spent: Option<Spent>,
 }
 
-impl Change for Done {
-    fn digest_entry(&self) -> Option<&EntryId> {
-        self.entry.as_ref().filter(|_| self.digest.is_some())
-    }
-}
-
 /// Moves a session to an entry.
 pub(crate) fn branch(shell: &Shell, args: &SessionBranch) -> Result<()> {
-    let dest = WriteTarget::of(&args.change);
+    let dest = WriteTarget::from_args(&args.change);
     let model = model(shell, args)?;
     let log = Log::open_staged(shell, dest.file)?;
     let Some(target) = find::entry(&log, Some(&args.entry))? else {
         return Err(no_entries(&log).into());
     };
-    let settings = args.summarize.then(|| Settings::of(shell, &log)).transpose()?;
+    let settings = args.summarize.then(|| Settings::read(shell, &log)).transpose()?;
     let branch_summary = settings.as_ref().map(|it| it.values.branch_summary).unwrap_or_default();
     let custom_instructions = model.as_ref().and_then(|model| model.instructions.clone());
     let timeout = Some(TIMEOUT);
@@ -110,10 +104,10 @@ fn run(
     opts: NavigateOpts,
     (dest, asked): (WriteTarget<'_>, Option<(&Shell, &Model)>),
     now_ms: i64,
-) -> Result<Done, DriverError> {
+) -> Result<(Done, Option<EntryId>), DriverError> {
     let before = Weight::at_leaf(session)?;
     let old_leaf = session.leaf().cloned();
-    let stands_at = unmarked(session)?;
+    let current = unmarked(session)?;
     let mut hooks = HookList::default();
     let gone = match asked {
         None => block_on(navigate_tree(session, target, None, &mut hooks, opts, now_ms)),
@@ -127,16 +121,20 @@ fn run(
     let digest = gone.summary.map(|it| Summary::new(&it.summary, &it.source, it.details.as_ref()));
     let entry = match gone.summary_entry_id {
         Some(entry) => Some(entry),
-        None if goes_to == old_leaf || goes_to == stands_at => None,
+        None if goes_to == old_leaf || goes_to == current => None,
         None => Some(session.mark_leaf(goes_to.as_ref(), now_ms)?),
     };
     let follows = match entry.as_ref().and_then(|entry| session.tree().node(entry)) {
         Some(node) => node.parent_id.clone(),
-        None => stands_at,
+        None => current,
     };
     let back = old_leaf.as_ref().map(|leaf| dest.way_back(session, leaf)).transpose()?;
     let (target, editor_text, after) = (target.clone(), gone.editor_text, Weight::at_leaf(session)?);
-    Ok(Done { target, follows, old_leaf, entry, editor_text, digest, before, after, back, spent })
+    let digest_entry = entry.clone().filter(|_| digest.is_some());
+    Ok((
+        Done { target, follows, old_leaf, entry, editor_text, digest, before, after, back, spent },
+        digest_entry,
+    ))
 }
 
 /// Returns the current entry of a session: its leaf, or the target of the marks at its end.
@@ -155,7 +153,7 @@ impl Done {
     /// Returns why nothing was written.
     fn reason(&self) -> Option<String> {
         let place = self.follows.as_ref().map_or("the beginning", EntryId::as_str);
-        self.entry.is_none().then(|| format!("the session stands at {place} already"))
+        self.entry.is_none().then(|| format!("the session is at {place} already"))
     }
 }
 

@@ -42,7 +42,7 @@ pub(crate) fn context(shell: &Shell, args: &SessionEntry) -> Result<()> {
     let context = log.session.context(entry.as_ref()).map_err(|error| log.failure(&error))?;
     let path = log.session.tree().path(entry.as_ref()).map_err(|error| log.failure(&error))?;
     let notes = log.notes().into_iter().chain(path.first().and_then(lost_root)).collect();
-    let weight = Weight::of(&context);
+    let weight = Weight::new(&context);
     let report = JsonReport {
         file: &log.file,
         entry: entry.as_ref(),
@@ -81,7 +81,8 @@ fn people(
     log.write_notes(shell, page, own)?;
     let (messages, tokens) = (messages(weight.n_messages), grouped(weight.tokens));
     page.prose("  ", 4, &format!("{messages}, {tokens} tokens, {}", weight.source()))?;
-    let (model, level) = (report.model.unwrap_or("not told"), report.thinking_level.unwrap_or("not told"));
+    let (model, level) =
+        (report.model.unwrap_or("not recorded"), report.thinking_level.unwrap_or("not recorded"));
     writeln!(page, "  {DIM}model{DIM:#} {}  {DIM}thinking{DIM:#} {}\n", escaped(model), escaped(level))?;
     let line = |(at, message)| Line { fate: Fate::Kept, at: Some(at), text: outline::line(message) };
     let lines: Vec<Line> = report.messages.iter().enumerate().map(line).collect();

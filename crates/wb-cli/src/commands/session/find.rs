@@ -76,7 +76,7 @@ pub(crate) struct IdWidth(usize);
 
 impl IdWidth {
     /// Returns the width that keeps all ids of a tree distinct, 8 at least.
-    pub(crate) fn of(tree: &Tree) -> Self {
+    pub(crate) fn new(tree: &Tree) -> Self {
         let ids = ids(tree);
         let shared =
             |one: &str, two: &str| one.chars().zip(two.chars()).take_while(|(one, two)| one == two).count();

@@ -27,7 +27,7 @@ pub(crate) struct Row {
 }
 
 impl Graph {
-    pub(crate) fn of(session: &Session) -> Self {
+    pub(crate) fn new(session: &Session) -> Self {
         let walk = session.tree().walk();
         let (mut roots, mut children, mut parents) = (Vec::new(), vec![Vec::new(); walk.len()], Vec::new());
         let mut above: Vec<usize> = Vec::new();

@@ -26,7 +26,7 @@ pub(crate) struct Settings {
 
 impl Settings {
     /// Reads the settings for a session; reports problems with the files on stderr.
-    pub(crate) fn of(shell: &Shell, log: &Log) -> Result<Self, UserError> {
+    pub(crate) fn read(shell: &Shell, log: &Log) -> Result<Self, UserError> {
         let folders = FOLDERS.map(Path::new);
         let home = shell.environment.home.as_deref();
         let global = home.and_then(|home| first(folders.map(|it| home.join(it).join("agent/settings.json"))));

@@ -46,7 +46,7 @@ fn children(log: &Log, id: &EntryId) -> Vec<EntryId> {
 
 fn people(shell: &Shell, page: &mut Page<'_>, log: &Log, entry: &Entry) -> io::Result<()> {
     let tree = log.session.tree();
-    let width = IdWidth::of(tree);
+    let width = IdWidth::new(tree);
     let is_leaf = log.session.leaf() == Some(&entry.id);
     log.heading(page, &format!("line {}", entry.line))?;
     log.write_notes(shell, page, &[])?;

@@ -56,7 +56,7 @@ struct Listed<'a> {
 /// Prints the tree of a session.
 pub(crate) fn tree(shell: &Shell, args: &SessionTree) -> Result<()> {
     let log = Log::open(shell, &args.file)?;
-    let graph = Graph::of(&log.session);
+    let graph = Graph::new(&log.session);
     if shell.is_json {
         return shell.print_json(&machine(&log, &graph));
     }
@@ -67,7 +67,7 @@ fn draw(shell: &Shell, page: &mut Page<'_>, log: &Log, graph: &Graph) -> io::Res
     let session = &log.session;
     log.heading(page, &heading(session, graph))?;
     log.write_notes(shell, page, &lost(graph))?;
-    let width = IdWidth::of(session.tree());
+    let width = IdWidth::new(session.tree());
     for row in graph.rows() {
         draw_row(page, session, graph, row, width)?;
     }
@@ -144,7 +144,7 @@ fn read(session: &Session, node: &Node) -> Result<Entry, String> {
 fn machine<'a>(log: &'a Log, graph: &'a Graph) -> JsonReport<'a> {
     let session = &log.session;
     let header = session.header();
-    let width = IdWidth::of(session.tree());
+    let width = IdWidth::new(session.tree());
     let mut entries: Vec<_> = (0..graph.nodes.len())
         .map(|at| listed(session, &graph.nodes[at], graph.on_path[at], width))
         .collect();

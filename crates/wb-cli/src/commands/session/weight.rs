@@ -29,7 +29,7 @@ pub(crate) struct Weight {
 impl Weight {
     /// Weighs a context as `wb weigh` does: the provider's last count plus an estimate of what
     /// follows.
-    pub(crate) fn of(context: &Context) -> Self {
+    pub(crate) fn new(context: &Context) -> Self {
         let mut tracker = tracker_of(context.model.as_deref());
         let mut current = context.requests.iter().filter(|request| request.is_current).peekable();
         let mut is_anchored = false;
@@ -47,7 +47,7 @@ impl Weight {
 
     /// Weighs the context at the leaf of a session.
     pub(crate) fn at_leaf(session: &Session) -> Result<Self, SessionError> {
-        Ok(Self::of(&session.context(session.leaf())?))
+        Ok(Self::new(&session.context(session.leaf())?))
     }
 
     /// Returns the source of the figure.

@@ -29,7 +29,7 @@ pub(crate) struct WriteTarget<'a> {
 }
 
 impl<'a> WriteTarget<'a> {
-    pub(crate) fn of(args: &'a SessionChange) -> Self {
+    pub(crate) fn from_args(args: &'a SessionChange) -> Self {
         Self { file: &args.file, out: args.out.as_deref(), is_dry: args.dry_run }
     }
 
@@ -80,28 +80,22 @@ impl<T> Changed<T> {
     }
 }
 
-/// The effect of a change, with the digest that it wrote.
-pub(crate) trait Change {
-    /// Returns the entry of the digest; none if it wrote none.
-    fn digest_entry(&self) -> Option<&EntryId>;
-}
-
-/// Carries out a change.
+/// Carries out a change, which returns its effect and the entry of the digest that it wrote.
 ///
 /// New entries are staged, and written in one step. A refused change, or one that appends nothing,
 /// leaves the file unchanged, including a torn end.
-pub(crate) fn apply_change<T: Change>(
+pub(crate) fn apply_change<T>(
     mut log: Log,
     dest: WriteTarget<'_>,
-    change: impl FnOnce(&mut Session, i64) -> Result<T, DriverError>,
+    change: impl FnOnce(&mut Session, i64) -> Result<(T, Option<EntryId>), DriverError>,
 ) -> Result<Changed<T>, UserError> {
     let (mut present, mut notes) = prepared(&log, dest)?;
     let session = present.as_mut().unwrap_or(&mut log.session);
     let n_before = session.tree().nodes().len();
-    let done = change(session, unix_ms(SystemTime::now())).map_err(|error| failure(&log.file, &error))?;
+    let (done, digest) =
+        change(session, unix_ms(SystemTime::now())).map_err(|error| failure(&log.file, &error))?;
     let has_new = session.tree().nodes().len() > n_before;
-    let digest = done.digest_entry();
-    let is_written = written(&log.file, session, digest, has_new, dest, &mut notes)?;
+    let is_written = written(&log.file, session, digest.as_ref(), has_new, dest, &mut notes)?;
     Ok(Changed { log, done, is_written, notes })
 }
 
@@ -145,8 +139,8 @@ fn refuse_invalid(file: &str, session: &Session, digest: &EntryId) -> Result<(),
         let context = session.context(leaf).map_err(|error| failure(file, &error.into()))?;
         Ok(Validity::new(&context.messages, &SentAs::from_format("pi", None)))
     };
-    let stood_at = session.tree().node(digest).and_then(|node| node.parent_id);
-    validity(session.leaf())?.refuse_new(file, || validity(stood_at.as_ref()), "")
+    let parent = session.tree().node(digest).and_then(|node| node.parent_id);
+    validity(session.leaf())?.refuse_new(file, || validity(parent.as_ref()), "")
 }
 
 /// Returns a session of an older layout in the present one, in memory.
@@ -256,17 +250,8 @@ mod tests {
 
     use super::*;
 
-    #[derive(Debug)]
-    struct Done(Option<EntryId>);
-
-    impl Change for Done {
-        fn digest_entry(&self) -> Option<&EntryId> {
-            self.0.as_ref()
-        }
-    }
-
     /// Appends a digest, and two calls of these ids with their results.
-    fn digest_and(call_ids: [&str; 2], dest: &WriteTarget<'_>) -> Result<Changed<Done>, UserError> {
+    fn digest_and(call_ids: [&str; 2], dest: &WriteTarget<'_>) -> Result<Changed<()>, UserError> {
         let begin = NewSession { id: "s".into(), timestamp: 0, cwd: "/".into(), parent_session: None };
         let mut session = Session::create(Box::new(MemoryStore::default()), &begin, ids()).unwrap();
         session.append(&Message::user("Look around.").into(), 1).unwrap();
@@ -278,7 +263,7 @@ mod tests {
             for id in call_ids {
                 session.append(&Message::tool_result(id, "ls", "a.rs").into(), now)?;
             }
-            Ok(Done(Some(digest)))
+            Ok(((), Some(digest)))
         })
     }
 

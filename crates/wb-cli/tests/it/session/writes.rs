@@ -37,13 +37,13 @@ fn a_branch_to_the_current_entry_writes_nothing() {
     let before = place.bytes();
     let report = place.json("branch", &["0000101e", "--summarize"]);
     assert_eq!((&report["moved"], &report["written"]), (&json!(false), &json!(false)));
-    assert_eq!(report["reason"], "the session stands at 0000101e already");
+    assert_eq!(report["reason"], "the session is at 0000101e already");
     assert_eq!(place.bytes(), before);
 
     place.json("branch", &["00001006"]);
     let marked = place.bytes();
     let again = place.run("branch", &["00001006", "-o", &place.path("out.jsonl")]);
-    assert!(again.stdout.contains("the session stands at 00001006 already"), "{}", again.stdout);
+    assert!(again.stdout.contains("the session is at 00001006 already"), "{}", again.stdout);
     let prompt = place.json("branch", &["00001007"]);
     assert_eq!((&prompt["moved"], &prompt["editor_text"]), (&json!(false), &json!("Read part 2.")));
     assert_eq!((place.bytes(), place.names()), (marked, vec!["s.jsonl".to_owned()]));

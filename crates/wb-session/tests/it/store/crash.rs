@@ -256,8 +256,7 @@ fn a_record_that_is_written_in_part_is_removed() {
         return append_beyond_the_limit(path.as_ref());
     }
     let path = fresh("limited.jsonl");
-    let script =
-        "trap '' XFSZ; ulimit -f 8; exec \"$0\" crash::a_record_that_is_written_in_part_is_removed --exact";
+    let script = "trap '' XFSZ; ulimit -f 8; exec \"$0\" store::crash::a_record_that_is_written_in_part_is_removed --exact";
     let output = Command::new("sh")
         .args(["-c", script])
         .arg(env::current_exe().unwrap())
