@@ -100,7 +100,9 @@ pub(crate) fn pairs(items: &[Item]) -> Vec<String> {
     let (mut open, mut seen): (Vec<&str>, Vec<&str>) = (Vec::new(), Vec::new());
     for item in items {
         match item {
-            Item::Call(id) if seen.contains(&id.as_str()) => findings.push(format!("call {id} appears twice")),
+            Item::Call(id) if seen.contains(&id.as_str()) => {
+                findings.push(format!("call {id} appears twice"))
+            }
             Item::Call(id) => {
                 open.push(id);
                 seen.push(id);
