@@ -64,3 +64,8 @@ pub use retention::{LooseEnds, Reference, Retention, prompt_texts, retained_shar
 pub use rules::{Course, Places, RULES, Rule, Run};
 pub use session::{Segment, Session, collect_facts, segments};
 pub use strategy::{RIVALS, STRATEGIES, Strategy};
+
+/// The recipe's example, run as a test.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/recipes/replay-past-sessions.md")]
+struct Recipe;

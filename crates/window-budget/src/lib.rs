@@ -252,3 +252,8 @@ struct Readme;
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/guide/write-a-host.md")]
 struct WriteAHost;
+
+/// The example of the recipe for sessions, run as a test.
+#[cfg(all(doctest, feature = "session"))]
+#[doc = include_str!("../../../docs/recipes/compact-a-session-by-itself.md")]
+struct CompactASession;

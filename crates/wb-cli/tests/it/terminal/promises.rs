@@ -156,7 +156,7 @@ fn hooks_of_a_project_go_into_the_settings_that_are_not_shared() {
 fn commands(page: &str) -> Vec<&str> {
     let of_text = page.split("```").step_by(2).flat_map(quoted);
     let of_blocks =
-        page.split("```sh").skip(1).flat_map(|block| block.split("```").next()).flat_map(str::lines);
+        page.split("```sh").skip(1).filter_map(|block| block.split("```").next()).flat_map(str::lines);
     of_text.chain(of_blocks).filter_map(|line| line.strip_prefix("wb ")).collect()
 }
 
