@@ -39,7 +39,7 @@ pub(crate) const STEPS: [(&str, Action, Runs); 13] = [
     ("fmt", Action::Cargo("fmt --all --check"), Runs::All),
     ("layers", Action::Own(layers::run), Runs::All),
     ("catalog", Action::Own(catalog::run), Runs::All),
-    ("tidy", Action::Own(|root| tidy::run(root, &[])), Runs::All),
+    ("tidy", Action::Own(tidy::run), Runs::All),
     ("clippy", Action::Cargo("clippy --workspace --all-targets --all-features -- -D warnings"), Runs::All),
     ("each crate alone", Action::Own(each_crate_alone), Runs::All),
     ("test", Action::Tests, Runs::All),

@@ -52,9 +52,7 @@ usage: cargo xtask <command>
           send our requests through the official Python SDKs to a provider that checks them; needs Python with venv.
           --server has llama.cpp's server write a digest
   weight  count the external crates of each crate and feature, and write docs/evaluation/weight.md
-  tidy [--all | --count | CRATE…]
-          check rules about files: length, order of modules, links, words, names, comments, help, folders; --all, --count
-          and CRATE… show known findings that are not yet repaired
+  tidy    check rules about files: length, order of modules, links, words, names, comments, help, folders
 ";
 
 fn main() -> ExitCode {
@@ -75,7 +73,7 @@ fn main() -> ExitCode {
         ["house", ref words @ ..] => house::run(&root, words),
         ["schema"] => schema::run(&root),
         ["weight"] => weight::run(&root),
-        ["tidy", ref words @ ..] => tidy::run(&root, words),
+        ["tidy"] => tidy::run(&root),
         _ => Err(USAGE.to_owned()),
     };
     match outcome {

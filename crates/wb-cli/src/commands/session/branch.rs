@@ -9,8 +9,8 @@ use wb_session::{BranchSummaryOpts, DriverError, HookList, NavigateOpts, navigat
 use wb_session::{EntryId, EntryKind, LEAF_MARK, Session, SessionError};
 
 use super::find;
-use super::session_log::Log;
-use super::settings::Settings;
+use super::session_log::OpenLog;
+use super::settings::SummarySettings;
 use super::show::{body, no_entries};
 use super::weight::{Summary, Weight, Weights};
 use super::write::{Changed, WriteTarget, apply_change};
@@ -22,7 +22,7 @@ use crate::terminal::wrap::Page;
 
 /// The answer of `wb session branch --json`.
 #[derive(Debug, Serialize)]
-struct JsonReport<'a> {
+struct BranchJson<'a> {
     file: &'a str,
     out: Option<String>,
     moved: bool,
@@ -65,11 +65,11 @@ struct Done {
 pub(crate) fn branch(shell: &Shell, args: &SessionBranch) -> Result<()> {
     let dest = WriteTarget::from_args(&args.change);
     let model = model(shell, args)?;
-    let log = Log::open_staged(shell, dest.file)?;
+    let log = OpenLog::open_staged(shell, dest.file)?;
     let Some(target) = find::entry(&log, Some(&args.entry))? else {
         return Err(no_entries(&log).into());
     };
-    let settings = args.summarize.then(|| Settings::read(shell, &log)).transpose()?;
+    let settings = args.summarize.then(|| SummarySettings::read(shell, &log)).transpose()?;
     let branch_summary = settings.as_ref().map(|it| it.values.branch_summary).unwrap_or_default();
     let custom_instructions = model.as_ref().and_then(|model| model.instructions.clone());
     let timeout = Some(TIMEOUT);
@@ -84,9 +84,9 @@ pub(crate) fn branch(shell: &Shell, args: &SessionBranch) -> Result<()> {
     }
     let reason = changed.done.reason();
     if shell.is_json {
-        return shell.print_json(&machine(&changed, dest, settings.as_ref(), reason.as_deref()));
+        return shell.print_json(&render_json(&changed, dest, settings.as_ref(), reason.as_deref()));
     }
-    shell.print(|page| people(shell, page, &changed, dest, settings.as_ref(), reason.as_deref()))
+    shell.print(|page| render_text(shell, page, &changed, dest, settings.as_ref(), reason.as_deref()))
 }
 
 /// Finds the way to the model, if one is named that has something to write.
@@ -157,14 +157,14 @@ impl Done {
     }
 }
 
-fn machine<'a>(
+fn render_json<'a>(
     changed: &'a Changed<Done>,
     dest: WriteTarget<'_>,
-    settings: Option<&'a Settings>,
+    settings: Option<&'a SummarySettings>,
     reason: Option<&'a str>,
-) -> JsonReport<'a> {
+) -> BranchJson<'a> {
     let done = &changed.done;
-    JsonReport {
+    BranchJson {
         file: &changed.log.file,
         out: dest.out_name(),
         moved: done.entry.is_some(),
@@ -183,12 +183,12 @@ fn machine<'a>(
     }
 }
 
-fn people(
+fn render_text(
     shell: &Shell,
     page: &mut Page<'_>,
     changed: &Changed<Done>,
     dest: WriteTarget<'_>,
-    settings: Option<&Settings>,
+    settings: Option<&SummarySettings>,
     reason: Option<&str>,
 ) -> io::Result<()> {
     let done = &changed.done;

@@ -9,7 +9,7 @@ use wb_message::{Message, outline};
 use wb_session::{EntryId, Node};
 
 use super::find;
-use super::session_log::Log;
+use super::session_log::OpenLog;
 use super::weight::Weight;
 use crate::args::session::SessionEntry;
 use crate::session::outcome::{Fate, Line};
@@ -21,7 +21,7 @@ use crate::terminal::wrap::Page;
 
 /// The answer of `wb session context --json`.
 #[derive(Debug, Serialize)]
-struct JsonReport<'a> {
+struct ContextJson<'a> {
     file: &'a str,
     entry: Option<&'a EntryId>,
     model: Option<&'a str>,
@@ -37,13 +37,13 @@ struct JsonReport<'a> {
 
 /// Prints the context at an entry.
 pub(crate) fn context(shell: &Shell, args: &SessionEntry) -> Result<()> {
-    let log = Log::open(shell, &args.file)?;
+    let log = OpenLog::open(shell, &args.file)?;
     let entry = find::entry(&log, args.entry.as_deref())?;
     let context = log.session.context(entry.as_ref()).map_err(|error| log.failure(&error))?;
     let path = log.session.tree().path(entry.as_ref()).map_err(|error| log.failure(&error))?;
     let notes = log.notes().into_iter().chain(path.first().and_then(lost_root)).collect();
     let weight = Weight::new(&context);
-    let report = JsonReport {
+    let report = ContextJson {
         file: &log.file,
         entry: entry.as_ref(),
         model: context.model.as_deref(),
@@ -58,7 +58,7 @@ pub(crate) fn context(shell: &Shell, args: &SessionEntry) -> Result<()> {
     if shell.is_json {
         return shell.print_json(&report);
     }
-    shell.print(|page| people(shell, page, &log, &report, weight))
+    shell.print(|page| render_text(shell, page, &log, &report, weight))
 }
 
 /// Returns a note on where the path begins, if its parent is missing.
@@ -67,11 +67,11 @@ fn lost_root(root: &Node) -> Option<String> {
     Some(format!("the path begins at {}, whose parent {parent} is not in the log", root.id))
 }
 
-fn people(
+fn render_text(
     shell: &Shell,
     page: &mut Page<'_>,
-    log: &Log,
-    report: &JsonReport<'_>,
+    log: &OpenLog,
+    report: &ContextJson<'_>,
     weight: Weight,
 ) -> io::Result<()> {
     let at =

@@ -5,7 +5,7 @@ use std::ops::Bound;
 
 use wb_session::{EntryId, Tree};
 
-use super::session_log::Log;
+use super::session_log::OpenLog;
 use crate::terminal::number::{count, grouped};
 use crate::terminal::user_error::UserError;
 
@@ -16,7 +16,7 @@ const LEAST_CHARS: usize = 8;
 
 /// Finds the entry of an abbreviated id; without one it is the leaf, which a session without
 /// entries has not.
-pub(crate) fn entry(log: &Log, name: Option<&str>) -> Result<Option<EntryId>, UserError> {
+pub(crate) fn entry(log: &OpenLog, name: Option<&str>) -> Result<Option<EntryId>, UserError> {
     let Some(name) = name else { return Ok(log.session.leaf().cloned()) };
     let ids = ids(log.session.tree());
     if ids.contains(name) {

@@ -23,7 +23,7 @@ const SHOWN_NOTES: usize = 10;
 
 /// A session log.
 #[derive(Debug)]
-pub(crate) struct Log {
+pub(crate) struct OpenLog {
     /// The file as it was named.
     pub(crate) file: String,
     pub(crate) session: Session,
@@ -31,7 +31,7 @@ pub(crate) struct Log {
     copy: Option<NamedTempFile>,
 }
 
-impl Log {
+impl OpenLog {
     /// Opens a log to look into it.
     pub(crate) fn open(shell: &Shell, path: &Path) -> Result<Self, UserError> {
         shell.timed("reading", || Self::read(path, |path| Ok(Box::new(JsonlStore::open_for_reading(path)?))))

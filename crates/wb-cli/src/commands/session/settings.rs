@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use wb_session::SessionSettings;
 use wb_session::read_settings;
 
-use super::session_log::Log;
+use super::session_log::OpenLog;
 use crate::terminal::escape::escaped;
 use crate::terminal::shell::Shell;
 use crate::terminal::style::DIM;
@@ -16,17 +16,17 @@ use crate::terminal::wrap::Page;
 /// The settings folders of the agents; the first with a file in a place has precedence there.
 const FOLDERS: [&str; 2] = [".indusagi", ".pi"];
 
-/// Settings and the files that they are from.
+/// SummarySettings and the files that they are from.
 #[derive(Debug)]
-pub(crate) struct Settings {
+pub(crate) struct SummarySettings {
     pub(crate) values: SessionSettings,
     /// The user's file and the project's, as far as they are there.
     pub(crate) files: Vec<String>,
 }
 
-impl Settings {
+impl SummarySettings {
     /// Reads the settings for a session; reports problems with the files on stderr.
-    pub(crate) fn read(shell: &Shell, log: &Log) -> Result<Self, UserError> {
+    pub(crate) fn read(shell: &Shell, log: &OpenLog) -> Result<Self, UserError> {
         let folders = FOLDERS.map(Path::new);
         let home = shell.environment.home.as_deref();
         let global = home.and_then(|home| first(folders.map(|it| home.join(it).join("agent/settings.json"))));

@@ -9,7 +9,7 @@ use wb_session::{Entry, EntryId, EntryKind, Logged, Request, iso_ms};
 
 use super::describe;
 use super::find::{self, IdWidth, first_of};
-use super::session_log::Log;
+use super::session_log::OpenLog;
 use crate::args::session::SessionEntry;
 use crate::terminal::escape::escaped;
 use crate::terminal::number::{count, grouped};
@@ -23,28 +23,28 @@ const SHOWN_NAMES: usize = 20;
 
 /// Prints one entry.
 pub(crate) fn show(shell: &Shell, args: &SessionEntry) -> Result<()> {
-    let log = Log::open(shell, &args.file)?;
+    let log = OpenLog::open(shell, &args.file)?;
     let Some(id) = find::entry(&log, args.entry.as_deref())? else {
         return Err(no_entries(&log).into());
     };
     let entry = log.session.entry(&id).map_err(|error| log.failure(&error))?;
     if shell.is_json {
-        return shell.print_json(&machine(&log, &entry));
+        return shell.print_json(&render_json(&log, &entry));
     }
-    shell.print(|page| people(shell, page, &log, &entry))
+    shell.print(|page| render_text(shell, page, &log, &entry))
 }
 
 /// Explains why a session without entries has nothing to show or to continue from.
-pub(crate) fn no_entries(log: &Log) -> UserError {
+pub(crate) fn no_entries(log: &OpenLog) -> UserError {
     UserError::of_file(&log.file, "the session has no entries", "name a session that something was said in")
 }
 
-fn children(log: &Log, id: &EntryId) -> Vec<EntryId> {
+fn children(log: &OpenLog, id: &EntryId) -> Vec<EntryId> {
     let nodes = log.session.tree().nodes();
     nodes.filter(|node| node.parent_id.as_ref() == Some(id)).map(|node| node.id).collect()
 }
 
-fn people(shell: &Shell, page: &mut Page<'_>, log: &Log, entry: &Entry) -> io::Result<()> {
+fn render_text(shell: &Shell, page: &mut Page<'_>, log: &OpenLog, entry: &Entry) -> io::Result<()> {
     let tree = log.session.tree();
     let width = IdWidth::new(tree);
     let is_leaf = log.session.leaf() == Some(&entry.id);
@@ -219,7 +219,7 @@ fn pretty(value: &Value) -> String {
 
 /// Returns the answer of `wb session show --json`: the place of the entry, then `content`, which
 /// differs by kind.
-fn machine(log: &Log, entry: &Entry) -> Value {
+fn render_json(log: &OpenLog, entry: &Entry) -> Value {
     json!({
         "file": log.file,
         "id": entry.id,

@@ -10,7 +10,7 @@ use wb_session::{Entry, EntryId, EntryTag, Node, Session, iso_ms};
 use super::describe;
 use super::find::IdWidth;
 use super::graph::{Graph, Row};
-use super::session_log::Log;
+use super::session_log::OpenLog;
 use crate::args::session::SessionTree;
 use crate::terminal::escape::escaped;
 use crate::terminal::number::count;
@@ -23,7 +23,7 @@ const LABEL_CHARS: usize = 40;
 
 /// The answer of `wb session tree --json`.
 #[derive(Debug, Serialize)]
-struct JsonReport<'a> {
+struct TreeJson<'a> {
     file: &'a str,
     session: &'a str,
     /// The version of the layout of the file.
@@ -55,15 +55,15 @@ struct Listed<'a> {
 
 /// Prints the tree of a session.
 pub(crate) fn tree(shell: &Shell, args: &SessionTree) -> Result<()> {
-    let log = Log::open(shell, &args.file)?;
+    let log = OpenLog::open(shell, &args.file)?;
     let graph = Graph::new(&log.session);
     if shell.is_json {
-        return shell.print_json(&machine(&log, &graph));
+        return shell.print_json(&render_json(&log, &graph));
     }
     shell.print(|page| draw(shell, page, &log, &graph))
 }
 
-fn draw(shell: &Shell, page: &mut Page<'_>, log: &Log, graph: &Graph) -> io::Result<()> {
+fn draw(shell: &Shell, page: &mut Page<'_>, log: &OpenLog, graph: &Graph) -> io::Result<()> {
     let session = &log.session;
     log.heading(page, &heading(session, graph))?;
     log.write_notes(shell, page, &lost(graph))?;
@@ -141,7 +141,7 @@ fn read(session: &Session, node: &Node) -> Result<Entry, String> {
     if entry.line == node.line { Ok(entry) } else { Err(format!("line {} has its id too", entry.line)) }
 }
 
-fn machine<'a>(log: &'a Log, graph: &'a Graph) -> JsonReport<'a> {
+fn render_json<'a>(log: &'a OpenLog, graph: &'a Graph) -> TreeJson<'a> {
     let session = &log.session;
     let header = session.header();
     let width = IdWidth::new(session.tree());
@@ -149,7 +149,7 @@ fn machine<'a>(log: &'a Log, graph: &'a Graph) -> JsonReport<'a> {
         .map(|at| listed(session, &graph.nodes[at], graph.on_path[at], width))
         .collect();
     entries.sort_by_key(|entry| entry.line);
-    JsonReport {
+    TreeJson {
         file: &log.file,
         session: &header.id,
         session_version: header.version,

@@ -10,7 +10,7 @@ use wb_session::DriverError;
 use wb_session::store::memory::MemoryStore;
 use wb_session::{EntryId, EntryKind, NEWEST_VERSION, Session, SessionError, StoreError};
 
-use super::session_log::{self, Log};
+use super::session_log::{self, OpenLog};
 use crate::args::session::SessionChange;
 use crate::platform::clock::{ids, unix_ms};
 use crate::session::output_file::write_whole;
@@ -65,7 +65,7 @@ impl<'a> WriteTarget<'a> {
 /// A change that was carried out.
 #[derive(Debug)]
 pub(crate) struct Changed<T> {
-    pub(crate) log: Log,
+    pub(crate) log: OpenLog,
     pub(crate) done: T,
     /// Indicates that a file contains the change; never true if nothing was appended.
     pub(crate) is_written: bool,
@@ -85,7 +85,7 @@ impl<T> Changed<T> {
 /// New entries are staged, and written in one step. A refused change, or one that appends nothing,
 /// leaves the file unchanged, including a torn end.
 pub(crate) fn apply_change<T>(
-    mut log: Log,
+    mut log: OpenLog,
     dest: WriteTarget<'_>,
     change: impl FnOnce(&mut Session, i64) -> Result<(T, Option<EntryId>), DriverError>,
 ) -> Result<Changed<T>, UserError> {
@@ -100,7 +100,7 @@ pub(crate) fn apply_change<T>(
 }
 
 /// Returns a session in the current layout, with a note if it was migrated.
-fn prepared(log: &Log, dest: WriteTarget<'_>) -> Result<(Option<Session>, Vec<String>), UserError> {
+fn prepared(log: &OpenLog, dest: WriteTarget<'_>) -> Result<(Option<Session>, Vec<String>), UserError> {
     check(log, dest)?;
     if !is_older(log) {
         return Ok((None, Vec::new()));
@@ -144,7 +144,7 @@ fn refuse_invalid(file: &str, session: &Session, digest: &EntryId) -> Result<(),
 }
 
 /// Returns a session of an older layout in the present one, in memory.
-fn in_present_layout(log: &Log) -> Result<Session, SessionError> {
+fn in_present_layout(log: &OpenLog) -> Result<Session, SessionError> {
     let mut lines = Vec::new();
     log.session.write_to(&mut lines)?;
     Session::open(Box::new(MemoryStore::of_lines(lines)), ids())
@@ -158,7 +158,7 @@ fn append(session: &mut Session) -> Result<Option<String>, SessionError> {
 }
 
 /// Refuses a destination that cannot be written.
-fn check(log: &Log, dest: WriteTarget<'_>) -> Result<(), UserError> {
+fn check(log: &OpenLog, dest: WriteTarget<'_>) -> Result<(), UserError> {
     if let Some(out) = dest.out {
         return check_out(out);
     }
@@ -179,11 +179,11 @@ fn check(log: &Log, dest: WriteTarget<'_>) -> Result<(), UserError> {
     Ok(())
 }
 
-fn version(log: &Log) -> u64 {
+fn version(log: &OpenLog) -> u64 {
     log.session.header().version
 }
 
-fn is_older(log: &Log) -> bool {
+fn is_older(log: &OpenLog) -> bool {
     version(log) < NEWEST_VERSION
 }
 
@@ -255,7 +255,7 @@ mod tests {
         let begin = NewSession { id: "s".into(), timestamp: 0, cwd: "/".into(), parent_session: None };
         let mut session = Session::create(Box::new(MemoryStore::default()), &begin, ids()).unwrap();
         session.append(&Message::user("Look around.").into(), 1).unwrap();
-        apply_change(Log::of_session("s.jsonl", session), *dest, |session, now| {
+        apply_change(OpenLog::of_session("s.jsonl", session), *dest, |session, now| {
             let digest = Compaction { summary: "# Goal".into(), ..Compaction::default() };
             let digest = session.append(&EntryKind::Compaction(digest), now)?;
             let calls = call_ids.map(|id| Block::call(id, "ls", json!({})));
