@@ -236,7 +236,7 @@ impl AgentContext {
     pub async fn compact(&mut self, messages: &mut Vec<Message>, opts: &CondenseOpts) -> CompactionReport {
         match self.ask(messages, opts) {
             Ok((_, reply)) => {
-                let ready = reply.await;
+                let ready = Box::pin(reply).await;
                 self.apply(ready, messages)
             }
             Err(report) => *report,
