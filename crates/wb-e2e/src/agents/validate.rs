@@ -101,7 +101,7 @@ pub(crate) fn pairs(items: &[Item]) -> Vec<String> {
     for item in items {
         match item {
             Item::Call(id) if seen.contains(&id.as_str()) => {
-                findings.push(format!("call {id} appears twice"))
+                findings.push(format!("call {id} appears twice"));
             }
             Item::Call(id) => {
                 open.push(id);
