@@ -4,7 +4,7 @@ use std::path::Path;
 
 use anyhow::Result;
 use serde::Serialize;
-use wb_formats::{SentAs, View};
+use wb_formats::{Note, SentAs, View};
 use wb_message::Message;
 use wb_record::{Access, ChangeSet, Document, MemoryParts, OperationKind, Parts, Stamp, items};
 
@@ -21,6 +21,7 @@ use crate::session::outcome::Outcome;
 use crate::session::output_file::{check_target, write_out};
 use crate::session::report;
 use crate::session::validity::{Validity, otherwise};
+use crate::terminal::escape::file_word;
 use crate::terminal::file_error::not_read;
 use crate::terminal::shell::Shell;
 use crate::terminal::user_error::UserError;
@@ -58,6 +59,9 @@ pub(crate) fn compact(shell: &Shell, args: &Compact) -> Result<()> {
         access,
     )?;
     let mut session = session.with_images(images);
+    if is_in_place {
+        refuse_truncated(&session, &args.compaction.file)?;
+    }
     let why_not = session.why_not_native();
     if let Some(why) = why_not.filter(|_| args.write.in_place) {
         return Err(not_native(&session, why).into());
@@ -120,6 +124,19 @@ fn check_targets(args: &Compact) -> Result<(), UserError> {
         return Err(UserError::new("standard input cannot be written in place", hint));
     }
     Ok(())
+}
+
+/// Refuses to append to a truncated last line, which would become an unreadable line for good.
+fn refuse_truncated(session: &Session, file: &Path) -> Result<(), UserError> {
+    let notes = &session.opened.notes;
+    let Some(line) = notes.iter().find_map(|note| match note {
+        Note::TruncatedLastLine { line } => Some(*line),
+        _ => None,
+    }) else {
+        return Ok(());
+    };
+    let hint = format!("remove it with `wb repair {} --in-place`", file_word(file));
+    Err(UserError::of_file(&session.file, format!("line {line}, the last one, is truncated"), hint))
 }
 
 /// Explains why a compaction cannot be written into the session.

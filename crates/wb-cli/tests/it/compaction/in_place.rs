@@ -366,3 +366,25 @@ fn one_of_several_writers_succeeds_and_the_others_wait() {
         );
     }
 }
+
+#[test]
+fn a_truncated_last_line_is_refused_until_it_is_repaired() {
+    for session in ["flaky-checkout.jsonl", "rename-flag.jsonl"] {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join(session);
+        let whole = fs::read(root().join("fixtures/sessions").join(session)).unwrap();
+        let torn = [&whole[..], b"{\"type\":\"user\",\"mess"].concat();
+        fs::write(&file, &torn).unwrap();
+        let name = file.to_str().unwrap();
+        let compact = || wb(&["compact", name, "--in-place", "--allow-open", "--force"]);
+        let refused = compact();
+        assert_eq!((refused.code, fs::read(&file).unwrap() == torn), (1, true), "{}", refused.stdout);
+        assert!(
+            refused.stderr.contains("is truncated") && refused.stderr.contains("wb repair"),
+            "{}",
+            refused.stderr
+        );
+        assert_eq!(wb(&["repair", name, "--in-place", "--allow-open"]).code, 0);
+        assert_eq!(compact().code, 0, "{session}");
+    }
+}
