@@ -27,7 +27,7 @@ pub(crate) struct Checked {
     pub(crate) host: HostName,
     /// The agent's program, if the search path leads to it.
     pub(crate) program: Option<PathBuf>,
-    /// The version of the agent that this was tried with.
+    /// The version of the agent that this was tested with.
     pub(crate) tried: &'static str,
     pub(crate) found: Vec<InstalledFile>,
     /// Further notes.
@@ -188,7 +188,7 @@ fn hooks_of(host: &Host, place: &InstallPlace, environment: &Environment) -> Opt
         problems.push("some of its hooks are gone or run another wb: install it again".to_owned());
     }
     if host.name == HostName::Codex && !is_trusted(&found.file, &programs, environment) {
-        let how = "Codex has not asked you yet whether to trust it: start codex and say /hooks";
+        let how = "Codex has not asked you yet whether to trust it: start codex and enter /hooks";
         problems.push(how.to_owned());
     }
     Some(InstalledFile { wb: Some(first), problems, ..found }.check_program(environment))
@@ -233,17 +233,18 @@ fn wrong_program(program: Option<&str>, is_project: bool, environment: &Environm
     if environment.program.as_deref() == Some(path) {
         return None;
     }
+    let shown = environment.tilde(path);
     if !is_program(path) {
-        return Some(format!("the wb that it runs is gone: {program}"));
+        return Some(format!("the wb that it runs is gone: {shown}"));
     }
     if is_project {
         // A program named by a project is not run for inspection.
-        return Some(format!("it runs another wb than this one: {program}"));
+        return Some(format!("it runs another wb than this one: {shown}"));
     }
     let version = version_of(path);
     let reported = version.as_deref().unwrap_or("no version");
     (version.as_deref() != Some(VERSION))
-        .then(|| format!("the wb that it runs reports {reported}, and this is {VERSION}: {program}"))
+        .then(|| format!("the wb that it runs reports {reported}, and this is {VERSION}: {shown}"))
 }
 
 /// Reports that the installed Claude Code is older than the line that the plug-in was tested with,
@@ -259,8 +260,7 @@ pub(crate) fn too_old(host: &Host, environment: &Environment) -> Option<String> 
     let is_older = line(version)? < line(host.tried)?;
     is_older.then(|| {
         format!(
-            "{} {version} may not know plug-ins of this kind, it was tried with {}: bring {} up to date, or take wb \
-             install {} --hooks",
+            "{} {version} may not support such plug-ins (tested with {}): update {}, or run wb install {} --hooks",
             host.title,
             host.tried,
             host.program,

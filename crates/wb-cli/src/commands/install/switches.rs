@@ -52,7 +52,9 @@ fn read_all(host: &Host, environment: &Environment) -> (Vec<Settings>, Vec<Strin
             match read(&path) {
                 Ok(Some(value)) => all.push(Settings { path, is_project, value }),
                 Ok(None) => {}
-                Err(why) => problems.push(format!("its settings {} {why}: repair them", path.display())),
+                Err(why) => {
+                    problems.push(format!("settings file {} {why}: repair it", environment.tilde(&path)))
+                }
             }
         }
     }
@@ -69,13 +71,15 @@ fn read(path: &Path) -> Result<Option<Value>, String> {
     };
     let end = path.extension().unwrap_or_default();
     if end == "toml" {
-        return toml::from_str(&text).map(Some).map_err(|error| format!("are no TOML ({})", error.message()));
+        return toml::from_str(&text)
+            .map(Some)
+            .map_err(|error| format!("is not valid TOML ({})", error.message()));
     }
     let is_lenient = end == "jsonc"
         || path.parent().is_some_and(|folder| folder.ends_with(".gemini"))
         || path.file_name().is_some_and(|name| name == "opencode.json");
     let text = if is_lenient { without_comments(&text) } else { text };
-    serde_json::from_str(&text).map(Some).map_err(|error| format!("are no JSON ({error})"))
+    serde_json::from_str(&text).map(Some).map_err(|error| format!("is not valid JSON ({error})"))
 }
 
 /// Returns JSON with comments as plain JSON: blanks replace comments and trailing commas.

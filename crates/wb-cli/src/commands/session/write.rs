@@ -195,7 +195,7 @@ fn check_out(out: &Path) -> Result<(), UserError> {
     if out.symlink_metadata().is_ok() {
         return Err(UserError::of_file(
             &name,
-            "is there already",
+            "already exists",
             "name a new file with -o, or move this one away",
         ));
     }
@@ -274,7 +274,7 @@ mod tests {
         std::fs::write(&file, "").unwrap();
         let dest = WriteTarget { file: &file, out: Some(&out), is_dry: false };
         let refused = digest_and(["c1", "c1"], &dest).unwrap_err().to_string();
-        assert!(refused.contains("the result would not be taken by its provider: "), "{refused}");
+        assert!(refused.contains("the provider would reject the result: "), "{refused}");
         assert!(!out.exists());
         assert!(digest_and(["c1", "c2"], &dest).unwrap().is_written && out.exists());
     }

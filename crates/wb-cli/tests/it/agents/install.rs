@@ -53,7 +53,7 @@ fn a_second_time_changes_nothing_and_uninstall_leaves_what_was() {
             home.done(&format!("uninstall {host}{scope}"));
             assert_eq!(home.files(), before, "{host}{scope}");
             let nothing = home.done(&format!("uninstall {host}{scope}"));
-            assert!(nothing.contains("nothing of wb is installed"), "{nothing}");
+            assert!(nothing.contains("wb isn't installed"), "{nothing}");
         }
     }
 }
@@ -270,7 +270,7 @@ fn keys_in_settings_are_not_shown_with_the_copy() {
     let home = Home::new();
     home.lay(".claude/settings.json", "{\n  \"env\": {\"TOKEN\": \"of mine\"},\n  \"model\": \"x\"\n}\n");
     let shown = home.done("install claude-code --hooks --dry-run");
-    assert!(shown.contains("settings.json.before-wb, the copy") && !shown.contains("of mine"), "{shown}");
+    assert!(shown.contains("settings.json.before-wb, a copy") && !shown.contains("of mine"), "{shown}");
 }
 
 #[test]

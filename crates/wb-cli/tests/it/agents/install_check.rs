@@ -256,7 +256,7 @@ fn settings_at_the_root_of_the_repository_count_where_the_agent_reads_them() {
     {
         home.done(&format!("install {host}"));
         home.lay(path, "{ broken");
-        assert_eq!(wrong(&home, host).contains("no JSON"), counts, "{host}");
+        assert_eq!(wrong(&home, host).contains("not valid JSON"), counts, "{host}");
     }
 }
 
@@ -285,7 +285,7 @@ fn an_older_claude_code_is_reported() {
     let home = Home::new();
     lay_program(&home, "claude", "2.0.14 (Claude Code)");
     let noted = |line: &str| home.run_with_path(line).stdout.split_whitespace().collect::<Vec<_>>().join(" ");
-    let words = "Claude Code 2.0.14 may not know plug-ins of this kind";
+    let words = "Claude Code 2.0.14 may not support such plug-ins";
     assert!(noted("install claude-code").contains(words), "{}", noted("install claude-code"));
     let check = home.run_with_path("install --check claude-code");
     assert!(check.code == 3 && check.stdout.contains("--hooks"), "{}", check.stdout);
@@ -325,5 +325,5 @@ fn settings_shared_with_the_project_are_reported_once() {
     std::os::unix::fs::symlink(".", home.path("project")).unwrap();
     home.lay(".claude/settings.json", "{ broken");
     let reported = home.done("install claude-code --dry-run");
-    assert_eq!(reported.matches("no JSON").count(), 1, "{reported}");
+    assert_eq!(reported.matches("not valid JSON").count(), 1, "{reported}");
 }
