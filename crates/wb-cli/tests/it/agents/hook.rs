@@ -128,7 +128,7 @@ fn what_cannot_be_answered_is_left_to_the_host() {
         ("\u{0}\u{1}garbage", "can't read request: not valid JSON: expected value at line 1"),
         ("[]", "can't read request: not a JSON object"),
         ("{\"version\":1", "can't read request: not valid JSON: EOF"),
-        ("{}", "cannot be read: it names no version"),
+        ("{}", "can't read request: no version"),
         (r#"{"version":1}"#, "can't read request: missing field `session`"),
         (
             r#"{"version":1,"session":{"messages":[]},"window":"big"}"#,
