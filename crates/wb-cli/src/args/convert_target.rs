@@ -7,7 +7,7 @@ use wb_formats::Agent;
 /// A format that is written from messages alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Target {
-    /// wb messages as JSON lines
+    /// Messages of wb as JSON lines
     Native,
     /// An Anthropic Messages request body
     Anthropic,

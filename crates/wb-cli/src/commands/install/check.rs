@@ -62,7 +62,7 @@ pub(crate) fn check(host: &Host, environment: &Environment) -> Checked {
     for place in places.into_iter().flatten() {
         let (hooks, mut prompt) = (hooks_of(host, &place, environment), prompt_of(host, &place));
         if let (None, Some(prompt), Some(file)) = (&hooks, &mut prompt, place.hooks(host)) {
-            prompt.lacks(&file);
+            prompt.lacks(&environment.tilde(&file));
         }
         let looked = [plug_in(host, &place, environment), hooks, prompt];
         let new = looked.into_iter().flatten().filter(|it| found_here.iter().all(|old| old.file != it.file));
@@ -80,8 +80,8 @@ fn more_than_once(host: &Host, found: &[InstalledFile]) -> Option<String> {
     let flag = if live.last()?.project { " --project" } else { "" };
     let then =
         if live.last()?.project == is_first_of_project { ", then install the one that you want" } else { "" };
-    let out = format!("wb uninstall {}{flag} takes out what is there{then}", host.name.word());
-    (n > 1).then(|| format!("wb runs {n} times here, and once is enough: {out}"))
+    let out = format!("wb uninstall {}{flag} removes one{then}", host.name.word());
+    (n > 1).then(|| format!("wb runs {n} times here: {out}"))
 }
 
 impl InstalledFile {
@@ -91,8 +91,8 @@ impl InstalledFile {
     }
 
     /// Notes that the accompanying hooks are missing.
-    fn lacks(&mut self, hooks: &Path) {
-        self.problems.push(format!("its hooks are not in {}: install it again", hooks.display()));
+    fn lacks(&mut self, hooks: &str) {
+        self.problems.push(format!("its hooks are not in {hooks}: install it again"));
         self.live = false;
     }
 
@@ -117,7 +117,11 @@ fn plug_in(host: &Host, place: &InstallPlace, environment: &Environment) -> Opti
         Err(error) => return Some(InstalledFile { ours: false, problems: vec![error.message], ..found }),
     };
     let Some(written) = plug_in::read(&text) else {
-        return Some(InstalledFile { ours: false, problems: vec!["it is not from wb".to_owned()], ..found });
+        return Some(InstalledFile {
+            ours: false,
+            problems: vec!["it was not created by wb".to_owned()],
+            ..found
+        });
     };
     let mut problems = Vec::new();
     if written.version == VERSION {

@@ -16,7 +16,7 @@ use crate::terminal::wrap::Page;
 /// The settings folders of the agents; the first with a file in a place has precedence there.
 const FOLDERS: [&str; 2] = [".indusagi", ".pi"];
 
-/// SummarySettings and the files that they are from.
+/// The summary settings and the files that they are from.
 #[derive(Debug)]
 pub(crate) struct SummarySettings {
     pub(crate) values: SessionSettings,

@@ -166,11 +166,7 @@ fn check(log: &OpenLog, dest: WriteTarget<'_>) -> Result<(), UserError> {
         return Ok(());
     }
     if log.is_stream() {
-        return Err(UserError::of_file(
-            &log.file,
-            "what comes through a pipe cannot be appended to",
-            NAME_OUT,
-        ));
+        return Err(UserError::of_file(&log.file, "a pipe can't be appended to", NAME_OUT));
     }
     if is_older(log) {
         let error = SessionError::OtherLayout { version: version(log) };

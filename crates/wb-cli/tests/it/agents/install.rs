@@ -98,7 +98,7 @@ fn instructions_of_the_user_for_the_summary_of_codex_stay_and_ours_are_left_out(
             home.lay(".codex/config.toml", &mine);
             let reported = home.done(&format!("install codex{scope}"));
             let words = reported.split_whitespace().collect::<Vec<_>>().join(" ");
-            assert!(words.contains(&format!("has a {key} of yours, which stays")), "{reported}");
+            assert!(words.contains(&format!("has your {key}, which is kept")), "{reported}");
             assert_eq!(home.text(".codex/config.toml"), mine);
             assert!(!home.path("project/.codex/config.toml").exists());
             home.done(&format!("uninstall codex{scope}"));

@@ -206,7 +206,7 @@ fn a_pipe_with_a_name_is_read_as_standard_input_is() {
     let weighed: Value = serde_json::from_str(&read("weigh", &["--json"]).stdout).unwrap();
     assert_eq!((&weighed["format"], &weighed["messages"]), (&Value::from("claude-code"), &Value::from(147)));
     let (error, hint) = odd.error_and_hint(&odd.run("compact", "pipe", &["--in-place"]));
-    assert_eq!(error, "pipe: what comes through a pipe cannot be written in place");
+    assert_eq!(error, "pipe: a pipe can't be written in place");
     assert_eq!(hint, "name the session's own file");
 }
 

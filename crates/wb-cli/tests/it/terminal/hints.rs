@@ -230,7 +230,7 @@ fn with_json_an_error_is_one_object_on_standard_output() {
     let (code, usage) = of(&["--json", "plan"]);
     assert_eq!((code, &usage["error"]["file"]), (2, &json!(null)));
     let (_, asked) = of(&["man", "--json"]);
-    assert!(asked["error"]["message"].as_str().unwrap().contains("there is no JSON of it"), "{asked}");
+    assert!(asked["error"]["message"].as_str().unwrap().contains("it has no JSON form"), "{asked}");
     for verb in ["tree", "show", "context"] {
         let (code, error) = of(&["session", verb, "none.jsonl", "--json"]);
         assert_eq!((code, &error["error"]["message"]), (1, &json!("no such file")), "{verb}");
