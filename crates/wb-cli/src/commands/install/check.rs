@@ -78,10 +78,12 @@ fn more_than_once(host: &Host, found: &[InstalledFile]) -> Option<String> {
     let live: Vec<&InstalledFile> = found.iter().filter(|it| it.live && it.wb.is_some()).collect();
     let (n, is_first_of_project) = (live.len(), live.first()?.project);
     let flag = if live.last()?.project { " --project" } else { "" };
-    let then =
-        if live.last()?.project == is_first_of_project { ", then install the one that you want" } else { "" };
-    let out = format!("wb uninstall {}{flag} removes one{then}", host.name.word());
-    (n > 1).then(|| format!("wb runs {n} times here: {out}"))
+    let effect = if live.last()?.project == is_first_of_project {
+        "removes all of them; then install the one that you want"
+    } else {
+        "removes one"
+    };
+    (n > 1).then(|| format!("wb runs {n} times here: wb uninstall {}{flag} {effect}", host.name.word()))
 }
 
 impl InstalledFile {

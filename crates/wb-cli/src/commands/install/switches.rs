@@ -225,7 +225,11 @@ fn by_us(host: HostName, environment: &Environment) -> Option<String> {
             let file = file.map_or_else(String::new, |path| format!(" in {}", environment.tilde(path)));
             Some(format!("it is switched off: {} = false under [hosts]{file}", host.word()))
         }
-        Err(error) => Some(format!("wb can't read its settings and passes: {error}")),
+        Err(error) => {
+            let file = error.file.map(|file| format!("{}: ", environment.tilde(Path::new(&file))));
+            let file = file.unwrap_or_default();
+            Some(format!("wb can't read its settings and passes: {file}{}", error.message))
+        }
     }
 }
 

@@ -68,7 +68,7 @@ fn hooks_of_others_stay_and_a_file_that_they_changed_since_loses_ours_alone() {
     assert_eq!(home.text(".claude/settings.json.before-wb"), THEIRS);
     home.lay(".claude/settings.json", &with.replace("\"model\" : \"x\"", "\"model\" : \"y\""));
     let reported = home.done("uninstall claude-code");
-    assert!(reported.contains("its old copy stays"), "{reported}");
+    assert!(reported.contains("its old copy is kept"), "{reported}");
     assert_eq!(home.text(".claude/settings.json"), THEIRS.replace("\"x\"", "\"y\""));
 }
 
@@ -291,7 +291,7 @@ fn in_a_folder_of_a_repository_it_goes_where_the_agent_looks_for_it() {
         assert!(files.iter().all(|it| Path::new(it["file"].as_str().unwrap()).starts_with(&root)), "{shown}");
         let reported = shown["notes"].to_string();
         assert_eq!(
-            reported.contains("the folder that it is started in alone"),
+            reported.contains("in the folder where it starts"),
             folder.starts_with("sub"),
             "{reported}"
         );
@@ -405,7 +405,7 @@ fn without_a_home_in_the_environment_the_one_that_the_system_knows_counts() {
     for odd in ["here", "./home"] {
         let answer = with_variables(&[("HOME", odd)], "install pi --dry-run");
         assert_eq!(answer.code, 1, "{odd}: {}", answer.stdout);
-        assert!(answer.stderr.contains("hint: set HOME to your home"), "{}", answer.stderr);
+        assert!(answer.stderr.contains("hint: set HOME, or"), "{}", answer.stderr);
         assert_eq!(with_variables(&[("HOME", odd)], "config").code, 0);
     }
 }

@@ -36,7 +36,7 @@ fn a_check_reports_what_is_live_and_why_the_rest_is_not() {
         (live.replace(&wb, "\"/bin/sh\""), "reports no version"),
         (live.replace("= 8000", "= 9000"), "was changed since"),
         (live.replace("install` of wb ", "install` of wb 9."), "written by wb 9."),
-        ("// mine\n".to_owned(), "not from wb"),
+        ("// mine\n".to_owned(), "not created by wb"),
     ] {
         home.lay(path, &text);
         let reported = problems("install --check pi --json");
@@ -101,7 +101,7 @@ fn a_check_says_where_it_runs_more_than_once_and_what_takes_one_out() {
     home.done("install pi --project");
     let reported = notes(&home, "pi");
     assert!(
-        reported.contains("2 times") && reported.contains("wb uninstall pi --project takes"),
+        reported.contains("2 times") && reported.contains("wb uninstall pi --project removes"),
         "{reported}"
     );
     home.done("install claude-code");
@@ -241,7 +241,7 @@ fn a_check_names_settings_that_can_no_more_be_read() {
         let reported = wrong(&home, host);
         let file = path.rsplit('/').next().unwrap();
         assert!(reported.contains("JSON") || reported.contains(file), "{path}: {reported}");
-        assert!(["repair", "so that it passes"].iter().any(|it| reported.contains(it)), "{path}: {reported}");
+        assert!(["repair", "and passes"].iter().any(|it| reported.contains(it)), "{path}: {reported}");
     }
 }
 
