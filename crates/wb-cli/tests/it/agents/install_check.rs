@@ -108,7 +108,7 @@ fn a_check_says_where_it_runs_more_than_once_and_what_takes_one_out() {
     home.done("install claude-code --hooks");
     let reported = notes(&home, "claude-code");
     assert!(
-        reported.contains("wb uninstall claude-code takes") && reported.contains("then install"),
+        reported.contains("wb uninstall claude-code removes") && reported.contains("then install"),
         "{reported}"
     );
     assert!(home.done("install --check claude-code").contains("note: wb runs 2 times"));

@@ -201,6 +201,8 @@ fn the_hint_to_save_repeats_every_option_and_does_what_was_shown() {
         let expected = format!("wb compact '{session}' --reserve-tokens 0 --force --in-place");
         assert_eq!(hint, expected);
         assert!(!Path::new(&path("my session.jsonl.wb-log")).exists());
+        let piped = wb_with(&["compact", "-", "--force"], &fs::read(&session).unwrap()).stdout;
+        assert!(piped.ends_with("to apply: wb compact - --force -o compacted.jsonl\n"), "{piped}");
     });
 }
 
