@@ -69,7 +69,7 @@ fn script(file: &Path) -> Result<Model, AgentError> {
 
 fn over_http(provider: &str, model: &str, base_url: Option<&str>) -> Result<Model, AgentError> {
     let failed =
-        |error: ProviderError| AgentError::Usage(format!("{provider}:{model} cannot be asked: {error}"));
+        |error: ProviderError| AgentError::Usage(format!("{provider}:{model} can't be used: {error}"));
     let opts = ProviderOpts::from_name(provider, model, base_url).map_err(failed)?;
     let dialects = vec![opts.dialect()];
     let opts = opts.key_from_env().map_err(|error| failed(error.into()))?;

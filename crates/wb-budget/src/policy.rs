@@ -30,7 +30,7 @@ impl Default for BudgetPolicy {
 #[non_exhaustive]
 pub enum PolicyError {
     /// The ratio is not a number in (0, 1].
-    #[error("trigger ratio {0} is not in (0, 1]; 0.75 condenses once three quarters of the window are used")]
+    #[error("trigger ratio {0} is not in (0, 1]; 0.75 compacts once three quarters of the window are used")]
     Ratio(f64),
     /// The window is empty.
     #[error("max_context_tokens is 0; it must be at least 1")]

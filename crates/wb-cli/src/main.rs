@@ -81,7 +81,7 @@ fn parse(args: Vec<OsString>, environment: &Environment) -> Result<Cli, clap::Er
     let cli = Cli::from_arg_matches(&command.try_get_matches_from_mut(args)?)?;
     match &cli.command {
         Some(Command::Completions(_) | Command::Man(_)) if cli.global.json => {
-            let what = "there is no JSON of it, since a shell or man reads it";
+            let what = "it has no JSON form, since a shell or man reads it";
             Err(command.error(clap::error::ErrorKind::ArgumentConflict, what))
         }
         _ => Ok(cli),

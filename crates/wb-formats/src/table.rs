@@ -21,7 +21,7 @@ pub fn formats_table() -> String {
     let mut page = String::from(
         "# Formats\n\nThe formats that are read, and what a compaction and a repair can write in each. `wb formats --json` says the same; \
          `cargo xtask schema` writes this page.\n\n\
-         | format | a digest for the oldest messages | one in the middle | results cleared | results shortened | files restored | another id for a call |\n\
+         | format | a digest for the oldest messages | one in the middle | results cleared | results shortened | files restored | renamed call IDs |\n\
          |---|---|---|---|---|---|---|\n",
     );
     let mut reasons = String::new();
@@ -33,7 +33,7 @@ pub fn formats_table() -> String {
             ("clearing a result", it.clear),
             ("shortening a result", it.body),
             ("restoring files", it.insert),
-            ("another id for a call", it.call_ids),
+            ("renamed call IDs", it.call_ids),
         ];
         let cells: Vec<&str> =
             named.iter().map(|(_, can)| if can.is_there() { "yes" } else { "no" }).collect();

@@ -19,7 +19,7 @@ pub struct Key(Arc<str>);
 #[non_exhaustive]
 pub enum KeyError {
     /// None of the environment variables is set.
-    #[error("no key: {names} is not set in the environment")]
+    #[error("no API key: {names} is not set in the environment")]
     NotSet {
         /// The variables, joined with "or".
         names: String,
@@ -109,7 +109,10 @@ mod tests {
     #[test]
     fn unset_variables_are_named() {
         let error = Key::from_env(&["WB_NO_SUCH_KEY", "WB_NOR_THIS"]).unwrap_err();
-        assert_eq!(error.to_string(), "no key: WB_NO_SUCH_KEY or WB_NOR_THIS is not set in the environment");
+        assert_eq!(
+            error.to_string(),
+            "no API key: WB_NO_SUCH_KEY or WB_NOR_THIS is not set in the environment"
+        );
     }
 
     #[test]

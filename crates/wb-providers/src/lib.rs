@@ -43,7 +43,7 @@
 //! use wb_conductor::{Compactor, CondenseOpts, Summarizer, compact_in_place};
 //! use wb_providers::ProviderOpts;
 //!
-//! let model = ProviderOpts::openai("gpt-5-mini").key_from_env()?.build()?; // OPENAI_API_KEY
+//! let model = ProviderOpts::openai("gpt-5.4").key_from_env()?.build()?; // OPENAI_API_KEY
 //! let compactor = Compactor::new()
 //!     .card(ModelCard::with_window(200_000))
 //!     .summarizer(Summarizer::new(Arc::new(model)));

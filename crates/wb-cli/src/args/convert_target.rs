@@ -9,19 +9,19 @@ use wb_formats::Agent;
 pub(crate) enum Target {
     /// Messages of wb as JSON lines
     Native,
-    /// A request to Anthropic's Messages
+    /// An Anthropic Messages request body
     Anthropic,
-    /// A request to `OpenAI`'s Chat Completions
+    #[value(help = "An OpenAI Chat Completions request body")]
     Openai,
-    /// A request to `OpenAI`'s Responses
+    #[value(help = "An OpenAI Responses request body")]
     OpenaiResponses,
-    /// A request to Gemini's `generateContent`
+    #[value(help = "A Gemini generateContent request body")]
     Gemini,
-    /// A new session of Claude Code
+    /// A new Claude Code session
     ClaudeCode,
-    /// A new session of Codex
+    /// A new Codex session
     Codex,
-    /// A new session of pi
+    /// A new pi session
     Pi,
 }
 

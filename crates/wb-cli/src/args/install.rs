@@ -60,7 +60,7 @@ pub(crate) struct Uninstall {
 /// The scope of an installation.
 #[derive(Clone, Copy, Debug, Args)]
 pub(crate) struct Scope {
-    /// Install for the current project only
+    /// Apply to the current project only
     ///
     /// For Codex and opencode at the root of the repository; for Claude Code and pi in the working
     /// directory, where they look for it.

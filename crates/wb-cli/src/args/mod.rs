@@ -34,9 +34,13 @@ Exit codes:
   0  done, or nothing to do
   1  error
   2  wrong usage
-  3  something was found: a session over its budget (`wb weigh --check`), findings of `wb audit`,
-     violations (`wb validate`), problems that cannot be repaired (`wb repair`), reasons why a session
-     won't resume (`wb doctor`), an agent that would not use `wb` (`wb install --check`)
+  3  findings:
+     wb weigh --check    a session over its budget
+     wb audit            a wrong or missing claim
+     wb validate         a violation
+     wb repair           a problem that cannot be repaired
+     wb doctor           a reason why a session won't resume
+     wb install --check  an agent that would not use wb
 
 Environment:
   HOME               your home directory
@@ -72,7 +76,7 @@ pub(crate) struct Cli {
 #[derive(Clone, Copy, Debug, Args)]
 #[command(next_help_heading = "Global options")]
 pub(crate) struct Global {
-    /// Print JSON: one object per file, errors too
+    /// Print JSON: one object per file, including errors
     #[arg(long, global = true)]
     pub(crate) json: bool,
     /// When to use colours
@@ -97,7 +101,7 @@ pub(crate) enum Color {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Show how full the context window is, and with what
+    /// Show how full the context window is, and what fills it
     ///
     /// Reports whether the session would be compacted. A folder gives one line for each session
     /// file below it. `wb formats` lists the formats.
@@ -147,7 +151,7 @@ pub(crate) enum Command {
     ///
     /// Prints one line per violation: the message, the rule, the problem and its fix; --json adds a
     /// link to the rule. A session is checked as its next request, in the dialect of its agent (all
-    /// dialects if unknown); a JSON request body is checked verbatim. Exits with 3 if anything is
+    /// dialects if unknown); a JSON request body is checked as is. Exits with 3 if anything is
     /// found.
     Validate(Validate),
     /// Repair whatever a provider would reject in a session or a request
@@ -206,7 +210,7 @@ pub(crate) enum Command {
     /// Inspect and edit pi sessions
     ///
     /// `tree`, `show` and `context` write nothing; the others append entries and change none. Close
-    /// the session in pi first: an open one does not notice.
+    /// the session in pi first: pi won't notice changes to an open session.
     #[command(subcommand)]
     Session(SessionCommand),
     /// Print shell completions

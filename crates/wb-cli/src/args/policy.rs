@@ -14,7 +14,7 @@ pub(crate) struct Policy {
     /// A number of tokens, such as 200000, 200k or 1.5m.
     #[arg(long, value_name = "TOKENS", value_parser = window, allow_negative_numbers = true)]
     pub(crate) window: Option<u64>,
-    /// Share of the usable window, in (0, 1], that is the budget
+    /// Fraction of the usable window at which to compact, in (0, 1]
     #[arg(long, value_name = "RATIO", default_value_t = AUTO_CONDENSE_POLICY.trigger_ratio, value_parser = ratio, allow_negative_numbers = true)]
     pub(crate) trigger_ratio: f64,
     /// Tokens of the recent tail to keep verbatim

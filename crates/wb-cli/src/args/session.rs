@@ -47,7 +47,7 @@ pub(crate) struct SessionEntry {
     /// Session file of pi; `-` is standard input
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
-    /// Id of an entry or a unique prefix of it [default: the last entry]
+    /// Id of an entry, or any unique prefix [default: the last entry]
     #[arg(value_name = "ENTRY")]
     pub(crate) entry: Option<String>,
 }
@@ -56,7 +56,7 @@ pub(crate) struct SessionEntry {
 pub(crate) struct SessionBranch {
     #[command(flatten)]
     pub(crate) change: SessionChange,
-    /// Id of an entry or a unique prefix of it
+    /// Id of an entry, or any unique prefix
     #[arg(value_name = "ENTRY")]
     pub(crate) entry: String,
     /// Add a digest of the branch that you leave

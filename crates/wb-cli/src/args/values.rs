@@ -7,7 +7,7 @@ use wb_passes::ImagePolicy;
 /// The policies for old images.
 const IMAGES: [(ImagePolicy, &str); 3] = [
     (ImagePolicy::Keep, "Keep them"),
-    (ImagePolicy::Marker, "Replace each with a marker"),
+    (ImagePolicy::Marker, "Replace each with a placeholder"),
     (ImagePolicy::Drop, "Remove them"),
 ];
 
@@ -29,7 +29,7 @@ pub(crate) fn tokens(text: &str) -> Result<u64, String> {
         None => plain.strip_suffix('m').map_or((plain.as_str(), 1), |digits| (digits, 1_000_000)),
     };
     if digits.strip_prefix('-').is_some_and(|digits| whole(digits, factor).is_some()) {
-        return Err("a number of tokens is never negative".to_owned());
+        return Err("must not be negative".to_owned());
     }
     whole(digits, factor).ok_or_else(|| "expected whole tokens, such as 200000, 200k or 1.5m".to_owned())
 }
@@ -47,7 +47,7 @@ fn whole(digits: &str, factor: u64) -> Option<u64> {
 /// Parses the tokens of a window, which are not 0.
 pub(crate) fn window(text: &str) -> Result<u64, String> {
     match tokens(text)? {
-        0 => Err("a window holds more than 0 tokens".to_owned()),
+        0 => Err("must be positive".to_owned()),
         window => Ok(window),
     }
 }
@@ -102,7 +102,7 @@ mod tests {
             assert!(tokens(bad).unwrap_err().starts_with("expected whole tokens"), "{bad}");
         }
         for bad in ["-1", "-200k", "-1.5m"] {
-            assert!(tokens(bad).unwrap_err().contains("never negative"), "{bad}");
+            assert!(tokens(bad).unwrap_err().contains("must not be negative"), "{bad}");
         }
     }
 

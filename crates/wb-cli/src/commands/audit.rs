@@ -62,7 +62,11 @@ pub(crate) fn audit(shell: &Shell, args: &Audit) -> Result<Exit> {
 
 fn render_text(page: &mut Page<'_>, summaries: &[AuditedSummary], said: &[String]) -> io::Result<()> {
     if summaries.is_empty() {
-        page.prose("  ", 2, "no summaries: the session was never compacted, or what was before is gone")?;
+        page.prose(
+            "  ",
+            2,
+            "no summaries: the session was never compacted, or the original messages are gone",
+        )?;
     }
     let mut numbered = summaries.iter().enumerate();
     numbered.try_for_each(|(nth, summary)| show(page, nth + 1, summary, said))

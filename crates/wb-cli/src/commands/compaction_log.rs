@@ -93,7 +93,7 @@ pub(crate) fn show(shell: &Shell) -> Result<()> {
             return page.prose(
                 "",
                 0,
-                "no agent has asked for a compaction yet; `wb install` shows which would ask `wb`",
+                "no agent has asked for a compaction yet; `wb install` shows which agents use wb",
             );
         }
         entries.iter().zip(commands(&entries)).try_for_each(|(entry, command)| {

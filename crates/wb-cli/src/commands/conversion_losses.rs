@@ -39,14 +39,11 @@ pub(crate) fn lost_in_view(view: &View, parts: &dyn Parts, n_tools: usize) -> Ve
         }
     }
     let notes = count(n_notes, "document, file or picture", "documents, files and pictures");
-    let others = count(
-        n_others,
-        "block of another kind that becomes a text",
-        "blocks of other kinds that become texts",
-    );
+    let others =
+        count(n_others, "block of another kind that becomes text", "blocks of other kinds that become text");
     let kinds = kinds.into_iter().collect::<Vec<_>>().join(", ");
     losses([
-        (n_tools, count(n_tools, "definition of a tool", "definitions of tools")),
+        (n_tools, count(n_tools, "tool definition", "tool definitions")),
         (n_notes, notes + ": each replaced by a note"),
         (n_others, format!("{others}: {kinds}")),
     ])
@@ -95,12 +92,11 @@ pub(crate) fn lost_in_session(messages: &[Message]) -> Vec<String> {
 /// Lists what our messages cannot hold.
 pub(crate) fn lost_in_lines(view: &View) -> Vec<String> {
     let is_foreign = usize::from(view.format != "native");
-    let records =
-        "records and fields that are no part of a message, such as ids, times of tools and settings";
+    let records = "records and fields that aren't part of a message, such as ids, tool times and settings";
     let n_usage = view.usage.len();
     losses([
         (is_foreign, records.to_owned()),
-        (n_usage, count(n_usage, "count of a provider", "counts of providers")),
+        (n_usage, count(n_usage, "provider token count", "provider token counts")),
     ])
 }
 
@@ -110,7 +106,9 @@ pub(crate) fn lost_in_request(view: &View, encoded: &EncodedRequest) -> Vec<Stri
     let n_thinking = blocks().filter(|block| matches!(block, Block::Thinking { .. })).count();
     let n_thinking = n_thinking.saturating_sub(thinking_in(&encoded.body, encoded.dialect));
     let n_as_prompt = view.messages.iter().filter(|message| is_sent_as_prompt(message)).count();
-    let what = count(n_as_prompt, "message that becomes a text", "messages that become texts");
+    let becomes =
+        if n_as_prompt == 1 { "becomes a plain user message" } else { "become plain user messages" };
+    let as_prompt = count(n_as_prompt, "command, digest or note", "commands, digests or notes");
     let ids: HashSet<&str> = view.messages.iter().flat_map(Message::calls).map(|(id, ..)| id).collect();
     let mut known = HashSet::new();
     texts_in(&encoded.body, &mut known);
@@ -120,7 +118,7 @@ pub(crate) fn lost_in_request(view: &View, encoded: &EncodedRequest) -> Vec<Stri
     let n_names = names.iter().filter(|name| call_name(name, encoded.dialect) != **name).count();
     let lost = losses([
         (n_thinking, count(n_thinking, "thought", "thoughts") + " that this provider has not signed"),
-        (n_as_prompt, format!("the kind of {what} of the user: commands, digests, notes")),
+        (n_as_prompt, format!("{as_prompt} {becomes}")),
         (
             n_other,
             count(n_other, "id of a call", "ids of calls") + " in a shape that this provider does not take",
@@ -143,8 +141,8 @@ pub(crate) fn lost_when_read(messages: &[Message], format: &dyn Format, bytes: &
     let again =
         format.open(Box::new(MemoryParts::from_bytes(bytes.to_vec()))).and_then(|again| again.view(""));
     let n_lost = n_before.saturating_sub(again.map_or(0, |again| n_failed(&again.messages)));
-    let marks = count(n_lost, "mark of a result that failed", "marks of results that failed");
-    losses([(n_lost, marks + ": only the text shows it")])
+    let results = count(n_lost, "result", "results");
+    losses([(n_lost, format!("error flags of {results} (text kept)"))])
 }
 
 /// Counts the answers of calls that say that the tool failed.
@@ -209,7 +207,10 @@ mod tests {
             Message::CompactionSummary { summary: "They looked.".into(), tokens_before: 9 },
         ];
         let chat = lost(messages.clone(), Dialect::OpenaiChat);
-        assert!(chat.contains("1 thought that") && chat.contains("1 message that becomes"), "{chat}");
+        assert!(
+            chat.contains("1 thought that") && chat.contains("1 command, digest or note becomes"),
+            "{chat}"
+        );
         assert!(lost(messages, Dialect::Anthropic).contains("1 id of a call in a shape"));
         let call = Message::assistant_blocks(vec![Block::call("c", "fs.read", json!({}))]);
         assert!(lost(vec![call.clone()], Dialect::Anthropic).contains("1 name of a tool in calls"));

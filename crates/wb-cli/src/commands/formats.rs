@@ -52,7 +52,7 @@ pub(crate) fn formats(shell: &Shell) -> Result<()> {
     shell.print(|page| {
         table.write(page)?;
         let legend = "what can be written: a digest for the oldest messages, one for messages in the middle, tool results \
-            cleared, tool results shortened, files restored, another id for a call; --json says why not";
+            cleared, tool results shortened, files restored, renamed call IDs; --json says why not";
         page.prose("", 0, &format!("{DIM}{legend}{DIM:#}"))
     })
 }

@@ -92,11 +92,7 @@ fn all(page: &mut Page<'_>, models: &[&CatalogEntry]) -> io::Result<()> {
     let ends = models.iter().filter_map(|model| Some(format!("{} {}", model.card.id, model.ends.as_ref()?)));
     match ends.collect::<Vec<_>>() {
         ends if ends.is_empty() => Ok(()),
-        ends => page.prose(
-            "",
-            2,
-            &format!("{DIM}not answered from then on: {}{DIM:#}", escaped(&ends.join(", "))),
-        ),
+        ends => page.prose("", 2, &format!("{DIM}retired on: {}{DIM:#}", escaped(&ends.join(", ")))),
     }
 }
 
@@ -134,10 +130,7 @@ fn facts(model: &CatalogEntry) -> Vec<(&'static str, String)> {
             let (life, long_life) = (cache.life_seconds / 60, cache.long_life_seconds / 60);
             (
                 "cache",
-                format!(
-                    "lives {life} minutes; {long_life} minutes for a write at {}",
-                    dollars(cache.long_write)
-                ),
+                format!("lifetime {life} minutes ({long_life} for writes at ${})", dollars(cache.long_write)),
             )
         }),
         fact("tokens", model.tokenizer.as_deref().unwrap_or_default()),

@@ -201,7 +201,7 @@ fn next(page: &mut Page<'_>, environment: &Environment, newest: Option<&Path>) -
 fn nothing(page: &mut Page<'_>, environment: &Environment, looked: &[Looked]) -> io::Result<()> {
     writeln!(page, "{HEAD}No sessions of coding agents were found.{HEAD:#}\n")?;
     if looked.is_empty() {
-        page.prose("  ", 2, "HOME is not set, so that it is not known where to look.")?;
+        page.prose("  ", 2, "HOME is not set, so there is nowhere to look.")?;
     } else {
         writeln!(page, "  Looked in:")?;
     }

@@ -122,10 +122,11 @@ impl Damage {
         };
         let n_lines = |lines: &[usize]| count(lines.len(), "line", "lines");
         let places = |lines: &[usize]| lines.iter().map(|line| format!("line {line}")).collect::<Vec<_>>();
-        let halves = count(self.n_lone_surrogates, "half of a character", "halves of characters");
+        let halves = count(self.n_lone_surrogates, "unpaired surrogate", "unpaired surrogates");
         let (parted, relinked) = (n_lines(&self.parted), n_lines(&self.relinked));
         let roles = self.roles.iter().map(|Role { line, role }| format!("line {line}: {role}")).collect();
-        let torn = format!("1 line that was cut off while it was written {}", done("taken out"));
+        let torn =
+            if is_done { "removed 1 truncated line" } else { "would remove 1 truncated line" }.to_owned();
         let instead = "the line before, in place of one that is not in the file";
         [
             (self.torn_line.is_some(), torn, places(self.torn_line.as_slice())),

@@ -68,7 +68,7 @@ fn validated(args: &Validate) -> Result<Validated, UserError> {
             let violations = sent.violations(&view.messages);
             let answered = answered_by_agent(&view, &sent);
             let halves = (!halves.is_empty()).then(|| {
-                format!("halves of characters, which its provider refuses as no JSON: {}", halves.len())
+                format!("unpaired surrogates, which the provider rejects as invalid JSON: {}", halves.len())
             });
             let notes = words_of(&view.notes).into_iter().chain(answered).chain(halves).collect();
             (view.format.to_owned(), view.messages.len(), sent.dialects.to_vec(), violations, notes)

@@ -90,14 +90,14 @@ impl WindowFrom {
         Some(match self {
             Self::Option | Self::File => return None,
             Self::Model { id, as_of } if as_of.is_empty() => {
-                format!("the window is that of {id}, as the settings say; --window sets another")
+                format!("window of {id}, from the settings; override with --window")
             }
             Self::Model { id, as_of } => {
-                format!("the window is that of {id}, as of {as_of}; --window sets another")
+                format!("window of {id}, as of {as_of}; override with --window")
             }
             Self::Agent { id } => {
                 format!(
-                    "Claude Code gives {id} a window of {tokens}, unless it is named with [1m]; --window sets another"
+                    "Claude Code limits {id} to a window of {tokens}, unless its name ends in [1m]; override with --window"
                 )
             }
             Self::Nobody => format!("the file names no window: {tokens} assumed; set it with --window"),

@@ -68,7 +68,7 @@ pub(crate) fn facts(page: &mut Page<'_>, session: &Session) -> io::Result<()> {
     let limit = session.limit;
     let verdict = match measure.context_tokens.checked_sub(limit) {
         Some(over) if over > 0 => format!("{WARN}over by {}{WARN:#}", grouped(over)),
-        _ => format!("{} to go", grouped(limit - measure.context_tokens)),
+        _ => format!("{} left", grouped(limit - measure.context_tokens)),
     };
     let policy = session.policy.budget();
     let (reserve, ratio) = (grouped(policy.reserve_tokens.unwrap_or(0)), policy.trigger_ratio);
@@ -82,17 +82,17 @@ pub(crate) fn facts(page: &mut Page<'_>, session: &Session) -> io::Result<()> {
         dim(
             page,
             &format!(
-                "left out: the session's system prompt and tools of about {left_out} tokens, too large for \
-                 this window"
+                "excludes the session's system prompt and tools (about {left_out} tokens), too large for this \
+                 window"
             ),
         )?;
     }
     if !measure.anchored && measure.overhead_tokens > 0 {
         let overhead = grouped(measure.overhead_tokens);
-        dim(page, &format!("in it: the system prompt and tools, about {overhead} tokens"))?;
+        dim(page, &format!("includes system prompt and tools (about {overhead} tokens)"))?;
     }
     if !measure.is_overhead_known() {
-        dim(page, "not in it: the system prompt and tools, of which the session has no count")?;
+        dim(page, "excludes system prompt and tools (size not recorded)")?;
     }
     notes(page, &words_of(&session.opened.notes))
 }

@@ -320,7 +320,7 @@ fn card(opened: &View, window: u64) -> ModelCard {
 /// Opens a session of any format; `-` is standard input.
 pub(crate) fn document(path: &Path, access: Access) -> Result<Box<dyn Document>, UserError> {
     if access == Access::Write && is_stream(path) {
-        let what = "what comes through a pipe cannot be written in place";
+        let what = "a pipe can't be written in place";
         return Err(UserError::of_file(path.display().to_string(), what, "name the session's own file"));
     }
     let of_io = |error| not_read(path, &FormatError::Io(error));

@@ -27,7 +27,7 @@ pub(crate) fn summary(page: &mut Page<'_>, session: &Session, outcome: &Outcome)
     writeln!(page)?;
     steps(page, outcome)?;
     for (step, why) in session.left_out().iter().filter(|_| report.is_changed()) {
-        page.prose("  ", 4, &format!("{DIM}left out: {step}, for {why}{DIM:#}"))?;
+        page.prose("  ", 4, &format!("{DIM}skipped {step}: {why}{DIM:#}"))?;
     }
     if let Some(bodies) = bodies(outcome) {
         writeln!(page, "  {DIM}kept messages: {bodies}{DIM:#}")?;
@@ -116,7 +116,7 @@ pub(crate) fn whole(
     outline::legend(page, outcome.digest().is_some())?;
     outline::write(page, &outcome.outline, false)?;
     digest(page, outcome)?;
-    writeln!(page, "\n{DIM}save it:{DIM:#} {}", command(session, out, options))
+    writeln!(page, "\n{DIM}to apply:{DIM:#} {}", command(session, out, options))
 }
 
 /// Prints where the result was written, or how to undo a change in place.
@@ -142,7 +142,7 @@ fn command(session: &Session, out: Option<&Path>, more: &str) -> String {
     };
     let place = match out {
         Some(out) => format!("-o {}", escaped(&file_word(out))),
-        None if session.why_not_native().is_none() => "--in-place".to_owned(),
+        None if session.file != "-" && session.why_not_native().is_none() => "--in-place".to_owned(),
         None => "-o compacted.jsonl".to_owned(),
     };
     let options = session.policy.options();

@@ -66,7 +66,7 @@ impl Validity {
         let before = before()?;
         let new = self.new_since(&before);
         let Some(first) = new.first() else { return Ok(()) };
-        let what = format!("the result would not be taken by its provider: {first}");
+        let what = format!("the provider would reject the result: {first}");
         let hint = match before.violations.first() {
             Some(_) => {
                 let file = file_word(Path::new(file));

@@ -99,7 +99,7 @@ pub(crate) fn not_read(path: &Path, error: &FormatError) -> UserError {
             UserError::of_file(file, "the file is empty", "name a session with at least one message")
         }
         FormatError::Unknown { begins, .. } => {
-            let what = format!("is not in a known format; it begins with {begins}");
+            let what = format!("unrecognized format (starts with `{begins}`)");
             let hint = "`wb formats` lists the known formats";
             UserError::of_file(file, what, hint).foreign()
         }
@@ -141,7 +141,7 @@ pub(crate) fn not_file_written(path: &Path, error: &FileError) -> UserError {
         FileError::Io { source, .. } => not_written(path, source),
         FileError::Exists { .. } => UserError::of_file(
             path.display().to_string(),
-            "is there already",
+            "already exists",
             "name a new file, or add --overwrite",
         ),
         error => UserError::of_file(path.display().to_string(), error.to_string(), error.hint()),

@@ -42,16 +42,15 @@ impl JsonLayout {
 }
 
 /// The advice if records are spread over several lines.
-pub(crate) const SPREAD: &str = "its records span several lines each, as an editor formats them, but an agent expects one line each: \
-     `jq -c . FILE > OUT` writes them so";
+pub(crate) const SPREAD: &str = "its records span several lines each, but an agent expects one record per line: `jq -c . FILE > OUT` writes that";
 
 /// The advice if several records are on one line.
-pub(crate) const GLUED: &str = "several records are on this line: break it between the `}` of one and the `{` of the next in an editor, \
-     after a copy of the file";
+pub(crate) const GLUED: &str = "several records share this line: back up the file, then break the line between the `}` of one record and \
+     the `{` of the next";
 
 /// The advice if a document ends too soon.
-pub(crate) const CUT: &str = "the file was cut off within its only value, which no command brings back: put back a copy of it, or \
-     take out what is not whole at its end in an editor and close what is open";
+pub(crate) const CUT: &str = "the file is truncated, and wb can't recover it: restore a copy, or delete the incomplete end and close the \
+     brackets by hand";
 
 /// Returns the line of a file with this number, if there is one.
 fn line_of(path: &Path, number: usize) -> Option<Vec<u8>> {

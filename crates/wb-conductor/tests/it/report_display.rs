@@ -59,7 +59,7 @@ fn an_unchanged_transcript_is_reported_with_the_reason() {
     let bad = wb_budget::BudgetPolicy { trigger_ratio: 75.0, ..AUTO_CONDENSE_POLICY };
     assert_eq!(
         report_line(&session(), &window(8_000).policy(bad), &AUTO),
-        "unchanged (trigger ratio 75 is not in (0, 1]; 0.75 condenses once three quarters of the \
+        "unchanged (trigger ratio 75 is not in (0, 1]; 0.75 compacts once three quarters of the \
          window are used): 4019 tokens in 20 messages"
     );
     let cancel = CancellationToken::new();

@@ -27,7 +27,10 @@ pub(super) fn model_first(view: &RequestView<'_>) -> Vec<Finding> {
     let is_found = view.messages.first().is_some_and(|message| {
         message.role == Role::Model && (view.dialect != Dialect::Gemini || has_calls(message))
     });
-    is_found.then(|| Finding::new(view.message_pointer(0), "the model speaks first")).into_iter().collect()
+    is_found
+        .then(|| Finding::new(view.message_pointer(0), "the first message is from the assistant"))
+        .into_iter()
+        .collect()
 }
 
 /// Finds a model that speaks last, unless it is an older Claude that continues its answer. Calls
@@ -40,7 +43,10 @@ pub(super) fn model_last(view: &RequestView<'_>) -> Vec<Finding> {
         .messages
         .last()
         .is_some_and(|message| message.role == Role::Model && !has_calls(message) && !is_prefill);
-    is_found.then(|| Finding::new(view.message_pointer(last), "the model speaks last")).into_iter().collect()
+    is_found
+        .then(|| Finding::new(view.message_pointer(last), "the last message is from the assistant"))
+        .into_iter()
+        .collect()
 }
 
 /// Returns whether a Claude model continues a started answer; Opus 4.6 is the first to refuse it.

@@ -41,10 +41,10 @@ impl Format for Pi {
     fn abilities(&self) -> Abilities {
         Abilities {
             fold_head: Ability::Yes,
-            fold_inside: Ability::No("a compaction of pi stands for the oldest messages alone"),
+            fold_inside: Ability::No("a pi compaction replaces only the oldest messages"),
             clear: Ability::Yes,
             body: Ability::Yes,
-            insert: Ability::No("pi puts nothing between its summary and the messages that stay"),
+            insert: Ability::No("pi allows nothing between its summary and the kept messages"),
             call_ids: Ability::Yes,
         }
     }

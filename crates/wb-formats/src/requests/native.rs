@@ -163,7 +163,7 @@ fn meta_of(line: usize, header: Value) -> Result<Meta, FormatError> {
     if header["version"] == VERSION {
         return Meta::deserialize(header).map_err(|error| FormatError::from_json(line, &error));
     }
-    let what = format!("version {} of the header is not known, only {VERSION} is", header["version"]);
+    let what = format!("unsupported header version {} (expected {VERSION})", header["version"]);
     Err(FormatError::BadMessage { line, what })
 }
 

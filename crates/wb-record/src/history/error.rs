@@ -11,10 +11,10 @@ use crate::parts::error::{FileError, FormatError};
 #[non_exhaustive]
 pub enum HistoryError {
     /// There is nothing to undo.
-    #[error("there is no operation that can be undone")]
+    #[error("nothing to undo")]
     NothingToUndo,
     /// There is nothing to redo.
-    #[error("there is no operation that can be redone")]
+    #[error("nothing to redo")]
     NothingToRedo,
     /// The list has no such operation.
     #[error("there is no operation {id}")]
@@ -59,13 +59,13 @@ pub enum HistoryError {
         id: u64,
     },
     /// The list cannot be read.
-    #[error("the list of operations cannot be read: {0}")]
+    #[error("can't read the .wb-log file: {0}")]
     List(String),
     /// The list cannot be written.
-    #[error("the list of operations cannot be written: {0}")]
+    #[error("can't write the .wb-log file: {0}")]
     ListNotWritten(String),
     /// The disk has no room for the list.
-    #[error("the list of operations cannot be written: no room is left on the disk")]
+    #[error("can't write the .wb-log file: no space left on the disk")]
     NoRoomForList,
     /// Another program is writing the list.
     #[error("another program is changing the session")]
@@ -80,24 +80,18 @@ impl HistoryError {
     pub fn hint(&self) -> &str {
         match self {
             Self::NothingToUndo => {
-                "`wb log FILE` shows what was done; if the session was moved, move the file next to it too that ends in .wb-log"
+                "`wb log FILE` lists operations; if you moved the session, move FILE.wb-log along with it"
             }
             Self::NothingToRedo | Self::Unknown { .. } | Self::WrongState { .. } => {
-                "`wb log FILE` shows what was done"
+                "`wb log FILE` lists operations"
             }
-            Self::Overtaken { .. } => "what was folded is still in the session; let the agent go back to it",
+            Self::Overtaken { .. } => "the replaced messages are still in the session",
             Self::NotAlone { .. } => "undo the later changes first",
             Self::Lost { .. } => "look for a copy of the session from before",
-            Self::NotFound { .. } => {
-                "what it replaced is kept in the file that ends in .wb-log next to the session"
-            }
-            Self::List(_) => "check the file that ends in .wb-log next to the session",
-            Self::ListNotWritten(_) => {
-                "the list is next to the session, in a file that ends in .wb-log: allow writing there"
-            }
-            Self::NoRoomForList => {
-                "the list is next to the session, in a file that ends in .wb-log: free some space on that disk"
-            }
+            Self::NotFound { .. } => "FILE.wb-log contains the replaced messages",
+            Self::List(_) => "check FILE.wb-log",
+            Self::ListNotWritten(_) => "check the permissions of FILE.wb-log and its folder",
+            Self::NoRoomForList => "free some space on the disk of FILE.wb-log",
             Self::ListBusy => "wait until it is done and run the command again",
             Self::Write(error) => error.hint(),
         }

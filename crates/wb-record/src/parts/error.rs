@@ -18,7 +18,7 @@ pub enum FormatError {
     #[error("the file is empty")]
     Empty,
     /// The file does not begin like any supported format.
-    #[error("not a transcript of a known format; it begins with {begins:?}")]
+    #[error("unrecognized format (starts with {begins:?})")]
     Unknown {
         /// The first characters of the file.
         begins: String,
@@ -135,7 +135,7 @@ impl FormatError {
 #[non_exhaustive]
 pub enum FileError {
     /// A file has the name, and it should not be overwritten.
-    #[error("{}: is there already", path.display())]
+    #[error("{}: already exists", path.display())]
     Exists {
         /// The name.
         path: PathBuf,

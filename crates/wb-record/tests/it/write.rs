@@ -23,7 +23,7 @@ fn a_file_is_written_over_only_if_that_is_asked_for() {
     write(&path, None, false, "one").unwrap();
     let error = write(&path, None, false, "two").unwrap_err();
     assert!(matches!(error, FileError::Exists { .. }));
-    assert!(error.to_string().ends_with("out.jsonl: is there already"), "{error}");
+    assert!(error.to_string().ends_with("out.jsonl: already exists"), "{error}");
     assert_eq!(fs::read_to_string(&path).unwrap(), "one");
     assert!(matches!(check_new(&path, false), Err(FileError::Exists { .. })));
     check_new(&path, true).unwrap();
@@ -60,7 +60,7 @@ fn a_file_whose_content_fails_is_not_there() {
         out.write_all(&b"x".repeat(100_000)).unwrap();
         Err(FileError::Exists { path: "the content".into() })
     });
-    assert_eq!(failed.unwrap_err().to_string(), "the content: is there already");
+    assert_eq!(failed.unwrap_err().to_string(), "the content: already exists");
     assert_eq!(fs::read_dir(&folder).unwrap().count(), 0);
 }
 

@@ -39,7 +39,7 @@ impl From<Answer> for Decided {
 /// Answers a host.
 pub(crate) fn decide(request: &Request<'static>, config: &Config) -> Decided {
     if request.version != VERSION {
-        return Answer::pass(format!("version {} is not known, {VERSION} is", request.version)).into();
+        return Answer::pass(format!("unsupported version {} (expected {VERSION})", request.version)).into();
     }
     if request.host.as_deref().is_some_and(|host| !config.is_on(host)) {
         return Answer::pass("the settings leave this agent to itself").into();

@@ -105,7 +105,7 @@ impl Trigger {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(untagged)]
 pub(crate) enum Place {
-    /// The index of a message; after the last one nothing stays.
+    /// The index of a message; past the end: keep nothing.
     Index(usize),
     /// The id of a record in the host's format.
     Id(String),
@@ -174,18 +174,18 @@ pub(crate) struct Report {
 /// Explains why a text is not a request: it is not JSON, has another version, or is incomplete.
 pub(crate) fn why_unread(text: &[u8], error: &serde_json::Error) -> String {
     let why = match serde_json::from_slice::<Value>(text) {
-        _ if text.iter().all(u8::is_ascii_whitespace) => "nothing was asked".to_owned(),
-        Err(error) => format!("it is no JSON: {error}"),
+        _ if text.iter().all(u8::is_ascii_whitespace) => "empty".to_owned(),
+        Err(error) => format!("not valid JSON: {error}"),
         Ok(Value::Object(asked)) => match asked.get("version") {
-            None => "it names no version".to_owned(),
+            None => "no version".to_owned(),
             Some(version) if version.as_u64() != Some(VERSION.into()) => {
-                return format!("version {version} is not known, {VERSION} is");
+                return format!("unsupported version {version} (expected {VERSION})");
             }
             Some(_) => error.to_string(),
         },
-        Ok(_) => "it is no JSON object".to_owned(),
+        Ok(_) => "not a JSON object".to_owned(),
     };
-    format!("what was asked cannot be read: {why}")
+    format!("can't read request: {why}")
 }
 
 impl Answer {

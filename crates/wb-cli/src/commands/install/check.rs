@@ -27,7 +27,7 @@ pub(crate) struct Checked {
     pub(crate) host: HostName,
     /// The agent's program, if the search path leads to it.
     pub(crate) program: Option<PathBuf>,
-    /// The version of the agent that this was tried with.
+    /// The version of the agent that this was tested with.
     pub(crate) tried: &'static str,
     pub(crate) found: Vec<InstalledFile>,
     /// Further notes.
@@ -62,7 +62,7 @@ pub(crate) fn check(host: &Host, environment: &Environment) -> Checked {
     for place in places.into_iter().flatten() {
         let (hooks, mut prompt) = (hooks_of(host, &place, environment), prompt_of(host, &place));
         if let (None, Some(prompt), Some(file)) = (&hooks, &mut prompt, place.hooks(host)) {
-            prompt.lacks(&file);
+            prompt.lacks(&environment.tilde(&file));
         }
         let looked = [plug_in(host, &place, environment), hooks, prompt];
         let new = looked.into_iter().flatten().filter(|it| found_here.iter().all(|old| old.file != it.file));
@@ -78,10 +78,12 @@ fn more_than_once(host: &Host, found: &[InstalledFile]) -> Option<String> {
     let live: Vec<&InstalledFile> = found.iter().filter(|it| it.live && it.wb.is_some()).collect();
     let (n, is_first_of_project) = (live.len(), live.first()?.project);
     let flag = if live.last()?.project { " --project" } else { "" };
-    let then =
-        if live.last()?.project == is_first_of_project { ", then install the one that you want" } else { "" };
-    let out = format!("wb uninstall {}{flag} takes out what is there{then}", host.name.word());
-    (n > 1).then(|| format!("wb runs {n} times here, and once is enough: {out}"))
+    let effect = if live.last()?.project == is_first_of_project {
+        "removes all of them; then install the one that you want"
+    } else {
+        "removes one"
+    };
+    (n > 1).then(|| format!("wb runs {n} times here: wb uninstall {}{flag} {effect}", host.name.word()))
 }
 
 impl InstalledFile {
@@ -91,8 +93,8 @@ impl InstalledFile {
     }
 
     /// Notes that the accompanying hooks are missing.
-    fn lacks(&mut self, hooks: &Path) {
-        self.problems.push(format!("its hooks are not in {}: install it again", hooks.display()));
+    fn lacks(&mut self, hooks: &str) {
+        self.problems.push(format!("its hooks are not in {hooks}: install it again"));
         self.live = false;
     }
 
@@ -117,7 +119,11 @@ fn plug_in(host: &Host, place: &InstallPlace, environment: &Environment) -> Opti
         Err(error) => return Some(InstalledFile { ours: false, problems: vec![error.message], ..found }),
     };
     let Some(written) = plug_in::read(&text) else {
-        return Some(InstalledFile { ours: false, problems: vec!["it is not from wb".to_owned()], ..found });
+        return Some(InstalledFile {
+            ours: false,
+            problems: vec!["it was not created by wb".to_owned()],
+            ..found
+        });
     };
     let mut problems = Vec::new();
     if written.version == VERSION {
@@ -188,7 +194,7 @@ fn hooks_of(host: &Host, place: &InstallPlace, environment: &Environment) -> Opt
         problems.push("some of its hooks are gone or run another wb: install it again".to_owned());
     }
     if host.name == HostName::Codex && !is_trusted(&found.file, &programs, environment) {
-        let how = "Codex has not asked you yet whether to trust it: start codex and say /hooks";
+        let how = "Codex has not asked you yet whether to trust it: start codex and enter /hooks";
         problems.push(how.to_owned());
     }
     Some(InstalledFile { wb: Some(first), problems, ..found }.check_program(environment))
@@ -233,17 +239,18 @@ fn wrong_program(program: Option<&str>, is_project: bool, environment: &Environm
     if environment.program.as_deref() == Some(path) {
         return None;
     }
+    let shown = environment.tilde(path);
     if !is_program(path) {
-        return Some(format!("the wb that it runs is gone: {program}"));
+        return Some(format!("the wb that it runs is gone: {shown}"));
     }
     if is_project {
         // A program named by a project is not run for inspection.
-        return Some(format!("it runs another wb than this one: {program}"));
+        return Some(format!("it runs another wb than this one: {shown}"));
     }
     let version = version_of(path);
     let reported = version.as_deref().unwrap_or("no version");
     (version.as_deref() != Some(VERSION))
-        .then(|| format!("the wb that it runs reports {reported}, and this is {VERSION}: {program}"))
+        .then(|| format!("the wb that it runs reports {reported}, and this is {VERSION}: {shown}"))
 }
 
 /// Reports that the installed Claude Code is older than the line that the plug-in was tested with,
@@ -259,8 +266,7 @@ pub(crate) fn too_old(host: &Host, environment: &Environment) -> Option<String> 
     let is_older = line(version)? < line(host.tried)?;
     is_older.then(|| {
         format!(
-            "{} {version} may not know plug-ins of this kind, it was tried with {}: bring {} up to date, or take wb \
-             install {} --hooks",
+            "{} {version} may not support such plug-ins (tested with {}): update {}, or run wb install {} --hooks",
             host.title,
             host.tried,
             host.program,

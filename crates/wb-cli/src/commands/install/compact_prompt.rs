@@ -65,8 +65,8 @@ pub(crate) fn without(text: &str) -> String {
 
 /// Returns the key of the user's instructions, if there is one, or why the settings cannot be read.
 pub(crate) fn of_user(text: &str) -> Result<Option<&'static str>, String> {
-    let settings: Table = toml::from_str(&without(text))
-        .map_err(|error| format!("is no TOML that can be read: {}", error.message()))?;
+    let settings: Table =
+        toml::from_str(&without(text)).map_err(|error| format!("is not valid TOML: {}", error.message()))?;
     Ok(KEYS.into_iter().find(|key| settings.contains_key(*key)))
 }
 

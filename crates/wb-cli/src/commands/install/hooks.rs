@@ -63,7 +63,7 @@ pub(crate) fn with(text: &str, events: &[HookEvent], program: &str) -> Result<St
     for (event, matcher) in events {
         let run = Run { kind: "command", command: &command, timeout: TIMEOUT_S };
         let group = Group { matcher: *matcher, hooks: [run] };
-        text = with_one(&text, event, &group).ok_or_else(|| format!("its hooks of {event} are no list"))?;
+        text = with_one(&text, event, &group).ok_or_else(|| format!("its {event} hooks are not a list"))?;
     }
     Ok(text)
 }
@@ -206,9 +206,9 @@ pub(crate) fn broken(text: &str) -> Option<String> {
 fn checked(text: &str) -> Result<&str, String> {
     match serde_json::from_str::<Value>(text) {
         Ok(Value::Object(root)) if root.get("hooks").is_none_or(Value::is_object) => Ok(text),
-        Ok(Value::Object(_)) => Err("its hooks are no object".to_owned()),
-        Ok(_) => Err("holds no JSON object".to_owned()),
-        Err(error) => Err(format!("is no JSON that can be read: {error}")),
+        Ok(Value::Object(_)) => Err("its hooks are not an object".to_owned()),
+        Ok(_) => Err("is not a JSON object".to_owned()),
+        Err(error) => Err(format!("is not valid JSON: {error}")),
     }
 }
 

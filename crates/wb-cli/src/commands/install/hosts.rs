@@ -14,7 +14,7 @@ pub(crate) struct Host {
     /// As its makers write it.
     pub(crate) title: &'static str,
     pub(crate) program: &'static str,
-    /// The version that the plug-in was tried with, as docs/evaluation has it.
+    /// The version that the plug-in was tested with, as docs/evaluation has it.
     pub(crate) tried: &'static str,
     /// The folder below the user's home.
     pub(crate) home: &'static str,
@@ -57,7 +57,7 @@ pub(crate) const HOSTS: [Host; 5] = [
         runs: &[],
         events: OF_CLAUDE_CODE,
         settings: [&["settings.json"], &[".claude/settings.json", ".claude/settings.local.json"]],
-        effect: "Claude Code now compacts by wb, without a request to a model.",
+        effect: "Claude Code now compacts with wb, without a request to a model.",
     },
     Host {
         name: HostName::Codex,
@@ -125,7 +125,7 @@ pub(crate) const HOSTS: [Host; 5] = [
         runs: &[],
         events: &[],
         settings: [&["settings.json"], &[".pi/settings.json"]],
-        effect: "pi now compacts by wb, without a request to a model.",
+        effect: "pi now compacts with wb, without a request to a model.",
     },
 ];
 

@@ -49,7 +49,7 @@ pub(crate) fn uninstall(shell: &Shell, args: Uninstall) -> Result<Exit> {
     let place = InstallPlace::new(host, &shell.environment, args.scope.project)?;
     let mut plan = plan::uninstall(host, &place)?;
     let stays = |file: String, flag: &str| {
-        format!("wb is still in {file}: wb uninstall {}{flag} takes it out", host.name.word())
+        format!("wb is still in {file}: wb uninstall {}{flag} removes it", host.name.word())
     };
     note_others(host, &shell.environment, &mut plan, stays);
     plan.notes.extend(part_of_project(host, &place, &shell.environment));
@@ -80,9 +80,9 @@ fn planned(
     let name = host.name.word();
     let twice = |file: String, flag: &str| {
         let is_here = flag.is_empty() != place.is_project;
-        let then = if is_here { " with this one, then install the one that you want" } else { "" };
+        let then = if is_here { " and this one; then install the one that you want" } else { "" };
         format!(
-            "wb is also in {file}, so that it would run twice here: wb uninstall {name}{flag} takes it out{then}"
+            "wb is also in {file}, so it would run twice here: wb uninstall {name}{flag} removes it{then}"
         )
     };
     note_others(host, environment, &mut plan, twice);
@@ -117,7 +117,7 @@ fn note_others(
 
 fn no_hooks(host: &Host) -> UserError {
     let hint = format!("leave --hooks out: wb install {}", host.name.word());
-    UserError::new(format!("{} has a plug-in, and takes no hooks of wb", host.name.word()), hint)
+    UserError::new(format!("{} has a plug-in and takes no hooks", host.name.word()), hint)
 }
 
 /// Returns the path of this program, as it is written into the files.
@@ -125,7 +125,7 @@ fn this_program(environment: &Environment) -> Result<&str, UserError> {
     let hint = "put wb in a folder whose name is text, such as ~/.local/bin";
     let path = environment.program.as_deref();
     path.and_then(std::path::Path::to_str)
-        .ok_or_else(|| UserError::new("the path of this wb is not known, or is no text", hint))
+        .ok_or_else(|| UserError::new("the path of this wb is unknown or not valid text", hint))
 }
 
 /// Returns a note if the system is untested but has the same paths; refuses to write on others.

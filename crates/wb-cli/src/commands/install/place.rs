@@ -67,7 +67,7 @@ pub(crate) fn part_of_project(
     let [part, whole] = [&place.root, whole].map(|folder| environment.tilde(folder));
     let title = host.title;
     Some(format!(
-        "{title} looks for plug-ins of a project in the folder that it is started in alone: this is of {part}, and not of {whole}"
+        "{title} only looks for project plug-ins in the folder where it starts: this applies to {part}, not to {whole}"
     ))
 }
 
@@ -77,10 +77,7 @@ fn no_project(host: &Host) -> UserError {
 }
 
 fn no_folder() -> UserError {
-    UserError::new(
-        "it is not known where to look",
-        "set HOME to your home, or run wb in a folder that is there",
-    )
+    UserError::new("no home or working directory found", "set HOME, or run wb in an existing folder")
 }
 
 /// Returns the path of a program, if the user's search path leads to one.

@@ -11,10 +11,10 @@ use super::plug_in::{self, Embedded};
 use crate::terminal::user_error::UserError;
 
 /// The effect of hooks.
-const OF_HOOKS: &str = "Its model still writes the summary, and wb adds what that may have left out. To let wb compact a session \
+const OF_HOOKS: &str = "Its model still writes the summary, and wb adds any facts it left out. To let wb compact a session \
     between two runs: wb compact FILE --in-place";
 /// The effect of hooks and instructions.
-const OF_BOTH: &str = "Its model still writes the summary, by the instructions of wb, and wb adds what that may have left out. To let \
+const OF_BOTH: &str = "Its model still writes the summary, by the instructions of wb, and wb adds any facts it left out. To let \
     wb compact a session between two runs: wb compact FILE --in-place";
 
 /// Changes in their order.
@@ -57,8 +57,7 @@ fn is_ours(files: &[Embedded], place: &InstallPlace) -> Result<bool, UserError> 
 }
 
 fn foreign(path: &Path) -> UserError {
-    let hint =
-        "move it to another name, if you want both, or away; wb writes over nothing that it did not write";
+    let hint = "rename or move it; wb won't overwrite files it didn't create";
     UserError::of_file(path.display().to_string(), "already exists and was not created by wb", hint)
 }
 
@@ -71,8 +70,8 @@ pub(crate) fn hooks(
     program: &str,
 ) -> Result<Plan, UserError> {
     if hooks::known_again(program).is_none() {
-        let what = "hooks know wb by its name, and this program has another one";
-        return Err(UserError::of_file(program, what, "name it wb, in whatever folder"));
+        let what = "hooks need a program named wb, and this one has another name";
+        return Err(UserError::of_file(program, what, "rename it to wb; any folder works"));
     }
     let mut plan = Plan { changes: Vec::new(), notes: Vec::new(), effect: OF_HOOKS };
     if let Some(path) = place.prompt(host) {
@@ -108,7 +107,7 @@ fn with_prompt(
         plan.changes.extend(settled(path, place, before, compact_prompt::with(&text), is_first)?);
         return Ok(());
     };
-    plan.notes.push(format!("{} has a {key} of yours, which stays; that of wb is left out", file.display()));
+    plan.notes.push(format!("{} has your {key}, which is kept; that of wb is skipped", file.display()));
     if compact_prompt::is_there(&text) {
         let after = Some(compact_prompt::without(&text));
         plan.changes.push(FileChange { path: path.to_owned(), before, after });
@@ -134,7 +133,7 @@ fn settled(
 }
 
 fn broken(path: &Path, why: String) -> UserError {
-    let hint = "nothing was changed: repair the file, and do it again";
+    let hint = "nothing was changed; repair the file and try again";
     UserError::of_file(path.display().to_string(), why, hint)
 }
 
@@ -151,7 +150,7 @@ pub(crate) fn uninstall(host: &Host, place: &InstallPlace) -> Result<Plan, UserE
     }
     if let Some(first) = files.first().map(|file| place.file(file.path)).filter(|it| !is_ours && it.exists())
     {
-        plan.notes.push(format!("{} is not from wb, and stays", first.display()));
+        plan.notes.push(format!("{} was not created by wb; kept", first.display()));
     }
     if let Some(path) = place.prompt(host) {
         without_prompt(&path, place, &mut plan)?;
@@ -204,7 +203,7 @@ fn taken_out(
         plan.changes.push(FileChange { path: copy, before: kept, after: None });
     } else if kept.is_some() {
         let (file, copy) = (path.display(), copy.display());
-        plan.notes.push(format!("{file} was changed since by others, so its old copy stays: {copy}"));
+        plan.notes.push(format!("{file} has changed since, so its old copy is kept: {copy}"));
     }
     Ok(())
 }

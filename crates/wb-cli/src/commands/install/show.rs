@@ -71,7 +71,7 @@ pub(crate) fn done(
     page.heading(request.host.name.word(), &headline(request, plan))?;
     for change in &plan.changes {
         let path = escaped(&environment.tilde(&change.path)).into_owned();
-        let of_what = if change.is_copy() { ", the copy of it as it was before" } else { "" };
+        let of_what = if change.is_copy() { ", a copy of the previous file" } else { "" };
         writeln!(page, "  {} {path}{of_what}", verb(change, request.is_dry))?;
         // A copy adds no information, and settings may contain keys.
         if request.is_dry && change.is_one() && !change.is_copy() {
@@ -88,8 +88,8 @@ fn headline(request: InstallRequest<'_>, plan: &Plan) -> String {
     let scope = if request.place.is_project { "for this project" } else { "for all your projects" };
     let is_done = !plan.changes.iter().any(FileChange::is_one);
     match (request.is_install, is_done, request.is_dry) {
-        (true, true, _) => format!("is installed {scope} already"),
-        (false, true, _) => format!("nothing of wb is installed {scope}, so there is nothing to take out"),
+        (true, true, _) => format!("already installed {scope}"),
+        (false, true, _) => format!("wb isn't installed {scope}; nothing to remove"),
         (true, _, true) => format!("would be installed {scope}; this is a dry run and writes nothing"),
         (false, _, true) => format!("would be uninstalled {scope}; this is a dry run and writes nothing"),
         (true, ..) => format!("installed {scope}"),
@@ -136,8 +136,8 @@ fn after(page: &mut Page<'_>, request: InstallRequest<'_>, effect: &str) -> io::
         (HostName::Codex, is_project) => {
             let first = if is_project { "Trust this project in Codex, then start" } else { "Start" };
             format!(
-                "{first} codex and say /hooks: it runs no hook before you have read and trusted it, and does not \
-                     mention it in codex exec. wb never answers that for you."
+                "{first} codex and enter /hooks: Codex runs no hook until you review and trust it, and codex exec does \
+                     not mention it. wb never accepts that prompt for you."
             )
         }
         (HostName::ClaudeCode, true) => {
@@ -157,8 +157,8 @@ pub(crate) fn checked(page: &mut Page<'_>, environment: &Environment, all: &[Che
     for checked in all {
         let host = host(checked.host);
         let there = match &checked.program {
-            Some(path) => format!("{} · tried with {}", environment.tilde(path), checked.tried),
-            None => format!("{} is not on the PATH · tried with {}", host.program, checked.tried),
+            Some(path) => format!("{} · tested with {}", environment.tilde(path), checked.tried),
+            None => format!("{} is not on the PATH · tested with {}", host.program, checked.tried),
         };
         page.heading(host.name.word(), &escaped(&there))?;
         if checked.found.is_empty() {
@@ -172,9 +172,9 @@ pub(crate) fn checked(page: &mut Page<'_>, environment: &Environment, all: &[Che
 
 fn one(page: &mut Page<'_>, environment: &Environment, found: &InstalledFile) -> io::Result<()> {
     let mark = match found {
-        InstalledFile { live: true, .. } => format!("{GOOD}live{GOOD:#}"),
+        InstalledFile { live: true, .. } => format!("{GOOD}active{GOOD:#}"),
         InstalledFile { ours: false, .. } => format!("{WARN}not ours{WARN:#}"),
-        _ => format!("{BAD}not live{BAD:#}"),
+        _ => format!("{BAD}inactive{BAD:#}"),
     };
     let scope = if found.project { "this project: " } else { "" };
     writeln!(page, "  {mark}  {scope}{}", escaped(&environment.tilde(&found.file)))?;

@@ -19,9 +19,9 @@ const DIGESTS: &str = ".wb-digests";
 pub(crate) fn what_stays(host: &Host, environment: &Environment) -> Vec<String> {
     let is_there = |path: &PathBuf| path.is_file();
     let log = compaction_log::path(environment).filter(is_there);
-    let log = log.map(|path| format!("the log of compactions stays: {}", environment.tilde(&path)));
+    let log = log.map(|path| format!("kept the log of compactions: {}", environment.tilde(&path)));
     let settings = environment.config.as_ref().map(|folder| folder.join("config.toml")).filter(is_there);
-    let settings = settings.map(|path| format!("your settings of wb stay: {}", environment.tilde(&path)));
+    let settings = settings.map(|path| format!("kept your wb settings: {}", environment.tilde(&path)));
     log.into_iter()
         .chain(settings)
         .chain(lists(host, environment))

@@ -3,7 +3,7 @@
 
 use std::collections::HashSet;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use serde_json::Value;
 
@@ -21,7 +21,8 @@ const IN_CLAUDE_CODE: &str = "wb-compact@skills-dir";
 
 /// A settings file of an agent.
 struct Settings {
-    path: PathBuf,
+    /// The path, for display.
+    name: String,
     is_project: bool,
     value: Value,
 }
@@ -34,7 +35,7 @@ pub(crate) fn switched_off(
     environment: &Environment,
 ) -> Vec<String> {
     let (settings, mut problems) = read_all(host, environment);
-    problems.extend(by_agent(host.name, &settings, place, file, environment.working.as_deref()));
+    problems.extend(by_agent(host.name, &settings, place, file, environment));
     problems.extend(by_us(host.name, environment));
     problems
 }
@@ -50,9 +51,13 @@ fn read_all(host: &Host, environment: &Environment) -> (Vec<Settings>, Vec<Strin
         let paths = roots.iter().rev().flat_map(|root| names.iter().map(|name| root.join(name)));
         for path in paths.filter(|path| known.insert(path.canonicalize().unwrap_or(path.clone()))) {
             match read(&path) {
-                Ok(Some(value)) => all.push(Settings { path, is_project, value }),
+                Ok(Some(value)) => {
+                    all.push(Settings { name: environment.tilde(&path), is_project, value });
+                }
                 Ok(None) => {}
-                Err(why) => problems.push(format!("its settings {} {why}: repair them", path.display())),
+                Err(why) => {
+                    problems.push(format!("settings file {} {why}: repair it", environment.tilde(&path)));
+                }
             }
         }
     }
@@ -69,13 +74,15 @@ fn read(path: &Path) -> Result<Option<Value>, String> {
     };
     let end = path.extension().unwrap_or_default();
     if end == "toml" {
-        return toml::from_str(&text).map(Some).map_err(|error| format!("are no TOML ({})", error.message()));
+        return toml::from_str(&text)
+            .map(Some)
+            .map_err(|error| format!("is not valid TOML ({})", error.message()));
     }
     let is_lenient = end == "jsonc"
         || path.parent().is_some_and(|folder| folder.ends_with(".gemini"))
         || path.file_name().is_some_and(|name| name == "opencode.json");
     let text = if is_lenient { without_comments(&text) } else { text };
-    serde_json::from_str(&text).map(Some).map_err(|error| format!("are no JSON ({error})"))
+    serde_json::from_str(&text).map(Some).map_err(|error| format!("is not valid JSON ({error})"))
 }
 
 /// Returns JSON with comments as plain JSON: blanks replace comments and trailing commas.
@@ -120,7 +127,7 @@ fn by_agent(
     settings: &[Settings],
     place: &InstallPlace,
     file: &Path,
-    working: Option<&Path>,
+    environment: &Environment,
 ) -> Option<String> {
     // The file with precedence decides.
     let last = |path: &[&str]| {
@@ -129,7 +136,7 @@ fn by_agent(
     };
     let switch = |path: &[&str], off: bool| {
         let (it, _) = last(path).filter(|(_, is)| *is == off)?;
-        Some(format!("it is switched off: {} = {off} in {}", path.join("."), it.path.display()))
+        Some(format!("it is switched off: {} = {off} in {}", path.join("."), it.name))
     };
     match host {
         HostName::ClaudeCode => switch(&["disableAllHooks"], true).or_else(|| {
@@ -143,12 +150,12 @@ fn by_agent(
         }
         HostName::GeminiCli => switch(&["hooksConfig", "enabled"], false)
             .or_else(|| settings.iter().find_map(hook_named))
-            .or_else(|| not_here(&place.file("extensions/extension-enablement.json"), working?)),
+            .or_else(|| not_here(&place.file("extensions/extension-enablement.json"), environment)),
         // It loads every file of the folder; its list of plug-ins is for others.
         HostName::Opencode => None,
         HostName::Pi => settings.iter().filter(|it| it.is_project == place.is_project).find_map(|it| {
             let entry = left_out(it.value.get("extensions")?.as_array()?, place, file)?;
-            Some(format!("it is switched off: extensions has {entry} in {}", it.path.display()))
+            Some(format!("it is switched off: extensions has {entry} in {}", it.name))
         }),
     }
 }
@@ -159,28 +166,29 @@ fn hook_off(settings: &Settings, file: &Path) -> Option<String> {
     let hooks = settings.value.pointer("/hooks/state")?.as_object()?;
     let mut ours = hooks.iter().filter(|(key, _)| key.starts_with(&of_file));
     ours.find(|(_, state)| state.get("enabled") == Some(&Value::Bool(false)))?;
-    Some(format!("it is switched off: enabled = false below hooks.state in {}", settings.path.display()))
+    Some(format!("it is switched off: enabled = false below hooks.state in {}", settings.name))
 }
 
 /// Returns where Gemini CLI has noted that the user switched our hook off.
 fn hook_named(settings: &Settings) -> Option<String> {
     let disabled = settings.value.pointer("/hooksConfig/disabled")?.as_array()?;
     disabled.iter().find(|name| *name == NAME)?;
-    Some(format!("it is switched off: hooksConfig.disabled has {NAME} in {}", settings.path.display()))
+    Some(format!("it is switched off: hooksConfig.disabled has {NAME} in {}", settings.name))
 }
 
 /// Returns where Gemini CLI has noted that the plug-in is off in a folder; of its rules the last
 /// that fits counts.
-fn not_here(file: &Path, folder: &Path) -> Option<String> {
+fn not_here(file: &Path, environment: &Environment) -> Option<String> {
     let noted = read(file).ok()??;
-    let folder = format!("{}/", folder.display());
+    let folder = format!("{}/", environment.working.as_deref()?.display());
     let rules = noted.get(NAME)?.get("overrides")?.as_array()?.iter().filter_map(Value::as_str);
     let is_here = |rule: &&str| {
         let path = rule.trim_start_matches('!');
         path.strip_suffix('*').map_or(path == folder, |above| folder.starts_with(above))
     };
     let last = rules.rev().find(is_here)?;
-    last.starts_with('!').then(|| format!("it is switched off: {NAME} has {last} in {}", file.display()))
+    last.starts_with('!')
+        .then(|| format!("it is switched off: {NAME} has {last} in {}", environment.tilde(file)))
 }
 
 /// Returns the entry of pi's list by which a file is left out: `!pattern`, over it `+path`, and
@@ -214,10 +222,14 @@ fn by_us(host: HostName, environment: &Environment) -> Option<String> {
         Ok(config) if config.is_on(host.word()) => None,
         Ok(config) => {
             let file = config.from(&format!("hosts.{}", host.word()));
-            let file = file.map_or_else(String::new, |path| format!(" in {}", path.display()));
+            let file = file.map_or_else(String::new, |path| format!(" in {}", environment.tilde(path)));
             Some(format!("it is switched off: {} = false under [hosts]{file}", host.word()))
         }
-        Err(error) => Some(format!("the settings of wb cannot be read, so that it passes: {error}")),
+        Err(error) => {
+            let file = error.file.map(|file| format!("{}: ", environment.tilde(Path::new(&file))));
+            let file = file.unwrap_or_default();
+            Some(format!("wb can't read its settings and passes: {file}{}", error.message))
+        }
     }
 }
 

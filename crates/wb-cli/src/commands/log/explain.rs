@@ -87,12 +87,11 @@ impl<'a> Explained<'a> {
         let record = &self.record;
         match (self.message, self.hidden_by.as_slice()) {
             (Some(at), _) => {
-                let by =
-                    self.brought_by.map_or_else(String::new, |by| format!("; operation {by} brought it"));
+                let by = self.brought_by.map_or_else(String::new, |by| format!("; operation {by} added it"));
                 format!("{record} is seen by the model, as message {at}{by}")
             }
             (None, [first, rest @ ..]) => {
-                let over = rest.iter().map(|by| format!(", and what that brought by operation {by}"));
+                let over = rest.iter().map(|by| format!(", and what that added by operation {by}"));
                 format!("{record} is hidden by operation {first}{}", over.collect::<String>())
             }
             (None, []) => format!("{record} is not seen by the model, and no operation of wb hides it"),

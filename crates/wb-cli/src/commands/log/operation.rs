@@ -116,7 +116,7 @@ fn render_text(page: &mut Page<'_>, shown: &OperationJson) -> io::Result<()> {
     }
     page.fact("hides", &shown.hides.in_words())?;
     page.fact("keeps", &shown.keeps.in_words())?;
-    page.fact("brought", &shown.brought.in_words())?;
+    page.fact("adds", &shown.brought.in_words())?;
     let below: Vec<String> = shown.builds_on.iter().map(|id| format!("operation {id}")).collect();
     page.fact("builds on", if below.is_empty() { "no other".to_owned() } else { below.join(", ") }.as_str())?;
     if shown.digest.is_empty() {

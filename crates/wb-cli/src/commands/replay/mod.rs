@@ -3,7 +3,7 @@
 mod table;
 
 use std::io::{self, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use serde::Serialize;
@@ -15,6 +15,7 @@ use crate::session::input_files::{self, InputSource};
 use crate::session::output_file::{check_target, write_whole};
 use crate::session::past_session;
 use crate::terminal::escape::escaped;
+use crate::terminal::file_error::folder_without_sessions;
 use crate::terminal::shell::Shell;
 use crate::terminal::user_error::UserError;
 use crate::terminal::wrap::Page;
@@ -56,7 +57,7 @@ pub(crate) fn replay(shell: &Shell, args: &replay::Replay) -> Result<()> {
     };
     let (reports, skipped) = replay_all(shell, &sources, &options);
     if reports.is_empty() {
-        return Err(nothing_replayed(shell, skipped).into());
+        return Err(nothing_replayed(shell, &args.files, skipped).into());
     }
     name_skipped(shell, &skipped);
     let replay = Replay::new(options, reports);
@@ -89,7 +90,10 @@ fn of_model(shell: &Shell, options: Options, id: &str) -> Result<Options, UserEr
 }
 
 /// Explains why no session was replayed: names the problem of the only file, if there is one.
-fn nothing_replayed(shell: &Shell, mut skipped: Vec<Skipped>) -> UserError {
+fn nothing_replayed(shell: &Shell, files: &[PathBuf], mut skipped: Vec<Skipped>) -> UserError {
+    if let ([folder, ..], true) = (files, skipped.is_empty()) {
+        return folder_without_sessions(folder);
+    }
     if let [only] = skipped.as_mut_slice() {
         let hint = only.hint.take();
         return UserError { hint, ..UserError::of_file(&only.file, &only.error, "") };

@@ -166,11 +166,7 @@ fn check(log: &OpenLog, dest: WriteTarget<'_>) -> Result<(), UserError> {
         return Ok(());
     }
     if log.is_stream() {
-        return Err(UserError::of_file(
-            &log.file,
-            "what comes through a pipe cannot be appended to",
-            NAME_OUT,
-        ));
+        return Err(UserError::of_file(&log.file, "a pipe can't be appended to", NAME_OUT));
     }
     if is_older(log) {
         let error = SessionError::OtherLayout { version: version(log) };
@@ -195,7 +191,7 @@ fn check_out(out: &Path) -> Result<(), UserError> {
     if out.symlink_metadata().is_ok() {
         return Err(UserError::of_file(
             &name,
-            "is there already",
+            "already exists",
             "name a new file with -o, or move this one away",
         ));
     }
@@ -274,7 +270,7 @@ mod tests {
         std::fs::write(&file, "").unwrap();
         let dest = WriteTarget { file: &file, out: Some(&out), is_dry: false };
         let refused = digest_and(["c1", "c1"], &dest).unwrap_err().to_string();
-        assert!(refused.contains("the result would not be taken by its provider: "), "{refused}");
+        assert!(refused.contains("the provider would reject the result: "), "{refused}");
         assert!(!out.exists());
         assert!(digest_and(["c1", "c2"], &dest).unwrap().is_written && out.exists());
     }

@@ -10,7 +10,7 @@ use crate::args::model::{ModelArgs, ModelName};
 use crate::terminal::user_error::UserError;
 
 /// The hint that works in any case.
-const OFFLINE: &str = "without --model no model is asked, and it works offline";
+const OFFLINE: &str = "without --model, wb works offline";
 
 /// The runtime that waits for a model.
 #[derive(Debug)]
@@ -19,7 +19,9 @@ pub(crate) struct HttpRuntime(tokio::runtime::Runtime);
 impl HttpRuntime {
     fn new() -> Result<Self, UserError> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_io().enable_time().build();
-        runtime.map(Self).map_err(|error| UserError::new(format!("nothing can be asked: {error}"), OFFLINE))
+        runtime
+            .map(Self)
+            .map_err(|error| UserError::new(format!("can't start the runtime: {error}"), OFFLINE))
     }
 
     /// Waits.
@@ -43,7 +45,7 @@ pub(crate) fn connect(
             }
             _ => OFFLINE,
         };
-        UserError::new(format!("{name} cannot be asked: {error}"), hint)
+        UserError::new(format!("{name} can't be used: {error}"), hint)
     };
     let opts =
         ProviderOpts::from_name(&name.provider, &name.model, args.base_url.as_deref()).map_err(refused)?;
@@ -70,6 +72,6 @@ fn with_key(opts: ProviderOpts, args: &ModelArgs, name: &ModelName) -> Result<Pr
     let first = opts.key_names().first().copied().unwrap_or_default();
     opts.key_from_env().map_err(|error| {
         let hint = format!("set {first}, or name a file that holds the key with --key-file; {OFFLINE}");
-        UserError::new(format!("{name} cannot be asked: {error}"), hint)
+        UserError::new(format!("{name} can't be used: {error}"), hint)
     })
 }

@@ -26,6 +26,6 @@ pub(crate) fn connect(
     _: ModelCard,
     _: u64,
 ) -> Result<(Arc<dyn ModelInvoker>, NoRuntime), UserError> {
-    let what = format!("{name} cannot be asked: this `wb` was built without a way to models");
+    let what = format!("{name} can't be used: this `wb` was built without model support");
     Err(UserError::new(what, "build it with --features models; without --model it works offline"))
 }

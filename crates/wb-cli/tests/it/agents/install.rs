@@ -53,7 +53,7 @@ fn a_second_time_changes_nothing_and_uninstall_leaves_what_was() {
             home.done(&format!("uninstall {host}{scope}"));
             assert_eq!(home.files(), before, "{host}{scope}");
             let nothing = home.done(&format!("uninstall {host}{scope}"));
-            assert!(nothing.contains("nothing of wb is installed"), "{nothing}");
+            assert!(nothing.contains("wb isn't installed"), "{nothing}");
         }
     }
 }
@@ -68,7 +68,7 @@ fn hooks_of_others_stay_and_a_file_that_they_changed_since_loses_ours_alone() {
     assert_eq!(home.text(".claude/settings.json.before-wb"), THEIRS);
     home.lay(".claude/settings.json", &with.replace("\"model\" : \"x\"", "\"model\" : \"y\""));
     let reported = home.done("uninstall claude-code");
-    assert!(reported.contains("its old copy stays"), "{reported}");
+    assert!(reported.contains("its old copy is kept"), "{reported}");
     assert_eq!(home.text(".claude/settings.json"), THEIRS.replace("\"x\"", "\"y\""));
 }
 
@@ -98,7 +98,7 @@ fn instructions_of_the_user_for_the_summary_of_codex_stay_and_ours_are_left_out(
             home.lay(".codex/config.toml", &mine);
             let reported = home.done(&format!("install codex{scope}"));
             let words = reported.split_whitespace().collect::<Vec<_>>().join(" ");
-            assert!(words.contains(&format!("has a {key} of yours, which stays")), "{reported}");
+            assert!(words.contains(&format!("has your {key}, which is kept")), "{reported}");
             assert_eq!(home.text(".codex/config.toml"), mine);
             assert!(!home.path("project/.codex/config.toml").exists());
             home.done(&format!("uninstall codex{scope}"));
@@ -270,7 +270,7 @@ fn keys_in_settings_are_not_shown_with_the_copy() {
     let home = Home::new();
     home.lay(".claude/settings.json", "{\n  \"env\": {\"TOKEN\": \"of mine\"},\n  \"model\": \"x\"\n}\n");
     let shown = home.done("install claude-code --hooks --dry-run");
-    assert!(shown.contains("settings.json.before-wb, the copy") && !shown.contains("of mine"), "{shown}");
+    assert!(shown.contains("settings.json.before-wb, a copy") && !shown.contains("of mine"), "{shown}");
 }
 
 #[test]
@@ -291,7 +291,7 @@ fn in_a_folder_of_a_repository_it_goes_where_the_agent_looks_for_it() {
         assert!(files.iter().all(|it| Path::new(it["file"].as_str().unwrap()).starts_with(&root)), "{shown}");
         let reported = shown["notes"].to_string();
         assert_eq!(
-            reported.contains("the folder that it is started in alone"),
+            reported.contains("in the folder where it starts"),
             folder.starts_with("sub"),
             "{reported}"
         );
@@ -405,7 +405,7 @@ fn without_a_home_in_the_environment_the_one_that_the_system_knows_counts() {
     for odd in ["here", "./home"] {
         let answer = with_variables(&[("HOME", odd)], "install pi --dry-run");
         assert_eq!(answer.code, 1, "{odd}: {}", answer.stdout);
-        assert!(answer.stderr.contains("hint: set HOME to your home"), "{}", answer.stderr);
+        assert!(answer.stderr.contains("hint: set HOME, or"), "{}", answer.stderr);
         assert_eq!(with_variables(&[("HOME", odd)], "config").code, 0);
     }
 }

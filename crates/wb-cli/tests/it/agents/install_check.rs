@@ -36,7 +36,7 @@ fn a_check_reports_what_is_live_and_why_the_rest_is_not() {
         (live.replace(&wb, "\"/bin/sh\""), "reports no version"),
         (live.replace("= 8000", "= 9000"), "was changed since"),
         (live.replace("install` of wb ", "install` of wb 9."), "written by wb 9."),
-        ("// mine\n".to_owned(), "not from wb"),
+        ("// mine\n".to_owned(), "not created by wb"),
     ] {
         home.lay(path, &text);
         let reported = problems("install --check pi --json");
@@ -101,14 +101,14 @@ fn a_check_says_where_it_runs_more_than_once_and_what_takes_one_out() {
     home.done("install pi --project");
     let reported = notes(&home, "pi");
     assert!(
-        reported.contains("2 times") && reported.contains("wb uninstall pi --project takes"),
+        reported.contains("2 times") && reported.contains("wb uninstall pi --project removes"),
         "{reported}"
     );
     home.done("install claude-code");
     home.done("install claude-code --hooks");
     let reported = notes(&home, "claude-code");
     assert!(
-        reported.contains("wb uninstall claude-code takes") && reported.contains("then install"),
+        reported.contains("wb uninstall claude-code removes") && reported.contains("then install"),
         "{reported}"
     );
     assert!(home.done("install --check claude-code").contains("note: wb runs 2 times"));
@@ -241,7 +241,7 @@ fn a_check_names_settings_that_can_no_more_be_read() {
         let reported = wrong(&home, host);
         let file = path.rsplit('/').next().unwrap();
         assert!(reported.contains("JSON") || reported.contains(file), "{path}: {reported}");
-        assert!(["repair", "so that it passes"].iter().any(|it| reported.contains(it)), "{path}: {reported}");
+        assert!(["repair", "and passes"].iter().any(|it| reported.contains(it)), "{path}: {reported}");
     }
 }
 
@@ -256,7 +256,7 @@ fn settings_at_the_root_of_the_repository_count_where_the_agent_reads_them() {
     {
         home.done(&format!("install {host}"));
         home.lay(path, "{ broken");
-        assert_eq!(wrong(&home, host).contains("no JSON"), counts, "{host}");
+        assert_eq!(wrong(&home, host).contains("not valid JSON"), counts, "{host}");
     }
 }
 
@@ -285,7 +285,7 @@ fn an_older_claude_code_is_reported() {
     let home = Home::new();
     lay_program(&home, "claude", "2.0.14 (Claude Code)");
     let noted = |line: &str| home.run_with_path(line).stdout.split_whitespace().collect::<Vec<_>>().join(" ");
-    let words = "Claude Code 2.0.14 may not know plug-ins of this kind";
+    let words = "Claude Code 2.0.14 may not support such plug-ins";
     assert!(noted("install claude-code").contains(words), "{}", noted("install claude-code"));
     let check = home.run_with_path("install --check claude-code");
     assert!(check.code == 3 && check.stdout.contains("--hooks"), "{}", check.stdout);
@@ -295,7 +295,7 @@ fn an_older_claude_code_is_reported() {
     home.done("uninstall claude-code");
     for version in ["2.1.330 (Claude Code)", "3.0.0", "not a version", ""] {
         lay_program(&home, "claude", version);
-        assert!(!noted("install claude-code").contains("may not know"), "{version}");
+        assert!(!noted("install claude-code").contains("may not support"), "{version}");
         assert_eq!(home.run_with_path("install --check claude-code").code, 0, "{version}");
     }
 }
@@ -325,5 +325,5 @@ fn settings_shared_with_the_project_are_reported_once() {
     std::os::unix::fs::symlink(".", home.path("project")).unwrap();
     home.lay(".claude/settings.json", "{ broken");
     let reported = home.done("install claude-code --dry-run");
-    assert_eq!(reported.matches("no JSON").count(), 1, "{reported}");
+    assert_eq!(reported.matches("not valid JSON").count(), 1, "{reported}");
 }

@@ -154,7 +154,10 @@ fn a_command_is_named_for_what_a_provider_refuses_only_if_it_writes_something() 
     let folder = tempfile::tempdir().unwrap();
     let lines = [agent("m1", "I speak first."), user("Well?"), agent("m2", "Hm.")];
     let found = complaints(&claude_code(folder.path(), &lines), &[]);
-    assert!(found.iter().any(|it| it["what"].as_str().unwrap().contains("speaks first")), "{found:?}");
+    assert!(
+        found.iter().any(|it| it["what"].as_str().unwrap().contains("first message is from the assistant")),
+        "{found:?}"
+    );
     let orphan = json!({"type": "user", "message": {"role": "user", "content": [
         {"type": "tool_result", "tool_use_id": "gone", "content": "a.rs"}]}});
     let lines = [user("Look."), agent("m1", "I look."), orphan, agent("m2", "One file.")];
@@ -235,7 +238,7 @@ fn lines_that_cannot_be_read_have_words_and_one_that_was_cut_off_a_command() {
     let complaint = only(&file, &[]);
     assert_eq!(complaint["line"], 3, "{complaint}");
     assert!(complaint["mend"].as_str().unwrap().starts_with("wb repair "), "{complaint}");
-    is_repaired(&file, "1 line that was cut off while it was written taken out\nline 3\n", &whole);
+    is_repaired(&file, "removed 1 truncated line\nline 3\n", &whole);
 }
 
 #[test]
@@ -247,13 +250,13 @@ fn half_of_a_character_is_reported_and_replaced_in_place() {
     let broken = whole.replace('😀', "\\ud83d\\ude00 \\\\ud83d \\ud83d");
     fs::write(&file, &broken).unwrap();
     let complaint = only(&file, &[]);
-    assert!(complaint["what"].as_str().unwrap().contains("it contains 1 half of a character"), "{complaint}");
+    assert!(complaint["what"].as_str().unwrap().contains("it contains 1 unpaired surrogate"), "{complaint}");
     assert_eq!(complaint["line"], 1, "{complaint}");
     assert!(complaint["mend"].as_str().unwrap().starts_with("wb repair "), "{complaint}");
     let noted = run(&["validate"], &file).stdout;
-    assert!(noted.contains("halves of characters, which its provider refuses as no JSON: 1"), "{noted}");
+    assert!(noted.contains("unpaired surrogates, which the provider rejects as invalid JSON: 1"), "{noted}");
     let expected = broken.replace("\\ud83d and", "\\ufffd and");
-    is_repaired(&file, "1 half of a character replaced by U+FFFD", &expected);
+    is_repaired(&file, "1 unpaired surrogate replaced by U+FFFD", &expected);
 }
 
 #[test]
@@ -298,7 +301,7 @@ fn what_helps_where_something_cannot_be_read_depends_on_how_it_lies_in_its_lines
         (
             "ONE\nTWOTHREE\nno json\n",
             "2 lines cannot be read",
-            "break it between the `}` of one and the `{` of the next",
+            "break the line between the `}` of one record and",
         ),
         ("ONE\nSPREAD\nTHREE\n", "lines cannot be read", "`jq -c . FILE > OUT`"),
     ] {
@@ -441,6 +444,6 @@ fn a_violation_of_a_raw_request_has_its_command() {
     let messages = [&messages[1..], &[system]].concat();
     fs::write(&file, json!({ "max_tokens": 9, "messages": messages }).to_string()).unwrap();
     let reported = complaints(&file, &[]);
-    let of_role = reported.iter().find(|it| it["what"].as_str().unwrap().contains("verbatim")).unwrap();
+    let of_role = reported.iter().find(|it| it["what"].as_str().unwrap().contains(" as is: ")).unwrap();
     assert!(of_role["mend"].as_str().unwrap().starts_with("wb repair "), "{reported:?}");
 }

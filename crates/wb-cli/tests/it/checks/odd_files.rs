@@ -93,8 +93,8 @@ fn a_list_that_another_program_holds_or_that_is_damaged_leaves_the_session_as_it
     fs::write(odd.path("s.jsonl.wb-log"), "garbage\n").unwrap();
     for verb in ["log", "undo"] {
         let (error, hint) = odd.error_and_hint(&odd.run(verb, "s.jsonl", &[]));
-        assert!(error.starts_with("s.jsonl: the list of operations cannot be read: line 1: "), "{error}");
-        assert_eq!(hint, "check the file that ends in .wb-log next to the session");
+        assert!(error.starts_with("s.jsonl: can't read the .wb-log file: line 1: "), "{error}");
+        assert_eq!(hint, "check FILE.wb-log");
     }
     assert!(odd.bytes() == odd.before);
 }
@@ -176,8 +176,7 @@ fn a_file_without_write_permission_is_not_an_unreadable_one() {
     allow("s.jsonl", 0o644);
     allow("", 0o555);
     let (error, hint) = odd.error_and_hint(&odd.compact());
-    let expected =
-        "the list of operations cannot be written: s.jsonl.wb-log: creating it failed: Permission denied";
+    let expected = "can't write the .wb-log file: s.jsonl.wb-log: creating it failed: Permission denied";
     assert_eq!(error, format!("s.jsonl: {expected}"));
     assert!(hint.starts_with("the list is next to the session"), "{hint}");
     let (_, hint) =
@@ -207,7 +206,7 @@ fn a_pipe_with_a_name_is_read_as_standard_input_is() {
     let weighed: Value = serde_json::from_str(&read("weigh", &["--json"]).stdout).unwrap();
     assert_eq!((&weighed["format"], &weighed["messages"]), (&Value::from("claude-code"), &Value::from(147)));
     let (error, hint) = odd.error_and_hint(&odd.run("compact", "pipe", &["--in-place"]));
-    assert_eq!(error, "pipe: what comes through a pipe cannot be written in place");
+    assert_eq!(error, "pipe: a pipe can't be written in place");
     assert_eq!(hint, "name the session's own file");
 }
 
@@ -304,7 +303,7 @@ fn what_a_request_says_outside_of_its_messages_counts_toward_its_window() {
     assert!((8_000..12_000).contains(&overhead) && changed, "{overhead}");
     assert!(after.as_u64().unwrap() > overhead);
     let shown = wb(&["weigh", file.to_str().unwrap()]).stdout;
-    assert!(shown.contains("in it: the system prompt and tools, about"), "{shown}");
+    assert!(shown.contains("includes system prompt and tools (about"), "{shown}");
 }
 
 #[test]

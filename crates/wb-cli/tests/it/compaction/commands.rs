@@ -307,9 +307,7 @@ fn another_file_is_written_over_only_if_that_is_asked_for() {
     let words = ["--window", "8k", "-o", out.to_str().unwrap(), "--overwrite"];
     let refused = run("compact", &file, &words[..4]);
     assert_eq!((refused.code, refused.stdout.as_str()), (1, ""));
-    assert!(
-        refused.stderr.contains("out.jsonl: is there already\nhint: name a new file, or add --overwrite")
-    );
+    assert!(refused.stderr.contains("out.jsonl: already exists\nhint: name a new file, or add --overwrite"));
     assert_eq!(std::fs::read_to_string(&out).unwrap(), "precious");
     assert_eq!(run("compact", &file, &words).code, 0);
     assert_eq!(json_of(&wb(&["weigh", out.to_str().unwrap(), "--json"]))["format"], "native");

@@ -280,7 +280,7 @@ fn nothing_is_written_over_unless_it_is_asked_for() {
     let refused = write(&[]);
     assert_eq!(refused.code, 1);
     assert!(
-        refused.stderr.contains("is there already\nhint: name a new file, or add --overwrite"),
+        refused.stderr.contains("already exists\nhint: name a new file, or add --overwrite"),
         "{}",
         refused.stderr
     );
@@ -306,8 +306,8 @@ fn modes_are_those_of_the_source_and_what_is_new_is_for_its_owner_alone() {
 fn undo_reports_what_it_cannot_do() {
     let place = Place::new();
     for (words, reported) in [
-        (&["undo"][..], "there is no operation that can be undone"),
-        (&["redo"], "there is no operation that can be redone"),
+        (&["undo"][..], "nothing to undo"),
+        (&["redo"], "nothing to redo"),
         (&["undo", "7"], "there is no operation 7"),
     ] {
         let refused = place.run(words);
@@ -329,14 +329,14 @@ fn what_a_format_cannot_hold_is_refused_before_anything_is_written() {
     let before = place.bytes();
     let refused = place.run(&["compact", "--in-place", "--strategy", "three-level", "--window", "4k"]);
     assert_eq!(refused.code, 1);
-    let reported = "what the strategy three-level makes of it: a compaction of pi stands for the oldest messages alone\nhint: leave";
+    let reported = "what the strategy three-level makes of it: a pi compaction replaces only the oldest messages\nhint: leave";
     assert!(refused.stderr.contains(reported), "{}", refused.stderr);
     assert_eq!((place.bytes() == before, place.n_files()), (true, 1));
     let planned = json_of(&place.run(&["plan", "--force", "--json"]));
-    let why = "pi puts nothing between its summary and the messages that stay";
+    let why = "pi allows nothing between its summary and the kept messages";
     assert_eq!(planned["left_out"], serde_json::json!([{"step": "restore", "why": why}]));
     let shown = place.run(&["plan", "--force"]).stdout.replace("\n    ", " ");
-    assert!(shown.contains(&format!("left out: restore, for {why}")), "{shown}");
+    assert!(shown.contains(&format!("skipped restore: {why}")), "{shown}");
     let out = place.folder.path().join("out.jsonl");
     let words = ["compact", "--strategy", "three-level", "--window", "4k", "-o", out.to_str().unwrap()];
     assert_eq!(place.run(&words).code, 0);

@@ -140,7 +140,7 @@ fn a_second_compaction_builds_on_the_first() {
     let reported = copy.log(&["--explain", &first.to_string()]).stdout;
     assert_eq!(
         reported,
-        format!("line {first} is hidden by operation 1, and what that brought by operation 2\n")
+        format!("line {first} is hidden by operation 1, and what that added by operation 2\n")
     );
 }
 
@@ -162,7 +162,7 @@ fn a_missing_operation_is_reported() {
         assert_eq!((answer.code, answer.stdout.as_str()), (1, ""));
         assert!(answer.stderr.contains(reported), "{}", answer.stderr);
     };
-    refused(&["7"], "there is no operation 7\nhint: `wb log FILE` shows what was done");
+    refused(&["7"], "there is no operation 7\nhint: `wb log FILE` lists operations");
     for line in ["0", "100000", "-3", "one"] {
         let reported = format!("there is no record {line}\nhint: name a line of the file, from 1 to {n}");
         refused(&[&format!("--explain={line}")], &reported);

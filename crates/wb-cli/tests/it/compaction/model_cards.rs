@@ -28,10 +28,7 @@ fn a_model_that_its_maker_ends_says_when() {
     let one = wb(&["models", "claude-sonnet-4-5-20250929"]).stdout;
     assert!(one.lines().any(|line| line.split_whitespace().eq(["ends", "2026-11-30"])), "{one}");
     let all = wb(&["models"]).stdout;
-    assert!(
-        all.contains("not answered from then on: ") && all.contains("claude-sonnet-4-5 2026-11-30"),
-        "{all}"
-    );
+    assert!(all.contains("retired on: ") && all.contains("claude-sonnet-4-5 2026-11-30"), "{all}");
     let json = json_of(&wb(&["models", "o3", "--json"]));
     assert_eq!(json["models"][0]["ends"], "2026-12-11");
     let json = json_of(&wb(&["models", "claude-opus-5", "--json"]));

@@ -150,7 +150,8 @@ fn without_a_key_it_says_which_variable_to_set_and_that_it_works_without() {
     ] {
         let model = format!("{provider}:m");
         let answer = wb(&["compact", SESSION, "--model", &model], &[]);
-        let said = format!("error: {model} cannot be asked: no key: {names} is not set in the environment\n");
+        let said =
+            format!("error: {model} can't be used: no API key: {names} is not set in the environment\n");
         assert!(answer.stderr.starts_with(&said), "{}", answer.stderr);
         let hint = answer.stderr.split_whitespace().collect::<Vec<_>>().join(" ");
         let reported =

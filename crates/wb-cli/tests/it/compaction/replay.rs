@@ -126,7 +126,7 @@ fn a_page_is_written_over_only_if_that_is_asked_for_and_never_through_a_link() {
     let refused = run(folder.path(), &words[..2]);
     assert_eq!((refused.code, refused.stdout.as_str()), (1, ""));
     assert!(
-        refused.stderr.ends_with("is there already\nhint: name a new file, or add --overwrite\n"),
+        refused.stderr.ends_with("already exists\nhint: name a new file, or add --overwrite\n"),
         "{}",
         refused.stderr
     );
@@ -147,7 +147,7 @@ fn a_file_that_cannot_be_read_is_named_and_the_others_are_replayed() {
     let folder = folder();
     std::fs::write(folder.path().join("broken.json"), "{\"a\": 1}").unwrap();
     let answer = run(folder.path(), &["--json"]);
-    assert!(answer.stderr.contains("broken.json: is not in a known format"), "{}", answer.stderr);
+    assert!(answer.stderr.contains("broken.json: unrecognized format"), "{}", answer.stderr);
     let replayed = json_of(&answer);
     assert_eq!(replayed["sessions"].as_array().unwrap().len(), 2);
     assert!(replayed["skipped"][0]["file"].as_str().unwrap().ends_with("broken.json"));
@@ -158,6 +158,14 @@ fn only_if_nothing_can_be_replayed_the_command_fails() {
     let answer = wb(&["replay", "no/such/file.jsonl"]);
     assert_eq!((answer.code, answer.stdout.as_str()), (1, ""));
     assert!(answer.stderr.starts_with("error: no/such/file.jsonl: there is no folder no/such\nhint: "));
+    let empty = tempfile::tempdir().unwrap();
+    let name = empty.path().to_str().unwrap();
+    let answer = wb(&["replay", name]);
+    assert!(
+        answer.stderr.starts_with(&format!("error: {name}: no session files found")),
+        "{}",
+        answer.stderr
+    );
     let several = wb(&["replay", "no/such/file.jsonl", "no/other"]);
     assert!(several.stderr.contains("skipped: no/such/file.jsonl: "), "{}", several.stderr);
     assert!(several.stderr.contains("error: no session could be replayed\nhint: "), "{}", several.stderr);

@@ -83,7 +83,7 @@ fn settings_decide_on_images_and_formats_are_named() {
     let file = "crates/wb-formats/tests/fixtures/opencode/session.json";
     let left_out =
         |words: &[&str]| json_of(&wb(&[&["plan", file, "--json"], words].concat()))["left_out"].clone();
-    let why = json!({ "step": "images", "why": "a result is sent as it was or cleared" });
+    let why = json!({ "step": "images", "why": "a result is sent unchanged or cleared" });
     assert_eq!(left_out(&["--images", "marker"])[0], why);
     assert!(!left_out(&[]).as_array().unwrap().contains(&why));
 }

@@ -101,7 +101,7 @@ fn what_helps_where_json_is_torn_depends_on_how_it_lies_in_its_lines() {
         (
             "cut.json",
             "{\"messages\": [\n{\"role\": \"user\", \"content\": \"a".to_owned(),
-            "cut off within its only value",
+            "the file is truncated",
         ),
         ("spread.jsonl", format!("{spread}\n{spread}\n"), "`jq -c . "),
         ("line.jsonl", format!("{{\"type\":\n{header}\n"), "remove or repair this line"),
@@ -116,7 +116,7 @@ fn what_helps_where_json_is_torn_depends_on_how_it_lies_in_its_lines() {
 #[test]
 fn a_file_without_a_session_is_shown_with_its_beginning() {
     let (error, hint) = error_and_hint(&wb_with(&["weigh", "-"], b"hello\nthere\n"));
-    assert_eq!(error, "-: is not in a known format; it begins with hello");
+    assert_eq!(error, "-: unrecognized format (starts with `hello`)");
     assert!(hint.contains("`wb formats` lists the known formats"), "{hint}");
     let (error, hint) = error_and_hint(&wb_with(&["weigh", "-"], b""));
     assert_eq!(error, "-: the file is empty");
@@ -197,10 +197,12 @@ fn the_hint_to_save_repeats_every_option_and_does_what_was_shown() {
         let session = path("my session.jsonl");
         fs::copy(Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(SESSION), &session).unwrap();
         let shown = wb(&["compact", &session, "--force", "--reserve-tokens", "0", "--dry-run"]).stdout;
-        let hint = shown.lines().find_map(|line| line.strip_prefix("save it: ")).unwrap();
+        let hint = shown.lines().find_map(|line| line.strip_prefix("to apply: ")).unwrap();
         let expected = format!("wb compact '{session}' --reserve-tokens 0 --force --in-place");
         assert_eq!(hint, expected);
         assert!(!Path::new(&path("my session.jsonl.wb-log")).exists());
+        let piped = wb_with(&["compact", "-", "--force"], &fs::read(&session).unwrap()).stdout;
+        assert!(piped.ends_with("to apply: wb compact - --force -o compacted.jsonl\n"), "{piped}");
     });
 }
 
@@ -230,7 +232,7 @@ fn with_json_an_error_is_one_object_on_standard_output() {
     let (code, usage) = of(&["--json", "plan"]);
     assert_eq!((code, &usage["error"]["file"]), (2, &json!(null)));
     let (_, asked) = of(&["man", "--json"]);
-    assert!(asked["error"]["message"].as_str().unwrap().contains("there is no JSON of it"), "{asked}");
+    assert!(asked["error"]["message"].as_str().unwrap().contains("it has no JSON form"), "{asked}");
     for verb in ["tree", "show", "context"] {
         let (code, error) = of(&["session", verb, "none.jsonl", "--json"]);
         assert_eq!((code, &error["error"]["message"]), (1, &json!("no such file")), "{verb}");

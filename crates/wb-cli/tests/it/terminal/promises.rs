@@ -129,7 +129,7 @@ fn the_log_shows_agent_tokens_and_time_as_the_guide_says() {
 
 #[test]
 fn an_agent_waits_eight_seconds_as_the_guide_says() {
-    assert!(GUIDE.contains("out of time (eight seconds)"));
+    assert!(GUIDE.contains("times out (eight seconds)"));
     let home = Home::new();
     assert!(help(&home, "hook").contains("[default: 8000]"));
     for host in HOSTS.into_iter().filter(|host| *host != "codex") {

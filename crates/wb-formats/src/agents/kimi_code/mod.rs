@@ -58,8 +58,8 @@ impl Format for KimiCode {
 
     fn abilities(&self) -> Abilities {
         Abilities {
-            fold_inside: Ability::No("a compaction of Kimi Code stands for the oldest messages alone"),
-            insert: Ability::No("Kimi Code puts nothing between its summary and the messages that stay"),
+            fold_inside: Ability::No("a Kimi Code compaction replaces only the oldest messages"),
+            insert: Ability::No("Kimi Code allows nothing between its summary and the kept messages"),
             ..Abilities::ALL
         }
     }

@@ -111,9 +111,9 @@ impl Format for Opencode {
         let yes = Ability::Yes;
         Abilities {
             fold_head: yes,
-            fold_inside: Ability::No("a digest stands in front of all that stays"),
+            fold_inside: Ability::No("a digest precedes all kept messages"),
             clear: yes,
-            body: Ability::No("a result is sent as it was or cleared"),
+            body: Ability::No("a result is sent unchanged or cleared"),
             insert: yes,
             call_ids: yes,
         }

@@ -52,7 +52,7 @@ impl Format for OpenhandsEvents {
     }
 
     fn abilities(&self) -> Abilities {
-        let insert = Ability::No("OpenHands puts nothing but its summary among the events that stay");
+        let insert = Ability::No("OpenHands allows nothing but its summary among the kept events");
         Abilities { insert, ..Abilities::ALL }
     }
 

@@ -56,7 +56,7 @@ fn errors_say_what_is_expected() {
     for (text, message) in [
         (
             r#"{"type":"window-budget","version":2}"#,
-            "line 1: not a message: version 2 of the header is not known, only 1 is",
+            "line 1: not a message: unsupported header version 2 (expected 1)",
         ),
         (
             "[{\"role\":\"user\",\"content\":\"a\"},\n{\"role\":\"user\"}\n]",

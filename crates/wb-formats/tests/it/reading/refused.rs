@@ -36,10 +36,7 @@ fn an_empty_file_and_a_file_that_is_no_transcript_list_the_formats() {
         (b"\xFF\xFE{", "\u{FFFD}\u{FFFD}{"),
     ] {
         let error = open(bytes).unwrap_err();
-        assert_eq!(
-            error.to_string(),
-            format!("not a transcript of a known format; it begins with {begins:?}")
-        );
+        assert_eq!(error.to_string(), format!("unrecognized format (starts with {begins:?})"));
         for row in FORMATS {
             assert!(error.hint().contains(row.format.name()), "{}", row.format.name());
         }
@@ -70,7 +67,7 @@ fn what_only_looks_like_a_session_is_not_known() {
             r#"{"type":"assistant","message":{"role":"assistant","content":[{"type":"text","text":"x"}]},"session_id":"s"}"#,
         ),
     ] {
-        assert!(refused(bytes.as_bytes()).starts_with("not a transcript of a known format"), "{bytes}");
+        assert!(refused(bytes.as_bytes()).starts_with("unrecognized format"), "{bytes}");
     }
 }
 

@@ -28,7 +28,7 @@ fn find(Examination { session, remedies, .. }: &Examination<'_>) -> Vec<Problem>
     repair(&mut body, dialect);
     let left: HashSet<Cow<'static, str>> = validate(&body, dialect).into_iter().map(|it| it.rule).collect();
     let problem = |it: &wb_dialect::Violation| {
-        let what = format!("its provider would reject {} verbatim: {}", place(it), it.what);
+        let what = format!("the provider would reject {} as is: {}", place(it), it.what);
         let command = (!left.contains(&it.rule)).then(|| remedies.fix_request());
         Problem::new(what, command, GO_BACK)
     };

@@ -21,7 +21,7 @@ fn find(Examination { session, remedies, .. }: &Examination<'_>) -> Vec<Problem>
     }
     let line_of = lines_of(session);
     let problem = |violation: &Violation| {
-        let what = format!("its provider would reject {}: {}", place(violation), violation.what);
+        let what = format!("the provider would reject {}: {}", place(violation), violation.what);
         // The first name is the call or the result.
         let named = violation.what.split('`').nth(1).unwrap_or_default();
         let line = violation.message.and_then(|at| line_of(at, named));
