@@ -7,7 +7,7 @@
 //!
 //! Nothing panics, whatever a file contains: records that cannot be read are [`Note`]s with the
 //! line of the first, and a file of which nothing can be read is a [`FormatError`] with a hint. To
-//! add a format, write one file and its row in [`FORMATS`].
+//! add a format, write one file, its line in `mod.rs` and its row in [`FORMATS`].
 //!
 //! ```
 //! use wb_message::outline::outline;

@@ -9,7 +9,7 @@ pub(crate) mod delegated;
 pub(crate) mod record_ref;
 pub(crate) mod error;
 pub(crate) mod operation;
-pub(crate) mod undo_in_log;
+pub(crate) mod later_lines;
 pub(crate) mod blocks;
 pub(crate) mod undo;
 
