@@ -177,6 +177,7 @@ fn without_new(messages: &mut Vec<Message>, origins: &[Origin]) -> Option<String
 fn body(message: &Message) -> Content {
     match message {
         Message::User { content, .. } | Message::Custom { content, .. } => content.clone(),
+        Message::BashExecution { output, .. } => Content::Text(output.clone()),
         other => Content::Blocks(other.blocks().to_vec()),
     }
 }

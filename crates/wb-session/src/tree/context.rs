@@ -3,6 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use wb_budget::Usage;
+use wb_message::block::joined_text;
 use wb_message::{Block, Content, Message, Pairing};
 
 use super::log::{LogNote, SessionLog};
@@ -263,8 +264,8 @@ fn into_message(kind: EntryKind) -> Option<(Message, Option<Request>)> {
 }
 
 impl ContextEdit {
-    /// Returns whether an edit can give a message another body: not if it is made of a command and
-    /// its output, or of a digest alone.
+    /// Returns whether every reader of a session lets an edit give a message another body: not if
+    /// it is made of a command and its output, whose edits only we apply, or of a digest alone.
     pub fn applies_to(message: &Message) -> bool {
         match message {
             Message::User { .. }
@@ -288,8 +289,13 @@ pub(crate) fn replace(message: &mut Message, new: &Content) {
                 Content::Blocks(blocks) => blocks,
             };
         }
-        Message::BashExecution { .. } | Message::BranchSummary { .. } | Message::CompactionSummary { .. } => {
+        Message::BashExecution { output, .. } => {
+            *output = match new {
+                Content::Text(text) => text.clone(),
+                Content::Blocks(blocks) => joined_text(blocks).into_owned(),
+            };
         }
+        Message::BranchSummary { .. } | Message::CompactionSummary { .. } => {}
     }
 }
 

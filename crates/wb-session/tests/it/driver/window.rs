@@ -7,7 +7,8 @@ use wb_conductor::{AgentContext, Compactor, CondenseOpts};
 use wb_message::{Block, Message};
 use wb_session::store::memory::MemoryStore;
 use wb_session::{
-    Compacted, Compaction, CompactionSettings, EntryKind, IdSource, NEWEST_VERSION, Session, SessionDriver,
+    Compacted, Compaction, CompactionSettings, ContextEdit, EntryKind, IdSource, Logged, NEWEST_VERSION,
+    Replacement, Session, SessionDriver,
 };
 use wb_testkit::shared::{bytes_of, shared_files};
 
@@ -70,6 +71,19 @@ fn a_result_that_is_over_the_limit_by_itself_is_shortened_in_the_context_and_who
     assert_written(&driver);
     let EntryKind::Message(logged) = driver.session().entry(&entry).unwrap().kind else { panic!() };
     assert_eq!(logged.message.blocks()[0].as_text(), Some(text.as_str()));
+}
+
+#[test]
+fn an_edit_of_a_command_replaces_its_output() {
+    let (mut session, _) = session_of("u\"Build it.\"");
+    let bash = Message::bash("make", "a long output", Some(2));
+    let logged = Logged { message: bash, request: None, is_excluded: false };
+    let target_id = session.append(&EntryKind::Message(logged), 1).unwrap();
+    let replacement = Some(Replacement { content: "short".into() });
+    session.append(&EntryKind::ContextEdit(ContextEdit { target_id, replacement }), 1).unwrap();
+    let driver = driver(session, 9_000);
+    assert_eq!(driver.messages().last(), Some(&Message::bash("make", "short", Some(2))));
+    assert_written(&driver);
 }
 
 #[test]
