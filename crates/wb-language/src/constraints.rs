@@ -66,10 +66,26 @@ pub fn constraints(user_words: &str) -> Vec<Constraint<'_>> {
 /// first word.
 fn antecedent<'s, 'a>(all: &'s [Sentence<'a>], at: usize, end: usize) -> Option<(&'s Sentence<'a>, bool)> {
     let before = all.get(at.checked_sub(1)?)?;
-    let is_inside = reference_index(all[at].text)? > 0;
+    let is_inside = has_no_object(all[at].text) || reference_index(all[at].text)? > 0;
     let most = if is_inside { BEFORE_INSIDE_BYTES } else { BEFORE_BYTES };
     let fits = before.text.len() <= most && end - before.start <= BOTH_BYTES;
     (fits && before.block == all[at].block).then_some((before, is_inside))
+}
+
+/// Returns whether a ban names nothing that it forbids: `Never exceed without approval.`
+fn has_no_object(sentence: &str) -> bool {
+    const BANS: [&str; 8] = ["never", "don't", "dont", "not", "cannot", "can't", "mustn't", "avoid"];
+    const AFTER: [&str; 14] = [
+        "without", "unless", "until", "before", "after", "when", "while", "if", "during", "again", "yet",
+        "ever", "anymore", "once",
+    ];
+    let lower = sentence.to_lowercase().replace('’', "'");
+    let words: Vec<&str> = lower.split(|c: char| c.is_whitespace() || ",.;!".contains(c)).collect();
+    let Some(ban) = words.iter().take(MOST_NAMES + 1).position(|word| BANS.contains(word)) else {
+        return false;
+    };
+    words.get(ban + 2).is_none_or(|next| next.is_empty() || AFTER.contains(next))
+        && words.get(ban + 1).is_some_and(|verb| !verb.is_empty())
 }
 
 /// Returns the index of the word by which a sentence refers to the one before: `Never push it.`
@@ -183,6 +199,8 @@ mod tests {
             "Port the cart. Make sure that they do not block.",
             "Use only the v2 API. You must not call it from the UI thread.",
             "I saw that you push. Don't do that again.",
+            "The budget cap is $956. Never exceed without my approval.",
+            "The vault is at door 4. Do not open.",
         ] {
             check(&["Thanks. ", whole].concat(), &[whole]);
         }
