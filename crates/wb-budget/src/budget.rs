@@ -30,6 +30,9 @@ pub struct Budget {
     pub tail: u64,
     /// The most that a digest may weigh.
     pub digest: u64,
+    /// The most that the user's requests, constraints and open tasks may weigh in addition to the
+    /// digest: a quarter of the limit.
+    pub floor: u64,
     /// The most that restored files may weigh together.
     pub restored: u64,
     /// True if a result must reach the target.
@@ -86,6 +89,7 @@ impl Budget {
             overhead,
             tail,
             digest,
+            floor: 0,
             restored,
             has_target: false,
             surplus: 0,
@@ -95,6 +99,7 @@ impl Budget {
         Ok(Self {
             window: Some(card.context_window),
             digest: digest_within(limit),
+            floor: limit / 4,
             limit,
             target: target_below(limit),
             has_target: true,
@@ -105,8 +110,19 @@ impl Budget {
     /// Builds the budget of a given limit, such as a request's, with a target of seven eighths.
     pub fn from_limit(limit: u64, policy: &BudgetPolicy, overhead: u64) -> Self {
         let (tail, digest, restored) = (policy.keep_recent, digest_within(limit), RESTORED_TOKENS);
-        let target = target_below(limit);
-        Self { window: None, limit, target, overhead, tail, digest, restored, has_target: true, surplus: 0 }
+        let (target, floor) = (target_below(limit), limit / 4);
+        Self {
+            window: None,
+            limit,
+            target,
+            overhead,
+            tail,
+            digest,
+            floor,
+            restored,
+            has_target: true,
+            surplus: 0,
+        }
     }
 
     /// Replaces the overhead, in tokens.
@@ -128,7 +144,8 @@ impl Budget {
         if !self.has_target || tokens >= self.limit {
             return self;
         }
-        Self { limit: tokens, target: self.target.min(target_below(tokens)), ..self }
+        let (target, floor) = (self.target.min(target_below(tokens)), self.floor.min(tokens / 4));
+        Self { limit: tokens, target, floor, ..self }
     }
 
     /// Lowers the limit by the possible error of the estimate, in thousandths.

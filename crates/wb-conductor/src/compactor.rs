@@ -160,7 +160,7 @@ impl Compactor {
         self.overhead_tokens(overhead_tokens)
     }
 
-    /// Limits a digest, in tokens.
+    /// Limits a digest, in tokens, the user's requests included.
     #[must_use]
     pub fn digest_tokens(mut self, digest_tokens: u64) -> Self {
         self.digest_tokens = digest_tokens;
@@ -201,7 +201,9 @@ impl Compactor {
     /// Resolves the budget.
     pub fn budget(&self) -> Result<Budget, PolicyError> {
         let mut budget = Budget::resolve(self.card.as_ref(), &self.policy, self.overhead_tokens)?;
-        budget.digest = budget.digest.min(self.digest_tokens);
+        if self.digest_tokens < budget.digest {
+            (budget.digest, budget.floor) = (self.digest_tokens, 0);
+        }
         Ok(budget)
     }
 

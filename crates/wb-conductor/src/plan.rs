@@ -62,11 +62,20 @@ pub(crate) struct Head<'a> {
     pub(crate) n_elided: usize,
     /// The most tokens of a model's text.
     pub(crate) own_tokens: u64,
+    /// The size of the user's words, in addition to a model's text.
+    pub(crate) floor: Floor,
     /// The tokens of the lines added to it.
     pub(crate) lines_tokens: u64,
     /// The weight of the shortest digest, in tokens.
     pub(crate) least_tokens: u64,
     pub(crate) timestamp: i64,
+}
+
+/// The size of what no compaction drops: the user's requests, constraints and open tasks.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Floor {
+    pub(crate) tokens: u64,
+    pub(crate) chars: usize,
 }
 
 impl fmt::Debug for Plan<'_> {
@@ -123,7 +132,7 @@ impl Plan<'_> {
         let addition = self.head.as_ref().map(|head| {
             let chars = |tokens| TokenHeuristic::DEFAULT.chars_within(tokens);
             let (own, lines) = (chars(self.own_tokens(head)), chars(head.lines_tokens));
-            self.with_local_digest(head, |digest| digest.addition(own, lines))
+            self.with_local_digest(head, |digest| digest.addition(own, lines, head.floor.chars))
         });
         let addition = addition.unwrap_or_default();
         let request = self.request(card.as_ref(), addition.verbatim());
@@ -177,15 +186,17 @@ impl Plan<'_> {
 
     fn local_because(self, reason: NoDigest) -> Ready {
         let digest = self.head.as_ref().map(|head| {
-            // A shorter digest loses lines and the rest in proportion.
+            let floor = head.floor.chars;
+            // Beyond the floor, a shorter digest loses lines and the rest in proportion.
             let most = (head.own_tokens + head.lines_tokens).max(1);
             let for_lines = |max_chars: usize| {
-                let chars = max_chars as u128 * u128::from(head.lines_tokens) / u128::from(most);
+                let chars = max_chars.saturating_sub(floor) as u128 * u128::from(head.lines_tokens)
+                    / u128::from(most);
                 usize::try_from(chars).unwrap_or(max_chars)
             };
-            let render = |digest: &LocalDigest<'_>, max_chars| match head.lines_tokens {
-                0 => digest.render(max_chars),
-                _ => digest.render_with(max_chars, for_lines(max_chars)),
+            let render = |digest: &LocalDigest<'_>, max_chars: usize| match head.lines_tokens {
+                0 if floor == 0 => digest.render(max_chars),
+                _ => digest.render_with(max_chars, for_lines(max_chars), floor.min(max_chars)),
             };
             let fit = |digest: &LocalDigest<'_>| self.writer().fit(|max_chars| render(digest, max_chars));
             (self.with_local_digest(head, fit), DigestSource::Local(reason))

@@ -4,13 +4,14 @@ use std::borrow::Cow;
 
 use wb_message::text::clip;
 
+use crate::Omitted;
 use crate::heading::SECTION_TEMPLATE;
-use crate::labels::{ANSWER, DECIDED, EARLIER, FIRST, LATEST, LEFT_OUT, NOT_ALL, TURN};
+use crate::labels::{ANSWER, DECIDED, EARLIER, EARLIER_TIMES, FIRST, LATEST, LEFT_OUT, TURN};
 use crate::section::{N_SECTIONS, SECTIONS, Section, SectionRow};
 use crate::shortened_entry::{shortened, size};
 
 /// The maximum number of entries of a section; no digest has room for more.
-const MAX_ENTRIES: usize = 400;
+const MAX_ENTRIES: usize = 2000;
 
 type Entries<T> = [Vec<T>; N_SECTIONS];
 
@@ -93,14 +94,14 @@ impl Sections {
     /// If not all entries fit, one longer than half of the share of its section is shortened, so
     /// that a long request does not displace all others.
     pub fn render(&self, max_chars: usize) -> String {
-        let frame = SECTION_TEMPLATE.chars().count() + 1 + "none\n".len() * 6;
-        let Some(room) = max_chars.checked_sub(frame).filter(|room| *room >= LEAST_ROOM_CHARS) else {
+        let Some(room) = max_chars.checked_sub(Self::frame_chars()).filter(|room| *room >= LEAST_ROOM_CHARS)
+        else {
             return self.render_carryover(max_chars);
         };
         let mut chosen = self.choose(room);
         reverse_dated(&mut chosen);
         let n_bytes: usize = chosen.iter().flatten().map(|entry| entry.len() + 1).sum();
-        let mut out = String::with_capacity(HEADER_BYTES + frame + n_bytes);
+        let mut out = String::with_capacity(HEADER_BYTES + Self::frame_chars() + n_bytes);
         for row in &SECTIONS {
             let Some(heading) = row.heading else { continue };
             out.extend([heading, "\n"]);
@@ -119,6 +120,16 @@ impl Sections {
         out
     }
 
+    /// Returns the characters that the headings take, the sections without an entry included.
+    pub fn frame_chars() -> usize {
+        SECTION_TEMPLATE.chars().count() + 1 + "none\n".len() * 6
+    }
+
+    /// Returns the characters of the entries of a section.
+    pub fn n_chars(&self, section: Section) -> usize {
+        self.entries(section).iter().map(|entry| size(entry)).sum()
+    }
+
     /// Chooses the entries of each section that fit into a room.
     fn choose(&self, room: usize) -> Entries<Cow<'_, str>> {
         let all: usize = self.entries.iter().flatten().map(|entry| size(entry)).sum();
@@ -128,6 +139,7 @@ impl Sections {
         let mut choice = Choice { sections: self, chosen: Entries::default(), room, left: room };
         let for_gap = choice.reserve_gap();
         choice.take_first_of_carryover();
+        choice.take_floor();
         choice.take_first_request();
         choice.take_shares();
         choice.take_rest();
@@ -157,7 +169,8 @@ impl Sections {
 /// Reverses dated entries between newest first and oldest first: requests after the first one, and
 /// reasons.
 fn reverse_dated(entries: &mut Entries<impl AsRef<str>>) {
-    let is_request = |entry: &str| [LATEST, EARLIER, ANSWER].iter().any(|label| entry.starts_with(label));
+    const DATED: [&str; 4] = [LATEST, EARLIER, EARLIER_TIMES, ANSWER];
+    let is_request = |entry: &str| DATED.iter().any(|label| entry.starts_with(label));
     reverse_run(&mut entries[Section::Objective as usize], is_request);
     reverse_run(&mut entries[Section::Rationale as usize], |entry| entry.starts_with(DECIDED));
 }
@@ -265,9 +278,9 @@ impl<'a> Choice<'a> {
 
     /// Reserves the characters of a note about omitted requests; returns their number.
     fn reserve_gap(&mut self) -> usize {
-        let requests: usize = self.sections.entries(Section::Objective).iter().map(|entry| size(entry)).sum();
+        let requests = self.sections.n_chars(Section::Objective);
         let is_likely = requests > self.room / 3 && self.room > LEAST_FOR_GAP_CHARS;
-        let for_gap = if is_likely { size(NOT_ALL) } else { 0 };
+        let for_gap = if is_likely { Omitted::LEAST_CHARS } else { 0 };
         self.left -= for_gap;
         for_gap
     }
@@ -277,11 +290,24 @@ impl<'a> Choice<'a> {
         self.take(Section::Carryover, 1, self.room, self.room);
     }
 
+    /// Takes the constraints, the requests and the plan whole, each if it fits.
+    fn take_floor(&mut self) {
+        for section in [Section::Guardrails, Section::Objective, Section::Plan] {
+            let n_chars = self.sections.n_chars(section);
+            if n_chars <= self.left {
+                self.take(section, usize::MAX, usize::MAX, n_chars);
+            }
+        }
+    }
+
     /// Takes the first request, verbatim if it is short or at most half of the room.
     fn take_first_request(&mut self) {
         let row = &SECTIONS[Section::Objective as usize];
         let entries = self.sections.entries(row.section);
-        let Some(first) = entries.first().filter(|entry| entry.starts_with(FIRST)) else { return };
+        let is_taken = !self.chosen[row.section as usize].is_empty();
+        let Some(first) = entries.first().filter(|entry| !is_taken && entry.starts_with(FIRST)) else {
+            return;
+        };
         let max_whole = SHORT_REQUEST_CHARS.min(self.left).max(self.room / 2);
         let whole = Some(size(first)).filter(|n_chars| *n_chars <= max_whole);
         let least = whole.unwrap_or(SHORT_REQUEST_CHARS.min(self.room / 2));
@@ -381,15 +407,23 @@ impl<'a> Choice<'a> {
         }
     }
 
-    /// Notes after the first request that others are omitted, if the note fits.
+    /// Counts the omitted requests after the first one, if the note fits.
     fn note_gap(&mut self) {
-        let n_requests = self.sections.entries(Section::Objective).len();
-        let left = self.left;
-        let chosen = self.chosen(Section::Objective);
-        let has_gap = chosen.len() >= 2 && chosen.len() < n_requests;
-        if has_gap && size(NOT_ALL) <= left && !chosen.iter().any(|entry| entry == NOT_ALL) {
-            chosen.insert(usize::from(chosen[0].starts_with(FIRST)), Cow::Borrowed(NOT_ALL));
-            self.left -= size(NOT_ALL);
+        let entries = self.sections.entries(Section::Objective);
+        let chosen = &mut self.chosen[Section::Objective as usize];
+        if chosen.len() < 2 || chosen.len() == entries.len() {
+            return;
+        }
+        let mut omitted = entries.iter().find_map(|entry| Omitted::parse(entry)).unwrap_or_default();
+        let known = chosen.iter().position(|entry| Omitted::parse(entry).is_some());
+        let n_known = usize::from(omitted.n_requests > 0 && known.is_none());
+        let n_omitted = entries.len() - chosen.len() - n_known;
+        omitted.add(u32::try_from(n_omitted).unwrap_or(u32::MAX), None);
+        let left = self.left + known.map_or(0, |at| size(&chosen[at]));
+        if let Some(entry) = omitted.entry().filter(|entry| size(entry) <= left) {
+            known.map(|at| chosen.remove(at));
+            self.left = left - size(&entry);
+            chosen.insert(usize::from(chosen[0].starts_with(FIRST)), Cow::Owned(entry));
         }
     }
 

@@ -6,8 +6,11 @@ pub const FIRST: &str = "- First request:";
 pub const LATEST: &str = "- Latest request:";
 /// Begins the entry for a request in between.
 pub const EARLIER: &str = "- Earlier request:";
+/// Begins the entry for several requests of one form, of which it quotes the newest; their number
+/// follows.
+pub(crate) const EARLIER_TIMES: &str = "- Earlier request, the newest of ";
+const OF_ONE_FORM: &str = " of this form: ";
 /// Notes that some requests are omitted.
-pub(crate) const NOT_ALL: &str = "- Requests in between are left out for want of room.";
 /// Begins the entry for an answer to a question.
 pub const ANSWER: &str = "- The user's answer:";
 /// Begins the line with the question of an [`ANSWER`].
@@ -115,6 +118,11 @@ impl Elided {
         }
     }
 
+    /// Returns the number of messages behind earlier digests, as far as known.
+    pub fn n_before(self) -> u32 {
+        u32::try_from(self.before.unwrap_or(0)).unwrap_or(u32::MAX)
+    }
+
     /// Returns the line that counts the elided messages, now and in all.
     pub fn line(self, n_elided: usize, n_in_all: usize) -> String {
         let plural = if n_elided == 1 { "" } else { "s" };
@@ -137,7 +145,19 @@ pub fn elided_total(entry: &str) -> Option<usize> {
 pub fn request_text(entry: &str) -> Option<&str> {
     let request =
         || [FIRST, LATEST, EARLIER].iter().find_map(|label| entry.strip_prefix(label)).map(str::trim);
-    parse_answer(entry).map(|(answer, _)| answer).or_else(request)
+    let repeated = || repeated_request(entry).map(|(text, _)| text);
+    parse_answer(entry).map(|(answer, _)| answer).or_else(request).or_else(repeated)
+}
+
+/// Returns the start of the entry for a number of requests of one form.
+pub fn repeated_label(times: u32) -> String {
+    format!("{EARLIER_TIMES}{times}{}", OF_ONE_FORM.trim_end())
+}
+
+/// Parses an entry for several requests of one form into the newest one and their number.
+pub fn repeated_request(entry: &str) -> Option<(&str, u32)> {
+    let (times, text) = entry.strip_prefix(EARLIER_TIMES)?.split_once(OF_ONE_FORM)?;
+    Some((text.trim(), times.parse().ok()?))
 }
 
 /// Parses an entry for an answer into the answer and its question.

@@ -12,6 +12,7 @@
 //! ```
 
 pub mod labels;
+mod omitted;
 mod heading;
 mod section;
 mod shortened_entry;
@@ -19,4 +20,5 @@ mod digest;
 
 pub use digest::{Sections, add_missing_sections, shorten_digest};
 pub use heading::{Heading, SECTION_TEMPLATE};
+pub use omitted::Omitted;
 pub use section::Section;

@@ -23,5 +23,5 @@ pub mod audit;
 pub use audit::{Finding, FindingKind, audit, corrected};
 pub use facts::{
     Change, Changed, Constraint, FACTS_VERSION, Facts, Failure, Failures, FileFact, Files, GitState, Noted,
-    Run, Turn, Turns, files, mentions, names, turns,
+    RequestSource, Run, Turn, Turns, files, mentions, names, turns,
 };

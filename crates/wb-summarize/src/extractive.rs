@@ -3,6 +3,7 @@
 
 use std::borrow::{Borrow, Cow};
 use std::cmp::Reverse;
+use std::collections::HashSet;
 use std::fmt;
 
 use wb_message::markers::{digest_body, is_pinned, is_synthetic};
@@ -12,29 +13,29 @@ use wb_message::{Message, ToolVocabulary};
 use crate::evidence::{evidence, with_evidence};
 use crate::git_entries::git_entries;
 use crate::model_addition::{Addition, FIRST_PERCENT};
+use crate::requests::{self, REQUEST_BYTES, indented, labelled_words};
 use crate::turn_steps::{LINE_CHARS, Step};
 use wb_digest::labels::{
-    ACTIVE, ALL_DONE, ANSWER, APPROVED, ASKED_SINCE, CHANGED_SINCE, EARLIER, FILES, FIRST, LATEST, MODIFIED,
-    NO_TASKS, READ, REPLY, TICKED, TO, TURN, UNRESOLVED, USER_MESSAGES_APPLY,
+    ACTIVE, ALL_DONE, APPROVED, ASKED_SINCE, CHANGED_SINCE, FILES, FIRST, MODIFIED, NO_TASKS, READ, REPLY,
+    TICKED, TURN, UNRESOLVED, USER_MESSAGES_APPLY,
 };
-use wb_digest::{Section, Sections};
+use wb_digest::{Omitted, Section, Sections};
 use wb_facts::turns::ASKED_CHARS;
-use wb_facts::{Change, Changed, Facts, Failure, FileFact, Noted, Turn};
+use wb_facts::{Change, Changed, Facts, Failure, FileFact, Noted, RequestSource, Turn};
 use wb_language::short_answers::is_answer;
 use wb_language::tasks::{Task, TaskState};
-use wb_language::user_text::is_acknowledgement;
 use wb_message::excerpt::excerpt;
 
-/// Bytes of a user's request that are kept verbatim.
-pub const REQUEST_BYTES: usize = wb_language::UTTERANCE_BYTES;
 /// Bytes of the first request if a reader sees all of it next to the digest.
 const SHOWN_BYTES: usize = 400;
+/// Bytes of a first request that stay in any digest.
+const LEAST_FIRST_BYTES: usize = 120;
 /// The most paths listed of each kind.
 const N_PATHS: usize = 40;
 /// Bytes of the conclusion of a turn: the newest one, the two before it, and older ones.
 const UTTERANCE_BYTES: [usize; 3] = [2_400, 1_000, 400];
-/// The percentage of a digest that the user's words may take before their questions are left out.
-const WORDS_PERCENT: usize = 12;
+/// Parts per hundred of a digest's size that the user's requests may take.
+const WORDS_PERCENT: usize = 32;
 /// The newest turns, whose commands are listed even if they merely show something.
 const WHOLE_TURNS: usize = 3;
 /// Parts per hundred of a digest's size that lines of evidence may take, if it is of some size.
@@ -114,13 +115,17 @@ impl<'a> LocalDigest<'a> {
     /// user's words, turns and open work, then the lines that the next step may need, in the
     /// remaining room.
     pub fn render(&self, max_chars: usize) -> String {
-        self.render_with(max_chars, lines_within(max_chars))
+        let word_chars = self.floor(max_chars / 2).chars().count();
+        let line_chars = max_chars.saturating_sub(word_chars) * EVIDENCE_PERCENT / 100;
+        self.render_with(max_chars, line_chars, word_chars)
     }
 
-    /// Renders like [`Self::render`], with `line_chars` of the characters for the lines.
-    pub fn render_with(&self, max_chars: usize, line_chars: usize) -> String {
+    /// Renders like [`Self::render`], with `line_chars` of the characters for the lines and at
+    /// least `word_chars` for the user's requests.
+    pub fn render_with(&self, max_chars: usize, line_chars: usize, word_chars: usize) -> String {
         let line_chars = if max_chars < LEAST_FOR_EVIDENCE { 0 } else { line_chars.min(max_chars / 4 * 3) };
-        let digest = self.sections(max_chars).render(max_chars - line_chars);
+        let word_chars = word_chars.max((max_chars - line_chars) * WORDS_PERCENT / 100);
+        let digest = self.sections(max_chars - line_chars, word_chars).render(max_chars - line_chars);
         if line_chars == 0 {
             return digest;
         }
@@ -129,14 +134,12 @@ impl<'a> LocalDigest<'a> {
         with_evidence(digest, &lines)
     }
 
-    /// Returns the addition to a model's digest of at most `max_chars` characters: the first
-    /// request, constraints and certain facts, and lines.
-    pub fn addition(&self, model_chars: usize, line_chars: usize) -> Addition {
+    /// Returns the addition to a model's digest of at most `model_chars` characters: the user's
+    /// requests in at most `word_chars`, constraints, open tasks and certain facts, and lines.
+    pub fn addition(&self, model_chars: usize, line_chars: usize, word_chars: usize) -> Addition {
         let mut kept = Sections::default();
-        if let Some(first) = self.first_request() {
-            let most = model_chars * FIRST_PERCENT / 100;
-            kept.add(Section::Objective, labelled_words(FIRST, &clip(&first.asked, most)));
-        }
+        let word_chars = word_chars.max(model_chars / 100 * FIRST_PERCENT);
+        self.objective(&mut kept, word_chars);
         for constraint in self.constraints() {
             kept.add(Section::Guardrails, bullet(&constraint));
         }
@@ -146,8 +149,10 @@ impl<'a> LocalDigest<'a> {
         self.certain(&mut kept);
         let entries = [Section::Objective, Section::Guardrails, Section::Plan, Section::Status]
             .into_iter()
-            .flat_map(|section| kept.entries(section).iter().map(move |entry| (section, entry.clone())));
-        Addition { model_chars, entries: entries.collect(), lines: self.lines(line_chars) }
+            .flat_map(|section| kept.entries(section).iter().map(move |entry| (section, entry.clone())))
+            // The model words the goal again, and what was left out.
+            .filter(|entry| !self.facts.foreign().contains(entry) && Omitted::parse(&entry.1).is_none());
+        Addition { model_chars, word_chars, entries: entries.collect(), lines: self.lines(line_chars) }
     }
 
     /// Renders the lines alone that the next step may need.
@@ -168,23 +173,22 @@ impl<'a> LocalDigest<'a> {
     }
 
     /// Writes all entries that may fit into a number of characters.
-    fn sections(&self, max_chars: usize) -> Sections {
+    fn sections(&self, max_chars: usize, word_chars: usize) -> Sections {
         let mut out = Sections::default();
-        self.objective(&mut out, max_chars);
-        if self.facts.constraints().any(|it| self.is_shown(it.at)) {
-            out.add(Section::Guardrails, USER_MESSAGES_APPLY);
-        }
-        for constraint in self.constraints() {
-            out.add(Section::Guardrails, bullet(&constraint));
-        }
+        out.add(Section::Carryover, self.facts.elided_line(self.n_elided, self.n_total));
+        self.guardrails(&mut out);
+        self.plan(&mut out);
+        let room = max_chars.saturating_sub(Sections::frame_chars() + out.n_chars(Section::Carryover));
+        let left = room.saturating_sub(out.n_chars(Section::Guardrails) + out.n_chars(Section::Plan));
+        // A short first request comes before the rules.
+        let first_chars = self.first_request().filter(|first| is_short(first)).map_or(0, first_chars);
+        self.objective(&mut out, word_chars.min(left.max(room / 2)).max(first_chars.min(room)));
         self.turns(&mut out, max_chars);
         self.status(&mut out);
         for line in self.facts.decided().iter().rev() {
             out.add(Section::Rationale, labelled("- ", &line.text, LINE_CHARS));
         }
-        self.plan(&mut out);
         let is_planned = !self.facts.tasks().all().is_empty();
-        out.add(Section::Carryover, self.facts.elided_line(self.n_elided, self.n_total));
         let read = self.files(|file| file.change.is_none() && file.read_at.is_some());
         path_entries(&mut out, Section::Carryover, READ, read);
         for (section, entry) in self.facts.foreign() {
@@ -236,77 +240,91 @@ impl<'a> LocalDigest<'a> {
     }
 
     fn requests(&self) -> impl DoubleEndedIterator<Item = &Turn> {
-        self.facts.turns().iter().filter(|turn| !turn.asked.is_empty())
+        self.facts.turns().iter().filter(|turn| !turn.asked.is_empty() && turn.source != RequestSource::Name)
     }
 
     fn first_request(&self) -> Option<&Turn> {
         self.requests().next().filter(|_| self.facts.has_first())
     }
 
-    /// Returns the first and last requests as a digest words them, without those that a reader sees
-    /// anyway.
-    pub fn listed_requests(&self) -> String {
-        let (first, last) = (self.first_request(), self.requests().next_back());
-        let last = last.filter(|last| first.is_none_or(|first| first.start != last.start));
-        let requests = [(FIRST, first), (LATEST, last)].into_iter().filter_map(|(label, turn)| {
-            let turn = turn.filter(|turn| !self.is_shown(turn.start))?;
-            Some(labelled_words(label, &turn.asked))
-        });
-        requests.collect::<Vec<_>>().join("\n")
+    /// Returns what no compaction drops as a digest words it, without what a reader sees anyway:
+    /// the user's requests, all in at most `max_chars`, the constraints and the open tasks.
+    pub fn floor(&self, max_chars: usize) -> String {
+        let mut out = Sections::default();
+        self.objective(&mut out, max_chars);
+        self.guardrails(&mut out);
+        self.plan(&mut out);
+        let floor = [Section::Objective, Section::Guardrails, Section::Plan];
+        floor.map(|section| out.entries(section).join("\n")).join("\n")
     }
 
     /// The first request leads, then the goal in the words of a model, then the newest.
     fn objective(&self, out: &mut Sections, max_chars: usize) {
+        let goals = self.facts.foreign().iter().filter(|(section, _)| *section == Section::Objective);
+        let goals: Vec<&String> = goals.map(|(_, goal)| goal).collect();
+        let left = max_chars.saturating_sub(goals.iter().map(|goal| goal.chars().count() + 1).sum());
+        let is_shown = |first: &Turn| self.is_shown(first.start);
+        let first = |most| {
+            let first = self.first_request();
+            first.map(|first| {
+                labelled_words(FIRST, &clip(&first.asked, if is_shown(first) { SHOWN_BYTES } else { most }))
+            })
+        };
+        let others = |first: Option<&String>| {
+            self.other_requests(left.saturating_sub(first.map_or(0, |first| first.chars().count() + 1)))
+        };
+        let mut lead = first(usize::MAX);
+        let mut entries = others(lead.as_ref());
+        let is_whole = lead.as_ref().is_none_or(|lead| lead.chars().count() <= left);
+        let may_shorten = self.first_request().is_some_and(|first| !is_short(first));
+        if !is_whole || !entries.are_whole && may_shorten {
+            lead = first((left / 2).max(LEAST_FIRST_BYTES));
+            entries = others(lead.as_ref());
+        }
+        let mut omitted = self.facts.omitted().clone();
+        entries.omitted.into_iter().rev().for_each(|(n_requests, message)| omitted.add(n_requests, message));
+        lead.into_iter()
+            .chain(goals.into_iter().cloned())
+            .chain(omitted.entry())
+            .chain(entries.list)
+            .for_each(|entry| out.add(Section::Objective, entry));
+    }
+
+    fn other_requests(&self, max_chars: usize) -> requests::Entries {
         let first = self.first_request();
-        if let Some(first) = first {
-            let most = if self.is_shown(first.start) { SHOWN_BYTES } else { usize::MAX };
-            out.add(Section::Objective, labelled_words(FIRST, &clip(&first.asked, most)));
-        }
-        let mut goals = self.facts.foreign().iter().filter(|(section, _)| *section == Section::Objective);
-        if let Some((_, goal)) = goals.next() {
-            out.add(Section::Objective, goal.clone());
-        }
-        let is_first = |turn: &Turn| first.is_some_and(|first| std::ptr::eq(first, turn));
-        let has_content = |turn: &&Turn| !is_acknowledgement(&turn.asked) || !turn.to.is_empty();
-        let others: Vec<&Turn> =
-            self.requests().rev().filter(|turn| !is_first(turn)).filter(has_content).collect();
+        let is_other = |turn: &&Turn| {
+            let is_first = first.is_some_and(|first| first.start == turn.start && first.asked == turn.asked);
+            !is_first && !self.is_rule(turn)
+        };
         // A later request next to the digest supersedes all that are in it.
         let shown = self.requests().rev().find(|turn| self.is_shown(turn.start)).map(|turn| turn.number);
-        let is_last = |turn: &&Turn| shown.is_none_or(|shown| shown < turn.number);
-        let latest = others.iter().position(|turn| !is_answer(&turn.asked));
-        let latest = latest.filter(|at| is_last(&others[*at]));
-        let mut listed: Vec<&str> = first.iter().map(|first| first.asked.as_str()).collect();
-        let mut n_bytes = 0;
-        let all = others.iter().filter(|turn| !self.is_shown(turn.start)).map(|turn| turn.asked.len());
-        // The context of older answers gives way to the user's words.
-        let mut for_questions = (max_chars * WORDS_PERCENT / 100).saturating_sub(all.sum());
-        for (age, turn) in others.iter().enumerate().filter(|(_, turn)| !self.is_shown(turn.start)) {
-            if n_bytes > max_chars {
-                break;
-            }
-            n_bytes += turn.asked.len();
-            if is_answer(&turn.asked) {
-                let left = for_questions.checked_sub(turn.to.len());
-                for_questions = left.unwrap_or(for_questions);
-                // A nod says nothing alone.
-                if left.is_some() || !is_acknowledgement(&turn.asked) {
-                    out.add(Section::Objective, answer_entry(turn, left.is_some()));
-                }
-            } else if !listed.contains(&turn.asked.as_str()) {
-                listed.push(&turn.asked);
-                let (label, most) =
-                    if latest == Some(age) { (LATEST, usize::MAX) } else { (EARLIER, REQUEST_BYTES) };
-                out.add(Section::Objective, labelled_words(label, &clip(&turn.asked, most)));
-            }
+        let latest = self.requests().rev().filter(is_other).find(|turn| !is_answer(&turn.asked));
+        let latest =
+            latest.map(|turn| turn.number).filter(|number| shown.is_none_or(|shown| shown < *number));
+        let others = self.requests().rev().filter(is_other).filter(|turn| !self.is_shown(turn.start));
+        requests::entries(&self.facts, others, latest, max_chars)
+    }
+
+    /// Returns whether a request is nothing but one rule, which the guardrails quote.
+    fn is_rule(&self, turn: &Turn) -> bool {
+        let asked = turn.asked.trim();
+        self.facts.constraints().any(|it| it.text == asked && !self.is_shown(it.at))
+    }
+
+    fn guardrails(&self, out: &mut Sections) {
+        if self.facts.constraints().any(|it| self.is_shown(it.at)) {
+            out.add(Section::Guardrails, USER_MESSAGES_APPLY);
         }
-        goals.for_each(|(_, goal)| out.add(Section::Objective, goal.clone()));
+        for constraint in self.constraints() {
+            out.add(Section::Guardrails, bullet(&constraint));
+        }
     }
 
     /// Writes each turn: its request, actions, output and conclusion; the newest one is first in
     /// the list.
     fn turns(&self, out: &mut Sections, max_chars: usize) {
         let last = self.active().map(|turn| turn.number);
-        let (mut n_bytes, mut n_replies) = (0, 0_usize);
+        let (mut n_bytes, mut n_replies, mut bodies) = (0, 0_usize, HashSet::new());
         for (age, turn) in self.facts.turns().iter().rev().enumerate() {
             if n_bytes > max_chars {
                 break;
@@ -318,13 +336,14 @@ impl<'a> LocalDigest<'a> {
             let reply = shows_reply.then(|| excerpt(&turn.said, most));
             n_replies += usize::from(shows_reply);
             let body = self.turn(turn, age, reply.as_deref());
-            if body.is_empty() {
+            if body.is_empty() || bodies.contains(&body) {
                 continue;
             }
             n_bytes += body.len();
             let asked = one_line(&turn.asked, ASKED_CHARS);
             let quoted = if asked.is_empty() { String::new() } else { format!(" (“{asked}”)") };
             out.add(Section::Turns, format!("{TURN}{}{quoted}:{body}", turn.number));
+            bodies.insert(body);
         }
     }
 
@@ -411,11 +430,6 @@ impl<'a> LocalDigest<'a> {
     }
 }
 
-/// Returns the characters of a digest that lines of evidence may take by default.
-fn lines_within(max_chars: usize) -> usize {
-    max_chars * EVIDENCE_PERCENT / 100
-}
-
 fn task_line(task: &Task) -> String {
     format!("- [{}] {}", task.state.as_str(), one_line(&task.text, LINE_CHARS))
 }
@@ -435,27 +449,14 @@ fn labelled(label: &str, text: &str, max_chars: usize) -> String {
     line
 }
 
-/// Returns the user's words behind a label, with further lines indented.
-fn labelled_words(label: &str, words: &str) -> String {
-    [label, " ", &indented(&tidy(words))].concat()
+/// Returns whether a first request stays whole in any digest.
+fn is_short(first: &Turn) -> bool {
+    first.asked.len() <= REQUEST_BYTES
 }
 
-/// Returns the user's words, and on demand the question that they answer.
-fn answer_entry(turn: &Turn, has_question: bool) -> String {
-    let to = if turn.to.is_empty() || !has_question { String::new() } else { [TO, &turn.to].concat() };
-    [&labelled_words(ANSWER, &turn.asked), to.as_str()].concat()
-}
-
-/// Indents all lines but the first and the empty ones.
-fn indented(words: &str) -> String {
-    let mut out = String::with_capacity(words.len() + words.matches('\n').count() * 2);
-    for (nth, line) in words.split('\n').enumerate() {
-        if nth > 0 {
-            out.push_str(if line.is_empty() { "\n" } else { "\n  " });
-        }
-        out.push_str(line);
-    }
-    out
+/// Returns the characters of the entry for a first request.
+fn first_chars(first: &Turn) -> usize {
+    labelled_words(FIRST, &first.asked).chars().count() + 1
 }
 
 /// Adds paths as one list; where not all fit, it is cut behind one of them.

@@ -34,6 +34,7 @@ mod evidence;
 mod git_entries;
 mod turn_steps;
 mod model_addition;
+mod requests;
 mod extractive;
 mod reply;
 mod compaction_config;
@@ -56,11 +57,12 @@ pub use compaction_config::{
 pub use condense::{
     DigestRequest, SummarizeDeps, Summary, condense_scope, digest_message, newest_timestamp, summarize,
 };
-pub use extractive::{LocalDigest, REQUEST_BYTES, carried_digest, has_news, local_digest, n_elided};
+pub use extractive::{LocalDigest, carried_digest, has_news, local_digest, n_elided};
 pub use flatten::{Flattener, TURN_MARK, flatten_into, flatten_transcript};
 pub use model_addition::Addition;
 pub use prompt::{build_summary_prompt, handover_prompt};
 pub use reply::{NoDigest, ReplyText, under_headings};
+pub use requests::REQUEST_BYTES;
 pub use scope::{CONDENSER_BRIEF, CondenseScope};
 pub use wb_digest::SECTION_TEMPLATE;
 pub use wb_invoke::*;

@@ -6,18 +6,19 @@ use crate::evidence::with_evidence;
 use wb_digest::labels::FIRST;
 use wb_digest::{Section, Sections, shorten_digest};
 
-/// The text that must not pass through a model and is added to its digest: the first request and
-/// constraints verbatim, open tasks, certain facts, and the lines that the next step may need.
+/// The text that must not pass through a model and is added to its digest: requests and constraints
+/// verbatim, open tasks, certain facts, and the lines that the next step may need.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Addition {
     pub(crate) model_chars: usize,
+    pub(crate) word_chars: usize,
     pub(crate) entries: Vec<(Section, String)>,
     pub(crate) lines: String,
 }
 
-/// The share of a digest, in percent, for entries that its model has left out.
+/// The share of a digest, in percent, for entries other than requests that its model has left out.
 const ENTRIES_PERCENT: usize = 35;
-/// Of that, parts per hundred of the digest that the first request may take.
+/// Parts per hundred of the digest that the requests may take at least.
 pub(crate) const FIRST_PERCENT: usize = 15;
 
 impl Addition {
@@ -25,26 +26,30 @@ impl Addition {
     pub fn add_to(&self, digest: &str, max_chars: usize) -> String {
         let for_lines =
             Some(self.lines.chars().count()).filter(|n_chars| *n_chars <= max_chars - max_chars / 4);
-        let model_chars = self.model_chars.min(max_chars - for_lines.unwrap_or(0));
+        let model_chars = (self.model_chars + self.word_chars).min(max_chars - for_lines.unwrap_or(0));
         let lines = if for_lines.is_some() { self.lines.as_str() } else { "" };
-        let missing = self.missing_in(digest, model_chars * ENTRIES_PERCENT / 100);
+        let missing = self.missing_in(digest, self.entry_chars().min(model_chars / 8 * 7));
         if missing.is_empty() {
             return with_evidence(shorten_digest(digest, model_chars).into_owned(), lines);
         }
         let mut sections = Sections::parse(digest);
-        for (section, entry) in missing {
-            match section {
-                Section::Objective => sections.insert_first(section, entry),
-                _ => sections.add(section, entry),
-            }
+        let (requests, others): (Vec<_>, Vec<_>) =
+            missing.into_iter().partition(|(section, _)| *section == Section::Objective);
+        requests.into_iter().rev().for_each(|(section, entry)| sections.insert_first(section, entry));
+        for (section, entry) in others {
+            sections.add(section, entry);
         }
         with_evidence(sections.render(model_chars), lines)
     }
 
-    /// Returns the entries, as far as they fit into a digest of that model.
+    /// Returns the entries, as far as they fit next to the prompt of that model.
     pub fn verbatim(&self) -> String {
         let entries = self.missing_in("", self.model_chars * ENTRIES_PERCENT / 100);
         entries.into_iter().map(|(_, entry)| entry).collect::<Vec<_>>().join("\n")
+    }
+
+    fn entry_chars(&self) -> usize {
+        self.word_chars + self.model_chars * ENTRIES_PERCENT / 100
     }
 
     /// Returns the entries that are missing in a digest, as far as they fit.

@@ -86,7 +86,8 @@ impl Watch {
             self.n_by_model > 0 && self.n_compactions > self.n_by_model,
             "both kinds of digests: {self:?}"
         );
-        // A request brings 39 kB on average, a third of the window.
+        // A request brings 39 kB on average, a third of the window, and the user's requests have a
+        // quarter of the limit.
         assert!(self.n_compactions * 100 <= self.n_requests * self.most_compactions_percent, "{self:?}");
         assert!(self.most_facts_bytes < 4 * 1024 * 1024, "{self:?}");
     }

@@ -12,11 +12,14 @@ use wb_summarize::{CondenseScope, LocalDigest, REQUEST_BYTES, digest_message, ha
 
 use crate::digest_writer::by_message_number;
 use crate::engine::StepRunner;
-use crate::plan::Head;
+use crate::plan::{Floor, Head};
 use crate::step::DigestStep;
 
 /// The weight in tokens of a digest that is only a count, the least that a digest contains.
 const LEAST_DIGEST_TOKENS: u64 = 45;
+
+/// The weight in tokens of the headings of a digest.
+const HEADING_TOKENS: u64 = 60;
 
 /// The figures of a draft that choosing a cut needs.
 struct Places<'d> {
@@ -91,8 +94,11 @@ impl<'a> StepRunner<'a, '_> {
         let head = self.head_before(cut, kept);
         let folded: u64 = ranges.iter().map(|range| self.draft.range_weight(range)).sum();
         let freed = self.draft.input.total_tokens().saturating_sub(self.draft.total() - folded);
-        let most = head.own_tokens.saturating_add(head.lines_tokens);
-        let room = most.min(freed / 2).max(head.least_tokens);
+        let most = head.own_tokens.saturating_add(head.floor.tokens).saturating_add(head.lines_tokens);
+        let floor = head.floor.tokens.saturating_add(head.least_tokens).saturating_add(HEADING_TOKENS);
+        // A floor that frees nothing is not kept.
+        let floor = if floor < freed { floor } else { 0 };
+        let room = most.min((freed / 2).max(floor)).max(head.least_tokens);
         if room >= freed {
             return None;
         }
@@ -105,7 +111,7 @@ impl<'a> StepRunner<'a, '_> {
         Some(head)
     }
 
-    fn head_before(&self, cut: usize, kept: Option<usize>) -> Head<'a> {
+    fn head_before(&mut self, cut: usize, kept: Option<usize>) -> Head<'a> {
         let input = &self.draft.input;
         let first = (cut..self.draft.len()).find_map(|at| self.draft.origin(at));
         let cut = first.unwrap_or(input.messages.len());
@@ -120,34 +126,44 @@ impl<'a> StepRunner<'a, '_> {
         let n_elided = cut - self.pinned.partition_point(|at| *at < cut) - kept.iter().count();
         let least = LocalDigest::new(&facts, n_elided).least();
         let least = input.counter.message(&digest_message(CondenseScope::Session, least, timestamp));
+        let floor = self.floor(&facts, &stays);
+        self.make_room_for(floor);
         let lines_tokens = self.needed_lines(&facts, cut);
-        let own_tokens = self.split.digest.saturating_add(self.request_tokens(&facts, &stays));
-        Head { cut, facts, n_elided, own_tokens, lines_tokens, least_tokens: least, timestamp }
+        let own_tokens = self.split.digest;
+        Head { cut, facts, n_elided, own_tokens, floor, lines_tokens, least_tokens: least, timestamp }
     }
 
-    /// Returns the tokens that a digest may take on top of its share, to quote the first and the
-    /// last request in full: what no other part may have, and with the share at most a quarter of
-    /// the limit.
-    fn most_for_requests(&self) -> u64 {
-        let BudgetSplit { room, tail, digest, restored, is_hopeless } = self.split;
+    /// Returns the tokens that a digest may take in addition to its share for what no compaction
+    /// drops, if the tail and the share leave that.
+    fn most_for_floor(&self) -> u64 {
+        let BudgetSplit { room, tail, digest, is_hopeless, .. } = self.split;
         if is_hopeless || !self.budget.has_target() {
             return 0;
         }
-        let free = room.saturating_sub(tail.saturating_add(digest).saturating_add(restored));
-        free.min((self.budget.limit / 4).saturating_sub(digest))
+        room.saturating_sub(tail.saturating_add(digest)).min(self.budget.floor)
     }
 
-    /// Returns the tokens of [`Self::most_for_requests`] that the digest needs.
-    fn request_tokens(&self, facts: &Facts, stays: &dyn Fn(usize) -> bool) -> u64 {
-        let most = self.most_for_requests();
+    /// Returns the part of [`Self::most_for_floor`] that the digest needs.
+    fn floor(&self, facts: &Facts, stays: &dyn Fn(usize) -> bool) -> Floor {
+        let most = self.most_for_floor();
         if most == 0 {
-            return 0;
+            return Floor::default();
         }
         let n_messages = self.draft.input.messages.len();
         let has_message = |at: usize, _: &str| stays(at);
         let shows = by_message_number(facts, n_messages, &has_message);
-        let requests = LocalDigest::new(facts, 0).omit_visible(&shows).listed_requests();
-        self.draft.input.counter.text(&requests).min(most)
+        let max_chars = TokenHeuristic::DEFAULT.chars_within(most);
+        let floor = LocalDigest::new(facts, 0).omit_visible(&shows).floor(max_chars);
+        Floor { tokens: self.draft.input.counter.text(&floor).min(most), chars: floor.chars().count() }
+    }
+
+    /// Takes what the floor needs from restored files and lines, which can be had again.
+    fn make_room_for(&mut self, floor: Floor) {
+        let BudgetSplit { room, tail, digest, restored, .. } = self.split;
+        if self.budget.has_target() {
+            let free = room.saturating_sub(tail.saturating_add(digest).saturating_add(floor.tokens));
+            self.split.restored = restored.min(free);
+        }
     }
 
     /// Returns the tokens that the lines below the digest need, at most [`Self::most_lines`]; files
@@ -178,7 +194,7 @@ impl<'a> StepRunner<'a, '_> {
         let kept_tokens = kept.map_or(0, |at| places.weight(at));
         // A head of digests and restored files is folded only to make room, if one digest is
         // shorter.
-        let one_digest = self.split.digest + self.most_lines() + self.most_for_requests();
+        let one_digest = self.split.digest + self.most_lines() + self.most_for_floor();
         let one_digest = one_digest.max(2 * LEAST_DIGEST_TOKENS);
         let makes_room = !self.fits(places.total()) && places.light[cut] - kept_tokens > one_digest;
         let news = (0..cut).filter(|at| Some(*at) != kept).any(|at| self.is_news(at));

@@ -300,7 +300,7 @@ async fn a_digest_that_saves_too_little_is_not_requested() {
         assert!(invoker.requests().is_empty(), "a digest may be as long as that");
         messages.extend(script("a*40 u*40"));
     }
-    messages.extend(script("[u*900 a*900]x20 u"));
+    messages.extend(script("[u*40 a*1800]x20 u"));
     context.before_request(&mut messages);
     context.wait().await;
     assert_eq!(invoker.requests().len(), 1);

@@ -64,6 +64,7 @@ fn a_first_request_within_a_quarter_of_the_limit_is_quoted() {
         assert!(lost.is_empty(), "{lost:?} lost:\n{digest}");
     }
     // Here a quarter does not hold it.
+    let first = long_request(140);
     let (digest, tokens) = digest_after(1, &first, AgentContext::from_compactor(window(8_000)));
     assert!(digest.contains("1. Part 1 ") && !digest.contains("35. Part 35 "), "{digest}");
     assert!(tokens < 1_500, "{tokens}");

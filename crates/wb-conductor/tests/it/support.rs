@@ -112,18 +112,20 @@ pub(crate) fn digest_of(messages: &[Message]) -> String {
     digests.remove(0).into_owned()
 }
 
-/// Returns the digest of messages without the first request, which every digest adds to a model's
+/// Returns the digest of messages without the user's requests, which every digest adds to a model's
 /// words.
 pub(crate) fn words_of_model(messages: &[Message]) -> String {
+    const LABELS: [&str; 4] =
+        ["- First request:", "- Earlier request", "- Latest request:", "- The user's answer:"];
     let digest = digest_of(messages);
     assert!(digest.starts_with("# Objective\n- First request: "), "{digest}");
-    let mut is_first = false;
-    let mut lines = digest.lines().filter(|line| {
-        is_first = line.starts_with("- First request: ") || (is_first && line.starts_with("  "));
-        !is_first
-    });
-    let words: Vec<&str> = lines.by_ref().collect();
-    words.join("\n")
+    let mut is_request = false;
+    let stays = |line: &&str| {
+        is_request =
+            LABELS.iter().any(|label| line.starts_with(label)) || (is_request && line.starts_with("  "));
+        !is_request
+    };
+    digest.lines().filter(stays).collect::<Vec<_>>().join("\n")
 }
 
 /// Returns path and body of every restored file, in order.

@@ -7,15 +7,15 @@ use wb_message::pairing::id_key;
 use super::apply_result::{MOST_GIT, push_newest};
 use super::files::Change;
 use super::ledger::checks_of;
-use super::turns::unindented;
+use super::turns::{RequestSource, unindented};
 use super::{Constraint, Facts, Noted};
 use crate::facts::mentions::Source;
 use wb_digest::labels::{
     ACTIVE, ALL_DONE, APPROVED, CALLED, CHANGED_SINCE, EXCERPTS, FIRST, GIT, LEFT_OUT, MODIFIED, NAMES,
     NO_TASKS, READ, SEEN, SINCE_COMMIT, STATUS, STOPPED, TICKED, TURN, UNRESOLVED, USER_MESSAGES_APPLY,
-    elided_total, parse_answer, request_text,
+    elided_total, parse_answer, repeated_request, request_text,
 };
-use wb_digest::{Section, Sections};
+use wb_digest::{Omitted, Section, Sections};
 use wb_language::constraints::{Kind, constraints};
 use wb_shell::Command;
 use wb_shell::base_name;
@@ -52,6 +52,7 @@ fn is_own(entry: &str) -> bool {
         TICKED,
     ];
     request_text(entry).is_some()
+        || Omitted::parse(entry).is_some()
         || elided_total(entry).is_some()
         || LABELS.iter().any(|label| entry.starts_with(label))
 }
@@ -199,7 +200,10 @@ impl Facts {
     fn requests(&mut self, entries: &[String], at: u32) {
         let is_request = |entry: &&String| request_text(entry).is_some();
         for entry in entries.iter().filter(|entry| !is_request(entry)) {
-            self.keep(Section::Objective, entry);
+            match Omitted::parse(entry) {
+                Some(omitted) => self.omitted.join(&omitted),
+                None => self.keep(Section::Objective, entry),
+            }
         }
         let (first, others): (Vec<&String>, Vec<&String>) =
             entries.iter().filter(is_request).partition(|entry| entry.starts_with(FIRST));
@@ -211,7 +215,10 @@ impl Facts {
             }
             let is_first = entry.starts_with(FIRST) && self.turns.iter().len() == 0;
             self.turns.begin(&text, at, self.n_bytes);
-            to.clone_into(&mut self.turns.current().to);
+            let turn = self.turns.current();
+            to.clone_into(&mut turn.to);
+            turn.times = repeated_request(entry).map_or(0, |(_, times)| times.saturating_sub(1));
+            turn.source = RequestSource::Digest;
             self.has_first |= is_first;
         }
     }

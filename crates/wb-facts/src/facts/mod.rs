@@ -35,10 +35,10 @@ pub use self::git_state::GitState;
 use self::ledger::Ledger;
 pub(crate) use self::ledger::{Activity, LastOutcomes};
 use self::sources::Sources;
-pub use self::turns::{Changed, Run, Turn, Turns};
+pub use self::turns::{Changed, RequestSource, Run, Turn, Turns};
 use crate::facts::mentions::Mentions;
-use wb_digest::Section;
 use wb_digest::labels::Elided;
+use wb_digest::{Omitted, Section};
 use wb_language::tasks::Tasks;
 
 /// The version of the form in which facts are written.
@@ -91,6 +91,9 @@ pub struct Facts {
     open_calls: Vec<OpenCall>,
     sources: Sources,
     elided: Elided,
+    /// The requests that earlier digests left out.
+    #[serde(default)]
+    omitted: Omitted,
     /// True if the first request of the session is among the turns.
     has_first: bool,
     /// Sentences of others in earlier digests.
@@ -143,6 +146,7 @@ impl Default for Facts {
             open_calls: Vec::new(),
             sources: Sources::default(),
             elided: Elided::default(),
+            omitted: Omitted::default(),
             has_first: false,
             foreign: Vec::new(),
             ledger: Ledger::default(),
@@ -289,6 +293,19 @@ impl Facts {
 
     pub(crate) fn ledger(&self) -> &Ledger {
         &self.ledger
+    }
+
+    /// Returns the requests that earlier digests left out.
+    pub fn omitted(&self) -> &Omitted {
+        &self.omitted
+    }
+
+    /// Returns the number in the session, from 1 on, of the message with a request; `None` for one
+    /// that an earlier digest quotes.
+    pub fn message_of(&self, turn: &Turn) -> Option<u32> {
+        let elided = self.elided.n_before();
+        let number = turn.start.saturating_add(elided).saturating_add(u32::from(elided == 0));
+        (turn.source == RequestSource::Message).then_some(number)
     }
 
     /// Returns the line that counts the messages behind a digest.

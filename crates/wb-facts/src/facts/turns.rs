@@ -12,9 +12,8 @@ use wb_language::short_answers::answered_question;
 use wb_message::excerpt::excerpt;
 use wb_shell::without_file_bodies;
 
-/// Bytes of a request that are kept, of the first one and of any other.
-const FIRST_BYTES: usize = 8_000;
-const ASKED_BYTES: usize = 2_400;
+/// Bytes of a request that are kept.
+const ASKED_BYTES: usize = 8_000;
 /// Characters of a request that its turn is named by.
 pub const ASKED_CHARS: usize = 80;
 /// Bytes of what the agent said, of a command, and of a line that a tool showed.
@@ -31,9 +30,11 @@ const MOST_ANSWERS: usize = 12;
 /// Bytes that all turns may take; of a long session, as a part of what was read.
 const LEAST_BYTES: u64 = 64 << 10;
 const PART_OF_READ: u64 = 24;
+/// Bytes that the requests of all turns may take in addition.
+const MOST_ASKED_BYTES: u64 = 256 << 10;
 /// Turns that are kept whole however long they are.
 const WHOLE_TURNS: usize = 4;
-/// Bytes of a request and of a conclusion that are kept of an old turn.
+/// Bytes of a conclusion that are kept of an old turn, and of its request if all are too long.
 const SHORT_BYTES: usize = 320;
 /// If that is not enough, one in this number of the short turns is dropped, the oldest first.
 const DROPPED_PART: usize = 4;
@@ -95,10 +96,29 @@ pub struct Turn {
     /// The question or statement that the user's words answer, if they merely answer.
     #[serde(default)]
     pub to: String,
+    /// The number of further requests that an earlier digest counts with this one.
+    #[serde(default)]
+    pub times: u32,
+    /// The text that the request was read in.
+    #[serde(default)]
+    pub source: RequestSource,
+}
+
+/// The text that a request was read in.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum RequestSource {
+    /// In its message.
+    #[default]
+    Message,
+    /// In an earlier digest that quotes it.
+    Digest,
+    /// In an earlier digest that names a turn by its start and quotes it no more.
+    Name,
 }
 
 impl Turn {
-    fn n_bytes(&self) -> usize {
+    /// Returns the bytes of all but the user's words.
+    fn body_bytes(&self) -> u64 {
         let runs = self.runs.iter().map(|run| {
             size_of::<Run>() + run.command.len() + run.lines.iter().map(|line| line.len() + 24).sum::<usize>()
         });
@@ -106,7 +126,11 @@ impl Turn {
         let changed = self.changed.iter().map(|changed| size_of::<Changed>() + changed.path.len());
         let answers = self.answers.iter().map(|answer| answer.len() + 24);
         let lists = runs.chain(notes).chain(changed).chain(answers).sum::<usize>();
-        size_of::<Self>() + self.asked.len() + self.said.len() + self.restored.len() + self.to.len() + lists
+        (self.said.len() + self.restored.len() + lists) as u64
+    }
+
+    fn asked_bytes(&self) -> u64 {
+        (size_of::<Self>() + self.asked.len() + self.to.len()) as u64
     }
 
     fn shorten(&mut self) {
@@ -114,8 +138,17 @@ impl Turn {
         self.answers.truncate(2);
         self.changed.truncate(8);
         self.said = excerpt(&self.said, SHORT_BYTES).into_owned();
-        self.asked = clip(&self.asked, SHORT_BYTES).into_owned();
         self.restored = clip_lines(std::mem::take(&mut self.restored), SHORT_BYTES);
+    }
+
+    /// Drops all but the user's words.
+    fn strip(&mut self) {
+        let Self { number, start, asked, to, times, source, .. } = std::mem::take(self);
+        *self = Self { number, start, asked, to, times, source, ..Self::default() };
+    }
+
+    fn shorten_asked(&mut self) {
+        self.asked = clip(&self.asked, SHORT_BYTES).into_owned();
     }
 }
 
@@ -126,7 +159,15 @@ pub struct Turns {
     n_requests: u32,
     /// The number of the oldest turns, except the first, that are short already.
     n_short: usize,
+    /// Of those, the number that are stripped, and of all turns that whose requests are short.
+    #[serde(default)]
+    n_stripped: usize,
+    #[serde(default)]
+    n_asked_short: usize,
+    /// The bytes of all turns but the last, without the user's words and of these.
     n_bytes: u64,
+    #[serde(default)]
+    n_asked_bytes: u64,
 }
 
 impl Turns {
@@ -140,7 +181,14 @@ impl Turns {
         let is_refused =
             |answer: &String| answer.strip_prefix(REFUSED).is_some_and(|what| what.starts_with(tool));
         self.kept.iter_mut().for_each(|turn| turn.answers.retain(|answer| !is_refused(answer)));
-        self.n_bytes = self.kept.iter().rev().skip(1).map(|turn| turn.n_bytes() as u64).sum();
+        self.count();
+    }
+
+    fn count(&mut self) {
+        let before = || self.kept.iter().rev().skip(1);
+        let (n_bytes, n_asked_bytes) =
+            (before().map(Turn::body_bytes).sum(), before().map(Turn::asked_bytes).sum());
+        (self.n_bytes, self.n_asked_bytes) = (n_bytes, n_asked_bytes);
     }
 
     /// Begins a turn with what the user said.
@@ -148,33 +196,55 @@ impl Turns {
         if self.kept.pop_if(|last| last.is_void()).is_some() {
             self.n_requests -= 1;
         }
-        self.n_bytes += self.kept.last().map_or(0, |turn| turn.n_bytes() as u64);
+        if let Some(last) = self.kept.last() {
+            self.n_bytes += last.body_bytes();
+            self.n_asked_bytes += last.asked_bytes();
+        }
         self.n_requests += 1;
-        let most = if self.n_requests == 1 { FIRST_BYTES } else { ASKED_BYTES };
         let to =
             self.kept.last().and_then(|before| answered_question(asked, &before.said)).unwrap_or_default();
-        let asked = clip(asked, most).into_owned();
+        let asked = clip(asked, ASKED_BYTES).into_owned();
         self.kept.push(Turn { number: self.n_requests, start: at, asked, to, ..Turn::default() });
         self.shed(LEAST_BYTES.max(n_read / PART_OF_READ));
     }
 
-    /// Shortens the oldest turns except the first, then drops them, until the rest fits.
+    /// Makes the oldest turns except the first shorter until the rest fits: first all but the
+    /// user's words, then these.
     fn shed(&mut self, most: u64) {
         // Messages before the first request are a turn too.
-        let n_kept = 1 + usize::from(self.kept.first().is_some_and(|turn| turn.number == 0));
-        while self.n_bytes > most && self.n_short + n_kept + WHOLE_TURNS < self.kept.len() {
-            let turn = &mut self.kept[self.n_short + n_kept];
+        let first = 1 + usize::from(self.kept.first().is_some_and(|turn| turn.number == 0));
+        let last = self.kept.len().saturating_sub(WHOLE_TURNS);
+        while self.n_bytes > most && first + self.n_short < last {
+            let at = first + self.n_short;
             self.n_short += 1;
-            let before = turn.n_bytes();
-            turn.shorten();
-            self.n_bytes -= (before - turn.n_bytes()) as u64;
+            self.change(at, Turn::shorten);
         }
-        if self.n_bytes > most && self.n_short >= DROPPED_PART {
-            let n = self.n_short / DROPPED_PART;
-            let gone = self.kept.drain(n_kept..n_kept + n).map(|turn| turn.n_bytes() as u64).sum::<u64>();
-            self.n_bytes -= gone;
-            self.n_short -= n;
+        while self.n_bytes > most && self.n_stripped < self.n_short {
+            let at = first + self.n_stripped;
+            self.n_stripped += 1;
+            self.change(at, Turn::strip);
         }
+        while self.n_asked_bytes > MOST_ASKED_BYTES && first + self.n_asked_short < last {
+            let at = first + self.n_asked_short;
+            self.n_asked_short += 1;
+            self.change(at, Turn::shorten_asked);
+        }
+        if self.n_asked_bytes > MOST_ASKED_BYTES && self.n_asked_short >= DROPPED_PART {
+            let n = self.n_asked_short / DROPPED_PART;
+            self.kept.drain(first..first + n);
+            for n_done in [&mut self.n_short, &mut self.n_stripped, &mut self.n_asked_short] {
+                *n_done = n_done.saturating_sub(n);
+            }
+            self.count();
+        }
+    }
+
+    fn change(&mut self, at: usize, change: fn(&mut Turn)) {
+        let turn = &mut self.kept[at];
+        let (body, asked) = (turn.body_bytes(), turn.asked_bytes());
+        change(turn);
+        self.n_bytes = self.n_bytes.saturating_sub(body - turn.body_bytes());
+        self.n_asked_bytes = self.n_asked_bytes.saturating_sub(asked - turn.asked_bytes());
     }
 
     /// Restores a turn from an earlier digest, which names it by the start of its request.
@@ -187,12 +257,15 @@ impl Turns {
         if let Some(turn) = self.kept.iter_mut().find(is_named) {
             (turn.number, turn.restored) = (number, body.to_owned());
         } else {
-            let at = self.kept.partition_point(|turn| turn.number < number);
-            let asked = if named.ends_with('…') { String::new() } else { named.to_owned() };
-            self.kept.insert(at, Turn { number, asked, restored: body.to_owned(), ..Turn::default() });
+            // Only restored turns have their own number.
+            let is_before = |turn: &Turn| !turn.restored.is_empty() && turn.number < number;
+            let at = self.kept.iter().rposition(is_before).map_or(self.kept.len().min(1), |at| at + 1);
+            let (asked, restored) = (named.to_owned(), body.to_owned());
+            let source = RequestSource::Name;
+            self.kept.insert(at, Turn { number, asked, restored, source, ..Turn::default() });
         }
         self.n_requests = self.n_requests.max(number);
-        self.n_bytes = self.kept.iter().rev().skip(1).map(|turn| turn.n_bytes() as u64).sum();
+        self.count();
     }
 
     /// Says of what failed in these messages that it worked later.
@@ -359,8 +432,14 @@ pub(super) fn unindented(entry: &str) -> String {
 mod tests {
     use super::*;
 
-    fn n_bytes(turns: &Turns) -> u64 {
-        turns.n_bytes + turns.kept.last().map_or(0, |turn| turn.n_bytes() as u64)
+    fn n_bytes(turns: &Turns) -> [u64; 2] {
+        let sum = |bytes: fn(&Turn) -> u64| turns.kept.iter().map(bytes).sum();
+        [sum(Turn::body_bytes), sum(Turn::asked_bytes)]
+    }
+
+    fn check_sizes(turns: &Turns) {
+        let [body, asked] = n_bytes(turns);
+        assert!(body < LEAST_BYTES * 2 && asked < MOST_ASKED_BYTES * 2, "{body}, {asked}");
     }
 
     #[test]
@@ -370,7 +449,7 @@ mod tests {
             turns.begin(&format!("Request {n}: {}", "do it ".repeat(200)), n, 0);
             turns.current().says(&format!("Answer {n}: {}", "done ".repeat(200)), n);
         }
-        assert!(n_bytes(&turns) < LEAST_BYTES * 2, "{}", n_bytes(&turns));
+        check_sizes(&turns);
         let kept: Vec<_> = turns.iter().collect();
         assert!(kept[0].asked.starts_with("Request 0:") && kept[0].asked.len() > 1_000);
         let last = kept[kept.len() - 1];
@@ -386,7 +465,7 @@ mod tests {
         for n in 0..300 {
             turns.begin(&"do it ".repeat(200), n, 0);
         }
-        assert!(n_bytes(&turns) < LEAST_BYTES * 2, "{}", n_bytes(&turns));
+        check_sizes(&turns);
         let mut turns = Turns::default();
         turns.current().says("Hi there, I am ready.", 0);
         for n in 0..300 {

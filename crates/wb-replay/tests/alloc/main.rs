@@ -32,6 +32,7 @@ fn texts_before_a_compaction_are_not_held() {
     for format in ["codex", "pi"] {
         let [short, long] = [5, 25].map(|n_segments| held(format, TURNS_SEEN * n_segments / 2));
         let (more, longer) = (long.0.saturating_sub(short.0), long.1 - short.1);
-        assert!(more < longer / 3, "{format}: {more} bytes more of {longer}");
+        // The user's own words are held, up to 256 KiB.
+        assert!(more < longer * 2 / 5, "{format}: {more} bytes more of {longer}");
     }
 }

@@ -7,7 +7,7 @@ use wb_testkit::script;
 
 use crate::local::digest;
 
-const GAP: &str = "- Requests in between are left out for want of room.";
+const GAP: &str = "- Requests left out: ";
 
 #[test]
 fn requests_that_found_no_room_are_a_marked_gap_also_in_the_next_digest() {
@@ -19,6 +19,8 @@ fn requests_that_found_no_room_are_a_marked_gap_also_in_the_next_digest() {
     };
     let first = render(None, &talk, 4_000);
     let (before, behind) = first.split_once(GAP).expect("a gap");
+    let (listed, quoted) = (behind.lines().next().unwrap_or_default(), first.matches("Request ").count());
+    assert!(listed.starts_with(&format!("{}, of messages 2, 3, 4", 40 - quoted)), "{first}");
     assert!(before.contains("- First request: Request 0:") && !before.contains("- Earlier"), "{first}");
     assert!(behind.contains("- Latest request: Request 39:"), "{first}");
     let next = render(Some(&first), &[request(40)], 6_000);
