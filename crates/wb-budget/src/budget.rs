@@ -31,7 +31,7 @@ pub struct Budget {
     /// The most that a digest may weigh.
     pub digest: u64,
     /// The most that the user's requests, constraints and open tasks may weigh in addition to the
-    /// digest: a quarter of the limit.
+    /// digest: a quarter of the limit; nothing without a window.
     pub floor: u64,
     /// The most that restored files may weigh together.
     pub restored: u64,
@@ -183,6 +183,13 @@ impl Budget {
         } else {
             transcript_tokens > self.tail
         }
+    }
+
+    /// Returns whether the next request may not fit with a transcript of the given weight: it is
+    /// more than halfway from the limit to the end of the window.
+    pub fn is_tight(&self, transcript_tokens: u64) -> bool {
+        let spare = self.window.map_or(0, |window| window.saturating_sub(self.limit) / 2);
+        self.has_target && self.context_tokens(transcript_tokens) > self.limit.saturating_add(spare)
     }
 
     /// Reports a result that is too heavy: above the target if the transcript was over budget, else

@@ -45,6 +45,10 @@ pub(crate) struct InputFigures {
     pub(crate) counter: Arc<dyn TokenCounter>,
 }
 
+/// The tokens that a forced digest saves at least, unless that is less than 40 % of a short
+/// transcript.
+const LEAST_SAVED_TOKENS: u64 = 1_000;
+
 impl fmt::Debug for InputFigures {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("InputFigures").field("budget", &self.budget).finish_non_exhaustive()
@@ -186,10 +190,33 @@ impl InputFigures {
             patch.apply_weighed(messages, &self.pairing, &self.prefix, &weigh)
         };
         match done {
-            Ok(done) => self.completed(messages, done, report),
+            Ok(done) => {
+                let report = self.completed(messages, done, report);
+                self.revert_if_not_worth_it(messages, report)
+            }
             Err(PatchError::Heavier { .. }) => report.into_unchanged(Unchanged::NotLighter),
             Err(error) => report.into_unchanged(Unchanged::Refused(error)),
         }
+    }
+
+    /// Reverts a digest that saves too little, unless the next request may not fit without it.
+    fn revert_if_not_worth_it(
+        &self,
+        messages: &mut Vec<Message>,
+        mut report: CompactionReport,
+    ) -> CompactionReport {
+        let before = report.tokens_before;
+        let saves = before.saturating_sub(report.tokens_after);
+        let is_small = saves < LEAST_SAVED_TOKENS && saves.saturating_mul(100) < before.saturating_mul(40);
+        let is_worth_it = saves.saturating_mul(10) >= before && (!is_small || self.budget.is_over(before));
+        if report.digest.is_none() || is_worth_it || self.budget.is_tight(before) {
+            return report;
+        }
+        if let Some(undo) = report.undo.take() {
+            undo.revert(messages);
+        }
+        report.irreducible = self.budget.irreducible(before, self.is_over);
+        report.into_unchanged(Unchanged::NotWorthIt { saves })
     }
 
     /// Completes the report of a change that was applied.

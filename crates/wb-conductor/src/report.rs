@@ -31,6 +31,11 @@ pub enum Unchanged {
     NothingToFold,
     /// The result would not be lighter.
     NotLighter,
+    /// A digest that keeps the user's words would save less than what it leaves out is worth.
+    NotWorthIt {
+        /// The tokens that it would save.
+        saves: u64,
+    },
     /// The host cancelled.
     Cancelled,
     /// The transcript has changed since it was planned.
@@ -47,6 +52,10 @@ impl fmt::Display for Unchanged {
             Self::UnderBudget => f.write_str("within budget"),
             Self::NothingToFold => f.write_str("nothing left to fold"),
             Self::NotLighter => f.write_str("the result would not be lighter"),
+            Self::NotWorthIt { saves: 0 } => {
+                f.write_str("a digest that keeps the user's words would save nothing")
+            }
+            Self::NotWorthIt { saves } => write!(f, "a digest would save only {saves} tokens"),
             Self::Cancelled => f.write_str("cancelled"),
             Self::PrefixChanged => f.write_str("the transcript changed meanwhile"),
             Self::BadPolicy(error) => error.fmt(f),

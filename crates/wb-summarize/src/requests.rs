@@ -19,16 +19,15 @@ use wb_message::text::{clip, tidy};
 /// Bytes of a user's request that are kept verbatim.
 pub const REQUEST_BYTES: usize = wb_language::UTTERANCE_BYTES;
 /// The longest request that is counted with others of its form, in bytes.
-const FORM_BYTES: usize = 160;
+const FORM_BYTES: usize = 48;
 /// Bytes of the latest request that a digest quotes if it can.
 const LEAST_LATEST_BYTES: usize = 80;
-/// The fewest requests that are counted as one form.
-const LEAST_OF_FORM: u32 = 3;
 
-/// Words that bind what is asked to a case or a time.
-const CONDITIONS: [&str; 14] = [
-    "if", "when", "whenever", "unless", "until", "before", "after", "once", "while", "from", "instead",
-    "except", "until", "first",
+/// Words that bind what is asked to a case or a time, or correct what was said before.
+const CONDITIONS: [&str; 24] = [
+    "if", "when", "whenever", "unless", "until", "before", "after", "once", "while", "from", "except",
+    "first", "instead", "rather", "actually", "final", "decided", "forget", "scrap", "reset", "ignore",
+    "wrong", "must", "only",
 ];
 
 /// A request, or several of one form, with the newest turn.
@@ -56,7 +55,8 @@ pub(crate) fn entries<'f>(
     max_chars: usize,
 ) -> Entries {
     let is_latest = |turn: &Turn| Some(turn.number) == latest;
-    let requests = by_form(turns, is_latest);
+    let turns: Vec<&Turn> = turns.collect();
+    let mut requests = by_form(&turns, is_latest, text_of);
     let n_chars: usize = requests.iter().map(|request| request.n_chars(is_latest(request.turn))).sum();
     if n_chars <= max_chars {
         // The context of older answers gives way to the user's words.
@@ -64,6 +64,7 @@ pub(crate) fn entries<'f>(
         let whole = |request: &Request<'_>| request.entry(is_latest(request.turn), usize::MAX, &mut left);
         return Entries { list: requests.iter().map(whole).collect(), are_whole: true, omitted: Vec::new() };
     }
+    requests = by_form(&turns, is_latest, form);
     let mut entries = Entries::default();
     for (request, entry) in requests.iter().zip(choose(&requests, is_latest, max_chars)) {
         match entry {
@@ -106,15 +107,18 @@ impl Request<'_> {
 }
 
 /// Joins requests of one form; each has the place of the newest.
-fn by_form<'f>(turns: impl Iterator<Item = &'f Turn>, is_latest: impl Fn(&Turn) -> bool) -> Vec<Request<'f>> {
-    let turns: Vec<&Turn> = turns.collect();
+fn by_form<'f>(
+    turns: &[&'f Turn],
+    is_latest: impl Fn(&Turn) -> bool,
+    form: fn(&Turn) -> Cow<'_, str>,
+) -> Vec<Request<'f>> {
     let mut forms: HashMap<Cow<'_, str>, u32> = HashMap::new();
     let counted = |turn: &&&Turn| !is_latest(turn);
     for turn in turns.iter().filter(counted) {
         *forms.entry(form(turn)).or_default() += turn.times + 1;
     }
     let mut out: Vec<Request<'f>> = Vec::with_capacity(turns.len());
-    for turn in turns {
+    for turn in turns.iter().copied() {
         if is_latest(turn) {
             out.push(Request { turn, times: 0 });
             continue;
@@ -123,13 +127,16 @@ fn by_form<'f>(turns: impl Iterator<Item = &'f Turn>, is_latest: impl Fn(&Turn) 
             Some(0) | None => {}
             // One nod says nothing without a question.
             Some(1) if is_nod(turn) => {}
-            Some(times) if *times >= LEAST_OF_FORM || !has_number(turn) => {
-                out.push(Request { turn, times: take(times) - 1 });
-            }
-            Some(_) => out.push(Request { turn, times: turn.times }),
+            Some(times) => out.push(Request { turn, times: take(times) - 1 }),
         }
     }
     out
+}
+
+/// Returns what equal requests have in common.
+fn text_of(turn: &Turn) -> Cow<'_, str> {
+    let asked = turn.asked.trim();
+    if turn.to.is_empty() { Cow::Borrowed(asked) } else { Cow::Owned([asked, "\n", &turn.to].concat()) }
 }
 
 /// Returns what requests of one form have in common: their words without the numbers, or all of a
@@ -137,7 +144,7 @@ fn by_form<'f>(turns: impl Iterator<Item = &'f Turn>, is_latest: impl Fn(&Turn) 
 fn form(turn: &Turn) -> Cow<'_, str> {
     let asked = turn.asked.trim();
     if !turn.to.is_empty() {
-        return Cow::Owned([asked, "\n", &turn.to].concat());
+        return text_of(turn);
     }
     if asked.len() > FORM_BYTES || !has_number(turn) || !constraints(asked).is_empty() {
         return Cow::Borrowed(asked);

@@ -112,13 +112,6 @@ impl Outcome {
         }
     }
 
-    /// Returns the tokens saved, if they are fewer than the digest takes: such a result is smaller,
-    /// but hardly worth its cost.
-    pub(crate) fn little_saved(&self) -> Option<u64> {
-        let saved = self.tokens_before.saturating_sub(self.tokens_after);
-        (saved < self.digest_tokens).then_some(saved)
-    }
-
     /// Restores the session's messages.
     pub(crate) fn restore(&mut self, session: &mut Session) {
         let mut messages = std::mem::take(&mut self.messages);

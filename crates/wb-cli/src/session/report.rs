@@ -32,11 +32,6 @@ pub(crate) fn summary(page: &mut Page<'_>, session: &Session, outcome: &Outcome)
     if let Some(bodies) = bodies(outcome) {
         writeln!(page, "  {DIM}kept messages: {bodies}{DIM:#}")?;
     }
-    if let Some(saved) = outcome.little_saved() {
-        let saved = count(usize::try_from(saved).unwrap_or(usize::MAX), "token", "tokens");
-        let what = format!("saves {saved}, fewer than the digest takes; the unchanged session says more");
-        page.prose("  ", 4, &format!("{DIM}note: {what}{DIM:#}"))?;
-    }
     if let Some(spent) = &outcome.model {
         page.prose("  ", 4, &format!("{DIM}model: {}{DIM:#}", escaped(&spent.to_string())))?;
     }

@@ -19,7 +19,7 @@ use crate::step::DigestStep;
 const LEAST_DIGEST_TOKENS: u64 = 45;
 
 /// The weight in tokens of the headings of a digest.
-const HEADING_TOKENS: u64 = 60;
+const HEADING_TOKENS: u64 = 80;
 
 /// The figures of a draft that choosing a cut needs.
 struct Places<'d> {
@@ -96,7 +96,12 @@ impl<'a> StepRunner<'a, '_> {
         let freed = self.draft.input.total_tokens().saturating_sub(self.draft.total() - folded);
         let most = head.own_tokens.saturating_add(head.floor.tokens).saturating_add(head.lines_tokens);
         let floor = head.floor.tokens.saturating_add(head.least_tokens).saturating_add(HEADING_TOKENS);
-        // A floor that frees nothing is not kept.
+        let total = self.draft.input.total_tokens();
+        if floor >= freed && !self.budget.is_over(total) {
+            self.is_floor_too_heavy = true;
+            return None;
+        }
+        // A transcript over its limit loses what the floor cannot hold.
         let floor = if floor < freed { floor } else { 0 };
         let room = most.min((freed / 2).max(floor)).max(head.least_tokens);
         if room >= freed {

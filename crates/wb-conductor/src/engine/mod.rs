@@ -45,6 +45,8 @@ pub(crate) struct StepRunner<'a, 'p> {
     steps: Vec<StepReport>,
     /// Is true if a step ran that may add weight.
     may_add: bool,
+    /// Is true if a digest that keeps the user's words would save nothing.
+    is_floor_too_heavy: bool,
 }
 
 impl<'a, 'p> StepRunner<'a, 'p> {
@@ -72,6 +74,7 @@ impl<'a, 'p> StepRunner<'a, 'p> {
             head: None,
             steps: Vec::new(),
             may_add: false,
+            is_floor_too_heavy: false,
         }
     }
 
@@ -97,7 +100,11 @@ impl<'a, 'p> StepRunner<'a, 'p> {
         self.fit_digest();
         let report = self.report(is_over);
         if self.steps.is_empty() {
-            let reason = if is_over { Unchanged::NothingToFold } else { Unchanged::UnderBudget };
+            let reason = match () {
+                () if self.is_floor_too_heavy => Unchanged::NotWorthIt { saves: 0 },
+                () if is_over => Unchanged::NothingToFold,
+                () => Unchanged::UnderBudget,
+            };
             let irreducible = self.budget.irreducible(report.tokens_before, is_over);
             return Err(Box::new(CompactionReport { irreducible, ..report.into_unchanged(reason) }));
         }

@@ -112,7 +112,7 @@ fn undo_after_a_rewind_invents_nothing() {
 
 #[test]
 fn host_output_in_the_users_role_is_not_the_last_prompt() {
-    let mut messages = script("u*50 a:bash t a u*40 a:bash t a");
+    let mut messages = script("u*50 a:bash t*900 a u*40 a:bash t a");
     messages.push(Message::user("<command-name>/context</command-name>"));
     messages.push(Message::user("<local-command-stdout>40 % are full</local-command-stdout>"));
     let prompt = messages[4].clone();

@@ -108,7 +108,8 @@ fn a_context_keeps_its_first_facts_over_twenty_compactions() {
         }
     }
     assert_eq!(n_done, 20);
-    assert!(largest <= 2_000 + 4_000, "{largest}");
+    let budget = context.budget().expect("a window");
+    assert!(largest <= budget.digest + budget.floor + 2_000, "{largest}");
     let in_one_go =
         serde_json::to_value(Facts::from_messages(&all, &ToolVocabulary::default())).expect("plain data");
     assert_eq!(serde_json::to_value(context.facts()).expect("plain data"), in_one_go);

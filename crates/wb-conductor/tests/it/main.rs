@@ -5,6 +5,7 @@
 mod support;
 mod laws;
 mod vectors;
+mod worth;
 mod regressions;
 mod steps;
 mod asking;

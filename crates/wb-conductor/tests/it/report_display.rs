@@ -108,8 +108,8 @@ fn a_local_digest_after_a_failure_is_reported_with_the_reason() {
          no headings"
     );
     assert_eq!(
-        report_line(&script("u*100 a u\"now\""), &failing(Script::Hang), &FORCE),
-        "123 → N tokens, 3 → 2 messages; folded 2 into N tokens; local digest: too small for a \
+        report_line(&script("u a*1400 u\"now\""), &failing(Script::Hang).digest_tokens(60), &FORCE),
+        "1421 → N tokens, 3 → 2 messages; folded 2 into N tokens; local digest: too small for a \
          model"
     );
 }

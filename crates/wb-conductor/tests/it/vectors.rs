@@ -165,7 +165,7 @@ fn least_gain_is_missing(case: &Case<'_>, published: &Published) -> bool {
     published.cut > 0 && estimate_tokens(&case.messages[..published.cut]) <= LEAST_DIGEST_TOKENS
 }
 
-const CUT_RULES: [Rule; 8] = [
+const CUT_RULES: [Rule; 9] = [
     ("5 a window of 0 is an unknown one (WC6)", |case, _| {
         case.card.as_ref().is_some_and(|card| card.context_window == 0)
     }),
@@ -177,6 +177,10 @@ const CUT_RULES: [Rule; 8] = [
         !case.force && published.cut == 0 && estimate_tokens(&published.cleared) > case.policy.keep_recent
     }),
     ("4.3 a fold of so little would not be lighter", least_gain_is_missing),
+    ("4.3 a digest of little is not worth what it leaves out", |case, published| {
+        let head = estimate_tokens(&case.messages[..published.cut]);
+        published.cut > 0 && head < 2_000
+    }),
     ("4.4 digests, restored files and results are no prompts (WB6)", |case, published| {
         case.force && !case.messages.get(published.cut).is_some_and(is_prompt)
     }),

@@ -230,7 +230,15 @@ fn an_export_is_compacted_into_another_file_and_never_in_place() {
 #[test]
 fn what_an_older_layout_would_become_is_shown_although_it_is_not_written() {
     let odd = Odd::new();
-    let old = fs::read(root().join("crates/wb-session/tests/fixtures/v1.jsonl")).unwrap();
+    let mut old = fs::read(root().join("crates/wb-session/tests/fixtures/v1.jsonl")).unwrap();
+    let text = "I repaired them one after the other. ".repeat(300);
+    for message in [
+        json!({"role": "assistant", "content": [{"type": "text", "text": text}], "timestamp": 1_735_689_607_000_i64}),
+        json!({"role": "user", "content": "go on", "timestamp": 1_735_689_608_000_i64}),
+    ] {
+        let line = json!({"type": "message", "timestamp": "2025-01-01T00:00:07Z", "message": message});
+        old.extend_from_slice(format!("{line}\n").as_bytes());
+    }
     fs::write(odd.path("old.jsonl"), &old).unwrap();
     let shown = odd.run("compact", "old.jsonl", &["--force"]);
     assert_eq!(shown.code, 0, "{}", shown.stderr);

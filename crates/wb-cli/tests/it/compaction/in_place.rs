@@ -151,8 +151,8 @@ fn what_the_agent_wrote_since_stays_behind_what_comes_back() {
 fn turns(n: usize, call: impl Fn(usize) -> Value, result: impl Fn(usize) -> Value) -> Vec<Value> {
     let said = |role: &str, text: String| serde_json::json!({"role": role, "content": text});
     let turn = |nth| {
-        let task = format!("task {nth}: {}", "please look at all of it ".repeat(40));
-        [said("user", task), call(nth), result(nth), said("assistant", format!("done {nth}"))]
+        let done = format!("done {nth}: {}", "I looked at all of it ".repeat(40));
+        [said("user", format!("task {nth}")), call(nth), result(nth), said("assistant", done)]
     };
     (0..n).flat_map(turn).chain([said("user", "go on".to_owned())]).collect()
 }

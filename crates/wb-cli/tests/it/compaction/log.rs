@@ -176,6 +176,14 @@ fn a_missing_operation_is_reported() {
 #[test]
 fn a_line_that_holds_a_record_in_an_envelope_is_known_by_it() {
     let copy = Copy::new("crates/wb-formats/tests/fixtures/codex/items.jsonl");
+    let said = |role: &str, kind: &str, text: &str| {
+        let payload = json!({"type": "message", "role": role, "content": [{"type": kind, "text": text}]});
+        json!({"timestamp": "2026-03-01T09:00:24Z", "type": "response_item", "payload": payload})
+    };
+    let answer = said("assistant", "output_text", &"I looked at all of it. ".repeat(300));
+    let log = fs::read_to_string(&copy.file).unwrap();
+    let longer = format!("{log}{answer}\n{}\n", said("user", "input_text", "Go on."));
+    fs::write(&copy.file, longer).unwrap();
     copy.compact("200k");
     let shown = copy.json(&["1"]);
     let [hidden, brought] = ["hides", "brought"].map(|key| shown[key]["first"].as_u64().unwrap());

@@ -62,7 +62,7 @@ fn wa2_the_automatic_cut_does_not_start_with_an_orphan() {
 /// [B4] Kept tool turns came back as user turns, whose results the gateways drop.
 #[test]
 fn wa3_tool_turns_in_the_tail_keep_all_their_fields() {
-    let mut turns = script_turns("u*300 a*300 u a?\"both\":read#x,bash#y t*20 t!*20 a");
+    let mut turns = script_turns("u*30 a*1900 u a?\"both\":read#x,bash#y t*20 t!*20 a");
     let image = json!([{"kind": "image", "mediaType": "image/png", "dataBase64": "AAAA"}]);
     let Turn::Tool { blocks } = &mut turns[4] else { panic!("a tool turn") };
     blocks.push(Block::ToolResult { call_id: "x".into(), output: image, is_error: Some(false) });
@@ -200,7 +200,7 @@ fn wa7_a_digest_alone_is_not_digested_again() {
 /// [S3] A cut at the steering message was legal, so result b stayed without its call.
 #[test]
 fn wa10_interleaved_results_stay_with_their_call() {
-    let messages = script("u*400 a*400 u a:bash#a,bash#b t*40#a u\"steer\" t*40#b a*20");
+    let messages = script("u*40 a*1400 u a:bash#a,bash#b t*40#a u\"steer\" t*40#b a*20");
     let steer = 5;
     assert!(!Pairing::new(&messages).is_legal(steer));
     assert_eq!(last_prompt_start(&messages), Some(steer));

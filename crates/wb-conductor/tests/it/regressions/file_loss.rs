@@ -134,7 +134,7 @@ fn wa12_a_read_call_in_the_tail_does_not_hold_a_file_back() {
 /// A result of the tail that the same run clears is no longer visible either.
 #[test]
 fn wa12_a_file_cleared_in_the_tail_in_the_same_run_is_restored() {
-    let mut messages = script("u*400");
+    let mut messages = script("u*40 a*1500");
     messages.extend(read("r1", "/a.rs", &lines("fn a", 10)));
     messages.extend(script("u\"next\""));
     messages.extend(read("r2", "/a.rs", &lines("fn a", 10)));

@@ -1,0 +1,56 @@
+//! A digest is written if it is worth what it leaves out, and the user's words stay in it.
+
+use wb_conductor::Unchanged;
+use wb_message::Message;
+use wb_testkit::script;
+
+use crate::support::{AUTO, FORCE, condensed, digest_of, window};
+
+#[test]
+fn a_forced_digest_of_a_short_chat_is_not_worth_it_unless_it_saves_two_fifths() {
+    for (text, is_worth_it) in [
+        ("u a*60 u\"Never run it.\" a u", false),
+        ("u*190 a*60 u*190 a*20 u", false),
+        ("u a*900 u\"Never run it.\" a u", true),
+        ("[u*300 a]x12 u", false),
+        ("[u a*300]x12 u", true),
+    ] {
+        let messages = script(text);
+        let (after, report) = condensed(&messages, &window(200_000), &FORCE);
+        assert_eq!(report.is_changed(), is_worth_it, "{text}: {report}");
+        if !is_worth_it {
+            assert!(matches!(report.unchanged, Some(Unchanged::NotWorthIt { .. })), "{text}: {report}");
+            assert_eq!(after, messages, "{text}");
+        }
+    }
+}
+
+#[test]
+fn a_digest_next_to_one_big_request_is_written_only_if_the_window_is_nearly_full() {
+    let big = |tokens: usize| script(&format!("u\"Never run it.\" a*400 u*{tokens}"));
+    let (after, report) = condensed(&big(14_000), &window(20_000), &AUTO);
+    assert!(matches!(report.unchanged, Some(Unchanged::NotWorthIt { .. })), "{report}");
+    assert_eq!(after, big(14_000));
+    let (_, report) = condensed(&big(19_000), &window(20_000), &AUTO);
+    assert!(report.is_changed() && report.irreducible.is_some(), "{report}");
+}
+
+#[test]
+fn each_request_that_fits_a_quarter_of_the_limit_is_whole_after_ten_compactions() {
+    let mut messages = Vec::new();
+    let mut said = Vec::new();
+    for round in 0..10 {
+        for n in 0..6 {
+            let request =
+                format!("Request {round}.{n}: the port of host{round}{n} is {}.", 8_000 + 10 * round + n);
+            messages.push(Message::user(request.as_str()));
+            said.push(request);
+            messages.extend(script("a:bash t*900 a*60"));
+        }
+        messages = condensed(&messages, &window(12_000), &AUTO).0;
+    }
+    let digest = digest_of(&messages);
+    let in_tail = |request: &&String| messages.iter().any(|it| *it == Message::user(request.as_str()));
+    let missing: Vec<_> = said.iter().filter(|it| !digest.contains(it.as_str()) && !in_tail(it)).collect();
+    assert!(missing.is_empty(), "{missing:?}\n{digest}");
+}
