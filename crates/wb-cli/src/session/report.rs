@@ -13,7 +13,7 @@ use crate::args::strategy::Strategy;
 use crate::session::Session;
 use crate::session::outcome::Outcome;
 use crate::terminal::escape::{escaped, file_word};
-use crate::terminal::number::{count, grouped, grouped_in, messages};
+use crate::terminal::number::{grouped, grouped_in, messages};
 use crate::terminal::style::{DIM, HEAD, WARN};
 use crate::terminal::wrap::{Page, width};
 
