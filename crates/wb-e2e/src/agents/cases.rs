@@ -34,6 +34,8 @@ enum Step {
     Compact,
     /// The user takes it back.
     Undo,
+    /// The user takes all of them back, one by one, and does them again.
+    UndoAndRedoAll,
 }
 
 /// The model's answers.
@@ -61,6 +63,7 @@ pub(crate) const CASES: [Case; 11] = [
             Step::Say(TASK, Answers::Head { is_full: false }),
             Step::Say(TAIL_PROMPT, Answers::Tail { is_full: true }),
             Step::Say(NEXT_PROMPT, Answers::Large),
+            Step::UndoAndRedoAll,
             Step::Say(LAST_PROMPT, Answers::More),
         ],
     },
@@ -182,6 +185,7 @@ impl Course<'_> {
                 self.is_undone = true;
                 return self.wb.undo(play.stage, &(play.host.session)(play.stage)?);
             }
+            Step::UndoAndRedoAll => return self.undo_and_redo_all(play, label),
         };
         let session = if self.first.is_none() { Session::New } else { Session::Last };
         let turns = answers.turns(&play.stage.project(), &self.plug);
@@ -191,6 +195,26 @@ impl Course<'_> {
         let played = play.say(label, prompt, turns, session)?;
         self.check(play, label, prompt, &played, n_before);
         self.n_compactions += usize::from(answers.fills());
+        Ok(())
+    }
+
+    /// Undoes every compaction and redoes it: the session is as it was.
+    fn undo_and_redo_all(&self, play: &mut Play, label: &str) -> Result<(), String> {
+        let file = (play.host.session)(play.stage)?;
+        let bytes = || std::fs::read(&file).map_err(|error| format!("{}: {error}", file.display()));
+        let before = bytes()?;
+        for _ in 0..self.n_compactions {
+            self.wb.undo(play.stage, &file)?;
+        }
+        let undone = bytes()?;
+        for _ in 0..self.n_compactions {
+            self.wb.redo(play.stage, &file)?;
+        }
+        let after = bytes()?;
+        // The pages of a database may move.
+        let is_database = after.starts_with(b"SQLite");
+        let is_other = !is_database && (after != before || undone == before);
+        play.report(label, is_other.then(|| "undo and redo do not lead back to the session".to_owned()));
         Ok(())
     }
 

@@ -32,6 +32,11 @@ impl Wb {
         self.run(stage, "undo", &["undo", "--allow-open"], file)
     }
 
+    /// Does the compaction again that was undone.
+    pub(crate) fn redo(&self, stage: &Stage, file: &Path) -> Result<(), String> {
+        self.run(stage, "redo", &["redo", "--allow-open"], file)
+    }
+
     /// Repairs a session.
     pub(crate) fn repair(&self, stage: &Stage, file: &Path) -> Result<(), String> {
         self.run(stage, "repair", &["repair", "--in-place", "--allow-open"], file)

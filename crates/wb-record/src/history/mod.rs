@@ -47,7 +47,7 @@ pub fn history_path(session: &Path) -> PathBuf {
 }
 
 /// One line of the list.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Entry {
     Planned(Box<Operation>),
@@ -90,6 +90,8 @@ pub struct History {
     done: Vec<(u64, Vec<RecordRef>, Option<u64>)>,
     /// The last operation that is neither done nor dropped.
     pending: Option<u64>,
+    /// The outcome of a delegated compaction that was detected; the next write writes it first.
+    detected: Option<Entry>,
     /// The place of the last line if it is truncated; the next write removes it.
     truncated_at: Option<u64>,
 }
@@ -123,8 +125,8 @@ impl History {
     /// passed over.
     pub fn open(list: Box<dyn Parts>) -> Result<Self, HistoryError> {
         let (entries, truncated_at) = entries(list.as_ref())?;
-        let mut history =
-            Self { list, operations: Vec::new(), done: Vec::new(), pending: None, truncated_at };
+        let (operations, done) = (Vec::new(), Vec::new());
+        let mut history = Self { list, operations, done, pending: None, detected: None, truncated_at };
         for entry in entries {
             history.take(entry);
         }
@@ -217,9 +219,13 @@ impl History {
         self.write(Entry::Dropped { id })
     }
 
-    /// Detects whether an agent wrote the compaction that was left to it; nothing is written.
+    /// Detects whether an agent wrote the compaction that was left to it; the next change of the
+    /// list writes that down.
     pub fn detect_delegated(&mut self, document: &dyn Document) -> Result<(), HistoryError> {
-        self.written_by_agent(document)?.into_iter().for_each(|entry| self.take(entry));
+        if let Some(entry) = self.written_by_agent(document)? {
+            self.detected = Some(entry.clone());
+            self.take(entry);
+        }
         Ok(())
     }
 
@@ -359,8 +365,18 @@ impl History {
 
     /// Appends an entry to the list and applies it.
     fn write(&mut self, entry: Entry) -> Result<(), HistoryError> {
+        if let Some(detected) = &self.detected {
+            self.append(&detected.clone())?;
+            self.detected = None;
+        }
+        self.append(&entry)?;
+        self.take(entry);
+        Ok(())
+    }
+
+    fn append(&mut self, entry: &Entry) -> Result<(), HistoryError> {
         let failed = |error: &dyn std::fmt::Display| HistoryError::List(error.to_string());
-        let mut line = serde_json::to_vec(&entry).map_err(|error| failed(&error))?;
+        let mut line = serde_json::to_vec(entry).map_err(|error| failed(&error))?;
         line.push(b'\n');
         if let Some(at) = self.truncated_at {
             let end = self.list.len("").map_err(|error| failed(&error))?.unwrap_or(at);
@@ -381,8 +397,6 @@ impl History {
             }
             None => ChangeSet { changes: vec![(String::new(), Change::Create { new: Bytes(line) })] },
         };
-        self.list.commit(&set).map_err(|error| HistoryError::from_list_error(&error))?;
-        self.take(entry);
-        Ok(())
+        self.list.commit(&set).map_err(|error| HistoryError::from_list_error(&error))
     }
 }

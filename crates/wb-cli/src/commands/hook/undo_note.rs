@@ -1,10 +1,13 @@
 //! Records what `wb undo` needs for a compaction that an agent writes itself: the session's earlier
 //! records.
 
+use std::ops::Range;
 use std::path::{Path, PathBuf};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
 
 use wb_formats::{newest, open_path};
-use wb_record::{Access, DelegatedCompaction, History, ONLY_CONVERSATION, Stamp};
+use wb_record::{Access, DelegatedCompaction, Document, History, ONLY_CONVERSATION, Stamp, View};
 
 use super::decide::messages_at;
 use super::protocol::{Answer, Place, Request, Source};
@@ -12,24 +15,59 @@ use crate::platform::clock;
 use crate::platform::environment::Environment;
 use crate::session::agent_folders::agent_folders;
 
-/// Notes a compaction next to its session, and returns whether it could.
-pub(crate) fn note(
-    request: &Request<'_>,
-    path: &Path,
-    answer: &Answer,
-    by_agent: DelegatedCompaction,
-) -> Option<()> {
-    let mut document = open_path(path, Access::Read).ok()?;
+/// The time that a host may take to write the newest record after it asked: Claude Code takes up to
+/// half a second.
+const RECORD_DELAY: Duration = Duration::from_secs(2);
+/// The time between two looks.
+const LOOK_EVERY: Duration = Duration::from_millis(40);
+
+/// A session file that contains the newest record.
+struct Written {
+    document: Box<dyn Document>,
+    conversation: String,
+    view: View,
+    newest: Range<usize>,
+}
+
+/// Opens a session; nothing if it does not contain the newest record yet.
+fn written(request: &Request<'_>, path: &Path) -> Option<Written> {
+    let document = open_path(path, Access::Read).ok()?;
     let conversation = match document.conversations().ok()? {
         named if named != [ONLY_CONVERSATION] => {
             request.session_id.clone().filter(|id| named.contains(id))?
         }
         _ => newest(document.as_ref()).ok()?,
     };
-    let mut view = document.view(&conversation).ok()?;
-    // Records that the agent has not written yet would be missing after an undo.
+    let view = document.view(&conversation).ok()?;
     let newest = Place::Id(request.newest_record.clone()?);
     let newest = messages_at(&newest, document.as_ref(), &view)?;
+    Some(Written { document, conversation, view, newest })
+}
+
+/// Waits for the newest record: an undo would not restore one that the host has not written yet.
+fn wait_for_newest(request: &Request<'_>, path: &Path) -> Option<Written> {
+    let start = Instant::now();
+    request.newest_record.as_ref()?;
+    loop {
+        if let Some(written) = written(request, path) {
+            return Some(written);
+        }
+        if start.elapsed() > RECORD_DELAY {
+            return None;
+        }
+        sleep(LOOK_EVERY);
+    }
+}
+
+/// Notes a compaction next to its session, and returns whether it could. The host has its answer
+/// already.
+pub(crate) fn note(
+    request: &Request<'_>,
+    path: &Path,
+    answer: &Answer,
+    by_agent: DelegatedCompaction,
+) -> Option<()> {
+    let Written { mut document, conversation, mut view, newest } = wait_for_newest(request, path)?;
     if let Source::Content(_) = request.session {
         // What already follows it is the agent's compaction request, which is removed with it.
         view.messages.truncate(newest.end);

@@ -291,6 +291,24 @@ fn a_compaction_that_the_agent_wrote_as_requested_is_undone_and_what_came_since_
 }
 
 #[test]
+fn a_compaction_by_the_agent_that_was_detected_is_still_known_after_its_undo_was_written() {
+    let (mut document, mut history) = (document("pi/tree.jsonl"), empty());
+    let view = document.view("").unwrap();
+    let (patch, n) = (fold_all_but(2, &view), view.messages.len());
+    let Edit::Fold { with, .. } = &patch.edits[0] else { panic!("{patch:?}") };
+    let digest = markers::digest_body(&with[0]).unwrap().into_owned();
+    let by_agent = DelegatedCompaction::new(&digest, &view.messages[n - 2..]);
+    history.leave_to_agent(document.as_mut(), "", &view, by_agent, &stamp(1)).unwrap();
+    let set = document.render("", &view, &items(&patch, n), &stamp(2)).unwrap();
+    document.commit(&set).unwrap();
+    history.detect_delegated(document.as_ref()).unwrap();
+    history.undo(document.as_mut(), None, &stamp(3)).unwrap();
+    let again = History::open(history.into_list()).unwrap();
+    assert_eq!(again.operations().map(|it| it.id).collect::<Vec<_>>(), [1, 2]);
+    assert!(again.is_undone(1) && again.unsettled().is_none());
+}
+
+#[test]
 fn a_compaction_that_the_agent_never_wrote_is_dropped() {
     let (mut document, mut history) = (document("pi/tree.jsonl"), empty());
     let view = document.view("").unwrap();
