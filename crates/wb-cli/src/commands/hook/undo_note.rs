@@ -22,7 +22,7 @@ const RECORD_DELAY: Duration = Duration::from_secs(2);
 const LOOK_EVERY: Duration = Duration::from_millis(40);
 
 /// A session file that contains the newest record.
-struct Written {
+struct WrittenSession {
     document: Box<dyn Document>,
     conversation: String,
     view: View,
@@ -30,7 +30,7 @@ struct Written {
 }
 
 /// Opens a session; nothing if it does not contain the newest record yet.
-fn written(request: &Request<'_>, path: &Path) -> Option<Written> {
+fn written(request: &Request<'_>, path: &Path) -> Option<WrittenSession> {
     let document = open_path(path, Access::Read).ok()?;
     let conversation = match document.conversations().ok()? {
         named if named != [ONLY_CONVERSATION] => {
@@ -41,11 +41,11 @@ fn written(request: &Request<'_>, path: &Path) -> Option<Written> {
     let view = document.view(&conversation).ok()?;
     let newest = Place::Id(request.newest_record.clone()?);
     let newest = messages_at(&newest, document.as_ref(), &view)?;
-    Some(Written { document, conversation, view, newest })
+    Some(WrittenSession { document, conversation, view, newest })
 }
 
 /// Waits for the newest record: an undo would not restore one that the host has not written yet.
-fn wait_for_newest(request: &Request<'_>, path: &Path) -> Option<Written> {
+fn wait_for_newest(request: &Request<'_>, path: &Path) -> Option<WrittenSession> {
     let start = Instant::now();
     request.newest_record.as_ref()?;
     loop {
@@ -67,7 +67,7 @@ pub(crate) fn note(
     answer: &Answer,
     by_agent: DelegatedCompaction,
 ) -> Option<()> {
-    let Written { mut document, conversation, mut view, newest } = wait_for_newest(request, path)?;
+    let WrittenSession { mut document, conversation, mut view, newest } = wait_for_newest(request, path)?;
     if let Source::Content(_) = request.session {
         // What already follows it is the agent's compaction request, which is removed with it.
         view.messages.truncate(newest.end);

@@ -1,9 +1,6 @@
 //! Checks whether what was installed is in place and used.
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
-use std::thread::sleep;
-use std::time::{Duration, Instant};
 
 use serde::Serialize;
 use serde_json::Value;
@@ -11,6 +8,7 @@ use serde_json::Value;
 use super::change::read;
 use super::compact_prompt;
 use super::hooks;
+use super::host_version::{HostVersion, version_output};
 use super::hosts::{self, Host};
 use super::place::{InstallPlace, find_program, is_program};
 use super::plug_in::{self, Embedded, VERSION};
@@ -18,15 +16,14 @@ use super::switches::switched_off;
 use crate::args::install::HostName;
 use crate::platform::environment::Environment;
 
-/// The timeout for another program to print its version.
-const PATIENCE: Duration = Duration::from_secs(2);
-
 /// The findings about an agent.
 #[derive(Debug, Serialize)]
 pub(crate) struct Checked {
     pub(crate) host: HostName,
     /// The agent's program, if the search path leads to it.
     pub(crate) program: Option<PathBuf>,
+    /// Its version, if it reports one.
+    pub(crate) version: Option<String>,
     /// The version of the agent that this was tested with.
     pub(crate) tried: &'static str,
     pub(crate) found: Vec<InstalledFile>,
@@ -57,6 +54,7 @@ impl Checked {
 
 /// Finds what is installed for an agent: for the user, and in the project of the working directory.
 pub(crate) fn check(host: &Host, environment: &Environment) -> Checked {
+    let version = HostVersion::read(host, environment);
     let places = [false, true].map(|is_project| InstallPlace::new(host, environment, is_project));
     let mut found_here: Vec<InstalledFile> = Vec::new();
     for place in places.into_iter().flatten() {
@@ -64,13 +62,15 @@ pub(crate) fn check(host: &Host, environment: &Environment) -> Checked {
         if let (None, Some(prompt), Some(file)) = (&hooks, &mut prompt, place.hooks(host)) {
             prompt.lacks(&environment.tilde(&file));
         }
-        let looked = [plug_in(host, &place, environment), hooks, prompt];
+        let looked = [plug_in(host, &place, environment, version.as_ref()), hooks, prompt];
         let new = looked.into_iter().flatten().filter(|it| found_here.iter().all(|old| old.file != it.file));
         found_here.extend(new.collect::<Vec<_>>());
     }
+    let untested = version.as_ref().and_then(|version| version.untested(host));
+    let notes = more_than_once(host, &found_here).into_iter().chain(untested).collect();
+    let version = version.map(|version| version.as_str().to_owned());
     let program = find_program(environment, host.program);
-    let notes = more_than_once(host, &found_here).into_iter().collect();
-    Checked { host: host.name, program, tried: host.tried, found: found_here, notes }
+    Checked { host: host.name, program, version, tried: host.tried, found: found_here, notes }
 }
 
 /// Reports that more than one live place runs `wb`, and how to remove one of them.
@@ -107,7 +107,12 @@ impl InstalledFile {
     }
 }
 
-fn plug_in(host: &Host, place: &InstallPlace, environment: &Environment) -> Option<InstalledFile> {
+fn plug_in(
+    host: &Host,
+    place: &InstallPlace,
+    environment: &Environment,
+    version: Option<&HostVersion>,
+) -> Option<InstalledFile> {
     let files = host.files;
     let first = files.first()?;
     let found = InstalledFile::new(place.file(first.path), place);
@@ -144,7 +149,11 @@ fn plug_in(host: &Host, place: &InstallPlace, environment: &Environment) -> Opti
         problems.push(how.to_owned());
     }
     problems.extend(switched_off(host, place, &found.file, environment));
-    problems.extend(too_old(host, environment));
+    let ignored = version.and_then(|version| version.never_asks(host));
+    problems.extend(
+        ignored
+            .map(|why| format!("installed, never asked: {}; {}", why.message, why.hint.unwrap_or_default())),
+    );
     problems.extend(lacking(host, environment));
     Some(InstalledFile { wb: written.program, problems, ..found }.check_program(environment))
 }
@@ -253,28 +262,6 @@ fn wrong_program(program: Option<&str>, is_project: bool, environment: &Environm
         .then(|| format!("the wb that it runs reports {reported}, and this is {VERSION}: {shown}"))
 }
 
-/// Reports that the installed Claude Code is older than the line that the plug-in was tested with,
-/// and may not support such plug-ins.
-pub(crate) fn too_old(host: &Host, environment: &Environment) -> Option<String> {
-    let program = find_program(environment, host.program).filter(|_| host.name == HostName::ClaudeCode)?;
-    let output = version_output(&program)?;
-    let version = output.split_whitespace().next()?;
-    let line = |version: &str| {
-        let mut numbers = version.split('.').map(|number| number.parse::<u32>().ok());
-        Some((numbers.next()??, numbers.next()??))
-    };
-    let is_older = line(version)? < line(host.tried)?;
-    is_older.then(|| {
-        format!(
-            "{} {version} may not support such plug-ins (tested with {}): update {}, or run wb install {} --hooks",
-            host.title,
-            host.tried,
-            host.program,
-            host.name.word()
-        )
-    })
-}
-
 /// Names the programs that the plug-in runs and the search path does not lead to.
 pub(crate) fn lacking(host: &Host, environment: &Environment) -> Vec<String> {
     let gone = host.runs.iter().filter(|program| find_program(environment, program).is_none());
@@ -289,29 +276,6 @@ fn version_of(path: &Path) -> Option<String> {
     version_output(path)?.strip_prefix("wb ").map(str::to_owned)
 }
 
-/// Asks a program for its version, and returns its output.
-fn version_output(path: &Path) -> Option<String> {
-    let mut command = Command::new(path);
-    let mut child = command
-        .arg("--version")
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null())
-        .spawn()
-        .ok()?;
-    let start = Instant::now();
-    while child.try_wait().ok()?.is_none() {
-        if start.elapsed() > PATIENCE {
-            let _ = child.kill();
-            let _ = child.wait();
-            return None;
-        }
-        sleep(Duration::from_millis(5));
-    }
-    let text = String::from_utf8(child.wait_with_output().ok()?.stdout).ok()?;
-    Some(text.trim().to_owned())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -322,10 +286,5 @@ mod tests {
             (snake("PreCompact"), snake("SessionStart")),
             ("pre_compact".into(), "session_start".into())
         );
-    }
-
-    #[test]
-    fn a_program_without_a_version_in_time_has_none() {
-        assert_eq!(version_of(Path::new("/nowhere/wb")), None);
     }
 }

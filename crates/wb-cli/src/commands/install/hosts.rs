@@ -14,6 +14,8 @@ pub(crate) struct Host {
     /// As its makers write it.
     pub(crate) title: &'static str,
     pub(crate) program: &'static str,
+    /// The first version that is known to ask the plug-in, if older ones do not.
+    pub(crate) first: Option<&'static str>,
     /// The version that the plug-in was tested with, as docs/evaluation has it.
     pub(crate) tried: &'static str,
     /// The folder below the user's home.
@@ -46,6 +48,7 @@ pub(crate) const HOSTS: [Host; 5] = [
         name: HostName::ClaudeCode,
         title: "Claude Code",
         program: "claude",
+        first: Some("2.1.328"),
         tried: "2.1.328",
         home: ".claude",
         moved: |environment| environment.claude_config.clone(),
@@ -63,6 +66,7 @@ pub(crate) const HOSTS: [Host; 5] = [
         name: HostName::Codex,
         title: "Codex",
         program: "codex",
+        first: None,
         tried: "0.169.0",
         home: ".codex",
         moved: |environment| environment.codex_home.clone(),
@@ -80,6 +84,7 @@ pub(crate) const HOSTS: [Host; 5] = [
         name: HostName::GeminiCli,
         title: "Gemini CLI",
         program: "gemini",
+        first: None,
         tried: "0.61.0",
         home: ".gemini",
         moved: |environment| Some(environment.gemini_home.as_ref()?.join(".gemini")),
@@ -97,6 +102,7 @@ pub(crate) const HOSTS: [Host; 5] = [
         name: HostName::Opencode,
         title: "opencode",
         program: "opencode",
+        first: None,
         tried: "1.18.33",
         home: ".config/opencode",
         moved: |environment| Some(environment.config_home.as_ref()?.join("opencode")),
@@ -114,6 +120,7 @@ pub(crate) const HOSTS: [Host; 5] = [
         name: HostName::Pi,
         title: "pi",
         program: "pi",
+        first: None,
         tried: "0.73.1",
         home: ".pi/agent",
         moved: |environment| environment.pi_agent.clone(),

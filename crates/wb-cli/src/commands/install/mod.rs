@@ -1,6 +1,7 @@
 //! `wb install` and `wb uninstall`: installs `wb` in an agent, and removes it.
 
 mod json_edit;
+mod host_version;
 mod hooks;
 mod plug_in;
 mod compact_prompt;
@@ -18,7 +19,8 @@ use std::env::consts::OS;
 use anyhow::Result;
 use serde::Serialize;
 
-use self::check::{Checked, check, lacking, too_old};
+use self::check::{Checked, check, lacking};
+use self::host_version::HostVersion;
 use self::hosts::{HOSTS, Host, host};
 use self::place::{InstallPlace, part_of_project};
 use self::plan::Plan;
@@ -70,6 +72,10 @@ fn planned(
     let program = this_program(environment)?;
     let is_plug_in = !host.files.is_empty();
     let is_plug_in_wanted = is_plug_in && !wants_hooks;
+    let version = if is_plug_in_wanted { HostVersion::read(host, environment) } else { None };
+    if let Some(ignored) = version.as_ref().and_then(|version| version.never_asks(host)) {
+        return Err(ignored);
+    }
     let mut plan = match place.hooks(host).filter(|_| wants_hooks || !is_plug_in) {
         Some(path) => {
             plan::hooks(host, &path, [place, &InstallPlace::new(host, environment, false)?], program)?
@@ -96,7 +102,7 @@ fn planned(
         plan.effect = "";
     }
     plan.notes.extend(off);
-    plan.notes.extend(too_old(host, environment).filter(|_| is_plug_in_wanted));
+    plan.notes.extend(version.and_then(|version| version.untested(host)));
     Ok(plan)
 }
 

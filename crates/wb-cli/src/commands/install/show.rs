@@ -157,7 +157,15 @@ pub(crate) fn checked(page: &mut Page<'_>, environment: &Environment, all: &[Che
     for checked in all {
         let host = host(checked.host);
         let there = match &checked.program {
-            Some(path) => format!("{} · tested with {}", environment.tilde(path), checked.tried),
+            Some(path) => {
+                let version = checked.version.as_deref().map(|version| format!(" {version}"));
+                format!(
+                    "{}{} · tested with {}",
+                    environment.tilde(path),
+                    version.unwrap_or_default(),
+                    checked.tried
+                )
+            }
             None => format!("{} is not on the PATH · tested with {}", host.program, checked.tried),
         };
         page.heading(host.name.word(), &escaped(&there))?;

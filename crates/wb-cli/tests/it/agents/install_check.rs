@@ -281,21 +281,33 @@ fn lay_program(home: &Home, name: &str, version: &str) {
 
 #[cfg(unix)]
 #[test]
-fn an_older_claude_code_is_reported() {
+fn a_claude_code_that_never_asks_a_plug_in_is_refused_and_a_newer_one_is_untested() {
     let home = Home::new();
-    lay_program(&home, "claude", "2.0.14 (Claude Code)");
-    let noted = |line: &str| home.run_with_path(line).stdout.split_whitespace().collect::<Vec<_>>().join(" ");
-    let words = "Claude Code 2.0.14 may not support such plug-ins";
-    assert!(noted("install claude-code").contains(words), "{}", noted("install claude-code"));
-    let check = home.run_with_path("install --check claude-code");
-    assert!(check.code == 3 && check.stdout.contains("--hooks"), "{}", check.stdout);
-    home.done("uninstall claude-code");
-    assert!(!noted("install claude-code --hooks").contains(words));
+    let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    lay_program(&home, "claude", "2.1.197 (Claude Code)");
+    let refused = home.run_with_path("install claude-code");
+    assert_eq!(refused.code, 1, "{}", refused.stdout);
+    assert!(
+        refused.stderr.contains("Claude Code 2.1.197 never asks a plug-in like this one"),
+        "{}",
+        refused.stderr
+    );
+    assert!(refused.stderr.contains("--hooks") && !home.path(".claude/wb-compact").exists());
+    home.done("install claude-code --hooks");
     assert_eq!(home.run_with_path("install --check claude-code").code, 0);
     home.done("uninstall claude-code");
-    for version in ["2.1.330 (Claude Code)", "3.0.0", "not a version", ""] {
+
+    // The agent was replaced by an older one since.
+    lay_program(&home, "claude", "3.0.0 (Claude Code)");
+    let installed = words(&home.run_with_path("install claude-code").stdout);
+    assert!(installed.contains("note: Claude Code 3.0.0 is untested"), "{installed}");
+    let check = home.run_with_path("install --check claude-code");
+    assert!(check.code == 0 && words(&check.stdout).contains("3.0.0 is untested"), "{}", check.stdout);
+    lay_program(&home, "claude", "2.1.197 (Claude Code)");
+    let check = home.run_with_path("install --check claude-code");
+    assert!(check.code == 3 && words(&check.stdout).contains("installed, never asked"), "{}", check.stdout);
+    for version in ["not a version", ""] {
         lay_program(&home, "claude", version);
-        assert!(!noted("install claude-code").contains("may not support"), "{version}");
         assert_eq!(home.run_with_path("install --check claude-code").code, 0, "{version}");
     }
 }
