@@ -69,7 +69,8 @@ fn npm(folder: &Path, packages: &[String]) -> Result<(), String> {
 
 fn packages(host: &Host) -> Vec<String> {
     let names = [host.package].into_iter().chain(host.companion);
-    names.map(|name| format!("{name}@{}", host.version)).collect()
+    let node = host.node.map(str::to_owned);
+    names.map(|name| format!("{name}@{}", host.version)).chain(node).collect()
 }
 
 #[cfg(test)]

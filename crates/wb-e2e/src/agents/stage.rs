@@ -87,13 +87,20 @@ impl Stage {
 
     /// Returns a program of the agent's packages.
     pub(crate) fn agent(&self, name: &str) -> Command {
-        self.command(&self.modules.join("node_modules/.bin").join(name))
+        self.command(&self.programs().join(name))
     }
 
-    /// Returns a program that knows nothing of this machine but where programs are.
+    fn programs(&self) -> PathBuf {
+        self.modules.join("node_modules/.bin")
+    }
+
+    /// Returns a program that knows nothing of this machine but where programs are, those of the
+    /// agent's packages first.
     pub(crate) fn command(&self, program: &Path) -> Command {
         let mut command = Command::new(program);
         let path = std::env::var_os("PATH").unwrap_or_default();
+        let folders = [self.programs()].into_iter().chain(std::env::split_paths(&path));
+        let path = std::env::join_paths(folders).unwrap_or(path);
         command.env_clear().env("PATH", path).env("HOME", self.home()).env("TMPDIR", self.root.join("tmp"));
         command.envs([("LANG", "C.UTF-8"), ("TERM", "dumb"), ("DO_NOT_TRACK", "1")]);
         command.current_dir(self.project());

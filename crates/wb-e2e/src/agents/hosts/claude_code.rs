@@ -6,7 +6,7 @@ use std::process::Command;
 use serde_json::json;
 
 use super::super::stage::{Stage, only_file};
-use super::{Compacts, Host, Moment, Plug, Session};
+use super::{Compacts, Host, Moment, NODE, Plug, Session};
 
 /// A model that it knows by name.
 const KNOWN_MODEL: &str = "claude-sonnet-4-5";
@@ -14,8 +14,9 @@ const KNOWN_MODEL: &str = "claude-sonnet-4-5";
 pub(super) const HOST: Host = Host {
     name: "claude-code",
     package: "@anthropic-ai/claude-code",
-    version: "2.1.328",
+    version: "2.1.332",
     companion: None,
+    node: Some(NODE),
     dialect: "Anthropic Messages",
     is_of_all: false,
     repeats_outputs: false,

@@ -13,8 +13,9 @@ const FULL_TOKENS: usize = 50_000;
 pub(super) const HOST: Host = Host {
     name: "codex",
     package: "@openai/codex",
-    version: "0.169.0",
+    version: "0.171.0",
     companion: None,
+    node: None,
     dialect: "OpenAI Responses",
     is_of_all: true,
     repeats_outputs: false,

@@ -16,6 +16,7 @@ pub(super) const HOST: Host = Host {
     package: "@google/gemini-cli",
     version: "0.61.0",
     companion: None,
+    node: None,
     dialect: "Gemini",
     is_of_all: false,
     repeats_outputs: true,

@@ -18,6 +18,8 @@ use super::stage::Stage;
 /// The name of the scripted provider and of its model, in the settings of agents.
 const PROVIDER: &str = "scripted";
 const MODEL: &str = "scripted-1";
+/// The Node for newer agents.
+const NODE: &str = "node@22.23.3";
 /// The window configured for agents, large enough that none compacts by itself.
 const WINDOW_TOKENS: usize = 200_000;
 /// The window of those that are to compact themselves.
@@ -34,6 +36,8 @@ pub(crate) struct Host {
     pub(crate) version: &'static str,
     /// Another package, of the same version.
     pub(crate) companion: Option<&'static str>,
+    /// The package of the Node that it needs, if that is newer than what many systems have.
+    pub(crate) node: Option<&'static str>,
     /// The dialect of its requests.
     pub(crate) dialect: &'static str,
     /// Includes it in `all`.
@@ -107,8 +111,8 @@ pub(crate) enum Session {
 }
 
 /// Every agent.
-pub(crate) const HOSTS: [Host; 5] =
-    [pi::HOST, codex::HOST, opencode::HOST, claude_code::HOST, gemini_cli::HOST];
+pub(crate) const HOSTS: [Host; 6] =
+    [pi::HOST, codex::HOST, opencode::HOST, claude_code::HOST, gemini_cli::HOST, pi::NEW_HOST];
 
 /// Returns the agents of a word: a name, or `all` that our CI runs.
 pub(crate) fn named(word: &str) -> Result<Vec<Host>, String> {

@@ -14,6 +14,7 @@ pub(super) const HOST: Host = Host {
     version: "1.18.33",
     // It searches for this one at each start if it is missing.
     companion: Some("@opencode-ai/plugin"),
+    node: None,
     dialect: "Anthropic Messages",
     is_of_all: true,
     repeats_outputs: false,

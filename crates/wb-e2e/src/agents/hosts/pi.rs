@@ -6,7 +6,9 @@ use std::process::Command;
 use serde_json::json;
 
 use super::super::stage::{Stage, only_file};
-use super::{Compacts, Host, MODEL, Moment, PROVIDER, Plug, SMALL_WINDOW_TOKENS, Session, WINDOW_TOKENS};
+use super::{
+    Compacts, Host, MODEL, Moment, NODE, PROVIDER, Plug, SMALL_WINDOW_TOKENS, Session, WINDOW_TOKENS,
+};
 
 /// Tokens of the newest messages that stay: they begin within the second prompt.
 const KEEP_RECENT_TOKENS: usize = 465;
@@ -19,6 +21,7 @@ pub(super) const HOST: Host = Host {
     package: "@mariozechner/pi-coding-agent",
     version: "0.73.1",
     companion: None,
+    node: None,
     dialect: "OpenAI Chat",
     is_of_all: true,
     repeats_outputs: false,
@@ -35,6 +38,16 @@ pub(super) const HOST: Host = Host {
         hands_over_words: true,
         compact,
     }),
+};
+
+/// pi under its new name.
+pub(super) const NEW_HOST: Host = Host {
+    name: "pi-1",
+    package: "@earendil-works/pi-coding-agent",
+    version: "1.6.0",
+    node: Some(NODE),
+    is_of_all: false,
+    ..HOST
 };
 
 /// Says one thing to it as a program would, and waits until it is answered.
