@@ -226,12 +226,12 @@ mod tests {
         assert_eq!(
             rows[..2],
             [
-                "| pi | 0.73.1 | OpenAI Chat | 2026-01-02 | 0a1b2c3 | cut off | compacted and undone, nothing found |",
-                "| codex | 0.169.0 | OpenAI Responses | 2026-01-02 | 0a1b2c3 | cut off | compacted and undone, nothing found |",
+                "| pi | 1.6.0 | OpenAI Chat | 2026-01-02 | 0a1b2c3 | cut off | compacted and undone, nothing found |",
+                "| codex | 0.171.0 | OpenAI Responses | 2026-01-02 | 0a1b2c3 | cut off | compacted and undone, nothing found |",
             ]
         );
         assert!(
-            rows[2].starts_with("| pi | 0.73.1 | 2026-01-02 | 0a1b2c3 | cut off | 0 requests"),
+            rows[2].starts_with("| pi | 1.6.0 | 2026-01-02 | 0a1b2c3 | cut off | 0 requests"),
             "{}",
             rows[2]
         );

@@ -112,7 +112,7 @@ pub(crate) enum Session {
 
 /// Every agent.
 pub(crate) const HOSTS: [Host; 6] =
-    [pi::HOST, codex::HOST, opencode::HOST, claude_code::HOST, gemini_cli::HOST, pi::NEW_HOST];
+    [pi::HOST, codex::HOST, opencode::HOST, claude_code::HOST, gemini_cli::HOST, pi::FORMER_HOST];
 
 /// Returns the agents of a word: a name, or `all` that our CI runs.
 pub(crate) fn named(word: &str) -> Result<Vec<Host>, String> {

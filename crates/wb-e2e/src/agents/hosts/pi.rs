@@ -18,10 +18,10 @@ const FULL_TOKENS: usize = 50_000;
 
 pub(super) const HOST: Host = Host {
     name: "pi",
-    package: "@mariozechner/pi-coding-agent",
-    version: "0.73.1",
+    package: "@earendil-works/pi-coding-agent",
+    version: "1.6.0",
     companion: None,
-    node: None,
+    node: Some(NODE),
     dialect: "OpenAI Chat",
     is_of_all: true,
     repeats_outputs: false,
@@ -40,12 +40,12 @@ pub(super) const HOST: Host = Host {
     }),
 };
 
-/// pi under its new name.
-pub(super) const NEW_HOST: Host = Host {
-    name: "pi-1",
-    package: "@earendil-works/pi-coding-agent",
-    version: "1.6.0",
-    node: Some(NODE),
+/// pi under its former name.
+pub(super) const FORMER_HOST: Host = Host {
+    name: "pi-0",
+    package: "@mariozechner/pi-coding-agent",
+    version: "0.73.1",
+    node: None,
     is_of_all: false,
     ..HOST
 };
