@@ -45,7 +45,7 @@ pub(crate) const STEPS: [(&str, Action, Runs); 13] = [
     ("test", Action::Tests, Runs::All),
     ("rustdoc", Action::Rustdoc("doc --workspace --no-deps --all-features"), Runs::All),
     ("e2e", Action::EndToEnd("e2e --or-skip pi codex"), Runs::Short),
-    ("e2e", Action::EndToEnd("e2e --or-skip pi codex opencode"), Runs::Deep),
+    ("e2e", Action::EndToEnd("e2e --or-skip pi pi-0 codex opencode claude-code"), Runs::Deep),
     ("sdk", Action::EndToEnd("sdk --or-skip"), Runs::All),
     ("integrations", Action::Own(integrations), Runs::Deep),
     ("dist", Action::Own(dist::run), Runs::Deep),
