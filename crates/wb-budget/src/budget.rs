@@ -2,7 +2,7 @@
 
 use crate::card::ModelCard;
 use crate::gate::{DIGEST_TOKENS, Irreducible, MOST_DIGEST_TOKENS, RESTORED_TOKENS, budget_limit};
-use crate::policy::{BudgetPolicy, PolicyError};
+use crate::policy::{AUTO_CONDENSE_POLICY, BudgetPolicy, PolicyError};
 
 /// The limits of a transcript and of each part of a compacted one, in tokens.
 ///
@@ -123,6 +123,13 @@ impl Budget {
             has_target: true,
             surplus: 0,
         }
+    }
+
+    /// Builds the budget of a given limit, whose shares are not capped, and at most `restored`
+    /// tokens of restored files.
+    pub fn without_caps(limit: u64, restored: u64, overhead: u64) -> Self {
+        let policy = BudgetPolicy { keep_recent: u64::MAX, ..AUTO_CONDENSE_POLICY };
+        Self { digest: u64::MAX, restored, ..Self::from_limit(limit, &policy, overhead) }
     }
 
     /// Replaces the overhead, in tokens.

@@ -70,7 +70,17 @@ pub struct Compactor {
     pub(crate) overhead_tokens: u64,
     /// The most tokens of a digest, if that is less than the budget allows.
     pub(crate) digest_tokens: u64,
+    /// The budget that [`Self::resized`] found, in place of the window's.
+    pub(crate) resized: Option<ResizedBudget>,
     pub(crate) pipeline: Pipeline,
+}
+
+/// A budget of a given size.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ResizedBudget {
+    pub(crate) limit: u64,
+    /// The most tokens of restored files.
+    pub(crate) restored: u64,
 }
 
 impl Default for Compactor {
@@ -82,6 +92,7 @@ impl Default for Compactor {
             counter: Arc::new(TokenHeuristic::DEFAULT),
             overhead_tokens: 0,
             digest_tokens: u64::MAX,
+            resized: None,
             pipeline: Pipeline::default(),
         }
     }
@@ -200,6 +211,9 @@ impl Compactor {
 
     /// Resolves the budget.
     pub fn budget(&self) -> Result<Budget, PolicyError> {
+        if let Some(ResizedBudget { limit, restored }) = self.resized {
+            return Ok(Budget::without_caps(limit, restored, self.overhead_tokens));
+        }
         let mut budget = Budget::resolve(self.card.as_ref(), &self.policy, self.overhead_tokens)?;
         if self.digest_tokens < budget.digest {
             (budget.digest, budget.floor) = (self.digest_tokens, 0);

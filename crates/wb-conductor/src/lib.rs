@@ -38,6 +38,7 @@ mod plan;
 mod engine;
 mod pipeline;
 mod compactor;
+mod resize;
 mod compact;
 mod document0;
 mod continuation;

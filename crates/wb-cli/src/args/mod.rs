@@ -23,7 +23,7 @@ use crate::args::model::ModelArgs;
 use crate::args::replay::Replay;
 use crate::args::session::SessionCommand;
 use crate::args::strategy::Strategy;
-use crate::args::values::{images, window};
+use crate::args::values::{TargetSize, images, target_size, window};
 use crate::args::write_to::WriteTo;
 
 pub(crate) use crate::args::policy::Policy;
@@ -273,6 +273,12 @@ pub(crate) struct CompactionArgs {
     /// six.
     #[arg(long, value_parser = images())]
     pub(crate) images: Option<ImagePolicy>,
+    /// Size of the result, such as 12k or 15%
+    ///
+    /// In tokens, or in parts of the session, system prompt and tools included. Tail, digest and
+    /// restored files divide it in proportion, whatever the window is.
+    #[arg(long, value_name = "TOKENS|PERCENT", value_parser = target_size, conflicts_with = "force")]
+    pub(crate) target: Option<TargetSize>,
     #[command(flatten)]
     pub(crate) policy: Policy,
 }

@@ -52,6 +52,43 @@ pub(crate) fn window(text: &str) -> Result<u64, String> {
     }
 }
 
+/// The size that a result should have.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum TargetSize {
+    /// A number of tokens.
+    Tokens(u64),
+    /// A share of the session, in hundredths.
+    Percent(f64),
+}
+
+impl TargetSize {
+    /// Returns the tokens for a session of this size.
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a size is not negative")]
+    pub(crate) fn tokens(self, session_tokens: u64) -> u64 {
+        match self {
+            Self::Tokens(tokens) => tokens,
+            Self::Percent(percent) => (session_tokens as f64 * percent / 100.0) as u64,
+        }
+    }
+}
+
+impl std::fmt::Display for TargetSize {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Tokens(tokens) => tokens.fmt(f),
+            Self::Percent(percent) => write!(f, "{percent}%"),
+        }
+    }
+}
+
+/// Parses the size of a result: tokens, or a percentage between 0 and 100.
+pub(crate) fn target_size(text: &str) -> Result<TargetSize, String> {
+    let Some(percent) = text.trim().strip_suffix('%') else { return window(text).map(TargetSize::Tokens) };
+    let percent: f64 = percent.trim().parse().map_err(|_| "expected a percentage such as 15%".to_owned())?;
+    let is_share = percent > 0.0 && percent < 100.0;
+    if is_share { Ok(TargetSize::Percent(percent)) } else { Err("must be between 0% and 100%".to_owned()) }
+}
+
 /// Parses a share of a window.
 pub(crate) fn ratio(text: &str) -> Result<f64, String> {
     let trigger_ratio: f64 = text.parse().map_err(|_| "expected a number such as 0.75".to_owned())?;
@@ -103,6 +140,18 @@ mod tests {
         }
         for bad in ["-1", "-200k", "-1.5m"] {
             assert!(tokens(bad).unwrap_err().contains("must not be negative"), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_target_is_tokens_or_a_percentage() {
+        assert_eq!(target_size("12k"), Ok(TargetSize::Tokens(12_000)));
+        assert_eq!(
+            target_size("12.5%").map(|size| (size.tokens(80_000), size.to_string())),
+            Ok((10_000, "12.5%".to_owned()))
+        );
+        for bad in ["0", "0%", "100%", "NaN%", "x%", "-3%", "%"] {
+            assert!(target_size(bad).is_err(), "{bad}");
         }
     }
 

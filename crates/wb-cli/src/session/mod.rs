@@ -40,6 +40,7 @@ use wb_replay::collect_facts;
 
 use crate::args::Policy;
 use crate::args::strategy::Strategy;
+use crate::args::values::TargetSize;
 use crate::session::config::catalog;
 use crate::session::known_window::{KnownWindow, WindowFrom};
 use crate::terminal::file_error::{not_opened_to_write, not_read};
@@ -63,6 +64,8 @@ pub(crate) struct Session {
     pub(crate) strategy: Strategy,
     /// The treatment of images in older tool results.
     pub(crate) images: ImagePolicy,
+    /// The size that the result should have.
+    pub(crate) target: Option<TargetSize>,
     /// The token limit.
     pub(crate) limit: u64,
 }
@@ -248,13 +251,14 @@ impl Session {
             measure,
             strategy,
             images,
+            target: None,
             limit,
         }
     }
 
-    /// Sets the treatment of images in older tool results.
-    pub(crate) fn with_images(self, images: ImagePolicy) -> Self {
-        Self { images, ..self }
+    /// Sets the treatment of images in older tool results, and the size of the result.
+    pub(crate) fn with_wishes(self, images: ImagePolicy, target: Option<TargetSize>) -> Self {
+        Self { images, target, ..self }
     }
 
     /// Collects the facts of the session, with what was said before a compaction as far as the

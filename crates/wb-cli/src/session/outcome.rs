@@ -8,6 +8,7 @@ use wb_facts::Facts;
 use wb_message::outline;
 use wb_message::{Message, Origin, Patch, Undo};
 
+use crate::args::values::TargetSize;
 use crate::session::Session;
 use crate::session::model::{Model, Spent};
 
@@ -169,13 +170,35 @@ fn compact(
     facts: &Arc<Facts>,
     model: Option<&Model>,
 ) -> CompactionReport {
-    let opts = CondenseOpts { facts: Some(facts.clone()), ..session.opts() };
+    let mut opts = CondenseOpts { facts: Some(facts.clone()), ..session.opts() };
+    let resized = session.target.map(|target| resized(session, messages, settings, &opts, target));
+    if resized.is_some() {
+        (opts.force, opts.context_tokens) = (false, 0);
+    }
+    let settings = resized.as_ref().unwrap_or(settings);
     let plan = settings.plan(session.measure.view(messages), &opts).map(Plan::without_guard);
     let ready = plan.map(|plan| match model {
         Some(model) => model.digest(plan),
         None => plan.local(),
     });
     ready.map_or_else(|report| *report, |ready| ready.apply(messages))
+}
+
+/// Returns the settings by which the context gets a given size.
+fn resized(
+    session: &mut Session,
+    messages: &[Message],
+    settings: &Compactor,
+    opts: &CondenseOpts,
+    target: TargetSize,
+) -> Compactor {
+    let tokens = target.tokens(session.measure.context_tokens);
+    let overhead = session.measure.context_tokens_at(tokens) - tokens;
+    let view = session.measure.view(messages);
+    let reached = |_: &[Message], report: &CompactionReport| {
+        (report.tokens_after + overhead) as f64 / tokens.max(1) as f64
+    };
+    settings.clone().resized(tokens, &view, opts, reached)
 }
 
 fn fates(lines: Vec<String>, after: &[Message], report: &CompactionReport, origins: &[Origin]) -> Vec<Line> {

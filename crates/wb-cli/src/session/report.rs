@@ -140,8 +140,9 @@ fn command(session: &Session, out: Option<&Path>, more: &str) -> String {
         None if session.file != "-" && session.why_not_native().is_none() => "--in-place".to_owned(),
         None => "-o compacted.jsonl".to_owned(),
     };
+    let target = session.target.map_or_else(String::new, |target| format!(" --target {target}"));
     let options = session.policy.options();
-    format!("wb compact {}{strategy}{images}{options}{} {place}", escaped(&file), escaped(more))
+    format!("wb compact {}{strategy}{images}{target}{options}{} {place}", escaped(&file), escaped(more))
 }
 
 /// Writes the digest, if there is one.

@@ -348,3 +348,22 @@ fn standard_output_by_its_name_is_written_verbatim() {
     assert!(done.success());
     assert_eq!(std::fs::read_to_string(&out).unwrap(), format!("before\n{}", piped.stdout));
 }
+
+#[test]
+fn a_target_is_reached_within_a_twentieth_and_is_in_the_command_that_writes() {
+    let folder = Folder::new();
+    let file = folder.file("s.jsonl", &session());
+    let n = |report: &Value, key: &str| report[key].as_u64().unwrap();
+    let before = n(&json_of(&run("compact", &file, &["--json"])), "tokens_before");
+    for (target, asked) in [("12%", before * 12 / 100), ("30%", before * 30 / 100), ("4k", 4_000)] {
+        let report = json_of(&run("compact", &file, &["--target", target, "--json"]));
+        let reached = n(&report, "tokens_after");
+        assert!(reached.abs_diff(asked) * 20 <= asked, "{target}: {reached} for {asked}");
+    }
+    let shown = run("compact", &file, &["--target", "30%"]).stdout;
+    assert!(shown.contains("--target 30%"), "{shown}");
+    let large = json_of(&run("compact", &file, &["--target", "10m", "--json"]));
+    assert_eq!(large["changed"], false, "{large}");
+    assert_eq!(run("compact", &file, &["--target", "100%"]).code, 2);
+    assert_eq!(run("compact", &file, &["--target", "30%", "--force"]).code, 2);
+}
