@@ -35,7 +35,7 @@ pub(crate) enum Runs {
 }
 
 /// The steps with their names.
-pub(crate) const STEPS: [(&str, Action, Runs); 13] = [
+pub(crate) const STEPS: [(&str, Action, Runs); 14] = [
     ("fmt", Action::Cargo("fmt --all --check"), Runs::All),
     ("layers", Action::Own(layers::run), Runs::All),
     ("catalog", Action::Own(catalog::run), Runs::All),
@@ -48,6 +48,7 @@ pub(crate) const STEPS: [(&str, Action, Runs); 13] = [
     ("e2e", Action::EndToEnd("e2e --or-skip pi pi-0 codex opencode claude-code"), Runs::Deep),
     ("sdk", Action::EndToEnd("sdk --or-skip"), Runs::All),
     ("integrations", Action::Own(integrations), Runs::Deep),
+    ("peers", Action::Own(peers), Runs::Deep),
     ("dist", Action::Own(dist::run), Runs::Deep),
 ];
 
@@ -108,6 +109,10 @@ fn step(root: &Path, action: Action, times: &Times, is_deep: bool) -> Result<(),
         Action::EndToEnd(words) => e2e::run_built(root, words),
         Action::Own(check) => check(root),
     }
+}
+
+fn peers(root: &Path) -> Result<(), String> {
+    e2e::run(root, &["peers"])
 }
 
 fn integrations(root: &Path) -> Result<(), String> {
@@ -176,7 +181,7 @@ mod tests {
         let (short, deep): (Vec<_>, Vec<_>) = (names(Runs::Deep).collect(), names(Runs::Short).collect());
         assert!(short.iter().all(|name| deep.contains(name)));
         assert_eq!(short[..4], ["fmt", "layers", "catalog", "tidy"]);
-        assert_eq!(deep[10..], ["integrations", "dist"]);
+        assert_eq!(deep[10..], ["integrations", "peers", "dist"]);
     }
 
     #[test]

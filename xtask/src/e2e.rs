@@ -1,4 +1,4 @@
-//! `cargo xtask e2e`, `sdk` and `integrations`: the program of `crates/wb-e2e`, in a process of its
+//! `cargo xtask e2e`, `sdk`, `integrations` and `peers`: the program of `crates/wb-e2e`, in a process of its
 //! own.
 
 use std::path::Path;

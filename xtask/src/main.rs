@@ -47,6 +47,9 @@ usage: cargo xtask <command>
   integrations
           check the plug-ins in integrations/ against the types of their agents; needs npm
   layers  check that dependencies between crates point down, and external ones are on the list
+  peers [--record]
+          run suites that other projects wrote for compactions against wb, and check what has to be kept; needs Python
+          with venv
   schema  write the JSON Schemas and the table of formats into docs/reference
   sdk [--record | --server]
           send our requests through the official Python SDKs to a provider that checks them; needs Python with venv.
@@ -64,7 +67,7 @@ fn main() -> ExitCode {
         ["catalog"] => catalog::run(&root),
         ["layers"] => layers::run(&root),
         ["dist"] => dist::run(&root),
-        ["e2e" | "sdk" | "integrations", ..] => {
+        ["e2e" | "sdk" | "integrations" | "peers", ..] => {
             e2e::run(&root, &words.iter().map(String::as_str).collect::<Vec<_>>())
         }
         ["fit-estimators", ref words @ ..] => estimators::run(&root, words),

@@ -1,17 +1,19 @@
 //! End-to-end tests: real agents and the official SDKs, against a mock provider on the loopback
-//! address.
+//! address, and suites of other projects.
 //!
-//! `cargo xtask e2e`, `sdk` and `integrations` run this program in the root of the checkout.
+//! `cargo xtask e2e`, `sdk`, `integrations` and `peers` run this program in the root of the checkout.
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a program for the terminal")]
 
+mod python;
 mod agents;
 mod integrations;
 mod sdk;
+mod peers;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-const USAGE: &str = "usage: cargo xtask e2e|integrations|sdk …";
+const USAGE: &str = "usage: cargo xtask e2e|integrations|sdk|peers …";
 
 fn main() -> ExitCode {
     let root = PathBuf::from(".");
@@ -20,6 +22,7 @@ fn main() -> ExitCode {
         ["e2e", ref words @ ..] => agents::run(&root, words),
         ["integrations"] => integrations::run(&root),
         ["sdk", ref words @ ..] => sdk::run(&root, words),
+        ["peers", ref words @ ..] => peers::run(&root, words),
         _ => Err(USAGE.to_owned()),
     };
     match outcome {

@@ -202,15 +202,27 @@ fn push_lines(out: &mut String, source: &Source<'_>) {
     }
 }
 
-/// Returns whether a text merely looks like a name: `errors/warnings`, adjacent words, and
-/// `src/a.rs-12`, the start of a line in search results.
+/// Returns whether a text merely looks like a name: `errors/warnings`, adjacent words,
+/// `src/a.rs-12`, the start of a line in search results, `u003c/a`, a character that JSON escapes,
+/// and the address of a picture.
 fn is_no_name(name: &str) -> bool {
     let is_word = |word: &str| word.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'-');
     let are_words = || name.split_once('/').is_some_and(|(one, other)| is_word(one) && is_word(other));
     let is_place = |(path, rest): (&str, &str)| {
         path.contains(['/', '.']) && rest.split('-').next().is_some_and(|it| it.parse::<u32>().is_ok())
     };
-    are_words() || name.split_once('-').is_some_and(is_place)
+    are_words() || name.split_once('-').is_some_and(is_place) || has_escape(name) || is_picture(name)
+}
+
+fn has_escape(name: &str) -> bool {
+    let is_code = |rest: &str| rest.get(..2).is_some_and(|code| u8::from_str_radix(code, 16).is_ok());
+    name.match_indices("u00").any(|(at, start)| is_code(&name[at + start.len()..]))
+}
+
+fn is_picture(name: &str) -> bool {
+    const ENDINGS: [&str; 7] = [".png", ".jpg", ".jpeg", ".gif", ".svg", ".webp", ".ico"];
+    let address = name.split(['?', '#']).next().unwrap_or(name);
+    name.contains("//") && ENDINGS.iter().any(|ending| address.ends_with(ending))
 }
 
 /// Returns whether a name seen once means little without its line: words of the agent alone, which
@@ -228,7 +240,7 @@ mod tests {
     use wb_message::{Message, ToolVocabulary};
 
     #[test]
-    fn adjacent_words_and_places_of_a_search_are_no_names() {
+    fn adjacent_words_places_of_a_search_escapes_and_pictures_are_no_names() {
         for (name, expected) in [
             ("errors/warnings", true),
             ("deleted/non-existent", true),
@@ -237,6 +249,11 @@ mod tests {
             ("src/Cart", false),
             ("tests/it/main.rs", false),
             ("cart-2.rs", false),
+            ("u003c/a", true),
+            ("x/u0026y", true),
+            ("menu007_of_cart", false),
+            ("https://img.shields.io/badge/a.svg?style=flat", true),
+            ("docs/cart.svg", false),
             ("parse_cart", false),
         ] {
             assert_eq!(is_no_name(name), expected, "{name}");

@@ -11,7 +11,7 @@ use super::play::Play;
 use super::plug_in::{self, StandIn};
 use super::plugged::{self, ITS_OWN, OURS, TAIL_STAYS, WISHED};
 use super::provider::{AgentRequest, Played};
-use super::script::{self, LAST_PROMPT, NEXT_PROMPT, TAIL_PROMPT, TASK, Turn, WISH};
+use super::script::{self, LAST_PROMPT, NEXT_PROMPT, TAIL_PROMPT, TASK, THIRD_PROMPT, Turn, WISH};
 use super::validate::{self, Check, Sent, UNDONE};
 use super::wb::Wb;
 
@@ -63,6 +63,7 @@ pub(crate) const CASES: [Case; 11] = [
             Step::Say(TASK, Answers::Head { is_full: false }),
             Step::Say(TAIL_PROMPT, Answers::Tail { is_full: true }),
             Step::Say(NEXT_PROMPT, Answers::Large),
+            Step::Say(THIRD_PROMPT, Answers::Large),
             Step::UndoAndRedoAll,
             Step::Say(LAST_PROMPT, Answers::More),
         ],

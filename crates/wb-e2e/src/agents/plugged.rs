@@ -3,16 +3,18 @@
 use std::collections::BTreeMap;
 
 use super::provider::NATIVE_SUMMARY;
-use super::script::WISH;
+use super::script::{TASK, WISH};
 use super::validate::{COMPACTED, Check, DIGEST_WORDS, RESTORED_WORDS, TAIL, in_order, no_digest, texts};
 use super::wire::Item;
 
 /// The checks of every request after a compaction by the host that uses our digest.
-pub(crate) const OURS: [Check; 6] = {
+pub(crate) const OURS: [Check; 7] = {
     let [digest, head, host, _, calls, _] = COMPACTED;
     let files: Check = ("restored files after it", |sent| files_are_behind(&sent.request.items));
     let own: Check = ("not the host's summary", |sent| sent.reject_text(NATIVE_SUMMARY));
-    [digest, files, head, host, calls, own]
+    // The first prompt is a request and a rule.
+    let words: Check = ("the user's first words", |sent| sent.expect_text(TASK));
+    [digest, files, head, host, calls, own, words]
 };
 
 /// The additional checks of the first one, if the messages since the second prompt are the tail.
@@ -56,7 +58,7 @@ fn files_are_behind(items: &[Item]) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::script::{TAIL_OUTPUTS, TASK};
+    use super::super::script::TAIL_OUTPUTS;
     use super::super::validate::findings;
     use super::super::validate::tests::{compacted, output, request, sent, tail, user};
     use super::*;

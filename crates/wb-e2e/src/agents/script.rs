@@ -34,6 +34,8 @@ pub(crate) const TAIL_PROMPT: &str = "Now look at the southern marsh. Begin at t
     it, and tell when the marsh is done. The counting in the north need not be done again for that.";
 /// The prompt after the compaction.
 pub(crate) const NEXT_PROMPT: &str = "Go on with the eastern marsh.";
+/// The prompt that fills the window for the third time.
+pub(crate) const THIRD_PROMPT: &str = "Go on with the marsh beyond the river.";
 /// The prompt after the compaction was undone.
 pub(crate) const LAST_PROMPT: &str = "End with the western marsh.";
 

@@ -1,7 +1,6 @@
 //! `cargo xtask sdk`: the official Python SDKs send our requests to a provider on the loopback
 //! address that checks them.
 
-mod python;
 mod requests;
 mod server;
 mod report;
@@ -17,6 +16,7 @@ use std::process::Stdio;
 use std::time::Instant;
 
 use crate::agents;
+use crate::python;
 use report::Counts;
 use requests::Requests;
 

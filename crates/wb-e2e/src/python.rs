@@ -1,4 +1,4 @@
-//! A virtual environment with the SDKs, made once for each set of versions.
+//! A virtual environment with packages of Python, made once for each set of versions.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -21,6 +21,15 @@ pub(crate) fn is_there() -> bool {
 /// Installs packages into an environment below a folder if they are missing, and returns its
 /// Python.
 pub(crate) fn installed(cache: &Path, packages: &[&str]) -> Result<PathBuf, String> {
+    installed_with(cache, packages, &[])
+}
+
+/// Installs packages without those that they depend on.
+pub(crate) fn installed_alone(cache: &Path, packages: &[&str]) -> Result<PathBuf, String> {
+    installed_with(cache, packages, &["--no-deps"])
+}
+
+fn installed_with(cache: &Path, packages: &[&str], options: &[&str]) -> Result<PathBuf, String> {
     let folder = cache.join(packages.join("_").replace("==", "-"));
     let python = folder.join(if cfg!(windows) { "Scripts/python.exe" } else { "bin/python" });
     // An install that was broken off left no mark, and is begun again.
@@ -29,7 +38,7 @@ pub(crate) fn installed(cache: &Path, packages: &[&str]) -> Result<PathBuf, Stri
         run(Command::new("python3").args(["-m", "venv", "--clear"]).arg(&folder))?;
         let pip =
             ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--only-binary", ":all:"];
-        run(Command::new(&python).args(pip).args(packages))?;
+        run(Command::new(&python).args(pip).args(options).args(packages))?;
         std::fs::write(&mark, "").map_err(|error| format!("{}: {error}", mark.display()))?;
     }
     Ok(python)
@@ -38,7 +47,7 @@ pub(crate) fn installed(cache: &Path, packages: &[&str]) -> Result<PathBuf, Stri
 fn run(command: &mut Command) -> Result<(), String> {
     let shown = format!("{command:?}");
     let status = command.stdin(Stdio::null()).status().map_err(|error| format!("{shown}: {error}"))?;
-    let hint = "hint: the SDKs come from the registry of Python; is it reached from here?";
+    let hint = "hint: the packages come from the registry of Python; is it reached from here?";
     if status.success() { Ok(()) } else { Err(format!("{shown}: {status}\n{hint}")) }
 }
 
