@@ -1,5 +1,5 @@
-//! `cargo xtask e2e`, `sdk`, `integrations` and `peers`: the program of `crates/wb-e2e`, in a process of its
-//! own.
+//! `cargo xtask e2e`, `sdk`, `integrations` and `peers`: the program of `crates/wb-e2e`, in a
+//! process of its own.
 
 use std::path::Path;
 use std::process::Command;

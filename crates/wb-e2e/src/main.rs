@@ -1,7 +1,8 @@
 //! End-to-end tests: real agents and the official SDKs, against a mock provider on the loopback
 //! address, and suites of other projects.
 //!
-//! `cargo xtask e2e`, `sdk`, `integrations` and `peers` run this program in the root of the checkout.
+//! `cargo xtask e2e`, `sdk`, `integrations` and `peers` run this program in the root of the
+//! checkout.
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a program for the terminal")]
 
 mod python;

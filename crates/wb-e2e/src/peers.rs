@@ -16,12 +16,12 @@ const SUITES: [&str; 2] = ["compaction-conformance-kit==0.8.0", "conpact==0.1.0"
 const PROGRAM: &str = "crates/wb-e2e/python/peers.py";
 /// The page with the results.
 const FILE: &str = "docs/evaluation/peers.md";
-/// The compactor of ours in the table of short chats.
+/// Our compactor in the table of short chats.
 const OURS: &str = "window-budget";
 
 /// The results of all suites; shares are percentages.
 #[derive(Debug, Deserialize)]
-struct Found {
+struct PeerResults {
     chained: Vec<Chained>,
     constraints: Vec<Constraints>,
     short_chats: Vec<ShortChats>,
@@ -98,7 +98,7 @@ pub(crate) fn run(root: &Path, words: &[&str]) -> Result<(), String> {
     if !output.status.success() {
         return Err(format!("{PROGRAM}: {}", output.status));
     }
-    let found: Found =
+    let found: PeerResults =
         serde_json::from_slice(&output.stdout).map_err(|error| format!("{PROGRAM}: {error}"))?;
     let page = page(&found);
     print!("{}", &page[page.find("## ").unwrap_or(0)..]);
@@ -111,7 +111,7 @@ pub(crate) fn run(root: &Path, words: &[&str]) -> Result<(), String> {
 }
 
 /// Returns what is below the floors that we promise.
-fn below_floors(found: &Found) -> Vec<String> {
+fn below_floors(found: &PeerResults) -> Vec<String> {
     let mut below = Vec::new();
     for it in &found.chained {
         let floor = if it.kind.contains("safety") || it.kind.contains("constraint") { 100.0 } else { 95.0 };
@@ -140,7 +140,7 @@ Suites that other projects wrote for compactions, run against `wb compact` with 
 model. What counts is that the words are still there; whether a model would use them is not asked.
 ";
 
-fn page(found: &Found) -> String {
+fn page(found: &PeerResults) -> String {
     let mut out = String::from(TITLE);
     let _ = writeln!(out, "\n- commit: {}\n- command: `cargo xtask peers --record`", commit());
     for suite in SUITES {
@@ -197,7 +197,7 @@ mod tests {
             five: 100.0,
             ten,
         };
-        let found = Found {
+        let found = PeerResults {
             chained: vec![chained("fact", 96.0), chained("safety_rule", 99.0), chained("goal_state", 94.0)],
             constraints: vec![Constraints {
                 window: 64_000,

@@ -94,7 +94,7 @@ mod tests {
         assert_eq!(own(compacted()).len(), 2);
         let native = || [user(NATIVE_SUMMARY)].into_iter().chain(tail()).collect();
         assert!(own(native()).is_empty());
-        assert_eq!(findings(&OURS, sent(&request(native()))).len(), 2);
+        assert_eq!(findings(&OURS, sent(&request(native()))).len(), 3);
         assert!(findings(&OURS, sent(&request(compacted()))).is_empty());
         assert_eq!(findings(&WISHED, sent(&request(compacted()))).len(), 1);
     }
