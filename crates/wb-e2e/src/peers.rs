@@ -16,8 +16,6 @@ const SUITES: [&str; 2] = ["compaction-conformance-kit==0.8.0", "conpact==0.1.0"
 const PROGRAM: &str = "crates/wb-e2e/python/peers.py";
 /// The page with the results.
 const FILE: &str = "docs/evaluation/peers.md";
-/// Our compactor in the table of short chats.
-const OURS: &str = "window-budget";
 
 /// The results of all suites; shares are percentages.
 #[derive(Debug, Deserialize)]
@@ -44,6 +42,12 @@ struct Chained {
     five: f64,
     #[serde(rename = "10")]
     ten: f64,
+}
+
+impl Chained {
+    fn shares(&self) -> [f64; 5] {
+        [self.one, self.two, self.three, self.five, self.ten]
+    }
 }
 
 /// Constraints that are kept word for word after a number of compactions.
@@ -115,7 +119,7 @@ fn below_floors(found: &PeerResults) -> Vec<String> {
     let mut below = Vec::new();
     for it in &found.chained {
         let floor = if it.kind.contains("safety") || it.kind.contains("constraint") { 100.0 } else { 95.0 };
-        let least = [it.one, it.two, it.three, it.five, it.ten].into_iter().fold(100.0, f64::min);
+        let least = it.shares().into_iter().fold(100.0, f64::min);
         if least < floor {
             below.push(format!("{} in a window of {}: {least:.0} % of {floor:.0} %", it.kind, it.window));
         }
@@ -136,48 +140,52 @@ fn below_floors(found: &PeerResults) -> Vec<String> {
 const TITLE: &str = "\
 # Suites of peers
 
-Suites that other projects wrote for compactions, run against `wb compact` with its defaults and without a
-model. What counts is that the words are still there; whether a model would use them is not asked.
+Suites that other projects wrote, run against `wb compact` without a model. Words that are still there count;
+whether a model would use them is not asked.
 ";
 
 fn page(found: &PeerResults) -> String {
     let mut out = String::from(TITLE);
-    let _ = writeln!(out, "\n- commit: {}\n- command: `cargo xtask peers --record`", commit());
-    for suite in SUITES {
-        let _ = writeln!(out, "- suite: {}", suite.replace("==", " "));
-    }
-    out += "\n## Ten compactions in a row\n
-The kit's statements of five types in sessions of real size, four of them: each request is followed by tool
-calls with long results, and each compaction by 36 more. Percentage kept after the first compactions.\n
-| window | statements | 1 | 2 | 3 | 5 | 10 |
-|---:|---|---:|---:|---:|---:|---:|\n";
-    for Chained { window, kind, one, two, three, five, ten } in &found.chained {
-        let _ =
-            writeln!(out, "| {window} | {kind} | {one:.0} | {two:.0} | {three:.0} | {five:.0} | {ten:.0} |");
+    let _ = writeln!(out, "\n- commit: {}\n- suites: {}", commit(), SUITES.join(", ").replace("==", " "));
+    out += "- command: `cargo xtask peers --record`\n\n## Ten compactions in a row\n
+Statements of five types in four sessions with long results of tools; least percentage of any type that is\nkept.\n
+| window | after 1 | 2 | 3 | 5 | 10 |\n|---:|---:|---:|---:|---:|---:|\n";
+    let mut windows: Vec<u64> = found.chained.iter().map(|it| it.window).collect();
+    windows.dedup();
+    for window in &windows {
+        let rows = || found.chained.iter().filter(|it| it.window == *window).map(Chained::shares);
+        let least = rows().reduce(|least, row| std::array::from_fn(|at| f64::min(least[at], row[at])));
+        let cells = least.unwrap_or_default().map(|share| format!(" {share:.0} |")).concat();
+        let _ = writeln!(out, "| {window} |{cells}");
     }
     out += "\n## Constraints of a paper\n
-The constraints of COMPINT (arXiv 2608.11242), each at three places of a session, that are there word for word.\n
-| window | place | after 1 | after 5 | after 10 | of |
-|---:|---|---:|---:|---:|---:|\n";
-    for Constraints { window, place, of, one, five, ten } in &found.constraints {
-        let _ = writeln!(out, "| {window} | {place} | {one} | {five} | {ten} | {of} |");
+Those of COMPINT (arXiv 2608.11242) at three places of a session, that are there word for word.\n
+| window | after 1 | 5 | 10 | of |\n|---:|---:|---:|---:|---:|\n";
+    for window in &windows {
+        let rows = || found.constraints.iter().filter(|it| it.window == *window);
+        let sum = |n: fn(&Constraints) -> usize| rows().map(n).sum::<usize>();
+        let [one, five, ten, of] = [sum(|it| it.one), sum(|it| it.five), sum(|it| it.ten), sum(|it| it.of)];
+        let _ = writeln!(out, "| {window} | {one} | {five} | {ten} | {of} |");
     }
     out += "\n## Short chats\n
-The kit's own chats, compacted five times without anything said in between, without a budget and with one in
-characters; `wb` reaches a budget by `--target`. The compactors below it are the kit's; checklist and
-pinned-rules read the labels by which the kit marks its statements.\n
-| budget | compactor | kept % | size % | within the budget |
-|---:|---|---:|---:|---|\n";
-    for ShortChats { budget, compactor, kept, size, fits } in &found.short_chats {
-        let name = if compactor == OURS { format!("**{compactor}**") } else { compactor.clone() };
-        let fits = if *fits { "yes" } else { "no" };
-        let _ = writeln!(out, "| {budget} | {name} | {kept:.0} | {size:.0} | {fits} |");
+Percentage of statements kept after five compactions, and the size, without a budget and with one; `wb`\n\
+reaches it by `--target`. The others are the kit's; the last two read the labels of its statements.\n\n";
+    let mut budgets: Vec<&str> = found.short_chats.iter().map(|it| it.budget.as_str()).collect();
+    budgets.dedup();
+    let _ = writeln!(out, "| compactor | {} |\n|---|{}", budgets.join(" | "), "---:|".repeat(budgets.len()));
+    for first in found.short_chats.iter().filter(|it| it.budget == budgets[0]) {
+        let _ = write!(out, "| {} |", first.compactor);
+        for it in found.short_chats.iter().filter(|it| it.compactor == first.compactor) {
+            let over = if it.fits { "" } else { ", too large" };
+            let _ = write!(out, " {:.0} ({:.0}{over}) |", it.kept, it.size);
+        }
+        out.push('\n');
     }
     let Updates { n, latest, replaced_too } = &found.updates;
     let _ = writeln!(
         out,
-        "\n## Replaced statements\n\nOf {n} statements that a later one replaces, the latest is there for {latest}; the \
-         replaced one is there too for\n{replaced_too}, as an earlier request before it."
+        "\n## Replaced statements\n\nOf {n} that a later one replaces, the latest is there for {latest}, the replaced one too \
+         for {replaced_too}, as an\nearlier request before it."
     );
     out
 }
@@ -207,11 +215,17 @@ mod tests {
                 five: 15,
                 ten: 14,
             }],
-            short_chats: Vec::new(),
+            short_chats: vec![ShortChats {
+                budget: "10%".into(),
+                compactor: "x".into(),
+                kept: 1.0,
+                size: 10.0,
+                fits: true,
+            }],
             updates: Updates { n: 64, latest: 64, replaced_too: 64 },
         };
         let below = below_floors(&found);
         assert_eq!(below.len(), 3, "{below:?}");
-        assert!(page(&found).contains("| 64000 | top | 15 | 15 | 14 | 15 |"));
+        assert!(page(&found).contains("| 32000 | 100 | 100 | 100 | 100 | 94 |"));
     }
 }
