@@ -43,7 +43,7 @@ unchanged, nothing but the provider listens on a port, requests keep the order o
 ";
 
 const PLUGGED_TABLE: &str = "\
-| agent | version | date | commit | network | ours, asked for | words of the user | normal way, after s | took | result |
+| agent | version | date | commit | network | ours, asked for | words of the user | normal way, after at most s | took | result |
 |---|---|---|---|---|---|---|---|---|---|
 ";
 
@@ -137,21 +137,20 @@ fn plugged_row(host: &Host, outcomes: &[Outcome], run: &Run) -> Option<String> {
     let played: Vec<(&Case, &Outcome)> =
         CASES.iter().map(|case| Some((case, of(case.name)?))).collect::<Option<_>>()?;
     let (ours, own): (Vec<_>, Vec<_>) = played.iter().partition(|(case, _)| case.is_ours());
-    let seconds = |(case, outcome): &(&Case, &Outcome)| format!("{} {:.1}", case.name, outcome.pause_seconds);
     let summaries: usize = ours.iter().map(|(_, outcome)| outcome.n_summaries).sum();
     let is_cut_short = plug.moment == Moment::Midway { keeps_calls: false };
     let folded = if is_cut_short { ", calls underway folded too" } else { "" };
     let ours = format!("{summaries} requests for a summary{folded}");
     let took = played.iter().map(|(_, outcome)| outcome.seconds).sum::<f64>();
     let words = if plug.hands_over_words { "reach us" } else { "not handed over" };
-    let own = own.iter().map(seconds).collect::<Vec<_>>().join(", ");
+    let own = own.iter().map(|(_, outcome)| outcome.pause_seconds).fold(0.0, f64::max);
     let n_findings: usize = played.iter().map(|(_, outcome)| outcome.findings.len()).sum();
     let Host { name, version, .. } = host;
     let Run { date, commit, .. } = run;
     let network = run.network();
     let found = verdict(n_findings);
     Some(format!(
-        "| {name} | {version} | {date} | {commit} | {network} | {ours} | {words} | {own} | {took:.0} s | {found} |"
+        "| {name} | {version} | {date} | {commit} | {network} | {ours} | {words} | {own:.1} | {took:.0} s | {found} |"
     ))
 }
 
