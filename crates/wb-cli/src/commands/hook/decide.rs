@@ -7,6 +7,7 @@ use std::ops::Range;
 use serde_json::value::RawValue;
 use wb_budget::{TokenCounter, TokenHeuristic};
 use wb_dialect::Dialect;
+use wb_digest::{Section, Sections};
 use wb_facts::{FindingKind, audit};
 use wb_formats::{Format, FormatError, Native, SentAs, newest, open, open_path};
 use wb_message::markers::is_pinned;
@@ -186,7 +187,8 @@ fn answer(request: &Request<'_>, config: &Config, outcome: &Outcome, cut: Option
     if !cut.is_none_or(is_hosts_cut) {
         return pass("the host's cut would part a call from its result".into());
     }
-    if !digest.contains("\n# Objective\n") && outcome.facts.has_first() {
+    let no_objective = Sections::parse(&digest).entries(Section::Objective).is_empty();
+    if no_objective && outcome.facts.has_first() {
         return pass("there is no room for a digest of what the user asked for".into());
     }
     // The facts may begin before the messages; they end with the same one.
@@ -197,11 +199,15 @@ fn answer(request: &Request<'_>, config: &Config, outcome: &Outcome, cut: Option
     };
     let mut audit = audit(&digest, &outcome.facts);
     audit.retain(|it| it.kind != FindingKind::MissingConstraint || !it.message.is_some_and(stays));
+    if audit.iter().any(|it| it.kind == FindingKind::MissingConstraint) {
+        return pass("there is no room for a digest of the user's rules".into());
+    }
     let words = words(request.instructions.as_deref(), &config.pin);
     let report =
         Report { tokens_after: report.tokens_after + TokenHeuristic::DEFAULT.text(&words), ..report };
-    if report.tokens_after >= report.tokens_before {
-        return Answer { report: Some(report), ..Answer::pass("the result would not be smaller") };
+    // The host is left to itself where a digest would save less than a tenth.
+    if report.tokens_after.saturating_mul(10) > report.tokens_before.saturating_mul(9) {
+        return Answer { report: Some(report), ..Answer::pass("a digest would save too little") };
     }
     let digest = with_words(&digest, &words);
     Answer { report: Some(report), audit, ..Answer::new(Action::Replace { digest, keep }) }

@@ -1,6 +1,7 @@
 //! Agents that run `wb`: plug-ins and their requests.
 
 mod hook;
+mod hook_chain;
 mod hook_schema;
 mod opencode;
 mod install;
