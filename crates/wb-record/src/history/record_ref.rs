@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 use std::ops::Range;
 
+use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 
 use crate::format::Document;
@@ -17,6 +18,22 @@ pub struct RecordRef {
     pub span: Span,
     /// The fingerprint of its bytes.
     pub hash: u64,
+}
+
+impl RecordRef {
+    /// Returns the place of the record now; nothing if it is gone or changed.
+    ///
+    /// A record that is a part of its own, such as a row, may have changed: its agent keeps notes
+    /// there, and its name identifies it.
+    pub(crate) fn place_now(&self, document: &dyn Document) -> Option<Span> {
+        let parts = document.parts();
+        if parts.fingerprint(&self.span).is_ok_and(|hash| hash == self.hash) {
+            return Some(self.span.clone());
+        }
+        let bytes = self.span.is_own_part().then(|| parts.whole(&self.span.part).ok())??;
+        serde_json::from_slice::<IgnoredAny>(&bytes).ok()?;
+        Some(Span { len: bytes.len() as u64, ..self.span.clone() })
+    }
 }
 
 /// Returns the records of a view in its order, each once.
@@ -45,8 +62,10 @@ fn spans(view: &View, messages: Range<usize>) -> impl Iterator<Item = &Span> {
 /// the view does not begin with these records.
 pub(crate) fn n_known(after: &[RecordRef], view: &View) -> Option<usize> {
     let mut spans = spans(view, 0..view.messages.len());
-    let known: HashSet<&Span> = after.iter().map(|it| &it.span).collect();
-    let is_known = |at: &usize| view.provenance.places(*at).iter().any(|place| known.contains(&place.record));
+    let known: HashSet<_> = after.iter().map(|it| it.span.identity()).collect();
+    let is_known =
+        |at: &usize| view.provenance.places(*at).iter().any(|place| known.contains(&place.record.identity()));
     let last = (0..view.messages.len()).rfind(is_known);
-    after.iter().all(|it| spans.next() == Some(&it.span)).then_some(last.map_or(0, |last| last + 1))
+    let is_next = |it: &RecordRef| spans.next().is_some_and(|next| next.identity() == it.span.identity());
+    after.iter().all(is_next).then_some(last.map_or(0, |last| last + 1))
 }

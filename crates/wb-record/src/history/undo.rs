@@ -334,29 +334,26 @@ impl History {
         view: &View,
     ) -> Result<Vec<Item<'static>>, HistoryError> {
         let operation = self.operations().find(|it| it.id == id).ok_or(HistoryError::Unknown { id })?;
-        let is_there = |it: &RecordRef| is_there(document, it);
-        if !operation.before.iter().all(|it| self::is_there(copy, it)) {
-            return Err(HistoryError::Lost { id });
-        }
+        let before: Option<Vec<Span>> = operation.before.iter().map(|it| it.place_now(copy)).collect();
         let mut items: Vec<Item<'static>> =
-            operation.before.iter().map(|it| Item::Old(it.span.clone())).collect();
+            before.ok_or(HistoryError::Lost { id })?.into_iter().map(Item::Old).collect();
         let (since, last) = self.records_since(operation)?;
         let n_known = n_known(last, view).ok_or(HistoryError::Overtaken { id })?;
         let records = |at: usize| view.provenance.places(at).iter().map(|place| &place.record);
-        let mut shown: HashMap<&Span, Vec<usize>> = HashMap::new();
+        let mut shown: HashMap<_, Vec<usize>> = HashMap::new();
         for at in 0..n_known {
-            records(at).take(1).for_each(|first| shown.entry(first).or_default().push(at));
+            records(at).take(1).for_each(|first| shown.entry(first.identity()).or_default().push(at));
         }
-        let mut said: HashSet<&Span> = HashSet::new();
+        let mut said = HashSet::new();
         for record in since {
-            match shown.remove(&record.span) {
+            match shown.remove(&record.span.identity()) {
                 Some(messages) => {
-                    said.extend(messages.iter().flat_map(|at| records(*at)));
+                    said.extend(messages.iter().flat_map(|at| records(*at)).map(Span::identity));
                     items.extend(messages.into_iter().map(Item::Same));
                 }
-                None if said.contains(&record.span) => {}
+                None if said.contains(&record.span.identity()) => {}
                 None => {
-                    let there = Some(record).filter(|it| is_there(it)).map(|it| it.span.clone());
+                    let there = record.place_now(document);
                     let moved = there.and_then(|span| moved(span, back));
                     items.push(Item::Old(moved.ok_or(HistoryError::Lost { id })?));
                 }
@@ -372,7 +369,7 @@ impl History {
         let Operation { id, conversation, .. } = operation;
         let (mut since, mut after) = (Vec::new(), self.records_after(*id));
         for later in self.operations().filter(|it| it.id > *id && it.conversation == *conversation) {
-            let is_same = |(a, b): (&RecordRef, &RecordRef)| a.span == b.span;
+            let is_same = |(a, b): (&RecordRef, &RecordRef)| a.span.identity() == b.span.identity();
             let new = later.before.get(after.len()..);
             let new = new.filter(|_| after.iter().zip(&later.before).all(is_same));
             since.extend(new.ok_or(HistoryError::Overtaken { id: *id })?);

@@ -23,4 +23,15 @@ impl Span {
     pub fn range(&self) -> Range<u64> {
         self.at..self.at + self.len
     }
+
+    /// Returns whether the span is a part of its own, such as a row.
+    pub(crate) fn is_own_part(&self) -> bool {
+        self.at == 0 && !self.part.is_empty()
+    }
+
+    /// Returns what two spans of one record have in common: the length of a part of its own may
+    /// change.
+    pub(crate) fn identity(&self) -> (&str, u64, Option<u64>) {
+        (&self.part, self.at, (!self.is_own_part()).then_some(self.len))
+    }
 }

@@ -107,6 +107,10 @@ fn the_log_shows_how_to_undo_each_session_of_opencode() {
     let host = Connection::open(&opencode.database).unwrap();
     let part = json!({"type": "compaction", "auto": true, "tail_start_id": tail});
     host.execute("UPDATE part SET data = ?1 WHERE message_id = 'msg_061'", [part.to_string()]).unwrap();
+    // Later it notes in the user's message what the turn changed.
+    let noted =
+        "UPDATE message SET data = json_set(data, '$.summary', json('{\"diffs\":[]}')) WHERE id = 'msg_003'";
+    assert_eq!(host.execute(noted, []), Ok(1));
     let host_says = json!({"type": "text", "text": "Continue if you have next steps.", "synthetic": true});
     opencode.write(json!({"role": "user", "agent": "build", "model": {}}), &[host_says]);
     opencode.user("And then?");
