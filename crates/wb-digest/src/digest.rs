@@ -53,11 +53,16 @@ impl Sections {
 
     /// Parses a digest. Text before the first heading is carryover; `none` is not an entry.
     ///
-    /// An indented line continues the entry before it.
+    /// An indented line continues the entry before it, with the blank lines in between.
     pub fn parse(digest: &str) -> Self {
         let mut sections = Self::default();
-        let mut current = Section::Carryover;
-        for line in digest.lines().map(str::trim_end).filter(|line| !line.is_empty()) {
+        let (mut current, mut n_blank) = (Section::Carryover, 0);
+        for line in digest.lines().map(str::trim_end) {
+            if line.is_empty() {
+                n_blank += 1;
+                continue;
+            }
+            let blank_before = std::mem::take(&mut n_blank);
             if let Some(section) = Section::from_heading(line) {
                 current = section;
                 continue;
@@ -66,7 +71,7 @@ impl Sections {
             let is_full = known.len() == MAX_ENTRIES;
             match known.last_mut() {
                 Some(last) if line.starts_with("  ") => {
-                    last.push('\n');
+                    last.extend(std::iter::repeat_n('\n', blank_before + 1));
                     last.push_str(line);
                 }
                 _ if line.trim_start_matches("- ").eq_ignore_ascii_case("none") => {}

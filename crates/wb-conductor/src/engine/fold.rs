@@ -95,7 +95,9 @@ impl<'a> StepRunner<'a, '_> {
         let folded: u64 = ranges.iter().map(|range| self.draft.range_weight(range)).sum();
         let freed = self.draft.input.total_tokens().saturating_sub(self.draft.total() - folded);
         let most = head.own_tokens.saturating_add(head.floor.tokens).saturating_add(head.lines_tokens);
-        let floor = head.floor.tokens.saturating_add(head.least_tokens).saturating_add(HEADING_TOKENS);
+        // The digest is fitted in steps, and its tokens are denser in some parts than in others.
+        let floor = head.floor.tokens.saturating_add(head.floor.tokens / 8);
+        let floor = floor.saturating_add(head.least_tokens).saturating_add(HEADING_TOKENS);
         let total = self.draft.input.total_tokens();
         if floor >= freed && !self.budget.is_over(total) {
             self.is_floor_too_heavy = true;

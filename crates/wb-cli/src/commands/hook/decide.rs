@@ -205,8 +205,9 @@ fn answer(request: &Request<'_>, config: &Config, outcome: &Outcome, cut: Option
     let words = words(request.instructions.as_deref(), &config.pin);
     let report =
         Report { tokens_after: report.tokens_after + TokenHeuristic::DEFAULT.text(&words), ..report };
-    // The host is left to itself where a digest would save less than a tenth.
-    if report.tokens_after.saturating_mul(10) > report.tokens_before.saturating_mul(9) {
+    // Less than a tenth is not worth it, unless the host chose the cut and keeps that tail anyway.
+    let tenth = if cut.is_none() { report.tokens_before / 10 } else { 1 };
+    if report.tokens_after.saturating_add(tenth) > report.tokens_before {
         return Answer { report: Some(report), ..Answer::pass("a digest would save too little") };
     }
     let digest = with_words(&digest, &words);
