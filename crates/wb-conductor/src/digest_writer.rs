@@ -12,14 +12,20 @@ use wb_summarize::{CondenseScope, digest_message};
 #[derive(Clone)]
 pub(crate) struct DigestWriter {
     pub(crate) max_tokens: u64,
+    /// The characters of the floor: words may be sparse, and more of them fit than estimated.
+    pub(crate) floor_chars: usize,
     pub(crate) timestamp: i64,
     pub(crate) counter: Arc<dyn TokenCounter>,
 }
 
+/// The characters of the headings and of what each digest says of itself, rounded up.
+const FRAME_CHARS: usize = 400;
+
 impl DigestWriter {
     /// Renders shorter and shorter until the message is within its bound.
     pub(crate) fn fit(&self, render: impl Fn(usize) -> String) -> Message {
-        let mut max_chars = TokenHeuristic::DEFAULT.chars_within(self.max_tokens);
+        let with_floor = if self.floor_chars > 0 { self.floor_chars + FRAME_CHARS } else { 0 };
+        let mut max_chars = TokenHeuristic::DEFAULT.chars_within(self.max_tokens).max(with_floor);
         loop {
             let message = digest_message(CondenseScope::Session, render(max_chars), self.timestamp);
             if max_chars < 16 || self.counter.message(&message) <= self.max_tokens {

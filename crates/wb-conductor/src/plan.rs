@@ -165,10 +165,11 @@ impl Plan<'_> {
     }
 
     fn writer(&self) -> DigestWriter {
-        let timestamp = self.head.as_ref().map_or(0, |head| head.timestamp);
+        let head = self.head.as_ref();
         DigestWriter {
             max_tokens: self.digest_tokens(),
-            timestamp,
+            floor_chars: head.map_or(0, |head| head.floor.chars),
+            timestamp: head.map_or(0, |head| head.timestamp),
             counter: self.draft.input.counter.clone(),
         }
     }

@@ -54,3 +54,22 @@ fn each_request_that_fits_a_quarter_of_the_limit_is_whole_after_ten_compactions(
     let missing: Vec<_> = said.iter().filter(|it| !digest.contains(it.as_str()) && !in_tail(it)).collect();
     assert!(missing.is_empty(), "{missing:?}\n{digest}");
 }
+
+#[test]
+fn each_request_of_plain_words_is_whole_after_a_forced_compaction_of_each_turn() {
+    const WORDS: [&str; 6] = ["alpha", "bravo", "cargo", "delta", "eager", "fable"];
+    let request = |n: usize| format!("{} {} goes to {}{n}", WORDS[n % 6], WORDS[n / 6 % 6], WORDS[n * 5 % 6]);
+    let mut messages = Vec::new();
+    for n in 0..120 {
+        messages.push(Message::user(request(n)));
+        messages.extend(script("a:bash t*500 a:bash t*500 a"));
+        messages = condensed(&messages, &window(32_000), &FORCE).0;
+        let is_there = |n: &usize| {
+            let text = request(*n);
+            messages.iter().any(|it| *it == Message::user(text.as_str()))
+                || digest_of(&messages).contains(&text)
+        };
+        let lost: Vec<usize> = (0..=n).filter(|n| !is_there(n)).collect();
+        assert!(lost.is_empty(), "after {n}: {lost:?}");
+    }
+}

@@ -13,7 +13,7 @@ use wb_message::excerpt::excerpt;
 use wb_shell::without_file_bodies;
 
 /// Bytes of a request that are kept.
-const ASKED_BYTES: usize = 32_000;
+const ASKED_BYTES: usize = 8_000;
 /// Characters of a request that its turn is named by.
 pub const ASKED_CHARS: usize = 80;
 /// Bytes of what the agent said, of a command, and of a line that a tool showed.
