@@ -48,7 +48,7 @@ pub(crate) const STEPS: [(&str, Action, Runs); 14] = [
     ("e2e", Action::EndToEnd("e2e --or-skip pi pi-0 codex opencode claude-code"), Runs::Deep),
     ("sdk", Action::EndToEnd("sdk --or-skip"), Runs::All),
     ("integrations", Action::Own(integrations), Runs::Deep),
-    ("peers", Action::Own(peers), Runs::Deep),
+    ("peers", Action::EndToEnd("peers --or-skip"), Runs::Deep),
     ("dist", Action::Own(dist::run), Runs::Deep),
 ];
 
@@ -109,10 +109,6 @@ fn step(root: &Path, action: Action, times: &Times, is_deep: bool) -> Result<(),
         Action::EndToEnd(words) => e2e::run_built(root, words),
         Action::Own(check) => check(root),
     }
-}
-
-fn peers(root: &Path) -> Result<(), String> {
-    e2e::run(root, &["peers"])
 }
 
 fn integrations(root: &Path) -> Result<(), String> {

@@ -47,7 +47,7 @@ usage: cargo xtask <command>
   integrations
           check the plug-ins in integrations/ against the types of their agents; needs npm
   layers  check that dependencies between crates point down, and external ones are on the list
-  peers [--record]
+  peers [--record] [--wb PROGRAM]
           run suites that other projects wrote for compactions against wb, and check what has to be kept; needs Python
           with venv
   schema  write the JSON Schemas and the table of formats into docs/reference

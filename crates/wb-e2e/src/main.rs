@@ -5,11 +5,11 @@
 //! checkout.
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a program for the terminal")]
 
-mod python;
 mod agents;
+mod python;
 mod integrations;
 mod sdk;
-mod peers;
+mod peer_suites;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -23,7 +23,7 @@ fn main() -> ExitCode {
         ["e2e", ref words @ ..] => agents::run(&root, words),
         ["integrations"] => integrations::run(&root),
         ["sdk", ref words @ ..] => sdk::run(&root, words),
-        ["peers", ref words @ ..] => peers::run(&root, words),
+        ["peers", ref words @ ..] => peer_suites::run(&root, words),
         _ => Err(USAGE.to_owned()),
     };
     match outcome {

@@ -3,10 +3,43 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use crate::agents;
+
 /// The SDKs of the providers.
 pub(crate) const SDKS: [&str; 3] = ["openai==3.54.0", "anthropic==2.12.0", "google-genai==3.4.0"];
 /// llama.cpp and its server, built for many platforms.
 pub(crate) const LLAMA_CPP: &str = "xllamacpp==2026.10.11549";
+
+/// The options of a command that runs programs of Python on `wb`.
+#[derive(Debug, Default, PartialEq)]
+pub(crate) struct PythonOptions {
+    /// The `wb` to test instead of the one of the checkout.
+    wb: Option<PathBuf>,
+    pub(crate) is_recorded: bool,
+    /// Without Python nothing is done.
+    pub(crate) is_skippable: bool,
+}
+
+impl PythonOptions {
+    pub(crate) fn read(words: &[&str], usage: &str) -> Result<Self, String> {
+        let mut options = Self::default();
+        let mut words = words.iter();
+        while let Some(word) = words.next() {
+            match *word {
+                "--wb" => options.wb = Some(words.next().ok_or(usage)?.into()),
+                "--record" => options.is_recorded = true,
+                "--or-skip" => options.is_skippable = true,
+                _ => return Err(usage.to_owned()),
+            }
+        }
+        Ok(options)
+    }
+
+    /// Returns the `wb` to test, and builds that of the checkout.
+    pub(crate) fn wb(&self, root: &Path, target: &Path) -> Result<PathBuf, String> {
+        self.wb.clone().map_or_else(|| agents::build_wb(root, target), Ok)
+    }
+}
 
 /// Returns whether Python can make virtual environments here.
 pub(crate) fn is_there() -> bool {
@@ -54,6 +87,13 @@ fn run(command: &mut Command) -> Result<(), String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn options_are_read_in_any_order() {
+        assert_eq!(PythonOptions::read(&["--all"], "usage"), Err("usage".to_owned()));
+        let options = PythonOptions { wb: Some("wb".into()), is_skippable: true, ..PythonOptions::default() };
+        assert_eq!(PythonOptions::read(&["--wb", "wb", "--or-skip"], ""), Ok(options));
+    }
 
     #[test]
     fn every_package_is_pinned() {

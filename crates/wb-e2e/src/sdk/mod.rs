@@ -16,41 +16,11 @@ use std::process::Stdio;
 use std::time::Instant;
 
 use crate::agents;
-use crate::python;
+use crate::python::{self, PythonOptions};
 use report::Counts;
 use requests::Requests;
 
 const USAGE: &str = "usage: cargo xtask sdk [--server] [--wb PROGRAM] [--record] [--or-skip]\n";
-
-#[derive(Debug, Default, PartialEq)]
-struct SdkOptions {
-    /// The `wb` to test instead of the one of the checkout.
-    wb: Option<PathBuf>,
-    is_recorded: bool,
-    /// Without Python nothing is done.
-    is_skippable: bool,
-}
-
-impl SdkOptions {
-    fn read(words: &[&str]) -> Result<Self, String> {
-        let mut options = Self::default();
-        let mut words = words.iter();
-        while let Some(word) = words.next() {
-            match *word {
-                "--wb" => options.wb = Some(words.next().ok_or(USAGE)?.into()),
-                "--record" => options.is_recorded = true,
-                "--or-skip" => options.is_skippable = true,
-                _ => return Err(USAGE.to_owned()),
-            }
-        }
-        Ok(options)
-    }
-
-    /// Returns the `wb` to test, and builds that of the checkout.
-    fn wb(&self, root: &Path, target: &Path) -> Result<PathBuf, String> {
-        self.wb.clone().map_or_else(|| agents::build_wb(root, target), Ok)
-    }
-}
 
 /// Says to this program itself that it already runs where only the loopback address is.
 const APART: &str = "--apart";
@@ -59,10 +29,10 @@ const APART: &str = "--apart";
 /// page.
 pub(crate) fn run(root: &Path, words: &[&str]) -> Result<(), String> {
     match words {
-        ["--server", words @ ..] => by_server(root, &SdkOptions::read(words)?),
-        [APART, words @ ..] => send(root, &SdkOptions::read(words)?),
+        ["--server", words @ ..] => by_server(root, &PythonOptions::read(words, USAGE)?),
+        [APART, words @ ..] => send(root, &PythonOptions::read(words, USAGE)?),
         words => {
-            let options = SdkOptions::read(words)?;
+            let options = PythonOptions::read(words, USAGE)?;
             if !options.is_skippable || python::is_there() {
                 return prepare(root, words, &options);
             }
@@ -74,7 +44,7 @@ pub(crate) fn run(root: &Path, words: &[&str]) -> Result<(), String> {
     }
 }
 
-fn prepare(root: &Path, words: &[&str], options: &SdkOptions) -> Result<(), String> {
+fn prepare(root: &Path, words: &[&str], options: &PythonOptions) -> Result<(), String> {
     let (target, folder) = folders()?;
     let start = Instant::now();
     python::installed(&folder, &python::SDKS)?;
@@ -88,7 +58,7 @@ fn prepare(root: &Path, words: &[&str], options: &SdkOptions) -> Result<(), Stri
     if status.success() { Ok(()) } else { Err("sdk: failed".to_owned()) }
 }
 
-fn send(root: &Path, options: &SdkOptions) -> Result<(), String> {
+fn send(root: &Path, options: &PythonOptions) -> Result<(), String> {
     let (target, folder) = folders()?;
     let (python, wb) = (python::installed(&folder, &python::SDKS)?, options.wb(root, &target)?);
     let start = Instant::now();
@@ -108,7 +78,7 @@ fn send(root: &Path, options: &SdkOptions) -> Result<(), String> {
 
 /// Makes a real inference server write a digest, from a package of llama.cpp; run by hand, because
 /// it is large.
-fn by_server(root: &Path, options: &SdkOptions) -> Result<(), String> {
+fn by_server(root: &Path, options: &PythonOptions) -> Result<(), String> {
     let (target, folder) = folders()?;
     let python = python::installed(&folder, &[python::LLAMA_CPP])?;
     let wb = options.wb(root, &target)?;
@@ -133,16 +103,4 @@ fn record(root: &Path, sent: &Counts, requests: &Requests) -> Result<(), String>
         .map_err(|error| format!("{}: {error}", report::FILE))?;
     println!("{}: written", report::FILE);
     Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn unknown_words_return_the_usage() {
-        assert_eq!(SdkOptions::read(&["--all"]), Err(USAGE.to_owned()));
-        let options = SdkOptions { wb: Some("wb".into()), is_skippable: true, ..SdkOptions::default() };
-        assert_eq!(SdkOptions::read(&["--wb", "wb", "--or-skip"]), Ok(options));
-    }
 }

@@ -6,10 +6,11 @@ use std::process::{Command, Stdio};
 
 use serde::Deserialize;
 
-use crate::agents::{build_wb, cache};
-use crate::{commit, python};
+use crate::agents::cache;
+use crate::commit;
+use crate::python::{self, PythonOptions};
 
-const USAGE: &str = "usage: cargo xtask peers [--record]";
+const USAGE: &str = "usage: cargo xtask peers [--wb PROGRAM] [--record] [--or-skip]";
 /// The suites: one with sessions and compactors, and one with constraints from a paper.
 const SUITES: [&str; 2] = ["compaction-conformance-kit==0.8.0", "conpact==0.1.0"];
 /// The program that runs them.
@@ -84,18 +85,14 @@ struct Updates {
 
 /// Installs the suites, runs them and checks the floors; `--record` writes the page.
 pub(crate) fn run(root: &Path, words: &[&str]) -> Result<(), String> {
-    let is_recorded = match words {
-        [] => false,
-        ["--record"] => true,
-        _ => return Err(USAGE.to_owned()),
-    };
-    if !python::is_there() {
-        println!("peers: skipped, since Python with venv is not installed");
+    let options = PythonOptions::read(words, USAGE)?;
+    if options.is_skippable && !python::is_there() {
+        println!("peers: skipped, since Python with venv and pip is not installed");
         return Ok(());
     }
     let cache = cache()?;
     let python = python::installed_alone(&cache, &SUITES)?;
-    let wb = build_wb(root, cache.parent().ok_or("no target directory")?)?;
+    let wb = options.wb(root, cache.parent().ok_or("no target directory")?)?;
     let mut command = Command::new(python);
     command.arg(root.join(PROGRAM)).arg(wb).stdin(Stdio::null()).stderr(Stdio::inherit());
     let output = command.output().map_err(|error| format!("{PROGRAM}: {error}"))?;
@@ -106,7 +103,7 @@ pub(crate) fn run(root: &Path, words: &[&str]) -> Result<(), String> {
         serde_json::from_slice(&output.stdout).map_err(|error| format!("{PROGRAM}: {error}"))?;
     let page = page(&found);
     print!("{}", &page[page.find("## ").unwrap_or(0)..]);
-    if is_recorded {
+    if options.is_recorded {
         std::fs::write(root.join(FILE), &page).map_err(|error| format!("{FILE}: {error}"))?;
         println!("{FILE}: written");
     }
