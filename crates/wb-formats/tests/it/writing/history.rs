@@ -255,20 +255,27 @@ fn a_compaction_after_which_the_session_cannot_be_read_is_undone() {
     }
 }
 
+/// Notes a compaction that the agent is about to write, all but two messages folded; returns the
+/// view before it and the patch.
+fn left_to_agent(document: &mut dyn Document, history: &mut History) -> (View, Patch) {
+    let view = document.view("").unwrap();
+    let (patch, n) = (fold_all_but(2, &view), view.messages.len());
+    let Edit::Fold { with, .. } = &patch.edits[0] else { panic!("{patch:?}") };
+    let digest = markers::digest_body(&with[0]).unwrap().into_owned();
+    let by_agent = DelegatedCompaction::new(&digest, &view.messages[n - 2..]);
+    history.leave_to_agent(document, "", &view, by_agent, &stamp(1)).unwrap();
+    (view, patch)
+}
+
 #[test]
 fn a_compaction_that_the_agent_wrote_as_requested_is_undone_and_what_came_since_stays() {
     for (name, next) in SESSIONS {
         let (mut document, mut history) = (document(name), empty());
-        let view = document.view("").unwrap();
-        let (patch, n) = (fold_all_but(2, &view), view.messages.len());
-        let Edit::Fold { with, .. } = &patch.edits[0] else { panic!("{patch:?}") };
-        let digest = markers::digest_body(&with[0]).unwrap().into_owned();
-        let by_agent = DelegatedCompaction::new(&digest, &view.messages[n - 2..]);
-        history.leave_to_agent(document.as_mut(), "", &view, by_agent, &stamp(1)).unwrap();
+        let (view, patch) = left_to_agent(document.as_mut(), &mut history);
         assert_eq!((history.operations().count(), history.unsettled()), (0, Some(1)), "{name}");
 
         // The agent compacts as requested, and continues.
-        let set = document.render("", &view, &items(&patch, n), &stamp(2)).unwrap();
+        let set = document.render("", &view, &items(&patch, view.messages.len()), &stamp(2)).unwrap();
         document.commit(&set).unwrap();
         let next = if next.is_empty() { next_of_pi(document.as_ref()) } else { next.to_owned() };
         let end = document.parts().len("").unwrap().unwrap();
@@ -293,13 +300,8 @@ fn a_compaction_that_the_agent_wrote_as_requested_is_undone_and_what_came_since_
 #[test]
 fn a_compaction_by_the_agent_that_was_detected_is_still_known_after_its_undo_was_written() {
     let (mut document, mut history) = (document("pi/tree.jsonl"), empty());
-    let view = document.view("").unwrap();
-    let (patch, n) = (fold_all_but(2, &view), view.messages.len());
-    let Edit::Fold { with, .. } = &patch.edits[0] else { panic!("{patch:?}") };
-    let digest = markers::digest_body(&with[0]).unwrap().into_owned();
-    let by_agent = DelegatedCompaction::new(&digest, &view.messages[n - 2..]);
-    history.leave_to_agent(document.as_mut(), "", &view, by_agent, &stamp(1)).unwrap();
-    let set = document.render("", &view, &items(&patch, n), &stamp(2)).unwrap();
+    let (view, patch) = left_to_agent(document.as_mut(), &mut history);
+    let set = document.render("", &view, &items(&patch, view.messages.len()), &stamp(2)).unwrap();
     document.commit(&set).unwrap();
     history.detect_delegated(document.as_ref()).unwrap();
     history.undo(document.as_mut(), None, &stamp(3)).unwrap();
