@@ -70,14 +70,14 @@ pub struct Compactor {
     pub(crate) overhead_tokens: u64,
     /// The most tokens of a digest, if that is less than the budget allows.
     pub(crate) digest_tokens: u64,
-    /// The budget that [`Self::resized`] found, in place of the window's.
-    pub(crate) resized: Option<ResizedBudget>,
+    /// The budget that [`Self::with_target_size`] found, in place of the window's.
+    pub(crate) target_budget: Option<TargetBudget>,
     pub(crate) pipeline: Pipeline,
 }
 
 /// A budget of a given size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct ResizedBudget {
+pub(crate) struct TargetBudget {
     pub(crate) limit: u64,
     /// The most tokens of restored files.
     pub(crate) restored: u64,
@@ -92,7 +92,7 @@ impl Default for Compactor {
             counter: Arc::new(TokenHeuristic::DEFAULT),
             overhead_tokens: 0,
             digest_tokens: u64::MAX,
-            resized: None,
+            target_budget: None,
             pipeline: Pipeline::default(),
         }
     }
@@ -211,7 +211,7 @@ impl Compactor {
 
     /// Resolves the budget.
     pub fn budget(&self) -> Result<Budget, PolicyError> {
-        if let Some(ResizedBudget { limit, restored }) = self.resized {
+        if let Some(TargetBudget { limit, restored }) = self.target_budget {
             return Ok(Budget::without_caps(limit, restored, self.overhead_tokens));
         }
         let mut budget = Budget::resolve(self.card.as_ref(), &self.policy, self.overhead_tokens)?;

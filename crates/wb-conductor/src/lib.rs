@@ -38,7 +38,7 @@ mod plan;
 mod engine;
 mod pipeline;
 mod compactor;
-mod resize;
+mod target_size;
 mod compact;
 mod document0;
 mod continuation;

@@ -3,7 +3,7 @@
 use wb_budget::WeighedTranscript;
 use wb_message::Message;
 
-use crate::compactor::{Compactor, CondenseOpts, ResizedBudget};
+use crate::compactor::{Compactor, CondenseOpts, TargetBudget};
 use crate::report::CompactionReport;
 
 /// The deviation from the requested size at which the search ends.
@@ -21,7 +21,7 @@ impl Compactor {
     /// result, in units of the requested size: 1 is as requested. The search bisects local digests
     /// and takes the nearest; where the size jumps, restored files get less.
     #[must_use]
-    pub fn resized(
+    pub fn with_target_size(
         self,
         tokens: u64,
         view: &WeighedTranscript<'_>,
@@ -30,8 +30,8 @@ impl Compactor {
     ) -> Self {
         let opts = CondenseOpts { force: false, context_tokens: 0, ..opts.clone() };
         let mut search = Search { nearest: None };
-        let try_out = |budget: ResizedBudget| {
-            let compactor = Self { resized: Some(budget), ..self.clone() };
+        let try_out = |budget: TargetBudget| {
+            let compactor = Self { target_budget: Some(budget), ..self.clone() };
             let mut messages: Vec<Message> = view.messages.iter().map(|it| (*it).clone()).collect();
             let report = match compactor.plan(view.clone(), &opts) {
                 Ok(plan) => plan.without_guard().local().apply(&mut messages),
@@ -40,24 +40,24 @@ impl Compactor {
             reached(&messages, &report)
         };
         let total = view.total_tokens().saturating_add(self.overhead_tokens) as f64;
-        let all = |limit| ResizedBudget { limit, restored: limit };
+        let all = |limit| TargetBudget { limit, restored: limit };
         let tokens = tokens as f64;
         // Where the tail alone is too heavy, a budget much below the size takes from the digest.
         let range = (tokens / 2.0, total.max(tokens));
         let first = tokens / TARGET_PART;
         let large = search.bisect(range, first, |limit| (all(limit), try_out(all(limit))));
         if search.is_missed() {
-            let with = |restored| ResizedBudget { limit: large, restored };
+            let with = |restored| TargetBudget { limit: large, restored };
             let (range, first) = ((0.0, large as f64), large as f64 / 2.0);
             search.bisect(range, first, |files| (with(files), try_out(with(files))));
         }
-        Self { resized: search.nearest.map(|(_, budget)| budget), ..self }
+        Self { target_budget: search.nearest.map(|(_, budget)| budget), ..self }
     }
 }
 
 /// A bisection, with the nearest budget so far and its deviation.
 struct Search {
-    nearest: Option<(f64, ResizedBudget)>,
+    nearest: Option<(f64, TargetBudget)>,
 }
 
 impl Search {
@@ -70,7 +70,7 @@ impl Search {
         &mut self,
         (mut low, mut high): (f64, f64),
         first: f64,
-        try_out: impl Fn(u64) -> (ResizedBudget, f64),
+        try_out: impl Fn(u64) -> (TargetBudget, f64),
     ) -> u64 {
         let mut value = first.min(high);
         for _ in 0..MAX_TRIES {

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use wb_message::text::clip;
 
-use crate::Omitted;
+use crate::OmittedRequests;
 use crate::heading::SECTION_TEMPLATE;
 use crate::labels::{ANSWER, DECIDED, EARLIER, EARLIER_TIMES, FIRST, LATEST, LEFT_OUT, TURN};
 use crate::section::{N_SECTIONS, SECTIONS, Section, SectionRow};
@@ -285,7 +285,7 @@ impl<'a> Choice<'a> {
     fn reserve_gap(&mut self) -> usize {
         let requests = self.sections.n_chars(Section::Objective);
         let is_likely = requests > self.room / 3 && self.room > LEAST_FOR_GAP_CHARS;
-        let for_gap = if is_likely { Omitted::LEAST_CHARS } else { 0 };
+        let for_gap = if is_likely { OmittedRequests::LEAST_CHARS } else { 0 };
         self.left -= for_gap;
         for_gap
     }
@@ -419,8 +419,8 @@ impl<'a> Choice<'a> {
         if chosen.len() < 2 || chosen.len() == entries.len() {
             return;
         }
-        let mut omitted = entries.iter().find_map(|entry| Omitted::parse(entry)).unwrap_or_default();
-        let known = chosen.iter().position(|entry| Omitted::parse(entry).is_some());
+        let mut omitted = entries.iter().find_map(|entry| OmittedRequests::parse(entry)).unwrap_or_default();
+        let known = chosen.iter().position(|entry| OmittedRequests::parse(entry).is_some());
         let n_known = usize::from(omitted.n_requests > 0 && known.is_none());
         let n_omitted = entries.len() - chosen.len() - n_known;
         omitted.add(u32::try_from(n_omitted).unwrap_or(u32::MAX), None);

@@ -10,7 +10,6 @@ pub const EARLIER: &str = "- Earlier request:";
 /// follows.
 pub(crate) const EARLIER_TIMES: &str = "- Earlier request, the newest of ";
 const OF_ONE_FORM: &str = " of this form: ";
-/// Notes that some requests are omitted.
 /// Begins the entry for an answer to a question.
 pub const ANSWER: &str = "- The user's answer:";
 /// Begins the line with the question of an [`ANSWER`].

@@ -12,7 +12,7 @@
 //! ```
 
 pub mod labels;
-mod omitted;
+mod omitted_requests;
 mod heading;
 mod section;
 mod shortened_entry;
@@ -20,5 +20,5 @@ mod digest;
 
 pub use digest::{Sections, add_missing_sections, shorten_digest};
 pub use heading::{Heading, SECTION_TEMPLATE};
-pub use omitted::Omitted;
+pub use omitted_requests::OmittedRequests;
 pub use section::Section;

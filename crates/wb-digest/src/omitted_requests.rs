@@ -8,14 +8,14 @@ const OF_MESSAGES: &str = ", of messages ";
 
 /// Requests that a digest has no room for.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Omitted {
+pub struct OmittedRequests {
     /// Their number.
     pub n_requests: u32,
     /// The numbers of the messages with the first of them.
     pub messages: Vec<u32>,
 }
 
-impl Omitted {
+impl OmittedRequests {
     /// The most numbers of messages that an entry lists.
     const MOST_LISTED: usize = 40;
     /// The characters of an entry without a list.
@@ -61,7 +61,7 @@ mod tests {
 
     #[test]
     fn an_entry_parses_again() {
-        let mut omitted = Omitted::default();
+        let mut omitted = OmittedRequests::default();
         assert_eq!(omitted.entry(), None);
         for message in 1..60 {
             omitted.add(1, Some(message));
@@ -70,11 +70,11 @@ mod tests {
         let entry = omitted.entry().expect("some are omitted");
         assert!(entry.starts_with("- Requests left out: 62, of messages 1, 2, 3,"), "{entry}");
         assert!(entry.ends_with(", 40, …"), "{entry}");
-        assert_eq!(Omitted::parse(&entry), Some(omitted));
+        assert_eq!(OmittedRequests::parse(&entry), Some(omitted));
         assert_eq!(
-            Omitted::parse("- Requests left out: 2"),
-            Some(Omitted { n_requests: 2, messages: vec![] })
+            OmittedRequests::parse("- Requests left out: 2"),
+            Some(OmittedRequests { n_requests: 2, messages: vec![] })
         );
-        assert_eq!(Omitted::parse("- Left out: 2"), None);
+        assert_eq!(OmittedRequests::parse("- Left out: 2"), None);
     }
 }

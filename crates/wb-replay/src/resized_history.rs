@@ -12,6 +12,7 @@ use crate::strategy::pipeline;
 
 /// The accepted deviation from the requested share.
 pub const TOLERANCE: f64 = 0.01;
+
 /// Returns the presets that write a digest.
 pub fn digest_presets() -> Vec<&'static str> {
     let digests = |name: &&str| {
@@ -52,7 +53,7 @@ impl<'a> ResizedHistory<'a> {
         let compactor = Compactor::new().pipeline(pipeline.clone());
         let tokens = (self.view.total_tokens() as f64 * part) as u64;
         let reached = |messages: &[Message], _: &CompactionReport| total_size(messages) / self.size / part;
-        let compactor = compactor.resized(tokens, &self.view, &opts, reached);
+        let compactor = compactor.with_target_size(tokens, &self.view, &opts, reached);
         let mut messages = self.history.to_vec();
         if let Ok(plan) = compactor.plan(self.view.clone(), &opts) {
             plan.without_guard().local().apply(&mut messages);

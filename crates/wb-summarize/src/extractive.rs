@@ -13,13 +13,13 @@ use wb_message::{Message, ToolVocabulary};
 use crate::evidence::{evidence, with_evidence};
 use crate::git_entries::git_entries;
 use crate::model_addition::{Addition, FIRST_PERCENT};
-use crate::requests::{self, REQUEST_BYTES, indented, labelled_words};
 use crate::turn_steps::{LINE_CHARS, Step};
+use crate::user_requests::{self, REQUEST_BYTES, indented, labelled_words};
 use wb_digest::labels::{
     ACTIVE, ALL_DONE, APPROVED, ASKED_SINCE, CHANGED_SINCE, FILES, FIRST, MODIFIED, NO_TASKS, READ, REPLY,
     TICKED, TURN, UNRESOLVED, USER_MESSAGES_APPLY,
 };
-use wb_digest::{Omitted, Section, Sections};
+use wb_digest::{OmittedRequests, Section, Sections};
 use wb_facts::turns::ASKED_CHARS;
 use wb_facts::{Change, Changed, Facts, Failure, FileFact, Noted, RequestSource, Turn};
 use wb_language::short_answers::is_answer;
@@ -151,7 +151,9 @@ impl<'a> LocalDigest<'a> {
             .into_iter()
             .flat_map(|section| kept.entries(section).iter().map(move |entry| (section, entry.clone())))
             // The model words the goal again, and what was left out.
-            .filter(|entry| !self.facts.foreign().contains(entry) && Omitted::parse(&entry.1).is_none());
+            .filter(|entry| {
+                !self.facts.foreign().contains(entry) && OmittedRequests::parse(&entry.1).is_none()
+            });
         Addition { model_chars, word_chars, entries: entries.collect(), lines: self.lines(line_chars) }
     }
 
@@ -290,7 +292,7 @@ impl<'a> LocalDigest<'a> {
             .for_each(|entry| out.add(Section::Objective, entry));
     }
 
-    fn other_requests(&self, max_chars: usize) -> requests::Entries {
+    fn other_requests(&self, max_chars: usize) -> user_requests::Entries {
         let first = self.first_request();
         let is_other = |turn: &&Turn| {
             let is_first = first.is_some_and(|first| first.start == turn.start && first.asked == turn.asked);
@@ -302,7 +304,7 @@ impl<'a> LocalDigest<'a> {
         let latest =
             latest.map(|turn| turn.number).filter(|number| shown.is_none_or(|shown| shown < *number));
         let others = self.requests().rev().filter(is_other).filter(|turn| !self.is_shown(turn.start));
-        requests::entries(&self.facts, others, latest, max_chars)
+        user_requests::entries(&self.facts, others, latest, max_chars)
     }
 
     /// Returns whether a request is nothing but one rule, which the guardrails quote.

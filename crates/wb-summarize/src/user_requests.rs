@@ -6,7 +6,7 @@ use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::mem::take;
 
-use wb_digest::Omitted;
+use wb_digest::OmittedRequests;
 use wb_digest::labels::{ANSWER, EARLIER, LATEST, TO, repeated_label};
 use wb_facts::names::names;
 use wb_facts::{Facts, Turn};
@@ -173,7 +173,7 @@ fn choose(
     let rank = |at: usize| if is_latest(requests[at].turn) { u32::MAX } else { weight(requests[at].turn) };
     order.sort_by_cached_key(|at| (Reverse(rank(*at)), *at));
     let mut chosen = vec![None; requests.len()];
-    let mut left = max_chars.saturating_sub(Omitted::MOST_CHARS.min(max_chars / 8));
+    let mut left = max_chars.saturating_sub(OmittedRequests::MOST_CHARS.min(max_chars / 8));
     for at in order {
         let request = &requests[at];
         let is_latest = is_latest(request.turn);

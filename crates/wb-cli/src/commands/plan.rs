@@ -15,8 +15,9 @@ use crate::terminal::shell::Shell;
 /// Compacts a session in memory, and prints the report and the whole outline.
 pub(crate) fn plan(shell: &Shell, args: &CompactionArgs) -> Result<()> {
     let images = images(shell, args.images)?;
-    let mut session =
-        Session::open(shell, &args.file, args.policy, args.strategy)?.with_wishes(images, args.target);
+    let mut session = Session::open(shell, &args.file, args.policy, args.strategy)?
+        .with_images(images)
+        .with_target(args.target);
     let outcome = shell.timed("compacting", || Outcome::new(&mut session, None));
     if shell.is_json {
         return shell.print_json(&Compacted::new(&session, &outcome));

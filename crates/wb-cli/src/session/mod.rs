@@ -256,9 +256,14 @@ impl Session {
         }
     }
 
-    /// Sets the treatment of images in older tool results, and the size of the result.
-    pub(crate) fn with_wishes(self, images: ImagePolicy, target: Option<TargetSize>) -> Self {
-        Self { images, target, ..self }
+    /// Sets the treatment of images in older tool results.
+    pub(crate) fn with_images(self, images: ImagePolicy) -> Self {
+        Self { images, ..self }
+    }
+
+    /// Sets the size of the result.
+    pub(crate) fn with_target(self, target: Option<TargetSize>) -> Self {
+        Self { target, ..self }
     }
 
     /// Collects the facts of the session, with what was said before a compaction as far as the

@@ -171,11 +171,11 @@ fn compact(
     model: Option<&Model>,
 ) -> CompactionReport {
     let mut opts = CondenseOpts { facts: Some(facts.clone()), ..session.opts() };
-    let resized = session.target.map(|target| resized(session, messages, settings, &opts, target));
-    if resized.is_some() {
+    let sized = session.target.map(|target| with_target(session, messages, settings, &opts, target));
+    if sized.is_some() {
         (opts.force, opts.context_tokens) = (false, 0);
     }
-    let settings = resized.as_ref().unwrap_or(settings);
+    let settings = sized.as_ref().unwrap_or(settings);
     let plan = settings.plan(session.measure.view(messages), &opts).map(Plan::without_guard);
     let ready = plan.map(|plan| match model {
         Some(model) => model.digest(plan),
@@ -185,7 +185,7 @@ fn compact(
 }
 
 /// Returns the settings by which the context gets a given size.
-fn resized(
+fn with_target(
     session: &mut Session,
     messages: &[Message],
     settings: &Compactor,
@@ -198,7 +198,7 @@ fn resized(
     let reached = |_: &[Message], report: &CompactionReport| {
         (report.tokens_after + overhead) as f64 / tokens.max(1) as f64
     };
-    settings.clone().resized(tokens, &view, opts, reached)
+    settings.clone().with_target_size(tokens, &view, opts, reached)
 }
 
 fn fates(lines: Vec<String>, after: &[Message], report: &CompactionReport, origins: &[Origin]) -> Vec<Line> {

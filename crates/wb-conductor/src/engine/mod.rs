@@ -100,10 +100,12 @@ impl<'a, 'p> StepRunner<'a, 'p> {
         self.fit_digest();
         let report = self.report(is_over);
         if self.steps.is_empty() {
-            let reason = match () {
-                () if self.is_floor_too_heavy => Unchanged::NotWorthIt { saves: 0 },
-                () if is_over => Unchanged::NothingToFold,
-                () => Unchanged::UnderBudget,
+            let reason = if self.is_floor_too_heavy {
+                Unchanged::NotWorthIt { saves: 0 }
+            } else if is_over {
+                Unchanged::NothingToFold
+            } else {
+                Unchanged::UnderBudget
             };
             let irreducible = self.budget.irreducible(report.tokens_before, is_over);
             return Err(Box::new(CompactionReport { irreducible, ..report.into_unchanged(reason) }));

@@ -15,7 +15,7 @@ use wb_digest::labels::{
     NO_TASKS, READ, SEEN, SINCE_COMMIT, STATUS, STOPPED, TICKED, TURN, UNRESOLVED, USER_MESSAGES_APPLY,
     elided_total, parse_answer, repeated_request, request_text,
 };
-use wb_digest::{Omitted, Section, Sections};
+use wb_digest::{OmittedRequests, Section, Sections};
 use wb_language::constraints::{Kind, constraints};
 use wb_shell::Command;
 use wb_shell::base_name;
@@ -52,7 +52,7 @@ fn is_own(entry: &str) -> bool {
         TICKED,
     ];
     request_text(entry).is_some()
-        || Omitted::parse(entry).is_some()
+        || OmittedRequests::parse(entry).is_some()
         || elided_total(entry).is_some()
         || LABELS.iter().any(|label| entry.starts_with(label))
 }
@@ -200,7 +200,7 @@ impl Facts {
     fn requests(&mut self, entries: &[String], at: u32) {
         let is_request = |entry: &&String| request_text(entry).is_some();
         for entry in entries.iter().filter(|entry| !is_request(entry)) {
-            match Omitted::parse(entry) {
+            match OmittedRequests::parse(entry) {
                 Some(omitted) => self.omitted.join(&omitted),
                 None => self.keep(Section::Objective, entry),
             }

@@ -38,7 +38,7 @@ use self::sources::Sources;
 pub use self::turns::{Changed, RequestSource, Run, Turn, Turns};
 use crate::facts::mentions::Mentions;
 use wb_digest::labels::Elided;
-use wb_digest::{Omitted, Section};
+use wb_digest::{OmittedRequests, Section};
 use wb_language::tasks::Tasks;
 
 /// The version of the form in which facts are written.
@@ -93,7 +93,7 @@ pub struct Facts {
     elided: Elided,
     /// The requests that earlier digests left out.
     #[serde(default)]
-    omitted: Omitted,
+    omitted: OmittedRequests,
     /// True if the first request of the session is among the turns.
     has_first: bool,
     /// Sentences of others in earlier digests.
@@ -146,7 +146,7 @@ impl Default for Facts {
             open_calls: Vec::new(),
             sources: Sources::default(),
             elided: Elided::default(),
-            omitted: Omitted::default(),
+            omitted: OmittedRequests::default(),
             has_first: false,
             foreign: Vec::new(),
             ledger: Ledger::default(),
@@ -296,7 +296,7 @@ impl Facts {
     }
 
     /// Returns the requests that earlier digests left out.
-    pub fn omitted(&self) -> &Omitted {
+    pub fn omitted(&self) -> &OmittedRequests {
         &self.omitted
     }
 
