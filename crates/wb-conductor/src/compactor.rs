@@ -28,6 +28,9 @@ pub use wb_invoke::timer::DEFAULT_TIMEOUT;
 pub struct CondenseOpts {
     /// Folds everything before the last prompt, whatever the gate says (a manual `/compact`).
     pub force: bool,
+    /// Forces it because the provider refused the transcript for its length: whatever it saves is
+    /// worth it.
+    pub overflow: bool,
     /// The model that the invoker is asked to use.
     pub model: Option<String>,
     /// The tokens in the context as the provider reported them; 0 if unknown. A figure of more than
@@ -51,7 +54,11 @@ pub struct CondenseOpts {
 
 impl CondenseOpts {
     pub(crate) fn trigger(&self) -> Trigger {
-        if self.force { Trigger::Forced } else { Trigger::Auto }
+        match (self.overflow, self.force) {
+            (true, _) => Trigger::Overflow,
+            (false, true) => Trigger::Forced,
+            (false, false) => Trigger::Auto,
+        }
     }
 
     /// Makes a change without a model, which the host may cancel until it is applied.

@@ -19,6 +19,7 @@ use crate::digest_writer::{DigestWriter, by_message_number};
 use crate::draft::Draft;
 use crate::ready::{InputFigures, Ready};
 use crate::report::{CompactionReport, DigestSource};
+use crate::step::Trigger;
 use crate::turns::message_to_turn;
 
 /// The least tokens of a digest that is more than a count; for less no model is asked.
@@ -31,6 +32,7 @@ pub struct Plan<'a> {
     pub(crate) budget: Budget,
     /// Is true if the transcript was over budget.
     pub(crate) is_over: bool,
+    pub(crate) trigger: Trigger,
     pub(crate) may_add: bool,
     /// The conversation with the model, if that model also writes the digests.
     pub(crate) sent: Option<SentConversation<'a>>,
@@ -258,6 +260,7 @@ impl Plan<'_> {
             input: InputFigures {
                 budget: self.budget,
                 is_over: self.is_over,
+                trigger: self.trigger,
                 may_add: self.may_add,
                 head_cut,
                 prefix: input.prefix.into_owned(),

@@ -15,6 +15,7 @@ use wb_summarize::{Addition, Cost, ModelDigest, NoDigest};
 use crate::breaker::Run;
 use crate::digest_writer::DigestWriter;
 use crate::report::{CompactionReport, DigestSource, Unchanged};
+use crate::step::Trigger;
 use crate::turns::{Projection, TurnsUndo, project};
 
 /// A change that is ready to be applied. It owns all that it needs and holds no transcript.
@@ -38,6 +39,7 @@ pub struct Ready {
 pub(crate) struct InputFigures {
     pub(crate) budget: Budget,
     pub(crate) is_over: bool,
+    pub(crate) trigger: Trigger,
     pub(crate) may_add: bool,
     pub(crate) head_cut: Option<usize>,
     pub(crate) prefix: Vec<u64>,
@@ -209,7 +211,8 @@ impl InputFigures {
         let saves = before.saturating_sub(report.tokens_after);
         let is_small = saves < LEAST_SAVED_TOKENS && saves.saturating_mul(100) < before.saturating_mul(40);
         let is_worth_it = saves.saturating_mul(10) >= before && (!is_small || self.budget.is_over(before));
-        if report.digest.is_none() || is_worth_it || self.budget.is_tight(before) {
+        let must_save = self.trigger == Trigger::Overflow || self.budget.is_tight(before);
+        if report.digest.is_none() || is_worth_it || must_save {
             return report;
         }
         if let Some(undo) = report.undo.take() {

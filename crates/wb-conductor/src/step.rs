@@ -25,6 +25,9 @@ pub enum Trigger {
     /// The steps run whatever the transcript weighs (a manual `/compact`); a digest then takes
     /// everything before the last prompt.
     Forced,
+    /// The provider refused the transcript for its length: as `Forced`, and whatever it saves is
+    /// worth it.
+    Overflow,
 }
 
 /// One step of a [`Pipeline`](crate::Pipeline).

@@ -21,6 +21,7 @@ pub(super) const ROWS: [Build; 9] =
 
 const FORCED: CondenseOpts = CondenseOpts {
     force: true,
+    overflow: false,
     model: None,
     context_tokens: 0,
     instructions: None,

@@ -13,7 +13,7 @@ use wb_summarize::{CondenseScope, LocalDigest, REQUEST_BYTES, digest_message, ha
 use crate::digest_writer::by_message_number;
 use crate::engine::StepRunner;
 use crate::plan::{Floor, Head};
-use crate::step::DigestStep;
+use crate::step::{DigestStep, Trigger};
 
 /// The weight in tokens of a digest that is only a count, the least that a digest contains.
 const LEAST_DIGEST_TOKENS: u64 = 45;
@@ -98,8 +98,8 @@ impl<'a> StepRunner<'a, '_> {
         // The digest is fitted in steps, and its tokens are denser in some parts than in others.
         let floor = head.floor.tokens.saturating_add(head.floor.tokens / 8);
         let floor = floor.saturating_add(head.least_tokens).saturating_add(HEADING_TOKENS);
-        let total = self.draft.input.total_tokens();
-        if floor >= freed && !self.budget.is_over(total) {
+        let is_over = self.budget.is_over(self.draft.input.total_tokens());
+        if floor >= freed && !is_over && self.trigger != Trigger::Overflow {
             self.is_floor_too_heavy = true;
             return None;
         }
@@ -193,7 +193,7 @@ impl<'a> StepRunner<'a, '_> {
         let by_tokens = || plan_cut(&places.light, self.draft.pairing(), self.split.tail);
         let cut = match step.cut {
             Some(at) => self.place_of(at),
-            None if self.is_forced => self.forced_cut(places).max(self.cut_inside(places, by_tokens)),
+            None if self.is_forced() => self.forced_cut(places).max(self.cut_inside(places, by_tokens)),
             None => by_tokens(),
         };
         let cut = self.within_recent(step, cut);

@@ -37,7 +37,7 @@ pub(crate) struct StepRunner<'a, 'p> {
     target: u64,
     /// The tokens that later steps will add.
     reserved: u64,
-    is_forced: bool,
+    trigger: Trigger,
     phase: DigestPhase,
     vocabulary: &'p ToolVocabulary,
     facts: Option<&'a Facts>,
@@ -67,7 +67,7 @@ impl<'a, 'p> StepRunner<'a, 'p> {
             split,
             target: split.room.saturating_add(pinned_tokens),
             reserved: 0,
-            is_forced: trigger == Trigger::Forced,
+            trigger,
             phase: DigestPhase::None,
             vocabulary,
             facts,
@@ -81,8 +81,8 @@ impl<'a, 'p> StepRunner<'a, 'p> {
     pub(crate) fn run(mut self, steps: &[Step]) -> Result<Plan<'a>, Box<CompactionReport>> {
         let tokens_before = self.draft.total();
         self.reserved = steps.iter().map(|step| self.added_tokens(step)).fold(0, u64::saturating_add);
-        let is_over = self.is_forced || self.budget.is_over(tokens_before.saturating_add(self.reserved));
-        if self.is_forced && steps.iter().any(|step| matches!(step, Step::Digest(_))) {
+        let is_over = self.is_forced() || self.budget.is_over(tokens_before.saturating_add(self.reserved));
+        if self.is_forced() && steps.iter().any(|step| matches!(step, Step::Digest(_))) {
             self.phase = DigestPhase::Before;
         }
         for step in steps {
@@ -117,11 +117,16 @@ impl<'a, 'p> StepRunner<'a, 'p> {
             head,
             budget: self.budget,
             is_over,
+            trigger: self.trigger,
             may_add: self.may_add,
             sent: None,
             is_guarded: true,
             report,
         })
+    }
+
+    fn is_forced(&self) -> bool {
+        self.trigger != Trigger::Auto
     }
 
     fn report(&self, is_over: bool) -> CompactionReport {
@@ -186,7 +191,7 @@ impl<'a, 'p> StepRunner<'a, 'p> {
             }
             Step::Digest(digest) => {
                 self.phase = DigestPhase::After;
-                (is_due || self.is_forced) && self.head.is_none() && self.run_digest(*digest)
+                (is_due || self.is_forced()) && self.head.is_none() && self.run_digest(*digest)
             }
             Step::Restore(restore) => self.head.is_some() && self.restore(restore.max_files),
         };

@@ -18,6 +18,7 @@ use wb_message::{Block, Content, Message};
 /// A manual `/compact`.
 pub(crate) const FORCE: CondenseOpts = CondenseOpts {
     force: true,
+    overflow: false,
     model: None,
     context_tokens: 0,
     instructions: None,
@@ -29,6 +30,7 @@ pub(crate) const FORCE: CondenseOpts = CondenseOpts {
 /// The automatic path.
 pub(crate) const AUTO: CondenseOpts = CondenseOpts {
     force: false,
+    overflow: false,
     model: None,
     context_tokens: 0,
     instructions: None,

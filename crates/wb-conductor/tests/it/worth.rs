@@ -1,6 +1,6 @@
 //! A digest is written if it is worth what it leaves out, and the user's words stay in it.
 
-use wb_conductor::Unchanged;
+use wb_conductor::{CondenseOpts, Unchanged};
 use wb_message::Message;
 use wb_testkit::script;
 
@@ -71,5 +71,17 @@ fn each_request_of_plain_words_is_whole_after_a_forced_compaction_of_each_turn()
         };
         let lost: Vec<usize> = (0..=n).filter(|n| !is_there(n)).collect();
         assert!(lost.is_empty(), "after {n}: {lost:?}");
+    }
+}
+
+#[test]
+fn after_a_refusal_of_the_provider_a_digest_is_written_whatever_it_saves() {
+    let overflow = CondenseOpts { force: false, overflow: true, ..FORCE };
+    for text in ["u*3000 a u", "u a*300 u*900 a u"] {
+        let messages = script(text);
+        assert!(!condensed(&messages, &window(200_000), &FORCE).1.is_changed(), "{text}");
+        let (after, report) = condensed(&messages, &window(200_000), &overflow);
+        assert!(report.is_changed() && report.tokens_after < report.tokens_before, "{text}: {report}");
+        assert!(digest_of(&after).contains("- First request: "), "{text}");
     }
 }

@@ -222,7 +222,7 @@ impl SessionDriver {
         }
         self.has_recovered = true;
         self.context.cancel();
-        let opts = CondenseOpts { force: true, cancel: Some(cancel.clone()), ..CondenseOpts::default() };
+        let opts = CondenseOpts { overflow: true, cancel: Some(cancel.clone()), ..CondenseOpts::default() };
         let planned = self.context.plan_locally(&self.messages, &opts);
         self.settle(planned, CompactionReason::Overflow, &opts, now_ms).await.map(Some)
     }
