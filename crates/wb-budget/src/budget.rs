@@ -125,11 +125,11 @@ impl Budget {
         }
     }
 
-    /// Builds the budget of a given limit, whose shares are not capped, and at most `restored`
+    /// Builds the budget of a given target, whose shares are not capped, and at most `restored`
     /// tokens of restored files.
-    pub fn without_caps(limit: u64, restored: u64, overhead: u64) -> Self {
+    pub fn without_caps(target: u64, restored: u64, overhead: u64) -> Self {
         let policy = BudgetPolicy { keep_recent: u64::MAX, ..AUTO_CONDENSE_POLICY };
-        Self { digest: u64::MAX, restored, ..Self::from_limit(limit, &policy, overhead) }
+        Self { digest: u64::MAX, restored, target, ..Self::from_limit(target, &policy, overhead) }
     }
 
     /// Replaces the overhead, in tokens.

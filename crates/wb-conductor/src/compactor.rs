@@ -85,7 +85,7 @@ pub struct Compactor {
 /// A budget of a given size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct TargetBudget {
-    pub(crate) limit: u64,
+    pub(crate) target: u64,
     /// The most tokens of restored files.
     pub(crate) restored: u64,
 }
@@ -218,8 +218,8 @@ impl Compactor {
 
     /// Resolves the budget.
     pub fn budget(&self) -> Result<Budget, PolicyError> {
-        if let Some(TargetBudget { limit, restored }) = self.target_budget {
-            return Ok(Budget::without_caps(limit, restored, self.overhead_tokens));
+        if let Some(TargetBudget { target, restored }) = self.target_budget {
+            return Ok(Budget::without_caps(target, restored, self.overhead_tokens));
         }
         let mut budget = Budget::resolve(self.card.as_ref(), &self.policy, self.overhead_tokens)?;
         if self.digest_tokens < budget.digest {

@@ -10,8 +10,6 @@ use crate::report::CompactionReport;
 const TOLERANCE: f64 = 0.01;
 /// The most steps of a bisection.
 const MAX_TRIES: usize = 12;
-/// The part of a budget's limit that is its target.
-const TARGET_PART: f64 = 7.0 / 8.0;
 
 impl Compactor {
     /// Sets the budget by which a transcript of `opts` becomes about `tokens` heavy, overhead
@@ -37,17 +35,17 @@ impl Compactor {
                 Ok(plan) => plan.without_guard().local().apply(&mut messages),
                 Err(report) => *report,
             };
-            reached(&messages, &report)
+            // A transcript that stays as it is is no result.
+            if report.is_changed() { reached(&messages, &report) } else { f64::INFINITY }
         };
         let total = view.total_tokens().saturating_add(self.overhead_tokens) as f64;
-        let all = |limit| TargetBudget { limit, restored: limit };
+        let all = |target| TargetBudget { target, restored: target };
         let tokens = tokens as f64;
         // Where the tail alone is too heavy, a budget much below the size takes from the digest.
         let range = (tokens / 2.0, total.max(tokens));
-        let first = tokens / TARGET_PART;
-        let large = search.bisect(range, first, |limit| (all(limit), try_out(all(limit))));
+        let large = search.bisect(range, tokens, |target| (all(target), try_out(all(target))));
         if search.is_missed() {
-            let with = |restored| TargetBudget { limit: large, restored };
+            let with = |restored| TargetBudget { target: large, restored };
             let (range, first) = ((0.0, large as f64), large as f64 / 2.0);
             search.bisect(range, first, |files| (with(files), try_out(with(files))));
         }

@@ -50,6 +50,8 @@ pub(crate) struct Outcome {
     pub(crate) tokens_after: u64,
     /// The tokens of the digest, on the scale of the other two.
     pub(crate) digest_tokens: u64,
+    /// The tokens that were asked for, if the result is more than a twentieth off.
+    pub(crate) missed_target: Option<u64>,
     /// The model's usage and cost, if one was named.
     pub(crate) model: Option<Spent>,
 }
@@ -97,6 +99,8 @@ impl Outcome {
         let measured = || session.measure.context_tokens_at(report.tokens_after);
         let tokens_after = if undo.is_some() { measured() } else { tokens_before };
         let digest_tokens = report.digest_tokens;
+        let asked = session.target.map(|target| target.tokens(tokens_before));
+        let is_missed = |asked: &u64| *asked < tokens_before && asked.abs_diff(tokens_after) > asked / 20;
         Self {
             messages,
             report,
@@ -109,6 +113,7 @@ impl Outcome {
             tokens_before,
             tokens_after,
             digest_tokens,
+            missed_target: asked.filter(is_missed),
             model: None,
         }
     }
@@ -145,6 +150,9 @@ impl Outcome {
 
     /// Explains the outcome, if it needs explanation.
     pub(crate) fn reason(&self) -> Option<String> {
+        if let Some(asked) = self.missed_target {
+            return Some(missed(asked));
+        }
         if let Some(unchanged) = &self.report.unchanged {
             return Some(match &self.report.irreducible {
                 Some(irreducible) => format!("{unchanged}; {irreducible}"),
@@ -160,6 +168,11 @@ impl Outcome {
             (None, digest) => digest,
         }
     }
+}
+
+/// Reports that a size was asked for that cannot be reached.
+pub(crate) fn missed(asked_tokens: u64) -> String {
+    format!("asked for {asked_tokens} tokens, and no result is nearer")
 }
 
 /// Compacts the messages of a session, which were weighed when it was opened.

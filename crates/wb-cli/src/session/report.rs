@@ -11,7 +11,7 @@ use super::meter;
 use super::outline;
 use crate::args::strategy::Strategy;
 use crate::session::Session;
-use crate::session::outcome::Outcome;
+use crate::session::outcome::{Outcome, missed};
 use crate::terminal::escape::{escaped, file_word};
 use crate::terminal::number::{grouped, grouped_in, messages};
 use crate::terminal::style::{DIM, HEAD, WARN};
@@ -42,8 +42,9 @@ pub(crate) fn summary(page: &mut Page<'_>, session: &Session, outcome: &Outcome)
     if let Some(unchanged) = &report.unchanged {
         page.prose("  ", 4, &format!("unchanged: {}", escaped(&grouped_in(&unchanged.to_string()))))?;
     }
-    let irreducible = report.irreducible.map(|it| it.to_string());
-    for warning in [irreducible, report.refused.clone()].into_iter().flatten() {
+    let irreducible = || report.irreducible.map(|it| it.to_string());
+    let missed = outcome.missed_target.map(missed).or_else(irreducible);
+    for warning in [missed, report.refused.clone()].into_iter().flatten() {
         page.prose("  ", 4, &format!("{WARN}{}{WARN:#}", escaped(&grouped_in(&warning))))?;
     }
     Ok(())

@@ -362,6 +362,12 @@ fn a_target_is_reached_within_a_twentieth_and_is_in_the_command_that_writes() {
     }
     let shown = run("compact", &file, &["--target", "30%"]).stdout;
     assert!(shown.contains("--target 30%"), "{shown}");
+    for near in ["80%", "90%"] {
+        let report = json_of(&run("compact", &file, &["--target", near, "--json"]));
+        assert_eq!(report["changed"], true, "{near}: {report}");
+    }
+    let missed = run("compact", &file, &["--target", "40"]).stdout;
+    assert!(missed.contains("asked for 40 tokens, and no result is nearer"), "{missed}");
     let large = json_of(&run("compact", &file, &["--target", "10m", "--json"]));
     assert_eq!(large["changed"], false, "{large}");
     assert_eq!(run("compact", &file, &["--target", "100%"]).code, 2);
