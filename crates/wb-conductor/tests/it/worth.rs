@@ -1,7 +1,11 @@
 //! A digest is written if it is worth what it leaves out, and the user's words stay in it.
 
+use std::sync::Arc;
+
+use wb_budget::FittedCounter;
 use wb_conductor::{CondenseOpts, Unchanged};
 use wb_message::Message;
+use wb_message::markers::digest_body;
 use wb_testkit::script;
 
 use crate::support::{AUTO, FORCE, condensed, digest_of, window};
@@ -57,20 +61,22 @@ fn each_request_that_fits_a_quarter_of_the_limit_is_whole_after_ten_compactions(
 
 #[test]
 fn each_request_of_plain_words_is_whole_after_a_forced_compaction_of_each_turn() {
-    const WORDS: [&str; 6] = ["alpha", "bravo", "cargo", "delta", "eager", "fable"];
-    let request = |n: usize| format!("{} {} goes to {}{n}", WORDS[n % 6], WORDS[n / 6 % 6], WORDS[n * 5 % 6]);
-    let mut messages = Vec::new();
-    for n in 0..120 {
-        messages.push(Message::user(request(n)));
-        messages.extend(script("a:bash t*500 a:bash t*500 a"));
-        messages = condensed(&messages, &window(32_000), &FORCE).0;
-        let is_there = |n: &usize| {
-            let text = request(*n);
-            messages.iter().any(|it| *it == Message::user(text.as_str()))
-                || digest_of(&messages).contains(&text)
-        };
-        let lost: Vec<usize> = (0..=n).filter(|n| !is_there(n)).collect();
-        assert!(lost.is_empty(), "after {n}: {lost:?}");
+    // Plain words have more characters a token than the heuristic assumes.
+    let fitted = Arc::new(FittedCounter::from_model_id("gpt-4o").unwrap());
+    for per_request in ["never use the module", "goes to the list of", "rename the field"] {
+        let request =
+            |n: usize| format!("{per_request} {} {n} in production code", ["alpha", "bravo", "cargo"][n % 3]);
+        let mut messages = Vec::new();
+        for n in 0..110 {
+            messages.push(Message::user(request(n)));
+            messages.extend(script("a:bash t*250 a:bash t*250 a"));
+            messages = condensed(&messages, &window(32_000).counter(fitted.clone()), &FORCE).0;
+            let digest = messages.iter().find_map(digest_body).unwrap_or_default();
+            let is_there =
+                |text: &str| digest.contains(text) || messages.iter().any(|it| *it == Message::user(text));
+            let lost: Vec<usize> = (0..=n).filter(|n| !is_there(&request(*n))).collect();
+            assert!(lost.is_empty(), "{per_request}, after {n}: {lost:?}\n{digest}");
+        }
     }
 }
 
@@ -83,5 +89,23 @@ fn after_a_refusal_of_the_provider_a_digest_is_written_whatever_it_saves() {
         let (after, report) = condensed(&messages, &window(200_000), &overflow);
         assert!(report.is_changed() && report.tokens_after < report.tokens_before, "{text}: {report}");
         assert!(digest_of(&after).contains("- First request: "), "{text}");
+    }
+}
+
+#[test]
+fn a_request_of_8000_bytes_is_whole_and_a_longer_one_is_marked_as_cut() {
+    let request =
+        |n_bytes: usize| "Move each column to cents. ".chars().cycle().take(n_bytes).collect::<String>();
+    for (n_bytes, is_whole) in [(8_000, true), (8_200, false)] {
+        let text = request(n_bytes);
+        let mut messages = script("u\"Port it.\" a");
+        messages.push(Message::user(text.as_str()));
+        messages.extend(script("[a:bash t*900]x40 u\"Go on.\" a"));
+        let digest = digest_of(&condensed(&messages, &window(64_000), &FORCE).0);
+        assert_eq!(
+            (digest.contains(text.trim()), digest.contains("[… clipped …]")),
+            (is_whole, !is_whole),
+            "{digest}"
+        );
     }
 }
