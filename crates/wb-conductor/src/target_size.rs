@@ -1,9 +1,11 @@
 //! A compaction to a given size: the budget that reaches it is searched.
 
-use wb_budget::WeighedTranscript;
+use wb_budget::{TokenHeuristic, WeighedTranscript};
 use wb_message::Message;
+use wb_summarize::LocalDigest;
 
 use crate::compactor::{Compactor, CondenseOpts, TargetBudget};
+use crate::engine::HEADING_TOKENS;
 use crate::report::CompactionReport;
 
 /// The deviation from the requested size at which the search ends.
@@ -17,7 +19,8 @@ impl Compactor {
     ///
     /// Tail, digest and restored files have no caps then, only their shares. `reached` weighs a
     /// result, in units of the requested size: 1 is as requested. The search bisects local digests
-    /// and takes the nearest; where the size jumps, restored files get less.
+    /// and takes the nearest; where the size jumps, restored files get less. A size without room
+    /// for the user's words, which the facts of `opts` have, is not reached.
     #[must_use]
     pub fn with_target_size(
         self,
@@ -40,16 +43,28 @@ impl Compactor {
         };
         let total = view.total_tokens().saturating_add(self.overhead_tokens) as f64;
         let all = |target| TargetBudget { target, restored: target };
-        let tokens = tokens as f64;
         // Where the tail alone is too heavy, a budget much below the size takes from the digest.
-        let range = (tokens / 2.0, total.max(tokens));
-        let large = search.bisect(range, tokens, |target| (all(target), try_out(all(target))));
+        let least = self.least_target(tokens, view, &opts).max(tokens / 2) as f64;
+        let (first, most) = ((tokens as f64).max(least), total.max(tokens as f64).max(least));
+        let large = search.bisect((least, most), first, |target| (all(target), try_out(all(target))));
         if search.is_missed() {
             let with = |restored| TargetBudget { target: large, restored };
             let (range, first) = ((0.0, large as f64), large as f64 / 2.0);
             search.bisect(range, first, |files| (with(files), try_out(with(files))));
         }
         Self { target_budget: search.nearest.map(|(_, budget)| budget), ..self }
+    }
+
+    /// Returns the least target whose digest has room for its headings, in a seventh of what the
+    /// overhead leaves, and for the user's words in three sevenths, as far as they fit a quarter of
+    /// the requested size.
+    fn least_target(&self, tokens: u64, view: &WeighedTranscript<'_>, opts: &CondenseOpts) -> u64 {
+        let max_chars = TokenHeuristic::DEFAULT.chars_within(tokens / 4);
+        let floor = opts.facts.as_deref().map(|facts| LocalDigest::new(facts, 0).floor(max_chars));
+        let floor = floor.map_or(0, |floor| view.counter.text(&floor));
+        let pinned = view.pinned().into_iter().map(|at| view.weight(at)).sum::<u64>();
+        let room = (floor.saturating_mul(7) / 3).max(HEADING_TOKENS * 7);
+        self.overhead_tokens.saturating_add(pinned).saturating_add(room)
     }
 }
 

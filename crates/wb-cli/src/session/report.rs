@@ -168,7 +168,7 @@ fn digest_line(page: &mut Page<'_>, line: &str) -> io::Result<()> {
 }
 
 fn hint_unchanged(page: &mut Page<'_>, session: &Session) -> io::Result<()> {
-    if session.is_over() {
+    if session.is_over() || session.target.is_some() {
         return Ok(());
     }
     let hint = match (session.policy.force, session.strategy.digests()) {

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use wb_budget::FittedCounter;
-use wb_conductor::{CondenseOpts, Unchanged};
+use wb_budget::{FittedCounter, WeighedTranscript};
+use wb_conductor::{CompactionReport, CondenseOpts, Unchanged};
 use wb_message::Message;
 use wb_message::markers::digest_body;
 use wb_testkit::script;
@@ -89,6 +89,23 @@ fn after_a_refusal_of_the_provider_a_digest_is_written_whatever_it_saves() {
         let (after, report) = condensed(&messages, &window(200_000), &overflow);
         assert!(report.is_changed() && report.tokens_after < report.tokens_before, "{text}: {report}");
         assert!(digest_of(&after).contains("- First request: "), "{text}");
+    }
+}
+
+#[test]
+fn a_size_below_the_overhead_keeps_the_words_of_the_user() {
+    let messages = script("u\"Port it. Never touch the schema.\" [a:bash t*900]x24 a u\"Go on.\" a");
+    let settings = window(64_000).overhead_tokens(2_000);
+    let view = WeighedTranscript::new(&messages, settings.token_counter());
+    let facts = Some(Arc::new(settings.collect_facts(&messages)));
+    let opts = CondenseOpts { facts, ..AUTO };
+    for tokens in [400, 1_000, 2_000] {
+        let reached =
+            |_: &[Message], report: &CompactionReport| (report.tokens_after + 2_000) as f64 / tokens as f64;
+        let sized = settings.clone().with_target_size(tokens, &view, &opts, reached);
+        let digest = digest_of(&condensed(&messages, &sized, &opts).0);
+        assert!(digest.contains("- First request: Port it."), "{tokens}: {digest}");
+        assert!(digest.contains("- Never touch the schema."), "{tokens}: {digest}");
     }
 }
 
