@@ -14,7 +14,7 @@ const TOLERANCE: f64 = 0.01;
 const MAX_TRIES: usize = 12;
 
 impl Compactor {
-    /// Sets the budget by which a transcript of `opts` becomes about `tokens` heavy, overhead
+    /// Sets the budget by which the messages of a transcript weigh about `tokens`, the overhead not
     /// included, whatever the window and the policy are.
     ///
     /// Tail, digest and restored files have no caps then, only their shares. `reached` weighs a
@@ -41,12 +41,14 @@ impl Compactor {
             // A transcript that stays as it is is no result.
             if report.is_changed() { reached(&messages, &report) } else { f64::INFINITY }
         };
-        let total = view.total_tokens().saturating_add(self.overhead_tokens) as f64;
+        let overhead = self.overhead_tokens;
+        let total = view.total_tokens().saturating_add(overhead) as f64;
         let all = |target| TargetBudget { target, restored: target };
         // Where the tail alone is too heavy, a budget much below the size takes from the digest.
-        let least = self.least_target(tokens, view, &opts).max(tokens / 2) as f64;
-        let (first, most) = ((tokens as f64).max(least), total.max(tokens as f64).max(least));
-        let large = search.bisect((least, most), first, |target| (all(target), try_out(all(target))));
+        let least = overhead.saturating_add(least_room(tokens, view, &opts).max(tokens / 2)) as f64;
+        let first = (overhead.saturating_add(tokens) as f64).max(least);
+        let large =
+            search.bisect((least, total.max(first)), first, |target| (all(target), try_out(all(target))));
         if search.is_missed() {
             let with = |restored| TargetBudget { target: large, restored };
             let (range, first) = ((0.0, large as f64), large as f64 / 2.0);
@@ -54,18 +56,17 @@ impl Compactor {
         }
         Self { target_budget: search.nearest.map(|(_, budget)| budget), ..self }
     }
+}
 
-    /// Returns the least target whose digest has room for its headings, in a seventh of what the
-    /// overhead leaves, and for the user's words in three sevenths, as far as they fit a quarter of
-    /// the requested size.
-    fn least_target(&self, tokens: u64, view: &WeighedTranscript<'_>, opts: &CondenseOpts) -> u64 {
-        let max_chars = TokenHeuristic::DEFAULT.chars_within(tokens / 4);
-        let floor = opts.facts.as_deref().map(|facts| LocalDigest::new(facts, 0).floor(max_chars));
-        let floor = floor.map_or(0, |floor| view.counter.text(&floor));
-        let pinned = view.pinned().into_iter().map(|at| view.weight(at)).sum::<u64>();
-        let room = (floor.saturating_mul(7) / 3).max(HEADING_TOKENS * 7);
-        self.overhead_tokens.saturating_add(pinned).saturating_add(room)
-    }
+/// Returns the least room for messages whose digest has room for its headings, in a seventh,
+/// and for the user's words in three sevenths, as far as they fit a quarter of the requested
+/// size.
+fn least_room(tokens: u64, view: &WeighedTranscript<'_>, opts: &CondenseOpts) -> u64 {
+    let max_chars = TokenHeuristic::DEFAULT.chars_within(tokens / 4);
+    let floor = opts.facts.as_deref().map(|facts| LocalDigest::new(facts, 0).floor(max_chars));
+    let floor = floor.map_or(0, |floor| view.counter.text(&floor));
+    let pinned = view.pinned().into_iter().map(|at| view.weight(at)).sum::<u64>();
+    pinned.saturating_add((floor.saturating_mul(7) / 3).max(HEADING_TOKENS * 7))
 }
 
 /// A bisection, with the nearest budget so far and its deviation.

@@ -14,6 +14,8 @@ const OF_ONE_FORM: &str = " of this form: ";
 pub const ANSWER: &str = "- The user's answer:";
 /// Begins the line with the question of an [`ANSWER`].
 pub const TO: &str = "\n  to: ";
+/// Follows the user's words if they gave another value later.
+pub const UPDATED: &str = " (updated later)";
 /// Begins the entry for the agent's last words.
 pub const ACTIVE: &str = "- Active: ";
 /// Begins the entry for a failure without a later success.
@@ -146,6 +148,11 @@ pub fn request_text(entry: &str) -> Option<&str> {
         || [FIRST, LATEST, EARLIER].iter().find_map(|label| entry.strip_prefix(label)).map(str::trim);
     let repeated = || repeated_request(entry).map(|(text, _)| text);
     parse_answer(entry).map(|(answer, _)| answer).or_else(request).or_else(repeated)
+}
+
+/// Returns words without the mark that the user updated them later, and whether it was there.
+pub fn without_updated(words: &str) -> (&str, bool) {
+    words.strip_suffix(UPDATED).map_or((words, false), |words| (words, true))
 }
 
 /// Returns the start of the entry for a number of requests of one form.

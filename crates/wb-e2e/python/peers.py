@@ -23,12 +23,14 @@ from compaction_kit.compactors import (
 )
 from compaction_kit.corpus import build_random_session
 from compaction_kit.runner import run_conformance
-from compaction_kit.semantic_corpus import build_semantic_session
+from compaction_kit.semantic_corpus import build_semantic_heldout_session, build_semantic_session
 
 WB = sys.argv[1]
 WINDOWS = (200_000, 64_000, 32_000)
 ROUNDS = (1, 2, 3, 5, 10)
 BUDGETS = (0.1, 0.2, 0.3)
+SEMANTIC = {"semantic": build_semantic_session, "semantic, held out": build_semantic_heldout_session}
+UPDATED = " (updated later)"
 KEEPS_LABELS = {"checklist": ChecklistCompactor, "pinned-rules": PinnedRulesCompactor}
 KNOWS_NOTHING = {
     "lossy-truncation": LossyTruncationCompactor,
@@ -189,18 +191,25 @@ def short_chats(name, factory, budget):
 
 
 def updates():
-    """Statements that a later one replaces: is the latest there, and the replaced one too?"""
-    n = latest = stale = 0
-    for seed in range(1, 9):
-        session, canaries, meta = build_semantic_session(seed)
-        talk = Talk(seed)
-        talk.play(session, 2)
-        text = text_of(wb(talk.messages, "--force", "--window", "128000")).lower()
-        for canary in (it for it in canaries if it.id in meta["conflicts"]):
-            n += 1
-            latest += holds(text, canary)
-            stale += any(token.lower() in text for token in canary.superseded_tokens)
-    return {"n": n, "latest": latest, "replaced_too": stale}
+    """Statements that a later one replaces: is the latest there, and is any of them marked as replaced?"""
+    rows = []
+    for name, build in SEMANTIC.items():
+        n = latest = unmarked = wrong = 0
+        for seed in range(1, 9):
+            session, canaries, meta = build(seed)
+            talk = Talk(seed)
+            talk.play(session, 2)
+            text = text_of(wb(talk.messages, "--force", "--window", "128000")).lower()
+            marked = [line for line in text.splitlines() if UPDATED in line]
+            plain = [line for line in text.splitlines() if UPDATED not in line]
+            has_old = lambda line, it: any(token.lower() in line for token in it.superseded_tokens)
+            for canary in (it for it in canaries if it.id in meta["conflicts"]):
+                n += 1
+                latest += holds(text, canary)
+                unmarked += any(has_old(line, canary) for line in plain)
+            wrong += sum(not any(has_old(line, it) for it in canaries) for line in marked)
+        rows.append({"set": name, "n": n, "latest": latest, "unmarked": unmarked, "wrong": wrong})
+    return rows
 
 
 def main():

@@ -24,7 +24,7 @@ struct PeerResults {
     chained: Vec<Chained>,
     constraints: Vec<Constraints>,
     short_chats: Vec<ShortChats>,
-    updates: Updates,
+    updates: Vec<Updates>,
 }
 
 /// Statements of one type that are kept after a number of compactions.
@@ -78,9 +78,11 @@ struct ShortChats {
 /// Statements that a later one replaces.
 #[derive(Debug, Deserialize)]
 struct Updates {
+    set: String,
     n: usize,
     latest: usize,
-    replaced_too: usize,
+    unmarked: usize,
+    wrong: usize,
 }
 
 /// Installs the suites, runs them and checks the floors; `--record` writes the page.
@@ -127,9 +129,15 @@ fn below_floors(found: &PeerResults) -> Vec<String> {
             below.push(format!("constraints at the {} of {}: {least} of {}", it.place, it.window, it.of));
         }
     }
-    let Updates { n, latest, .. } = found.updates;
-    if latest < n {
-        below.push(format!("latest statements: {latest} of {n}"));
+    for Updates { set, n, latest, unmarked, wrong } in &found.updates {
+        if latest < n {
+            below.push(format!("latest statements of {set}: {latest} of {n}"));
+        }
+        if unmarked * 8 > n * 3 || *wrong > 0 {
+            below.push(format!(
+                "replaced statements of {set}: {unmarked} of {n} unmarked, {wrong} others marked"
+            ));
+        }
     }
     below
 }
@@ -178,12 +186,14 @@ reaches it by `--target`. The others are the kit's; the last two read the labels
         }
         out.push('\n');
     }
-    let Updates { n, latest, replaced_too } = &found.updates;
     let _ = writeln!(
         out,
-        "\n## Replaced statements\n\nOf {n} that a later one replaces, the latest is there for {latest}, the replaced one too \
-         for {replaced_too}, as an\nearlier request before it."
+        "\n## Replaced statements\n\nStatements that a later one replaces: the latest is there, the replaced one is quoted \
+         without a mark, and\nothers are marked.\n\n| set | of | latest | unmarked | others marked |\n|---|---:|---:|---:|---:|"
     );
+    for Updates { set, n, latest, unmarked, wrong } in &found.updates {
+        let _ = writeln!(out, "| {set} | {n} | {latest} | {unmarked} | {wrong} |");
+    }
     out
 }
 
@@ -219,10 +229,10 @@ mod tests {
                 size: 10.0,
                 fits: true,
             }],
-            updates: Updates { n: 64, latest: 64, replaced_too: 64 },
+            updates: vec![Updates { set: "kit".into(), n: 64, latest: 64, unmarked: 8, wrong: 1 }],
         };
         let below = below_floors(&found);
-        assert_eq!(below.len(), 3, "{below:?}");
+        assert_eq!(below.len(), 4, "{below:?}");
         assert!(page(&found).contains("| 32000 | 100 | 100 | 100 | 100 | 94 |"));
     }
 }

@@ -12,6 +12,7 @@ mod word_patterns;
 mod constraint_words;
 mod constraint_rules;
 pub mod constraints;
+pub mod updates;
 pub mod tasks;
 pub mod answers;
 pub mod decisions;

@@ -107,6 +107,7 @@ impl<'a> EffectReader<'a> {
             "pushd" | "popd" => self.place = Place::Unknown,
             "sh" | "bash" | "zsh" | "dash" => self.run_shell(words, step),
             "git" => self.run_git(words, step),
+            "gh" => self.out.git.extend(git::github_checkout(words)),
             "patch" if options::has(words, 'R', "--reverse") || options::has(words, 'C', "--dry-run") => {}
             "patch" | "apply_patch" | "applypatch" => self.apply_patch(words, step),
             program => self.add(files::effects(program, words)),
@@ -309,7 +310,15 @@ mod tests {
             "git checkout main && git switch -c a/b origin/main",
             &[GitEffect::CheckedOut("main".into()), GitEffect::Branched("a/b".into())],
         );
-        check_git("git checkout src/a.rs; git checkout -", &[]);
+        check_git("git checkout src/a.rs; gh pr view 3; gh pr checkout", &[]);
+        check_git(
+            "git checkout -; gh pr checkout 12 -b fix",
+            &["-", "pull request 12"].map(|it| GitEffect::CheckedOut(it.into())),
+        );
+        check_git(
+            "git worktree add -b fix ../fix main; git worktree list; git worktree remove ../fix",
+            &[GitEffect::AddedWorktree("../fix".into())],
+        );
         let names = ["v1.x", "a.rs", "v2.0.rc1"].map(|name| GitEffect::CheckedOut(name.into()));
         check_git("git switch v1.x; git switch a.rs; git checkout v2.0.rc1", &names);
         check("git switch v1.x; git checkout 1.2.x", "");

@@ -84,6 +84,8 @@ pub enum GitEffect<'a> {
     CheckedOut(Cow<'a, str>),
     /// Created a branch, and checked it out if the command does so.
     Branched(Cow<'a, str>),
+    /// Created a working copy in a folder.
+    AddedWorktree(Cow<'a, str>),
     /// Deleted a branch.
     Unbranched(Cow<'a, str>),
     /// Stashed changes.
@@ -116,6 +118,7 @@ impl GitEffect<'_> {
             Self::Reverted(name) => GitEffect::Reverted(to_owned_text(name)),
             Self::CheckedOut(name) => GitEffect::CheckedOut(to_owned_text(name)),
             Self::Branched(name) => GitEffect::Branched(to_owned_text(name)),
+            Self::AddedWorktree(path) => GitEffect::AddedWorktree(to_owned_text(path)),
             Self::Unbranched(name) => GitEffect::Unbranched(to_owned_text(name)),
             Self::Tagged(name) => GitEffect::Tagged(to_owned_text(name)),
             Self::Pushed => GitEffect::Pushed,

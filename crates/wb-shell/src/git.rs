@@ -172,6 +172,14 @@ pub(crate) fn add<'a>(sub: &str, words: &[Word<'a>], step: &Step<'a>, out: &mut 
     }
 }
 
+/// Returns the checkout of a pull request: `gh pr checkout 12`.
+pub(crate) fn github_checkout<'a>(words: &[Word<'a>]) -> Option<GitEffect<'a>> {
+    let [_, pr, checkout, rest @ ..] = words else { return None };
+    let is_it = pr.text == "pr" && matches!(checkout.text.as_ref(), "checkout" | "co");
+    let number = Args { words: rest }.name(&["-b", "--branch", "-R", "--repo"]).filter(|_| is_it)?;
+    Some(GitEffect::CheckedOut(format!("pull request {number}").into()))
+}
+
 /// Returns the path that a word names.
 fn path<'a>(word: &Word<'a>) -> Option<Cow<'a, str>> {
     (word.is_fixed && !word.text.starts_with('-')).then(|| word.text.clone())
@@ -205,6 +213,10 @@ fn effect<'a>(sub: &str, args: &Args<'_, 'a>, step: &Step<'a>) -> Option<GitEffe
             GitEffect::Tagged(args.name(&["-m", "-F", "-u", "--message", "--file", "--local-user"])?)
         }
         "branch" => return branch(args),
+        "worktree" if args.plain(&[]).next()?.text == "add" => {
+            let options = &["-b", "-B", "--reason"];
+            GitEffect::AddedWorktree(args.plain(options).nth(1).and_then(path)?)
+        }
         "clean" if has(args.words, 'f', "--force") => GitEffect::Cleaned,
         _ => return None,
     })
@@ -250,7 +262,7 @@ fn add_checkout<'a>(sub: &str, args: &Args<'_, 'a>, out: &mut Effects<'a>) {
     out.files
         .extend(files.map(|file| if edits { FileEffect::Edited(file) } else { FileEffect::Restored(file) }));
     if out.files.len() == n_before && sub != "restore" && args.after_dashes().is_none() {
-        out.git.extend(args.name(&[]).filter(|name| name != "-").map(GitEffect::CheckedOut));
+        out.git.extend(args.name(&[]).map(GitEffect::CheckedOut));
     }
 }
 

@@ -7,21 +7,21 @@ use std::collections::HashSet;
 use std::fmt;
 
 use wb_message::markers::{digest_body, is_pinned, is_synthetic};
-use wb_message::text::{clip, one_line, one_line_into, tidy};
+use wb_message::text::{one_line, one_line_into, tidy};
 use wb_message::{Message, ToolVocabulary};
 
 use crate::evidence::{evidence, with_evidence};
 use crate::git_entries::git_entries;
 use crate::model_addition::{Addition, FIRST_PERCENT};
 use crate::turn_steps::{LINE_CHARS, Step};
-use crate::user_requests::{self, REQUEST_BYTES, indented, labelled_words};
+use crate::user_requests::{self, REQUEST_BYTES, indented, request_words};
 use wb_digest::labels::{
     ACTIVE, ALL_DONE, APPROVED, ASKED_SINCE, CHANGED_SINCE, FILES, FIRST, MODIFIED, NO_TASKS, READ, REPLY,
-    TICKED, TURN, UNRESOLVED, USER_MESSAGES_APPLY,
+    TICKED, TURN, UNRESOLVED, UPDATED, USER_MESSAGES_APPLY,
 };
 use wb_digest::{OmittedRequests, Section, Sections};
 use wb_facts::turns::ASKED_CHARS;
-use wb_facts::{Change, Changed, Facts, Failure, FileFact, Noted, RequestSource, Turn};
+use wb_facts::{Change, Changed, Constraint, Facts, Failure, FileFact, Noted, RequestSource, Turn};
 use wb_language::short_answers::is_answer;
 use wb_language::tasks::{Task, TaskState};
 use wb_message::excerpt::excerpt;
@@ -238,7 +238,8 @@ impl<'a> LocalDigest<'a> {
     fn constraints(&self) -> impl Iterator<Item = String> {
         let unseen = || self.facts.constraints().rev().filter(|it| !self.is_shown(it.at));
         let with = |forbids| unseen().filter(move |it| it.forbids == forbids);
-        with(true).chain(with(false)).map(|it| it.text.clone())
+        let mark = |it: &Constraint| if it.is_updated { UPDATED } else { "" };
+        with(true).chain(with(false)).map(move |it| [&it.text, mark(it)].concat())
     }
 
     fn requests(&self) -> impl DoubleEndedIterator<Item = &Turn> {
@@ -268,9 +269,7 @@ impl<'a> LocalDigest<'a> {
         let is_shown = |first: &Turn| self.is_shown(first.start);
         let first = |most| {
             let first = self.first_request();
-            first.map(|first| {
-                labelled_words(FIRST, &clip(&first.asked, if is_shown(first) { SHOWN_BYTES } else { most }))
-            })
+            first.map(|first| request_words(FIRST, first, if is_shown(first) { SHOWN_BYTES } else { most }))
         };
         let others = |first: Option<&String>| {
             self.other_requests(left.saturating_sub(first.map_or(0, |first| first.chars().count() + 1)))
@@ -344,7 +343,8 @@ impl<'a> LocalDigest<'a> {
             n_bytes += body.len();
             let asked = one_line(&turn.asked, ASKED_CHARS);
             let quoted = if asked.is_empty() { String::new() } else { format!(" (“{asked}”)") };
-            out.add(Section::Turns, format!("{TURN}{}{quoted}:{body}", turn.number));
+            let mark = if turn.is_updated { UPDATED } else { "" };
+            out.add(Section::Turns, format!("{TURN}{}{quoted}{mark}:{body}", turn.number));
             bodies.insert(body);
         }
     }
@@ -458,7 +458,7 @@ fn is_short(first: &Turn) -> bool {
 
 /// Returns the characters of the entry for a first request.
 fn first_chars(first: &Turn) -> usize {
-    labelled_words(FIRST, &first.asked).chars().count() + 1
+    request_words(FIRST, first, usize::MAX).chars().count() + 1
 }
 
 /// Adds paths as one list; where not all fit, it is cut behind one of them.

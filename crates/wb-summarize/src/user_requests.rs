@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::mem::take;
 
 use wb_digest::OmittedRequests;
-use wb_digest::labels::{ANSWER, EARLIER, LATEST, TO, repeated_label};
+use wb_digest::labels::{ANSWER, EARLIER, LATEST, TO, UPDATED, repeated_label};
 use wb_facts::names::names;
 use wb_facts::{Facts, Turn};
 use wb_language::constraints::constraints;
@@ -80,7 +80,8 @@ impl Request<'_> {
     fn n_chars(&self, is_latest: bool) -> usize {
         // Further lines are indented.
         let n_lines = self.turn.asked.bytes().filter(|byte| *byte == b'\n').count();
-        self.label(is_latest).len() + self.turn.asked.chars().count() + 2 * n_lines + 2
+        let n_mark = if self.turn.is_updated { UPDATED.len() } else { 0 };
+        self.label(is_latest).len() + self.turn.asked.chars().count() + 2 * n_lines + 2 + n_mark
     }
 
     fn label(&self, is_latest: bool) -> Cow<'static, str> {
@@ -95,7 +96,7 @@ impl Request<'_> {
     /// Returns the entry with at most `max_bytes` of the user's words; an answer gets its question
     /// if that is left.
     fn entry(&self, is_latest: bool, max_bytes: usize, left: &mut usize) -> String {
-        let words = labelled_words(&self.label(is_latest), &clip(&self.turn.asked, max_bytes));
+        let words = request_words(&self.label(is_latest), self.turn, max_bytes);
         let to = self.turn.to.as_str();
         let with_question = to.len() + TO.len();
         if to.is_empty() || with_question > *left || !words.starts_with(ANSWER) {
@@ -219,8 +220,9 @@ fn size(entry: &str) -> usize {
 }
 
 /// Returns the user's words behind a label, with further lines indented.
-pub(crate) fn labelled_words(label: &str, words: &str) -> String {
-    [label, " ", &indented(&tidy(words))].concat()
+pub(crate) fn request_words(label: &str, turn: &Turn, max_bytes: usize) -> String {
+    let mark = if turn.is_updated { UPDATED } else { "" };
+    [label, " ", &indented(&tidy(&clip(&turn.asked, max_bytes))), mark].concat()
 }
 
 /// Indents all lines but the first and the empty ones.

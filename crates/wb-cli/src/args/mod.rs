@@ -273,10 +273,10 @@ pub(crate) struct CompactionArgs {
     /// six.
     #[arg(long, value_parser = images())]
     pub(crate) images: Option<ImagePolicy>,
-    /// Size of the result, such as 12k or 15%
+    /// Size of the resulting messages, such as 12k or 15%
     ///
-    /// In tokens, or in parts of the session, system prompt and tools included. Tail, digest and
-    /// restored files divide it in proportion, whatever the window is.
+    /// In tokens, or in parts of the messages; system prompt and tools come in addition. Tail,
+    /// digest and restored files divide it in proportion, whatever the window is.
     #[arg(long, value_name = "TOKENS|PERCENT", value_parser = target_size, conflicts_with = "force")]
     pub(crate) target: Option<TargetSize>,
     #[command(flatten)]

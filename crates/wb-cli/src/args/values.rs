@@ -57,17 +57,17 @@ pub(crate) fn window(text: &str) -> Result<u64, String> {
 pub(crate) enum TargetSize {
     /// A number of tokens.
     Tokens(u64),
-    /// A share of the session, in hundredths.
+    /// A share of the messages, in hundredths.
     Percent(f64),
 }
 
 impl TargetSize {
-    /// Returns the tokens for a session of this size.
+    /// Returns the tokens for messages of this weight.
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a size is not negative")]
-    pub(crate) fn tokens(self, session_tokens: u64) -> u64 {
+    pub(crate) fn tokens(self, messages_tokens: u64) -> u64 {
         match self {
             Self::Tokens(tokens) => tokens,
-            Self::Percent(percent) => (session_tokens as f64 * percent / 100.0) as u64,
+            Self::Percent(percent) => (messages_tokens as f64 * percent / 100.0) as u64,
         }
     }
 }

@@ -74,6 +74,9 @@ pub(crate) struct Compacted<'a> {
     irreducible: bool,
     anchored: bool,
     overhead: u64,
+    /// Without system prompt and tools, like the next one.
+    message_tokens_before: u64,
+    message_tokens_after: u64,
     strategy: &'a str,
     steps: Vec<&'a str>,
     left_out: Vec<LeftOut>,
@@ -116,6 +119,8 @@ impl<'a> Compacted<'a> {
             irreducible: report.irreducible.is_some(),
             anchored: session.measure.anchored,
             overhead: session.measure.overhead_tokens,
+            message_tokens_before: report.tokens_before,
+            message_tokens_after: report.tokens_after,
             strategy: session.strategy.name(),
             steps: report.step_names(),
             left_out: session.left_out().into_iter().map(|(step, why)| LeftOut { step, why }).collect(),

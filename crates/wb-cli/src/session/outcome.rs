@@ -50,7 +50,7 @@ pub(crate) struct Outcome {
     pub(crate) tokens_after: u64,
     /// The tokens of the digest, on the scale of the other two.
     pub(crate) digest_tokens: u64,
-    /// The tokens that were asked for, if the result is more than a twentieth off.
+    /// The tokens of messages that were asked for, if the result is more than a twentieth off.
     pub(crate) missed_target: Option<u64>,
     /// The model's usage and cost, if one was named.
     pub(crate) model: Option<Spent>,
@@ -99,8 +99,10 @@ impl Outcome {
         let measured = || session.measure.context_tokens_at(report.tokens_after);
         let tokens_after = if undo.is_some() { measured() } else { tokens_before };
         let digest_tokens = report.digest_tokens;
-        let asked = session.target.map(|target| target.tokens(tokens_before));
-        let is_missed = |asked: &u64| *asked < tokens_before && asked.abs_diff(tokens_after) > asked / 20;
+        let asked = session.target.map(|target| target.tokens(report.tokens_before));
+        let reached = report.tokens_after;
+        let is_missed = |asked: &u64| *asked < report.tokens_before && asked.abs_diff(reached) > asked / 20;
+        let missed_target = asked.filter(is_missed);
         Self {
             messages,
             report,
@@ -113,7 +115,7 @@ impl Outcome {
             tokens_before,
             tokens_after,
             digest_tokens,
-            missed_target: asked.filter(is_missed),
+            missed_target,
             model: None,
         }
     }
@@ -172,7 +174,7 @@ impl Outcome {
 
 /// Reports that a size was asked for that cannot be reached.
 pub(crate) fn missed(asked_tokens: u64) -> String {
-    format!("asked for {asked_tokens} tokens, and no result is nearer")
+    format!("asked for {asked_tokens} tokens of messages, and no result is nearer")
 }
 
 /// Compacts the messages of a session, which were weighed when it was opened.
@@ -197,7 +199,7 @@ fn compact(
     ready.map_or_else(|report| *report, |ready| ready.apply(messages))
 }
 
-/// Returns the settings by which the context gets a given size.
+/// Returns the settings by which the messages get a given size.
 fn with_target(
     session: &mut Session,
     messages: &[Message],
@@ -205,12 +207,10 @@ fn with_target(
     opts: &CondenseOpts,
     target: TargetSize,
 ) -> Compactor {
-    let tokens = target.tokens(session.measure.context_tokens);
-    let overhead = session.measure.context_tokens_at(tokens) - tokens;
     let view = session.measure.view(messages);
-    let reached = |_: &[Message], report: &CompactionReport| {
-        (report.tokens_after + overhead) as f64 / tokens.max(1) as f64
-    };
+    let tokens = target.tokens(view.total_tokens());
+    let reached =
+        |_: &[Message], report: &CompactionReport| report.tokens_after as f64 / tokens.max(1) as f64;
     settings.clone().with_target_size(tokens, &view, opts, reached)
 }
 

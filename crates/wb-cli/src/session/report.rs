@@ -24,6 +24,10 @@ pub(crate) fn summary(page: &mut Page<'_>, session: &Session, outcome: &Outcome)
     let weights = [("  before ", outcome.tokens_before), ("  after  ", outcome.tokens_after)];
     meter::bars(page, session, &weights)?;
     meter::facts(page, session)?;
+    if session.target.is_some() && report.is_changed() {
+        let (before, after) = (grouped(report.tokens_before), grouped(report.tokens_after));
+        writeln!(page, "  {DIM}messages: {before} → {after} tokens, without system prompt and tools{DIM:#}")?;
+    }
     writeln!(page)?;
     steps(page, outcome)?;
     for (step, why) in session.left_out().iter().filter(|_| report.is_changed()) {

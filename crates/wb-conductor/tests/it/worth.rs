@@ -93,19 +93,20 @@ fn after_a_refusal_of_the_provider_a_digest_is_written_whatever_it_saves() {
 }
 
 #[test]
-fn a_size_below_the_overhead_keeps_the_words_of_the_user() {
+fn a_size_is_one_of_the_messages_and_keeps_the_words_of_the_user() {
     let messages = script("u\"Port it. Never touch the schema.\" [a:bash t*900]x24 a u\"Go on.\" a");
-    let settings = window(64_000).overhead_tokens(2_000);
+    let settings = window(64_000).overhead_tokens(20_000);
     let view = WeighedTranscript::new(&messages, settings.token_counter());
     let facts = Some(Arc::new(settings.collect_facts(&messages)));
     let opts = CondenseOpts { facts, ..AUTO };
-    for tokens in [400, 1_000, 2_000] {
-        let reached =
-            |_: &[Message], report: &CompactionReport| (report.tokens_after + 2_000) as f64 / tokens as f64;
+    for tokens in [40, 400, 1_000, 2_000] {
+        let reached = |_: &[Message], report: &CompactionReport| report.tokens_after as f64 / tokens as f64;
         let sized = settings.clone().with_target_size(tokens, &view, &opts, reached);
-        let digest = digest_of(&condensed(&messages, &sized, &opts).0);
+        let (after, report) = condensed(&messages, &sized, &opts);
+        let digest = digest_of(&after);
         assert!(digest.contains("- First request: Port it."), "{tokens}: {digest}");
         assert!(digest.contains("- Never touch the schema."), "{tokens}: {digest}");
+        assert!(report.tokens_after * 10 <= tokens * 11 || tokens == 40, "{tokens}: {report}");
     }
 }
 

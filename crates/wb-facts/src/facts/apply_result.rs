@@ -210,7 +210,7 @@ impl Facts {
         if !effects.git.is_empty() {
             self.overtake(|shown| *shown == Evidence::WorkingCopy);
         }
-        if effects.git.iter().any(changes_files) || command.text.contains("gh pr checkout") {
+        if effects.git.iter().any(changes_files) {
             self.overtake(|shown| matches!(shown, Evidence::File(_)));
         }
         let outcome = match (verdict.outcome, verdict.exit) {

@@ -13,7 +13,7 @@ use crate::facts::mentions::Source;
 use wb_digest::labels::{
     ACTIVE, ALL_DONE, APPROVED, CALLED, CHANGED_SINCE, EXCERPTS, FIRST, GIT, LEFT_OUT, MODIFIED, NAMES,
     NO_TASKS, READ, SEEN, SINCE_COMMIT, STATUS, STOPPED, TICKED, TURN, UNRESOLVED, USER_MESSAGES_APPLY,
-    elided_total, parse_answer, repeated_request, request_text,
+    elided_total, parse_answer, repeated_request, request_text, without_updated,
 };
 use wb_digest::{OmittedRequests, Section, Sections};
 use wb_language::constraints::{Kind, constraints};
@@ -145,8 +145,10 @@ impl Facts {
             }
             if is_ours {
                 let text = unindented(entry.strip_prefix("- ").unwrap_or(entry));
-                let forbids = constraints(&text).iter().any(|found| found.kind == Kind::Forbids);
-                self.keep_constraint(Constraint { text, forbids, passing: false, at });
+                let (text, is_updated) = without_updated(&text);
+                let forbids = constraints(text).iter().any(|found| found.kind == Kind::Forbids);
+                let text = text.to_owned();
+                self.keep_constraint(Constraint { text, forbids, passing: false, is_updated, at });
             } else {
                 self.keep(Section::Guardrails, entry);
             }
@@ -209,13 +211,15 @@ impl Facts {
             entries.iter().filter(is_request).partition(|entry| entry.starts_with(FIRST));
         for entry in first.into_iter().chain(others.into_iter().rev()) {
             let text = unindented(request_text(entry).unwrap_or_default());
+            let (text, is_updated) = without_updated(&text);
             let to = parse_answer(entry).map_or("", |(_, to)| to);
             if self.turns.iter().any(|turn| turn.asked == text && turn.to == to) {
                 continue;
             }
             let is_first = entry.starts_with(FIRST) && self.turns.iter().len() == 0;
-            self.turns.begin(&text, at, self.n_bytes);
+            self.turns.begin(text, at, self.n_bytes);
             let turn = self.turns.current();
+            turn.is_updated = is_updated;
             to.clone_into(&mut turn.to);
             turn.times = repeated_request(entry).map_or(0, |(_, times)| times.saturating_sub(1));
             turn.source = RequestSource::Digest;
@@ -229,8 +233,9 @@ impl Facts {
         let n_digits = number.bytes().take_while(u8::is_ascii_digit).count();
         let (number, named) = number.split_at(n_digits);
         let Ok(number) = number.parse() else { return };
-        let named = named.trim_start_matches(" (“").trim_end_matches(':').trim_end_matches("”)");
-        self.turns.restore(number, named, body);
+        let (named, is_updated) = without_updated(named.trim_end_matches(':'));
+        let named = named.trim_start_matches(" (“").trim_end_matches("”)");
+        self.turns.restore(number, named, body).is_updated |= is_updated;
     }
 
     fn read_status(&mut self, entry: &str, at: u32) {

@@ -112,6 +112,9 @@ pub struct Constraint {
     /// True if it concerns the current step, so that it expires some turns later.
     #[serde(default)]
     pub passing: bool,
+    /// True if the user gave another value later.
+    #[serde(default)]
+    pub is_updated: bool,
     /// The number of the message that says it.
     pub at: u32,
 }

@@ -22,6 +22,7 @@ use wb_language::decisions::is_decision;
 use wb_language::plain_words;
 use wb_language::progress_notes::is_announcement;
 use wb_language::short_answers::is_answer;
+use wb_language::updates::Update;
 use wb_language::user_text::{is_rejection, message_words, rejected_words, user_words};
 use wb_message::excerpt::excerpt;
 use wb_shell::outcome::Reported;
@@ -158,11 +159,23 @@ impl Facts {
             self.constraints.retain(|it| it.at < last);
         }
         self.turns.begin(words, at, self.n_bytes);
+        self.update(words);
         let before = |n_turns: usize| self.turns.iter().rev().nth(n_turns).map_or(0, |turn| turn.start);
         let (of_first, passed) = (before(FIRST_TURNS), before(PASSING_TURNS));
         let is_first = |at: u32| self.turns.iter().nth(1).is_none_or(|second| at < second.start);
         self.constraints.retain(|it| !it.passing || it.at >= if is_first(it.at) { of_first } else { passed });
         self.constrain(words, at);
+    }
+
+    /// Marks what the user's words give another value; a mere correction applies to the request
+    /// before.
+    fn update(&mut self, words: &str) {
+        let Some(update) = Update::parse(words) else { return };
+        let last = self.turns.iter().rev().nth(1).map_or(0, |turn| turn.start);
+        let from = if update.is_correction() { last } else { 0 };
+        self.turns.update(&update, from);
+        let earlier = self.constraints.iter_mut().filter(|it| it.at >= from);
+        earlier.for_each(|it| it.is_updated |= update.replaces(&it.text));
     }
 
     fn constrain(&mut self, words: &str, at: u32) {
@@ -174,14 +187,18 @@ impl Facts {
         for found in constraints(words).into_iter().filter(holds) {
             let forbids = found.kind == Kind::Forbids;
             let passing = is_passing(&found, is_first);
-            self.keep_constraint(Constraint { text: found.text.to_owned(), forbids, passing, at });
+            let text = found.text.to_owned();
+            self.keep_constraint(Constraint { text, forbids, passing, is_updated: false, at });
         }
     }
 
     /// Keeps a constraint unless it is known; of too many the oldest that forbids nothing goes.
     pub(super) fn keep_constraint(&mut self, new: Constraint) {
-        let is_known = self.constraints.iter().any(|known| known.text == new.text);
-        if is_known || new.text.len() > CONSTRAINT_BYTES {
+        if let Some(known) = self.constraints.iter_mut().find(|known| known.text == new.text) {
+            known.is_updated &= new.is_updated;
+            return;
+        }
+        if new.text.len() > CONSTRAINT_BYTES {
             return;
         }
         if self.constraints.len() == MOST_CONSTRAINTS {

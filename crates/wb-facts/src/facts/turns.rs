@@ -9,6 +9,7 @@ use crate::facts::Noted;
 use wb_digest::labels::REFUSED;
 use wb_language::progress_notes::progress_note;
 use wb_language::short_answers::answered_question;
+use wb_language::updates::Update;
 use wb_message::excerpt::excerpt;
 use wb_shell::without_file_bodies;
 
@@ -102,6 +103,9 @@ pub struct Turn {
     /// The text that the request was read in.
     #[serde(default)]
     pub source: RequestSource,
+    /// True if the user gave another value later.
+    #[serde(default)]
+    pub is_updated: bool,
 }
 
 /// The text that a request was read in.
@@ -143,8 +147,8 @@ impl Turn {
 
     /// Drops all but the user's words.
     fn strip(&mut self) {
-        let Self { number, start, asked, to, times, source, .. } = std::mem::take(self);
-        *self = Self { number, start, asked, to, times, source, ..Self::default() };
+        let Self { number, start, asked, to, times, source, is_updated, .. } = std::mem::take(self);
+        *self = Self { number, start, asked, to, times, source, is_updated, ..Self::default() };
     }
 
     fn shorten_asked(&mut self) {
@@ -208,6 +212,12 @@ impl Turns {
         self.shed(LEAST_BYTES.max(n_read / PART_OF_READ));
     }
 
+    /// Marks the requests before the last one that an update replaces, of those from a message on.
+    pub(super) fn update(&mut self, update: &Update, from: u32) {
+        let earlier = self.kept.iter_mut().rev().skip(1).filter(|turn| turn.start >= from);
+        earlier.for_each(|turn| turn.is_updated |= update.replaces(&turn.asked));
+    }
+
     /// Makes the oldest turns except the first shorter until the rest fits: first all but the
     /// user's words, then these.
     fn shed(&mut self, most: u64) {
@@ -247,25 +257,25 @@ impl Turns {
         self.n_asked_bytes = self.n_asked_bytes.saturating_sub(asked - turn.asked_bytes());
     }
 
-    /// Restores a turn from an earlier digest, which names it by the start of its request.
-    pub(crate) fn restore(&mut self, number: u32, named: &str, body: &str) {
+    /// Restores a turn from an earlier digest, which names it by the start of its request, and
+    /// returns it.
+    pub(crate) fn restore(&mut self, number: u32, named: &str, body: &str) -> &mut Turn {
         let is_open = |turn: &Turn| turn.restored.is_empty() && !named.is_empty();
         // A name may be cut to save room.
         let start = named.trim_end_matches('…').trim_end();
-        let is_named =
-            |turn: &&mut Turn| is_open(turn) && one_line(&turn.asked, ASKED_CHARS).starts_with(start);
-        if let Some(turn) = self.kept.iter_mut().find(is_named) {
-            (turn.number, turn.restored) = (number, body.to_owned());
-        } else {
+        let is_named = |turn: &Turn| is_open(turn) && one_line(&turn.asked, ASKED_CHARS).starts_with(start);
+        let at = self.kept.iter().position(is_named).unwrap_or_else(|| {
             // Only restored turns have their own number.
             let is_before = |turn: &Turn| !turn.restored.is_empty() && turn.number < number;
             let at = self.kept.iter().rposition(is_before).map_or(self.kept.len().min(1), |at| at + 1);
-            let (asked, restored) = (named.to_owned(), body.to_owned());
-            let source = RequestSource::Name;
-            self.kept.insert(at, Turn { number, asked, restored, source, ..Turn::default() });
-        }
+            let (asked, source) = (named.to_owned(), RequestSource::Name);
+            self.kept.insert(at, Turn { asked, source, ..Turn::default() });
+            at
+        });
+        (self.kept[at].number, self.kept[at].restored) = (number, body.to_owned());
         self.n_requests = self.n_requests.max(number);
         self.count();
+        &mut self.kept[at]
     }
 
     /// Says of what failed in these messages that it worked later.

@@ -36,8 +36,9 @@ pub(super) fn git_line(effect: &GitEffect<'_>, output: &str) -> String {
         GitEffect::Merged(what) => format!("merged {what}"),
         GitEffect::Picked(what) => format!("picked {what}"),
         GitEffect::Reverted(what) => format!("reverted {what}"),
-        GitEffect::CheckedOut(what) => [CHECKED_OUT, what].concat(),
+        GitEffect::CheckedOut(what) => [CHECKED_OUT, checked_out(what, output)].concat(),
         GitEffect::Branched(what) => format!("made branch {what}"),
+        GitEffect::AddedWorktree(path) => format!("made worktree {path}"),
         GitEffect::Unbranched(what) => format!("removed branch {what}"),
         GitEffect::Tagged(what) => format!("tagged {what}"),
         GitEffect::Pushed => PUSHED.to_owned(),
@@ -53,6 +54,17 @@ pub(super) fn git_line(effect: &GitEffect<'_>, output: &str) -> String {
     }
 }
 
+/// Returns the branch that git says it switched to, or else what was named.
+fn checked_out<'o>(named: &'o str, output: &'o str) -> &'o str {
+    let switched = |line: &'o str| {
+        let branch =
+            line.strip_prefix("Switched to branch '").or(line.strip_prefix("Switched to a new branch '"));
+        branch?.strip_suffix('\'')
+    };
+    let previous = if named == "-" { "the previous branch" } else { named };
+    output.lines().rev().find_map(switched).unwrap_or(previous)
+}
+
 /// Returns the branch and the hash of a new commit, as git prints them in brackets.
 fn commit_place(output: &str) -> Option<&str> {
     let place = |line: &'_ str| line.strip_prefix('[')?.split_once(']').map(|(place, _)| place.len());
@@ -66,6 +78,15 @@ fn commit_place(output: &str) -> Option<&str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_checkout_names_the_branch_that_git_prints() {
+        let line = |what: &'static str, output| git_line(&GitEffect::CheckedOut(what.into()), output);
+        assert_eq!(line("-", "Switched to branch 'main'"), "checked out main");
+        assert_eq!(line("pull request 3", "Switched to a new branch 'fix/a'\n"), "checked out fix/a");
+        assert_eq!(line("pull request 3", ""), "checked out pull request 3");
+        assert_eq!(line("-", ""), "checked out the previous branch");
+    }
 
     #[test]
     fn a_commit_has_its_branch_and_hash_if_git_prints_them() {

@@ -354,10 +354,10 @@ fn a_target_is_reached_within_a_twentieth_and_is_in_the_command_that_writes() {
     let folder = Folder::new();
     let file = folder.file("s.jsonl", &session());
     let n = |report: &Value, key: &str| report[key].as_u64().unwrap();
-    let before = n(&json_of(&run("compact", &file, &["--json"])), "tokens_before");
+    let before = n(&json_of(&run("compact", &file, &["--json"])), "message_tokens_before");
     for (target, asked) in [("12%", before * 12 / 100), ("30%", before * 30 / 100), ("4k", 4_000)] {
         let report = json_of(&run("compact", &file, &["--target", target, "--json"]));
-        let reached = n(&report, "tokens_after");
+        let reached = n(&report, "message_tokens_after");
         assert!(reached.abs_diff(asked) * 20 <= asked, "{target}: {reached} for {asked}");
     }
     let shown = run("compact", &file, &["--target", "30%"]).stdout;
@@ -367,7 +367,7 @@ fn a_target_is_reached_within_a_twentieth_and_is_in_the_command_that_writes() {
         assert_eq!(report["changed"], true, "{near}: {report}");
     }
     let missed = run("compact", &file, &["--target", "40"]).stdout;
-    assert!(missed.contains("asked for 40 tokens, and no result is nearer"), "{missed}");
+    assert!(missed.contains("asked for 40 tokens of messages, and no result is nearer"), "{missed}");
     let large = json_of(&run("compact", &file, &["--target", "10m", "--json"]));
     assert_eq!(large["changed"], false, "{large}");
     assert_eq!(run("compact", &file, &["--target", "100%"]).code, 2);
