@@ -1,11 +1,9 @@
 //! A compaction to a given size: the budget that reaches it is searched.
 
-use wb_budget::{TokenHeuristic, WeighedTranscript};
+use wb_budget::WeighedTranscript;
 use wb_message::Message;
-use wb_summarize::LocalDigest;
 
 use crate::compactor::{Compactor, CondenseOpts, TargetBudget};
-use crate::engine::HEADING_TOKENS;
 use crate::report::CompactionReport;
 
 /// The deviation from the requested size at which the search ends.
@@ -19,8 +17,7 @@ impl Compactor {
     ///
     /// Tail, digest and restored files have no caps then, only their shares. `reached` weighs a
     /// result, in units of the requested size: 1 is as requested. The search bisects local digests
-    /// and takes the nearest; where the size jumps, restored files get less. A size without room
-    /// for the user's words, which the facts of `opts` have, is not reached.
+    /// and takes the nearest; where the size jumps, restored files get less.
     #[must_use]
     pub fn with_target_size(
         self,
@@ -45,8 +42,8 @@ impl Compactor {
         let total = view.total_tokens().saturating_add(overhead) as f64;
         let all = |target| TargetBudget { target, restored: target };
         // Where the tail alone is too heavy, a budget much below the size takes from the digest.
-        let least = overhead.saturating_add(least_room(tokens, view, &opts).max(tokens / 2)) as f64;
-        let first = (overhead.saturating_add(tokens) as f64).max(least);
+        let (least, first) = (overhead.saturating_add(tokens / 2), overhead.saturating_add(tokens));
+        let (least, first) = (least as f64, first as f64);
         let large =
             search.bisect((least, total.max(first)), first, |target| (all(target), try_out(all(target))));
         if search.is_missed() {
@@ -56,17 +53,6 @@ impl Compactor {
         }
         Self { target_budget: search.nearest.map(|(_, budget)| budget), ..self }
     }
-}
-
-/// Returns the least room for messages whose digest has room for its headings, in a seventh,
-/// and for the user's words in three sevenths, as far as they fit a quarter of the requested
-/// size.
-fn least_room(tokens: u64, view: &WeighedTranscript<'_>, opts: &CondenseOpts) -> u64 {
-    let max_chars = TokenHeuristic::DEFAULT.chars_within(tokens / 4);
-    let floor = opts.facts.as_deref().map(|facts| LocalDigest::new(facts, 0).floor(max_chars));
-    let floor = floor.map_or(0, |floor| view.counter.text(&floor));
-    let pinned = view.pinned().into_iter().map(|at| view.weight(at)).sum::<u64>();
-    pinned.saturating_add((floor.saturating_mul(7) / 3).max(HEADING_TOKENS * 7))
 }
 
 /// A bisection, with the nearest budget so far and its deviation.

@@ -2,7 +2,7 @@
 //!
 //! Only words are considered. A later sentence replaces an earlier one if it says that something
 //! changes, if both share words of their subject, and if they give other values of one kind. The
-//! words of a change are those of six languages; a text without spaces between words is not read.
+//! words of a change are English, German, French and Spanish; a text without spaces is not read.
 
 use crate::constraint_rules::{Kind, kind};
 use crate::sentences::sentences;

@@ -19,7 +19,7 @@ use crate::step::{DigestStep, Trigger};
 const LEAST_DIGEST_TOKENS: u64 = 45;
 
 /// The weight in tokens of the headings of a digest.
-pub(crate) const HEADING_TOKENS: u64 = 80;
+const HEADING_TOKENS: u64 = 80;
 
 /// The figures of a draft that choosing a cut needs.
 struct Places<'d> {

@@ -4,8 +4,6 @@
 mod fold;
 mod restore;
 
-pub(crate) use fold::HEADING_TOKENS;
-
 use wb_budget::{Budget, BudgetSplit, WeighedTranscript};
 use wb_facts::Facts;
 use wb_message::{Edit, ToolVocabulary};

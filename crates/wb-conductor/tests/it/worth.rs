@@ -99,14 +99,14 @@ fn a_size_is_one_of_the_messages_and_keeps_the_words_of_the_user() {
     let view = WeighedTranscript::new(&messages, settings.token_counter());
     let facts = Some(Arc::new(settings.collect_facts(&messages)));
     let opts = CondenseOpts { facts, ..AUTO };
-    for tokens in [40, 400, 1_000, 2_000] {
+    for tokens in [200, 300, 400, 1_000, 2_000] {
         let reached = |_: &[Message], report: &CompactionReport| report.tokens_after as f64 / tokens as f64;
         let sized = settings.clone().with_target_size(tokens, &view, &opts, reached);
         let (after, report) = condensed(&messages, &sized, &opts);
         let digest = digest_of(&after);
         assert!(digest.contains("- First request: Port it."), "{tokens}: {digest}");
         assert!(digest.contains("- Never touch the schema."), "{tokens}: {digest}");
-        assert!(report.tokens_after * 10 <= tokens * 11 || tokens == 40, "{tokens}: {report}");
+        assert!(report.tokens_after * 10 <= tokens * 11, "{tokens}: {report}");
     }
 }
 
