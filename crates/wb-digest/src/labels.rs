@@ -15,7 +15,7 @@ pub const ANSWER: &str = "- The user's answer:";
 /// Begins the line with the question of an [`ANSWER`].
 pub const TO: &str = "\n  to: ";
 /// Follows the user's words if they gave another value later.
-pub const UPDATED: &str = " (updated later)";
+const UPDATED: &str = " (updated later)";
 /// Begins the entry for the agent's last words.
 pub const ACTIVE: &str = "- Active: ";
 /// Begins the entry for a failure without a later success.
@@ -148,6 +148,11 @@ pub fn request_text(entry: &str) -> Option<&str> {
         || [FIRST, LATEST, EARLIER].iter().find_map(|label| entry.strip_prefix(label)).map(str::trim);
     let repeated = || repeated_request(entry).map(|(text, _)| text);
     parse_answer(entry).map(|(answer, _)| answer).or_else(request).or_else(repeated)
+}
+
+/// Returns the mark that follows the user's words.
+pub fn updated_mark(is_updated: bool) -> &'static str {
+    if is_updated { UPDATED } else { "" }
 }
 
 /// Returns words without the mark that the user updated them later, and whether it was there.

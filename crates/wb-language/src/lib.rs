@@ -12,7 +12,7 @@ mod word_patterns;
 mod constraint_words;
 mod constraint_rules;
 pub mod constraints;
-pub mod updates;
+pub mod superseded_statements;
 pub mod tasks;
 pub mod answers;
 pub mod decisions;

@@ -17,11 +17,11 @@ use crate::turn_steps::{LINE_CHARS, Step};
 use crate::user_requests::{self, REQUEST_BYTES, indented, request_words};
 use wb_digest::labels::{
     ACTIVE, ALL_DONE, APPROVED, ASKED_SINCE, CHANGED_SINCE, FILES, FIRST, MODIFIED, NO_TASKS, READ, REPLY,
-    TICKED, TURN, UNRESOLVED, UPDATED, USER_MESSAGES_APPLY,
+    TICKED, TURN, UNRESOLVED, USER_MESSAGES_APPLY, updated_mark,
 };
 use wb_digest::{OmittedRequests, Section, Sections};
 use wb_facts::turns::ASKED_CHARS;
-use wb_facts::{Change, Changed, Constraint, Facts, Failure, FileFact, Noted, RequestSource, Turn};
+use wb_facts::{Change, Changed, Facts, Failure, FileFact, Noted, RequestSource, Turn};
 use wb_language::short_answers::is_answer;
 use wb_language::tasks::{Task, TaskState};
 use wb_message::excerpt::excerpt;
@@ -238,8 +238,7 @@ impl<'a> LocalDigest<'a> {
     fn constraints(&self) -> impl Iterator<Item = String> {
         let unseen = || self.facts.constraints().rev().filter(|it| !self.is_shown(it.at));
         let with = |forbids| unseen().filter(move |it| it.forbids == forbids);
-        let mark = |it: &Constraint| if it.is_updated { UPDATED } else { "" };
-        with(true).chain(with(false)).map(move |it| [&it.text, mark(it)].concat())
+        with(true).chain(with(false)).map(|it| [&it.text, updated_mark(it.is_updated)].concat())
     }
 
     fn requests(&self) -> impl DoubleEndedIterator<Item = &Turn> {
@@ -343,7 +342,7 @@ impl<'a> LocalDigest<'a> {
             n_bytes += body.len();
             let asked = one_line(&turn.asked, ASKED_CHARS);
             let quoted = if asked.is_empty() { String::new() } else { format!(" (“{asked}”)") };
-            let mark = if turn.is_updated { UPDATED } else { "" };
+            let mark = updated_mark(turn.is_updated);
             out.add(Section::Turns, format!("{TURN}{}{quoted}{mark}:{body}", turn.number));
             bodies.insert(body);
         }

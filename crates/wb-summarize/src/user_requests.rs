@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::mem::take;
 
 use wb_digest::OmittedRequests;
-use wb_digest::labels::{ANSWER, EARLIER, LATEST, TO, UPDATED, repeated_label};
+use wb_digest::labels::{ANSWER, EARLIER, LATEST, TO, repeated_label, updated_mark};
 use wb_facts::names::names;
 use wb_facts::{Facts, Turn};
 use wb_language::constraints::constraints;
@@ -80,8 +80,8 @@ impl Request<'_> {
     fn n_chars(&self, is_latest: bool) -> usize {
         // Further lines are indented.
         let n_lines = self.turn.asked.bytes().filter(|byte| *byte == b'\n').count();
-        let n_mark = if self.turn.is_updated { UPDATED.len() } else { 0 };
-        self.label(is_latest).len() + self.turn.asked.chars().count() + 2 * n_lines + 2 + n_mark
+        let n_frame = self.label(is_latest).len() + updated_mark(self.turn.is_updated).len() + 2;
+        n_frame + self.turn.asked.chars().count() + 2 * n_lines
     }
 
     fn label(&self, is_latest: bool) -> Cow<'static, str> {
@@ -219,10 +219,10 @@ fn size(entry: &str) -> usize {
     entry.chars().count() + 1
 }
 
-/// Returns the user's words behind a label, with further lines indented.
+/// Returns the words of a request behind a label, with further lines indented.
 pub(crate) fn request_words(label: &str, turn: &Turn, max_bytes: usize) -> String {
-    let mark = if turn.is_updated { UPDATED } else { "" };
-    [label, " ", &indented(&tidy(&clip(&turn.asked, max_bytes))), mark].concat()
+    let words = indented(&tidy(&clip(&turn.asked, max_bytes)));
+    [label, " ", &words, updated_mark(turn.is_updated)].concat()
 }
 
 /// Indents all lines but the first and the empty ones.

@@ -22,7 +22,7 @@ use wb_language::decisions::is_decision;
 use wb_language::plain_words;
 use wb_language::progress_notes::is_announcement;
 use wb_language::short_answers::is_answer;
-use wb_language::updates::Update;
+use wb_language::superseded_statements::Update;
 use wb_language::user_text::{is_rejection, message_words, rejected_words, user_words};
 use wb_message::excerpt::excerpt;
 use wb_shell::outcome::Reported;
@@ -167,15 +167,14 @@ impl Facts {
         self.constrain(words, at);
     }
 
-    /// Marks what the user's words give another value; a mere correction applies to the request
-    /// before.
+    /// Marks the requests and rules that the user's words supersede.
     fn update(&mut self, words: &str) {
         let Some(update) = Update::parse(words) else { return };
-        let last = self.turns.iter().rev().nth(1).map_or(0, |turn| turn.start);
-        let from = if update.is_correction() { last } else { 0 };
-        self.turns.update(&update, from);
-        let earlier = self.constraints.iter_mut().filter(|it| it.at >= from);
-        earlier.for_each(|it| it.is_updated |= update.replaces(&it.text));
+        self.turns.update(&update);
+        let before = self.turns.iter().rev().nth(1).map_or("", |turn| turn.asked.as_str());
+        let concerns = |rule: &&mut Constraint| !update.is_correction() || before.contains(&rule.text);
+        let rules = self.constraints.iter_mut().filter(concerns);
+        rules.for_each(|rule| rule.is_updated |= update.supersedes(&rule.text));
     }
 
     fn constrain(&mut self, words: &str, at: u32) {

@@ -9,7 +9,7 @@ use crate::facts::Noted;
 use wb_digest::labels::REFUSED;
 use wb_language::progress_notes::progress_note;
 use wb_language::short_answers::answered_question;
-use wb_language::updates::Update;
+use wb_language::superseded_statements::Update;
 use wb_message::excerpt::excerpt;
 use wb_shell::without_file_bodies;
 
@@ -212,10 +212,12 @@ impl Turns {
         self.shed(LEAST_BYTES.max(n_read / PART_OF_READ));
     }
 
-    /// Marks the requests before the last one that an update replaces, of those from a message on.
-    pub(super) fn update(&mut self, update: &Update, from: u32) {
-        let earlier = self.kept.iter_mut().rev().skip(1).filter(|turn| turn.start >= from);
-        earlier.for_each(|turn| turn.is_updated |= update.replaces(&turn.asked));
+    /// Marks the requests before the last one that an update supersedes; a mere correction concerns
+    /// the one before alone.
+    pub(super) fn update(&mut self, update: &Update) {
+        let most = if update.is_correction() { 1 } else { usize::MAX };
+        let earlier = self.kept.iter_mut().rev().skip(1).take(most);
+        earlier.for_each(|turn| turn.is_updated |= update.supersedes(&turn.asked));
     }
 
     /// Makes the oldest turns except the first shorter until the rest fits: first all but the

@@ -15,5 +15,5 @@ mod withdrawn_plans;
 mod digest_limits;
 mod requests;
 mod snapshots;
-mod updates;
+mod superseded_statements;
 mod vectors;

@@ -4,141 +4,94 @@
 //! changes, if both share words of their subject, and if they give other values of one kind. The
 //! words of a change are English, German, French and Spanish; a text without spaces is not read.
 
+use std::sync::LazyLock;
+
 use crate::constraint_rules::{Kind, kind};
 use crate::sentences::sentences;
-use wb_message::text::head;
+use crate::word_patterns::{Grammar, Group, Words};
 
-/// The longest statement that a later one replaces, in bytes.
-pub const STATEMENT_BYTES: usize = 300;
-
-/// The longest text that may change what was said before, in bytes.
+/// The longest statement that a later one supersedes, in bytes.
+const STATEMENT_BYTES: usize = 300;
+/// The longest text that may supersede what was said before, in bytes.
 const UPDATE_BYTES: usize = 1_000;
 /// The most subjects of a statement.
 const MOST_SUBJECTS: usize = 8;
 
-/// Phrases by which any sentence changes what was said before.
-const CHANGES: [&str; 35] = [
+/// Patterns by which any sentence changes what was said before.
+const CHANGES: &[&str] = &[
+    "^^ ?quick update|correction|corrección ,",
     "from now on",
     "instead",
     "no longer",
-    "changed to",
     "has changed",
-    "moved to",
-    "moved from",
-    "switched",
-    "switch to",
+    "changed|moved|switched|switch to|from",
     "rebased onto",
-    "renamed",
-    "rotated",
+    "switched|renamed|rotated",
     "rotation is done",
+    "is retired|obsolete",
     "would rather",
-    "is retired",
-    "is obsolete",
     "scratch that",
     "going forward",
-    "as of now",
-    "as of today",
+    "as of now|today",
     "i meant",
     "make that",
-    "ab jetzt",
-    "ab sofort",
+    "ab jetzt|sofort",
     "stattdessen",
     "nicht mehr",
-    "désormais",
-    "dorénavant",
-    "à partir de maintenant",
-    "plutôt",
+    "désormais|dorénavant|plutôt",
+    "à|a partir de maintenant|ahora",
     "ne plus",
-    "a partir de ahora",
-    "en lugar de",
-    "en vez de",
+    "en lugar|vez de",
     "ya no",
 ];
-/// Headings at the start of such a sentence, and the bytes in which one is searched.
-const HEADINGS: [&str; 3] = ["update:", "correction:", "corrección:"];
-const START_BYTES: usize = 40;
-/// Words that change a statement of what is or must be, unless they begin the sentence.
-const NOW: [&str; 6] = ["now", "jetzt", "maintenant", "ahora", "actually", "eigentlich"];
-/// The word `new`, and the words that it follows if it names what is there already.
-const NEW: [&str; 5] = ["new", "neue", "neuer", "nouveau", "nueva"];
-const BEFORE_NEW: [&str; 10] = ["the", "our", "my", "der", "die", "das", "le", "la", "el", "is"];
-/// Words at the start of an answer that corrects the last statement.
-const CORRECTIONS: [&str; 12] = [
-    "no",
-    "sorry",
-    "wait",
-    "actually",
-    "oops",
-    "correction",
-    "nein",
-    "non",
-    "perdón",
-    "entschuldigung",
-    "pardon",
-    "rather",
+/// Patterns that change a statement of what is or must be.
+const STATEMENT_CHANGES: &[&str] = &[
+    "* now|jetzt|maintenant|ahora|actually|eigentlich",
+    ", now|jetzt|maintenant|ahora|actually|eigentlich",
+    "^^ new|neue|neuer|nouveau|nueva",
+    "the|our|my|der|die|das|le|la|el|is new|neue|neuer|nouveau|nueva",
 ];
+/// Patterns of an answer that corrects the last statement.
+const CORRECTIONS: &[&str] =
+    &["^^ no|sorry|wait|actually|oops|correction|nein|non|perdón|entschuldigung|pardon|rather", "^^ i meant"];
+
+/// The compiled patterns.
+struct ChangePatterns {
+    grammar: Grammar,
+    changes: Group,
+    statement_changes: Group,
+    corrections: Group,
+}
+
+static PATTERNS: LazyLock<ChangePatterns> = LazyLock::new(|| {
+    let mut grammar = Grammar::new();
+    let (changes, statement_changes) = (grammar.add(CHANGES), grammar.add(STATEMENT_CHANGES));
+    let corrections = grammar.add(CORRECTIONS);
+    ChangePatterns { grammar, changes, statement_changes, corrections }
+});
+
 /// Words that name a value which is replaced: `9090 instead of 8080`.
-const OLD: [&str; 10] = [
-    "instead of",
-    "rather than",
-    "no longer",
-    "not",
-    "statt",
-    "nicht",
-    "au lieu de",
-    "pas",
-    "en lugar de",
-    "en vez de",
-];
+const OLD: &str = "instead of|rather than|no longer|not|statt|nicht|au lieu de|pas|en lugar de|en vez de";
 /// Words that say what is or must be.
-const STATES: [&str; 27] = [
-    "is", "are", "was", "were", "must", "should", "will", "=", "stays", "ist", "sind", "war", "muss", "soll",
-    "bleibt", "est", "sont", "était", "doit", "es", "son", "era", "debe", "está", "equals", "means", "shall",
-];
+const STATES: &str = "is|are|was|were|must|should|will|=|stays|ist|sind|war|muss|soll|bleibt|est|sont|était|doit|es|son|\
+    era|debe|está|equals|means|shall";
 /// Words that are no subject.
-const COMMON: [&str; 72] = [
-    "from", "with", "that", "this", "then", "than", "into", "onto", "will", "must", "should", "have", "been",
-    "there", "here", "when", "what", "which", "where", "some", "more", "most", "each", "every", "after",
-    "before", "under", "over", "below", "above", "please", "make", "keep", "want", "need", "would", "rather",
-    "instead", "update", "quick", "current", "total", "does", "they", "them", "your", "only", "just", "also",
-    "still", "already", "done", "good", "thanks", "dass", "nicht", "eine", "einen", "bitte", "jetzt", "avec",
-    "pour", "dans", "cette", "para", "esta", "este", "como", "ahora", "changed", "moved", "like",
-];
+const COMMON: &str = "from|with|that|this|then|than|into|onto|have|been|there|here|when|what|which|where|some|more|most|\
+    each|every|after|before|under|over|below|above|please|make|keep|want|need|would|instead|update|\
+    quick|current|total|does|they|them|your|only|just|also|still|already|done|good|thanks|dass|nicht|\
+    eine|einen|bitte|jetzt|avec|pour|dans|cette|para|esta|este|como|ahora|changed|moved|like|and|but|\
+    for|not|you|all|any|use|get|let|never|always|meant|mean|now|maintenant|actually|eigentlich|sorry|wait|oops|correction|nein|non|perdón|entschuldigung|pardon|rather|new|\
+    neue|neuer|nouveau|nueva|the|our|my|der|die|das|le|la|el|is";
 /// Stems that name what is measured, which many subjects have.
-const MEASURES: [&str; 15] = [
-    "budget", "cap", "ceil", "cost", "date", "deadlin", "due", "expens", "limit", "number", "price",
-    "schedul", "spend", "target", "value",
-];
+const MEASURES: &str =
+    "budget|cap|ceil|cost|date|deadlin|due|expens|limit|number|price|schedul|spend|target|value";
 /// Words before a noun in German, which begins with a capital letter.
-const GERMAN_ARTICLES: [&str; 10] =
-    ["der", "die", "das", "den", "dem", "des", "ein", "eine", "einen", "unser"];
-const CURRENCIES: [&str; 8] = ["dollar", "dollars", "euro", "euros", "usd", "eur", "pounds", "gbp"];
-const NUMBERS: [&str; 24] = [
-    "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve", "twenty",
-    "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety", "hundred", "thousand", "million",
-    "half", "dozen",
-];
-const DATES: [&str; 19] = [
-    "january",
-    "february",
-    "march",
-    "april",
-    "may",
-    "june",
-    "july",
-    "august",
-    "september",
-    "october",
-    "november",
-    "december",
-    "monday",
-    "tuesday",
-    "wednesday",
-    "thursday",
-    "friday",
-    "saturday",
-    "sunday",
-];
+const GERMAN_ARTICLES: &str = "der|die|das|den|dem|des|ein|eine|einen|unser";
+const CURRENCIES: &str = "dollar|dollars|euro|euros|usd|eur|pounds|gbp";
+const NUMBERS: &str = "two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|twenty|thirty|forty|fifty|sixty|\
+    seventy|eighty|ninety|hundred|thousand|million|half|dozen";
+const DATES: &str = "january|february|march|april|may|june|july|august|september|october|november|december|monday|\
+    tuesday|wednesday|thursday|friday|saturday|sunday";
 
 /// The kinds of values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -169,25 +122,23 @@ struct Statement {
     values: Vec<Value>,
     /// The place of the first word that says what is or must be.
     state: Option<usize>,
-    forbids: bool,
+    /// The effect, if it is a rule.
+    kind: Option<Kind>,
 }
 
 /// The kind of words by which a sentence changes what was said before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Change {
-    /// By a phrase, whatever it changes.
+    /// A phrase changes whatever was said.
     Any,
-    /// By a word that changes a statement.
+    /// A word changes a statement of what is or must be.
     OfStatement,
-    /// Not, unless it is the same statement with another value.
-    None,
 }
 
 /// Statements in the user's words that may change what was said before.
 #[derive(Debug)]
 pub struct Update {
-    statements: Vec<(Statement, Change)>,
-    forbids: bool,
+    statements: Vec<(Statement, Option<Change>)>,
     /// True for an answer that only corrects a value.
     is_correction: bool,
 }
@@ -195,21 +146,23 @@ pub struct Update {
 impl Update {
     /// Reads the user's words; `None` if they change nothing.
     pub fn parse(words: &str) -> Option<Self> {
-        let is_short = words.len() <= STATEMENT_BYTES;
-        let of_all = if is_short { change(words) } else { Change::None };
+        if words.len() > UPDATE_BYTES {
+            return None;
+        }
+        let of_all = if words.len() <= STATEMENT_BYTES { change(words) } else { None };
+        let is_answer = Words::new(&PATTERNS.grammar, words).has(PATTERNS.corrections);
         let mut statements = Vec::new();
-        let words = if words.len() > UPDATE_BYTES { "" } else { words };
-        for sentence in clauses(words) {
-            let statement = Statement::parse(sentence);
-            let change = if of_all == Change::None { change(sentence) } else { of_all };
-            let changes = change != Change::None || statement.state.is_some() || statement.corrects(words);
-            if !statement.values.is_empty() && changes && statement.subjects.len() <= MOST_SUBJECTS {
+        for clause in clauses(words) {
+            let statement = Statement::parse(clause);
+            let change = of_all.or_else(|| change(clause));
+            let changes =
+                change.is_some() || statement.state.is_some() || is_answer && statement.subjects.is_empty();
+            if changes && !statement.values.is_empty() && statement.subjects.len() <= MOST_SUBJECTS {
                 statements.push((statement, change));
             }
         }
-        let is_correction = matches!(&statements[..], [(only, _)] if only.corrects(words));
-        let forbids = statements.iter().any(|(statement, _)| statement.forbids);
-        (!statements.is_empty()).then_some(Self { statements, forbids, is_correction })
+        let is_correction = is_answer && matches!(&statements[..], [(only, _)] if only.subjects.is_empty());
+        (!statements.is_empty()).then_some(Self { statements, is_correction })
     }
 
     /// Reports whether it only corrects a value of what was said last.
@@ -218,7 +171,7 @@ impl Update {
     }
 
     /// Reports whether it gives another value to what a short earlier statement says.
-    pub fn replaces(&self, earlier: &str) -> bool {
+    pub fn supersedes(&self, earlier: &str) -> bool {
         if earlier.len() > STATEMENT_BYTES || !self.may_concern(earlier) {
             return false;
         }
@@ -231,14 +184,16 @@ impl Update {
     /// A quick check that most statements fail.
     fn may_concern(&self, earlier: &str) -> bool {
         let earlier = earlier.to_lowercase();
-        let is_in = |subject: &String| earlier.contains(subject.as_str());
-        self.is_correction
-            || self.statements.iter().any(|(later, _)| later.subjects.iter().any(is_in) || later.names_old())
+        let has = |text: &str| earlier.contains(text);
+        let concerns = |it: &Statement| {
+            it.subjects.iter().any(|subject| has(subject)) || it.values.iter().any(|value| has(&value.text))
+        };
+        self.is_correction || self.statements.iter().any(|(later, _)| concerns(later))
     }
 
-    fn is_newer(&self, later: &Statement, change: Change, earlier: &Statement) -> bool {
+    fn is_newer(&self, later: &Statement, change: Option<Change>, earlier: &Statement) -> bool {
         // A ban holds unless a ban replaces it.
-        if earlier.forbids && !self.forbids {
+        if earlier.forbids() && !self.statements.iter().any(|(it, _)| it.forbids()) {
             return false;
         }
         if later.names_old_value_of(earlier) {
@@ -255,13 +210,13 @@ impl Update {
             && n_shared > 0
             && (n_shared * 2 >= n_least || n_shared > 1);
         match change {
-            _ if self.is_correction && later.subjects.is_empty() => true,
-            Change::Any => is_about_it,
-            Change::OfStatement => {
-                let states = earlier.state.is_some() || earlier.is_rule();
+            _ if self.is_correction => true,
+            Some(Change::Any) => is_about_it,
+            Some(Change::OfStatement) => {
+                let states = earlier.state.is_some() || earlier.kind.is_some();
                 is_about_it && states && !later.has_other_topic(earlier)
             }
-            Change::None => later.is_same_but_for_values(earlier),
+            None => later.is_same_but_for_values(earlier),
         }
     }
 }
@@ -273,21 +228,12 @@ fn clauses(text: &str) -> Vec<&str> {
 }
 
 /// Returns how a text changes what was said before.
-fn change(text: &str) -> Change {
-    let words: Vec<String> = words_of(text).map(|word| bare(word).to_lowercase()).collect();
-    let start = head(text, START_BYTES).to_lowercase();
-    if HEADINGS.iter().any(|heading| start.contains(heading)) {
-        return Change::Any;
+fn change(text: &str) -> Option<Change> {
+    let words = Words::new(&PATTERNS.grammar, text);
+    if words.has(PATTERNS.changes) {
+        return Some(Change::Any);
     }
-    let joined = [" ", &words.join(" "), " "].concat();
-    let has = |phrase: &&str| joined.contains(&[" ", phrase, " "].concat());
-    if CHANGES.iter().any(has) {
-        return Change::Any;
-    }
-    let is = |list: &[&str], at: usize| words.get(at).is_some_and(|word| list.contains(&word.as_str()));
-    let is_new = |at: usize| is(&NEW, at) && (at == 0 || is(&BEFORE_NEW, at - 1));
-    let changes = (0..words.len()).any(|at| at > 0 && is(&NOW, at) || is_new(at));
-    if changes { Change::OfStatement } else { Change::None }
+    words.has(PATTERNS.statement_changes).then_some(Change::OfStatement)
 }
 
 fn words_of(text: &str) -> impl Iterator<Item = &str> {
@@ -337,16 +283,15 @@ impl Statement {
             subjects.push("branch".to_owned());
         }
         // A measure is the subject where nothing else is.
-        if subjects.iter().any(|subject| !MEASURES.contains(&subject.as_str())) {
-            subjects.retain(|subject| !MEASURES.contains(&subject.as_str()));
+        if subjects.iter().any(|subject| !is_in(MEASURES, subject)) {
+            subjects.retain(|subject| !is_in(MEASURES, subject));
         }
-        let state = words.iter().position(|word| STATES.contains(&word.as_str()));
-        let forbids = kind(sentence) == Some(Kind::Forbids);
-        Self { words, subjects, values, state, forbids }
+        let state = words.iter().position(|word| is_in(STATES, word));
+        Self { words, subjects, values, state, kind: kind(sentence) }
     }
 
-    fn is_rule(&self) -> bool {
-        kind(&self.words.join(" ")).is_some()
+    fn forbids(&self) -> bool {
+        self.kind == Some(Kind::Forbids)
     }
 
     /// Reports whether it has only other values of the kind of a value.
@@ -357,16 +302,13 @@ impl Statement {
 
     /// Reports whether the values before what is said differ: `/v1 is slow`, `/v2 is slow`.
     fn has_other_topic(&self, earlier: &Self) -> bool {
-        let topic = |it: &Self| {
-            let state = it.state.unwrap_or(0);
-            it.values
-                .iter()
-                .filter(|value| value.nth < state)
-                .map(|value| value.text.clone())
-                .collect::<Vec<_>>()
-        };
-        let (own, its) = (topic(self), topic(earlier));
+        let (own, its) = (self.topic(), earlier.topic());
         !own.is_empty() && !its.is_empty() && own != its
+    }
+
+    fn topic(&self) -> Vec<&str> {
+        let is_before = |value: &&Value| self.state.is_some_and(|state| value.nth < state);
+        self.values.iter().filter(is_before).map(|value| value.text.as_str()).collect()
     }
 
     /// Reports whether only the values differ, which follow what is said: `the port is 8080`.
@@ -377,43 +319,26 @@ impl Statement {
         is_topic && has_subject && self.values.len() == earlier.values.len()
     }
 
-    fn names_old(&self) -> bool {
-        let joined = [" ", &self.words.join(" "), " "].concat();
-        OLD.iter().any(|phrase| joined.contains(&[" ", phrase, " "].concat()))
-    }
-
     /// Reports whether it replaces a value by name: `9090 instead of 8080`, `not 8080`.
     fn names_old_value_of(&self, earlier: &Self) -> bool {
         let is_old = |value: &Value| {
             let before = self.words[value.nth.saturating_sub(3)..value.nth].join(" ");
-            OLD.iter().any(|phrase| before.ends_with(phrase))
+            OLD.split('|').any(|phrase| before.ends_with(phrase))
         };
-        let is_in = |value: &Value| earlier.values.iter().any(|it| it.text == value.text);
+        let is_known = |value: &Value| earlier.values.iter().any(|it| it.text == value.text);
         self.values.len() > 1
             && earlier.state.is_some()
-            && self.values.iter().any(|value| value.text.len() > 2 && is_old(value) && is_in(value))
-    }
-
-    /// Reports whether a text that begins with a word of correction says nothing but a value.
-    fn corrects(&self, words: &str) -> bool {
-        let first = words.split(|c: char| !c.is_alphanumeric()).next().unwrap_or_default().to_lowercase();
-        let is_correction =
-            CORRECTIONS.contains(&first.as_str()) || words.to_lowercase().starts_with("i meant");
-        is_correction && self.subjects.is_empty()
+            && self.values.iter().any(|value| value.text.len() > 2 && is_old(value) && is_known(value))
     }
 }
 
+/// Returns whether a word is in a list with `|` between the words.
+fn is_in(list: &str, word: &str) -> bool {
+    list.split('|').any(|it| it == word)
+}
+
 fn is_common(word: &str) -> bool {
-    let is_in = |list: &[&str]| list.contains(&word);
-    is_in(&COMMON)
-        || is_in(&CURRENCIES)
-        || is_in(&STATES)
-        || is_in(&NOW)
-        || is_in(&NEW)
-        || is_in(&BEFORE_NEW)
-        || is_in(&CORRECTIONS)
-        || is_in(&["and", "but", "for", "not", "you", "all", "any", "use", "get", "let"])
-        || is_in(&["never", "always", "meant", "mean"])
+    [COMMON, CURRENCIES, STATES].iter().any(|list| is_in(list, word))
 }
 
 /// Returns the values among words; several words may give one value.
@@ -434,22 +359,22 @@ fn values(raw: &[&str], words: &[String]) -> Vec<Value> {
 /// Returns the kind of the value that begins at a place, and its number of words.
 fn value_at(raw: &[&str], words: &[String], at: usize) -> Option<(ValueKind, usize)> {
     let word = words[at].as_str();
-    let has = |list: &[&str], at: usize| words.get(at).is_some_and(|word| list.contains(&word.as_str()));
+    let has = |list: &str, at: usize| words.get(at).is_some_and(|word| is_in(list, word));
     let has_digit = word.contains(|c: char| c.is_ascii_digit());
     let has_letter = word.contains(char::is_alphabetic);
     let is_capital = |at: usize| raw.get(at).is_some_and(|word| bare(word).starts_with(char::is_uppercase));
-    if NUMBERS.contains(&word) {
-        let n_numbers = words[at..].iter().take_while(|word| NUMBERS.contains(&word.as_str())).count();
-        return has(&CURRENCIES, at + n_numbers).then_some((ValueKind::Amount, n_numbers));
+    if is_in(NUMBERS, word) {
+        let n_numbers = words[at..].iter().take_while(|word| is_in(NUMBERS, word)).count();
+        return has(CURRENCIES, at + n_numbers).then_some((ValueKind::Amount, n_numbers));
     }
-    if DATES.contains(&word) && is_capital(at) {
+    if is_in(DATES, word) && is_capital(at) {
         let has_day = words.get(at + 1).is_some_and(|day| day.starts_with(|c: char| c.is_ascii_digit()));
         return (has_day || word != "may").then_some((ValueKind::Date, 1 + usize::from(has_day)));
     }
     if word.contains('/') && word.len() > 3 && has_letter && !word.contains("//") {
         return Some((ValueKind::Path, 1));
     }
-    if word.starts_with(['$', '€', '£']) || has_digit && !has_letter && has(&CURRENCIES, at + 1) {
+    if word.starts_with(['$', '€', '£']) || has_digit && !has_letter && has(CURRENCIES, at + 1) {
         return Some((ValueKind::Amount, 1));
     }
     if has_digit && !has_letter {
@@ -460,7 +385,7 @@ fn value_at(raw: &[&str], words: &[String], at: usize) -> Option<(ValueKind, usi
         let is_number = word.starts_with(|c: char| c.is_ascii_digit()) || word.contains('.');
         return Some((if is_number { ValueKind::Number } else { ValueKind::Code }, 1));
     }
-    let is_noun = |at: usize| at > 0 && GERMAN_ARTICLES.contains(&words[at - 1].as_str());
+    let is_noun = |at: usize| at > 0 && is_in(GERMAN_ARTICLES, &words[at - 1]);
     let may_be_name =
         |at: &usize| is_capital(*at) && words[*at] != "i" && !is_common(&words[*at]) && !is_noun(*at);
     let n_names = (at..words.len()).take_while(may_be_name).count();
@@ -473,7 +398,7 @@ mod tests {
     use super::*;
 
     fn replaces(later: &str, earlier: &str) -> bool {
-        Update::parse(later).is_some_and(|update| update.replaces(earlier))
+        Update::parse(later).is_some_and(|update| update.supersedes(earlier))
     }
 
     #[test]
@@ -522,8 +447,8 @@ mod tests {
     fn a_correction_without_a_subject_gives_the_last_value() {
         for later in ["no, 9090", "sorry, 9090", "I meant 9090.", "Nein, 9090"] {
             let update = Update::parse(later).expect("it changes a value");
-            assert!(update.is_correction() && update.replaces("the port is 8080"), "{later}");
-            assert!(!update.replaces("call it Kite"), "{later}");
+            assert!(update.is_correction() && update.supersedes("the port is 8080"), "{later}");
+            assert!(!update.supersedes("call it Kite"), "{later}");
         }
         assert!(Update::parse("no, do not").is_none() && Update::parse("go on").is_none());
         assert!(!Update::parse("No, the port is 9090.").expect("a statement").is_correction());

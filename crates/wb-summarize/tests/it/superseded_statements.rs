@@ -40,6 +40,15 @@ fn a_digest_keeps_what_a_later_message_replaces() {
 }
 
 #[test]
+fn a_mere_correction_concerns_the_request_before_alone() {
+    let first =
+        digest(&script(r#"u"Port it." a u"The timeout is 30." a u"The port is 8080." a"Noted.""#), None);
+    let second = digest(&script(r#"u"no, 9090" a"Noted.""#), Some(&first));
+    assert!(has_line(&second, "- Latest request: The port is 8080. (updated later)"), "{second}");
+    assert!(has_line(&second, "- Earlier request: The timeout is 30."), "{second}");
+}
+
+#[test]
 fn a_rule_that_the_user_says_again_is_marked_no_more() {
     let again = r#"u"Never print the key AB-12." a"Noted." u"go on" a"Done.""#;
     let text = digest(&script(&[WORK, again].join(" ")), None);
