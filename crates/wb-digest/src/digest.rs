@@ -10,8 +10,6 @@ use crate::labels::{ANSWER, DECIDED, EARLIER, EARLIER_TIMES, FIRST, LATEST, LEFT
 use crate::section::{N_SECTIONS, SECTIONS, Section, SectionRow};
 use crate::shortened_entry::{shortened, size};
 
-/// The line below a heading without an entry.
-const NONE: &str = "none\n";
 /// The maximum number of entries of a section; no digest has room for more.
 const MAX_ENTRIES: usize = 2000;
 
@@ -129,18 +127,7 @@ impl Sections {
 
     /// Returns the characters that the headings take, the sections without an entry included.
     pub fn frame_chars() -> usize {
-        SECTION_TEMPLATE.chars().count() + 1 + NONE.len() * 6
-    }
-
-    /// Returns the number of headings with an entry.
-    fn n_filled(&self) -> usize {
-        let has = |section: Section| !self.entries(section).is_empty();
-        let is_filled = |section: Section| match section {
-            Section::Status => has(Section::Status) || has(Section::Turns),
-            Section::Carryover => has(Section::Carryover) || has(Section::Carried),
-            section => has(section),
-        };
-        SECTIONS.iter().filter(|row| row.heading.is_some() && is_filled(row.section)).count()
+        SECTION_TEMPLATE.chars().count() + 1 + "none\n".len() * 6
     }
 
     /// Returns the characters of the entries of a section.
@@ -151,7 +138,7 @@ impl Sections {
     /// Chooses the entries of each section that fit into a room.
     fn choose(&self, room: usize) -> Entries<Cow<'_, str>> {
         let all: usize = self.entries.iter().flatten().map(|entry| size(entry)).sum();
-        if all <= room + NONE.len() * self.n_filled() {
+        if all <= room {
             return self.entries.each_ref().map(|entries| entries.iter().map(Cow::from).collect());
         }
         let mut choice = Choice { sections: self, chosen: Entries::default(), room, left: room };
@@ -272,7 +259,7 @@ fn entry_chars(room: usize, percent: usize) -> usize {
 }
 
 fn push_entries<'e>(out: &mut String, mut entries: impl Iterator<Item = &'e Cow<'e, str>>) {
-    let first = entries.next().map_or(NONE.trim_end(), |entry| entry);
+    let first = entries.next().map_or("none", |entry| entry);
     out.extend([first, "\n"]);
     for entry in entries {
         out.extend([entry, "\n"]);

@@ -42,6 +42,10 @@ const WHOLE_TURNS: usize = 3;
 const EVIDENCE_PERCENT: usize = 45;
 const LEAST_FOR_EVIDENCE: usize = 1_600;
 
+/// Characters that the lines leave, so that the whole digest fits its size when it is rendered
+/// again, which reserves `none` below each heading; rounded up.
+const SPARE_CHARS: usize = 40;
+
 /// A function from a message number and a line: true if a reader sees the line next to the digest.
 type VisibleLines<'a> = &'a dyn Fn(u32, &str) -> bool;
 
@@ -129,7 +133,7 @@ impl<'a> LocalDigest<'a> {
         if line_chars == 0 {
             return digest;
         }
-        let left = max_chars.saturating_sub(digest.chars().count());
+        let left = max_chars.saturating_sub(digest.chars().count() + SPARE_CHARS);
         let lines = self.lines_missing_in(&digest, left);
         with_evidence(digest, &lines)
     }

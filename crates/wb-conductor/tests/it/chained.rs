@@ -132,9 +132,8 @@ fn check_digest(agent: &Agent, after: &[Message], report: &CompactionReport) {
     let digest = digest_of(after);
     let message = after.iter().find(|message| digest_body(message).is_some()).expect("a digest");
     let limit = report.limit_tokens.expect("a window");
-    // The user's words take up to a quarter of the limit in addition, and lines of evidence up to
-    // three quarters of the share of restored files.
-    let cap = (DIGEST_TOKENS.min(limit / 8) + limit / 4 + 8_000.min(limit / 4) / 4 * 3).max(120);
+    // Lines of evidence take up to three quarters of the share of restored files.
+    let cap = (DIGEST_TOKENS.min(limit / 8) + 8_000.min(limit / 4) / 4 * 3).max(120);
     assert!(estimate_message_tokens(message) <= cap, "the digest exceeds {cap}: {report}\n{digest}");
     assert!(digest.contains(FIRST), "the first request is lost:\n{digest}");
     let in_tail = |prompt: &String| after.iter().any(|message| *message == Message::user(prompt.as_str()));
