@@ -189,7 +189,7 @@ reaches it by `--target`. The others are the kit's; the last two read the labels
     let _ = writeln!(
         out,
         "\n## Replaced statements\n\nStatements that a later one replaces: the latest is there, the replaced one is quoted \
-         without a mark, and\nothers are marked.\n\n| set | of | latest | unmarked | others marked |\n|---|---:|---:|---:|---:|"
+         without a mark, and\nothers are marked. Our patterns were written with both sets in view.\n\n| set | of | latest | unmarked | others marked |\n|---|---:|---:|---:|---:|"
     );
     for Updates { set, n, latest, unmarked, wrong } in &found.updates {
         let _ = writeln!(out, "| {set} | {n} | {latest} | {unmarked} | {wrong} |");
