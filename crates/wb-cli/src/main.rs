@@ -5,6 +5,7 @@
 
 mod platform;
 mod terminal;
+mod hosts;
 mod args;
 mod session;
 mod commands;

@@ -1,39 +1,14 @@
 //! The command line of `wb install` and `wb uninstall`.
 
-use clap::{Args, ValueEnum};
-use serde::{Deserialize, Serialize};
+use clap::Args;
 
-/// An agent with a plug-in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize, ValueEnum)]
-#[serde(rename_all = "kebab-case")]
-pub(crate) enum HostName {
-    #[value(alias = "claude")]
-    ClaudeCode,
-    Codex,
-    #[value(alias = "gemini")]
-    GeminiCli,
-    Opencode,
-    Pi,
-}
-
-impl HostName {
-    /// Returns the name on the command line.
-    pub(crate) fn word(self) -> &'static str {
-        match self {
-            Self::ClaudeCode => "claude-code",
-            Self::Codex => "codex",
-            Self::GeminiCli => "gemini-cli",
-            Self::Opencode => "opencode",
-            Self::Pi => "pi",
-        }
-    }
-}
+use crate::hosts::Host;
 
 #[derive(Clone, Copy, Debug, Args)]
 pub(crate) struct Install {
     /// The agent; without it, same as --check
-    #[arg(value_enum, value_name = "HOST")]
-    pub(crate) host: Option<HostName>,
+    #[arg(value_parser = Host::parser(), value_name = "HOST")]
+    pub(crate) host: Option<&'static Host>,
     #[command(flatten)]
     pub(crate) scope: Scope,
     /// Write hooks, for versions of Claude Code without plug-ins
@@ -51,8 +26,8 @@ pub(crate) struct Install {
 #[derive(Clone, Copy, Debug, Args)]
 pub(crate) struct Uninstall {
     /// The agent
-    #[arg(value_enum, value_name = "HOST")]
-    pub(crate) host: HostName,
+    #[arg(value_parser = Host::parser(), value_name = "HOST")]
+    pub(crate) host: &'static Host,
     #[command(flatten)]
     pub(crate) scope: Scope,
 }

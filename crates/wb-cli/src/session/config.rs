@@ -8,7 +8,6 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
-use clap::ValueEnum;
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize};
 use wb_budget::{Catalog, ModelOverride};
@@ -16,8 +15,8 @@ use wb_passes::ImagePolicy;
 use wb_record::{Abilities, Ability};
 
 use crate::args::Policy;
-use crate::args::install::HostName;
 use crate::args::strategy::Strategy;
+use crate::hosts::HOSTS;
 use crate::platform::environment::Environment;
 use crate::terminal::escape::escaped;
 use crate::terminal::shell::Shell;
@@ -45,7 +44,8 @@ struct File {
     reserve_tokens: Option<u64>,
     images: Option<ImagePolicy>,
     pin: Option<Vec<String>>,
-    hosts: BTreeMap<HostName, bool>,
+    #[serde(deserialize_with = "hosts")]
+    hosts: BTreeMap<&'static str, bool>,
     models: BTreeMap<String, ModelOverride>,
 }
 
@@ -60,7 +60,7 @@ pub(crate) struct Config {
     pub(crate) pin: Vec<String>,
     /// The model catalog, with the user's overrides applied.
     pub(crate) catalog: Cow<'static, Catalog>,
-    off: Vec<HostName>,
+    off: Vec<&'static str>,
     /// Each key with its value and the file that sets it.
     rows: Vec<SettingRow>,
 }
@@ -107,11 +107,11 @@ impl Config {
         let reserve_tokens = first!(reserve_tokens, plain.reserve_tokens, u64::to_string);
         let images = first!(images, ImagePolicy::default(), |it| it.name().into());
         let pin = first(files, &mut rows, "pin", |it| it.pin.clone(), Vec::new(), |it| format!("{it:?}"));
-        let is_on = |host: &HostName, rows: &mut Vec<SettingRow>| {
-            let key = format!("hosts.{}", host.word());
+        let is_on = |host: &&str, rows: &mut Vec<SettingRow>| {
+            let key = format!("hosts.{host}");
             first(files, rows, &key, |it| it.hosts.get(host).copied(), true, bool::to_string)
         };
-        let off = HostName::value_variants().iter().copied().filter(|host| !is_on(host, &mut rows)).collect();
+        let off = HOSTS.iter().map(|host| host.name).filter(|host| !is_on(host, &mut rows)).collect();
         let policy = Policy { trigger_ratio, keep_recent_tokens, reserve_tokens, ..plain };
         if let Err(error) = policy.budget().validated() {
             let from = rows.iter().find_map(|row| row.from.as_ref().filter(|_| row.key == "trigger_ratio"));
@@ -129,7 +129,7 @@ impl Config {
 
     /// Returns whether sessions of a host are compacted; unknown hosts are on.
     pub(crate) fn is_on(&self, host: &str) -> bool {
-        !self.off.iter().any(|off| off.word() == host)
+        !self.off.contains(&host)
     }
 }
 
@@ -186,6 +186,18 @@ fn strategy<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Strategy>, D::E
         let known: Vec<&str> = known.iter().map(|it| it.name()).collect();
         D::Error::custom(format!("unknown strategy {name:?} for agents (available: {})", known.join(", ")))
     })
+}
+
+fn hosts<'de, D: Deserializer<'de>>(from: D) -> Result<BTreeMap<&'static str, bool>, D::Error> {
+    let read = BTreeMap::<String, bool>::deserialize(from)?;
+    let known = |(name, is_on): (String, bool)| {
+        let host = HOSTS.iter().find(|host| host.name == name).ok_or_else(|| {
+            let known: Vec<&str> = HOSTS.iter().map(|host| host.name).collect();
+            D::Error::custom(format!("unknown agent {name:?} (available: {})", known.join(", ")))
+        })?;
+        Ok((host.name, is_on))
+    };
+    read.into_iter().map(known).collect()
 }
 
 /// Returns the project's file of a folder, which is there or in the nearest folder above that has

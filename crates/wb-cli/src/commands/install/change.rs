@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use wb_record::{FileError, write_new};
 
-use super::place::InstallPlace;
+use crate::hosts::place::InstallPlace;
 use crate::terminal::file_error::not_file_written;
 use crate::terminal::user_error::{UserError, in_words};
 

@@ -3,23 +3,23 @@
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
-use serde_json::Value;
 
 use super::change::read;
-use super::compact_prompt;
-use super::hooks;
-use super::host_version::{HostVersion, version_output};
-use super::hosts::{self, Host};
-use super::place::{InstallPlace, find_program, is_program};
-use super::plug_in::{self, Embedded, VERSION};
-use super::switches::switched_off;
-use crate::args::install::HostName;
+use crate::hosts::Host;
+use crate::hosts::compact_prompt;
+use crate::hosts::hooks;
+use crate::hosts::host_version::{HostVersion, version_output};
+use crate::hosts::place::{InstallPlace, find_program, is_program};
+use crate::hosts::plug_in::{self, Embedded, VERSION};
+use crate::hosts::switches::by_agent;
+use crate::hosts::trust::Untrusted;
 use crate::platform::environment::Environment;
+use crate::session::config::Config;
 
 /// The findings about an agent.
 #[derive(Debug, Serialize)]
 pub(crate) struct Checked {
-    pub(crate) host: HostName,
+    pub(crate) host: &'static Host,
     /// The agent's program, if the search path leads to it.
     pub(crate) program: Option<PathBuf>,
     /// Its version, if it reports one.
@@ -53,7 +53,7 @@ impl Checked {
 }
 
 /// Finds what is installed for an agent: for the user, and in the project of the working directory.
-pub(crate) fn check(host: &Host, environment: &Environment) -> Checked {
+pub(crate) fn check(host: &'static Host, environment: &Environment) -> Checked {
     let version = HostVersion::read(host, environment);
     let places = [false, true].map(|is_project| InstallPlace::new(host, environment, is_project));
     let mut found_here: Vec<InstalledFile> = Vec::new();
@@ -70,7 +70,7 @@ pub(crate) fn check(host: &Host, environment: &Environment) -> Checked {
     let notes = more_than_once(host, &found_here).into_iter().chain(untested).collect();
     let version = version.map(|version| version.as_str().to_owned());
     let program = find_program(environment, host.program);
-    Checked { host: host.name, program, version, tried: host.tried, found: found_here, notes }
+    Checked { host, program, version, tried: host.tried, found: found_here, notes }
 }
 
 /// Reports that more than one live place runs `wb`, and how to remove one of them.
@@ -83,7 +83,7 @@ fn more_than_once(host: &Host, found: &[InstalledFile]) -> Option<String> {
     } else {
         "removes one"
     };
-    (n > 1).then(|| format!("wb runs {n} times here: wb uninstall {}{flag} {effect}", host.name.word()))
+    (n > 1).then(|| format!("wb runs {n} times here: wb uninstall {}{flag} {effect}", host.name))
 }
 
 impl InstalledFile {
@@ -144,10 +144,8 @@ fn plug_in(
             written.version
         ));
     }
-    if host.name == HostName::ClaudeCode && place.is_project && !is_folder_trusted(place, environment) {
-        let how = "Claude Code has not asked you yet whether to trust this folder: start claude here";
-        problems.push(how.to_owned());
-    }
+    let untrusted = Untrusted { host, place, file: &found.file, programs: &[], environment };
+    problems.extend((host.distrust)(&untrusted).map(str::to_owned));
     problems.extend(switched_off(host, place, &found.file, environment));
     let ignored = version.and_then(|version| version.never_asks(host));
     problems.extend(
@@ -156,6 +154,33 @@ fn plug_in(
     );
     problems.extend(lacking(host, environment));
     Some(InstalledFile { wb: written.program, problems, ..found }.check_program(environment))
+}
+
+/// Returns what is off or unreadable, in the settings of the agent and in ours.
+pub(crate) fn switched_off(
+    host: &Host,
+    place: &InstallPlace,
+    file: &Path,
+    environment: &Environment,
+) -> Vec<String> {
+    by_agent(host, place, file, environment).into_iter().chain(by_us(host.name, environment)).collect()
+}
+
+/// Returns what our own settings switch off.
+fn by_us(host: &str, environment: &Environment) -> Option<String> {
+    match Config::read(environment, environment.working.as_deref()) {
+        Ok(config) if config.is_on(host) => None,
+        Ok(config) => {
+            let file = config.from(&format!("hosts.{host}"));
+            let file = file.map_or_else(String::new, |path| format!(" in {}", environment.tilde(path)));
+            Some(format!("it is switched off: {host} = false under [hosts]{file}"))
+        }
+        Err(error) => {
+            let file = error.file.map(|file| format!("{}: ", environment.tilde(Path::new(&file))));
+            let file = file.unwrap_or_default();
+            Some(format!("wb can't read its settings and passes: {file}{}", error.message))
+        }
+    }
 }
 
 /// Returns whether a file of the plug-in is in place that is just as it was written.
@@ -178,18 +203,6 @@ fn gone(name: &str) -> String {
     format!("{name} is gone, and the rest of the plug-in is there: install it again")
 }
 
-/// Returns whether Claude Code has noted that the user trusts a project, or a folder above it.
-fn is_folder_trusted(place: &InstallPlace, environment: &Environment) -> bool {
-    let folder = environment.claude_config.as_ref().or(environment.home.as_ref());
-    let text = folder.and_then(|folder| std::fs::read(folder.join(".claude.json")).ok());
-    let noted: Value = text.and_then(|text| serde_json::from_slice(&text).ok()).unwrap_or_default();
-    let is_trusted = |folder: &Path| {
-        let project = noted.get("projects")?.get(folder.to_str()?)?;
-        project.get("hasTrustDialogAccepted")?.as_bool()
-    };
-    place.root.ancestors().any(|folder| is_trusted(folder) == Some(true))
-}
-
 fn hooks_of(host: &Host, place: &InstallPlace, environment: &Environment) -> Option<InstalledFile> {
     let found = InstalledFile::new(place.hooks(host)?, place);
     let text = read(place, &found.file).ok()??;
@@ -202,10 +215,8 @@ fn hooks_of(host: &Host, place: &InstallPlace, environment: &Environment) -> Opt
     if programs.len() < host.events.len() || programs.iter().any(|(.., program)| *program != first) {
         problems.push("some of its hooks are gone or run another wb: install it again".to_owned());
     }
-    if host.name == HostName::Codex && !is_trusted(&found.file, &programs, environment) {
-        let how = "Codex has not asked you yet whether to trust it: start codex and enter /hooks";
-        problems.push(how.to_owned());
-    }
+    let untrusted = Untrusted { host, place, file: &found.file, programs: &programs, environment };
+    problems.extend((host.distrust)(&untrusted).map(str::to_owned));
     Some(InstalledFile { wb: Some(first), problems, ..found }.check_program(environment))
 }
 
@@ -218,27 +229,6 @@ fn prompt_of(host: &Host, place: &InstallPlace) -> Option<InstalledFile> {
     };
     let problems: Vec<String> = compact_prompt::problem(&text).into_iter().chain(of_user).collect();
     Some(InstalledFile { live: problems.is_empty(), problems, ..found })
-}
-
-/// Returns whether Codex has noted that the user trusts hooks of a file; whether they changed since
-/// it alone knows.
-fn is_trusted(file: &Path, programs: &[(String, [usize; 2], String)], environment: &Environment) -> bool {
-    let Ok(place) = InstallPlace::new(hosts::host(HostName::Codex), environment, false) else { return false };
-    let settings = std::fs::read_to_string(place.file("config.toml")).unwrap_or_default();
-    let is_noted = |event: &str, [at, nth]: [usize; 2]| {
-        let key = format!("{}:{}:{at}:{nth}", file.display(), snake(event));
-        settings.contains(&key)
-    };
-    programs.iter().all(|(event, at, _)| is_noted(event, *at))
-}
-
-fn snake(event: &str) -> String {
-    let words = event.split_inclusive(|_: char| true);
-    let lower = words.map(|c| {
-        let is_upper = c.chars().all(char::is_uppercase);
-        if is_upper { format!("_{}", c.to_lowercase()) } else { c.to_owned() }
-    });
-    lower.collect::<String>().trim_start_matches('_').to_owned()
 }
 
 /// Returns the problem with the `wb` that is run.
@@ -274,17 +264,4 @@ pub(crate) fn lacking(host: &Host, environment: &Environment) -> Vec<String> {
 /// Runs a `wb` to get its version; none if it does not answer in time.
 fn version_of(path: &Path) -> Option<String> {
     version_output(path)?.strip_prefix("wb ").map(str::to_owned)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn events_are_named_as_codex_notes_them() {
-        assert_eq!(
-            (snake("PreCompact"), snake("SessionStart")),
-            ("pre_compact".into(), "session_start".into())
-        );
-    }
 }

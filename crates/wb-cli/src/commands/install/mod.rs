@@ -1,15 +1,7 @@
 //! `wb install` and `wb uninstall`: installs `wb` in an agent, and removes it.
 
-mod json_edit;
-mod host_version;
-mod hooks;
-mod plug_in;
-mod compact_prompt;
-mod hosts;
-mod place;
 mod change;
 mod plan;
-mod switches;
 mod check;
 mod stays;
 mod show;
@@ -19,15 +11,14 @@ use std::env::consts::OS;
 use anyhow::Result;
 use serde::Serialize;
 
-use self::check::{Checked, check, lacking};
-use self::host_version::HostVersion;
-use self::hosts::{HOSTS, Host, host};
-use self::place::{InstallPlace, part_of_project};
+use self::check::{Checked, check, lacking, switched_off};
 use self::plan::Plan;
 use self::show::{InstallJson, InstallRequest};
 use self::stays::what_stays;
-use self::switches::switched_off;
-use crate::args::install::{HostName, Install, Uninstall};
+use crate::args::install::{Install, Uninstall};
+use crate::hosts::host_version::HostVersion;
+use crate::hosts::place::{InstallPlace, part_of_project};
+use crate::hosts::{HOSTS, Host};
 use crate::platform::environment::Environment;
 use crate::terminal::exit_code::Exit;
 use crate::terminal::shell::Shell;
@@ -35,9 +26,8 @@ use crate::terminal::user_error::UserError;
 
 /// Installs `wb` in an agent, or checks the installation.
 pub(crate) fn install(shell: &Shell, args: Install) -> Result<Exit> {
-    let Some(name) = args.host.filter(|_| !args.check) else { return checked(shell, args.host) };
+    let Some(host) = args.host.filter(|_| !args.check) else { return checked(shell, args.host) };
     let untried = untried(OS, args.scope.dry_run)?;
-    let host = host(name);
     let place = InstallPlace::new(host, &shell.environment, args.scope.project)?;
     let mut plan = planned(host, &place, &shell.environment, args.hooks)?;
     plan.notes.extend(untried);
@@ -47,11 +37,11 @@ pub(crate) fn install(shell: &Shell, args: Install) -> Result<Exit> {
 /// Removes `wb` from an agent.
 pub(crate) fn uninstall(shell: &Shell, args: Uninstall) -> Result<Exit> {
     untried(OS, args.scope.dry_run)?;
-    let host = host(args.host);
+    let host = args.host;
     let place = InstallPlace::new(host, &shell.environment, args.scope.project)?;
     let mut plan = plan::uninstall(host, &place)?;
     let stays = |file: String, flag: &str| {
-        format!("wb is still in {file}: wb uninstall {}{flag} removes it", host.name.word())
+        format!("wb is still in {file}: wb uninstall {}{flag} removes it", host.name)
     };
     note_others(host, &shell.environment, &mut plan, stays);
     plan.notes.extend(part_of_project(host, &place, &shell.environment));
@@ -64,7 +54,7 @@ pub(crate) fn uninstall(shell: &Shell, args: Uninstall) -> Result<Exit> {
 }
 
 fn planned(
-    host: &Host,
+    host: &'static Host,
     place: &InstallPlace,
     environment: &Environment,
     wants_hooks: bool,
@@ -83,7 +73,7 @@ fn planned(
         None if wants_hooks => return Err(no_hooks(host)),
         None => plan::plug_in(host, place, program)?,
     };
-    let name = host.name.word();
+    let name = host.name;
     let twice = |file: String, flag: &str| {
         let is_here = flag.is_empty() != place.is_project;
         let then = if is_here { " and this one; then install the one that you want" } else { "" };
@@ -108,7 +98,7 @@ fn planned(
 
 /// Notes our other parts that are present, by file and by option.
 fn note_others(
-    host: &Host,
+    host: &'static Host,
     environment: &Environment,
     plan: &mut Plan,
     note: impl Fn(String, &str) -> String,
@@ -122,8 +112,8 @@ fn note_others(
 }
 
 fn no_hooks(host: &Host) -> UserError {
-    let hint = format!("leave --hooks out: wb install {}", host.name.word());
-    UserError::new(format!("{} has a plug-in and takes no hooks", host.name.word()), hint)
+    let hint = format!("leave --hooks out: wb install {}", host.name);
+    UserError::new(format!("{} has a plug-in and takes no hooks", host.name), hint)
 }
 
 /// Returns the path of this program, as it is written into the files.
@@ -169,11 +159,11 @@ struct All<'a> {
     hosts: &'a [Checked],
 }
 
-fn checked(shell: &Shell, name: Option<HostName>) -> Result<Exit> {
-    let wanted = HOSTS.iter().filter(|host| name.is_none_or(|name| name == host.name));
+fn checked(shell: &Shell, host: Option<&'static Host>) -> Result<Exit> {
+    let wanted = HOSTS.iter().filter(|it| host.is_none_or(|host| host.name == it.name));
     let all: Vec<Checked> = wanted.map(|host| check(host, &shell.environment)).collect();
     // A user who names one agent expects it to be installed.
-    let is_missing = name.is_some() && all.iter().all(|checked| checked.found.is_empty());
+    let is_missing = host.is_some() && all.iter().all(|checked| checked.found.is_empty());
     let live = !is_missing && all.iter().all(Checked::is_live);
     if shell.is_json {
         shell.print_json(&All { live, hosts: &all })?;

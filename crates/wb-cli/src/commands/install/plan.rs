@@ -3,11 +3,11 @@
 use std::path::Path;
 
 use super::change::{FileChange, copy_of, read};
-use super::compact_prompt;
-use super::hooks;
-use super::hosts::Host;
-use super::place::InstallPlace;
-use super::plug_in::{self, Embedded};
+use crate::hosts::Host;
+use crate::hosts::compact_prompt;
+use crate::hosts::hooks;
+use crate::hosts::place::InstallPlace;
+use crate::hosts::plug_in::{self, Embedded};
 use crate::terminal::user_error::UserError;
 
 /// The effect of hooks.

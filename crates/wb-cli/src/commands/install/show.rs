@@ -7,10 +7,9 @@ use serde::Serialize;
 
 use super::change::FileChange;
 use super::check::{Checked, InstalledFile};
-use super::hosts::{Host, host};
-use super::place::InstallPlace;
 use super::plan::Plan;
-use crate::args::install::HostName;
+use crate::hosts::Host;
+use crate::hosts::place::InstallPlace;
 use crate::platform::environment::Environment;
 use crate::terminal::escape::escaped;
 use crate::terminal::style::{BAD, DIM, GOOD, WARN};
@@ -19,7 +18,7 @@ use crate::terminal::wrap::Page;
 /// The answer of `wb install --json` and `wb uninstall --json`.
 #[derive(Debug, Serialize)]
 pub(crate) struct InstallJson<'a> {
-    host: HostName,
+    host: &'static str,
     project: bool,
     dry_run: bool,
     changes: Vec<JsonChange<'a>>,
@@ -68,7 +67,7 @@ pub(crate) fn done(
     request: InstallRequest<'_>,
     plan: &Plan,
 ) -> io::Result<()> {
-    page.heading(request.host.name.word(), &headline(request, plan))?;
+    page.heading(request.host.name, &headline(request, plan))?;
     for change in &plan.changes {
         let path = escaped(&environment.tilde(&change.path)).into_owned();
         let of_what = if change.is_copy() { ", a copy of the previous file" } else { "" };
@@ -126,36 +125,21 @@ fn lines(page: &mut Page<'_>, change: &FileChange) -> io::Result<()> {
 
 /// Prints the effect and the remaining steps.
 fn after(page: &mut Page<'_>, request: InstallRequest<'_>, effect: &str) -> io::Result<()> {
-    let Host { name, title, .. } = request.host;
-    let word = name.word();
+    let Host { name, next, .. } = request.host;
     writeln!(page)?;
     if !effect.is_empty() {
         page.prose("  ", 2, effect)?;
     }
-    let next = match (name, request.place.is_project) {
-        (HostName::Codex, is_project) => {
-            let first = if is_project { "Trust this project in Codex, then start" } else { "Start" };
-            format!(
-                "{first} codex and enter /hooks: Codex runs no hook until you review and trust it, and codex exec does \
-                     not mention it. wb never accepts that prompt for you."
-            )
-        }
-        (HostName::ClaudeCode, true) => {
-            "Claude Code loads it once you trust this folder. Restart open sessions to use it.".to_owned()
-        }
-        _ => format!("Restart open {title} sessions to use it."),
-    };
-    page.prose("  ", 2, &next)?;
+    page.prose("  ", 2, next[usize::from(request.place.is_project)])?;
     let flag = if request.place.is_project { " --project" } else { "" };
-    writeln!(page, "\n{DIM}to check it:{DIM:#} wb install --check {word}")?;
+    writeln!(page, "\n{DIM}to check it:{DIM:#} wb install --check {name}")?;
     writeln!(page, "{DIM}its compactions:{DIM:#} wb log")?;
-    writeln!(page, "{DIM}to remove it:{DIM:#} wb uninstall {word}{flag}")
+    writeln!(page, "{DIM}to remove it:{DIM:#} wb uninstall {name}{flag}")
 }
 
 /// Shows what is installed, agent by agent.
 pub(crate) fn checked(page: &mut Page<'_>, environment: &Environment, all: &[Checked]) -> io::Result<()> {
     for checked in all {
-        let host = host(checked.host);
         let there = match &checked.program {
             Some(path) => {
                 let version = checked.version.as_deref().map(|version| format!(" {version}"));
@@ -163,14 +147,16 @@ pub(crate) fn checked(page: &mut Page<'_>, environment: &Environment, all: &[Che
                     "{}{} · tested with {}",
                     environment.tilde(path),
                     version.unwrap_or_default(),
-                    checked.tried
+                    checked.host.tried
                 )
             }
-            None => format!("{} is not on the PATH · tested with {}", host.program, checked.tried),
+            None => {
+                format!("{} is not on the PATH · tested with {}", checked.host.program, checked.host.tried)
+            }
         };
-        page.heading(host.name.word(), &escaped(&there))?;
+        page.heading(checked.host.name, &escaped(&there))?;
         if checked.found.is_empty() {
-            writeln!(page, "  {DIM}not installed:{DIM:#} wb install {}", host.name.word())?;
+            writeln!(page, "  {DIM}not installed:{DIM:#} wb install {}", checked.host.name)?;
         }
         checked.found.iter().try_for_each(|found| one(page, environment, found))?;
         checked.notes.iter().try_for_each(|note| page.prose("  note: ", 8, &escaped(note)))?;

@@ -4,10 +4,9 @@ use std::path::PathBuf;
 
 use wb_record::history_path;
 
-use super::hosts::Host;
-use super::place::InstallPlace;
-use crate::args::install::HostName;
 use crate::commands::compaction_log;
+use crate::hosts::Host;
+use crate::hosts::place::InstallPlace;
 use crate::platform::environment::Environment;
 use crate::session::agent_folders::agent_folders;
 use crate::terminal::number::count;
@@ -31,7 +30,7 @@ pub(crate) fn what_stays(host: &Host, environment: &Environment) -> Vec<String> 
 
 /// Reports the files next to sessions, one line per folder of the agent.
 fn lists(host: &Host, environment: &Environment) -> Vec<String> {
-    let folders = agent_folders(environment).into_iter().filter(|it| it.agent == host.name.word());
+    let folders = agent_folders(environment).into_iter().filter(|it| it.agent == host.name);
     let lines = folders.filter_map(|folder| {
         let n = folder.sessions().iter().filter(|it| history_path(&it.path).is_file()).count();
         let files = count(n, "file", "files");
@@ -43,9 +42,7 @@ fn lists(host: &Host, environment: &Environment) -> Vec<String> {
 
 /// Reports the digests next to Gemini CLI sessions, which are in one folder per project.
 fn digests(host: &Host, environment: &Environment) -> Option<String> {
-    let place =
-        InstallPlace::new(host, environment, false).ok().filter(|_| host.name == HostName::GeminiCli)?;
-    let folder = place.file("tmp");
+    let folder = InstallPlace::new(host, environment, false).ok()?.file(host.digests?);
     let inside = |folder: PathBuf| folder.read_dir().into_iter().flatten().flatten().map(|it| it.path());
     let files = inside(folder.clone()).flat_map(|project| inside(project.join("chats")));
     let n = files.filter(|path| path.to_string_lossy().ends_with(DIGESTS)).count();

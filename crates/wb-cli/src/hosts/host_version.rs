@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use super::hosts::Host;
+use super::Host;
 use super::place::find_program;
 use crate::platform::environment::Environment;
 use crate::terminal::user_error::UserError;
@@ -36,7 +36,7 @@ impl HostVersion {
     pub(crate) fn never_asks(&self, host: &Host) -> Option<UserError> {
         let first = host.first.filter(|first| numbers(first).is_some_and(|first| self.numbers < first))?;
         let message = format!("{} {} never asks a plug-in like this one", host.title, self.text);
-        let (name, title) = (host.name.word(), host.title);
+        let (name, title) = (host.name, host.title);
         let hint = match host.hooks {
             Some(_) => format!("update {title} to {first} or later, or run wb install {name} --hooks"),
             None => format!("update {title} to {first} or later"),

@@ -1,5 +1,5 @@
-//! Finds what keeps an agent from using what is installed: switches in its settings and ours, and
-//! unreadable settings.
+//! Finds what in an agent's settings keeps it from using what is installed: switches and
+//! unreadable files.
 
 use std::collections::HashSet;
 use std::fs;
@@ -7,11 +7,9 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use super::hosts::Host;
+use super::Host;
 use super::place::{InstallPlace, project_folders};
-use crate::args::install::HostName;
 use crate::platform::environment::Environment;
-use crate::session::config::Config;
 use crate::terminal::user_error::in_words;
 
 /// By which name Gemini CLI knows the plug-in and its hook.
@@ -27,16 +25,15 @@ struct Settings {
     value: Value,
 }
 
-/// Returns what is off or unreadable, for an installed file.
-pub(crate) fn switched_off(
+/// Returns what is off or unreadable in the settings of the agent, for an installed file.
+pub(crate) fn by_agent(
     host: &Host,
     place: &InstallPlace,
     file: &Path,
     environment: &Environment,
 ) -> Vec<String> {
     let (settings, mut problems) = read_all(host, environment);
-    problems.extend(by_agent(host.name, &settings, place, file, environment));
-    problems.extend(by_us(host.name, environment));
+    problems.extend((host.off)(&Switches { settings: &settings, place, file, environment }));
     problems
 }
 
@@ -121,43 +118,47 @@ fn string_len(text: &str) -> usize {
     end.map_or(text.len(), |(at, _)| at + 1)
 }
 
-/// Returns what the settings of the agent switch off.
-fn by_agent(
-    host: HostName,
-    settings: &[Settings],
-    place: &InstallPlace,
-    file: &Path,
-    environment: &Environment,
-) -> Option<String> {
-    // The file with precedence decides.
-    let last = |path: &[&str]| {
+/// The settings of an agent, for one installed file.
+pub(crate) struct Switches<'a> {
+    settings: &'a [Settings],
+    place: &'a InstallPlace,
+    file: &'a Path,
+    environment: &'a Environment,
+}
+
+impl Switches<'_> {
+    /// Reports a switch with this value; the file with precedence decides.
+    fn is(&self, path: &[&str], off: bool) -> Option<String> {
         let asked = |it: &Settings| path.iter().try_fold(&it.value, |value, key| value.get(*key))?.as_bool();
-        settings.iter().rev().find_map(|it| Some((it, asked(it)?)))
-    };
-    let switch = |path: &[&str], off: bool| {
-        let (it, _) = last(path).filter(|(_, is)| *is == off)?;
-        Some(format!("it is switched off: {} = {off} in {}", path.join("."), it.name))
-    };
-    match host {
-        HostName::ClaudeCode => switch(&["disableAllHooks"], true).or_else(|| {
-            let is_plug_in = file.extension().is_some_and(|end| end == "ts");
-            is_plug_in.then(|| switch(&["enabledPlugins", IN_CLAUDE_CODE], false))?
-        }),
-        HostName::Codex => {
-            let off = |it| hook_off(it, file);
-            let feature = ["hooks", "codex_hooks"].iter().find_map(|key| switch(&["features", key], false));
-            feature.or_else(|| settings.iter().find_map(off))
-        }
-        HostName::GeminiCli => switch(&["hooksConfig", "enabled"], false)
-            .or_else(|| settings.iter().find_map(hook_named))
-            .or_else(|| not_here(&place.file("extensions/extension-enablement.json"), environment)),
-        // It loads every file of the folder; its list of plug-ins is for others.
-        HostName::Opencode => None,
-        HostName::Pi => settings.iter().filter(|it| it.is_project == place.is_project).find_map(|it| {
-            let entry = left_out(it.value.get("extensions")?.as_array()?, place, file)?;
-            Some(format!("it is switched off: extensions has {entry} in {}", it.name))
-        }),
+        let (it, is) = self.settings.iter().rev().find_map(|it| Some((it, asked(it)?)))?;
+        (is == off).then(|| format!("it is switched off: {} = {off} in {}", path.join("."), it.name))
     }
+}
+
+pub(crate) fn of_claude_code(switches: &Switches<'_>) -> Option<String> {
+    let is_plug_in = switches.file.extension().is_some_and(|end| end == "ts");
+    let plug_in = || switches.is(&["enabledPlugins", IN_CLAUDE_CODE], false).filter(|_| is_plug_in);
+    switches.is(&["disableAllHooks"], true).or_else(plug_in)
+}
+
+pub(crate) fn of_codex(switches: &Switches<'_>) -> Option<String> {
+    let feature = ["hooks", "codex_hooks"].iter().find_map(|key| switches.is(&["features", key], false));
+    feature.or_else(|| switches.settings.iter().find_map(|it| hook_off(it, switches.file)))
+}
+
+pub(crate) fn of_gemini_cli(switches: &Switches<'_>) -> Option<String> {
+    let noted =
+        || not_here(&switches.place.file("extensions/extension-enablement.json"), switches.environment);
+    let hooks = switches.is(&["hooksConfig", "enabled"], false);
+    hooks.or_else(|| switches.settings.iter().find_map(hook_named)).or_else(noted)
+}
+
+pub(crate) fn of_pi(switches: &Switches<'_>) -> Option<String> {
+    let here = switches.settings.iter().filter(|it| it.is_project == switches.place.is_project);
+    here.into_iter().find_map(|it| {
+        let entry = left_out(it.value.get("extensions")?.as_array()?, switches.place, switches.file)?;
+        Some(format!("it is switched off: extensions has {entry} in {}", it.name))
+    })
 }
 
 /// Returns what Codex has noted of a hook of the file that the user switched off.
@@ -214,23 +215,6 @@ fn fits(pattern: &str, path: &str) -> bool {
     let end = if is_deep { rest.len() } else { rest.find('/').unwrap_or(rest.len()) };
     let mut ends = (0..=end).filter(|at| rest.is_char_boundary(*at));
     ends.any(|at| fits(after, &rest[at..]) || is_deep && fits(after.trim_start_matches('/'), &rest[at..]))
-}
-
-/// Returns what our own settings switch off.
-fn by_us(host: HostName, environment: &Environment) -> Option<String> {
-    match Config::read(environment, environment.working.as_deref()) {
-        Ok(config) if config.is_on(host.word()) => None,
-        Ok(config) => {
-            let file = config.from(&format!("hosts.{}", host.word()));
-            let file = file.map_or_else(String::new, |path| format!(" in {}", environment.tilde(path)));
-            Some(format!("it is switched off: {} = false under [hosts]{file}", host.word()))
-        }
-        Err(error) => {
-            let file = error.file.map(|file| format!("{}: ", environment.tilde(Path::new(&file))));
-            let file = file.unwrap_or_default();
-            Some(format!("wb can't read its settings and passes: {file}{}", error.message))
-        }
-    }
 }
 
 #[cfg(test)]

@@ -1,16 +1,31 @@
 //! The agents that `wb` can be installed in: their folders and files.
 
+pub(crate) mod compact_prompt;
+pub(crate) mod hooks;
+pub(crate) mod host_version;
+mod json_edit;
+pub(crate) mod place;
+pub(crate) mod plug_in;
+pub(crate) mod switches;
+pub(crate) mod trust;
+
 use std::path::PathBuf;
 
-use super::hooks::{HookEvent, OF_CLAUDE_CODE, OF_CODEX};
-use super::plug_in::{self, Embedded};
-use crate::args::install::HostName;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use serde::{Serialize, Serializer};
+
+use self::hooks::{HookEvent, OF_CLAUDE_CODE, OF_CODEX};
+use self::plug_in::Embedded;
+use self::switches::Switches;
+use self::trust::Untrusted;
 use crate::platform::environment::Environment;
 
 /// An agent, as it was tried.
 #[derive(Debug)]
 pub(crate) struct Host {
-    pub(crate) name: HostName,
+    /// The name on the command line.
+    pub(crate) name: &'static str,
+    pub(crate) alias: Option<&'static str>,
     /// As its makers write it.
     pub(crate) title: &'static str,
     pub(crate) program: &'static str,
@@ -41,11 +56,20 @@ pub(crate) struct Host {
     pub(crate) settings: [&'static [&'static str]; 2],
     /// The effect of the plug-in on compactions, if there is one.
     pub(crate) effect: &'static str,
+    /// The next step of the user, after an installation for all projects and for one.
+    pub(crate) next: [&'static str; 2],
+    /// Returns what in the settings of the agent switches an installed file off.
+    pub(crate) off: fn(&Switches<'_>) -> Option<String>,
+    /// Returns the question about trust that the agent has not put to the user yet.
+    pub(crate) distrust: fn(&Untrusted<'_>) -> Option<&'static str>,
+    /// The folder below its home with digests next to sessions, if its plug-in writes any.
+    pub(crate) digests: Option<&'static str>,
 }
 
-pub(crate) const HOSTS: [Host; 5] = [
+pub(crate) static HOSTS: [Host; 5] = [
     Host {
-        name: HostName::ClaudeCode,
+        name: "claude-code",
+        alias: Some("claude"),
         title: "Claude Code",
         program: "claude",
         first: Some("2.1.286"),
@@ -61,9 +85,17 @@ pub(crate) const HOSTS: [Host; 5] = [
         events: OF_CLAUDE_CODE,
         settings: [&["settings.json"], &[".claude/settings.json", ".claude/settings.local.json"]],
         effect: "Claude Code now compacts with wb, without a request to a model.",
+        next: [
+            "Restart open Claude Code sessions to use it.",
+            "Claude Code loads it once you trust this folder. Restart open sessions to use it.",
+        ],
+        off: switches::of_claude_code,
+        distrust: trust::by_claude_code,
+        digests: None,
     },
     Host {
-        name: HostName::Codex,
+        name: "codex",
+        alias: None,
         title: "Codex",
         program: "codex",
         first: None,
@@ -79,9 +111,17 @@ pub(crate) const HOSTS: [Host; 5] = [
         events: OF_CODEX,
         settings: [&["config.toml"], &[".codex/config.toml"]],
         effect: "",
+        next: [
+            "Start codex and enter /hooks: Codex runs no hook until you review and trust it, and codex exec does not mention it. wb never accepts that prompt for you.",
+            "Trust this project in Codex, then start codex and enter /hooks: Codex runs no hook until you review and trust it, and codex exec does not mention it. wb never accepts that prompt for you.",
+        ],
+        off: switches::of_codex,
+        distrust: trust::by_codex,
+        digests: None,
     },
     Host {
-        name: HostName::GeminiCli,
+        name: "gemini-cli",
+        alias: Some("gemini"),
         title: "Gemini CLI",
         program: "gemini",
         first: None,
@@ -97,9 +137,14 @@ pub(crate) const HOSTS: [Host; 5] = [
         events: &[],
         settings: [&["settings.json"], &[".gemini/settings.json"]],
         effect: "In Gemini CLI the model now reads the summary of wb; Gemini CLI still sends its own requests for one.",
+        next: ["Restart open Gemini CLI sessions to use it.", "Restart open Gemini CLI sessions to use it."],
+        off: switches::of_gemini_cli,
+        distrust: |_| None,
+        digests: Some("tmp"),
     },
     Host {
-        name: HostName::Opencode,
+        name: "opencode",
+        alias: None,
         title: "opencode",
         program: "opencode",
         first: None,
@@ -115,9 +160,14 @@ pub(crate) const HOSTS: [Host; 5] = [
         events: &[],
         settings: [&["config.json", "opencode.json", "opencode.jsonc"], &["opencode.json", "opencode.jsonc"]],
         effect: "opencode now stores the summary of wb; it still sends its own request for one.",
+        next: ["Restart open opencode sessions to use it.", "Restart open opencode sessions to use it."],
+        off: |_| None,
+        distrust: |_| None,
+        digests: None,
     },
     Host {
-        name: HostName::Pi,
+        name: "pi",
+        alias: None,
         title: "pi",
         program: "pi",
         first: None,
@@ -133,10 +183,28 @@ pub(crate) const HOSTS: [Host; 5] = [
         events: &[],
         settings: [&["settings.json"], &[".pi/settings.json"]],
         effect: "pi now compacts with wb, without a request to a model.",
+        next: ["Restart open pi sessions to use it.", "Restart open pi sessions to use it."],
+        off: switches::of_pi,
+        distrust: |_| None,
+        digests: None,
     },
 ];
 
-/// Returns the entry of an agent.
-pub(crate) fn host(name: HostName) -> &'static Host {
-    HOSTS.iter().find(|host| host.name == name).unwrap_or(&HOSTS[0])
+impl Host {
+    /// Parses the name of an agent on the command line.
+    pub(crate) fn parser() -> impl TypedValueParser<Value = &'static Self> {
+        let names = HOSTS.iter().map(|host| PossibleValue::new(host.name).aliases(host.alias));
+        PossibleValuesParser::new(names).try_map(|name| host(&name).ok_or("unknown agent"))
+    }
+}
+
+impl Serialize for Host {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_str(self.name)
+    }
+}
+
+/// Returns the agent of a name.
+pub(crate) fn host(name: &str) -> Option<&'static Host> {
+    HOSTS.iter().find(|host| host.name == name || host.alias == Some(name))
 }

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::hosts::Host;
+use super::Host;
 use crate::platform::environment::Environment;
 use crate::terminal::user_error::UserError;
 
@@ -72,7 +72,7 @@ pub(crate) fn part_of_project(
 }
 
 fn no_project(host: &Host) -> UserError {
-    let hint = format!("leave --project out: wb install {}", host.name.word());
+    let hint = format!("leave --project out: wb install {}", host.name);
     UserError::new(format!("{} only loads plug-ins from your home directory", host.title), hint)
 }
 
@@ -100,16 +100,16 @@ pub(crate) fn is_program(path: &Path) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::hosts::{HOSTS, host};
+    use super::super::{HOSTS, host};
     use super::*;
-    use crate::args::install::HostName;
 
     #[test]
     fn variables_of_the_agents_say_where_else_to_put_it() {
         let environment = Environment { home: Some("/h".into()), ..Environment::default() };
-        let place =
-            |name, environment: &Environment| InstallPlace::new(host(name), environment, false).unwrap().root;
-        let names = HOSTS.map(|host| host.name);
+        let place = |name, environment: &Environment| {
+            InstallPlace::new(host(name).unwrap(), environment, false).unwrap().root
+        };
+        let names = HOSTS.each_ref().map(|host| host.name);
         let usual = ["/h/.claude", "/h/.codex", "/h/.gemini", "/h/.config/opencode", "/h/.pi/agent"]
             .map(PathBuf::from);
         assert_eq!(names.map(|name| place(name, &environment)), usual);
@@ -125,7 +125,7 @@ mod tests {
             names.map(|name| place(name, &moved)),
             ["/c", "/x", "/g/.gemini", "/o/opencode", "/p"].map(PathBuf::from)
         );
-        assert!(InstallPlace::new(host(HostName::Pi), &Environment::default(), false).is_err());
+        assert!(InstallPlace::new(host("pi").unwrap(), &Environment::default(), false).is_err());
     }
 
     #[test]
@@ -134,17 +134,17 @@ mod tests {
         let [root, below] = ["r", "r/a/b"].map(|it| folder.path().join(it));
         std::fs::create_dir_all(&below).unwrap();
         let environment = Environment { working: Some(below.clone()), ..Environment::default() };
-        let place = |name| InstallPlace::new(host(name), &environment, true).unwrap();
-        let part = |name| part_of_project(host(name), &place(name), &environment);
-        for name in [HostName::Codex, HostName::Opencode, HostName::ClaudeCode, HostName::Pi] {
+        let place = |name| InstallPlace::new(host(name).unwrap(), &environment, true).unwrap();
+        let part = |name| part_of_project(host(name).unwrap(), &place(name), &environment);
+        for name in ["codex", "opencode", "claude-code", "pi"] {
             assert_eq!((place(name).root, part(name)), (below.clone(), None), "it is in no repository");
         }
         // As in a worktree.
         std::fs::write(root.join(".git"), "gitdir: elsewhere\n").unwrap();
-        for name in [HostName::Codex, HostName::Opencode] {
+        for name in ["codex", "opencode"] {
             assert_eq!((place(name).root, part(name)), (root.clone(), None), "{name:?}");
         }
-        for name in [HostName::ClaudeCode, HostName::Pi] {
+        for name in ["claude-code", "pi"] {
             assert_eq!(place(name).root, below, "{name:?}");
             assert!(part(name).unwrap().contains(root.to_str().unwrap()), "{name:?}");
         }
@@ -153,8 +153,8 @@ mod tests {
     #[test]
     fn a_project_has_a_folder_for_each_agent() {
         let environment = Environment { working: Some("/w".into()), ..Environment::default() };
-        let place = InstallPlace::new(host(HostName::ClaudeCode), &environment, true).unwrap();
-        assert_eq!(place.hooks(host(HostName::ClaudeCode)), Some("/w/.claude/settings.local.json".into()));
+        let place = InstallPlace::new(host("claude-code").unwrap(), &environment, true).unwrap();
+        assert_eq!(place.hooks(host("claude-code").unwrap()), Some("/w/.claude/settings.local.json".into()));
         assert_eq!(place.file("x"), PathBuf::from("/w/.claude/x"));
     }
 }
