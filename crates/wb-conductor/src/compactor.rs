@@ -20,6 +20,7 @@ use crate::plan::Plan;
 use crate::ready::Ready;
 use crate::report::CompactionReport;
 use crate::step::Trigger;
+use crate::target_size::{TargetBudget, nearest_budget};
 
 pub use wb_invoke::timer::DEFAULT_TIMEOUT;
 
@@ -80,14 +81,6 @@ pub struct Compactor {
     /// The budget that [`Self::with_target_size`] found, in place of the window's.
     pub(crate) target_budget: Option<TargetBudget>,
     pub(crate) pipeline: Pipeline,
-}
-
-/// A budget of a given size.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct TargetBudget {
-    pub(crate) target: u64,
-    /// The most tokens of restored files.
-    pub(crate) restored: u64,
 }
 
 impl Default for Compactor {
@@ -226,6 +219,39 @@ impl Compactor {
             (budget.digest, budget.floor) = (self.digest_tokens, 0);
         }
         Ok(budget)
+    }
+
+    /// Sets the budget by which the messages of a transcript weigh about `tokens`, the overhead not
+    /// included, whatever the window and the policy are.
+    ///
+    /// Tail, digest and restored files have no caps then, only their shares. `reached` weighs a
+    /// result, in units of the requested size: 1 is as requested. The search bisects local digests
+    /// and takes the nearest; where the size jumps, restored files get less.
+    #[must_use]
+    pub fn with_target_size(
+        self,
+        tokens: u64,
+        view: &WeighedTranscript<'_>,
+        opts: &CondenseOpts,
+        reached: impl Fn(&[Message], &CompactionReport) -> f64,
+    ) -> Self {
+        let opts = CondenseOpts { force: false, context_tokens: 0, ..opts.clone() };
+        let try_out = |budget: TargetBudget| {
+            let compactor = Self { target_budget: Some(budget), ..self.clone() };
+            let mut messages: Vec<Message> = view.messages.iter().map(|it| (*it).clone()).collect();
+            let report = match compactor.plan(view.clone(), &opts) {
+                Ok(plan) => plan.without_guard().local().apply(&mut messages),
+                Err(report) => *report,
+            };
+            // A transcript that stays as it is is no result.
+            if report.is_changed() { reached(&messages, &report) } else { f64::INFINITY }
+        };
+        let overhead = self.overhead_tokens;
+        let total = view.total_tokens().saturating_add(overhead) as f64;
+        // Where the tail alone is too heavy, a budget much below the size takes from the digest.
+        let (least, first) = (overhead.saturating_add(tokens / 2), overhead.saturating_add(tokens));
+        let target_budget = nearest_budget((least as f64, total), first as f64, try_out);
+        Self { target_budget, ..self }
     }
 
     /// Plans one compaction of a transcript; see [`Pipeline::plan`].
