@@ -81,6 +81,8 @@ pub struct Compactor {
     /// The budget that [`Self::with_target_size`] found, in place of the window's.
     pub(crate) target_budget: Option<TargetBudget>,
     pub(crate) pipeline: Pipeline,
+    /// Requires results with fewer messages, or turns, than before.
+    pub(crate) fewer: bool,
 }
 
 impl Default for Compactor {
@@ -94,6 +96,7 @@ impl Default for Compactor {
             digest_tokens: u64::MAX,
             target_budget: None,
             pipeline: Pipeline::default(),
+            fewer: false,
         }
     }
 }
@@ -272,7 +275,8 @@ impl Compactor {
             }
         });
         let (trigger, facts) = (opts.trigger(), opts.facts.as_deref());
-        let input = PlanInput { budget, trigger, facts, anchored, refused, at_most_tokens: None };
+        let input =
+            PlanInput { budget, trigger, facts, anchored, refused, at_most_tokens: None, fewer: self.fewer };
         self.pipeline.plan(view, input)
     }
 

@@ -1,5 +1,8 @@
 //! The names of document 0, as thin covers over the engine: `condense_transcript`,
 //! `create_condenser`, `condense`, and `CondenseFn` with its two implementations.
+//!
+//! A host of document 0 takes a result only if it has strictly fewer messages. Under these names a
+//! result has fewer, or it is the input.
 
 use std::fmt;
 use std::sync::Arc;
@@ -46,7 +49,7 @@ impl From<CondenserDeps> for Compactor {
     }
 }
 
-/// Condenses a transcript and returns it; unchanged if there is nothing to do.
+/// Condenses a transcript: the result has fewer messages, or it is the input.
 ///
 /// Without a card the automatic path folds what exceeds `keep_recent`; with one, the gate decides.
 pub async fn condense_transcript(
@@ -54,7 +57,8 @@ pub async fn condense_transcript(
     mut messages: Vec<Message>,
     opts: &CondenseOpts,
 ) -> Vec<Message> {
-    compact_in_place(&mut messages, &Compactor::from(deps.clone()), opts).await;
+    let settings = Compactor { fewer: true, ..Compactor::from(deps.clone()) };
+    compact_in_place(&mut messages, &settings, opts).await;
     messages
 }
 
@@ -66,7 +70,7 @@ pub type Condenser = Box<dyn Fn(Vec<Message>) -> BoxFuture<'static, Vec<Message>
 /// Without a card, or with one without a window, it returns its input. It neither clears tool
 /// results nor restores files; [`condense_transcript`] does.
 pub fn create_condenser(deps: CondenserDeps) -> Condenser {
-    let settings = Compactor::from(deps).pipeline(Pipeline::digest_only());
+    let settings = Compactor { fewer: true, ..Compactor::from(deps).pipeline(Pipeline::digest_only()) };
     Box::new(move |mut messages| {
         let settings = settings.clone();
         async move {
@@ -88,7 +92,7 @@ pub async fn condense(messages: &[Message], mut deps: SummarizeDeps) -> Summary 
 /// Condenses a host's turns.
 #[async_trait]
 pub trait CondenseFn: Send + Sync {
-    /// Returns the condensed turns, or the given ones if there is nothing to do.
+    /// Returns fewer turns, or the given ones.
     async fn condense(&self, messages: Vec<Turn>, opts: CondenseOpts) -> Vec<Turn>;
 }
 
@@ -128,16 +132,26 @@ impl WindowBudgetCondense {
         Self { settings, breaker: Breaker::default() }
     }
 
-    /// Condenses turns in place as [`compact_turns`] does, with the breaker; indices and counts of
-    /// the report are those of the projected messages.
+    /// Condenses turns in place as [`compact_turns`] does, with the breaker; the result may have as
+    /// many turns as before, with shorter bodies. Indices and counts of the report are those of the
+    /// projected messages.
     pub async fn compact_in_place(
         &self,
         turns: &mut Vec<Turn>,
         opts: &CondenseOpts,
     ) -> (CompactionReport, Option<TurnsUndo>) {
+        self.compact_with(&self.settings, turns, opts).await
+    }
+
+    async fn compact_with(
+        &self,
+        settings: &Compactor,
+        turns: &mut Vec<Turn>,
+        opts: &CondenseOpts,
+    ) -> (CompactionReport, Option<TurnsUndo>) {
         let breaker_open = self.is_breaker_open() && !opts.force;
-        let without_model = breaker_open.then(|| self.settings.clone().without_model());
-        let settings = without_model.as_ref().unwrap_or(&self.settings);
+        let without_model = breaker_open.then(|| settings.clone().without_model());
+        let settings = without_model.as_ref().unwrap_or(settings);
         let (report, undo) = compact_turns(turns, settings, opts).await;
         (self.breaker.record(report, Run { force: opts.force, breaker_open }), undo)
     }
@@ -151,7 +165,8 @@ impl WindowBudgetCondense {
 #[async_trait]
 impl CondenseFn for WindowBudgetCondense {
     async fn condense(&self, mut messages: Vec<Turn>, opts: CondenseOpts) -> Vec<Turn> {
-        self.compact_in_place(&mut messages, &opts).await;
+        let settings = Compactor { fewer: true, ..self.settings.clone() };
+        self.compact_with(&settings, &mut messages, &opts).await;
         messages
     }
 }

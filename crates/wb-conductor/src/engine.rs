@@ -82,6 +82,8 @@ pub(crate) struct StepRunner<'a, 'p> {
     steps: Vec<StepReport>,
     /// Is true if a step ran that may add weight.
     may_add: bool,
+    /// Requires a result with fewer messages than the input.
+    requires_fewer: bool,
     /// Is true if a digest that keeps the user's words would save nothing.
     is_floor_too_heavy: bool,
 }
@@ -111,8 +113,13 @@ impl<'a, 'p> StepRunner<'a, 'p> {
             head: None,
             steps: Vec::new(),
             may_add: false,
+            requires_fewer: false,
             is_floor_too_heavy: false,
         }
+    }
+
+    pub(crate) fn requires_fewer(self, requires_fewer: bool) -> Self {
+        Self { requires_fewer, ..self }
     }
 
     pub(crate) fn run(mut self, steps: &[Step]) -> Result<Plan<'a>, Box<CompactionReport>> {
@@ -135,8 +142,11 @@ impl<'a, 'p> StepRunner<'a, 'p> {
             }
         }
         self.fit_digest();
+        // Within its limit, a transcript that stays has no target to miss.
+        let is_over = is_over && !self.is_floor_too_heavy;
         let report = self.report(is_over);
-        if self.steps.is_empty() {
+        let is_refused = self.requires_fewer && self.draft.n_free() == 0;
+        if self.steps.is_empty() || is_refused {
             let reason = if self.is_floor_too_heavy {
                 Unchanged::NotWorthIt { saves: 0 }
             } else if is_over {
@@ -228,7 +238,8 @@ impl<'a, 'p> StepRunner<'a, 'p> {
             }
             Step::Digest(digest) => {
                 self.phase = DigestPhase::After;
-                (is_due || self.is_forced()) && self.head.is_none() && self.run_digest(*digest)
+                let is_due = is_due || self.is_forced() || (is_over && self.requires_fewer);
+                is_due && self.head.is_none() && self.run_digest(*digest)
             }
             Step::Restore(restore) => self.head.is_some() && self.restore(restore.max_files),
         };
@@ -420,7 +431,14 @@ impl<'a, 'p> StepRunner<'a, 'p> {
 
     /// Returns the cut, or 0 if the head has nothing new.
     fn choose_cut(&self, step: DigestStep, places: &Places) -> usize {
-        let by_tokens = || plan_cut(&places.light, self.draft.pairing(), self.split.tail);
+        let by_tokens = || {
+            let cut = |tail| plan_cut(&places.light, self.draft.pairing(), tail);
+            match cut(self.split.tail) {
+                // Earlier steps made so much room that all of it would be the tail.
+                0 if self.requires_fewer => cut(places.total() / 2),
+                cut => cut,
+            }
+        };
         let cut = match step.cut {
             Some(at) => self.place_of(at),
             None if self.is_forced() => self.forced_cut(places).max(self.cut_inside(places, by_tokens)),
@@ -492,8 +510,7 @@ impl<'a, 'p> StepRunner<'a, 'p> {
         (can_stay && has_room).then_some(at)
     }
 
-    /// Restores files within the room that is left; the result has at most as many messages as the
-    /// input.
+    /// Restores files within the room that is left; the result has fewer messages than the input.
     fn restore(&mut self, max_files: usize) -> bool {
         let (Some(head), Some((hole, digest_tokens))) = (&self.head, self.draft.hole()) else { return false };
         // A transcript that cannot fit is not made heavier.
@@ -514,7 +531,8 @@ impl<'a, 'p> StepRunner<'a, 'p> {
             return false;
         }
         let limits = RestoreLimits {
-            max_files: max_files.min(self.draft.n_free()),
+            // The digest makes the result shorter, and restored files keep it so.
+            max_files: max_files.min(self.draft.n_free().saturating_sub(1)),
             max_tokens,
             vocabulary: self.vocabulary,
             is_stale: &|path| head.facts.files().is_stale(path),

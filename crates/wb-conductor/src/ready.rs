@@ -218,7 +218,10 @@ impl InputFigures {
         if let Some(undo) = report.undo.take() {
             undo.revert(messages);
         }
-        report.irreducible = self.budget.irreducible(before, self.is_over);
+        // Within its limit, a transcript that stays has no target to miss.
+        let is_over = self.budget.is_over(before);
+        report.target_tokens = report.target_tokens.filter(|_| is_over);
+        report.irreducible = self.budget.irreducible(before, is_over);
         report.into_unchanged(Unchanged::NotWorthIt { saves })
     }
 

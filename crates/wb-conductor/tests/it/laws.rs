@@ -7,7 +7,8 @@ use futures::executor::block_on;
 use proptest::prelude::*;
 use wb_budget::{BudgetPolicy, ModelCard, estimate_tokens};
 use wb_conductor::{
-    CompactionReport, Compactor, CondenseOpts, Summarizer, compact_in_place, compact_turns, project,
+    CompactionReport, Compactor, CondenseFn, CondenseOpts, Summarizer, WindowBudgetCondense,
+    compact_in_place, compact_turns, project,
 };
 use wb_invoke::StopReason;
 use wb_invoke::scripted::{Script, ScriptedInvoker};
@@ -200,6 +201,18 @@ fn check_turns(turns: &[Turn], case: &Case) {
     assert_eq!(after, turns, "undo is not the identity");
 }
 
+/// A conductor of document 0 takes nothing but fewer turns.
+fn fewer_or_the_input(turns: &[Turn], case: &Case) {
+    let engine = WindowBudgetCondense::with_settings(case.settings());
+    let opts =
+        CondenseOpts { force: case.force, context_tokens: case.context_tokens, ..CondenseOpts::default() };
+    let after = block_on(engine.condense(turns.to_vec(), opts));
+    assert!(after.len() < turns.len() || after == turns, "{} turns became {}", turns.len(), after.len());
+    let [before_messages, after_messages] = [turns.to_vec(), after].map(|turns| project(turns).messages);
+    laws::pairs_intact(&before_messages, &after_messages);
+    laws::pinned_untouched(&before_messages, &after_messages);
+}
+
 /// A long prompt with the file that was read for it, in a window in which all of it fits.
 #[test]
 fn a_prompt_that_stays_once_stays_a_second_time() {
@@ -253,6 +266,7 @@ proptest! {
     #[test]
     fn every_compaction_of_turns_keeps_the_laws(turns in strategies::turns(), case in case()) {
         check_turns(&turns, &case);
+        fewer_or_the_input(&turns, &case);
     }
 
     #[test]

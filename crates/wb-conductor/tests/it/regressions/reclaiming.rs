@@ -190,12 +190,14 @@ fn wb7_no_call_is_paid_for_a_result_that_is_thrown_away() {
     let small = vec![Turn::user("one"), Turn::user("two")];
     let engine = WindowBudgetCondense::new(deps(&invoker));
     assert_eq!(block_on(engine.condense(small.clone(), FORCE)), small);
+    let one = script_turns("u*11111 u\"two\"");
+    assert_eq!(block_on(engine.condense(one.clone(), FORCE)), one, "a digest would be as many turns");
     assert_eq!(invoker.requests().len(), 0);
 
-    let big = script_turns("u*11111 u\"two\"");
+    let big = script_turns("u*5555 a*5555 u\"two\"");
     let after = block_on(engine.condense(big.clone(), FORCE));
     assert_eq!(invoker.requests().len(), 1);
-    assert_eq!((after.len(), &after[1]), (2, &big[1]), "one turn becomes one digest, which is lighter");
+    assert_eq!((after.len(), &after[1]), (2, &big[2]));
     let Turn::User { blocks } = &after[0] else { panic!("a digest") };
     assert!(blocks[0].as_text().is_some_and(|text| text.len() < 2_000), "{blocks:?}");
 }
@@ -208,7 +210,9 @@ fn wb7_the_bare_condenser_does_the_same() {
         policy: Some(keep(20)),
         ..CondenserDeps::default()
     });
-    let messages = script("u*11111 u\"two\"");
+    let one = script("u*11111 u\"two\"");
+    assert_eq!(block_on(condenser(one.clone())), one, "a digest would be as many messages");
+    let messages = script("u*5555 a*5555 u\"two\"");
     let after = block_on(condenser(messages.clone()));
     assert!(estimate_tokens(&after) <= 5_964 * 7 / 8, "{}", outline(&after));
     laws::tail_identical(&messages, &after, 1);
