@@ -108,7 +108,7 @@ async fn main() {
         assert!(conductor.n_condensed > 3);
     }
 
-    // The user asks: all before the last request becomes one digest; again, nothing is left to fold.
+    // The user asks: all before the last request becomes one digest, and the second time none does.
     let mut asked = run(engine(reply()), 15).await;
     asked.turns.push(Turn::user("Is the review done?"));
     let force = CondenseOpts { force: true, ..CondenseOpts::default() };
