@@ -7,7 +7,11 @@ use crate::program;
 
 /// The programs that print references, and their files; a test of each crate holds the file against
 /// it.
-const PRINTED: [(&str, &str); 3] = [
+const PRINTED: [(&str, &str); 4] = [
+    (
+        "run --quiet -p wb-message --features schema --example transcript_schema",
+        "docs/reference/transcript.schema.json",
+    ),
     (
         "run --quiet -p wb-conductor --features schema --example settings_schema",
         "docs/reference/settings.schema.json",

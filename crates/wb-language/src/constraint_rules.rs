@@ -6,9 +6,9 @@ use std::sync::LazyLock;
 
 use crate::UTTERANCE_BYTES;
 use crate::constraint_words::{
-    ASKS, CORRECTS, DECLINES, FORBIDS, FORBIDS_IF_ASKED, FORBIDS_INSIDE, MASKS, POLITE, PREFERS,
-    PREFERS_IF_ASKED, QUESTION_ENDS, QUESTIONS, REPORTS, REQUIRES, REQUIRES_IF_SOUND, REQUIRES_INSIDE,
-    REVERTS,
+    ASKS, CORRECTS, DECLINES, FORBIDS, FORBIDS_IF_ASKED, FORBIDS_INSIDE, LASTING, MASKS, ONE_STEP,
+    ONE_STEP_INSIDE, POLITE, PREFERS, PREFERS_IF_ASKED, QUESTION_ENDS, QUESTIONS, REPORTS, REQUIRES,
+    REQUIRES_IF_SOUND, REQUIRES_INSIDE, REVERTS,
 };
 use crate::word_patterns::{Grammar, Group, Words};
 
@@ -37,6 +37,8 @@ struct Rules {
     reverts: Group,
     corrects: Group,
     reminds: Group,
+    one_step: Group,
+    lasting: Group,
     /// The patterns for any sentence, and those for a sentence that asks for something.
     forbids: [Group; 2],
     requires: Group,
@@ -57,7 +59,8 @@ impl Rules {
         let (requires, requires_if_sound) = (add(REQUIRES), add(REQUIRES_IF_SOUND));
         let (reverts, corrects) = (add(REVERTS), add(CORRECTS));
         let reminds = add(&["don't|dont|not forget"]);
-        let others = [reverts, corrects, reminds, requires, requires_if_sound];
+        let (one_step, lasting) = (add(ONE_STEP), add(LASTING));
+        let others = [reverts, corrects, reminds, requires, requires_if_sound, lasting];
         let any = forbids.into_iter().chain(prefers).fold(others[0], Group::and);
         let any = others.into_iter().fold(any, Group::and);
         let (questions, polite, declines) = (add(QUESTIONS), add(POLITE), add(DECLINES));
@@ -73,6 +76,8 @@ impl Rules {
             reverts,
             corrects,
             reminds,
+            one_step,
+            lasting,
             forbids,
             requires,
             requires_if_sound,
@@ -97,16 +102,22 @@ pub(crate) fn kind(sentence: &str) -> Option<Kind> {
     if words.has(rules.questions) || is_question && !words.has(rules.polite) {
         return None;
     }
+    let is_one_step = words.has(rules.one_step) || ONE_STEP_INSIDE.iter().any(|part| sentence.contains(part));
     words.mask(rules.declines);
     if words.has(rules.reverts) || !is_question && words.has(rules.corrects) {
         return Some(Kind::Corrects);
     }
-    if inside.is_none() && rules.kind(&words, true, false).is_none() {
+    if is_one_step {
+        return None;
+    }
+    if inside.is_none() && !words.has(rules.lasting) && rules.kind(&words, true, false).is_none() {
         return None;
     }
     words.mask(rules.masks);
+    let is_lasting = !is_question && words.has(rules.lasting) && !words.has(rules.reports);
     let is_asked = is_question || words.has(rules.asks);
-    rules.kind(&words, is_asked, is_question).or(inside.filter(|_| !is_question))
+    let known = rules.kind(&words, is_asked, is_question).or(inside.filter(|_| !is_question));
+    known.or(is_lasting.then_some(Kind::Requires))
 }
 
 fn is_question(sentence: &str) -> bool {
@@ -159,7 +170,6 @@ mod tests {
             Some(Kind::Forbids),
             &[
                 "Absolutely never assume that the clock is in UTC.",
-                "So — let's not do that this time.",
                 "Stop asking me for confirmation",
                 "stop using any",
                 "Don't you dare touch main",
@@ -474,6 +484,7 @@ mod tests {
                 "Not all the tests ran",
                 "nothing happens when I click it",
                 "let's start with the parser",
+                "So — let's not do that this time.",
                 "keep going",
                 "I want to build a todo app",
                 "I want you to review this",

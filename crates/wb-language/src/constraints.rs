@@ -27,6 +27,8 @@ const BEFORE_INSIDE_BYTES: usize = 160;
 const BOTH_BYTES: usize = 560;
 /// The maximum bytes of a constraint with its list.
 const LIST_BYTES: usize = 1000;
+/// The maximum bytes of a sentence that introduces a list of rules.
+const INTRO_BYTES: usize = 160;
 /// The maximum bytes of a block of code that belongs to a constraint.
 const CODE_BYTES: usize = 300;
 
@@ -34,12 +36,20 @@ const CODE_BYTES: usize = 300;
 pub fn constraints(user_words: &str) -> Vec<Constraint<'_>> {
     let all = sentences(user_words);
     let mut found: Vec<Constraint<'_>> = Vec::new();
-    let mut taken = 0;
+    let (mut taken, mut is_rule_list) = (0, false);
     for (at, sentence) in all.iter().enumerate() {
+        if !sentence.is_item {
+            is_rule_list = introduces_rules(sentence.text);
+        }
         if sentence.end() <= taken {
             continue;
         }
-        let Some(kind) = kind(sentence.text) else { continue };
+        let listed = if is_rule_list && sentence.is_item { Some(Kind::Requires) } else { None };
+        let Some(kind) = kind(sentence.text).or(listed) else { continue };
+        // It describes a fault: the next sentence says what happens instead.
+        if all.get(at + 1).is_some_and(|next| next.block == sentence.block && is_contradiction(next.text)) {
+            continue;
+        }
         let end = list_end(&all, at).or_else(|| code_end(user_words, sentence)).unwrap_or(sentence.end());
         let mut new = Constraint { kind, text: &user_words[sentence.start..end], rule: sentence.text };
         if let Some((before, is_inside)) = antecedent(&all, at, end) {
@@ -60,6 +70,89 @@ pub fn constraints(user_words: &str) -> Vec<Constraint<'_>> {
         taken = end;
     }
     found
+}
+
+/// Returns whether a sentence introduces a list of rules.
+fn introduces_rules(sentence: &str) -> bool {
+    const RULES: [&str; 34] = [
+        "rule",
+        "convention",
+        "guideline",
+        "guide",
+        "polic",
+        "norm",
+        "standard",
+        "agreement",
+        "constraint",
+        "handbook",
+        "regel",
+        "konvention",
+        "vorgabe",
+        "richtlinie",
+        "vereinbarung",
+        "règle",
+        "consigne",
+        "charte",
+        "normas",
+        "regla",
+        "convenci",
+        "directri",
+        "规范",
+        "规则",
+        "规定",
+        "约定",
+        "守则",
+        "须知",
+        "規約",
+        "ルール",
+        "約束",
+        "方針",
+        "決まり",
+        "ガイドライン",
+    ];
+    let lower = sentence.to_lowercase();
+    sentence.len() <= INTRO_BYTES && RULES.iter().any(|word| lower.contains(word))
+}
+
+/// Returns whether a sentence says what happens in place of what the one before asks for.
+fn is_contradiction(sentence: &str) -> bool {
+    const STARTS: [&str; 33] = [
+        "right now",
+        "currently",
+        "at the moment",
+        "at present",
+        "but it",
+        "but now",
+        "it doesn't",
+        "it does not",
+        "it isn't",
+        "that doesn't",
+        "they don't",
+        "yet it",
+        "instead it",
+        "instead, it",
+        "now it",
+        "im moment",
+        "momentan",
+        "derzeit",
+        "zurzeit",
+        "aktuell ",
+        "tut sie",
+        "tut es",
+        "pour l'instant",
+        "actuellement",
+        "en ce moment",
+        "ahora se",
+        "ahora no",
+        "actualmente",
+        "de momento",
+        "现在没",
+        "目前",
+        "今は",
+        "現在",
+    ];
+    let lower = sentence.to_lowercase().replace('’', "'");
+    STARTS.iter().any(|start| lower.starts_with(start))
 }
 
 /// Returns the sentence before a constraint that refers to it, and whether the reference is not the

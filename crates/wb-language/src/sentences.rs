@@ -44,6 +44,7 @@ pub fn sentences(text: &str) -> Vec<Sentence<'_>> {
     let last_close = text.find('<').and_then(|_| text.rfind("</")).unwrap_or(0);
     let mut skip = Skip { text, last_close, ..Skip::default() };
     let conversation = conversation_start(text).unwrap_or(text.len());
+    let adopts_quotes = adopts_quotes(text);
     let mut at = 0;
     for line in text.split_inclusive('\n') {
         let start = at;
@@ -51,7 +52,8 @@ pub fn sentences(text: &str) -> Vec<Sentence<'_>> {
         if start >= conversation || skip.is_document(line, text.len() - start) {
             break;
         }
-        if skip.includes(line, start) {
+        let is_adopted = adopts_quotes && line.starts_with('>') && skip.until.is_none();
+        if !is_adopted && skip.includes(line, start) {
             blocks.is_open = false;
         } else {
             blocks.add(line, start);
@@ -83,6 +85,48 @@ fn conversation_start(text: &str) -> Option<usize> {
     };
     let user = start(SIDES[0])?;
     Some(user.min(start(SIDES[1])?))
+}
+
+/// Returns whether a text has quoted lines and says that they apply.
+fn adopts_quotes(text: &str) -> bool {
+    const ADOPTS: [&str; 31] = [
+        "applies",
+        "apply to",
+        "holds for",
+        "hold for",
+        "goes for",
+        "stick to",
+        "follow",
+        "binding",
+        "our team",
+        "team doc",
+        "handbook",
+        "guideline",
+        "house rule",
+        "policy",
+        "gilt",
+        "halte dich",
+        "halt dich",
+        "teamdok",
+        "síguel",
+        "del equipo",
+        "cumple",
+        "s'applique",
+        "respecte",
+        "de l'équipe",
+        "遵守",
+        "适用",
+        "照做",
+        "従って",
+        "守って",
+        "適用",
+        "按照",
+    ];
+    let has_quotes = text.starts_with('>') || text.contains("\n>");
+    has_quotes && {
+        let lower = text.to_lowercase();
+        ADOPTS.iter().any(|word| lower.contains(word))
+    }
 }
 
 /// A paragraph or a list item.
@@ -118,7 +162,7 @@ fn indent(line: &str) -> usize {
 
 /// Returns the bytes before the words of a line: blanks and a list marker.
 fn marker_bytes(line: &str) -> usize {
-    let rest = line.trim_start();
+    let rest = line.trim_start().trim_start_matches('>').trim_start();
     let after_number = rest.trim_start_matches(|c: char| c.is_ascii_digit());
     let n_digits = rest.len() - after_number.len();
     let is_number = (1..4).contains(&n_digits);
@@ -126,7 +170,7 @@ fn marker_bytes(line: &str) -> usize {
         Some(b'-') => &["- [ ] ", "- [x] ", "- "],
         Some(b'*') => &["* "],
         Some(b'+') => &["+ "],
-        Some(0x80..) => &["• ", "– "],
+        Some(0x80..) => &["• ", "– ", "・"],
         _ => &[],
     };
     let after = marks.iter().find_map(|mark| rest.strip_prefix(mark));

@@ -18,7 +18,7 @@ use crate::vocabulary::{
 const GAP_WORDS: usize = 8;
 
 /// A bit for each pattern of a grammar.
-type Bits = [u64; 5];
+type Bits = [u64; 8];
 /// The number of required words of a pattern that are checked before it is matched.
 const N_SIEVES: usize = 3;
 type Sieves = [Bits; N_SIEVES];
@@ -70,7 +70,7 @@ impl Grammar {
         Self { vocabulary: Vocabulary::new(), patterns, sieves, unneeded: Sieves::default() }
     }
 
-    /// Adds patterns, up to 320 in all.
+    /// Adds patterns, up to 512 in all.
     pub(crate) fn add(&mut self, patterns: &[&str]) -> Group {
         let mut group = Bits::default();
         for pattern in patterns {
@@ -141,7 +141,7 @@ impl Group {
 }
 
 fn set(bits: &mut Bits, nth: usize) {
-    debug_assert!(nth / 64 < bits.len(), "there is room for 320 patterns");
+    debug_assert!(nth / 64 < bits.len(), "there is room for 512 patterns");
     if let Some(bits) = bits.get_mut(nth / 64) {
         *bits |= 1 << (nth % 64);
     }

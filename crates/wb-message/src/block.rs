@@ -11,6 +11,7 @@ use serde_json::Value;
 /// On the wire the tag is `kind` in `snake_case` and the fields are camelCase; an unknown kind is
 /// an error.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "kind", rename_all = "snake_case", rename_all_fields = "camelCase")]
 pub enum Block {
     /// Plain text.

@@ -28,6 +28,7 @@
 pub mod block;
 pub mod message;
 pub mod turn;
+mod wire;
 mod xml;
 pub mod markers;
 mod json;
@@ -51,3 +52,4 @@ pub use pairing::{CallIds, CallPosition, Pair, Pairing, last_prompt_start, runs}
 pub use patch::{AppliedPatch, Edit, Origin, Patch, PatchError, Undo};
 pub use tools::{ToolRole, ToolVocabulary};
 pub use turn::{Conversation, ToolDescriptor, Turn};
+pub use wire::{WireError, messages_from_json, turns_from_json};

@@ -1,12 +1,13 @@
 //! The message: one item of a transcript.
 
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::block::{Block, joined_text};
 
 /// The body of a user or custom message: plain text or a list of blocks.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(untagged)]
 pub enum Content {
     /// Plain text.
@@ -67,6 +68,7 @@ impl From<Vec<Block>> for Content {
 /// Tool results and shell executions are separate messages, not nested in a turn. On the wire the
 /// tag is `role` and the fields are camelCase; a snapshot pins the shape.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "role", rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum Message {
     /// A message of the user, or of the host in the user's role.
@@ -80,7 +82,7 @@ pub enum Message {
     /// A reply of the model: text, reasoning and tool calls.
     Assistant {
         /// The blocks in order; a plain string is read as one text block.
-        #[serde(deserialize_with = "blocks_or_text")]
+        #[serde(deserialize_with = "crate::wire::blocks_or_text")]
         content: Vec<Block>,
         /// The provider's error, if the request failed.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -93,7 +95,7 @@ pub enum Message {
         /// The tool's name.
         tool_name: String,
         /// Text and images; a plain string is read as one text block.
-        #[serde(deserialize_with = "blocks_or_text")]
+        #[serde(deserialize_with = "crate::wire::blocks_or_text")]
         content: Vec<Block>,
         /// True if the tool failed.
         #[serde(default)]
@@ -131,13 +133,6 @@ pub enum Message {
         #[serde(default)]
         tokens_before: u64,
     },
-}
-
-fn blocks_or_text<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<Block>, D::Error> {
-    Ok(match Content::deserialize(from)? {
-        Content::Text(text) => vec![Block::Text { text }],
-        Content::Blocks(blocks) => blocks,
-    })
 }
 
 impl Message {

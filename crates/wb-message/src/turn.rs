@@ -9,21 +9,25 @@ use crate::block::Block;
 ///
 /// On the wire the tag is `role` in lowercase.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "role", rename_all = "lowercase")]
 pub enum Turn {
     /// The user's turn.
     User {
         /// Its blocks.
+        #[serde(deserialize_with = "crate::wire::blocks")]
         blocks: Vec<Block>,
     },
     /// The model's turn.
     Assistant {
         /// Its blocks.
+        #[serde(deserialize_with = "crate::wire::blocks")]
         blocks: Vec<Block>,
     },
     /// The tools' turn: one or more results.
     Tool {
         /// Its blocks.
+        #[serde(deserialize_with = "crate::wire::blocks")]
         blocks: Vec<Block>,
     },
 }
@@ -49,6 +53,7 @@ impl Turn {
 
 /// A tool that a conversation offers to the model.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ToolDescriptor {
     /// The tool's name.
     pub name: String,
@@ -60,6 +65,7 @@ pub struct ToolDescriptor {
 
 /// A request to a model: a system text, turns and tools.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Conversation {
     /// The system text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
