@@ -15,8 +15,16 @@ enum Transcript {
     Conversation(Conversation),
 }
 
+fn schema() -> serde_json::Result<String> {
+    Ok(serde_json::to_string_pretty(&schemars::schema_for!(Transcript))? + "\n")
+}
+
 fn main() -> serde_json::Result<()> {
-    let schema = schemars::schema_for!(Transcript);
-    println!("{}", serde_json::to_string_pretty(&schema)?);
+    print!("{}", schema()?);
     Ok(())
+}
+
+#[test]
+fn the_reference_is_current() {
+    assert_eq!(schema().unwrap(), include_str!("../../../docs/reference/transcript.schema.json"));
 }
