@@ -64,7 +64,7 @@ fn errors_say_what_is_expected() {
         ),
         (
             "{\"messages\":[\n{\"role\":\"user\",\"content\":[{\"kind\":\"sound\"}]}]}",
-            "line 2: not a message: data did not match any variant of untagged enum Content",
+            "line 2: not a message: block 0: unknown variant `sound`, expected one of `text`, ",
         ),
         ("{\"role\":\"user\",\"content\":\"a\"}\n[]\n", "line 2: not a message: "),
         ("[{\"role\":\"user\",\"content\":\"a\"}", "line 1, column 30: not JSON: EOF while parsing a list"),
