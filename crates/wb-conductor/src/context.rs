@@ -9,7 +9,7 @@ use wb_facts::Facts;
 use wb_invoke::ThinkingLevel;
 use wb_message::markers::digest_body;
 use wb_message::{Conversation, Message, Undo};
-use wb_summarize::{CompactionConfig, MIN_COMPACTION_GAIN_TOKENS, savings_ratio_ppm};
+use wb_summarize::{CompactionConfig, DigestSource, MIN_COMPACTION_GAIN_TOKENS, savings_ratio_ppm};
 
 use crate::background::BackgroundTask;
 use crate::breaker::{Breaker, Run};
@@ -18,7 +18,7 @@ use crate::continuation::{DEFAULT_MAX_CONTINUATIONS, ReplyDraft, TruncationState
 use crate::pipeline::PlanInput;
 use crate::plan::{Plan, SentConversation};
 use crate::ready::Ready;
-use crate::report::{CompactionReport, DigestSource, Unchanged};
+use crate::report::{CompactionReport, Unchanged};
 use crate::session_rate::SessionRate;
 
 /// Follows an agent's transcript and compacts it.

@@ -63,9 +63,9 @@ pub use document0::{
 pub use pipeline::{PRESETS, Pipeline, PipelineError, PlanInput};
 pub use plan::Plan;
 pub use ready::Ready;
-pub use report::{CompactionReport, DigestSource, StepReport, Unchanged};
+pub use report::{CompactionReport, StepReport, Unchanged};
 pub use step::{DEFAULT_MAX_RESTORED, DIGEST, DigestStep, RESTORE, RestoreStep, Step, Trigger};
 pub use turns::{Projection, TurnsUndo, content_to_blocks, message_to_turn, project, turn_to_messages};
 pub use wb_budget::Irreducible;
 pub use wb_invoke::from_fn;
-pub use wb_summarize::Summarizer;
+pub use wb_summarize::{DigestSource, Summarizer};

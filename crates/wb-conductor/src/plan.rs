@@ -11,14 +11,14 @@ use wb_facts::Facts;
 use wb_invoke::ThinkingLevel;
 use wb_message::{Conversation, Message, prefix_fingerprint};
 use wb_summarize::{
-    AskCosts, CachedConversation, CondenseScope, Cost, DigestRequest, LocalDigest, NoDigest, Summarizer,
-    carried_digest,
+    AskCosts, CachedConversation, CondenseScope, Cost, DigestRequest, DigestSource, LocalDigest, NoDigest,
+    Summarizer, carried_digest,
 };
 
 use crate::digest_writer::{DigestWriter, by_message_number};
 use crate::draft::Draft;
 use crate::ready::{InputFigures, Ready};
-use crate::report::{CompactionReport, DigestSource};
+use crate::report::CompactionReport;
 use crate::step::Trigger;
 use crate::turns::message_to_turn;
 

@@ -10,11 +10,11 @@ use wb_budget::{Budget, ContextTracker, TokenCounter};
 use wb_facts::{Facts, audit, corrected};
 use wb_message::markers::{digest_body, restored_file};
 use wb_message::{AppliedPatch, Edit, Message, Pairing, Patch, PatchError, Turn, prefix_fingerprint};
-use wb_summarize::{Addition, Cost, ModelDigest, NoDigest};
+use wb_summarize::{Addition, Cost, DigestSource, ModelDigest, NoDigest};
 
 use crate::breaker::Run;
 use crate::digest_writer::DigestWriter;
-use crate::report::{CompactionReport, DigestSource, Unchanged};
+use crate::report::{CompactionReport, Unchanged};
 use crate::step::Trigger;
 use crate::turns::{Projection, TurnsUndo, project};
 

@@ -7,7 +7,7 @@ use wb_budget::{Irreducible, PolicyError, Usage, WeighedTranscript, Worth};
 use wb_facts::{Facts, Finding, FindingKind};
 use wb_message::markers::is_cleared;
 use wb_message::{Edit, Patch, PatchError, Undo};
-use wb_summarize::{AskCosts, NoDigest};
+use wb_summarize::{AskCosts, DigestSource, NoDigest};
 
 /// A step that changed the transcript.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -62,19 +62,6 @@ impl fmt::Display for Unchanged {
             Self::Refused(error) => error.fmt(f),
         }
     }
-}
-
-/// The writer of a digest.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum DigestSource {
-    /// The model.
-    Model {
-        /// Is true if its reply was cut off at its limit.
-        cut_off: bool,
-    },
-    /// The engine itself, for this reason.
-    Local(NoDigest),
 }
 
 /// The report of a compaction. [`fmt::Display`] prints it as one line.

@@ -16,7 +16,7 @@ use crate::evidence::without_evidence;
 use crate::extractive::{carried_digest, local_digest};
 use crate::length::{reply_tokens, words_within};
 use crate::prompt::{cached_prompt, frame_prompt};
-use crate::reply::{NoDigest, ReplyText, under_headings};
+use crate::reply::{DigestSource, NoDigest, ReplyText, under_headings};
 use crate::scope::{CONDENSER_BRIEF, CondenseScope, INSTRUCTIONS_NOTE};
 use wb_digest::{Section, add_missing_sections, shorten_digest};
 use wb_invoke::invoker::ModelInvoker;
@@ -52,6 +52,9 @@ pub struct Summary {
     pub message: Message,
     /// The number of messages that it replaces.
     pub covered_count: usize,
+    /// The writer of its text: the model, the model up to its limit, or the engine with the reason.
+    /// An earlier digest is carried by each of them.
+    pub source: DigestSource,
 }
 
 /// Everything that a model needs to write a digest; it owns its text and holds no transcript.
@@ -108,10 +111,11 @@ impl DigestRequest {
     }
 
     /// Asks a model for the digest, once per part; each request carries the digest of the parts
-    /// before it. With a custom prompt, a reply without headings is the status.
+    /// before it. A reply in prose is the status; without a custom prompt it has at least 25 words.
     ///
     /// `cost` is added to as it arises, so that it is known after a failure or a dropped future. A
-    /// failed, cancelled, refused, blank or heading-less reply ends it with the reason. Of a
+    /// failed, cancelled, refused or blank reply ends it with the reason, and so does a short one
+    /// without headings. Of a
     /// cut-off reply, the whole lines are used if there is text under a heading; the earlier digest
     /// stays under the headings that it did not reach, except for status and plan. A request that
     /// is cancelled before it is sent costs nothing.
@@ -178,6 +182,8 @@ impl DigestRequest {
     }
 }
 
+/// The fewest words of a reply without headings that is used. Chosen: refusals are shorter.
+const PROSE_WORDS: usize = 25;
 /// The heading for a reply in free form.
 const STATUS: &str = "# Status";
 
@@ -237,8 +243,8 @@ impl Question for DigestQuestion<'_> {
     }
 
     fn judge(&self, reply: &ReplyText, so_far: Option<&str>) -> Result<String, NoDigest> {
-        let is_heading = |line: &str| Section::from_heading(line).is_some();
-        if self.free_form().is_some() && !reply.text.lines().any(is_heading) {
+        let is_prose = || self.free_form().is_some() || is_summary_in_prose(reply);
+        if !has_headings(reply) && is_prose() {
             return match reply.whole_sentences() {
                 "" => Err(NoDigest::Truncated),
                 text => Ok([STATUS, text].join("\n")),
@@ -248,6 +254,19 @@ impl Question for DigestQuestion<'_> {
         let earlier = so_far.or(self.request.prior.as_deref()).filter(|_| reply.cut_off);
         Ok(earlier.map_or_else(|| text.to_owned(), |earlier| add_missing_sections(text, earlier)))
     }
+}
+
+fn is_heading(line: &str) -> bool {
+    Section::from_heading(line).is_some()
+}
+
+fn has_headings(reply: &ReplyText) -> bool {
+    reply.text.lines().any(is_heading)
+}
+
+/// Returns whether a reply without headings is long enough to be a summary, not a refusal.
+fn is_summary_in_prose(reply: &ReplyText) -> bool {
+    reply.text.split_whitespace().nth(PROSE_WORDS - 1).is_some()
 }
 
 /// A request at the end of the conversation that it is about.
@@ -280,6 +299,10 @@ impl Question for CachedQuestion<'_> {
     fn judge(&self, reply: &ReplyText, so_far: Option<&str>) -> Result<String, NoDigest> {
         if reply.called_tools {
             return Err(NoDigest::CalledTools);
+        }
+        // Prose may go on with the conversation.
+        if !has_headings(reply) {
+            return Err(NoDigest::MissingHeadings);
         }
         self.question.judge(reply, so_far)
     }
@@ -331,15 +354,35 @@ pub async fn summarize(messages: &[Message], deps: SummarizeDeps) -> Summary {
         }
     };
     let max_chars = TokenHeuristic::DEFAULT.chars_within(max_tokens);
-    let digest = digest.map_or_else(
-        |_| {
-            let vocabulary = ToolVocabulary::default();
-            local_digest(messages, &vocabulary, deps.prior_digest.as_deref()).render(max_chars)
-        },
-        |digest| shorten_digest(&digest.text, max_chars).into_owned(),
-    );
+    let (digest, source) = match digest {
+        Ok(ModelDigest { text, cut_off }) => {
+            (shorten_digest(&text, max_chars).into_owned(), DigestSource::Model { cut_off })
+        }
+        Err(reason) => {
+            let local = local_within(messages, deps.prior_digest.as_deref(), max_chars);
+            (local, DigestSource::Local(reason))
+        }
+    };
     let message = digest_message(deps.scope, digest, newest_timestamp(messages));
-    Summary { message, covered_count: messages.len() }
+    Summary { message, covered_count: messages.len(), source }
+}
+
+fn local_within(messages: &[Message], prior: Option<&str>, max_chars: usize) -> String {
+    local_digest(messages, &ToolVocabulary::default(), prior).render(max_chars)
+}
+
+/// Builds the digest of messages without a model, in at most [`DIGEST_TOKENS`] tokens; an earlier
+/// digest is carried. [`digest_message`] adds the header.
+///
+/// ```
+/// use wb_message::Message;
+/// use wb_summarize::local_fallback_digest;
+///
+/// let digest = local_fallback_digest(&[Message::user("Never push to main.")], None);
+/// assert!(digest.contains("# Guardrails") && digest.contains("- Never push to main."));
+/// ```
+pub fn local_fallback_digest(messages: &[Message], prior: Option<&str>) -> String {
+    local_within(messages, prior, TokenHeuristic::DEFAULT.chars_within(DIGEST_TOKENS))
 }
 
 /// Condenses the messages of a branch that was left; the scope is always [`CondenseScope::Branch`].

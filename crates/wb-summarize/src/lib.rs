@@ -55,13 +55,14 @@ pub use compaction_config::{
     DEFAULT_MIN_SAVINGS_RATIO, DEFAULT_SUMMARY_TOKENS, MIN_COMPACTION_GAIN_TOKENS, savings_ratio_ppm,
 };
 pub use condense::{
-    DigestRequest, SummarizeDeps, Summary, condense_scope, digest_message, newest_timestamp, summarize,
+    DigestRequest, SummarizeDeps, Summary, condense_scope, digest_message, local_fallback_digest,
+    newest_timestamp, summarize,
 };
 pub use extractive::{LocalDigest, carried_digest, has_news, local_digest, n_elided};
 pub use flatten::{Flattener, TURN_MARK, flatten_into, flatten_transcript};
 pub use model_addition::Addition;
 pub use prompt::{build_summary_prompt, handover_prompt};
-pub use reply::{NoDigest, ReplyText, under_headings};
+pub use reply::{DigestSource, NoDigest, ReplyText, under_headings};
 pub use scope::{CONDENSER_BRIEF, CondenseScope};
 pub use user_requests::REQUEST_BYTES;
 pub use wb_digest::SECTION_TEMPLATE;

@@ -75,6 +75,18 @@ impl fmt::Display for NoDigest {
     }
 }
 
+/// The writer of a digest.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum DigestSource {
+    /// The model.
+    Model {
+        /// Is true if its reply was cut off at its limit.
+        cut_off: bool,
+    },
+    /// The engine itself, for this reason.
+    Local(NoDigest),
+}
+
 /// The text of a reply that neither failed nor was refused; it is not blank.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReplyText {

@@ -12,7 +12,8 @@ use wb_invoke::scripted::{Script, ScriptedInvoker};
 use wb_invoke::{Emission, InvokeError, ModelInvoker, StopReason, StreamOptions, ThinkingLevel, from_fn};
 use wb_message::{Conversation, Message};
 use wb_summarize::{
-    CondenseScope, Cost, DigestRequest, ModelDigest, NoDigest, SummarizeDeps, Summarizer, summarize,
+    CondenseScope, Cost, DigestRequest, DigestSource, ModelDigest, NoDigest, SummarizeDeps, Summarizer,
+    summarize,
 };
 use wb_testkit::script;
 
@@ -61,6 +62,28 @@ fn a_complete_reply_with_headings_is_a_digest() {
     assert_eq!(ask_scripted(Script::Emit(streamed)).as_deref(), Ok(GOOD), "a stream may end without a reply");
     let looser = "## **Objective**\nport it";
     assert_eq!(ask_scripted(Script::says(looser)).as_deref(), Ok(looser));
+}
+
+#[test]
+fn a_summary_in_prose_is_the_status() {
+    let prose = "We ported the parser to the new lexer and ran its tests, of which two still fail because the \
+                 fixture has Windows line ends; next the fixture is converted and the tests run again.";
+    assert_eq!(ask_scripted(Script::says(prose)), Ok(format!("# Status\n{prose}")));
+    let cut = digest_of(Script::stops(format!("{prose} After th"), StopReason::MaxOutput)).unwrap();
+    assert_eq!(cut, ModelDigest { text: format!("# Status\n{prose}"), cut_off: true });
+}
+
+#[test]
+fn a_summary_names_its_writer() {
+    let source = |reply: Option<Script>| {
+        let invoke = reply.map(|reply| -> Arc<dyn ModelInvoker> { Arc::new(ScriptedInvoker::new([reply])) });
+        block_on(summarize(&script("u a"), SummarizeDeps { invoke, ..SummarizeDeps::default() })).source
+    };
+    assert_eq!(source(None), DigestSource::Local(NoDigest::NoModel));
+    assert_eq!(source(Some(Script::says("no"))), DigestSource::Local(NoDigest::MissingHeadings));
+    assert_eq!(source(Some(Script::says(GOOD))), DigestSource::Model { cut_off: false });
+    let cut = Script::stops(format!("{GOOD}\n# Pl"), StopReason::MaxOutput);
+    assert_eq!(source(Some(cut)), DigestSource::Model { cut_off: true });
 }
 
 #[test]
