@@ -7,14 +7,17 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use wb_budget::{BudgetPolicy, ContextCompactionMode, ContextWindowPolicy, ModelCard, PolicyError};
 use wb_invoke::ModelInvoker;
-use wb_passes::{ArtifactCompactionConfig, ImagePolicy, OversizedResult};
+use wb_passes::{ArtifactCompactionConfig, ImagePolicy, OversizedResult, Truncate};
 use wb_summarize::{CompactionConfig, CompactionConfigError, CompactionExecutionMode, Summarizer};
 
 use crate::compactor::Compactor;
 use crate::context::AgentContext;
 use crate::continuation::DEFAULT_MAX_CONTINUATIONS;
 use crate::pipeline::{Pipeline, PipelineError};
-use crate::step::Step;
+use crate::step::{DIGEST, Step};
+
+/// The name of the step that drops the oldest messages.
+const TRUNCATE: &str = "truncate";
 
 /// The settings of one agent; missing keys get the defaults.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -92,6 +95,14 @@ pub enum SettingsError {
     /// The steps are invalid.
     #[error("pipeline: {0}")]
     Pipeline(#[from] PipelineError),
+    /// A key was set that has no effect next to the others.
+    #[error("context_policy.{key} has no effect here: {why}")]
+    NoEffect {
+        /// The key.
+        key: &'static str,
+        /// The reason.
+        why: &'static str,
+    },
 }
 
 impl AgentSettings {
@@ -131,8 +142,33 @@ impl AgentSettings {
         self.sections.compaction = self.sections.compaction.validated()?;
         let artifacts = self.sections.context_transform.artifact_compaction.validated();
         artifacts.map_err(SettingsError::Artifact)?;
-        Pipeline::from_settings(&self.pipeline)?;
+        self.without_effect(&Pipeline::from_settings(&self.pipeline)?)?;
         Ok(self)
+    }
+
+    /// Refuses a key of the policy that was set and is not used.
+    fn without_effect(&self, pipeline: &Pipeline) -> Result<(), SettingsError> {
+        let ContextWindowPolicy { min_recent_messages, compaction_raw_suffix_messages, .. } =
+            self.context_policy;
+        let defaults = ContextWindowPolicy::default();
+        let has = |name: &str| pipeline.steps.iter().any(|step| step.name() == name);
+        let is_frontier = self.context_policy.compaction_mode == ContextCompactionMode::CompactToSafeFrontier;
+        let unused = |key, why| Err(SettingsError::NoEffect { key, why });
+        if min_recent_messages != defaults.min_recent_messages
+            && !has(TRUNCATE)
+            && !(is_frontier && has(DIGEST))
+        {
+            return unused(
+                "min_recent_messages",
+                "no step `truncate`, and no digest up to the safe frontier",
+            );
+        }
+        if compaction_raw_suffix_messages != defaults.compaction_raw_suffix_messages
+            && (is_frontier || !has(DIGEST))
+        {
+            return unused("compaction_raw_suffix_messages", "no digest with a raw suffix");
+        }
+        Ok(())
     }
 
     /// Builds the context of an agent that runs on a model, which also writes the digests if it has
@@ -183,10 +219,18 @@ impl AgentSettings {
         self.sections.compaction.execution_mode == CompactionExecutionMode::Off
     }
 
-    /// Returns the steps, after a preview of oversized results and with the raw tail of the policy.
+    /// Returns the steps, after a preview of oversized results and with the raw tail and the least
+    /// recent messages of the policy; an option of a step itself has precedence.
     fn steps(&self) -> Result<Pipeline, SettingsError> {
         let ContextTransform { artifact_compaction: config, images } = self.sections.context_transform;
-        let mut pipeline = Pipeline::from_settings(&self.pipeline)?.images(images);
+        let mut pipeline = Pipeline::from_settings(&self.pipeline)?;
+        let min_recent_messages = self.context_policy.min_recent_messages;
+        for (nth, step) in pipeline.steps.iter_mut().enumerate().filter(|(_, step)| step.name() == TRUNCATE) {
+            if self.pipeline.get(nth).and_then(|options| options.get("min_recent_messages")).is_none() {
+                *step = Step::pass(Truncate { min_recent_messages });
+            }
+        }
+        let mut pipeline = pipeline.images(images);
         let previews = Step::always(OversizedResult { config });
         if pipeline.steps.iter().all(|step| step.name() != previews.name()) {
             pipeline.steps.insert(0, previews);

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::json;
 use wb_budget::{ModelCard, Usage};
-use wb_conductor::{AgentSettings, CondenseOpts, ReplyDraft, SettingsError};
+use wb_conductor::{AgentSettings, CondenseOpts, ReplyDraft, SettingsError, compact_locally};
 use wb_invoke::StopReason;
 use wb_invoke::scripted::{Script, ScriptedInvoker};
 use wb_message::markers::REMOVED_IMAGE;
@@ -143,6 +143,48 @@ async fn one_configuration_makes_a_running_agent() -> Result<(), SettingsError> 
     assert!(context.continuation(&cut).is_none(), "once, as configured");
     assert_eq!(context.whole_answer("the end"), "and thenthe end");
     Ok(())
+}
+
+/// Returns the messages that are left of a session in a small window.
+fn left(settings: &serde_json::Value) -> usize {
+    let settings = AgentSettings::from_json(&settings.to_string()).unwrap();
+    let compactor = settings.compactor(&ModelCard::with_window(24_000), None).unwrap();
+    let mut messages = script("u\"port it\" [u*200 a*20]x60 u\"and now?\"");
+    let opts = CondenseOpts { force: true, ..CondenseOpts::default() };
+    assert!(compact_locally(&mut messages, &compactor, &opts).is_changed());
+    messages.len()
+}
+
+#[test]
+fn the_least_recent_messages_stay_in_each_strategy_that_can_keep_them() {
+    let policy = |n: usize| {
+        json!({"pipeline": "policy", "budget": {"trigger_ratio": 0.2},
+               "context_policy": {"max_output_tokens": 1000, "min_recent_messages": n}})
+    };
+    assert!(left(&policy(100)) >= 100 && left(&policy(2)) < 100);
+    let frontier = |n: usize| {
+        json!({"context_policy": {"compaction_mode": "compact_to_safe_frontier", "max_output_tokens": 1000,
+                                  "min_recent_messages": n}})
+    };
+    assert!(left(&frontier(40)) > 40 && left(&frontier(2)) < 40);
+    let explicit = json!({"pipeline": [{"step": "truncate", "min_recent_messages": 2}],
+        "budget": {"trigger_ratio": 0.2}, "context_policy": {"max_output_tokens": 1000, "min_recent_messages": 100}});
+    assert!(left(&explicit) < 100, "the option of the step has precedence");
+}
+
+#[test]
+fn a_key_that_cannot_act_is_refused_with_the_reason() {
+    let no_effect =
+        "context_policy.min_recent_messages has no effect here: no step `truncate`, and no digest";
+    assert!(refused(r#"{"context_policy": {"min_recent_messages": 30}}"#).starts_with(no_effect));
+    for json in [
+        r#"{"pipeline": "policy", "context_policy": {"compaction_raw_suffix_messages": 5}}"#,
+        r#"{"context_policy": {"compaction_mode": "compact_to_safe_frontier", "compaction_raw_suffix_messages": 5}}"#,
+    ] {
+        let no_effect =
+            "context_policy.compaction_raw_suffix_messages has no effect here: no digest with a raw suffix";
+        assert_eq!(refused(json), no_effect);
+    }
 }
 
 #[tokio::test]
