@@ -9,8 +9,6 @@ use wb_message::{Message, ToolRole, ToolVocabulary};
 
 use crate::entry::{Entry, EntryKind};
 
-/// The most files that a list of [`FileOps::lists`] names; the ones used last are named.
-pub(crate) const MAX_LISTED_FILES: usize = 1000;
 /// The most bytes of a path (that of Linux); a longer text is no path.
 pub(crate) const MAX_PATH_BYTES: usize = 4096;
 /// The most UTF-16 units of the paths between a pair of tags: about 1000 tokens.
@@ -114,13 +112,10 @@ impl FileOps {
         tagged.modified_files.iter().for_each(|path| self.note_edited(path));
     }
 
-    /// Returns the lists for the `details` of a summary, at most 1,000 each.
+    /// Returns the lists for the `details` of a summary.
     pub fn lists(&self) -> FileLists {
         let (read, modified) = self.newest_first();
-        FileLists {
-            read_files: sorted(read.take(MAX_LISTED_FILES)),
-            modified_files: sorted(modified.take(MAX_LISTED_FILES)),
-        }
+        FileLists { read_files: sorted(read), modified_files: sorted(modified) }
     }
 
     /// Returns the lists in tags for the end of a summary's text.
