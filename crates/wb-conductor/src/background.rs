@@ -1,6 +1,6 @@
 //! [`BackgroundTask`] asks for a digest while turns go on; dropping it cancels the request.
 
-use futures::FutureExt;
+use futures_util::FutureExt;
 use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;

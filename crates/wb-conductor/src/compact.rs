@@ -3,7 +3,7 @@
 
 use std::mem::take;
 
-use futures::future::Either;
+use futures_util::future::Either;
 use wb_budget::WeighedTranscript;
 use wb_message::{Message, Turn};
 

@@ -8,8 +8,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use futures::FutureExt;
-use futures::future::BoxFuture;
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
 use wb_budget::{AUTO_CONDENSE_POLICY, BudgetPolicy, ModelCard};
 use wb_invoke::ModelInvoker;
 use wb_message::{Message, Turn};

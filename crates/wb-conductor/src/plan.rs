@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use futures::future::Either;
+use futures_util::future::Either;
 use tokio_util::sync::CancellationToken;
 use wb_budget::{Budget, ModelCard, TokenHeuristic};
 use wb_facts::Facts;

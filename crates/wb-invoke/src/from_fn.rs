@@ -3,8 +3,8 @@
 use std::fmt::{self, Display};
 use std::future::Future;
 
-use futures::StreamExt;
-use futures::stream::{self, BoxStream};
+use futures_util::StreamExt;
+use futures_util::stream::{self, BoxStream};
 use wb_budget::{ModelCard, Usage};
 use wb_message::{Block, Conversation};
 

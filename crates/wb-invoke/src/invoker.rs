@@ -1,7 +1,7 @@
 //! The seam to a model: a conversation goes in, emissions stream out.
 
-use futures::StreamExt;
-use futures::stream::BoxStream;
+use futures_util::StreamExt;
+use futures_util::stream::BoxStream;
 use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
 use wb_budget::{ModelCard, Usage};

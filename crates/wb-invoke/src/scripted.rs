@@ -3,8 +3,8 @@
 use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
 
-use futures::StreamExt;
-use futures::stream::{self, BoxStream};
+use futures_util::StreamExt;
+use futures_util::stream::{self, BoxStream};
 use wb_budget::{ModelCard, Usage};
 use wb_message::{Block, Conversation, Turn};
 

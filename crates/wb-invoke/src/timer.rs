@@ -4,8 +4,8 @@ use std::future::Future;
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Duration;
 
-use futures::channel::oneshot;
-use futures::future::{Either, select};
+use futures_channel::oneshot;
+use futures_util::future::{Either, select};
 
 /// The default time limit for one digest.
 pub const DEFAULT_TIMEOUT: Duration = Duration::from_mins(2);
@@ -40,7 +40,7 @@ fn alarm(limit: Duration) -> (oneshot::Receiver<()>, mpsc::Sender<()>) {
 mod tests {
     use super::*;
     use futures::executor::block_on;
-    use futures::future::{pending, ready};
+    use futures_util::future::{pending, ready};
 
     #[test]
     fn a_hanging_future_ends_at_the_limit_and_a_ready_one_at_once() {

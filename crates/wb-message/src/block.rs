@@ -33,7 +33,8 @@ pub enum Block {
         id: String,
         /// The tool's name as the model wrote it.
         name: String,
-        /// The arguments, usually an object; key order is kept.
+        /// The arguments, usually an object; the feature `preserve_order` of `serde_json` keeps
+        /// the order of its keys.
         input: Value,
     },
     /// A tool's answer nested in a turn.

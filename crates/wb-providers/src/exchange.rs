@@ -3,7 +3,7 @@
 use std::pin::pin;
 use std::time::Duration;
 
-use futures::future::{Either, select};
+use futures_util::future::{Either, select};
 use reqwest::header::HeaderMap;
 use reqwest::{Client, Response, Url};
 use tokio::runtime::Handle;

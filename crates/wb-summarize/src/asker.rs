@@ -6,7 +6,7 @@ use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures::FutureExt;
+use futures_util::FutureExt;
 use tokio_util::sync::CancellationToken;
 use wb_budget::{ModelCard, Usage};
 use wb_message::{Conversation, text};

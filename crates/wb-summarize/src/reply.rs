@@ -5,9 +5,9 @@ use std::fmt;
 use std::future::poll_fn;
 use std::task::Poll;
 
-use futures::StreamExt;
-use futures::future::{Either, select};
-use futures::stream::BoxStream;
+use futures_util::StreamExt;
+use futures_util::future::{Either, select};
+use futures_util::stream::BoxStream;
 use tokio_util::sync::CancellationToken;
 use wb_budget::Usage;
 use wb_message::text;

@@ -5,8 +5,8 @@ use std::fmt;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
-use futures::FutureExt;
-use futures::future::{BoxFuture, Either, ready, select};
+use futures_util::FutureExt;
+use futures_util::future::{BoxFuture, Either, ready, select};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 use wb_message::text::one_line;
