@@ -23,7 +23,7 @@ const SYNC: [&str; 3] = ["serde", "serde_json", "thiserror"];
 /// External crates that every layer may have behind a feature that is off by default.
 const OPTIONAL: [&str; 1] = ["schemars"];
 /// External crates for the crates that wait for something.
-const ASYNC: [&str; 4] = ["async-trait", "futures", "tokio", "tokio-util"];
+const ASYNC: [&str; 5] = ["async-trait", "futures-channel", "futures-util", "tokio", "tokio-util"];
 
 /// A crate's place: its layer, none for what only tests and developers use.
 #[derive(Clone, Copy, Debug)]
