@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use crate::times::{Times, slowest};
-use crate::{catalog, deep, dist, e2e, layers, program, tidy};
+use crate::{catalog, deep, dist, e2e, layers, package, program, tidy};
 
 /// The action of a step.
 #[derive(Clone, Copy, Debug)]
@@ -35,7 +35,7 @@ pub(crate) enum Runs {
 }
 
 /// The steps with their names.
-pub(crate) const STEPS: [(&str, Action, Runs); 14] = [
+pub(crate) const STEPS: [(&str, Action, Runs); 15] = [
     ("fmt", Action::Cargo("fmt --all --check"), Runs::All),
     ("layers", Action::Own(layers::run), Runs::All),
     ("catalog", Action::Own(catalog::run), Runs::All),
@@ -49,6 +49,7 @@ pub(crate) const STEPS: [(&str, Action, Runs); 14] = [
     ("sdk", Action::EndToEnd("sdk --or-skip"), Runs::All),
     ("integrations", Action::Own(integrations), Runs::Deep),
     ("peers", Action::EndToEnd("peers --or-skip"), Runs::Deep),
+    ("package", Action::Own(package::run), Runs::Deep),
     ("dist", Action::Own(dist::run), Runs::Deep),
 ];
 
@@ -177,7 +178,7 @@ mod tests {
         let (short, deep): (Vec<_>, Vec<_>) = (names(Runs::Deep).collect(), names(Runs::Short).collect());
         assert!(short.iter().all(|name| deep.contains(name)));
         assert_eq!(short[..4], ["fmt", "layers", "catalog", "tidy"]);
-        assert_eq!(deep[10..], ["integrations", "peers", "dist"]);
+        assert_eq!(deep[10..], ["integrations", "peers", "package", "dist"]);
     }
 
     #[test]

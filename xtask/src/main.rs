@@ -14,6 +14,7 @@ mod weight;
 mod estimators;
 mod fuzz;
 mod e2e;
+mod package;
 mod dist;
 mod times;
 mod deep;
@@ -45,8 +46,9 @@ usage: cargo xtask <command>
   house [--write] [--tsv] [--root FOLDER]
           count lines, files, items, functions and words; --write writes docs/evaluation/house.md
   integrations
-          check the plug-ins in integrations/ against the types of their agents; needs npm
+          check the plug-ins of crates/wb-cli/integrations against the types of their agents; needs npm
   layers  check that dependencies between crates point down, and external ones are on the list
+  package package each crate in the order of dependencies, and build it from its package
   peers [--record] [--wb PROGRAM]
           run suites that other projects wrote for compactions against wb, and check what has to be kept; needs Python
           with venv
@@ -66,6 +68,7 @@ fn main() -> ExitCode {
         ["time-tests", ref words @ ..] => times::run(words),
         ["catalog"] => catalog::run(&root),
         ["layers"] => layers::run(&root),
+        ["package"] => package::run(&root),
         ["dist"] => dist::run(&root),
         ["e2e" | "sdk" | "integrations" | "peers", ..] => {
             e2e::run(&root, &words.iter().map(String::as_str).collect::<Vec<_>>())

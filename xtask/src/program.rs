@@ -40,6 +40,12 @@ fn git(root: &Path, words: &str) -> Result<String, String> {
     output(Command::new("git").args(words.split(' ')).current_dir(root))
 }
 
+/// Returns the files of the checkout that git tracks.
+pub(crate) fn files(root: &Path) -> Result<Vec<String>, String> {
+    let files = git(root, "ls-files")?;
+    Ok(files.lines().filter(|file| root.join(file).is_file()).map(str::to_owned).collect())
+}
+
 /// Returns the last commit, marked if files other than the named one have uncommitted changes.
 pub(crate) fn commit_of_head(root: &Path, file: &str) -> Result<String, String> {
     let changes = git(root, "status --porcelain --untracked-files=no")?;

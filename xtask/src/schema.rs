@@ -16,7 +16,7 @@ const PRINTED: [(&str, &str); 4] = [
         "run --quiet -p wb-conductor --features schema --example settings_schema",
         "docs/reference/settings.schema.json",
     ),
-    ("run --quiet -p wb-cli --features schema -- hook --schema", "docs/reference/hook.schema.json"),
+    ("run --quiet -p wb-cli --features schema -- hook --schema", "crates/wb-cli/hook.schema.json"),
     ("run --quiet -p wb-formats --all-features --example formats_table", "docs/reference/formats.md"),
 ];
 

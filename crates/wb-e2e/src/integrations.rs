@@ -58,7 +58,7 @@ fn lay(root: &Path, check: &Path) -> Result<(), String> {
     for file in FILES {
         let path = check.join(file);
         std::fs::create_dir_all(path.parent().unwrap_or(check)).map_err(failure)?;
-        std::fs::copy(root.join("integrations").join(file), path).map_err(failure)?;
+        std::fs::copy(root.join("crates/wb-cli/integrations").join(file), path).map_err(failure)?;
     }
     std::fs::write(check.join("claude-code.d.ts"), CLAUDE_CODE).map_err(failure)?;
     std::fs::write(check.join("tsconfig.json"), SETTINGS).map_err(failure)

@@ -9,7 +9,7 @@ use super::tree::{File, Source, Tree};
 const FOREIGN: &str = include_str!("foreign.tsv");
 
 /// Folders whose paths a page may name.
-const FOLDERS: [&str; 5] = ["crates/", "docs/", "fixtures/", "integrations/", "xtask/"];
+const FOLDERS: [&str; 4] = ["crates/", "docs/", "fixtures/", "xtask/"];
 
 /// Endings of files other than Rust and Markdown whose words count as names.
 const OTHER_SOURCES: [&str; 6] = [".json", ".mjs", ".py", ".toml", ".ts", ".tsv"];

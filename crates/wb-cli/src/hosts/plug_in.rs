@@ -12,7 +12,7 @@ pub(crate) struct Embedded {
 /// Embeds a file of `integrations`, to be installed at a path.
 macro_rules! embedded {
     ($path:literal, $source:literal) => {
-        Embedded { path: $path, text: include_str!(concat!("../../../../integrations/", $source)) }
+        Embedded { path: $path, text: include_str!(concat!("../../integrations/", $source)) }
     };
 }
 

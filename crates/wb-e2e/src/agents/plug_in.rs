@@ -18,10 +18,10 @@ pub(crate) enum StandIn {
     Script(&'static str),
 }
 
-/// Copies the plug-in from `integrations` unchanged into the home of an agent.
+/// Copies the plug-in from `crates/wb-cli/integrations` unchanged into the home of an agent.
 pub(crate) fn install(stage: &Stage, plug: &Plug, root: &Path) -> Result<(), String> {
     for (from, to) in plug.files {
-        let file = root.join("integrations").join(from);
+        let file = root.join("crates/wb-cli/integrations").join(from);
         let text = std::fs::read_to_string(&file).map_err(|error| format!("{}: {error}", file.display()))?;
         let wb = stage.wb().display().to_string();
         stage.write(to, &text.replace("@WB@", &wb).replace("@VERSION@", "0.0.0"))?;

@@ -232,7 +232,7 @@ impl Answer {
 
 #[cfg(not(feature = "schema"))]
 /// The JSON Schema of both documents, as `cargo xtask schema` writes it.
-pub(crate) const SCHEMA: &str = include_str!("../../../../../docs/reference/hook.schema.json");
+pub(crate) const SCHEMA: &str = include_str!("../../../hook.schema.json");
 
 /// Builds the JSON Schema of both documents.
 #[cfg(feature = "schema")]
@@ -253,7 +253,7 @@ pub(crate) fn schema() -> String {
 mod tests {
     #[test]
     fn the_schema_of_the_reference_is_that_of_the_code() {
-        let file = include_str!("../../../../../docs/reference/hook.schema.json");
+        let file = include_str!("../../../hook.schema.json");
         assert_eq!(super::schema(), file, "run `cargo xtask schema`");
     }
 }

@@ -62,7 +62,7 @@ fn is_of_type(value: &Value, name: &Value) -> bool {
 #[test]
 fn answers_are_what_the_schema_says() {
     let home = tempfile::tempdir().unwrap();
-    let file = fs::read_to_string(root().join("docs/reference/hook.schema.json")).unwrap();
+    let file = fs::read_to_string(root().join("crates/wb-cli/hook.schema.json")).unwrap();
     let schema: Value = serde_json::from_str(&file).unwrap();
     assert_eq!(wb_of(home.path(), &["hook", "--schema"], b"").stdout, file);
     let questions = [

@@ -80,7 +80,7 @@ pub(crate) enum Moment {
 /// The behaviour of an agent that compacts itself, and the way to install our plug-in.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Plug {
-    /// The files of the plug-in in `integrations`, and where they go below the home.
+    /// The files of the plug-in in `crates/wb-cli/integrations`, and where they go below the home.
     pub(crate) files: &'static [(&'static str, &'static str)],
     /// Tokens with which the window is so full that it compacts.
     pub(crate) full_tokens: usize,
