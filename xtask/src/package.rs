@@ -22,6 +22,9 @@ pub(crate) fn run(root: &Path) -> Result<(), String> {
     let text = std::fs::read_to_string(&manifest).map_err(|error| error.to_string())?;
     let text = switched_on(&text).ok_or("Cargo.toml: publish = false not found")?;
     std::fs::write(manifest, text).map_err(|error| error.to_string())?;
+    // Cargo packages the files that git knows, hidden ones too.
+    program::git(&copy, "init --quiet")?;
+    program::git(&copy, "add --all")?;
     let excluded = EXCLUDED.into_iter().flat_map(|name| ["--exclude", name]);
     let words =
         ["package", "--workspace", "--quiet", "--allow-dirty", "--offline"].into_iter().chain(excluded);

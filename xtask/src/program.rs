@@ -36,7 +36,8 @@ pub(crate) fn line(program: &Command) -> String {
     words.map(OsStr::to_string_lossy).collect::<Vec<_>>().join(" ")
 }
 
-fn git(root: &Path, words: &str) -> Result<String, String> {
+/// Runs git and returns what it printed.
+pub(crate) fn git(root: &Path, words: &str) -> Result<String, String> {
     output(Command::new("git").args(words.split(' ')).current_dir(root))
 }
 
