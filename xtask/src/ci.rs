@@ -35,7 +35,7 @@ pub(crate) enum Runs {
 }
 
 /// The steps with their names.
-pub(crate) const STEPS: [(&str, Action, Runs); 15] = [
+pub(crate) const STEPS: [(&str, Action, Runs); 16] = [
     ("fmt", Action::Cargo("fmt --all --check"), Runs::All),
     ("layers", Action::Own(layers::run), Runs::All),
     ("catalog", Action::Own(catalog::run), Runs::All),
@@ -49,6 +49,7 @@ pub(crate) const STEPS: [(&str, Action, Runs); 15] = [
     ("sdk", Action::EndToEnd("sdk --or-skip"), Runs::All),
     ("integrations", Action::Own(integrations), Runs::Deep),
     ("peers", Action::EndToEnd("peers --or-skip"), Runs::Deep),
+    ("programs on one crate", Action::Own(programs_on_one_crate), Runs::Deep),
     ("package", Action::Own(package::run), Runs::Deep),
     ("dist", Action::Own(dist::run), Runs::Deep),
 ];
@@ -129,6 +130,20 @@ fn each_crate_alone(root: &Path) -> Result<(), String> {
     words.chain([without_models.to_owned()]).try_for_each(|words| cargo(root, &line(&words), &[]))
 }
 
+/// Runs each program of `examples/alone`, which depends on one of our crates and nothing else.
+fn programs_on_one_crate(root: &Path) -> Result<(), String> {
+    let folder = root.join("examples/alone");
+    let entries = folder.read_dir().map_err(|error| format!("{}: {error}", folder.display()))?;
+    let names = entries.flatten().filter(|entry| entry.path().join("Cargo.toml").is_file());
+    let mut names: Vec<_> = names.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+    names.sort_unstable();
+    let target = [("CARGO_TARGET_DIR", root.join("target/alone").into_os_string())];
+    names.iter().try_for_each(|name| {
+        let package = format!("only-{}", name.trim_start_matches("wb-"));
+        cargo(&folder, &line(&format!("run --quiet --locked -p {package}")), &target)
+    })
+}
+
 /// Runs the tests; those that skip for want of shared data add a line each to a file, which is
 /// counted.
 fn tests(root: &Path, times: &Times, is_deep: bool) -> Result<(), String> {
@@ -178,7 +193,7 @@ mod tests {
         let (short, deep): (Vec<_>, Vec<_>) = (names(Runs::Deep).collect(), names(Runs::Short).collect());
         assert!(short.iter().all(|name| deep.contains(name)));
         assert_eq!(short[..4], ["fmt", "layers", "catalog", "tidy"]);
-        assert_eq!(deep[10..], ["integrations", "peers", "package", "dist"]);
+        assert_eq!(deep[10..], ["integrations", "peers", "programs on one crate", "package", "dist"]);
     }
 
     #[test]

@@ -46,5 +46,6 @@ pub use policy::{AUTO_CONDENSE_POLICY, BudgetPolicy, PolicyError};
 pub use slice::{CondensePlan, last_user_turn_start, plan_cut, plan_slice};
 pub use tracker::ContextTracker;
 pub use transcript::WeighedTranscript;
+pub use wb_message::{Block, Content, Conversation, Message, ToolDescriptor, Turn, json};
 pub use window_policy::{CONTEXT_WINDOW_POLICY, ContextCompactionMode, ContextWindowPolicy};
 pub use worth::{Prospect, Worth};

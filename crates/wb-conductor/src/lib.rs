@@ -65,7 +65,15 @@ pub use plan::Plan;
 pub use ready::Ready;
 pub use report::{CompactionReport, StepReport, Unchanged};
 pub use step::{DEFAULT_MAX_RESTORED, DIGEST, DigestStep, RESTORE, RestoreStep, Step, Trigger};
+pub use tokio_util::sync::CancellationToken;
 pub use turns::{Projection, TurnsUndo, content_to_blocks, message_to_turn, project, turn_to_messages};
 pub use wb_budget::Irreducible;
+pub use wb_budget::{
+    AUTO_CONDENSE_POLICY, Budget, BudgetPolicy, ModelCard, PolicyError, TokenCounter, TokenHeuristic, Usage,
+    WeighedTranscript,
+};
+pub use wb_facts::Facts;
+pub use wb_invoke::ModelInvoker;
 pub use wb_invoke::from_fn;
+pub use wb_message::{Block, Content, Conversation, Message, Patch, ToolVocabulary, Turn, json};
 pub use wb_summarize::{DigestSource, Summarizer};

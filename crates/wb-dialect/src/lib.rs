@@ -48,3 +48,4 @@ pub use rules::{RULES, Rule};
 pub use tool_names::call_name;
 pub use validate::validate;
 pub use violation::Violation;
+pub use wb_message::{Block, Conversation, Message, ToolDescriptor, Turn, json};

@@ -25,3 +25,4 @@ pub use facts::{
     Change, Changed, Constraint, FACTS_VERSION, Facts, Failure, Failures, FileFact, Files, GitState, Noted,
     RequestSource, Run, Turn, Turns, files, mentions, names, turns,
 };
+pub use wb_message::{Block, Message, ToolVocabulary, json};

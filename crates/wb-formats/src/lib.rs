@@ -54,4 +54,5 @@ pub use repair::{SessionRepair, lone_surrogates, repair};
 pub use requests::native::{Native, write_jsonl};
 pub use system_and_tools::SystemAndTools;
 pub use table::formats_table;
+pub use wb_message::{Block, Message, json, outline::outline};
 pub use wb_record::{Document, Format, FormatError, Note, Segment, UsageAt, View};

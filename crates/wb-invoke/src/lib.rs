@@ -22,7 +22,10 @@ pub mod timer;
 pub mod scripted;
 
 pub use from_fn::{FnInvoker, from_fn};
+pub use futures_util::stream::BoxStream;
 pub use invoker::{
     Emission, InvokeError, ModelInvoker, Reply, StopReason, StreamOptions, ThinkingLevel, collect_text,
     reply_text,
 };
+pub use wb_budget::{ModelCard, Usage};
+pub use wb_message::{Block, Conversation, Turn, json};

@@ -50,6 +50,7 @@ pub use fingerprint::{blocks_fingerprint, fingerprint, prefix_fingerprint, quick
 pub use message::{Content, Message};
 pub use pairing::{CallIds, CallPosition, Pair, Pairing, last_prompt_start, runs};
 pub use patch::{AppliedPatch, Edit, Origin, Patch, PatchError, Undo};
+pub use serde_json::{Value, json};
 pub use tools::{ToolRole, ToolVocabulary};
 pub use turn::{Conversation, ToolDescriptor, Turn};
 pub use wire::{WireError, messages_from_json, turns_from_json};

@@ -58,3 +58,5 @@ pub use repair::{INTERRUPTED, MAX_ORPHAN_BYTES, OrphanPolicy, Repair, RepairRepo
 pub use table::{Effect, PASSES, PassEntry, pass_entry};
 pub use tool_output::{ToolOutput, truncate_head_tail};
 pub use truncate::{STEPS_PER_TARGET, Truncate};
+pub use wb_budget::{TokenCounter, TokenHeuristic, WeighedTranscript};
+pub use wb_message::{Block, Edit, Message, Patch, ToolVocabulary, Undo, json};

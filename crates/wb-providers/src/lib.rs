@@ -64,10 +64,9 @@
 //!   not followed.
 //! - Usage has four disjoint parts and includes failed attempts.
 #![cfg_attr(
-    not(any(feature = "anthropic", feature = "gemini", feature = "openai", feature = "openai-responses")),
-    expect(dead_code, reason = "unused without a protocol")
+    not(all(feature = "anthropic", feature = "openai", feature = "openai-responses", feature = "gemini")),
+    allow(dead_code, reason = "each protocol uses other parts of an answer")
 )]
-
 mod key;
 mod error;
 mod sse;
@@ -96,3 +95,5 @@ pub use invoker::{HttpInvoker, ProviderOpts};
 pub use key::{Key, KeyError};
 pub use overflow::{is_overflow_error, is_overflow_reply};
 pub use retry::RetryPolicy;
+pub use wb_invoke::{ModelInvoker, StreamOptions, ThinkingLevel};
+pub use wb_message::{Block, Conversation, Turn, json};

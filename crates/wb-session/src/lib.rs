@@ -69,3 +69,4 @@ pub use tokio_util::sync::CancellationToken;
 pub use tree::{
     Context, Header, LogNote, NEWEST_VERSION, Node, RequestAt, SessionLog, Tree, Unpaired, build_context,
 };
+pub use wb_message::{Block, Message, json, outline::outline};

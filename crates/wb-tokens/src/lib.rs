@@ -42,3 +42,5 @@ mod tokenizer_json;
 #[cfg(feature = "tokenizer-json")]
 pub use tokenizer_json::{TokenizerJson, TokenizerJsonError};
 pub use vocabulary::{ExactCounter, Vocabulary, VocabularyError};
+pub use wb_budget::{Block, Message, json};
+pub use wb_budget::{ContextTracker, TokenCounter};
