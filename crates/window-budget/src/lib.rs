@@ -15,6 +15,7 @@
 //! | feature | what it adds |
 //! |---|---|
 //! | `formats` | `formats`: session files of other agents are read; and `session` |
+//! | `record` | `record`: sessions as documents over their bytes, with blocks, undo and redo |
 //! | `session` | `session`: sessions that are compacted automatically and on request, with hooks and branch summaries |
 //! | `compat` | `compat`: other systems as they were recorded, faults included |
 //! | `tokens` | `tokens`: the tokens of OpenAI's models, counted exactly |
@@ -220,6 +221,8 @@ pub use wb_message as message;
 pub use wb_passes as passes;
 #[cfg(any(feature = "anthropic", feature = "gemini", feature = "openai", feature = "openai-responses"))]
 pub use wb_providers as providers;
+#[cfg(feature = "record")]
+pub use wb_record as record;
 #[cfg(any(feature = "formats", feature = "session"))]
 pub use wb_session as session;
 pub use wb_summarize as summarize;
@@ -231,16 +234,20 @@ pub use wb_budget::{
     TokenEstimate, Usage, budget_limit, estimate_message_tokens, estimate_tokens, is_over_budget,
     last_user_turn_start, plan_slice, prefix_tokens,
 };
-pub use wb_conductor::{Condenser, CondenserDeps, condense, create_condenser};
-pub use wb_invoke::ModelInvoker;
-pub use wb_message::{Block, Content, Message};
+pub use wb_conductor::{
+    CondenseFn, CondenseOpts, Condenser, CondenserDeps, IdentityCondense, WindowBudgetCondense, condense,
+    condense_transcript, content_to_blocks, create_condenser, message_to_turn, turn_to_messages,
+};
+pub use wb_invoke::{Emission, ModelInvoker, Reply, StopReason, StreamOptions, ThinkingLevel, collect_text};
+pub use wb_message::{Block, Content, Conversation, Message, ToolDescriptor, Turn};
 pub use wb_passes::{
     CLEARED_TOOL_RESULT, DEFAULT_KEEP_RECENT, RESTORED_FILE_PREFIX, RehydrateOpts, clear_stale_tool_results,
     compactable_tool_names, rehydrate_recent_reads,
 };
 pub use wb_summarize::{
-    CONDENSER_BRIEF, CompactionConfig, CompactionExecutionMode, CompactionRawRetention, CondenseScope,
-    SummarizeDeps, Summary, build_summary_prompt, condense_scope, flatten_transcript, summarize,
+    BRANCH_HEADER, CONDENSER_BRIEF, CompactionConfig, CompactionExecutionMode, CompactionRawRetention,
+    CondenseScope, DIGEST_HEADER, SECTION_TEMPLATE, SummarizeDeps, Summary, TURN_MARK, build_summary_prompt,
+    condense_scope, flatten_transcript, local_fallback_digest, summarize,
 };
 
 /// The README's example, run as a test.

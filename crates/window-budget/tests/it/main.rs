@@ -3,12 +3,14 @@
 mod seeds;
 
 use window_budget::{
-    AUTO_CONDENSE_POLICY, BudgetPolicy, CLEARED_TOOL_RESULT, CONDENSER_BRIEF, CondensePlan, CondenseScope,
-    Condenser, CondenserDeps, Content, DEFAULT_KEEP_RECENT, Message, ModelCard, RESTORED_FILE_PREFIX,
-    RehydrateOpts, SummarizeDeps, Summary, TokenEstimate, budget_limit, build_summary_prompt,
-    clear_stale_tool_results, compactable_tool_names, condense, condense_scope, create_condenser,
-    estimate_message_tokens, estimate_tokens, flatten_transcript, is_over_budget, last_user_turn_start,
-    plan_slice, prefix_tokens, rehydrate_recent_reads, summarize,
+    AUTO_CONDENSE_POLICY, BRANCH_HEADER, BudgetPolicy, CLEARED_TOOL_RESULT, CONDENSER_BRIEF, CondenseFn,
+    CondenseOpts, CondensePlan, CondenseScope, Condenser, CondenserDeps, Content, DEFAULT_KEEP_RECENT,
+    DIGEST_HEADER, IdentityCondense, Message, ModelCard, RESTORED_FILE_PREFIX, RehydrateOpts,
+    SECTION_TEMPLATE, SummarizeDeps, Summary, TURN_MARK, TokenEstimate, Turn, WindowBudgetCondense,
+    budget_limit, build_summary_prompt, clear_stale_tool_results, compactable_tool_names, condense,
+    condense_scope, condense_transcript, content_to_blocks, create_condenser, estimate_message_tokens,
+    estimate_tokens, flatten_transcript, is_over_budget, last_user_turn_start, local_fallback_digest,
+    message_to_turn, plan_slice, prefix_tokens, rehydrate_recent_reads, summarize, turn_to_messages,
 };
 
 #[test]
@@ -21,7 +23,10 @@ fn the_constants_are_the_published_ones() {
     assert_eq!(compactable_tool_names().len(), 10);
     let opts = RehydrateOpts { max_files: 5, token_budget: 8000, read_tool_name: "read".into() };
     assert_eq!(RehydrateOpts::default(), opts);
-    assert!(!CONDENSER_BRIEF.is_empty());
+    assert!(!CONDENSER_BRIEF.is_empty() && SECTION_TEMPLATE.starts_with("# Objective\n"));
+    assert_eq!(DIGEST_HEADER, "[session digest — older turns condensed]");
+    assert_eq!(BRANCH_HEADER, "[branch digest — archived from a path not taken]");
+    assert_eq!(TURN_MARK, '»');
 }
 
 #[test]
@@ -52,4 +57,21 @@ async fn the_async_functions_have_the_published_signatures() {
     assert_eq!(condense_scope(&messages, SummarizeDeps::default()).await.covered_count, 1);
     let condenser: Condenser = create_condenser(CondenserDeps { invoke: None, card: None, policy: None });
     assert_eq!(condenser(messages.clone()).await, messages);
+}
+
+#[tokio::test]
+async fn a_host_of_turns_binds_by_names_of_the_root() {
+    let turn = Turn::user("hello");
+    let engines: [Box<dyn CondenseFn>; 2] =
+        [Box::new(IdentityCondense), Box::new(WindowBudgetCondense::new(CondenserDeps::default()))];
+    for engine in engines {
+        let after = engine.condense(vec![turn.clone()], CondenseOpts::default()).await;
+        assert_eq!(after, std::slice::from_ref(&turn));
+    }
+    let messages = turn_to_messages(turn.clone());
+    assert_eq!(message_to_turn(messages[0].clone()), turn);
+    assert_eq!(content_to_blocks(Content::Text("hello".into())), turn.blocks());
+    let opts = CondenseOpts::default();
+    assert_eq!(condense_transcript(&CondenserDeps::default(), messages.clone(), &opts).await, messages);
+    assert!(local_fallback_digest(&messages, None).contains("hello"));
 }
