@@ -2,8 +2,7 @@
 //!
 //! [`PASSES`] lists each pass with its effect and what it may lose.
 //!
-//! A pass plans a [`Patch`](wb_message::Patch) over a
-//! [`WeighedTranscript`](wb_budget::WeighedTranscript); nothing is rewritten until the patch is
+//! A pass plans a [`Patch`] over a [`WeighedTranscript`]; nothing is rewritten until the patch is
 //! applied. The pipeline of `wb-conductor` runs several passes in a row. Two passes may add weight:
 //! [`restore_reads`] builds messages that restore the files the agent was reading, and [`Repair`]
 //! answers calls whose result never came and drops results whose call is missing.

@@ -1,4 +1,4 @@
-//! Models over HTTP as [`ModelInvoker`](wb_invoke::ModelInvoker)s: a conversation goes in,
+//! Models over HTTP as [`ModelInvoker`]s: a conversation goes in,
 //! emissions stream out.
 //!
 //! [`ProviderOpts`] names the model and how to reach it; [`build`](ProviderOpts::build) turns it

@@ -1,4 +1,4 @@
-//! Exact token counts as [`TokenCounter`](wb_budget::TokenCounter)s.
+//! Exact token counts as [`TokenCounter`]s.
 //!
 //! [`Vocabulary`] lists the public vocabularies of OpenAI. The counter of each is created on first
 //! use, in about half a second, and then shared; it counts some 50 to 100 MB of text per second.
@@ -32,7 +32,7 @@
 //! # Once per message
 //!
 //! Tokens never span messages, so a transcript weighs the sum of its messages, and a message is
-//! counted once. A [`ContextTracker`](wb_budget::ContextTracker) does that: `push` counts one
+//! counted once. A [`ContextTracker`] does that: `push` counts one
 //! message, `apply` the messages of a patch, and `replace` a message that grew while streaming.
 
 mod vocabulary;
