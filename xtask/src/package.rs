@@ -11,7 +11,10 @@ const EXCLUDED: [&str; 3] = ["xtask", "wb-testkit", "wb-e2e"];
 /// Packages a copy of the files in git, with publishing switched on.
 pub(crate) fn run(root: &Path) -> Result<(), String> {
     let (copy, target) = (root.join("target/packaging"), root.join("target/packages"));
-    let _ = std::fs::remove_dir_all(&copy);
+    // No package of an earlier run is counted.
+    for folder in [&copy, &target.join("package")] {
+        let _ = std::fs::remove_dir_all(folder);
+    }
     for file in program::files(root)? {
         let (from, to) = (root.join(&file), copy.join(&file));
         let place = |error: std::io::Error| format!("{file}: {error}");

@@ -142,12 +142,12 @@ impl AgentSettings {
         self.sections.compaction = self.sections.compaction.validated()?;
         let artifacts = self.sections.context_transform.artifact_compaction.validated();
         artifacts.map_err(SettingsError::Artifact)?;
-        self.without_effect(&Pipeline::from_settings(&self.pipeline)?)?;
+        self.check_effects(&Pipeline::from_settings(&self.pipeline)?)?;
         Ok(self)
     }
 
     /// Refuses a key of the policy that was set and is not used.
-    fn without_effect(&self, pipeline: &Pipeline) -> Result<(), SettingsError> {
+    fn check_effects(&self, pipeline: &Pipeline) -> Result<(), SettingsError> {
         let ContextWindowPolicy { min_recent_messages, compaction_raw_suffix_messages, .. } =
             self.context_policy;
         let defaults = ContextWindowPolicy::default();

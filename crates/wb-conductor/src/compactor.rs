@@ -82,7 +82,7 @@ pub struct Compactor {
     pub(crate) target_budget: Option<TargetBudget>,
     pub(crate) pipeline: Pipeline,
     /// Requires results with fewer messages, or turns, than before.
-    pub(crate) fewer: bool,
+    pub(crate) requires_fewer: bool,
 }
 
 impl Default for Compactor {
@@ -96,7 +96,7 @@ impl Default for Compactor {
             digest_tokens: u64::MAX,
             target_budget: None,
             pipeline: Pipeline::default(),
-            fewer: false,
+            requires_fewer: false,
         }
     }
 }
@@ -275,8 +275,15 @@ impl Compactor {
             }
         });
         let (trigger, facts) = (opts.trigger(), opts.facts.as_deref());
-        let input =
-            PlanInput { budget, trigger, facts, anchored, refused, at_most_tokens: None, fewer: self.fewer };
+        let input = PlanInput {
+            budget,
+            trigger,
+            facts,
+            anchored,
+            refused,
+            at_most_tokens: None,
+            requires_fewer: self.requires_fewer,
+        };
         self.pipeline.plan(view, input)
     }
 

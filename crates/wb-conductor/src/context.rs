@@ -332,7 +332,7 @@ impl AgentContext {
             anchored,
             refused: None,
             at_most_tokens: (margin > 0).then_some(at_most),
-            fewer: false,
+            requires_fewer: false,
         };
         let mut plan = self.compactor.pipeline.plan(view, input)?;
         let prices = self.compactor.prices();

@@ -57,7 +57,7 @@ pub async fn condense_transcript(
     mut messages: Vec<Message>,
     opts: &CondenseOpts,
 ) -> Vec<Message> {
-    let settings = Compactor { fewer: true, ..Compactor::from(deps.clone()) };
+    let settings = Compactor { requires_fewer: true, ..Compactor::from(deps.clone()) };
     compact_in_place(&mut messages, &settings, opts).await;
     messages
 }
@@ -70,7 +70,8 @@ pub type Condenser = Box<dyn Fn(Vec<Message>) -> BoxFuture<'static, Vec<Message>
 /// Without a card, or with one without a window, it returns its input. It neither clears tool
 /// results nor restores files; [`condense_transcript`] does.
 pub fn create_condenser(deps: CondenserDeps) -> Condenser {
-    let settings = Compactor { fewer: true, ..Compactor::from(deps).pipeline(Pipeline::digest_only()) };
+    let settings =
+        Compactor { requires_fewer: true, ..Compactor::from(deps).pipeline(Pipeline::digest_only()) };
     Box::new(move |mut messages| {
         let settings = settings.clone();
         async move {
@@ -165,7 +166,7 @@ impl WindowBudgetCondense {
 #[async_trait]
 impl CondenseFn for WindowBudgetCondense {
     async fn condense(&self, mut messages: Vec<Turn>, opts: CondenseOpts) -> Vec<Turn> {
-        let settings = Compactor { fewer: true, ..self.settings.clone() };
+        let settings = Compactor { requires_fewer: true, ..self.settings.clone() };
         self.compact_with(&settings, &mut messages, &opts).await;
         messages
     }

@@ -48,14 +48,22 @@ pub struct PlanInput<'a> {
     /// The most tokens that the context may hold if the estimate is too low.
     pub(crate) at_most_tokens: Option<u64>,
     /// Requires a result with fewer messages, or turns, than the input.
-    pub(crate) fewer: bool,
+    pub(crate) requires_fewer: bool,
 }
 
 impl<'a> PlanInput<'a> {
     /// Plans within a budget.
     pub fn new(budget: Budget, trigger: Trigger) -> Self {
         let (budget, facts) = (Ok(budget), None);
-        Self { budget, trigger, facts, anchored: false, refused: None, at_most_tokens: None, fewer: false }
+        Self {
+            budget,
+            trigger,
+            facts,
+            anchored: false,
+            refused: None,
+            at_most_tokens: None,
+            requires_fewer: false,
+        }
     }
 
     /// Writes the digest from the facts of a whole session, which ends with the transcript's last
@@ -227,14 +235,14 @@ impl Pipeline {
         view: WeighedTranscript<'a>,
         input: PlanInput<'a>,
     ) -> Result<Plan<'a>, Box<CompactionReport>> {
-        let PlanInput { budget, trigger, facts, anchored, refused, at_most_tokens, fewer } = input;
+        let PlanInput { budget, trigger, facts, anchored, refused, at_most_tokens, requires_fewer } = input;
         let budget = budget.map_err(|error| {
             let report = CompactionReport::from_policy_error(&view, error);
             Box::new(CompactionReport { at_most_tokens, ..report })
         })?;
         let noted = |report| CompactionReport { anchored, at_most_tokens, refused, ..report };
         match StepRunner::new(view, budget, trigger, &self.vocabulary, facts)
-            .requires_fewer(fewer)
+            .requires_fewer(requires_fewer)
             .run(&self.steps)
         {
             Ok(plan) => Ok(Plan { report: noted(plan.report), ..plan }),

@@ -8,7 +8,7 @@ use crate::UTTERANCE_BYTES;
 use crate::constraint_words::{
     ASKS, CORRECTS, DECLINES, FORBIDS, FORBIDS_IF_ASKED, FORBIDS_INSIDE, LASTING, MASKS, ONE_STEP,
     ONE_STEP_INSIDE, POLITE, PREFERS, PREFERS_IF_ASKED, QUESTION_ENDS, QUESTIONS, REPORTS, REQUIRES,
-    REQUIRES_IF_SOUND, REQUIRES_INSIDE, REVERTS,
+    REQUIRES_IF_SOUND, REQUIRES_INSIDE, REVERTS, STRICT_BANS,
 };
 use crate::word_patterns::{Grammar, Group, Words};
 
@@ -38,6 +38,7 @@ struct Rules {
     corrects: Group,
     reminds: Group,
     one_step: Group,
+    strict_bans: Group,
     lasting: Group,
     /// The patterns for any sentence, and those for a sentence that asks for something.
     forbids: [Group; 2],
@@ -59,7 +60,7 @@ impl Rules {
         let (requires, requires_if_sound) = (add(REQUIRES), add(REQUIRES_IF_SOUND));
         let (reverts, corrects) = (add(REVERTS), add(CORRECTS));
         let reminds = add(&["don't|dont|not forget"]);
-        let (one_step, lasting) = (add(ONE_STEP), add(LASTING));
+        let (one_step, strict_bans, lasting) = (add(ONE_STEP), add(STRICT_BANS), add(LASTING));
         let others = [reverts, corrects, reminds, requires, requires_if_sound, lasting];
         let any = forbids.into_iter().chain(prefers).fold(others[0], Group::and);
         let any = others.into_iter().fold(any, Group::and);
@@ -77,6 +78,7 @@ impl Rules {
             corrects,
             reminds,
             one_step,
+            strict_bans,
             lasting,
             forbids,
             requires,
@@ -102,13 +104,11 @@ pub(crate) fn kind(sentence: &str) -> Option<Kind> {
     if words.has(rules.questions) || is_question && !words.has(rules.polite) {
         return None;
     }
-    let is_one_step = words.has(rules.one_step) || ONE_STEP_INSIDE.iter().any(|part| sentence.contains(part));
+    let is_one_step = words.has(rules.one_step) && !words.has(rules.strict_bans)
+        || ONE_STEP_INSIDE.iter().any(|part| sentence.contains(part));
     words.mask(rules.declines);
     if words.has(rules.reverts) || !is_question && words.has(rules.corrects) {
         return Some(Kind::Corrects);
-    }
-    if is_one_step {
-        return None;
     }
     if inside.is_none() && !words.has(rules.lasting) && rules.kind(&words, true, false).is_none() {
         return None;
@@ -117,7 +117,8 @@ pub(crate) fn kind(sentence: &str) -> Option<Kind> {
     let is_lasting = !is_question && words.has(rules.lasting) && !words.has(rules.reports);
     let is_asked = is_question || words.has(rules.asks);
     let known = rules.kind(&words, is_asked, is_question).or(inside.filter(|_| !is_question));
-    known.or(is_lasting.then_some(Kind::Requires))
+    let known = known.or(is_lasting.then_some(Kind::Requires));
+    known.filter(|_| !is_one_step)
 }
 
 fn is_question(sentence: &str) -> bool {
@@ -170,6 +171,8 @@ mod tests {
             Some(Kind::Forbids),
             &[
                 "Absolutely never assume that the clock is in UTC.",
+                "So — let's not do that this time.",
+                "Never force-push to this release branch.",
                 "Stop asking me for confirmation",
                 "stop using any",
                 "Don't you dare touch main",
@@ -484,7 +487,7 @@ mod tests {
                 "Not all the tests ran",
                 "nothing happens when I click it",
                 "let's start with the parser",
-                "So — let's not do that this time.",
+                "Always mention the ticket in this commit",
                 "keep going",
                 "I want to build a todo app",
                 "I want you to review this",

@@ -64,11 +64,11 @@ pub(crate) const MASKS: &[&str] = &[
     "dijo|dice|dicen|escribió que",
 ];
 
-/// Words that limit a sentence to the current step, whatever else it says.
+/// Words that limit a sentence to the current step, unless it is a ban in the strictest words.
 pub(crate) const ONE_STEP: &[&str] = &[
     "this time|once",
     "for now",
-    "in|with|to this commit|pr|step|release|patch",
+    "in|with this commit|pr|step|patch",
     "^^ today|tonight",
     "today|tonight $",
     "diesmal",
@@ -78,6 +78,9 @@ pub(crate) const ONE_STEP: &[&str] = &[
     "esta vez|noche",
     "este commit",
 ];
+/// Bans that hold until they are lifted, whatever they say of now.
+pub(crate) const STRICT_BANS: &[&str] =
+    &["let's|lets not * that|this|it", "never *", "^ don't|dont touch|push|merge|deploy|delete *"];
 pub(crate) const ONE_STEP_INSIDE: &[&str] = &["这次", "本次", "今回", "このコミット"];
 
 /// Patterns that say themselves that a sentence binds from now on.

@@ -5,6 +5,7 @@
 
 pub use crate::constraint_rules::Kind;
 use crate::constraint_rules::kind;
+use crate::plain_words;
 use crate::sentences::{Sentence, sentences};
 
 /// A sentence that applies beyond the current step.
@@ -74,44 +75,51 @@ pub fn constraints(user_words: &str) -> Vec<Constraint<'_>> {
 
 /// Returns whether a sentence introduces a list of rules.
 fn introduces_rules(sentence: &str) -> bool {
-    const RULES: [&str; 34] = [
+    const RULES: [&str; 36] = [
         "rule",
+        "rules",
         "convention",
+        "conventions",
         "guideline",
+        "guidelines",
         "guide",
-        "polic",
-        "norm",
-        "standard",
-        "agreement",
-        "constraint",
+        "policy",
+        "policies",
+        "norms",
+        "standards",
+        "agreements",
+        "constraints",
         "handbook",
-        "regel",
-        "konvention",
-        "vorgabe",
-        "richtlinie",
-        "vereinbarung",
-        "règle",
-        "consigne",
+        "regeln",
+        "konventionen",
+        "vorgaben",
+        "richtlinien",
+        "vereinbarungen",
+        "règles",
+        "consignes",
         "charte",
         "normas",
-        "regla",
-        "convenci",
-        "directri",
+        "reglas",
+        "convenciones",
+        "directrices",
         "规范",
         "规则",
         "规定",
         "约定",
         "守则",
-        "须知",
         "規約",
         "ルール",
-        "約束",
         "方針",
         "決まり",
         "ガイドライン",
     ];
+    if sentence.len() > INTRO_BYTES || !sentence.ends_with([':', '：', '。']) {
+        return false;
+    }
     let lower = sentence.to_lowercase();
-    sentence.len() <= INTRO_BYTES && RULES.iter().any(|word| lower.contains(word))
+    let has_blanks = |word: &str| word.is_ascii() || word.contains('è');
+    let is_named = |word: &str| plain_words(&lower).any(|it| it == word);
+    RULES.iter().any(|word| if has_blanks(word) { is_named(word) } else { lower.contains(word) })
 }
 
 /// Returns whether a sentence says what happens in place of what the one before asks for.
@@ -313,6 +321,23 @@ mod tests {
     #[test]
     fn a_rule_includes_its_list() {
         check("Do not touch:\n- a.rs\n- b.rs\n\nThen build.", &["Do not touch:\n- a.rs\n- b.rs"]);
+    }
+
+    #[test]
+    fn each_item_of_a_list_of_rules_is_one() {
+        check("House rules:\n- small commits\n- tabs\n\nFix it.", &["House rules:\n- small commits\n- tabs"]);
+        check("チームの規約です。\n・関数は短く", &["関数は短く"]);
+        check("The rule engine crashes.\n- fix the parser\n- add a test", &[]);
+        check("Normalize the names:\n- trim blanks\n- lower case", &[]);
+    }
+
+    #[test]
+    fn quoted_lines_are_rules_if_the_text_adopts_them() {
+        check(
+            "> Names are written in English, never in Dutch.\n\nThat applies to you too.",
+            &["Names are written in English, never in Dutch.", "That applies to you too."],
+        );
+        check("I get the following:\n> it must not be null", &[]);
     }
 
     #[test]

@@ -89,38 +89,32 @@ fn conversation_start(text: &str) -> Option<usize> {
 
 /// Returns whether a text has quoted lines and says that they apply.
 fn adopts_quotes(text: &str) -> bool {
-    const ADOPTS: [&str; 31] = [
-        "applies",
+    const ADOPTS: [&str; 25] = [
+        "applies to",
         "apply to",
         "holds for",
         "hold for",
         "goes for",
         "stick to",
-        "follow",
+        "follow it",
+        "follow them",
+        "follow these",
         "binding",
-        "our team",
-        "team doc",
         "handbook",
-        "guideline",
+        "our guideline",
         "house rule",
-        "policy",
         "gilt",
         "halte dich",
         "halt dich",
-        "teamdok",
         "síguel",
         "del equipo",
-        "cumple",
         "s'applique",
         "respecte",
-        "de l'équipe",
         "遵守",
         "适用",
-        "照做",
         "従って",
         "守って",
         "適用",
-        "按照",
     ];
     let has_quotes = text.starts_with('>') || text.contains("\n>");
     has_quotes && {

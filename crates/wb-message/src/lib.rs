@@ -28,7 +28,7 @@
 pub mod block;
 pub mod message;
 pub mod turn;
-mod wire;
+mod transcript_json;
 mod xml;
 pub mod markers;
 mod json;
@@ -52,5 +52,5 @@ pub use pairing::{CallIds, CallPosition, Pair, Pairing, last_prompt_start, runs}
 pub use patch::{AppliedPatch, Edit, Origin, Patch, PatchError, Undo};
 pub use serde_json::{Value, json};
 pub use tools::{ToolRole, ToolVocabulary};
+pub use transcript_json::{TranscriptJsonError, messages_from_json, turns_from_json};
 pub use turn::{Conversation, ToolDescriptor, Turn};
-pub use wire::{WireError, messages_from_json, turns_from_json};

@@ -82,7 +82,7 @@ pub enum Message {
     /// A reply of the model: text, reasoning and tool calls.
     Assistant {
         /// The blocks in order; a plain string is read as one text block.
-        #[serde(deserialize_with = "crate::wire::blocks_or_text")]
+        #[serde(deserialize_with = "crate::transcript_json::blocks_or_text")]
         content: Vec<Block>,
         /// The provider's error, if the request failed.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -95,7 +95,7 @@ pub enum Message {
         /// The tool's name.
         tool_name: String,
         /// Text and images; a plain string is read as one text block.
-        #[serde(deserialize_with = "crate::wire::blocks_or_text")]
+        #[serde(deserialize_with = "crate::transcript_json::blocks_or_text")]
         content: Vec<Block>,
         /// True if the tool failed.
         #[serde(default)]

@@ -15,19 +15,19 @@ pub enum Turn {
     /// The user's turn.
     User {
         /// Its blocks.
-        #[serde(deserialize_with = "crate::wire::blocks")]
+        #[serde(deserialize_with = "crate::transcript_json::blocks")]
         blocks: Vec<Block>,
     },
     /// The model's turn.
     Assistant {
         /// Its blocks.
-        #[serde(deserialize_with = "crate::wire::blocks")]
+        #[serde(deserialize_with = "crate::transcript_json::blocks")]
         blocks: Vec<Block>,
     },
     /// The tools' turn: one or more results.
     Tool {
         /// Its blocks.
-        #[serde(deserialize_with = "crate::wire::blocks")]
+        #[serde(deserialize_with = "crate::transcript_json::blocks")]
         blocks: Vec<Block>,
     },
 }

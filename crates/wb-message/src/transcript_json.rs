@@ -12,15 +12,15 @@ use crate::turn::Turn;
 
 /// The reason why JSON is no transcript.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct WireError(String);
+pub struct TranscriptJsonError(String);
 
-impl fmt::Display for WireError {
+impl fmt::Display for TranscriptJsonError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
     }
 }
 
-impl std::error::Error for WireError {}
+impl std::error::Error for TranscriptJsonError {}
 
 /// Reads a list of messages; an error names the message, the block and the field.
 ///
@@ -32,22 +32,23 @@ impl std::error::Error for WireError {}
 /// let error = messages_from_json(json).unwrap_err();
 /// assert_eq!(error.to_string(), "message 1, block 0: missing field `input`");
 /// ```
-pub fn messages_from_json(json: &str) -> Result<Vec<Message>, WireError> {
+pub fn messages_from_json(json: &str) -> Result<Vec<Message>, TranscriptJsonError> {
     list(json, "message")
 }
 
 /// Reads a list of turns; see [`messages_from_json`].
-pub fn turns_from_json(json: &str) -> Result<Vec<Turn>, WireError> {
+pub fn turns_from_json(json: &str) -> Result<Vec<Turn>, TranscriptJsonError> {
     list(json, "turn")
 }
 
-fn list<T: DeserializeOwned>(json: &str, name: &str) -> Result<Vec<T>, WireError> {
-    let items: Vec<Value> = serde_json::from_str(json).map_err(|error| WireError(error.to_string()))?;
+fn list<T: DeserializeOwned>(json: &str, name: &str) -> Result<Vec<T>, TranscriptJsonError> {
+    let items: Vec<Value> =
+        serde_json::from_str(json).map_err(|error| TranscriptJsonError(error.to_string()))?;
     let read = |(at, item)| {
         serde_json::from_value(item).map_err(|error| {
             let error = error.to_string();
             let sign = if error.starts_with(BLOCK) { "," } else { ":" };
-            WireError(format!("{name} {at}{sign} {error}"))
+            TranscriptJsonError(format!("{name} {at}{sign} {error}"))
         })
     };
     items.into_iter().enumerate().map(read).collect()
