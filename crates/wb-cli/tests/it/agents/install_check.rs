@@ -116,14 +116,16 @@ fn a_check_says_where_it_runs_more_than_once_and_what_takes_one_out() {
 
 #[test]
 fn a_project_of_claude_code_is_live_once_it_is_trusted() {
-    let home = Home::new();
-    home.done("install claude-code --project");
-    let answer = home.run("install --check claude-code");
-    assert!(answer.code == 3 && answer.stdout.contains("trust"), "{}", answer.stdout);
-    let project = home.path("project").canonicalize().unwrap();
-    let trusted = json!({"projects": {project.to_str().unwrap(): {"hasTrustDialogAccepted": true}}});
-    home.lay(".claude.json", &trusted.to_string());
-    home.done("install --check claude-code");
+    for part in ["install claude-code --project", "install claude-code --project --hooks"] {
+        let home = Home::new();
+        home.done(part);
+        let answer = home.run("install --check claude-code");
+        assert!(answer.code == 3 && answer.stdout.contains("trust"), "{part}: {}", answer.stdout);
+        let project = home.path("project").canonicalize().unwrap();
+        let trusted = json!({"projects": {project.to_str().unwrap(): {"hasTrustDialogAccepted": true}}});
+        home.lay(".claude.json", &trusted.to_string());
+        home.done("install --check claude-code");
+    }
 }
 
 #[test]
