@@ -230,9 +230,9 @@ pub use wb_summarize as summarize;
 pub use wb_tokens as tokens;
 
 pub use wb_budget::{
-    AUTO_CONDENSE_POLICY, BudgetPolicy, CondensePlan, ContextCompactionMode, ContextWindowPolicy, ModelCard,
-    TokenEstimate, Usage, budget_limit, estimate_message_tokens, estimate_tokens, is_over_budget,
-    last_user_turn_start, plan_slice, prefix_tokens,
+    AUTO_CONDENSE_POLICY, BudgetPolicy, CondensePlan, ContextCompactionMode, ContextWindow,
+    ContextWindowPolicy, ModelCard, TokenEstimate, Usage, budget_limit, estimate_message_tokens,
+    estimate_tokens, is_over_budget, last_user_turn_start, plan_slice, prefix_tokens,
 };
 pub use wb_conductor::{
     CondenseFn, CondenseOpts, Condenser, CondenserDeps, IdentityCondense, WindowBudgetCondense, condense,

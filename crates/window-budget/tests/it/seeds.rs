@@ -5,6 +5,15 @@ use window_budget::{
     ContextWindowPolicy,
 };
 
+#[test]
+fn the_example_of_the_buffer_runs_as_published() {
+    use window_budget::{ContextWindow, Message as ChatMessage};
+    let mut window = ContextWindow::new(1000, 200);
+    window.push(ChatMessage::user("Hello"), 700);
+    assert!(window.needs_compaction(0.8));
+    assert!(!window.needs_compaction(0.9));
+}
+
 #[cfg(feature = "compat")]
 #[test]
 fn other_systems_are_reached_by_their_names() {
