@@ -130,7 +130,8 @@ fn each_crate_alone(root: &Path) -> Result<(), String> {
     words.chain([without_models.to_owned()]).try_for_each(|words| cargo(root, &line(&words), &[]))
 }
 
-/// Runs each program of `examples/alone`, which depends on one of our crates and nothing else.
+/// Runs each program of `examples/alone`, which depends on one of our crates and nothing else, and
+/// their tests.
 fn programs_on_one_crate(root: &Path) -> Result<(), String> {
     let folder = root.join("examples/alone");
     let entries = folder.read_dir().map_err(|error| format!("{}: {error}", folder.display()))?;
@@ -141,7 +142,8 @@ fn programs_on_one_crate(root: &Path) -> Result<(), String> {
     names.iter().try_for_each(|name| {
         let package = format!("only-{}", name.trim_start_matches("wb-"));
         cargo(&folder, &line(&format!("run --quiet --locked -p {package}")), &target)
-    })
+    })?;
+    cargo(&folder, &line("test --quiet --locked --workspace"), &target)
 }
 
 /// Runs the tests; those that skip for want of shared data add a line each to a file, which is

@@ -110,28 +110,34 @@ impl DigestRequest {
         Self { scope, prior, max_prior_bytes, verbatim, parts, n_words, max_output_tokens }
     }
 
+    /// Returns the first request as it is sent, in the words of a summarizer if there is one; a
+    /// request for a further part carries the digest of those before it.
+    pub fn prompt(&self, by: Option<&Summarizer>) -> Conversation {
+        let part = self.parts.first().map_or("", String::as_str);
+        self.question(by).conversation(part, None)
+    }
+
+    fn question<'a>(&'a self, by: Option<&'a Summarizer>) -> DigestQuestion<'a> {
+        let custom = by.and_then(Summarizer::custom_prompts);
+        DigestQuestion { request: self, custom, instructions: by.and_then(Summarizer::custom_instructions) }
+    }
+
     /// Asks a model for the digest, once per part; each request carries the digest of the parts
     /// before it. A reply in prose is the status; without a custom prompt it has at least 25 words.
     ///
     /// `cost` is added to as it arises, so that it is known after a failure or a dropped future. A
     /// failed, cancelled, refused or blank reply ends it with the reason, and so does a short one
-    /// without headings. Of a
-    /// cut-off reply, the whole lines are used if there is text under a heading; the earlier digest
-    /// stays under the headings that it did not reach, except for status and plan. A request that
-    /// is cancelled before it is sent costs nothing.
+    /// without headings. Of a cut-off reply, the whole lines are used if there is text under a
+    /// heading; the earlier digest stays under the headings that it did not reach, except for
+    /// status and plan. A request that is cancelled before it is sent costs nothing.
     pub async fn ask(
         &self,
         by: &Summarizer,
         cancel: Option<&CancellationToken>,
         cost: &mut Cost,
     ) -> Result<ModelDigest, NoDigest> {
-        let question = DigestQuestion {
-            request: self,
-            custom: by.custom_prompts(),
-            instructions: by.custom_instructions(),
-        };
         let mut bill = |spent| cost.add(spent);
-        ask_in_parts(&question, by.invoker().as_ref(), by.opts(), cancel, &mut bill).await
+        ask_in_parts(&self.question(Some(by)), by.invoker().as_ref(), by.opts(), cancel, &mut bill).await
     }
 
     /// Asks as [`Self::ask`] does, by one request at the end of the conversation that the digest

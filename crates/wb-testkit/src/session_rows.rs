@@ -1,19 +1,21 @@
 //! The recorded answers of pi about its sessions, row by row, and their comparison with ours.
 //!
-//! Rows and inputs are next to the repository; if they are absent, nothing is compared.
+//! A part of the rows, with their sessions, is in the repository; the whole is next to it, and is
+//! compared too if it is there.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::iter;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 use wb_message::{Block, Message, Pairing};
-use wb_record::{Line, Lines};
+use wb_record::Lines;
 use wb_session::{
     BRANCH_SUMMARY_PREFIX, BranchSummary, COMPACTION_SUMMARY_PREFIX, Compaction, Entry, EntryId, EntryKind,
     FileLists, SESSION_PRESET, SessionLog, estimate_context, last_usage,
 };
 
-use crate::shared::{bytes_of, shared};
+use crate::shared::{bytes_of, more_shared};
 
 /// The older of the recorded versions.
 pub const OLDER: &str = "0.55.4";
@@ -68,10 +70,62 @@ impl<'a> Row<'a> {
 /// holds.
 pub type Verdict = Result<Vec<&'static str>, String>;
 
-/// Compares our answers with all answers of a version to an operation, and counts the reasons for
-/// differences.
+/// Recorded answers with the sessions that they are about.
+#[derive(Debug)]
+pub struct Recording {
+    root: PathBuf,
+    /// True for the whole recording, which is next to the repository; false for the part in it.
+    pub is_whole: bool,
+}
+
+impl Recording {
+    /// Returns the part that is in the repository, and the whole if it is there.
+    pub fn all() -> Vec<Self> {
+        let part = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/vectors");
+        let whole = more_shared("vectors").map(|root| Self { root, is_whole: true });
+        iter::once(Self { root: part, is_whole: false }).chain(whole).collect()
+    }
+
+    /// Reads the answers to an operation, those to each session together.
+    ///
+    /// # Panics
+    /// Panics if there are none.
+    pub fn rows(&self, op: &str) -> Vec<Value> {
+        let bytes = bytes_of(&self.root.join("session.jsonl"));
+        let mut lines = Lines::new(bytes.as_slice());
+        let mut rows = Vec::new();
+        while let Ok(Some(line)) = lines.next_line() {
+            // The operation is near the start of its line.
+            let start = String::from_utf8_lossy(&line.bytes[..line.bytes.len().min(300)]);
+            if start.contains(&format!("\"op\": \"{op}\"")) {
+                rows.push(line.parse().expect("a row of JSON"));
+            }
+        }
+        assert!(!rows.is_empty(), "no answers to {op} in {}", self.root.display());
+        rows
+    }
+
+    /// Finds the session of a row, `None` for a row without one.
+    ///
+    /// # Panics
+    /// Panics if it is missing.
+    pub fn session(&self, row: &Value) -> Option<PathBuf> {
+        let file = row["file"].as_str().filter(|file| !file.is_empty())?;
+        let places = [self.root.join(file), self.root.join("..").join(file)];
+        Some(places.into_iter().find(|path| path.is_file()).unwrap_or_else(|| panic!("there is no {file}")))
+    }
+}
+
+/// Returns whether a row is of a version.
 ///
-/// Nothing is compared if the recorded answers are absent.
+/// # Panics
+/// Panics if the row has no versions.
+pub fn is_of(row: &Value, version: &str) -> bool {
+    row["versions"].as_array().expect("versions").iter().any(|known| known == version)
+}
+
+/// Compares our answers with all answers of a version to an operation, and counts the reasons for
+/// differences; the counts are those of the whole recording.
 ///
 /// # Panics
 /// Panics at an unexplained difference, and if the counts differ.
@@ -82,55 +136,32 @@ pub fn replay(
     reasons: &[(&'static str, usize)],
     mut compare: impl FnMut(Row<'_>) -> Verdict,
 ) {
-    let (Some(vectors), Some(root)) = (shared("vectors/session.jsonl"), shared("vectors")) else { return };
-    let bytes = bytes_of(&vectors);
-    let mut lines = Lines::new(bytes.as_slice());
-    let mut found: BTreeMap<&str, usize> = BTreeMap::new();
-    let (mut n_found, mut n_same) = (0, 0);
-    let mut open = (String::new(), None, log_at(None));
-    while let Ok(Some(line)) = lines.next_line() {
-        let Some(row) = row_of(line, op, version) else { continue };
-        let file = row["file"].as_str().unwrap_or_default();
-        if open.0 != file {
-            let path = path_of(&root, file);
-            let log = log_at(path.as_deref());
-            open = (file.to_owned(), path, log);
+    for recording in Recording::all() {
+        let mut found: BTreeMap<&str, usize> = BTreeMap::new();
+        let (mut n_found, mut n_same) = (0, 0);
+        let mut open = (None, log_at(None));
+        for row in recording.rows(op).iter().filter(|row| is_of(row, version)) {
+            let file = recording.session(row);
+            if open.0 != file {
+                open = (file.clone(), log_at(file.as_deref()));
+            }
+            let (params, output) = (&row["params"], &row["output"]);
+            let verdict = compare(Row { params, output, log: &open.1, file: file.as_deref() });
+            let reasons =
+                verdict.unwrap_or_else(|what| panic!("row {} in {file:?}, {params}: {what}", row["n"]));
+            n_found += 1;
+            n_same += usize::from(reasons.is_empty());
+            for reason in reasons {
+                *found.entry(reason).or_default() += 1;
+            }
         }
-        let verdict = compare(Row {
-            params: &row["params"],
-            output: &row["output"],
-            log: &open.2,
-            file: open.1.as_deref(),
-        });
-        let reasons =
-            verdict.unwrap_or_else(|what| panic!("row {} in {file}, {}: {what}", row["n"], row["params"]));
-        n_found += 1;
-        n_same += usize::from(reasons.is_empty());
-        for reason in reasons {
-            *found.entry(reason).or_default() += 1;
+        if recording.is_whole {
+            assert_eq!((n_found, n_same), (n_rows, n_equal), "{op}, rows and equal ones; {found:?}");
+            assert_eq!(found, reasons.iter().copied().collect(), "{op}, reasons of differences");
+        } else {
+            assert!(n_found > 0, "no answer to {op} of {version} is in the repository");
         }
     }
-    assert_eq!((n_found, n_same), (n_rows, n_equal), "{op}, rows and equal ones; {found:?}");
-    assert_eq!(found, reasons.iter().copied().collect(), "{op}, reasons of differences");
-}
-
-/// Parses a line if it is an answer of the version to the operation.
-fn row_of(line: Line<'_>, op: &str, version: &str) -> Option<Value> {
-    // The operation is near the start of its line.
-    let start = String::from_utf8_lossy(&line.bytes[..line.bytes.len().min(300)]);
-    if !start.contains(&format!("\"op\": \"{op}\"")) {
-        return None;
-    }
-    let row: Value = line.parse().expect("a row of JSON");
-    let is_of_version = row["versions"].as_array()?.iter().any(|known| known == version);
-    is_of_version.then_some(row)
-}
-
-/// Finds the file of a row, `None` for a row without one.
-fn path_of(root: &Path, file: &str) -> Option<PathBuf> {
-    let path = [root.join(file), root.join("..").join(file)].into_iter().find(|path| path.is_file());
-    assert!(path.is_some() || file.is_empty(), "there is no {file}");
-    path
 }
 
 fn log_at(path: Option<&Path>) -> SessionLog {

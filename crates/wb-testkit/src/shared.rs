@@ -16,12 +16,25 @@ const SKIPPED: &str = "WB_SKIPPED";
 /// # Panics
 /// Panics if it is absent and `WB_SHARED` is set.
 pub fn shared(path: &str) -> Option<PathBuf> {
-    let path = locate(variable(SHARED).as_deref(), path).unwrap_or_else(|why| panic!("{why}"));
+    let path = place(path);
     if !path.exists() {
         skip(&path);
         return None;
     }
     Some(path)
+}
+
+/// Returns the path of a file or folder of the shared data if it is there, for a test that goes on
+/// without it.
+///
+/// # Panics
+/// Panics if it is absent and `WB_SHARED` is set.
+pub fn more_shared(path: &str) -> Option<PathBuf> {
+    Some(place(path)).filter(|path| path.exists())
+}
+
+fn place(path: &str) -> PathBuf {
+    locate(variable(SHARED).as_deref(), path).unwrap_or_else(|why| panic!("{why}"))
 }
 
 #[expect(clippy::disallowed_methods, reason = "a test is at the edge")]

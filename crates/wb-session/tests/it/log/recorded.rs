@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 use wb_session::{EntryId, EntryKind, SessionError, SessionLog, build_context};
+use wb_testkit::session_rows::Recording;
 
 use crate::support::{bytes_of, shared};
 
@@ -61,25 +62,23 @@ fn check(row: &Value, log: &SessionLog) {
 
 #[test]
 fn the_selection_is_the_recorded_one() {
-    let (Some(vectors), Some(root)) = (shared("vectors/session.jsonl"), shared("vectors")) else { return };
-    let rows = bytes_of(&vectors);
-    let (mut n_checked, mut open) = (0, (String::new(), None));
-    for row in rows.split(|byte| *byte == b'\n').filter(|row| !row.is_empty()) {
-        let row: Value = serde_json::from_slice(row).unwrap();
-        // Ids of the migrated files are random there.
-        let file = row["file"].as_str().unwrap_or_default();
-        if row["op"] != "build_context" || file.contains("mig-") {
-            continue;
+    for recording in Recording::all() {
+        let (mut n_checked, mut open) = (0, (None, None));
+        for row in recording.rows("build_context") {
+            let path = recording.session(&row);
+            // Ids of the migrated files are random there.
+            if path.as_ref().is_some_and(|path| path.to_string_lossy().contains("mig-")) {
+                continue;
+            }
+            if open.0 != path {
+                let log = path.as_deref().map(|path| SessionLog::read(bytes_of(path).as_slice()).unwrap());
+                open = (path, log);
+            }
+            check(&row, open.1.as_ref().expect("a log"));
+            n_checked += 1;
         }
-        if open.0 != file {
-            let path = [root.join(file), root.join("..").join(file)].into_iter().find(|path| path.exists());
-            let path = path.unwrap_or_else(|| panic!("there is no {file}"));
-            open = (file.to_owned(), Some(SessionLog::read(bytes_of(&path).as_slice()).unwrap()));
-        }
-        check(&row, open.1.as_ref().expect("a log"));
-        n_checked += 1;
+        assert!(n_checked > if recording.is_whole { 900 } else { 0 }, "{n_checked} recorded answers");
     }
-    assert!(n_checked > 900, "{n_checked} recorded answers were found");
 }
 
 /// The recorded migration of a file was stored next to it: both give one context.

@@ -14,7 +14,8 @@ use wb_session::{
     Label, Logged, ModelChange, NewSession, Replacement, Request, Session, SessionError, SessionInfo,
     SessionLog, StopReason, ThinkingLevelChange, build_context,
 };
-use wb_testkit::shared::shared_files;
+use wb_testkit::session_rows::{NEWEST, Recording, is_of};
+use wb_testkit::shared::{more_shared, shared_files};
 
 use crate::support::{FIXTURES, bytes_of, shared};
 
@@ -107,23 +108,16 @@ fn a_session_without_a_header_is_refused() {
     assert!(matches!(open(b"hello\n"), SessionError::NotJson { line: 1, .. }));
 }
 
-fn rows(op: &str) -> Vec<Value> {
-    let Some(vectors) = shared("vectors/session.jsonl") else { return Vec::new() };
-    let bytes = bytes_of(&vectors);
-    let rows = bytes.split(|byte| *byte == b'\n').filter(|row| !row.is_empty());
-    let needle = format!("\"op\": \"{op}\"");
-    let of_op = rows.filter(|row| row.windows(needle.len()).any(|part| part == needle.as_bytes()));
-    let rows: Vec<_> = of_op.map(|row| serde_json::from_slice(row).unwrap()).collect();
-    assert!(!rows.is_empty(), "there are recorded answers to {op}");
-    rows
-}
-
-fn is_newest(row: &Value) -> bool {
-    row["versions"].as_array().unwrap().iter().any(|version| version == "1.5.2")
-}
-
-fn case(row: &Value) -> Session {
-    opened(&bytes_of(&shared("vectors").unwrap().join(row["file"].as_str().unwrap())))
+/// Returns the recorded answers to an operation, each with its session.
+fn rows(op: &str) -> Vec<(Value, Session)> {
+    let of = |recording: Recording| {
+        let with_session = |row: Value| {
+            let session = opened(&bytes_of(&recording.session(&row).unwrap()));
+            (row, session)
+        };
+        recording.rows(op).into_iter().map(with_session).collect::<Vec<_>>()
+    };
+    Recording::all().into_iter().flat_map(of).collect()
 }
 
 fn records(log: &[u8]) -> Vec<Value> {
@@ -133,8 +127,8 @@ fn records(log: &[u8]) -> Vec<Value> {
 
 #[test]
 fn migrations_and_parsed_types_are_the_recorded_ones() {
-    for row in rows("migrate") {
-        let records = records(&written(&case(&row)));
+    for (row, session) in rows("migrate") {
+        let records = records(&written(&session));
         assert_eq!(records[0]["version"], row["output"]["version"]);
         for (before, record) in records.iter().zip(&records[1..]) {
             assert_eq!(
@@ -156,9 +150,8 @@ fn migrations_and_parsed_types_are_the_recorded_ones() {
             assert_eq!(&ours.cloned().collect::<Vec<_>>(), roles);
         }
     }
-    for row in rows("parse") {
-        let types: Value =
-            records(&written(&case(&row))).iter().map(|record| record["type"].clone()).collect();
+    for (row, session) in rows("parse") {
+        let types: Value = records(&written(&session)).iter().map(|record| record["type"].clone()).collect();
         assert_eq!(types, row["output"]["types"]);
     }
 }
@@ -166,8 +159,7 @@ fn migrations_and_parsed_types_are_the_recorded_ones() {
 #[test]
 fn the_state_of_a_session_is_the_recorded_one() {
     let mut n_checked = 0;
-    for row in rows("session_state").iter().filter(|row| is_newest(row)) {
-        let session = case(row);
+    for (row, session) in rows("session_state").into_iter().filter(|(row, _)| is_of(row, NEWEST)) {
         let tree = session.tree();
         let walk = tree.walk();
         assert_eq!(walk.len(), tree.nodes().len());
@@ -197,15 +189,17 @@ fn the_state_of_a_session_is_the_recorded_one() {
         }
         n_checked += 1;
     }
-    assert!(n_checked > 90 || shared("vectors").is_none(), "{n_checked} recorded answers were found");
+    assert!(
+        n_checked > if more_shared("vectors").is_some() { 90 } else { 5 },
+        "{n_checked} recorded answers"
+    );
 }
 
 #[test]
 fn a_fork_is_the_recorded_one() {
     let mut n_checked = 0;
     let begin = NewSession { id: "fork".into(), timestamp: 5, cwd: "/".into(), parent_session: None };
-    for row in rows("fork_path").iter().filter(|row| is_newest(row)) {
-        let session = case(row);
+    for (row, session) in rows("fork_path").into_iter().filter(|(row, _)| is_of(row, NEWEST)) {
         let leaf = EntryId::from(row["params"]["leaf"].as_str().unwrap());
         let mut out = Vec::new();
         session.fork_to(Some(&leaf), &begin, &mut IdSource::new(9), &mut out).unwrap();
@@ -227,7 +221,10 @@ fn a_fork_is_the_recorded_one() {
         assert!(fork.tree().path(fork.leaf()).unwrap().len() == records.len(), "one chain");
         n_checked += 1;
     }
-    assert!(n_checked > 110 || shared("vectors").is_none(), "{n_checked} recorded answers were found");
+    assert!(
+        n_checked > if more_shared("vectors").is_some() { 110 } else { 5 },
+        "{n_checked} recorded answers"
+    );
 }
 
 fn answer() -> Logged {
