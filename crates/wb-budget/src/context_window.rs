@@ -144,8 +144,8 @@ impl ContextWindow {
 
     /// Returns whether the messages take more than `threshold` of the budget; 0.8 is 80 percent.
     ///
-    /// The threshold counts to six decimals. Nothing exceeds NaN; an empty window exceeds a negative
-    /// threshold.
+    /// The threshold counts to six decimals. Nothing exceeds NaN; an empty window exceeds a
+    /// negative threshold.
     pub fn needs_compaction(&self, threshold: f32) -> bool {
         // 0.7_f32 is less than 0.7; the rounded one is not.
         let threshold = (f64::from(threshold) * 1e6).round() / 1e6;

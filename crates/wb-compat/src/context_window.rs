@@ -7,9 +7,9 @@
 //!
 //! # Faults
 //! Calls and results are separated; protection accumulates; large numbers are compared as `f32`;
-//! time is quadratic; a summary can only be appended. Use the `ContextWindow` of `wb-budget`, or the
-//! drivers of `wb-conductor`, whose tracker weighs each message once and whose patches keep calls
-//! with their results.
+//! time is quadratic; a summary can only be appended. Use the `ContextWindow` of `wb-budget`, or
+//! the drivers of `wb-conductor`, whose tracker weighs each message once and whose patches keep
+//! calls with their results.
 
 use wb_message::{Block, Content, Message};
 

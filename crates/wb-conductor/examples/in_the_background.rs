@@ -1,8 +1,6 @@
 //! Compacts while turns go on: a task asks for the digest, which is inserted when it arrives.
 #![expect(clippy::print_stdout, reason = "a program for the terminal")]
 
-use std::sync::Arc;
-
 use wb_budget::{ModelCard, Usage};
 use wb_conductor::{AgentContext, Compactor, from_fn};
 use wb_message::{Conversation, Message};
@@ -16,7 +14,7 @@ async fn complete(_: Conversation) -> Result<String, std::io::Error> {
 async fn main() {
     let (mut messages, mut n_compactions) = (Vec::new(), 0);
     // host:
-    let compactor = Compactor::new().card(ModelCard::with_window(32_000)).invoke(Arc::new(from_fn(complete)));
+    let compactor = Compactor::new().card(ModelCard::with_window(32_000)).summarizer(from_fn(complete));
     let mut context = AgentContext::from_compactor(compactor).start_above(Some(12_000));
     for n in 0..120 {
         messages.push(Message::user(format!("step {n} {}", "x".repeat(900))));

@@ -2,7 +2,6 @@
 //! itself.
 #![expect(clippy::print_stdout, reason = "a program for the terminal")]
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use futures::executor::block_on;
@@ -20,7 +19,7 @@ fn main() {
     let work = |n| [Message::user(format!("step {n} {}", "x".repeat(900))), Message::assistant("Done.")];
     let mut messages: Vec<Message> = (0..60).flat_map(work).collect();
     // host:
-    let model = Summarizer::new(Arc::new(from_fn(complete))).timeout(Duration::from_mins(1));
+    let model = Summarizer::new(from_fn(complete)).timeout(Duration::from_mins(1));
     let compactor = Compactor::new().card(ModelCard::with_window(12_000)).summarizer(model);
     let mut context = AgentContext::from_compactor(compactor);
     let report = block_on(context.compact(&mut messages, &CondenseOpts::default()));

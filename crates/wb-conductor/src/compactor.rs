@@ -11,7 +11,6 @@ use wb_budget::{
     WeighedTranscript,
 };
 use wb_facts::Facts;
-use wb_invoke::ModelInvoker;
 use wb_message::{Conversation, Message, ToolVocabulary};
 use wb_summarize::Summarizer;
 
@@ -117,16 +116,10 @@ impl Compactor {
         Self::default()
     }
 
-    /// Sets the model that writes digests, asked with the default options.
+    /// Sets the summarizer: the model that writes digests, or a [`Summarizer`] with more options.
     #[must_use]
-    pub fn invoke(self, invoke: Arc<dyn ModelInvoker>) -> Self {
-        self.summarizer(Summarizer::new(invoke))
-    }
-
-    /// Sets the summarizer: the model that writes digests, and its options.
-    #[must_use]
-    pub fn summarizer(mut self, summarizer: Summarizer) -> Self {
-        self.summarizer = Some(summarizer);
+    pub fn summarizer(mut self, summarizer: impl Into<Summarizer>) -> Self {
+        self.summarizer = Some(summarizer.into());
         self
     }
 

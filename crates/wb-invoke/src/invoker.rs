@@ -1,5 +1,7 @@
 //! The seam to a model: a conversation goes in, emissions stream out.
 
+use std::sync::Arc;
+
 use futures_util::StreamExt;
 use futures_util::stream::BoxStream;
 use serde::{Deserialize, Serialize};
@@ -183,6 +185,16 @@ pub trait ModelInvoker: Send + Sync {
 }
 
 const _: fn(&dyn ModelInvoker) = |_| ();
+
+impl<I: ModelInvoker + ?Sized> ModelInvoker for Arc<I> {
+    fn invoke(&self, conversation: Conversation, options: StreamOptions) -> BoxStream<'static, Emission> {
+        I::invoke(self, conversation, options)
+    }
+
+    fn card(&self) -> Option<ModelCard> {
+        I::card(self)
+    }
+}
 
 /// Collects the text of an answer: that of the last complete reply, or else the streamed text.
 ///

@@ -38,15 +38,12 @@
 //! # async fn digest(
 //! #     mut messages: Vec<wb_message::Message>,
 //! # ) -> Result<(), Box<dyn std::error::Error>> {
-//! use std::sync::Arc;
 //! use wb_budget::ModelCard;
-//! use wb_conductor::{Compactor, CondenseOpts, Summarizer, compact_in_place};
+//! use wb_conductor::{Compactor, CondenseOpts, compact_in_place};
 //! use wb_providers::ProviderOpts;
 //!
 //! let model = ProviderOpts::openai("gpt-5.4").key_from_env()?.build()?; // OPENAI_API_KEY
-//! let compactor = Compactor::new()
-//!     .card(ModelCard::with_window(200_000))
-//!     .summarizer(Summarizer::new(Arc::new(model)));
+//! let compactor = Compactor::new().card(ModelCard::with_window(200_000)).summarizer(model);
 //! let report = compact_in_place(&mut messages, &compactor, &CondenseOpts::default()).await;
 //! println!("{report}"); // digest by the model, or: local digest: the model failed: HTTP 401: …
 //! # Ok(())

@@ -48,14 +48,14 @@ impl Default for AskOpts {
 /// A model that writes digests, and its options.
 ///
 /// ```
-/// use std::{sync::Arc, time::Duration};
+/// use std::time::Duration;
 /// use wb_invoke::{ThinkingLevel, from_fn};
 /// use wb_summarize::Summarizer;
 ///
 /// let model = from_fn(async |conversation| -> Result<String, String> {
 ///     Ok(format!("{conversation:?}"))
 /// });
-/// let summarizer = Summarizer::new(Arc::new(model))
+/// let summarizer = Summarizer::new(model)
 ///     .timeout(Duration::from_secs(30))
 ///     .model(Some("small-and-cheap".to_owned()))
 ///     .thinking(Some(ThinkingLevel::Low));
@@ -78,10 +78,21 @@ impl fmt::Debug for Summarizer {
     }
 }
 
+impl<I: ModelInvoker + 'static> From<I> for Summarizer {
+    fn from(invoker: I) -> Self {
+        Self::new(invoker)
+    }
+}
+
 impl Summarizer {
-    /// Builds a summarizer that asks with the default [`AskOpts`].
-    pub fn new(invoker: Arc<dyn ModelInvoker>) -> Self {
-        Self { invoker, opts: AskOpts::default(), custom_prompts: None, instructions: None }
+    /// Builds a summarizer that asks a model, or a shared one, with the default [`AskOpts`].
+    pub fn new(invoker: impl ModelInvoker + 'static) -> Self {
+        Self {
+            invoker: Arc::new(invoker),
+            opts: AskOpts::default(),
+            custom_prompts: None,
+            instructions: None,
+        }
     }
 
     /// Sets the time limit for all parts of one digest together; [`Duration::MAX`] sets none.

@@ -2,7 +2,6 @@
 
 use std::error::Error;
 use std::future::ready;
-use std::sync::Arc;
 
 use window_budget::budget::WeighedTranscript;
 use window_budget::conductor::{Compactor, CondenseOpts};
@@ -21,7 +20,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let opts = CondenseOpts::default();
     for window in [12_000, 5_000] {
         let digest = format!("# Objective\nPort the importer.\n# Status\nFits {window} tokens.");
-        let model = Summarizer::new(Arc::new(from_fn(move |_| ready(Ok::<_, String>(digest.clone())))));
+        let model = Summarizer::new(from_fn(move |_| ready(Ok::<_, String>(digest.clone()))));
         let before = session.view("")?;
         let compactor = Compactor::new().card(ModelCard::with_window(window));
         let transcript = WeighedTranscript::new(&before.messages, compactor.token_counter());

@@ -5,8 +5,9 @@
 //! its result. Without a model the digest is taken from the transcript itself, so everything here
 //! works without a key or a network.
 //!
-//! The root has the names of the window budget that this engine continues; the rest is in a module
-//! per crate.
+//! The root has the names of the systems that this engine continues; everything else is in a
+//! module per crate. [`prelude`] has the names that a host needs to keep one transcript within its
+//! window.
 //!
 //! # Features
 //!
@@ -249,6 +250,28 @@ pub use wb_summarize::{
     CondenseScope, DIGEST_HEADER, SECTION_TEMPLATE, SummarizeDeps, Summary, TURN_MARK, build_summary_prompt,
     condense_scope, flatten_transcript, local_fallback_digest, summarize,
 };
+
+/// The names that a host needs to keep a transcript within its window.
+///
+/// ```
+/// use window_budget::prelude::*;
+///
+/// let mut messages: Vec<Message> =
+///     (0..60).map(|n| Message::user(format!("step {n} {}", "x".repeat(900)))).collect();
+/// let compactor = Compactor::new().card(ModelCard::with_window(12_000));
+/// let report = compact_locally(&mut messages, &compactor, &CondenseOpts::default());
+/// assert!(report.is_changed() && messages.len() < 60);
+/// ```
+pub mod prelude {
+    pub use wb_budget::{BudgetPolicy, ModelCard, TokenCounter};
+    pub use wb_conductor::{
+        AgentContext, AgentSettings, CompactionReport, Compactor, CondenseOpts, Pipeline, compact_in_place,
+        compact_locally, compact_turns,
+    };
+    pub use wb_invoke::{ModelInvoker, from_fn};
+    pub use wb_message::{Block, Content, Conversation, Message, Turn};
+    pub use wb_summarize::Summarizer;
+}
 
 /// The README's example, run as a test.
 #[cfg(doctest)]

@@ -9,7 +9,9 @@ use wb_testkit::{laws, script, strategies};
 
 fn window(messages: &[Message]) -> ContextWindow {
     let mut window = ContextWindow::new(1_000, 200);
-    messages.iter().for_each(|message| window.push(message.clone(), 10));
+    for message in messages {
+        window.push(message.clone(), 10);
+    }
     window
 }
 

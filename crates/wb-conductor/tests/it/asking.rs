@@ -18,13 +18,13 @@ fn with_card(context_window: u64, replies: Vec<Script>) -> Arc<ScriptedInvoker> 
 }
 
 fn forced(messages: &[Message], invoker: &Arc<ScriptedInvoker>) -> (Vec<Message>, CompactionReport) {
-    condensed(messages, &Compactor::new().invoke(invoker.clone()), &FORCE)
+    condensed(messages, &Compactor::new().summarizer(invoker.clone()), &FORCE)
 }
 
 #[test]
 fn the_model_that_the_host_names_is_asked() {
     let invoker = model(Script::says(good_reply("x")));
-    let settings = Compactor::new().invoke(invoker.clone());
+    let settings = Compactor::new().summarizer(invoker.clone());
     for name in [Some("small-and-cheap".to_owned()), None] {
         let opts = CondenseOpts { model: name.clone(), ..FORCE };
         block_on(compact_in_place(&mut script("u*400 a*400 u\"now\""), &settings, &opts));
@@ -118,7 +118,7 @@ fn every_kind_of_giant_message_is_fitted() {
 fn the_reply_is_capped_in_the_request_and_in_the_result() {
     let messages = script("[u*40 a*760]x10 u\"now\"");
     let invoker = model(Script::says(good_reply("x").repeat(800)));
-    let settings = Compactor::new().card(ModelCard::with_window(12_000)).invoke(invoker.clone());
+    let settings = Compactor::new().card(ModelCard::with_window(12_000)).summarizer(invoker.clone());
     let (after, report) = condensed(&messages, &settings, &FORCE);
     let cap = invoker.requests()[0].1.max_output_tokens.expect("a cap");
     assert!(cap / 3 * 2 <= 7_464 / 8, "an eighth of the limit and half as much again: {cap}");

@@ -214,7 +214,7 @@ fn long_session() -> Vec<Message> {
 #[tokio::test]
 async fn a_panic_is_a_failure_and_the_digest_is_local() {
     let waiting = Arc::new(Waiting::default());
-    let mut context = AgentContext::from_compactor(window(12_000).invoke(waiting.clone()));
+    let mut context = AgentContext::from_compactor(window(12_000).summarizer(waiting.clone()));
     let mut messages = long_session();
     assert!(context.start(&messages, &AUTO));
     tokio::task::yield_now().await;
@@ -228,7 +228,7 @@ async fn a_panic_is_a_failure_and_the_digest_is_local() {
 #[tokio::test]
 async fn a_busy_task_of_the_host_gets_the_digest_at_once() {
     let mut context =
-        AgentContext::from_compactor(window(12_000).invoke(model(Script::says(good_reply("port it")))));
+        AgentContext::from_compactor(window(12_000).summarizer(model(Script::says(good_reply("port it")))));
     let mut messages = long_session();
     assert!(context.start(&messages, &AUTO));
     while !context.is_ready() {
@@ -244,7 +244,7 @@ async fn a_busy_task_of_the_host_gets_the_digest_at_once() {
 #[test]
 fn a_runtime_that_shuts_down_changes_nothing() {
     let waiting = Arc::new(Waiting::default());
-    let mut context = AgentContext::from_compactor(window(12_000).invoke(waiting));
+    let mut context = AgentContext::from_compactor(window(12_000).summarizer(waiting));
     let mut messages = long_session();
     runtime().block_on(async { assert!(context.start(&messages, &AUTO)) });
     assert!(context.finish(&mut messages).is_none());
@@ -254,15 +254,15 @@ fn a_runtime_that_shuts_down_changes_nothing() {
 
 #[test]
 fn outside_of_a_runtime_nothing_starts() {
-    let mut context =
-        AgentContext::from_compactor(window(12_000).invoke(model(Script::says("x")))).start_above(Some(10));
+    let mut context = AgentContext::from_compactor(window(12_000).summarizer(model(Script::says("x"))))
+        .start_above(Some(10));
     assert!(!context.start(&long_session(), &FORCE));
 }
 
 #[tokio::test]
 async fn dropping_it_cancels_the_request() {
     let invoker = model(Script::Hang);
-    let mut context = AgentContext::from_compactor(window(12_000).invoke(invoker.clone()));
+    let mut context = AgentContext::from_compactor(window(12_000).summarizer(invoker.clone()));
     assert!(context.start(&long_session(), &AUTO));
     while invoker.requests().is_empty() {
         tokio::task::yield_now().await;
@@ -275,7 +275,7 @@ async fn dropping_it_cancels_the_request() {
 #[tokio::test]
 async fn a_transcript_that_is_edited_each_turn_does_not_pay_each_turn() {
     let invoker = model(Script::says(good_reply("port it")));
-    let settings = window(200_000).policy(keep(500)).invoke(invoker.clone());
+    let settings = window(200_000).policy(keep(500)).summarizer(invoker.clone());
     let mut context = AgentContext::from_compactor(settings).start_above(Some(2_000));
     let mut messages = long_session();
     for turn in 0..10 {
@@ -291,7 +291,7 @@ async fn a_transcript_that_is_edited_each_turn_does_not_pay_each_turn() {
 #[tokio::test]
 async fn a_digest_that_saves_too_little_is_not_requested() {
     let invoker = model(Script::says(good_reply("port it")));
-    let settings = window(60_000).policy(keep(500)).invoke(invoker.clone());
+    let settings = window(60_000).policy(keep(500)).summarizer(invoker.clone());
     let mut context = AgentContext::from_compactor(settings).start_above(Some(100)).min_savings_ppm(800_000);
     let mut messages = script("u\"port it\" [u*200 a*500]x6 u");
     for _ in 0..3 {
@@ -309,7 +309,7 @@ async fn a_digest_that_saves_too_little_is_not_requested() {
 #[tokio::test]
 async fn undo_after_a_rewind_makes_up_no_messages() {
     let mut context =
-        AgentContext::from_compactor(window(12_000).invoke(model(Script::says(good_reply("port it")))));
+        AgentContext::from_compactor(window(12_000).summarizer(model(Script::says(good_reply("port it")))));
     let mut messages = long_session();
     assert!(context.start(&messages, &AUTO));
     context.wait().await;
@@ -322,7 +322,7 @@ async fn undo_after_a_rewind_makes_up_no_messages() {
 #[tokio::test]
 async fn a_model_that_always_fails_is_not_asked_each_turn() {
     let invoker = model(Script::fails("429"));
-    let settings = window(60_000).policy(keep(500)).invoke(invoker.clone());
+    let settings = window(60_000).policy(keep(500)).summarizer(invoker.clone());
     let mut context = AgentContext::from_compactor(settings).start_above(Some(4_000));
     let mut messages = script("u\"port it\"");
     for _ in 0..40 {
@@ -336,7 +336,7 @@ async fn a_model_that_always_fails_is_not_asked_each_turn() {
 #[tokio::test]
 async fn a_lost_result_early_on_blocks_no_later_compaction() {
     let mut context =
-        AgentContext::from_compactor(window(12_000).invoke(model(Script::says(good_reply("port it")))));
+        AgentContext::from_compactor(window(12_000).summarizer(model(Script::says(good_reply("port it")))));
     let mut messages = script("u a:bash u [u*200 a*500:read(src/a.rs) t*600 a*20]x40 u\"and now?\"");
     assert!(context.start(&messages, &AUTO));
     context.wait().await;

@@ -31,7 +31,7 @@ fn session() -> Vec<Message> {
 
 /// Follows a session whose provider has counted `tokens`, most of them in its cache.
 fn follow(invoker: &Arc<ScriptedInvoker>, card: ModelCard, cached: u64) -> (AgentContext, Vec<Message>) {
-    let context = AgentContext::from_compactor(Compactor::new().card(card).invoke(invoker.clone()));
+    let context = AgentContext::from_compactor(Compactor::new().card(card).summarizer(invoker.clone()));
     let mut context = context.same_model(head(), Some(ThinkingLevel::Low));
     let messages = session();
     let tokens = context.estimate(&messages).context_tokens;

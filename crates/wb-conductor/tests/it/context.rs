@@ -71,7 +71,7 @@ fn an_edit_far_ahead_is_noticed_before_a_compaction() {
 #[tokio::test]
 async fn a_digest_that_is_not_enough_is_followed_by_a_compaction() {
     let invoker = model(Script::says(good_reply("port it")));
-    let mut context = AgentContext::from_compactor(window(12_000).policy(keep(1_000)).invoke(invoker));
+    let mut context = AgentContext::from_compactor(window(12_000).policy(keep(1_000)).summarizer(invoker));
     let mut messages = long_session();
     assert!(context.start(&messages, &AUTO));
     context.wait().await;
@@ -111,7 +111,7 @@ fn the_overhead_is_counted_until_usage_is_reported() {
 async fn a_digest_is_asked_for_while_turns_go_on() {
     let mut messages = long_session();
     let invoker = model(Script::says(good_reply("port it")));
-    let mut context = AgentContext::from_compactor(window(12_000).invoke(invoker.clone()));
+    let mut context = AgentContext::from_compactor(window(12_000).summarizer(invoker.clone()));
     assert!(context.start(&messages, &AUTO));
     assert!(!context.start(&messages, &AUTO), "one at a time");
     messages.extend(script("a:bash t*40 a*40"));
@@ -128,7 +128,7 @@ async fn a_digest_is_asked_for_while_turns_go_on() {
 async fn a_transcript_changed_meanwhile_is_not_compacted() {
     let mut messages = long_session();
     let mut context =
-        AgentContext::from_compactor(window(12_000).invoke(model(Script::says(good_reply("x")))));
+        AgentContext::from_compactor(window(12_000).summarizer(model(Script::says(good_reply("x")))));
     assert!(context.start(&messages, &AUTO));
     messages[3] = Message::user("something else");
     let changed = messages.clone();
@@ -178,7 +178,7 @@ fn a_drop_at_every_await_changes_nothing() {
         let invoker = Arc::new(ScriptedInvoker::new([script]));
         for n_polls in 0..4 {
             let mut messages = before.clone();
-            let mut context = AgentContext::from_compactor(window(12_000).invoke(invoker.clone()));
+            let mut context = AgentContext::from_compactor(window(12_000).summarizer(invoker.clone()));
             let mut running = Box::pin(context.compact(&mut messages, &AUTO));
             let done = (0..n_polls).any(|_| running.as_mut().now_or_never().is_some());
             drop(running);
@@ -243,7 +243,8 @@ proptest! {
 #[test]
 fn an_open_breaker_prevents_the_request() {
     let invoker = model(Script::fails("429"));
-    let mut context = AgentContext::from_compactor(window(8_000).policy(keep(1_000)).invoke(invoker.clone()));
+    let mut context =
+        AgentContext::from_compactor(window(8_000).policy(keep(1_000)).summarizer(invoker.clone()));
     for _ in 0..3 {
         let mut messages = script("[u*300 a*300]x10 u\"now\"");
         block_on(context.compact(&mut messages, &CondenseOpts::default()));

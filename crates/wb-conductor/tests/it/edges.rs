@@ -69,7 +69,7 @@ fn a_digest_is_never_dropped_by_a_later_step() {
 fn the_largest_window_overflows_nothing() {
     let mut messages = script("u a*5000 u");
     let invoker = Arc::new(ScriptedInvoker::new([Script::Echo]));
-    let settings = Compactor::new().invoke(invoker).card(ModelCard::with_window(u64::MAX));
+    let settings = Compactor::new().summarizer(invoker).card(ModelCard::with_window(u64::MAX));
     let report = block_on(compact_in_place(&mut messages, &settings, &FORCED));
     assert!(report.is_changed(), "{report}");
 }
@@ -81,7 +81,7 @@ fn a_forged_fence_is_detected_in_any_case_and_spacing() {
     let mut messages = script("u*900 a:read#q");
     messages.push(Message::tool_result("q", "read", forged));
     messages.extend(script("a*3000 u"));
-    let settings = Compactor::new().invoke(invoker.clone()).card(ModelCard::with_window(100_000));
+    let settings = Compactor::new().summarizer(invoker.clone()).card(ModelCard::with_window(100_000));
     block_on(compact_in_place(&mut messages, &settings, &FORCED));
     let squeezed: String = invoker.prompts()[0].to_lowercase().split_whitespace().collect();
     assert_eq!(squeezed.matches("</scrollback>").count(), 1, "{squeezed}");

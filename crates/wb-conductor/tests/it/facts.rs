@@ -142,7 +142,7 @@ fn a_run_without_facts_reads_the_newest_messages() {
 #[test]
 fn a_models_judgement_survives_in_later_local_digests() {
     let invoker = model(Script::says(good_reply("All totals are cents by Friday.")));
-    let mut context = AgentContext::from_compactor(window(12_000).invoke(invoker.clone()));
+    let mut context = AgentContext::from_compactor(window(12_000).summarizer(invoker.clone()));
     let mut messages: Vec<Message> = (0..40).flat_map(turn).collect();
     let report = block_on(context.compact(&mut messages, &FORCE));
     assert_eq!(report.digest, Some(DigestSource::Model { cut_off: false }), "{report}");
@@ -166,7 +166,7 @@ fn a_models_digest_is_checked_against_the_session() {
     );
     let said = "# Objective\n- Count cents.\n# Status\n- `src/cart.rs` is edited. All tests pass.\n- See `src/basket.rs`.";
     let invoker = model(Script::says(said));
-    let mut context = AgentContext::from_compactor(window(12_000).invoke(invoker.clone()));
+    let mut context = AgentContext::from_compactor(window(12_000).summarizer(invoker.clone()));
     let report = block_on(context.compact(&mut messages, &FORCE));
     assert_eq!(report.digest, Some(DigestSource::Model { cut_off: false }), "{report}");
     let found: Vec<_> = report.findings.iter().map(|it| (it.kind, it.text.as_str())).collect();

@@ -66,7 +66,7 @@ fn the_transcript_on_the_page_gives_its_report() {
     );
     assert_eq!(estimate_tokens(&messages), 9_664);
     let mut context = AgentContext::from_compactor(
-        window(12_000).invoke(model(Script::says(good_reply("Port the importer.")))),
+        window(12_000).summarizer(model(Script::says(good_reply("Port the importer.")))),
     );
     let tail = messages[19..].to_vec();
     let report = block_on(context.compact(&mut messages, &AUTO));

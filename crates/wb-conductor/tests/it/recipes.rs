@@ -109,7 +109,7 @@ async fn a_digest_in_the_background() {
     let your_model = Arc::new(ScriptedInvoker::new([Script::says(good_reply("port it"))]));
     let mut messages = long_session();
     messages.extend((0..120).flat_map(|_| long_session()));
-    let compactor = Compactor::new().card(ModelCard::with_window(200_000)).invoke(your_model);
+    let compactor = Compactor::new().card(ModelCard::with_window(200_000)).summarizer(your_model);
     let mut context = AgentContext::from_compactor(compactor).start_above(Some(100_000));
     for report in context.before_request(&mut messages) {
         println!("{report}");

@@ -34,7 +34,7 @@ fn a_changed_transcript_is_reported_with_every_change() {
         "4019 → N tokens, 20 → 19 messages; folded 3 into N tokens; cleared 2; restored 1; \
          local digest: no model was given"
     );
-    let invoked = Compactor::new().invoke(model(Script::says(good_reply("x"))));
+    let invoked = Compactor::new().summarizer(model(Script::says(good_reply("x"))));
     assert_eq!(
         report_line(&session(), &invoked, &FORCE),
         "4019 → N tokens, 20 → 19 messages; folded 3 into N tokens; cleared 2; restored 1; \
@@ -92,7 +92,7 @@ fn an_irreducible_transcript_is_reported_in_figures() {
 
 #[test]
 fn a_local_digest_after_a_failure_is_reported_with_the_reason() {
-    let failing = |reply| Compactor::new().invoke(model(reply));
+    let failing = |reply| Compactor::new().summarizer(model(reply));
     let messages = script("u*400 a*400 u\"now\"");
     let why = "503: upstream\nconnect error or disconnect/reset before headers. reset reason: connection "
         .repeat(5);

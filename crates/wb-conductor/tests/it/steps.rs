@@ -231,7 +231,7 @@ fn run(host: &WindowBudgetCondense, said: &str, opts: &CondenseOpts) -> Compacti
 fn the_breaker_opens_after_two_useless_runs_and_closes_on_help() {
     let replies = [Script::fails("429"), Script::fails("429"), Script::says(good_reply("x"))];
     let invoker = std::sync::Arc::new(ScriptedInvoker::new(replies));
-    let settings = window(8_000).policy(keep(1_000)).invoke(invoker.clone());
+    let settings = window(8_000).policy(keep(1_000)).summarizer(invoker.clone());
     let host = WindowBudgetCondense::with_settings(settings);
 
     let (was_asked, report) = run_once(&host, &invoker, false);
@@ -250,7 +250,7 @@ fn the_breaker_opens_after_two_useless_runs_and_closes_on_help() {
 #[test]
 fn an_open_breaker_asks_no_model_and_then_tries_again() {
     let invoker = model(Script::fails("429"));
-    let settings = window(8_000).policy(keep(1_000)).invoke(invoker.clone());
+    let settings = window(8_000).policy(keep(1_000)).summarizer(invoker.clone());
     let host = WindowBudgetCondense::with_settings(settings);
     let mut was_asked = Vec::new();
     for _ in 0..11 {

@@ -37,7 +37,7 @@ fn compactor(case: &Case, server: &Loopback) -> Compactor {
     let retry =
         RetryPolicy { max_retries: 1, first_delay: Duration::from_millis(2), ..RetryPolicy::default() };
     let invoker = case.opts(&server.url()).limits(limits).retry(retry).build().unwrap();
-    Compactor::new().card(ModelCard::with_window(16_000)).summarizer(Summarizer::new(Arc::new(invoker)))
+    Compactor::new().card(ModelCard::with_window(16_000)).summarizer(invoker)
 }
 
 /// Compacts, and checks that undo restores the transcript.
@@ -172,7 +172,7 @@ async fn a_cancel_restores_the_transcript_and_disconnects() {
 fn context(case: &Case, server: &Loopback, head: Conversation) -> AgentContext {
     let prices = Prices { input: 3.0, cached: 0.3, write: 3.0, output: 15.0, ..Prices::default() };
     let card = ModelCard { prices: Some(prices), ..ModelCard::with_window(200_000) };
-    let compactor = Compactor::new().card(card).invoke(Arc::new(case.invoker(&server.url())));
+    let compactor = Compactor::new().card(card).summarizer(case.invoker(&server.url()));
     AgentContext::from_compactor(compactor).same_model(head, None)
 }
 

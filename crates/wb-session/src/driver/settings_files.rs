@@ -179,7 +179,7 @@ impl SettingsRead {
     ) -> Result<Compactor, SettingsError> {
         let compactor = match &self.context {
             Some(context) => context.compactor(card, invoke)?,
-            None => invoke.into_iter().fold(Compactor::new().card(card.clone()), Compactor::invoke),
+            None => invoke.into_iter().fold(Compactor::new().card(card.clone()), Compactor::summarizer),
         };
         let CompactionSettings { reserve_tokens, keep_recent_tokens, .. } = self.settings.compaction;
         let policy = BudgetPolicy {

@@ -229,7 +229,7 @@ fn a_time_limit_ends_the_request_and_what_is_known_of_its_cost_is_counted() {
     let usage = Usage { input_tokens: 7, ..Usage::EMPTY };
     let known = [Emission::Usage { usage }, delta(GOOD)];
     let endless = move || futures::stream::iter(known.clone()).chain(futures::stream::pending()).boxed();
-    let summarizer = Summarizer::new(Arc::new(Streams(endless))).timeout(Duration::from_millis(5));
+    let summarizer = Summarizer::new(Streams(endless)).timeout(Duration::from_millis(5));
     let mut cost = Cost::default();
     let asked = block_on(request(&script("u a")).ask(&summarizer, None, &mut cost));
     assert_eq!((asked, cost), (Err(NoDigest::TimedOut), Cost { usage, n_requests: 1 }));
@@ -239,7 +239,7 @@ fn a_time_limit_ends_the_request_and_what_is_known_of_its_cost_is_counted() {
 fn a_model_that_never_stops_thinking_ends_at_the_time_limit() {
     let thought = Emission::Thinking { delta: "hm".to_owned() };
     let endless = move || futures::stream::repeat(thought.clone()).boxed();
-    let summarizer = Summarizer::new(Arc::new(Streams(endless))).timeout(Duration::from_millis(5));
+    let summarizer = Summarizer::new(Streams(endless)).timeout(Duration::from_millis(5));
     let asked = block_on(request(&script("u a")).ask(&summarizer, None, &mut Cost::default()));
     assert_eq!(asked, Err(NoDigest::TimedOut));
 }
@@ -343,11 +343,11 @@ fn a_closure_is_a_model() {
     let fails = from_fn(async |_| -> Result<String, std::fmt::Error> { Err(std::fmt::Error) });
     let card = ModelCard::with_window(9_000);
     let ask = |by: Summarizer| block_on(request(&script("u a")).ask(&by, None, &mut Cost::default()));
-    let echo = Summarizer::new(Arc::new(echo.with_card(card.clone())));
+    let echo = Summarizer::new(echo.with_card(card.clone()));
     assert_eq!(echo.card(), Some(card));
     assert_eq!(ask(echo).map(|digest| digest.text).as_deref(), Ok("# Objective\n- 1 turn"));
     let why = std::fmt::Error.to_string();
-    assert_eq!(ask(Summarizer::new(Arc::new(fails))), Err(NoDigest::Failed(why)));
+    assert_eq!(ask(Summarizer::new(fails)), Err(NoDigest::Failed(why)));
 }
 
 #[test]
@@ -369,7 +369,7 @@ impl ModelInvoker for Panics {
 #[test]
 fn a_panic_of_the_invoker_is_a_failure_with_its_message() {
     let mut cost = Cost::default();
-    let asked = block_on(request(&script("u a")).ask(&Summarizer::new(Arc::new(Panics)), None, &mut cost));
+    let asked = block_on(request(&script("u a")).ask(&Summarizer::new(Panics), None, &mut cost));
     assert_eq!(asked, Err(NoDigest::Failed("it panicked: the client is broken".to_owned())));
     assert_eq!(cost.n_requests, 1);
 }

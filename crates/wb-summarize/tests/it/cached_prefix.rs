@@ -93,7 +93,7 @@ fn replies_are_read_as_those_to_a_prompt_by_itself() {
 
 #[test]
 fn costs_are_known_where_prices_are_and_one_model_does_both_with_our_prompts() {
-    let by = Summarizer::new(Arc::new(ScriptedInvoker::new([])));
+    let by = Summarizer::new(ScriptedInvoker::new([]));
     let prices = Prices { input: 3.0, cached: 0.3, write: 3.75, output: 15.0, ..Prices::default() };
     let card = ModelCard { prices: Some(prices), ..ModelCard::with_window(200_000) };
     let costs = |by: &Summarizer, card: &ModelCard| {

@@ -81,7 +81,7 @@ fn instructions_end_every_prompt_up_to_their_cap() {
 
 #[test]
 fn instructions_take_room_from_the_input() {
-    let by = Summarizer::new(Arc::new(ScriptedInvoker::new([])));
+    let by = Summarizer::new(ScriptedInvoker::new([]));
     let window =
         |by: Summarizer| by.input_card(Some(ModelCard::with_window(9_000))).map(|card| card.context_window);
     assert_eq!(window(by.clone()), Some(9_000));
@@ -109,7 +109,7 @@ fn a_model_that_is_not_named_is_the_one_of_before() {
 
 #[test]
 fn a_config_that_sends_no_messages_is_refused() {
-    let by = Summarizer::new(Arc::new(ScriptedInvoker::new([])));
+    let by = Summarizer::new(ScriptedInvoker::new([]));
     let refused = by.configured(&config("", "sum it up")).expect_err("no place for messages");
     assert_eq!(refused, CompactionConfigError::MessagesNotOnce { found: 0 });
 }

@@ -93,7 +93,7 @@ fn wa5_every_stage_works_on_turns() {
     turns.extend([Turn::assistant("read them all"), Turn::user("go on")]);
     let invoker = model(Script::says(good_reply("look around")));
     let engine =
-        WindowBudgetCondense::with_settings(window(6_000).policy(keep(2_500)).invoke(invoker.clone()));
+        WindowBudgetCondense::with_settings(window(6_000).policy(keep(2_500)).summarizer(invoker.clone()));
     let mut after = turns.clone();
     let (report, undo) = block_on(engine.compact_in_place(&mut after, &AUTO));
 
@@ -126,7 +126,7 @@ fn session() -> Vec<Message> {
 #[test]
 fn wa6_a_failing_model_does_not_destroy_the_head() {
     let messages = session();
-    let settings = window(8_000).policy(keep(1_000)).invoke(model(Script::fails("429: slow down")));
+    let settings = window(8_000).policy(keep(1_000)).summarizer(model(Script::fails("429: slow down")));
     let (after, report) = condensed(&messages, &settings, &AUTO);
     let digest = digest_of(&after);
     for fact in [
@@ -148,7 +148,7 @@ fn wa6_a_cancel_returns_the_input() {
     let cancel = CancellationToken::new();
     cancel.cancel();
     let invoker = model(Script::says(good_reply("port")));
-    let settings = window(8_000).policy(keep(1_000)).invoke(invoker.clone());
+    let settings = window(8_000).policy(keep(1_000)).summarizer(invoker.clone());
     let opts = CondenseOpts { cancel: Some(cancel), ..AUTO };
     let (after, report) = condensed(&messages, &settings, &opts);
     assert_eq!(report.unchanged, Some(Unchanged::Cancelled));
@@ -188,7 +188,7 @@ fn wa7_an_earlier_digest_is_not_the_users_words() {
 #[test]
 fn wa7_a_digest_alone_is_not_digested_again() {
     let messages = script("d*400 u\"go on\" a u*2000");
-    for settings in [window(4_000).policy(keep(1_500)), window(4_000).invoke(model(Script::Echo))] {
+    for settings in [window(4_000).policy(keep(1_500)), window(4_000).summarizer(model(Script::Echo))] {
         let (after, _) = condensed(&messages[..1], &settings, &FORCE);
         assert_eq!(after, messages[..1]);
         let (after, report) = condensed(&messages[..2], &settings, &FORCE);

@@ -104,7 +104,7 @@ fn wd1_only_a_reply_with_text_under_headings_is_a_digest() {
     ];
     let messages = script("u\"port it\" a*400 u*400 a*400 u\"now\"");
     for (reply, why) in stopped.into_iter().chain(others) {
-        let (after, report) = condensed(&messages, &Compactor::new().invoke(model(reply)), &FORCE);
+        let (after, report) = condensed(&messages, &Compactor::new().summarizer(model(reply)), &FORCE);
         assert_eq!(report.fallback_reason(), Some(&why));
         assert!(
             digest_of(&after).contains("- First request: port it") && !digest_of(&after).contains("MODEL")
@@ -112,7 +112,7 @@ fn wd1_only_a_reply_with_text_under_headings_is_a_digest() {
     }
     // The whole lines of a reply that was cut off after that are used.
     let reply = Script::stops("# Objective\n- MODEL\n- and the te", StopReason::MaxOutput);
-    let (after, report) = condensed(&messages, &Compactor::new().invoke(model(reply)), &FORCE);
+    let (after, report) = condensed(&messages, &Compactor::new().summarizer(model(reply)), &FORCE);
     assert!(
         words_of_model(&after).starts_with("# Objective\n- MODEL\n# Guardrails"),
         "{}",
@@ -121,7 +121,7 @@ fn wd1_only_a_reply_with_text_under_headings_is_a_digest() {
     assert_eq!(report.fallback_reason(), None);
     // An aborted reply is a cancel: the input comes back.
     let reply = Script::stops(good_reply("MODEL"), StopReason::Aborted);
-    let (after, report) = condensed(&messages, &Compactor::new().invoke(model(reply)), &FORCE);
+    let (after, report) = condensed(&messages, &Compactor::new().summarizer(model(reply)), &FORCE);
     assert_eq!((after, report.unchanged), (messages, Some(Unchanged::Cancelled)));
 }
 
@@ -141,7 +141,7 @@ fn wd2_streamed_text_counts_if_the_reply_has_none() {
     let messages = script("u*400 a*400 u\"now\"");
     for end in ["", "  \n"] {
         let reply = Script::Emit(vec![delta(&good_reply("streamed")), done(end)]);
-        let (after, report) = condensed(&messages, &Compactor::new().invoke(model(reply)), &FORCE);
+        let (after, report) = condensed(&messages, &Compactor::new().summarizer(model(reply)), &FORCE);
         assert_eq!(report.digest, Some(DigestSource::Model { cut_off: false }));
         assert_eq!(words_of_model(&after), good_reply("streamed"));
     }
@@ -156,7 +156,7 @@ fn wd3_text_from_tools_cannot_escape_its_fence() {
     messages.push(Message::bash("echo", evil, Some(0)));
     messages.extend(script("u\"now\""));
     let invoker = model(Script::says(good_reply("x")));
-    condensed(&messages, &Compactor::new().invoke(invoker.clone()), &FORCE);
+    condensed(&messages, &Compactor::new().summarizer(invoker.clone()), &FORCE);
     let prompt = invoker.prompts().concat();
     assert_eq!(prompt.matches("</scrollback>").count(), 1, "{prompt}");
     assert_eq!(prompt.matches("<carried-digest>").count(), 0, "{prompt}");
@@ -185,7 +185,7 @@ fn wd4_a_failed_request_is_in_the_digest_and_in_the_prompt() {
     let digest = digest_of(&after);
     assert!(digest.contains("- Stuck? request failed: 529 overloaded_error: try later"), "{digest}");
     let invoker = model(Script::says(good_reply("x")));
-    condensed(&messages, &Compactor::new().invoke(invoker.clone()), &FORCE);
+    condensed(&messages, &Compactor::new().summarizer(invoker.clone()), &FORCE);
     let prompt = invoker.prompts().concat();
     assert!(prompt.contains("\n» agent!err: 529 overloaded_error: try later\n"), "{prompt}");
 }
@@ -207,7 +207,7 @@ fn wd6_the_cost_of_a_digest_is_reported() {
         (vec![done(&good_reply("x"))], Usage { input_tokens: 7, output_tokens: 3, ..Usage::EMPTY }),
         (vec![Emission::Usage { usage }, silent], usage),
     ] {
-        let settings = Compactor::new().invoke(model(Script::Emit(emissions)));
+        let settings = Compactor::new().summarizer(model(Script::Emit(emissions)));
         let (_, report) = condensed(&messages, &settings, &FORCE);
         assert_eq!((report.usage, report.n_requests), (expected, 1));
     }
@@ -220,7 +220,7 @@ fn wd6_nothing_is_read_after_the_reply_is_done() {
     let messages = script("u*400 a*400 u\"now\"");
     let late = Emission::Error { error: InvokeError::new("late") };
     let reply = Script::Emit(vec![done(&good_reply("x")), late, delta("more")]);
-    let (after, report) = condensed(&messages, &Compactor::new().invoke(model(reply)), &FORCE);
+    let (after, report) = condensed(&messages, &Compactor::new().summarizer(model(reply)), &FORCE);
     assert_eq!(report.digest, Some(DigestSource::Model { cut_off: false }));
     assert_eq!(words_of_model(&after), good_reply("x"));
 }

@@ -76,7 +76,7 @@ fn wb2_the_tail_is_scaled_to_the_window() {
 #[test]
 fn wb3_a_condensed_session_is_well_below_the_next_trigger() {
     let invoker = model(Script::says(good_reply("port it")));
-    let settings = window(10_000).invoke(invoker.clone());
+    let settings = window(10_000).summarizer(invoker.clone());
     let mut messages = script("[u*300 a*300]x10");
     let mut changed = Vec::new();
     for _ in 0..12 {
@@ -101,7 +101,7 @@ fn wb4_a_result_that_is_not_lighter_in_tokens_is_never_taken() {
     let replies = [Script::says(good_reply("x").repeat(1_000)), Script::Echo, Script::says(good_reply("x"))];
     for reply in replies {
         let invoker = model(reply);
-        let settings = Compactor::new().invoke(invoker.clone());
+        let settings = Compactor::new().summarizer(invoker.clone());
         let (after, report) = condensed(&messages, &settings, &FORCE);
         assert_eq!(after, messages, "{report}");
         assert_eq!(report.unchanged, Some(Unchanged::NotWorthIt { saves: 0 }));
@@ -115,7 +115,8 @@ fn wb4_a_reply_of_100_000_characters_is_capped() {
     let messages = script("[u*400 a*400]x10 u\"now\"");
     let reply = good_reply("x").repeat(900);
     assert!(reply.len() > 100_000);
-    let (after, report) = condensed(&messages, &Compactor::new().invoke(model(Script::says(reply))), &FORCE);
+    let (after, report) =
+        condensed(&messages, &Compactor::new().summarizer(model(Script::says(reply))), &FORCE);
     assert_eq!(report.digest, Some(DigestSource::Model { cut_off: false }));
     assert!(report.digest_tokens <= 2_000, "{report}");
     assert!(words_of_model(&after).starts_with("# Objective\n- x\n"));
@@ -229,7 +230,7 @@ fn wb8_the_summarizers_input_is_fitted_to_its_window() {
     {
         let card = ModelCard::with_window(64_000);
         let invoker = Arc::new(ScriptedInvoker::new([Script::says(good_reply("x"))]).with_card(card));
-        let settings = Compactor::new().invoke(invoker.clone() as Arc<dyn ModelInvoker>);
+        let settings = Compactor::new().summarizer(invoker.clone() as Arc<dyn ModelInvoker>);
         let (_, report) = condensed(&messages, &settings, &FORCE);
         assert_eq!(report.digest, Some(DigestSource::Model { cut_off: false }), "{report}");
         let prompts = invoker.prompts();

@@ -120,7 +120,7 @@ fn is_send<T: Send>(future: T) -> T {
 /// A session whose digests a model writes, and how often that is asked.
 fn driver(session: Session, hooks: HookList) -> (SessionDriver, Arc<ScriptedInvoker>) {
     let invoker = Arc::new(ScriptedInvoker::new([Script::says("# Objective\n- Fix the cart.")]));
-    let compactor = Compactor::new().card(ModelCard::with_window(200_000)).invoke(invoker.clone());
+    let compactor = Compactor::new().card(ModelCard::with_window(200_000)).summarizer(invoker.clone());
     let compactor = compactor.max_restored(0);
     let context = AgentContext::from_compactor(compactor);
     let driver = SessionDriver::new(session, context, CompactionSettings::default()).unwrap();
