@@ -97,7 +97,7 @@ impl<'a> Known<'a> {
         let is_ours = segments.len() > 1
             || is_call
             || is_type(name)
-            || (name.contains('_') && !name.contains(|c: char| c.is_uppercase()));
+            || name.contains('_');
         let is_known = segments.iter().all(|it| self.names.contains(it));
         (is_ours && !is_known).then_some(name)
     }
@@ -140,6 +140,7 @@ mod tests {
             "Gone",
             "gone()",
             "cut_off",
+            "CUT_OFF",
             "gone.rs",
             "z/y.rs",
             "crates/wb-b",

@@ -1,11 +1,8 @@
 //! Token accounting: what the provider counted, and estimates of what came after.
 
 use wb_budget::{TokenCounter, Usage};
-use wb_message::Message;
 
-use super::context_view::{
-    SESSION_PRESET, VisiblePath, compaction_of, is_mute_failure, kept_from, last_compaction,
-};
+use super::context_view::{VisiblePath, compaction_of, is_mute_failure, kept_from, last_compaction};
 use super::settings::CompactionSettings;
 use crate::entry::{Entry, EntryKind, Logged};
 
@@ -30,11 +27,6 @@ pub struct ContextEstimate {
 /// Returns the tokens that the context had when an answer was complete: prompt, caches and answer.
 pub fn calculate_context_tokens(usage: &Usage) -> u64 {
     usage.context_tokens()
-}
-
-/// Estimates the tokens of one message with [`SESSION_PRESET`], as recorded.
-pub fn estimate_tokens(message: &Message) -> u64 {
-    SESSION_PRESET.message_tokens(message)
 }
 
 /// Returns whether a context of `context_tokens` exceeds the window less the reserve; false if

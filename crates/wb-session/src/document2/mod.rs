@@ -27,7 +27,7 @@ pub(crate) mod compact;
 pub(crate) mod branch_summary;
 
 pub use accounting::{
-    ContextEstimate, calculate_context_tokens, estimate_context, estimate_tokens, last_usage, should_compact,
+    ContextEstimate, calculate_context_tokens, estimate_context, last_usage, should_compact,
 };
 pub use branch_entries::{
     AbandonedBranch, BranchPreparation, collect_entries_for_branch_summary, prepare_branch_entries,

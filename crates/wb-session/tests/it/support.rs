@@ -44,3 +44,8 @@ pub(crate) fn append_bytes(path: &Path, bytes: &[u8]) {
     let mut file = OpenOptions::new().append(true).create(true).open(path).unwrap();
     file.write_all(bytes).unwrap();
 }
+
+/// Estimates a message as document 2 does.
+pub(crate) fn estimate_tokens(message: &wb_message::Message) -> u64 {
+    wb_session::SESSION_PRESET.message_tokens(message)
+}

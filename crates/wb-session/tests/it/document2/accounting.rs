@@ -5,7 +5,7 @@ use wb_budget::{HeuristicPreset, Usage};
 use wb_message::{Block, Content, Message};
 use wb_session::{
     CompactionSettings, Entry, SESSION_PRESET, SessionSettings, build_context, calculate_context_tokens,
-    estimate_context, estimate_tokens, last_usage, should_compact,
+    estimate_context, last_usage, should_compact,
 };
 use wb_testkit::session_rows::{
     EXCLUDED, JSON, NEWEST, OLDER, Row, TOTAL, Verdict, has_excluded, has_special_json, judge, replay,
@@ -13,7 +13,7 @@ use wb_testkit::session_rows::{
 };
 
 use crate::chain::chain;
-use crate::support::log_of;
+use crate::support::{estimate_tokens, log_of};
 
 fn usage_of(json: &Value) -> Usage {
     let tokens = |key: &str| json[key].as_u64().unwrap();

@@ -12,7 +12,7 @@ use wb_testkit::session_rows::{
 };
 
 use crate::chain::chain;
-use crate::support::{FIXTURES, log_of};
+use crate::support::{FIXTURES, estimate_tokens, log_of};
 
 #[test]
 fn the_entries_of_a_branch_are_the_recorded_ones() {
@@ -112,7 +112,7 @@ fn a_branch_is_collected_down_to_where_it_parts() {
 fn prepared(words: &str, budget: Option<u64>) -> (BranchPreparation, Vec<u64>) {
     let log = chain(words);
     let preparation = prepare_branch_entries(&log.path(log.leaf()).unwrap(), budget, &SESSION_PRESET);
-    let weights = preparation.messages.iter().map(wb_session::estimate_tokens).collect();
+    let weights = preparation.messages.iter().map(estimate_tokens).collect();
     (preparation, weights)
 }
 

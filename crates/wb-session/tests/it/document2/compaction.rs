@@ -12,11 +12,13 @@ use tokio_util::sync::CancellationToken;
 use wb_budget::ModelCard;
 use wb_message::Message;
 use wb_session::{CompactError, CompactOpts, CompactionOutcome, SummarySource, append_compaction, compact};
-use wb_session::{EntryKind, Session, SessionError, estimate_tokens};
+use wb_session::{EntryKind, Session, SessionError};
 use wb_summarize::NoDigest;
 use wb_testkit::script;
 
 use crate::talks::{LONG_TURN, PREFIX, SUMMARY, TALK, append, prepared, session_of};
+
+use crate::support::estimate_tokens;
 
 fn run(
     session: &Session,

@@ -4,11 +4,11 @@ use serde_json::{Value, json};
 use wb_message::{Block, Message};
 use wb_session::{
     CompactionPreparation, CompactionSettings, FileLists, FileOps, SESSION_PRESET, compute_file_lists,
-    estimate_tokens, format_file_operations, prepare_compaction, split_file_tags,
+    format_file_operations, prepare_compaction, split_file_tags,
 };
 use wb_testkit::session_rows::{NEWEST, judge, replay};
 
-use crate::support::log_of;
+use crate::support::{estimate_tokens, log_of};
 
 /// The most paths of a list in details.
 /// The longest path of a list in bytes.

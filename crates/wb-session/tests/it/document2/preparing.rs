@@ -7,8 +7,7 @@ use serde_json::{Value, json};
 use wb_message::Message;
 use wb_session::{
     CompactionPreparation, CompactionSettings, CutPoint, Entry, EntryId, SESSION_PRESET, SessionLog,
-    build_context, cut_candidates, estimate_context, estimate_tokens, find_cut_point, find_turn_start,
-    prepare_compaction,
+    build_context, cut_candidates, estimate_context, find_cut_point, find_turn_start, prepare_compaction,
 };
 use wb_testkit::session_rows::{
     EXCLUDED, JSON, MOVED, NEWEST, PAIR, Row, SUMMARY_FILES, TOTAL, Verdict, WHOLE_TURN, are_messages,
@@ -17,7 +16,7 @@ use wb_testkit::session_rows::{
 };
 
 use crate::chain::chain;
-use crate::support::{bytes_of, log_of, shared};
+use crate::support::{bytes_of, estimate_tokens, log_of, shared};
 
 fn cut_json(cut: CutPoint) -> Value {
     let turn = cut.turn_start_index.map_or(json!(-1), |at| json!(at));

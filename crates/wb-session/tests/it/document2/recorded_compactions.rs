@@ -18,8 +18,7 @@ use wb_session::{
 };
 use wb_session::{
     CompactionPreparation, CompactionSettings, Context, Entry, EntryKind, IdSource, Logged, NEWEST_VERSION,
-    SESSION_PRESET, Session, estimate_context, estimate_tokens, find_turn_start, prepare_compaction,
-    split_file_tags,
+    SESSION_PRESET, Session, estimate_context, find_turn_start, prepare_compaction, split_file_tags,
 };
 use wb_summarize::NoDigest;
 use wb_testkit::session_rows::{
@@ -33,6 +32,8 @@ use crate::document2::recorded_requests::{
     GUARDED, LONG_RESULT, RecordedRequest, SHELL, THINKING, says, without_headings,
 };
 use crate::talks::read_path;
+
+use crate::support::estimate_tokens;
 
 const NOT_LIGHTER: &str = "a summary that is not lighter than what it stands for is not taken";
 const FAILED: &str = "a failed answer that says nothing, and calls of one, are not sent";
