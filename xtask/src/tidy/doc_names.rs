@@ -94,10 +94,7 @@ impl<'a> Known<'a> {
         if name.ends_with('_') || !segments.iter().all(is_name) || self.crates.contains(segments[0]) {
             return None;
         }
-        let is_ours = segments.len() > 1
-            || is_call
-            || is_type(name)
-            || name.contains('_');
+        let is_ours = segments.len() > 1 || is_call || is_type(name) || name.contains('_');
         let is_known = segments.iter().all(|it| self.names.contains(it));
         (is_ours && !is_known).then_some(name)
     }

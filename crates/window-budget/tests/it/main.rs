@@ -1,5 +1,6 @@
 //! The public surface of the published window budget, every name of it at the root of the facade.
 
+mod lineage;
 mod seeds;
 
 use window_budget::{
