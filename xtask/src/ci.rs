@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use crate::times::{Times, slowest};
-use crate::{catalog, deep, dist, e2e, layers, package, program, tidy};
+use crate::{api, catalog, deep, dist, e2e, layers, package, program, tidy};
 
 /// The action of a step.
 #[derive(Clone, Copy, Debug)]
@@ -35,7 +35,7 @@ pub(crate) enum Runs {
 }
 
 /// The steps with their names.
-pub(crate) const STEPS: [(&str, Action, Runs); 16] = [
+pub(crate) const STEPS: [(&str, Action, Runs); 18] = [
     ("fmt", Action::Cargo("fmt --all --check"), Runs::All),
     ("layers", Action::Own(layers::run), Runs::All),
     ("catalog", Action::Own(catalog::run), Runs::All),
@@ -51,6 +51,8 @@ pub(crate) const STEPS: [(&str, Action, Runs); 16] = [
     ("peers", Action::EndToEnd("peers --or-skip"), Runs::Deep),
     ("programs on one crate", Action::Own(programs_on_one_crate), Runs::Deep),
     ("package", Action::Own(package::run), Runs::Deep),
+    ("public surface", Action::Own(|root| api::run(root, &[])), Runs::Deep),
+    ("oldest compiler", Action::Own(api::oldest_compiler), Runs::Deep),
     ("dist", Action::Own(dist::run), Runs::Deep),
 ];
 
@@ -195,7 +197,18 @@ mod tests {
         let (short, deep): (Vec<_>, Vec<_>) = (names(Runs::Deep).collect(), names(Runs::Short).collect());
         assert!(short.iter().all(|name| deep.contains(name)));
         assert_eq!(short[..4], ["fmt", "layers", "catalog", "tidy"]);
-        assert_eq!(deep[10..], ["integrations", "peers", "programs on one crate", "package", "dist"]);
+        assert_eq!(
+            deep[10..],
+            [
+                "integrations",
+                "peers",
+                "programs on one crate",
+                "package",
+                "public surface",
+                "oldest compiler",
+                "dist"
+            ]
+        );
     }
 
     #[test]

@@ -15,6 +15,7 @@ mod estimators;
 mod fuzz;
 mod e2e;
 mod package;
+mod api;
 mod dist;
 mod times;
 mod deep;
@@ -27,6 +28,8 @@ use std::process::ExitCode;
 const USAGE: &str = "\
 usage: cargo xtask <command>
 
+  api [--write]
+          compare the public surface of the crates with docs/reference/api, or write it; needs nightly Rust
   catalog check the table of models: sorted, dated, with sources and plausible figures
   ci [--deep | --record]
           run formatting, layers, catalog, tidiness, lints, each crate alone, tests, documentation, and where npm and
@@ -69,6 +72,7 @@ fn main() -> ExitCode {
         ["catalog"] => catalog::run(&root),
         ["layers"] => layers::run(&root),
         ["package"] => package::run(&root),
+        ["api", ref words @ ..] => api::run(&root, words),
         ["dist"] => dist::run(&root),
         ["e2e" | "sdk" | "integrations" | "peers", ..] => {
             e2e::run(&root, &words.iter().map(String::as_str).collect::<Vec<_>>())
