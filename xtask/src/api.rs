@@ -1,5 +1,5 @@
-//! The promises to users of the crates: the public surface of each, recorded in `docs/reference/api` so
-//! that a change of it is seen, and the oldest compiler.
+//! The promises to users of the crates: the public surface of each, recorded in
+//! `docs/reference/api` so that a change of it is seen, and the oldest compiler.
 
 use std::path::Path;
 use std::process::Command;
