@@ -58,7 +58,22 @@ fn has_nightly() -> Result<(), String> {
 
 /// Checks the workspace with the oldest compiler that its manifest promises.
 pub(crate) fn oldest_compiler(root: &Path) -> Result<(), String> {
-    let manifest = std::fs::read_to_string(root.join("Cargo.toml")).map_err(|error| error.to_string())?;
+    with_oldest(root, "check --quiet --workspace --all-features", &root.join("target/oldest"))
+}
+
+/// Tests the conversions for other libraries, which need a newer compiler than the workspace, and
+/// runs their examples.
+pub(crate) fn interop(root: &Path) -> Result<(), String> {
+    let (folder, target) = (root.join("interop"), root.join("target/interop"));
+    let words = ["genai", "openai", "rig"]
+        .map(|name| format!("run --quiet --all-features --locked --example {name}"));
+    let tests = "test --quiet --all-features --locked".to_owned();
+    [tests].into_iter().chain(words).try_for_each(|words| with_oldest(&folder, &words, &target))
+}
+
+/// Runs cargo in a folder with the compiler that its manifest names.
+fn with_oldest(folder: &Path, words: &str, target: &Path) -> Result<(), String> {
+    let manifest = std::fs::read_to_string(folder.join("Cargo.toml")).map_err(|error| error.to_string())?;
     let version = oldest(&manifest).ok_or("Cargo.toml: rust-version not found")?;
     let mut install = Command::new("rustup");
     install.args(["toolchain", "install", version, "--profile", "minimal"]);
@@ -66,10 +81,10 @@ pub(crate) fn oldest_compiler(root: &Path) -> Result<(), String> {
         println!("skipped: {why}\nhint: rustup installs Rust {version}");
         return Ok(());
     }
-    let mut check = Command::new("rustup");
-    check.args(["run", version, "cargo", "check", "--quiet", "--workspace", "--all-features"]);
-    check.env_remove("CARGO").env_remove("RUSTC").env_remove("RUSTUP_TOOLCHAIN");
-    program::run(check.current_dir(root).env("CARGO_TARGET_DIR", root.join("target/oldest")))
+    let mut cargo = Command::new("rustup");
+    cargo.args(["run", version, "cargo"]).args(words.split(' ')).current_dir(folder);
+    cargo.env_remove("CARGO").env_remove("RUSTC").env_remove("RUSTUP_TOOLCHAIN");
+    program::run(cargo.env("CARGO_TARGET_DIR", target))
 }
 
 fn oldest(manifest: &str) -> Option<&str> {

@@ -35,7 +35,7 @@ pub(crate) enum Runs {
 }
 
 /// The steps with their names.
-pub(crate) const STEPS: [(&str, Action, Runs); 18] = [
+pub(crate) const STEPS: [(&str, Action, Runs); 19] = [
     ("fmt", Action::Cargo("fmt --all --check"), Runs::All),
     ("layers", Action::Own(layers::run), Runs::All),
     ("catalog", Action::Own(catalog::run), Runs::All),
@@ -53,6 +53,7 @@ pub(crate) const STEPS: [(&str, Action, Runs); 18] = [
     ("package", Action::Own(package::run), Runs::Deep),
     ("public surface", Action::Own(|root| api::run(root, &[])), Runs::Deep),
     ("oldest compiler", Action::Own(api::oldest_compiler), Runs::Deep),
+    ("interop", Action::Own(api::interop), Runs::Deep),
     ("dist", Action::Own(dist::run), Runs::Deep),
 ];
 
@@ -206,6 +207,7 @@ mod tests {
                 "package",
                 "public surface",
                 "oldest compiler",
+                "interop",
                 "dist"
             ]
         );
