@@ -10,6 +10,15 @@ use serde_json::Value;
 ///
 /// On the wire the tag is `kind` in `snake_case` and the fields are camelCase; an unknown kind is
 /// an error.
+///
+/// ```
+/// use wb_message::{Block, json};
+///
+/// let image = json!({"kind": "image", "mediaType": "image/png", "dataBase64": "QUJD"});
+/// assert_eq!(json!(Block::image("image/png", "QUJD")), image);
+/// let result = json!({"kind": "tool_result", "callId": "c1", "output": "ok", "isError": false});
+/// assert!(serde_json::from_value::<Block>(result).unwrap().is_tool_result());
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "kind", rename_all = "snake_case", rename_all_fields = "camelCase")]

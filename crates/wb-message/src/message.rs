@@ -67,6 +67,19 @@ impl From<Vec<Block>> for Content {
 ///
 /// Tool results and shell executions are separate messages, not nested in a turn. On the wire the
 /// tag is `role` and the fields are camelCase; a snapshot pins the shape.
+///
+/// ```
+/// use wb_message::{Message, json};
+///
+/// let wire = json!({
+///     "role": "toolResult",
+///     "toolCallId": "c1",
+///     "toolName": "read",
+///     "content": [{"kind": "text", "text": "fn main() {}"}],
+///     "isError": false,
+/// });
+/// assert_eq!(json!(Message::tool_result("c1", "read", "fn main() {}")), wire);
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "role", rename_all = "camelCase", rename_all_fields = "camelCase")]

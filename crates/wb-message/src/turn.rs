@@ -8,6 +8,17 @@ use crate::block::Block;
 /// One turn of a conversation as gateways exchange it; tool results are blocks of a tool turn.
 ///
 /// On the wire the tag is `role` in lowercase.
+///
+/// ```
+/// use wb_message::{Block, Turn, json};
+///
+/// let turn = Turn::Assistant { blocks: vec![Block::call("c1", "read", json!({"path": "a.rs"}))] };
+/// let wire = json!({
+///     "role": "assistant",
+///     "blocks": [{"kind": "tool_call", "id": "c1", "name": "read", "input": {"path": "a.rs"}}],
+/// });
+/// assert_eq!(serde_json::to_value(turn).unwrap(), wire);
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "role", rename_all = "lowercase")]
@@ -64,6 +75,14 @@ pub struct ToolDescriptor {
 }
 
 /// A request to a model: a system text, turns and tools.
+///
+/// ```
+/// use wb_message::{Conversation, Turn, json};
+///
+/// let sent = Conversation { system: Some("Be brief.".into()), turns: vec![Turn::user("hi")], tools: None };
+/// let turn = json!({"role": "user", "blocks": [{"kind": "text", "text": "hi"}]});
+/// assert_eq!(json!(sent), json!({"system": "Be brief.", "turns": [turn]}));
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Conversation {
