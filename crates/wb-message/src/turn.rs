@@ -79,7 +79,8 @@ pub struct ToolDescriptor {
 /// ```
 /// use wb_message::{Conversation, Turn, json};
 ///
-/// let sent = Conversation { system: Some("Be brief.".into()), turns: vec![Turn::user("hi")], tools: None };
+/// let turns = vec![Turn::user("hi")];
+/// let sent = Conversation { system: Some("Be brief.".into()), turns, tools: None };
 /// let turn = json!({"role": "user", "blocks": [{"kind": "text", "text": "hi"}]});
 /// assert_eq!(json!(sent), json!({"system": "Be brief.", "turns": [turn]}));
 /// ```
