@@ -2,7 +2,7 @@
 //! conversation of turns.
 #![expect(clippy::print_stdout, reason = "a program for the terminal")]
 
-use wb_message::{Conversation, Message};
+use wb_message::{Conversation, Message, Value};
 
 /// The two forms of a transcript.
 #[derive(schemars::JsonSchema)]
@@ -16,7 +16,19 @@ enum Transcript {
 }
 
 fn schema() -> serde_json::Result<String> {
-    Ok(serde_json::to_string_pretty(&schemars::schema_for!(Transcript))? + "\n")
+    let mut schema = schemars::schema_for!(Transcript);
+    schema.ensure_object().values_mut().for_each(drop_examples);
+    Ok(serde_json::to_string_pretty(&schema)? + "\n")
+}
+
+/// Shortens each description to the text before its example, which is code of Rust.
+fn drop_examples(schema: &mut Value) {
+    match schema {
+        Value::String(text) => text.truncate(text.find("\n\n```").unwrap_or(text.len())),
+        Value::Array(values) => values.iter_mut().for_each(drop_examples),
+        Value::Object(members) => members.values_mut().for_each(drop_examples),
+        _ => {}
+    }
 }
 
 fn main() -> serde_json::Result<()> {

@@ -48,7 +48,7 @@ pub fn last_usage(path: &[&Entry]) -> Option<(usize, Usage)> {
 /// The last valid count is used unchanged and the messages after it are estimated. A count from
 /// before the newest compaction or edit belongs to another prompt and is ignored; without a count
 /// all messages are estimated. An answer that failed without any text counts nothing, since it is
-/// not sent. [`SESSION_PRESET`] is the counter of the recorded answers.
+/// not sent. [`SESSION_PRESET`](crate::SESSION_PRESET) is the counter of the recorded answers.
 pub fn estimate_context(path: &[&Entry], counter: &dyn TokenCounter) -> ContextEstimate {
     tally(path, counter).estimate
 }
