@@ -49,7 +49,7 @@ pub fn to_rig(message: &Message) -> Result<RigMessage, InteropError> {
             let parts = content.iter().filter_map(|block| reply_part(block).transpose());
             RigMessage::Assistant(AssistantMessage::new(parts.collect::<Result<_, _>>()?))
         }
-        Message::ToolResult { tool_call_id, tool_name, content, is_error } => {
+        Message::ToolResult { tool_call_id, tool_name, content, is_error, .. } => {
             let content = content.iter().filter_map(|block| match block {
                 Block::Text { text } => Some(ToolResultContent::text(text)),
                 Block::Image { media_type, data_base64 } => {
@@ -143,6 +143,7 @@ fn result(part: &UserContent) -> Option<Message> {
         tool_name: result.name.as_str().to_owned(),
         content: blocks.collect(),
         is_error: result.is_error,
+        is_refusal: false,
     })
 }
 

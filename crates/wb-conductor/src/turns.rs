@@ -120,6 +120,7 @@ impl Projection {
             tool_call_id: call_id,
             content,
             is_error: is_error.unwrap_or(false),
+            is_refusal: false,
         };
         self.push(TurnPart { turn, role, result: Some(ResultPart { output, is_error }) }, message);
     }
@@ -262,6 +263,7 @@ fn piece_message(role: Role, mut piece: Vec<Block>) -> (Message, Option<Value>) 
                 tool_name: String::new(),
                 content,
                 is_error: is_error.unwrap_or(false),
+                is_refusal: false,
             };
             (message, output)
         }

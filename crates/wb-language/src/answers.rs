@@ -38,14 +38,11 @@ pub enum Answer {
 
 /// Returns the reactions of the user in the result of a call, one for each question.
 ///
-/// The result of a viewer may contain anything, so a refusal counts only in an error, or in the
-/// result of a tool that asks the user.
-pub fn answers(tool: &str, input: &Value, result: &str, is_error: bool) -> Vec<Answer> {
-    let name = bare_name(tool);
-    let is_plan = matches!(name.as_str(), "exitplanmode" | "planexit" | "exitplan" | "proposeplan");
-    let is_question = name.contains("ask") && (name.contains("question") || name.contains("user"))
-        || matches!(name.as_str(), "question" | "requestuserinput");
-    if (is_error || is_plan || is_question) && is_rejection(result) {
+/// A result may contain anything, so a refusal counts only if the host itself records it
+/// (`is_refusal`), or in the result of a tool of the host that asks the user.
+pub fn answers(tool: &str, input: &Value, result: &str, is_error: bool, is_refusal: bool) -> Vec<Answer> {
+    let (is_plan, is_question) = (proposes_a_plan(tool), asks_the_user(tool));
+    if is_refusal || (is_plan || is_question) && is_rejection(result) {
         let words = rejected_words(result).map(|words| clip(words, UTTERANCE_BYTES).into_owned());
         return vec![Answer::Refused { what: describe(tool, input), words }];
     }
@@ -53,6 +50,33 @@ pub fn answers(tool: &str, input: &Value, result: &str, is_error: bool) -> Vec<A
         return plan_answer(tool, input, result, is_error).into_iter().collect();
     }
     if is_question && !is_error { question_answers(input, result) } else { Vec::new() }
+}
+
+/// Returns whether a tool of the host shows the user a plan to approve.
+pub fn proposes_a_plan(tool: &str) -> bool {
+    const NAMES: [&str; 4] = ["exitplanmode", "planexit", "exitplan", "proposeplan"];
+    !is_of_server(tool) && NAMES.contains(&bare_name(tool).as_str())
+}
+
+/// Returns whether a tool of the host asks the user.
+pub fn asks_the_user(tool: &str) -> bool {
+    const NAMES: [&str; 8] = [
+        "askfollowupquestion",
+        "askquestion",
+        "askquestions",
+        "askuser",
+        "askuserquestion",
+        "askuserquestions",
+        "question",
+        "requestuserinput",
+    ];
+    !is_of_server(tool) && NAMES.contains(&bare_name(tool).as_str())
+}
+
+/// Returns whether another program than the host provides a tool: its name has the server's before
+/// it.
+fn is_of_server(tool: &str) -> bool {
+    tool.contains("__") || tool.contains('/') || tool.starts_with("mcp")
 }
 
 /// Returns the approval or refusal of a plan, if the result contains one.
@@ -172,7 +196,7 @@ mod tests {
     use super::*;
 
     fn check(tool: &str, input: &Value, result: &str, expected: &[Answer]) {
-        assert_eq!(answers(tool, input, result, false), expected, "{tool} {result:?}");
+        assert_eq!(answers(tool, input, result, false, false), expected, "{tool} {result:?}");
     }
 
     fn answered(question: &str, answer: &str) -> Answer {
@@ -225,7 +249,7 @@ mod tests {
         let refused = Answer::Refused { what: "Bash git push".to_owned(), words: Some("not yet".to_owned()) };
         let result = "The user doesn't want to proceed with this tool use. To tell you how to proceed, the user said:\nnot yet";
         let call = json!({ "command": "git push" });
-        assert_eq!(answers("Bash", &call, result, true), [refused]);
+        assert_eq!(answers("Bash", &call, result, true, true), [refused]);
         // A viewer does not speak for the user.
         check("Bash", &call, result, &[]);
         check("Bash", &json!({ "command": "cat a" }), "1: the user said:\nx", &[]);
@@ -235,15 +259,18 @@ mod tests {
     fn the_number_of_questions_is_limited() {
         let many = vec!["Why?"; 5_000];
         let result = "\"Why?\"=\"so\"".repeat(5_000);
-        assert_eq!(answers("ask_user", &json!({ "questions": many }), &result, false).len(), MOST_QUESTIONS);
+        assert_eq!(
+            answers("ask_user", &json!({ "questions": many }), &result, false, false).len(),
+            MOST_QUESTIONS
+        );
     }
 
     proptest! {
         #[test]
         fn no_result_panics(tool in "ExitPlanMode|ask_user|Bash", text in any::<String>(), is_error: bool) {
             let input = json!({ "question": text, "plan": text, "questions": [text, 1, { "id": text }] });
-            _ = answers(&tool, &input, &text, is_error);
-            _ = answers(&tool, &input, &format!("\"{text}\"=\"{text}"), is_error);
+            _ = answers(&tool, &input, &text, is_error, !is_error);
+            _ = answers(&tool, &input, &format!("\"{text}\"=\"{text}"), is_error, !is_error);
         }
     }
 }

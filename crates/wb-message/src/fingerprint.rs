@@ -118,7 +118,7 @@ impl Sum {
                 self.blocks(content);
                 self.optional(error_message.as_deref());
             }
-            Message::ToolResult { tool_call_id, tool_name, content, is_error } => {
+            Message::ToolResult { tool_call_id, tool_name, content, is_error, .. } => {
                 self.number(3);
                 self.text(tool_call_id);
                 self.text(tool_name);

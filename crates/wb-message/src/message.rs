@@ -113,6 +113,10 @@ pub enum Message {
         /// True if the tool failed.
         #[serde(default)]
         is_error: bool,
+        /// True if the host itself records that the user refused the call; a text that says so is
+        /// the tool's.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        is_refusal: bool,
     },
     /// A shell command run by the user.
     BashExecution {
@@ -171,6 +175,7 @@ impl Message {
             tool_name: tool.into(),
             content: vec![Block::text(text)],
             is_error: false,
+            is_refusal: false,
         }
     }
 
@@ -181,6 +186,7 @@ impl Message {
             tool_name: tool.into(),
             content: vec![Block::text(text)],
             is_error: true,
+            is_refusal: false,
         }
     }
 
@@ -241,11 +247,12 @@ impl Message {
             Self::Assistant { error_message, .. } => {
                 Self::Assistant { content, error_message: error_message.clone() }
             }
-            Self::ToolResult { tool_call_id, tool_name, is_error, .. } => Self::ToolResult {
+            Self::ToolResult { tool_call_id, tool_name, is_error, is_refusal, .. } => Self::ToolResult {
                 tool_call_id: tool_call_id.clone(),
                 tool_name: tool_name.clone(),
                 content,
                 is_error: *is_error,
+                is_refusal: *is_refusal,
             },
             Self::BashExecution { command, exit_code, .. } => {
                 Self::bash(command.as_str(), joined_text(&content).into_owned(), *exit_code)

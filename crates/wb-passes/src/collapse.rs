@@ -156,7 +156,7 @@ fn failure_lines<'a>(reply: &[Block], results: impl Iterator<Item = &'a Message>
 
 fn failures(message: &Message) -> Vec<Failure<'_>> {
     match message {
-        Message::ToolResult { tool_call_id, tool_name, content, is_error: true } => vec![Failure {
+        Message::ToolResult { tool_call_id, tool_name, content, is_error: true, .. } => vec![Failure {
             call_id: tool_call_id,
             tool: Some(tool_name),
             error: first_line(content.iter().filter_map(Block::as_text)),

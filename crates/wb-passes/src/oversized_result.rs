@@ -196,12 +196,15 @@ impl<'a> Body<'a> {
 /// Copies a message with one text, or none, in place of all its texts; other blocks stay.
 fn with_text(message: &Message, text: Option<String>) -> Option<Message> {
     match message {
-        Message::ToolResult { tool_call_id, tool_name, content, is_error } => Some(Message::ToolResult {
-            tool_call_id: tool_call_id.clone(),
-            tool_name: tool_name.clone(),
-            content: with_one_text(content, text),
-            is_error: *is_error,
-        }),
+        Message::ToolResult { tool_call_id, tool_name, content, is_error, is_refusal } => {
+            Some(Message::ToolResult {
+                tool_call_id: tool_call_id.clone(),
+                tool_name: tool_name.clone(),
+                content: with_one_text(content, text),
+                is_error: *is_error,
+                is_refusal: *is_refusal,
+            })
+        }
         Message::BashExecution { command, exit_code, .. } => {
             Some(Message::bash(command.as_str(), text.unwrap_or_default(), *exit_code))
         }

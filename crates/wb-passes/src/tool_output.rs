@@ -42,12 +42,15 @@ impl ToolOutput {
     /// Returns the message with its texts cut, `None` if none is too long.
     fn cut(self, message: &Message) -> Option<Message> {
         match message {
-            Message::ToolResult { tool_call_id, tool_name, content, is_error } => Some(Message::ToolResult {
-                tool_call_id: tool_call_id.clone(),
-                tool_name: tool_name.clone(),
-                content: self.cut_blocks(content)?,
-                is_error: *is_error,
-            }),
+            Message::ToolResult { tool_call_id, tool_name, content, is_error, is_refusal } => {
+                Some(Message::ToolResult {
+                    tool_call_id: tool_call_id.clone(),
+                    tool_name: tool_name.clone(),
+                    content: self.cut_blocks(content)?,
+                    is_error: *is_error,
+                    is_refusal: *is_refusal,
+                })
+            }
             Message::BashExecution { command, output, exit_code } => {
                 let short = cut(output, self.max_lines)?;
                 Some(Message::bash(command.as_str(), short, *exit_code))

@@ -10,7 +10,7 @@
 //! | `u` | the user's prompt |
 //! | `a` | the assistant's text; `a?` thinks first |
 //! | `a:read` `a:read,bash` | the assistant calls tools; with text if `"…"` or `*n` precedes `:` |
-//! | `t` | the result of the oldest open call; `t!` failed, `t_` cleared |
+//! | `t` | the result of the oldest open call; `t!` failed, `t?` refused by the user, `t_` cleared |
 //! | `t#id` `t:bash#id` | the result for this id, open or not, for orphans and repeated results |
 //! | `n` `n#id` | the same nested in a user message |
 //! | `b` | a shell command of the user; `b!` exits with 1, `b(make)` names the command |

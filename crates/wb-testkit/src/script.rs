@@ -139,8 +139,9 @@ impl Builder {
             _ => body(word, &format!("result {at} of {}", open.shown)),
         };
         let mut message = Message::tool_result(open.id, open.name, text);
-        if let Message::ToolResult { is_error, .. } = &mut message {
-            *is_error = word.flag == Some('!');
+        if let Message::ToolResult { is_error, is_refusal, .. } = &mut message {
+            *is_error = matches!(word.flag, Some('!' | '?'));
+            *is_refusal = word.flag == Some('?');
         }
         message
     }

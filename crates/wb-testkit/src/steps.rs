@@ -159,7 +159,13 @@ impl Stage {
 }
 
 fn result(id: String, tool: &str, content: Vec<Block>, failed: bool) -> Message {
-    Message::ToolResult { tool_call_id: id, tool_name: tool.to_owned(), content, is_error: failed }
+    Message::ToolResult {
+        tool_call_id: id,
+        tool_name: tool.to_owned(),
+        content,
+        is_error: failed,
+        is_refusal: false,
+    }
 }
 
 /// Builds one user message with a result block for each result and the text of all other messages.

@@ -72,6 +72,7 @@ fn message(value: &Value) -> Message {
             tool_name: text(&value["tool_name"]),
             content: blocks(&value["content"]),
             is_error: value["is_error"].as_bool().unwrap_or(false),
+            is_refusal: false,
         },
         Some("bash_execution") => Message::BashExecution {
             command: text(&value["command"]),

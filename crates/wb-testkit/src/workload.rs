@@ -140,6 +140,7 @@ impl Maker {
                 tool_name: tool.to_owned(),
                 content,
                 is_error,
+                is_refusal: false,
             });
         }
         messages.push(Message::assistant_blocks(blocks));

@@ -74,6 +74,7 @@ fn session_message(value: &Value) -> Option<Message> {
             tool_name: text("toolName").to_owned(),
             content: blocks()?,
             is_error: false,
+            is_refusal: false,
         },
         "bashExecution" => Message::bash(text("command"), text("output"), None),
         "custom" | "custom_message" | "hookMessage" => Message::custom(text("customType"), content()?),

@@ -228,7 +228,13 @@ fn images_are_removed_first_and_only_on_request() {
         messages.push(Message::assistant_blocks(vec![Block::call(&id, "screenshot", json!({}))]));
         let content = vec![Block::text("a page"), Block::image("image/png", "iVBORw0K")];
         let tool_name = "screenshot".to_owned();
-        messages.push(Message::ToolResult { tool_call_id: id, tool_name, content, is_error: false });
+        messages.push(Message::ToolResult {
+            tool_call_id: id,
+            tool_name,
+            content,
+            is_error: false,
+            is_refusal: false,
+        });
     }
     messages.extend([Message::assistant("Seen."), Message::user("And now?")]);
     let steps = |policy: ImagePolicy| {

@@ -187,6 +187,7 @@ fn pictures_of_results_are_placed_where_the_dialect_allows() {
             tool_name: "look".into(),
             content: vec![Block::text("seen"), picture],
             is_error: false,
+            is_refusal: false,
         },
     ];
     let at = |dialect, pointer: &str| {

@@ -16,7 +16,7 @@ use super::wording::answer_line;
 use super::{Constraint, Facts, Noted};
 use crate::facts::mentions::Source;
 use wb_digest::labels::Elided;
-use wb_language::answers::{Answer, answers};
+use wb_language::answers::{Answer, answers, asks_the_user, proposes_a_plan};
 use wb_language::constraints::{Kind, constraints};
 use wb_language::decisions::is_decision;
 use wb_language::plain_words;
@@ -88,8 +88,9 @@ impl Facts {
             Message::Assistant { content, error_message } => {
                 self.on_assistant(content, error_message.as_deref(), at, vocabulary);
             }
-            Message::ToolResult { tool_call_id, tool_name, content, is_error } => {
-                self.on_result(tool_call_id, tool_name, content, *is_error, at, vocabulary);
+            Message::ToolResult { tool_call_id, tool_name, content, is_error, is_refusal } => {
+                let ended = Ended { is_error: *is_error, is_refusal: *is_refusal };
+                self.on_result(tool_call_id, tool_name, content, ended, at, vocabulary);
             }
             Message::BashExecution { command, output, exit_code } => {
                 self.mentions.label(&["$ ", &one_line(command, LABEL_CHARS)].concat());
@@ -345,7 +346,7 @@ impl Facts {
         id: &str,
         tool_name: &str,
         content: &[Block],
-        is_error: bool,
+        Ended { is_error, is_refusal }: Ended,
         at: u32,
         vocabulary: &ToolVocabulary,
     ) {
@@ -363,9 +364,8 @@ impl Facts {
             .map_or_else(|| vocabulary.role(tool_name), |call| vocabulary.call_role(tool_name, &call.input));
         let changes = matches!(role, Some(ToolRole::Edit | ToolRole::Write));
         // The task list, changes and refusals are kept as such.
-        let says_nothing = role == Some(ToolRole::Plan)
-            || changes && !is_error && !output.contains('\n')
-            || is_error && is_rejection(output);
+        let says_nothing =
+            role == Some(ToolRole::Plan) || changes && !is_error && !output.contains('\n') || is_refusal;
         for text in content.iter().rev().filter_map(Block::as_text) {
             if says_nothing {
                 self.mentions.read_names(text, Source::Tool);
@@ -374,7 +374,7 @@ impl Facts {
             }
         }
         let Some(call) = open else { return };
-        for answer in answers(&call.name, &call.input, output, is_error) {
+        for answer in answers(&call.name, &call.input, output, is_error, is_refusal) {
             if matches!(answer, Answer::Approved { .. }) {
                 self.turns.approved(&call.name);
                 self.approved = field(&call.input, "plan")
@@ -389,14 +389,15 @@ impl Facts {
             self.ledger.answered(&answer, &line);
             self.turns.current().answered(line);
         }
-        if is_error && let Some(words) = rejected_words(output) {
+        let is_answer_of_user = is_refusal || asks_the_user(&call.name) || proposes_a_plan(&call.name);
+        if is_answer_of_user && let Some(words) = rejected_words(output) {
             self.ledger.refused(words, at);
             self.mentions.read(words, Source::User);
             let refused = self.turns.current().refused().filter(|_| is_answer(words)).map(str::to_owned);
             self.on_request(words, at);
             self.turns.current().to = refused.unwrap_or_default();
         }
-        if is_rejection(output) {
+        if is_answer_of_user && (is_refusal || is_rejection(output)) {
             return;
         }
         if self.tasks.observe(&call.name, &call.input, Some(output)) {
@@ -404,6 +405,14 @@ impl Facts {
         }
         self.answered(&call, output, is_error, at, vocabulary);
     }
+}
+
+/// How a call ended, by its host.
+#[derive(Clone, Copy, Debug)]
+struct Ended {
+    is_error: bool,
+    /// True if the user refused it.
+    is_refusal: bool,
 }
 
 /// Words that make a rule of what is said.

@@ -178,7 +178,13 @@ fn of_user(parts: impl Iterator<Item = GoosePart>, timestamp: i64) -> Vec<Messag
             GoosePart::Block(block) => said.push(block),
             GoosePart::Result { call_id: tool_call_id, content, is_error } => {
                 let tool_name = String::new();
-                messages.push(Message::ToolResult { tool_call_id, tool_name, content, is_error });
+                messages.push(Message::ToolResult {
+                    tool_call_id,
+                    tool_name,
+                    content,
+                    is_error,
+                    is_refusal: false,
+                });
             }
         }
     }

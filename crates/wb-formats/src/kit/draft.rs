@@ -96,7 +96,16 @@ impl Draft {
     pub(crate) fn result(&mut self, record: Span, call_id: String, content: Vec<Block>, is_error: bool) {
         match self.calls.name_of(&call_id) {
             Some(tool_name) => {
-                self.add(record, Message::ToolResult { tool_call_id: call_id, tool_name, content, is_error });
+                self.add(
+                    record,
+                    Message::ToolResult {
+                        tool_call_id: call_id,
+                        tool_name,
+                        content,
+                        is_error,
+                        is_refusal: false,
+                    },
+                );
             }
             None if self.early.contains(&call_id) => self.any_result(record, call_id, content, is_error),
             None => self.n_orphans += 1,
@@ -106,7 +115,17 @@ impl Draft {
     /// Adds the result of a call, also one without a call.
     pub(crate) fn any_result(&mut self, record: Span, call_id: String, content: Vec<Block>, is_error: bool) {
         let tool_name = self.calls.name_of(&call_id).unwrap_or_default();
-        self.add(record, Message::ToolResult { tool_call_id: call_id, tool_name, content, is_error });
+        self.add(
+            record,
+            Message::ToolResult { tool_call_id: call_id, tool_name, content, is_error, is_refusal: false },
+        );
+    }
+
+    /// Marks the result that was just added as a refusal of the user, which its host records.
+    pub(crate) fn mark_refusal(&mut self) {
+        if let Some(Message::ToolResult { is_refusal, .. }) = self.messages.last_mut() {
+            *is_refusal = true;
+        }
     }
 
     /// Adds a record that no model sees to the message before it.

@@ -97,7 +97,7 @@ impl Shape for AiSdkShape {
                 let parts = content.iter().map(part).collect::<Result<Vec<_>, _>>()?;
                 json!({ "role": "assistant", "content": parts })
             }
-            Message::ToolResult { tool_call_id, tool_name, content, is_error } => {
+            Message::ToolResult { tool_call_id, tool_name, content, is_error, .. } => {
                 let output = output(content, *is_error)?;
                 let result = json!({ "type": "tool-result", "toolCallId": tool_call_id, "toolName": tool_name, "output": output });
                 json!({ "role": "tool", "content": [result] })
@@ -215,7 +215,8 @@ fn result_message(json: &RawValue) -> Message {
         None => vec![Block::text(compact(value))],
     };
     let (tool_call_id, tool_name) = (part.tool_call_id.into_string(), part.tool_name.into_string());
-    Message::ToolResult { tool_call_id, tool_name, content, is_error }
+    let is_refusal = kind == "execution-denied";
+    Message::ToolResult { tool_call_id, tool_name, content, is_error: is_error || is_refusal, is_refusal }
 }
 
 /// Reads a part of a result.

@@ -150,7 +150,7 @@ impl Shape for ContentShape {
         let more = || "a new message with more than texts and pictures".to_owned();
         let (role, parts) = match message {
             Message::Assistant { content, .. } => ("model", parts_of(content).ok_or_else(more)?),
-            Message::ToolResult { tool_call_id, tool_name, content, is_error } => {
+            Message::ToolResult { tool_call_id, tool_name, content, is_error, .. } => {
                 if content.iter().any(|block| block.as_text().is_none()) {
                     return Err(more());
                 }
@@ -224,7 +224,13 @@ fn of_user(parts: Vec<GeminiPart>) -> Vec<Message> {
             },
             GeminiPart::Result { id, name: tool_name, content, is_error } => {
                 let tool_call_id = id.unwrap_or_default();
-                messages.push(Message::ToolResult { tool_call_id, tool_name, content, is_error });
+                messages.push(Message::ToolResult {
+                    tool_call_id,
+                    tool_name,
+                    content,
+                    is_error,
+                    is_refusal: false,
+                });
             }
         }
     }

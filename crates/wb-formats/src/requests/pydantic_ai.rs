@@ -128,7 +128,7 @@ impl Shape for PydanticShape {
                 let parts = content.iter().map(part).collect::<Result<Vec<_>, _>>()?;
                 json!({ "parts": parts, "kind": "response", "timestamp": time })
             }
-            Message::ToolResult { tool_call_id, tool_name, content, is_error } => request(json!({
+            Message::ToolResult { tool_call_id, tool_name, content, is_error, .. } => request(json!({
                 "tool_name": tool_name,
                 "content": shown_text(content),
                 "tool_call_id": tool_call_id,
@@ -197,6 +197,7 @@ fn request_message(json: &RawValue) -> Message {
             content: returned(part.content),
             tool_call_id: part.tool_call_id.into_string(),
             tool_name: part.tool_name.into_string(),
+            is_refusal: false,
         },
         Some("user-prompt" | "retry-prompt") => Message::User { content: body(part.content), timestamp },
         _ => Message::user(vec![Block::text(compact(json.get()))]),

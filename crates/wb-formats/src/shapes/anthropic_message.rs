@@ -63,6 +63,7 @@ fn of_user(json: &str) -> Vec<Message> {
                 tool_name: String::new(),
                 content,
                 is_error,
+                is_refusal: false,
             }),
             (UserPart::Block(block), Some(Message::User { content: Content::Blocks(blocks), .. })) => {
                 blocks.push(block);

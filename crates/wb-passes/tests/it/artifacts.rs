@@ -153,6 +153,7 @@ fn texts_in_many_blocks_each_below_the_threshold_count_together() {
         tool_name: "bash".to_owned(),
         content: Vec::from(blocks),
         is_error: false,
+        is_refusal: false,
     };
     let shown = texts(&previewed(OversizedResult::default(), &messages)[2]);
     assert!(shown.starts_with("aaaa") && shown.ends_with("cccc") && shown.len() < 1_700, "{}", shown.len());
@@ -202,6 +203,7 @@ fn images_stay_and_do_not_count_as_text() {
         tool_name: "read".to_owned(),
         content,
         is_error: false,
+        is_refusal: false,
     };
     messages[2] = result(vec![image.clone(), Block::text("a\n".repeat(500))]);
     assert_eq!(previewed(OversizedResult::default(), &messages), messages, "the text alone is small");

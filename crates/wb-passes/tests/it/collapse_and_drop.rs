@@ -231,6 +231,7 @@ fn e13_the_error_of_a_failed_result_survives_its_summary() {
             Block::image("image/png", "A".repeat(4000)),
         ],
         is_error: true,
+        is_refusal: false,
     };
     assert_eq!(summary_of(says("run", &["c0"]), &[failed]), "[Summary] run\nbash failed: FATAL: disk full");
     let nested = Block::ToolResult { call_id: "c1".to_owned(), output: json!("gone"), is_error: Some(true) };

@@ -119,7 +119,13 @@ fn with_screenshots(n_each_turn: [usize; 2]) -> Vec<Message> {
             )]));
             let content = vec![Block::text(format!("shot {turn}-{nth}")), image()];
             let (tool_call_id, tool_name) = (id, "screenshot".to_owned());
-            messages.push(Message::ToolResult { tool_call_id, tool_name, content, is_error: false });
+            messages.push(Message::ToolResult {
+                tool_call_id,
+                tool_name,
+                content,
+                is_error: false,
+                is_refusal: false,
+            });
         }
     }
     messages

@@ -174,7 +174,13 @@ impl PiMessage {
             }
             Role::ToolResult => {
                 let Self { tool_call_id, tool_name, is_error, .. } = self;
-                Message::ToolResult { tool_call_id, tool_name, content: blocks(content), is_error }
+                Message::ToolResult {
+                    tool_call_id,
+                    tool_name,
+                    content: blocks(content),
+                    is_error,
+                    is_refusal: false,
+                }
             }
             Role::BashExecution => {
                 let Self { command, output, exit_code, exclude_from_context, .. } = self;

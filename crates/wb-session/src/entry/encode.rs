@@ -252,7 +252,7 @@ fn spoken(logged: &Logged, entry_timestamp: i64) -> Result<Spoken<'_>, SessionEr
         Message::Assistant { content, error_message } => {
             answer(logged, content, error_message.as_deref(), timestamp)
         }
-        Message::ToolResult { tool_call_id, tool_name, content, is_error } => {
+        Message::ToolResult { tool_call_id, tool_name, content, is_error, .. } => {
             Spoken::ToolResult { tool_call_id, tool_name, content, is_error: *is_error, timestamp }
         }
         Message::BashExecution { command, output, exit_code } => Spoken::BashExecution {

@@ -141,7 +141,7 @@ fn a_remark_for_a_refused_call_is_left_out() {
     let refusal = "The user doesn't want to proceed with this tool use. The tool use was rejected.";
     let talk = script(&format!(
         r#"u"Port it." a"The reader counts blank lines twice.":read(a.rs) t"fn a()"
-           a"The writer is not needed any more.":bash(rm writer.rs) t!"{refusal}""#
+           a"The writer is not needed any more.":bash(rm writer.rs) t?"{refusal}""#
     ));
     let digest = digest(&talk, None);
     assert!(

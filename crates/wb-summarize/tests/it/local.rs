@@ -176,6 +176,7 @@ fn a_refusal_is_no_consent_whatever_its_words_begin_with() {
             tool_name: "Bash".into(),
             content: vec![wb_message::Block::text(refused)],
             is_error: true,
+            is_refusal: true,
         },
     ];
     let facts = Facts::from_messages(&messages, &ToolVocabulary::default());

@@ -139,6 +139,7 @@ fn message(value: &Value) -> Message {
             tool_name: TOOL.to_owned(),
             content: blocks,
             is_error: false,
+            is_refusal: false,
         },
         other => panic!("unknown role {other:?}"),
     }

@@ -93,6 +93,7 @@ fn message(value: &Value) -> Message {
             tool_name: text(&value["tool"]),
             content: body(value),
             is_error: value["is_error"].as_bool().unwrap_or(false),
+            is_refusal: false,
         },
         Some("extension") => Message::custom(text(&value["ext_kind"]), value["data"].to_string()),
         other => panic!("unknown kind {other:?}"),

@@ -137,6 +137,7 @@ fn reply() -> impl Strategy<Value = Vec<Message>> {
             tool_name: "bash".to_owned(),
             content: vec![Block::text(text)],
             is_error,
+            is_refusal: false,
         };
         [reply].into_iter().chain(results.into_iter().enumerate().map(result)).collect()
     })

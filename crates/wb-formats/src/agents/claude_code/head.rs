@@ -27,7 +27,13 @@ pub(crate) struct Head<'a> {
     is_visible_in_transcript_only: Flag,
     is_meta: Flag,
     is_api_error_message: Flag,
+    tool_denial_kind: Text<'a>,
+    tool_use_result: Option<&'a RawValue>,
 }
+
+/// What the host records in place of a result that the user refused; a tool's error begins with
+/// `Error`.
+const REFUSED: &str = "\"User rejected tool use\"";
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
@@ -168,6 +174,12 @@ impl<'a> Head<'a> {
 
     pub(crate) fn parent(&self) -> Option<&str> {
         self.parent_uuid.as_str()
+    }
+
+    /// Returns whether the host records that the user refused the call.
+    pub(crate) fn is_refusal(&self) -> bool {
+        self.tool_denial_kind.as_str() == Some("user-rejected")
+            || self.tool_use_result.is_some_and(|result| result.get() == REFUSED)
     }
 
     pub(crate) fn is_side(&self) -> bool {

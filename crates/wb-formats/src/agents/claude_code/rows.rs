@@ -23,6 +23,8 @@ pub(crate) struct Row {
     pub(crate) is_lost: bool,
     pub(crate) kind: Kind,
     pub(crate) is_side: bool,
+    /// Set if it has a result of a call that the user refused.
+    pub(crate) is_refusal: bool,
     /// The time of a user message; 0 for other lines.
     pub(crate) timestamp: i64,
     /// The bytes of the file.
@@ -162,6 +164,7 @@ impl Rows {
             is_lost: parent == Some(None) && self.all.iter().any(Row::is_chat),
             kind,
             is_side: head.is_side(),
+            is_refusal: head.is_refusal(),
             timestamp: if is_user { head.timestamp() } else { 0 },
             record: at..at + line.len() as u64,
             content,
@@ -213,6 +216,7 @@ impl Rows {
             is_lost: false,
             kind: Kind::Link,
             is_side: self.is_subagent(),
+            is_refusal: false,
             timestamp: 0,
             record: at..at + len as u64,
             content: 0..0,

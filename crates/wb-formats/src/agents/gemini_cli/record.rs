@@ -105,9 +105,12 @@ fn answer(draft: &mut Draft, fields: &Fields<'_>, record: &Span, is_counted: boo
     if let Some(usage) = usage(fields).filter(|_| is_counted) {
         draft.count(usage, fields.string("model"));
     }
-    for CallWithResult { id, result, is_error, .. } in calls {
+    for CallWithResult { id, result, is_error, is_refusal, .. } in calls {
         if let Some(content) = result {
             draft.result(record.clone(), id, content, is_error);
+            if is_refusal {
+                draft.mark_refusal();
+            }
         }
     }
 }
@@ -120,6 +123,7 @@ struct CallWithResult {
     input: Value,
     result: Option<Vec<Block>>,
     is_error: bool,
+    is_refusal: bool,
 }
 
 /// A call in its list.
@@ -160,6 +164,7 @@ impl CallJson<'_> {
         let value = |raw: &RawValue| value(raw.get().as_bytes());
         let input = self.args.and_then(value).filter(Value::is_object).unwrap_or_else(|| json!({}));
         let is_error = self.status.as_str().is_some_and(|status| status != "success");
+        let is_refusal = self.status.as_str() == Some("cancelled");
         let result = self.result.and_then(value).map(result_blocks);
         Some(CallWithResult {
             id: self.id.0?.into_owned(),
@@ -167,6 +172,7 @@ impl CallJson<'_> {
             input,
             result,
             is_error,
+            is_refusal,
         })
     }
 }
@@ -218,7 +224,7 @@ impl Writer for RecordWriter<'_> {
             }
             Message::User { content: Content::Blocks(blocks), .. } => ("user", parts_of(blocks)),
             Message::Assistant { content, .. } => ("gemini", parts_of(content)),
-            Message::ToolResult { tool_call_id, tool_name, content, is_error } => {
+            Message::ToolResult { tool_call_id, tool_name, content, is_error, .. } => {
                 let texts: Option<Vec<&str>> = content.iter().map(Block::as_text).collect();
                 let id = Some(tool_call_id.as_str()).filter(|id| !id.is_empty());
                 let part = |text: String| part_of_result(id, tool_name, &text, *is_error);

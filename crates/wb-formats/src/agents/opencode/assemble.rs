@@ -267,7 +267,8 @@ impl AnswerStep {
             said @ Outcome::Said { .. } => (said.sent(), false),
         };
         let Some((content, is_error)) = answer else { return };
-        let message = Message::ToolResult { tool_call_id: id, tool_name: name, content, is_error };
+        let message =
+            Message::ToolResult { tool_call_id: id, tool_name: name, content, is_error, is_refusal: false };
         self.results.push(Answered { message, record: piece.record.clone(), is_altered });
     }
 }

@@ -104,7 +104,11 @@ impl<'a> Event<'a> {
                 let call_id = metadata.text("tool_call_id").unwrap_or_default().into_owned();
                 let (content, is_error) = (self.observed(), self.is_failed());
                 let content = Some(content).filter(|text| !text.is_empty()).map(Block::text);
+                let is_refusal = self.name == "user_rejected";
                 draft.result(self.record, call_id, content.into_iter().collect(), is_error);
+                if is_refusal {
+                    draft.mark_refusal();
+                }
             }
             None => match self.text_message() {
                 Some(message) => draft.add(self.record, message),

@@ -94,7 +94,7 @@ fn answers(
 
 /// Returns the observation that ends a call, in the agent's form for an action not carried out.
 fn answer(events: &[Event<'_>], wanted: &Wanted<'_>, message: &Message, id: u64) -> Option<Value> {
-    let Message::ToolResult { tool_call_id, tool_name, content, is_error: true } = message else {
+    let Message::ToolResult { tool_call_id, tool_name, content, is_error: true, .. } = message else {
         return None;
     };
     let action = events.iter().find(|event| event.is_action_of(tool_call_id));

@@ -126,6 +126,7 @@ impl<'a> MessageMembers<'a> {
             tool_name: self.name.or(self.function).unwrap_or_default().into_owned(),
             content: self.body.into_blocks(),
             is_error: !matches!(self.error, "" | "null" | "false" | "\"\""),
+            is_refusal: false,
         }
     }
 }

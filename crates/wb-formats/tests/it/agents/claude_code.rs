@@ -305,3 +305,29 @@ fn a_line_that_a_compaction_keeps_twice_has_its_first_position() {
        3 user      "go on"
     "#);
 }
+
+#[test]
+fn a_refusal_is_one_only_if_the_host_records_it() {
+    let said = "The user doesn't want to proceed with this tool use. To tell you how to proceed, the user said:\nyes";
+    let file = |mark: &str| {
+        let call = r#"{"type":"assistant","uuid":"a","parentUuid":null,"message":{"id":"m","content":[{"type":"tool_use","id":"t","name":"Bash","input":{}}]}}"#;
+        let result = serde_json::json!([{ "type": "tool_result", "tool_use_id": "t", "content": said, "is_error": true }]);
+        format!(
+            "{call}\n{{\"type\":\"user\",\"uuid\":\"b\",\"parentUuid\":\"a\"{mark},\"message\":{{\"role\":\"user\",\"content\":{result}}}}}\n"
+        )
+    };
+    for (mark, expected) in [
+        ("", false),
+        (r#","toolUseResult":"Error: User rejected tool use""#, false),
+        (r#","toolUseResult":"User rejected tool use""#, true),
+        (r#","toolDenialKind":"user-rejected""#, true),
+        (r#","toolDenialKind":"hook""#, false),
+    ] {
+        let view = wb_formats::read(&mut file(mark).as_bytes()).unwrap();
+        let found = view
+            .messages
+            .iter()
+            .any(|it| matches!(it, wb_message::Message::ToolResult { is_refusal: true, .. }));
+        assert_eq!(found, expected, "{mark}");
+    }
+}

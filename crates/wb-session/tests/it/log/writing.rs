@@ -257,6 +257,7 @@ fn one_of_each(target: &EntryId) -> Vec<EntryKind> {
         tool_name: "read".into(),
         content: vec![Block::text("x"), Block::image("image/png", "aGk=")],
         is_error: true,
+        is_refusal: false,
     };
     let shell = Message::BashExecution { command: "ls".into(), output: "a".into(), exit_code: Some(2) };
     vec![
