@@ -407,7 +407,7 @@ impl Facts {
     }
 }
 
-/// How a call ended, by its host.
+/// The end of a call, as its host records it.
 #[derive(Clone, Copy, Debug)]
 struct Ended {
     is_error: bool,

@@ -31,8 +31,8 @@ pub(crate) struct Head<'a> {
     tool_use_result: Option<&'a RawValue>,
 }
 
-/// What the host records in place of a result that the user refused; a tool's error begins with
-/// `Error`.
+/// The host's record in place of a result that the user refused; that of a tool's error begins
+/// with `Error`.
 const REFUSED: &str = "\"User rejected tool use\"";
 
 #[derive(Default, Deserialize)]

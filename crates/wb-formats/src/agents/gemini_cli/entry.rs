@@ -96,12 +96,12 @@ fn messages(group: &[MessageEntry], parts: &dyn Parts) -> Option<Vec<Message>> {
     Some(draft.messages().iter().cloned().map(bare).collect())
 }
 
-/// Returns a message without the fields that the host does not rewrite: its time, and the failure
-/// flag of a result.
+/// Returns a message without the fields that the host does not rewrite: its time, and the
+/// flags of a result.
 fn bare(mut message: Message) -> Message {
     match &mut message {
         Message::User { timestamp, .. } => *timestamp = 0,
-        Message::ToolResult { is_error, .. } => *is_error = false,
+        Message::ToolResult { is_error, is_refusal, .. } => (*is_error, *is_refusal) = (false, false),
         _ => {}
     }
     message
