@@ -60,7 +60,7 @@ fn run(shell: &Shell, command: Option<Command>) -> Result<Exit> {
         Some(Command::Replay(args)) => commands::replay::replay(shell, &args),
         Some(Command::Hook(args)) => commands::hook::hook(shell, &args),
         Some(Command::Models(args)) => commands::models::models(shell, &args),
-        Some(Command::Config) => session::config::config(shell),
+        Some(Command::Config(it)) => session::config::config(shell, it.action.as_ref()),
         Some(Command::Install(args)) => return commands::install::install(shell, args),
         Some(Command::Uninstall(args)) => return commands::install::uninstall(shell, args),
         Some(Command::Audit(args)) => return commands::audit::audit(shell, &args),

@@ -189,12 +189,12 @@ pub(crate) enum Command {
     Models(Models),
     /// Show the settings for agents' compactions and their sources
     ///
-    /// .wb.toml in a project overrides ~/.config/wb/config.toml. Keys: strategy (window-budget or
+    /// .wb.toml in a project that you trust overrides ~/.config/wb/config.toml. Keys: strategy (window-budget or
     /// ladder), `trigger_ratio`, `keep_recent_tokens`, `reserve_tokens`; images (keep, marker or
     /// drop; `wb compact` and `wb plan` only); pin, a list of sentences for every digest;
     /// `[models."ID"]`, as in `wb models`; `[hosts]`, where claude-code, codex, gemini-cli,
     /// opencode or pi = false turns `wb` off for that agent.
-    Config,
+    Config(ConfigArgs),
     /// Install the plug-in for an agent
     ///
     /// pi and Claude Code then compact without a model; opencode and Gemini CLI use the summary of
@@ -230,6 +230,29 @@ pub(crate) struct Completions {
     /// The shell
     #[arg(value_name = "SHELL")]
     pub(crate) shell: clap_complete::Shell,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ConfigArgs {
+    #[command(subcommand)]
+    pub(crate) action: Option<ConfigAction>,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ConfigAction {
+    /// Trust the .wb.toml of a folder
+    ///
+    /// Without it the file has no effect. Read the file first: its pinned sentences appear in every
+    /// digest.
+    Trust {
+        /// The project's folder; default: the working one
+        folder: Option<PathBuf>,
+    },
+    /// Stop trusting the .wb.toml of a folder
+    Untrust {
+        /// The project's folder; default: the working one
+        folder: Option<PathBuf>,
+    },
 }
 
 #[derive(Debug, Args)]

@@ -5,6 +5,7 @@ pub(crate) mod agent_folders;
 pub(crate) mod output_file;
 pub(crate) mod copy;
 pub(crate) mod provider_request;
+pub(crate) mod project_file;
 pub(crate) mod config;
 pub(crate) mod known_window;
 pub(crate) mod connect;

@@ -17,7 +17,7 @@ use wb_record::{Access, BorrowedPart, DelegatedCompaction, Document, MemoryParts
 
 use super::protocol::{Action, Answer, Place, Report, Request, Source, VERSION};
 use crate::args::Policy;
-use crate::session::config::{AN_ANSWER_HOLDS, Config};
+use crate::session::config::{AN_ANSWER_HOLDS, Config, Pin};
 use crate::session::outcome::Outcome;
 use crate::session::validity::Validity;
 use crate::session::{Measure, Session};
@@ -216,10 +216,10 @@ fn answer(request: &Request<'_>, config: &Config, outcome: &Outcome, cut: Option
 
 /// Returns the user's text for a digest: the instructions of this compaction, and the pinned
 /// sentences of the settings.
-fn words(asked: Option<&str>, pin: &[String]) -> String {
+fn words(asked: Option<&str>, pin: &[Pin]) -> String {
     let asked = asked.map(str::trim).filter(|words| !words.is_empty());
     let asked = asked.map(|words| format!("The user asked of this compaction: {words}\n"));
-    let pinned = pin.iter().map(|words| format!("The user's settings say: {words}\n"));
+    let pinned = pin.iter().map(|pin| pin.line() + "\n");
     asked.into_iter().chain(pinned).collect()
 }
 

@@ -13,6 +13,7 @@ use wb_summarize::LocalDigest;
 
 use crate::commands::audit::newest_summary;
 use crate::commands::compaction_log::Entry;
+use crate::session::config::Pin;
 
 /// The most characters of text to add to a summary.
 const MOST_CHARS: usize = 6_000;
@@ -78,7 +79,7 @@ impl HostEvent {
     }
 
     /// Returns the answer to the event; irrelevant events are ignored.
-    pub(crate) fn answer(&self, pin: &[String]) -> EventAnswer {
+    pub(crate) fn answer(&self, pin: &[Pin]) -> EventAnswer {
         match (self.hook_event_name.as_str(), self.source.as_deref()) {
             ("PreCompact", _) if self.host() == "claude-code" => self.before(pin).unwrap_or_default(),
             ("SessionStart", Some("compact")) => self.after(pin).unwrap_or_default(),
@@ -88,7 +89,7 @@ impl HostEvent {
     }
 
     /// Lists for a summarizing model what the summary must contain.
-    fn before(&self, pin: &[String]) -> Option<EventAnswer> {
+    fn before(&self, pin: &[Pin]) -> Option<EventAnswer> {
         let facts = self.session()?.facts()?;
         let digest = LocalDigest::new(&facts, facts.n_messages() as usize).render(MOST_CHARS);
         let pinned = listed(pin);
@@ -101,7 +102,7 @@ impl HostEvent {
     }
 
     /// Lists for a compacted session what its summary lacks.
-    fn after(&self, pin: &[String]) -> Option<EventAnswer> {
+    fn after(&self, pin: &[Pin]) -> Option<EventAnswer> {
         let (facts, found) = self.audit()?;
         let lines = listed(pin) + &found.iter().map(described).collect::<String>();
         let mut text = String::new();
@@ -156,8 +157,8 @@ impl HostEvent {
     }
 }
 
-fn listed(pin: &[String]) -> String {
-    pin.iter().flat_map(|words| ["- ", words, "\n"]).collect()
+fn listed(pin: &[Pin]) -> String {
+    pin.iter().map(|pin| format!("- {}\n", pin.line())).collect()
 }
 
 fn described(finding: &Finding) -> String {

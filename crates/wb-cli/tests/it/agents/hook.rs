@@ -1,6 +1,7 @@
 //! Checks that `wb hook` returns one answer to every request.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
@@ -271,7 +272,18 @@ fn a_project_overrides_the_user_and_each_value_has_its_file() {
     let below = project.path().join("src/deep");
     fs::create_dir_all(&below).unwrap();
     let question = json!({"version": 1, "host": "pi", "cwd": below, "session": {"messages": messages(30)}});
-    assert_eq!(reason(&ask(home.path(), &question)), "the settings leave this agent to itself");
+    let of_project = "the settings leave this agent to itself";
+    assert_eq!(ask(home.path(), &question)["action"], "replace", "it is not trusted");
+    let folder = project.path().to_str().unwrap();
+    let trusted = wb_of(home.path(), &["config", "trust", folder], b"");
+    assert_eq!(trusted.code, 0, "{}", trusted.stderr);
+    assert_eq!(reason(&ask(home.path(), &question)), of_project);
+    let mut writable = fs::metadata(project.path().join(".wb.toml")).unwrap().permissions();
+    writable.set_mode(0o666);
+    fs::set_permissions(project.path().join(".wb.toml"), writable).unwrap();
+    assert_eq!(ask(home.path(), &question)["action"], "replace", "others may write it");
+    wb_of(home.path(), &["config", "untrust", folder], b"");
+    assert_eq!(fs::read_to_string(home.path().join(".config/wb/trusted-folders")).unwrap(), "");
     let shown = wb_of(home.path(), &["config"], b"").stdout;
     assert!(shown.contains("keep_recent_tokens = 100  ~/.config/wb/config.toml\n"), "{shown}");
     assert!(shown.contains("strategy = window-budget  default\n"), "{shown}");

@@ -185,6 +185,7 @@ fn a_check_finds_the_switch_by_which_an_agent_leaves_it_off() {
             home.lay(".claude/settings.json", &with);
         } else {
             home.lay(path, text);
+            home.done("config trust");
         }
         let reported = wrong(&home, host);
         assert!(reported.contains("it is switched off: ") && reported.contains(why), "{path}: {reported}");
@@ -221,6 +222,7 @@ fn a_switch_that_is_on_again_in_settings_that_count_more_is_no_problem() {
         for (path, text) in files {
             home.lay(path, text);
         }
+        home.done("config trust");
         assert_eq!(wrong(&home, host), "", "{host}");
     }
 }
@@ -240,6 +242,7 @@ fn a_check_names_settings_that_can_no_more_be_read() {
         let home = Home::new();
         home.done(&format!("install {host}"));
         home.lay(path, text);
+        home.done("config trust");
         let reported = wrong(&home, host);
         let file = path.rsplit('/').next().unwrap();
         assert!(reported.contains("JSON") || reported.contains(file), "{path}: {reported}");
