@@ -189,10 +189,10 @@ pub(crate) enum Command {
     Models(Models),
     /// Show the settings for agents' compactions and their sources
     ///
-    /// .wb.toml in a project that you trust overrides ~/.config/wb/config.toml. Keys: strategy (window-budget or
-    /// ladder), `trigger_ratio`, `keep_recent_tokens`, `reserve_tokens`; images (keep, marker or
-    /// drop; `wb compact` and `wb plan` only); pin, a list of sentences for every digest;
-    /// `[models."ID"]`, as in `wb models`; `[hosts]`, where claude-code, codex, gemini-cli,
+    /// .wb.toml in a project that you trust overrides ~/.config/wb/config.toml. Keys: strategy
+    /// (window-budget or ladder), `trigger_ratio`, `keep_recent_tokens`, `reserve_tokens`; images
+    /// (keep, marker or drop; `wb compact` and `wb plan` only); pin, a list of sentences for every
+    /// digest; `[models."ID"]`, as in `wb models`; `[hosts]`, where claude-code, codex, gemini-cli,
     /// opencode or pi = false turns `wb` off for that agent.
     Config(ConfigArgs),
     /// Install the plug-in for an agent

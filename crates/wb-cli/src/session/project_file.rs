@@ -73,7 +73,7 @@ pub(crate) fn set_trust(shell: &Shell, folder: Option<&Path>, is_trusted: bool) 
     let environment = &shell.environment;
     let named = folder.or(environment.working.as_deref()).unwrap_or(Path::new("."));
     let fails = |error: std::io::Error| {
-        UserError::of_file(&named.display().to_string(), error.to_string(), "name the project's folder")
+        UserError::of_file(named.display().to_string(), error.to_string(), "name the project's folder")
     };
     let folder = named.canonicalize().map_err(fails)?;
     if folder.to_str().is_none_or(|path| path.contains('\n')) {
