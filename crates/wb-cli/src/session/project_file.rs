@@ -90,7 +90,7 @@ pub(crate) fn set_trust(shell: &Shell, folder: Option<&Path>, is_trusted: bool) 
     fs::create_dir_all(config).map_err(fails)?;
     let list = config.join(TRUSTED);
     write_new(&list, None, true, |out: &mut dyn Write| {
-        let lines: String = folders.iter().map(|it| format!("{}\n", it.display())).collect();
+        let lines = folders.iter().fold(String::new(), |lines, it| lines + &it.to_string_lossy() + "\n");
         let failed = |source| FileError::Io { path: list.clone(), doing: "writing it", source };
         out.write_all(lines.as_bytes()).map_err(failed)
     })?;
