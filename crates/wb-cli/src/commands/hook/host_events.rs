@@ -158,7 +158,7 @@ impl HostEvent {
 }
 
 fn listed(pin: &[Pin]) -> String {
-    pin.iter().map(|pin| format!("- {}\n", pin.line())).collect()
+    pin.iter().flat_map(|pin| ["- ".to_owned(), pin.line(), "\n".to_owned()]).collect()
 }
 
 fn described(finding: &Finding) -> String {
