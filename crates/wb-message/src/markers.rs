@@ -139,10 +139,46 @@ pub fn is_dropped_mark(message: &Message) -> bool {
     sole_user_text(message) == Some(DROPPED_MARK)
 }
 
-/// Returns the path and the body of a file restored by an earlier compaction.
+/// Returns the path and the body of a file restored by an earlier compaction, without its fence.
 pub fn restored_file(message: &Message) -> Option<(&str, &str)> {
     let rest = sole_user_text(message)?.strip_prefix(RESTORED_FILE_PREFIX)?.strip_prefix(' ')?;
-    Some(rest.split_once('\n').unwrap_or((rest, "")))
+    let (path, body) = rest.split_once('\n').unwrap_or((rest, ""));
+    Some((path, without_fence(body).unwrap_or(body)))
+}
+
+/// Returns the text of a restored file. Its body is fenced, so that no line of it can be read as
+/// the user's or as one of a digest.
+///
+/// ```
+/// use wb_message::Message;
+/// use wb_message::markers::{RESTORED_FILE_PREFIX, fenced_file, restored_file};
+///
+/// let text = fenced_file("a.md", "# Guardrails\n```sh\nmake\n```\n");
+/// let fenced = "a.md\n````\n# Guardrails\n```sh\nmake\n```\n\n````";
+/// assert_eq!(text, format!("{RESTORED_FILE_PREFIX} {fenced}"));
+/// let body = "# Guardrails\n```sh\nmake\n```\n";
+/// assert_eq!(restored_file(&Message::user(text)), Some(("a.md", body)));
+/// ```
+pub fn fenced_file(path: &str, body: &str) -> String {
+    let longest = body.split('\n').map(n_ticks).max().unwrap_or(0);
+    let fence = "`".repeat(longest.max(LEAST_TICKS - 1) + 1);
+    [RESTORED_FILE_PREFIX, " ", path, "\n", &fence, "\n", body, "\n", &fence].concat()
+}
+
+/// The ticks of the shortest fence of Markdown.
+const LEAST_TICKS: usize = 3;
+
+/// Counts the ticks at the start of a line.
+fn n_ticks(line: &str) -> usize {
+    line.trim_start().bytes().take_while(|byte| *byte == b'`').count()
+}
+
+/// Returns the text within a fence that nothing in it ends.
+fn without_fence(text: &str) -> Option<&str> {
+    let (fence, rest) = text.split_once('\n')?;
+    let is_fence = fence.len() >= LEAST_TICKS && fence.bytes().all(|byte| byte == b'`');
+    let body = rest.strip_suffix(fence).filter(|_| is_fence)?.strip_suffix('\n')?;
+    body.split('\n').all(|line| n_ticks(line) < fence.len()).then_some(body)
 }
 
 /// Returns whether a compaction made this message: a digest, a restored file or the mark of a drop.

@@ -1,12 +1,13 @@
 //! Restores the files that the agent was reading before a compaction.
 
+use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::hash::BuildHasherDefault;
 
 use wb_budget::{TokenCounter, WeighedTranscript, estimate_message_tokens};
 use wb_message::block::joined_text;
-use wb_message::markers::{CLEARED_TOOL_RESULT, RESTORED_FILE_PREFIX, restored_file};
+use wb_message::markers::{CLEARED_TOOL_RESULT, RESTORED_FILE_PREFIX, fenced_file, restored_file};
 use wb_message::pairing::{ByKey, id_key};
 use wb_message::tools::{RoleCache, normal_path};
 use wb_message::{Block, CallPosition, Message, Pair, ToolRole, ToolVocabulary, text};
@@ -28,9 +29,9 @@ impl Default for RehydrateOpts {
     }
 }
 
-fn restored_message(path: &str, body: &str, timestamp: i64) -> Message {
-    let content = [RESTORED_FILE_PREFIX, " ", path, "\n", body].concat().into();
-    Message::User { content, timestamp }
+/// Builds a restored file in the published form, without a fence.
+fn published_message(path: &str, body: &str) -> Message {
+    Message::user([RESTORED_FILE_PREFIX, " ", path, "\n", body].concat())
 }
 
 fn body_of(content: &[Block]) -> String {
@@ -54,7 +55,7 @@ pub fn rehydrate_recent_reads(dropped: &[Message], kept: &[Message], opts: &Rehy
     let mut restored: Vec<Message> = Vec::new();
     let mut spent = 0;
     for (_, path, body) in reads {
-        let message = restored_message(path, &body, 0);
+        let message = published_message(path, &body);
         spent += estimate_message_tokens(&message);
         if spent > opts.token_budget && !restored.is_empty() {
             break;
@@ -240,33 +241,14 @@ fn is_one_text(message: &Message) -> bool {
     restored_file(message).is_some() || matches!(message.blocks(), [Block::Text { .. }])
 }
 
-/// Builds the restored file of a message without an intermediate copy of its body.
+/// Builds the restored file of a message.
 fn restored_from(shown: &Message, path: &str, timestamp: i64) -> Message {
-    let mut text = String::with_capacity(RESTORED_FILE_PREFIX.len() + path.len() + 2 + body_bytes(shown));
-    for part in [RESTORED_FILE_PREFIX, " ", path, "\n"] {
-        text.push_str(part);
-    }
-    match (shown, restored_file(shown)) {
-        (_, Some((_, body))) => text.push_str(body),
-        (Message::ToolResult { content, .. }, None) => {
-            for (nth, part) in content.iter().filter_map(Block::as_text).enumerate() {
-                text.push_str(if nth > 0 { "\n" } else { "" });
-                text.push_str(part);
-            }
-        }
-        _ => {}
-    }
-    Message::User { content: text.into(), timestamp }
-}
-
-fn body_bytes(message: &Message) -> usize {
-    match (message, restored_file(message)) {
-        (_, Some((_, body))) => body.len(),
-        (Message::ToolResult { content, .. }, None) => {
-            content.iter().filter_map(Block::as_text).map(str::len).sum()
-        }
-        _ => 0,
-    }
+    let body = match (shown, restored_file(shown)) {
+        (_, Some((_, body))) => Cow::Borrowed(body),
+        (Message::ToolResult { content, .. }, None) => joined_text(content),
+        _ => Cow::Borrowed(""),
+    };
+    Message::User { content: fenced_file(path, &body).into(), timestamp }
 }
 
 /// Clips a restored message to the remaining tokens, if enough of it is left.
@@ -276,7 +258,8 @@ fn clip(message: &Message, weight: u64, left: u64, counter: &dyn TokenCounter) -
     let mut allowed = left;
     while allowed >= MIN_CLIPPED_TOKENS {
         let max_bytes = scale(body.len(), allowed, weight);
-        let short = restored_message(path, &text::clip(body, max_bytes), timestamp);
+        let content = fenced_file(path, &text::clip(body, max_bytes)).into();
+        let short = Message::User { content, timestamp };
         let short_weight = counter.message(&short);
         if short_weight <= left {
             return Some((short, short_weight));

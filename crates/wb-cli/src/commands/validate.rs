@@ -116,7 +116,12 @@ pub(crate) fn lines(page: &mut Page<'_>, violations: &[Violation], has_fix: bool
 fn line(page: &mut Page<'_>, group: &[&Violation], has_fix: bool) -> io::Result<()> {
     let [first, ..] = group else { return Ok(()) };
     let place = first.message.map_or_else(|| "request".to_owned(), |at| format!("message {at}"));
-    let names: Vec<&str> = group.iter().map(|violation| violation.dialect.name()).collect();
+    let mut names: Vec<&str> = Vec::new();
+    for violation in group {
+        if !names.contains(&violation.dialect.name()) {
+            names.push(violation.dialect.name());
+        }
+    }
     let (rule, what) = (&first.rule, escaped(&first.what));
     let fix = if has_fix { format!("; {}", first.fix) } else { String::new() };
     writeln!(page, "{place}: {rule}: {what}{fix} {DIM}[{}]{DIM:#}", names.join(", "))

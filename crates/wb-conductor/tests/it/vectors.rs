@@ -17,7 +17,9 @@ use wb_conductor::{
 };
 use wb_invoke::ModelInvoker;
 use wb_invoke::scripted::{Script, ScriptedInvoker};
-use wb_message::markers::{CLEARED_TOOL_RESULT, is_prompt, is_synthetic, restored_file};
+use wb_message::markers::{
+    CLEARED_TOOL_RESULT, RESTORED_FILE_PREFIX, is_prompt, is_synthetic, restored_file,
+};
 use wb_message::tools::normal_path;
 use wb_message::{Block, Message, Pairing, ToolVocabulary, Turn};
 use wb_passes::{RehydrateOpts, clear_stale_tool_results, compactable_tool_names, rehydrate_recent_reads};
@@ -45,7 +47,7 @@ struct Outcome {
 
 impl Outcome {
     fn new(report: &CompactionReport, after: &[Message]) -> Self {
-        let restored = after.iter().skip(1).take(report.restored.len()).map(user_text).collect();
+        let restored = after.iter().skip(1).take(report.restored.len()).map(without_fence).collect();
         let by_model = report.digest == Some(DigestSource::Model { cut_off: false });
         Self { cut: report.cut, restored, cleared: report.cleared.clone(), by_model }
     }
@@ -70,6 +72,12 @@ impl Outcome {
 
 fn indices(list: &Value) -> Vec<usize> {
     list.as_array().into_iter().flatten().map(|n| usize::try_from(n.as_u64().unwrap()).unwrap()).collect()
+}
+
+/// Returns a restored file in the published form.
+fn without_fence(message: &Message) -> String {
+    let Some((path, body)) = restored_file(message) else { return user_text(message) };
+    format!("{RESTORED_FILE_PREFIX} {path}\n{body}")
 }
 
 fn user_text(message: &Message) -> String {

@@ -1,6 +1,7 @@
 //! Ids that several calls share: each later call gets a new id, and so does its result.
 
 use std::cmp::Reverse;
+use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::io;
 use std::ops::Range;
@@ -58,23 +59,24 @@ struct Renamed<'a> {
 /// nothing but the ids changes, and a result keeps its call. Calls without an id stay as they are,
 /// and so do calls of one record in which the id is at more or fewer places than there are
 /// calls and results.
-fn with_own_ids(document: &dyn Document, view: &View) -> io::Result<ChangeSet> {
-    let mut renamed = renamed(document, view)?;
+fn with_own_ids<'a>(document: &'a dyn Document, view: &'a View) -> io::Result<ChangeSet> {
+    let mut places = IdPlaces { document, known: HashMap::new() };
+    let mut renamed = renamed(&mut places, view)?;
     // In reverse order, so that no change moves the position of another.
     renamed.sort_by(|one, other| other.slot.0.cmp(one.slot.0));
     let records = renamed.chunk_by(|one, next| one.slot.0 == next.slot.0);
-    let changes: io::Result<Vec<_>> = records.map(|ids| changes(document, ids)).collect();
+    let changes: io::Result<Vec<_>> = records.map(|ids| changes(&mut places, ids)).collect();
     Ok(ChangeSet { changes: changes?.into_iter().flatten().collect() })
 }
 
-fn renamed<'a>(document: &dyn Document, view: &'a View) -> io::Result<Vec<Renamed<'a>>> {
+fn renamed<'a>(places: &mut IdPlaces<'a>, view: &'a View) -> io::Result<Vec<Renamed<'a>>> {
     let mut taken: HashSet<String> = ids(&view.messages).map(str::to_owned).collect();
     let mut all = Vec::new();
     for (id, said) in mentions_by_id(view) {
         let mut n = 0;
-        let groups = groups(document, id, said)?;
+        let groups = groups(places, id, said)?;
         for group in groups.into_iter().filter(|group| !group.is_empty()).skip(1) {
-            if !is_written(document, id, &group)? {
+            if !is_written(places, id, &group)? {
                 continue;
             }
             let new = own_id(id, &mut n, &mut taken);
@@ -86,9 +88,9 @@ fn renamed<'a>(document: &dyn Document, view: &'a View) -> io::Result<Vec<Rename
 
 /// Returns whether an id is in all slots of a group; some formats use the name of a tool as the id
 /// of its call.
-fn is_written(document: &dyn Document, id: &str, group: &[IdSlot<'_>]) -> io::Result<bool> {
+fn is_written<'a>(places: &mut IdPlaces<'a>, id: &'a str, group: &[IdSlot<'a>]) -> io::Result<bool> {
     for (record, _) in group {
-        if places(document, record, id)?.is_empty() {
+        if places.of(record, id)?.is_empty() {
             return Ok(false);
         }
     }
@@ -122,14 +124,18 @@ fn in_order<T>(mut said: Vec<(u32, T)>) -> Vec<T> {
 
 /// Returns the slots of an id in groups: each call with its results, and calls that have a slot in
 /// common as one.
-fn groups<'a>(document: &dyn Document, id: &str, said: Vec<Mention<'a>>) -> io::Result<Vec<Vec<IdSlot<'a>>>> {
-    let own = |(call, records)| Ok((call, with_id(document, records, id)?));
+fn groups<'a>(
+    places: &mut IdPlaces<'a>,
+    id: &'a str,
+    said: Vec<Mention<'a>>,
+) -> io::Result<Vec<Vec<IdSlot<'a>>>> {
+    let own = |(call, records)| Ok((call, with_id(places, records, id)?));
     let said: Vec<Mention<'a>> = said.into_iter().map(own).collect::<io::Result<_>>()?;
     let mut n_said: HashMap<&Span, usize> = HashMap::new();
     said.iter().flat_map(|(_, records)| records).for_each(|record| *n_said.entry(record).or_default() += 1);
     let mut next: HashMap<&Span, usize> = HashMap::new();
     for (record, n) in n_said {
-        if n > 1 && places(document, record, id)?.len() == n {
+        if n > 1 && places.of(record, id)?.len() == n {
             next.insert(record, 0);
         }
     }
@@ -145,11 +151,13 @@ fn groups<'a>(document: &dyn Document, id: &str, said: Vec<Mention<'a>>) -> io::
 }
 
 /// Returns the records that contain an id, or all if none does: others only accompany a message.
-fn with_id<'a>(document: &dyn Document, mut records: Vec<&'a Span>, id: &str) -> io::Result<Vec<&'a Span>> {
-    let is_there: Vec<bool> = records
-        .iter()
-        .map(|record| Ok(!places(document, record, id)?.is_empty()))
-        .collect::<io::Result<_>>()?;
+fn with_id<'a>(
+    places: &mut IdPlaces<'a>,
+    mut records: Vec<&'a Span>,
+    id: &'a str,
+) -> io::Result<Vec<&'a Span>> {
+    let is_there: Vec<bool> =
+        records.iter().map(|record| Ok(!places.of(record, id)?.is_empty())).collect::<io::Result<_>>()?;
     if is_there.contains(&true) {
         let mut is_there = is_there.into_iter();
         records.retain(|_| is_there.next() == Some(true));
@@ -209,13 +217,14 @@ fn own_id(id: &str, n: &mut usize, taken: &mut HashSet<String>) -> String {
 }
 
 /// Returns the changes of one record, from its end on.
-fn changes(document: &dyn Document, ids: &[Renamed<'_>]) -> io::Result<Vec<(String, Change)>> {
+fn changes<'a>(places: &mut IdPlaces<'a>, ids: &[Renamed<'a>]) -> io::Result<Vec<(String, Change)>> {
     let mut all = Vec::new();
     for Renamed { slot: (record, nth), old, new } in ids {
-        let places = places(document, record, old)?.into_iter().enumerate();
-        let renamed = places.filter(|(at, _)| nth.is_none_or(|nth| nth == *at));
-        all.extend(renamed.map(|(_, place)| (record, place, new)));
+        let known = places.of(record, old)?;
+        let renamed = nth.map_or(known, |nth| known.get(nth..=nth).unwrap_or_default());
+        all.extend(renamed.iter().map(|place| (record, place.clone(), new)));
     }
+    let document = places.document;
     all.sort_by_key(|(_, place, _)| Reverse(place.start));
     let change = |(record, place, new): (&&Span, Range<usize>, &String)| -> io::Result<(String, Change)> {
         let at = record.at + place.start as u64;
@@ -227,11 +236,24 @@ fn changes(document: &dyn Document, ids: &[Renamed<'_>]) -> io::Result<Vec<(Stri
     all.into_iter().map(change).collect()
 }
 
-/// Returns the places of an id in a record, in order.
-fn places(document: &dyn Document, record: &Span, id: &str) -> io::Result<Vec<Range<usize>>> {
-    let (bytes, mut places) = (document.parts().bytes(record)?, Vec::new());
-    find_ids(&bytes, id, 0, &mut places);
-    Ok(places)
+/// The places of ids in records, each looked up once: many calls may be in one record.
+struct IdPlaces<'a> {
+    document: &'a dyn Document,
+    known: HashMap<(&'a Span, &'a str), Vec<Range<usize>>>,
+}
+
+impl<'a> IdPlaces<'a> {
+    /// Returns the places of an id in a record, in order.
+    fn of(&mut self, record: &'a Span, id: &'a str) -> io::Result<&[Range<usize>]> {
+        match self.known.entry((record, id)) {
+            Entry::Occupied(known) => Ok(known.into_mut()),
+            Entry::Vacant(unknown) => {
+                let (bytes, mut places) = (self.document.parts().bytes(record)?, Vec::new());
+                find_ids(&bytes, id, 0, &mut places);
+                Ok(unknown.insert(places))
+            }
+        }
+    }
 }
 
 /// Finds the places of an id in a record: texts under a key that ends with `id` or `ids`.

@@ -3,15 +3,29 @@
 
 use std::io;
 
-use wb_record::{Bytes, Change, ChangeSet, Lines, NotExpressible, Note, PartReader, Parts, Span};
+use wb_record::{
+    Bytes, Change, ChangeSet, Lines, MemoryParts, NotExpressible, Note, PartReader, Parts, Probe, Span,
+};
 
 use super::SessionRepair;
 use super::stage::{Current, Next};
+use crate::detect::detect;
 
 pub(super) fn stage(current: &Current<'_>) -> Result<Next, NotExpressible> {
     let Some(line) = current.view.notes.iter().find_map(torn_line) else { return Ok(Next::Nothing) };
-    let changes = without_torn_line(current.document().parts()).map_err(NotExpressible::unreadable)?;
+    let parts = current.document().parts();
+    let changes = without_torn_line(parts).map_err(NotExpressible::unreadable)?;
+    if current.messages().is_empty() && !is_session(parts, &changes).map_err(NotExpressible::unreadable)? {
+        return Err(current.refused("without the truncated last line, no session would be left"));
+    }
     current.step(SessionRepair { torn_line: Some(line), ..SessionRepair::from_changes(changes) })
+}
+
+/// Returns whether what changes leave of a file is a session.
+fn is_session(parts: &dyn Parts, changes: &ChangeSet) -> io::Result<bool> {
+    let Some((_, Change::Cut { at, .. })) = changes.changes.first() else { return Ok(true) };
+    let rest = parts.bytes(&Span { at: 0, len: *at, ..Span::default() })?.into_owned();
+    Ok(detect(&Probe::new(&MemoryParts::from_bytes(rest))?).is_some())
 }
 
 /// Returns the number of the last line, if it was cut off.

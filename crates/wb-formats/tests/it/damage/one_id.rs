@@ -154,3 +154,37 @@ fn a_session_with_one_id_many_times_over_is_repaired_at_once() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     assert!(n_written > 300, "only {n_written}");
 }
+
+/// Each id was once looked up again for each call of its record, which took a minute here.
+#[test]
+fn three_thousand_calls_of_one_record_share_an_id_and_get_their_own() {
+    let parts = |part: fn(usize) -> Value| (0..3_000).map(part).collect::<Value>();
+    let calls = parts(
+        |n| json!({ "type": "tool_use", "id": "t", "name": "Bash", "input": { "command": format!("make {n}") } }),
+    );
+    let results = parts(|_| json!({ "type": "tool_result", "tool_use_id": "t", "content": "failed" }));
+    let lines = [
+        json!({ "type": "user", "uuid": "a", "parentUuid": null, "message": { "role": "user", "content": "Build." } }),
+        json!({ "type": "assistant", "uuid": "b", "parentUuid": "a", "message": { "id": "m", "content": calls } }),
+        json!({ "type": "user", "uuid": "c", "parentUuid": "b", "message": { "role": "user", "content": results } }),
+    ];
+    let file = lines.map(|line| format!("{line}\n")).concat();
+    let document = wb_formats::open(Box::new(MemoryParts::from_bytes(file))).unwrap();
+    let view = document.view("").unwrap();
+    let repaired = wb_formats::repair(document.as_ref(), "", &view, &STAMP).unwrap();
+    let ids: BTreeSet<&str> = repaired.messages.iter().flat_map(Message::calls).map(|(id, ..)| id).collect();
+    assert_eq!(ids.len(), 3_000);
+    assert_eq!(SentAs::from_view(&view).violations(&repaired.messages), []);
+}
+
+#[test]
+fn a_file_that_is_one_truncated_line_is_left_alone() {
+    let whole =
+        r#"{"type":"user","uuid":"a","parentUuid":null,"message":{"role":"user","content":"Build."}}"#;
+    for file in [format!("{whole}{whole}-0.0"), format!("-0.0\n{whole} {}", &whole[..40])] {
+        let document = wb_formats::open(Box::new(MemoryParts::from_bytes(file))).unwrap();
+        let view = document.view("").unwrap();
+        let refused = wb_formats::repair(document.as_ref(), "", &view, &STAMP).unwrap_err();
+        assert!(refused.to_string().contains("no session would be left"), "{refused}");
+    }
+}
