@@ -29,8 +29,8 @@ impl Default for RehydrateOpts {
     }
 }
 
-/// Builds a restored file in the published form, without a fence.
-fn published_message(path: &str, body: &str) -> Message {
+/// Builds a restored file without a fence, as recorded.
+fn unfenced_message(path: &str, body: &str) -> Message {
     Message::user([RESTORED_FILE_PREFIX, " ", path, "\n", body].concat())
 }
 
@@ -55,7 +55,7 @@ pub fn rehydrate_recent_reads(dropped: &[Message], kept: &[Message], opts: &Rehy
     let mut restored: Vec<Message> = Vec::new();
     let mut spent = 0;
     for (_, path, body) in reads {
-        let message = published_message(path, &body);
+        let message = unfenced_message(path, &body);
         spent += estimate_message_tokens(&message);
         if spent > opts.token_budget && !restored.is_empty() {
             break;

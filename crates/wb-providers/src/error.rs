@@ -35,6 +35,12 @@ pub enum ProviderError {
     /// The base URL is invalid.
     #[error("invalid base URL: {0}")]
     BaseUrl(String),
+    /// The key would be sent in the clear to another machine.
+    #[error("the key would be sent unencrypted to {host}")]
+    Unencrypted {
+        /// The host of the base URL.
+        host: String,
+    },
     /// The name or value of a header is invalid.
     #[error("invalid header {0:?}")]
     Header(String),

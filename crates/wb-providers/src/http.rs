@@ -65,6 +65,11 @@ fn tls(is_used: bool) -> Result<ClientConfig, ProviderError> {
     })
 }
 
+/// Returns whether requests go unencrypted to another machine.
+pub(crate) fn is_in_the_clear(base: &Url) -> bool {
+    base.scheme() == "http" && !is_loopback(base)
+}
+
 fn is_loopback(url: &Url) -> bool {
     let host = url.host_str().unwrap_or_default().trim_matches(['[', ']']);
     let address = host.parse().is_ok_and(|address: std::net::IpAddr| address.is_loopback());

@@ -37,6 +37,7 @@ pub struct ProviderOpts {
     retry: RetryPolicy,
     card: Option<ModelCard>,
     reasons: Option<bool>,
+    is_insecure: bool,
 }
 
 impl fmt::Debug for ProviderOpts {
@@ -62,6 +63,7 @@ impl ProviderOpts {
             retry: RetryPolicy::default(),
             card: None,
             reasons: None,
+            is_insecure: false,
         }
     }
 
@@ -208,6 +210,14 @@ impl ProviderOpts {
         self
     }
 
+    /// Sends the key and custom headers over plain `http` to another machine too, which
+    /// [`build`](Self::build) refuses otherwise: everyone on the way can read them.
+    #[must_use]
+    pub fn insecure(mut self) -> Self {
+        self.is_insecure = true;
+        self
+    }
+
     /// Builds the invoker, without sending anything.
     pub fn build(self) -> Result<HttpInvoker, ProviderError> {
         if self.model.trim().is_empty() {
@@ -216,6 +226,10 @@ impl ProviderOpts {
         let base = http::base_url(&self.base_url)?;
         let custom = self.headers.iter().map(|(name, value)| (name.as_str(), value.as_str()));
         let mut headers = http::headers(self.protocol.headers().iter().copied().chain(custom))?;
+        let has_secrets = self.key.is_some() || !self.headers.is_empty();
+        if has_secrets && !self.is_insecure && http::is_in_the_clear(&base) {
+            return Err(ProviderError::Unencrypted { host: base.host_str().unwrap_or_default().to_owned() });
+        }
         if let Some(key) = &self.key {
             let (name, value) = self.protocol.key_header(key).ok_or(KeyError::Characters)?;
             headers.insert(name, value);

@@ -28,6 +28,11 @@ pub(crate) struct ModelArgs {
     /// Read the key from FILE [default: the provider's environment variable]
     #[arg(long, value_name = "FILE", requires = "model")]
     pub(crate) key_file: Option<PathBuf>,
+    /// Send the key over plain http to another machine
+    ///
+    /// Everyone between can read it and the messages.
+    #[arg(long, requires = "model")]
+    pub(crate) insecure: bool,
     /// Additional instructions for the digest
     #[arg(long, value_name = "TEXT", requires = "model")]
     pub(crate) instructions: Option<String>,

@@ -90,7 +90,7 @@ fn renamed<'a>(places: &mut IdPlaces<'a>, view: &'a View) -> io::Result<Vec<Rena
 /// of its call.
 fn is_written<'a>(places: &mut IdPlaces<'a>, id: &'a str, group: &[IdSlot<'a>]) -> io::Result<bool> {
     for (record, _) in group {
-        if places.of(record, id)?.is_empty() {
+        if places.find(record, id)?.is_empty() {
             return Ok(false);
         }
     }
@@ -135,7 +135,7 @@ fn groups<'a>(
     said.iter().flat_map(|(_, records)| records).for_each(|record| *n_said.entry(record).or_default() += 1);
     let mut next: HashMap<&Span, usize> = HashMap::new();
     for (record, n) in n_said {
-        if n > 1 && places.of(record, id)?.len() == n {
+        if n > 1 && places.find(record, id)?.len() == n {
             next.insert(record, 0);
         }
     }
@@ -157,7 +157,7 @@ fn with_id<'a>(
     id: &'a str,
 ) -> io::Result<Vec<&'a Span>> {
     let is_there: Vec<bool> =
-        records.iter().map(|record| Ok(!places.of(record, id)?.is_empty())).collect::<io::Result<_>>()?;
+        records.iter().map(|record| Ok(!places.find(record, id)?.is_empty())).collect::<io::Result<_>>()?;
     if is_there.contains(&true) {
         let mut is_there = is_there.into_iter();
         records.retain(|_| is_there.next() == Some(true));
@@ -220,7 +220,7 @@ fn own_id(id: &str, n: &mut usize, taken: &mut HashSet<String>) -> String {
 fn changes<'a>(places: &mut IdPlaces<'a>, ids: &[Renamed<'a>]) -> io::Result<Vec<(String, Change)>> {
     let mut all = Vec::new();
     for Renamed { slot: (record, nth), old, new } in ids {
-        let known = places.of(record, old)?;
+        let known = places.find(record, old)?;
         let renamed = nth.map_or(known, |nth| known.get(nth..=nth).unwrap_or_default());
         all.extend(renamed.iter().map(|place| (record, place.clone(), new)));
     }
@@ -244,7 +244,7 @@ struct IdPlaces<'a> {
 
 impl<'a> IdPlaces<'a> {
     /// Returns the places of an id in a record, in order.
-    fn of(&mut self, record: &'a Span, id: &'a str) -> io::Result<&[Range<usize>]> {
+    fn find(&mut self, record: &'a Span, id: &'a str) -> io::Result<&[Range<usize>]> {
         match self.known.entry((record, id)) {
             Entry::Occupied(known) => Ok(known.into_mut()),
             Entry::Vacant(unknown) => {

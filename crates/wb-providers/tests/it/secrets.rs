@@ -1,7 +1,7 @@
 //! The key is sent to the provider and appears nowhere else.
 
 use wb_invoke::StreamOptions;
-use wb_providers::{Key, ProviderOpts};
+use wb_providers::{Key, ProviderError, ProviderOpts};
 use wb_testkit::loopback::{self, Loopback, stream};
 
 use crate::cases::{CASES, KEY, TEXT, emissions, error, sse};
@@ -52,4 +52,29 @@ fn invalid_options_are_refused() {
     assert!(refused(ProviderOpts::gemini("m").header("a b", "c")).contains("a b"));
     assert_eq!(ProviderOpts::gemini("m").key_names(), ["GEMINI_API_KEY", "GOOGLE_API_KEY"]);
     assert!(Key::new("").is_err());
+}
+
+#[test]
+fn a_key_goes_unencrypted_to_this_machine_alone() {
+    let opts = |base: &str| ProviderOpts::from_name("openai-compatible", "m", Some(base)).unwrap();
+    let is_refused = |opts: ProviderOpts| matches!(opts.build(), Err(ProviderError::Unencrypted { .. }));
+    for base in [
+        "http://192.0.2.7/v1",
+        "http://gateway.example/v1",
+        "http://127.0.0.1.example/v1",
+        "HTTP://gateway.example",
+    ] {
+        assert!(is_refused(opts(base).key(Key::new("secret").unwrap())), "{base}");
+        assert!(is_refused(opts(base).header("Authorization", "secret")), "{base}");
+        assert!(!is_refused(opts(base)), "{base} without a secret");
+        assert!(!is_refused(opts(base).key(Key::new("secret").unwrap()).insecure()), "{base}");
+    }
+    for base in
+        ["https://gateway.example/v1", "http://127.0.0.1:1/v1", "http://[::1]:1/v1", "http://localhost:1/v1"]
+    {
+        assert!(!is_refused(opts(base).key(Key::new("secret").unwrap())), "{base}");
+    }
+    let error =
+        opts("http://gateway.example/v1").key(Key::new("secret").unwrap()).build().unwrap_err().to_string();
+    assert_eq!(error, "the key would be sent unencrypted to gateway.example");
 }

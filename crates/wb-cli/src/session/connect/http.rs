@@ -43,6 +43,9 @@ pub(crate) fn connect(
             ProviderError::BaseUrl(_) | ProviderError::NoBaseUrl => {
                 "name one with --base-url, such as http://localhost:11434/v1"
             }
+            ProviderError::Unencrypted { .. } => {
+                "use https; over a network that you trust, --insecure sends it all the same"
+            }
             _ => OFFLINE,
         };
         UserError::new(format!("{name} can't be used: {error}"), hint)
@@ -50,6 +53,9 @@ pub(crate) fn connect(
     let opts =
         ProviderOpts::from_name(&name.provider, &name.model, args.base_url.as_deref()).map_err(refused)?;
     let mut opts = with_key(opts, args, name)?.retry(retry);
+    if args.insecure {
+        opts = opts.insecure();
+    }
     if card.context_window > 0 {
         opts = opts.card(card);
     }
