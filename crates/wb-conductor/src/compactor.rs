@@ -82,6 +82,8 @@ pub struct Compactor {
     pub(crate) pipeline: Pipeline,
     /// Requires results with fewer messages, or turns, than before.
     pub(crate) requires_fewer: bool,
+    /// Replaces credentials in digests by marks.
+    pub(crate) redacts: bool,
 }
 
 impl Default for Compactor {
@@ -96,6 +98,7 @@ impl Default for Compactor {
             target_budget: None,
             pipeline: Pipeline::default(),
             requires_fewer: false,
+            redacts: true,
         }
     }
 }
@@ -128,6 +131,13 @@ impl Compactor {
     pub(crate) fn without_model(mut self) -> Self {
         self.summarizer = None;
         self
+    }
+
+    /// Sets whether credentials in digests are replaced by marks, which is the default; the
+    /// original stays in the session.
+    #[must_use]
+    pub fn redact(self, redacts: bool) -> Self {
+        Self { redacts, ..self }
     }
 
     /// Sets the card of the model whose window is budgeted; a window of 0 is an unknown one.
@@ -277,7 +287,7 @@ impl Compactor {
             at_most_tokens: None,
             requires_fewer: self.requires_fewer,
         };
-        self.pipeline.plan(view, input)
+        self.pipeline.plan(view, input).map(|plan| plan.redact(self.redacts))
     }
 
     /// Returns the prices of the model, if its card has them.

@@ -1,9 +1,11 @@
 //! [`DigestWriter`] renders a digest within its bound, so that the steps planned after it stay
 //! right.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use wb_budget::{TokenCounter, TokenHeuristic};
+use wb_digest::redact;
 use wb_facts::Facts;
 use wb_message::Message;
 use wb_summarize::{CondenseScope, digest_message};
@@ -16,23 +18,36 @@ pub(crate) struct DigestWriter {
     pub(crate) floor_chars: usize,
     pub(crate) timestamp: i64,
     pub(crate) counter: Arc<dyn TokenCounter>,
+    /// Replaces credentials by marks.
+    pub(crate) redacts: bool,
 }
 
 /// The characters of the headings and of what each digest says of itself, rounded up.
 const FRAME_CHARS: usize = 400;
 
 impl DigestWriter {
-    /// Renders shorter and shorter until the message is within its bound.
-    pub(crate) fn fit(&self, render: impl Fn(usize) -> String) -> Message {
+    /// Renders shorter and shorter until the message is within its bound; returns it with the
+    /// number of redacted credentials.
+    pub(crate) fn fit(&self, render: impl Fn(usize) -> String) -> (Message, usize) {
         let with_floor = if self.floor_chars > 0 { self.floor_chars + FRAME_CHARS } else { 0 };
         let mut max_chars = TokenHeuristic::DEFAULT.chars_within(self.max_tokens).max(with_floor);
         loop {
-            let message = digest_message(CondenseScope::Session, render(max_chars), self.timestamp);
+            let (text, n_redacted) = self.redacted(render(max_chars));
+            let message = digest_message(CondenseScope::Session, text, self.timestamp);
             if max_chars < 16 || self.counter.message(&message) <= self.max_tokens {
-                return message;
+                return (message, n_redacted);
             }
             max_chars -= max_chars / 16 + 1;
         }
+    }
+
+    fn redacted(&self, text: String) -> (String, usize) {
+        if !self.redacts {
+            return (text, 0);
+        }
+        let found = redact(&text);
+        let (redacted, n) = (matches!(found.text, Cow::Owned(_)).then(|| found.text.into_owned()), found.n);
+        (redacted.unwrap_or(text), n)
     }
 }
 

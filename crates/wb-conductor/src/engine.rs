@@ -168,6 +168,7 @@ impl<'a, 'p> StepRunner<'a, 'p> {
             may_add: self.may_add,
             sent: None,
             is_guarded: true,
+            redacts: true,
             report,
         })
     }

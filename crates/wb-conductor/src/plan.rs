@@ -38,6 +38,8 @@ pub struct Plan<'a> {
     pub(crate) sent: Option<SentConversation<'a>>,
     /// Is true if the transcript may change before the change is applied.
     pub(crate) is_guarded: bool,
+    /// Is true if credentials in the digest are replaced by marks.
+    pub(crate) redacts: bool,
     pub(crate) report: CompactionReport,
 }
 
@@ -109,6 +111,12 @@ impl Plan<'_> {
         Self { is_guarded: false, ..self }
     }
 
+    /// Sets whether credentials in the digest are replaced by marks, which is the default.
+    #[must_use]
+    pub fn redact(self, redacts: bool) -> Self {
+        Self { redacts, ..self }
+    }
+
     /// Makes the change without a model: the digest is built from the transcript itself.
     pub fn local(self) -> Ready {
         self.local_because(NoDigest::NoModel)
@@ -173,6 +181,7 @@ impl Plan<'_> {
             floor_chars: head.map_or(0, |head| head.floor.chars),
             timestamp: head.map_or(0, |head| head.timestamp),
             counter: self.draft.input.counter.clone(),
+            redacts: self.redacts,
         }
     }
 
@@ -187,7 +196,7 @@ impl Plan<'_> {
         render(&digest.omit_visible(&shows))
     }
 
-    fn local_because(self, reason: NoDigest) -> Ready {
+    fn local_because(mut self, reason: NoDigest) -> Ready {
         let digest = self.head.as_ref().map(|head| {
             let floor = head.floor.chars;
             // Beyond the floor, a shorter digest loses lines and the rest in proportion.
@@ -203,6 +212,10 @@ impl Plan<'_> {
             };
             let fit = |digest: &LocalDigest<'_>| self.writer().fit(|max_chars| render(digest, max_chars));
             (self.with_local_digest(head, fit), DigestSource::Local(reason))
+        });
+        let digest = digest.map(|((message, n_redacted), source)| {
+            self.report.redacted = n_redacted;
+            (message, source)
         });
         self.into_ready(digest)
     }

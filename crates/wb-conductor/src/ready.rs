@@ -76,7 +76,7 @@ impl Ready {
             (Ok(digest), Some(place)) => {
                 let findings = audit(&digest.text, facts);
                 let text = corrected(&digest.text, &findings);
-                *place = writer.fit(|max_chars| addition.add_to(&text, max_chars));
+                (*place, self.report.redacted) = writer.fit(|max_chars| addition.add_to(&text, max_chars));
                 self.report.findings = findings;
                 self.report.digest = Some(DigestSource::Model { cut_off: digest.cut_off });
             }

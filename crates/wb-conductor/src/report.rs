@@ -102,6 +102,8 @@ pub struct CompactionReport {
     pub restored: Vec<String>,
     /// The digest's weight in tokens, 0 if nothing was folded.
     pub digest_tokens: u64,
+    /// The credentials in the digest that were replaced by marks.
+    pub redacted: usize,
     /// The writer of the digest, if there is one.
     pub digest: Option<DigestSource>,
     /// The facts behind the digest, if the run collected them itself; see [`Facts::is_partial`].

@@ -17,8 +17,10 @@ mod heading;
 mod section;
 mod shortened_entry;
 mod digest;
+mod redact;
 
 pub use digest::{Sections, add_missing_sections, shorten_digest};
 pub use heading::{Heading, SECTION_TEMPLATE};
 pub use omitted_requests::OmittedRequests;
+pub use redact::{Redacted, redact};
 pub use section::Section;

@@ -302,6 +302,11 @@ pub(crate) struct CompactionArgs {
     /// digest and restored files divide it in proportion, whatever the window is.
     #[arg(long, value_name = "TOKENS|PERCENT", value_parser = target_size, conflicts_with = "force")]
     pub(crate) target: Option<TargetSize>,
+    /// Keep passwords, keys and tokens in the digest
+    ///
+    /// Without it, each that is recognized becomes a mark; the session keeps the original.
+    #[arg(long)]
+    pub(crate) no_redact: bool,
     #[command(flatten)]
     pub(crate) policy: Policy,
 }

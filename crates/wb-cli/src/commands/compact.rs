@@ -58,7 +58,8 @@ pub(crate) fn compact(shell: &Shell, args: &Compact) -> Result<()> {
         args.compaction.strategy,
         access,
     )?;
-    let mut session = session.with_images(images).with_target(args.compaction.target);
+    let session = session.with_images(images).with_target(args.compaction.target);
+    let mut session = session.without_redaction(args.compaction.no_redact);
     if is_in_place {
         refuse_truncated(&session, &args.compaction.file)?;
     }

@@ -67,6 +67,8 @@ pub(crate) struct Session {
     pub(crate) images: ImagePolicy,
     /// The size that the result should have.
     pub(crate) target: Option<TargetSize>,
+    /// Replaces credentials in the digest by marks.
+    redacts: bool,
     /// The token limit.
     pub(crate) limit: u64,
 }
@@ -253,6 +255,7 @@ impl Session {
             strategy,
             images,
             target: None,
+            redacts: true,
             limit,
         }
     }
@@ -265,6 +268,11 @@ impl Session {
     /// Sets the size of the result.
     pub(crate) fn with_target(self, target: Option<TargetSize>) -> Self {
         Self { target, ..self }
+    }
+
+    /// Keeps credentials in the digest.
+    pub(crate) fn without_redaction(self, keeps: bool) -> Self {
+        Self { redacts: !keeps, ..self }
     }
 
     /// Collects the facts of the session, with what was said before a compaction as far as the
@@ -304,6 +312,7 @@ impl Session {
             .vocabulary(self.opened.vocabulary)
             .counter(self.measure.tracker.calibrated())
             .overhead_tokens(self.measure.overhead_tokens)
+            .redact(self.redacts)
     }
 
     /// The gate gets the provider's own count if the window can have held it; a smaller window that

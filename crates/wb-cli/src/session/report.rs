@@ -13,7 +13,7 @@ use crate::args::strategy::Strategy;
 use crate::session::Session;
 use crate::session::outcome::{Outcome, missed};
 use crate::terminal::escape::{escaped, file_word};
-use crate::terminal::number::{grouped, grouped_in, messages};
+use crate::terminal::number::{count, grouped, grouped_in, messages};
 use crate::terminal::style::{DIM, HEAD, WARN};
 use crate::terminal::wrap::{Page, width};
 
@@ -78,7 +78,11 @@ fn described(step: &StepReport, outcome: &Outcome) -> String {
             };
             let digest = grouped(outcome.digest_tokens);
             let folded = messages(report.folded);
-            format!("folded {folded} into a digest of {digest} tokens, {by}")
+            let redacted = match report.redacted {
+                0 => String::new(),
+                n => format!("; redacted {}", count(n, "secret", "secrets")),
+            };
+            format!("folded {folded} into a digest of {digest} tokens, {by}{redacted}")
         }
         RESTORE => match report.restored.len() {
             1 => "restored the most recently read file".to_owned(),

@@ -5,6 +5,7 @@ use super::{Finding, FindingKind};
 use crate::facts::ledger::utterances::words as stems;
 use crate::facts::{Constraint, Facts};
 use wb_digest::labels::request_text;
+use wb_digest::redact;
 
 /// Lines that one constraint may be spread over.
 const MOST_LINES: usize = 12;
@@ -73,7 +74,7 @@ fn is_lasting(constraint: &Constraint) -> bool {
 /// Reports whether most words of a constraint occur close together, or some of them next to a
 /// limiting word.
 fn is_there(constraint: &Constraint, lines: &[Vec<u32>], limits: &[bool]) -> bool {
-    let mut wanted: Vec<u32> = stems(&constraint.text).collect();
+    let mut wanted: Vec<u32> = stems(&redact(&constraint.text).text).collect();
     wanted.sort_unstable();
     wanted.dedup();
     let n_lines = constraint.text.lines().count().clamp(1, MOST_LINES);

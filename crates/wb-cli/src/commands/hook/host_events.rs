@@ -4,6 +4,7 @@
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
+use wb_digest::redact;
 use wb_facts::{Facts, Finding, FindingKind};
 use wb_formats::{Document, newest, open_path};
 use wb_message::ToolVocabulary;
@@ -91,7 +92,7 @@ impl HostEvent {
     /// Lists for a summarizing model what the summary must contain.
     fn before(&self, pin: &[Pin]) -> Option<EventAnswer> {
         let facts = self.session()?.facts()?;
-        let digest = LocalDigest::new(&facts, facts.n_messages() as usize).render(MOST_CHARS);
+        let digest = facts_of(&facts);
         let pinned = listed(pin);
         let lead = "These facts were collected from the whole session. Keep those that still matter in the \
                     summary, what the user asks for word for word:";
@@ -107,7 +108,7 @@ impl HostEvent {
         let lines = listed(pin) + &found.iter().map(described).collect::<String>();
         let mut text = String::new();
         if self.host() == "codex" {
-            let digest = LocalDigest::new(&facts, facts.n_messages() as usize).render(MOST_CHARS);
+            let digest = facts_of(&facts);
             text = format!("Collected from the whole session:\n\n{digest}\n\n");
         }
         if !lines.is_empty() {
@@ -155,6 +156,11 @@ impl HostEvent {
             ..Entry::default()
         }
     }
+}
+
+/// Renders the facts of a session without credentials.
+fn facts_of(facts: &Facts) -> String {
+    redact(&LocalDigest::new(facts, facts.n_messages() as usize).render(MOST_CHARS)).text.into_owned()
 }
 
 fn listed(pin: &[Pin]) -> String {

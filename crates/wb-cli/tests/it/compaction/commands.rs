@@ -373,3 +373,24 @@ fn a_target_is_reached_within_a_twentieth_and_is_in_the_command_that_writes() {
     assert_eq!(run("compact", &file, &["--target", "100%"]).code, 2);
     assert_eq!(run("compact", &file, &["--target", "30%", "--force"]).code, 2);
 }
+
+#[test]
+fn credentials_are_marks_in_the_digest_and_stay_in_the_session() {
+    let folder = Folder::new();
+    let secret = ["ghp_", "a1B2c3D4e5F6g7H8i9J0kLmNoPqRsTuVwXyZ"].concat();
+    let said = session().replace("Never touch the schema.", &format!("Never print {secret}."));
+    let said = said.replace("left 3, right 4", &format!("DB_PASSWORD={}", &secret[6..26]));
+    let file = folder.file("s.jsonl", &said);
+    let digest = |answer: &Answer| {
+        let out: Vec<Value> = answer.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        out.iter().map(Value::to_string).find(|line| line.contains("session digest")).unwrap()
+    };
+    let shown = run("compact", &file, &["--force", "-o", "-"]);
+    let text = digest(&shown);
+    assert!(text.contains("Never print [redacted: GitHub token]."), "{text}");
+    assert!(!text.contains(&secret) && !text.contains(&secret[6..26]), "{text}");
+    assert!(json_of(&run("plan", &file, &["--force", "--json"]))["redacted"].as_u64() > Some(1));
+    let kept = digest(&run("compact", &file, &["--force", "-o", "-", "--no-redact"]));
+    assert!(kept.contains(&format!("Never print {secret}.")), "{kept}");
+    assert!(std::fs::read_to_string(&file).unwrap().contains(&secret));
+}
