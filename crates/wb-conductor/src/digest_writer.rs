@@ -18,8 +18,15 @@ pub(crate) struct DigestWriter {
     pub(crate) floor_chars: usize,
     pub(crate) timestamp: i64,
     pub(crate) counter: Arc<dyn TokenCounter>,
-    /// Replaces credentials by marks.
-    pub(crate) redacts: bool,
+    pub(crate) credentials: Credentials,
+}
+
+/// The treatment of credentials in a digest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Credentials {
+    /// Each becomes a mark.
+    Marked,
+    Kept,
 }
 
 /// The characters of the headings and of what each digest says of itself, rounded up.
@@ -42,7 +49,7 @@ impl DigestWriter {
     }
 
     fn redacted(&self, text: String) -> (String, usize) {
-        if !self.redacts {
+        if self.credentials == Credentials::Kept {
             return (text, 0);
         }
         let found = redact(&text);

@@ -12,7 +12,7 @@ use wb_message::{Edit, Message, Patch, ToolVocabulary, runs};
 use wb_passes::{Goal, Pass, RestoreLimits, restore_reads};
 use wb_summarize::{CondenseScope, LocalDigest, REQUEST_BYTES, digest_message, has_news, newest_timestamp};
 
-use crate::digest_writer::by_message_number;
+use crate::digest_writer::{Credentials, by_message_number};
 use crate::draft::Draft;
 use crate::plan::{Floor, Head, Plan};
 use crate::report::{CompactionReport, StepReport, Unchanged};
@@ -168,7 +168,7 @@ impl<'a, 'p> StepRunner<'a, 'p> {
             may_add: self.may_add,
             sent: None,
             is_guarded: true,
-            redacts: true,
+            credentials: Credentials::Marked,
             report,
         })
     }

@@ -15,7 +15,7 @@ use wb_summarize::{
     Summarizer, carried_digest,
 };
 
-use crate::digest_writer::{DigestWriter, by_message_number};
+use crate::digest_writer::{Credentials, DigestWriter, by_message_number};
 use crate::draft::Draft;
 use crate::ready::{InputFigures, Ready};
 use crate::report::CompactionReport;
@@ -38,8 +38,7 @@ pub struct Plan<'a> {
     pub(crate) sent: Option<SentConversation<'a>>,
     /// Is true if the transcript may change before the change is applied.
     pub(crate) is_guarded: bool,
-    /// Is true if credentials in the digest are replaced by marks.
-    pub(crate) redacts: bool,
+    pub(crate) credentials: Credentials,
     pub(crate) report: CompactionReport,
 }
 
@@ -114,7 +113,8 @@ impl Plan<'_> {
     /// Sets whether credentials in the digest are replaced by marks, which is the default.
     #[must_use]
     pub fn redact(self, redacts: bool) -> Self {
-        Self { redacts, ..self }
+        let credentials = if redacts { Credentials::Marked } else { Credentials::Kept };
+        Self { credentials, ..self }
     }
 
     /// Makes the change without a model: the digest is built from the transcript itself.
@@ -181,7 +181,7 @@ impl Plan<'_> {
             floor_chars: head.map_or(0, |head| head.floor.chars),
             timestamp: head.map_or(0, |head| head.timestamp),
             counter: self.draft.input.counter.clone(),
-            redacts: self.redacts,
+            credentials: self.credentials,
         }
     }
 
