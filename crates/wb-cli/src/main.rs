@@ -11,6 +11,7 @@ mod session;
 mod commands;
 
 use std::ffi::OsString;
+use std::io::Write as _;
 use std::process::ExitCode;
 
 use anyhow::Result;
@@ -18,6 +19,7 @@ use clap::{CommandFactory, FromArgMatches};
 
 use crate::args::{Cli, Color, Command, Global};
 use crate::platform::environment::Environment;
+use crate::terminal::escape::escaped;
 use crate::terminal::exit_code::Exit;
 use crate::terminal::shell::{Shell, Talk};
 use crate::terminal::user_error::UserError;
@@ -98,7 +100,12 @@ fn refuse(args: &[OsString], environment: Environment, error: &clap::Error) -> E
     }
     if !is_json {
         // If the stream is gone, the error is lost.
-        let _ = error.print();
+        let text = error.render().to_string();
+        let _ = if text.lines().all(|line| escaped(line) == line) {
+            error.print()
+        } else {
+            text.lines().try_for_each(|line| writeln!(anstream::stderr(), "{}", escaped(line)))
+        };
         return ExitCode::from(2);
     }
     let text = error.render().to_string();

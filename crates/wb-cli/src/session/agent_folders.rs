@@ -110,8 +110,9 @@ impl AgentFolder {
                     self.add_below(&path, depth - 1, found);
                 }
             } else if self.names.fit(&path) {
-                let modified = fs::metadata(&path).and_then(|file| file.modified());
-                found.extend(modified.ok().map(|modified| FoundSession {
+                // Opening a pipe would wait for its writer.
+                let file = fs::metadata(&path).ok().filter(fs::Metadata::is_file);
+                found.extend(file.and_then(|file| file.modified().ok()).map(|modified| FoundSession {
                     agent: self.agent,
                     path,
                     modified,

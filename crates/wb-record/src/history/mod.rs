@@ -105,6 +105,10 @@ impl History {
     #[cfg(any(unix, windows))]
     pub fn open_for(session: &Path, access: Access) -> Result<Self, HistoryError> {
         let path = history_path(session);
+        // Opening a pipe would wait for its writer.
+        if path.metadata().is_ok_and(|there| !there.is_file()) {
+            return Err(HistoryError::List(format!("{} is no regular file", path.display())));
+        }
         let list = match access {
             _ if path.symlink_metadata().is_err() => Ok(FileParts::begin(path)),
             Access::Read => {

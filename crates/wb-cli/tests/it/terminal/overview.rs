@@ -100,3 +100,29 @@ fn verbose_names_the_file_of_each_session() {
     assert!(verbose.contains("    ~/.pi/agent/sessions/a b/s.jsonl"), "{verbose}");
     assert!(plain.contains("wb weigh ~/'.pi/agent/sessions/a b/s.jsonl'"), "{plain}");
 }
+
+#[test]
+fn what_is_no_regular_file_is_passed_over() {
+    let home = tempfile::tempdir().unwrap();
+    let folder = home.path().join(".pi/agent/sessions/a");
+    lay(&folder.join("s.jsonl"));
+    let _socket = std::os::unix::net::UnixListener::bind(folder.join("t.jsonl")).unwrap();
+    std::os::unix::fs::symlink("/dev/zero", folder.join("u.jsonl")).unwrap();
+    assert_eq!(overview(home.path(), &[])["sessions"].as_array().unwrap().len(), 1);
+
+    let session = folder.join("s.jsonl");
+    std::os::unix::fs::symlink("/dev/zero", folder.join("s.jsonl.wb-log")).unwrap();
+    let answer = wb_in(home.path(), &[], &["log", session.to_str().unwrap()], b"");
+    assert!(answer.code == 1 && answer.stderr.contains("is no regular file"), "{}", answer.stderr);
+}
+
+#[test]
+fn a_word_of_the_command_line_drives_no_terminal() {
+    let home = tempfile::tempdir().unwrap();
+    for word in ["--\u{202e}x", "\u{9b}31m", "--a\u{1b}[31m", "a\rb"] {
+        let answer = wb_in(home.path(), &[], &[word], b"");
+        assert_eq!(answer.code, 2);
+        let plain = |c: char| !c.is_control() && c != '\u{202e}' || c == '\n';
+        assert!(answer.stderr.chars().all(plain), "{:?}", answer.stderr);
+    }
+}
