@@ -3,7 +3,7 @@
 use serde_json::Value;
 use wb_message::text::{clip, head, one_line};
 
-use crate::tasks::bare_name;
+use crate::tasks::{bare_name, is_of_server};
 use crate::user_text::{is_rejection, rejected_words};
 use crate::{UTTERANCE_BYTES, plain_words};
 
@@ -71,12 +71,6 @@ pub fn asks_the_user(tool: &str) -> bool {
         "requestuserinput",
     ];
     !is_of_server(tool) && NAMES.contains(&bare_name(tool).as_str())
-}
-
-/// Returns whether another program than the host provides a tool: its name has the server's before
-/// it.
-fn is_of_server(tool: &str) -> bool {
-    tool.contains("__") || tool.contains('/') || tool.starts_with("mcp")
 }
 
 /// Returns the approval or refusal of a plan, if the result contains one.

@@ -112,6 +112,8 @@ impl Tasks {
         match bare_name(tool).as_str() {
             "taskcreate" => self.create(input, result.unwrap_or_default()),
             "taskupdate" => self.update(input),
+            // Only the host's own list is the agent's.
+            "tasklist" if is_of_server(tool) => return false,
             "tasklist" => self.read(result.unwrap_or_default()),
             name => {
                 let Some(listed) = parse_list(name, input) else { return false };
@@ -221,6 +223,12 @@ impl Tasks {
         }
         self.tasks.push(task);
     }
+}
+
+/// Returns whether another program than the host provides a tool: its name has the server's before
+/// it.
+pub(crate) fn is_of_server(tool: &str) -> bool {
+    tool.contains("__") || tool.contains('/') || tool.starts_with("mcp")
 }
 
 /// Returns the name of a tool without its server, reduced to lower-case letters and digits.

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::block::Block;
 use crate::message::{Content, Message};
+use crate::text::is_line_end;
 use crate::xml::{escape_xml, unescape_xml};
 
 /// The first line of a digest of the running session.
@@ -160,7 +161,7 @@ pub fn restored_file(message: &Message) -> Option<(&str, &str)> {
 /// assert_eq!(restored_file(&Message::user(text)), Some(("a.md", body)));
 /// ```
 pub fn fenced_file(path: &str, body: &str) -> String {
-    let longest = body.split('\n').map(n_ticks).max().unwrap_or(0);
+    let longest = body.split(is_line_end).map(n_ticks).max().unwrap_or(0);
     let fence = "`".repeat(longest.max(LEAST_TICKS - 1) + 1);
     [RESTORED_FILE_PREFIX, " ", path, "\n", &fence, "\n", body, "\n", &fence].concat()
 }

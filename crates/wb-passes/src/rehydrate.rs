@@ -388,7 +388,7 @@ impl<'v, 'a> RecentFiles<'v, 'a> {
             None => true,
             Some(place) => whole && place.is_some_and(|place| !self.found[place].is_settled),
         };
-        if !shows_more || path.contains(['\n', '\r']) || !self.has_file_text(at) {
+        if !shows_more || text::has_line_end(&path) || !self.has_file_text(at) {
             return;
         }
         let file = ShownFile { body_at: u32::try_from(at).unwrap_or(u32::MAX), is_settled: whole };

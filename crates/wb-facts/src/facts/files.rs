@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use wb_message::text::has_line_end;
 use wb_shell::FileEffect;
 
 /// Files that are kept, the ones touched last.
@@ -53,6 +54,10 @@ impl Files {
 
     /// Notes that a file was shown.
     pub(crate) fn read(&mut self, path: &str, at: u32) {
+        // Such a path could pass for lines of a digest.
+        if has_line_end(path) {
+            return;
+        }
         self.touch(path).read_at = Some(at);
     }
 
@@ -63,6 +68,9 @@ impl Files {
             for file in self.files.iter_mut().filter(below) {
                 (file.change, file.changed_at, file.by_shell) = (Some(Change::Deleted), at, by_shell);
             }
+        }
+        if has_line_end(path) {
+            return;
         }
         let file = self.touch(path);
         (file.change, file.changed_at, file.by_shell) = (Some(change), at, by_shell);

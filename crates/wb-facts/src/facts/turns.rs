@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
-use wb_message::text::{clip, clip_lines, head, one_line, tail};
+use wb_message::text::{clip, clip_lines, has_line_end, head, one_line, tail};
 
 use crate::facts::Noted;
 use wb_digest::labels::REFUSED;
@@ -353,6 +353,9 @@ impl Turn {
 
     /// Notes a change of a file.
     pub(crate) fn changes(&mut self, path: &str, how: &str) {
+        if has_line_end(path) || has_line_end(how) {
+            return;
+        }
         if let Some(known) = self.changed.iter_mut().find(|known| known.path == path) {
             if how == known.how {
                 known.times += 1;

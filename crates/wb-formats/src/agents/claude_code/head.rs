@@ -28,7 +28,15 @@ pub(crate) struct Head<'a> {
     is_meta: Flag,
     is_api_error_message: Flag,
     tool_denial_kind: Text<'a>,
+    origin: Option<OriginFields<'a>>,
     tool_use_result: Option<&'a RawValue>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct OriginFields<'a> {
+    #[serde(borrow)]
+    kind: Text<'a>,
 }
 
 /// The host's record in place of a result that the user refused; that of a tool's error begins
@@ -213,10 +221,17 @@ impl<'a> Head<'a> {
         let kind = match () {
             () if self.is_compact_summary.0 => Kind::User(Origin::Digest),
             () if self.is_visible_in_transcript_only.0 => Kind::Link,
-            () if self.is_meta.0 => Kind::User(Origin::Host),
+            () if self.is_meta.0 || self.is_of_another() => Kind::User(Origin::Host),
             () => Kind::User(Origin::User),
         };
         Some((kind, Some(content)))
+    }
+
+    /// Returns whether the host records that someone else than the user wrote it: an agent, a
+    /// channel, a hook.
+    fn is_of_another(&self) -> bool {
+        let kind = self.origin.as_ref().and_then(|origin| origin.kind.as_str());
+        kind.is_some_and(|kind| !matches!(kind, "human" | "user" | "cli"))
     }
 
     fn assistant(&self) -> Option<(Kind, Option<&'a str>)> {
