@@ -6,7 +6,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::block::Block;
 use crate::message::{Content, Message};
-use crate::text::is_line_end;
 use crate::xml::{escape_xml, unescape_xml};
 
 /// The first line of a digest of the running session.
@@ -238,6 +237,22 @@ fn is_cut(text: &str) -> bool {
 /// Builds the body of a cleared tool result.
 pub fn cleared_body() -> Vec<Block> {
     vec![Block::text(CLEARED_TOOL_RESULT)]
+}
+
+/// Returns whether a text has a character that a reader may take for the end of a line.
+///
+/// ```
+/// use wb_message::markers::has_line_end;
+///
+/// assert!(has_line_end("a\r# Plan") && !has_line_end("a b"));
+/// ```
+pub fn has_line_end(text: &str) -> bool {
+    text.contains(is_line_end)
+}
+
+/// Returns whether a reader may take a character for the end of a line.
+pub fn is_line_end(c: char) -> bool {
+    matches!(c, '\n' | '\r' | '\u{b}' | '\u{c}' | '\u{85}' | '\u{2028}' | '\u{2029}')
 }
 
 #[cfg(test)]

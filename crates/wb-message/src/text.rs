@@ -162,20 +162,6 @@ pub fn tidy(text: &str) -> String {
     out
 }
 
-/// Returns whether a text has a character that a reader may take for the end of a line.
-///
-/// ```
-/// assert!(wb_message::text::has_line_end("a\r# Plan") && !wb_message::text::has_line_end("a b"));
-/// ```
-pub fn has_line_end(text: &str) -> bool {
-    text.contains(is_line_end)
-}
-
-/// Returns whether a reader may take a character for the end of a line.
-pub fn is_line_end(c: char) -> bool {
-    matches!(c, '\n' | '\r' | '\u{b}' | '\u{c}' | '\u{85}' | '\u{2028}' | '\u{2029}')
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

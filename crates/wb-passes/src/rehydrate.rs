@@ -7,7 +7,9 @@ use std::hash::BuildHasherDefault;
 
 use wb_budget::{TokenCounter, WeighedTranscript, estimate_message_tokens};
 use wb_message::block::joined_text;
-use wb_message::markers::{CLEARED_TOOL_RESULT, RESTORED_FILE_PREFIX, fenced_file, restored_file};
+use wb_message::markers::{
+    CLEARED_TOOL_RESULT, RESTORED_FILE_PREFIX, fenced_file, has_line_end, restored_file,
+};
 use wb_message::pairing::{ByKey, id_key};
 use wb_message::tools::{RoleCache, normal_path};
 use wb_message::{Block, CallPosition, Message, Pair, ToolRole, ToolVocabulary, text};
@@ -388,7 +390,7 @@ impl<'v, 'a> RecentFiles<'v, 'a> {
             None => true,
             Some(place) => whole && place.is_some_and(|place| !self.found[place].is_settled),
         };
-        if !shows_more || text::has_line_end(&path) || !self.has_file_text(at) {
+        if !shows_more || has_line_end(&path) || !self.has_file_text(at) {
             return;
         }
         let file = ShownFile { body_at: u32::try_from(at).unwrap_or(u32::MAX), is_settled: whole };

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use wb_message::text::has_line_end;
+use wb_message::markers::has_line_end;
 use wb_shell::FileEffect;
 
 /// Files that are kept, the ones touched last.

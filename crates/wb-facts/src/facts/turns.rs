@@ -3,7 +3,8 @@
 use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
-use wb_message::text::{clip, clip_lines, has_line_end, head, one_line, tail};
+use wb_message::markers::has_line_end;
+use wb_message::text::{clip, clip_lines, head, one_line, tail};
 
 use crate::facts::Noted;
 use wb_digest::labels::REFUSED;
