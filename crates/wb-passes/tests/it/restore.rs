@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use proptest::sample::Index;
 use serde_json::json;
 use wb_budget::{TokenCounter, TokenHeuristic, WeighedTranscript, estimate_message_tokens};
-use wb_message::markers::{CLEARED_TOOL_RESULT, CLIP_MARK, restored_file};
+use wb_message::markers::{CLEARED_TOOL_RESULT, CLIP_MARK, fenced_file, has_line_end, restored_file};
 use wb_message::tools::normal_path;
 use wb_message::{Block, Message, Pairing, ToolRole, ToolVocabulary};
 use wb_passes::{RestoreLimits, restore_reads};
@@ -73,7 +73,7 @@ fn events(messages: &[Message], hidden: &[usize]) -> Vec<Event> {
             }
         }
     }
-    events.retain(|event| !(matches!(event, Event::Read { .. }) && event.path().contains(['\n', '\r'])));
+    events.retain(|event| !(matches!(event, Event::Read { .. }) && has_line_end(event.path())));
     events
 }
 
@@ -124,8 +124,7 @@ fn restore(
 }
 
 fn whole_weight(file: &File) -> u64 {
-    let text = format!("[Restored file after compaction] {}\n{}", file.path, file.body);
-    estimate_message_tokens(&Message::user(text))
+    estimate_message_tokens(&Message::user(fenced_file(&file.path, &file.body)))
 }
 
 /// Checks that the restored files are a subsequence of the true ones, whole except for a clipped
