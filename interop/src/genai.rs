@@ -6,10 +6,7 @@ use genai::chat::{
 };
 use wb_message::{Block, Content, Message};
 
-use crate::{Compacted, InteropError, Owned, Transcript};
-
-/// The type of a message with a system text.
-const SYSTEM: &str = "system";
+use crate::{Compacted, InteropError, Owned, SYSTEM, Transcript};
 
 /// Returns a message of genai as messages: each response of a tool is one.
 pub fn from_genai(message: &ChatMessage) -> Vec<Message> {

@@ -82,6 +82,10 @@ pub async fn compact(
     Ok(report)
 }
 
+/// The type of a message with a system text.
+#[cfg(any(feature = "genai", feature = "rig"))]
+pub(crate) const SYSTEM: &str = "system";
+
 /// Messages with, for each, the index of the library's message that holds it.
 #[cfg(any(feature = "genai", feature = "rig"))]
 pub(crate) struct Owned {
@@ -108,6 +112,8 @@ impl Owned {
         change: &Compacted<'_>,
         mut write: impl FnMut(&Message) -> Result<T, InteropError>,
     ) -> Result<Vec<T>, InteropError> {
+        let mut n_of = vec![0; native.len()];
+        self.owners.iter().for_each(|owner| n_of[*owner] += 1);
         let kept = |at: usize| {
             let from = change.origins[at].input_index()?;
             (change.before[from] == change.after[at]).then(|| self.owners[from])
@@ -117,7 +123,7 @@ impl Owned {
         while at < change.after.len() {
             let owner = kept(at);
             let run = (at..change.after.len()).take_while(|next| kept(*next) == owner).count();
-            let whole = owner.filter(|owner| self.owners.iter().filter(|it| *it == owner).count() == run);
+            let whole = owner.filter(|owner| n_of[*owner] == run);
             if let Some(owner) = whole {
                 rebuilt.push(native[owner].clone());
             } else {

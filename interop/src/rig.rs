@@ -17,10 +17,7 @@ use wb_message::markers::{RESTORED_FILE_PREFIX, digest_body};
 use wb_message::{Block, Content, Message};
 use wb_summarize::{CondenseScope, digest_message};
 
-use crate::{Compacted, InteropError, Owned, Transcript};
-
-/// The type of a message with a system text.
-const SYSTEM: &str = "system";
+use crate::{Compacted, InteropError, Owned, SYSTEM, Transcript};
 
 /// Returns a message of Rig as messages: each result of a tool is one.
 pub fn from_rig(message: &RigMessage) -> Vec<Message> {
