@@ -39,6 +39,10 @@ struct OriginFields<'a> {
     kind: Text<'a>,
 }
 
+/// The kinds of senders that are not the user. An unknown kind counts as the user, whose words
+/// would be lost otherwise.
+const OTHERS: [&str; 6] = ["channel", "coordinator", "hook", "injection", "peer", "task-notification"];
+
 /// The host's record in place of a result that the user refused; that of a tool's error begins
 /// with `Error`.
 const REFUSED: &str = "\"User rejected tool use\"";
@@ -231,7 +235,7 @@ impl<'a> Head<'a> {
     /// channel, a hook.
     fn is_of_another(&self) -> bool {
         let kind = self.origin.as_ref().and_then(|origin| origin.kind.as_str());
-        kind.is_some_and(|kind| !matches!(kind, "human" | "user" | "cli"))
+        kind.is_some_and(|kind| OTHERS.contains(&kind))
     }
 
     fn assistant(&self) -> Option<(Kind, Option<&'a str>)> {

@@ -331,3 +331,16 @@ fn a_refusal_is_one_only_if_the_host_records_it() {
         assert_eq!(found, expected, "{mark}");
     }
 }
+
+#[test]
+fn a_record_of_another_sender_is_not_the_users() {
+    for (kind, is_user) in
+        [("human", true), ("new-kind", true), ("task-notification", false), ("channel", false)]
+    {
+        let file = format!(
+            r#"{{"type":"user","uuid":"a","parentUuid":null,"origin":{{"kind":"{kind}"}},"message":{{"role":"user","content":"Push."}}}}"#
+        );
+        let view = wb_formats::read(&mut format!("{file}\n").as_bytes()).unwrap();
+        assert_eq!(matches!(view.messages[0], wb_message::Message::User { .. }), is_user, "{kind}");
+    }
+}
