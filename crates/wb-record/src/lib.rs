@@ -33,14 +33,15 @@ pub use format::{
     Abilities, Ability, Confidence, Document, Format, NotExpressible, ONLY_CONVERSATION, Stamp, Wanted,
     WriteError,
 };
+pub use history::History;
 pub use history::blocks::{Blocks, CompactionBlock, Explanation, Section};
 pub use history::changed_part::ChangedPart;
 pub use history::delegated::DelegatedCompaction;
 pub use history::error::HistoryError;
 pub use history::operation::{Operation, OperationKind};
+pub use history::operation_list::history_path;
 pub use history::record_ref::RecordRef;
 pub use history::undo::UndoMethod;
-pub use history::{History, history_path};
 pub use json::scan::JsonScan;
 pub use json::splice;
 pub use numbers::Numbers;

@@ -10,8 +10,8 @@ use wb_dialect::{Dialect, Violation, repair as repair_request, validate};
 use wb_formats::{SentAs, SessionRepair, newest};
 use wb_record::splice::{Joint, Piece, splices};
 use wb_record::{
-    Access, BorrowedPart, ChangeSet, Document, MissingRole, NotExpressible, ONLY_CONVERSATION, OperationKind,
-    View, json,
+    Access, BorrowedPart, ChangeSet, Document, History, MissingRole, NotExpressible, ONLY_CONVERSATION,
+    OperationKind, View, json,
 };
 
 use crate::args;
@@ -50,6 +50,9 @@ struct Repaired {
     format: String,
     #[serde(flatten)]
     damage: Damage,
+    /// The lines of the list of operations that cannot be read and are removed from it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    unreadable_list_lines: Vec<usize>,
     /// The violations that are fixed.
     #[serde(rename = "mended")]
     fixed: Vec<Violation>,
@@ -69,6 +72,13 @@ struct Repaired {
     /// The other place that it was written to.
     #[serde(skip)]
     out: Option<PathBuf>,
+}
+
+impl Repaired {
+    fn has_nothing(&self) -> bool {
+        let is_sound = self.fixed.is_empty() && self.left.is_empty() && !self.changed;
+        is_sound && self.unreadable_list_lines.is_empty()
+    }
 }
 
 /// The fixes to the file itself.
@@ -209,6 +219,7 @@ pub(crate) fn repair(shell: &Shell, args: &args::Repair) -> Result<Exit> {
     let out = args.write.out.as_ref().filter(|_| !args.write.dry_run);
     let mut planned = shell.timed("repairing", || plan(&args.file, access))?;
     let file = args.file.display().to_string();
+    planned.report.unreadable_list_lines = repair_list(&args.file, out.is_some(), is_in_place)?;
     match out {
         Some(out) => {
             let copy = copy_with(&file, planned.document.as_ref(), &planned.set)?;
@@ -229,11 +240,22 @@ pub(crate) fn repair(shell: &Shell, args: &args::Repair) -> Result<Exit> {
     if shell.is_json && !is_raw {
         shell.print_json(&repaired)?;
     } else if is_raw {
-        shell.say(|page| render_text(page, &repaired));
+        shell.say(|page| render_text(page, &repaired, is_in_place));
     } else {
-        shell.print(|page| render_text(page, &repaired))?;
+        shell.print(|page| render_text(page, &repaired, is_in_place))?;
     }
     Ok(if repaired.left.is_empty() { Exit::Done } else { Exit::Found })
+}
+
+/// Returns the lines of the list of operations that cannot be read; in place, they are removed.
+fn repair_list(file: &Path, is_elsewhere: bool, is_in_place: bool) -> Result<Vec<usize>, UserError> {
+    let lines = match is_in_place {
+        // Nothing belongs to standard input or to a new file.
+        _ if is_elsewhere || file == Path::new("-") => return Ok(Vec::new()),
+        true => History::rebuild_list(file),
+        false => History::unreadable_lines(file),
+    };
+    lines.map_err(|error| history_error(&file.display().to_string(), &error))
 }
 
 fn plan(path: &Path, access: Access) -> Result<Planned, UserError> {
@@ -381,6 +403,19 @@ fn check_copy(planned: &Planned, copy: &dyn Document, path: &Path) -> Result<(),
     if is_met { Ok(()) } else { Err(otherwise(&path.display().to_string(), "nothing was written")) }
 }
 
+/// Reports the lines that the list of operations loses.
+fn list_fix(page: &mut Page<'_>, repaired: &Repaired, is_done: bool) -> io::Result<()> {
+    let lines = &repaired.unreadable_list_lines;
+    if lines.is_empty() {
+        return Ok(());
+    }
+    let verb = if is_done { "removed" } else { "would remove" };
+    let n_lines = count(lines.len(), "unreadable line", "unreadable lines");
+    let list = "the .wb-log file; a file next to it keeps what is removed";
+    page.prose("", 2, &format!("{GOOD}{verb} {n_lines} of {list}{GOOD:#}"))?;
+    lines.iter().try_for_each(|line| writeln!(page, "line {line}"))
+}
+
 /// Explains why a violation remains, with a hint.
 fn explain_rest(page: &mut Page<'_>, repaired: &Repaired) -> io::Result<()> {
     if let Some(why) = &repaired.not_held {
@@ -392,13 +427,14 @@ fn explain_rest(page: &mut Page<'_>, repaired: &Repaired) -> io::Result<()> {
     page.prose("  ", 4, &format!("{DIM}{}{DIM:#}", escaped(&repaired.hint)))
 }
 
-fn render_text(page: &mut Page<'_>, repaired: &Repaired) -> io::Result<()> {
+fn render_text(page: &mut Page<'_>, repaired: &Repaired, is_in_place: bool) -> io::Result<()> {
     page.heading(&escaped(&repaired.file), &repaired.format)?;
     for (what, places) in repaired.damage.in_words(repaired.written) {
         page.prose("", 2, &format!("{GOOD}{what}{GOOD:#}"))?;
         places.iter().try_for_each(|place| writeln!(page, "{place}"))?;
     }
-    if repaired.fixed.is_empty() && repaired.left.is_empty() && !repaired.changed {
+    list_fix(page, repaired, is_in_place)?;
+    if repaired.has_nothing() {
         page.prose("", 2, &format!("{GOOD}nothing to repair{GOOD:#}"))?;
     }
     if !repaired.fixed.is_empty() {
@@ -416,7 +452,7 @@ fn render_text(page: &mut Page<'_>, repaired: &Repaired) -> io::Result<()> {
     if repaired.written {
         return written(page, &repaired.file, repaired.out.as_deref());
     }
-    if !repaired.changed {
+    if !repaired.changed && (is_in_place || repaired.unreadable_list_lines.is_empty()) {
         return Ok(());
     }
     let path = Path::new(&repaired.file);

@@ -8,9 +8,10 @@ use crate::session::document;
 use crate::session::in_use::refuse_in_use;
 use crate::terminal::user_error::UserError;
 
-/// Explains a failed operation on a session, which is unchanged.
+/// Explains a failed operation on a session.
 pub(crate) fn history_error(file: &str, error: &HistoryError) -> UserError {
-    UserError::of_file(file, error.to_string(), error.hint())
+    let end = if error.is_refused_write() { "; the session is unchanged" } else { "" };
+    UserError::of_file(file, format!("{error}{end}"), error.hint())
 }
 
 /// Opens a session and its history.

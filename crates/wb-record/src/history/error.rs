@@ -61,12 +61,26 @@ pub enum HistoryError {
     /// The list cannot be read.
     #[error("can't read the .wb-log file: {0}")]
     List(String),
+    /// A line of the list is no entry.
+    #[error("can't read the .wb-log file: line {line}: {what}")]
+    DamagedList {
+        /// The line, counted from 1.
+        line: usize,
+        /// The problem.
+        what: String,
+    },
     /// The list cannot be written.
     #[error("can't write the .wb-log file: {0}")]
     ListNotWritten(String),
     /// The disk has no room for the list.
     #[error("can't write the .wb-log file: no space left on the disk")]
     NoRoomForList,
+    /// The session contains the operation, and the list does not say so.
+    #[error("the session was changed, but {source}")]
+    NotMarked {
+        /// The reason that the list was not written.
+        source: Box<Self>,
+    },
     /// Another program is writing the list.
     #[error("another program is changing the session")]
     ListBusy,
@@ -90,6 +104,12 @@ impl HistoryError {
             Self::Lost { .. } => "look for a copy of the session from before",
             Self::NotFound { .. } => "FILE.wb-log contains the replaced messages",
             Self::List(_) => "check FILE.wb-log",
+            Self::DamagedList { .. } => {
+                "`wb repair FILE --in-place` rebuilds FILE.wb-log from the lines that can be read"
+            }
+            Self::NotMarked { .. } => {
+                "free some space on the disk of FILE.wb-log: the next `wb undo` or `wb compact --in-place` completes it"
+            }
             Self::ListNotWritten(_) => "check the permissions of FILE.wb-log and its folder",
             Self::NoRoomForList => "free some space on the disk of FILE.wb-log",
             Self::ListBusy => "wait until it is done and run the command again",
@@ -99,10 +119,20 @@ impl HistoryError {
 }
 
 impl HistoryError {
+    /// Returns whether the disk refused a write, so that the session is as it was.
+    pub fn is_refused_write(&self) -> bool {
+        let refused = |error: &CommitError| matches!(error, CommitError::File(_) | CommitError::Io { .. });
+        match self {
+            Self::NoRoomForList | Self::ListNotWritten(_) => true,
+            Self::Write(WriteError::Commit(error)) => refused(error),
+            _ => false,
+        }
+    }
+
     /// Returns the reason that the list was not written; if another program began it first, that
     /// program is at work.
     pub(crate) fn from_list_error(error: &CommitError) -> Self {
-        let full = [ErrorKind::StorageFull, ErrorKind::QuotaExceeded];
+        let full = [ErrorKind::StorageFull, ErrorKind::QuotaExceeded, ErrorKind::WriteZero];
         match error {
             CommitError::Busy | CommitError::Stale { .. } | CommitError::File(FileError::Exists { .. }) => {
                 Self::ListBusy

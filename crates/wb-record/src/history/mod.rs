@@ -9,81 +9,33 @@ pub(crate) mod delegated;
 pub(crate) mod record_ref;
 pub(crate) mod error;
 pub(crate) mod operation;
+pub(crate) mod operation_list;
 pub(crate) mod later_lines;
 pub(crate) mod blocks;
 pub(crate) mod undo;
 
-use std::io;
-use std::path::{Path, PathBuf};
+#[cfg(any(unix, windows))]
+use std::path::Path;
 
-use serde::{Deserialize, Serialize};
-
-use crate::format::{Document, Stamp};
+use crate::format::{Document, Stamp, WriteError};
 use crate::history::delegated::DelegatedCompaction;
 use crate::history::error::HistoryError;
 use crate::history::operation::{Operation, OperationKind};
+use crate::history::operation_list::{Entry, OperationList};
 use crate::history::record_ref::{RecordRef, record_refs, record_refs_of};
 use crate::json::whole_objects::in_whole_objects;
-use crate::parts::change::{Bytes, Change, ChangeSet};
+use crate::parts::change::{ChangeSet, CommitError};
 use crate::parts::error::FormatError;
 #[cfg(any(unix, windows))]
-use crate::parts::file::FileParts;
-use crate::parts::lines::Lines;
-#[cfg(any(unix, windows))]
 use crate::parts::part::Access;
-use crate::parts::part::{PartReader, Parts};
+use crate::parts::part::Parts;
 use crate::parts::recover::{Progress, progress};
 use crate::view::View;
-
-/// The suffix of a session's list of operations. Hosts list files by `.jsonl`, so the suffix
-/// differs from that.
-const LIST_SUFFIX: &str = ".wb-log";
-
-/// Returns the path of the list of operations of a session, next to its file.
-pub fn history_path(session: &Path) -> PathBuf {
-    let mut name = session.as_os_str().to_owned();
-    name.push(LIST_SUFFIX);
-    PathBuf::from(name)
-}
-
-/// One line of the list.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-enum Entry {
-    Planned(Box<Operation>),
-    /// The session contains the operation; these are the records of the view after it and the bytes
-    /// of the part without a name.
-    Done {
-        id: u64,
-        after: Vec<RecordRef>,
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        n_bytes: Option<u64>,
-    },
-    /// The operation was not carried out.
-    Dropped {
-        id: u64,
-    },
-}
-
-/// Reads the lines of a list, and the place of the last one if it is truncated.
-fn entries(list: &dyn Parts) -> Result<(Vec<Entry>, Option<u64>), HistoryError> {
-    let unread = |error: io::Error| HistoryError::List(error.to_string());
-    let mut lines = Lines::new(PartReader::new(list, "", 0).map_err(unread)?);
-    let mut entries = Vec::new();
-    while let Some(line) = lines.next_line().map_err(unread)? {
-        match line.parse() {
-            Ok(entry) => entries.push(entry),
-            Err(_) if line.is_truncated() => return Ok((entries, Some(line.at))),
-            Err(error) => return Err(HistoryError::List(format!("line {}: {error}", line.number))),
-        }
-    }
-    Ok((entries, None))
-}
 
 /// The list of operations on one session.
 #[derive(Debug)]
 pub struct History {
-    list: Box<dyn Parts>,
+    list: OperationList,
     operations: Vec<Operation>,
     /// For each operation in the session, its number, the records of the view after it, and the
     /// bytes of the part without a name where they are known.
@@ -92,8 +44,8 @@ pub struct History {
     pending: Option<u64>,
     /// The outcome of a delegated compaction that was detected; the next write writes it first.
     detected: Option<Entry>,
-    /// The place of the last line if it is truncated; the next write removes it.
-    truncated_at: Option<u64>,
+    /// The largest number in the list.
+    last_id: u64,
 }
 
 impl History {
@@ -104,33 +56,28 @@ impl History {
     /// gets through.
     #[cfg(any(unix, windows))]
     pub fn open_for(session: &Path, access: Access) -> Result<Self, HistoryError> {
-        let path = history_path(session);
-        // Opening a pipe would wait for its writer.
-        if path.metadata().is_ok_and(|there| !there.is_file()) {
-            return Err(HistoryError::List(format!("{} is no regular file", path.display())));
-        }
-        let list = match access {
-            _ if path.symlink_metadata().is_err() => Ok(FileParts::begin(path)),
-            Access::Read => {
-                FileParts::open_for_reading(path).map_err(|error| HistoryError::List(error.to_string()))
-            }
-            Access::Write => {
-                FileParts::open(path).map_err(|error| HistoryError::ListNotWritten(error.to_string()))
-            }
-        };
-        let mut list = list?;
-        if access == Access::Write {
-            list.hold().map_err(|error| HistoryError::from_list_error(&error))?;
-        }
-        Self::open(Box::new(list))
+        Self::open(OperationList::open_for(session, access)?)
+    }
+
+    /// Returns the numbers of the lines that cannot be read in the list next to a session's file.
+    #[cfg(any(unix, windows))]
+    pub fn unreadable_lines(session: &Path) -> Result<Vec<usize>, HistoryError> {
+        OperationList::unreadable_lines(session)
+    }
+
+    /// Removes the lines that cannot be read from the list next to a session's file, and returns
+    /// their numbers; a file next to the list keeps them.
+    #[cfg(any(unix, windows))]
+    pub fn rebuild_list(session: &Path) -> Result<Vec<usize>, HistoryError> {
+        OperationList::rebuild(session)
     }
 
     /// Reads the list; parts without a file are an empty one. A line that was cut off at the end is
     /// passed over.
     pub fn open(list: Box<dyn Parts>) -> Result<Self, HistoryError> {
-        let (entries, truncated_at) = entries(list.as_ref())?;
+        let (list, entries) = OperationList::read(list)?;
         let (operations, done) = (Vec::new(), Vec::new());
-        let mut history = Self { list, operations, done, pending: None, detected: None, truncated_at };
+        let mut history = Self { list, operations, done, pending: None, detected: None, last_id: 0 };
         for entry in entries {
             history.take(entry);
         }
@@ -138,6 +85,7 @@ impl History {
     }
 
     fn take(&mut self, entry: Entry) {
+        self.last_id = self.last_id.max(entry.id());
         match entry {
             Entry::Planned(operation) => {
                 self.pending = Some(operation.id);
@@ -181,12 +129,12 @@ impl History {
 
     /// Returns whether the last line of the list is truncated, so that its content is unknown.
     pub fn is_truncated(&self) -> bool {
-        self.truncated_at.is_some()
+        self.list.is_truncated()
     }
 
     /// Returns the parts of the list.
     pub fn into_list(self) -> Box<dyn Parts> {
-        self.list
+        self.list.into_parts()
     }
 
     /// Returns whether an operation is undone.
@@ -297,7 +245,7 @@ impl History {
         stamp: &Stamp,
     ) -> Result<Operation, HistoryError> {
         Ok(Operation {
-            id: self.operations.last().map_or(0, |last| last.id) + 1,
+            id: self.last_id + 1,
             what,
             at_ms: stamp.now_ms,
             format: Some(document.format().name().to_owned()),
@@ -323,7 +271,10 @@ impl History {
         let id = operation.id;
         self.write(Entry::Planned(Box::new(operation)))?;
         if let Err(error) = document.commit(changes) {
-            self.write(Entry::Dropped { id })?;
+            // An entry without an outcome is settled from the bytes later.
+            if !matches!(error, WriteError::Commit(CommitError::Unknown { .. })) {
+                let _ = self.write(Entry::Dropped { id });
+            }
             return Err(error.into());
         }
         let read = document.view(conversation).and_then(|view| Ok((record_refs(document, &view)?, view)));
@@ -336,7 +287,8 @@ impl History {
             }
         };
         let n_bytes = document.parts().len("").map_err(FormatError::from)?;
-        self.write(Entry::Done { id, after, n_bytes })?;
+        let done = self.write(Entry::Done { id, after, n_bytes });
+        done.map_err(|error| HistoryError::NotMarked { source: Box::new(error) })?;
         Ok((id, view))
     }
 
@@ -370,37 +322,14 @@ impl History {
     /// Appends an entry to the list and applies it.
     fn write(&mut self, entry: Entry) -> Result<(), HistoryError> {
         if let Some(detected) = &self.detected {
-            self.append(&detected.clone())?;
+            self.list.append(detected)?;
             self.detected = None;
         }
-        self.append(&entry)?;
+        self.list.append(&entry)?;
         self.take(entry);
         Ok(())
     }
-
-    fn append(&mut self, entry: &Entry) -> Result<(), HistoryError> {
-        let failed = |error: &dyn std::fmt::Display| HistoryError::List(error.to_string());
-        let mut line = serde_json::to_vec(entry).map_err(|error| failed(&error))?;
-        line.push(b'\n');
-        if let Some(at) = self.truncated_at {
-            let end = self.list.len("").map_err(|error| failed(&error))?.unwrap_or(at);
-            let mut old = Vec::new();
-            self.list.read("", at..end, &mut old).map_err(|error| failed(&error))?;
-            let cut = ChangeSet { changes: vec![(String::new(), Change::Cut { at, old: Bytes(old) })] };
-            self.list.commit(&cut).map_err(|error| HistoryError::from_list_error(&error))?;
-            self.truncated_at = None;
-        }
-        let end = self.list.len("").map_err(|error| failed(&error))?;
-        let set = match end {
-            Some(end) => {
-                // A whole last line may lack its line feed.
-                if !self.list.is_line_start(end).map_err(|error| failed(&error))? {
-                    line.insert(0, b'\n');
-                }
-                ChangeSet::append("", end, line)
-            }
-            None => ChangeSet { changes: vec![(String::new(), Change::Create { new: Bytes(line) })] },
-        };
-        self.list.commit(&set).map_err(|error| HistoryError::from_list_error(&error))
-    }
 }
+
+#[cfg(test)]
+mod tests;

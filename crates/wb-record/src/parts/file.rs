@@ -51,7 +51,11 @@ impl FileParts {
 
     /// Names a file that does not exist yet: a commit creates it.
     pub fn begin(path: impl Into<PathBuf>) -> Self {
-        Self { path: path.into(), open: None, is_writer: true, is_held: false, disk: Arc::new(System) }
+        Self::begin_on(Arc::new(System), path.into())
+    }
+
+    pub(crate) fn begin_on(disk: Arc<dyn Disk>, path: PathBuf) -> Self {
+        Self { path, open: None, is_writer: true, is_held: false, disk }
     }
 
     pub(crate) fn open_on(disk: Arc<dyn Disk>, path: PathBuf) -> Result<Self, FileError> {

@@ -94,8 +94,49 @@ fn a_list_that_another_program_holds_or_that_is_damaged_leaves_the_session_as_it
     for verb in ["log", "undo"] {
         let (error, hint) = odd.error_and_hint(&odd.run(verb, "s.jsonl", &[]));
         assert!(error.starts_with("s.jsonl: can't read the .wb-log file: line 1: "), "{error}");
-        assert_eq!(hint, "check FILE.wb-log");
+        assert_eq!(hint, "`wb repair FILE --in-place` rebuilds FILE.wb-log from the lines that can be read");
     }
+    assert!(odd.bytes() == odd.before);
+}
+
+#[test]
+fn a_list_with_a_torn_line_in_the_middle_is_refused_until_it_is_rebuilt() {
+    let odd = Odd::compacted();
+    let after = odd.bytes();
+    let (name, aside) = ("s.jsonl.wb-log", odd.path("s.jsonl.wb-log.unreadable"));
+    let list = fs::read_to_string(odd.path(name)).unwrap();
+    let (planned, done) = list.split_once('\n').unwrap();
+    let torn = format!("{planned}\n{}{done}", &planned[..planned.len() / 2]);
+    for command in ["repair", "compact", "undo"] {
+        fs::write(odd.path(name), &torn).unwrap();
+        let session = if command == "compact" { &odd.before } else { &after };
+        fs::write(odd.path("s.jsonl"), session).unwrap();
+        let rest: &[&str] = if command == "repair" { &[] } else { &["--allow-open"] };
+        let write: &[&str] = if command == "compact" { &["--in-place", "--force"] } else { &[] };
+        let answer = odd.run(command, "s.jsonl", &[rest, write].concat());
+        if command == "repair" {
+            assert_eq!(answer.code, 0, "{}", answer.stderr);
+            let expected = "would remove 1 unreadable line of the .wb-log file; a file next to it keeps what is removed\nline 2";
+            assert!(answer.stdout.contains(expected), "{}", answer.stdout);
+            assert!(answer.stdout.trim_end().ends_with("--in-place"), "{}", answer.stdout);
+        } else {
+            let (error, hint) = odd.error_and_hint(&answer);
+            assert!(error.starts_with("s.jsonl: can't read the .wb-log file: line 2: "), "{error}");
+            assert!(hint.starts_with("`wb repair FILE --in-place` rebuilds"), "{hint}");
+        }
+        assert!(odd.bytes() == *session && fs::read_to_string(odd.path(name)).unwrap() == torn);
+    }
+    let doctor = odd.run("doctor", "s.jsonl", &[]);
+    assert!(
+        doctor.stdout.contains("nothing can be undone: 1 line of its .wb-log file cannot be read"),
+        "{}",
+        doctor.stdout
+    );
+    let repaired = odd.run("repair", "s.jsonl", &["--in-place", "--json"]);
+    let repaired: Value = serde_json::from_str(&repaired.stdout).unwrap();
+    assert_eq!((&repaired["unreadable_list_lines"], &repaired["changed"]), (&json!([2]), &json!(false)));
+    assert_eq!(fs::read_to_string(&aside).unwrap().trim_end(), torn.lines().nth(1).unwrap());
+    assert_eq!(odd.run("undo", "s.jsonl", &["--allow-open"]).code, 0);
     assert!(odd.bytes() == odd.before);
 }
 

@@ -146,4 +146,4 @@ impl FileCursor<'_> {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

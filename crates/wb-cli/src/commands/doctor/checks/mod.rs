@@ -9,6 +9,7 @@ pub(crate) mod compaction_loop;
 pub(crate) mod untrue_summary;
 pub(crate) mod unreadable_record;
 pub(crate) mod large_file;
+pub(crate) mod unreadable_list;
 
 use wb_dialect::Violation;
 
@@ -24,7 +25,7 @@ pub(crate) struct Check {
 }
 
 /// Every check, in the order of the report.
-pub(crate) const CHECKS: [Check; 9] = [
+pub(crate) const CHECKS: [Check; 10] = [
     lost_record::CHECK,
     refused::CHECK,
     raw_request::CHECK,
@@ -34,6 +35,7 @@ pub(crate) const CHECKS: [Check; 9] = [
     untrue_summary::CHECK,
     unreadable_record::CHECK,
     large_file::CHECK,
+    unreadable_list::CHECK,
 ];
 
 /// The advice when no command helps.

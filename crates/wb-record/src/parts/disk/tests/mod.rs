@@ -1,4 +1,4 @@
 //! Changes of files on a disk that fails at any step.
 
 mod power;
-mod simulated;
+pub(crate) mod simulated;
