@@ -7,6 +7,7 @@ use wb_message::text::clip;
 use crate::OmittedRequests;
 use crate::heading::SECTION_TEMPLATE;
 use crate::labels::{ANSWER, DECIDED, EARLIER, EARLIER_TIMES, FIRST, LATEST, LEFT_OUT, TURN};
+use crate::quoted::without_controls;
 use crate::section::{N_SECTIONS, SECTIONS, Section, SectionRow};
 use crate::shortened_entry::{shortened, size};
 
@@ -188,7 +189,13 @@ fn reverse_run(entries: &mut [impl AsRef<str>], is_match: impl Fn(&str) -> bool)
 }
 
 /// Marks a first line that looks like a heading, and indents the lines after it.
+///
+/// No character but a line feed ends a line.
 fn normalize_entry(entry: String) -> String {
+    let entry = match without_controls(&entry) {
+        Cow::Owned(plain) => plain,
+        Cow::Borrowed(_) => entry,
+    };
     let first = entry.split('\n').next().unwrap_or_default();
     let begins =
         !first.starts_with("  ") && !first.trim().is_empty() && Section::from_heading(first).is_none();

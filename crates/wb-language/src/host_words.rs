@@ -58,6 +58,9 @@ pub(crate) const HOST_TAGS: &[&str] = &[
     "RUNTIME_INFORMATION",
     "EXTRA_INFO",
     "conversation-summary",
+    "channel",
+    "cross-session-message",
+    "mcp-resource",
 ];
 
 /// Tags of the host around text of the user.

@@ -7,8 +7,8 @@ use std::hash::BuildHasherDefault;
 
 use wb_message::pairing::{KeyHasher, id_key};
 
-use wb_digest::Section;
 use wb_digest::labels::{BETWEEN_NAMES, CALLED, EXCERPTS, NAMES, SEEN};
+use wb_digest::{Section, quote_mark};
 use wb_facts::mentions::{self, Mentions, Named};
 use wb_facts::names::names;
 use wb_message::excerpt::GAP;
@@ -197,7 +197,7 @@ fn push_lines(out: &mut String, source: &Source<'_>) {
         let gap = if before.is_none_or(follows) { "" } else { GAP };
         // A single blank has a meaning in lists of changed files.
         let blank = if named.indent == 1 { " " } else { "" };
-        out.extend(["\n  ", gap, blank, line]);
+        out.extend(["\n  ", gap, quote_mark(line), blank, line]);
         before = Some(named);
     }
 }

@@ -14,7 +14,7 @@ use crate::evidence::{evidence, with_evidence};
 use crate::git_entries::git_entries;
 use crate::model_addition::{Addition, FIRST_PERCENT};
 use crate::turn_steps::{LINE_CHARS, Step};
-use crate::user_requests::{self, REQUEST_BYTES, indented, request_words};
+use crate::user_requests::{self, REQUEST_BYTES, indented, quoted, request_words};
 use wb_digest::labels::{
     ACTIVE, ALL_DONE, APPROVED, ASKED_SINCE, CHANGED_SINCE, FILES, FIRST, MODIFIED, NO_TASKS, READ, REPLY,
     TICKED, TURN, UNRESOLVED, USER_MESSAGES_APPLY, updated_mark,
@@ -227,7 +227,7 @@ impl<'a> LocalDigest<'a> {
             out.add(Section::Plan, [ALL_DONE, if is_old { ASKED_SINCE } else { "" }, "."].concat());
         }
         if let Some(plan) = self.facts.approved().filter(|plan| !self.is_shown(plan.at)) {
-            out.add(Section::Plan, [APPROVED, &indented(&tidy(&plan.text))].concat());
+            out.add(Section::Plan, [APPROVED, &quoted(&tidy(&plan.text))].concat());
         }
         if let Some(list) = self.facts.ticked() {
             out.add(Section::Plan, [TICKED, &list.text].concat());
@@ -368,7 +368,7 @@ impl<'a> LocalDigest<'a> {
             step.push_line(&mut body);
         }
         if let Some(reply) = reply {
-            body.extend(["\n  ", REPLY, &indented(&tidy(reply))]);
+            body.extend(["\n  ", REPLY, &quoted(&tidy(reply))]);
         }
         for step in after {
             step.push_line(&mut body);
@@ -397,7 +397,7 @@ impl<'a> LocalDigest<'a> {
         if let Some(turn) = self.active().filter(|turn| !self.is_shown(turn.said_at)) {
             out.add(
                 Section::Status,
-                [ACTIVE, &indented(&tidy(&excerpt(&turn.said, UTTERANCE_BYTES[1])))].concat(),
+                [ACTIVE, &quoted(&tidy(&excerpt(&turn.said, UTTERANCE_BYTES[1])))].concat(),
             );
         }
         self.certain(out);

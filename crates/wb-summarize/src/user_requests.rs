@@ -6,8 +6,8 @@ use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::mem::take;
 
-use wb_digest::OmittedRequests;
 use wb_digest::labels::{ANSWER, EARLIER, LATEST, TO, repeated_label, updated_mark};
+use wb_digest::{OmittedRequests, quote_mark};
 use wb_facts::names::names;
 use wb_facts::{Facts, Turn};
 use wb_language::constraints::constraints;
@@ -223,6 +223,20 @@ fn size(entry: &str) -> usize {
 pub(crate) fn request_words(label: &str, turn: &Turn, max_bytes: usize) -> String {
     let words = indented(&tidy(&clip(&turn.asked, max_bytes)));
     [label, " ", &words, updated_mark(turn.is_updated)].concat()
+}
+
+/// Indents all lines of the agent but the first and the empty ones, and marks those that look like
+/// lines of the digest.
+pub(crate) fn quoted(words: &str) -> String {
+    let mut lines = words.split('\n');
+    let mut out = lines.next().unwrap_or_default().to_owned();
+    for line in lines {
+        out.push('\n');
+        if !line.is_empty() {
+            out.extend(["  ", quote_mark(line), line]);
+        }
+    }
+    out
 }
 
 /// Indents all lines but the first and the empty ones.

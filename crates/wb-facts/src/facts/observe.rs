@@ -23,7 +23,7 @@ use wb_language::plain_words;
 use wb_language::progress_notes::is_announcement;
 use wb_language::short_answers::is_answer;
 use wb_language::superseded_statements::Update;
-use wb_language::user_text::{is_rejection, message_words, rejected_words, user_words};
+use wb_language::user_text::{is_rejection, message_words, rejected_words, user_words, words_of_texts};
 use wb_message::excerpt::excerpt;
 use wb_shell::outcome::Reported;
 
@@ -132,11 +132,12 @@ impl Facts {
             return;
         }
         let is_user = self.on_user_text(content, at);
-        content.texts().for_each(|text| self.ledger.user(text, at));
+        let words = words_of_texts(content);
+        content.texts().zip(&words).for_each(|(text, words)| self.ledger.user(text, words, at));
         self.mentions.label(if is_user { "the user" } else { "the host" });
-        for text in content.texts().collect::<Vec<_>>().into_iter().rev() {
+        for (text, words) in content.texts().zip(&words).collect::<Vec<_>>().into_iter().rev() {
             if is_user {
-                self.read_ends(&user_words(text), Source::User);
+                self.read_ends(words, Source::User);
             } else {
                 self.read_ends(text, Source::Tool);
             }

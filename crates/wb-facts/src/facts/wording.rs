@@ -14,7 +14,10 @@ const MESSAGE_CHARS: usize = 100;
 /// Returns the line for an answer, approval or refusal of the user.
 pub(super) fn answer_line(answer: &Answer) -> String {
     match answer {
-        Answer::Answered { question, answer } => format!("asked: {question} — the user answered: {answer}"),
+        Answer::Answered { question, answer } => {
+            let question = question.replace('”', "\"");
+            format!("asked: “{question}” — the user answered: {answer}")
+        }
         Answer::Approved { what } => format!("the user approved: {what}"),
         // The user's words about it begin a turn.
         Answer::Refused { what, .. } => [REFUSED, what].concat(),

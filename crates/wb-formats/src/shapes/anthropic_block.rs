@@ -148,7 +148,8 @@ impl MediaSource<'_> {
     fn document(self) -> Option<Block> {
         let data = self.data.0?;
         match self.r#type.as_str() {
-            Some("text") => Some(Block::text(data)),
+            // An attached text is not what the user says.
+            Some("text") => Some(Block::text(["<attached_files>\n", &data, "\n</attached_files>"].concat())),
             Some("base64") | None => {
                 Some(Block::text(format!("[document: {}]", self.media_type.into_string())))
             }

@@ -7,3 +7,4 @@ mod odd_files;
 mod convert;
 mod audit;
 mod doctor;
+mod injections;

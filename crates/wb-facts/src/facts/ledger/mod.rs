@@ -87,19 +87,19 @@ impl Ledger {
         }
     }
 
-    /// Notes what the user says, or what a host says in the user's name.
-    pub(crate) fn user(&mut self, text: &str, at: u32) {
-        self.user_said(text, Assent::parse(text), at);
+    /// Notes a text in the user's role, and the words of the user in it.
+    pub(crate) fn user(&mut self, text: &str, words: &str, at: u32) {
+        self.user_said(text, words, Assent::parse(words), at);
     }
 
     /// Notes the words with which the user refused something: nothing in them is a yes.
     pub(crate) fn refused(&mut self, text: &str, at: u32) {
-        self.user_said(text, Assent::No, at);
+        self.user_said(text, text, Assent::No, at);
     }
 
-    fn user_said(&mut self, text: &str, assent: Assent, at: u32) {
+    fn user_said(&mut self, text: &str, words: &str, assent: Assent, at: u32) {
         self.known.observe_words(text);
-        self.said.user(text, assent);
+        self.said.user(words, assent);
         self.activities.observe_claims(head(text, TEXT_BYTES), at);
         for line in text.lines().filter(|line| may_name_file(line) && reports_change(line)) {
             self.known.acted(line);

@@ -6,7 +6,7 @@ use serde_json::Value;
 use wb_message::{Block, Content};
 use wb_record::{Line, Parts};
 
-use super::head::{Kind, Origin};
+use super::head::{Kind, Origin, is_of_another};
 use super::line_maps::ByLine;
 use super::rows::{Row, Rows};
 use crate::kit::fields::take_text;
@@ -135,9 +135,16 @@ fn attachment(mut line: Value) -> Body {
 }
 
 fn queued(line: &Value) -> Body {
+    const MODES_OF_HOST: [&str; 2] = ["orphaned-permission", "task-notification"];
+    let field = |path: &str| line.pointer(path);
+    let text = |path: &str| field(path).and_then(Value::as_str).unwrap_or_default();
+    let is_of_host = MODES_OF_HOST.contains(&text("/attachment/commandMode"))
+        || [text("/origin/kind"), text("/attachment/origin/kind")].iter().any(|kind| is_of_another(kind))
+        || [field("/isMeta"), field("/attachment/isMeta")].contains(&Some(&Value::Bool(true)));
+    let origin = if is_of_host { Origin::Host } else { Origin::User };
     let prompt = line.pointer("/attachment/prompt").map(Value::to_string);
     match prompt.and_then(|prompt| block::content(&prompt)) {
-        Some(content) => Body::User { said: user_body(content), origin: Origin::User },
+        Some(content) => Body::User { said: user_body(content), origin },
         None => Body::Silent,
     }
 }

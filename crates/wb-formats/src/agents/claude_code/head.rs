@@ -43,6 +43,11 @@ struct OriginFields<'a> {
 /// would be lost otherwise.
 const OTHERS: [&str; 6] = ["channel", "coordinator", "hook", "injection", "peer", "task-notification"];
 
+/// Returns whether a kind of sender is not the user.
+pub(crate) fn is_of_another(kind: &str) -> bool {
+    OTHERS.contains(&kind)
+}
+
 /// The host's record in place of a result that the user refused; that of a tool's error begins
 /// with `Error`.
 const REFUSED: &str = "\"User rejected tool use\"";
@@ -235,7 +240,7 @@ impl<'a> Head<'a> {
     /// channel, a hook.
     fn is_of_another(&self) -> bool {
         let kind = self.origin.as_ref().and_then(|origin| origin.kind.as_str());
-        kind.is_some_and(|kind| OTHERS.contains(&kind))
+        kind.is_some_and(is_of_another)
     }
 
     fn assistant(&self) -> Option<(Kind, Option<&'a str>)> {
