@@ -1,5 +1,6 @@
 //! Checks the user's constraints, approvals and quotes in a summary against the user's words.
 
+use super::consent::{Consent, consent};
 use super::text::{SummaryLine, Topic, sentences, words};
 use super::{Finding, FindingKind};
 use crate::facts::ledger::utterances::words as stems;
@@ -88,74 +89,27 @@ fn is_there(constraint: &Constraint, lines: &[Vec<u32>], limits: &[bool]) -> boo
     lines.windows(n_lines.min(lines.len()).max(1)).any(is_near) || lines.iter().zip(limits).any(is_reworded)
 }
 
-/// Words that say that somebody agreed.
-const AGREED: [&str; 12] = [
-    "approved",
-    "agreed",
-    "confirmed",
-    "authorized",
-    "authorised",
-    "okayed",
-    "accepted",
-    "consented",
-    "approves",
-    "agrees",
-    "confirms",
-    "greenlit",
-];
-const GIVEN: [&str; 6] = ["approval", "permission", "consent", "go-ahead", "agreement", "sign-off"];
-
 /// Finds approvals that the user did not give.
 pub(super) fn approvals(lines: &[SummaryLine<'_>], facts: &Facts, out: &mut Vec<Finding>) {
     let said = &facts.ledger().said;
     if facts.is_partial() || said.is_cut() {
         return;
     }
-    let is_words =
-        |line: &&SummaryLine<'_>| !line.is_code && !matches!(line.topic, Topic::Shown | Topic::Ahead);
+    let is_words = |line: &&SummaryLine<'_>| {
+        let is_ahead = line.topic == Topic::Ahead || line.after_label().is_some();
+        !line.is_code && !is_ahead && line.topic != Topic::Shown
+    };
     for line in lines.iter().filter(is_words) {
         for sentence in sentences(line.text) {
-            if let Some(about) = approved(sentence)
+            if let Some(Consent { about, acts }) = consent(sentence)
                 && said.is_unheard(&about)
+                && acts.iter().all(|act| said.is_unsaid(act))
             {
                 let why = "the user said nothing that agrees to it".to_owned();
                 out.push(Finding::new(FindingKind::UnknownApproval, line, sentence, why, None));
             }
         }
     }
-}
-
-/// Returns what a sentence says the user has agreed to.
-fn approved(sentence: &str) -> Option<String> {
-    let all = words(sentence);
-    let user = all.iter().position(|word| matches!(word.text.as_str(), "user" | "user's" | "users"))?;
-    let near = |at: usize, most: usize| at.abs_diff(user) <= most;
-    let given = || {
-        let verb = all.iter().any(|word| matches!(word.text.as_str(), "gave" | "given" | "granted" | "with"));
-        all.iter().position(|word| verb && GIVEN.contains(&word.text.as_str()))
-    };
-    let agreed = all.iter().position(|word| AGREED.contains(&word.text.as_str())).or_else(given)?;
-    let is_by = all.get(agreed + 1).is_some_and(|word| word.text == "by") && near(agreed, 3);
-    if !(is_by || (agreed > user && near(agreed, 3)) || (agreed + 4 > user && near(agreed, 4)))
-        || is_open(&all)
-    {
-        return None;
-    }
-    let is_other = |word: &&super::text::Word| {
-        !AGREED.contains(&word.text.as_str()) && !GIVEN.contains(&word.text.as_str())
-    };
-    let words: Vec<&str> = all.iter().filter(is_other).map(|word| word.text.as_str()).collect();
-    Some(words.join(" "))
-}
-
-/// Words by which nobody agreed yet.
-const OPEN: [&str; 22] = [
-    "not", "no", "never", "if", "whether", "until", "unless", "before", "should", "must", "need", "needs",
-    "awaiting", "pending", "ask", "asked", "once", "yet", "rejected", "refused", "declined", "wait",
-];
-
-fn is_open(words: &[super::text::Word]) -> bool {
-    words.iter().any(|word| OPEN.contains(&word.text.as_str()) || word.text.ends_with("n't"))
 }
 
 /// Finds words that are quoted as the user's and are not.

@@ -71,6 +71,34 @@ fn only_a_yes_agrees_to_what_the_agent_asked() {
     check(&[user("Drop the production database tables.")], &[(drop, None)]);
 }
 
+/// Returns the percentage of sentences that are reported as approvals that nobody gave.
+fn percent_reported(sentences: &[Value]) -> usize {
+    let session = [
+        user("Find the bug in the importer and fix it."),
+        agent("A value is lost because of a wrong bound."),
+        user("go on"),
+        agent("The loop is fixed and the tests pass."),
+    ];
+    let is_reported = |sentence: &&Value| {
+        let summary = format!("- {}", sentence.as_str().expect("a text"));
+        finding_kinds(&session, &summary).contains(&UnknownApproval)
+    };
+    (sentences.iter().filter(is_reported).count() * 100).div_ceil(sentences.len())
+}
+
+/// The sentences of `untouched.json` were written after the code, which was not changed for them.
+#[test]
+fn approvals_that_nobody_gave_are_found_in_any_usual_wording() {
+    let tuned = include_str!("../../../../fixtures/approvals/tuned.json");
+    let untouched = include_str!("../../../../fixtures/approvals/untouched.json");
+    for (name, sets, least) in [("tuned", tuned, 99), ("untouched", untouched, 95)] {
+        let sets: Value = serde_json::from_str(sets).unwrap();
+        let percent = |key: &str| percent_reported(sets[key].as_array().unwrap());
+        let (claims, others) = (percent("claims"), percent("others"));
+        assert!(claims >= least && others <= 2, "{name}: {claims} % of claims, {others} % of others");
+    }
+}
+
 #[test]
 fn an_answer_that_refuses_is_no_approval() {
     let question = || json!({ "questions": [{ "question": "Drop the production database tables?" }] });

@@ -256,6 +256,11 @@ impl Utterances {
         };
         !self.texts.iter().any(fits)
     }
+
+    /// Reports whether the user never said a word, nor agreed to a text with it.
+    pub(crate) fn is_unsaid(&self, word: &str) -> bool {
+        words(word).all(|stem| !self.texts.iter().any(|said| said.stems.contains(&stem)))
+    }
 }
 
 /// Visits the words that say what a text is about, each by the beginning that its forms share.
