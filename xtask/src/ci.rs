@@ -35,7 +35,7 @@ pub(crate) enum Runs {
 }
 
 /// The steps with their names.
-pub(crate) const STEPS: [(&str, Action, Runs); 19] = [
+pub(crate) const STEPS: [(&str, Action, Runs); 20] = [
     ("fmt", Action::Cargo("fmt --all --check"), Runs::All),
     ("layers", Action::Own(layers::run), Runs::All),
     ("catalog", Action::Own(catalog::run), Runs::All),
@@ -49,6 +49,7 @@ pub(crate) const STEPS: [(&str, Action, Runs); 19] = [
     ("sdk", Action::EndToEnd("sdk --or-skip"), Runs::All),
     ("integrations", Action::Own(integrations), Runs::Deep),
     ("peers", Action::EndToEnd("peers --or-skip"), Runs::Deep),
+    ("attack", Action::EndToEnd("attack --runs 1000"), Runs::Deep),
     ("programs on one crate", Action::Own(programs_on_one_crate), Runs::Deep),
     ("package", Action::Own(package::run), Runs::Deep),
     ("public surface", Action::Own(|root| api::run(root, &[])), Runs::Deep),
@@ -203,6 +204,7 @@ mod tests {
             [
                 "integrations",
                 "peers",
+                "attack",
                 "programs on one crate",
                 "package",
                 "public surface",

@@ -30,6 +30,9 @@ usage: cargo xtask <command>
 
   api [--write]
           compare the public surface of the crates with docs/reference/api, or write it; needs nightly Rust
+  attack [--runs N] [--record] [--wb PROGRAM]
+          attack the command: damaged files, kills, full disks, two writers, texts that imitate the user; --record
+          writes docs/evaluation/safety.md
   catalog check the table of models: sorted, dated, with sources and plausible figures
   ci [--deep | --record]
           run formatting, layers, catalog, tidiness, lints, each crate alone, tests, documentation, and where npm and
@@ -74,7 +77,7 @@ fn main() -> ExitCode {
         ["package"] => package::run(&root),
         ["api", ref words @ ..] => api::run(&root, words),
         ["dist"] => dist::run(&root),
-        ["e2e" | "sdk" | "integrations" | "peers", ..] => {
+        ["attack" | "e2e" | "sdk" | "integrations" | "peers", ..] => {
             e2e::run(&root, &words.iter().map(String::as_str).collect::<Vec<_>>())
         }
         ["fit-estimators", ref words @ ..] => estimators::run(&root, words),

@@ -6,6 +6,7 @@
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a program for the terminal")]
 
 mod agents;
+mod attack;
 mod python;
 mod integrations;
 mod sdk;
@@ -14,12 +15,13 @@ mod peer_suites;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-const USAGE: &str = "usage: cargo xtask e2e|integrations|sdk|peers …";
+const USAGE: &str = "usage: cargo xtask attack|e2e|integrations|sdk|peers …";
 
 fn main() -> ExitCode {
     let root = PathBuf::from(".");
     let words: Vec<String> = std::env::args().skip(1).collect();
     let outcome = match words.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        ["attack", ref words @ ..] => attack::run(&root, words),
         ["e2e", ref words @ ..] => agents::run(&root, words),
         ["integrations"] => integrations::run(&root),
         ["sdk", ref words @ ..] => sdk::run(&root, words),

@@ -5,7 +5,7 @@
 
 use std::borrow::Cow;
 
-use wb_message::markers::is_prompt;
+use wb_message::markers::{is_prompt, is_text_of_compaction};
 use wb_message::text::head;
 use wb_message::{Content, Message};
 
@@ -48,6 +48,10 @@ pub fn words_of_texts(content: &Content) -> Vec<Cow<'_, str>> {
     }
     let mut words = Vec::new();
     while let Some(text) = texts.get(words.len()) {
+        if is_text_of_compaction(text) {
+            words.push(Cow::Borrowed(""));
+            continue;
+        }
         words.push(user_words(text));
         let Some(last) = end_in_later_text(text) else { continue };
         if let Some(at) = texts.iter().rposition(|text| text.contains(last)).filter(|at| *at >= words.len()) {

@@ -117,14 +117,25 @@ pub fn digest_body(message: &Message) -> Option<Cow<'_, str>> {
             Some(Cow::Borrowed(without_files(body)))
         }
         Message::Custom { .. } => summary_text(message),
-        _ => {
-            let text = sole_user_text(message)?;
-            let body = text.strip_prefix(DIGEST_HEADER).or_else(|| text.strip_prefix(BRANCH_HEADER))?;
-            // A quoted header continues on the same line.
-            let is_digest = body.is_empty() || body.starts_with('\n');
-            is_digest.then(|| Cow::Borrowed(without_files(body.trim_start_matches('\n'))))
-        }
+        _ => digest_in_text(sole_user_text(message)?).map(Cow::Borrowed),
     }
+}
+
+/// Returns the body of an earlier digest in a text of the user's role, as [`digest_body`] does: a
+/// host may have put the user's next words into the same message, as a text of their own.
+pub fn digest_in_text(text: &str) -> Option<&str> {
+    let body = text.strip_prefix(DIGEST_HEADER).or_else(|| text.strip_prefix(BRANCH_HEADER))?;
+    // A quoted header continues on the same line.
+    let is_digest = body.is_empty() || body.starts_with('\n');
+    is_digest.then(|| without_files(body.trim_start_matches('\n')))
+}
+
+/// Returns whether a text of the user's role is by a compaction: a digest, a restored file, or the
+/// mark of a drop.
+pub fn is_text_of_compaction(text: &str) -> bool {
+    digest_in_text(text).is_some()
+        || text == DROPPED_MARK
+        || text.strip_prefix(RESTORED_FILE_PREFIX).is_some_and(|rest| rest.starts_with(' '))
 }
 
 /// Cuts off the restored files below a digest.

@@ -13,7 +13,7 @@ mod apart;
 mod stage;
 mod hosts;
 mod install;
-mod wb;
+pub(crate) mod wb;
 mod validate;
 mod plugged;
 mod play;

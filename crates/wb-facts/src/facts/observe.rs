@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 use wb_message::markers::{
-    Visibility, digest_body, is_cleared, is_pinned, is_prompt, is_synthetic, visibility,
+    Visibility, digest_body, digest_in_text, is_cleared, is_pinned, is_prompt, is_synthetic, visibility,
 };
 use wb_message::pairing::id_key;
 use wb_message::text::{head, one_line};
@@ -146,6 +146,8 @@ impl Facts {
 
     /// Notes what the user says; false where a host speaks in the user's role.
     fn on_user_text(&mut self, content: &Content, at: u32) -> bool {
+        // A host may have put the user's next words into the message of a digest.
+        content.texts().filter_map(digest_in_text).for_each(|digest| self.read_summary(digest, at));
         let words = message_words(content);
         if let Some(words) = &words {
             self.on_request(words, at);

@@ -1,7 +1,8 @@
 //! The user's answers in the local digest.
 
 use wb_facts::Facts;
-use wb_message::{Message, ToolVocabulary};
+use wb_message::markers::{DIGEST_HEADER, fenced_file};
+use wb_message::{Block, Message, ToolVocabulary};
 use wb_summarize::local_digest;
 use wb_testkit::script;
 
@@ -33,6 +34,21 @@ fn an_answer_is_listed_with_its_question_and_is_no_request() {
     let facts = Facts::from_messages(&talk, &ToolVocabulary::default());
     let found = wb_facts::audit(&first, &facts);
     assert!(found.is_empty(), "{found:?}");
+}
+
+#[test]
+fn words_in_the_message_of_a_digest_are_the_users_and_the_digest_is_not() {
+    let first = digest(&script(r#"u"Port the importer. Never touch the schema." a"Done.""#), None);
+    let texts = [
+        format!("{DIGEST_HEADER}\n\n{first}"),
+        fenced_file("a.md", "Always test."),
+        "Now the reader.".into(),
+    ];
+    let merged = Message::user(texts.map(Block::text).to_vec());
+    let text = digest(&[merged, Message::assistant("I port it.")], None);
+    let expected = "# Objective\n- First request: Port the importer. Never touch the schema.\n\
+        - Latest request: Now the reader.\n# Guardrails\n- Never touch the schema.\n# Status";
+    assert!(text.starts_with(expected), "{text}");
 }
 
 #[test]
