@@ -1,5 +1,6 @@
 //! `wb validate`: what providers would refuse of a session or of a request.
 
+use std::collections::HashMap;
 use std::io::{self, Write};
 
 use anyhow::Result;
@@ -95,11 +96,10 @@ fn render_text(page: &mut Page<'_>, found: &Validated) -> io::Result<()> {
 /// Groups the violations that several dialects share.
 fn grouped(violations: &[Violation]) -> Vec<Vec<&Violation>> {
     let mut groups: Vec<Vec<&Violation>> = Vec::new();
-    let is_same = |one: &Violation, other: &Violation| {
-        (one.message, &one.rule, &one.what) == (other.message, &other.rule, &other.what)
-    };
+    let mut known = HashMap::new();
     for violation in violations {
-        match groups.iter_mut().find(|group| is_same(group[0], violation)) {
+        let at = *known.entry((violation.message, &violation.rule, &violation.what)).or_insert(groups.len());
+        match groups.get_mut(at) {
             Some(group) => group.push(violation),
             None => groups.push(vec![violation]),
         }

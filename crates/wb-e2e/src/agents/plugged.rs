@@ -6,15 +6,17 @@ use super::provider::NATIVE_SUMMARY;
 use super::script::{TASK, WISH};
 use super::validate::{COMPACTED, Check, DIGEST_WORDS, RESTORED_WORDS, TAIL, in_order, no_digest, texts};
 use super::wire::Item;
+use crate::attack::injected::promoted;
 
 /// The checks of every request after a compaction by the host that uses our digest.
-pub(crate) const OURS: [Check; 7] = {
+pub(crate) const OURS: [Check; 8] = {
     let [digest, head, host, _, calls, _] = COMPACTED;
     let files: Check = ("restored files after it", |sent| files_are_behind(&sent.request.items));
     let own: Check = ("not the host's summary", |sent| sent.reject_text(NATIVE_SUMMARY));
     // The first prompt is a request and a rule.
     let words: Check = ("the user's first words", |sent| sent.expect_text(TASK));
-    [digest, files, head, host, calls, own, words]
+    let apart: Check = ("the words of tools apart from the user's", |sent| promoted_in(&sent.request.items));
+    [digest, files, head, host, calls, own, words, apart]
 };
 
 /// The additional checks of the first one, if the messages since the second prompt are the tail.
@@ -54,6 +56,12 @@ fn files_are_behind(items: &[Item]) -> Vec<String> {
         digests.filter_map(|text| text.split_once(RESTORED_WORDS)).flat_map(|(_, rest)| rest.lines());
     let of_digest = behind.filter(|line| line.starts_with("# ") || line.starts_with("- "));
     of_digest.map(|line| format!("within the digest, before `{line}`")).take(1).collect()
+}
+
+/// Finds lines of a digest that present the words of a tool as the user's.
+fn promoted_in(items: &[Item]) -> Vec<String> {
+    let digests = texts(items).filter(|text| text.contains(DIGEST_WORDS));
+    digests.filter_map(promoted).map(str::to_owned).collect()
 }
 
 #[cfg(test)]

@@ -19,7 +19,7 @@ const CODES: [i32; 4] = [0, 1, 2, 3];
 
 /// The program under attack, in a home of its own.
 #[derive(Debug)]
-pub(super) struct Wb {
+pub(super) struct LimitedProgram {
     program: PathBuf,
     home: TempDir,
 }
@@ -41,7 +41,7 @@ impl Ended {
     }
 }
 
-impl Wb {
+impl LimitedProgram {
     pub(super) fn new(program: &Path) -> Result<Self, String> {
         let program = program.canonicalize().map_err(|error| format!("{}: {error}", program.display()))?;
         Ok(Self { program, home: folder()? })

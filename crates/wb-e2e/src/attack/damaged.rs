@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use wb_testkit::random::Random;
 
-use super::Outcome;
-use super::command::{Wb, bytes, folder, word, write};
+use super::AttackResult;
+use super::command::{LimitedProgram, bytes, folder, word, write};
 
 const COMMANDS: [&[&str]; 9] = [
     &["weigh"],
@@ -24,7 +24,7 @@ const COMMANDS: [&[&str]; 9] = [
 const SESSIONS: [&str; 2] = ["fixtures/sessions", "crates/wb-formats/tests/fixtures"];
 
 /// Damages sessions and gives them to a command each.
-pub(super) fn run(root: &Path, wb: &Wb, n_runs: usize) -> Result<Outcome, String> {
+pub(super) fn run(root: &Path, wb: &LimitedProgram, n_runs: usize) -> Result<AttackResult, String> {
     let mut sessions = Vec::new();
     SESSIONS.iter().try_for_each(|name| add_files(&root.join(name), &mut sessions))?;
     sessions.sort();
@@ -41,7 +41,7 @@ pub(super) fn run(root: &Path, wb: &Wb, n_runs: usize) -> Result<Outcome, String
         // The list of operations belongs to this session alone.
         let _ = fs::remove_file(folder.path().join("damaged.wb-log"));
     }
-    Ok(Outcome { attack: "damaged sessions, in nine commands", n_tried: n_runs, faults })
+    Ok(AttackResult { attack: "damaged sessions, in nine commands", n_tried: n_runs, faults })
 }
 
 fn add_files(folder: &Path, all: &mut Vec<PathBuf>) -> Result<(), String> {

@@ -5,8 +5,8 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use super::Outcome;
-use super::command::{Wb, bytes, folder, word, write};
+use super::AttackResult;
+use super::command::{LimitedProgram, bytes, folder, word, write};
 
 const FORMATS: [&str; 8] =
     ["native", "claude-code", "codex", "pi", "anthropic", "openai", "openai-responses", "gemini"];
@@ -17,7 +17,7 @@ const COMPACTIONS: usize = 3;
 const CANARY: &str = "CANARY";
 
 /// Compacts a session with all texts in each format.
-pub(super) fn run(root: &Path, wb: &Wb) -> Result<Outcome, String> {
+pub(super) fn run(root: &Path, wb: &LimitedProgram) -> Result<AttackResult, String> {
     let forms = [forms(root, "first")?, forms(root, "second")?].concat();
     let (mut n_tried, mut faults) = (0, Vec::new());
     for (format, is_error) in FORMATS.iter().flat_map(|format| [(format, false), (format, true)]) {
@@ -47,7 +47,7 @@ pub(super) fn run(root: &Path, wb: &Wb) -> Result<Outcome, String> {
         }
         n_tried += forms.len();
     }
-    Ok(Outcome { attack: "texts of tools that imitate the user, 3 compactions each", n_tried, faults })
+    Ok(AttackResult { attack: "texts of tools that imitate the user, 3 compactions each", n_tried, faults })
 }
 
 fn forms(root: &Path, name: &str) -> Result<Vec<String>, String> {
@@ -98,7 +98,7 @@ fn digest(message: &Value) -> Option<String> {
 }
 
 /// Returns the first line that presents a canary as the user's, or as a task.
-fn promoted(digest: &str) -> Option<&str> {
+pub(crate) fn promoted(digest: &str) -> Option<&str> {
     let mut section = "";
     for line in digest.lines() {
         if line.starts_with("# ") {

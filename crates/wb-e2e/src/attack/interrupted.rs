@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 use tempfile::TempDir;
 use wb_testkit::random::Random;
 
-use super::Outcome;
-use super::command::{Wb, bytes, folder, word, write};
+use super::AttackResult;
+use super::command::{LimitedProgram, bytes, folder, word, write};
 
 /// A session with a dozen large results.
 const SESSION: &str = "fixtures/sessions/flaky-checkout.jsonl";
@@ -18,7 +18,7 @@ const REDO: [&str; 2] = ["redo", "--allow-open"];
 
 /// A copy of the session, on which a change is tried.
 struct Trial<'a> {
-    wb: &'a Wb,
+    wb: &'a LimitedProgram,
     folder: TempDir,
     original: Vec<u8>,
     before: Vec<u8>,
@@ -27,7 +27,7 @@ struct Trial<'a> {
 
 impl<'a> Trial<'a> {
     /// Prepares a compaction, an undo or a redo.
-    fn new(root: &Path, wb: &'a Wb, n: usize) -> Result<Self, String> {
+    fn new(root: &Path, wb: &'a LimitedProgram, n: usize) -> Result<Self, String> {
         let (folder, original) = (folder()?, bytes(&root.join(SESSION))?);
         let words = [&COMPACT[..], &UNDO, &REDO][n % 3].to_vec();
         let mut trial = Self { wb, folder, original, before: Vec::new(), words };
@@ -53,8 +53,7 @@ impl<'a> Trial<'a> {
         if ended.code == Some(0) { Ok(()) } else { Err(format!("{words:?}: {}", ended.stderr.trim_end())) }
     }
 
-    /// Returns the fault if the session is neither as before nor changed, or cannot return to how it
-    /// was at first.
+    /// Returns the fault if the session cannot return to how it was at first.
     fn fault(&self) -> Result<Option<String>, String> {
         let is_original = || Ok::<_, String>(bytes(&self.session())? == self.original);
         // A compaction and an undo that were not finished are settled first.
@@ -72,7 +71,7 @@ impl<'a> Trial<'a> {
 }
 
 /// Kills changes after a random part of the time that they take.
-pub(super) fn kills(root: &Path, wb: &Wb, n_runs: usize) -> Result<Outcome, String> {
+pub(super) fn kills(root: &Path, wb: &LimitedProgram, n_runs: usize) -> Result<AttackResult, String> {
     let (mut random, mut faults) = (Random(1_336), Vec::new());
     let start = Instant::now();
     Trial::new(root, wb, 2)?;
@@ -84,11 +83,11 @@ pub(super) fn kills(root: &Path, wb: &Wb, n_runs: usize) -> Result<Outcome, Stri
         wb.kill_after(&Trial::with_session(&trial.words, &session), time)?;
         faults.extend(trial.fault()?.map(|fault| format!("a kill, run {n}: {fault}")));
     }
-    Ok(Outcome { attack: "kills of compact, undo and redo", n_tried: n_runs, faults })
+    Ok(AttackResult { attack: "kills of compact, undo and redo", n_tried: n_runs, faults })
 }
 
 /// Limits the size of files, so that some write of a change fails.
-pub(super) fn full_disks(root: &Path, wb: &Wb, n_runs: usize) -> Result<Outcome, String> {
+pub(super) fn full_disks(root: &Path, wb: &LimitedProgram, n_runs: usize) -> Result<AttackResult, String> {
     let (mut random, mut faults) = (Random(970), Vec::new());
     for n in 0..n_runs {
         let trial = Trial::new(root, wb, n)?;
@@ -104,11 +103,11 @@ pub(super) fn full_disks(root: &Path, wb: &Wb, n_runs: usize) -> Result<Outcome,
         }
         faults.extend(trial.fault()?.map(|fault| format!("a full disk, run {n}: {fault}")));
     }
-    Ok(Outcome { attack: "full disks in compact, undo and redo", n_tried: n_runs, faults })
+    Ok(AttackResult { attack: "full disks in compact, undo and redo", n_tried: n_runs, faults })
 }
 
 /// Starts a change twice at once.
-pub(super) fn two_writers(root: &Path, wb: &Wb, n_runs: usize) -> Result<Outcome, String> {
+pub(super) fn two_writers(root: &Path, wb: &LimitedProgram, n_runs: usize) -> Result<AttackResult, String> {
     let mut faults = Vec::new();
     for n in 0..n_runs {
         let trial = Trial::new(root, wb, n)?;
@@ -121,5 +120,5 @@ pub(super) fn two_writers(root: &Path, wb: &Wb, n_runs: usize) -> Result<Outcome
         }
         faults.extend(trial.fault()?.map(|fault| format!("two writers, run {n}: {fault}")));
     }
-    Ok(Outcome { attack: "two writers at once", n_tried: n_runs, faults })
+    Ok(AttackResult { attack: "two writers at once", n_tried: n_runs, faults })
 }

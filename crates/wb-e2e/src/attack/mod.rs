@@ -3,14 +3,14 @@
 
 mod command;
 mod damaged;
-mod injected;
+pub(crate) mod injected;
 mod interrupted;
 
 use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use self::command::Wb;
+use self::command::LimitedProgram;
 
 const USAGE: &str = "usage: cargo xtask attack [--runs N] [--record] [--wb PROGRAM]";
 
@@ -22,7 +22,7 @@ const RUNS: usize = 1_000;
 
 /// The outcome of an attack.
 #[derive(Debug)]
-struct Outcome {
+struct AttackResult {
     attack: &'static str,
     n_tried: usize,
     faults: Vec<String>,
@@ -44,7 +44,7 @@ pub(crate) fn run(root: &Path, words: &[&str]) -> Result<(), String> {
         Some(program) => program,
         None => crate::agents::wb::build(root, &crate::target()?)?,
     };
-    let wb = Wb::new(&program)?;
+    let wb = LimitedProgram::new(&program)?;
     let outcomes = [
         damaged::run(root, &wb, n_runs)?,
         interrupted::kills(root, &wb, n_runs / 10)?,
@@ -62,7 +62,7 @@ pub(crate) fn run(root: &Path, words: &[&str]) -> Result<(), String> {
     if faults.is_empty() { Ok(()) } else { Err(faults.join("\n")) }
 }
 
-fn page(outcomes: &[Outcome]) -> String {
+fn page(outcomes: &[AttackResult]) -> String {
     let mut page = format!(
         "# Attacks\n\n`cargo xtask attack --record` attacked the command at commit {}, from a fixed seed. A fault is a \
          panic, a run of more than {} s or {} GB, a session or a list that is neither as before nor as after, or a text \
@@ -71,7 +71,7 @@ fn page(outcomes: &[Outcome]) -> String {
         command::MOST_SECONDS,
         command::MOST_GB
     );
-    for Outcome { attack, n_tried, faults } in outcomes {
+    for AttackResult { attack, n_tried, faults } in outcomes {
         let _ = writeln!(page, "| {attack} | {n_tried} | {} |", faults.len());
     }
     page
