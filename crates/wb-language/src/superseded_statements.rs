@@ -4,7 +4,10 @@
 //! changes, if both share words of their subject, and if they give other values of one kind. The
 //! words of a change are English, German, French and Spanish; a text without spaces is not read.
 
+use std::collections::HashSet;
 use std::sync::LazyLock;
+
+use wb_message::pairing::id_key;
 
 use crate::constraint_rules::{Kind, kind};
 use crate::sentences::sentences;
@@ -139,6 +142,9 @@ enum Change {
 #[derive(Debug)]
 pub struct Update {
     statements: Vec<(Statement, Option<Change>)>,
+    /// The topics of the statements, if no word says that something changes: only a statement with
+    /// the same topic may be superseded then.
+    topics: Option<Vec<u64>>,
     /// True for an answer that only corrects a value.
     is_correction: bool,
 }
@@ -162,7 +168,9 @@ impl Update {
             }
         }
         let is_correction = is_answer && matches!(&statements[..], [(only, _)] if only.subjects.is_empty());
-        (!statements.is_empty()).then_some(Self { statements, is_correction })
+        let is_plain = |(it, change): &(Statement, Option<Change>)| change.is_none() && !it.names_old_value();
+        let topics = (!is_correction && statements.iter().all(is_plain)).then(|| topics(words));
+        (!statements.is_empty()).then_some(Self { statements, topics, is_correction })
     }
 
     /// Reports whether it only corrects a value of what was said last.
@@ -170,9 +178,16 @@ impl Update {
         self.is_correction
     }
 
+    /// Returns whether it may supersede a text with these [`topics`]; a quick check that spares most
+    /// texts from being read.
+    pub fn may_supersede(&self, topics: &[u64]) -> bool {
+        self.topics.as_ref().is_none_or(|own| topics.iter().any(|topic| own.contains(topic)))
+    }
+
     /// Reports whether it gives another value to what a short earlier statement says.
     pub fn supersedes(&self, earlier: &str) -> bool {
-        if earlier.len() > STATEMENT_BYTES || !self.may_concern(earlier) {
+        let may_differ = || self.topics.is_none() || self.may_supersede(&topics(earlier));
+        if earlier.len() > STATEMENT_BYTES || !self.may_concern(earlier) || !may_differ() {
             return false;
         }
         clauses(earlier).into_iter().any(|clause| {
@@ -219,6 +234,17 @@ impl Update {
             None => later.is_same_but_for_values(earlier),
         }
     }
+}
+
+/// Returns the topics of the statements in a text: the words before the one that says what is or
+/// must be, each as a number.
+pub fn topics(text: &str) -> Vec<u64> {
+    let of_clause = |clause: &str| {
+        let words: Vec<String> = words_of(clause).map(|word| bare(word).to_lowercase()).collect();
+        let state = words.iter().position(|word| is_in(STATES, word)).filter(|state| *state > 0)?;
+        Some(id_key(&words[..state].join(" ")))
+    };
+    clauses(text).into_iter().filter_map(of_clause).collect()
 }
 
 /// Returns the parts of a text that may be statements.
@@ -321,14 +347,20 @@ impl Statement {
 
     /// Reports whether it replaces a value by name: `9090 instead of 8080`, `not 8080`.
     fn names_old_value_of(&self, earlier: &Self) -> bool {
-        let is_old = |value: &Value| {
-            let before = self.words[value.nth.saturating_sub(3)..value.nth].join(" ");
-            OLD.split('|').any(|phrase| before.ends_with(phrase))
-        };
         let is_known = |value: &Value| earlier.values.iter().any(|it| it.text == value.text);
         self.values.len() > 1
             && earlier.state.is_some()
-            && self.values.iter().any(|value| value.text.len() > 2 && is_old(value) && is_known(value))
+            && self.values.iter().any(|value| value.text.len() > 2 && self.is_old(value) && is_known(value))
+    }
+
+    /// Reports whether it may replace a value by name.
+    fn names_old_value(&self) -> bool {
+        self.values.len() > 1 && self.values.iter().any(|value| self.is_old(value))
+    }
+
+    fn is_old(&self, value: &Value) -> bool {
+        let before = self.words[value.nth.saturating_sub(3)..value.nth].join(" ");
+        OLD.split('|').any(|phrase| before.ends_with(phrase))
     }
 }
 
@@ -338,7 +370,9 @@ fn is_in(list: &str, word: &str) -> bool {
 }
 
 fn is_common(word: &str) -> bool {
-    [COMMON, CURRENCIES, STATES].iter().any(|list| is_in(list, word))
+    static WORDS: LazyLock<HashSet<&str>> =
+        LazyLock::new(|| [COMMON, CURRENCIES, STATES].iter().flat_map(|list| list.split('|')).collect());
+    WORDS.contains(word)
 }
 
 /// Returns the values among words; several words may give one value.

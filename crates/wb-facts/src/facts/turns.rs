@@ -10,7 +10,7 @@ use crate::facts::Noted;
 use wb_digest::labels::REFUSED;
 use wb_language::progress_notes::progress_note;
 use wb_language::short_answers::answered_question;
-use wb_language::superseded_statements::Update;
+use wb_language::superseded_statements::{Update, topics};
 use wb_message::excerpt::excerpt;
 use wb_shell::without_file_bodies;
 
@@ -29,6 +29,8 @@ const MOST_FILES: usize = 30;
 /// Bytes of a path in a line of a turn.
 const PATH_BYTES: usize = 60;
 const MOST_ANSWERS: usize = 12;
+/// The newest requests that an update is compared with.
+const MOST_COMPARED: usize = 500;
 /// Bytes that all turns may take; of a long session, as a part of what was read.
 const LEAST_BYTES: u64 = 64 << 10;
 const PART_OF_READ: u64 = 24;
@@ -107,6 +109,9 @@ pub struct Turn {
     /// True if the user gave another value later.
     #[serde(default)]
     pub is_updated: bool,
+    /// The topics of the user's statements.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    topics: Vec<u64>,
 }
 
 /// The text that a request was read in.
@@ -209,7 +214,8 @@ impl Turns {
         let to =
             self.kept.last().and_then(|before| answered_question(asked, &before.said)).unwrap_or_default();
         let asked = clip(asked, ASKED_BYTES).into_owned();
-        self.kept.push(Turn { number: self.n_requests, start: at, asked, to, ..Turn::default() });
+        let topics = topics(&asked);
+        self.kept.push(Turn { number: self.n_requests, start: at, asked, to, topics, ..Turn::default() });
         self.shed(LEAST_BYTES.max(n_read / PART_OF_READ));
     }
 
@@ -218,7 +224,8 @@ impl Turns {
     pub(super) fn update(&mut self, update: &Update) {
         let most = if update.is_correction() { 1 } else { usize::MAX };
         let earlier = self.kept.iter_mut().rev().skip(1).take(most);
-        earlier.for_each(|turn| turn.is_updated |= update.supersedes(&turn.asked));
+        let compared = earlier.filter(|turn| !turn.is_updated && update.may_supersede(&turn.topics));
+        compared.take(MOST_COMPARED).for_each(|turn| turn.is_updated = update.supersedes(&turn.asked));
     }
 
     /// Makes the oldest turns except the first shorter until the rest fits: first all but the
@@ -271,8 +278,8 @@ impl Turns {
             // Only restored turns have their own number.
             let is_before = |turn: &Turn| !turn.restored.is_empty() && turn.number < number;
             let at = self.kept.iter().rposition(is_before).map_or(self.kept.len().min(1), |at| at + 1);
-            let (asked, source) = (named.to_owned(), RequestSource::Name);
-            self.kept.insert(at, Turn { asked, source, ..Turn::default() });
+            let (asked, source, topics) = (named.to_owned(), RequestSource::Name, topics(named));
+            self.kept.insert(at, Turn { asked, source, topics, ..Turn::default() });
             at
         });
         (self.kept[at].number, self.kept[at].restored) = (number, body.to_owned());
