@@ -125,7 +125,7 @@ impl Weighing<'_> {
 
 /// Shows one session in full.
 fn whole(shell: &Shell, session: &mut Session, is_first: bool) -> Result<()> {
-    let outcome = shell.timed("compacting", || preview(session));
+    let outcome = shell.timed("cutting", || preview(session));
     if shell.is_json {
         return shell.print_json(&Weighed::new(session, outcome.report.cut));
     }
@@ -141,9 +141,9 @@ fn whole(shell: &Shell, session: &mut Session, is_first: bool) -> Result<()> {
     })
 }
 
-/// Compacts in memory, then restores the session.
+/// Cuts in memory, then restores the session.
 fn preview(session: &mut Session) -> Outcome {
-    let mut outcome = Outcome::new(session, None);
+    let mut outcome = Outcome::of_cut(session);
     outcome.restore(session);
     outcome
 }

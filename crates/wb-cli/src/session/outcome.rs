@@ -80,6 +80,15 @@ impl Outcome {
         Self { outline, model: model.map(Model::spent), ..outcome }
     }
 
+    /// Cuts the session's messages, with a digest of nothing; nothing is written.
+    pub(crate) fn of_cut(session: &mut Session) -> Self {
+        let settings = session.settings();
+        let mut messages = std::mem::take(&mut session.opened.messages);
+        let facts = Arc::new(Facts::default());
+        let report = compact(session, &mut messages, &settings, &facts, None);
+        Self::after(session, messages, facts, report)
+    }
+
     /// Builds the outcome of a session's compaction, without an outline.
     fn after(
         session: &Session,
