@@ -478,6 +478,17 @@ mod tests {
     }
 
     #[test]
+    fn a_statement_without_a_word_of_change_is_compared_with_its_topic_alone() {
+        let update = |text: &str| Update::parse(text).expect("it may change something");
+        let plain = update("The port of the worker is 8080.");
+        assert!(plain.may_supersede(&topics("The port of the worker is 9090.")));
+        assert!(!plain.may_supersede(&topics("The port of the server is 9090.")));
+        for text in ["From now on, the port is 8080.", "The port is 8080, not 9090.", "no, 8080"] {
+            assert!(update(text).may_supersede(&[]), "{text}");
+        }
+    }
+
+    #[test]
     fn a_correction_without_a_subject_gives_the_last_value() {
         for later in ["no, 9090", "sorry, 9090", "I meant 9090.", "Nein, 9090"] {
             let update = Update::parse(later).expect("it changes a value");
