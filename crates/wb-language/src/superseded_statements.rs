@@ -178,8 +178,8 @@ impl Update {
         self.is_correction
     }
 
-    /// Returns whether it may supersede a text with these [`topics`]; a quick check that spares most
-    /// texts from being read.
+    /// Returns whether it may supersede a text with these [`topics`]; a quick check that spares
+    /// most texts from being read.
     pub fn may_supersede(&self, topics: &[u64]) -> bool {
         self.topics.as_ref().is_none_or(|own| topics.iter().any(|topic| own.contains(topic)))
     }

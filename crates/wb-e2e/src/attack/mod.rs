@@ -3,7 +3,7 @@
 
 mod command;
 mod damaged;
-pub(crate) mod injected;
+mod injected;
 mod interrupted;
 
 use std::fmt::Write as _;
