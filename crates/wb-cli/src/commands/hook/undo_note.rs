@@ -7,7 +7,7 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use wb_formats::{newest, open_path};
-use wb_record::{Access, DelegatedCompaction, Document, History, ONLY_CONVERSATION, Stamp, View};
+use wb_record::{Access, DelegatedCompaction, Document, History, HistoryError, ONLY_CONVERSATION, Stamp, View};
 
 use super::decide::messages_at;
 use super::protocol::{Answer, Place, Request, Source};
@@ -79,7 +79,14 @@ pub(crate) fn note(
         by_hand: false,
         ..clock::stamp()
     };
-    let mut history = History::open_for(path, Access::Write).ok()?;
+    let mut history = match History::open_for(path, Access::Write) {
+        Err(HistoryError::DamagedList { .. }) => {
+            History::rebuild_list(path).ok()?;
+            History::open_for(path, Access::Write)
+        }
+        history => history,
+    }
+    .ok()?;
     history.leave_to_agent(document.as_mut(), &conversation, &view, by_agent, &stamp).ok()
 }
 

@@ -322,8 +322,13 @@ fn the_log_shows_how_to_undo_in_claude_code() {
     let newest = lines.rfind(|line| line["message"].is_object()).unwrap()["uuid"].clone();
     let question = json!({"version": 1, "host": "claude-code", "newest_record": newest, "session": {"messages": messages(30)}});
     let ids = [("CLAUDE_CODE_LAUNCHED_BY_SESSION_IDS", id)];
+    // A damaged list is rebuilt, so that the compaction can be undone.
+    let list = |end: &str| format!("{}.wb-log{end}", file.display());
+    fs::write(list(""), "garbage\n").unwrap();
     let answer = wb_in(home.path(), &ids, &["hook"], question.to_string().as_bytes());
     assert_eq!(answer_in(&answer)["action"], "replace");
+    assert_eq!(fs::read_to_string(list(".unreadable")).unwrap(), "garbage\n");
+    assert!(fs::read_to_string(list("")).unwrap().contains("\"by_agent\""));
     let shown = wb_of(home.path(), &["log"], b"").stdout;
     assert!(shown.contains(&format!("  claude-code {id}  auto: ")), "{shown}");
     let command = shown.lines().find_map(|line| line.strip_prefix("  to undo: wb ")).unwrap();
