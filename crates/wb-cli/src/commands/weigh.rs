@@ -125,7 +125,7 @@ impl Weighing<'_> {
 
 /// Shows one session in full.
 fn whole(shell: &Shell, session: &mut Session, is_first: bool) -> Result<()> {
-    let outcome = shell.timed("cutting", || preview(session));
+    let outcome = shell.timed("compacting", || preview(session));
     if shell.is_json {
         return shell.print_json(&Weighed::new(session, outcome.report.cut));
     }
