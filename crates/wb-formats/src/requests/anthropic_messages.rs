@@ -5,7 +5,7 @@ use wb_record::{Abilities, Confidence, Document, Format, FormatError, Parts, Pro
 use super::openai_chat::model_of;
 use crate::kit::list_document::open;
 use crate::kit::message_list::{Layout, List, Shape, held};
-use crate::kit::request_probe::{has_key, has_part, has_role, is_request, messages_of};
+use crate::kit::request_probe::{has_key, has_role, is_request, messages_of};
 use crate::shapes::anthropic_message::AnthropicShape;
 
 /// Requests of the Messages API: a body with `messages`, or the list of them alone, such as the
@@ -38,17 +38,57 @@ impl Format for AnthropicMessages {
     }
 }
 
-/// Recognizes a request by blocks or keys that only Anthropic has.
+/// The keys of a body that only Anthropic has.
+pub const ANTHROPIC_BODY_KEYS: [&str; 10] = [
+    "system",
+    "anthropic_version",
+    "anthropic_beta",
+    "betas",
+    "container",
+    "context_management",
+    "mcp_servers",
+    "stop_sequences",
+    "thinking",
+    "output_config",
+];
+
+/// Returns whether only Anthropic has a block of this type, of those that it has without a key of
+/// its own: a call, a result of a tool of its servers, a search result.
+pub fn is_anthropic_block(kind: &str) -> bool {
+    const KINDS: [&str; 9] = [
+        "tool_use",
+        "tool_result",
+        "thinking",
+        "redacted_thinking",
+        "compaction",
+        "document",
+        "search_result",
+        "container_upload",
+        "tool_reference",
+    ];
+    KINDS.contains(&kind) || kind.ends_with("_tool_use") || kind.ends_with("_tool_result")
+}
+
+/// Returns whether a tool's type has a date, as those of Anthropic's servers have:
+/// `web_search_20250305`.
+pub fn is_dated_tool(kind: &str) -> bool {
+    let date = kind.rsplit('_').next().unwrap_or_default();
+    date.len() == 8 && date.starts_with("20") && date.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+/// Recognizes a request by blocks, keys or tools that only Anthropic has.
 fn is_anthropic(first: &ProbedValue) -> bool {
     let messages = messages_of(first);
     let is_chat = has_role(&messages, &["tool", "function", "developer"])
         || has_key(&messages, &["tool_calls", "tool_call_id"]);
+    // A picture or a document names its source.
     let is_own =
-        has_part(&messages, &["tool_use", "tool_result", "thinking", "redacted_thinking", "compaction"]);
-    let is_body = ["system", "anthropic_version", "context_management", "stop_sequences", "thinking"]
-        .iter()
-        .any(|key| first.has(key));
-    !is_chat && (is_own || is_body)
+        |part: &ProbedValue| is_anthropic_block(&part.r#type) || part.has("source") || part.has("citations");
+    let has_own = messages.iter().filter_map(|message| message.inner.as_deref());
+    let has_own = has_own.flat_map(ProbedValue::elements).any(is_own);
+    let is_tool = |tool: &ProbedValue| tool.has("input_schema") || is_dated_tool(&tool.r#type);
+    let has_tool = first.tools.as_deref().is_some_and(|tools| tools.elements().any(is_tool));
+    !is_chat && (has_own || has_tool || ANTHROPIC_BODY_KEYS.iter().any(|key| first.has(key)))
 }
 
 impl Layout for AnthropicMessages {

@@ -7,7 +7,9 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use wb_formats::{newest, open_path};
-use wb_record::{Access, DelegatedCompaction, Document, History, HistoryError, ONLY_CONVERSATION, Stamp, View};
+use wb_record::{
+    Access, DelegatedCompaction, Document, History, HistoryError, ONLY_CONVERSATION, Stamp, View,
+};
 
 use super::decide::messages_at;
 use super::protocol::{Answer, Place, Request, Source};

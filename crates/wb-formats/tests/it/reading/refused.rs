@@ -1,6 +1,7 @@
 //! Refused files and edits, with their errors.
 
 use wb_formats::{FORMATS, Format, FormatError, View};
+use wb_record::MemoryParts;
 
 use crate::support::{detect, fixture, fixtures, open};
 
@@ -139,4 +140,48 @@ fn formats_and_errors_can_be_shared_between_threads() {
     check::<FormatError>();
     check::<View>();
     check::<Box<dyn Format>>();
+}
+
+/// Each block, key and tool that only Anthropic has identifies a body by itself.
+#[test]
+fn a_request_is_recognized_by_anything_that_only_its_provider_writes() {
+    let read = |body: &str| {
+        let document = wb_formats::open(Box::new(MemoryParts::from_bytes(body.as_bytes().to_vec()))).unwrap();
+        document.format().name()
+    };
+    let with = |content: &str, more: &str| {
+        format!(r#"{{"model":"m","max_tokens":9{more},"messages":[{{"role":"user","content":{content}}}]}}"#)
+    };
+    let blocks = [
+        r#"{"type":"image","source":{"type":"base64","media_type":"image/png","data":"aGk="}}"#,
+        r#"{"type":"document","source":{"type":"text","data":"a"}}"#,
+        r#"{"type":"search_result","source":"a","title":"b","content":[]}"#,
+        r#"{"type":"text","text":"a","citations":[]}"#,
+        r#"{"type":"server_tool_use","id":"a","name":"web_search","input":{}}"#,
+        r#"{"type":"web_search_tool_result","tool_use_id":"a","content":[]}"#,
+        r#"{"type":"mcp_tool_use","id":"a","name":"b","server_name":"c","input":{}}"#,
+        r#"{"type":"code_execution_tool_result","tool_use_id":"a","content":{}}"#,
+        r#"{"type":"container_upload","file_id":"a"}"#,
+        r#"{"type":"tool_reference","tool_name":"a"}"#,
+    ];
+    for block in blocks {
+        assert_eq!(read(&with(&format!("[{block}]"), "")), "anthropic-messages", "{block}");
+    }
+    for more in [
+        r#","container":"a""#,
+        r#","mcp_servers":[]"#,
+        r#","context_management":{"edits":[]}"#,
+        r#","tools":[{"type":"web_search_20250305","name":"web_search"}]"#,
+        r#","tools":[{"name":"a","input_schema":{},"defer_loading":true}]"#,
+    ] {
+        assert_eq!(read(&with("\"go\"", more)), "anthropic-messages", "{more}");
+    }
+    let function = r#","tools":[{"type":"function","function":{"name":"a"}}]"#;
+    for (content, more) in [
+        (r#"[{"type":"image_url","image_url":{"url":"data:image/png;base64,aGk="}}]"#, ""),
+        (r#"[{"type":"file","file":{"file_id":"a"}}]"#, ""),
+        ("\"go\"", function),
+    ] {
+        assert_eq!(read(&with(content, more)), "openai-chat", "{content}{more}");
+    }
 }
