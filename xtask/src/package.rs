@@ -15,6 +15,7 @@ pub(crate) fn run(root: &Path) -> Result<(), String> {
     for folder in [&copy, &target.join("package")] {
         let _ = std::fs::remove_dir_all(folder);
     }
+    forget_unpacked();
     for file in program::files(root)? {
         let (from, to) = (root.join(&file), copy.join(&file));
         let place = |error: std::io::Error| format!("{file}: {error}");
@@ -35,6 +36,21 @@ pub(crate) fn run(root: &Path) -> Result<(), String> {
     let packages = packages(&target.join("package"))?;
     println!("package: {packages} crates built from their packages");
     Ok(())
+}
+
+/// Removes what cargo unpacked of the packages of an earlier run: it takes packages of one name and
+/// version for the same.
+fn forget_unpacked() {
+    let home = std::env::var_os("CARGO_HOME").map(PathBuf::from);
+    let home = home.or_else(|| Some(std::env::home_dir()?.join(".cargo")));
+    let entries = |folder: &Path| folder.read_dir().into_iter().flatten().flatten().map(|entry| entry.path());
+    let Some(sources) = home.map(|home| home.join("registry/src")) else { return };
+    for package in entries(&sources).flat_map(|registry| entries(&registry).collect::<Vec<_>>()) {
+        let name = package.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        if ["wb-", "window-budget-"].iter().any(|start| name.starts_with(start)) {
+            let _ = std::fs::remove_dir_all(package);
+        }
+    }
 }
 
 fn switched_on(manifest: &str) -> Option<String> {
