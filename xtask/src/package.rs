@@ -11,8 +11,8 @@ const EXCLUDED: [&str; 3] = ["xtask", "wb-testkit", "wb-e2e"];
 /// Packages a copy of the files in git, with publishing switched on.
 pub(crate) fn run(root: &Path) -> Result<(), String> {
     let (copy, target) = (root.join("target/packaging"), root.join("target/packages"));
-    // No package of an earlier run is counted.
-    for folder in [&copy, &target.join("package")] {
+    // Cargo takes packages of one name and version for the same, and what it built of them too.
+    for folder in [&copy, &target] {
         let _ = std::fs::remove_dir_all(folder);
     }
     forget_unpacked();
@@ -38,8 +38,7 @@ pub(crate) fn run(root: &Path) -> Result<(), String> {
     Ok(())
 }
 
-/// Removes what cargo unpacked of the packages of an earlier run: it takes packages of one name and
-/// version for the same.
+/// Removes what cargo unpacked of the packages of an earlier run.
 fn forget_unpacked() {
     let home = std::env::var_os("CARGO_HOME").map(PathBuf::from);
     let home = home.or_else(|| Some(std::env::home_dir()?.join(".cargo")));
