@@ -7,7 +7,8 @@ use super::text::{Word, words};
 pub(super) struct Consent {
     /// The words that say what it is about.
     pub(super) about: String,
-    /// The acts among them. If the user named one of them, the sentence may be true.
+    /// The acts among them, where nobody is named. If the user named one of them, the sentence may be
+    /// true.
     pub(super) acts: Vec<String>,
 }
 
@@ -108,7 +109,9 @@ struct Place {
 /// The kind of the words of consent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
-    /// Somebody approved it.
+    /// A person approved it.
+    Person,
+    /// It was approved, and nobody says by whom.
     Verb,
     /// There is a permission.
     Noun,
@@ -144,7 +147,11 @@ pub(super) fn consent(sentence: &str) -> Option<Consent> {
     let statement = Statement { sentence, text, acts };
     let found =
         statement.find().filter(|found| !sentence.trim_end().ends_with('?') && !statement.is_open(found));
-    found.map(|_| {
+    found.map(|found| {
+        // What a person approved has to be what the user said, not an act of that name alone.
+        if found.kind == Kind::Person {
+            return Consent { about: about(&all), acts: Vec::new() };
+        }
         let is_risky = statement.acts.iter().any(|act| begins_one_of(RISKY, act));
         let acts = statement.acts.iter().filter(|act| !is_risky || begins_one_of(RISKY, act));
         Consent { about: about(&all), acts: acts.map(|act| (*act).to_owned()).collect() }
@@ -184,7 +191,7 @@ impl Statement<'_> {
         let (label, rest) = self.sentence.split_once(':')?;
         let is_person = matches!(words(label).as_slice(), [person] if is_any(PEOPLE, &person.text));
         let is_yes = words(rest).first().is_some_and(|word| is_any(YES, &word.text));
-        (is_person && is_yes).then(|| Place::word(1, Kind::Verb))
+        (is_person && is_yes).then(|| Place::word(1, Kind::Person))
     }
 
     /// Returns the place where people agree: `the user approved`, `approved by the owner`.
@@ -204,7 +211,7 @@ impl Statement<'_> {
         let before = &text[at.saturating_sub(5)..at];
         let is_by_people = has(before, PEOPLE) || has(&after[..after.len().min(3)], PEOPLE);
         let is_plain = ["approv", "authori", "consent"].iter().any(|start| text[at].starts_with(start));
-        (is_by_people && (is_plain || !self.acts.is_empty())).then(|| Place::word(at, Kind::Verb))
+        (is_by_people && (is_plain || !self.acts.is_empty())).then(|| Place::word(at, Kind::Person))
     }
 
     /// Returns the place where an act is said to be agreed to: `the push was approved`.
@@ -308,7 +315,7 @@ impl Statement<'_> {
         let may_be = || has(near, OPEN_NEAR);
         is_denied
             || match found.kind {
-                Kind::Verb => is_ahead() || may_be() || last(before, 5).contains(&"no"),
+                Kind::Person | Kind::Verb => is_ahead() || may_be() || last(before, 5).contains(&"no"),
                 Kind::Noun => {
                     let is_missing = has(&after[..after.len().min(6)], OPEN_AFTER);
                     is_ahead() || may_be() || is_missing || before.contains(&"without")

@@ -69,6 +69,9 @@ fn only_a_yes_agrees_to_what_the_agent_asked() {
     let rules = [user("Never drop the production database tables.")];
     check(&rules, &[(drop, Some(UnknownApproval))]);
     check(&[user("Drop the production database tables.")], &[(drop, None)]);
+    // A question about an act is no yes to it.
+    let pushed = "The user approved the force-push to the release branch.";
+    check(&[user("How do I push to a fork?")], &[(pushed, Some(UnknownApproval))]);
 }
 
 /// Returns the percentage of sentences that are reported as approvals that nobody gave.
