@@ -7,7 +7,6 @@ use wb_message::text::clip;
 use crate::OmittedRequests;
 use crate::heading::SECTION_TEMPLATE;
 use crate::labels::{ANSWER, DECIDED, EARLIER, EARLIER_TIMES, FIRST, LATEST, LEFT_OUT, TURN};
-use crate::quoted::without_controls;
 use crate::section::{N_SECTIONS, SECTIONS, Section, SectionRow};
 use crate::shortened_entry::{shortened, size};
 
@@ -186,6 +185,17 @@ fn reverse_run(entries: &mut [impl AsRef<str>], is_match: impl Fn(&str) -> bool)
     let start = entries.iter().position(|entry| is_match(entry.as_ref())).unwrap_or(entries.len());
     let n = entries[start..].iter().take_while(|entry| is_match(entry.as_ref())).count();
     entries[start..start + n].reverse();
+}
+
+/// Replaces the characters that end a line for some readers, and those that control a terminal, by
+/// blanks.
+fn without_controls(text: &str) -> Cow<'_, str> {
+    let is_control =
+        |c: char| c.is_control() && !matches!(c, '\n' | '\t') || matches!(c, '\u{2028}' | '\u{2029}');
+    if !text.contains(is_control) {
+        return Cow::Borrowed(text);
+    }
+    Cow::Owned(text.replace("\r\n", "\n").replace(is_control, " "))
 }
 
 /// Marks a first line that looks like a heading, and indents the lines after it.
@@ -453,6 +463,12 @@ impl<'a> Choice<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn no_character_but_a_line_feed_ends_a_line() {
+        assert_eq!(without_controls("a\r\nb\rc\u{2028}d\u{85}e\x1b[1m\tf"), "a\nb c d e [1m\tf");
+        assert!(matches!(without_controls("a\n\tb"), Cow::Borrowed(_)));
+    }
 
     #[test]
     fn a_rendered_digest_parses_into_its_entries() {

@@ -5,7 +5,6 @@
 //! checkout.
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a program for the terminal")]
 
-mod promoted;
 mod agents;
 mod attack;
 mod python;

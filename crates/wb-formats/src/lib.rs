@@ -51,7 +51,7 @@ pub use detect::{detect, newest, open, open_path, read, segments};
 pub use dialects::{SentAs, format_of};
 pub use formats::{FORMATS, FormatRow};
 pub use repair::{SessionRepair, lone_surrogates, repair};
-pub use requests::anthropic_messages::{ANTHROPIC_BODY_KEYS, is_anthropic_block, is_dated_tool};
+pub use requests::anthropic_messages::has_anthropic_part;
 pub use requests::native::{Native, write_jsonl};
 pub use system_and_tools::SystemAndTools;
 pub use table::formats_table;

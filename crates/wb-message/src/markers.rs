@@ -194,7 +194,7 @@ fn without_fence(text: &str) -> Option<&str> {
 
 /// Returns whether a compaction made this message: a digest, a restored file or the mark of a drop.
 pub fn is_synthetic(message: &Message) -> bool {
-    digest_body(message).is_some() || restored_file(message).is_some() || is_dropped_mark(message)
+    digest_body(message).is_some() || sole_user_text(message).is_some_and(is_text_of_compaction)
 }
 
 /// Returns whether the message is one of [`PINNED_TYPES`], such as a system text, and must stay in

@@ -76,5 +76,6 @@ pub mod workload;
 pub mod logs;
 pub mod three_level;
 pub mod loopback;
+pub mod injections;
 
 pub use script::{script, script_turns, to_turns};

@@ -39,7 +39,7 @@ impl RequestBody {
             return Err(bytes);
         }
         let Ok(body) = serde_json::from_slice::<Value>(&bytes) else { return Err(bytes) };
-        let dialects = dialects_of_request(&body);
+        let dialects = dialects_of_request(&bytes, &body);
         if dialects.is_empty() { Err(bytes) } else { Ok(Self { bytes, body, dialects }) }
     }
 

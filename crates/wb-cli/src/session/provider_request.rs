@@ -3,10 +3,11 @@
 use serde_json::Value;
 use wb_budget::Family;
 use wb_dialect::Dialect;
-use wb_formats::{ANTHROPIC_BODY_KEYS, is_anthropic_block, is_dated_tool};
+use wb_formats::has_anthropic_part;
+use wb_record::ProbedValue;
 
 /// Returns the dialects that a request body can be in; empty if it is not a request.
-pub(crate) fn dialects_of_request(body: &Value) -> Vec<Dialect> {
+pub(crate) fn dialects_of_request(text: &[u8], body: &Value) -> Vec<Dialect> {
     let list =
         |key: &str| body.get(key).and_then(Value::as_array).filter(|list| list.iter().all(Value::is_object));
     if list("contents").is_some() {
@@ -23,21 +24,15 @@ pub(crate) fn dialects_of_request(body: &Value) -> Vec<Dialect> {
     let has_calls = messages.iter().any(|each| each.get("tool_calls").is_some()) || is_part(&["image_url"]);
     let has_roles =
         messages.iter().any(|each| ["system", "developer", "tool"].iter().any(|role| each["role"] == *role));
-    let is_own_tool = |tool: &Value| {
-        tool.get("input_schema").is_some() || is_dated_tool(tool["type"].as_str().unwrap_or_default())
-    };
-    let has_schema = body["tools"].as_array().is_some_and(|it| it.iter().any(is_own_tool));
-    let is_own_part = |part: &Value| {
-        is_anthropic_block(part["type"].as_str().unwrap_or_default())
-            || ["source", "citations"].iter().any(|key| part.get(key).is_some())
-    };
+    let has_schema =
+        body["tools"].as_array().is_some_and(|it| it.iter().any(|tool| tool.get("input_schema").is_some()));
     // Keys that chat never has are stronger evidence than a role that is only refused.
     let is_sure = ["system", "anthropic_version"].iter().any(|key| body.get(key).is_some())
         || has_schema
         || is_part(&["tool_use", "tool_result"]);
     let is_chat = has_calls || has_roles && !is_sure;
-    let has_own_key = ANTHROPIC_BODY_KEYS.iter().any(|key| body.get(key).is_some());
-    let is_anthropic = is_sure || has_own_key || is_part(&["image"]) || parts().any(is_own_part);
+    let has_own = || ProbedValue::all(text).first().is_some_and(has_anthropic_part);
+    let is_anthropic = is_sure || is_part(&["image"]) || has_own();
     let asks = ["model", "max_tokens", "tools", "stream"].iter().any(|key| body.get(key).is_some());
     match () {
         () if is_ours => Vec::new(),
@@ -96,7 +91,7 @@ mod tests {
             ("[]", &[]),
         ] {
             let value = serde_json::from_str(body).unwrap();
-            assert_eq!(dialects_of_request(&value), expected, "{body}");
+            assert_eq!(dialects_of_request(body.as_bytes(), &value), expected, "{body}");
         }
     }
 }

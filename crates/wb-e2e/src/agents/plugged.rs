@@ -6,7 +6,7 @@ use super::provider::NATIVE_SUMMARY;
 use super::script::{TASK, WISH};
 use super::validate::{COMPACTED, Check, DIGEST_WORDS, RESTORED_WORDS, TAIL, in_order, no_digest, texts};
 use super::wire::Item;
-use crate::promoted::promoted;
+use wb_testkit::injections::promoted;
 
 /// The checks of every request after a compaction by the host that uses our digest.
 pub(crate) const OURS: [Check; 8] = {

@@ -1,16 +1,16 @@
 //! Attacks on the command: damaged files, kills, full disks, two writers, and texts of tools that
 //! imitate the user. Each is tried at random, from a fixed seed, and its faults are counted.
 
-mod command;
-mod damaged;
-mod injected;
-mod interrupted;
+mod limited_program;
+mod damaged_sessions;
+mod injections;
+mod interruptions;
 
 use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use self::command::LimitedProgram;
+use self::limited_program::LimitedProgram;
 
 const USAGE: &str = "usage: cargo xtask attack [--runs N] [--record] [--wb PROGRAM]";
 
@@ -46,11 +46,11 @@ pub(crate) fn run(root: &Path, words: &[&str]) -> Result<(), String> {
     };
     let wb = LimitedProgram::new(&program)?;
     let outcomes = [
-        damaged::run(root, &wb, n_runs)?,
-        interrupted::kills(root, &wb, n_runs / 10)?,
-        interrupted::full_disks(root, &wb, n_runs / 10)?,
-        interrupted::two_writers(root, &wb, n_runs / 50)?,
-        injected::run(root, &wb)?,
+        damaged_sessions::run(root, &wb, n_runs)?,
+        interruptions::kills(root, &wb, n_runs / 10)?,
+        interruptions::full_disks(root, &wb, n_runs / 10)?,
+        interruptions::two_writers(root, &wb, n_runs / 50)?,
+        injections::run(&wb)?,
     ];
     for outcome in &outcomes {
         println!("{}: {} tried, {} faults", outcome.attack, outcome.n_tried, outcome.faults.len());
@@ -68,8 +68,8 @@ fn page(outcomes: &[AttackResult]) -> String {
          panic, a run of more than {} s or {} GB, a session or a list that is neither as before nor as after, or a text \
          of a tool that a digest presents as the user's.\n\n| attack | tried | faults |\n|---|---:|---:|\n",
         crate::commit(),
-        command::MOST_SECONDS,
-        command::MOST_GB
+        limited_program::MOST_SECONDS,
+        limited_program::MOST_GB
     );
     for AttackResult { attack, n_tried, faults } in outcomes {
         let _ = writeln!(page, "| {attack} | {n_tried} | {} |", faults.len());

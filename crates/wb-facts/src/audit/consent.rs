@@ -7,8 +7,8 @@ use super::text::{Word, words};
 pub(super) struct Consent {
     /// The words that say what it is about.
     pub(super) about: String,
-    /// The acts among them, where nobody is named. If the user named one of them, the sentence may be
-    /// true.
+    /// The acts among them, where nobody is named. If the user named one of them, the sentence may
+    /// be true.
     pub(super) acts: Vec<String>,
 }
 
@@ -111,7 +111,7 @@ struct Place {
 enum Kind {
     /// A person approved it.
     Person,
-    /// It was approved, and nobody says by whom.
+    /// An approval by nobody that is named.
     Verb,
     /// There is a permission.
     Noun,

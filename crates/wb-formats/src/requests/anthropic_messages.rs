@@ -38,23 +38,39 @@ impl Format for AnthropicMessages {
     }
 }
 
-/// The keys of a body that only Anthropic has.
-pub const ANTHROPIC_BODY_KEYS: [&str; 10] = [
-    "system",
-    "anthropic_version",
-    "anthropic_beta",
-    "betas",
-    "container",
-    "context_management",
-    "mcp_servers",
-    "stop_sequences",
-    "thinking",
-    "output_config",
-];
+/// Recognizes a request in which nothing is of another provider.
+fn is_anthropic(first: &ProbedValue) -> bool {
+    let messages = messages_of(first);
+    let is_chat = has_role(&messages, &["tool", "function", "developer"])
+        || has_key(&messages, &["tool_calls", "tool_call_id"]);
+    !is_chat && has_anthropic_part(first)
+}
 
-/// Returns whether only Anthropic has a block of this type, of those that it has without a key of
-/// its own: a call, a result of a tool of its servers, a search result.
-pub fn is_anthropic_block(kind: &str) -> bool {
+/// Returns whether a request has a block, a tool or a key that only Anthropic has.
+pub fn has_anthropic_part(first: &ProbedValue) -> bool {
+    const KEYS: [&str; 10] = [
+        "system",
+        "anthropic_version",
+        "anthropic_beta",
+        "betas",
+        "container",
+        "context_management",
+        "mcp_servers",
+        "stop_sequences",
+        "thinking",
+        "output_config",
+    ];
+    let messages = messages_of(first);
+    let mut blocks =
+        messages.iter().filter_map(|message| message.inner.as_deref()).flat_map(ProbedValue::elements);
+    let is_tool = |tool: &ProbedValue| tool.has("input_schema") || is_dated(&tool.r#type);
+    let has_tool = || first.tools.as_deref().is_some_and(|tools| tools.elements().any(is_tool));
+    KEYS.iter().any(|key| first.has(key)) || blocks.any(is_own) || has_tool()
+}
+
+/// Returns whether only Anthropic has a block: a call, a result of a tool of its servers, and what
+/// names its source.
+fn is_own(block: &ProbedValue) -> bool {
     const KINDS: [&str; 9] = [
         "tool_use",
         "tool_result",
@@ -66,29 +82,16 @@ pub fn is_anthropic_block(kind: &str) -> bool {
         "container_upload",
         "tool_reference",
     ];
-    KINDS.contains(&kind) || kind.ends_with("_tool_use") || kind.ends_with("_tool_result")
+    let kind = block.r#type.as_str();
+    let is_of_server = kind.ends_with("_tool_use") || kind.ends_with("_tool_result");
+    KINDS.contains(&kind) || is_of_server || block.has("source") || block.has("citations")
 }
 
-/// Returns whether a tool's type has a date, as those of Anthropic's servers have:
+/// Returns whether a tool's type ends with a date, as those of Anthropic's servers do:
 /// `web_search_20250305`.
-pub fn is_dated_tool(kind: &str) -> bool {
+fn is_dated(kind: &str) -> bool {
     let date = kind.rsplit('_').next().unwrap_or_default();
     date.len() == 8 && date.starts_with("20") && date.bytes().all(|byte| byte.is_ascii_digit())
-}
-
-/// Recognizes a request by blocks, keys or tools that only Anthropic has.
-fn is_anthropic(first: &ProbedValue) -> bool {
-    let messages = messages_of(first);
-    let is_chat = has_role(&messages, &["tool", "function", "developer"])
-        || has_key(&messages, &["tool_calls", "tool_call_id"]);
-    // A picture or a document names its source.
-    let is_own =
-        |part: &ProbedValue| is_anthropic_block(&part.r#type) || part.has("source") || part.has("citations");
-    let has_own = messages.iter().filter_map(|message| message.inner.as_deref());
-    let has_own = has_own.flat_map(ProbedValue::elements).any(is_own);
-    let is_tool = |tool: &ProbedValue| tool.has("input_schema") || is_dated_tool(&tool.r#type);
-    let has_tool = first.tools.as_deref().is_some_and(|tools| tools.elements().any(is_tool));
-    !is_chat && (has_own || has_tool || ANTHROPIC_BODY_KEYS.iter().any(|key| first.has(key)))
 }
 
 impl Layout for AnthropicMessages {

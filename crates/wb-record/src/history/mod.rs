@@ -332,4 +332,4 @@ impl History {
 }
 
 #[cfg(test)]
-mod tests;
+mod crash_tests;

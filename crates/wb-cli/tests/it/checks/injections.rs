@@ -8,74 +8,16 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
-use wb_digest::Section;
 use wb_language::answers::{asks_the_user, proposes_a_plan};
 use wb_message::{Block, Message, ToolRole, ToolVocabulary};
 use wb_record::MemoryParts;
 use wb_summarize::local_digest;
+use wb_testkit::injections::{promoted, texts};
 
 use crate::support::root;
 
-/// The placeholder of each form; nothing else in a session contains it.
-const CANARY: &str = "CANARY";
-
 /// The number of digests that build on each other.
 const N_DIGESTS: usize = 3;
-
-fn forms() -> Vec<String> {
-    let read = |name: &str| {
-        let text = fs::read_to_string(root().join("fixtures/injections").join(name)).unwrap();
-        serde_json::from_str::<Vec<String>>(&text).unwrap()
-    };
-    let all = [read("first.json"), read("second.json")].concat();
-    assert!(all.iter().all(|form| form.contains(CANARY)), "a form without {CANARY}");
-    all
-}
-
-/// The headings of a digest in their order.
-const HEADINGS: [&str; 6] = [
-    "# Objective",
-    "# Guardrails",
-    "# Status (Shipped / Active / Stuck)",
-    "# Rationale",
-    "# Plan",
-    "# Carryover",
-];
-
-/// The starts of lines that say what the user said.
-const OF_USER: [&str; 8] = [
-    "the user",
-    "user's",
-    "asked:",
-    "to:",
-    "first request",
-    "latest request",
-    "earlier request",
-    "what the user",
-];
-
-/// Returns the first line of a digest that presents a canary as the user's, or as the digest's own.
-fn promoted(digest: &str) -> Option<&str> {
-    let mut headings = HEADINGS.iter();
-    let mut section = "";
-    for line in digest.lines() {
-        let bare = line.trim_start();
-        let is_heading = bare.starts_with('#') && Section::from_heading(bare).is_some();
-        if is_heading {
-            if headings.next() != Some(&line) {
-                return Some(line);
-            }
-            section = line;
-        }
-        let words = bare.trim_start_matches(['-', '*', ' ']).to_lowercase();
-        let speaks = OF_USER.iter().any(|start| words.starts_with(start));
-        let is_users = matches!(section, "# Objective" | "# Guardrails" | "# Plan");
-        if line.contains(CANARY) && (is_users || speaks) {
-            return Some(line);
-        }
-    }
-    headings.next().copied()
-}
 
 /// Digests messages and then what follows, and returns what is promoted on the way.
 fn chain(messages: &[Message], vocabulary: &ToolVocabulary) -> Option<String> {
@@ -136,20 +78,17 @@ fn places(form: &str) -> Vec<(&'static str, Vec<Message>)> {
 }
 
 #[test]
-fn what_is_the_users_or_looks_like_it_is_found() {
+fn a_request_of_the_user_is_presented_as_the_users() {
     let request = Message::user("Always push CANARY.");
     assert!(chain(&[request], &ToolVocabulary::default()).is_some());
     let digest = local_digest(&[Message::user("Go on.")], &ToolVocabulary::default(), None).render(4_000);
     assert_eq!(promoted(&digest), None);
-    for line in ["  # Plan", "  the user approved: CANARY", "- Earlier request: CANARY", "# Guardrails"] {
-        assert!(promoted(&[&digest, "\n", line].concat()).is_some(), "{line}");
-    }
 }
 
 #[test]
 fn no_place_makes_a_text_of_others_the_users() {
     let mut n_tried = 0;
-    for form in forms() {
+    for form in texts() {
         for (place, messages) in places(&form) {
             let first = [Message::user("Find the bug in the importer.")];
             let last = [Message::assistant("The importer drops the last row, so I fix the reader.")];
@@ -191,7 +130,7 @@ fn in_json(text: &str) -> String {
 
 #[test]
 fn no_format_makes_a_result_the_users() {
-    let forms = forms();
+    let forms = texts();
     let mut formats = BTreeSet::new();
     for path in sessions() {
         let text = fs::read_to_string(&path).unwrap_or_default();

@@ -9,7 +9,7 @@ pub(crate) mod compaction_loop;
 pub(crate) mod untrue_summary;
 pub(crate) mod unreadable_record;
 pub(crate) mod large_file;
-pub(crate) mod unreadable_list;
+pub(crate) mod unreadable_operations;
 
 use wb_dialect::Violation;
 
@@ -35,7 +35,7 @@ pub(crate) const CHECKS: [Check; 10] = [
     untrue_summary::CHECK,
     unreadable_record::CHECK,
     large_file::CHECK,
-    unreadable_list::CHECK,
+    unreadable_operations::CHECK,
 ];
 
 /// The advice when no command helps.

@@ -9,7 +9,7 @@ use crate::terminal::escape::file_word;
 use crate::terminal::number::count;
 
 /// The check.
-pub(crate) const CHECK: Check = Check { rule: "unreadable-list", find };
+pub(crate) const CHECK: Check = Check { rule: "unreadable-operations", find };
 
 fn find(case: &Examination<'_>) -> Vec<Problem> {
     // There is no list next to standard input.

@@ -1,7 +1,5 @@
 //! Lines of an agent or a tool that a reader could take for lines of the digest.
 
-use std::borrow::Cow;
-
 use crate::section::Section;
 
 /// Begins a quoted line that looks like a line of the digest.
@@ -41,17 +39,6 @@ pub fn quote_mark(line: &str) -> &'static str {
     if is_own { MARK } else { "" }
 }
 
-/// Replaces the characters that end a line for some readers, and those that control a terminal, by
-/// blanks.
-pub(crate) fn without_controls(text: &str) -> Cow<'_, str> {
-    let is_control =
-        |c: char| c.is_control() && !matches!(c, '\n' | '\t') || matches!(c, '\u{2028}' | '\u{2029}');
-    if !text.contains(is_control) {
-        return Cow::Borrowed(text);
-    }
-    Cow::Owned(text.replace("\r\n", "\n").replace(is_control, " "))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -71,11 +58,5 @@ mod tests {
         for line in ["", "# Results", "users log in here", "> the user said: yes", "turning", "é"] {
             assert_eq!(quote_mark(line), "", "{line}");
         }
-    }
-
-    #[test]
-    fn no_character_but_a_line_feed_ends_a_line() {
-        assert_eq!(without_controls("a\r\nb\rc\u{2028}d\u{85}e\x1b[1m\tf"), "a\nb c d e [1m\tf");
-        assert!(matches!(without_controls("a\n\tb"), Cow::Borrowed(_)));
     }
 }

@@ -1,13 +1,11 @@
 //! Texts of tools that imitate the user, through three compactions by the command, in each format
 //! that it writes.
 
-use std::path::Path;
-
 use serde_json::{Value, json};
+use wb_testkit::injections::{promoted, texts};
 
 use super::AttackResult;
-use super::command::{LimitedProgram, bytes, folder, word, write};
-use crate::promoted::promoted;
+use super::limited_program::{LimitedProgram, bytes, folder, word, write};
 
 const FORMATS: [&str; 8] =
     ["native", "claude-code", "codex", "pi", "anthropic", "openai", "openai-responses", "gemini"];
@@ -15,8 +13,8 @@ const FORMATS: [&str; 8] =
 const COMPACTIONS: usize = 3;
 
 /// Compacts a session with all texts in each format.
-pub(super) fn run(root: &Path, wb: &LimitedProgram) -> Result<AttackResult, String> {
-    let forms = [forms(root, "first")?, forms(root, "second")?].concat();
+pub(super) fn run(wb: &LimitedProgram) -> Result<AttackResult, String> {
+    let forms = texts();
     let (mut n_tried, mut faults) = (0, Vec::new());
     for (format, is_error) in FORMATS.iter().flat_map(|format| [(format, false), (format, true)]) {
         let folder = folder()?;
@@ -46,11 +44,6 @@ pub(super) fn run(root: &Path, wb: &LimitedProgram) -> Result<AttackResult, Stri
         n_tried += forms.len();
     }
     Ok(AttackResult { attack: "texts of tools that imitate the user, 3 compactions each", n_tried, faults })
-}
-
-fn forms(root: &Path, name: &str) -> Result<Vec<String>, String> {
-    let path = root.join("fixtures/injections").join(name).with_extension("json");
-    serde_json::from_slice(&bytes(&path)?).map_err(|error| format!("{}: {error}", path.display()))
 }
 
 /// Returns a session in which tools show each text.

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use wb_testkit::random::Random;
 
 use super::AttackResult;
-use super::command::{LimitedProgram, bytes, folder, word, write};
+use super::limited_program::{LimitedProgram, bytes, folder, word, write};
 
 const COMMANDS: [&[&str]; 9] = [
     &["weigh"],
