@@ -33,7 +33,7 @@ impl UserError {
     ) -> Self {
         let (file, message) = (file.into(), message.into());
         let bare = message.strip_prefix(&format!("{file}: ")).unwrap_or(&message);
-        Self { message: without_number(bare).to_owned(), file: Some(file), ..Self::new("", hint) }
+        Self { message: without_number(bare), file: Some(file), ..Self::new("", hint) }
     }
 
     /// Says which line is wrong.
@@ -74,14 +74,16 @@ impl fmt::Display for UserError {
 impl std::error::Error for UserError {}
 
 /// Returns a text without the error number of the system.
-fn without_number(text: &str) -> &str {
-    text.rsplit_once(" (os error ").map_or(text, |(words, _)| words)
+fn without_number(text: &str) -> String {
+    let parts =
+        text.rsplit_once(" (os error ").and_then(|(words, rest)| Some((words, rest.split_once(')')?.1)));
+    parts.map_or_else(|| text.to_owned(), |(words, rest)| [words, rest].concat())
 }
 
 /// Returns the system's description of an error, without its number.
 pub(crate) fn in_words(error: &io::Error) -> String {
-    let text = error.to_string();
-    let mut chars = without_number(&text).chars();
+    let text = without_number(&error.to_string());
+    let mut chars = text.chars();
     chars.next().map_or_else(String::new, |first| first.to_lowercase().chain(chars).collect())
 }
 
@@ -102,7 +104,9 @@ mod tests {
         assert_eq!(in_words(&io::Error::from_raw_os_error(2)), "no such file or directory");
         assert_eq!(in_words(&io::Error::other("Odd")), "odd");
         let failed = format!("opening it failed: {}", io::Error::from_raw_os_error(13));
-        assert_eq!(UserError::of_file("a", failed, "").message, "opening it failed: Permission denied");
+        assert_eq!(UserError::of_file("a", &failed, "").message, "opening it failed: Permission denied");
+        let said = UserError::of_file("a", failed + "; the session is unchanged", "");
+        assert_eq!(said.message, "opening it failed: Permission denied; the session is unchanged");
     }
 
     #[test]
