@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use super::provider::NATIVE_SUMMARY;
-use super::script::{TASK, WISH};
-use super::validate::{COMPACTED, Check, DIGEST_WORDS, RESTORED_WORDS, TAIL, in_order, no_digest, texts};
+use super::script::{DIGEST_WORDS, TASK, WISH};
+use super::validate::{COMPACTED, Check, RESTORED_WORDS, TAIL, in_order, no_digest, texts};
 use super::wire::Item;
 use wb_testkit::injections::promoted;
 

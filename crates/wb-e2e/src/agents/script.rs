@@ -57,6 +57,8 @@ pub(crate) const TAIL_ANSWER: &str = "The southern marsh is done.";
 /// The text in a really large file, and in none of our texts: no log may hold it.
 pub(crate) const LEDGER_OUTPUT: &str =
     "so the ledger of the wardens says, in the hand of the wardens, of this day and of that before it";
+/// The words in each of our digests, and nowhere else in the session.
+pub(crate) const DIGEST_WORDS: &str = "elided into this digest";
 /// The user's wish for a compaction.
 pub(crate) const WISH: &str = "Mind the colour of the herons.";
 
@@ -90,7 +92,9 @@ pub(crate) fn write_files(project: &Path) -> Result<(), String> {
         let lines: Vec<String> = (1..=n_lines).map(|number| format!("{number} {line}")).collect();
         write(name, &(lines.join("\n") + "\n"))?;
     }
-    write(RUMOURS_FILE, &texts().join("\n"))
+    // The end of a digest is how the checks find ours.
+    let rumours = texts().into_iter().filter(|text| !text.contains(DIGEST_WORDS));
+    write(RUMOURS_FILE, &rumours.collect::<Vec<_>>().join("\n"))
 }
 
 /// The answers to the first prompt: six calls, two of them simultaneous, one of which fails.

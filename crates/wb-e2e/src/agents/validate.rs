@@ -1,11 +1,10 @@
 //! The checks of a request from an agent, each a function from the request to its faults.
 
 use super::provider::AgentRequest;
-use super::script::{HEAD_ANSWER, HEAD_OUTPUTS, NEXT_PROMPT, TAIL_ANSWER, TAIL_OUTPUTS, TAIL_PROMPT, TASK};
+use super::script::{
+    DIGEST_WORDS, HEAD_ANSWER, HEAD_OUTPUTS, NEXT_PROMPT, TAIL_ANSWER, TAIL_OUTPUTS, TAIL_PROMPT, TASK,
+};
 use super::wire::{Item, Who};
-
-/// The words in each of our digests, and nowhere else in the session.
-pub(super) const DIGEST_WORDS: &str = "elided into this digest";
 
 /// The first words of each of our digests.
 const DIGEST_HEADER: &str = "[session digest";
