@@ -61,21 +61,19 @@ impl Outcome {
     pub(crate) fn with_steps(session: &mut Session, steps: Pipeline) -> Self {
         let vocabulary = session.opened.vocabulary;
         let settings = session.settings().pipeline(steps).vocabulary(vocabulary);
-        let mut messages = std::mem::take(&mut session.opened.messages);
-        let facts = Arc::new(session.facts(&messages));
-        let report = compact(session, &mut messages, &settings, &facts, None);
-        Self::after(session, messages, facts, report)
+        let messages = std::mem::take(&mut session.opened.messages);
+        let facts = session.facts(&messages);
+        Self::from_facts(session, &settings, messages, facts, None)
     }
 
     /// Compacts the session's messages with its strategy, with a digest in the words of a model if
     /// one is named; nothing is written.
     pub(crate) fn new(session: &mut Session, model: Option<&Model>) -> Self {
         let settings = session.settings();
-        let mut messages = std::mem::take(&mut session.opened.messages);
+        let messages = std::mem::take(&mut session.opened.messages);
         let lines: Vec<String> = messages.iter().map(outline::line).collect();
-        let facts = Arc::new(session.facts(&messages));
-        let report = compact(session, &mut messages, &settings, &facts, model);
-        let outcome = Self::after(session, messages, facts, report);
+        let facts = session.facts(&messages);
+        let outcome = Self::from_facts(session, &settings, messages, facts, model);
         let outline = fates(lines, &outcome.messages, &outcome.report, &outcome.origins);
         Self { outline, model: model.map(Model::spent), ..outcome }
     }
@@ -83,19 +81,20 @@ impl Outcome {
     /// Cuts the session's messages, with a digest of nothing; nothing is written.
     pub(crate) fn of_cut(session: &mut Session) -> Self {
         let settings = session.settings();
-        let mut messages = std::mem::take(&mut session.opened.messages);
-        let facts = Arc::new(Facts::default());
-        let report = compact(session, &mut messages, &settings, &facts, None);
-        Self::after(session, messages, facts, report)
+        let messages = std::mem::take(&mut session.opened.messages);
+        Self::from_facts(session, &settings, messages, Facts::default(), None)
     }
 
-    /// Builds the outcome of a session's compaction, without an outline.
-    fn after(
-        session: &Session,
-        messages: Vec<Message>,
-        facts: Arc<Facts>,
-        mut report: CompactionReport,
+    /// Compacts messages of a session, with a digest of the facts, without an outline.
+    fn from_facts(
+        session: &mut Session,
+        settings: &Compactor,
+        mut messages: Vec<Message>,
+        facts: Facts,
+        model: Option<&Model>,
     ) -> Self {
+        let facts = Arc::new(facts);
+        let mut report = compact(session, &mut messages, settings, &facts, model);
         let undo = report.undo.take();
         let n_before = report.messages_before;
         let unchanged = || (0..n_before).map(Origin::Kept).collect();

@@ -175,3 +175,25 @@ fn a_digest_and_what_the_user_says_behind_it_are_one_content_of_gemini() {
         fs::write(&file, json!({ "contents": contents }).to_string()).unwrap();
     }
 }
+
+/// `weigh` writes no digest, so it must not depend on what is in one.
+#[test]
+fn weigh_names_the_cut_of_the_plan() {
+    let folder = tempfile::tempdir().unwrap();
+    let rules = folder.path().join("rules.jsonl");
+    let talk: Vec<String> = (0..60)
+        .flat_map(|n| {
+            let rule = format!("Never change src/m{n}.rs, and keep the port of service {n}. ").repeat(8);
+            let said = "That part of the work is done. ".repeat(20);
+            [json!({"role": "user", "content": rule}), json!({"role": "assistant", "content": said})]
+        })
+        .map(|message| message.to_string())
+        .collect();
+    fs::write(&rules, talk.join("\n")).unwrap();
+    for session in [rules.to_str().unwrap(), "fixtures/sessions/flaky-checkout.jsonl"] {
+        for window in ["6k", "8k", "16k", "200k"] {
+            let cut = |command: &str| json_of(&[command, session, "--window", window, "--json"]);
+            assert_eq!(cut("weigh")["would_cut"], cut("plan")["cut"], "{session} in {window}");
+        }
+    }
+}
