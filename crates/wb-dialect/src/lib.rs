@@ -36,6 +36,7 @@ mod piece;
 mod encode;
 mod pointer;
 mod request;
+mod request_edit;
 mod rules;
 mod violation;
 mod validate;

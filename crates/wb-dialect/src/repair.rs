@@ -4,8 +4,8 @@ use serde_json::Value;
 
 use crate::dialect::Dialect;
 use crate::request::RequestView;
+use crate::request_edit::RequestEdit;
 use crate::rules::{RULES, Rule};
-use crate::validate::violations;
 use crate::violation::Violation;
 
 /// Repairs a request body with the smallest change per violation; returns the repaired violations.
@@ -35,10 +35,17 @@ pub fn repair(request: &mut Value, dialect: Dialect) -> Vec<Violation> {
     // A repair can break an earlier rule; two rounds suffice for all known cases.
     let mut rounds: Vec<(usize, Value)> = Vec::new();
     while rounds.len() < MAX_ROUNDS {
-        rounds.push((repaired.len(), request.clone()));
-        for rule in RULES.iter().filter(|rule| rule.source(dialect).is_some()) {
-            repaired.extend(apply_rule(rule, request, dialect));
+        let n_before = repaired.len();
+        let before = request.clone();
+        let mut rules = RULES.as_slice();
+        while let Some(nth) = first_broken(rules, request, dialect) {
+            repaired.extend(apply_rule(&rules[nth], request, dialect));
+            rules = &rules[nth + 1..];
         }
+        if repaired.len() == n_before {
+            break;
+        }
+        rounds.push((n_before, before));
         // Repairs of malformed calls can undo each other.
         if let Some((n_before, _)) = rounds.iter().find(|(_, before)| before == request) {
             repaired.truncate(*n_before);
@@ -50,23 +57,31 @@ pub fn repair(request: &mut Value, dialect: Dialect) -> Vec<Violation> {
 
 const MAX_ROUNDS: usize = 8;
 
+/// Returns the index of the first rule that a request breaks.
+fn first_broken(rules: &[Rule], request: &Value, dialect: Dialect) -> Option<usize> {
+    let view = RequestView::new(request, dialect);
+    rules.iter().position(|rule| rule.source(dialect).is_some() && !(rule.check)(&view).is_empty())
+}
+
 /// Repairs the violations of one rule, last one first, for as long as their number falls.
 fn apply_rule(rule: &Rule, request: &mut Value, dialect: Dialect) -> Vec<Violation> {
     let mut repaired = Vec::new();
+    let Some(source) = rule.source(dialect) else { return repaired };
     let mut left = usize::MAX;
     loop {
-        let found = violations(rule, &RequestView::new(request, dialect));
+        let found = (rule.check)(&RequestView::new(request, dialect));
         if found.is_empty() || found.len() >= left {
             return repaired;
         }
         left = found.len();
-        // A repair that moves parts also shifts places before it.
-        let n_at_once = if rule.is_local() { found.len() } else { 1 };
-        for violation in found.into_iter().rev().take(n_at_once) {
-            if !(rule.repair)(request, dialect, &violation.at) {
-                return repaired;
-            }
-            repaired.push(violation);
+        let mut edit = RequestEdit::new(request, dialect);
+        let n_before = repaired.len();
+        let of_rule = |finding| Violation::new(rule, dialect, source, finding);
+        let fixed = found.into_iter().rev().take_while(|finding| (rule.repair)(&mut edit, finding));
+        repaired.extend(fixed.map(of_rule));
+        edit.finish();
+        if repaired.len() < n_before + left {
+            return repaired;
         }
     }
 }

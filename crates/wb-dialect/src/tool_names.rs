@@ -2,6 +2,8 @@
 
 use std::borrow::Cow;
 
+use serde_json::Value;
+
 use crate::call_ids::hash;
 use crate::dialect::Dialect;
 
@@ -47,6 +49,18 @@ pub(crate) fn shaped_name(name: &str, dialect: Dialect, place: NameUse) -> Cow<'
     let whole = if has_valid_start(&plain, dialect) { plain } else { format!("_{plain}") };
     let n_max = max_chars(dialect, place);
     Cow::Owned(if whole.len() <= n_max { whole } else { with_hash_at(&whole, name, n_max) })
+}
+
+/// Returns the tool name of a call or result at a JSON pointer, with the pointer to the object that
+/// contains the name.
+pub(crate) fn named_object<'a>(at: &str, part: &'a Value, dialect: Dialect) -> Option<(String, &'a str)> {
+    let keys: &[&str] = match dialect {
+        Dialect::Anthropic | Dialect::OpenaiResponses => &[""],
+        Dialect::OpenaiChat => &["/function"],
+        Dialect::Gemini => &["/functionCall", "/function_call", "/functionResponse", "/function_response"],
+    };
+    let named = |key: &&str| Some((format!("{at}{key}"), part.pointer(&format!("{key}/name"))?.as_str()?));
+    keys.iter().find_map(named)
 }
 
 /// Returns the start of a reshaped name with a hash of the original name.

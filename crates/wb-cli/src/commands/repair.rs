@@ -1,5 +1,6 @@
 //! `wb repair`: fixes what providers would refuse.
 
+use std::collections::{HashMap, VecDeque};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
@@ -368,17 +369,25 @@ fn spliced(text: &[u8], before: &Value, after: &Value, key: &str) -> Option<Chan
     if rest(before) != rest(after) || old.len() != records.len() {
         return None;
     }
+    let mut places: HashMap<String, VecDeque<usize>> = HashMap::new();
+    for (nth, value) in old.iter().enumerate() {
+        places.entry(value.to_string()).or_default().push_back(nth);
+    }
     let mut next = 0;
-    let pieces: Vec<Piece> = new
-        .iter()
-        .map(|value| match old[next..].iter().position(|known| known == value) {
-            Some(skipped) => {
-                next += skipped + 1;
-                Piece::Stays(next - 1)
+    let mut piece = |value: &Value| {
+        let text = value.to_string();
+        let known = places.get_mut(&text).and_then(|places| {
+            while places.front().is_some_and(|nth| *nth < next) {
+                places.pop_front();
             }
-            None => Piece::New(value.to_string().into_bytes()),
+            places.pop_front()
+        });
+        known.map_or(Piece::New(text.into_bytes()), |nth| {
+            next = nth + 1;
+            Piece::Stays(nth)
         })
-        .collect();
+    };
+    let pieces: Vec<Piece> = new.iter().map(&mut piece).collect();
     let changes = splices(&BorrowedPart(text), &records, &pieces, Joint::Comma, |_| false).ok()?;
     Some(ChangeSet { changes: changes.into_iter().map(|change| (String::new(), change)).collect() })
 }

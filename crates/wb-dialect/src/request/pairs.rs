@@ -8,7 +8,7 @@ use crate::call_ids::is_distinctive;
 use crate::dialect::Dialect;
 
 /// The position of a part: the index of its message, and its index there.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct Spot {
     pub(crate) message: usize,
     pub(crate) part: usize,
@@ -89,22 +89,19 @@ impl Pairs {
     fn pair(
         &mut self,
         view: &RequestView<'_>,
-        mut open: Vec<Spot>,
+        open: Vec<Spot>,
         found: Vec<Spot>,
         (calls, results): (&mut Vec<Spot>, &mut Vec<Spot>),
     ) {
-        let first = self.answered.len();
+        let mut open = OpenCalls::new(view, open);
         for result in found {
-            let is_its = |call: &Spot| answers(view.part(*call), view.part(result));
-            match open.iter().position(is_its) {
-                Some(nth) => self.answered.push((open.remove(nth), result)),
-                None if self.answered[first..].iter().any(|(call, _)| is_its(call)) => {
-                    self.repeated.push(result);
-                }
+            match open.answer(view.part(result)) {
+                Some((call, true)) => self.answered.push((call, result)),
+                Some((_, false)) => self.repeated.push(result),
                 None => results.push(result),
             }
         }
-        calls.extend(open);
+        calls.extend(open.rest());
     }
 
     /// Finds remaining results that are in the wrong place.
@@ -132,13 +129,16 @@ impl Pairs {
 
     /// Pairs remaining calls with results between their answer and the next one: by name, or by
     /// order where equally many of both are left.
-    fn pair_nearby(&mut self, view: &RequestView<'_>, calls: &[Spot], mut results: Vec<Spot>) {
+    fn pair_nearby(&mut self, view: &RequestView<'_>, calls: &[Spot], results: Vec<Spot>) {
         let answer = answers_before(view);
         let mut known: HashMap<&str, usize> = HashMap::new();
         view.calls().for_each(|(_, id, ..)| *known.entry(id).or_default() += 1);
+        let mut by_answer: HashMap<usize, Vec<Spot>> = HashMap::new();
+        for result in results {
+            by_answer.entry(answer[result.message]).or_default().push(result);
+        }
         for calls in calls.chunk_by(|one, next| answer[one.message] == answer[next.message]) {
-            let is_near = |result: &mut Spot| answer[result.message] == answer[calls[0].message];
-            let mut near: Vec<Spot> = results.extract_if(.., is_near).collect();
+            let mut near = by_answer.remove(&answer[calls[0].message]).unwrap_or_default();
             let mut open = Vec::new();
             for call in calls {
                 match near.iter().position(|result| answers(view.part(*call), view.part(*result))) {
@@ -158,8 +158,81 @@ impl Pairs {
                 self.orphans.extend(near);
             }
         }
-        self.orphans.extend(results);
+        self.orphans.extend(by_answer.into_values().flatten());
         self.orphans.sort_unstable();
+    }
+}
+
+/// The calls of an answer, by what a result may name them.
+struct OpenCalls<'a> {
+    /// Each call, and whether it has no result yet.
+    calls: Vec<(Spot, bool)>,
+    /// Calls by their id.
+    by_id: HashMap<&'a str, Places>,
+    /// Calls without an id by their name.
+    without_id: HashMap<&'a str, Places>,
+    /// Calls by their name.
+    by_name: HashMap<&'a str, Places>,
+}
+
+/// The indices of calls, and how many of them begin with an answered one.
+#[derive(Default)]
+struct Places {
+    calls: Vec<usize>,
+    n_answered: usize,
+}
+
+impl<'a> OpenCalls<'a> {
+    fn new(view: &RequestView<'a>, calls: Vec<Spot>) -> Self {
+        let (mut by_id, mut without_id, mut by_name) = (HashMap::new(), HashMap::new(), HashMap::new());
+        let add = |map: &mut HashMap<&'a str, Places>, key, nth| {
+            map.entry(key).or_default().calls.push(nth);
+        };
+        for (nth, call) in calls.iter().enumerate() {
+            let Kind::Call { id, name, .. } = view.part(*call).kind else { continue };
+            if id.is_empty() {
+                add(&mut without_id, name, nth);
+            } else {
+                add(&mut by_id, id, nth);
+            }
+            add(&mut by_name, name, nth);
+        }
+        Self { calls: calls.into_iter().map(|call| (call, true)).collect(), by_id, without_id, by_name }
+    }
+
+    /// Returns the first call without a result that a result answers, else one that has a result;
+    /// true if it had none.
+    ///
+    /// A result names its call by id, or by name if one of them has no id.
+    fn answer(&mut self, result: &Part<'a>) -> Option<(Spot, bool)> {
+        let Kind::Result { id, name } = result.kind else { return None };
+        let mut named = Vec::new();
+        if id.is_empty() {
+            named.extend(self.by_name.get_mut(name).filter(|_| !name.is_empty()));
+        } else {
+            named.extend(self.by_id.get_mut(id));
+            named.extend(self.without_id.get_mut(name).filter(|_| !name.is_empty()));
+        }
+        let calls = &mut self.calls;
+        let open = named.iter_mut().filter_map(|places| places.first_open(calls)).min();
+        if let Some(nth) = open {
+            calls[nth].1 = false;
+            return Some((calls[nth].0, true));
+        }
+        named.first().map(|places| (calls[places.calls[0]].0, false))
+    }
+
+    fn rest(self) -> impl Iterator<Item = Spot> {
+        self.calls.into_iter().filter_map(|(call, is_open)| is_open.then_some(call))
+    }
+}
+
+impl Places {
+    fn first_open(&mut self, calls: &[(Spot, bool)]) -> Option<usize> {
+        while self.calls.get(self.n_answered).is_some_and(|nth| !calls[*nth].1) {
+            self.n_answered += 1;
+        }
+        self.calls.get(self.n_answered).copied()
     }
 }
 

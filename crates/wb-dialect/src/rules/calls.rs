@@ -1,6 +1,6 @@
 //! Rules on calls: ids, types, arguments and places.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use serde_json::{Value, json};
 
@@ -8,8 +8,9 @@ use super::Finding;
 use crate::arguments::arguments_object;
 use crate::call_ids::{call_id, is_good_id, max_id_chars};
 use crate::dialect::Dialect;
-use crate::pointer::set;
-use crate::request::{Kind, Part, RequestView, Role};
+use crate::request::{Kind, Part, RequestView, Role, Spot};
+use crate::request_edit::{RequestEdit, Uses};
+use crate::tool_names::named_object;
 
 /// Finds calls that share an id with an earlier call: of the request, in chat of the same message.
 pub(super) fn repeated_ids(view: &RequestView<'_>) -> Vec<Finding> {
@@ -19,8 +20,16 @@ pub(super) fn repeated_ids(view: &RequestView<'_>) -> Vec<Finding> {
         seen.insert((message, id))
     };
     let again = view.calls().filter(|(spot, id, ..)| !is_new(&mut seen, spot.message, *id));
-    let what = |id: &str| format!("the id `{id}` is used twice");
-    again.map(|(spot, id, ..)| Finding::new(view.part(spot).at.as_str(), what(id))).collect()
+    let again: Vec<(Spot, &str)> = again.map(|(spot, id, ..)| (spot, id)).collect();
+    if again.is_empty() {
+        return Vec::new();
+    }
+    let results: HashMap<Spot, Spot> = view.pairs().answered.iter().copied().collect();
+    let found = |(spot, id): (Spot, &str)| {
+        let result = results.get(&spot).map(|result| view.part(*result).at.clone());
+        Finding::new(view.part(spot).at.as_str(), format!("the id `{id}` is used twice")).with(result)
+    };
+    again.into_iter().map(found).collect()
 }
 
 /// Finds calls with ids of a refused shape.
@@ -78,108 +87,91 @@ pub(super) fn untyped_calls(view: &RequestView<'_>) -> Vec<Finding> {
 }
 
 /// Sets the type of a function call.
-pub(super) fn add_type(body: &mut Value, _: Dialect, at: &str) -> bool {
-    set(body, at, "type", "function".into())
+pub(super) fn add_type(edit: &mut RequestEdit<'_>, found: &Finding) -> bool {
+    edit.set(&found.at, "type", "function".into())
 }
 
 /// Gives a call and its result a unique id.
-pub(super) fn rename_id(body: &mut Value, dialect: Dialect, at: &str) -> bool {
-    let renamed = {
-        let view = RequestView::new(body, dialect);
-        let known: HashSet<&str> = view.calls().map(|(_, id, ..)| id).collect();
-        let call = view.calls().find(|(spot, ..)| view.part(*spot).at == at);
-        call.and_then(|(spot, id, ..)| {
-            let pair = view.pairs().answered.iter().find(|(call, _)| *call == spot);
-            let result = pair.map(|(_, result)| view.part(*result).at.clone());
-            let new = (2..known.len() + 3)
-                .map(|n| format!("{id}_{n}"))
-                .find(|new| !known.contains(new.as_str()))?;
-            Some((new, result))
-        })
+pub(super) fn rename_id(edit: &mut RequestEdit<'_>, found: &Finding) -> bool {
+    let id = id_at(edit, &found.at);
+    let uses = edit.uses();
+    let suffix = uses.suffixes.entry(id.clone()).or_insert(2);
+    let new = loop {
+        let new = format!("{id}_{suffix}");
+        *suffix += 1;
+        if !uses.n_calls.contains_key(&new) {
+            break new;
+        }
     };
-    let Some((id, result)) = renamed else { return false };
-    if let Some(result) = result {
-        set_id(body, dialect, &result, &id);
+    uses.n_calls.insert(new.clone(), 1);
+    if let Some(result) = &found.other {
+        set_id(edit, result, &new);
     }
-    set_id(body, dialect, at, &id)
+    set_id(edit, &found.at, &new)
 }
 
 /// Gives a call and the adjacent result one id, and with Gemini one name.
-pub(super) fn link_result(body: &mut Value, dialect: Dialect, at: &str) -> bool {
-    let found = {
-        let view = RequestView::new(body, dialect);
-        let pair = view.pairs().nameless.iter().find(|(call, _)| view.part(*call).at == at);
-        pair.map(|(call, result)| {
-            let (call, result) = (view.part(*call), view.part(*result));
-            let name = call_name_in(call).filter(|_| dialect == Dialect::Gemini).map(str::to_owned);
-            (result.at.clone(), shared_id(&view, call, result, name.is_some()), name)
-        })
-    };
-    let Some((result, id, name)) = found else { return false };
+pub(super) fn link_result(edit: &mut RequestEdit<'_>, found: &Finding) -> bool {
+    let Some(result) = &found.other else { return false };
+    let name = edit.value(&found.at).and_then(|call| named_object(&found.at, call, edit.dialect));
+    let name = name.filter(|(_, name)| edit.dialect == Dialect::Gemini && !name.is_empty());
+    let name = name.map(|(_, name)| name.to_owned());
+    let id = shared_id(edit, &found.at, result, name.is_some());
     let is_named = name.is_none_or(|name| {
-        let at = gemini_object(body, &result);
-        set(body, &at, "name", name.into())
+        let at = gemini_object(edit.body(), result);
+        edit.set(&at, "name", name.into())
     });
-    is_named && id.is_none_or(|id| set_id(body, dialect, at, &id) && set_id(body, dialect, &result, &id))
-}
-
-fn call_name_in<'a>(call: &Part<'a>) -> Option<&'a str> {
-    match call.kind {
-        Kind::Call { name, .. } => Some(name).filter(|name| !name.is_empty()),
-        _ => None,
-    }
+    is_named && id.is_none_or(|id| set_id(edit, &found.at, &id) && set_id(edit, result, &id))
 }
 
 /// Returns an id for a call and its result: the id of either if no other call has it, else a new
 /// one, unless the name suffices.
-fn shared_id(
-    view: &RequestView<'_>,
-    call: &Part<'_>,
-    result: &Part<'_>,
-    name_suffices: bool,
-) -> Option<String> {
-    let others: HashSet<&str> =
-        view.calls().filter(|it| view.part(it.0).at != call.at).map(|it| it.1).collect();
-    let (Kind::Call { id, .. }, Kind::Result { id: result_id, .. }) = (call.kind, result.kind) else {
-        return None;
-    };
-    let is_free = |id: &&str| !id.is_empty() && !others.contains(id);
-    if let Some(id) = [id, result_id].into_iter().find(is_free) {
-        return Some(id.to_owned());
+fn shared_id(edit: &mut RequestEdit<'_>, call: &str, result: &str, name_suffices: bool) -> Option<String> {
+    let (id, result_id) = (id_at(edit, call), id_at(edit, result));
+    let uses = edit.uses();
+    if let Some(n_calls) = uses.n_calls.get_mut(&id) {
+        *n_calls -= 1;
     }
-    let mut new = (1..).map(|n| format!("call_{n}"));
-    if name_suffices { None } else { new.find(|id| is_free(&id.as_str())) }
+    let is_free = |uses: &Uses, id: &str| !id.is_empty() && uses.n_calls.get(id).is_none_or(|n| *n == 0);
+    let mut new = [&id, &result_id].into_iter().find(|id| is_free(uses, id)).cloned();
+    while new.is_none() && !name_suffices {
+        new = Some(format!("call_{}", uses.next_id)).filter(|new| is_free(uses, new));
+        uses.next_id += 1;
+    }
+    *uses.n_calls.entry(new.clone().unwrap_or(id)).or_default() += 1;
+    new
 }
 
 /// Reshapes an id everywhere in the request.
-pub(super) fn reshape_id(body: &mut Value, dialect: Dialect, at: &str) -> bool {
-    let (places, new) = {
-        let view = RequestView::new(body, dialect);
-        let Some((_, id, ..)) = view.calls().find(|(spot, ..)| view.part(*spot).at == at) else {
-            return false;
-        };
-        let has_id = |part: &Part<'_>| match part.kind {
-            Kind::Call { id: other, .. } | Kind::Result { id: other, .. } => other == id,
-            _ => false,
-        };
-        let places: Vec<String> =
-            view.parts().filter(|(_, part)| has_id(part)).map(|(_, part)| part.at.clone()).collect();
-        (places, call_id(id, dialect).into_owned())
-    };
-    places.iter().all(|place| set_id(body, dialect, place, &new))
+pub(super) fn reshape_id(edit: &mut RequestEdit<'_>, found: &Finding) -> bool {
+    let id = id_at(edit, &found.at);
+    let new = call_id(&id, edit.dialect).into_owned();
+    // Once reshaped, no place has it.
+    let places = edit.uses().by_id.remove(&id).unwrap_or_default();
+    places.iter().all(|place| set_id(edit, place, &new))
+}
+
+/// Returns the id of a call or of a result, empty if it has none.
+fn id_at(edit: &RequestEdit<'_>, at: &str) -> String {
+    let id = id_place(edit, at).and_then(|(at, key)| edit.value(&at)?.get(key)?.as_str());
+    id.unwrap_or_default().to_owned()
 }
 
 /// Sets the id of a call or of a result.
-fn set_id(body: &mut Value, dialect: Dialect, at: &str, id: &str) -> bool {
-    let Some(part) = body.pointer(at) else { return false };
-    let (at, key) = match dialect {
+fn set_id(edit: &mut RequestEdit<'_>, at: &str, id: &str) -> bool {
+    id_place(edit, at).is_some_and(|(at, key)| edit.set(&at, key, id.into()))
+}
+
+/// Returns the object and the key of the id of a call or of a result.
+fn id_place(edit: &RequestEdit<'_>, at: &str) -> Option<(String, &'static str)> {
+    let part = edit.value(at)?;
+    Some(match edit.dialect {
         Dialect::Anthropic if part["type"] == "tool_result" => (at.to_owned(), "tool_use_id"),
         Dialect::OpenaiChat if part["role"] == "tool" => (at.to_owned(), "tool_call_id"),
         Dialect::Anthropic | Dialect::OpenaiChat => (at.to_owned(), "id"),
         Dialect::OpenaiResponses => (at.to_owned(), "call_id"),
-        Dialect::Gemini => (gemini_object(body, at), "id"),
-    };
-    set(body, &at, key, id.into())
+        Dialect::Gemini => (gemini_object(edit.body(), at), "id"),
+    })
 }
 
 /// Returns the pointer to the call or response inside a part of Gemini.
@@ -190,8 +182,8 @@ fn gemini_object(body: &Value, at: &str) -> String {
 }
 
 /// Moves texts before the first call of their message.
-pub(super) fn move_texts_first(body: &mut Value, _: Dialect, at: &str) -> bool {
-    let parts = body.pointer_mut(at).and_then(|message| message.get_mut("content")?.as_array_mut());
+pub(super) fn move_texts_first(edit: &mut RequestEdit<'_>, found: &Finding) -> bool {
+    let parts = edit.value_mut(&found.at).and_then(|message| message.get_mut("content")?.as_array_mut());
     let Some(parts) = parts else { return false };
     let Some(first) = parts.iter().position(|part| part["type"] == "tool_use") else { return false };
     parts[first..].sort_by_key(|part| part["type"] != "text");
@@ -199,15 +191,15 @@ pub(super) fn move_texts_first(body: &mut Value, _: Dialect, at: &str) -> bool {
 }
 
 /// Converts arguments to the type that the dialect wants.
-pub(super) fn fix_arguments(body: &mut Value, dialect: Dialect, at: &str) -> bool {
-    let (place, key) = match dialect {
+pub(super) fn fix_arguments(edit: &mut RequestEdit<'_>, found: &Finding) -> bool {
+    let at = &found.at;
+    let (place, key) = match edit.dialect {
         Dialect::Anthropic => (at.to_owned(), "input"),
         Dialect::OpenaiChat => (format!("{at}/function"), "arguments"),
         Dialect::OpenaiResponses => (at.to_owned(), "arguments"),
-        Dialect::Gemini => (gemini_object(body, at), "args"),
+        Dialect::Gemini => (gemini_object(edit.body(), at), "args"),
     };
-    let object =
-        arguments_object(body.pointer(&place).and_then(|call| call.get(key)).unwrap_or(&Value::Null));
-    let is_text = matches!(dialect, Dialect::OpenaiChat | Dialect::OpenaiResponses);
-    set(body, &place, key, if is_text { json!(object.to_string()) } else { object })
+    let object = arguments_object(edit.value(&place).and_then(|call| call.get(key)).unwrap_or(&Value::Null));
+    let is_text = matches!(edit.dialect, Dialect::OpenaiChat | Dialect::OpenaiResponses);
+    edit.set(&place, key, if is_text { json!(object.to_string()) } else { object })
 }

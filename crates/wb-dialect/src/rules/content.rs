@@ -4,8 +4,8 @@ use serde_json::Value;
 
 use super::Finding;
 use crate::dialect::Dialect;
-use crate::pointer::{remove, remove_key, set};
 use crate::request::{Kind, MessageView, RequestView, Role};
+use crate::request_edit::RequestEdit;
 
 /// Finds blank texts, including those in results and in the system text.
 pub(super) fn blank_texts(view: &RequestView<'_>) -> Vec<Finding> {
@@ -55,19 +55,20 @@ fn is_empty_in_chat(message: &MessageView<'_>) -> bool {
     is_empty_list("content") || is_empty_list("tool_calls") || is_missing && !has_other_content
 }
 
-pub(super) fn remove_part(body: &mut Value, _: Dialect, at: &str) -> bool {
-    remove(body, at).is_some()
+pub(super) fn remove_part(edit: &mut RequestEdit<'_>, found: &Finding) -> bool {
+    edit.remove(&found.at).is_some()
 }
 
 /// Removes an empty message; in chat, gives it an empty text.
-pub(super) fn remove_or_fill(body: &mut Value, dialect: Dialect, at: &str) -> bool {
-    if dialect != Dialect::OpenaiChat {
-        return remove(body, at).is_some();
+pub(super) fn remove_or_fill(edit: &mut RequestEdit<'_>, found: &Finding) -> bool {
+    let at = &found.at;
+    if edit.dialect != Dialect::OpenaiChat {
+        return edit.remove(at).is_some();
     }
     let is_empty = |message: &Value, key: &str| message[key].as_array().is_some_and(Vec::is_empty);
-    let Some(message) = body.pointer(at) else { return false };
+    let Some(message) = edit.value(at) else { return false };
     let (has_no_calls, has_content) =
         (is_empty(message, "tool_calls"), !message["content"].is_null() && !is_empty(message, "content"));
-    let is_done = has_no_calls && remove_key(body, at, "tool_calls");
-    if has_content { is_done } else { set(body, at, "content", "".into()) }
+    let is_done = has_no_calls && edit.remove_key(at, "tool_calls");
+    if has_content { is_done } else { edit.set(at, "content", "".into()) }
 }

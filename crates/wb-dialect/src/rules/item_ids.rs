@@ -2,12 +2,9 @@
 
 use std::collections::HashSet;
 
-use serde_json::Value;
-
 use super::Finding;
-use crate::dialect::Dialect;
-use crate::pointer::{remove, remove_key};
 use crate::request::RequestView;
+use crate::request_edit::RequestEdit;
 
 /// Finds items that share an id with an earlier one.
 pub(super) fn repeated_ids(view: &RequestView<'_>) -> Vec<Finding> {
@@ -21,8 +18,9 @@ pub(super) fn repeated_ids(view: &RequestView<'_>) -> Vec<Finding> {
 }
 
 /// Removes an item's id, or a repeated item that consists of no more, such as reasoning.
-pub(super) fn remove_id(body: &mut Value, _: Dialect, at: &str) -> bool {
-    let Some(item) = body.pointer(at) else { return false };
+pub(super) fn remove_id(edit: &mut RequestEdit<'_>, found: &Finding) -> bool {
+    let at = &found.at;
+    let Some(item) = edit.value(at) else { return false };
     let has_content = ["role", "call_id"].iter().any(|key| item.get(key).is_some());
-    if has_content { remove_key(body, at, "id") } else { remove(body, at).is_some() }
+    if has_content { edit.remove_key(at, "id") } else { edit.remove(at).is_some() }
 }

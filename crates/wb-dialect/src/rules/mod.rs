@@ -11,10 +11,9 @@ mod sizes;
 mod tools;
 mod table;
 
-use serde_json::Value;
-
 use crate::dialect::Dialect;
 use crate::request::RequestView;
+use crate::request_edit::RequestEdit;
 pub use table::RULES;
 
 /// A rule that providers enforce.
@@ -30,19 +29,14 @@ pub struct Rule {
     /// refusal.
     pub sources: &'static [(Dialect, &'static str)],
     pub(crate) check: fn(&RequestView<'_>) -> Vec<Finding>,
-    /// Repairs the value at a JSON pointer; returns whether it could.
-    pub(crate) repair: fn(&mut Value, Dialect, &str) -> bool,
+    /// Repairs the place of a finding; returns whether it could. The last finding is repaired first.
+    pub(crate) repair: fn(&mut RequestEdit<'_>, &Finding) -> bool,
 }
 
 impl Rule {
     /// Returns the source for the rule in a dialect; `None` if the dialect lacks the rule.
     pub fn source(&self, dialect: Dialect) -> Option<&'static str> {
         self.sources.iter().find(|(of_rule, _)| *of_rule == dialect).map(|(_, source)| *source)
-    }
-
-    /// Returns whether a repair leaves the places before it unchanged.
-    pub(crate) fn is_local(&self) -> bool {
-        self.id != "result-misplaced"
     }
 }
 
@@ -53,10 +47,16 @@ pub(crate) struct Finding {
     pub(crate) at: String,
     /// The problem found there.
     pub(crate) what: String,
+    /// What else a repair needs: the JSON pointer to the other part of a pair, or a role.
+    pub(crate) other: Option<String>,
 }
 
 impl Finding {
     pub(crate) fn new(at: impl Into<String>, what: impl Into<String>) -> Self {
-        Self { at: at.into(), what: what.into() }
+        Self { at: at.into(), what: what.into(), other: None }
+    }
+
+    pub(crate) fn with(self, other: Option<String>) -> Self {
+        Self { other, ..self }
     }
 }

@@ -5,8 +5,8 @@ use wb_message::markers::DROPPED_MARK;
 
 use super::Finding;
 use crate::dialect::Dialect;
-use crate::pointer::{insert, remove};
 use crate::request::{Kind, MessageView, RequestView, Role};
+use crate::request_edit::RequestEdit;
 
 /// The user's text at the end of a request that ended with the model.
 const CONTINUE: &str = "Continue.";
@@ -61,28 +61,28 @@ fn accepts_prefill(model: &str) -> bool {
 }
 
 /// Merges a message into the one before it.
-pub(super) fn merge(body: &mut Value, dialect: Dialect, at: &str) -> bool {
+pub(super) fn merge(edit: &mut RequestEdit<'_>, found: &Finding) -> bool {
+    let (at, key) = (&found.at, parts_key(edit.dialect));
     let before = at.rsplit_once('/').and_then(|(list, nth)| {
         let nth = nth.parse::<usize>().ok()?.checked_sub(1)?;
-        Some(format!("{list}/{nth}/{}", parts_key(dialect)))
+        Some(format!("{list}/{nth}/{key}"))
     });
-    let Some(before) = before.filter(|before| body.pointer(before).is_some_and(Value::is_array)) else {
+    let Some(before) = before.filter(|before| edit.value(before).is_some_and(Value::is_array)) else {
         return false;
     };
-    let Some(Value::Array(new)) =
-        remove(body, at).as_mut().and_then(|message| message.get_mut(parts_key(dialect))).map(Value::take)
-    else {
+    let removed = edit.remove(at);
+    let Some(Value::Array(new)) = removed.and_then(|mut message| Some(message.get_mut(key)?.take())) else {
         return false;
     };
-    body.pointer_mut(&before).and_then(Value::as_array_mut).map(|parts| parts.extend(new)).is_some()
+    edit.value_mut(&before).and_then(Value::as_array_mut).map(|parts| parts.extend(new)).is_some()
 }
 
-pub(super) fn prepend_user(body: &mut Value, dialect: Dialect, _: &str) -> bool {
-    insert(body, &format!("/{}", dialect.messages_key()), 0, user_message(dialect, DROPPED_MARK))
+pub(super) fn prepend_user(edit: &mut RequestEdit<'_>, _: &Finding) -> bool {
+    edit.insert_message(0, user_message(edit.dialect, DROPPED_MARK))
 }
 
-pub(super) fn append_user(body: &mut Value, dialect: Dialect, _: &str) -> bool {
-    insert(body, &format!("/{}", dialect.messages_key()), usize::MAX, user_message(dialect, CONTINUE))
+pub(super) fn append_user(edit: &mut RequestEdit<'_>, _: &Finding) -> bool {
+    edit.insert_message(usize::MAX, user_message(edit.dialect, CONTINUE))
 }
 
 fn parts_key(dialect: Dialect) -> &'static str {

@@ -5,8 +5,9 @@ use wb_message::markers::INTERRUPTED;
 
 use super::Finding;
 use crate::dialect::Dialect;
-use crate::pointer::{insert, message_and_part, remove, set};
+use crate::pointer::message_and_part;
 use crate::request::{Kind, RequestView, Role, Spot};
+use crate::request_edit::{RequestEdit, is_removed};
 
 pub(super) fn unanswered_calls(view: &RequestView<'_>) -> Vec<Finding> {
     let found = view.pairs().unanswered.iter().map(|spot| finding(view, *spot, "has no result"));
@@ -16,7 +17,11 @@ pub(super) fn unanswered_calls(view: &RequestView<'_>) -> Vec<Finding> {
 /// Finds calls with an unmatched result next to them that does not name them.
 pub(super) fn nameless_results(view: &RequestView<'_>) -> Vec<Finding> {
     let pairs = view.pairs().nameless.iter();
-    pairs.map(|(call, _)| finding(view, *call, "is not named by the result next to it")).collect()
+    let found = |(call, result): &(Spot, Spot)| {
+        let result = view.part(*result).at.clone();
+        finding(view, *call, "is not named by the result next to it").with(Some(result))
+    };
+    pairs.map(found).collect()
 }
 
 pub(super) fn orphans(view: &RequestView<'_>) -> Vec<Finding> {
@@ -32,7 +37,9 @@ pub(super) fn misplaced_results(view: &RequestView<'_>) -> Vec<Finding> {
         Dialect::OpenaiChat => "does not directly follow its call",
         _ => "is not in the message after its call",
     };
-    view.pairs().misplaced.iter().map(|(_, result)| finding(view, *result, wants)).collect()
+    let found =
+        |(call, result): &(Spot, Spot)| finding(view, *result, wants).with(Some(view.part(*call).at.clone()));
+    view.pairs().misplaced.iter().map(found).collect()
 }
 
 pub(super) fn repeated_results(view: &RequestView<'_>) -> Vec<Finding> {
@@ -73,9 +80,9 @@ fn response(part: &Value) -> Option<&Value> {
     part.get("functionResponse").or_else(|| part.get("function_response"))?.get("response")
 }
 
-pub(super) fn answer_call(body: &mut Value, dialect: Dialect, at: &str) -> bool {
-    let Some(result) = body.pointer(at).map(|call| interrupted_result(call, dialect)) else { return false };
-    insert_result(body, dialect, at, result)
+pub(super) fn answer_call(edit: &mut RequestEdit<'_>, found: &Finding) -> bool {
+    let result = edit.value(&found.at).map(|call| interrupted_result(call, edit.dialect));
+    result.is_some_and(|result| insert_result(edit, &found.at, result))
 }
 
 /// Builds the result of an interrupted call.
@@ -103,24 +110,23 @@ fn interrupted_result(call: &Value, dialect: Dialect) -> Value {
 }
 
 /// Inserts a result where its call expects it.
-fn insert_result(body: &mut Value, dialect: Dialect, call: &str, result: Value) -> bool {
+fn insert_result(edit: &mut RequestEdit<'_>, call: &str, result: Value) -> bool {
     let (Some(message), _) = message_and_part(call) else { return false };
-    let messages = format!("/{}", dialect.messages_key());
-    let next = |body: &Value, is_skipped: fn(&Value) -> bool| {
-        let list = body.pointer(&messages).and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
-        message + 1 + list.iter().skip(message + 1).take_while(|each| is_skipped(each)).count()
+    let next = |edit: &RequestEdit<'_>, is_skipped: fn(&Value) -> bool| {
+        let following = edit.messages().iter().skip(message + 1);
+        message + 1 + following.take_while(|each| is_removed(each) || is_skipped(each)).count()
     };
-    match dialect {
+    match edit.dialect {
         Dialect::OpenaiChat => {
-            let nth = next(body, |each| each["role"] == "tool");
-            insert(body, &messages, nth, result)
+            let nth = next(edit, |each| each["role"] == "tool");
+            edit.insert_message(nth, result)
         }
         Dialect::OpenaiResponses => {
-            let nth = next(body, is_call_or_output);
-            insert(body, &messages, nth, result)
+            let nth = next(edit, is_call_or_output);
+            edit.insert_message(nth, result)
         }
-        Dialect::Anthropic => insert_in_message(body, &messages, message + 1, "content", result),
-        Dialect::Gemini => insert_in_message(body, &messages, message + 1, "parts", result),
+        Dialect::Anthropic => insert_in_message(edit, message + 1, "content", result),
+        Dialect::Gemini => insert_in_message(edit, message + 1, "parts", result),
     }
 }
 
@@ -129,65 +135,50 @@ fn is_call_or_output(item: &Value) -> bool {
 }
 
 /// Inserts a result after the results at the start of the user's message, or in a new message.
-fn insert_in_message(body: &mut Value, messages: &str, at: usize, key: &str, result: Value) -> bool {
-    let message = body.pointer_mut(&format!("{messages}/{at}"));
-    let Some(message) = message.filter(|message| message["role"] == "user") else {
-        return insert(body, messages, at, json!({ "role": "user", key: [result] }));
+fn insert_in_message(edit: &mut RequestEdit<'_>, at: usize, key: &str, result: Value) -> bool {
+    let is_user = edit.messages().get(at).is_some_and(|message| message["role"] == "user");
+    let message = if is_user {
+        edit.value_mut(&format!("/{}/{at}", edit.dialect.messages_key()))
+    } else {
+        edit.inserted_mut(at)
+    };
+    let Some(message) = message else {
+        return edit.insert_message(at, json!({ "role": "user", key: [result] }));
     };
     if let Some(text) = message[key].as_str() {
         message[key] = json!([{ "type": "text", "text": text }]);
     }
     let Some(parts) = message[key].as_array_mut() else { return false };
-    let is_result = |part: &&Value| part["type"] == "tool_result" || response(part).is_some();
+    let is_result =
+        |part: &&Value| is_removed(part) || part["type"] == "tool_result" || response(part).is_some();
     let nth = parts.iter().take_while(is_result).count();
     parts.insert(nth, result);
     true
 }
 
 /// Moves a result to its call.
-pub(super) fn move_to_call(body: &mut Value, dialect: Dialect, at: &str) -> bool {
-    let call = {
-        let view = RequestView::new(body, dialect);
-        let pairs = view.pairs().misplaced.iter();
-        let pairs = pairs.map(|(call, result)| (view.part(*call).at.clone(), view.part(*result).at.as_str()));
-        pairs.filter(|(_, result)| *result == at).map(|(call, _)| call).next()
-    };
-    let Some(call) = call else { return false };
-    let Some(result) = remove(body, at) else { return false };
-    // Removing an earlier message shifts the call.
-    let call = shifted(&call, at);
-    insert_result(body, dialect, &call, result)
+pub(super) fn move_to_call(edit: &mut RequestEdit<'_>, found: &Finding) -> bool {
+    let Some(call) = &found.other else { return false };
+    edit.remove(&found.at).is_some_and(|result| insert_result(edit, call, result))
 }
 
-/// Returns a pointer adjusted for a removed message.
-fn shifted(place: &str, removed: &str) -> String {
-    let (Some(message), _) = message_and_part(place) else { return place.to_owned() };
-    match message_and_part(removed) {
-        (Some(before), None) if before < message => {
-            let key = place.split('/').nth(1).unwrap_or_default();
-            let rest = place.splitn(4, '/').nth(3).map(|rest| format!("/{rest}")).unwrap_or_default();
-            format!("/{key}/{}{rest}", message - 1)
-        }
-        _ => place.to_owned(),
-    }
-}
-
-pub(super) fn move_results_first(body: &mut Value, _: Dialect, at: &str) -> bool {
-    let parts = body.pointer_mut(at).and_then(|message| message.get_mut("content")?.as_array_mut());
+pub(super) fn move_results_first(edit: &mut RequestEdit<'_>, found: &Finding) -> bool {
+    let parts = edit.value_mut(&found.at).and_then(|message| message.get_mut("content")?.as_array_mut());
     let Some(parts) = parts else { return false };
     parts.sort_by_key(|part| part["type"] != "tool_result");
     true
 }
 
-pub(super) fn wrap_response(body: &mut Value, _: Dialect, at: &str) -> bool {
-    let key = if body.pointer(at).is_some_and(|part| part.get("functionResponse").is_some()) {
+pub(super) fn wrap_response(edit: &mut RequestEdit<'_>, found: &Finding) -> bool {
+    let at = &found.at;
+    let key = if edit.value(at).is_some_and(|part| part.get("functionResponse").is_some()) {
         "functionResponse"
     } else {
         "function_response"
     };
     let at = format!("{at}/{key}");
-    let Some(response) = body.pointer(&at).and_then(|result| result.get("response")).cloned() else {
+    let Some(response) = edit.value(&at).and_then(|result| result.get("response")).cloned() else {
         return false;
     };
-    set(body, &at, "response", json!({ "output": response }))
+    edit.set(&at, "response", json!({ "output": response }))
 }

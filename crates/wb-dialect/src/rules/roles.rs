@@ -5,15 +5,29 @@ use wb_message::inferred_role::{Side, infer_role};
 
 use super::Finding;
 use crate::dialect::Dialect;
-use crate::pointer::remove;
 use crate::request::{Kind, MessageView, RequestView, Role, is_chat_tool_message};
+use crate::request_edit::RequestEdit;
 
 /// Finds messages without a role. With Gemini they are the user's; in the Responses API, only items
 /// of type `message` have a role.
 pub(super) fn missing_roles(view: &RequestView<'_>) -> Vec<Finding> {
-    let lacks_role = |at: &usize| lacks_role(view.messages[*at].value);
-    let found = (0..view.messages.len()).filter(lacks_role);
-    found.map(|at| Finding::new(view.message_pointer(at), "the message does not say who speaks")).collect()
+    let mut sides: Vec<Option<Side>> = view.messages.iter().map(side).collect();
+    let mut found = Vec::new();
+    // A role that is restored helps to infer the one before it.
+    let mut after = None;
+    for at in (0..view.messages.len()).rev() {
+        let said = view.messages[at].value;
+        if lacks_role(said) {
+            let before = sides[..at].iter().rev().find_map(|side| *side);
+            let role = infer_role(said, before, after);
+            sides[at] = role.map_or(Some(Side::Lost), |role| Some(side_of(role, &view.messages[at])));
+            let what = "the message does not say who speaks";
+            found.push(Finding::new(view.message_pointer(at), what).with(role.map(str::to_owned)));
+        }
+        after = sides[at].or(after);
+    }
+    found.reverse();
+    found
 }
 
 fn lacks_role(said: &Value) -> bool {
@@ -32,23 +46,19 @@ fn side(said: &MessageView<'_>) -> Option<Side> {
     }
 }
 
-/// Restores the role of a message if it can be inferred.
-pub(super) fn restore_role(body: &mut Value, dialect: Dialect, at: &str) -> bool {
-    let nth = at.rsplit_once('/').and_then(|(_, nth)| nth.parse::<usize>().ok());
-    let role = nth.and_then(|nth| {
-        let view = RequestView::new(body, dialect);
-        let before = view.messages[..nth].iter().rev().find_map(side);
-        let after = view.messages.get(nth + 1..)?.iter().find_map(side);
-        infer_role(view.messages.get(nth)?.value, before, after)
-    });
-    let said = body.pointer_mut(at).and_then(Value::as_object_mut);
-    let Some((role, said)) = role.zip(said) else { return false };
-    said.remove("role");
-    let rest = std::mem::take(said);
-    // The role is the first key, as agents write it.
-    said.insert("role".to_owned(), role.into());
-    said.extend(rest);
-    true
+/// Returns the side of a message whose role is restored.
+fn side_of(role: &str, said: &MessageView<'_>) -> Side {
+    let calls = said.parts.iter().any(|part| matches!(part.kind, Kind::Call { .. }));
+    match role {
+        "assistant" if calls => Side::Calls,
+        "assistant" => Side::Model,
+        _ => Side::User,
+    }
+}
+
+/// Restores the role of a message if it could be inferred.
+pub(super) fn restore_role(edit: &mut RequestEdit<'_>, found: &Finding) -> bool {
+    found.other.as_ref().is_some_and(|role| edit.set(&found.at, "role", role.as_str().into()))
 }
 
 /// Returns the roles that a dialect has.
@@ -86,10 +96,11 @@ const MODEL_ROLES: [&str; 8] =
 
 /// Gives a message a known role, turns a tool's message into a result, and removes a message
 /// without content.
-pub(super) fn replace_role(body: &mut Value, dialect: Dialect, at: &str) -> bool {
-    let Some(said) = body.pointer_mut(at) else { return false };
+pub(super) fn replace_role(edit: &mut RequestEdit<'_>, found: &Finding) -> bool {
+    let (dialect, at) = (edit.dialect, &found.at);
+    let Some(said) = edit.value_mut(at) else { return false };
     if CONTENT_KEYS.iter().all(|key| said.get(*key).is_none_or(Value::is_null)) {
-        return remove(body, at).is_some();
+        return edit.remove(at).is_some();
     }
     let role = said["role"].as_str().unwrap_or_default().to_lowercase();
     let has_id = said["tool_call_id"].is_string();

@@ -4,8 +4,8 @@ use serde_json::{Value, json};
 
 use super::Finding;
 use crate::dialect::Dialect;
-use crate::pointer::remove_key;
 use crate::request::RequestView;
+use crate::request_edit::RequestEdit;
 
 const MEGABYTE: usize = 1 << 20;
 /// Anthropic's limit for a picture, in bytes of base64.
@@ -74,9 +74,9 @@ fn n_text_bytes(text: &str) -> usize {
 pub(super) fn excess_pictures(view: &RequestView<'_>) -> Vec<Finding> {
     let (pictures, max) = (view.pictures(), max_pictures(view.dialect));
     let n = pictures.len();
-    let first = pictures.into_iter().next().filter(|_| n > max);
-    let what = || format!("the request has {n} pictures, the limit is {max}");
-    first.map(|picture| Finding::new(picture.at, what())).into_iter().collect()
+    let what = format!("the request has {n} pictures, the limit is {max}");
+    let oldest = pictures.into_iter().take(n.saturating_sub(max));
+    oldest.map(|picture| Finding::new(picture.at, what.as_str())).collect()
 }
 
 pub(super) fn oversized_pictures(view: &RequestView<'_>) -> Vec<Finding> {
@@ -109,18 +109,18 @@ fn collect(list: Option<&Value>, at: &str, places: &mut Vec<String>) {
 }
 
 /// Replaces a picture with a text.
-pub(super) fn replace_picture(body: &mut Value, dialect: Dialect, at: &str) -> bool {
-    let text = match dialect {
+pub(super) fn replace_picture(edit: &mut RequestEdit<'_>, found: &Finding) -> bool {
+    let text = match edit.dialect {
         Dialect::OpenaiResponses => json!({ "type": "input_text", "text": NO_PICTURE }),
         Dialect::Gemini => json!({ "text": NO_PICTURE }),
         Dialect::Anthropic | Dialect::OpenaiChat => json!({ "type": "text", "text": NO_PICTURE }),
     };
-    let place = body.pointer_mut(at).filter(|_| !at.is_empty());
+    let place = edit.value_mut(&found.at).filter(|_| !found.at.is_empty());
     place.map(|place| *place = text).is_some()
 }
 
-pub(super) fn remove_breakpoint(body: &mut Value, _: Dialect, at: &str) -> bool {
-    remove_key(body, at, "cache_control")
+pub(super) fn remove_breakpoint(edit: &mut RequestEdit<'_>, found: &Finding) -> bool {
+    edit.remove_key(&found.at, "cache_control")
 }
 
 #[cfg(test)]
@@ -141,7 +141,7 @@ mod tests {
             let mut body = EncodedRequest::from_messages(&messages, dialect).body;
             let found = larger_than(&RequestView::new(&body, dialect), 600);
             assert_eq!(found.len(), 1, "{dialect}");
-            assert!(replace_picture(&mut body, dialect, &found[0].at), "{dialect}");
+            assert!(replace_picture(&mut RequestEdit::new(&mut body, dialect), &found[0]), "{dialect}");
             assert_eq!(body.to_string().matches("iVBORw0KiVBORw0K").count(), 20, "{dialect}");
             assert!(larger_than(&RequestView::new(&body, dialect), 700).is_empty(), "{dialect}");
         }

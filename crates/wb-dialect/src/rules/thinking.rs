@@ -3,9 +3,8 @@
 use serde_json::Value;
 
 use super::Finding;
-use crate::dialect::Dialect;
-use crate::pointer::{remove_key, set};
 use crate::request::{Kind, MessageView, RequestView, Role};
+use crate::request_edit::RequestEdit;
 
 /// Gemini's documented placeholder for a missing signature.
 const NO_SIGNATURE: &str = "skip_thought_signature_validator";
@@ -24,8 +23,8 @@ pub(super) fn textless_thinking(view: &RequestView<'_>) -> Vec<Finding> {
 }
 
 /// Adds an empty text to reasoning.
-pub(super) fn add_text(body: &mut Value, _: Dialect, at: &str) -> bool {
-    set(body, at, "thinking", "".into())
+pub(super) fn add_text(edit: &mut RequestEdit<'_>, found: &Finding) -> bool {
+    edit.set(&found.at, "thinking", "".into())
 }
 
 /// Finds a running tool loop that lacks the leading reasoning that the request asks for.
@@ -85,10 +84,10 @@ fn signs_calls(view: &RequestView<'_>) -> bool {
 }
 
 /// Turns off `thinking`, which requires leading reasoning.
-pub(super) fn turn_off(body: &mut Value, _: Dialect, _: &str) -> bool {
-    remove_key(body, "", "thinking")
+pub(super) fn turn_off(edit: &mut RequestEdit<'_>, _: &Finding) -> bool {
+    edit.remove_key("", "thinking")
 }
 
-pub(super) fn sign(body: &mut Value, _: Dialect, at: &str) -> bool {
-    set(body, at, "thoughtSignature", NO_SIGNATURE.into())
+pub(super) fn sign(edit: &mut RequestEdit<'_>, found: &Finding) -> bool {
+    edit.set(&found.at, "thoughtSignature", NO_SIGNATURE.into())
 }

@@ -6,9 +6,9 @@ use serde_json::Value;
 
 use super::Finding;
 use crate::dialect::Dialect;
-use crate::pointer::set;
-use crate::request::{Kind, Part, RequestView};
-use crate::tool_names::{NameUse, call_name, is_good_name, shaped_name, with_hash};
+use crate::request::{Kind, RequestView};
+use crate::request_edit::RequestEdit;
+use crate::tool_names::{NameUse, call_name, is_good_name, named_object, shaped_name, with_hash};
 
 /// Returns the names of the host's tools with pointers to the objects that contain them.
 fn tools(body: &Value, dialect: Dialect) -> Vec<(String, &str)> {
@@ -46,7 +46,7 @@ pub(super) fn bad_names(view: &RequestView<'_>) -> Vec<Finding> {
         .collect();
     let known: HashSet<&str> = offered.iter().map(|(_, name)| *name).collect();
     for (_, part) in view.parts().filter(|(_, part)| matches!(part.kind, Kind::Call { .. })) {
-        let Some((_, name)) = named_part(part, view.dialect) else { continue };
+        let Some((_, name)) = named_object(&part.at, part.value, view.dialect) else { continue };
         if is_bad(name, NameUse::Call) && !known.contains(name) {
             found.push(Finding::new(part.at.as_str(), format!("no call may have the name `{name}`")));
         }
@@ -55,10 +55,11 @@ pub(super) fn bad_names(view: &RequestView<'_>) -> Vec<Finding> {
 }
 
 /// Renames a defined tool, or an undefined one in a call, with all its calls and results.
-pub(super) fn rename_tool(body: &mut Value, dialect: Dialect, at: &str) -> bool {
-    let all = tools(body, dialect);
+pub(super) fn rename_tool(edit: &mut RequestEdit<'_>, found: &Finding) -> bool {
+    let (at, dialect) = (&found.at, edit.dialect);
+    let all = tools(edit.body(), dialect);
     let Some((_, old)) = all.iter().find(|(place, _)| place == at) else {
-        return rename_call(body, dialect, at);
+        return rename_call(edit, at);
     };
     let old = (*old).to_owned();
     let taken: HashSet<&str> = all.iter().map(|(_, name)| *name).collect();
@@ -66,39 +67,17 @@ pub(super) fn rename_tool(body: &mut Value, dialect: Dialect, at: &str) -> bool 
     if taken.contains(new.as_str()) {
         new = with_hash(&new, &old, dialect);
     }
-    rename_uses(body, dialect, &old, &new) && set(body, at, "name", new.as_str().into())
+    rename_uses(edit, &old, &new) && edit.set(at, "name", new.as_str().into())
 }
 
-fn rename_call(body: &mut Value, dialect: Dialect, at: &str) -> bool {
-    let old = {
-        let view = RequestView::new(body, dialect);
-        let call = view.parts().find(|(_, part)| part.at == at);
-        call.and_then(|(_, call)| named_part(call, dialect)).map(|(_, name)| name.to_owned())
-    };
-    old.is_some_and(|old| rename_uses(body, dialect, &old, &call_name(&old, dialect)))
+fn rename_call(edit: &mut RequestEdit<'_>, at: &str) -> bool {
+    let call = edit.value(at).and_then(|call| named_object(at, call, edit.dialect));
+    let Some(old) = call.map(|(_, name)| name.to_owned()) else { return false };
+    rename_uses(edit, &old, &call_name(&old, edit.dialect))
 }
 
-fn rename_uses(body: &mut Value, dialect: Dialect, old: &str, new: &str) -> bool {
-    let places = uses(body, dialect, old);
-    places.iter().all(|place| set(body, place, "name", new.into()))
-}
-
-/// Returns pointers to the objects that name a tool in calls and results.
-fn uses(body: &Value, dialect: Dialect, name: &str) -> Vec<String> {
-    let view = RequestView::new(body, dialect);
-    let named = view.parts().filter_map(|(_, part)| named_part(part, dialect));
-    named.filter(|(_, it)| *it == name).map(|(at, _)| at).collect()
-}
-
-/// Returns the tool name of a call or result with a pointer to the object that contains it.
-fn named_part<'a>(part: &Part<'a>, dialect: Dialect) -> Option<(String, &'a str)> {
-    let keys: &[&str] = match dialect {
-        Dialect::Anthropic | Dialect::OpenaiResponses => &[""],
-        Dialect::OpenaiChat => &["/function"],
-        Dialect::Gemini => &["/functionCall", "/function_call", "/functionResponse", "/function_response"],
-    };
-    let named = |key: &&str| {
-        Some((format!("{}{key}", part.at), part.value.pointer(&format!("{key}/name"))?.as_str()?))
-    };
-    keys.iter().find_map(named)
+/// Renames a tool in all calls and results; once renamed, no place is left.
+fn rename_uses(edit: &mut RequestEdit<'_>, old: &str, new: &str) -> bool {
+    let places = edit.uses().by_name.remove(old).unwrap_or_default();
+    places.iter().all(|place| edit.set(place, "name", new.into()))
 }

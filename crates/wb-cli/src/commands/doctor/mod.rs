@@ -28,6 +28,7 @@ use crate::session::meter;
 use crate::session::validity::answered_by_agent;
 use crate::terminal::escape::escaped;
 use crate::terminal::exit_code::Exit;
+use crate::terminal::number::count;
 use crate::terminal::shell::Shell;
 use crate::terminal::style::{BAD, DIM, GOOD};
 use crate::terminal::user_error::UserError;
@@ -87,12 +88,28 @@ fn examine(session: &mut Session, path: &Path) -> (Vec<Problem>, Vec<String>) {
     (problems, notes.into_iter().flatten().collect())
 }
 
+/// The most problems of one kind that are printed each.
+const MOST_OF_A_KIND: usize = 3;
+
+/// Returns the problems to print, each with the number of those of its kind that are left out.
+fn of_one_kind(problems: &[Problem]) -> impl Iterator<Item = (&Problem, usize)> {
+    let is_same = |one: &Problem, next: &Problem| {
+        one.rule == next.rule && one.command == next.command && one.advice == next.advice
+    };
+    problems.chunk_by(is_same).flat_map(|alike| {
+        let n_shown = alike.len().min(MOST_OF_A_KIND);
+        let n_more = move |nth: usize| if nth + 1 == n_shown { alike.len() - n_shown } else { 0 };
+        alike[..n_shown].iter().enumerate().map(move |(nth, problem)| (problem, n_more(nth)))
+    })
+}
+
 fn render_text(page: &mut Page<'_>, diagnosis: &Diagnosis) -> io::Result<()> {
     page.heading(&escaped(&diagnosis.file), diagnosis.format)?;
     if diagnosis.problems.is_empty() {
         page.prose("", 2, &format!("{GOOD}no problems found{GOOD:#}"))?;
     }
-    for Problem { what, line, command, advice, .. } in &diagnosis.problems {
+    for (problem, n_more) in of_one_kind(&diagnosis.problems) {
+        let Problem { what, line, command, advice, .. } = problem;
         let line = line.map_or_else(String::new, |line| format!(" (line {line})"));
         page.prose("", 2, &format!("{BAD}✗{BAD:#} {}{line}", escaped(what)))?;
         if let Some(advice) = advice {
@@ -100,6 +117,10 @@ fn render_text(page: &mut Page<'_>, diagnosis: &Diagnosis) -> io::Result<()> {
         }
         if let Some(command) = command {
             page.prose("  ", 4, &format!("{DIM}{}{DIM:#}", escaped(command)))?;
+        }
+        if n_more > 0 {
+            let more = format!("{} of this kind; `--json` lists all", count(n_more, "more", "more"));
+            page.prose("  ", 4, &format!("{DIM}{more}{DIM:#}"))?;
         }
     }
     meter::notes(page, &diagnosis.notes)

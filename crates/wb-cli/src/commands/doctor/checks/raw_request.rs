@@ -25,6 +25,9 @@ fn find(Examination { session, remedies, .. }: &Examination<'_>) -> Vec<Problem>
     let known: HashSet<&str> = remedies.now.violations().iter().map(|it| it.rule.as_ref()).collect();
     let mut found = validate(&body, dialect);
     found.retain(|it| !known.contains(it.rule.as_ref()));
+    if found.is_empty() {
+        return Vec::new();
+    }
     repair(&mut body, dialect);
     let left: HashSet<Cow<'static, str>> = validate(&body, dialect).into_iter().map(|it| it.rule).collect();
     let problem = |it: &wb_dialect::Violation| {
