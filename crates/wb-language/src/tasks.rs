@@ -6,6 +6,7 @@
 
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
+use wb_message::Untrusted;
 use wb_message::pairing::id_key;
 use wb_message::text::head;
 
@@ -77,7 +78,7 @@ pub struct Task {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
     /// The text, in at most `TASK_BYTES` bytes.
-    pub text: String,
+    pub text: Untrusted,
     /// The state.
     pub state: TaskState,
 }
@@ -95,7 +96,7 @@ fn read_bounded<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<Task>, D::Erro
     let mut tasks: Vec<Task> = Deserialize::deserialize(from)?;
     tasks.drain(..tasks.len().saturating_sub(MAX_TASKS));
     for task in &mut tasks {
-        task.text = bounded(&task.text);
+        task.text = bounded(task.text.inspect());
         task.id = task.id.take().map(|id| head(&id, ID_BYTES).to_owned());
     }
     Ok(tasks)
@@ -325,12 +326,11 @@ fn id_digits(text: &str) -> &str {
     if n_bytes <= ID_BYTES { &text[..n_bytes] } else { "" }
 }
 
-fn bounded(text: &str) -> String {
+fn bounded(text: &str) -> Untrusted {
     let text = text.trim();
-    if text.len() <= TASK_BYTES {
-        return text.to_owned();
-    }
-    [head(text, TASK_BYTES - '…'.len_utf8()), "…"].concat()
+    let is_short = text.len() <= TASK_BYTES;
+    let cut = || [head(text, TASK_BYTES - '…'.len_utf8()), "…"].concat();
+    Untrusted::new(if is_short { text.to_owned() } else { cut() })
 }
 
 /// A task and its distinct words, sorted.
@@ -356,7 +356,7 @@ fn n_shared(words: &[u64], others: &[u64]) -> usize {
 
 /// Returns the distinct words of a task as hashes, sorted.
 fn words(task: &Task) -> Vec<u64> {
-    let mut words: Vec<u64> = plain_words(&task.text).map(|word| id_key(&word.to_lowercase())).collect();
+    let mut words: Vec<u64> = plain_words(task.text.inspect()).map(|word| id_key(&word.to_lowercase())).collect();
     words.sort_unstable();
     words.dedup();
     words
@@ -376,7 +376,7 @@ mod tests {
         for (tool, input, result) in calls {
             tasks.observe(tool, input, Some(*result));
         }
-        let found: Vec<_> = tasks.all().iter().map(|task| (task.text.as_str(), task.state)).collect();
+        let found: Vec<_> = tasks.all().iter().map(|task| (task.text.inspect(), task.state)).collect();
         assert_eq!(found, expected, "{calls:?}");
     }
 
@@ -467,7 +467,7 @@ mod tests {
             tasks.observe("TaskCreate", &input, Some(&format!("Task #{nth} created")));
         }
         assert_eq!(tasks.all().len(), MAX_TASKS);
-        assert!(tasks.all().iter().all(|task| task.text.len() <= TASK_BYTES));
+        assert!(tasks.all().iter().all(|task| task.text.inspect().len() <= TASK_BYTES));
         let many = json!({ "todos": vec![json!({ "content": "same" }); 500] });
         tasks.observe("TodoWrite", &many, None);
         assert!(tasks.all().len() <= MAX_TASKS);
@@ -482,7 +482,7 @@ mod tests {
         let task = json!({ "id": "é".repeat(900), "text": "é".repeat(900), "state": "open" });
         let tasks: Tasks = serde_json::from_value(json!(vec![task; 900])).expect("tasks");
         let is_short = |task: &Task| {
-            task.text.len() <= TASK_BYTES && task.id.as_ref().is_some_and(|id| id.len() <= ID_BYTES)
+            task.text.inspect().len() <= TASK_BYTES && task.id.as_ref().is_some_and(|id| id.len() <= ID_BYTES)
         };
         assert!(tasks.all().len() == MAX_TASKS && tasks.all().iter().all(is_short));
     }

@@ -18,7 +18,7 @@ use crate::length::{reply_tokens, words_within};
 use crate::prompt::{cached_prompt, frame_prompt};
 use crate::reply::{DigestSource, NoDigest, ReplyText, under_headings};
 use crate::scope::{CONDENSER_BRIEF, CondenseScope, INSTRUCTIONS_NOTE};
-use wb_digest::{Section, add_missing_sections, shorten_digest};
+use wb_digest::{Redacted, Section, add_missing_sections, redact, shorten_digest};
 use wb_invoke::invoker::ModelInvoker;
 
 /// The optional inputs of [`summarize`].
@@ -34,6 +34,8 @@ pub struct SummarizeDeps {
     pub cancel: Option<CancellationToken>,
     /// The most tokens of the digest; [`DIGEST_TOKENS`] if none is given.
     pub max_tokens: Option<u64>,
+    /// True to keep credentials in the digest; by default each becomes a mark.
+    pub keep_credentials: bool,
 }
 
 impl fmt::Debug for SummarizeDeps {
@@ -41,6 +43,7 @@ impl fmt::Debug for SummarizeDeps {
         let mut shown = f.debug_struct("SummarizeDeps");
         shown.field("invoke", &self.invoke.is_some()).field("scope", &self.scope);
         shown.field("prior_digest", &self.prior_digest).field("max_tokens", &self.max_tokens);
+        shown.field("keep_credentials", &self.keep_credentials);
         shown.finish_non_exhaustive()
     }
 }
@@ -55,6 +58,8 @@ pub struct Summary {
     /// The writer of its text: the model, the model up to its limit, or the engine with the reason.
     /// An earlier digest is carried by each of them.
     pub source: DigestSource,
+    /// The number of credentials that became marks.
+    pub redacted: usize,
 }
 
 /// Everything that a model needs to write a digest; it owns its text and holds no transcript.
@@ -361,16 +366,20 @@ pub async fn summarize(messages: &[Message], deps: SummarizeDeps) -> Summary {
     };
     let max_chars = TokenHeuristic::DEFAULT.chars_within(max_tokens);
     let (digest, source) = match digest {
-        Ok(ModelDigest { text, cut_off }) => {
-            (shorten_digest(&text, max_chars).into_owned(), DigestSource::Model { cut_off })
-        }
+        Ok(ModelDigest { text, cut_off }) => (text, DigestSource::Model { cut_off }),
         Err(reason) => {
             let local = local_within(messages, deps.prior_digest.as_deref(), max_chars);
             (local, DigestSource::Local(reason))
         }
     };
+    let Redacted { text: digest, n: redacted } = if deps.keep_credentials {
+        Redacted { text: digest.into(), n: 0 }
+    } else {
+        redact(&digest)
+    };
+    let digest = shorten_digest(&digest, max_chars).into_owned();
     let message = digest_message(deps.scope, digest, newest_timestamp(messages));
-    Summary { message, covered_count: messages.len(), source }
+    Summary { message, covered_count: messages.len(), source, redacted }
 }
 
 fn local_within(messages: &[Message], prior: Option<&str>, max_chars: usize) -> String {
@@ -378,7 +387,7 @@ fn local_within(messages: &[Message], prior: Option<&str>, max_chars: usize) -> 
 }
 
 /// Builds the digest of messages without a model, in at most [`DIGEST_TOKENS`] tokens; an earlier
-/// digest is carried. [`digest_message`] adds the header.
+/// digest is carried, and credentials become marks. [`digest_message`] adds the header.
 ///
 /// ```
 /// use wb_message::Message;
@@ -388,7 +397,9 @@ fn local_within(messages: &[Message], prior: Option<&str>, max_chars: usize) -> 
 /// assert!(digest.contains("# Guardrails") && digest.contains("- Never push to main."));
 /// ```
 pub fn local_fallback_digest(messages: &[Message], prior: Option<&str>) -> String {
-    local_within(messages, prior, TokenHeuristic::DEFAULT.chars_within(DIGEST_TOKENS))
+    let max_chars = TokenHeuristic::DEFAULT.chars_within(DIGEST_TOKENS);
+    let digest = local_within(messages, prior, max_chars);
+    shorten_digest(&redact(&digest).text, max_chars).into_owned()
 }
 
 /// Condenses the messages of a branch that was left; the scope is always [`CondenseScope::Branch`].

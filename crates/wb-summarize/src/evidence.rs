@@ -5,10 +5,11 @@ use std::cmp::Reverse;
 use std::collections::HashSet;
 use std::hash::BuildHasherDefault;
 
+use wb_message::Untrusted;
 use wb_message::pairing::{KeyHasher, id_key};
 
 use wb_digest::labels::{BETWEEN_NAMES, CALLED, EXCERPTS, NAMES, SEEN};
-use wb_digest::{Section, quote_mark};
+use wb_digest::{Section, quote_behind_label, quote_line};
 use wb_facts::mentions::{self, Mentions, Named};
 use wb_facts::names::names;
 use wb_message::excerpt::GAP;
@@ -63,7 +64,7 @@ pub(crate) fn evidence(
         bare: Vec::new(),
     };
     for named in mentions.ranked() {
-        if !is_shown(named.message, named.line.unwrap_or(named.name)) {
+        if !is_shown(named.message, named.line.map_or(named.name, Untrusted::into_inner)) {
             choice.take(mentions, named);
         }
         if choice.left == 0 && choice.left_for_names == 0 {
@@ -112,7 +113,7 @@ impl<'a> Choice<'a> {
     fn take(&mut self, mentions: &'a Mentions, named: Named<'a>) {
         let name_key = id_key(named.name);
         let is_listed = self.names_listed.contains(&name_key);
-        if let Some(line) = named.line.filter(|_| self.left > 0) {
+        if let Some(line) = named.line.map(Untrusted::into_inner).filter(|_| self.left > 0) {
             if self.known.contains(&id_key(line)) || (is_listed && self.digest.contains(line)) {
                 return;
             }
@@ -190,14 +191,16 @@ fn push_lines(out: &mut String, source: &Source<'_>) {
     for named in &source.lines {
         let line = named.line.unwrap_or_default();
         if named.is_call() {
-            out.extend(["\n", CALLED, line]);
+            out.extend(["\n", CALLED]);
+            quote_behind_label(out, &line);
             continue;
         }
         let follows = |above: &Named<'_>| above.place() == named.place() && above.is_above(named);
         let gap = if before.is_none_or(follows) { "" } else { GAP };
         // A single blank has a meaning in lists of changed files.
         let blank = if named.indent == 1 { " " } else { "" };
-        out.extend(["\n  ", gap, quote_mark(line), blank, line]);
+        out.extend(["\n  ", gap]);
+        quote_line(out, blank, &line);
         before = Some(named);
     }
 }

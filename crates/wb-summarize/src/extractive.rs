@@ -7,19 +7,19 @@ use std::collections::HashSet;
 use std::fmt;
 
 use wb_message::markers::{digest_body, is_pinned, is_synthetic};
-use wb_message::text::{one_line, one_line_into, tidy};
-use wb_message::{Message, ToolVocabulary};
+use wb_message::text::{one_line, tidy};
+use wb_message::{Message, ToolVocabulary, Untrusted};
 
 use crate::evidence::{evidence, with_evidence};
 use crate::git_entries::git_entries;
 use crate::model_addition::{Addition, FIRST_PERCENT};
 use crate::turn_steps::{LINE_CHARS, Step};
-use crate::user_requests::{self, REQUEST_BYTES, indented, quoted, request_words};
+use crate::user_requests::{self, REQUEST_BYTES, indented, request_words};
 use wb_digest::labels::{
     ACTIVE, ALL_DONE, APPROVED, ASKED_SINCE, CHANGED_SINCE, FILES, FIRST, MODIFIED, NO_TASKS, READ, REPLY,
     TICKED, TURN, UNRESOLVED, USER_MESSAGES_APPLY, updated_mark,
 };
-use wb_digest::{OmittedRequests, Section, Sections};
+use wb_digest::{OmittedRequests, Section, Sections, quote_behind_label, quote_in_line};
 use wb_facts::turns::ASKED_CHARS;
 use wb_facts::{Change, Changed, Facts, Failure, FileFact, Noted, RequestSource, Turn};
 use wb_language::short_answers::is_answer;
@@ -227,10 +227,10 @@ impl<'a> LocalDigest<'a> {
             out.add(Section::Plan, [ALL_DONE, if is_old { ASKED_SINCE } else { "" }, "."].concat());
         }
         if let Some(plan) = self.facts.approved().filter(|plan| !self.is_shown(plan.at)) {
-            out.add(Section::Plan, [APPROVED, &quoted(&tidy(&plan.text))].concat());
+            out.add(Section::Plan, labelled_lines(APPROVED, &plan.text.map(tidy)));
         }
         if let Some(list) = self.facts.ticked() {
-            out.add(Section::Plan, [TICKED, &list.text].concat());
+            out.add(Section::Plan, labelled(TICKED, &list.text, usize::MAX));
         }
         for task in dropped.into_iter().rev() {
             out.add(Section::Plan, task_line(task));
@@ -337,9 +337,9 @@ impl<'a> LocalDigest<'a> {
             // The last reply is not part of the turns.
             let shows_reply = !turn.said.is_empty() && !is_last && !self.is_shown(turn.said_at);
             let most = UTTERANCE_BYTES[[0, 1, 1, 2][n_replies.min(3)]];
-            let reply = shows_reply.then(|| excerpt(&turn.said, most));
+            let reply = shows_reply.then(|| turn.said.map(|said| tidy(&excerpt(said, most))));
             n_replies += usize::from(shows_reply);
-            let body = self.turn(turn, age, reply.as_deref());
+            let body = self.turn(turn, age, reply.as_ref());
             if body.is_empty() || bodies.contains(&body) {
                 continue;
             }
@@ -352,7 +352,7 @@ impl<'a> LocalDigest<'a> {
         }
     }
 
-    fn turn(&self, turn: &Turn, age: usize, reply: Option<&str>) -> String {
+    fn turn(&self, turn: &Turn, age: usize, reply: Option<&Untrusted>) -> String {
         let mut body = if turn.restored.is_empty() { String::new() } else { ["\n", &turn.restored].concat() };
         let changed: Vec<String> = turn.changed.iter().map(Changed::line).collect();
         if !changed.is_empty() {
@@ -368,7 +368,8 @@ impl<'a> LocalDigest<'a> {
             step.push_line(&mut body);
         }
         if let Some(reply) = reply {
-            body.extend(["\n  ", REPLY, &quoted(&tidy(reply))]);
+            body.extend(["\n  ", REPLY]);
+            quote_behind_label(&mut body, reply);
         }
         for step in after {
             step.push_line(&mut body);
@@ -395,10 +396,8 @@ impl<'a> LocalDigest<'a> {
 
     fn status(&self, out: &mut Sections) {
         if let Some(turn) = self.active().filter(|turn| !self.is_shown(turn.said_at)) {
-            out.add(
-                Section::Status,
-                [ACTIVE, &quoted(&tidy(&excerpt(&turn.said, UTTERANCE_BYTES[1])))].concat(),
-            );
+            let said = turn.said.map(|said| tidy(&excerpt(said, UTTERANCE_BYTES[1])));
+            out.add(Section::Status, labelled_lines(ACTIVE, &said));
         }
         self.certain(out);
     }
@@ -412,7 +411,8 @@ impl<'a> LocalDigest<'a> {
         for failure in self.facts.failures().newest().filter(is_unseen) {
             let may_work = !failure.checks.is_empty() && changed_at > Some(failure.at);
             let since = if may_work { CHANGED_SINCE } else { "" };
-            let line = [&failure.what, since, ": ", &failure.lines.join(" | ")].concat();
+            let lines: Vec<_> = failure.lines.iter().map(Untrusted::inspect).collect();
+            let line = failure.what.map(|what| [what, since, ": ", &lines.join(" | ")].concat());
             out.add(Section::Status, labelled(UNRESOLVED, &line, LINE_CHARS * 2));
         }
         for entry in git_entries(&self.facts, |at| self.is_shown(at)) {
@@ -426,7 +426,7 @@ impl<'a> LocalDigest<'a> {
 
     /// Returns the current turn if the agent has said more than a word or two in it.
     fn active(&self) -> Option<&Turn> {
-        let has_words = |turn: &&Turn| turn.said.split_whitespace().nth(2).is_some();
+        let has_words = |turn: &&Turn| turn.said.inspect().split_whitespace().nth(2).is_some();
         self.facts.turns().iter().next_back().filter(has_words)
     }
 
@@ -436,7 +436,9 @@ impl<'a> LocalDigest<'a> {
 }
 
 fn task_line(task: &Task) -> String {
-    format!("- [{}] {}", task.state.as_str(), one_line(&task.text, LINE_CHARS))
+    let mut line = format!("- [{}] ", task.state.as_str());
+    quote_in_line(&mut line, &task.text, LINE_CHARS);
+    line
 }
 
 /// Writes a sentence of the user as one entry; it is not cut.
@@ -447,11 +449,17 @@ fn bullet(words: &str) -> String {
 }
 
 /// Returns a text on one line behind a label.
-fn labelled(label: &str, text: &str, max_chars: usize) -> String {
-    let mut line = String::with_capacity(label.len() + text.len().min(max_chars + '…'.len_utf8()));
-    line.push_str(label);
-    one_line_into(&mut line, text, max_chars);
+fn labelled(label: &str, text: &Untrusted, max_chars: usize) -> String {
+    let mut line = label.to_owned();
+    quote_in_line(&mut line, text, max_chars);
     line
+}
+
+/// Returns a text on its lines behind a label.
+fn labelled_lines(label: &str, text: &Untrusted) -> String {
+    let mut lines = label.to_owned();
+    quote_behind_label(&mut lines, text);
+    lines
 }
 
 /// Returns whether a first request stays whole in any digest.

@@ -3,6 +3,7 @@
 use wb_digest::labels::{
     AMENDED, CHECKED_OUT, COMMITTED, GIT, ON_BRANCH, PUSHED, SINCE_COMMIT, STATUS, STOPPED,
 };
+use wb_digest::quote_in_line;
 use wb_facts::{Change, Facts, FileFact, Noted};
 
 /// The most paths listed as changed since a commit.
@@ -13,10 +14,17 @@ const N_PATHS: usize = 40;
 pub(crate) fn git_entries(facts: &Facts, is_shown: impl Fn(u32) -> bool) -> Vec<String> {
     let state = facts.git_state();
     let entry = |label: &str, noted: Option<&Noted>| {
-        noted.filter(|noted| !is_shown(noted.at)).map(|noted| [label, &noted.text].concat())
+        let noted = noted.filter(|noted| !is_shown(noted.at))?;
+        let mut entry = label.to_owned();
+        quote_in_line(&mut entry, &noted.text, usize::MAX);
+        Some(entry)
     };
-    let done: Vec<&str> = facts.git().iter().rev().map(|noted| noted.text.as_str()).collect();
-    let done = (!done.is_empty()).then(|| [GIT, &done.join("; ")].concat());
+    let mut done = String::new();
+    for noted in facts.git().iter().rev() {
+        done.push_str(if done.is_empty() { GIT } else { "; " });
+        quote_in_line(&mut done, &noted.text, usize::MAX);
+    }
+    let done = Some(done).filter(|done| !done.is_empty());
     let since = since_commit(facts).map(|since| [SINCE_COMMIT, &since].concat());
     let (stopped, status) = (entry(STOPPED, state.stopped()), entry(STATUS, state.status()));
     [stopped, done, since, status].into_iter().flatten().collect()
@@ -26,18 +34,18 @@ pub(crate) fn git_entries(facts: &Facts, is_shown: impl Fn(u32) -> bool) -> Vec<
 fn since_commit(facts: &Facts) -> Option<String> {
     let git = facts.git();
     let commits = |text: &str| text.starts_with(COMMITTED) || text.starts_with(AMENDED);
-    let last = git.iter().rposition(|it| commits(&it.text))?;
+    let last = git.iter().rposition(|it| commits(it.text.inspect()))?;
     // Elsewhere another commit is the last one.
     let is_left = |text: &str| {
         let branch = text.strip_prefix(ON_BRANCH);
         branch.map_or(text.starts_with(CHECKED_OUT), |branch| {
-            !git[last].text.contains(&[" as ", branch, " "].concat())
+            !git[last].text.inspect().contains(&[" as ", branch, " "].concat())
         })
     };
-    if git[last..].iter().any(|it| is_left(&it.text)) {
+    if git[last..].iter().any(|it| is_left(it.text.inspect())) {
         return None;
     }
-    let pushed = git[last..].iter().any(|it| it.text == PUSHED);
+    let pushed = git[last..].iter().any(|it| it.text == *PUSHED);
     let is_changed = |file: &&FileFact| {
         !matches!(file.change, None | Some(Change::Restored)) && file.changed_at > git[last].at
     };

@@ -1,8 +1,7 @@
 //! The lines of a turn about its commands and the remarks between them.
 
-use wb_message::text::one_line_into;
-
 use wb_digest::labels::{ARROW, COMMAND, PROGRESS};
+use wb_digest::{quote_behind_label, quote_in_line};
 use wb_facts::{Noted, Run};
 
 /// Characters of any other line.
@@ -25,17 +24,20 @@ impl Step<'_> {
     pub(crate) fn push_line(&self, body: &mut String) {
         match self {
             Self::Run(run) => run_line(body, run),
-            Self::Note(note) => body.extend(["\n  ", PROGRESS, &note.text]),
+            Self::Note(note) => {
+                body.extend(["\n  ", PROGRESS]);
+                quote_behind_label(body, &note.text);
+            }
         }
     }
 }
 
 fn run_line(body: &mut String, run: &Run) {
     body.extend(["\n  ", COMMAND]);
-    one_line_into(body, &run.command, LINE_CHARS);
+    quote_in_line(body, &run.command, LINE_CHARS);
     body.extend([ARROW, &run.outcome]);
     for (nth, line) in run.lines.iter().enumerate() {
         body.push_str(if nth == 0 { ": " } else { " | " });
-        one_line_into(body, line, LINE_CHARS);
+        quote_in_line(body, line, LINE_CHARS);
     }
 }

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::mem::take;
 
 use wb_digest::labels::{ANSWER, EARLIER, LATEST, TO, repeated_label, updated_mark};
-use wb_digest::{OmittedRequests, quote_mark};
+use wb_digest::{OmittedRequests, quote_behind_label};
 use wb_facts::names::names;
 use wb_facts::{Facts, Turn};
 use wb_language::constraints::constraints;
@@ -96,14 +96,16 @@ impl Request<'_> {
     /// Returns the entry with at most `max_bytes` of the user's words; an answer gets its question
     /// if that is left.
     fn entry(&self, is_latest: bool, max_bytes: usize, left: &mut usize) -> String {
-        let words = request_words(&self.label(is_latest), self.turn, max_bytes);
-        let to = self.turn.to.as_str();
-        let with_question = to.len() + TO.len();
+        let mut words = request_words(&self.label(is_latest), self.turn, max_bytes);
+        let to = &self.turn.to;
+        let with_question = to.inspect().len() + TO.len();
         if to.is_empty() || with_question > *left || !words.starts_with(ANSWER) {
             return words;
         }
         *left -= with_question;
-        [&words, TO, to].concat()
+        words.push_str(TO);
+        quote_behind_label(&mut words, to);
+        words
     }
 }
 
@@ -137,7 +139,7 @@ fn by_form<'f>(
 /// Returns what equal requests have in common.
 fn text_of(turn: &Turn) -> Cow<'_, str> {
     let asked = turn.asked.trim();
-    if turn.to.is_empty() { Cow::Borrowed(asked) } else { Cow::Owned([asked, "\n", &turn.to].concat()) }
+    if turn.to.is_empty() { Cow::Borrowed(asked) } else { Cow::Owned([asked, "\n", turn.to.inspect()].concat()) }
 }
 
 /// Returns what requests of one form have in common: their words without the numbers, or all of a
@@ -223,20 +225,6 @@ fn size(entry: &str) -> usize {
 pub(crate) fn request_words(label: &str, turn: &Turn, max_bytes: usize) -> String {
     let words = indented(&tidy(&clip(&turn.asked, max_bytes)));
     [label, " ", &words, updated_mark(turn.is_updated)].concat()
-}
-
-/// Indents all lines of the agent but the first and the empty ones, and marks those that look like
-/// lines of the digest.
-pub(crate) fn quoted(words: &str) -> String {
-    let mut lines = words.split('\n');
-    let mut out = lines.next().unwrap_or_default().to_owned();
-    for line in lines {
-        out.push('\n');
-        if !line.is_empty() {
-            out.extend(["  ", quote_mark(line), line]);
-        }
-    }
-    out
 }
 
 /// Indents all lines but the first and the empty ones.

@@ -89,7 +89,7 @@ fn run(line: &SummaryLine<'_>, rest: &str, turn: Option<u32>, facts: &Facts, out
         return;
     };
     let is_same = |run: &&Run| {
-        let own = one_line(&run.command, usize::MAX);
+        let own = one_line(run.command.inspect(), usize::MAX);
         command.strip_suffix('…').map_or(own == command, |start| own.starts_with(start))
     };
     let of = |only: Option<u32>| -> Vec<&Run> {
@@ -183,7 +183,7 @@ fn command(line: &SummaryLine<'_>, sentence: &str, all: &[Word], facts: &Facts, 
         let failure = facts.failures().newest().find(|failure| failure.subjects.contains(&subject));
         if let Some(failure) = failure {
             let text = &sentence[word.at.start..all[end].at.end];
-            let why = format!("the command failed last: {}", failure.what);
+            let why = format!("the command failed last: {}", failure.what.inspect());
             out.push(Finding::new(FindingKind::FailedSince, line, text, why, Some(failure.at)));
         }
     }

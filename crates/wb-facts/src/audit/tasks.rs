@@ -39,7 +39,7 @@ pub(super) fn check(lines: &[SummaryLine<'_>], facts: &Facts, out: &mut Vec<Find
         let Some((claimed_state, text)) = claimed(line) else { continue };
         let Some(task) = named(facts.tasks().all(), text) else { continue };
         let Some(why) = otherwise(claimed_state, task.state) else { continue };
-        let why = format!("{why}: {}", task.text);
+        let why = format!("{why}: {}", task.text.inspect());
         out.push(Finding::new(FindingKind::TaskState, line, line.text, why, facts.ledger().tasks_at));
     }
 }
@@ -101,9 +101,9 @@ fn boxed(body: &str) -> Option<(TaskState, &str)> {
 fn named<'a>(tasks: &'a [Task], text: &str) -> Option<&'a Task> {
     let own: Vec<u32> = words(text).collect();
     let fits = |task: &&Task| {
-        let wanted: Vec<u32> = words(&task.text).collect();
+        let wanted: Vec<u32> = words(task.text.inspect()).collect();
         let n = wanted.iter().filter(|word| own.contains(word)).count();
-        n * 5 >= wanted.len() * 4 && n * 2 >= own.len() && (n >= 2 || task.text.trim() == text)
+        n * 5 >= wanted.len() * 4 && n * 2 >= own.len() && (n >= 2 || task.text.inspect().trim() == text)
     };
     let mut found = tasks.iter().filter(fits);
     let first = found.next()?;

@@ -149,7 +149,7 @@ fn wanted(facts: &Facts, before: &[&Turn], at: u32, named: &[u32]) -> Vec<Vec<u3
     let listed = facts.tasks().all().iter().filter(|it| is_gone(it.state) || (it.state.is_open() && is_old));
     let asked = before.iter().flat_map(|turn| clauses(&turn.asked)).filter(|it| !it.denies());
     let asked = asked.map(|clause| words(clause.text).collect::<Vec<u32>>());
-    let all = asked.chain(listed.map(|task| words(&task.text).collect()));
+    let all = asked.chain(listed.map(|task| words(task.text.inspect()).collect()));
     all.filter(|stems| STEMS.contains(&stems.len()) && has_all(stems, named)).collect()
 }
 
@@ -162,8 +162,8 @@ fn is_spoken_of(named: &[u32], rest: &[Clause<'_>], turns: &[&Turn]) -> bool {
     }
     let agreed = |before: &Turn, turn: &Turn| {
         // A yes to a question may refer to the text before it.
-        let offers = |clause: &Clause<'_>| speaks(clause) || clause.asks && has(&before.said, named);
-        Assent::parse(&turn.asked) == Assent::Yes && clauses(&before.said).iter().any(offers)
+        let offers = |clause: &Clause<'_>| speaks(clause) || clause.asks && has(before.said.inspect(), named);
+        Assent::parse(&turn.asked) == Assent::Yes && clauses(before.said.inspect()).iter().any(offers)
     };
     turns.windows(2).any(|pair| {
         let [before, turn] = pair else { return false };

@@ -89,7 +89,7 @@ impl Facts {
             self.mentions.overtake_lines(|line| numbered_path(line).is_some_and(|of| is_same_file(of, path)));
         }
         if let Some(task) = &call.ticked {
-            self.ticked = Some(Noted { text: [path, TICKED_LAST, task].concat(), at });
+            self.ticked = Some(Noted::new([path, TICKED_LAST, task].concat(), at));
         }
         self.sources.push(Evidence::File(path.to_owned()), call.at);
         self.files.changed(path, Change::Edited, at, false);
@@ -235,7 +235,7 @@ impl Facts {
             self.did(&command, &effects, output, at);
         }
         if let Some(branch) = shown_branch(command.text, output) {
-            push_newest(&mut self.git, Noted { text: [ON_BRANCH, branch].concat(), at }, MOST_GIT);
+            push_newest(&mut self.git, Noted::new([ON_BRANCH, branch].concat(), at), MOST_GIT);
         }
     }
 
@@ -249,7 +249,7 @@ impl Facts {
             if ends_conflicts(effect) {
                 self.failures.merged();
             }
-            push_newest(&mut self.git, Noted { text: git_line(effect, output), at }, MOST_GIT);
+            push_newest(&mut self.git, Noted::new(git_line(effect, output), at), MOST_GIT);
         }
         if !in_scratch {
             self.git_state.worked(command, &effects.git, output, at);

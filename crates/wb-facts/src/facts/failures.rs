@@ -1,6 +1,7 @@
 //! Failures that no later success settled.
 
 use serde::{Deserialize, Serialize};
+use wb_message::Untrusted;
 use wb_message::text::{head, one_line};
 
 use super::ledger::Activity;
@@ -21,9 +22,9 @@ pub struct Failure {
     /// The keys of the same thing when it is tried again; either of two if that is not certain.
     pub subjects: [u64; 2],
     /// The failed action and its file.
-    pub what: String,
+    pub what: Untrusted,
     /// The lines that say why.
-    pub lines: Vec<String>,
+    pub lines: Vec<Untrusted>,
     /// The number of the message that shows it.
     pub at: u32,
     /// The kinds of checks that failed, none where it was no check.
@@ -46,7 +47,7 @@ impl Failure {
 
     /// Reports whether it is a merge or the like that stopped on conflicts.
     pub fn is_conflict(&self) -> bool {
-        self.lines.iter().any(|line| line.contains("CONFLICT"))
+        self.lines.iter().any(|line| line.inspect().contains("CONFLICT"))
     }
 }
 
@@ -80,8 +81,8 @@ impl Failures {
         at: u32,
     ) {
         self.forget(subjects[1]);
-        let lines: Vec<_> =
-            lines.into_iter().take(MOST_LINES).map(|line| head(line.trim(), LINE_BYTES).to_owned()).collect();
+        let line = |line: &str| Untrusted::new(head(line.trim(), LINE_BYTES).to_owned());
+        let lines: Vec<_> = lines.into_iter().take(MOST_LINES).map(line).collect();
         if lines.is_empty() {
             return;
         }
@@ -94,7 +95,8 @@ impl Failures {
             let oldest = self.open.iter().position(|known| of(known.subjects[0]) > 1).unwrap_or(0);
             self.open.remove(oldest);
         }
-        self.open.push(Failure { subjects, what: one_line(what, WHAT_CHARS), lines, at, checks, n_since: 0 });
+        let what = Untrusted::new(one_line(what, WHAT_CHARS));
+        self.open.push(Failure { subjects, what, lines, at, checks, n_since: 0 });
     }
 
     /// Notes a success: it settles a failure of the same thing, and in time failures that were
@@ -118,7 +120,7 @@ impl Failures {
     /// git.
     pub(crate) fn replied(&mut self) {
         const TO_GIT: [&str; 4] = ["git push", "git commit", "git merge", "git rebase"];
-        let is_of_git = |known: &Failure| TO_GIT.iter().any(|verb| known.what.contains(verb));
+        let is_of_git = |known: &Failure| TO_GIT.iter().any(|verb| known.what.inspect().contains(verb));
         self.open.retain(|known| known.stays() || known.n_since == 0 || is_of_git(known));
     }
 
@@ -148,7 +150,7 @@ mod tests {
         };
         let facts =
             Facts::from_messages(&runs.iter().map(message).collect::<Vec<_>>(), &ToolVocabulary::default());
-        let open: Vec<&str> = facts.failures().newest().map(|failure| failure.what.as_str()).collect();
+        let open: Vec<&str> = facts.failures().newest().map(|failure| failure.what.inspect()).collect();
         assert_eq!(open, expected, "{runs:?}");
     }
 
@@ -171,7 +173,7 @@ mod tests {
         };
         let open = |messages: &[Message]| -> Vec<String> {
             let facts = Facts::from_messages(messages, &ToolVocabulary::default());
-            facts.failures().newest().map(|failure| failure.what.clone()).collect()
+            facts.failures().newest().map(|failure| failure.what.inspect().to_owned()).collect()
         };
         let edited =
             [run("gh pr edit 3", 1), run("gh api pulls/3", 0), run("cargo test", 1), run("git push", 1)];

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use wb_message::Untrusted;
 use wb_message::pairing::id_key;
 
 use super::apply_result::{MOST_GIT, push_newest};
@@ -162,9 +163,9 @@ impl Facts {
         }
         for entry in digest.entries(Section::Plan) {
             if let Some(plan) = entry.strip_prefix(APPROVED) {
-                self.approved = Some(Noted { text: unindented(plan), at });
+                self.approved = Some(Noted::new(unindented(plan), at));
             } else if let Some(list) = entry.strip_prefix(TICKED) {
-                self.ticked = Some(Noted { text: list.to_owned(), at });
+                self.ticked = Some(Noted::new(list, at));
             }
         }
         for entry in digest.entries(Section::Plan).iter().filter(|entry| !is_own(entry)) {
@@ -213,14 +214,14 @@ impl Facts {
             let text = unindented(request_text(entry).unwrap_or_default());
             let (text, is_updated) = without_updated(&text);
             let to = parse_answer(entry).map_or("", |(_, to)| to);
-            if self.turns.iter().any(|turn| turn.asked == text && turn.to == to) {
+            if self.turns.iter().any(|turn| turn.asked == text && turn.to.inspect() == to) {
                 continue;
             }
             let is_first = entry.starts_with(FIRST) && self.turns.iter().len() == 0;
             self.turns.begin(text, at, self.n_bytes);
             let turn = self.turns.current();
             turn.is_updated = is_updated;
-            to.clone_into(&mut turn.to);
+            turn.to = Untrusted::new(to.to_owned());
             turn.times = repeated_request(entry).map_or(0, |(_, times)| times.saturating_sub(1));
             turn.source = RequestSource::Digest;
             self.has_first |= is_first;
@@ -255,12 +256,12 @@ impl Facts {
             self.failures.failed(subjects, what, why.split(" | "), checks_of(&command), at);
         } else if let Some(done) = entry.strip_prefix(GIT) {
             for text in done.split("; ").collect::<Vec<_>>().into_iter().rev() {
-                push_newest(&mut self.git, Noted { text: text.to_owned(), at }, MOST_GIT);
+                push_newest(&mut self.git, Noted::new(text, at), MOST_GIT);
             }
         } else if let Some(text) = entry.strip_prefix(STOPPED) {
-            self.git_state.stopped = Some(Noted { text: text.to_owned(), at });
+            self.git_state.stopped = Some(Noted::new(text, at));
         } else if let Some(text) = entry.strip_prefix(STATUS) {
-            self.git_state.status = Some(Noted { text: text.to_owned(), at });
+            self.git_state.status = Some(Noted::new(text, at));
         } else if !is_own(entry) {
             self.keep(Section::Status, entry);
         }

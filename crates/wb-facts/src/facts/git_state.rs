@@ -41,7 +41,7 @@ impl GitState {
             self.stopped = None;
         }
         if let Some(text) = shown_status(command, output) {
-            self.status = Some(Noted { text, at });
+            self.status = Some(Noted::new(text, at));
         }
     }
 
@@ -52,7 +52,7 @@ impl GitState {
         if let Some(what) = what {
             let files = listed(output.lines().filter_map(file_in_conflict));
             let on = if files.is_empty() { String::new() } else { [" in ", &files].concat() };
-            self.stopped = Some(Noted { text: [&what, " stopped on conflicts", &on].concat(), at });
+            self.stopped = Some(Noted::new([&what, " stopped on conflicts", &on].concat(), at));
             self.status = None;
         }
         is_one
@@ -241,7 +241,7 @@ mod tests {
         let facts =
             Facts::from_messages(&runs.iter().map(message).collect::<Vec<_>>(), &ToolVocabulary::default());
         let state = facts.git_state();
-        [state.stopped(), state.status()].map(|noted| noted.map(|noted| noted.text.clone()))
+        [state.stopped(), state.status()].map(|noted| noted.map(|noted| noted.text.inspect().to_owned()))
     }
 
     const CONFLICT: &str = "Auto-merging src/a.rs\nCONFLICT (content): Merge conflict in src/a.rs\nCONFLICT (modify/delete): b.md \

@@ -7,6 +7,7 @@
 use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
+use wb_message::Untrusted;
 use wb_message::pairing::{ByKey, id_key};
 use wb_message::text::{head, line_of};
 
@@ -75,7 +76,7 @@ pub struct Named<'a> {
     /// The name.
     pub name: &'a str,
     /// The last line that holds it, nothing where that is too long.
-    pub line: Option<&'a str>,
+    pub line: Option<Untrusted<&'a str>>,
     /// The number of the message that holds it last.
     pub message: u32,
     /// The source of its line among those of the message; 0 if there is only one.
@@ -123,7 +124,7 @@ impl Named<'_> {
 
     /// Reports whether another line of the same source is the next one, except for empty ones.
     pub fn is_above(&self, next: &Self) -> bool {
-        let own = usize::from(self.indent) + self.line.map_or(0, str::len);
+        let own = usize::from(self.indent) + self.line.map_or(0, |line| line.inspect().len());
         self.from_end.saturating_sub(next.from_end) as usize <= own + LINE_ENDS
     }
 }
@@ -383,7 +384,7 @@ impl Mentions {
     fn named(&self, mention: &Mention) -> Named<'_> {
         Named {
             name: self.text_at(mention.name),
-            line: (mention.line.1 > 0).then(|| self.text_at(mention.line)),
+            line: (mention.line.1 > 0).then(|| Untrusted::new(self.text_at(mention.line))),
             message: mention.message,
             source: mention.source,
             from_end: mention.from_end,
@@ -443,7 +444,7 @@ mod tests {
         let named = mentions.get("src/a.rs").expect("it is there");
         assert_eq!(
             (named.line, named.message, named.from_end, named.count),
-            (Some("four src/a.rs"), 2, 21, 2)
+            (Some(Untrusted::new("four src/a.rs")), 2, 21, 2)
         );
         assert_eq!(mentions.label_of(&named), "message 2");
     }
@@ -454,7 +455,7 @@ mod tests {
         mentions.read_argument("src/called.rs", "Read src/called.rs", &mut None);
         let ranked: Vec<_> = mentions.ranked().map(|named| named.name).collect();
         assert_eq!(ranked, ["src/called.rs", "src/other.rs", "src/shown.rs"]);
-        assert_eq!(mentions.get("src/called.rs").and_then(|named| named.line), Some("Read src/called.rs"));
+        assert_eq!(mentions.get("src/called.rs").and_then(|named| named.line), Some(Untrusted::new("Read src/called.rs")));
     }
 
     #[test]
@@ -465,7 +466,7 @@ mod tests {
         let mentions = mentions_of(&texts);
         assert!(mentions.kept.len() <= LEAST_NAMES * 2 + 3, "{}", mentions.kept.len());
         for named in mentions.ranked() {
-            let line = named.line.expect("a short line");
+            let line = named.line.expect("a short line").into_inner();
             assert!(line.contains(named.name), "{line} {}", named.name);
             assert_eq!(mentions.label_of(&named), format!("message {}", named.message));
         }
@@ -484,7 +485,7 @@ mod tests {
         again.read("src/long.rs here", Source::User);
         assert_eq!(
             again.get("src/long.rs").map(|named| (named.line, named.count)),
-            Some((Some("src/long.rs here"), 2))
+            Some((Some(Untrusted::new("src/long.rs here")), 2))
         );
     }
 

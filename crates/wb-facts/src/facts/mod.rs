@@ -25,6 +25,7 @@ mod from_digest;
 use std::borrow::Borrow;
 
 use serde::{Deserialize, Serialize};
+use wb_message::Untrusted;
 use wb_message::markers::is_prompt;
 use wb_message::{Message, ToolVocabulary};
 
@@ -123,9 +124,15 @@ pub struct Constraint {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Noted {
     /// The line.
-    pub text: String,
+    pub text: Untrusted,
     /// The number of the message.
     pub at: u32,
+}
+
+impl Noted {
+    pub(crate) fn new(text: impl Into<String>, at: u32) -> Self {
+        Self { text: Untrusted::new(text.into()), at }
+    }
 }
 
 impl Default for Facts {

@@ -1,6 +1,7 @@
 //! Reads a message into the facts.
 
 use serde_json::Value;
+use wb_message::Untrusted;
 use wb_message::markers::{
     Visibility, digest_body, digest_in_text, is_cleared, is_pinned, is_prompt, is_synthetic, visibility,
 };
@@ -213,7 +214,7 @@ impl Facts {
 
     fn decide(&mut self, from: &str, line: &str, at: u32) {
         let text = format!("({from}) {}", head(line.trim().trim_start_matches("- "), DECIDED_BYTES));
-        push_newest(&mut self.decided, Noted { text, at }, MOST_DECIDED);
+        push_newest(&mut self.decided, Noted::new(text, at), MOST_DECIDED);
     }
 
     fn on_assistant(&mut self, content: &[Block], error: Option<&str>, at: u32, vocabulary: &ToolVocabulary) {
@@ -382,7 +383,7 @@ impl Facts {
                 self.turns.approved(&call.name);
                 self.approved = field(&call.input, "plan")
                     .and_then(Value::as_str)
-                    .map(|plan| Noted { text: excerpt(plan.trim(), PLAN_BYTES).into_owned(), at });
+                    .map(|plan| Noted::new(excerpt(plan.trim(), PLAN_BYTES), at));
             }
             if matches!(answer, Answer::Refused { .. }) {
                 // A note for a refused call is refused too.
@@ -398,7 +399,7 @@ impl Facts {
             self.mentions.read(words, Source::User);
             let refused = self.turns.current().refused().filter(|_| is_answer(words)).map(str::to_owned);
             self.on_request(words, at);
-            self.turns.current().to = refused.unwrap_or_default();
+            self.turns.current().to = Untrusted::new(refused.unwrap_or_default());
         }
         if is_answer_of_user && (is_refusal || is_rejection(output)) {
             return;

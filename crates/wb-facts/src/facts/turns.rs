@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
+use wb_message::Untrusted;
 use wb_message::markers::has_line_end;
 use wb_message::text::{clip, clip_lines, head, one_line, tail};
 
@@ -47,13 +48,13 @@ const DROPPED_PART: usize = 4;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Run {
     /// The command.
-    pub command: String,
+    pub command: Untrusted,
     /// The key of the same command when it is run again.
     pub subject: u64,
     /// The outcome, as a digest words it.
     pub outcome: String,
     /// The lines that say why it failed, or what came out.
-    pub lines: Vec<String>,
+    pub lines: Vec<Untrusted>,
     /// The number of the message that shows the end.
     pub at: u32,
     /// True if it did more than show something.
@@ -89,7 +90,7 @@ pub struct Turn {
     #[serde(default)]
     pub notes: Vec<Noted>,
     /// The last meaningful words of the agent.
-    pub said: String,
+    pub said: Untrusted,
     /// The number of the message that it was said in.
     pub said_at: u32,
     /// Questions with their answers, approvals and refusals.
@@ -99,7 +100,7 @@ pub struct Turn {
     pub restored: String,
     /// The question or statement that the user's words answer, if they merely answer.
     #[serde(default)]
-    pub to: String,
+    pub to: Untrusted,
     /// The number of further requests that an earlier digest counts with this one.
     #[serde(default)]
     pub times: u32,
@@ -130,24 +131,24 @@ impl Turn {
     /// Returns the bytes of all but the user's words.
     fn body_bytes(&self) -> u64 {
         let runs = self.runs.iter().map(|run| {
-            size_of::<Run>() + run.command.len() + run.lines.iter().map(|line| line.len() + 24).sum::<usize>()
+            size_of::<Run>() + run.command.inspect().len() + run.lines.iter().map(|line| line.inspect().len() + 24).sum::<usize>()
         });
-        let notes = self.notes.iter().map(|note| size_of::<Noted>() + note.text.len());
+        let notes = self.notes.iter().map(|note| size_of::<Noted>() + note.text.inspect().len());
         let changed = self.changed.iter().map(|changed| size_of::<Changed>() + changed.path.len());
         let answers = self.answers.iter().map(|answer| answer.len() + 24);
         let lists = runs.chain(notes).chain(changed).chain(answers).sum::<usize>();
-        (self.said.len() + self.restored.len() + lists) as u64
+        (self.said.inspect().len() + self.restored.len() + lists) as u64
     }
 
     fn asked_bytes(&self) -> u64 {
-        (size_of::<Self>() + self.asked.len() + self.to.len()) as u64
+        (size_of::<Self>() + self.asked.len() + self.to.inspect().len()) as u64
     }
 
     fn shorten(&mut self) {
         (self.runs, self.notes) = (Vec::new(), Vec::new());
         self.answers.truncate(2);
         self.changed.truncate(8);
-        self.said = excerpt(&self.said, SHORT_BYTES).into_owned();
+        self.said = self.said.map(|said| excerpt(said, SHORT_BYTES).into_owned());
         self.restored = clip_lines(std::mem::take(&mut self.restored), SHORT_BYTES);
     }
 
@@ -212,10 +213,10 @@ impl Turns {
         }
         self.n_requests += 1;
         let to =
-            self.kept.last().and_then(|before| answered_question(asked, &before.said)).unwrap_or_default();
+            self.kept.last().and_then(|before| answered_question(asked, before.said.inspect())).unwrap_or_default();
         let asked = clip(asked, ASKED_BYTES).into_owned();
         let topics = topics(&asked);
-        self.kept.push(Turn { number: self.n_requests, start: at, asked, to, topics, ..Turn::default() });
+        self.kept.push(Turn { number: self.n_requests, start: at, asked, to: Untrusted::new(to), topics, ..Turn::default() });
         self.shed(LEAST_BYTES.max(n_read / PART_OF_READ));
     }
 
@@ -324,7 +325,7 @@ impl Turn {
             return;
         }
         if says_something || self.said.is_empty() {
-            (self.said, self.said_at) = (excerpt(text.trim(), SAID_BYTES).into_owned(), at);
+            (self.said, self.said_at) = (Untrusted::new(excerpt(text.trim(), SAID_BYTES).into_owned()), at);
         }
     }
 
@@ -332,16 +333,16 @@ impl Turn {
     /// dropped.
     pub(super) fn notes_progress(&mut self, text: &str, at: u32) {
         let Some(text) =
-            progress_note(text).filter(|text| self.notes.iter().all(|known| known.text != *text))
+            progress_note(text).filter(|text| self.notes.iter().all(|known| known.text.inspect() != text.as_str()))
         else {
             return;
         };
         if self.notes.len() == MOST_NOTES {
             let older = self.notes[..MOST_NOTES / 2].iter().enumerate();
-            let shortest = older.min_by_key(|(_, note)| note.text.len()).map_or(0, |(at, _)| at);
+            let shortest = older.min_by_key(|(_, note)| note.text.inspect().len()).map_or(0, |(at, _)| at);
             self.notes.remove(shortest);
         }
-        self.notes.push(Noted { text, at });
+        self.notes.push(Noted::new(text, at));
     }
 
     /// Notes a command; of the same one the last end counts.
@@ -423,7 +424,7 @@ impl Run {
     /// Notes a command that was called.
     pub(crate) fn new(command: &str, subject: u64, at: u32) -> Self {
         let command = clip(without_file_bodies(command).trim(), COMMAND_BYTES).into_owned();
-        Self { command, subject, outcome: String::new(), lines: Vec::new(), at, is_notable: false }
+        Self { command: Untrusted::new(command), subject, outcome: String::new(), lines: Vec::new(), at, is_notable: false }
     }
 
     /// Says that the user ran it.
@@ -441,7 +442,7 @@ impl Run {
     #[must_use]
     pub(crate) fn ended<'a>(self, outcome: String, lines: impl IntoIterator<Item = &'a str>) -> Self {
         let lines: Vec<_> = lines.into_iter().map(|line| head(line.trim(), LINE_BYTES).to_owned()).collect();
-        Self { outcome, lines, ..self }
+        Self { outcome, lines: lines.into_iter().map(Untrusted::new).collect(), ..self }
     }
 }
 
@@ -476,7 +477,7 @@ mod tests {
         let kept: Vec<_> = turns.iter().collect();
         assert!(kept[0].asked.starts_with("Request 0:") && kept[0].asked.len() > 1_000);
         let last = kept[kept.len() - 1];
-        assert!((last.number, last.said.len() > 900) == (2_000, true) && last.asked.len() > 1_000);
+        assert!((last.number, last.said.inspect().len() > 900) == (2_000, true) && last.asked.len() > 1_000);
         assert!(turns.n_requests == 2_000 && kept.len() < 2_000, "{}", kept.len());
     }
 

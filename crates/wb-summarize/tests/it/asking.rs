@@ -10,10 +10,10 @@ use tokio_util::sync::CancellationToken;
 use wb_budget::{ModelCard, Usage};
 use wb_invoke::scripted::{Script, ScriptedInvoker};
 use wb_invoke::{Emission, InvokeError, ModelInvoker, StopReason, StreamOptions, ThinkingLevel, from_fn};
-use wb_message::{Conversation, Message};
+use wb_message::{Conversation, Message, json};
 use wb_summarize::{
     CondenseScope, Cost, DigestRequest, DigestSource, ModelDigest, NoDigest, SummarizeDeps, Summarizer,
-    summarize,
+    local_fallback_digest, summarize,
 };
 use wb_testkit::script;
 
@@ -149,6 +149,25 @@ fn a_cancel_ends_a_hanging_request_and_one_before_it_asks_nothing() {
         Err(NoDigest::Cancelled)
     );
     assert_eq!(invoker.requests().len(), 1);
+}
+
+#[test]
+fn credentials_become_marks_unless_they_are_to_be_kept() {
+    let key = "ghp_0123456789abcdefghijABCDEFGHIJ012345";
+    let messages = [Message::user(format!("Deploy with {key} today.")), Message::assistant("Deployed it.")];
+    let says = |_| Script::says(format!("# Objective\n- Deploy with {key}."));
+    let (invoker, _) = model((0..2).map(says));
+    for invoke in [None, Some(invoker as Arc<dyn ModelInvoker>)] {
+        for keep_credentials in [false, true] {
+            let deps = SummarizeDeps { invoke: invoke.clone(), keep_credentials, ..SummarizeDeps::default() };
+            let summary = block_on(summarize(&messages, deps));
+            let text = json!(summary.message).to_string();
+            assert_eq!(text.contains(key), keep_credentials, "{text}");
+            assert_eq!(text.contains("[redacted: GitHub token]"), !keep_credentials, "{text}");
+            assert_eq!(summary.redacted > 0, !keep_credentials);
+        }
+    }
+    assert!(!local_fallback_digest(&messages, None).contains(key));
 }
 
 #[test]
