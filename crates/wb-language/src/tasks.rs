@@ -356,7 +356,8 @@ fn n_shared(words: &[u64], others: &[u64]) -> usize {
 
 /// Returns the distinct words of a task as hashes, sorted.
 fn words(task: &Task) -> Vec<u64> {
-    let mut words: Vec<u64> = plain_words(task.text.inspect()).map(|word| id_key(&word.to_lowercase())).collect();
+    let mut words: Vec<u64> =
+        plain_words(task.text.inspect()).map(|word| id_key(&word.to_lowercase())).collect();
     words.sort_unstable();
     words.dedup();
     words

@@ -20,6 +20,9 @@ pub const RESTORED_FILE_PREFIX: &str = "[Restored file after compaction]";
 pub const REMOVED_IMAGE: &str = "[Old image removed]";
 /// The answer to a call whose result never came.
 pub const INTERRUPTED: &str = "[Tool execution was interrupted]";
+/// The start of a text of the model for a call or a result of a tool on the provider's
+/// servers.
+pub const SERVER_TOOL: &str = "[server tool ";
 /// The mark in place of the clipped middle of a body.
 pub const CLIP_MARK: &str = "\n[… clipped …]\n";
 

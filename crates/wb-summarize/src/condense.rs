@@ -372,11 +372,8 @@ pub async fn summarize(messages: &[Message], deps: SummarizeDeps) -> Summary {
             (local, DigestSource::Local(reason))
         }
     };
-    let Redacted { text: digest, n: redacted } = if deps.keep_credentials {
-        Redacted { text: digest.into(), n: 0 }
-    } else {
-        redact(&digest)
-    };
+    let Redacted { text: digest, n: redacted } =
+        if deps.keep_credentials { Redacted { text: digest.into(), n: 0 } } else { redact(&digest) };
     let digest = shorten_digest(&digest, max_chars).into_owned();
     let message = digest_message(deps.scope, digest, newest_timestamp(messages));
     Summary { message, covered_count: messages.len(), source, redacted }

@@ -139,7 +139,11 @@ fn by_form<'f>(
 /// Returns what equal requests have in common.
 fn text_of(turn: &Turn) -> Cow<'_, str> {
     let asked = turn.asked.trim();
-    if turn.to.is_empty() { Cow::Borrowed(asked) } else { Cow::Owned([asked, "\n", turn.to.inspect()].concat()) }
+    if turn.to.is_empty() {
+        Cow::Borrowed(asked)
+    } else {
+        Cow::Owned([asked, "\n", turn.to.inspect()].concat())
+    }
 }
 
 /// Returns what requests of one form have in common: their words without the numbers, or all of a

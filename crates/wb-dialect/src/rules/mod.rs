@@ -3,6 +3,7 @@
 mod roles;
 mod results;
 mod calls;
+mod server_tools;
 mod order;
 mod content;
 mod thinking;

@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 use wb_message::markers::DROPPED_MARK;
 
 use super::Finding;
+use super::server_tools::{begins_with_compaction, is_paused};
 use crate::dialect::Dialect;
 use crate::request::{Kind, MessageView, RequestView, Role};
 use crate::request_edit::RequestEdit;
@@ -27,6 +28,7 @@ pub(super) fn model_first(view: &RequestView<'_>) -> Vec<Finding> {
     let is_found = view.messages.first().is_some_and(|message| {
         message.role == Role::Model && (view.dialect != Dialect::Gemini || has_calls(message))
     });
+    let is_found = is_found && !begins_with_compaction(view);
     is_found
         .then(|| Finding::new(view.message_pointer(0), "the first message is from the assistant"))
         .into_iter()
@@ -38,7 +40,9 @@ pub(super) fn model_first(view: &RequestView<'_>) -> Vec<Finding> {
 pub(super) fn model_last(view: &RequestView<'_>) -> Vec<Finding> {
     let last = view.messages.len().wrapping_sub(1);
     let model = view.body["model"].as_str().unwrap_or_default();
-    let is_prefill = view.dialect == Dialect::Anthropic && accepts_prefill(model);
+    // A request for a compaction ends with what there is, and a paused answer is sent back.
+    let is_accepted = || accepts_prefill(model) || view.body["compaction"].is_object() || is_paused(view);
+    let is_prefill = view.dialect == Dialect::Anthropic && is_accepted();
     let is_found = view
         .messages
         .last()

@@ -1,14 +1,17 @@
 //! The table of rules, in the order in which they are repaired.
 
-use super::{Rule, calls, content, item_ids, order, results, roles, sizes, thinking, tools};
+use super::{Rule, calls, content, item_ids, order, results, roles, server_tools, sizes, thinking, tools};
 use crate::dialect::Dialect::{Anthropic, Gemini, OpenaiChat, OpenaiResponses};
 
 /// A gateway's tests, which quote a refusal.
 const LITELLM_TESTS: &str = "https://github.com/BerriAI/litellm/blob/main/tests/test_litellm/llms/anthropic/\
     experimental_pass_through/adapters/test_anthropic_experimental_pass_through_adapters_transformation.py";
 
+const COMPACTION_ON_DEMAND: &str =
+    "https://platform.claude.com/docs/en/build-with-claude/compaction-on-demand";
+
 /// All rules. A later rule repairs what an earlier one leaves behind, such as an empty message.
-pub const RULES: [Rule; 30] = [
+pub const RULES: [Rule; 34] = [
     Rule {
         id: "role-missing",
         says: "a message says who speaks",
@@ -99,6 +102,38 @@ pub const RULES: [Rule; 30] = [
         ],
         check: results::orphans,
         repair: content::remove_part,
+    },
+    Rule {
+        id: "server-result-orphan",
+        says: "a result of a server tool has its call before it",
+        fix: "drop the result",
+        sources: &[(Anthropic, "https://github.com/anthropics/claude-code/issues/66944")],
+        check: server_tools::orphans,
+        repair: content::remove_part,
+    },
+    Rule {
+        id: "server-call-unanswered",
+        says: "a call of a server tool has a result, unless the model is still to continue",
+        fix: "drop the call",
+        sources: &[(Anthropic, "https://github.com/AnswerDotAI/lisette/issues/108")],
+        check: server_tools::unanswered,
+        repair: content::remove_part,
+    },
+    Rule {
+        id: "compaction-first",
+        says: "a signed compaction comes first",
+        fix: "drop the messages that it replaces",
+        sources: &[(Anthropic, COMPACTION_ON_DEMAND)],
+        check: server_tools::late_compactions,
+        repair: server_tools::remove_compacted,
+    },
+    Rule {
+        id: "compaction-empty",
+        says: "the summary of a compaction is a text, or null if it failed",
+        fix: "set the summary to null",
+        sources: &[(Anthropic, "https://github.com/anthropics/anthropic-sdk-python/issues/1175")],
+        check: server_tools::empty_compactions,
+        repair: server_tools::clear_compaction,
     },
     Rule {
         id: "results-first",

@@ -256,6 +256,25 @@ impl Target {
                 );
                 blocks.for_each(|block| self.append(block));
             }
+            "server-result-orphan" => {
+                let result = json!({ "type": "web_search_tool_result", "tool_use_id": "s1", "content": [] });
+                self.insert_into_answer(0, result);
+            }
+            "server-call-unanswered" => {
+                let call =
+                    json!({ "type": "server_tool_use", "id": "s2", "name": "web_search", "input": {} });
+                self.insert_into_answer(0, call);
+                let (prompt, answer) = (self.message("user", "And?"), self.message("assistant", "Done."));
+                let next = self.message("user", "Thanks.");
+                self.messages().extend([prompt, answer, next]);
+            }
+            "compaction-first" => {
+                let block = json!({ "type": "compaction", "content": "So far.", "signature": "s" });
+                self.insert_into_answer(0, block);
+            }
+            "compaction-empty" => {
+                self.insert_into_answer(0, json!({ "type": "compaction", "content": "" }));
+            }
             rule => panic!("{rule} has no test"),
         }
     }

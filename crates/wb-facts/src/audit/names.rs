@@ -157,7 +157,9 @@ fn makes_new(line: &SummaryLine<'_>) -> bool {
 /// Reports whether a name may be the rest of one that was cut.
 fn may_be_cut(mentions: &Mentions, word: &str) -> bool {
     let is_part = |name: &str| name.len() > word.len() && (name.starts_with(word) || name.ends_with(word));
-    mentions.all().any(|named| is_part(named.name) || named.line.is_some_and(|line| has_start(line.inspect(), word)))
+    mentions
+        .all()
+        .any(|named| is_part(named.name) || named.line.is_some_and(|line| has_start(line.inspect(), word)))
 }
 
 /// Reports whether a word of a line begins or ends at the given place.

@@ -455,7 +455,10 @@ mod tests {
         mentions.read_argument("src/called.rs", "Read src/called.rs", &mut None);
         let ranked: Vec<_> = mentions.ranked().map(|named| named.name).collect();
         assert_eq!(ranked, ["src/called.rs", "src/other.rs", "src/shown.rs"]);
-        assert_eq!(mentions.get("src/called.rs").and_then(|named| named.line), Some(Untrusted::new("Read src/called.rs")));
+        assert_eq!(
+            mentions.get("src/called.rs").and_then(|named| named.line),
+            Some(Untrusted::new("Read src/called.rs"))
+        );
     }
 
     #[test]

@@ -3,7 +3,8 @@
 use serde_json::Value;
 use wb_message::Untrusted;
 use wb_message::markers::{
-    Visibility, digest_body, digest_in_text, is_cleared, is_pinned, is_prompt, is_synthetic, visibility,
+    SERVER_TOOL, Visibility, digest_body, digest_in_text, is_cleared, is_pinned, is_prompt, is_synthetic,
+    visibility,
 };
 use wb_message::pairing::id_key;
 use wb_message::text::{head, one_line};
@@ -226,7 +227,9 @@ impl Facts {
             None => self.failures.forget(id_key(REQUEST_FAILED)),
         }
         let is_end = self.label_calls(content, vocabulary);
-        for text in content.iter().filter_map(Block::as_text) {
+        let is_of_server = |text: &str| text.starts_with(SERVER_TOOL);
+        let texts: Vec<&str> = content.iter().filter_map(Block::as_text).collect();
+        for text in texts.iter().filter(|text| !is_of_server(text)) {
             for line in text.lines().filter(|line| is_decision(line) && !is_announcement(line)) {
                 let turn = format!("turn {}", self.turns.current().number);
                 self.decide(&turn, line, at);
@@ -234,8 +237,13 @@ impl Facts {
         }
         // An interrupted message is no conclusion.
         let concludes = is_end && error.is_none();
-        for text in content.iter().filter_map(Block::as_text).filter(|text| !text.trim().is_empty()) {
-            if concludes {
+        // What is said before the last call of a server's tool is no conclusion either.
+        let n_before = texts.iter().rposition(|text| is_of_server(text)).map_or(0, |nth| nth + 1);
+        for (nth, text) in texts.into_iter().enumerate() {
+            if text.trim().is_empty() || is_of_server(text) {
+                continue;
+            }
+            if concludes && nth >= n_before {
                 self.turns.current().says(text, at);
                 self.failures.replied();
             } else if error.is_none() {

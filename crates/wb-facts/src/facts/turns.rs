@@ -131,7 +131,9 @@ impl Turn {
     /// Returns the bytes of all but the user's words.
     fn body_bytes(&self) -> u64 {
         let runs = self.runs.iter().map(|run| {
-            size_of::<Run>() + run.command.inspect().len() + run.lines.iter().map(|line| line.inspect().len() + 24).sum::<usize>()
+            size_of::<Run>()
+                + run.command.inspect().len()
+                + run.lines.iter().map(|line| line.inspect().len() + 24).sum::<usize>()
         });
         let notes = self.notes.iter().map(|note| size_of::<Noted>() + note.text.inspect().len());
         let changed = self.changed.iter().map(|changed| size_of::<Changed>() + changed.path.len());
@@ -212,11 +214,21 @@ impl Turns {
             self.n_asked_bytes += last.asked_bytes();
         }
         self.n_requests += 1;
-        let to =
-            self.kept.last().and_then(|before| answered_question(asked, before.said.inspect())).unwrap_or_default();
+        let to = self
+            .kept
+            .last()
+            .and_then(|before| answered_question(asked, before.said.inspect()))
+            .unwrap_or_default();
         let asked = clip(asked, ASKED_BYTES).into_owned();
         let topics = topics(&asked);
-        self.kept.push(Turn { number: self.n_requests, start: at, asked, to: Untrusted::new(to), topics, ..Turn::default() });
+        self.kept.push(Turn {
+            number: self.n_requests,
+            start: at,
+            asked,
+            to: Untrusted::new(to),
+            topics,
+            ..Turn::default()
+        });
         self.shed(LEAST_BYTES.max(n_read / PART_OF_READ));
     }
 
@@ -332,8 +344,8 @@ impl Turn {
     /// Notes a remark between calls; if there are too many, the shortest of the older half is
     /// dropped.
     pub(super) fn notes_progress(&mut self, text: &str, at: u32) {
-        let Some(text) =
-            progress_note(text).filter(|text| self.notes.iter().all(|known| known.text.inspect() != text.as_str()))
+        let Some(text) = progress_note(text)
+            .filter(|text| self.notes.iter().all(|known| known.text.inspect() != text.as_str()))
         else {
             return;
         };
@@ -424,7 +436,14 @@ impl Run {
     /// Notes a command that was called.
     pub(crate) fn new(command: &str, subject: u64, at: u32) -> Self {
         let command = clip(without_file_bodies(command).trim(), COMMAND_BYTES).into_owned();
-        Self { command: Untrusted::new(command), subject, outcome: String::new(), lines: Vec::new(), at, is_notable: false }
+        Self {
+            command: Untrusted::new(command),
+            subject,
+            outcome: String::new(),
+            lines: Vec::new(),
+            at,
+            is_notable: false,
+        }
     }
 
     /// Says that the user ran it.

@@ -48,8 +48,9 @@ fn is_anthropic(first: &ProbedValue) -> bool {
 
 /// Returns whether a request has a block, a tool or a key that only Anthropic has.
 pub fn has_anthropic_part(first: &ProbedValue) -> bool {
-    const KEYS: [&str; 10] = [
+    const KEYS: [&str; 11] = [
         "system",
+        "compaction",
         "anthropic_version",
         "anthropic_beta",
         "betas",

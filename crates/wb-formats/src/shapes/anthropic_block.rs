@@ -9,7 +9,8 @@ use wb_message::block::shown_text;
 use wb_message::{Block, Content};
 use wb_record::json::elements;
 
-use crate::kit::json_text::{compact, input, text};
+use super::server_block::shown;
+use crate::kit::json_text::{compact, input, text, value};
 use crate::kit::loose::{Flag, Text};
 
 /// A part of a user message.
@@ -70,10 +71,13 @@ fn parts(list: &str) -> Vec<UserPart> {
     places.into_iter().map(|place| part(&list[place])).collect()
 }
 
-/// Reads one part; one without a matching block becomes a text with its JSON.
+/// Reads one part; one without a matching block becomes a text.
 fn part(json: &str) -> UserPart {
     let known = serde_json::from_str::<BlockFields<'_>>(json).ok().and_then(BlockFields::part);
-    known.unwrap_or_else(|| UserPart::Block(Block::text(text(json).unwrap_or_else(|| compact(json)))))
+    let shown = || value(json.as_bytes()).as_ref().and_then(shown);
+    known.unwrap_or_else(|| {
+        UserPart::Block(Block::text(text(json).or_else(shown).unwrap_or_else(|| compact(json))))
+    })
 }
 
 /// The fields of all kinds of blocks; potentially long ones are read on demand.
@@ -119,6 +123,10 @@ impl BlockFields<'_> {
             "tool_use" => {
                 let input = self.input.map(|json| input(json.get())).unwrap_or_default();
                 Some(Block::ToolCall { id: self.id.into_string(), name: self.name.into_string(), input })
+            }
+            // A failed compaction, which the provider passes over.
+            "compaction" if read(self.content).is_none_or(|summary| summary.is_empty()) => {
+                Some(Block::Thinking { text: String::new(), signature: None })
             }
             "image" => self.source?.image(),
             "document" => self.source?.document(),

@@ -1,5 +1,7 @@
 //! Messages in Anthropic's form, also as stored by agents that use it.
 
+use std::ops::Range;
+
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use wb_message::block::redacted_data;
@@ -93,8 +95,14 @@ fn answer(json: &str, into: &mut Record) {
 /// Returns the position of the last summary among blocks, and its text.
 fn compaction_in(blocks: &[u8]) -> Option<(usize, String)> {
     let places = elements(blocks)?;
-    let at = places.iter().rposition(|place| is_of_type(&blocks[place.clone()], "compaction"))?;
-    Some((at, text(&blocks[places[at].clone()], &["content"]).unwrap_or_default()))
+    let summary = |place: &Range<usize>| summary_of(&blocks[place.clone()]);
+    places.iter().enumerate().rev().find_map(|(at, place)| Some((at, summary(place)?)))
+}
+
+/// Returns the summary of a compaction; a failed one has none, and replaces nothing.
+fn summary_of(block: &[u8]) -> Option<String> {
+    let summary = || text(block, &["content"]).filter(|summary| !summary.is_empty());
+    if is_of_type(block, "compaction") { summary() } else { None }
 }
 
 fn is_of_type(block: &[u8], kind: &str) -> bool {
@@ -145,7 +153,7 @@ pub(crate) fn block(block: &Block) -> Result<Value, String> {
 fn n_blocks(message: &Message, rest: &[&[u8]]) -> usize {
     match message {
         Message::CompactionSummary { .. } => {
-            rest.iter().rposition(|block| is_of_type(block, "compaction")).map_or(0, |at| at + 1)
+            rest.iter().rposition(|block| summary_of(block).is_some()).map_or(0, |at| at + 1)
         }
         Message::ToolResult { .. } => 1,
         message => message.blocks().len(),
