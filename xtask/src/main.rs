@@ -33,7 +33,9 @@ usage: cargo xtask <command>
   attack [--runs N] [--record] [--wb PROGRAM]
           attack the command: damaged files, kills, full disks, two writers, texts that imitate the user; --record
           writes docs/evaluation/safety.md
-  catalog check the table of models: sorted, dated, with sources and plausible figures
+  catalog [--age]
+          check the table of models: sorted, dated, with sources and plausible figures; --age lists the figures that are
+          older than 60 days
   ci [--deep | --record]
           run formatting, layers, catalog, tidiness, lints, each crate alone, tests, documentation, and where npm and
           Python are installed real agents and the SDKs, up to the first failure. --deep runs all cases of each law, all
@@ -73,6 +75,7 @@ fn main() -> ExitCode {
         ["ci", ref words @ ..] => ci::run(&root, words),
         ["time-tests", ref words @ ..] => times::run(words),
         ["catalog"] => catalog::run(&root),
+        ["catalog", "--age"] => catalog::print_old(&root),
         ["layers"] => layers::run(&root),
         ["package"] => package::run(&root),
         ["api", ref words @ ..] => api::run(&root, words),

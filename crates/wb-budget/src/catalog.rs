@@ -304,7 +304,7 @@ mod tests {
             "",
             "claude-opus-4",
             "claude-opus-4-5-fast",
-            "gpt-5",
+            "gpt-5-audio",
             "gpt-4o-audio",
             "claude-opus-4-5-12345678",
             "o",

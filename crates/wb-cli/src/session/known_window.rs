@@ -10,8 +10,8 @@ use crate::terminal::number::grouped;
 /// supports.
 const CLAUDE_CODE_WINDOW: u64 = 200_000;
 const CLAUDE_CODE: &str = "claude-code";
-/// The suffix of a model's name when Claude Code uses its whole window.
-const WHOLE_WINDOW: &str = "[1m]";
+/// Windows that providers sell, from which a count picks one if the known window is too small.
+const SOLD_WINDOWS: [u64; 6] = [262_144, 400_000, 1_000_000, 1_048_576, 1_050_000, 2_097_152];
 
 /// A window and its source.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,6 +31,10 @@ pub(crate) enum WindowFrom {
     Model { id: String, as_of: String },
     /// The agent, which limits this model's window.
     Agent { id: String },
+    /// The suffix of the model's name, such as `[1m]`.
+    Name { id: String },
+    /// A prompt that was answered although it is larger than the window known or assumed.
+    Count { tokens: u64 },
     /// None: the file names no model.
     Nobody,
     /// None: the catalog does not have the model.
@@ -47,29 +51,68 @@ impl KnownWindow {
         if let Some(tokens) = view.context_window {
             return Self { tokens, from: WindowFrom::File };
         }
-        match view.model.as_deref().map(str::trim).filter(|id| !id.is_empty()) {
+        let known = match view.model.as_deref().map(str::trim).filter(|id| !id.is_empty()) {
             Some(id) => Self::of_model(id, view, catalog),
             None => Self { tokens: DEFAULT_WINDOW, from: WindowFrom::Nobody },
+        };
+        known.raised_to(most_counted(view))
+    }
+
+    /// Raises a window that an answered prompt exceeds: a count outranks what is assumed, and what
+    /// a table says of a model that some accounts have with more.
+    fn raised_to(self, counted: u64) -> Self {
+        if counted <= self.tokens {
+            return self;
         }
+        let sold = SOLD_WINDOWS.into_iter().find(|window| counted <= *window).unwrap_or(counted);
+        Self { tokens: sold, from: WindowFrom::Count { tokens: counted } }
+    }
+
+    /// Returns whether nothing but a guess says how large the window is.
+    pub(crate) fn is_assumed(from: &WindowFrom) -> bool {
+        matches!(from, WindowFrom::Nobody | WindowFrom::Unknown(_))
     }
 
     fn of_model(id: &str, view: &View, catalog: &Catalog) -> Self {
-        let entry = match catalog.look_up(id) {
-            Ok(entry) => entry,
-            Err(unknown) => {
+        let of_name = window_in_name(id);
+        let entry = match (catalog.look_up(id), of_name) {
+            (Ok(entry), _) => entry,
+            (Err(_), Some(tokens)) => {
+                return Self { tokens, from: WindowFrom::Name { id: id.to_owned() } };
+            }
+            (Err(unknown), None) => {
                 return Self { tokens: DEFAULT_WINDOW, from: WindowFrom::Unknown(unknown) };
             }
         };
         let (tokens, as_of) = (entry.card.context_window, entry.as_of.clone());
-        let counted = view.usage.iter().map(|usage| usage.usage.context_tokens()).max().unwrap_or(0);
+        if let Some(tokens) = of_name.filter(|named| *named > tokens) {
+            return Self { tokens, from: WindowFrom::Name { id: id.to_owned() } };
+        }
         let is_less =
-            view.format == CLAUDE_CODE && !id.ends_with(WHOLE_WINDOW) && counted <= CLAUDE_CODE_WINDOW;
+            view.format == CLAUDE_CODE && of_name.is_none() && most_counted(view) <= CLAUDE_CODE_WINDOW;
         let id = entry.card.id.clone();
         if is_less && tokens > CLAUDE_CODE_WINDOW {
             return Self { tokens: CLAUDE_CODE_WINDOW, from: WindowFrom::Agent { id } };
         }
         Self { tokens, from: WindowFrom::Model { id, as_of } }
     }
+}
+
+/// Returns the tokens of the largest prompt that was answered, with its answer.
+fn most_counted(view: &View) -> u64 {
+    view.usage.iter().map(|usage| usage.usage.context_tokens()).max().unwrap_or(0)
+}
+
+/// Returns the window at the end of a model's name, in brackets: `[1m]`, `[200k]`.
+fn window_in_name(id: &str) -> Option<u64> {
+    let (_, size) = id.strip_suffix(']')?.rsplit_once('[')?;
+    let unit = match size.chars().next_back()?.to_ascii_lowercase() {
+        'k' => 1_000,
+        'm' => 1_000_000,
+        _ => return None,
+    };
+    let number: u64 = size[..size.len() - 1].parse().ok()?;
+    number.checked_mul(unit).filter(|tokens| *tokens > 0)
 }
 
 impl WindowFrom {
@@ -80,6 +123,8 @@ impl WindowFrom {
             Self::File => "file",
             Self::Model { .. } => "model",
             Self::Agent { .. } => "agent",
+            Self::Name { .. } => "name",
+            Self::Count { .. } => "count",
             Self::Nobody | Self::Unknown(_) => "assumed",
         }
     }
@@ -100,6 +145,11 @@ impl WindowFrom {
                     "Claude Code limits {id} to a window of {tokens}, unless its name ends in [1m]; override with --window"
                 )
             }
+            Self::Name { id } => format!("window in the name {id}; override with --window"),
+            Self::Count { tokens: counted } => format!(
+                "a prompt of {} tokens was answered, so a window of {tokens} is assumed; set it with --window",
+                grouped(*counted)
+            ),
             Self::Nobody => format!("the file names no window: {tokens} assumed; set it with --window"),
             Self::Unknown(UnknownModel { id, .. }) => {
                 format!(
@@ -112,7 +162,9 @@ impl WindowFrom {
 
 #[cfg(test)]
 mod tests {
+    use wb_budget::Usage;
     use wb_message::ToolVocabulary;
+    use wb_record::UsageAt;
 
     use super::*;
 
@@ -135,6 +187,30 @@ mod tests {
         assert_eq!(known("claude-code", "claude-opus-4-6").tokens, 200_000);
         assert_eq!(known("claude-code", "claude-opus-4-6[1m]").tokens, 1_000_000);
         assert_eq!(known("claude-code", "claude-haiku-4-5").from.word(), "model");
+    }
+
+    #[test]
+    fn the_name_of_any_model_may_end_with_its_window() {
+        assert_eq!(known("claude-code", "claude-next[1m]").tokens, 1_000_000);
+        assert_eq!(known("pi", "my-model[500k]").from.word(), "name");
+        for name in ["my-model[]", "my-model[1x]", "my-model[m]", "my-model[é]", "my-model[0k]"] {
+            assert_eq!(known("pi", name).from.word(), "assumed", "{name}");
+        }
+    }
+
+    #[test]
+    fn an_answered_prompt_proves_a_larger_window() {
+        let counted = |model: &str, tokens| {
+            let mut view = View::new("pi", ToolVocabulary::BASIC);
+            view.model = Some(model.to_owned());
+            let usage = Usage { input_tokens: tokens, ..Usage::EMPTY };
+            view.usage = vec![UsageAt { at: 0, usage, model: None }];
+            KnownWindow::new(None, &view, Catalog::built_in())
+        };
+        assert_eq!(counted("my-model", 150_000).from.word(), "assumed");
+        assert_eq!(counted("my-model", 338_153).tokens, 400_000);
+        assert_eq!(counted("claude-sonnet-4-5", 300_000).from.word(), "count");
+        assert_eq!(counted("my-model", 9_000_000).tokens, 9_000_000);
     }
 
     #[test]

@@ -30,7 +30,7 @@ pub struct Rule {
     /// refusal.
     pub sources: &'static [(Dialect, &'static str)],
     pub(crate) check: fn(&RequestView<'_>) -> Vec<Finding>,
-    /// Repairs the place of a finding; returns whether it could. The last finding is repaired first.
+    /// Repairs the place of a finding; returns whether it could. The last one is repaired first.
     pub(crate) repair: fn(&mut RequestEdit<'_>, &Finding) -> bool,
 }
 
@@ -48,7 +48,7 @@ pub(crate) struct Finding {
     pub(crate) at: String,
     /// The problem found there.
     pub(crate) what: String,
-    /// What else a repair needs: the JSON pointer to the other part of a pair, or a role.
+    /// The JSON pointer to the other part of a pair, or a role, if a repair needs it.
     pub(crate) other: Option<String>,
 }
 

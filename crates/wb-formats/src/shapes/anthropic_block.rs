@@ -9,7 +9,7 @@ use wb_message::block::shown_text;
 use wb_message::{Block, Content};
 use wb_record::json::elements;
 
-use super::server_block::shown;
+use super::server_block::server_text;
 use crate::kit::json_text::{compact, input, text, value};
 use crate::kit::loose::{Flag, Text};
 
@@ -74,7 +74,7 @@ fn parts(list: &str) -> Vec<UserPart> {
 /// Reads one part; one without a matching block becomes a text.
 fn part(json: &str) -> UserPart {
     let known = serde_json::from_str::<BlockFields<'_>>(json).ok().and_then(BlockFields::part);
-    let shown = || value(json.as_bytes()).as_ref().and_then(shown);
+    let shown = || value(json.as_bytes()).as_ref().and_then(server_text);
     known.unwrap_or_else(|| {
         UserPart::Block(Block::text(text(json).or_else(shown).unwrap_or_else(|| compact(json))))
     })

@@ -15,7 +15,7 @@ const ATTACHED: [&str; 3] = ["search_result", "document", "container_upload"];
 /// that is not known to be a server's and has no encrypted data.
 ///
 /// A text that others wrote on the user's side is marked as attached.
-pub(crate) fn shown(block: &Value) -> Option<String> {
+pub(crate) fn server_text(block: &Value) -> Option<String> {
     let kind = block.get("type")?.as_str()?;
     let is_known = kind == "tool_reference" || ATTACHED.contains(&kind);
     let label = block.get("name").and_then(Value::as_str).unwrap_or(kind);
@@ -97,10 +97,10 @@ mod tests {
             ),
             (json!({ "type": "new_block", "encrypted_index": "E", "n": 1 }), "[new_block: 1]"),
         ] {
-            assert_eq!(shown(&block).as_deref(), Some(expected));
+            assert_eq!(server_text(&block).as_deref(), Some(expected));
         }
         for other in [json!({ "text": "no type" }), json!({ "type": "sound", "hz": 440 })] {
-            assert_eq!(shown(&other), None);
+            assert_eq!(server_text(&other), None);
         }
     }
 }

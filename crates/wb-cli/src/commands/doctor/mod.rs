@@ -14,7 +14,7 @@ use anyhow::Result;
 use serde::Serialize;
 use wb_formats::SentAs;
 
-use self::checks::{CHECKS, untrue_summary};
+use self::checks::{CHECKS, too_large, untrue_summary};
 use self::examination::Examination;
 use self::last_failure::last_failure;
 use self::problem::Problem;
@@ -82,6 +82,7 @@ fn examine(session: &mut Session, path: &Path) -> (Vec<Problem>, Vec<String>) {
     let opened = &examination.session.opened;
     let notes = [
         answered_by_agent(opened, &SentAs::from_view(opened)),
+        too_large::assumed_window(examination.session),
         last_failure(examination.session),
         untrue_summary::harmless_findings(&examination),
     ];

@@ -200,8 +200,7 @@ fn what_becomes_a_note_or_a_text_is_listed_and_what_the_user_pastes_is_not() {
             lost.contains("lost: 1 document, file or picture: each replaced by a note"),
             "{target}: {lost}"
         );
-        let others =
-            "lost: 2 blocks of other kinds that become text: server_tool_use, web_search_tool_result";
+        let others = "lost: 2 blocks of other kinds that become text: web_search, web_search_tool_result";
         assert!(lost.contains(others), "{target}: {lost}");
     }
 }

@@ -3,6 +3,8 @@
 use super::Check;
 use crate::commands::doctor::examination::Examination;
 use crate::commands::doctor::problem::Problem;
+use crate::session::Session;
+use crate::session::known_window::KnownWindow;
 use crate::terminal::number::grouped;
 
 /// The check.
@@ -10,7 +12,8 @@ pub(crate) const CHECK: Check = Check { rule: "context-too-large", find };
 
 fn find(Examination { session, remedies, .. }: &Examination<'_>) -> Vec<Problem> {
     let tokens = session.measure.context_tokens;
-    if tokens <= session.window {
+    // A guess is no finding.
+    if tokens <= session.window || KnownWindow::is_assumed(&session.window_from) {
         return Vec::new();
     }
     let what = format!("its context has {} tokens, the window {}", grouped(tokens), grouped(session.window));
@@ -19,6 +22,16 @@ fn find(Examination { session, remedies, .. }: &Examination<'_>) -> Vec<Problem>
         remedies.fit_window(session.window),
         remedies.compaction_advice().unwrap_or(TOO_LARGE),
     )]
+}
+
+/// Notes a context that is larger than an assumed window.
+pub(crate) fn assumed_window(session: &Session) -> Option<String> {
+    let tokens = session.measure.context_tokens;
+    let is_above = tokens > session.window && KnownWindow::is_assumed(&session.window_from);
+    let (tokens, window) = (grouped(tokens), grouped(session.window));
+    is_above.then(|| {
+        format!("the context has {tokens} tokens; a window of {window} is assumed, set it with --window")
+    })
 }
 
 /// The advice when the messages that stay fill the window alone.
