@@ -256,10 +256,6 @@ impl Target {
                 );
                 blocks.for_each(|block| self.append(block));
             }
-            "server-result-orphan" => {
-                let result = json!({ "type": "web_search_tool_result", "tool_use_id": "s1", "content": [] });
-                self.insert_into_answer(0, result);
-            }
             "server-call-unanswered" => {
                 let call =
                     json!({ "type": "server_tool_use", "id": "s2", "name": "web_search", "input": {} });
@@ -268,14 +264,7 @@ impl Target {
                 let next = self.message("user", "Thanks.");
                 self.messages().extend([prompt, answer, next]);
             }
-            "compaction-first" => {
-                let block = json!({ "type": "compaction", "content": "So far.", "signature": "s" });
-                self.insert_into_answer(0, block);
-            }
-            "compaction-empty" => {
-                self.insert_into_answer(0, json!({ "type": "compaction", "content": "" }));
-            }
-            rule => panic!("{rule} has no test"),
+            rule => self.insert_into_answer(0, server_block(rule)),
         }
     }
 
@@ -283,6 +272,18 @@ impl Target {
     fn insert_into_answer(&mut self, nth: usize, block: Value) {
         let answer = self.messages()[1]["content"].as_array_mut().expect("a list");
         answer.insert(nth.min(answer.len()), block);
+    }
+}
+
+/// Returns a block that an answer must not begin with.
+fn server_block(rule: &str) -> Value {
+    match rule {
+        "server-result-orphan" => {
+            json!({ "type": "web_search_tool_result", "tool_use_id": "s1", "content": [] })
+        }
+        "compaction-first" => json!({ "type": "compaction", "content": "So far.", "signature": "s" }),
+        "compaction-empty" => json!({ "type": "compaction", "content": "" }),
+        rule => panic!("{rule} has no test"),
     }
 }
 
