@@ -88,6 +88,9 @@ struct Damage {
     /// The last line, cut off during a write, which is removed.
     #[serde(skip_serializing_if = "Option::is_none")]
     torn_line: Option<usize>,
+    /// The lines that could not be read and can be again.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    restored: Vec<usize>,
     /// The number of half characters that are replaced.
     #[serde(skip_serializing_if = "is_zero")]
     n_lone_surrogates: usize,
@@ -107,6 +110,7 @@ impl Damage {
     fn new(done: &SessionRepair) -> Self {
         Self {
             torn_line: done.torn_line,
+            restored: done.restored.clone(),
             n_lone_surrogates: done.n_lone_surrogates,
             parted: done.parted.clone(),
             relinked: done.relinked.clone(),
@@ -116,7 +120,10 @@ impl Damage {
 
     /// Returns whether the repair makes messages visible.
     fn uncovers(&self) -> bool {
-        !self.parted.is_empty() || !self.relinked.is_empty() || !self.roles.is_empty()
+        !self.restored.is_empty()
+            || !self.parted.is_empty()
+            || !self.relinked.is_empty()
+            || !self.roles.is_empty()
     }
 
     fn is_none(&self) -> bool {
@@ -141,6 +148,11 @@ impl Damage {
         let instead = "the line before, in place of one that is not in the file";
         [
             (self.torn_line.is_some(), torn, places(self.torn_line.as_slice())),
+            (
+                !self.restored.is_empty(),
+                format!("{} {}", n_lines(&self.restored), done("made readable")),
+                places(&self.restored),
+            ),
             (self.n_lone_surrogates > 0, format!("{halves} {} by U+FFFD", done("replaced")), Vec::new()),
             (
                 !self.parted.is_empty(),

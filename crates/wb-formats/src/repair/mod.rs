@@ -3,6 +3,7 @@
 mod children;
 mod nothing_lost;
 mod stage;
+mod unreadable_lines;
 mod torn_line;
 mod lone_surrogates;
 mod concatenated_records;
@@ -33,6 +34,9 @@ pub struct SessionRepair {
     pub messages: Vec<Message>,
     /// The number of the last line, if it was cut off while it was written and is removed.
     pub torn_line: Option<usize>,
+    /// The lines that could not be read and can be again, after zeros, bytes that are not UTF-8 and
+    /// line ends within a text were replaced.
+    pub restored: Vec<usize>,
     /// The number of lone surrogates that are replaced.
     pub n_lone_surrogates: usize,
     /// The lines that hold several records, each of which gets a line of its own.
@@ -53,6 +57,7 @@ impl SessionRepair {
     fn take_in(&mut self, more: Self) {
         self.changes.changes.extend(more.changes.changes);
         self.torn_line = self.torn_line.or(more.torn_line);
+        self.restored.extend(more.restored);
         self.n_lone_surrogates += more.n_lone_surrogates;
         self.parted.extend(more.parted);
         self.relinked.extend(more.relinked);
@@ -69,7 +74,8 @@ type Stage = fn(&Current<'_>) -> Result<Next, NotExpressible>;
 /// before it is visible again. A call or result without a role is not read, so that its counterpart
 /// would look unpaired: as long as one role is missing, later stages repair nothing. Only calls
 /// with unique ids can each be answered.
-const STAGES: [Stage; 11] = [
+const STAGES: [Stage; 12] = [
+    unreadable_lines::stage,
     torn_line::stage,
     lone_surrogates::stage,
     concatenated_records::stage,
@@ -96,12 +102,13 @@ const SEEDS: u64 = 1 << 20;
 /// Returns the smallest changes after which the providers of a format accept a conversation;
 /// nothing is written.
 ///
-/// A cut-off last line is removed, lone surrogates become U+FFFD, records on one line get lines of
-/// their own, and lines whose parent is missing are linked. A lost role is restored if it can be
-/// inferred, and calls get a name that is accepted; empty texts are removed from their lists, or
-/// marked if nothing else is in them. Calls without an id get that of the unpaired result next to
-/// them, or a new one; late results move to their calls, and if several calls share an id, the
-/// later ones get another, with their results.
+/// Lines that cannot be read are joined, separated or freed of what does not belong there, if they
+/// can be read then. A cut-off last line is removed, lone surrogates become U+FFFD, records on one
+/// line get lines of their own, and lines whose parent is missing are linked. A lost role is
+/// restored if it can be inferred, and calls get a name that is accepted; empty texts are removed
+/// from their lists, or marked if nothing else is in them. Calls without an id get that of the
+/// unpaired result next to them, or a new one; late results move to their calls, and if several
+/// calls share an id, the later ones get another, with their results.
 ///
 /// Then calls without a result are answered: by the unpaired result next to them or before them, if
 /// there is one, else by a mark. Exceptions are calls that the agent answers itself, unless their
@@ -156,7 +163,8 @@ fn uncovered(
     loop {
         let repaired = in_stages(Current::new(document, conversation, view, stamp, uncovers))?;
         let is_whole = loses_nothing(&view.messages, &repaired.messages);
-        let has_lines = !repaired.parted.is_empty() || !repaired.relinked.is_empty();
+        let has_lines =
+            [&repaired.restored, &repaired.parted, &repaired.relinked].iter().any(|it| !it.is_empty());
         let has_uncovered = has_lines || !repaired.roles.is_empty();
         if is_whole && (!has_uncovered || n_refused(&repaired.messages) <= n_refused(&view.messages)) {
             return Ok((repaired, stays_hidden));

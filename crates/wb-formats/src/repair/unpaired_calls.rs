@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet, VecDeque};
 
+use memchr::memmem;
 use wb_message::markers::{DIGEST_HEADER, DROPPED_MARK};
 use wb_message::{Block, CallPosition, Edit, Message, Pairing, Patch};
 use wb_passes::Repair;
@@ -10,6 +11,7 @@ use wb_record::{NotExpressible, items};
 
 use super::SessionRepair;
 use super::stage::{After, Current, Next, is_refused};
+use super::unreadable_lines::unreadable_bytes;
 use crate::dialects::SentAs;
 
 /// Repairs by a patch, in which calls are answered by existing results, or by marks if the format
@@ -18,10 +20,25 @@ pub(super) fn stage(current: &Current<'_>) -> Result<Next, NotExpressible> {
     if current.violations().is_empty() {
         return Ok(Next::Nothing);
     }
-    let marked = pairs_made_whole(current.messages(), &current.sent).unwrap_or_default();
+    let hidden = unreadable_bytes(current);
+    let marked = pairs_made_whole(current.messages(), &current.sent, &hidden).unwrap_or_default();
     let pairs = with_own_results(marked.clone(), current.messages());
     let is_same = pairs == marked;
-    patched_by(&pairs, current).or_else(|why| if is_same { Err(why) } else { patched_by(&marked, current) })
+    let next = patched_by(&pairs, current)
+        .or_else(|why| if is_same { Err(why) } else { patched_by(&marked, current) })?;
+    let is_hidden = |call: &CallPosition| is_in(*call, current.messages(), &hidden);
+    Ok(match next {
+        Next::Nothing if Pairing::new(current.messages()).dangling().iter().any(is_hidden) => {
+            Next::Left(current.refused("the result of a call is in a line that cannot be read"))
+        }
+        next => next,
+    })
+}
+
+/// Returns whether a call's id is in bytes that cannot be read: its result may be there.
+fn is_in(call: CallPosition, messages: &[Message], hidden: &[u8]) -> bool {
+    let id = call.find(messages).map_or("", |(id, ..)| id);
+    !id.is_empty() && memmem::find(hidden, id.as_bytes()).is_some()
 }
 
 /// Repairs by a patch, with a user who speaks first if one is wanted and the format can hold one.
@@ -54,7 +71,8 @@ fn rendered(patch: Patch, current: &Current<'_>) -> Result<Next, NotExpressible>
         return Ok(Next::step_to(SessionRepair::from_changes(changes), After::Messages(messages)));
     }
     let (document, view) = current.read_after(&changes)?;
-    let is_repaired = pairs_made_whole(&view.messages, &current.sent).is_none()
+    let hidden = unreadable_bytes(current);
+    let is_repaired = pairs_made_whole(&view.messages, &current.sent, &hidden).is_none()
         && current.sent.violations(&view.messages).len() <= current.violations().len();
     // If ids are missing, a reader can match a result to another call.
     if !is_repaired {
@@ -82,20 +100,20 @@ fn with_user_first(patch: &Patch, messages: &[Message], text: &str) -> Patch {
 /// Returns messages with their calls answered and without results that answer none; `None` if there
 /// is nothing to repair.
 pub(super) fn with_whole_pairs(messages: &[Message], sent: &SentAs<'_>) -> Option<Vec<Message>> {
-    let marked = pairs_made_whole(messages, sent)?;
+    let marked = pairs_made_whole(messages, sent, &[])?;
     Some(after(with_own_results(marked, messages), messages))
 }
 
 /// Returns the patch that answers calls and removes results without one; `None` if there is nothing
 /// to repair.
-fn pairs_made_whole(messages: &[Message], sent: &SentAs) -> Option<Patch> {
-    Repair { in_flight: true, ..Repair::default() }.patch(&without_left(messages, sent))
+fn pairs_made_whole(messages: &[Message], sent: &SentAs, hidden: &[u8]) -> Option<Patch> {
+    Repair { in_flight: true, ..Repair::default() }.patch(&without_left(messages, sent, hidden))
 }
 
 /// Returns messages without the calls that are not to be answered: open calls that share their id
 /// with another call of their message, since no provider could match a result to one of them, and
-/// those that the agent answers itself.
-fn without_left<'m>(messages: &'m [Message], sent: &SentAs) -> Cow<'m, [Message]> {
+/// those that the agent answers itself, and those whose id is in bytes that cannot be read.
+fn without_left<'m>(messages: &'m [Message], sent: &SentAs, hidden: &[u8]) -> Cow<'m, [Message]> {
     let pairing = Pairing::new(messages);
     let (early, near) = (early_results(messages, &pairing), near_results(messages, &pairing));
     let has_own =
@@ -105,8 +123,10 @@ fn without_left<'m>(messages: &'m [Message], sent: &SentAs) -> Cow<'m, [Message]
     let is_answered = |at: u32| sent.answers(at as usize, messages);
     let mut without = Cow::Borrowed(messages);
     for call in pairing.dangling() {
-        let is_left = key(*call)
-            .is_some_and(|key| !known.insert(key) || is_answered(call.message) && !has_own(*call, key.1));
+        let is_left = key(*call).is_some_and(|key| {
+            let is_answered = is_answered(call.message) || is_in(*call, messages, hidden);
+            !known.insert(key) || is_answered && !has_own(*call, key.1)
+        });
         if is_left && let Message::Assistant { content, .. } = &mut without.to_mut()[call.message as usize] {
             content[call.block as usize] = Block::text("");
         }

@@ -94,10 +94,13 @@ impl Remedies {
         let is_fixed = match note {
             Note::MissingRoles { .. } => !self.repair.done.roles.is_empty(),
             Note::LostParent { .. } => {
-                !self.repair.done.relinked.is_empty() || !self.repair.done.parted.is_empty()
+                let done = &self.repair.done;
+                [&done.relinked, &done.parted, &done.restored].iter().any(|lines| !lines.is_empty())
             }
             Note::TruncatedLastLine { .. } => self.repair.done.torn_line.is_some(),
-            Note::UnreadableRecords { n, .. } => self.repair.done.parted.len() == *n,
+            Note::UnreadableRecords { n, .. } => {
+                self.repair.done.parted.len() + self.repair.done.restored.len() >= *n
+            }
             _ => false,
         };
         is_fixed.then(|| self.commands.repair())

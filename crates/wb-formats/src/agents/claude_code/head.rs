@@ -273,14 +273,14 @@ impl CompactMetadata {
     pub(crate) fn boundary(
         self,
         find: impl Fn(&str) -> Option<usize>,
-        chain: impl Fn(usize, usize) -> Vec<usize>,
+        chain: impl Fn(usize, usize) -> Option<Vec<usize>>,
     ) -> Boundary {
         let messages = self.preserved_messages.unwrap_or_default();
         let segment = self.preserved_segment.unwrap_or_default();
         let uuids = if messages.uuids.is_empty() { messages.all_uuids } else { messages.uuids };
         let kept = match segment.head.zip(segment.tail) {
             Some((head, tail)) if uuids.is_empty() => {
-                find(&head).zip(find(&tail)).map(|(head, tail)| chain(head, tail))
+                find(&head).zip(find(&tail)).and_then(|(head, tail)| chain(head, tail))
             }
             _ => uuids.iter().map(|uuid| find(uuid)).collect(),
         };

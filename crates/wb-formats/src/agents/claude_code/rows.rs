@@ -223,18 +223,15 @@ impl Rows {
         });
     }
 
-    /// Returns the lines from one to another by their parents, in the order of the file.
-    fn chain(&self, head: usize, tail: usize) -> Vec<usize> {
+    /// Returns the lines from one to another by their parents, in the order of the file; none if
+    /// the walk does not reach the first one, as in the host.
+    fn chain(&self, head: usize, tail: usize) -> Option<Vec<usize>> {
         let parents = std::iter::successors(Some(tail), |at| self.all[*at].parent);
-        let mut chain = Vec::new();
-        for at in parents {
-            chain.push(at);
-            if at == head {
-                break;
-            }
-        }
+        let mut chain: Vec<usize> = parents.take_while(|at| *at != head).collect();
+        let reaches = chain.last().map_or(Some(tail), |first| self.all[*first].parent) == Some(head);
+        chain.push(head);
         chain.reverse();
-        chain
+        reaches.then_some(chain)
     }
 
     /// Returns the last line of an id that is likely to be that of the last line.

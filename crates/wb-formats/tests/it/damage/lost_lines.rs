@@ -35,6 +35,26 @@ fn a_result_that_a_compaction_parts_from_its_call_is_noted_and_hidden() {
     assert_eq!(now.messages.len(), view.messages.len() - 1);
 }
 
+#[test]
+fn a_call_whose_result_is_in_an_unreadable_line_is_not_answered_by_a_mark() {
+    let compaction = format!("{}\n", PARTED.lines().nth(3).expect("a line"));
+    let whole = PARTED.replace(&compaction, "").replace("\"k1\"", "\"a1\"");
+    let result = whole.lines().nth(3).expect("a line");
+    for (damaged, is_readable) in [
+        (format!("\0\0\0{result}"), true),
+        (result.replace("fn a()", "fn\na()"), true),
+        (result.replace("}]", "]"), false),
+    ] {
+        let session = whole.replace(result, &damaged);
+        let (now, _) = match written(session.as_bytes()) {
+            Ok(repaired) => repaired,
+            Err(why) => panic!("{damaged:?}: {why}"),
+        };
+        assert_eq!(n_results(&now.messages), usize::from(is_readable), "{damaged:?}: {:?}", now.messages);
+        assert!(!format!("{:?}", now.messages).contains("interrupted"), "{damaged:?}: {:?}", now.messages);
+    }
+}
+
 fn is_lost(view: &View) -> bool {
     view.notes.iter().any(|note| matches!(note, Note::LostParent { .. }))
 }

@@ -78,6 +78,10 @@ fn a_preserved_segment_is_a_chain_between_two_lines() {
     );
     let opened = open(with_segment.as_bytes()).unwrap();
     assert_snapshot!(outline(&opened.messages, &opened.usage));
+    // The host keeps nothing if the walk from the tail does not reach the head.
+    let broken = with_segment.replace(r#""tailUuid":"a2""#, r#""tailUuid":"u1""#);
+    let (opened, whole) = (open(broken.as_bytes()).unwrap(), opened.messages.len());
+    assert_eq!(opened.messages.len(), whole - 2, "{:?}", opened.messages);
 }
 
 #[test]

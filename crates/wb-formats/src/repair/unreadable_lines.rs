@@ -1,0 +1,225 @@
+//! Lines that cannot be read, and can be once their damage is undone: zeros of a power cut, bytes
+//! that are not UTF-8, line ends within a text, and a record that was torn by the next one.
+
+use std::io;
+
+use serde::de::IgnoredAny;
+use wb_record::{Bytes, Change, ChangeSet, Lines, NotExpressible, Note, PartReader, Parts};
+
+use super::SessionRepair;
+use super::stage::{Current, Next};
+
+/// The most lines of one record, and the most attempts to read them as one.
+const MOST_LINES: usize = 10_000;
+const MOST_ATTEMPTS: usize = 64;
+/// The start of a record by which a torn line is split.
+const START_BYTES: usize = 8;
+
+pub(super) fn stage(current: &Current<'_>) -> Result<Next, NotExpressible> {
+    let is_able = current.uncovers.lines && current.document().abilities().fold_head.is_there();
+    if !is_able || !has_unreadable(current) || !current.is_one_file()? {
+        return Ok(Next::Nothing);
+    }
+    let fixes = fixes(current.document().parts()).map_err(NotExpressible::unreadable)?;
+    if fixes.is_empty() {
+        return Ok(Next::Nothing);
+    }
+    let restored = fixes.iter().flat_map(|fix| fix.lines.clone()).collect();
+    // In reverse order, so that no change moves the position of another.
+    let changes = fixes.into_iter().rev().map(|fix| (String::new(), fix.change)).collect();
+    current.step(SessionRepair { restored, ..SessionRepair::from_changes(ChangeSet { changes }) })
+}
+
+fn has_unreadable(current: &Current<'_>) -> bool {
+    let is_unread =
+        |note: &Note| matches!(note, Note::UnreadableRecords { .. } | Note::TruncatedLastLine { .. });
+    current.view.notes.iter().any(is_unread)
+}
+
+/// Returns the bytes of the lines that stay unreadable, in a session of one file.
+pub(super) fn unreadable_bytes(current: &Current<'_>) -> Vec<u8> {
+    if !has_unreadable(current) || !current.is_one_file().unwrap_or(false) {
+        return Vec::new();
+    }
+    let runs = runs(current.document().parts(), |_| {}).unwrap_or_default();
+    runs.into_iter().flatten().flat_map(|line| line.bytes).collect()
+}
+
+/// A line that cannot be read, without its line end.
+struct Unread {
+    at: u64,
+    number: usize,
+    bytes: Vec<u8>,
+}
+
+/// A change after which lines can be read.
+struct Fix {
+    change: Change,
+    lines: std::ops::RangeInclusive<usize>,
+}
+
+fn fixes(parts: &dyn Parts) -> io::Result<Vec<Fix>> {
+    let mut start = Vec::new();
+    let runs = runs(parts, |line| {
+        if start.is_empty() {
+            start.extend_from_slice(&line[..line.len().min(START_BYTES)]);
+        }
+    })?;
+    Ok(runs.iter().flat_map(|run| fixes_of(run, &start)).collect())
+}
+
+/// Returns the lines that cannot be read, those that follow each other together, and passes the
+/// others.
+fn runs(parts: &dyn Parts, mut pass: impl FnMut(&[u8])) -> io::Result<Vec<Vec<Unread>>> {
+    let mut lines = Lines::new(PartReader::new(parts, "", 0)?);
+    let (mut runs, mut run, mut number) = (Vec::new(), Vec::new(), 0);
+    while let Some((at, line)) = lines.next_raw()? {
+        number += 1;
+        let bytes = line.strip_suffix(b"\n").unwrap_or(line);
+        let bytes = bytes.strip_suffix(b"\r").unwrap_or(bytes);
+        if !bytes.trim_ascii().is_empty() && !is_object(bytes) {
+            run.push(Unread { at, number, bytes: bytes.to_vec() });
+            continue;
+        }
+        pass(bytes);
+        runs.extend(Some(std::mem::take(&mut run)).filter(|run| !run.is_empty()));
+    }
+    runs.extend(Some(run).filter(|run| !run.is_empty()));
+    Ok(runs)
+}
+
+fn is_object(line: &[u8]) -> bool {
+    let line = line.trim_ascii();
+    let is_text = || std::str::from_utf8(line).is_ok();
+    line.starts_with(b"{") && is_text() && serde_json::from_slice::<IgnoredAny>(line).is_ok()
+}
+
+fn fixes_of(run: &[Unread], start: &[u8]) -> Vec<Fix> {
+    let (mut found, mut nth) = (Vec::new(), 0);
+    while nth < run.len() {
+        let (first, plain) = (&run[nth], plain(&run[nth].bytes));
+        let replaced = |n: usize, new: Vec<u8>| {
+            let last = &run[nth + n - 1];
+            let old = whole(&run[nth..nth + n]);
+            Fix {
+                change: Change::Splice { at: first.at, old: Bytes(old), new: Bytes(new) },
+                lines: first.number..=last.number,
+            }
+        };
+        let joined = || joined(&run[nth..]);
+        if plain.is_empty() || is_object(&plain) {
+            found.push(replaced(1, plain));
+        } else if let Some((n, record)) = joined() {
+            found.push(replaced(n, record));
+            nth += n - 1;
+        } else if let Some(split) = split_at(&first.bytes, start) {
+            let at = first.at + split as u64;
+            let change = Change::Splice { at, old: Bytes::default(), new: Bytes(b"\n".to_vec()) };
+            found.push(Fix { change, lines: first.number..=first.number });
+        }
+        nth += 1;
+    }
+    found
+}
+
+/// Returns the bytes of lines as they are in the file, but for the last line end.
+fn whole(lines: &[Unread]) -> Vec<u8> {
+    let mut out = Vec::new();
+    for (line, next) in lines.iter().zip(lines.iter().skip(1).map(Some).chain([None])) {
+        out.extend_from_slice(&line.bytes);
+        let has_return = next.is_some_and(|next| next.at > line.at + line.bytes.len() as u64 + 1);
+        out.extend_from_slice(match next {
+            None => b"",
+            Some(_) if has_return => b"\r\n",
+            Some(_) => b"\n",
+        });
+    }
+    out
+}
+
+/// Returns a line without zeros, and with U+FFFD for what is not UTF-8.
+fn plain(line: &[u8]) -> Vec<u8> {
+    let text: Vec<u8> = line.iter().copied().filter(|byte| *byte != 0).collect();
+    String::from_utf8_lossy(&text).into_owned().into_bytes()
+}
+
+/// Joins lines to one record, of which a text has line ends; returns their number and the record.
+fn joined(run: &[Unread]) -> Option<(usize, Vec<u8>)> {
+    let mut record = Vec::new();
+    let mut n_attempts = 0;
+    for (nth, line) in run.iter().take(MOST_LINES).enumerate() {
+        if nth > 0 {
+            record.extend_from_slice(b"\\n");
+        }
+        for byte in plain(&line.bytes) {
+            match byte {
+                b'\t' => record.extend_from_slice(b"\\t"),
+                b'\r' => record.extend_from_slice(b"\\r"),
+                0..0x20 => record.push(b' '),
+                _ => record.push(byte),
+            }
+        }
+        if record.ends_with(b"}") {
+            n_attempts += 1;
+            if is_object(&record) {
+                return Some((nth + 1, record));
+            }
+        }
+        if n_attempts == MOST_ATTEMPTS {
+            break;
+        }
+    }
+    None
+}
+
+/// Returns the place in a line at which a whole record begins that tore the one before it.
+///
+/// Whole records on one line are another stage's.
+fn split_at(line: &[u8], start: &[u8]) -> Option<usize> {
+    if start.len() < START_BYTES {
+        return None;
+    }
+    let starts = (1..line.len().saturating_sub(start.len())).filter(|at| line[*at..].starts_with(start));
+    let at = starts.take(MOST_ATTEMPTS).find(|at| is_object(&line[*at..]))?;
+    (!is_object(&line[..at])).then_some(at)
+}
+
+#[cfg(test)]
+mod tests {
+    use wb_record::MemoryParts;
+
+    use super::*;
+
+    /// Returns the lines after the fixes.
+    fn fixed(file: &[u8]) -> String {
+        let parts = MemoryParts::from_bytes(file.to_vec());
+        let mut bytes = file.to_vec();
+        for fix in fixes(&parts).expect("in memory").into_iter().rev() {
+            let Change::Splice { at, old, new } = fix.change else { panic!("a splice") };
+            let at = usize::try_from(at).expect("small");
+            assert_eq!(bytes.splice(at..at + old.0.len(), new.0).collect::<Vec<_>>(), old.0);
+        }
+        String::from_utf8_lossy(&bytes).into_owned()
+    }
+
+    #[test]
+    fn each_kind_of_damage_is_undone() {
+        let a = r#"{"type":"a"}"#;
+        let b = r#"{"type":"b","text":"two"}"#;
+        for (damaged, expected) in [
+            (format!("{a}\n\0\0\0{b}\n"), format!("{a}\n{b}\n")),
+            (format!("{a}\n\0\0\0\n{b}\n"), format!("{a}\n\n{b}\n")),
+            (
+                format!("{a}\n{{\"text\":\"1\n2\r\n\t3}}\n4\"}}\n{b}\n"),
+                format!("{a}\n{{\"text\":\"1\\n2\\n\\t3}}\\n4\"}}\n{b}\n"),
+            ),
+            (format!("{a}\n{{\"type\":\"b\",\"te{b}\n"), format!("{a}\n{{\"type\":\"b\",\"te\n{b}\n")),
+            (format!("{a}\n{{\"type\":\"b\n{b}\n"), format!("{a}\n{{\"type\":\"b\n{b}\n")),
+            (format!("{a}\nno record\n{b}\n"), format!("{a}\nno record\n{b}\n")),
+        ] {
+            assert_eq!(fixed(damaged.as_bytes()), expected, "{damaged:?}");
+        }
+        let latin = [a.as_bytes(), b"\n{\"text\":\"caf\xe9\"}\n"].concat();
+        assert_eq!(fixed(&latin), format!("{a}\n{{\"text\":\"caf\u{fffd}\"}}\n"));
+    }
+}
