@@ -45,8 +45,9 @@ const VOCABULARY: ToolVocabulary = ToolVocabulary {
 ///   last one counts; the host rewrites it. Its notices are custom messages of type `meta`.
 /// * Results are events of their own and count as failed by their flag. What subagents said is left
 ///   apart.
-/// * After a compaction of the host its summary precedes later events. There is no usage per
-///   request in the file.
+/// * After a compaction of the host its summary precedes later events.
+/// * From 1.0.95 on a record before each answer has the usage of its request, which counts cached
+///   tokens as input, and the most tokens of a prompt.
 ///
 /// A digest replaces the events that it summarizes, as a prompt of the user; after a compaction of
 /// the host it is one of its compactions. Events whose parent is removed are linked to the event
@@ -95,6 +96,7 @@ impl Document for CopilotCliDocument {
         let mut view = View::new(NAME, VOCABULARY);
         (view.messages, view.usage, view.provenance) = (segment.messages, segment.usage, provenance);
         view.model.clone_from(&rows.model);
+        view.context_window = rows.context_window;
         let sidechain = Some(rows.n_sidechain).filter(|n| *n > 0).map(|n| Note::SidechainLines { n });
         let compacted = rows.tokens_before.map(Note::compaction);
         view.notes = rows.end.notes(passed).into_iter().chain(sidechain).chain(compacted).collect();

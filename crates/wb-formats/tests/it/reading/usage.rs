@@ -1,10 +1,11 @@
 //! Real usage: how well the next prompt is foretold.
 
+use serde_json::{Value, json};
 use wb_message::{Edit, Message, Patch, markers};
 use wb_record::{MemoryParts, Stamp, items};
 
 use crate::errors::{one_step_errors, percentile, percents};
-use crate::support::{bytes_of, files_of, fixtures, shared};
+use crate::support::{bytes_of, files_of, fixtures, open, shared};
 
 #[test]
 fn on_long_pi_sessions_the_99th_percentile_of_the_one_step_error_is_below_one_and_a_half_percent() {
@@ -63,4 +64,25 @@ fn what_was_counted_before_a_result_was_cleared_counts_no_more() {
     }
     assert_eq!(stale, NOT_VOIDED);
     assert!(formats.len() >= 6, "{formats:?}");
+}
+
+#[test]
+fn copilot_records_usage_before_the_answer_and_counts_cached_tokens_as_input() {
+    let event = |kind: &str, n: usize, data: Value| {
+        let timestamp = format!("2026-10-09T13:00:0{n}.000Z");
+        json!({ "type": kind, "id": format!("e{n}"), "parentId": null, "timestamp": timestamp, "data": data })
+    };
+    let usage = json!({ "model": "claude-sonnet-5.5", "inputTokens": 25_213, "cacheReadTokens": 17_836,
+        "cacheWriteTokens": 7_373, "outputTokens": 66, "maxPromptTokens": 200_000 });
+    let events = [
+        event("session.start", 0, json!({ "sessionId": "s", "version": 1 })),
+        event("user.message", 1, json!({ "content": "Water bed 1." })),
+        event("session.usage_record", 2, json!({ "usage": usage })),
+        event("assistant.message", 3, json!({ "content": "Watered." })),
+    ];
+    let bytes = events.map(|event| event.to_string() + "\n").concat();
+    let view = open(bytes.as_bytes()).unwrap();
+    assert_eq!((view.context_window, view.model.as_deref()), (Some(200_000), Some("claude-sonnet-5.5")));
+    let [counted] = view.usage.as_slice() else { panic!("{:?}", view.usage) };
+    assert_eq!((counted.at, counted.usage.input_tokens, counted.usage.prompt_tokens()), (1, 4, 25_213));
 }
