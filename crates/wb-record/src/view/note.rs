@@ -19,6 +19,11 @@ pub enum Note {
         /// The line of the first, counted from 1.
         line: usize,
     },
+    /// The provider answered that it cannot decrypt a compaction, whose text nobody else can read.
+    UndecryptableCompaction {
+        /// The line of the answer, counted from 1.
+        line: usize,
+    },
     /// Messages without a role were left out.
     MissingRoles {
         /// The number of messages.
@@ -110,6 +115,9 @@ impl fmt::Display for Note {
             Self::TruncatedLastLine { line } => write!(f, "truncated last line skipped: line {line}"),
             Self::UnreadableRecords { n, line } => {
                 write!(f, "unreadable lines left as they are: {n}, the first is line {line}")
+            }
+            Self::UndecryptableCompaction { line } => {
+                write!(f, "the provider cannot decrypt the last compaction: line {line}")
             }
             Self::MissingRoles { n, line } => {
                 write!(f, "messages without a role left out: {n}, the first is line {line}")

@@ -8,6 +8,7 @@ use wb_record::{Access, History, Span};
 use wb_replay::Segment;
 
 use super::checks::compaction_loop::{CompactionGaps, LOOP};
+use super::checks::last_request;
 use super::line_starts::LineStarts;
 use super::remedies::Remedies;
 use crate::commands::audit::newest_summary;
@@ -28,7 +29,8 @@ impl<'a> Examination<'a> {
     /// Reads the history of a session and plans remedies.
     pub(crate) fn new(session: &'a mut Session, path: &'a Path) -> Self {
         let (n_looped, unsupported) = past(session, path).unwrap_or_default();
-        let remedies = Remedies::plan(session, n_looped >= LOOP);
+        let asks_for_more = n_looped >= LOOP || last_request::is_undecryptable(session);
+        let remedies = Remedies::plan(session, asks_for_more);
         Self { session, path, remedies, n_looped, unsupported }
     }
 }

@@ -83,7 +83,7 @@ fn examine(session: &mut Session, path: &Path) -> (Vec<Problem>, Vec<String>) {
     let notes = [
         answered_by_agent(opened, &SentAs::from_view(opened)),
         too_large::assumed_window(examination.session),
-        last_failure(examination.session),
+        last_failure(examination.session).filter(|failure| !failure.is_refusal()).map(|it| it.to_string()),
         untrue_summary::harmless_findings(&examination),
     ];
     (problems, notes.into_iter().flatten().collect())

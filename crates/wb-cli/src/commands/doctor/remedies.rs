@@ -60,7 +60,7 @@ struct CompactionEffect {
 
 impl Remedies {
     /// Plans a repair if something is refused, and compactions if they are asked about.
-    pub(crate) fn plan(session: &mut Session, is_looped: bool) -> Self {
+    pub(crate) fn plan(session: &mut Session, asks_for_more: bool) -> Self {
         let sent = SentAs::from_view(&session.opened);
         let now = Validity::new(&session.opened.messages, &sent);
         let half_characters = lone_surrogates(session.document.as_ref(), &session.opened).unwrap_or_default();
@@ -70,7 +70,7 @@ impl Remedies {
         let is_large = session.measure.context_tokens > session.window;
         let compacted = if is_large { try_compaction(session, &now) } else { Ok(None) };
         let is_left = now.violations().iter().any(|it| !repair.fixes(&it.rule));
-        let forced = if is_left || is_looped { try_forced_compaction(session, &now) } else { None };
+        let forced = if is_left || asks_for_more { try_forced_compaction(session, &now) } else { None };
         let commands = Commands { path: PathBuf::from(&session.file), window: session.policy.options() };
         Self { commands, now, half_characters, repair, compacted, forced }
     }
@@ -125,6 +125,11 @@ impl Remedies {
     /// Returns the advice if no compaction can be written.
     pub(crate) fn compaction_advice(&self) -> Option<&'static str> {
         self.compacted.as_ref().err().copied()
+    }
+
+    /// Returns the command that replaces a compaction, even of a session within its budget.
+    pub(crate) fn compact_again(&self) -> Option<String> {
+        self.forced.as_ref().map(|_| self.commands.compact(" --force"))
     }
 
     /// Returns the command that makes room where compactions come too soon.

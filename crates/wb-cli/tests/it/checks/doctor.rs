@@ -275,6 +275,12 @@ fn the_last_failure_is_shown_until_a_request_is_answered() {
     let reported = |lines: &[Value]| run(&["doctor", "--json"], &claude_code(folder.path(), lines)).stdout;
     let words = "its last request failed: “API Error: 400 no low surrogate in string” (line 4)";
     assert!(reported(&lines).contains(words), "{}", reported(&lines));
+    // Sent again, it is refused again; a busy server is no finding.
+    let file = claude_code(folder.path(), &lines);
+    assert_eq!(only(&file, &[])["rule"], "last-request-refused");
+    let busy = lines[3].to_string().replace("400 no low surrogate in string", "529 overloaded");
+    lines[3] = serde_json::from_str(&busy).unwrap();
+    assert_eq!(run(&["doctor"], &claude_code(folder.path(), &lines)).code, 0);
     lines.push(agent("m2", "Done."));
     assert!(!reported(&lines).contains("its last request failed"), "{}", reported(&lines));
 }

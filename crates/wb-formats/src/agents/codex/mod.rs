@@ -11,7 +11,8 @@ mod render;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use wb_message::ToolVocabulary;
+use wb_message::markers::OPAQUE_TYPE;
+use wb_message::{Message, ToolVocabulary};
 use wb_record::{
     Abilities, ChangeSet, Confidence, Document, Format, FormatError, MissingRole, NotExpressible, Note,
     Parts, Probe, ProbedValue, Segments, View, Wanted,
@@ -74,6 +75,14 @@ fn is_line(line: &ProbedValue) -> bool {
     (is_known && line.has("timestamp") && line.has("payload")) || line.has("record_type") || is_first
 }
 
+/// Turns a compaction that nobody can read into an empty digest, which the next compaction replaces
+/// by what the rollout has from before it.
+fn release_opaque(message: &mut Message) {
+    if matches!(message, Message::Custom { custom_type, .. } if custom_type == OPAQUE_TYPE) {
+        *message = Message::CompactionSummary { summary: String::new(), tokens_before: 0 };
+    }
+}
+
 /// Returns where Codex holds a lock while it writes a session: next to the sessions, in
 /// `$CODEX_HOME`. Returns `None` if the file does not identify its session.
 ///
@@ -115,10 +124,14 @@ impl Document for CodexDocument {
         (view.messages, view.usage, view.provenance) = (segment.messages, segment.usage, provenance);
         view.model.clone_from(&rows.model);
         view.context_window = rows.context_window;
+        if rows.undecryptable.is_some() {
+            view.messages.iter_mut().for_each(release_opaque);
+        }
+        let undecryptable = rows.undecryptable.map(|line| Note::UndecryptableCompaction { line });
         let truncated = rows.truncated.map(|line| Note::TruncatedLastLine { line });
         let compacted = tokens_before.map(Note::compaction);
         let passed = rows.passed.notes(passed).into_iter().chain(note_of(&lost));
-        view.notes = truncated.into_iter().chain(passed).chain(compacted).collect();
+        view.notes = truncated.into_iter().chain(undecryptable).chain(passed).chain(compacted).collect();
         Ok(view)
     }
 

@@ -15,6 +15,9 @@ use crate::kit::log::{is_json, span_in};
 use crate::kit::skips::Skips;
 use crate::kit::usage::usage_with_cache;
 
+/// The code of the provider's error about an encrypted item that it cannot decrypt.
+const UNDECRYPTABLE: &str = "invalid_encrypted_content";
+
 /// The types of lines with an envelope that say nothing to a model.
 const SILENT_TYPES: [&str; 7] = [
     "token_usage_record",
@@ -85,6 +88,8 @@ pub(crate) struct RolloutRows {
     context_tokens: u64,
     pub(crate) passed: Skips,
     pub(crate) truncated: Option<usize>,
+    /// The line of an answer that the last compaction cannot be decrypted.
+    pub(crate) undecryptable: Option<usize>,
 }
 
 impl RolloutRows {
@@ -230,6 +235,7 @@ impl<'a> LineReading<'a> {
                 let tokens_before = self.rows.context_tokens;
                 self.rows.push(self.line.number, Kind::Compacted { payload: span, is_whole, tokens_before });
                 self.rows.world = None;
+                self.rows.undecryptable = None;
             }
             "world_state" => self.world(fields, span),
             "turn_context" => {
@@ -297,6 +303,9 @@ impl<'a> LineReading<'a> {
                 (None, Some(n_turns)) => self.rows.push(self.line.number, Kind::RolledBack { n_turns }),
                 (None, None) => {}
             },
+            "error" if fields.string("message").is_some_and(|it| it.contains(UNDECRYPTABLE)) => {
+                self.rows.undecryptable = Some(self.line.number);
+            }
             kind => self.rows.failed.extend(failed_call(kind, fields)),
         }
     }

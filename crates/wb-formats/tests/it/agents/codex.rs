@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use wb_formats::codex::lock_path;
 use wb_message::markers::{DIGEST_HEADER, is_pinned};
 use wb_message::{Block, Message};
-use wb_record::{Document, Item, MemoryParts, NotExpressible, ONLY_CONVERSATION, Stamp, View};
+use wb_record::{Document, Item, MemoryParts, NotExpressible, Note, ONLY_CONVERSATION, Stamp, View};
 
 use crate::reading::composed::{all_segments, outline, outline_of};
 use crate::support::{fixture, open};
@@ -309,4 +309,29 @@ fn what_is_changed_before_lines_of_one_kind_is_read_again() {
     let now = document.view(ONLY_CONVERSATION).unwrap();
     assert_ne!(now.messages, view.messages);
     assert_eq!(now.messages, repaired.messages);
+}
+
+#[test]
+fn a_compaction_that_the_provider_cannot_decrypt_may_be_folded() {
+    let line = |kind: &str, payload: Value| {
+        json!({ "timestamp": "2026-10-20T08:00:00.000Z", "type": kind, "payload": payload }).to_string()
+            + "\n"
+    };
+    let said = |role: &str, text: &str| {
+        let kind = if role == "user" { "input_text" } else { "output_text" };
+        json!({ "type": "message", "role": role, "content": [{ "type": kind, "text": text }] })
+    };
+    let opaque = json!({ "type": "compaction", "encrypted_content": "gAAAAAB" });
+    let mut session = line("session_meta", json!({ "id": "s", "cwd": "/w" }));
+    session += &line("response_item", said("user", "Plan the bed."));
+    session += &line("compacted", json!({ "message": "", "replacement_history": [opaque] }));
+    session += &line("response_item", said("user", "Go on."));
+    let is_opaque = |message: &Message| is_pinned(message);
+    let view = open(session.as_bytes()).unwrap();
+    assert!(view.messages.iter().any(is_opaque), "{:?}", view.messages);
+    let refusal = json!({ "error": { "code": "invalid_encrypted_content" } }).to_string();
+    session += &line("event_msg", json!({ "type": "error", "message": refusal }));
+    let view = open(session.as_bytes()).unwrap();
+    assert!(!view.messages.iter().any(is_opaque), "{:?}", view.messages);
+    assert!(view.notes.contains(&Note::UndecryptableCompaction { line: 5 }), "{:?}", view.notes);
 }

@@ -1,5 +1,6 @@
 //! The checks of `wb doctor`, one file each.
 
+pub(crate) mod last_request;
 pub(crate) mod lost_record;
 pub(crate) mod refused;
 pub(crate) mod raw_request;
@@ -25,7 +26,8 @@ pub(crate) struct Check {
 }
 
 /// Every check, in the order of the report.
-pub(crate) const CHECKS: [Check; 10] = [
+pub(crate) const CHECKS: [Check; 11] = [
+    last_request::CHECK,
     lost_record::CHECK,
     refused::CHECK,
     raw_request::CHECK,
