@@ -1,5 +1,6 @@
 //! The command line.
 
+pub(crate) mod asked_format;
 pub(crate) mod strategy;
 pub(crate) mod values;
 pub(crate) mod model;
@@ -82,6 +83,9 @@ pub(crate) struct Global {
     /// When to use colours
     #[arg(long, global = true, value_enum, value_name = "WHEN", default_value_t)]
     pub(crate) color: Color,
+    /// Read sessions as this format; `wb formats` lists them
+    #[arg(long, global = true, value_name = "FORMAT", value_parser = asked_format::parse, hide_short_help = true)]
+    pub(crate) format: Option<&'static str>,
     /// Print only errors to standard error
     #[arg(short, long, global = true, conflicts_with = "verbose")]
     pub(crate) quiet: bool,

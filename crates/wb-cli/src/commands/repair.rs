@@ -16,6 +16,7 @@ use wb_record::{
 };
 
 use crate::args;
+use crate::args::asked_format;
 use crate::commands::validate::lines;
 use crate::platform::clock::stamp;
 use crate::session::copy::{copy_with, write_part};
@@ -346,7 +347,7 @@ fn plan_request(path: &Path, access: Access, request: RequestBody) -> Result<Pla
     let opened = match access {
         Access::Write => document(path, access)?,
         Access::Read => {
-            wb_formats::open(Box::new(wb_record::MemoryParts::from_bytes(bytes.clone()))).map_err(failed)?
+            asked_format::open(Box::new(wb_record::MemoryParts::from_bytes(bytes.clone()))).map_err(failed)?
         }
     };
     let conversation = newest(opened.as_ref()).map_err(failed)?;

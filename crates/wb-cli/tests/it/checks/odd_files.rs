@@ -402,3 +402,22 @@ fn records_on_one_line_are_split_into_lines() {
     assert_eq!(wb(&["undo", file, "--allow-open"]).code, 0);
     assert_eq!(fs::read_to_string(file).unwrap(), glued);
 }
+
+#[test]
+fn a_named_format_is_used_whatever_the_file_looks_like() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("body.json");
+    fs::write(&file, r#"{"model":"m","max_tokens":5,"messages":[{"role":"user","content":"hi"}]}"#).unwrap();
+    let file = file.to_str().unwrap();
+    let format = |words: &[&str]| {
+        let weighed = wb(&[&["weigh", "--json", file], words].concat()).stdout;
+        serde_json::from_str::<Value>(&weighed).unwrap()["format"].as_str().unwrap().to_owned()
+    };
+    assert_eq!(format(&["--format", "anthropic-messages"]), "anthropic-messages");
+    assert_eq!(format(&["--format", "openai-chat"]), "openai-chat");
+    let both = wb(&["validate", file]).stdout;
+    assert!(both.contains("anthropic, openai"), "{both}");
+    let one = wb(&["validate", file, "--format", "anthropic-messages"]).stdout;
+    assert!(one.contains("· anthropic\n"), "{one}");
+    assert_eq!(wb(&["weigh", file, "--format", "nope"]).code, 2);
+}
