@@ -35,6 +35,7 @@ mod thinking_signature;
 mod piece;
 mod encode;
 mod pointer;
+mod picture_header;
 mod request;
 mod request_edit;
 mod rules;

@@ -114,7 +114,7 @@ impl<'a> RequestView<'a> {
     }
 
     /// Returns the pictures in order.
-    pub(crate) fn pictures(&self) -> Vec<Picture> {
+    pub(crate) fn pictures(&self) -> Vec<Picture<'a>> {
         pictures::pictures(self)
     }
 }

@@ -8,6 +8,7 @@ mod content;
 mod thinking;
 mod item_ids;
 mod sizes;
+mod pictures;
 mod tools;
 mod table;
 
@@ -29,7 +30,7 @@ pub struct Rule {
     /// refusal.
     pub sources: &'static [(Dialect, &'static str)],
     pub(crate) check: fn(&RequestView<'_>) -> Vec<Finding>,
-    /// Repairs the place of a finding; returns whether it could. The last finding is repaired first.
+    /// Repairs the place of a finding; returns whether it could. The last finding comes first.
     pub(crate) repair: fn(&mut RequestEdit<'_>, &Finding) -> bool,
 }
 
@@ -47,7 +48,8 @@ pub(crate) struct Finding {
     pub(crate) at: String,
     /// The problem found there.
     pub(crate) what: String,
-    /// What else a repair needs: the JSON pointer to the other part of a pair, or a role.
+    /// The other value that a repair needs: the JSON pointer to the other part of a pair, a role or
+    /// a media type.
     pub(crate) other: Option<String>,
 }
 

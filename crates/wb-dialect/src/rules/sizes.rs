@@ -41,7 +41,7 @@ fn larger_than(view: &RequestView<'_>, max: usize) -> Vec<Finding> {
     if n_bytes <= max {
         return Vec::new();
     }
-    let first = view.pictures().into_iter().find(|picture| picture.n_bytes > 0);
+    let first = view.pictures().into_iter().find(|picture| picture.n_bytes() > 0);
     let what = format!("the request has {n_bytes} bytes, the limit is {max}");
     vec![Finding::new(first.map(|picture| picture.at).unwrap_or_default(), what)]
 }
@@ -80,9 +80,9 @@ pub(super) fn excess_pictures(view: &RequestView<'_>) -> Vec<Finding> {
 }
 
 pub(super) fn oversized_pictures(view: &RequestView<'_>) -> Vec<Finding> {
-    let large = view.pictures().into_iter().filter(|picture| picture.n_bytes > MAX_PICTURE_BYTES);
+    let large = view.pictures().into_iter().filter(|picture| picture.n_bytes() > MAX_PICTURE_BYTES);
     let what = |n| format!("the picture has {n} bytes in base64, the limit is {MAX_PICTURE_BYTES}");
-    large.map(|picture| Finding::new(picture.at, what(picture.n_bytes))).collect()
+    large.map(|picture| Finding::new(picture.at.as_str(), what(picture.n_bytes()))).collect()
 }
 
 /// Finds blocks with `cache_control` beyond the limit, starting in the messages.

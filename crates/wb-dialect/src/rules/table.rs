@@ -1,6 +1,6 @@
 //! The table of rules, in the order in which they are repaired.
 
-use super::{Rule, calls, content, item_ids, order, results, roles, sizes, thinking, tools};
+use super::{Rule, calls, content, item_ids, order, pictures, results, roles, sizes, thinking, tools};
 use crate::dialect::Dialect::{Anthropic, Gemini, OpenaiChat, OpenaiResponses};
 
 /// A gateway's tests, which quote a refusal.
@@ -8,7 +8,7 @@ const LITELLM_TESTS: &str = "https://github.com/BerriAI/litellm/blob/main/tests/
     experimental_pass_through/adapters/test_anthropic_experimental_pass_through_adapters_transformation.py";
 
 /// All rules. A later rule repairs what an earlier one leaves behind, such as an empty message.
-pub const RULES: [Rule; 30] = [
+pub const RULES: [Rule; 33] = [
     Rule {
         id: "role-missing",
         says: "a message says who speaks",
@@ -289,6 +289,34 @@ pub const RULES: [Rule; 30] = [
         ],
         check: order::model_last,
         repair: order::append_user,
+    },
+    Rule {
+        id: "picture-empty",
+        says: "a picture has bytes",
+        fix: "replace the picture with a text",
+        sources: &[
+            (Anthropic, "https://github.com/anthropics/claude-code/issues/12750"),
+            (OpenaiResponses, "https://github.com/anomalyco/opencode/issues/23983"),
+        ],
+        check: pictures::empty_pictures,
+        repair: sizes::replace_picture,
+    },
+    Rule {
+        id: "picture-type",
+        says: "the media type of a picture is that of its bytes: JPEG, PNG, GIF or WebP",
+        fix: "correct the media type, or replace a picture of another format with a text",
+        sources: &[(Anthropic, "https://github.com/anthropics/claude-code/issues/13131")],
+        check: pictures::mistyped_pictures,
+        repair: pictures::correct_type,
+    },
+    Rule {
+        id: "picture-pixels",
+        says: "a side of a picture has at most 8000 pixels; 2000 in a request with more than 20 pictures",
+        fix: "replace the picture with a text, or make it smaller",
+        // The refusal of many pictures is quoted in anthropics/claude-code#49537.
+        sources: &[(Anthropic, "https://platform.claude.com/docs/en/build-with-claude/vision")],
+        check: pictures::large_sides,
+        repair: sizes::replace_picture,
     },
     Rule {
         id: "picture-size",

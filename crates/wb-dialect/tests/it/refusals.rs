@@ -256,8 +256,34 @@ impl Target {
                 );
                 blocks.for_each(|block| self.append(block));
             }
+            _ => self.break_picture_rule(rule),
+        }
+    }
+
+    fn break_picture_rule(&mut self, rule: &str) {
+        match rule {
+            "picture-empty" => self.append_picture(""),
+            // A GIF that says it is a PNG, and one of 9000 by 9 pixels.
+            "picture-type" => self.append_picture("R0lGODlhCQAJAAAAAA=="),
+            "picture-pixels" => {
+                self.append_picture("R0lGODlhKCMJAAAAAA==");
+                self.replace("image/png", "image/gif");
+            }
             rule => panic!("{rule} has no test"),
         }
+    }
+
+    /// Appends a picture that says it is a PNG.
+    fn append_picture(&mut self, data: &str) {
+        let source = json!({ "type": "base64", "media_type": "image/png", "data": data });
+        let url = format!("data:image/png;base64,{data}");
+        let part = if self.dialect == Dialect::Anthropic {
+            json!({ "type": "image", "source": source })
+        } else {
+            let part = json!({ "type": "input_image", "image_url": url });
+            json!({ "type": "message", "role": "user", "content": [part] })
+        };
+        self.append(part);
     }
 
     /// Inserts a block into the first answer.
