@@ -42,9 +42,11 @@ mod rules;
 mod violation;
 mod validate;
 mod repair;
+mod refused_pictures;
 
 pub use dialect::{Dialect, UnknownDialectError};
 pub use encode::{EncodedRequest, VerbatimParts, encode};
+pub use refused_pictures::RefusedPicture;
 pub use repair::repair;
 pub use rules::{RULES, Rule};
 pub use tool_names::call_name;

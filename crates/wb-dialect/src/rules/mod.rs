@@ -17,6 +17,9 @@ use crate::request::RequestView;
 use crate::request_edit::RequestEdit;
 pub use table::RULES;
 
+/// The replacement for a removed picture.
+pub(crate) const NO_PICTURE: &str = "[image]";
+
 /// A rule that providers enforce.
 #[derive(Clone, Copy, Debug)]
 pub struct Rule {
@@ -35,6 +38,9 @@ pub struct Rule {
 }
 
 impl Rule {
+    /// The ids of the rules on the content of a picture.
+    pub const OF_PICTURES: [&str; 4] = ["picture-empty", "picture-type", "picture-pixels", "picture-size"];
+
     /// Returns the source for the rule in a dialect; `None` if the dialect lacks the rule.
     pub fn source(&self, dialect: Dialect) -> Option<&'static str> {
         self.sources.iter().find(|(of_rule, _)| *of_rule == dialect).map(|(_, source)| *source)

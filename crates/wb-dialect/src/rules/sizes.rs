@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::Finding;
+use super::{Finding, NO_PICTURE};
 use crate::dialect::Dialect;
 use crate::request::RequestView;
 use crate::request_edit::RequestEdit;
@@ -12,8 +12,6 @@ const MEGABYTE: usize = 1 << 20;
 const MAX_PICTURE_BYTES: usize = 5 * MEGABYTE;
 /// Anthropic's limit for blocks with `cache_control`.
 const MAX_BREAKPOINTS: usize = 4;
-/// The replacement for a removed picture.
-const NO_PICTURE: &str = "[image]";
 
 fn max_bytes(dialect: Dialect) -> usize {
     match dialect {
