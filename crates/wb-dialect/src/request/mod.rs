@@ -125,7 +125,7 @@ fn text<'a>(value: &'a Value, key: &str) -> &'a str {
 }
 
 /// Returns the elements of a list field with their JSON pointers.
-fn elements<'a>(value: &'a Value, at: &str, key: &str) -> Vec<(String, &'a Value)> {
+pub(crate) fn elements<'a>(value: &'a Value, at: &str, key: &str) -> Vec<(String, &'a Value)> {
     let list = value.get(key).and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
     list.iter().enumerate().map(|(nth, each)| (format!("{at}/{key}/{nth}"), each)).collect()
 }

@@ -10,6 +10,7 @@ mod item_ids;
 mod sizes;
 mod pictures;
 mod tools;
+mod deferred_tools;
 mod table;
 
 use crate::dialect::Dialect;

@@ -1,6 +1,8 @@
 //! The table of rules, in the order in which they are repaired.
 
-use super::{Rule, calls, content, item_ids, order, pictures, results, roles, sizes, thinking, tools};
+use super::{
+    Rule, calls, content, deferred_tools, item_ids, order, pictures, results, roles, sizes, thinking, tools,
+};
 use crate::dialect::Dialect::{Anthropic, Gemini, OpenaiChat, OpenaiResponses};
 
 /// A gateway's tests, which quote a refusal.
@@ -8,7 +10,7 @@ const LITELLM_TESTS: &str = "https://github.com/BerriAI/litellm/blob/main/tests/
     experimental_pass_through/adapters/test_anthropic_experimental_pass_through_adapters_transformation.py";
 
 /// All rules. A later rule repairs what an earlier one leaves behind, such as an empty message.
-pub const RULES: [Rule; 33] = [
+pub const RULES: [Rule; 35] = [
     Rule {
         id: "role-missing",
         says: "a message says who speaks",
@@ -181,6 +183,25 @@ pub const RULES: [Rule; 33] = [
         ],
         check: tools::bad_names,
         repair: tools::rename_tool,
+    },
+    Rule {
+        id: "tool-reference",
+        says: "a reference names a tool of the request",
+        fix: "replace the reference with a text that names the tool",
+        sources: &[(Anthropic, "https://github.com/anthropics/claude-code/issues/82004")],
+        check: deferred_tools::unknown_references,
+        repair: deferred_tools::replace_reference,
+    },
+    Rule {
+        id: "tool-deferred",
+        says: "a tool is loaded at once",
+        fix: "load the tool that searches for others at once, or else the first",
+        sources: &[(
+            Anthropic,
+            "https://platform.claude.com/docs/en/agents-and-tools/tool-use/tool-search-tool",
+        )],
+        check: deferred_tools::only_deferred_tools,
+        repair: deferred_tools::load_tool,
     },
     Rule {
         id: "call-last",

@@ -256,6 +256,14 @@ impl Target {
                 );
                 blocks.for_each(|block| self.append(block));
             }
+            "tool-reference" => {
+                self.body["tools"] = json!([{ "name": "read", "input_schema": { "type": "object" } }]);
+                let result = self.picked(is_result);
+                self.part(result)["content"] = json!([{ "type": "tool_reference", "tool_name": "lost" }]);
+            }
+            "tool-deferred" => {
+                self.body["tools"] = json!([{ "name": "read", "defer_loading": true }]);
+            }
             _ => self.break_picture_rule(rule),
         }
     }
