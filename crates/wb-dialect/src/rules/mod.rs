@@ -1,6 +1,7 @@
 //! The providers' rules: one row each, with a check and a repair.
 
 mod roles;
+mod output_items;
 mod results;
 mod calls;
 mod order;
