@@ -1,8 +1,8 @@
 //! The checks of `wb doctor`, one file each.
 
 pub(crate) mod lost_record;
-pub(crate) mod refused;
 pub(crate) mod raw_request;
+pub(crate) mod refused;
 pub(crate) mod half_characters;
 pub(crate) mod too_large;
 pub(crate) mod compaction_loop;
