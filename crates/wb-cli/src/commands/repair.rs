@@ -12,7 +12,7 @@ use wb_dialect::{Dialect, Violation, repair as repair_request, validate};
 use wb_formats::{SentAs, SessionRepair, newest};
 use wb_record::splice::{Joint, Piece, splices};
 use wb_record::{
-    Access, BorrowedPart, Change, ChangeSet, Document, History, MissingRole, NotExpressible,
+    Access, BorrowedPart, Bytes, Change, ChangeSet, Document, History, MissingRole, NotExpressible,
     ONLY_CONVERSATION, OperationKind, View, json,
 };
 
@@ -391,6 +391,10 @@ fn spliced_list(text: &[u8], before: &Value, after: &Value, key: &str) -> Option
     if old.len() != records.len() {
         return None;
     }
+    if old.is_empty() {
+        let (at, old) = (start as u64, Bytes(text[json::find(text, &[key])?].to_vec()));
+        return Some(vec![Change::Splice { at, old, new: Bytes(after.to_string().into_bytes()) }]);
+    }
     let mut places: HashMap<String, VecDeque<usize>> = HashMap::new();
     for (nth, value) in old.iter().enumerate() {
         places.entry(value.to_string()).or_default().push_back(nth);
@@ -536,6 +540,12 @@ mod tests {
     fn tools_change_next_to_messages() {
         let text = br#"{ "tools": [ {"name": "a"} , {"name": "b"} ], "messages": [ 1, 2 ] }"#;
         let before: Value = serde_json::from_slice(text).unwrap();
+        let empty = br#"{"messages": [ ]}"#;
+        let filled = json!({ "messages": [1] });
+        let set = spliced(empty, &json!({ "messages": [] }), &filled, "messages").unwrap();
+        let mut parts = MemoryParts::from_bytes(empty.to_vec());
+        parts.commit(&set).unwrap();
+        assert_eq!(serde_json::from_slice::<Value>(&parts.whole("").unwrap()).unwrap(), filled);
         let after = json!({ "tools": [{ "name": "a" }, { "name": "c" }], "messages": [1, 3] });
         let set = spliced(text, &before, &after, "messages").unwrap();
         let mut parts = MemoryParts::from_bytes(text.to_vec());

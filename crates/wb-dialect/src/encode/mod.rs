@@ -55,7 +55,7 @@ impl EncodedRequest {
         Self::from_rounds(system.as_deref(), &[], &rounds, dialect, VerbatimParts::default())
     }
 
-    /// Encodes the next request of a session; a user text follows if the model spoke last.
+    /// Encodes the next request of a session; a user text follows unless the user spoke last.
     pub fn next_request(messages: &[Message], dialect: Dialect) -> Self {
         Self::next_request_with(messages, dialect, VerbatimParts::default())
     }
@@ -68,7 +68,7 @@ impl EncodedRequest {
         if !verbatim.names {
             reshape_call_names(&mut rounds, dialect, &[]);
         }
-        if rounds.last().is_some_and(|round| round.is_model) {
+        if rounds.last().is_none_or(|round| round.is_model) {
             let prompt = Piece { from: messages.len(), kind: PieceKind::Text(NEXT_PROMPT.into()) };
             rounds.push(Round { is_model: false, pieces: vec![prompt] });
         }

@@ -84,7 +84,9 @@ impl<'a> RequestView<'a> {
 
     /// Returns whether the provider may store calls that results in this request answer.
     pub(crate) fn continues_on_server(&self) -> bool {
-        ["previous_response_id", "conversation"].iter().any(|key| self.body.get(key).is_some())
+        ["previous_response_id", "conversation"]
+            .iter()
+            .any(|key| self.body.get(key).is_some_and(|it| !it.is_null()))
     }
 
     /// Returns all parts with their indices.

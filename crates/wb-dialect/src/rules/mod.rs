@@ -8,6 +8,7 @@ mod order;
 mod content;
 mod thinking;
 mod item_ids;
+mod responses_items;
 mod sizes;
 mod pictures;
 mod tools;

@@ -1,7 +1,8 @@
 //! The table of rules, in the order in which they are repaired.
 
 use super::{
-    Rule, calls, content, deferred_tools, item_ids, order, pictures, results, roles, sizes, thinking, tools,
+    Rule, calls, content, deferred_tools, item_ids, order, pictures, responses_items, results, roles, sizes,
+    thinking, tools,
 };
 use crate::dialect::Dialect::{Anthropic, Gemini, OpenaiChat, OpenaiResponses};
 
@@ -10,7 +11,7 @@ const LITELLM_TESTS: &str = "https://github.com/BerriAI/litellm/blob/main/tests/
     experimental_pass_through/adapters/test_anthropic_experimental_pass_through_adapters_transformation.py";
 
 /// All rules. A later rule repairs what an earlier one leaves behind, such as an empty message.
-pub const RULES: [Rule; 35] = [
+pub const RULES: [Rule; 38] = [
     Rule {
         id: "role-missing",
         says: "a message says who speaks",
@@ -246,6 +247,22 @@ pub const RULES: [Rule; 35] = [
         repair: item_ids::remove_id,
     },
     Rule {
+        id: "encrypted-content",
+        says: "encrypted content is a string",
+        fix: "remove the encrypted content of reasoning, and any other item with it",
+        sources: &[(OpenaiResponses, "https://github.com/Yeachan-Heo/gajae-code/issues/1207")],
+        check: responses_items::mistyped_encryption,
+        repair: responses_items::remove_encryption,
+    },
+    Rule {
+        id: "reasoning-content",
+        says: "reasoning with encrypted content has no readable content",
+        fix: "empty the readable content",
+        sources: &[(OpenaiResponses, "https://github.com/musistudio/claude-code-router/issues/1783")],
+        check: responses_items::readable_reasoning,
+        repair: responses_items::empty_content,
+    },
+    Rule {
         id: "reasoning-alone",
         says: "a reasoning item with an id is followed by its output",
         fix: "drop the reasoning item",
@@ -271,15 +288,27 @@ pub const RULES: [Rule; 35] = [
     },
     Rule {
         id: "message-empty",
-        says: "a message has content; no list of content or calls is empty",
-        fix: "drop the message; in chat, give it an empty text and remove empty lists",
+        says: "a message has content; no list of content or calls is empty; in chat, an answer has a text or calls",
+        fix: "drop the message; in chat, remove empty lists and give a message of another role an empty text",
         sources: &[
             (Anthropic, "https://github.com/anthropics/claude-code/issues/3196"),
+            // Kimi also refuses an answer with an empty text: MoonshotAI/kimi-code#1985.
             (OpenaiChat, "https://github.com/docker/docker-agent/issues/63"),
             (Gemini, "https://github.com/vercel/ai/issues/3775"),
         ],
         check: content::empty_messages,
         repair: content::remove_or_fill,
+    },
+    Rule {
+        id: "request-empty",
+        says: "a request has a message, or continues what the provider stores",
+        fix: "append a user message",
+        sources: &[
+            (Anthropic, "https://github.com/langchain-ai/langchain/pull/31696"),
+            (OpenaiResponses, "https://github.com/earendil-works/pi/issues/4246"),
+        ],
+        check: order::empty_request,
+        repair: order::append_user,
     },
     Rule {
         id: "alternation",

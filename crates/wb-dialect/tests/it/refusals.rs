@@ -220,6 +220,16 @@ impl Target {
                 self.messages().push(json!({ "role": "model", "parts": [] }));
             }
             "message-empty" => self.messages().insert(0, json!({ "role": "user", "content": null })),
+            "request-empty" => self.messages().clear(),
+            "encrypted-content" => {
+                self.messages()
+                    .insert(1, json!({ "type": "compaction", "encrypted_content": { "data": "g" } }));
+            }
+            "reasoning-content" => {
+                let content = json!([{ "type": "reasoning_text", "text": "Hm." }]);
+                let item = json!({ "type": "reasoning", "summary": [], "content": content, "encrypted_content": "g" });
+                self.messages().insert(1, item);
+            }
             "alternation" => {
                 let more = self.message("user", "Quick!");
                 self.messages().push(more);
@@ -354,7 +364,7 @@ proptest! {
         let body = EncodedRequest::from_messages(&transcript(&answers), dialect).body;
         let mut request = Target { dialect, body, pick };
         // A request broken by these cannot be broken again.
-        let last = ["thinking-first", "thought-signature", "message-empty", "user-first", "user-last", "reasoning-alone"];
+        let last = ["request-empty", "thinking-first", "thought-signature", "message-empty", "user-first", "user-last", "reasoning-alone"];
         let rules = rules.into_iter().map(|at| RULES[at]).filter(|rule| rule.source(dialect).is_some());
         let rules: Vec<_> = rules.filter(|rule| !SIZES.contains(&rule.id) && !last.contains(&rule.id)).collect();
         for rule in &rules {
