@@ -46,10 +46,9 @@ impl SentAs<'static> {
         let of_format = row.map_or(&[][..], |row| row.dialects);
         let dialects =
             if of_format.is_empty() { model.map_or(&Dialect::ALL[..], of_model) } else { of_format };
-        let verbatim = VerbatimParts {
-            empty_texts: of_format == [Dialect::Anthropic],
-            ..row.map_or(VERBATIM_NAMES, |row| row.verbatim)
-        };
+        let of_row = row.map_or(VERBATIM_NAMES, |row| row.verbatim);
+        let empty_texts = of_row.empty_texts || of_format == [Dialect::Anthropic];
+        let verbatim = VerbatimParts { empty_texts, ..of_row };
         let answered_calls = row.map_or(AnsweredCalls::None, |row| row.answered_calls);
         Self { dialects, verbatim, answered_calls }
     }

@@ -9,6 +9,7 @@ mod concatenated_records;
 mod missing_parents;
 mod missing_roles;
 mod empty_texts;
+mod empty_answers;
 mod refused_pictures;
 mod unpaired_calls;
 mod doubled_call_ids;
@@ -70,7 +71,7 @@ type Stage = fn(&Current<'_>) -> Result<Next, NotExpressible>;
 /// before it is visible again. A call or result without a role is not read, so that its counterpart
 /// would look unpaired: as long as one role is missing, later stages repair nothing. Only calls
 /// with unique ids can each be answered.
-const STAGES: [Stage; 12] = [
+const STAGES: [Stage; 13] = [
     torn_line::stage,
     lone_surrogates::stage,
     concatenated_records::stage,
@@ -78,6 +79,7 @@ const STAGES: [Stage; 12] = [
     missing_roles::stage,
     tool_names::stage,
     empty_texts::stage,
+    empty_answers::stage,
     refused_pictures::stage,
     missing_call_ids::stage,
     late_results::stage,
@@ -101,10 +103,10 @@ const SEEDS: u64 = 1 << 20;
 /// A cut-off last line is removed, lone surrogates become U+FFFD, records on one line get lines of
 /// their own, and lines whose parent is missing are linked. A lost role is restored if it can be
 /// inferred, and calls get a name that is accepted; empty texts are removed from their lists, or
-/// marked if nothing else is in them. Refused pictures get the media type of their bytes, or become
-/// texts. Calls without an id get that of the unpaired result next to them, or a new one; late
-/// results move to their calls, and if several calls share an id, the later ones get another, with
-/// their results.
+/// marked if nothing else is in them, and answers without content are removed where the agent sends
+/// them. Refused pictures get the media type of their bytes, or become texts. Calls without an id
+/// get that of the unpaired result next to them, or a new one; late results move to their calls,
+/// and if several calls share an id, the later ones get another, with their results.
 ///
 /// Then calls without a result are answered: by the unpaired result next to them or before them, if
 /// there is one, else by a mark. Exceptions are calls that the agent answers itself, unless their
