@@ -35,15 +35,18 @@ mod thinking_signature;
 mod piece;
 mod encode;
 mod pointer;
+mod picture_header;
 mod request;
 mod request_edit;
 mod rules;
 mod violation;
 mod validate;
 mod repair;
+mod refused_pictures;
 
 pub use dialect::{Dialect, UnknownDialectError};
 pub use encode::{EncodedRequest, VerbatimParts, encode};
+pub use refused_pictures::RefusedPicture;
 pub use repair::repair;
 pub use rules::{RULES, Rule};
 pub use tool_names::call_name;

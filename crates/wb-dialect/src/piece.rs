@@ -40,7 +40,18 @@ pub(crate) struct Round<'a> {
 #[derive(Debug, Default)]
 struct RoundBuilder<'a> {
     all: Vec<Round<'a>>,
-    keeps_empty: bool,
+    kept: KeptEmpty,
+}
+
+/// The empty content that becomes pieces; other blank texts are dropped.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum KeptEmpty {
+    #[default]
+    Nothing,
+    /// Text blocks.
+    Texts,
+    /// Answers without any content.
+    Answers,
 }
 
 impl<'a> RoundBuilder<'a> {
@@ -61,7 +72,7 @@ impl<'a> RoundBuilder<'a> {
     fn blocks(&mut self, is_model: bool, from: usize, blocks: &'a [Block]) {
         for block in blocks {
             match piece_kind(block) {
-                PieceKind::Text(text) if self.keeps_empty && text.is_empty() => {
+                PieceKind::Text(text) if self.kept == KeptEmpty::Texts && text.is_empty() => {
                     self.push_any(is_model, from, PieceKind::Text(text));
                 }
                 kind => self.push(is_model, from, kind),
@@ -80,6 +91,9 @@ impl<'a> RoundBuilder<'a> {
         let text = |text: String| PieceKind::Text(text.into());
         match message {
             Message::User { content, .. } | Message::Custom { content, .. } => self.content(from, content),
+            Message::Assistant { content, .. } if self.kept == KeptEmpty::Answers && is_empty(content) => {
+                self.push_any(true, from, PieceKind::Text("".into()));
+            }
             Message::Assistant { content, .. } => self.blocks(true, from, content),
             Message::ToolResult { tool_call_id: id, content, is_error, .. } => {
                 let content = Cow::Borrowed(content.as_slice());
@@ -117,10 +131,10 @@ pub(crate) fn rounds_from_turns(turns: &[Turn]) -> Vec<Round<'_>> {
     rounds.all
 }
 
-/// Splits messages into the leading system text and rounds; `keeps_empty` keeps empty text blocks.
+/// Splits messages into the leading system text and rounds.
 pub(crate) fn rounds_from_messages(
     messages: &[Message],
-    keeps_empty: bool,
+    kept: KeptEmpty,
 ) -> (Option<String>, Vec<Round<'_>>) {
     let n_system = messages.iter().take_while(|message| is_system(message)).count();
     let texts = messages[..n_system].iter().filter_map(|message| match message {
@@ -128,11 +142,16 @@ pub(crate) fn rounds_from_messages(
         _ => None,
     });
     let system = (n_system > 0).then(|| texts.collect::<Vec<_>>().join("\n\n"));
-    let mut rounds = RoundBuilder { keeps_empty, ..RoundBuilder::default() };
+    let mut rounds = RoundBuilder { kept, ..RoundBuilder::default() };
     for (from, message) in messages.iter().enumerate().skip(n_system) {
         rounds.message(from, message);
     }
     (system, rounds.all)
+}
+
+/// Returns whether an answer has nothing but empty texts.
+fn is_empty(answer: &[Block]) -> bool {
+    answer.iter().all(|block| block.as_text().is_some_and(str::is_empty))
 }
 
 fn is_system(message: &Message) -> bool {

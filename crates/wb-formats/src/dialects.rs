@@ -1,7 +1,7 @@
 //! The provider dialects in which a session's messages are sent.
 
 use wb_budget::Family;
-use wb_dialect::{Dialect, EncodedRequest, VerbatimParts, Violation, call_name};
+use wb_dialect::{Dialect, EncodedRequest, RefusedPicture, VerbatimParts, Violation, call_name};
 use wb_message::{Message, Pairing};
 use wb_record::{Format, View};
 
@@ -46,10 +46,9 @@ impl SentAs<'static> {
         let of_format = row.map_or(&[][..], |row| row.dialects);
         let dialects =
             if of_format.is_empty() { model.map_or(&Dialect::ALL[..], of_model) } else { of_format };
-        let verbatim = VerbatimParts {
-            empty_texts: of_format == [Dialect::Anthropic],
-            ..row.map_or(VERBATIM_NAMES, |row| row.verbatim)
-        };
+        let of_row = row.map_or(VERBATIM_NAMES, |row| row.verbatim);
+        let empty_texts = of_row.empty_texts || of_format == [Dialect::Anthropic];
+        let verbatim = VerbatimParts { empty_texts, ..of_row };
         let answered_calls = row.map_or(AnsweredCalls::None, |row| row.answered_calls);
         Self { dialects, verbatim, answered_calls }
     }
@@ -76,6 +75,12 @@ impl SentAs<'_> {
     /// Returns a name of a call that all dialects accept.
     pub(crate) fn taken_name(&self, name: &str) -> String {
         self.dialects.iter().fold(name.to_owned(), |name, dialect| call_name(&name, *dialect).into_owned())
+    }
+
+    /// Returns the pictures that providers would refuse for their content.
+    pub(crate) fn refused_pictures(&self, messages: &[Message]) -> Vec<RefusedPicture> {
+        let request = |dialect| EncodedRequest::next_request_with(messages, dialect, self.verbatim);
+        self.dialects.iter().flat_map(|dialect| request(*dialect).refused_pictures()).collect()
     }
 
     /// Returns what providers would refuse of the next request of a session; the violations name

@@ -156,7 +156,7 @@ pub static FORMATS: &[FormatRow] = &[
     FormatRow {
         dialects: CHAT,
         // Each line is a message of the request: `chat_provider/kimi.py`.
-        verbatim: VerbatimParts { order: true, ..VERBATIM_NAMES },
+        verbatim: VerbatimParts { empty_texts: true, order: true, ..VERBATIM_NAMES },
         ..row(&KimiCli, "context.jsonl", "unchanged", "per answer")
     },
     FormatRow { dialects: CHAT, ..row(&KimiCode, "wire.jsonl", "summary with what it kept", "per answer") },

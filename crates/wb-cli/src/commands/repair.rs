@@ -1,5 +1,6 @@
 //! `wb repair`: fixes what providers would refuse.
 
+use std::cmp::Reverse;
 use std::collections::{HashMap, VecDeque};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -11,8 +12,8 @@ use wb_dialect::{Dialect, Violation, repair as repair_request, validate};
 use wb_formats::{SentAs, SessionRepair, newest};
 use wb_record::splice::{Joint, Piece, splices};
 use wb_record::{
-    Access, BorrowedPart, ChangeSet, Document, History, MissingRole, NotExpressible, ONLY_CONVERSATION,
-    OperationKind, View, json,
+    Access, BorrowedPart, Bytes, Change, ChangeSet, Document, History, MissingRole, NotExpressible,
+    ONLY_CONVERSATION, OperationKind, View, json,
 };
 
 use crate::args;
@@ -353,7 +354,7 @@ fn plan_request(path: &Path, access: Access, request: RequestBody) -> Result<Pla
     let conversation = newest(opened.as_ref()).map_err(failed)?;
     let view = opened.view(&conversation).map_err(failed)?;
     let set = spliced(&bytes, &before, &body, dialect.messages_key()).ok_or_else(|| {
-        let what = "cannot be repaired in place: more than its messages would change";
+        let what = "cannot be repaired in place: more than its messages and tools would change";
         UserError::of_file(path.display().to_string(), what, "please report this with the request")
     })?;
     Ok(Planned {
@@ -366,21 +367,46 @@ fn plan_request(path: &Path, access: Access, request: RequestBody) -> Result<Pla
     })
 }
 
-/// Returns the changes that make one body of another, of which only messages differ; all other
-/// bytes stay.
+/// The tools of a request, which a repair may rename or load.
+const TOOLS: &str = "tools";
+
+/// Returns the changes that make one body of another, of which only messages and tools differ; all
+/// other bytes stay.
 fn spliced(text: &[u8], before: &Value, after: &Value, key: &str) -> Option<ChangeSet> {
-    let start = json::find(text, &[key])?.start;
-    let list = json::find(text, &[key])?;
-    let records: Vec<_> =
-        json::elements(&text[list])?.into_iter().map(|it| start + it.start..start + it.end).collect();
-    let (old, new) = (before[key].as_array()?, after[key].as_array()?);
     let rest = |body: &Value| {
         let mut body = body.clone();
-        body.as_object_mut().map(|members| members.remove(key));
-        body
+        let members = body.as_object_mut()?;
+        members.remove(key);
+        members.remove(TOOLS);
+        Some(body)
     };
-    if rest(before) != rest(after) || old.len() != records.len() {
+    if rest(before) != rest(after) {
         return None;
+    }
+    let mut keys: Vec<&str> = [key, TOOLS].into_iter().filter(|key| before[key] != after[key]).collect();
+    // In reverse order, so that no change moves the position of another.
+    keys.sort_by_key(|key| Reverse(json::find(text, &[key]).map(|place| place.start)));
+    let mut set = ChangeSet::default();
+    for key in keys {
+        let changes = spliced_list(text, &before[key], &after[key], key)?;
+        set.changes.extend(changes.into_iter().map(|change| (String::new(), change)));
+    }
+    Some(set)
+}
+
+/// Returns the changes that make one list of a body of another.
+fn spliced_list(text: &[u8], before: &Value, after: &Value, key: &str) -> Option<Vec<Change>> {
+    let list = json::find(text, &[key])?;
+    let start = list.start;
+    let records: Vec<_> =
+        json::elements(&text[list])?.into_iter().map(|it| start + it.start..start + it.end).collect();
+    let (old, new) = (before.as_array()?, after.as_array()?);
+    if old.len() != records.len() {
+        return None;
+    }
+    if old.is_empty() {
+        let (at, old) = (start as u64, Bytes(text[json::find(text, &[key])?].to_vec()));
+        return Some(vec![Change::Splice { at, old, new: Bytes(after.to_string().into_bytes()) }]);
     }
     let mut places: HashMap<String, VecDeque<usize>> = HashMap::new();
     for (nth, value) in old.iter().enumerate() {
@@ -401,8 +427,7 @@ fn spliced(text: &[u8], before: &Value, after: &Value, key: &str) -> Option<Chan
         })
     };
     let pieces: Vec<Piece> = new.iter().map(&mut piece).collect();
-    let changes = splices(&BorrowedPart(text), &records, &pieces, Joint::Comma, |_| false).ok()?;
-    Some(ChangeSet { changes: changes.into_iter().map(|change| (String::new(), change)).collect() })
+    splices(&BorrowedPart(text), &records, &pieces, Joint::Comma, |_| false).ok()
 }
 
 fn write_in_place(file: &str, planned: &mut Planned, args: &args::Repair) -> Result<u64, UserError> {
@@ -522,5 +547,24 @@ mod tests {
         assert_eq!(serde_json::from_str::<Value>(&text_after).unwrap(), after);
         after["model"] = json!("n");
         assert!(spliced(text, &before, &after, "messages").is_none());
+    }
+
+    #[test]
+    fn tools_change_next_to_messages() {
+        let text = br#"{ "tools": [ {"name": "a"} , {"name": "b"} ], "messages": [ 1, 2 ] }"#;
+        let before: Value = serde_json::from_slice(text).unwrap();
+        let empty = br#"{"messages": [ ]}"#;
+        let filled = json!({ "messages": [1] });
+        let set = spliced(empty, &json!({ "messages": [] }), &filled, "messages").unwrap();
+        let mut parts = MemoryParts::from_bytes(empty.to_vec());
+        parts.commit(&set).unwrap();
+        assert_eq!(serde_json::from_slice::<Value>(&parts.whole("").unwrap()).unwrap(), filled);
+        let after = json!({ "tools": [{ "name": "a" }, { "name": "c" }], "messages": [1, 3] });
+        let set = spliced(text, &before, &after, "messages").unwrap();
+        let mut parts = MemoryParts::from_bytes(text.to_vec());
+        parts.commit(&set).unwrap();
+        let text_after = String::from_utf8(parts.whole("").unwrap()).unwrap();
+        assert!(text_after.starts_with(r#"{ "tools": [ {"name": "a"} , {"#), "{text_after}");
+        assert_eq!(serde_json::from_str::<Value>(&text_after).unwrap(), after);
     }
 }

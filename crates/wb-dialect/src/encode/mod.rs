@@ -10,7 +10,9 @@ use serde_json::{Map, Value};
 use wb_message::{Conversation, Message, ToolDescriptor};
 
 use crate::dialect::Dialect;
-use crate::piece::{Piece, PieceKind, Round, reshape_call_names, rounds_from_messages, rounds_from_turns};
+use crate::piece::{
+    KeptEmpty, Piece, PieceKind, Round, reshape_call_names, rounds_from_messages, rounds_from_turns,
+};
 use common::Entry;
 
 /// The user's text after a model's last answer.
@@ -21,7 +23,7 @@ const NEXT_PROMPT: &str = "Go on.";
 pub struct VerbatimParts {
     /// Call names.
     pub names: bool,
-    /// Empty texts, with Anthropic.
+    /// Empty texts, with Anthropic; answers without content, in chat.
     pub empty_texts: bool,
     /// The order of results and user texts, in chat.
     pub order: bool,
@@ -50,25 +52,29 @@ impl EncodedRequest {
     /// Encodes a transcript; the sources are its messages. System and developer texts at its start
     /// become the system text.
     pub fn from_messages(messages: &[Message], dialect: Dialect) -> Self {
-        let (system, mut rounds) = rounds_from_messages(messages, false);
+        let (system, mut rounds) = rounds_from_messages(messages, KeptEmpty::Nothing);
         reshape_call_names(&mut rounds, dialect, &[]);
         Self::from_rounds(system.as_deref(), &[], &rounds, dialect, VerbatimParts::default())
     }
 
-    /// Encodes the next request of a session; a user text follows if the model spoke last.
+    /// Encodes the next request of a session; a user text follows unless the user spoke last.
     pub fn next_request(messages: &[Message], dialect: Dialect) -> Self {
         Self::next_request_with(messages, dialect, VerbatimParts::default())
     }
 
     /// Encodes the next request of a session whose agent sends some parts verbatim.
     pub fn next_request_with(messages: &[Message], dialect: Dialect, verbatim: VerbatimParts) -> Self {
-        let verbatim =
-            VerbatimParts { empty_texts: verbatim.empty_texts && dialect == Dialect::Anthropic, ..verbatim };
-        let (system, mut rounds) = rounds_from_messages(messages, verbatim.empty_texts);
+        let kept = match dialect {
+            Dialect::Anthropic if verbatim.empty_texts => KeptEmpty::Texts,
+            Dialect::OpenaiChat if verbatim.empty_texts => KeptEmpty::Answers,
+            _ => KeptEmpty::Nothing,
+        };
+        let verbatim = VerbatimParts { empty_texts: kept == KeptEmpty::Texts, ..verbatim };
+        let (system, mut rounds) = rounds_from_messages(messages, kept);
         if !verbatim.names {
             reshape_call_names(&mut rounds, dialect, &[]);
         }
-        if rounds.last().is_some_and(|round| round.is_model) {
+        if rounds.last().is_none_or(|round| round.is_model) {
             let prompt = Piece { from: messages.len(), kind: PieceKind::Text(NEXT_PROMPT.into()) };
             rounds.push(Round { is_model: false, pieces: vec![prompt] });
         }

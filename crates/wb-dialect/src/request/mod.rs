@@ -84,7 +84,9 @@ impl<'a> RequestView<'a> {
 
     /// Returns whether the provider may store calls that results in this request answer.
     pub(crate) fn continues_on_server(&self) -> bool {
-        ["previous_response_id", "conversation"].iter().any(|key| self.body.get(key).is_some())
+        ["previous_response_id", "conversation"]
+            .iter()
+            .any(|key| self.body.get(key).is_some_and(|it| !it.is_null()))
     }
 
     /// Returns all parts with their indices.
@@ -114,7 +116,7 @@ impl<'a> RequestView<'a> {
     }
 
     /// Returns the pictures in order.
-    pub(crate) fn pictures(&self) -> Vec<Picture> {
+    pub(crate) fn pictures(&self) -> Vec<Picture<'a>> {
         pictures::pictures(self)
     }
 }
@@ -125,7 +127,7 @@ fn text<'a>(value: &'a Value, key: &str) -> &'a str {
 }
 
 /// Returns the elements of a list field with their JSON pointers.
-fn elements<'a>(value: &'a Value, at: &str, key: &str) -> Vec<(String, &'a Value)> {
+pub(crate) fn elements<'a>(value: &'a Value, at: &str, key: &str) -> Vec<(String, &'a Value)> {
     let list = value.get(key).and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
     list.iter().enumerate().map(|(nth, each)| (format!("{at}/{key}/{nth}"), each)).collect()
 }

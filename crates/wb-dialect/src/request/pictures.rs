@@ -6,46 +6,81 @@ use super::{RequestView, text};
 
 /// A picture in a request.
 #[derive(Clone, Debug)]
-pub(crate) struct Picture {
+pub(crate) struct Picture<'a> {
     /// The JSON pointer to the part.
     pub(crate) at: String,
-    /// The size in base64; zero for a picture named by its URL.
+    /// The content; `None` for a picture named by its URL or by the id of a file.
+    pub(crate) content: Option<PictureContent<'a>>,
+}
+
+/// The content of a picture.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct PictureContent<'a> {
+    pub(crate) media_type: &'a str,
+    /// The bytes in base64.
+    pub(crate) data: &'a str,
+    /// The size of the value that contains the bytes.
     pub(crate) n_bytes: usize,
+}
+
+impl Picture<'_> {
+    /// Returns the size in base64; zero for a picture named by its URL.
+    pub(crate) fn n_bytes(&self) -> usize {
+        self.content.map_or(0, |content| content.n_bytes)
+    }
 }
 
 /// The keys of lists of parts.
 const LISTS: [&str; 3] = ["content", "parts", "output"];
 
-pub(super) fn pictures(view: &RequestView<'_>) -> Vec<Picture> {
+pub(super) fn pictures<'a>(view: &RequestView<'a>) -> Vec<Picture<'a>> {
     let mut found = Vec::new();
     for (index, message) in view.messages.iter().enumerate() {
-        walk(message.value, view.message_pointer(index), &mut |at, n_bytes| {
-            found.push(Picture { at, n_bytes });
-        });
+        walk(message.value, view.message_pointer(index), &mut found);
     }
     found
 }
 
-fn walk(value: &Value, at: String, visit: &mut impl FnMut(String, usize)) {
-    if let Some(data) = picture(value) {
-        return visit(at, data);
+fn walk<'a>(value: &'a Value, at: String, found: &mut Vec<Picture<'a>>) {
+    if is_picture(value) {
+        return found.push(Picture { at, content: content(value) });
     }
     for key in LISTS {
         let list = value.get(key).and_then(Value::as_array).into_iter().flatten();
-        list.enumerate().for_each(|(nth, each)| walk(each, format!("{at}/{key}/{nth}"), visit));
+        list.enumerate().for_each(|(nth, each)| walk(each, format!("{at}/{key}/{nth}"), found));
     }
 }
 
-/// Returns the size in base64 if the value is a picture.
-fn picture(value: &Value) -> Option<usize> {
-    let in_url = |url: &str| if url.starts_with("data:") { url.len() } else { 0 };
-    match text(value, "type") {
-        "image" => Some(value.get("source").map_or(0, |source| text(source, "data").len())),
-        "image_url" => Some(in_url(value.get("image_url").map_or("", |url| text(url, "url")))),
-        "input_image" => Some(in_url(text(value, "image_url"))),
-        _ => {
-            let inline = value.get("inlineData").or_else(|| value.get("inline_data"))?;
-            Some(text(inline, "data").len())
-        }
+fn is_picture(value: &Value) -> bool {
+    matches!(text(value, "type"), "image" | "image_url" | "input_image") || inline_data(value).is_some()
+}
+
+/// Returns the data in a part of Gemini.
+fn inline_data(value: &Value) -> Option<&Value> {
+    value.get("inlineData").or_else(|| value.get("inline_data"))
+}
+
+fn content(picture: &Value) -> Option<PictureContent<'_>> {
+    match text(picture, "type") {
+        "image" => inline(picture.get("source")?),
+        "image_url" => in_url(text(picture.get("image_url")?, "url")),
+        "input_image" => in_url(text(picture, "image_url")),
+        _ => inline(inline_data(picture)?),
     }
+}
+
+/// Returns the content of an object with data.
+fn inline(value: &Value) -> Option<PictureContent<'_>> {
+    let data = value.get("data")?.as_str()?;
+    let keys = ["media_type", "mimeType", "mime_type"];
+    let media_type = keys.into_iter().map(|key| text(value, key)).find(|text| !text.is_empty());
+    Some(PictureContent { media_type: media_type.unwrap_or_default(), data, n_bytes: data.len() })
+}
+
+/// Returns the content of a `data:` URL.
+fn in_url(url: &str) -> Option<PictureContent<'_>> {
+    let (head, data) = url.split_once(',').unwrap_or((url, ""));
+    let head = head.get(..5).filter(|scheme| scheme.eq_ignore_ascii_case("data:")).map(|_| &head[5..])?;
+    let media_type = head.split(';').next().unwrap_or_default();
+    Some(PictureContent { media_type, data, n_bytes: url.len() })
 }

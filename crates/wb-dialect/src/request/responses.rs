@@ -10,18 +10,30 @@ pub(super) fn message<'a>(value: &'a Value, at: &str) -> MessageView<'a> {
         return typed_message(value, at);
     }
     let (id, is_host_call) = (text(value, "call_id"), matches!(kind, "function_call" | "custom_tool_call"));
+    // Calls that the provider runs have no `call_id`, and its own searches for tools say so.
+    let is_of_host = !id.is_empty() && text(value, "execution") != "server";
     let (role, kind) = match kind {
         "reasoning" => (Role::Model, Kind::Thinking { is_signed: true }),
+        "tool_search_output" if is_of_host => (Role::Tool, Kind::Result { id, name: "" }),
+        // The documented output of a local shell names its call by `id`.
+        "local_shell_call_output" if id.is_empty() => {
+            (Role::Tool, Kind::Result { id: text(value, "id"), name: "" })
+        }
         _ if kind.ends_with("_call_output") => (Role::Tool, Kind::Result { id, name: "" }),
-        // Calls that the provider runs have no `call_id`; tool searches have their own outputs.
-        _ if kind.ends_with("_call") && (is_host_call || !id.is_empty()) && kind != "tool_search_call" => {
+        _ if kind.ends_with("_call") && (is_host_call || is_of_host) => {
             let arguments = value.get("arguments").unwrap_or(NULL);
-            (Role::Model, Kind::Call { id, name: text(value, "name"), arguments })
+            (Role::Model, Kind::Call { id, name: tool_name(value, kind), arguments })
         }
         _ if kind.ends_with("_call") => (Role::Model, Kind::Other),
         _ => (Role::Other, Kind::Other),
     };
     MessageView { role, parts: vec![Part { at: at.to_owned(), kind, value }], value }
+}
+
+/// Returns the name of the called tool; tools of the provider are named by the kind of the item.
+fn tool_name<'a>(call: &'a Value, kind: &'a str) -> &'a str {
+    let of_kind = if kind == "function_call" { "" } else { kind.trim_end_matches("_call") };
+    Some(text(call, "name")).filter(|name| !name.is_empty()).unwrap_or(of_kind)
 }
 
 fn typed_message<'a>(value: &'a Value, at: &str) -> MessageView<'a> {

@@ -45,8 +45,12 @@ pub(super) fn empty_messages(view: &RequestView<'_>) -> Vec<Finding> {
     found.map(|at| Finding::new(view.message_pointer(at), "the message has no content")).collect()
 }
 
-/// Returns whether a chat message has an empty list, or neither text nor calls.
+/// Returns whether a chat message has an empty list, or neither text nor calls; an answer may not
+/// have an empty text either.
 fn is_empty_in_chat(message: &MessageView<'_>) -> bool {
+    if is_empty_answer(message.value) {
+        return true;
+    }
     let is_empty_list = |key| message.value.get(key).and_then(Value::as_array).is_some_and(Vec::is_empty);
     let is_missing = message.value.get("content").is_none_or(Value::is_null);
     let others = ["tool_calls", "function_call", "refusal", "audio"];
@@ -55,11 +59,26 @@ fn is_empty_in_chat(message: &MessageView<'_>) -> bool {
     is_empty_list("content") || is_empty_list("tool_calls") || is_missing && !has_other_content
 }
 
+/// Returns whether an answer of chat has neither a text nor anything else.
+fn is_empty_answer(message: &Value) -> bool {
+    let is_empty_text = |text: &Value| text.as_str().is_some_and(str::is_empty);
+    let is_empty_part = |part: &Value| part["type"] == "text" && is_empty_text(&part["text"]);
+    let content = &message["content"];
+    let is_blank = content.is_null()
+        || is_empty_text(content)
+        || content.as_array().is_some_and(|list| list.iter().all(is_empty_part));
+    let is_nothing = |value: &Value| {
+        value.is_null() || is_empty_text(value) || value.as_array().is_some_and(Vec::is_empty)
+    };
+    let others = ["tool_calls", "function_call", "refusal", "audio", "reasoning_content"];
+    message["role"] == "assistant" && is_blank && others.iter().all(|key| is_nothing(&message[*key]))
+}
+
 pub(super) fn remove_part(edit: &mut RequestEdit<'_>, found: &Finding) -> bool {
     edit.remove(&found.at).is_some()
 }
 
-/// Removes an empty message; in chat, gives it an empty text.
+/// Removes an empty message; in chat, gives one that is no answer an empty text.
 pub(super) fn remove_or_fill(edit: &mut RequestEdit<'_>, found: &Finding) -> bool {
     let at = &found.at;
     if edit.dialect != Dialect::OpenaiChat {
@@ -67,6 +86,9 @@ pub(super) fn remove_or_fill(edit: &mut RequestEdit<'_>, found: &Finding) -> boo
     }
     let is_empty = |message: &Value, key: &str| message[key].as_array().is_some_and(Vec::is_empty);
     let Some(message) = edit.value(at) else { return false };
+    if is_empty_answer(message) {
+        return edit.remove(at).is_some();
+    }
     let (has_no_calls, has_content) =
         (is_empty(message, "tool_calls"), !message["content"].is_null() && !is_empty(message, "content"));
     let is_done = has_no_calls && edit.remove_key(at, "tool_calls");

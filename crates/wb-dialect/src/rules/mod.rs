@@ -1,6 +1,7 @@
 //! The providers' rules: one row each, with a check and a repair.
 
 mod roles;
+mod output_items;
 mod results;
 mod calls;
 mod server_tools;
@@ -8,14 +9,20 @@ mod order;
 mod content;
 mod thinking;
 mod item_ids;
+mod responses_items;
 mod sizes;
+mod pictures;
 mod tools;
+mod deferred_tools;
 mod table;
 
 use crate::dialect::Dialect;
 use crate::request::RequestView;
 use crate::request_edit::RequestEdit;
 pub use table::RULES;
+
+/// The replacement for a removed picture.
+pub(crate) const NO_PICTURE: &str = "[image]";
 
 /// A rule that providers enforce.
 #[derive(Clone, Copy, Debug)]
@@ -30,11 +37,14 @@ pub struct Rule {
     /// refusal.
     pub sources: &'static [(Dialect, &'static str)],
     pub(crate) check: fn(&RequestView<'_>) -> Vec<Finding>,
-    /// Repairs the place of a finding; returns whether it could. The last one is repaired first.
+    /// Repairs the place of a finding; returns whether it could. The last finding comes first.
     pub(crate) repair: fn(&mut RequestEdit<'_>, &Finding) -> bool,
 }
 
 impl Rule {
+    /// The ids of the rules on the content of a picture.
+    pub const OF_PICTURES: [&str; 4] = ["picture-empty", "picture-type", "picture-pixels", "picture-size"];
+
     /// Returns the source for the rule in a dialect; `None` if the dialect lacks the rule.
     pub fn source(&self, dialect: Dialect) -> Option<&'static str> {
         self.sources.iter().find(|(of_rule, _)| *of_rule == dialect).map(|(_, source)| *source)
@@ -48,7 +58,8 @@ pub(crate) struct Finding {
     pub(crate) at: String,
     /// The problem found there.
     pub(crate) what: String,
-    /// The JSON pointer to the other part of a pair, or a role, if a repair needs it.
+    /// The other value that a repair needs: the JSON pointer to the other part of a pair, a role or
+    /// a media type.
     pub(crate) other: Option<String>,
 }
 

@@ -16,6 +16,15 @@ fn has_calls(message: &MessageView<'_>) -> bool {
     message.parts.iter().any(|part| matches!(part.kind, Kind::Call { .. }))
 }
 
+/// Finds a request without messages. A prompt or an earlier response may replace them.
+pub(super) fn empty_request(view: &RequestView<'_>) -> Vec<Finding> {
+    let key = view.dialect.messages_key();
+    let is_empty = view.body.get(key).and_then(Value::as_array).is_some_and(Vec::is_empty);
+    let is_found =
+        is_empty && !view.continues_on_server() && view.body.get("prompt").is_none_or(Value::is_null);
+    is_found.then(|| Finding::new(format!("/{key}"), "the request has no message")).into_iter().collect()
+}
+
 /// Finds messages of the side that spoke just before.
 pub(super) fn repeated_sides(view: &RequestView<'_>) -> Vec<Finding> {
     let is_repeated = |at: &usize| view.messages[*at].role == view.messages[*at - 1].role;
@@ -96,6 +105,9 @@ fn parts_key(dialect: Dialect) -> &'static str {
 fn user_message(dialect: Dialect, text: &str) -> Value {
     match dialect {
         Dialect::Gemini => json!({ "role": "user", "parts": [{ "text": text }] }),
+        Dialect::OpenaiResponses => {
+            json!({ "type": "message", "role": "user", "content": [{ "type": "input_text", "text": text }] })
+        }
         _ => json!({ "role": "user", "content": [{ "type": "text", "text": text }] }),
     }
 }

@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 use wb_message::markers::INTERRUPTED;
 
 use super::Finding;
+use super::output_items::interrupted_item;
 use crate::dialect::Dialect;
 use crate::pointer::message_and_part;
 use crate::request::{Kind, RequestView, Role, Spot};
@@ -50,6 +51,7 @@ fn finding(view: &RequestView<'_>, spot: Spot, what: &str) -> Finding {
     let part = view.part(spot);
     let named = |id: &str, name: &str| if id.is_empty() { name.to_owned() } else { id.to_owned() };
     let what = match part.kind {
+        Kind::Call { id, name: "", .. } => format!("call `{id}` {what}"),
         Kind::Call { id, name, .. } => format!("call `{}` of `{name}` {what}", named(id, name)),
         Kind::Result { id, name } => format!("result `{}` {what}", named(id, name)),
         _ => what.to_owned(),
@@ -94,10 +96,7 @@ fn interrupted_result(call: &Value, dialect: Dialect) -> Value {
         Dialect::OpenaiChat => {
             json!({ "role": "tool", "tool_call_id": call["id"], "content": INTERRUPTED })
         }
-        Dialect::OpenaiResponses => {
-            let kind = format!("{}_output", call["type"].as_str().unwrap_or("function_call"));
-            json!({ "type": kind, "call_id": call["call_id"], "output": INTERRUPTED })
-        }
+        Dialect::OpenaiResponses => interrupted_item(call),
         Dialect::Gemini => {
             let call = call.get("functionCall").or_else(|| call.get("function_call")).unwrap_or(&Value::Null);
             let mut response = json!({ "name": call["name"], "response": { "error": INTERRUPTED } });
@@ -131,7 +130,10 @@ fn insert_result(edit: &mut RequestEdit<'_>, call: &str, result: Value) -> bool 
 }
 
 fn is_call_or_output(item: &Value) -> bool {
-    item["type"].as_str().is_some_and(|kind| kind.ends_with("_call") || kind.ends_with("_call_output"))
+    let is_search = |kind: &str| kind == "tool_search_output";
+    item["type"]
+        .as_str()
+        .is_some_and(|kind| kind.ends_with("_call") || kind.ends_with("_call_output") || is_search(kind))
 }
 
 /// Inserts a result after the results at the start of the user's message, or in a new message.

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::Finding;
+use super::{Finding, NO_PICTURE};
 use crate::dialect::Dialect;
 use crate::request::RequestView;
 use crate::request_edit::RequestEdit;
@@ -12,8 +12,6 @@ const MEGABYTE: usize = 1 << 20;
 const MAX_PICTURE_BYTES: usize = 5 * MEGABYTE;
 /// Anthropic's limit for blocks with `cache_control`.
 const MAX_BREAKPOINTS: usize = 4;
-/// The replacement for a removed picture.
-const NO_PICTURE: &str = "[image]";
 
 fn max_bytes(dialect: Dialect) -> usize {
     match dialect {
@@ -41,7 +39,7 @@ fn larger_than(view: &RequestView<'_>, max: usize) -> Vec<Finding> {
     if n_bytes <= max {
         return Vec::new();
     }
-    let first = view.pictures().into_iter().find(|picture| picture.n_bytes > 0);
+    let first = view.pictures().into_iter().find(|picture| picture.n_bytes() > 0);
     let what = format!("the request has {n_bytes} bytes, the limit is {max}");
     vec![Finding::new(first.map(|picture| picture.at).unwrap_or_default(), what)]
 }
@@ -80,9 +78,9 @@ pub(super) fn excess_pictures(view: &RequestView<'_>) -> Vec<Finding> {
 }
 
 pub(super) fn oversized_pictures(view: &RequestView<'_>) -> Vec<Finding> {
-    let large = view.pictures().into_iter().filter(|picture| picture.n_bytes > MAX_PICTURE_BYTES);
+    let large = view.pictures().into_iter().filter(|picture| picture.n_bytes() > MAX_PICTURE_BYTES);
     let what = |n| format!("the picture has {n} bytes in base64, the limit is {MAX_PICTURE_BYTES}");
-    large.map(|picture| Finding::new(picture.at, what(picture.n_bytes))).collect()
+    large.map(|picture| Finding::new(picture.at.as_str(), what(picture.n_bytes()))).collect()
 }
 
 /// Finds blocks with `cache_control` beyond the limit, starting in the messages.

@@ -1,6 +1,9 @@
 //! The table of rules, in the order in which they are repaired.
 
-use super::{Rule, calls, content, item_ids, order, results, roles, server_tools, sizes, thinking, tools};
+use super::{
+    Rule, calls, content, deferred_tools, item_ids, order, pictures, responses_items, results, roles,
+    server_tools, sizes, thinking, tools,
+};
 use crate::dialect::Dialect::{Anthropic, Gemini, OpenaiChat, OpenaiResponses};
 
 /// A gateway's tests, which quote a refusal.
@@ -11,7 +14,7 @@ const COMPACTION_ON_DEMAND: &str =
     "https://platform.claude.com/docs/en/build-with-claude/compaction-on-demand";
 
 /// All rules. A later rule repairs what an earlier one leaves behind, such as an empty message.
-pub const RULES: [Rule; 34] = [
+pub const RULES: [Rule; 42] = [
     Rule {
         id: "role-missing",
         says: "a message says who speaks",
@@ -218,6 +221,25 @@ pub const RULES: [Rule; 34] = [
         repair: tools::rename_tool,
     },
     Rule {
+        id: "tool-reference",
+        says: "a reference names a tool of the request",
+        fix: "replace the reference with a text that names the tool",
+        sources: &[(Anthropic, "https://github.com/anthropics/claude-code/issues/82004")],
+        check: deferred_tools::unknown_references,
+        repair: deferred_tools::replace_reference,
+    },
+    Rule {
+        id: "tool-deferred",
+        says: "a tool is loaded at once",
+        fix: "load the tool that searches for others at once, or else the first",
+        sources: &[(
+            Anthropic,
+            "https://platform.claude.com/docs/en/agents-and-tools/tool-use/tool-search-tool",
+        )],
+        check: deferred_tools::only_deferred_tools,
+        repair: deferred_tools::load_tool,
+    },
+    Rule {
         id: "call-last",
         says: "no text follows a call in its message",
         fix: "move the text before the calls",
@@ -260,6 +282,22 @@ pub const RULES: [Rule; 34] = [
         repair: item_ids::remove_id,
     },
     Rule {
+        id: "encrypted-content",
+        says: "encrypted content is a string",
+        fix: "remove the encrypted content of reasoning, and any other item with it",
+        sources: &[(OpenaiResponses, "https://github.com/Yeachan-Heo/gajae-code/issues/1207")],
+        check: responses_items::mistyped_encryption,
+        repair: responses_items::remove_encryption,
+    },
+    Rule {
+        id: "reasoning-content",
+        says: "reasoning with encrypted content has no readable content",
+        fix: "empty the readable content",
+        sources: &[(OpenaiResponses, "https://github.com/musistudio/claude-code-router/issues/1783")],
+        check: responses_items::readable_reasoning,
+        repair: responses_items::empty_content,
+    },
+    Rule {
         id: "reasoning-alone",
         says: "a reasoning item with an id is followed by its output",
         fix: "drop the reasoning item",
@@ -285,15 +323,27 @@ pub const RULES: [Rule; 34] = [
     },
     Rule {
         id: "message-empty",
-        says: "a message has content; no list of content or calls is empty",
-        fix: "drop the message; in chat, give it an empty text and remove empty lists",
+        says: "a message has content; no list of content or calls is empty; in chat, an answer has a text or calls",
+        fix: "drop the message; in chat, remove empty lists and give a message of another role an empty text",
         sources: &[
             (Anthropic, "https://github.com/anthropics/claude-code/issues/3196"),
+            // Kimi also refuses an answer with an empty text: MoonshotAI/kimi-code#1985.
             (OpenaiChat, "https://github.com/docker/docker-agent/issues/63"),
             (Gemini, "https://github.com/vercel/ai/issues/3775"),
         ],
         check: content::empty_messages,
         repair: content::remove_or_fill,
+    },
+    Rule {
+        id: "request-empty",
+        says: "a request has a message, or continues what the provider stores",
+        fix: "append a user message",
+        sources: &[
+            (Anthropic, "https://github.com/langchain-ai/langchain/pull/31696"),
+            (OpenaiResponses, "https://github.com/earendil-works/pi/issues/4246"),
+        ],
+        check: order::empty_request,
+        repair: order::append_user,
     },
     Rule {
         id: "alternation",
@@ -324,6 +374,34 @@ pub const RULES: [Rule; 34] = [
         ],
         check: order::model_last,
         repair: order::append_user,
+    },
+    Rule {
+        id: "picture-empty",
+        says: "a picture has bytes",
+        fix: "replace the picture with a text",
+        sources: &[
+            (Anthropic, "https://github.com/anthropics/claude-code/issues/12750"),
+            (OpenaiResponses, "https://github.com/anomalyco/opencode/issues/23983"),
+        ],
+        check: pictures::empty_pictures,
+        repair: sizes::replace_picture,
+    },
+    Rule {
+        id: "picture-type",
+        says: "the media type of a picture is that of its bytes: JPEG, PNG, GIF or WebP",
+        fix: "correct the media type, or replace a picture of another format with a text",
+        sources: &[(Anthropic, "https://github.com/anthropics/claude-code/issues/13131")],
+        check: pictures::mistyped_pictures,
+        repair: pictures::correct_type,
+    },
+    Rule {
+        id: "picture-pixels",
+        says: "a side of a picture has at most 8000 pixels; 2000 in a request with more than 20 pictures",
+        fix: "replace the picture with a text, or make it smaller",
+        // The refusal of many pictures is quoted in anthropics/claude-code#49537.
+        sources: &[(Anthropic, "https://platform.claude.com/docs/en/build-with-claude/vision")],
+        check: pictures::large_sides,
+        repair: sizes::replace_picture,
     },
     Rule {
         id: "picture-size",

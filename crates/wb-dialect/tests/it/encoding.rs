@@ -258,6 +258,25 @@ fn call_names_are_reshaped_unless_the_tool_is_offered() {
 }
 
 #[test]
+fn an_answer_without_content_is_refused_in_chat_if_the_agent_sends_it() {
+    let empty = [vec![], vec![Block::text("")]].map(Message::assistant_blocks);
+    for answer in empty {
+        let messages = [Message::user("Go."), answer, Message::user("Well?")];
+        for dialect in [Dialect::OpenaiChat, Dialect::OpenaiResponses, Dialect::Gemini] {
+            let found = |empty_texts| {
+                let verbatim = VerbatimParts { empty_texts, ..VerbatimParts::default() };
+                let found = EncodedRequest::next_request_with(&messages, dialect, verbatim).validate();
+                found.into_iter().map(|it| (it.rule.into_owned(), it.message)).collect::<Vec<_>>()
+            };
+            let is_chat = dialect == Dialect::OpenaiChat;
+            let refused = is_chat.then(|| ("message-empty".to_owned(), Some(1)));
+            assert_eq!(found(true), refused.into_iter().collect::<Vec<_>>(), "{dialect}");
+            assert_eq!(found(false), [], "{dialect}");
+        }
+    }
+}
+
+#[test]
 fn the_order_of_a_session_is_kept_if_its_agent_sends_it() {
     let messages = [
         Message::user("Go."),

@@ -220,6 +220,16 @@ impl Target {
                 self.messages().push(json!({ "role": "model", "parts": [] }));
             }
             "message-empty" => self.messages().insert(0, json!({ "role": "user", "content": null })),
+            "request-empty" => self.messages().clear(),
+            "encrypted-content" => {
+                self.messages()
+                    .insert(1, json!({ "type": "compaction", "encrypted_content": { "data": "g" } }));
+            }
+            "reasoning-content" => {
+                let content = json!([{ "type": "reasoning_text", "text": "Hm." }]);
+                let item = json!({ "type": "reasoning", "summary": [], "content": content, "encrypted_content": "g" });
+                self.messages().insert(1, item);
+            }
             "alternation" => {
                 let more = self.message("user", "Quick!");
                 self.messages().push(more);
@@ -256,6 +266,12 @@ impl Target {
                 );
                 blocks.for_each(|block| self.append(block));
             }
+            _ => self.break_block_rule(rule),
+        }
+    }
+
+    fn break_block_rule(&mut self, rule: &str) {
+        match rule {
             "server-call-unanswered" => {
                 let call =
                     json!({ "type": "server_tool_use", "id": "s2", "name": "web_search", "input": {} });
@@ -264,8 +280,36 @@ impl Target {
                 let next = self.message("user", "Thanks.");
                 self.messages().extend([prompt, answer, next]);
             }
+            "tool-reference" => {
+                self.body["tools"] = json!([{ "name": "read", "input_schema": { "type": "object" } }]);
+                let result = self.picked(is_result);
+                self.part(result)["content"] = json!([{ "type": "tool_reference", "tool_name": "lost" }]);
+            }
+            "tool-deferred" => {
+                self.body["tools"] = json!([{ "name": "read", "defer_loading": true }]);
+            }
+            "picture-empty" => self.append_picture(""),
+            // A GIF that says it is a PNG, and one of 9000 by 9 pixels.
+            "picture-type" => self.append_picture("R0lGODlhCQAJAAAAAA=="),
+            "picture-pixels" => {
+                self.append_picture("R0lGODlhKCMJAAAAAA==");
+                self.replace("image/png", "image/gif");
+            }
             rule => self.insert_into_answer(0, server_block(rule)),
         }
+    }
+
+    /// Appends a picture that says it is a PNG.
+    fn append_picture(&mut self, data: &str) {
+        let source = json!({ "type": "base64", "media_type": "image/png", "data": data });
+        let url = format!("data:image/png;base64,{data}");
+        let part = if self.dialect == Dialect::Anthropic {
+            json!({ "type": "image", "source": source })
+        } else {
+            let part = json!({ "type": "input_image", "image_url": url });
+            json!({ "type": "message", "role": "user", "content": [part] })
+        };
+        self.append(part);
     }
 
     /// Inserts a block into the first answer.
@@ -340,7 +384,7 @@ proptest! {
         let body = EncodedRequest::from_messages(&transcript(&answers), dialect).body;
         let mut request = Target { dialect, body, pick };
         // A request broken by these cannot be broken again.
-        let last = ["thinking-first", "thought-signature", "message-empty", "user-first", "user-last", "reasoning-alone"];
+        let last = ["request-empty", "thinking-first", "thought-signature", "message-empty", "user-first", "user-last", "reasoning-alone"];
         let rules = rules.into_iter().map(|at| RULES[at]).filter(|rule| rule.source(dialect).is_some());
         let rules: Vec<_> = rules.filter(|rule| !SIZES.contains(&rule.id) && !last.contains(&rule.id)).collect();
         for rule in &rules {

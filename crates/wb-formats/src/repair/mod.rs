@@ -10,6 +10,8 @@ mod concatenated_records;
 mod missing_parents;
 mod missing_roles;
 mod empty_texts;
+mod empty_answers;
+mod refused_pictures;
 mod unpaired_calls;
 mod doubled_call_ids;
 mod missing_call_ids;
@@ -74,7 +76,7 @@ type Stage = fn(&Current<'_>) -> Result<Next, NotExpressible>;
 /// before it is visible again. A call or result without a role is not read, so that its counterpart
 /// would look unpaired: as long as one role is missing, later stages repair nothing. Only calls
 /// with unique ids can each be answered.
-const STAGES: [Stage; 12] = [
+const STAGES: [Stage; 14] = [
     unreadable_lines::stage,
     torn_line::stage,
     lone_surrogates::stage,
@@ -83,6 +85,8 @@ const STAGES: [Stage; 12] = [
     missing_roles::stage,
     tool_names::stage,
     empty_texts::stage,
+    empty_answers::stage,
+    refused_pictures::stage,
     missing_call_ids::stage,
     late_results::stage,
     doubled_call_ids::stage,
@@ -106,16 +110,19 @@ const SEEDS: u64 = 1 << 20;
 /// can be read then. A cut-off last line is removed, lone surrogates become U+FFFD, records on one
 /// line get lines of their own, and lines whose parent is missing are linked. A lost role is
 /// restored if it can be inferred, and calls get a name that is accepted; empty texts are removed
-/// from their lists, or marked if nothing else is in them. Calls without an id get that of the
-/// unpaired result next to them, or a new one; late results move to their calls, and if several
-/// calls share an id, the later ones get another, with their results.
+/// from their lists, or marked if nothing else is in them, and answers without content are removed
+/// where the agent sends them. Refused pictures get the media type of their bytes, or become texts.
+/// Calls without an id get that of the unpaired result next to them, or a new one; late results
+/// move to their calls, and if several calls share an id, the later ones get another, with their
+/// results.
 ///
 /// Then calls without a result are answered: by the unpaired result next to them or before them, if
 /// there is one, else by a mark. Exceptions are calls that the agent answers itself, unless their
 /// result is there, and those whose id another call of their message has. Results without a call
 /// and second results are removed, and where a provider wants the user to speak first, a user
-/// message is added. Ids, names and the user message stay unchanged if a format cannot hold the
-/// repair, with the reason; any other such repair is an error, unless another one was made before.
+/// message is added. Ids, names, pictures and the user message stay unchanged if a format cannot
+/// hold the repair, with the reason; any other such repair is an error, unless another one was made
+/// before.
 ///
 /// Records that a change reveals are repaired with it if the session is one file, and stay hidden
 /// if more would be refused then. A second run changes nothing.

@@ -13,7 +13,7 @@ enum ContentPart<'a> {
 }
 
 /// Returns whether all content of the user, the host, the model and digests is still there, in
-/// order; results and empty texts do not count.
+/// order; results, pictures and empty texts do not count.
 pub(super) fn loses_nothing(before: &[Message], after: &[Message]) -> bool {
     let mut after = parts(after);
     parts(before).all(|part| after.any(|it| it == part))
@@ -47,7 +47,7 @@ fn part(block: &Block) -> Option<ContentPart<'_>> {
     match block {
         Block::Text { text } => Some(ContentPart::Text(text)),
         Block::ToolCall { input, .. } => Some(ContentPart::Call(input)),
-        Block::ToolResult { .. } => None,
+        Block::ToolResult { .. } | Block::Image { .. } => None,
         other => Some(ContentPart::Other(other)),
     }
 }

@@ -51,7 +51,8 @@ impl Format for OpenaiResponses {
         let is_item = |it: &&ProbedValue| is_typed(it) || (it.r#type.is_empty() && !it.role.is_empty());
         let is_known = items.iter().any(|it| is_typed(it)) || (is_body && first.has("model"));
         let is_all = !items.is_empty() && items.iter().all(is_item);
-        if is_all && is_known { Confidence::Sure } else { Confidence::No }
+        let is_empty = is_body && items.is_empty() && first.has("model");
+        if is_all && is_known || is_empty { Confidence::Sure } else { Confidence::No }
     }
 
     fn open(&self, parts: Box<dyn Parts>) -> Result<Box<dyn Document>, FormatError> {

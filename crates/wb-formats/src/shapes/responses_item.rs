@@ -65,7 +65,8 @@ impl ItemContent {
                 Self::Host { kind: OPAQUE_TYPE.to_owned(), content: vec![block].into() }
             }
             "agent_message" => Self::Host { kind, content: content(take(&mut item, &["content"])) },
-            _ if kind.ends_with("_output") || kind == "function_result" => result(&mut item),
+            "tool_search_output" if is_of_provider(&item) => Self::Answer(vec![found_tools(&item)]),
+            _ if kind.ends_with("_output") || kind == "function_result" => result(&kind, &mut item),
             _ if kind.ends_with("_call") => Self::Answer(vec![call(&kind, &mut item)]),
             // A message without a known speaker.
             "message" | "" => return None,
@@ -204,9 +205,8 @@ fn reasoning(item: &mut Value) -> Block {
 fn call(kind: &str, item: &mut Value) -> Block {
     let tool = kind.strip_suffix("_call").unwrap_or(kind);
     let is_own = matches!(kind, "function_call" | "custom_tool_call" | "local_shell_call");
-    let Some(id) =
-        take_text(item, "call_id").or_else(|| is_own.then(|| take_text(item, "id").unwrap_or_default()))
-    else {
+    let id = take_text(item, "call_id").filter(|_| !is_of_provider(item));
+    let Some(id) = id.or_else(|| is_own.then(|| take_text(item, "id").unwrap_or_default())) else {
         let about = ["/action/query", "/action/url", "/action/pattern", "/revised_prompt"];
         let about = about.iter().find_map(|path| item.pointer(path)?.as_str()).unwrap_or_default();
         return Block::text(format!("[{tool}: {about}]"));
@@ -224,7 +224,22 @@ fn call(kind: &str, item: &mut Value) -> Block {
     Block::ToolCall { id, name, input }
 }
 
-fn result(item: &mut Value) -> ItemContent {
+/// Returns whether the provider itself carries out a search for tools.
+fn is_of_provider(item: &Value) -> bool {
+    text_of(item.get("execution")) == "server"
+}
+
+/// Names the tools that the provider found.
+fn found_tools(item: &Value) -> Block {
+    let tools = item.get("tools").and_then(Value::as_array).into_iter().flatten();
+    let names: Vec<&str> = tools.map(|tool| text_of(tool.get("name"))).collect();
+    Block::text(format!("[tools: {}]", names.join(", ")))
+}
+
+/// Reads the result of a call; that of a local shell may name its call by `id`.
+fn result(kind: &str, item: &mut Value) -> ItemContent {
+    let call_id = take_text(item, "call_id")
+        .or_else(|| take_text(item, "id").filter(|_| kind == "local_shell_call_output"));
     let content = match take(item, &["output", "result", "tools"]) {
         Value::Object(mut fields) if !fields.contains_key("type") => {
             match fields.get_mut("content").map(Value::take) {
@@ -234,7 +249,7 @@ fn result(item: &mut Value) -> ItemContent {
         }
         body => blocks(body),
     };
-    ItemContent::Result { call_id: take_text(item, "call_id").unwrap_or_default(), content }
+    ItemContent::Result { call_id: call_id.unwrap_or_default(), content }
 }
 
 /// Returns a body, in which a single text is plain.

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use wb_dialect::{RULES, Violation};
+use wb_dialect::{Dialect, RULES, Violation};
 use wb_formats::{SentAs, View, newest, repair};
 use wb_message::{Message, Pairing, content_fingerprints};
 use wb_record::{MemoryParts, Note, Stamp};
@@ -261,7 +261,10 @@ fn is_sent_blank(view: &View) -> bool {
 /// it, and only then.
 fn blank(file: &str, bytes: &[u8]) -> Option<String> {
     let view = open(bytes).ok()?;
-    let (is_sent, is_reported) = (SentAs::from_view(&view).verbatim.empty_texts, is_sent_blank(&view));
+    let sent = SentAs::from_view(&view);
+    // In chat, only an answer without content is refused.
+    let is_sent = sent.verbatim.empty_texts && sent.dialects == [Dialect::Anthropic];
+    let is_reported = is_sent_blank(&view);
     let stays = is_reported && written(bytes).is_ok_and(|(now, _)| is_sent_blank(&now));
     let what = format!("{file}: an empty text is sent: {is_sent}, told: {is_reported}, stays: {stays}");
     (is_sent != is_reported || stays).then_some(what)

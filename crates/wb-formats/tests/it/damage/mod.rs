@@ -10,3 +10,5 @@ pub(crate) mod lost_lines;
 pub(crate) mod lost_roles;
 pub(crate) mod unanswered;
 pub(crate) mod one_id;
+pub(crate) mod pictures;
+pub(crate) mod empty_answers;

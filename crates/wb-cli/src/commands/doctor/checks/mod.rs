@@ -2,8 +2,8 @@
 
 pub(crate) mod last_request;
 pub(crate) mod lost_record;
-pub(crate) mod refused;
 pub(crate) mod raw_request;
+pub(crate) mod refused;
 pub(crate) mod half_characters;
 pub(crate) mod too_large;
 pub(crate) mod compaction_loop;

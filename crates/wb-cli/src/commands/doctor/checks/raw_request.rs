@@ -9,6 +9,7 @@ use wb_dialect::{repair, validate};
 use super::{Check, GO_BACK, place};
 use crate::commands::doctor::examination::Examination;
 use crate::commands::doctor::problem::Problem;
+use crate::session::Session;
 use crate::session::input::{REQUESTS, RequestBody};
 
 /// The check.
@@ -16,11 +17,7 @@ pub(crate) const CHECK: Check = Check { rule: "raw-request-refused", find };
 
 /// Returns violations in the body of a request of rules that the session in it does not break.
 fn find(Examination { session, remedies, .. }: &Examination<'_>) -> Vec<Problem> {
-    if !REQUESTS.contains(&session.opened.format) {
-        return Vec::new();
-    }
-    let bytes = session.document.parts().whole("").unwrap_or_default();
-    let Ok(RequestBody { mut body, dialects, .. }) = RequestBody::parse(bytes) else { return Vec::new() };
+    let Some(RequestBody { mut body, dialects, .. }) = body(session) else { return Vec::new() };
     let Some(dialect) = dialects.first().copied() else { return Vec::new() };
     let known: HashSet<&str> = remedies.now.violations().iter().map(|it| it.rule.as_ref()).collect();
     let mut found = validate(&body, dialect);
@@ -36,4 +33,17 @@ fn find(Examination { session, remedies, .. }: &Examination<'_>) -> Vec<Problem>
         Problem::new(what, command, GO_BACK)
     };
     found.iter().map(problem).collect()
+}
+
+/// Returns the rules that the body of a request breaks as is; `None` if the file is a session.
+pub(super) fn broken_as_is(session: &Session) -> Option<HashSet<Cow<'static, str>>> {
+    let RequestBody { body, dialects, .. } = body(session)?;
+    Some(dialects.iter().flat_map(|dialect| validate(&body, *dialect)).map(|it| it.rule).collect())
+}
+
+fn body(session: &Session) -> Option<RequestBody> {
+    if !REQUESTS.contains(&session.opened.format) {
+        return None;
+    }
+    RequestBody::parse(session.document.parts().whole("").unwrap_or_default()).ok()
 }
