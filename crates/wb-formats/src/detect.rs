@@ -27,6 +27,20 @@ const FOR_SCREEN: &str =
     "messages for the screen (UIMessage) of the AI SDK are not read, only those that a model is sent";
 const CONVERT: &str = "save what convertToModelMessages(messages) returns, which is read as ai-sdk";
 
+const UTF_16: &str = "the file is in UTF-16, and sessions are in UTF-8";
+const TO_UTF_8: &str =
+    "convert a copy: iconv -f UTF-16 -t UTF-8 FILE > NEW; in PowerShell, write files with -Encoding utf8";
+
+/// Returns whether a file begins with a byte order mark of UTF-16, or with ASCII characters of two
+/// bytes.
+fn is_utf16(head: &[u8]) -> bool {
+    let is_wide = |low: usize| {
+        let mut pairs = head.chunks_exact(2).take(8);
+        pairs.len() == 8 && pairs.all(|pair| pair[low].is_ascii_graphic() && pair[1 - low] == 0)
+    };
+    head.starts_with(b"\xFF\xFE") || head.starts_with(b"\xFE\xFF") || is_wide(0) || is_wide(1)
+}
+
 /// Returns the format most sure of parts that begin like this; among equals, the first of
 /// [`FORMATS`].
 pub fn detect(probe: &Probe) -> Option<&'static dyn Format> {
@@ -114,6 +128,9 @@ fn known(probe: &Probe) -> Result<&'static dyn Format, FormatError> {
     let visible = head.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(head).trim_ascii_start();
     if visible.is_empty() {
         return Err(FormatError::Empty);
+    }
+    if is_utf16(head) {
+        return Err(FormatError::Log { line: None, what: UTF_16.to_owned(), hint: TO_UTF_8.to_owned() });
     }
     if visible.starts_with(ZIP) {
         return Err(FormatError::Log { line: None, what: ZIPPED.to_owned(), hint: UNZIP.to_owned() });

@@ -34,7 +34,7 @@ fn an_empty_file_and_a_file_that_is_no_transcript_list_the_formats() {
         (b"{\"name\":\"a package\"}", "{\"name\":\"a package\"}"),
         (b"{\"a\":1}\n{\"a\":2}\n", "{\"a\":1}"),
         (b"[1,2]", "[1,2]"),
-        (b"\xFF\xFE{", "\u{FFFD}\u{FFFD}{"),
+        (b"\xFF\xFA{", "\u{FFFD}\u{FFFD}{"),
     ] {
         let error = open(bytes).unwrap_err();
         assert_eq!(error.to_string(), format!("unrecognized format (starts with {begins:?})"));
@@ -183,5 +183,17 @@ fn a_request_is_recognized_by_anything_that_only_its_provider_writes() {
         ("\"go\"", function),
     ] {
         assert_eq!(read(&with(content, more)), "openai-chat", "{content}{more}");
+    }
+}
+
+#[test]
+fn a_file_in_utf_16_is_named_as_such() {
+    let text = "{\"type\":\"user\"}\n";
+    let little: Vec<u8> = text.encode_utf16().flat_map(u16::to_le_bytes).collect();
+    let big: Vec<u8> = text.encode_utf16().flat_map(u16::to_be_bytes).collect();
+    let marked = [&[0xff, 0xfe][..], &little].concat();
+    for bytes in [little, big, marked] {
+        let error = open(&bytes).unwrap_err().to_string();
+        assert!(error.contains("UTF-16"), "{error}");
     }
 }
