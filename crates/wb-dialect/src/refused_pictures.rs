@@ -25,14 +25,14 @@ impl EncodedRequest {
     /// Returns the pictures that are refused for their content, one entry for each rule.
     pub fn refused_pictures(&self) -> Vec<RefusedPicture> {
         let view = RequestView::new(&self.body, self.dialect);
-        let pictures = view.pictures().into_iter();
-        let data: HashMap<String, &str> =
-            pictures.filter_map(|picture| Some((picture.at, picture.content?.data))).collect();
+        let pictures = view.pictures().iter();
+        let data: HashMap<&str, &str> =
+            pictures.filter_map(|picture| Some((picture.at.as_str(), picture.content?.data))).collect();
         let is_of_dialect = |rule: &&Rule| rule.source(self.dialect).is_some();
         let rules = RULES.iter().filter(|rule| Rule::OF_PICTURES.contains(&rule.id)).filter(is_of_dialect);
         let found = rules.flat_map(|rule| (rule.check)(&view));
         let refused = found.filter_map(|finding| {
-            let data = (*data.get(&finding.at)?).to_owned();
+            let data = (*data.get(finding.at.as_str())?).to_owned();
             Some(RefusedPicture { data, media_type: finding.other })
         });
         refused.collect()

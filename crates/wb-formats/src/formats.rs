@@ -114,7 +114,7 @@ pub static FORMATS: &[FormatRow] = &[
             "per answer",
         )
     },
-    row(&CopilotCli, "events JSONL", "summary", "none"),
+    row(&CopilotCli, "events JSONL", "summary", "from 1.0.95 on"),
     FormatRow {
         // Goose replaces a refused name: seen in its version of July 2026.
         verbatim: VerbatimParts { names: false, ..VERBATIM_NAMES },

@@ -60,6 +60,7 @@ pub(crate) struct RequestView<'a> {
     pub(crate) body: &'a Value,
     pub(crate) messages: Vec<MessageView<'a>>,
     pairs: OnceCell<Pairs>,
+    pictures: OnceCell<Vec<Picture<'a>>>,
 }
 
 impl<'a> RequestView<'a> {
@@ -74,7 +75,7 @@ impl<'a> RequestView<'a> {
         };
         let message = |(at, value)| read(value, &format!("/{}/{at}", dialect.messages_key()));
         let messages = list.iter().enumerate().map(message).collect();
-        Self { dialect, body, messages, pairs: OnceCell::new() }
+        Self { dialect, body, messages, pairs: OnceCell::new(), pictures: OnceCell::new() }
     }
 
     /// Returns the pairs of calls and results.
@@ -116,8 +117,8 @@ impl<'a> RequestView<'a> {
     }
 
     /// Returns the pictures in order.
-    pub(crate) fn pictures(&self) -> Vec<Picture<'a>> {
-        pictures::pictures(self)
+    pub(crate) fn pictures(&self) -> &[Picture<'a>] {
+        self.pictures.get_or_init(|| pictures::pictures(self))
     }
 }
 

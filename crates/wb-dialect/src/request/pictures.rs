@@ -36,18 +36,32 @@ const LISTS: [&str; 3] = ["content", "parts", "output"];
 pub(super) fn pictures<'a>(view: &RequestView<'a>) -> Vec<Picture<'a>> {
     let mut found = Vec::new();
     for (index, message) in view.messages.iter().enumerate() {
-        walk(message.value, view.message_pointer(index), &mut found);
+        walk(message.value, &mut Vec::new(), &mut |path, value| {
+            let mut at = view.message_pointer(index);
+            for (key, nth) in path {
+                at.extend(["/", key, "/", &nth.to_string()]);
+            }
+            found.push(Picture { at, content: content(value) });
+        });
     }
     found
 }
 
-fn walk<'a>(value: &'a Value, at: String, found: &mut Vec<Picture<'a>>) {
+/// Passes each picture in a value with the keys and indices that lead to it.
+fn walk<'a>(
+    value: &'a Value,
+    path: &mut Vec<(&'static str, usize)>,
+    pass: &mut impl FnMut(&[(&'static str, usize)], &'a Value),
+) {
     if is_picture(value) {
-        return found.push(Picture { at, content: content(value) });
+        return pass(path, value);
     }
     for key in LISTS {
-        let list = value.get(key).and_then(Value::as_array).into_iter().flatten();
-        list.enumerate().for_each(|(nth, each)| walk(each, format!("{at}/{key}/{nth}"), found));
+        for (nth, each) in value.get(key).and_then(Value::as_array).into_iter().flatten().enumerate() {
+            path.push((key, nth));
+            walk(each, path, pass);
+            path.pop();
+        }
     }
 }
 

@@ -15,23 +15,23 @@ const MANY_PICTURES: usize = 20;
 /// Finds pictures without bytes.
 pub(super) fn empty_pictures(view: &RequestView<'_>) -> Vec<Finding> {
     let is_empty = |data: &str| data.trim().is_empty();
-    let all = view.pictures().into_iter();
+    let all = view.pictures().iter();
     let empty = all.filter(|picture| picture.content.is_some_and(|content| is_empty(content.data)));
-    empty.map(|picture| Finding::new(picture.at, "the picture is empty")).collect()
+    empty.map(|picture| Finding::new(picture.at.as_str(), "the picture is empty")).collect()
 }
 
 /// Finds pictures whose media type is not that of their bytes, or not accepted.
 pub(super) fn mistyped_pictures(view: &RequestView<'_>) -> Vec<Finding> {
-    let found = view.pictures().into_iter().filter_map(|picture| {
+    let found = view.pictures().iter().filter_map(|picture| {
         let content = picture.content.filter(|content| !content.data.trim().is_empty())?;
         let said = content.media_type;
         match media_type(content.data) {
             Some(actual) if said != actual => {
                 let what = format!("the media type of the picture is `{said}`, its bytes are {actual}");
-                Some(Finding::new(picture.at, what).with(Some(actual.to_owned())))
+                Some(Finding::new(picture.at.as_str(), what).with(Some(actual.to_owned())))
             }
             None if !said.is_empty() && !MEDIA_TYPES.contains(&said) => {
-                Some(Finding::new(picture.at, format!("the media type `{said}` is not accepted")))
+                Some(Finding::new(picture.at.as_str(), format!("the media type `{said}` is not accepted")))
             }
             _ => None,
         }
@@ -53,11 +53,11 @@ pub(super) fn large_sides(view: &RequestView<'_>) -> Vec<Finding> {
     } else {
         (MAX_SIDE, String::new())
     };
-    let found = pictures.into_iter().filter_map(|picture| {
+    let found = pictures.iter().filter_map(|picture| {
         let (width, height) = sides(picture.content?.data)?;
         let what =
             format!("the picture has {width} x {height} pixels, the limit of a side is {max}{where_many}");
-        (width.max(height) > max).then(|| Finding::new(picture.at, what))
+        (width.max(height) > max).then(|| Finding::new(picture.at.as_str(), what))
     });
     found.collect()
 }

@@ -39,9 +39,9 @@ fn larger_than(view: &RequestView<'_>, max: usize) -> Vec<Finding> {
     if n_bytes <= max {
         return Vec::new();
     }
-    let first = view.pictures().into_iter().find(|picture| picture.n_bytes() > 0);
+    let first = view.pictures().iter().find(|picture| picture.n_bytes() > 0);
     let what = format!("the request has {n_bytes} bytes, the limit is {max}");
-    vec![Finding::new(first.map(|picture| picture.at).unwrap_or_default(), what)]
+    vec![Finding::new(first.map(|picture| picture.at.clone()).unwrap_or_default(), what)]
 }
 
 /// Returns the length of a value as compact JSON.
@@ -73,12 +73,12 @@ pub(super) fn excess_pictures(view: &RequestView<'_>) -> Vec<Finding> {
     let (pictures, max) = (view.pictures(), max_pictures(view.dialect));
     let n = pictures.len();
     let what = format!("the request has {n} pictures, the limit is {max}");
-    let oldest = pictures.into_iter().take(n.saturating_sub(max));
-    oldest.map(|picture| Finding::new(picture.at, what.as_str())).collect()
+    let oldest = pictures.iter().take(n.saturating_sub(max));
+    oldest.map(|picture| Finding::new(picture.at.as_str(), what.as_str())).collect()
 }
 
 pub(super) fn oversized_pictures(view: &RequestView<'_>) -> Vec<Finding> {
-    let large = view.pictures().into_iter().filter(|picture| picture.n_bytes() > MAX_PICTURE_BYTES);
+    let large = view.pictures().iter().filter(|picture| picture.n_bytes() > MAX_PICTURE_BYTES);
     let what = |n| format!("the picture has {n} bytes in base64, the limit is {MAX_PICTURE_BYTES}");
     large.map(|picture| Finding::new(picture.at.as_str(), what(picture.n_bytes()))).collect()
 }
@@ -87,7 +87,7 @@ pub(super) fn oversized_pictures(view: &RequestView<'_>) -> Vec<Finding> {
 pub(super) fn excess_breakpoints(view: &RequestView<'_>) -> Vec<Finding> {
     let mut places = Vec::new();
     for key in ["messages", "system", "tools"] {
-        collect(view.body.get(key), &format!("/{key}"), &mut places);
+        collect(view.body.get(key), &mut format!("/{key}"), &mut places);
     }
     let n = places.len();
     let what = format!("{n} blocks have `cache_control`, the limit is {MAX_BREAKPOINTS}");
@@ -96,13 +96,15 @@ pub(super) fn excess_breakpoints(view: &RequestView<'_>) -> Vec<Finding> {
 }
 
 /// Collects the blocks with `cache_control` in a list and in the content of its elements.
-fn collect(list: Option<&Value>, at: &str, places: &mut Vec<String>) {
+fn collect(list: Option<&Value>, at: &mut String, places: &mut Vec<String>) {
+    let n_bytes = at.len();
     for (nth, each) in list.and_then(Value::as_array).into_iter().flatten().enumerate() {
-        let at = format!("{at}/{nth}");
-        collect(each.get("content"), &format!("{at}/content"), places);
+        at.extend(["/", &nth.to_string(), "/content"]);
+        collect(each.get("content"), at, places);
         if each.get("cache_control").is_some_and(Value::is_object) {
-            places.push(at);
+            places.push(at[..at.len() - "/content".len()].to_owned());
         }
+        at.truncate(n_bytes);
     }
 }
 
