@@ -370,28 +370,43 @@ fn plan_request(path: &Path, access: Access, request: RequestBody) -> Result<Pla
 /// The tools of a request, which a repair may rename or load.
 const TOOLS: &str = "tools";
 
-/// Returns the changes that make one body of another, of which only messages and tools differ; all
-/// other bytes stay.
+/// Returns the changes that make one body of another, of which only messages and tools differ, or
+/// keys are gone; all other bytes stay.
 fn spliced(text: &[u8], before: &Value, after: &Value, key: &str) -> Option<ChangeSet> {
     let rest = |body: &Value| {
         let mut body = body.clone();
         let members = body.as_object_mut()?;
         members.remove(key);
         members.remove(TOOLS);
-        Some(body)
+        Some(std::mem::take(members))
     };
-    if rest(before) != rest(after) {
+    let mut shorter = rest(before)?;
+    let gone: Vec<String> = shorter.keys().filter(|key| after.get(key.as_str()).is_none()).cloned().collect();
+    gone.iter().for_each(|key| drop(shorter.remove(key)));
+    if shorter != rest(after)? {
         return None;
     }
-    let mut keys: Vec<&str> = [key, TOOLS].into_iter().filter(|key| before[key] != after[key]).collect();
+    let changed = [key, TOOLS].into_iter().filter(|key| before[key] != after[key]);
+    let mut keys: Vec<&str> = changed.chain(gone.iter().map(String::as_str)).collect();
     // In reverse order, so that no change moves the position of another.
     keys.sort_by_key(|key| Reverse(json::find(text, &[key]).map(|place| place.start)));
     let mut set = ChangeSet::default();
     for key in keys {
-        let changes = spliced_list(text, &before[key], &after[key], key)?;
+        let changes = match after.get(key) {
+            Some(after) => spliced_list(text, &before[key], after, key)?,
+            None => vec![without_key(text, key)],
+        };
         set.changes.extend(changes.into_iter().map(|change| (String::new(), change)));
     }
     Some(set)
+}
+
+/// Returns the change that removes a key of a body.
+fn without_key(text: &[u8], key: &str) -> Change {
+    let after = json::remove(text, key);
+    let start = text.iter().zip(&after).take_while(|(one, other)| one == other).count();
+    let end = start + text.len() - after.len();
+    Change::Splice { at: start as u64, old: Bytes(text[start..end].to_vec()), new: Bytes::default() }
 }
 
 /// Returns the changes that make one list of a body of another.

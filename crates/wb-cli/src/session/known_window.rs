@@ -35,6 +35,8 @@ pub(crate) enum WindowFrom {
     Name { id: String },
     /// A prompt that was answered although it is larger than the window known or assumed.
     Count { tokens: u64 },
+    /// The catalog has this model, which differs in the last number of its version alone.
+    Relative { id: String },
     /// None: the file names no model.
     Nobody,
     /// None: the catalog does not have the model.
@@ -58,6 +60,19 @@ impl KnownWindow {
         known.raised_to(most_counted(view))
     }
 
+    /// Assumes the window of the version before the last number: a new version rarely has less.
+    fn of_relative(id: &str, view: &View, catalog: &Catalog, unknown: UnknownModel) -> Self {
+        let is_number = |end: &str| !end.is_empty() && end.bytes().all(|byte| byte.is_ascii_digit());
+        let before = id.rsplit_once('-').filter(|(_, end)| is_number(end) && end.len() < 3);
+        match before.map(|(before, _)| Self::of_model(before, view, catalog)) {
+            Some(Self { tokens, from: WindowFrom::Model { id, .. } }) => {
+                Self { tokens, from: WindowFrom::Relative { id } }
+            }
+            Some(known @ Self { from: WindowFrom::Agent { .. }, .. }) => known,
+            _ => Self { tokens: DEFAULT_WINDOW, from: WindowFrom::Unknown(unknown) },
+        }
+    }
+
     /// Raises a window that an answered prompt exceeds: a count outranks what is assumed, and what
     /// a table says of a model that some accounts have with more.
     fn raised_to(self, counted: u64) -> Self {
@@ -70,7 +85,7 @@ impl KnownWindow {
 
     /// Returns whether nothing but a guess says how large the window is.
     pub(crate) fn is_assumed(from: &WindowFrom) -> bool {
-        matches!(from, WindowFrom::Nobody | WindowFrom::Unknown(_))
+        matches!(from, WindowFrom::Relative { .. } | WindowFrom::Nobody | WindowFrom::Unknown(_))
     }
 
     fn of_model(id: &str, view: &View, catalog: &Catalog) -> Self {
@@ -80,9 +95,7 @@ impl KnownWindow {
             (Err(_), Some(tokens)) => {
                 return Self { tokens, from: WindowFrom::Name { id: id.to_owned() } };
             }
-            (Err(unknown), None) => {
-                return Self { tokens: DEFAULT_WINDOW, from: WindowFrom::Unknown(unknown) };
-            }
+            (Err(unknown), None) => return Self::of_relative(id, view, catalog, unknown),
         };
         let (tokens, as_of) = (entry.card.context_window, entry.as_of.clone());
         if let Some(tokens) = of_name.filter(|named| *named > tokens) {
@@ -125,7 +138,7 @@ impl WindowFrom {
             Self::Agent { .. } => "agent",
             Self::Name { .. } => "name",
             Self::Count { .. } => "count",
-            Self::Nobody | Self::Unknown(_) => "assumed",
+            Self::Relative { .. } | Self::Nobody | Self::Unknown(_) => "assumed",
         }
     }
 
@@ -150,6 +163,9 @@ impl WindowFrom {
                 "a prompt of {} tokens was answered, so a window of {tokens} is assumed; set it with --window",
                 grouped(*counted)
             ),
+            Self::Relative { id } => {
+                format!("the model is not known; the window of {id} is assumed, set it with --window")
+            }
             Self::Nobody => format!("the file names no window: {tokens} assumed; set it with --window"),
             Self::Unknown(UnknownModel { id, .. }) => {
                 format!(
@@ -195,6 +211,16 @@ mod tests {
         assert_eq!(known("pi", "my-model[500k]").from.word(), "name");
         for name in ["my-model[]", "my-model[1x]", "my-model[m]", "my-model[é]", "my-model[0k]"] {
             assert_eq!(known("pi", name).from.word(), "assumed", "{name}");
+        }
+    }
+
+    #[test]
+    fn a_new_version_is_assumed_to_have_the_window_of_the_one_before() {
+        let next = known("pi", "claude-fable-5-7");
+        assert_eq!((next.tokens, next.from.word()), (1_000_000, "assumed"));
+        assert_eq!(known("claude-code", "claude-fable-5-7").tokens, 200_000);
+        for other in ["claude-next-7", "gpt-4o-7777", "-7", "7"] {
+            assert_eq!(known("pi", other).tokens, 200_000, "{other}");
         }
     }
 

@@ -104,6 +104,18 @@ pub(super) fn clear_compaction(edit: &mut RequestEdit<'_>, found: &Finding) -> b
     edit.set(&found.at, "content", Value::Null)
 }
 
+/// Finds requests for a compaction that ask for other edits of the context too.
+pub(super) fn doubled_compactions(view: &RequestView<'_>) -> Vec<Finding> {
+    let is_doubled = ["compaction", "context_management"].iter().all(|key| view.body[*key].is_object());
+    let what = "`compaction` and `context_management` exclude each other";
+    is_doubled.then(|| Finding::new("", what)).into_iter().collect()
+}
+
+/// Removes the other edits of the context.
+pub(super) fn remove_edits(edit: &mut RequestEdit<'_>, _: &Finding) -> bool {
+    edit.remove_key("", "context_management")
+}
+
 /// Finds signed compactions that other content precedes.
 pub(super) fn late_compactions(view: &RequestView<'_>) -> Vec<Finding> {
     let first = format!("{}/content/0", view.message_pointer(0));

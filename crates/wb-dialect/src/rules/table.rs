@@ -14,7 +14,7 @@ const COMPACTION_ON_DEMAND: &str =
     "https://platform.claude.com/docs/en/build-with-claude/compaction-on-demand";
 
 /// All rules. A later rule repairs what an earlier one leaves behind, such as an empty message.
-pub const RULES: [Rule; 42] = [
+pub const RULES: [Rule; 43] = [
     Rule {
         id: "role-missing",
         says: "a message says who speaks",
@@ -129,6 +129,14 @@ pub const RULES: [Rule; 42] = [
         sources: &[(Anthropic, COMPACTION_ON_DEMAND)],
         check: server_tools::late_compactions,
         repair: server_tools::remove_compacted,
+    },
+    Rule {
+        id: "compaction-alone",
+        says: "a request for a compaction asks for no other edits of the context",
+        fix: "remove `context_management`",
+        sources: &[(Anthropic, COMPACTION_ON_DEMAND)],
+        check: server_tools::doubled_compactions,
+        repair: server_tools::remove_edits,
     },
     Rule {
         id: "compaction-empty",

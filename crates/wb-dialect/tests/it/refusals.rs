@@ -280,6 +280,10 @@ impl Target {
                 let next = self.message("user", "Thanks.");
                 self.messages().extend([prompt, answer, next]);
             }
+            "compaction-alone" => {
+                self.body["compaction"] = json!({ "type": "summarize" });
+                self.body["context_management"] = json!({ "edits": [] });
+            }
             "tool-reference" => {
                 self.body["tools"] = json!([{ "name": "read", "input_schema": { "type": "object" } }]);
                 let result = self.picked(is_result);

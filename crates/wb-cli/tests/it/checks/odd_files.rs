@@ -421,3 +421,18 @@ fn a_named_format_is_used_whatever_the_file_looks_like() {
     assert!(one.contains("· anthropic\n"), "{one}");
     assert_eq!(wb(&["weigh", file, "--format", "nope"]).code, 2);
 }
+
+#[test]
+fn a_key_that_a_provider_refuses_leaves_a_request_in_place() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("body.json");
+    let body = "{ \"compaction\": {\"type\": \"summarize\"},\n  \"context_management\": {\"edits\": []},\n  \"messages\": [{\"role\": \"user\", \"content\": \"hi\"}] }";
+    fs::write(&file, body).unwrap();
+    let path = file.to_str().unwrap();
+    let repaired = wb(&["repair", path, "--in-place", "--allow-open"]);
+    assert!(repaired.stdout.contains("compaction-alone"), "{}{}", repaired.stdout, repaired.stderr);
+    let expected = body.replace(",\n  \"context_management\": {\"edits\": []}", "");
+    assert_eq!(fs::read_to_string(&file).unwrap(), expected);
+    assert_eq!(wb(&["undo", path, "--allow-open"]).code, 0);
+    assert_eq!(fs::read_to_string(&file).unwrap(), body);
+}
