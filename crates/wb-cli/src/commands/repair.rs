@@ -382,12 +382,12 @@ fn spliced(text: &[u8], before: &Value, after: &Value, key: &str) -> Option<Chan
     };
     let mut shorter = rest(before)?;
     let gone: Vec<String> = shorter.keys().filter(|key| after.get(key.as_str()).is_none()).cloned().collect();
-    gone.iter().for_each(|key| drop(shorter.remove(key)));
+    shorter.retain(|key, _| !gone.contains(key));
     if shorter != rest(after)? {
         return None;
     }
-    let changed = [key, TOOLS].into_iter().filter(|key| before[key] != after[key]);
-    let mut keys: Vec<&str> = changed.chain(gone.iter().map(String::as_str)).collect();
+    let lists = [key, TOOLS].into_iter().filter(|key| before[key] != after[key]);
+    let mut keys: Vec<&str> = lists.chain(gone.iter().map(String::as_str)).collect();
     // In reverse order, so that no change moves the position of another.
     keys.sort_by_key(|key| Reverse(json::find(text, &[key]).map(|place| place.start)));
     let mut set = ChangeSet::default();

@@ -8,6 +8,7 @@ use wb_record::{Bytes, Change, ChangeSet, Lines, NotExpressible, Note, PartReade
 
 use super::SessionRepair;
 use super::stage::{Current, Next};
+use crate::kit::line_separators::{has_separator, without_separators};
 
 /// The most lines of one record, and the most attempts to read them as one.
 const MOST_LINES: usize = 10_000;
@@ -20,7 +21,8 @@ pub(super) fn stage(current: &Current<'_>) -> Result<Next, NotExpressible> {
     if !is_able || !has_unreadable(current) || !current.is_one_file()? {
         return Ok(Next::Nothing);
     }
-    let fixes = fixes(current.document().parts()).map_err(NotExpressible::unreadable)?;
+    let separated = current.view.notes.iter().any(|note| matches!(note, Note::LineSeparators { .. }));
+    let fixes = fixes(current.document().parts(), separated).map_err(NotExpressible::unreadable)?;
     if fixes.is_empty() {
         return Ok(Next::Nothing);
     }
@@ -31,8 +33,12 @@ pub(super) fn stage(current: &Current<'_>) -> Result<Next, NotExpressible> {
 }
 
 fn has_unreadable(current: &Current<'_>) -> bool {
-    let is_unread =
-        |note: &Note| matches!(note, Note::UnreadableRecords { .. } | Note::TruncatedLastLine { .. });
+    let is_unread = |note: &Note| {
+        matches!(
+            note,
+            Note::UnreadableRecords { .. } | Note::TruncatedLastLine { .. } | Note::LineSeparators { .. }
+        )
+    };
     current.view.notes.iter().any(is_unread)
 }
 
@@ -41,7 +47,7 @@ pub(super) fn unreadable_bytes(current: &Current<'_>) -> Vec<u8> {
     if !has_unreadable(current) || !current.is_one_file().unwrap_or(false) {
         return Vec::new();
     }
-    let runs = runs(current.document().parts(), |_| {}).unwrap_or_default();
+    let runs = runs(current.document().parts(), false, |_| {}).unwrap_or_default();
     runs.into_iter().flatten().flat_map(|line| line.bytes).collect()
 }
 
@@ -58,9 +64,10 @@ struct Fix {
     lines: std::ops::RangeInclusive<usize>,
 }
 
-fn fixes(parts: &dyn Parts) -> io::Result<Vec<Fix>> {
+/// Returns the changes; with `separated`, the agent splits lines at the separators of Unicode.
+fn fixes(parts: &dyn Parts, separated: bool) -> io::Result<Vec<Fix>> {
     let mut start = Vec::new();
-    let runs = runs(parts, |line| {
+    let runs = runs(parts, separated, |line| {
         if start.is_empty() {
             start.extend_from_slice(&line[..line.len().min(START_BYTES)]);
         }
@@ -70,14 +77,15 @@ fn fixes(parts: &dyn Parts) -> io::Result<Vec<Fix>> {
 
 /// Returns the lines that cannot be read, those that follow each other together, and passes the
 /// others.
-fn runs(parts: &dyn Parts, mut pass: impl FnMut(&[u8])) -> io::Result<Vec<Vec<Unread>>> {
+fn runs(parts: &dyn Parts, separated: bool, mut pass: impl FnMut(&[u8])) -> io::Result<Vec<Vec<Unread>>> {
     let mut lines = Lines::new(PartReader::new(parts, "", 0)?);
     let (mut runs, mut run, mut number) = (Vec::new(), Vec::new(), 0);
     while let Some((at, line)) = lines.next_raw()? {
         number += 1;
         let bytes = line.strip_suffix(b"\n").unwrap_or(line);
         let bytes = bytes.strip_suffix(b"\r").unwrap_or(bytes);
-        if !bytes.trim_ascii().is_empty() && !is_object(bytes) {
+        let is_split = separated && has_separator(bytes);
+        if !bytes.trim_ascii().is_empty() && (is_split || !is_object(bytes)) {
             run.push(Unread { at, number, bytes: bytes.to_vec() });
             continue;
         }
@@ -137,10 +145,11 @@ fn whole(lines: &[Unread]) -> Vec<u8> {
     out
 }
 
-/// Returns a line without zeros, and with U+FFFD for what is not UTF-8.
+/// Returns a line without zeros, with U+FFFD for what is not UTF-8, and with escapes for the line
+/// separators of Unicode.
 fn plain(line: &[u8]) -> Vec<u8> {
     let text: Vec<u8> = line.iter().copied().filter(|byte| *byte != 0).collect();
-    String::from_utf8_lossy(&text).into_owned().into_bytes()
+    without_separators(&text)
 }
 
 /// Joins lines to one record, of which a text has line ends; returns their number and the record.
@@ -194,7 +203,7 @@ mod tests {
     fn fixed(file: &[u8]) -> String {
         let parts = MemoryParts::from_bytes(file.to_vec());
         let mut bytes = file.to_vec();
-        for fix in fixes(&parts).expect("in memory").into_iter().rev() {
+        for fix in fixes(&parts, true).expect("in memory").into_iter().rev() {
             let Change::Splice { at, old, new } = fix.change else { panic!("a splice") };
             let at = usize::try_from(at).expect("small");
             assert_eq!(bytes.splice(at..at + old.0.len(), new.0).collect::<Vec<_>>(), old.0);
@@ -216,6 +225,7 @@ mod tests {
             (format!("{a}\n{{\"type\":\"b\",\"te{b}\n"), format!("{a}\n{{\"type\":\"b\",\"te\n{b}\n")),
             (format!("{a}\n{{\"type\":\"b\n{b}\n"), format!("{a}\n{{\"type\":\"b\n{b}\n")),
             (format!("{a}\nno record\n{b}\n"), format!("{a}\nno record\n{b}\n")),
+            (format!("{a}\n{{\"text\":\"1\u{2028}2\"}}\n"), format!("{a}\n{{\"text\":\"1\\u20282\"}}\n")),
         ] {
             assert_eq!(fixed(damaged.as_bytes()), expected, "{damaged:?}");
         }

@@ -19,6 +19,13 @@ pub enum Note {
         /// The line of the first, counted from 1.
         line: usize,
     },
+    /// Lines with a raw U+2028 or U+2029, at which their agent splits them and reads neither part.
+    LineSeparators {
+        /// The number of lines.
+        n: usize,
+        /// The first, counted from 1.
+        line: usize,
+    },
     /// The provider answered that it cannot decrypt a compaction, whose text nobody else can read.
     UndecryptableCompaction {
         /// The line of the answer, counted from 1.
@@ -115,6 +122,9 @@ impl fmt::Display for Note {
             Self::TruncatedLastLine { line } => write!(f, "truncated last line skipped: line {line}"),
             Self::UnreadableRecords { n, line } => {
                 write!(f, "unreadable lines left as they are: {n}, the first is line {line}")
+            }
+            Self::LineSeparators { n, line } => {
+                write!(f, "lines that their agent splits at a raw U+2028: {n}, the first is line {line}")
             }
             Self::UndecryptableCompaction { line } => {
                 write!(f, "the provider cannot decrypt the last compaction: line {line}")

@@ -98,6 +98,7 @@ impl Remedies {
                 [&done.relinked, &done.parted, &done.restored].iter().any(|lines| !lines.is_empty())
             }
             Note::TruncatedLastLine { .. } => self.repair.done.torn_line.is_some(),
+            Note::LineSeparators { .. } => !self.repair.done.restored.is_empty(),
             Note::UnreadableRecords { n, .. } => {
                 self.repair.done.parted.len() + self.repair.done.restored.len() >= *n
             }
@@ -149,6 +150,7 @@ pub(crate) fn is_repairable(note: &Note) -> bool {
             | Note::LostParent { .. }
             | Note::TruncatedLastLine { .. }
             | Note::UnreadableRecords { .. }
+            | Note::LineSeparators { .. }
     )
 }
 

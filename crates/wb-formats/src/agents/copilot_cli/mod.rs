@@ -99,7 +99,9 @@ impl Document for CopilotCliDocument {
         view.context_window = rows.context_window;
         let sidechain = Some(rows.n_sidechain).filter(|n| *n > 0).map(|n| Note::SidechainLines { n });
         let compacted = rows.tokens_before.map(Note::compaction);
-        view.notes = rows.end.notes(passed).into_iter().chain(sidechain).chain(compacted).collect();
+        let separated = rows.separated.map(|(n, line)| Note::LineSeparators { n, line });
+        view.notes =
+            rows.end.notes(passed).into_iter().chain(separated).chain(sidechain).chain(compacted).collect();
         Ok(view)
     }
 

@@ -12,6 +12,7 @@ use wb_session::parse_iso_ms;
 use super::event::{self, Kind};
 use crate::kit::draft::Draft;
 use crate::kit::fields::Fields;
+use crate::kit::line_separators::has_separator;
 use crate::kit::log::{LogEnd, span_of};
 use crate::kit::skips::Skips;
 
@@ -38,6 +39,8 @@ pub(crate) struct EventRows {
     next_usage: Option<(Usage, Option<String>)>,
     /// The tokens before the last compaction of the host.
     pub(crate) tokens_before: Option<u64>,
+    /// The lines with a raw line separator of Unicode, and the first of them.
+    pub(crate) separated: Option<(usize, usize)>,
     /// The events of subagents.
     pub(crate) n_sidechain: usize,
 }
@@ -54,6 +57,10 @@ impl EventRows {
             passed.ignored(line.number);
             return;
         };
+        if has_separator(line.bytes) {
+            let (n, first) = self.separated.unwrap_or((0, line.number));
+            self.separated = Some((n + 1, first));
+        }
         if name == "session.usage_record" {
             return self.count(&data);
         }

@@ -21,6 +21,10 @@ fn find(case: &Examination<'_>) -> Vec<Problem> {
 
 fn problem(note: &Note, Examination { session, path, remedies, .. }: &Examination<'_>) -> Option<Problem> {
     let (what, line, advice) = match note {
+        Note::LineSeparators { n, line } => {
+            let lines = count(*n, "line has", "lines have");
+            (format!("{lines} a raw U+2028 or U+2029, at which the agent splits lines"), *line, UNREAD)
+        }
         Note::TruncatedLastLine { line } => ("its last line is truncated".to_owned(), *line, CUT_OFF),
         Note::UnreadableRecords { n, line } => {
             let (names, advice) = unread(session, path, *line);
