@@ -64,7 +64,8 @@ pub fn has_anthropic_part(first: &ProbedValue) -> bool {
     let messages = messages_of(first);
     let mut blocks =
         messages.iter().filter_map(|message| message.inner.as_deref()).flat_map(ProbedValue::elements);
-    let is_tool = |tool: &ProbedValue| tool.has("input_schema") || is_dated(&tool.r#type);
+    let has_key = |tool: &ProbedValue| ["input_schema", "defer_loading"].iter().any(|key| tool.has(key));
+    let is_tool = |tool: &ProbedValue| has_key(tool) || is_dated(&tool.r#type);
     let has_tool = || first.tools.as_deref().is_some_and(|tools| tools.elements().any(is_tool));
     KEYS.iter().any(|key| first.has(key)) || blocks.any(is_own) || has_tool()
 }

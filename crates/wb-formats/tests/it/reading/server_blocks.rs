@@ -33,12 +33,37 @@ fn a_compaction_that_failed_replaces_nothing() {
 }
 
 #[test]
-fn only_anthropic_is_asked_for_a_compaction() {
-    let body = json!({ "compaction": { "type": "summarize" }, "messages": [
-        { "role": "user", "content": "a" }, { "role": "assistant", "content": "b" },
-    ] });
-    let format = detect(body.to_string().as_bytes()).expect("a format");
-    assert_eq!(format.name(), "anthropic-messages");
+fn what_only_anthropic_is_asked_for_identifies_its_requests() {
+    for (key, value) in [
+        ("compaction", json!({ "type": "summarize" })),
+        ("container", json!("c1")),
+        ("mcp_servers", json!([])),
+        ("tools", json!([{ "name": "read", "defer_loading": true }])),
+        ("tools", json!([{ "type": "memory_20250818", "name": "memory" }])),
+    ] {
+        let body = json!({ key: value, "messages": [
+            { "role": "user", "content": "a" }, { "role": "assistant", "content": "b" },
+        ] });
+        let format = detect(body.to_string().as_bytes()).expect("a format");
+        assert_eq!(format.name(), "anthropic-messages", "{body}");
+    }
+}
+
+#[test]
+fn any_single_block_of_anthropic_identifies_its_requests() {
+    for block in [
+        json!({ "type": "image", "source": { "type": "url", "url": "https://a.example" } }),
+        json!({ "type": "document", "source": { "type": "file", "file_id": "f" } }),
+        json!({ "type": "search_result", "source": "s", "title": "t", "content": [] }),
+        json!({ "type": "container_upload", "file_id": "f" }),
+        json!({ "type": "server_tool_use", "id": "s", "name": "web_fetch", "input": {} }),
+        json!({ "type": "mcp_tool_result", "tool_use_id": "s", "content": [] }),
+        json!({ "type": "compaction", "content": null }),
+        json!({ "type": "text", "text": "hi", "citations": [] }),
+    ] {
+        let format = detect(&request(&json!([block]))).expect("a format");
+        assert_eq!(format.name(), "anthropic-messages", "{block}");
+    }
 }
 
 #[test]
