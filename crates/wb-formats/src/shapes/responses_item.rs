@@ -1,7 +1,7 @@
 //! One item of the Responses API, and its meaning in a conversation.
 
 use serde_json::Value;
-use wb_message::markers::{DIGEST_HEADER, ENVIRONMENT_TYPE, OPAQUE_TYPE};
+use wb_message::markers::{DIGEST_HEADER, ENVIRONMENT_TYPE, OPAQUE_TYPE, SERVER_TOOL};
 use wb_message::{Block, Content, Message};
 use wb_record::Span;
 
@@ -65,7 +65,10 @@ impl ItemContent {
                 Self::Host { kind: OPAQUE_TYPE.to_owned(), content: vec![block].into() }
             }
             "agent_message" => Self::Host { kind, content: content(take(&mut item, &["content"])) },
-            "tool_search_output" if is_of_provider(&item) => Self::Answer(vec![found_tools(&item)]),
+            "tool_search_output" if is_of_provider(&item) => {
+                Self::Answer(vec![found_tools("tool_search", &item)])
+            }
+            "mcp_list_tools" => Self::Answer(vec![found_tools(&kind, &item)]),
             _ if kind.ends_with("_output") || kind == "function_result" => result(&kind, &mut item),
             _ if kind.ends_with("_call") => Self::Answer(vec![call(&kind, &mut item)]),
             // A message without a known speaker.
@@ -207,9 +210,7 @@ fn call(kind: &str, item: &mut Value) -> Block {
     let is_own = matches!(kind, "function_call" | "custom_tool_call" | "local_shell_call");
     let id = take_text(item, "call_id").filter(|_| !is_of_provider(item));
     let Some(id) = id.or_else(|| is_own.then(|| take_text(item, "id").unwrap_or_default())) else {
-        let about = ["/action/query", "/action/url", "/action/pattern", "/revised_prompt"];
-        let about = about.iter().find_map(|path| item.pointer(path)?.as_str()).unwrap_or_default();
-        return Block::text(format!("[{tool}: {about}]"));
+        return of_provider(tool, item);
     };
     let name = take_text(item, "name").or_else(|| take_text(item.get_mut("function")?, "name"));
     let name = name.unwrap_or_else(|| tool.to_owned());
@@ -217,11 +218,30 @@ fn call(kind: &str, item: &mut Value) -> Block {
         "" => name,
         space => format!("{space}__{name}"),
     };
-    let input = match take(item, &["arguments", "action", "input"]) {
+    let input = match take(item, &["arguments", "action", "operation", "input"]) {
         Value::String(text) if kind != "custom_tool_call" => arguments_in(text),
         input => input,
     };
     Block::ToolCall { id, name, input }
+}
+
+/// Shows a call that the provider carried out, with its arguments and its output.
+fn of_provider(tool: &str, item: &Value) -> Block {
+    const ABOUT: [&str; 9] = [
+        "/action/query",
+        "/action/url",
+        "/action/pattern",
+        "/queries/0",
+        "/revised_prompt",
+        "/code",
+        "/arguments",
+        "/output",
+        "/error",
+    ];
+    let name = if tool == "mcp" { text_of(item.get("name")) } else { "" };
+    let texts: Vec<&str> = ABOUT.iter().filter_map(|path| item.pointer(path)?.as_str()).collect();
+    let name = if name.is_empty() { tool } else { name };
+    Block::text([SERVER_TOOL, name, ": ", &texts.join(" · "), "]"].concat())
 }
 
 /// Returns whether the provider itself carries out a search for tools.
@@ -230,10 +250,10 @@ fn is_of_provider(item: &Value) -> bool {
 }
 
 /// Names the tools that the provider found.
-fn found_tools(item: &Value) -> Block {
+fn found_tools(by: &str, item: &Value) -> Block {
     let tools = item.get("tools").and_then(Value::as_array).into_iter().flatten();
     let names: Vec<&str> = tools.map(|tool| text_of(tool.get("name"))).collect();
-    Block::text(format!("[tools: {}]", names.join(", ")))
+    Block::text([SERVER_TOOL, by, ": ", &names.join(", "), "]"].concat())
 }
 
 /// Reads the result of a call; that of a local shell may name its call by `id`.
@@ -360,7 +380,7 @@ mod tests {
         assert_eq!(call(shell), Block::call("l", "local_shell", json!({"command": ["ls"]})));
         let search =
             json!({"type": "web_search_call", "id": "w", "action": {"type": "search", "query": "q"}});
-        assert_eq!(call(search), Block::text("[web_search: q]"));
+        assert_eq!(call(search), Block::text("[server tool web_search: q]"));
     }
 
     #[test]
