@@ -1,10 +1,10 @@
 //! `cargo xtask sdk`: the official Python SDKs send our requests to a provider on the loopback
 //! address that checks them.
 
+mod shapes;
 mod requests;
 mod server;
 mod report;
-mod shapes;
 mod rules;
 mod provider;
 mod sender;
