@@ -203,8 +203,11 @@ fn is_unknown(dialect: Dialect, body: &Value) -> bool {
 /// Returns whether the provider in our tests accepts what a rule refuses; an empty answer is
 /// refused by Kimi alone.
 fn is_accepted(rule: &str, failing: &Value) -> bool {
-    NOT_LOOKED_INTO.contains(&rule)
-        || rule == "message-empty" && failing.to_string().contains("\"content\":\"\"")
+    let is_empty_text = || {
+        let body = failing.to_string();
+        ["\"content\":\"\"", "\"text\":\"\""].iter().any(|text| body.contains(text))
+    };
+    NOT_LOOKED_INTO.contains(&rule) || rule == "message-empty" && is_empty_text()
 }
 
 /// Each example of a rule that the provider in our tests knows: the passing one is accepted, the
