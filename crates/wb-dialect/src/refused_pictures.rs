@@ -33,7 +33,7 @@ impl EncodedRequest {
         let found = rules.flat_map(|rule| (rule.check)(&view));
         let refused = found.filter_map(|finding| {
             let data = (*data.get(finding.at.as_str())?).to_owned();
-            Some(RefusedPicture { data, media_type: finding.other })
+            Some(RefusedPicture { data, media_type: finding.repair_value })
         });
         refused.collect()
     }

@@ -5,7 +5,7 @@ use serde_json::Value;
 use crate::dialect::Dialect;
 use crate::request::RequestView;
 use crate::request_edit::RequestEdit;
-use crate::rules::{RULES, Rule};
+use crate::rules::{Finding, RULES, Rule};
 use crate::violation::Violation;
 
 /// Repairs a request body with the smallest change per violation; returns the repaired violations.
@@ -38,8 +38,8 @@ pub fn repair(request: &mut Value, dialect: Dialect) -> Vec<Violation> {
         let n_before = repaired.len();
         let before = request.clone();
         let mut rules = RULES.as_slice();
-        while let Some(nth) = first_broken(rules, request, dialect) {
-            repaired.extend(apply_rule(&rules[nth], request, dialect));
+        while let Some((nth, found)) = first_broken(rules, request, dialect) {
+            repaired.extend(apply_rule(&rules[nth], found, request, dialect));
             rules = &rules[nth + 1..];
         }
         if repaired.len() == n_before {
@@ -57,22 +57,19 @@ pub fn repair(request: &mut Value, dialect: Dialect) -> Vec<Violation> {
 
 const MAX_ROUNDS: usize = 8;
 
-/// Returns the index of the first rule that a request breaks.
-fn first_broken(rules: &[Rule], request: &Value, dialect: Dialect) -> Option<usize> {
+/// Returns the index of the first rule that a request breaks, and where.
+fn first_broken(rules: &[Rule], request: &Value, dialect: Dialect) -> Option<(usize, Vec<Finding>)> {
     let view = RequestView::new(request, dialect);
-    rules.iter().position(|rule| rule.source(dialect).is_some() && !(rule.check)(&view).is_empty())
+    let of_dialect = rules.iter().enumerate().filter(|(_, rule)| rule.source(dialect).is_some());
+    of_dialect.map(|(nth, rule)| (nth, (rule.check)(&view))).find(|(_, found)| !found.is_empty())
 }
 
 /// Repairs the violations of one rule, last one first, for as long as their number falls.
-fn apply_rule(rule: &Rule, request: &mut Value, dialect: Dialect) -> Vec<Violation> {
+fn apply_rule(rule: &Rule, mut found: Vec<Finding>, request: &mut Value, dialect: Dialect) -> Vec<Violation> {
     let mut repaired = Vec::new();
     let Some(source) = rule.source(dialect) else { return repaired };
     let mut left = usize::MAX;
-    loop {
-        let found = (rule.check)(&RequestView::new(request, dialect));
-        if found.is_empty() || found.len() >= left {
-            return repaired;
-        }
+    while !found.is_empty() && found.len() < left {
         left = found.len();
         let mut edit = RequestEdit::new(request, dialect);
         let n_before = repaired.len();
@@ -81,7 +78,9 @@ fn apply_rule(rule: &Rule, request: &mut Value, dialect: Dialect) -> Vec<Violati
         repaired.extend(fixed.map(of_rule));
         edit.finish();
         if repaired.len() < n_before + left {
-            return repaired;
+            break;
         }
+        found = (rule.check)(&RequestView::new(request, dialect));
     }
+    repaired
 }

@@ -1,6 +1,5 @@
 //! A request during the repairs of one rule.
 
-use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use serde_json::Value;
@@ -15,7 +14,7 @@ use crate::tool_names::named_object;
 pub(crate) struct RequestEdit<'b> {
     pub(crate) dialect: Dialect,
     body: &'b mut Value,
-    uses: OnceCell<Uses>,
+    uses: Option<Uses>,
     /// Pointers to the lists with removed elements.
     shortened: BTreeSet<String>,
     /// The new messages before the message at an index.
@@ -48,7 +47,7 @@ pub(crate) fn is_removed(element: &Value) -> bool {
 impl<'b> RequestEdit<'b> {
     pub(crate) fn new(body: &'b mut Value, dialect: Dialect) -> Self {
         let (shortened, inserted) = (BTreeSet::new(), BTreeMap::new());
-        Self { dialect, body, uses: OnceCell::new(), shortened, inserted }
+        Self { dialect, body, uses: None, shortened, inserted }
     }
 
     pub(crate) fn body(&self) -> &Value {
@@ -69,11 +68,7 @@ impl<'b> RequestEdit<'b> {
     }
 
     pub(crate) fn uses(&mut self) -> &mut Uses {
-        if self.uses.get().is_none() {
-            let uses = Uses::new(&RequestView::new(self.body, self.dialect));
-            self.uses.get_or_init(|| uses);
-        }
-        self.uses.get_mut().expect("initialized above")
+        self.uses.get_or_insert_with(|| Uses::new(&RequestView::new(self.body, self.dialect)))
     }
 
     /// Removes an element from its list.

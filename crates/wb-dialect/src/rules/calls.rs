@@ -27,7 +27,8 @@ pub(super) fn repeated_ids(view: &RequestView<'_>) -> Vec<Finding> {
     let results: HashMap<Spot, Spot> = view.pairs().answered.iter().copied().collect();
     let found = |(spot, id): (Spot, &str)| {
         let result = results.get(&spot).map(|result| view.part(*result).at.clone());
-        Finding::new(view.part(spot).at.as_str(), format!("the id `{id}` is used twice")).with(result)
+        Finding::new(view.part(spot).at.as_str(), format!("the id `{id}` is used twice"))
+            .with_repair_value(result)
     };
     again.into_iter().map(found).collect()
 }
@@ -104,7 +105,7 @@ pub(super) fn rename_id(edit: &mut RequestEdit<'_>, found: &Finding) -> bool {
         }
     };
     uses.n_calls.insert(new.clone(), 1);
-    if let Some(result) = &found.other {
+    if let Some(result) = &found.repair_value {
         set_id(edit, result, &new);
     }
     set_id(edit, &found.at, &new)
@@ -112,7 +113,7 @@ pub(super) fn rename_id(edit: &mut RequestEdit<'_>, found: &Finding) -> bool {
 
 /// Gives a call and the adjacent result one id, and with Gemini one name.
 pub(super) fn link_result(edit: &mut RequestEdit<'_>, found: &Finding) -> bool {
-    let Some(result) = &found.other else { return false };
+    let Some(result) = &found.repair_value else { return false };
     let name = edit.value(&found.at).and_then(|call| named_object(&found.at, call, edit.dialect));
     let name = name.filter(|(_, name)| edit.dialect == Dialect::Gemini && !name.is_empty());
     let name = name.map(|(_, name)| name.to_owned());

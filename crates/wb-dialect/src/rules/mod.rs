@@ -1,7 +1,7 @@
 //! The providers' rules: one row each, with a check and a repair.
 
 mod roles;
-mod output_items;
+mod interrupted_items;
 mod results;
 mod calls;
 mod server_tools;
@@ -60,15 +60,15 @@ pub(crate) struct Finding {
     pub(crate) what: String,
     /// The other value that a repair needs: the JSON pointer to the other part of a pair, a role or
     /// a media type.
-    pub(crate) other: Option<String>,
+    pub(crate) repair_value: Option<String>,
 }
 
 impl Finding {
     pub(crate) fn new(at: impl Into<String>, what: impl Into<String>) -> Self {
-        Self { at: at.into(), what: what.into(), other: None }
+        Self { at: at.into(), what: what.into(), repair_value: None }
     }
 
-    pub(crate) fn with(self, other: Option<String>) -> Self {
-        Self { other, ..self }
+    pub(crate) fn with_repair_value(self, repair_value: Option<String>) -> Self {
+        Self { repair_value, ..self }
     }
 }

@@ -28,7 +28,7 @@ pub(super) fn mistyped_pictures(view: &RequestView<'_>) -> Vec<Finding> {
         match media_type(content.data) {
             Some(actual) if said != actual => {
                 let what = format!("the media type of the picture is `{said}`, its bytes are {actual}");
-                Some(Finding::new(picture.at.as_str(), what).with(Some(actual.to_owned())))
+                Some(Finding::new(picture.at.as_str(), what).with_repair_value(Some(actual.to_owned())))
             }
             None if !said.is_empty() && !MEDIA_TYPES.contains(&said) => {
                 Some(Finding::new(picture.at.as_str(), format!("the media type `{said}` is not accepted")))
@@ -41,7 +41,7 @@ pub(super) fn mistyped_pictures(view: &RequestView<'_>) -> Vec<Finding> {
 
 /// Corrects the media type of a picture; replaces a picture of an unknown format with a text.
 pub(super) fn correct_type(edit: &mut RequestEdit<'_>, found: &Finding) -> bool {
-    let Some(actual) = &found.other else { return replace_picture(edit, found) };
+    let Some(actual) = &found.repair_value else { return replace_picture(edit, found) };
     edit.set(&format!("{}/source", found.at), "media_type", actual.as_str().into())
 }
 

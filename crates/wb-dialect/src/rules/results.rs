@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use wb_message::markers::INTERRUPTED;
 
 use super::Finding;
-use super::output_items::interrupted_item;
+use super::interrupted_items::interrupted_item;
 use crate::dialect::Dialect;
 use crate::pointer::message_and_part;
 use crate::request::{Kind, RequestView, Role, Spot};
@@ -20,7 +20,7 @@ pub(super) fn nameless_results(view: &RequestView<'_>) -> Vec<Finding> {
     let pairs = view.pairs().nameless.iter();
     let found = |(call, result): &(Spot, Spot)| {
         let result = view.part(*result).at.clone();
-        finding(view, *call, "is not named by the result next to it").with(Some(result))
+        finding(view, *call, "is not named by the result next to it").with_repair_value(Some(result))
     };
     pairs.map(found).collect()
 }
@@ -38,8 +38,9 @@ pub(super) fn misplaced_results(view: &RequestView<'_>) -> Vec<Finding> {
         Dialect::OpenaiChat => "does not directly follow its call",
         _ => "is not in the message after its call",
     };
-    let found =
-        |(call, result): &(Spot, Spot)| finding(view, *result, wants).with(Some(view.part(*call).at.clone()));
+    let found = |(call, result): &(Spot, Spot)| {
+        finding(view, *result, wants).with_repair_value(Some(view.part(*call).at.clone()))
+    };
     view.pairs().misplaced.iter().map(found).collect()
 }
 
@@ -160,7 +161,7 @@ fn insert_in_message(edit: &mut RequestEdit<'_>, at: usize, key: &str, result: V
 
 /// Moves a result to its call.
 pub(super) fn move_to_call(edit: &mut RequestEdit<'_>, found: &Finding) -> bool {
-    let Some(call) = &found.other else { return false };
+    let Some(call) = &found.repair_value else { return false };
     edit.remove(&found.at).is_some_and(|result| insert_result(edit, call, result))
 }
 

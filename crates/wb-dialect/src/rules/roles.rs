@@ -20,9 +20,14 @@ pub(super) fn missing_roles(view: &RequestView<'_>) -> Vec<Finding> {
         if lacks_role(said) {
             let before = sides[..at].iter().rev().find_map(|side| *side);
             let role = infer_role(said, before, after);
-            sides[at] = role.map_or(Some(Side::Lost), |role| Some(side_of(role, &view.messages[at])));
+            sides[at] = role.map_or(Some(Side::Lost), |role| {
+                let speaker = if role == "assistant" { Role::Model } else { Role::User };
+                side_of(speaker, &view.messages[at])
+            });
             let what = "the message does not say who speaks";
-            found.push(Finding::new(view.message_pointer(at), what).with(role.map(str::to_owned)));
+            found.push(
+                Finding::new(view.message_pointer(at), what).with_repair_value(role.map(str::to_owned)),
+            );
         }
         after = sides[at].or(after);
     }
@@ -36,9 +41,12 @@ fn lacks_role(said: &Value) -> bool {
 }
 
 fn side(said: &MessageView<'_>) -> Option<Side> {
+    if lacks_role(said.value) { Some(Side::Lost) } else { side_of(said.role, said) }
+}
+
+fn side_of(speaker: Role, said: &MessageView<'_>) -> Option<Side> {
     let calls = said.parts.iter().any(|part| matches!(part.kind, Kind::Call { .. }));
-    match said.role {
-        _ if lacks_role(said.value) => Some(Side::Lost),
+    match speaker {
         Role::Model if calls => Some(Side::Calls),
         Role::Model => Some(Side::Model),
         Role::User | Role::Tool => Some(Side::User),
@@ -46,19 +54,9 @@ fn side(said: &MessageView<'_>) -> Option<Side> {
     }
 }
 
-/// Returns the side of a message whose role is restored.
-fn side_of(role: &str, said: &MessageView<'_>) -> Side {
-    let calls = said.parts.iter().any(|part| matches!(part.kind, Kind::Call { .. }));
-    match role {
-        "assistant" if calls => Side::Calls,
-        "assistant" => Side::Model,
-        _ => Side::User,
-    }
-}
-
 /// Restores the role of a message if it could be inferred.
 pub(super) fn restore_role(edit: &mut RequestEdit<'_>, found: &Finding) -> bool {
-    found.other.as_ref().is_some_and(|role| edit.set(&found.at, "role", role.as_str().into()))
+    found.repair_value.as_ref().is_some_and(|role| edit.set(&found.at, "role", role.as_str().into()))
 }
 
 /// Returns the roles that a dialect has.
