@@ -1,15 +1,14 @@
 //! Blocks with an empty text, which Anthropic refuses if they are sent unchanged: each is removed
 //! from its list.
 
-use std::collections::BTreeSet;
 use std::io;
 
 use wb_message::{Block, Message};
 use wb_record::json::{elements, get, set, text};
-use wb_record::{Bytes, Change, ChangeSet, Document, NotExpressible, Span, View};
+use wb_record::{Bytes, Change, ChangeSet, Document, NotExpressible, View};
 
 use super::SessionRepair;
-use super::stage::{Current, Next};
+use super::stage::{Current, Next, records_of};
 use crate::shapes::content_value::list;
 
 /// The text of a block that is alone in its list: no message may be empty.
@@ -29,9 +28,7 @@ pub(super) fn stage(current: &Current<'_>) -> Result<Next, NotExpressible> {
 
 /// Returns the changes that remove blocks with an empty text from all lists; nothing else changes.
 fn without_empty_texts(document: &dyn Document, view: &View) -> io::Result<ChangeSet> {
-    let with_empty = (0..view.messages.len()).filter(|at| has_empty_text(&view.messages[*at]));
-    let places = with_empty.flat_map(|at| view.provenance.places(at));
-    let records: BTreeSet<&Span> = places.map(|place| &place.record).collect();
+    let records = records_of(view, has_empty_text);
     let mut set = ChangeSet::default();
     // In reverse order, so that no change moves the position of another.
     for record in records.into_iter().rev() {

@@ -1,5 +1,6 @@
 //! Lines of a tree whose parent is not in the file: each is linked to the line before it.
 
+use std::collections::HashSet;
 use std::io;
 
 use wb_record::json::{find, get};
@@ -32,7 +33,9 @@ pub(super) fn stage(current: &Current<'_>) -> Result<Next, NotExpressible> {
         done.changes.changes.extend(more);
         let next = current.read_after(&done.changes)?;
         // If two lines share an id, it can lead in a circle, or elsewhere.
-        if done.changes.changes.len() == n_before || !loses_nothing(&view.messages, &next.1.messages) {
+        if done.changes.changes.len() == n_before
+            || !loses_nothing(&view.messages, &next.1.messages, &HashSet::new())
+        {
             done.changes.changes.truncate(n_before);
             break;
         }

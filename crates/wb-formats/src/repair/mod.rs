@@ -18,6 +18,8 @@ mod missing_call_ids;
 mod tool_names;
 mod late_results;
 
+use std::collections::HashSet;
+
 use wb_message::Message;
 use wb_record::{ChangeSet, Document, MissingRole, NotExpressible, Stamp, View};
 
@@ -47,6 +49,8 @@ pub struct SessionRepair {
     pub relinked: Vec<usize>,
     /// The messages whose lost role is restored.
     pub roles: Vec<MissingRole>,
+    /// The bytes of refused pictures that are replaced, in base64.
+    replaced_pictures: HashSet<String>,
     /// The reason why something repairable stays unchanged: the format cannot hold the repair.
     pub not_held: Option<NotExpressible>,
 }
@@ -64,6 +68,7 @@ impl SessionRepair {
         self.parted.extend(more.parted);
         self.relinked.extend(more.relinked);
         self.roles.extend(more.roles);
+        self.replaced_pictures.extend(more.replaced_pictures);
     }
 }
 
@@ -169,7 +174,7 @@ fn uncovered(
     let mut stays_hidden = false;
     loop {
         let repaired = in_stages(Current::new(document, conversation, view, stamp, uncovers))?;
-        let is_whole = loses_nothing(&view.messages, &repaired.messages);
+        let is_whole = loses_nothing(&view.messages, &repaired.messages, &repaired.replaced_pictures);
         let has_lines =
             [&repaired.restored, &repaired.parted, &repaired.relinked].iter().any(|it| !it.is_empty());
         let has_uncovered = has_lines || !repaired.roles.is_empty();

@@ -1,7 +1,7 @@
 //! Pictures that a provider refuses for their content: each gets the media type of its bytes, or
 //! becomes a text.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 use std::io;
 use std::ops::Range;
 
@@ -10,11 +10,11 @@ use wb_dialect::{RefusedPicture, Rule, Violation};
 use wb_message::block::output_blocks;
 use wb_message::{Block, Message};
 use wb_record::json::{find, text};
-use wb_record::{Bytes, Change, ChangeSet, Document, NotExpressible, Span, View};
+use wb_record::{Bytes, Change, ChangeSet, Document, NotExpressible, View};
 
 use super::SessionRepair;
 use super::children::children;
-use super::stage::{After, Current, Next};
+use super::stage::{After, Current, Next, records_of};
 
 /// A way in which records write a picture.
 #[derive(Debug)]
@@ -73,7 +73,9 @@ pub(super) fn stage(current: &Current<'_>) -> Result<Next, NotExpressible> {
     if !is_whole || n_refused(&current.sent.violations(&view.messages)) >= n_found {
         return Ok(Next::Left(current.refused("a picture is not in its record as it is sent")));
     }
-    Ok(Next::step_to(SessionRepair::from_changes(changes), After::Read(document, view)))
+    let replaced_pictures = fixes.into_keys().collect();
+    let done = SessionRepair { replaced_pictures, ..SessionRepair::from_changes(changes) };
+    Ok(Next::step_to(done, After::Read(document, view)))
 }
 
 fn n_refused(violations: &[Violation]) -> usize {
@@ -94,9 +96,7 @@ fn fixes(refused: Vec<RefusedPicture>) -> Fixes {
 
 /// Returns the changes that fix pictures; nothing else changes.
 fn with_fixed_pictures(document: &dyn Document, view: &View, fixes: &Fixes) -> io::Result<ChangeSet> {
-    let with_refused = (0..view.messages.len()).filter(|at| has_refused(&view.messages[*at], fixes));
-    let places = with_refused.flat_map(|at| view.provenance.places(at));
-    let records: BTreeSet<&Span> = places.map(|place| &place.record).collect();
+    let records = records_of(view, |message| has_refused(message, fixes));
     let mut set = ChangeSet::default();
     // In reverse order, so that no change moves the position of another.
     for record in records.into_iter().rev() {

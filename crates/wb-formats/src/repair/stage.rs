@@ -2,10 +2,11 @@
 
 use std::borrow::Cow;
 use std::cell::OnceCell;
+use std::collections::BTreeSet;
 
 use wb_dialect::Violation;
 use wb_message::Message;
-use wb_record::{ChangeSet, ChangedPart, Document, NotExpressible, Stamp, View};
+use wb_record::{ChangeSet, ChangedPart, Document, NotExpressible, Span, Stamp, View};
 
 use super::SessionRepair;
 use crate::dialects::SentAs;
@@ -165,6 +166,12 @@ impl<'a> Current<'a> {
     pub(super) fn refused(&self, why: &str) -> NotExpressible {
         refused(self.document(), why)
     }
+}
+
+/// Returns the records of the messages of a kind, in order.
+pub(super) fn records_of(view: &View, is_one: impl Fn(&Message) -> bool) -> BTreeSet<&Span> {
+    let found = (0..view.messages.len()).filter(|at| is_one(&view.messages[*at]));
+    found.flat_map(|at| view.provenance.places(at)).map(|place| &place.record).collect()
 }
 
 pub(super) fn refused(document: &dyn Document, why: &str) -> NotExpressible {

@@ -24,8 +24,8 @@ pub(super) fn stage(current: &Current<'_>) -> Result<Next, NotExpressible> {
     let marked = pairs_made_whole(current.messages(), &current.sent, &hidden).unwrap_or_default();
     let pairs = with_own_results(marked.clone(), current.messages());
     let is_same = pairs == marked;
-    let next = patched_by(&pairs, current)
-        .or_else(|why| if is_same { Err(why) } else { patched_by(&marked, current) })?;
+    let by = |pairs: &Patch| patched_by(pairs, current, &hidden);
+    let next = by(&pairs).or_else(|why| if is_same { Err(why) } else { by(&marked) })?;
     let is_hidden = |call: &CallPosition| is_in(*call, current.messages(), &hidden);
     Ok(match next {
         Next::Nothing if Pairing::new(current.messages()).dangling().iter().any(is_hidden) => {
@@ -42,16 +42,16 @@ fn is_in(call: CallPosition, messages: &[Message], hidden: &[u8]) -> bool {
 }
 
 /// Repairs by a patch, with a user who speaks first if one is wanted and the format can hold one.
-fn patched_by(pairs: &Patch, current: &Current<'_>) -> Result<Next, NotExpressible> {
+fn patched_by(pairs: &Patch, current: &Current<'_>, hidden: &[u8]) -> Result<Next, NotExpressible> {
     let messages = current.messages();
     if !is_refused(&current.sent.violations(&after(pairs.clone(), messages)), "user-first") {
-        return rendered(pairs.clone(), current);
+        return rendered(pairs.clone(), current, hidden);
     }
     // A log that can store no new message but a digest stores it as one.
     let digest = format!("{DIGEST_HEADER}\n{DROPPED_MARK}");
-    let with_user = |text: &str| rendered(with_user_first(pairs, messages, text), current);
+    let with_user = |text: &str| rendered(with_user_first(pairs, messages, text), current, hidden);
     with_user(DROPPED_MARK).or_else(|why| {
-        with_user(&digest).or_else(|_| match rendered(pairs.clone(), current)? {
+        with_user(&digest).or_else(|_| match rendered(pairs.clone(), current, hidden)? {
             Next::Nothing => Ok(Next::Left(why)),
             next => Ok(next),
         })
@@ -59,7 +59,7 @@ fn patched_by(pairs: &Patch, current: &Current<'_>) -> Result<Next, NotExpressib
 }
 
 /// Renders a patch, and reads the result if possible.
-fn rendered(patch: Patch, current: &Current<'_>) -> Result<Next, NotExpressible> {
+fn rendered(patch: Patch, current: &Current<'_>, hidden: &[u8]) -> Result<Next, NotExpressible> {
     let patch = current.view.with_whole_records(patch);
     let wanted = items(&patch, current.messages().len());
     let changes = current.document().render(current.conversation, &current.view, &wanted, &current.stamp)?;
@@ -71,8 +71,7 @@ fn rendered(patch: Patch, current: &Current<'_>) -> Result<Next, NotExpressible>
         return Ok(Next::step_to(SessionRepair::from_changes(changes), After::Messages(messages)));
     }
     let (document, view) = current.read_after(&changes)?;
-    let hidden = unreadable_bytes(current);
-    let is_repaired = pairs_made_whole(&view.messages, &current.sent, &hidden).is_none()
+    let is_repaired = pairs_made_whole(&view.messages, &current.sent, hidden).is_none()
         && current.sent.violations(&view.messages).len() <= current.violations().len();
     // If ids are missing, a reader can match a result to another call.
     if !is_repaired {

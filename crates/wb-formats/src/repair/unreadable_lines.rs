@@ -2,6 +2,7 @@
 //! that are not UTF-8, line ends within a text, and a record that was torn by the next one.
 
 use std::io;
+use std::ops::RangeInclusive;
 
 use serde::de::IgnoredAny;
 use wb_record::{Bytes, Change, ChangeSet, Lines, NotExpressible, Note, PartReader, Parts};
@@ -13,6 +14,8 @@ use crate::kit::line_separators::{has_separator, without_separators};
 /// The most lines of one record, and the most attempts to read them as one.
 const MOST_LINES: usize = 10_000;
 const MOST_ATTEMPTS: usize = 64;
+/// The most lines that are joined in a file: each of several torn records joins all that follow.
+const MOST_JOINED: usize = 500_000;
 /// The start of a record by which a torn line is split.
 const START_BYTES: usize = 8;
 
@@ -47,11 +50,20 @@ pub(super) fn unreadable_bytes(current: &Current<'_>) -> Vec<u8> {
     if !has_unreadable(current) || !current.is_one_file().unwrap_or(false) {
         return Vec::new();
     }
-    let runs = runs(current.document().parts(), false, |_| {}).unwrap_or_default();
-    runs.into_iter().flatten().flat_map(|line| line.bytes).collect()
+    let scan = Scan::new(current.document().parts(), false).unwrap_or_default();
+    scan.runs.into_iter().flatten().flat_map(|line| line.bytes).collect()
 }
 
-/// A line that cannot be read, without its line end.
+/// The lines of a file that cannot be read.
+#[derive(Default)]
+struct Scan {
+    /// Those that follow each other together.
+    runs: Vec<Vec<Unread>>,
+    /// The start of the first line that can be read.
+    start: Vec<u8>,
+}
+
+/// A line that cannot be read, with its line end.
 struct Unread {
     at: u64,
     number: usize,
@@ -61,39 +73,43 @@ struct Unread {
 /// A change after which lines can be read.
 struct Fix {
     change: Change,
-    lines: std::ops::RangeInclusive<usize>,
+    lines: RangeInclusive<usize>,
 }
 
 /// Returns the changes; with `separated`, the agent splits lines at the separators of Unicode.
 fn fixes(parts: &dyn Parts, separated: bool) -> io::Result<Vec<Fix>> {
-    let mut start = Vec::new();
-    let runs = runs(parts, separated, |line| {
-        if start.is_empty() {
-            start.extend_from_slice(&line[..line.len().min(START_BYTES)]);
-        }
-    })?;
-    Ok(runs.iter().flat_map(|run| fixes_of(run, &start)).collect())
+    let Scan { runs, start } = Scan::new(parts, separated)?;
+    let mut left = MOST_JOINED;
+    Ok(runs.iter().flat_map(|run| fixes_of(run, &start, &mut left)).collect())
 }
 
-/// Returns the lines that cannot be read, those that follow each other together, and passes the
-/// others.
-fn runs(parts: &dyn Parts, separated: bool, mut pass: impl FnMut(&[u8])) -> io::Result<Vec<Vec<Unread>>> {
-    let mut lines = Lines::new(PartReader::new(parts, "", 0)?);
-    let (mut runs, mut run, mut number) = (Vec::new(), Vec::new(), 0);
-    while let Some((at, line)) = lines.next_raw()? {
-        number += 1;
-        let bytes = line.strip_suffix(b"\n").unwrap_or(line);
-        let bytes = bytes.strip_suffix(b"\r").unwrap_or(bytes);
-        let is_split = separated && has_separator(bytes);
-        if !bytes.trim_ascii().is_empty() && (is_split || !is_object(bytes)) {
-            run.push(Unread { at, number, bytes: bytes.to_vec() });
-            continue;
+impl Scan {
+    fn new(parts: &dyn Parts, separated: bool) -> io::Result<Self> {
+        let mut lines = Lines::new(PartReader::new(parts, "", 0)?);
+        let (mut scan, mut run, mut number) = (Self::default(), Vec::new(), 0);
+        while let Some((at, bytes)) = lines.next_raw()? {
+            number += 1;
+            let is_split = separated && has_separator(bytes);
+            if !bytes.trim_ascii().is_empty() && (is_split || !is_object(bytes)) {
+                run.push(Unread { at, number, bytes: bytes.to_vec() });
+                continue;
+            }
+            if scan.start.is_empty() {
+                scan.start.extend_from_slice(&bytes[..bytes.len().min(START_BYTES)]);
+            }
+            scan.runs.extend(Some(std::mem::take(&mut run)).filter(|run| !run.is_empty()));
         }
-        pass(bytes);
-        runs.extend(Some(std::mem::take(&mut run)).filter(|run| !run.is_empty()));
+        scan.runs.extend(Some(run).filter(|run| !run.is_empty()));
+        Ok(scan)
     }
-    runs.extend(Some(run).filter(|run| !run.is_empty()));
-    Ok(runs)
+}
+
+impl Unread {
+    /// Returns the line without its line end.
+    fn text(&self) -> &[u8] {
+        let text = self.bytes.strip_suffix(b"\n").unwrap_or(&self.bytes);
+        text.strip_suffix(b"\r").unwrap_or(text)
+    }
 }
 
 fn is_object(line: &[u8]) -> bool {
@@ -102,25 +118,26 @@ fn is_object(line: &[u8]) -> bool {
     line.starts_with(b"{") && is_text() && serde_json::from_slice::<IgnoredAny>(line).is_ok()
 }
 
-fn fixes_of(run: &[Unread], start: &[u8]) -> Vec<Fix> {
+fn fixes_of(run: &[Unread], start: &[u8], left: &mut usize) -> Vec<Fix> {
     let (mut found, mut nth) = (Vec::new(), 0);
     while nth < run.len() {
-        let (first, plain) = (&run[nth], plain(&run[nth].bytes));
+        let (first, plain) = (&run[nth], plain(run[nth].text()));
         let replaced = |n: usize, new: Vec<u8>| {
             let last = &run[nth + n - 1];
-            let old = whole(&run[nth..nth + n]);
+            let mut old: Vec<u8> = run[nth..nth + n].iter().flat_map(|line| line.bytes.clone()).collect();
+            old.truncate(old.len() + last.text().len() - last.bytes.len());
             Fix {
                 change: Change::Splice { at: first.at, old: Bytes(old), new: Bytes(new) },
                 lines: first.number..=last.number,
             }
         };
-        let joined = || joined(&run[nth..]);
+        let joined = |left| joined(&run[nth..], start, left);
         if plain.is_empty() || is_object(&plain) {
             found.push(replaced(1, plain));
-        } else if let Some((n, record)) = joined() {
+        } else if let Some((n, record)) = joined(left) {
             found.push(replaced(n, record));
             nth += n - 1;
-        } else if let Some(split) = split_at(&first.bytes, start) {
+        } else if let Some(split) = split_at(first.text(), start) {
             let at = first.at + split as u64;
             let change = Change::Splice { at, old: Bytes::default(), new: Bytes(b"\n".to_vec()) };
             found.push(Fix { change, lines: first.number..=first.number });
@@ -130,21 +147,6 @@ fn fixes_of(run: &[Unread], start: &[u8]) -> Vec<Fix> {
     found
 }
 
-/// Returns the bytes of lines as they are in the file, but for the last line end.
-fn whole(lines: &[Unread]) -> Vec<u8> {
-    let mut out = Vec::new();
-    for (line, next) in lines.iter().zip(lines.iter().skip(1).map(Some).chain([None])) {
-        out.extend_from_slice(&line.bytes);
-        let has_return = next.is_some_and(|next| next.at > line.at + line.bytes.len() as u64 + 1);
-        out.extend_from_slice(match next {
-            None => b"",
-            Some(_) if has_return => b"\r\n",
-            Some(_) => b"\n",
-        });
-    }
-    out
-}
-
 /// Returns a line without zeros, with U+FFFD for what is not UTF-8, and with escapes for the line
 /// separators of Unicode.
 fn plain(line: &[u8]) -> Vec<u8> {
@@ -152,15 +154,24 @@ fn plain(line: &[u8]) -> Vec<u8> {
     without_separators(&text)
 }
 
-/// Joins lines to one record, of which a text has line ends; returns their number and the record.
-fn joined(run: &[Unread]) -> Option<(usize, Vec<u8>)> {
+/// Joins lines to one record, of which a text has line ends, up to one that begins a record, and at
+/// most as many as are `left`; returns their number and the record.
+fn joined(run: &[Unread], start: &[u8], left: &mut usize) -> Option<(usize, Vec<u8>)> {
+    let begins = |line: &Unread| line.text().starts_with(start);
+    if start.is_empty() || !run.first().is_some_and(|first| plain(first.text()).starts_with(b"{")) {
+        return None;
+    }
     let mut record = Vec::new();
     let mut n_attempts = 0;
-    for (nth, line) in run.iter().take(MOST_LINES).enumerate() {
+    for (nth, line) in run.iter().take(MOST_LINES.min(*left)).enumerate() {
+        *left -= 1;
         if nth > 0 {
+            if begins(line) {
+                break;
+            }
             record.extend_from_slice(b"\\n");
         }
-        for byte in plain(&line.bytes) {
+        for byte in plain(line.text()) {
             match byte {
                 b'\t' => record.extend_from_slice(b"\\t"),
                 b'\r' => record.extend_from_slice(b"\\r"),
@@ -209,6 +220,15 @@ mod tests {
             assert_eq!(bytes.splice(at..at + old.0.len(), new.0).collect::<Vec<_>>(), old.0);
         }
         String::from_utf8_lossy(&bytes).into_owned()
+    }
+
+    #[test]
+    fn many_torn_records_are_not_joined_with_all_that_follow() {
+        let (torn, mut left) = ("{\"other\":\"a\n".repeat(2_000), MOST_JOINED);
+        let file = format!("{{\"type\":\"a\"}}\n{torn}");
+        let scan = Scan::new(&MemoryParts::from_bytes(file.into_bytes()), false).expect("in memory");
+        assert!(fixes_of(&scan.runs[0], &scan.start, &mut left).is_empty());
+        assert_eq!(left, 0);
     }
 
     #[test]
