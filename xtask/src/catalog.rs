@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::process::Command;
 
 use serde_json::Value;
 
-use crate::report;
+use crate::{program, report};
 
 const FILE: &str = "crates/wb-budget/data/models.json";
 const DIALECTS: [&str; 4] = ["anthropic", "openai", "openai-responses", "gemini"];
@@ -24,40 +24,30 @@ pub(crate) fn run(root: &Path) -> Result<(), String> {
     report("catalog", &findings(&table))
 }
 
-/// The days after which figures are read again.
-const MOST_DAYS: i64 = 60;
+/// The time after which figures are read again, in words of `date`.
+const AGE: &str = "60 days ago";
 
 /// Prints the models whose figures are older than that, oldest first.
 pub(crate) fn print_old(root: &Path) -> Result<(), String> {
     let text = std::fs::read_to_string(root.join(FILE)).map_err(|error| format!("{FILE}: {error}"))?;
     let table: Value = serde_json::from_str(&text).map_err(|error| format!("{FILE}: {error}"))?;
-    let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).map_err(|error| error.to_string())?;
-    let today = i64::try_from(since_epoch.as_secs() / 86_400).unwrap_or(i64::MAX);
-    let old = old_models(&table, today);
-    for (days, id) in &old {
-        println!("{days:>5} days  {id}");
+    let day = program::output(Command::new("date").args(["-u", "+%F", "-d", AGE]))?;
+    let old = old_models(&table, day.trim());
+    for (as_of, id) in &old {
+        println!("{as_of}  {id}");
     }
-    println!("{} older than {MOST_DAYS} days", old.len());
+    println!("{} older than {}", old.len(), AGE.trim_end_matches(" ago"));
     Ok(())
 }
 
-fn old_models(table: &Value, today: i64) -> Vec<(i64, &str)> {
+/// Returns the models with figures from before a day, and the days of their figures.
+fn old_models<'t>(table: &'t Value, day: &str) -> Vec<(&'t str, &'t str)> {
     let models = table["models"].as_array().map_or(&[][..], Vec::as_slice);
-    let age = |model: &Value| Some(today - day_number(model["asOf"].as_str()?)?);
-    let mut old: Vec<_> = models.iter().filter_map(|model| Some((age(model)?, id(model)))).collect();
-    old.retain(|(days, _)| *days > MOST_DAYS);
-    old.sort_by_key(|(days, id)| (-days, *id));
+    let mut old: Vec<_> =
+        models.iter().filter_map(|model| Some((model["asOf"].as_str()?, id(model)))).collect();
+    old.retain(|(as_of, _)| *as_of < day);
+    old.sort_unstable();
     old
-}
-
-/// Returns the days from 1970-01-01 to a date of the Gregorian calendar.
-fn day_number(date: &str) -> Option<i64> {
-    let parts: Vec<i64> = date.split('-').map(str::parse).collect::<Result<_, _>>().ok()?;
-    let &[year, month, day] = parts.as_slice() else { return None };
-    // Years begin in March, so that the leap day is the last one.
-    let (year, month) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
-    let days_before = (153 * month + 2) / 5 + day - 1;
-    Some(year * 365 + year / 4 - year / 100 + year / 400 + days_before - 719_468)
 }
 
 fn findings(table: &Value) -> Vec<String> {
@@ -175,12 +165,10 @@ mod tests {
 
     #[test]
     fn figures_of_two_months_are_old() {
-        assert_eq!((day_number("1970-01-01"), day_number("2024-02-29")), (Some(0), Some(19_782)));
         let table = json!({ "models": [
             { "id": "a", "asOf": "2026-01-01" }, { "id": "b", "asOf": "2025-12-01" }, { "id": "c", "asOf": "2026-02-28" },
         ] });
-        let today = day_number("2026-03-03").expect("a day");
-        assert_eq!(old_models(&table, today), [(92, "b"), (61, "a")]);
+        assert_eq!(old_models(&table, "2026-01-02"), [("2025-12-01", "b"), ("2026-01-01", "a")]);
     }
 
     #[test]

@@ -220,6 +220,11 @@ pub fn is_prompt(message: &Message) -> bool {
     }
 }
 
+/// Returns the name in a text that begins with [`SERVER_TOOL`].
+pub fn server_tool(text: &str) -> Option<&str> {
+    text.strip_prefix(SERVER_TOOL)?.split([':', ']']).next()
+}
+
 /// Returns whether a body is exactly [`CLEARED_TOOL_RESULT`].
 pub fn is_cleared(content: &[Block]) -> bool {
     matches!(content, [Block::Text { text }] if text == CLEARED_TOOL_RESULT)

@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, HashSet};
 use serde_json::Value;
 use wb_dialect::{Dialect, EncodedRequest, call_name};
 use wb_formats::{Format, View};
-use wb_message::markers::{SERVER_TOOL, is_pinned};
+use wb_message::markers::{is_pinned, server_tool};
 use wb_message::{Block, Content, Message, Pairing};
 use wb_record::{MemoryParts, Parts};
 
@@ -13,6 +13,8 @@ use crate::terminal::number::count;
 
 /// The prefixes of notes that replace non-text content.
 const NOTES: [&str; 3] = ["[document: ", "[file: ", "[image: "];
+/// The start of the text for an attached block, which its type follows.
+const ATTACHED: &str = "<attached_files>\n[";
 
 /// Lists what is already lost on reading, because our messages cannot hold it.
 pub(crate) fn lost_in_view(view: &View, parts: &dyn Parts, n_tools: usize) -> Vec<String> {
@@ -61,21 +63,14 @@ impl<'a> Made<'a> {
         if text.ends_with(']') && NOTES.iter().any(|note| text.starts_with(note)) {
             return Some(Self { text, kind: None });
         }
-        if let Some(kind) = server_kind(text) {
+        let attached = || text.strip_prefix(ATTACHED)?.split([':', ']']).next();
+        if let Some(kind) = server_tool(text).or_else(attached) {
             return Some(Self { text, kind: Some(kind.to_owned()) });
         }
         let json = Some(text).filter(|text| text.starts_with('{') && text.ends_with('}'))?;
         let block: Value = serde_json::from_str(json).ok()?;
         Some(Self { text, kind: Some(block["type"].as_str()?.to_owned()) })
     }
-}
-
-/// Returns the tool or the type of a server's block that became a text.
-fn server_kind(text: &str) -> Option<&str> {
-    let starts = [SERVER_TOOL, "<attached_files>\n[", "[tool_reference"];
-    let start = starts.iter().find(|start| text.starts_with(**start))?;
-    let rest = if *start == "[tool_reference" { &text[1..] } else { &text[start.len()..] };
-    rest.split([':', ']']).next()
 }
 
 fn texts_of(message: &Message) -> impl Iterator<Item = &str> {

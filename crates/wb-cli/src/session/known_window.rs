@@ -2,7 +2,7 @@
 
 use wb_budget::catalog::DEFAULT_WINDOW;
 use wb_budget::{Catalog, UnknownModel};
-use wb_formats::View;
+use wb_formats::{UsageAt, View};
 
 use crate::terminal::number::grouped;
 
@@ -10,8 +10,6 @@ use crate::terminal::number::grouped;
 /// supports.
 const CLAUDE_CODE_WINDOW: u64 = 200_000;
 const CLAUDE_CODE: &str = "claude-code";
-/// Windows that providers sell, from which a count picks one if the known window is too small.
-const SOLD_WINDOWS: [u64; 6] = [262_144, 400_000, 1_000_000, 1_048_576, 1_050_000, 2_097_152];
 
 /// A window and its source.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -57,7 +55,7 @@ impl KnownWindow {
             Some(id) => Self::of_model(id, view, catalog),
             None => Self { tokens: DEFAULT_WINDOW, from: WindowFrom::Nobody },
         };
-        known.raised_to(most_counted(view))
+        known.raised_to(most_counted(view), catalog)
     }
 
     /// Assumes the window of the version before the last number: a new version rarely has less.
@@ -75,17 +73,15 @@ impl KnownWindow {
 
     /// Raises a window that an answered prompt exceeds: a count outranks what is assumed, and what
     /// a table says of a model that some accounts have with more.
-    fn raised_to(self, counted: u64) -> Self {
+    ///
+    /// The new window is the smallest one of the catalog that holds the prompt.
+    fn raised_to(self, counted: u64, catalog: &Catalog) -> Self {
         if counted <= self.tokens {
             return self;
         }
-        let sold = SOLD_WINDOWS.into_iter().find(|window| counted <= *window).unwrap_or(counted);
-        Self { tokens: sold, from: WindowFrom::Count { tokens: counted } }
-    }
-
-    /// Returns whether nothing but a guess says how large the window is.
-    pub(crate) fn is_assumed(from: &WindowFrom) -> bool {
-        matches!(from, WindowFrom::Relative { .. } | WindowFrom::Nobody | WindowFrom::Unknown(_))
+        let windows = catalog.models.iter().map(|entry| entry.card.context_window);
+        let tokens = windows.filter(|window| counted <= *window).min().unwrap_or(counted);
+        Self { tokens, from: WindowFrom::Count { tokens: counted } }
     }
 
     fn of_model(id: &str, view: &View, catalog: &Catalog) -> Self {
@@ -111,9 +107,12 @@ impl KnownWindow {
     }
 }
 
-/// Returns the tokens of the largest prompt that was answered, with its answer.
+/// Returns the tokens of the largest prompt that the session's model answered, with its answer.
 fn most_counted(view: &View) -> u64 {
-    view.usage.iter().map(|usage| usage.usage.context_tokens()).max().unwrap_or(0)
+    let bare = |id: &str| id.split('[').next().unwrap_or_default().to_owned();
+    let model = view.model.as_deref().map(bare);
+    let is_its = |usage: &&UsageAt| usage.model.is_none() || usage.model.as_deref().map(bare) == model;
+    view.usage.iter().filter(is_its).map(|usage| usage.usage.context_tokens()).max().unwrap_or(0)
 }
 
 /// Returns the window at the end of a model's name, in brackets: `[1m]`, `[200k]`.
@@ -129,6 +128,11 @@ fn window_in_name(id: &str) -> Option<u64> {
 }
 
 impl WindowFrom {
+    /// Returns whether nothing but a guess says how large the window is.
+    pub(crate) fn is_guess(&self) -> bool {
+        matches!(self, Self::Count { .. } | Self::Relative { .. } | Self::Nobody | Self::Unknown(_))
+    }
+
     /// Returns one word for machines.
     pub(crate) fn word(&self) -> &'static str {
         match self {
@@ -180,7 +184,6 @@ impl WindowFrom {
 mod tests {
     use wb_budget::Usage;
     use wb_message::ToolVocabulary;
-    use wb_record::UsageAt;
 
     use super::*;
 
@@ -237,6 +240,15 @@ mod tests {
         assert_eq!(counted("my-model", 338_153).tokens, 400_000);
         assert_eq!(counted("claude-sonnet-4-5", 300_000).from.word(), "count");
         assert_eq!(counted("my-model", 9_000_000).tokens, 9_000_000);
+    }
+
+    #[test]
+    fn what_another_model_answered_proves_nothing() {
+        let mut view = View::new("pi", ToolVocabulary::BASIC);
+        view.model = Some("claude-haiku-4-5".to_owned());
+        let usage = Usage { input_tokens: 500_000, ..Usage::EMPTY };
+        view.usage = vec![UsageAt { at: 0, usage, model: Some("claude-opus-4-8".to_owned()) }];
+        assert_eq!(KnownWindow::new(None, &view, Catalog::built_in()).tokens, 200_000);
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use serde_json::Value;
 use wb_message::Untrusted;
 use wb_message::markers::{
-    SERVER_TOOL, Visibility, digest_body, digest_in_text, is_cleared, is_pinned, is_prompt, is_synthetic,
+    Visibility, digest_body, digest_in_text, is_cleared, is_pinned, is_prompt, is_synthetic, server_tool,
     visibility,
 };
 use wb_message::pairing::id_key;
@@ -227,7 +227,7 @@ impl Facts {
             None => self.failures.forget(id_key(REQUEST_FAILED)),
         }
         let is_end = self.label_calls(content, vocabulary);
-        let is_of_server = |text: &str| text.starts_with(SERVER_TOOL);
+        let is_of_server = |text: &str| server_tool(text).is_some();
         let texts: Vec<&str> = content.iter().filter_map(Block::as_text).collect();
         for text in texts.iter().filter(|text| !is_of_server(text)) {
             for line in text.lines().filter(|line| is_decision(line) && !is_announcement(line)) {

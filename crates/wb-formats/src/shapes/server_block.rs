@@ -17,13 +17,14 @@ const ATTACHED: [&str; 3] = ["search_result", "document", "container_upload"];
 /// A text that others wrote on the user's side is marked as attached.
 pub(crate) fn server_text(block: &Value) -> Option<String> {
     let kind = block.get("type")?.as_str()?;
-    let is_known = kind == "tool_reference" || ATTACHED.contains(&kind);
+    let is_attached = ATTACHED.contains(&kind);
     let label = block.get("name").and_then(Value::as_str).unwrap_or(kind);
-    let is_of_server = kind.ends_with("_tool_use") || kind.ends_with("_tool_result");
-    if !is_known && !is_of_server && !has_encrypted(block) {
+    let is_of_server =
+        kind == "tool_reference" || kind.ends_with("_tool_use") || kind.ends_with("_tool_result");
+    if !is_attached && !is_of_server && !has_encrypted(block) {
         return None;
     }
-    let mut out = [if is_of_server { SERVER_TOOL } else { "[" }, label].concat();
+    let mut out = [if is_attached { "[" } else { SERVER_TOOL }, label].concat();
     let mut n_texts = 0;
     each_text(block, "", &mut |text| {
         if text != label && !text.trim().is_empty() {
@@ -33,7 +34,6 @@ pub(crate) fn server_text(block: &Value) -> Option<String> {
         }
     });
     out.push(']');
-    let is_attached = ATTACHED.contains(&kind);
     Some(if is_attached { ["<attached_files>\n", &out, "\n</attached_files>"].concat() } else { out })
 }
 
@@ -90,12 +90,12 @@ mod tests {
                      "content": { "stdout": "ok\n", "stderr": "", "return_code": 0, "content": [] } }),
                 "[server tool bash_code_execution_tool_result: ok · 0]",
             ),
-            (json!({ "type": "tool_reference", "tool_name": "grep" }), "[tool_reference: grep]"),
+            (json!({ "type": "tool_reference", "tool_name": "grep" }), "[server tool tool_reference: grep]"),
             (
                 json!({ "type": "search_result", "source": "a", "content": [{ "type": "text", "text": "b" }] }),
                 "<attached_files>\n[search_result: a · b]\n</attached_files>",
             ),
-            (json!({ "type": "new_block", "encrypted_index": "E", "n": 1 }), "[new_block: 1]"),
+            (json!({ "type": "new_block", "encrypted_index": "E", "n": 1 }), "[server tool new_block: 1]"),
         ] {
             assert_eq!(server_text(&block).as_deref(), Some(expected));
         }

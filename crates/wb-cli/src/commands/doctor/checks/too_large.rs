@@ -4,7 +4,6 @@ use super::Check;
 use crate::commands::doctor::examination::Examination;
 use crate::commands::doctor::problem::Problem;
 use crate::session::Session;
-use crate::session::known_window::KnownWindow;
 use crate::terminal::number::grouped;
 
 /// The check.
@@ -13,7 +12,7 @@ pub(crate) const CHECK: Check = Check { rule: "context-too-large", find };
 fn find(Examination { session, remedies, .. }: &Examination<'_>) -> Vec<Problem> {
     let tokens = session.measure.context_tokens;
     // A guess is no finding.
-    if tokens <= session.window || KnownWindow::is_assumed(&session.window_from) {
+    if tokens <= session.window || session.window_from.is_guess() {
         return Vec::new();
     }
     let what = format!("its context has {} tokens, the window {}", grouped(tokens), grouped(session.window));
@@ -27,7 +26,7 @@ fn find(Examination { session, remedies, .. }: &Examination<'_>) -> Vec<Problem>
 /// Notes a context that is larger than an assumed window.
 pub(crate) fn assumed_window(session: &Session) -> Option<String> {
     let tokens = session.measure.context_tokens;
-    let is_above = tokens > session.window && KnownWindow::is_assumed(&session.window_from);
+    let is_above = tokens > session.window && session.window_from.is_guess();
     let (tokens, window) = (grouped(tokens), grouped(session.window));
     is_above.then(|| {
         format!("the context has {tokens} tokens; a window of {window} is assumed, set it with --window")
