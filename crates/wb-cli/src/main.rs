@@ -17,7 +17,7 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::{CommandFactory, FromArgMatches};
 
-use crate::args::asked_format;
+use crate::args::format_option;
 use crate::args::{Cli, Color, Command, Global};
 use crate::platform::environment::Environment;
 use crate::terminal::escape::escaped;
@@ -37,7 +37,7 @@ fn main() -> ExitCode {
         Err(error) => return refuse(&args, environment, &error),
     };
     let shell = Shell::new(environment, talk_of(cli.global), cli.global.json);
-    asked_format::set(cli.global.format);
+    format_option::set(cli.global.format);
     let exit = run(&shell, cli.command).unwrap_or_else(|error| failed(&shell, &error));
     shell.say_times();
     exit.into()

@@ -72,6 +72,23 @@ pub fn open(parts: Box<dyn Parts>) -> Result<Box<dyn Document>, FormatError> {
 /// The few messages that a compaction leaves may not identify a format. If no format is sure, it is
 /// the one that the list of operations next to the file names, if it reads no fewer of them.
 pub fn open_path(path: &Path, access: Access) -> Result<Box<dyn Document>, FormatError> {
+    open_named(path, access, None)
+}
+
+/// Opens the session at a path as a format, whatever it looks like.
+pub fn open_path_as(
+    path: &Path,
+    access: Access,
+    format: &'static dyn Format,
+) -> Result<Box<dyn Document>, FormatError> {
+    open_named(path, access, Some(format))
+}
+
+fn open_named(
+    path: &Path,
+    access: Access,
+    named: Option<&'static dyn Format>,
+) -> Result<Box<dyn Document>, FormatError> {
     let parts = match access {
         Access::Read => FileParts::open_for_reading(path),
         Access::Write => FileParts::open(path),
@@ -79,6 +96,9 @@ pub fn open_path(path: &Path, access: Access) -> Result<Box<dyn Document>, Forma
     #[cfg(feature = "sqlite")]
     if *parts.bytes(&Span { len: MAGIC.len() as u64, ..Span::default() })? == *MAGIC {
         return opencode::open_database(path, access);
+    }
+    if let Some(named) = named {
+        return named.open(Box::new(parts));
     }
     let probe = Probe::new(&parts)?;
     let detected = known(&probe);

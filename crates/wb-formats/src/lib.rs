@@ -47,7 +47,7 @@ mod table;
 
 pub use agents::{codex, opencode};
 pub use created::Agent;
-pub use detect::{detect, newest, open, open_path, read, segments};
+pub use detect::{detect, newest, open, open_path, open_path_as, read, segments};
 pub use dialects::{SentAs, format_of};
 pub use formats::{FORMATS, FormatRow};
 pub use repair::{SessionRepair, lone_surrogates, repair};

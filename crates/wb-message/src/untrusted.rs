@@ -15,6 +15,12 @@ use serde::{Deserialize, Serialize};
 /// assert!(output.inspect().contains("push"));
 /// assert_eq!(output.map(str::len).into_inner(), 22);
 /// ```
+///
+/// It cannot be displayed:
+///
+/// ```compile_fail
+/// println!("{}", wb_message::Untrusted::new("the user said: push it"));
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Untrusted<T = String>(T);

@@ -1,6 +1,6 @@
 //! The command line.
 
-pub(crate) mod asked_format;
+pub(crate) mod format_option;
 pub(crate) mod strategy;
 pub(crate) mod values;
 pub(crate) mod model;
@@ -84,7 +84,7 @@ pub(crate) struct Global {
     #[arg(long, global = true, value_enum, value_name = "WHEN", default_value_t)]
     pub(crate) color: Color,
     /// Read sessions as this format; `wb formats` lists them
-    #[arg(long, global = true, value_name = "FORMAT", value_parser = asked_format::parse, hide_short_help = true)]
+    #[arg(long, global = true, value_name = "FORMAT", value_parser = format_option::parse, hide_short_help = true)]
     pub(crate) format: Option<&'static str>,
     /// Print only errors to standard error
     #[arg(short, long, global = true, conflicts_with = "verbose")]

@@ -17,7 +17,7 @@ use wb_record::{
 };
 
 use crate::args;
-use crate::args::asked_format;
+use crate::args::format_option;
 use crate::commands::validate::lines;
 use crate::platform::clock::stamp;
 use crate::session::copy::{copy_with, write_part};
@@ -347,9 +347,8 @@ fn plan_request(path: &Path, access: Access, request: RequestBody) -> Result<Pla
     let left = validate(&body, dialect);
     let opened = match access {
         Access::Write => document(path, access)?,
-        Access::Read => {
-            asked_format::open(Box::new(wb_record::MemoryParts::from_bytes(bytes.clone()))).map_err(failed)?
-        }
+        Access::Read => format_option::open(Box::new(wb_record::MemoryParts::from_bytes(bytes.clone())))
+            .map_err(failed)?,
     };
     let conversation = newest(opened.as_ref()).map_err(failed)?;
     let view = opened.view(&conversation).map_err(failed)?;
@@ -373,21 +372,15 @@ const TOOLS: &str = "tools";
 /// Returns the changes that make one body of another, of which only messages and tools differ, or
 /// keys are gone; all other bytes stay.
 fn spliced(text: &[u8], before: &Value, after: &Value, key: &str) -> Option<ChangeSet> {
-    let rest = |body: &Value| {
-        let mut body = body.clone();
-        let members = body.as_object_mut()?;
-        members.remove(key);
-        members.remove(TOOLS);
-        Some(std::mem::take(members))
-    };
-    let mut shorter = rest(before)?;
-    let gone: Vec<String> = shorter.keys().filter(|key| after.get(key.as_str()).is_none()).cloned().collect();
-    shorter.retain(|key, _| !gone.contains(key));
-    if shorter != rest(after)? {
+    let (old, new) = (before.as_object()?, after.as_object()?);
+    if new.keys().any(|key| !old.contains_key(key)) {
         return None;
     }
-    let lists = [key, TOOLS].into_iter().filter(|key| before[key] != after[key]);
-    let mut keys: Vec<&str> = lists.chain(gone.iter().map(String::as_str)).collect();
+    let unequal = old.iter().filter(|(key, value)| new.get(*key) != Some(value));
+    let mut keys: Vec<&str> = unequal.map(|(key, _)| key.as_str()).collect();
+    if keys.iter().any(|it| ![key, TOOLS].contains(it) && new.contains_key(*it)) {
+        return None;
+    }
     // In reverse order, so that no change moves the position of another.
     keys.sort_by_key(|key| Reverse(json::find(text, &[key]).map(|place| place.start)));
     let mut set = ChangeSet::default();

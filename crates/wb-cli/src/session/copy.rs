@@ -5,7 +5,7 @@ use std::path::Path;
 
 use wb_record::{ChangeSet, ChangedPart, Document, ONLY_CONVERSATION, PartReader, Parts};
 
-use crate::args::asked_format;
+use crate::args::format_option;
 use crate::terminal::file_error::not_read;
 use crate::terminal::user_error::UserError;
 
@@ -27,7 +27,7 @@ pub(crate) fn copy_with(
     refuse_database(file, document)?;
     let again = document.parts().reopen().map_err(|error| no_copy(file, &error))?;
     let parts = ChangedPart::new(again, set).map_err(|error| no_copy(file, &error))?;
-    asked_format::open(Box::new(parts)).map_err(|error| not_read(Path::new(file), &error))
+    format_option::open(Box::new(parts)).map_err(|error| not_read(Path::new(file), &error))
 }
 
 /// Writes the whole of a part and returns how many bytes these are.

@@ -9,7 +9,7 @@ use wb_dialect::Dialect;
 use wb_formats::{FormatError, format_of};
 use wb_record::{Access, BorrowedPart, Document, Format, MemoryParts, Probe};
 
-use crate::args::asked_format;
+use crate::args::format_option;
 use crate::session::provider_request::dialects_of_request;
 use crate::session::{document, stream};
 use crate::terminal::file_error::not_read;
@@ -40,7 +40,7 @@ impl RequestBody {
             return Err(bytes);
         }
         let Ok(body) = serde_json::from_slice::<Value>(&bytes) else { return Err(bytes) };
-        let asked = asked_format::name().and_then(dialect_of_format);
+        let asked = format_option::format().and_then(dialect_of_format);
         let dialects = asked.map_or_else(|| dialects_of_request(&bytes, &body), |dialect| vec![dialect]);
         if dialects.is_empty() { Err(bytes) } else { Ok(Self { bytes, body, dialects }) }
     }
@@ -57,14 +57,14 @@ pub(crate) const REQUESTS: [&str; 4] =
     ["anthropic-messages", "openai-chat", "openai-responses", "gemini-contents"];
 
 /// Returns the dialect whose requests a format is.
-fn dialect_of_format(name: &str) -> Option<Dialect> {
-    Dialect::ALL.into_iter().find(|dialect| format_of(*dialect).name() == name)
+fn dialect_of_format(format: &dyn Format) -> Option<Dialect> {
+    Dialect::ALL.into_iter().find(|dialect| format_of(*dialect).name() == format.name())
 }
 
 /// Distinguishes a session from a request that looks alike.
 fn is_session(bytes: &[u8]) -> bool {
-    if let Some(name) = asked_format::name() {
-        return dialect_of_format(name).is_none();
+    if let Some(format) = format_option::format() {
+        return dialect_of_format(format).is_none();
     }
     let probe = Probe::new(&BorrowedPart(bytes)).unwrap_or_default();
     let format = wb_formats::detect(&probe).map(Format::name);
@@ -81,7 +81,7 @@ pub(crate) fn input(path: &Path) -> Result<Input, UserError> {
             Ok(request) => Ok(Input::Request(request)),
             // A stream cannot be read again.
             Err(bytes) => {
-                let opened = asked_format::open(Box::new(MemoryParts::from_bytes(bytes)));
+                let opened = format_option::open(Box::new(MemoryParts::from_bytes(bytes)));
                 opened.map(Input::Session).map_err(|error| not_read(path, &error))
             }
         };

@@ -32,15 +32,15 @@ use wb_budget::{
 };
 use wb_conductor::{Compactor, CondenseOpts};
 use wb_facts::Facts;
-use wb_formats::{Document, FormatError, SystemAndTools, View, newest, open_path};
+use wb_formats::{Document, FormatError, SystemAndTools, View, newest, open_path, open_path_as};
 use wb_message::Message;
 use wb_message::markers::is_synthetic;
 use wb_passes::ImagePolicy;
-use wb_record::{Access, FileParts, MemoryParts, Segment, UsageAt};
+use wb_record::{Access, MemoryParts, Segment, UsageAt};
 use wb_replay::collect_facts;
 
 use crate::args::Policy;
-use crate::args::asked_format;
+use crate::args::format_option;
 use crate::args::strategy::Strategy;
 use crate::args::values::TargetSize;
 use crate::session::config::catalog;
@@ -345,25 +345,17 @@ pub(crate) fn document(path: &Path, access: Access) -> Result<Box<dyn Document>,
     }
     let of_io = |error| not_read(path, &FormatError::Io(error));
     let Some(mut stream) = stream(path).map_err(of_io)? else {
-        return opened(path, access).map_err(|error| match access {
+        let opened = match format_option::format() {
+            Some(format) => open_path_as(path, access, format),
+            None => open_path(path, access),
+        };
+        return opened.map_err(|error| match access {
             Access::Write if File::open(path).is_ok() => not_opened_to_write(path, &error),
             _ => not_read(path, &error),
         });
     };
     let parts = MemoryParts::read_from(&mut stream).map_err(of_io)?;
-    asked_format::open(Box::new(parts)).map_err(|error| not_read(path, &error))
-}
-
-/// Opens a file in the format that the user asked for, or in its own.
-fn opened(path: &Path, access: Access) -> Result<Box<dyn Document>, FormatError> {
-    if asked_format::name().is_none() {
-        return open_path(path, access);
-    }
-    let parts = match access {
-        Access::Read => FileParts::open_for_reading(path),
-        Access::Write => FileParts::open(path),
-    }?;
-    asked_format::open(Box::new(parts))
+    format_option::open(Box::new(parts)).map_err(|error| not_read(path, &error))
 }
 
 /// Opens standard input or a pipe; none if the path is neither.

@@ -9,6 +9,8 @@ use wb_replay::Segment;
 
 use super::checks::compaction_loop::{CompactionGaps, LOOP};
 use super::checks::last_request;
+use super::checks::raw_request::RawRequest;
+use super::last_failure::LastFailure;
 use super::line_starts::LineStarts;
 use super::remedies::Remedies;
 use crate::commands::audit::newest_summary;
@@ -21,6 +23,10 @@ pub(crate) struct Examination<'a> {
     pub(crate) remedies: Remedies,
     /// The number of last compactions with little between them.
     pub(crate) n_looped: usize,
+    /// The provider's error for the last request.
+    pub(crate) last_failure: Option<LastFailure>,
+    /// The request that the file is, and its violations as is; none if it is a session.
+    pub(crate) request: Option<RawRequest>,
     /// The claims of the newest summary that the session does not support.
     pub(crate) unsupported: Vec<Finding>,
 }
@@ -31,7 +37,8 @@ impl<'a> Examination<'a> {
         let (n_looped, unsupported) = past(session, path).unwrap_or_default();
         let asks_for_more = n_looped >= LOOP || last_request::is_undecryptable(session);
         let remedies = Remedies::plan(session, asks_for_more);
-        Self { session, path, remedies, n_looped, unsupported }
+        let (last_failure, request) = (LastFailure::find(session), RawRequest::read(session));
+        Self { session, path, remedies, n_looped, last_failure, request, unsupported }
     }
 }
 

@@ -20,6 +20,22 @@ pub(crate) struct LastFailure {
 }
 
 impl LastFailure {
+    /// Returns the provider's words for the last request, if no answer follows, and their position.
+    pub(crate) fn find(session: &Session) -> Option<Self> {
+        let at = session.opened.notes.iter().find_map(|note| match note {
+            Note::FailureMessages { last, .. } => *last,
+            _ => None,
+        })?;
+        let parts = session.document.parts();
+        let number = LineStarts::new(parts)?.line_of(at.get());
+        let mut lines = Lines::new(PartReader::new(parts, "", at.get()).ok()?);
+        let line = lines.next_line().ok()??.bytes.to_vec();
+        let content = json::get(&line, "message").and_then(|message| json::get(message, "content"))?;
+        let first = json::elements(content)?.into_iter().next()?;
+        let text = json::text(&content[first], &["text"])?;
+        Some(Self { text, line: number })
+    }
+
     /// Returns whether the provider refused the request for what is in it: sent again, it is
     /// refused again.
     pub(crate) fn is_refusal(&self) -> bool {
@@ -33,20 +49,4 @@ impl fmt::Display for LastFailure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "its last request failed: “{}” (line {})", one_line(&self.text, MAX_CHARACTERS), self.line)
     }
-}
-
-/// Returns the provider's words for the last request, if no answer follows, and their position.
-pub(crate) fn last_failure(session: &Session) -> Option<LastFailure> {
-    let at = session.opened.notes.iter().find_map(|note| match note {
-        Note::FailureMessages { last, .. } => *last,
-        _ => None,
-    })?;
-    let parts = session.document.parts();
-    let number = LineStarts::new(parts)?.line_of(at.get());
-    let mut lines = Lines::new(PartReader::new(parts, "", at.get()).ok()?);
-    let line = lines.next_line().ok()??.bytes.to_vec();
-    let content = json::get(&line, "message").and_then(|message| json::get(message, "content"))?;
-    let first = json::elements(content)?.into_iter().next()?;
-    let text = json::text(&content[first], &["text"])?;
-    Some(LastFailure { text, line: number })
 }

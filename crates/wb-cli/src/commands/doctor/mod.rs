@@ -16,7 +16,6 @@ use wb_formats::SentAs;
 
 use self::checks::{CHECKS, too_large, untrue_summary};
 use self::examination::Examination;
-use self::last_failure::last_failure;
 use self::problem::Problem;
 use self::remedies::is_repairable;
 use crate::args::strategy::Strategy;
@@ -83,7 +82,7 @@ fn examine(session: &mut Session, path: &Path) -> (Vec<Problem>, Vec<String>) {
     let notes = [
         answered_by_agent(opened, &SentAs::from_view(opened)),
         too_large::assumed_window(examination.session),
-        last_failure(examination.session).filter(|failure| !failure.is_refusal()).map(|it| it.to_string()),
+        examination.last_failure.as_ref().filter(|it| !it.is_refusal()).map(ToString::to_string),
         untrue_summary::harmless_findings(&examination),
     ];
     (problems, notes.into_iter().flatten().collect())

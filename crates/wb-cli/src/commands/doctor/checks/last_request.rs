@@ -4,7 +4,6 @@ use wb_formats::Note;
 
 use super::{Check, GO_BACK};
 use crate::commands::doctor::examination::Examination;
-use crate::commands::doctor::last_failure::{LastFailure, last_failure};
 use crate::commands::doctor::problem::Problem;
 use crate::commands::doctor::remedies::Remedies;
 use crate::session::Session;
@@ -12,14 +11,13 @@ use crate::session::Session;
 /// The check.
 pub(crate) const CHECK: Check = Check { rule: "last-request-refused", find };
 
-fn find(Examination { session, remedies, .. }: &Examination<'_>) -> Vec<Problem> {
-    let refused = last_failure(session).filter(LastFailure::is_refusal);
+fn find(Examination { session, remedies, last_failure, .. }: &Examination<'_>) -> Vec<Problem> {
+    let refused = last_failure.iter().filter(|failure| failure.is_refusal());
     let refused = refused.map(|failure| {
-        let rules = remedies.now.violations().iter().map(|it| it.rule.as_ref());
-        let command = rules.into_iter().find_map(|rule| remedies.fix_rule(rule));
+        let command = remedies.now.violations().iter().find_map(|it| remedies.fix_rule(&it.rule));
         Problem::new(failure.to_string(), command, GO_BACK)
     });
-    refused.into_iter().chain(undecryptable_line(session).map(|line| undecryptable(line, remedies))).collect()
+    refused.chain(undecryptable_line(session).map(|line| undecryptable(line, remedies))).collect()
 }
 
 fn undecryptable(line: usize, remedies: &Remedies) -> Problem {

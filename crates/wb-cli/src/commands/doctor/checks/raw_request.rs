@@ -4,7 +4,8 @@
 use std::borrow::Cow;
 use std::collections::HashSet;
 
-use wb_dialect::{repair, validate};
+use serde_json::Value;
+use wb_dialect::{Dialect, Violation, repair, validate};
 
 use super::{Check, GO_BACK, place};
 use crate::commands::doctor::examination::Examination;
@@ -15,35 +16,49 @@ use crate::session::input::{REQUESTS, RequestBody};
 /// The check.
 pub(crate) const CHECK: Check = Check { rule: "raw-request-refused", find };
 
+/// The body of a request, and its violations as is.
+#[derive(Debug)]
+pub(crate) struct RawRequest {
+    body: Value,
+    dialect: Dialect,
+    /// The violations in all dialects that the body can be in.
+    violations: Vec<Violation>,
+}
+
+impl RawRequest {
+    /// Reads a request; `None` if the file is a session.
+    pub(crate) fn read(session: &Session) -> Option<Self> {
+        if !REQUESTS.contains(&session.opened.format) {
+            return None;
+        }
+        let bytes = session.document.parts().whole("").unwrap_or_default();
+        let RequestBody { body, dialects, .. } = RequestBody::parse(bytes).ok()?;
+        let violations = dialects.iter().flat_map(|dialect| validate(&body, *dialect)).collect();
+        Some(Self { body, dialect: *dialects.first()?, violations })
+    }
+
+    /// Returns whether the body breaks a rule as is.
+    pub(crate) fn breaks(&self, rule: &str) -> bool {
+        self.violations.iter().any(|it| it.rule == rule)
+    }
+}
+
 /// Returns violations in the body of a request of rules that the session in it does not break.
-fn find(Examination { session, remedies, .. }: &Examination<'_>) -> Vec<Problem> {
-    let Some(RequestBody { mut body, dialects, .. }) = body(session) else { return Vec::new() };
-    let Some(dialect) = dialects.first().copied() else { return Vec::new() };
+fn find(Examination { request, remedies, .. }: &Examination<'_>) -> Vec<Problem> {
+    let Some(RawRequest { body, dialect, violations }) = request else { return Vec::new() };
     let known: HashSet<&str> = remedies.now.violations().iter().map(|it| it.rule.as_ref()).collect();
-    let mut found = validate(&body, dialect);
-    found.retain(|it| !known.contains(it.rule.as_ref()));
+    let is_new = |it: &&Violation| it.dialect == *dialect && !known.contains(it.rule.as_ref());
+    let found: Vec<&Violation> = violations.iter().filter(is_new).collect();
     if found.is_empty() {
         return Vec::new();
     }
-    repair(&mut body, dialect);
-    let left: HashSet<Cow<'static, str>> = validate(&body, dialect).into_iter().map(|it| it.rule).collect();
-    let problem = |it: &wb_dialect::Violation| {
+    let mut body = body.clone();
+    repair(&mut body, *dialect);
+    let left: HashSet<Cow<'static, str>> = validate(&body, *dialect).into_iter().map(|it| it.rule).collect();
+    let problem = |it: &Violation| {
         let what = format!("the provider would reject {} as is: {}", place(it), it.what);
         let command = (!left.contains(&it.rule)).then(|| remedies.fix_request());
         Problem::new(what, command, GO_BACK)
     };
-    found.iter().map(problem).collect()
-}
-
-/// Returns the rules that the body of a request breaks as is; `None` if the file is a session.
-pub(super) fn broken_as_is(session: &Session) -> Option<HashSet<Cow<'static, str>>> {
-    let RequestBody { body, dialects, .. } = body(session)?;
-    Some(dialects.iter().flat_map(|dialect| validate(&body, *dialect)).map(|it| it.rule).collect())
-}
-
-fn body(session: &Session) -> Option<RequestBody> {
-    if !REQUESTS.contains(&session.opened.format) {
-        return None;
-    }
-    RequestBody::parse(session.document.parts().whole("").unwrap_or_default()).ok()
+    found.into_iter().map(problem).collect()
 }

@@ -4,7 +4,6 @@ use std::collections::HashMap;
 
 use wb_dialect::Violation;
 
-use super::raw_request::broken_as_is;
 use super::{Check, GO_BACK, place};
 use crate::commands::doctor::examination::{Examination, lines_of};
 use crate::commands::doctor::problem::Problem;
@@ -12,11 +11,11 @@ use crate::commands::doctor::problem::Problem;
 /// The check.
 pub(crate) const CHECK: Check = Check { rule: "request-refused", find };
 
-fn find(Examination { session, remedies, .. }: &Examination<'_>) -> Vec<Problem> {
+fn find(Examination { session, remedies, request, .. }: &Examination<'_>) -> Vec<Problem> {
     let mut found = remedies.now.violations().to_vec();
     // What a request says in items of its own may look like a violation once it is read.
-    if let Some(broken) = broken_as_is(session) {
-        found.retain(|it| broken.contains(&it.rule));
+    if let Some(request) = request {
+        found.retain(|it| request.breaks(&it.rule));
     }
     // Providers phrase the same violation differently; use the words of the first.
     let mut dialects = HashMap::new();
