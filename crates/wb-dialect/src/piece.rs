@@ -151,7 +151,7 @@ pub(crate) fn rounds_from_messages(
 
 /// Returns whether an answer has nothing but empty texts.
 fn is_empty(answer: &[Block]) -> bool {
-    answer.iter().all(|block| block.as_text().is_some_and(str::is_empty))
+    answer.iter().all(Block::is_empty_text)
 }
 
 fn is_system(message: &Message) -> bool {

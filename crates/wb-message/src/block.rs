@@ -96,6 +96,11 @@ impl Block {
         Self::Thinking { text: String::new(), signature: Some(whole.to_string()) }
     }
 
+    /// Returns whether it is a text without a character.
+    pub fn is_empty_text(&self) -> bool {
+        self.as_text().is_some_and(str::is_empty)
+    }
+
     /// Returns the text of a text block, `None` for other kinds.
     pub fn as_text(&self) -> Option<&str> {
         match self {

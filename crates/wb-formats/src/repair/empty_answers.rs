@@ -1,7 +1,7 @@
 //! Answers without content, which a provider of chat refuses if they are sent unchanged: each is
 //! removed.
 
-use wb_message::{Edit, Message, Patch};
+use wb_message::{Block, Edit, Message, Patch};
 use wb_record::{NotExpressible, items};
 
 use super::SessionRepair;
@@ -14,7 +14,7 @@ pub(super) fn stage(current: &Current<'_>) -> Result<Next, NotExpressible> {
     let messages = current.messages();
     let is_empty = |at: &usize| {
         let is_answer = matches!(messages[*at], Message::Assistant { .. });
-        is_answer && messages[*at].blocks().iter().all(|block| block.as_text().is_some_and(str::is_empty))
+        is_answer && messages[*at].blocks().iter().all(Block::is_empty_text)
     };
     let empty = (0..messages.len()).filter(is_empty);
     let gone = empty.map(|at| Edit::Fold { range: at..at + 1, with: Vec::new() });

@@ -43,7 +43,7 @@ fn without_empty_texts(document: &dyn Document, view: &View) -> io::Result<Chang
 }
 
 fn has_empty_text(message: &Message) -> bool {
-    message.blocks().iter().any(|block| matches!(block, Block::Text { text } if text.is_empty()))
+    message.blocks().iter().any(Block::is_empty_text)
 }
 
 /// Returns a record, or a list in one, without the blocks that have an empty text; the others keep
