@@ -60,6 +60,7 @@ const ROOMS: &[Room] = &[
     room("wb-record", 2, Diet::Sync(&["memchr", "rusqlite", "simdutf8", "tempfile", "xxhash-rust"])),
     room("wb-dialect", 2, Diet::Sync(&["base64", "imagesize"])),
     room("wb-summarize", 3, Diet::Async(&[])),
+    room("wb-recall", 3, Diet::Sync(&["memchr"])),
     room("wb-tokens", 3, Diet::Free),
     room("wb-providers", 3, Diet::Free),
     room("wb-conductor", 4, Diet::Async(&[])),

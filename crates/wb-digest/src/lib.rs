@@ -23,6 +23,6 @@ mod redact;
 pub use digest::{Sections, add_missing_sections, shorten_digest};
 pub use heading::{Heading, SECTION_TEMPLATE};
 pub use omitted_requests::OmittedRequests;
-pub use quote::{quote_behind_label, quote_in_line, quote_line};
+pub use quote::{quote_behind_label, quote_in_line, quote_line, quote_numbered};
 pub use redact::{Redacted, redact};
 pub use section::Section;

@@ -1,6 +1,9 @@
 //! Quotes of text that is not the user's, which no reader takes for lines of the digest.
 
+use std::fmt::Write as _;
+
 use wb_message::Untrusted;
+use wb_message::markers::is_line_end;
 use wb_message::text::one_line_into;
 
 use crate::section::Section;
@@ -71,6 +74,24 @@ pub fn quote_behind_label<T: AsRef<str>>(out: &mut String, text: &Untrusted<T>) 
 pub fn quote_line<T: AsRef<str>>(out: &mut String, before: &str, line: &Untrusted<T>) {
     let line = line.inspect();
     out.extend([mark(line), before, line]);
+}
+
+/// Appends one line of a text behind its number and a bar, with its line end.
+///
+/// ```
+/// use wb_digest::quote_numbered;
+/// use wb_message::Untrusted;
+///
+/// let mut out = String::new();
+/// quote_numbered(&mut out, 12, &Untrusted::new("# Guardrails"));
+/// assert_eq!(out, "    12| # Guardrails\n");
+/// ```
+pub fn quote_numbered<T: AsRef<str>>(out: &mut String, number: usize, line: &Untrusted<T>) {
+    // The bar stays in front of whatever a reader may take for a line end.
+    for part in line.inspect().split(is_line_end) {
+        // Writing to a string cannot fail.
+        let _ = writeln!(out, "{number:>6}| {part}");
+    }
 }
 
 /// Returns the mark that a quoted line needs so that it is not taken for a heading of the digest or

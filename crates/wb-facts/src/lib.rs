@@ -23,6 +23,6 @@ pub mod audit;
 pub use audit::{Finding, FindingKind, audit, corrected};
 pub use facts::{
     Change, Changed, Constraint, FACTS_VERSION, Facts, Failure, Failures, FileFact, Files, GitState, Noted,
-    RequestSource, Run, Turn, Turns, files, mentions, names, turns,
+    RequestSource, Run, Turn, Turns, calls, files, mentions, names, turns,
 };
 pub use wb_message::{Block, Message, ToolVocabulary, json};

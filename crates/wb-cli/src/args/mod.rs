@@ -9,6 +9,7 @@ mod write_to;
 pub(crate) mod install;
 pub(crate) mod session;
 pub(crate) mod replay;
+pub(crate) mod recall;
 pub(crate) mod convert_target;
 
 use std::path::PathBuf;
@@ -21,6 +22,7 @@ use wb_passes::ImagePolicy;
 use crate::args::convert_target::Target;
 use crate::args::install::{Install, Uninstall};
 use crate::args::model::ModelArgs;
+use crate::args::recall::RecallArgs;
 use crate::args::replay::Replay;
 use crate::args::session::SessionCommand;
 use crate::args::strategy::Strategy;
@@ -41,6 +43,7 @@ Exit codes:
      wb validate         a violation
      wb repair           a problem that cannot be repaired
      wb doctor           a reason why a session won't resume
+     wb recall           nothing is found
      wb install --check  an agent that would not use wb
 
 Environment:
@@ -135,6 +138,13 @@ pub(crate) enum Command {
     ///
     /// Examples: wb log session.jsonl; wb log session.jsonl 3; wb log session.jsonl --explain 12
     Log(Log),
+    /// Look up what was said in a session, across all compactions
+    ///
+    /// Prints exact excerpts with message number, author, outcome, and what happened to the file or
+    /// command since. Exits with 3 if nothing is found.
+    ///
+    /// Examples: wb recall admin port; wb recall session.jsonl --file src/cart.rs
+    Recall(RecallArgs),
     /// Compare all strategies on one session
     ///
     /// Compacts the session in memory with each strategy. Writes nothing.

@@ -7,6 +7,7 @@ pub(crate) mod undo_redo;
 pub(crate) mod log;
 pub(crate) mod plan;
 pub(crate) mod compact;
+pub(crate) mod recall;
 pub(crate) mod compare;
 pub(crate) mod audit;
 pub(crate) mod validate;

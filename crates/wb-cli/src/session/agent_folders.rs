@@ -73,11 +73,14 @@ pub(crate) fn agent_folders(environment: &Environment) -> Vec<AgentFolder> {
 
 /// Returns the session that was written to last.
 pub(crate) fn newest_session(environment: &Environment) -> Option<PathBuf> {
-    let all = agent_folders(environment);
-    let found = all.iter().flat_map(AgentFolder::sessions);
+    sessions_newest_first(&agent_folders(environment)).into_iter().next().map(|it| it.path)
+}
+
+/// Returns the sessions in folders, those that were written to last first.
+pub(crate) fn sessions_newest_first(folders: &[AgentFolder]) -> Vec<FoundSession> {
+    let mut found: Vec<FoundSession> = folders.iter().flat_map(AgentFolder::sessions).collect();
+    found.sort_by(|one, two| two.modified.cmp(&one.modified).then_with(|| one.path.cmp(&two.path)));
     found
-        .max_by(|one, two| one.modified.cmp(&two.modified).then_with(|| two.path.cmp(&one.path)))
-        .map(|it| it.path)
 }
 
 impl Names {

@@ -3,7 +3,7 @@
 use wb_message::pairing::id_key;
 use wb_message::{ToolRole, ToolVocabulary};
 
-use super::calls::{OpenCall, patch_of};
+use super::calls::{OpenCall, patch};
 use super::files::{Change, is_same_file};
 use super::git_state::ends_conflicts;
 use super::ledger::Activity;
@@ -34,7 +34,7 @@ impl Facts {
         let role = vocabulary.call_role(&call.name, &call.input);
         let reported = if is_error { Reported::Error } else { Reported::Ok };
         let command = call.command();
-        let diff = patch_of(call, command.as_deref());
+        let diff = patch(&call.input, command.as_deref());
         if let Some(command) = command.as_deref().filter(|_| diff.is_none()) {
             self.ran(command, output, reported, at);
             return;

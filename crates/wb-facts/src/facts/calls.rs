@@ -57,7 +57,7 @@ impl OpenCall {
 }
 
 /// Says in a line what was called on what.
-pub(super) fn call_label(name: &str, input: &Value, vocabulary: &ToolVocabulary) -> String {
+pub fn call_label(name: &str, input: &Value, vocabulary: &ToolVocabulary) -> String {
     let of = |key: &&str| field(input, key).and_then(Value::as_str).map(Cow::Borrowed);
     let asked = || ASKED_KEYS.iter().find_map(of);
     let on = vocabulary.path(input).map(normal_path).or_else(|| command(input)).or_else(asked);
@@ -109,7 +109,7 @@ fn n_breaks(text: &str) -> usize {
 }
 
 /// Returns the command of a call; of a list of words, the script given to a shell, or all words.
-fn command(input: &Value) -> Option<Cow<'_, str>> {
+pub fn command(input: &Value) -> Option<Cow<'_, str>> {
     if editor_role(input).is_some() {
         return None;
     }
@@ -129,10 +129,9 @@ fn command(input: &Value) -> Option<Cow<'_, str>> {
 }
 
 /// Returns the patch that a call applies, if it is one.
-pub(super) fn patch_of<'a>(call: &'a OpenCall, command: Option<&'a str>) -> Option<&'a str> {
-    let given =
-        || ["patch", "patchText", "input", "diff"].iter().find_map(|key| field(&call.input, key)?.as_str());
-    let text = call.input.as_str().or_else(given).or(command)?;
+pub fn patch<'a>(input: &'a Value, command: Option<&'a str>) -> Option<&'a str> {
+    let given = || ["patch", "patchText", "input", "diff"].iter().find_map(|key| field(input, key)?.as_str());
+    let text = input.as_str().or_else(given).or(command)?;
     let is_patch = text.contains("*** Begin Patch") || (text.starts_with("--- ") && text.contains("\n+++ "));
     is_patch.then_some(text)
 }

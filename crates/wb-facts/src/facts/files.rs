@@ -128,7 +128,7 @@ impl FileFact {
 }
 
 /// Reports whether two paths may name one file; one of them may be relative.
-pub(crate) fn is_same_file(one: &str, other: &str) -> bool {
+pub fn is_same_file(one: &str, other: &str) -> bool {
     let ends = |long: &str, short: &str| {
         let n_front = long.len() - short.len();
         let is_whole = n_front == 0 || long.as_bytes()[n_front - 1] == b'/';

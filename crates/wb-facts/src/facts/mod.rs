@@ -17,7 +17,7 @@ mod failures;
 mod sources;
 mod wording;
 mod git_state;
-mod calls;
+pub mod calls;
 mod apply_result;
 mod observe;
 mod from_digest;

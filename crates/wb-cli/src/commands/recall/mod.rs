@@ -1,0 +1,101 @@
+//! `wb recall`: looks up what was said in a session, across all its compactions.
+
+pub(crate) mod log;
+pub(crate) mod sessions;
+
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+
+use anyhow::Result;
+use serde::Serialize;
+use wb_recall::{Answer, Question};
+
+use crate::args::recall::RecallArgs;
+use crate::session::agent_folders::working_folder;
+use crate::terminal::escape::escaped;
+use crate::terminal::exit_code::Exit;
+use crate::terminal::number::{count, messages};
+use crate::terminal::shell::Shell;
+use crate::terminal::user_error::UserError;
+use crate::terminal::wrap::Page;
+
+/// The answer of `wb recall --json`.
+#[derive(Debug, Serialize)]
+struct Recalled {
+    sessions: Vec<RecalledSession>,
+}
+
+/// The answer of one session.
+#[derive(Debug, Serialize)]
+struct RecalledSession {
+    file: String,
+    #[serde(flatten)]
+    answer: Answer,
+}
+
+/// Looks something up and prints the excerpts.
+pub(crate) fn recall(shell: &Shell, args: &RecallArgs) -> Result<Exit> {
+    let (session, words) = subject(shell, args)?;
+    let Some(question) = args.question(words) else {
+        let hint = "add words, or one of --message, --file, --command and --turn";
+        return Err(UserError::new("nothing to look up", hint).into());
+    };
+    let mut sessions = Vec::new();
+    for path in paths(shell, &session, args.all) {
+        let answered = answer(shell, &path, &question, args.no_redact);
+        match answered {
+            Ok(answer) if args.all && answer.found.is_empty() => {}
+            Ok(answer) => sessions.push(RecalledSession { file: path.display().to_string(), answer }),
+            Err(error) if !args.all => return Err(error.into()),
+            Err(error) => shell.fail(&error),
+        }
+    }
+    let is_found = sessions.iter().any(|session| !session.answer.found.is_empty());
+    if shell.is_json {
+        shell.print_json(&Recalled { sessions })?;
+    } else {
+        shell.print(|page| sessions.iter().try_for_each(|session| render(page, session)))?;
+        if sessions.is_empty() {
+            let n = "nothing found in any session of the project";
+            shell.say(|page| page.prose("", 0, n));
+        }
+    }
+    Ok(if is_found { Exit::Done } else { Exit::Found })
+}
+
+/// Returns the session that is meant, and the words to look up.
+fn subject<'a>(shell: &Shell, args: &'a RecallArgs) -> Result<(PathBuf, &'a [String]), UserError> {
+    let environment = &shell.environment;
+    if let Some((first, rest)) = args.words.split_first()
+        && let Some(session) = sessions::named(environment, first)
+    {
+        return Ok((session, rest));
+    }
+    let newest = sessions::of_project(environment, Path::new("."), None).into_iter().next();
+    let hint = "name a session first: wb recall SESSION WORDS; `wb -v` lists sessions";
+    let newest = newest.ok_or_else(|| UserError::new("no session of this folder was found", hint))?;
+    Ok((newest, &args.words))
+}
+
+/// Returns the sessions to search: one, or all of its project.
+fn paths(shell: &Shell, session: &Path, all: bool) -> Vec<PathBuf> {
+    let project = working_folder(session).filter(|_| all);
+    let others = project.map(|folder| sessions::of_project(&shell.environment, &folder, None));
+    let others = others.unwrap_or_default().into_iter().filter(|path| path != session);
+    std::iter::once(session.to_owned()).chain(others).collect()
+}
+
+fn answer(shell: &Shell, path: &Path, question: &Question, no_redact: bool) -> Result<Answer, UserError> {
+    let recall = log::index(shell, path)?;
+    let answer = shell.timed("searching", || recall.answer(question));
+    Ok(if no_redact { answer } else { answer.redacted() })
+}
+
+fn render(page: &mut Page<'_>, session: &RecalledSession) -> io::Result<()> {
+    let found = count(session.answer.found.len() + session.answer.others.len(), "match", "matches");
+    let details = format!("{found} in {}", messages(session.answer.n_messages));
+    page.heading(&escaped(&session.file), &details)?;
+    // Quoted lines are not wrapped: they are exact.
+    let text = session.answer.to_string();
+    text.lines().try_for_each(|line| writeln!(page, "{}", escaped(line)))
+}

@@ -1,0 +1,387 @@
+//! The index over messages, and how it answers.
+
+use std::borrow::{Borrow, Cow};
+use std::fmt::Write as _;
+
+use memchr::memmem::Finder;
+use wb_budget::TokenHeuristic;
+use wb_message::markers::is_prompt;
+use wb_message::text::one_line;
+use wb_message::tools::normal_path;
+use wb_message::{Message, Pairing, ToolRole, ToolVocabulary, Untrusted, outline};
+
+use crate::answer::{Answer, Found};
+use crate::body::{body, is_said};
+use crate::excerpt::{NumberedLines, Wanted, excerpt, lines_from};
+use crate::later::{Later, Subject, Touch, file_touched};
+use crate::origin::{Answered, Origin, shell_outcome};
+use crate::question::{About, Question};
+use crate::tool::is_recall;
+use crate::word_index::{Match, WordIndex};
+use crate::words::words_of;
+
+/// The excerpts of an answer.
+const MOST_FOUND: usize = 5;
+/// The bytes that a heading takes.
+const HEADING_BYTES: usize = 160;
+/// The fewest bytes that an excerpt gets.
+const LEAST_BYTES: usize = 300;
+/// The bytes of messages that are searched for the exact words.
+const EXACT_BYTES: usize = 16 << 20;
+/// The message numbers listed for a kind of what overtakes an excerpt.
+const MOST_LATER: usize = 4;
+/// The characters of a question that a note repeats.
+const NOTE_CHARS: usize = 80;
+
+/// An index over the messages of a session.
+///
+/// Messages may be owned, borrowed or shared; the index holds no copy of a text.
+#[derive(Clone, Debug)]
+pub struct Recall<M = Message> {
+    messages: Vec<M>,
+    vocabulary: ToolVocabulary,
+    words: WordIndex,
+    pairing: Pairing,
+    /// The messages from which each turn starts.
+    prompts: Vec<usize>,
+    /// The messages from here on are in the model's context.
+    visible_from: Option<usize>,
+}
+
+impl<'a> Recall<&'a Message> {
+    /// Indexes the messages of a session.
+    pub fn new(messages: &'a [Message], vocabulary: ToolVocabulary) -> Self {
+        let mut recall = Self::empty(vocabulary);
+        for message in messages {
+            recall.push(message);
+        }
+        recall
+    }
+}
+
+impl<M: Borrow<Message>> Recall<M> {
+    /// Creates an index without messages.
+    pub fn empty(vocabulary: ToolVocabulary) -> Self {
+        Self {
+            messages: Vec::new(),
+            vocabulary,
+            words: WordIndex::default(),
+            pairing: Pairing::default(),
+            prompts: Vec::new(),
+            visible_from: None,
+        }
+    }
+
+    /// Adds the next message.
+    pub fn push(&mut self, message: M) {
+        let said = message.borrow();
+        self.pairing.push(said);
+        if is_prompt(said) {
+            self.prompts.push(self.messages.len());
+        }
+        let is_answer_of_ours = matches!(said, Message::ToolResult { tool_name, .. } if is_recall(tool_name));
+        let is_searched = is_said(said) && !is_answer_of_ours;
+        self.messages.push(message);
+        let at = self.messages.len() - 1;
+        // A result is also found by the call that it answers.
+        let call = self.call_of(at).filter(|_| is_searched).map(|call| call.label(&self.vocabulary));
+        let text = if is_searched { body(self.messages[at].borrow()) } else { Cow::Borrowed("") };
+        self.words.push([text.as_ref(), call.as_ref().map_or("", Untrusted::inspect)]);
+    }
+
+    /// Sets the number of the first message that the model still sees; those before are answered
+    /// first.
+    #[must_use]
+    pub fn visible_from(self, message: usize) -> Self {
+        Self { visible_from: Some(message), ..self }
+    }
+
+    /// Returns the number of messages.
+    pub fn len(&self) -> usize {
+        self.messages.len()
+    }
+
+    /// Returns whether there are no messages.
+    pub fn is_empty(&self) -> bool {
+        self.messages.is_empty()
+    }
+
+    /// Returns the bytes that the index takes in addition to the messages.
+    pub fn index_bytes(&self) -> usize {
+        self.words.n_bytes()
+    }
+
+    /// Answers a question.
+    pub fn answer(&self, question: &Question) -> Answer {
+        let max_bytes = TokenHeuristic::DEFAULT.chars_within(question.max_tokens);
+        let answer = match &question.about {
+            About::Words(text) => self.by_words(text.trim(), max_bytes),
+            About::Message(at) => self.message(*at, question.from_line, max_bytes),
+            About::File(path) => self.file(path, question.from_line, max_bytes),
+            About::Command(text) => self.command(text, question.from_line, max_bytes),
+            About::Turn(turn) => self.turn(*turn, max_bytes),
+        };
+        Answer { n_messages: self.len(), ..answer }
+    }
+
+    fn by_words(&self, text: &str, max_bytes: usize) -> Answer {
+        let words = words_of(text);
+        let (matches, weights) = self.words.matches(&words);
+        let finder = Finder::new(text);
+        let ranked = self.ranked(matches, &finder);
+        if ranked.is_empty() {
+            return self.by_part(text, max_bytes);
+        }
+        let wanted = Wanted { words: &words, weights: &weights, exact: Some(&finder) };
+        self.excerpts(&ranked, &wanted, max_bytes)
+    }
+
+    /// Returns the matching messages, best first: the newest with the exact words, then those with
+    /// the best score; messages that the model sees come last.
+    fn ranked(&self, mut matches: Vec<Match>, exact: &Finder<'_>) -> Vec<usize> {
+        let n = self.len().max(1) as f32;
+        for it in &mut matches {
+            let newer = 1.0 + 0.25 * it.message as f32 / n;
+            let own = if Origin::of(self.at(it.message)) == Origin::User { 1.3 } else { 1.0 };
+            it.score *= newer * own;
+        }
+        let newest = self.newest_exact(&matches, exact);
+        let is_visible = |at: usize| self.visible_from.is_some_and(|from| at >= from);
+        matches.sort_by(|one, two| {
+            let order = is_visible(one.message).cmp(&is_visible(two.message));
+            let order = order.then(two.has_all.cmp(&one.has_all));
+            order.then(two.score.total_cmp(&one.score)).then(two.message.cmp(&one.message))
+        });
+        let rest = matches.iter().map(|it| it.message).filter(|at| Some(*at) != newest);
+        newest.into_iter().chain(rest).collect()
+    }
+
+    /// Returns the newest message with exactly these words, of those that the model does not see
+    /// if there are any.
+    fn newest_exact(&self, matches: &[Match], exact: &Finder<'_>) -> Option<usize> {
+        let n_folded = self.visible_from.unwrap_or(usize::MAX);
+        let mut left = EXACT_BYTES;
+        let mut newest = matches.iter().rev().filter(|it| it.has_all && it.message < n_folded);
+        newest.find_map(|it| {
+            let text = body(self.at(it.message));
+            left = left.checked_sub(text.len())?;
+            exact.find(text.as_bytes()).map(|_| it.message)
+        })
+    }
+
+    /// Finds a part of a word, whose hash no index has.
+    fn by_part(&self, text: &str, max_bytes: usize) -> Answer {
+        let part = text.to_lowercase();
+        let finder = Finder::new(&part);
+        let has = |at: &usize| {
+            let message = self.at(*at);
+            is_said(message) && finder.find(body(message).to_lowercase().as_bytes()).is_some()
+        };
+        let is_any = part.chars().any(char::is_alphanumeric);
+        let found: Vec<usize> =
+            (0..self.len()).rev().filter(|_| is_any).filter(has).take(MOST_FOUND * 4).collect();
+        if found.is_empty() {
+            let note = "Nothing found. Try fewer or other words, or a name as it was written.";
+            return Answer { note: Some(note.to_owned()), ..Answer::default() };
+        }
+        let exact = Finder::new(text);
+        self.excerpts(&found, &Wanted { words: &[], weights: &[], exact: Some(&exact) }, max_bytes)
+    }
+
+    fn excerpts(&self, ranked: &[usize], wanted: &Wanted<'_>, max_bytes: usize) -> Answer {
+        let mut answer = Answer::default();
+        let mut left = max_bytes;
+        for at in ranked {
+            let n_more = MOST_FOUND.saturating_sub(answer.found.len()).min(ranked.len());
+            if n_more == 0 || left < HEADING_BYTES + LEAST_BYTES.min(max_bytes / 2) {
+                answer.others.push(*at);
+                continue;
+            }
+            let text = body(self.at(*at));
+            let room = (left / n_more.min(3)).max(LEAST_BYTES).min(left) - HEADING_BYTES.min(left / 2);
+            let lines = excerpt(&text, wanted, room);
+            if let Some(same) = answer.found.iter_mut().find(|found| has_same_lines(&found.lines, &lines)) {
+                same.same.push(*at);
+                continue;
+            }
+            left = left.saturating_sub(HEADING_BYTES + n_bytes(&lines));
+            answer.found.push(self.found(*at, &text, lines));
+        }
+        answer
+    }
+
+    fn message(&self, at: usize, from_line: usize, max_bytes: usize) -> Answer {
+        let Some(message) = self.messages.get(at).map(Borrow::borrow) else {
+            let last = self.len().saturating_sub(1);
+            let note = format!("There is no message {at}; the last one is #{last}.");
+            return Answer { note: Some(note), ..Answer::default() };
+        };
+        let text = body(message);
+        let lines = lines_from(&text, from_line, max_bytes.saturating_sub(HEADING_BYTES));
+        let found = self.found(at, &text, lines);
+        let note = rest(&found, &format!("message {at}"), from_line);
+        Answer { found: vec![found], note, ..Answer::default() }
+    }
+
+    /// Answers with the file as it was last read whole or written, and its later changes.
+    fn file(&self, path: &str, from_line: usize, max_bytes: usize) -> Answer {
+        let path = normal_path(path);
+        let mut changes = Vec::new();
+        for call in self.answered().rev() {
+            let Some(touch) = file_touched(&call, &path, &self.vocabulary) else { continue };
+            let result = self.at(call.result);
+            if is_recall(call.name) || call.failed(result) {
+                continue;
+            }
+            let is_whole = !self.vocabulary.is_partial_read(call.input);
+            let content = match self.vocabulary.call_role(call.name, call.input) {
+                Some(ToolRole::Read) if is_whole => Some((call.result, body(result))),
+                Some(ToolRole::Write) => written(call.input).map(|text| (call.call, text)),
+                _ => None,
+            };
+            let Some((at, text)) = content else {
+                changes.extend((touch == Touch::Changed).then_some(call.result));
+                continue;
+            };
+            let lines = lines_from(&text, from_line, max_bytes.saturating_sub(HEADING_BYTES));
+            let mut found = self.found(at, &text, lines);
+            found.call = Some(call.label(&self.vocabulary));
+            let note = rest(&found, &format!("file {}", one_line(&path, NOTE_CHARS)), from_line);
+            return Answer { found: vec![found], note, others: changes, ..Answer::default() };
+        }
+        let mut answer = self.by_words(&path, max_bytes);
+        let path = one_line(&path, NOTE_CHARS);
+        answer.note = Some(format!("No message has the whole of {path}; these may mention it."));
+        answer
+    }
+
+    fn command(&self, text: &str, from_line: usize, max_bytes: usize) -> Answer {
+        let wanted: Vec<&str> = text.split_whitespace().collect();
+        let has_all = |command: &str| wanted.iter().all(|word| command.contains(word));
+        let runs = self.answered().rev().filter(|call| call.command().is_some_and(|it| has_all(&it)));
+        let by_user = (0..self.len())
+            .rev()
+            .filter(|at| matches!(self.at(*at), Message::BashExecution { command, .. } if has_all(command)));
+        let mut runs: Vec<usize> = runs.map(|call| call.result).chain(by_user).collect();
+        runs.sort_unstable_by(|one, two| two.cmp(one));
+        let Some((newest, earlier)) = runs.split_first() else {
+            let note = format!("No command has these words: {}", one_line(text, NOTE_CHARS));
+            return Answer { note: Some(note), ..Answer::default() };
+        };
+        let answer = self.message(*newest, from_line, max_bytes);
+        Answer { others: earlier.to_vec(), ..answer }
+    }
+
+    /// Answers with the user's words of a turn and a line for each message.
+    fn turn(&self, turn: usize, max_bytes: usize) -> Answer {
+        let Some(start) = turn.checked_sub(1).and_then(|nth| self.prompts.get(nth)) else {
+            let note = format!("There is no turn {turn}; there are {} turns.", self.prompts.len());
+            return Answer { note: Some(note), ..Answer::default() };
+        };
+        let end = self.prompts.get(turn).copied().unwrap_or(self.len());
+        let answer = self.message(*start, 1, max_bytes / 2);
+        let mut left = max_bytes / 2;
+        // Writing to a string cannot fail.
+        let mut outline = format!("Turn {turn} has messages #{start} to #{}:", end - 1);
+        for at in start + 1..end {
+            let line = outline::line(self.at(at));
+            let Some(rest) = left.checked_sub(line.len() + 8) else {
+                let _ = write!(outline, "\n   … {} more", end - at);
+                break;
+            };
+            left = rest;
+            let _ = write!(outline, "\n{at:>6}| {line}");
+        }
+        Answer { note: Some(outline), ..answer }
+    }
+
+    fn found(&self, at: usize, text: &str, lines: NumberedLines) -> Found {
+        let message = self.at(at);
+        let call = self.call_of(at);
+        let outcome = match message {
+            Message::BashExecution { command, output, exit_code } => {
+                Some(shell_outcome(command, output, *exit_code))
+            }
+            _ => call.and_then(|call| call.outcome(message)),
+        };
+        Found {
+            message: at,
+            turn: self.prompts.partition_point(|start| *start <= at),
+            origin: Origin::of(message),
+            call: call.map(|call| call.label(&self.vocabulary)),
+            outcome,
+            later: self.later(at),
+            same: Vec::new(),
+            lines,
+            n_lines: text.split('\n').count(),
+        }
+    }
+
+    /// Returns the newest changes of the file that a message shows, or runs of its command.
+    fn later(&self, at: usize) -> Vec<Later> {
+        let subject = self.call_of(at).or_else(|| self.first_call_in(at));
+        let Some(subject) = subject.and_then(|call| Subject::of(&call, &self.vocabulary)) else {
+            return Vec::new();
+        };
+        let mut later: Vec<Later> = Vec::new();
+        for call in self.answered().rev().take_while(|call| call.call > at) {
+            if let Some(new) = subject.overtaken_by(&call, &self.messages, &self.vocabulary) {
+                let n = later.iter().filter(|known| known.as_str() == new.as_str()).count();
+                if n < MOST_LATER {
+                    later.push(new);
+                }
+            }
+        }
+        later
+    }
+
+    /// Returns the answered calls in order of their results.
+    fn answered(&self) -> impl DoubleEndedIterator<Item = Answered<'_>> {
+        let pairs = self.pairing.pairs().iter().filter(|pair| !pair.repeated);
+        pairs.filter_map(|pair| Answered::new(&self.messages, pair.call, pair.result))
+    }
+
+    /// Returns the call that a message answers.
+    fn call_of(&self, at: usize) -> Option<Answered<'_>> {
+        let pairs = self.pairing.pairs();
+        let first = pairs.partition_point(|pair| (pair.result as usize) < at);
+        let pair = pairs.get(first).filter(|pair| pair.result as usize == at)?;
+        Answered::new(&self.messages, pair.call, pair.result)
+    }
+
+    /// Returns the first call that a message makes, if it was answered.
+    fn first_call_in(&self, at: usize) -> Option<Answered<'_>> {
+        let pairs = self.pairing.pairs();
+        let first = pairs.partition_point(|pair| pair.result as usize <= at);
+        let pair = pairs[first..].iter().find(|pair| pair.call.message as usize == at)?;
+        Answered::new(&self.messages, pair.call, pair.result)
+    }
+
+    fn at(&self, at: usize) -> &Message {
+        self.messages[at].borrow()
+    }
+}
+
+/// Returns the text that a call writes to a file.
+fn written(input: &wb_message::Value) -> Option<Cow<'_, str>> {
+    let of = |key: &&str| wb_message::tools::field(input, key)?.as_str();
+    ["content", "contents", "file_text", "text"].iter().find_map(of).map(Cow::Borrowed)
+}
+
+fn n_bytes(lines: &NumberedLines) -> usize {
+    lines.iter().map(|(_, line)| line.inspect().len() + 9).sum()
+}
+
+fn has_same_lines(one: &NumberedLines, other: &NumberedLines) -> bool {
+    let texts = |lines| <&NumberedLines as IntoIterator>::into_iter(lines).map(|(_, line)| line);
+    one.len() == other.len() && texts(one).eq(texts(other))
+}
+
+/// Returns how to get the lines that an excerpt leaves out.
+fn rest(found: &Found, of: &str, from_line: usize) -> Option<String> {
+    match found.lines.last() {
+        Some((last, _)) if *last < found.n_lines => Some(format!("More: {of}, line {}.", last + 1)),
+        None if from_line > found.n_lines => Some(format!("{of} has {} lines.", found.n_lines)),
+        _ => None,
+    }
+}

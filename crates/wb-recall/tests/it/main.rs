@@ -1,0 +1,5 @@
+//! Questions about whole sessions, and text that imitates somebody else.
+
+mod imitations;
+mod laws;
+mod questions;

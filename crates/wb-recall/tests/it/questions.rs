@@ -1,0 +1,134 @@
+//! Questions of each kind about one session.
+
+use wb_message::{Block, Message, ToolVocabulary, json};
+use wb_recall::{About, Later, Origin, Question, Recall};
+
+fn call(id: &str, name: &str, input: wb_message::Value) -> Message {
+    Message::assistant_blocks(vec![Block::call(id, name, input)])
+}
+
+/// A session in which a port is set, a file read and edited, and a command run twice.
+fn session() -> Vec<Message> {
+    let whole: String = (1..=200).map(|n| format!("line {n} of the cart\n")).collect();
+    vec![
+        Message::user("Use port 9090 for the admin server, and never touch src/billing.rs."),
+        call("1", "Read", json!({"file_path": "/w/src/cart.rs"})),
+        Message::tool_result("1", "Read", whole),
+        call("2", "Bash", json!({"command": "cargo test -p cart"})),
+        Message::tool_error("2", "Bash", "test total_of_cart ... FAILED\nerror: 1 test failed"),
+        call(
+            "3",
+            "Edit",
+            json!({"file_path": "/w/src/cart.rs", "old_string": "line 7", "new_string": "LINE 7"}),
+        ),
+        Message::tool_result("3", "Edit", "The file was updated."),
+        Message::user("Now run the tests again."),
+        call("4", "Bash", json!({"command": "cargo test -p cart"})),
+        Message::tool_result("4", "Bash", "test result: ok. 12 passed"),
+        Message::assistant("All 12 tests pass. The admin server listens on 9090."),
+        call("5", "recall", json!({"query": "port"})),
+        Message::tool_result("5", "recall", "#0 the user\n     1| Use port 9090"),
+    ]
+}
+
+fn ask(about: About) -> wb_recall::Answer {
+    let session = session();
+    Recall::new(&session, ToolVocabulary::UNIVERSAL).answer(&Question::new(about))
+}
+
+#[test]
+fn words_find_what_the_user_said_and_no_earlier_answer() {
+    let answer = ask(About::Words("admin port".into()));
+    assert_eq!((answer.found[0].message, answer.found[0].origin), (0, Origin::User));
+    assert!(answer.found.iter().all(|found| found.message != 12), "an answer is not an answer to itself");
+    assert_eq!(answer.n_messages, 13);
+}
+
+#[test]
+fn a_name_finds_its_newest_mention_first() {
+    let answer = ask(About::Words("/w/src/cart.rs".into()));
+    assert_eq!(answer.found[0].message, 5);
+    let later = ask(About::Words("9090".into()));
+    assert_eq!(later.found.iter().map(|found| found.message).collect::<Vec<_>>(), [10, 0]);
+}
+
+#[test]
+fn a_part_of_a_word_is_found_too() {
+    assert_eq!(ask(About::Words("billin".into())).found[0].message, 0);
+    let nothing = ask(About::Words("kubernetes".into()));
+    assert!(nothing.found.is_empty() && nothing.note.is_some());
+}
+
+#[test]
+fn a_file_comes_as_last_read_with_its_later_changes() {
+    let answer = ask(About::File("src/cart.rs".into()));
+    let found = &answer.found[0];
+    assert_eq!((found.message, found.lines[0].0, answer.others.as_slice()), (2, 1, &[6][..]));
+    assert_eq!(found.later, [Later::Changed(6)]);
+    assert!(answer.note.as_deref().is_some_and(|note| note.contains("More: file src/cart.rs, line ")));
+    let session = session();
+    let recall = Recall::new(&session, ToolVocabulary::UNIVERSAL);
+    let rest = recall.answer(&Question::new(About::File("cart.rs".into())).from_line(199));
+    assert_eq!(rest.found[0].lines.iter().map(|(line, _)| *line).collect::<Vec<_>>(), [199, 200, 201]);
+}
+
+#[test]
+fn a_command_comes_with_its_last_output() {
+    let answer = ask(About::Command("cargo test".into()));
+    assert_eq!((answer.found[0].message, answer.others.as_slice()), (9, &[4][..]));
+    assert_eq!(answer.found[0].outcome.as_deref(), Some("ok"));
+    let first = ask(About::Message(4));
+    assert_eq!(first.found[0].later, [Later::Ran(9)]);
+    assert_eq!(first.found[0].outcome.as_deref(), Some("failed"));
+}
+
+#[test]
+fn a_turn_comes_with_an_outline() {
+    let answer = ask(About::Turn(2));
+    assert_eq!(answer.found[0].message, 7);
+    assert!(answer.note.as_deref().is_some_and(|note| note.starts_with("Turn 2 has messages #7 to #12:")));
+    for missing in [About::Turn(3), About::Turn(0), About::Message(13)] {
+        let answer = ask(missing);
+        assert!(answer.found.is_empty() && answer.note.is_some());
+    }
+}
+
+#[test]
+fn what_the_model_still_sees_comes_last() {
+    let session = session();
+    let recall = Recall::new(&session, ToolVocabulary::UNIVERSAL).visible_from(7);
+    let found = recall.answer(&Question::words("9090")).found;
+    assert_eq!(found.iter().map(|found| found.message).collect::<Vec<_>>(), [0, 10]);
+}
+
+#[test]
+fn an_answer_reads_as_text() {
+    let session = session();
+    let recall = Recall::new(&session, ToolVocabulary::UNIVERSAL);
+    insta::assert_snapshot!(recall.call(&json!({"query": "cargo test"})));
+    insta::assert_snapshot!(recall.call(&json!({"message": 2, "line": 60, "max_tokens": 120})));
+    insta::assert_snapshot!(recall.call(&json!({"turn": 2})));
+    assert!(recall.call(&json!({"quary": "x"})).starts_with("recall: unknown field `quary`"));
+}
+
+#[test]
+fn credentials_are_marked() {
+    let token = format!("ghp_{}", "a1B2c3D4e5".repeat(4));
+    let key = "-----BEGIN PRIVATE KEY-----\nMIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcw\n-----END PRIVATE KEY-----";
+    let session =
+        [Message::user("deploy"), Message::tool_result("1", "Bash", format!("token {token}\n{key}\nend"))];
+    let recall = Recall::new(&session, ToolVocabulary::UNIVERSAL);
+    for question in [json!({"query": "token"}), json!({"message": 1})] {
+        let text = recall.call(&question);
+        assert!(text.contains("redacted") && !text.contains(&token) && !text.contains("MIIEvQ"), "{text}");
+        assert!(text.contains("| end"), "{text}");
+    }
+}
+
+#[test]
+fn a_long_line_shows_the_piece_that_is_wanted() {
+    let line = format!("{}needle{}", "x ".repeat(40_000), " y".repeat(40_000));
+    let session = [Message::tool_result("1", "Bash", line)];
+    let answer = Recall::new(&session, ToolVocabulary::UNIVERSAL).answer(&Question::words("needle"));
+    assert!(answer.found[0].lines[0].1.inspect().contains("needle"));
+}
