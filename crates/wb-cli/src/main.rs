@@ -61,6 +61,8 @@ fn run(shell: &Shell, command: Option<Command>) -> Result<Exit> {
         Some(Command::Redo(args)) => commands::undo_redo::redo(shell, &args),
         Some(Command::Log(args)) => commands::log::log(shell, &args),
         Some(Command::Recall(args)) => return commands::recall::recall(shell, &args),
+        #[cfg(feature = "mcp")]
+        Some(Command::Mcp(args)) => commands::mcp::mcp(shell, &args),
         Some(Command::Compare(args)) => commands::compare::compare(shell, &args),
         Some(Command::Replay(args)) => commands::replay::replay(shell, &args),
         Some(Command::Hook(args)) => commands::hook::hook(shell, &args),

@@ -67,6 +67,10 @@ impl CondenseOpts {
     }
 }
 
+/// The most tokens of restored files and lines if the model can look up what is folded (measured:
+/// `docs/evaluation/recall.md`).
+const RESTORED_WITH_LOOKUP: u64 = 2_000;
+
 /// All decisions of a host, with defaults that need no model, key or network.
 #[derive(Clone)]
 pub struct Compactor {
@@ -84,6 +88,8 @@ pub struct Compactor {
     pub(crate) requires_fewer: bool,
     /// Replaces credentials in digests by marks.
     pub(crate) redacts: bool,
+    /// The tool with which the model looks up what is folded.
+    pub(crate) lookup: Option<Arc<str>>,
 }
 
 impl Default for Compactor {
@@ -99,6 +105,7 @@ impl Default for Compactor {
             pipeline: Pipeline::default(),
             requires_fewer: false,
             redacts: true,
+            lookup: None,
         }
     }
 }
@@ -138,6 +145,13 @@ impl Compactor {
     #[must_use]
     pub fn redact(self, redacts: bool) -> Self {
         Self { redacts, ..self }
+    }
+
+    /// Names the tool with which the model looks up what is folded. Digests close with it, and
+    /// restored files and lines take at most 2,000 tokens: they can be looked up.
+    #[must_use]
+    pub fn lookup(self, tool: impl Into<Arc<str>>) -> Self {
+        Self { lookup: Some(tool.into()), ..self }
     }
 
     /// Sets the card of the model whose window is budgeted; a window of 0 is an unknown one.
@@ -224,6 +238,9 @@ impl Compactor {
         if self.digest_tokens < budget.digest {
             (budget.digest, budget.floor) = (self.digest_tokens, 0);
         }
+        if self.lookup.is_some() {
+            budget.restored = budget.restored.min(RESTORED_WITH_LOOKUP);
+        }
         Ok(budget)
     }
 
@@ -287,7 +304,7 @@ impl Compactor {
             at_most_tokens: None,
             requires_fewer: self.requires_fewer,
         };
-        self.pipeline.plan(view, input).map(|plan| plan.redact(self.redacts))
+        self.pipeline.plan(view, input).map(|plan| plan.redact(self.redacts).lookup(self.lookup.clone()))
     }
 
     /// Returns the prices of the model, if its card has them.

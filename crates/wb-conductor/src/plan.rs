@@ -3,6 +3,7 @@
 
 use std::borrow::Cow;
 use std::fmt;
+use std::sync::Arc;
 
 use futures_util::future::Either;
 use tokio_util::sync::CancellationToken;
@@ -39,6 +40,8 @@ pub struct Plan<'a> {
     /// Is true if the transcript may change before the change is applied.
     pub(crate) is_guarded: bool,
     pub(crate) credentials: Credentials,
+    /// The tool with which the model looks up what is folded.
+    pub(crate) lookup: Option<Arc<str>>,
     pub(crate) report: CompactionReport,
 }
 
@@ -117,6 +120,12 @@ impl Plan<'_> {
         Self { credentials, ..self }
     }
 
+    /// Names the tool with which the model looks up what is folded; the digest closes with it.
+    #[must_use]
+    pub fn lookup(self, tool: Option<Arc<str>>) -> Self {
+        Self { lookup: tool, ..self }
+    }
+
     /// Makes the change without a model: the digest is built from the transcript itself.
     pub fn local(self) -> Ready {
         self.local_because(NoDigest::NoModel)
@@ -193,7 +202,7 @@ impl Plan<'_> {
         let shows = by_message_number(&head.facts, n_messages, &has_line);
         let n_before = (head.facts.n_messages() as usize).saturating_sub(n_messages);
         let digest = LocalDigest::new(&head.facts, head.n_elided).with_total(head.n_elided + n_before);
-        render(&digest.omit_visible(&shows))
+        render(&digest.omit_visible(&shows).with_lookup(self.lookup.as_deref()))
     }
 
     fn local_because(mut self, reason: NoDigest) -> Ready {

@@ -17,7 +17,7 @@ const LISTED: usize = 8;
 
 /// An excerpt of one message.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Found {
+pub struct Excerpt {
     /// The number of the message, from 0, as in the digest and in `wb log`.
     pub message: usize,
     /// The number of the user's message that it follows, from 1; 0 before the first.
@@ -27,10 +27,10 @@ pub struct Found {
     /// The call that it answers.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub call: Option<Untrusted>,
-    /// How the call ended.
+    /// The outcome of the call.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub outcome: Option<String>,
-    /// What overtakes it.
+    /// The events that overtake it.
     pub later: Vec<Later>,
     /// Earlier messages with the same lines.
     pub same: Vec<usize>,
@@ -44,7 +44,7 @@ pub struct Found {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Answer {
     /// The excerpts, best first.
-    pub found: Vec<Found>,
+    pub found: Vec<Excerpt>,
     /// The numbers of other messages that match, best first.
     pub others: Vec<usize>,
     /// The number of messages that were searched.
@@ -87,7 +87,7 @@ impl fmt::Display for Answer {
     }
 }
 
-impl Found {
+impl Excerpt {
     fn write(&self, out: &mut String) {
         // Writing to a string cannot fail.
         let _ = write!(out, "#{} {}", self.message, self.origin.as_str());

@@ -149,7 +149,7 @@ mod tests {
     use super::*;
     use crate::words::words_of;
 
-    fn shown(text: &str, question: &str, max_bytes: usize) -> Vec<usize> {
+    fn shown_lines(text: &str, question: &str, max_bytes: usize) -> Vec<usize> {
         let (words, finder) = (words_of(question), Finder::new(question));
         let weights = vec![1.0; words.len()];
         let wanted = Wanted { words: &words, weights: &weights, exact: Some(&finder) };
@@ -161,9 +161,9 @@ mod tests {
         let mut lines = vec!["nothing of interest is here"; 60];
         (lines[9], lines[30], lines[50]) = ("port: 8080", "a port", "port: 8080 again");
         let text = lines.join("\n");
-        assert_eq!(shown(&text, "port: 8080", 40), [51]);
-        assert_eq!(shown(&text, "port: 8080", 46), [10, 51]);
-        assert_eq!(shown("port: 8080\n\nend", "port: 8080", 400), [1, 2, 3]);
+        assert_eq!(shown_lines(&text, "port: 8080", 40), [51]);
+        assert_eq!(shown_lines(&text, "port: 8080", 46), [10, 51]);
+        assert_eq!(shown_lines("port: 8080\n\nend", "port: 8080", 400), [1, 2, 3]);
     }
 
     #[test]

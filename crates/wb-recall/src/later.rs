@@ -1,4 +1,5 @@
-//! What overtakes a message: later changes of the file that it shows, later runs of its command.
+//! Events that overtake a message: later changes of the file that it shows, and later runs of its
+//! command.
 
 use std::borrow::{Borrow, Cow};
 
@@ -49,7 +50,7 @@ pub(crate) enum Subject<'m> {
 }
 
 impl<'m> Subject<'m> {
-    pub(crate) fn of(call: &Answered<'m>, vocabulary: &ToolVocabulary) -> Option<Self> {
+    pub(crate) fn from_call(call: &Answered<'m>, vocabulary: &ToolVocabulary) -> Option<Self> {
         let path = || vocabulary.path(call.input).map(normal_path).map(Self::File);
         match vocabulary.call_role(call.name, call.input) {
             Some(ToolRole::Read | ToolRole::Edit | ToolRole::Write) => path(),

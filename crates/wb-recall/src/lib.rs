@@ -1,7 +1,7 @@
 //! Lookup of what a compaction folded, for an agent and for a person.
 //!
 //! [`Recall`] indexes messages as they arrive and answers a [`Question`] with exact excerpts: by
-//! words, message number, file, command or turn. Each [`Found`] says who said it, how the call
+//! words, message number, file, command or turn. Each [`Excerpt`] says who said it, how the call
 //! ended and what overtakes it; every quoted line is behind its number and a bar, so no tool can
 //! speak as the user. [`descriptor`] and [`Recall::call`] are the tool that a host offers to its
 //! model. No text is copied into the index, and nothing is written.
@@ -20,9 +20,10 @@
 //!
 //! // As a tool of a model:
 //! let tools = [descriptor()];
-//! let text = recall.call(&json!({ "query": "admin port" }));
+//! let text = recall.call(&json!({ "query": "admin port" }))?;
 //! assert!(text.contains("#0 the user") && text.contains("1| Use port 9090"));
 //! # let _ = tools;
+//! # Ok::<(), wb_recall::QuestionError>(())
 //! ```
 
 mod body;
@@ -30,13 +31,13 @@ mod words;
 mod word_index;
 mod question;
 mod excerpt;
-mod answer;
 mod origin;
 mod later;
-mod recall;
+mod answer;
 mod tool;
+mod recall;
 
-pub use answer::{Answer, Found};
+pub use answer::{Answer, Excerpt};
 pub use later::Later;
 pub use origin::Origin;
 pub use question::{About, DEFAULT_TOKENS, Question, QuestionError};

@@ -38,7 +38,7 @@ impl Origin {
         }
     }
 
-    pub(crate) fn of(message: &Message) -> Self {
+    pub(crate) fn from_message(message: &Message) -> Self {
         match message {
             Message::User { content: Content::Blocks(blocks), .. }
                 if blocks.iter().any(Block::is_tool_result) =>

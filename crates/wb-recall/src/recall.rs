@@ -5,17 +5,17 @@ use std::fmt::Write as _;
 
 use memchr::memmem::Finder;
 use wb_budget::TokenHeuristic;
-use wb_message::markers::is_prompt;
+use wb_language::user_text::is_request;
 use wb_message::text::one_line;
 use wb_message::tools::normal_path;
-use wb_message::{Message, Pairing, ToolRole, ToolVocabulary, Untrusted, outline};
+use wb_message::{Message, Pairing, ToolRole, ToolVocabulary, Untrusted, Value, outline};
 
-use crate::answer::{Answer, Found};
+use crate::answer::{Answer, Excerpt};
 use crate::body::{body, is_said};
 use crate::excerpt::{NumberedLines, Wanted, excerpt, lines_from};
 use crate::later::{Later, Subject, Touch, file_touched};
 use crate::origin::{Answered, Origin, shell_outcome};
-use crate::question::{About, Question};
+use crate::question::{About, Question, QuestionError};
 use crate::tool::is_recall;
 use crate::word_index::{Match, WordIndex};
 use crate::words::words_of;
@@ -27,7 +27,7 @@ const HEADING_BYTES: usize = 160;
 /// The fewest bytes that an excerpt gets.
 const LEAST_BYTES: usize = 300;
 /// The bytes of messages that are searched for the exact words.
-const EXACT_BYTES: usize = 16 << 20;
+const EXACT_BYTES: usize = 8 << 20;
 /// The message numbers listed for a kind of what overtakes an excerpt.
 const MOST_LATER: usize = 4;
 /// The characters of a question that a note repeats.
@@ -76,7 +76,7 @@ impl<M: Borrow<Message>> Recall<M> {
     pub fn push(&mut self, message: M) {
         let said = message.borrow();
         self.pairing.push(said);
-        if is_prompt(said) {
+        if is_request(said) {
             self.prompts.push(self.messages.len());
         }
         let is_answer_of_ours = matches!(said, Message::ToolResult { tool_name, .. } if is_recall(tool_name));
@@ -94,6 +94,11 @@ impl<M: Borrow<Message>> Recall<M> {
     #[must_use]
     pub fn visible_from(self, message: usize) -> Self {
         Self { visible_from: Some(message), ..self }
+    }
+
+    /// Returns the number of the first message that the model still sees.
+    pub fn first_visible(&self) -> usize {
+        self.visible_from.unwrap_or(0)
     }
 
     /// Returns the number of messages.
@@ -124,6 +129,11 @@ impl<M: Borrow<Message>> Recall<M> {
         Answer { n_messages: self.len(), ..answer }
     }
 
+    /// Answers a call of the tool in text, with credentials marked.
+    pub fn call(&self, arguments: &Value) -> Result<String, QuestionError> {
+        Ok(self.answer(&Question::from_arguments(arguments)?).redacted().to_string())
+    }
+
     fn by_words(&self, text: &str, max_bytes: usize) -> Answer {
         let words = words_of(text);
         let (matches, weights) = self.words.matches(&words);
@@ -142,8 +152,7 @@ impl<M: Borrow<Message>> Recall<M> {
         let n = self.len().max(1) as f32;
         for it in &mut matches {
             let newer = 1.0 + 0.25 * it.message as f32 / n;
-            let own = if Origin::of(self.at(it.message)) == Origin::User { 1.3 } else { 1.0 };
-            it.score *= newer * own;
+            it.score *= newer * self.worth(it.message);
         }
         let newest = self.newest_exact(&matches, exact);
         let is_visible = |at: usize| self.visible_from.is_some_and(|from| at >= from);
@@ -156,14 +165,25 @@ impl<M: Borrow<Message>> Recall<M> {
         newest.into_iter().chain(rest).collect()
     }
 
+    /// Returns the worth of a match by its author: the user's words are the best answer, a mere
+    /// call is less than its result.
+    fn worth(&self, at: usize) -> f32 {
+        let message = self.message_at(at);
+        match Origin::from_message(message) {
+            Origin::User => 1.5,
+            Origin::Agent if !message.blocks().iter().any(|block| block.as_text().is_some()) => 0.6,
+            _ => 1.0,
+        }
+    }
+
     /// Returns the newest message with exactly these words, of those that the model does not see
     /// if there are any.
     fn newest_exact(&self, matches: &[Match], exact: &Finder<'_>) -> Option<usize> {
-        let n_folded = self.visible_from.unwrap_or(usize::MAX);
+        let n_folded = self.visible_from.filter(|from| *from > 0).unwrap_or(usize::MAX);
         let mut left = EXACT_BYTES;
         let mut newest = matches.iter().rev().filter(|it| it.has_all && it.message < n_folded);
         newest.find_map(|it| {
-            let text = body(self.at(it.message));
+            let text = body(self.message_at(it.message));
             left = left.checked_sub(text.len())?;
             exact.find(text.as_bytes()).map(|_| it.message)
         })
@@ -174,7 +194,7 @@ impl<M: Borrow<Message>> Recall<M> {
         let part = text.to_lowercase();
         let finder = Finder::new(&part);
         let has = |at: &usize| {
-            let message = self.at(*at);
+            let message = self.message_at(*at);
             is_said(message) && finder.find(body(message).to_lowercase().as_bytes()).is_some()
         };
         let is_any = part.chars().any(char::is_alphanumeric);
@@ -197,7 +217,7 @@ impl<M: Borrow<Message>> Recall<M> {
                 answer.others.push(*at);
                 continue;
             }
-            let text = body(self.at(*at));
+            let text = body(self.message_at(*at));
             let room = (left / n_more.min(3)).max(LEAST_BYTES).min(left) - HEADING_BYTES.min(left / 2);
             let lines = excerpt(&text, wanted, room);
             if let Some(same) = answer.found.iter_mut().find(|found| has_same_lines(&found.lines, &lines)) {
@@ -205,7 +225,7 @@ impl<M: Borrow<Message>> Recall<M> {
                 continue;
             }
             left = left.saturating_sub(HEADING_BYTES + n_bytes(&lines));
-            answer.found.push(self.found(*at, &text, lines));
+            answer.found.push(self.excerpt(*at, &text, lines));
         }
         answer
     }
@@ -218,7 +238,7 @@ impl<M: Borrow<Message>> Recall<M> {
         };
         let text = body(message);
         let lines = lines_from(&text, from_line, max_bytes.saturating_sub(HEADING_BYTES));
-        let found = self.found(at, &text, lines);
+        let found = self.excerpt(at, &text, lines);
         let note = rest(&found, &format!("message {at}"), from_line);
         Answer { found: vec![found], note, ..Answer::default() }
     }
@@ -229,7 +249,7 @@ impl<M: Borrow<Message>> Recall<M> {
         let mut changes = Vec::new();
         for call in self.answered().rev() {
             let Some(touch) = file_touched(&call, &path, &self.vocabulary) else { continue };
-            let result = self.at(call.result);
+            let result = self.message_at(call.result);
             if is_recall(call.name) || call.failed(result) {
                 continue;
             }
@@ -244,7 +264,7 @@ impl<M: Borrow<Message>> Recall<M> {
                 continue;
             };
             let lines = lines_from(&text, from_line, max_bytes.saturating_sub(HEADING_BYTES));
-            let mut found = self.found(at, &text, lines);
+            let mut found = self.excerpt(at, &text, lines);
             found.call = Some(call.label(&self.vocabulary));
             let note = rest(&found, &format!("file {}", one_line(&path, NOTE_CHARS)), from_line);
             return Answer { found: vec![found], note, others: changes, ..Answer::default() };
@@ -259,9 +279,9 @@ impl<M: Borrow<Message>> Recall<M> {
         let wanted: Vec<&str> = text.split_whitespace().collect();
         let has_all = |command: &str| wanted.iter().all(|word| command.contains(word));
         let runs = self.answered().rev().filter(|call| call.command().is_some_and(|it| has_all(&it)));
-        let by_user = (0..self.len())
-            .rev()
-            .filter(|at| matches!(self.at(*at), Message::BashExecution { command, .. } if has_all(command)));
+        let by_user = (0..self.len()).rev().filter(
+            |at| matches!(self.message_at(*at), Message::BashExecution { command, .. } if has_all(command)),
+        );
         let mut runs: Vec<usize> = runs.map(|call| call.result).chain(by_user).collect();
         runs.sort_unstable_by(|one, two| two.cmp(one));
         let Some((newest, earlier)) = runs.split_first() else {
@@ -284,7 +304,7 @@ impl<M: Borrow<Message>> Recall<M> {
         // Writing to a string cannot fail.
         let mut outline = format!("Turn {turn} has messages #{start} to #{}:", end - 1);
         for at in start + 1..end {
-            let line = outline::line(self.at(at));
+            let line = outline::line(self.message_at(at));
             let Some(rest) = left.checked_sub(line.len() + 8) else {
                 let _ = write!(outline, "\n   … {} more", end - at);
                 break;
@@ -295,8 +315,8 @@ impl<M: Borrow<Message>> Recall<M> {
         Answer { note: Some(outline), ..answer }
     }
 
-    fn found(&self, at: usize, text: &str, lines: NumberedLines) -> Found {
-        let message = self.at(at);
+    fn excerpt(&self, at: usize, text: &str, lines: NumberedLines) -> Excerpt {
+        let message = self.message_at(at);
         let call = self.call_of(at);
         let outcome = match message {
             Message::BashExecution { command, output, exit_code } => {
@@ -304,10 +324,10 @@ impl<M: Borrow<Message>> Recall<M> {
             }
             _ => call.and_then(|call| call.outcome(message)),
         };
-        Found {
+        Excerpt {
             message: at,
             turn: self.prompts.partition_point(|start| *start <= at),
-            origin: Origin::of(message),
+            origin: Origin::from_message(message),
             call: call.map(|call| call.label(&self.vocabulary)),
             outcome,
             later: self.later(at),
@@ -320,7 +340,7 @@ impl<M: Borrow<Message>> Recall<M> {
     /// Returns the newest changes of the file that a message shows, or runs of its command.
     fn later(&self, at: usize) -> Vec<Later> {
         let subject = self.call_of(at).or_else(|| self.first_call_in(at));
-        let Some(subject) = subject.and_then(|call| Subject::of(&call, &self.vocabulary)) else {
+        let Some(subject) = subject.and_then(|call| Subject::from_call(&call, &self.vocabulary)) else {
             return Vec::new();
         };
         let mut later: Vec<Later> = Vec::new();
@@ -357,13 +377,13 @@ impl<M: Borrow<Message>> Recall<M> {
         Answered::new(&self.messages, pair.call, pair.result)
     }
 
-    fn at(&self, at: usize) -> &Message {
+    fn message_at(&self, at: usize) -> &Message {
         self.messages[at].borrow()
     }
 }
 
 /// Returns the text that a call writes to a file.
-fn written(input: &wb_message::Value) -> Option<Cow<'_, str>> {
+fn written(input: &Value) -> Option<Cow<'_, str>> {
     let of = |key: &&str| wb_message::tools::field(input, key)?.as_str();
     ["content", "contents", "file_text", "text"].iter().find_map(of).map(Cow::Borrowed)
 }
@@ -378,7 +398,7 @@ fn has_same_lines(one: &NumberedLines, other: &NumberedLines) -> bool {
 }
 
 /// Returns how to get the lines that an excerpt leaves out.
-fn rest(found: &Found, of: &str, from_line: usize) -> Option<String> {
+fn rest(found: &Excerpt, of: &str, from_line: usize) -> Option<String> {
     match found.lines.last() {
         Some((last, _)) if *last < found.n_lines => Some(format!("More: {of}, line {}.", last + 1)),
         None if from_line > found.n_lines => Some(format!("{of} has {} lines.", found.n_lines)),

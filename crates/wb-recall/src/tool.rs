@@ -1,11 +1,8 @@
 //! The tool that a host offers to its model.
 
-use std::borrow::Borrow;
+use wb_message::{ToolDescriptor, json};
 
-use wb_message::{Message, ToolDescriptor, Value, json};
-
-use crate::question::{DEFAULT_TOKENS, Question};
-use crate::recall::Recall;
+use crate::question::DEFAULT_TOKENS;
 
 /// The name of the tool.
 pub const TOOL_NAME: &str = "recall";
@@ -42,15 +39,4 @@ pub fn descriptor() -> ToolDescriptor {
 pub(crate) fn is_recall(name: &str) -> bool {
     name == TOOL_NAME
         || name.strip_suffix(TOOL_NAME).is_some_and(|server| server.ends_with(['_', '-', '.', '/']))
-}
-
-impl<M: Borrow<Message>> Recall<M> {
-    /// Answers a call of the tool in text, with credentials marked; wrong arguments are an answer
-    /// too.
-    pub fn call(&self, arguments: &Value) -> String {
-        match Question::from_arguments(arguments) {
-            Ok(question) => self.answer(&question).redacted().to_string(),
-            Err(error) => format!("{TOOL_NAME}: {error}"),
-        }
-    }
 }

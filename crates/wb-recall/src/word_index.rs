@@ -11,10 +11,10 @@ const MOST_COUNT: u32 = (1 << COUNT_BITS) - 1;
 const K1: f32 = 1.2;
 const B: f32 = 0.75;
 
-/// The words of messages: for each message a sorted run of hashes with their counts.
+/// The words of messages: for each message a run of hashes with their counts.
 ///
-/// A search looks up each word in each run. That is linear in the messages and needs no table of
-/// words, which would be larger than the runs.
+/// A search compares each word with all entries. That needs no table of words, which would be
+/// larger than the runs.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct WordIndex {
     entries: Vec<u32>,
@@ -22,8 +22,21 @@ pub(crate) struct WordIndex {
     /// The number of words of each message.
     lengths: Vec<u32>,
     n_words: u64,
-    scratch: Vec<u32>,
+    /// The entries of the message that is being read, by hash.
+    slots: Vec<Slot>,
+    n_read: u32,
 }
+
+/// The entry of a word, if it is of the message of that number.
+#[derive(Clone, Copy, Debug, Default)]
+struct Slot {
+    /// The number of the message plus one.
+    message: u32,
+    entry: u32,
+}
+
+/// The slots that a message has at first.
+const LEAST_SLOTS: usize = 1 << 12;
 
 /// A message that has words of a question.
 #[derive(Clone, Copy, Debug)]
@@ -37,17 +50,56 @@ pub(crate) struct Match {
 impl WordIndex {
     /// Adds the next message.
     pub(crate) fn push<'t>(&mut self, texts: impl IntoIterator<Item = &'t str>) {
-        let words = &mut self.scratch;
-        words.clear();
-        texts.into_iter().for_each(|text| each_word(text, |word| words.push(word)));
-        words.sort_unstable();
-        for run in words.chunk_by(|one, other| one == other) {
-            let count = u32::try_from(run.len()).unwrap_or(MOST_COUNT).min(MOST_COUNT);
-            self.entries.push(run[0] << COUNT_BITS | count);
-        }
+        self.n_read = self.n_read.saturating_add(1);
+        let (start, mut length) = (self.entries.len(), 0_u32);
+        texts.into_iter().for_each(|text| {
+            each_word(text, |word| {
+                length = length.saturating_add(1);
+                self.count_in(start, word);
+            });
+        });
         self.ends.push(self.entries.len());
-        self.lengths.push(u32::try_from(words.len()).unwrap_or(u32::MAX));
-        self.n_words += words.len() as u64;
+        self.lengths.push(length);
+        self.n_words += u64::from(length);
+    }
+
+    /// Counts a word of the message whose entries begin at `start`.
+    fn count_in(&mut self, start: usize, word: u32) {
+        if (self.entries.len() - start) * 2 >= self.slots.len() {
+            self.grow(start);
+        }
+        let at = self.slot_of(word);
+        let slot = &mut self.slots[at];
+        if slot.message == self.n_read {
+            let entry = &mut self.entries[slot.entry as usize];
+            *entry += u32::from(*entry & MOST_COUNT < MOST_COUNT);
+            return;
+        }
+        *slot = Slot { message: self.n_read, entry: u32::try_from(self.entries.len()).unwrap_or(u32::MAX) };
+        self.entries.push(word << COUNT_BITS | 1);
+    }
+
+    /// Returns the slot with the word of this message, or the free one for it.
+    fn slot_of(&self, word: u32) -> usize {
+        let mask = self.slots.len() - 1;
+        let mut at = word as usize & mask;
+        loop {
+            let slot = self.slots[at];
+            if slot.message != self.n_read || self.entries[slot.entry as usize] >> COUNT_BITS == word {
+                return at;
+            }
+            at = (at + 1) & mask;
+        }
+    }
+
+    /// Doubles the slots of a message with many words.
+    fn grow(&mut self, start: usize) {
+        let n_slots = (self.slots.len() * 2).max(LEAST_SLOTS);
+        self.slots = vec![Slot::default(); n_slots];
+        for entry in start..self.entries.len() {
+            let at = self.slot_of(self.entries[entry] >> COUNT_BITS);
+            self.slots[at] = Slot { message: self.n_read, entry: u32::try_from(entry).unwrap_or(u32::MAX) };
+        }
     }
 
     /// Returns the bytes that the index takes.
@@ -99,8 +151,8 @@ impl WordIndex {
     fn count(&self, message: usize, word: u32) -> u32 {
         let start = message.checked_sub(1).map_or(0, |before| self.ends[before]);
         let run = &self.entries[start..self.ends[message]];
-        let at = run.partition_point(|entry| entry >> COUNT_BITS < word);
-        run.get(at).filter(|entry| **entry >> COUNT_BITS == word).map_or(0, |entry| entry & MOST_COUNT)
+        // At most one entry has the word; a sum is found faster than the entry.
+        run.iter().map(|entry| if entry >> COUNT_BITS == word { entry & MOST_COUNT } else { 0 }).sum()
     }
 }
 

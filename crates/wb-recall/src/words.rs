@@ -8,19 +8,53 @@ const MOST_BYTES: usize = 64;
 /// The bytes from which on a last `s` is taken for a plural's.
 const LEAST_PLURAL: usize = 4;
 
+/// The part of a byte in a word.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Class {
+    Other,
+    Plain,
+    Capital,
+    Underscore,
+    NotAscii,
+}
+
+const CLASSES: [Class; 256] = {
+    let mut classes = [Class::NotAscii; 256];
+    let mut byte = 0;
+    while byte < 128_u8 {
+        classes[byte as usize] = match byte {
+            b'_' => Class::Underscore,
+            _ if byte.is_ascii_uppercase() => Class::Capital,
+            _ if byte.is_ascii_alphanumeric() => Class::Plain,
+            _ => Class::Other,
+        };
+        byte += 1;
+    }
+    classes
+};
+
+fn class(byte: u8) -> Class {
+    CLASSES[usize::from(byte)]
+}
+
 /// Calls a function with the hash of each word of a text.
 pub(crate) fn each_word(text: &str, mut found: impl FnMut(u32)) {
     let bytes = text.as_bytes();
     let mut at = 0;
-    while let Some(skipped) = bytes[at..].iter().position(|byte| is_of_word(*byte)) {
-        let start = at + skipped;
-        let n_ascii = bytes[start..].iter().take_while(|byte| is_ascii_of_word(**byte)).count();
-        let end = start + n_ascii;
-        if bytes.get(end).is_some_and(|byte| !byte.is_ascii()) {
-            at = start + other_words(&text[start..], &mut found);
-        } else {
-            ascii_word(&bytes[start..end], &mut found);
-            at = end;
+    while at < bytes.len() {
+        let start = at;
+        let (mut is_compound, mut before, mut now) = (false, Class::Other, class(bytes[at]));
+        while matches!(now, Class::Plain | Class::Capital | Class::Underscore) {
+            is_compound |= now == Class::Underscore || now == Class::Capital && before == Class::Plain;
+            at += 1;
+            before = now;
+            now = bytes.get(at).map_or(Class::Other, |byte| class(*byte));
+        }
+        match &bytes[start..at] {
+            _ if now == Class::NotAscii => at = start + other_words(&text[start..], &mut found),
+            [] => at += 1,
+            word if is_compound => compound(word, &mut found),
+            word => found(hash(&word[..word.len().min(MOST_BYTES)])),
         }
     }
 }
@@ -36,20 +70,8 @@ pub(crate) fn words_of(text: &str) -> Vec<u32> {
     words
 }
 
-fn is_ascii_of_word(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || byte == b'_'
-}
-
-fn is_of_word(byte: u8) -> bool {
-    is_ascii_of_word(byte) || !byte.is_ascii()
-}
-
 /// Reads letters, digits and underscores: the word as a whole, and its parts if it has several.
-fn ascii_word(word: &[u8], found: &mut impl FnMut(u32)) {
-    let is_hump = |pair: &[u8]| pair[0].is_ascii_lowercase() && pair[1].is_ascii_uppercase();
-    if !word.contains(&b'_') && !word.windows(2).any(is_hump) {
-        return found(hash(&word[..word.len().min(MOST_BYTES)]));
-    }
+fn compound(word: &[u8], found: &mut impl FnMut(u32)) {
     let mut whole = Vec::with_capacity(word.len().min(MOST_BYTES));
     let mut n_parts = 0;
     for part in word.split(|byte| *byte == b'_').flat_map(humps) {
@@ -66,7 +88,7 @@ fn ascii_word(word: &[u8], found: &mut impl FnMut(u32)) {
 
 /// Splits `loadConfig` before each capital that follows a small letter.
 fn humps(word: &[u8]) -> impl Iterator<Item = &[u8]> {
-    word.chunk_by(|one, next| !(one.is_ascii_lowercase() && next.is_ascii_uppercase()))
+    word.chunk_by(|one, next| one.is_ascii_uppercase() || !next.is_ascii_uppercase())
 }
 
 /// Reads the words at the start of a text up to a blank or a sign, of any script; returns the bytes
@@ -117,11 +139,11 @@ fn hash(word: &[u8]) -> u32 {
         && word.last().is_some_and(|last| last | 0x20 == b's')
         && word[word.len() - 2] | 0x20 != b's';
     let word = &word[..word.len() - usize::from(is_plural)];
+    let (chunks, rest) = word.as_chunks::<8>();
+    let last = rest.iter().rev().fold(0, |last, byte| last << 8 | u64::from(*byte));
     let mut state = word.len() as u64;
-    for chunk in word.chunks(8) {
-        let mut bytes = [0; 8];
-        bytes[..chunk.len()].copy_from_slice(chunk);
-        state = (state ^ (u64::from_le_bytes(bytes) | SMALL)).wrapping_mul(FACTOR);
+    for chunk in chunks.iter().map(|chunk| u64::from_le_bytes(*chunk)).chain([last]) {
+        state = (state ^ (chunk | SMALL)).wrapping_mul(FACTOR);
         state ^= state >> 32;
     }
     (state.wrapping_mul(FACTOR) >> (u64::BITS - HASH_BITS)) as u32

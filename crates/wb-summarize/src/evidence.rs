@@ -8,7 +8,7 @@ use std::hash::BuildHasherDefault;
 use wb_message::Untrusted;
 use wb_message::pairing::{KeyHasher, id_key};
 
-use wb_digest::labels::{BETWEEN_NAMES, CALLED, EXCERPTS, NAMES, SEEN};
+use wb_digest::labels::{BETWEEN_NAMES, CALLED, EXCERPTS, LOOKUP, NAMES, SEEN};
 use wb_digest::{Section, quote_behind_label, quote_line};
 use wb_facts::mentions::{self, Mentions, Named};
 use wb_facts::names::names;
@@ -18,6 +18,11 @@ use wb_message::excerpt::GAP;
 const NAMES_PART: usize = 10;
 /// Characters of a whole hash, of the shortest in use (MD5).
 const HASH_CHARS: usize = 32;
+
+/// Returns the line that names the tool for looking up what is folded, after a line end.
+pub(crate) fn lookup_line(tool: &str) -> String {
+    ["\n", LOOKUP, tool, ": by words or a name, file, command, turn, or message number."].concat()
+}
 
 /// Adds lines below a digest, as the end of its carryover.
 pub(crate) fn with_evidence(mut digest: String, evidence: &str) -> String {
@@ -39,7 +44,7 @@ pub(crate) fn without_evidence(digest: &str) -> String {
     let stays = |line: &&str| {
         let continues = is_evidence && (line.starts_with("  ") || line.is_empty());
         is_evidence =
-            continues || [EXCERPTS, SEEN, CALLED, NAMES].iter().any(|label| line.starts_with(label));
+            continues || [EXCERPTS, SEEN, CALLED, NAMES, LOOKUP].iter().any(|label| line.starts_with(label));
         !is_evidence
     };
     digest.split('\n').filter(stays).collect::<Vec<_>>().join("\n")

@@ -10,7 +10,7 @@ use wb_message::markers::{digest_body, is_pinned, is_synthetic};
 use wb_message::text::{one_line, tidy};
 use wb_message::{Message, ToolVocabulary, Untrusted};
 
-use crate::evidence::{evidence, with_evidence};
+use crate::evidence::{evidence, lookup_line, with_evidence};
 use crate::git_entries::git_entries;
 use crate::model_addition::{Addition, FIRST_PERCENT};
 use crate::turn_steps::{LINE_CHARS, Step};
@@ -56,6 +56,8 @@ pub struct LocalDigest<'a> {
     n_elided: usize,
     n_total: usize,
     visible: Option<VisibleLines<'a>>,
+    /// The line about the tool for looking up what is folded; empty without one.
+    lookup: Cow<'a, str>,
 }
 
 impl fmt::Debug for LocalDigest<'_> {
@@ -81,7 +83,7 @@ pub fn local_digest<M: Borrow<Message>>(
         facts.observe(message.borrow(), vocabulary);
     }
     let n_elided = n_elided(messages);
-    LocalDigest { facts: Cow::Owned(facts), n_elided, n_total: n_elided, visible: None }
+    LocalDigest::with_facts(Cow::Owned(facts), n_elided)
 }
 
 /// Returns the number of messages that a digest replaces: all but system texts, which stay.
@@ -92,7 +94,17 @@ pub fn n_elided<M: Borrow<Message>>(messages: &[M]) -> usize {
 impl<'a> LocalDigest<'a> {
     /// Starts from the facts of a session and the number of messages that the digest replaces.
     pub fn new(facts: &'a Facts, n_elided: usize) -> Self {
-        Self { facts: Cow::Borrowed(facts), n_elided, n_total: n_elided, visible: None }
+        Self::with_facts(Cow::Borrowed(facts), n_elided)
+    }
+
+    fn with_facts(facts: Cow<'a, Facts>, n_elided: usize) -> Self {
+        Self { facts, n_elided, n_total: n_elided, visible: None, lookup: Cow::Borrowed("") }
+    }
+
+    /// Closes the digest with a line on the tool with which its reader looks up folded messages.
+    #[must_use]
+    pub fn with_lookup(self, tool: Option<&str>) -> Self {
+        Self { lookup: tool.map_or(Cow::Borrowed(""), |tool| Cow::Owned(lookup_line(tool))), ..self }
     }
 
     /// Sets the number of messages that it replaces together with earlier digests, if the facts
@@ -127,13 +139,12 @@ impl<'a> LocalDigest<'a> {
     /// Renders like [`Self::render`], with `line_chars` of the characters for the lines and at
     /// least `word_chars` for the user's requests.
     pub fn render_with(&self, max_chars: usize, line_chars: usize, word_chars: usize) -> String {
+        let max_chars = max_chars.saturating_sub(self.lookup.chars().count());
         let line_chars = if max_chars < LEAST_FOR_EVIDENCE { 0 } else { line_chars.min(max_chars / 4 * 3) };
         let word_chars = word_chars.max((max_chars - line_chars) * WORDS_PERCENT / 100);
         let digest = self.sections(max_chars - line_chars, word_chars).render(max_chars - line_chars);
-        if line_chars == 0 {
-            return digest;
-        }
         let left = max_chars.saturating_sub(digest.chars().count() + SPARE_CHARS);
+        let left = if line_chars == 0 { 0 } else { left };
         let lines = self.lines_missing_in(&digest, left);
         with_evidence(digest, &lines)
     }
@@ -167,7 +178,13 @@ impl<'a> LocalDigest<'a> {
     }
 
     fn lines_missing_in(&self, digest: &str, max_bytes: usize) -> String {
-        evidence(self.facts.names(), digest, max_bytes, |message, line| self.shows(message, line))
+        let is_shown = |message, line: &str| self.shows(message, line);
+        let mut lines = match max_bytes {
+            0 => String::new(),
+            _ => evidence(self.facts.names(), digest, max_bytes, is_shown),
+        };
+        lines.push_str(&self.lookup);
+        lines
     }
 
     fn shows(&self, message: u32, line: &str) -> bool {

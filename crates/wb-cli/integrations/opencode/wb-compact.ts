@@ -4,6 +4,10 @@ import { spawn } from "node:child_process";
 import type { Plugin } from "@opencode-ai/plugin";
 
 const WB = "@WB@";
+/** Whether the model gets the tool `recall`; opencode installs the package that describes tools. */
+const IS_RECALL: unknown = "@RECALL@";
+const { tool } = (IS_RECALL ? await import("@opencode-ai/plugin").catch(() => undefined) : undefined) ?? {};
+const RECALL = tool ? "recall" : undefined;
 /** The time budget of `wb` in milliseconds, and the grace period before it is stopped. */
 const BUDGET_MS = 8000;
 const GRACE_MS = 1000;
@@ -36,9 +40,24 @@ function ask(question: object): Promise<Answer> {
       // Ignored if an answer has already been resolved.
       end("there was no answer of this version");
     });
-    child.stdin.end(JSON.stringify({ version: 1, host: "opencode", budget_ms: BUDGET_MS, ...question }));
+    child.stdin.end(JSON.stringify({ version: 1, host: "opencode", budget_ms: BUDGET_MS, recall: RECALL, ...question }));
   });
 }
+
+/** Runs `wb recall` on a session and returns its output. */
+function lookUp(session: string, tool: object, signal?: AbortSignal): Promise<string> {
+  return new Promise((resolve, reject) => {
+    let text = "";
+    const child = spawn(WB, ["recall", "-", "--arguments", JSON.stringify(tool)], { stdio: ["pipe", "pipe", "pipe"], signal });
+    for (const stream of [child.stdout, child.stderr]) stream.setEncoding("utf8").on("data", (piece: string) => (text += piece));
+    child.stdin.on("error", () => {});
+    child.on("error", reject);
+    child.on("close", (code) => (code === 0 ? resolve(text) : reject(new Error(text.trim()))));
+    child.stdin.end(session);
+  });
+}
+
+const DESCRIPTION = "@DESCRIPTION@";
 
 /** Returns whether a message requests a compaction, and whether it is the summary of one. */
 const isRequest = ({ parts }: { parts: { type: string }[] }) => parts.some(({ type }) => type === "compaction");
@@ -71,7 +90,24 @@ export const WbCompact: Plugin = async ({ client, directory }) => {
     underway.set(sessionID, answer(sessionID, last).catch((error) => ({ version: 1, action: "pass", reason: String(error) })));
   }
 
+  /** Describes the tool, if the package for that is there. */
+  function recall() {
+    if (tool === undefined) return {};
+    const { string, number } = tool.schema;
+    const text = (description: string) => string().optional().describe(description);
+    const count = (description: string) => number().int().min(0).optional().describe(description);
+    const args = { query: text("Words, or a name such as src/cart.rs"), message: count("A message number"), file: text("A path"),
+      command: text("Words of a command"), turn: count("The number of a request of the user, from 1"),
+      line: count("First line to show, of a message, file or output"), max_tokens: count("Most tokens of the answer; 1200 without it") };
+    return { recall: tool({ description: DESCRIPTION, args, async execute(asked, { sessionID, abort }) {
+      const path = { id: sessionID };
+      const [session, messages] = await Promise.all([client.session.get({ path }), client.session.messages({ path })]);
+      return lookUp(JSON.stringify({ info: session.data, messages: messages.data ?? [] }), asked, abort);
+    } }) };
+  }
+
   return {
+    tool: recall(),
     "experimental.session.compacting": async ({ sessionID }) => {
       armed.add(sessionID);
     },

@@ -3,6 +3,9 @@ import { spawn } from "node:child_process";
 import type { ExtensionAPI, ExtensionContext, SessionEntry } from "@mariozechner/pi-coding-agent";
 
 const WB = "@WB@";
+/** Whether the model gets the tool `recall`. */
+const IS_RECALL: unknown = "@RECALL@";
+const RECALL = IS_RECALL ? "recall" : undefined;
 /** The time budget of `wb` in milliseconds, and the grace period before it is stopped. */
 const BUDGET_MS = 8000;
 const GRACE_MS = 1000;
@@ -36,9 +39,30 @@ function ask(question: object, signal: AbortSignal): Promise<Answer> {
       // Ignored if an answer has already been resolved.
       end("there was no answer of this version");
     });
-    child.stdin.end(JSON.stringify({ version: 1, host: "pi", budget_ms: BUDGET_MS, ...question }));
+    child.stdin.end(JSON.stringify({ version: 1, host: "pi", budget_ms: BUDGET_MS, recall: RECALL, ...question }));
   });
 }
+
+/** Runs `wb recall` on a session and returns its output. */
+function lookUp(session: string, tool: object, signal?: AbortSignal): Promise<string> {
+  return new Promise((resolve, reject) => {
+    let text = "";
+    const child = spawn(WB, ["recall", "-", "--arguments", JSON.stringify(tool)], { stdio: ["pipe", "pipe", "pipe"], signal });
+    for (const stream of [child.stdout, child.stderr]) stream.setEncoding("utf8").on("data", (piece: string) => (text += piece));
+    child.stdin.on("error", () => {});
+    child.on("error", reject);
+    child.on("close", (code) => (code === 0 ? resolve(text) : reject(new Error(text.trim()))));
+    child.stdin.end(session);
+  });
+}
+
+const text = (description: string) => ({ type: "string", description });
+const number = (description: string) => ({ type: "integer", minimum: 0, description });
+const PARAMETERS = { type: "object", additionalProperties: false, properties: {
+  query: text("Words, or a name such as src/cart.rs"), message: number("A message number"), file: text("A path"),
+  command: text("Words of a command"), turn: number("The number of a request of the user, from 1"),
+  line: number("First line to show, of a message, file or output"), max_tokens: number("Most tokens of the answer; 1200 without it") } };
+const DESCRIPTION = "@DESCRIPTION@";
 
 /** Returns entries as a separate session file, each a child of the one before. */
 function toSessionFile(entries: SessionEntry[], ctx: ExtensionContext): string {
@@ -53,6 +77,16 @@ function sessionContext(ctx: ExtensionContext) {
 }
 
 export default function (pi: ExtensionAPI) {
+  if (RECALL) {
+    pi.registerTool({
+      name: RECALL, label: "Recall", description: DESCRIPTION, parameters: PARAMETERS as never,
+      async execute(_id, params, signal, _onUpdate, ctx) {
+        const answer = await lookUp(toSessionFile(ctx.sessionManager.getBranch(), ctx), params as object, signal);
+        return { content: [{ type: "text" as const, text: answer }], details: {} };
+      },
+    });
+  }
+
   pi.on("session_before_compact", async ({ preparation, branchEntries, customInstructions, signal }, ctx) => {
     const { firstKeptEntryId, tokensBefore, fileOps } = preparation;
     const question = { ...sessionContext(ctx), session: { text: toSessionFile(branchEntries, ctx) }, instructions: customInstructions,

@@ -16,6 +16,9 @@ pub(crate) struct Install {
     /// They add facts to the summary that Claude Code's model writes, and do not replace it.
     #[arg(long, requires = "host", conflicts_with = "check")]
     pub(crate) hooks: bool,
+    /// Leave out the tool with which the model looks up what was folded
+    #[arg(long, requires = "host", conflicts_with = "check")]
+    pub(crate) no_recall: bool,
     /// Report whether the plug-in would be used; write nothing
     ///
     /// Exits with 3 if a plug-in would not be used, or is not installed for HOST.

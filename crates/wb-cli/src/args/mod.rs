@@ -4,6 +4,8 @@ pub(crate) mod format_option;
 pub(crate) mod strategy;
 pub(crate) mod values;
 pub(crate) mod model;
+#[cfg(feature = "mcp")]
+pub(crate) mod mcp;
 mod policy;
 mod write_to;
 pub(crate) mod install;
@@ -21,6 +23,8 @@ use wb_passes::ImagePolicy;
 
 use crate::args::convert_target::Target;
 use crate::args::install::{Install, Uninstall};
+#[cfg(feature = "mcp")]
+use crate::args::mcp::McpArgs;
 use crate::args::model::ModelArgs;
 use crate::args::recall::RecallArgs;
 use crate::args::replay::Replay;
@@ -145,6 +149,12 @@ pub(crate) enum Command {
     ///
     /// Examples: wb recall admin port; wb recall session.jsonl --file src/cart.rs
     Recall(RecallArgs),
+    /// Serve `recall` and `context` to an agent over MCP
+    ///
+    /// Speaks the Model Context Protocol on standard input and output, reads the newest session of
+    /// the project, writes nothing and needs no network. `wb install` registers it.
+    #[cfg(feature = "mcp")]
+    Mcp(McpArgs),
     /// Compare all strategies on one session
     ///
     /// Compacts the session in memory with each strategy. Writes nothing.
@@ -316,6 +326,11 @@ pub(crate) struct CompactionArgs {
     /// digest and restored files divide it in proportion, whatever the window is.
     #[arg(long, value_name = "TOKENS|PERCENT", value_parser = target_size, conflicts_with = "force")]
     pub(crate) target: Option<TargetSize>,
+    /// Name the tool that looks up folded messages in the digest
+    ///
+    /// For an agent that has it; fewer lines and files are then copied into the digest.
+    #[arg(long, value_name = "TOOL", num_args = 0..=1, require_equals = true, default_missing_value = "recall")]
+    pub(crate) recall: Option<String>,
     /// Keep passwords, keys and tokens in the digest
     ///
     /// Without it, each that is recognized becomes a mark; the session keeps the original.

@@ -3,7 +3,7 @@
 use clap::{ArgGroup, Args};
 use wb_recall::{About, DEFAULT_TOKENS, Question};
 
-/// What to look up, and where.
+/// The subject of a lookup, and the sessions to search.
 #[derive(Debug, Args)]
 #[command(group = ArgGroup::new("subject").args(["message", "file", "command", "turn"]))]
 pub(crate) struct RecallArgs {
@@ -34,6 +34,9 @@ pub(crate) struct RecallArgs {
     /// Search all sessions of the same project
     #[arg(long)]
     pub(crate) all: bool,
+    /// Answer a call of the tool with these arguments, in JSON
+    #[arg(long, value_name = "JSON", hide = true, conflicts_with_all = ["subject", "all", "no_redact"])]
+    pub(crate) arguments: Option<String>,
     /// Show passwords, keys and tokens
     #[arg(long)]
     pub(crate) no_redact: bool,

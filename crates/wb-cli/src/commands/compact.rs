@@ -59,7 +59,8 @@ pub(crate) fn compact(shell: &Shell, args: &Compact) -> Result<()> {
         access,
     )?;
     let session = session.with_images(images).with_target(args.compaction.target);
-    let mut session = session.without_redaction(args.compaction.no_redact);
+    let mut session =
+        session.without_redaction(args.compaction.no_redact).with_lookup(args.compaction.recall.clone());
     if is_in_place {
         refuse_truncated(&session, &args.compaction.file)?;
     }

@@ -8,6 +8,8 @@ pub(crate) mod log;
 pub(crate) mod plan;
 pub(crate) mod compact;
 pub(crate) mod recall;
+#[cfg(feature = "mcp")]
+pub(crate) mod mcp;
 pub(crate) mod compare;
 pub(crate) mod audit;
 pub(crate) mod validate;

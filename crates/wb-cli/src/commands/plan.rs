@@ -18,7 +18,8 @@ pub(crate) fn plan(shell: &Shell, args: &CompactionArgs) -> Result<()> {
     let mut session = Session::open(shell, &args.file, args.policy, args.strategy)?
         .with_images(images)
         .with_target(args.target)
-        .without_redaction(args.no_redact);
+        .without_redaction(args.no_redact)
+        .with_lookup(args.recall.clone());
     let outcome = shell.timed("compacting", || Outcome::new(&mut session, None));
     if shell.is_json {
         return shell.print_json(&Compacted::new(&session, &outcome));

@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use serde_json::json;
+
 /// A file of a plug-in, below the folder that the agent reads.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Embedded {
@@ -25,8 +27,9 @@ pub(crate) const OF_GEMINI_CLI: [Embedded; 3] = [
 pub(crate) const OF_OPENCODE: [Embedded; 1] = [embedded!("plugins/wb-compact.ts", "opencode/wb-compact.ts")];
 /// The first file runs `wb`; it is written last, so that the plug-in is complete once it is
 /// present.
-pub(crate) const OF_CLAUDE_CODE: [Embedded; 3] = [
+pub(crate) const OF_CLAUDE_CODE: [Embedded; 4] = [
     embedded!("skills/wb-compact/hooks/register.ts", "claude-code/hooks/register.ts"),
+    embedded!("skills/wb-compact/.mcp.json", "claude-code/.mcp.json"),
     embedded!("skills/wb-compact/hooks/hooks.json", "claude-code/hooks/hooks.json"),
     embedded!("skills/wb-compact/.claude-plugin/plugin.json", "claude-code/.claude-plugin/plugin.json"),
 ];
@@ -35,17 +38,47 @@ pub(crate) const OF_CLAUDE_CODE: [Embedded; 3] = [
 pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
 const MARK: &str = "// Written by `wb install` of wb ";
 
+/// The setting of the tool with which the model looks up what was folded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Lookup {
+    On,
+    Off,
+}
+
 impl Embedded {
     /// Returns the text of the file for a `wb` at a path.
-    pub(crate) fn rendered(self, program: &str) -> String {
+    pub(crate) fn rendered(self, program: &str, lookup: Lookup) -> String {
         let path = serde_json::Value::from(program).to_string();
+        let servers = match lookup {
+            Lookup::On => json!({
+                "wb": { "command": program, "args": ["mcp", "--host", "claude-code"], "alwaysLoad": true }
+            }),
+            Lookup::Off => json!({}),
+        };
+        let is_on = if lookup == Lookup::On { "true" } else { "false" };
         let text = self.text.replace("'@WB@'", &path).replace("\"@WB@\"", &path);
+        let text = text.replace("'@RECALL@'", is_on).replace("\"@RECALL@\"", is_on);
+        let text = text.replace("\"@SERVERS@\"", &servers.to_string());
+        let description = serde_json::Value::from(wb_recall::descriptor().description).to_string();
+        let text = text.replace("\"@DESCRIPTION@\"", &description);
         let mark = if self.is_script() {
             format!("{MARK}{VERSION}, which overwrites it; `wb uninstall` removes it.\n")
         } else {
             String::new()
         };
         mark + &text.replace("@VERSION@", VERSION)
+    }
+
+    /// Returns whether a text without a marker is what was written for some `wb`.
+    pub(crate) fn is_of_any(self, text: &str) -> bool {
+        let value: serde_json::Value = serde_json::from_str(text).unwrap_or_default();
+        let program = value.pointer("/mcpServers/wb/command").and_then(serde_json::Value::as_str);
+        self.is_rendered(text, program.unwrap_or_default())
+    }
+
+    /// Returns whether a text is what was written for this `wb`, whichever the lookup.
+    pub(crate) fn is_rendered(self, text: &str, program: &str) -> bool {
+        [Lookup::On, Lookup::Off].into_iter().any(|lookup| text == self.rendered(program, lookup))
     }
 
     /// Returns whether the file has room for a marker: a script, not JSON.
@@ -78,7 +111,7 @@ mod tests {
     fn a_path_of_any_kind_comes_back_from_each_file() {
         for first in [OF_PI[0], OF_OPENCODE[0], OF_GEMINI_CLI[0], OF_CLAUDE_CODE[0]] {
             for program in ["/usr/bin/wb", "/a b/it's \"wb\"", "C:\\x\\wb", "/Grüße/世界/`${x}`\n/wb"] {
-                let text = first.rendered(program);
+                let text = first.rendered(program, Lookup::On);
                 let written = FileHeader { version: VERSION.to_owned(), program: Some(program.to_owned()) };
                 assert_eq!(read(&text), Some(written), "{text}");
             }
@@ -88,8 +121,13 @@ mod tests {
     #[test]
     fn nothing_is_left_to_be_filled_in() {
         for file in [&OF_PI[..], &OF_OPENCODE, &OF_GEMINI_CLI, &OF_CLAUDE_CODE].concat() {
-            let text = file.rendered("/usr/bin/wb");
-            assert!(!text.contains("@WB@") && !text.contains("@VERSION@"), "{text}");
+            let text = file.rendered("/usr/bin/wb", Lookup::Off);
+            assert!(
+                !["@WB@", "@VERSION@", "@RECALL@", "@SERVERS@", "@DESCRIPTION@"]
+                    .iter()
+                    .any(|it| text.contains(it)),
+                "{text}"
+            );
             assert!(file.is_script() || serde_json::from_str::<serde_json::Value>(&text).is_ok(), "{text}");
         }
     }

@@ -70,6 +70,8 @@ pub(crate) struct Session {
     pub(crate) target: Option<TargetSize>,
     /// Replaces credentials in the digest by marks.
     redacts: bool,
+    /// The tool with which the model looks up what is folded.
+    pub(crate) lookup: Option<String>,
     /// The token limit.
     pub(crate) limit: u64,
 }
@@ -257,6 +259,7 @@ impl Session {
             images,
             target: None,
             redacts: true,
+            lookup: None,
             limit,
         }
     }
@@ -274,6 +277,11 @@ impl Session {
     /// Keeps credentials in the digest.
     pub(crate) fn without_redaction(self, keeps: bool) -> Self {
         Self { redacts: !keeps, ..self }
+    }
+
+    /// Names the tool with which the model looks up what is folded.
+    pub(crate) fn with_lookup(self, tool: Option<String>) -> Self {
+        Self { lookup: tool, ..self }
     }
 
     /// Collects the facts of the session, with what was said before a compaction as far as the
@@ -306,14 +314,18 @@ impl Session {
     }
 
     pub(crate) fn settings(&self) -> Compactor {
-        Compactor::new()
+        let settings = Compactor::new()
             .card(self.card())
             .policy(self.policy.budget())
             .pipeline(self.strategy.within(self.images, &self.document.abilities()))
             .vocabulary(self.opened.vocabulary)
             .counter(self.measure.tracker.calibrated())
             .overhead_tokens(self.measure.overhead_tokens)
-            .redact(self.redacts)
+            .redact(self.redacts);
+        match &self.lookup {
+            Some(tool) => settings.lookup(tool.as_str()),
+            None => settings,
+        }
     }
 
     /// The gate gets the provider's own count if the window can have held it; a smaller window that

@@ -10,7 +10,7 @@ use super::hosts::{Compacts, Moment, Plug, Session};
 use super::play::Play;
 use super::plug_in::{self, StandIn};
 use super::plugged::{self, ITS_OWN, OURS, TAIL_STAYS, WISHED};
-use super::provider::{AgentRequest, Played};
+use super::provider::AgentRequest;
 use super::script::{self, LAST_PROMPT, NEXT_PROMPT, TAIL_PROMPT, TASK, THIRD_PROMPT, Turn, WISH};
 use super::validate::{self, Check, Sent, UNDONE};
 use super::wb::Wb;
@@ -49,6 +49,8 @@ enum Answers {
     Large,
     /// A few more.
     More,
+    /// A call for what the first compaction folded.
+    Recall,
 }
 
 const FAULT: &[Step] =
@@ -65,7 +67,7 @@ pub(crate) const CASES: [Case; 11] = [
             Step::Say(NEXT_PROMPT, Answers::Large),
             Step::Say(THIRD_PROMPT, Answers::Large),
             Step::UndoAndRedoAll,
-            Step::Say(LAST_PROMPT, Answers::More),
+            Step::Say(LAST_PROMPT, Answers::Recall),
         ],
     },
     Case {
@@ -108,6 +110,7 @@ impl Answers {
             Self::Tail { is_full: true } => filled(script::tail(project)),
             Self::Large => script::large(plug.full_tokens),
             Self::More => script::resumed(),
+            Self::Recall => script::recalling(),
         }
     }
 
@@ -117,7 +120,10 @@ impl Answers {
     }
 
     fn fills(self) -> bool {
-        !matches!(self, Self::Head { is_full: false } | Self::Tail { is_full: false } | Self::More)
+        !matches!(
+            self,
+            Self::Head { is_full: false } | Self::Tail { is_full: false } | Self::More | Self::Recall
+        )
     }
 }
 
@@ -194,7 +200,13 @@ impl Course<'_> {
         let is_cut_short = answers.fills() && self.plug.moment == Moment::Midway { keeps_calls: false };
         self.is_tail_due |= matches!(answers, Answers::Tail { .. }) && !is_cut_short;
         let played = play.say(label, prompt, turns, session)?;
-        self.check(play, label, prompt, &played, n_before);
+        if matches!(answers, Answers::Recall) {
+            play.report(label, plugged::not_recalled(&played));
+            // From the call on, what was folded is there again.
+            self.check(play, label, prompt, &played.requests[..1.min(played.requests.len())], n_before);
+        } else {
+            self.check(play, label, prompt, &played.requests, n_before);
+        }
         self.n_compactions += usize::from(answers.fills());
         Ok(())
     }
@@ -225,12 +237,12 @@ impl Course<'_> {
         play: &mut Play,
         label: &str,
         prompt: &'static str,
-        played: &Played,
+        requests: &[AgentRequest],
         n_before: usize,
     ) {
         let checks: &[Check] = if self.case.is_ours() { &OURS } else { &ITS_OWN };
         let wish: &[Check] = if self.is_wish_due { &WISHED } else { &[] };
-        for (at, asked) in played.requests.iter().enumerate() {
+        for (at, asked) in requests.iter().enumerate() {
             let first = self.first.get_or_insert_with(|| asked.clone());
             let sent = Sent { request: asked, first, prompt };
             let label = format!("{label}, request {}", at + 1);

@@ -2,6 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use serde_json::json;
+
 use super::hosts::Plug;
 use super::script::{LEDGER_OUTPUT, TASK};
 use super::stage::{Stage, link};
@@ -24,6 +26,9 @@ pub(crate) fn install(stage: &Stage, plug: &Plug, root: &Path) -> Result<(), Str
         let file = root.join("crates/wb-cli/integrations").join(from);
         let text = std::fs::read_to_string(&file).map_err(|error| format!("{}: {error}", file.display()))?;
         let wb = stage.wb().display().to_string();
+        let servers =
+            json!({ "wb": { "command": wb, "args": ["mcp", "--host", "claude-code"], "alwaysLoad": true } });
+        let text = text.replace("\"@SERVERS@\"", &servers.to_string());
         stage.write(to, &text.replace("@WB@", &wb).replace("@VERSION@", "0.0.0"))?;
     }
     Ok(())

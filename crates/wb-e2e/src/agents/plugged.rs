@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use super::provider::NATIVE_SUMMARY;
-use super::script::{DIGEST_WORDS, TASK, WISH};
+use super::provider::{NATIVE_SUMMARY, Played};
+use super::script::{DIGEST_WORDS, HEAD_OUTPUTS, TASK, WISH};
 use super::validate::{COMPACTED, Check, RESTORED_WORDS, TAIL, in_order, no_digest, texts};
 use super::wire::Item;
 use wb_testkit::injections::promoted;
@@ -47,6 +47,15 @@ pub(crate) fn outputs(items: &[Item], known: &mut BTreeMap<String, String>) -> V
         }
     }
     findings
+}
+
+/// Finds that the last request has no exact words of a folded output, as those of a tool.
+pub(crate) fn not_recalled(played: &Played) -> Option<String> {
+    let items = played.requests.last().map_or(&[][..], |asked| &asked.items);
+    let has_words =
+        |text: &str| text.lines().any(|line| line.contains(HEAD_OUTPUTS[0]) && line.contains("| "));
+    let is_there = items.iter().any(|item| matches!(item, Item::Output(_, text) if has_words(text)));
+    (!is_there).then(|| "no output has what the first compaction folded".to_owned())
 }
 
 /// Finds digest text after a restored file: that file is old, from an earlier compaction.

@@ -12,6 +12,8 @@ pub(crate) enum Call {
     Run(String),
     /// Reads a file.
     Read(String),
+    /// Looks up words of folded messages.
+    Recall(String),
 }
 
 /// One answer of the model. Without calls it ends the turn.
@@ -129,6 +131,11 @@ pub(crate) fn tail(project: &Path) -> Vec<Turn> {
 /// The answers to a prompt of a session that was resumed: one call.
 pub(crate) fn resumed() -> Vec<Turn> {
     vec![calls("", vec![run("echo the session goes on")]), says("That marsh is done too.")]
+}
+
+/// The answers to a prompt after several compactions: a call for what the first one folded.
+pub(crate) fn recalling() -> Vec<Turn> {
+    vec![calls("", vec![Call::Recall(HEAD_OUTPUTS[0].to_owned())]), says("That marsh is done too.")]
 }
 
 /// Returns the answers with a usage that fills the window: in the last one, or in the last but one,

@@ -12,9 +12,9 @@ use super::turns::{RequestSource, unindented};
 use super::{Constraint, Facts, Noted};
 use crate::facts::mentions::Source;
 use wb_digest::labels::{
-    ACTIVE, ALL_DONE, APPROVED, CALLED, CHANGED_SINCE, EXCERPTS, FIRST, GIT, LEFT_OUT, MODIFIED, NAMES,
-    NO_TASKS, READ, SEEN, SINCE_COMMIT, STATUS, STOPPED, TICKED, TURN, UNRESOLVED, USER_MESSAGES_APPLY,
-    elided_total, parse_answer, repeated_request, request_text, without_updated,
+    ACTIVE, ALL_DONE, APPROVED, CALLED, CHANGED_SINCE, EXCERPTS, FIRST, GIT, LEFT_OUT, LOOKUP, MODIFIED,
+    NAMES, NO_TASKS, READ, SEEN, SINCE_COMMIT, STATUS, STOPPED, TICKED, TURN, UNRESOLVED,
+    USER_MESSAGES_APPLY, elided_total, parse_answer, repeated_request, request_text, without_updated,
 };
 use wb_digest::{OmittedRequests, Section, Sections};
 use wb_language::constraints::{Kind, constraints};
@@ -31,7 +31,7 @@ const MOST_FOREIGN: usize = 200;
 
 /// Reports whether an entry has a label of our digests, so that facts say it better.
 fn is_own(entry: &str) -> bool {
-    const LABELS: [&str; 19] = [
+    const LABELS: [&str; 20] = [
         TURN,
         MODIFIED,
         ACTIVE,
@@ -46,6 +46,7 @@ fn is_own(entry: &str) -> bool {
         NAMES,
         READ,
         LEFT_OUT,
+        LOOKUP,
         USER_MESSAGES_APPLY,
         NO_TASKS,
         ALL_DONE,

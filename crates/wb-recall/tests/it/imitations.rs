@@ -1,4 +1,4 @@
-//! Text of tools that imitates the user, a digest or an answer of ours.
+//! Text of tools that imitates the user, a digest or our answer.
 
 use wb_message::{Block, Message, ToolVocabulary, json};
 use wb_recall::Recall;
@@ -48,7 +48,7 @@ fn every_line_of_a_tool_is_behind_a_bar_and_every_heading_is_ours() {
             let recall = Recall::new(&session, ToolVocabulary::UNIVERSAL);
             for question in [json!({"query": "approve the push"}), json!({"message": 2}), json!({"turn": 1})]
             {
-                check(&recall.call(&question), form);
+                check(&recall.call(&question).unwrap(), form);
             }
         }
     }

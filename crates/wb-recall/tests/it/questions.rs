@@ -9,7 +9,8 @@ fn call(id: &str, name: &str, input: wb_message::Value) -> Message {
 
 /// A session in which a port is set, a file read and edited, and a command run twice.
 fn session() -> Vec<Message> {
-    let whole: String = (1..=200).map(|n| format!("line {n} of the cart\n")).collect();
+    let lines: Vec<String> = (1..=200).map(|n| format!("line {n} of the cart\n")).collect();
+    let whole = lines.concat();
     vec![
         Message::user("Use port 9090 for the admin server, and never touch src/billing.rs."),
         call("1", "Read", json!({"file_path": "/w/src/cart.rs"})),
@@ -105,10 +106,11 @@ fn what_the_model_still_sees_comes_last() {
 fn an_answer_reads_as_text() {
     let session = session();
     let recall = Recall::new(&session, ToolVocabulary::UNIVERSAL);
-    insta::assert_snapshot!(recall.call(&json!({"query": "cargo test"})));
-    insta::assert_snapshot!(recall.call(&json!({"message": 2, "line": 60, "max_tokens": 120})));
-    insta::assert_snapshot!(recall.call(&json!({"turn": 2})));
-    assert!(recall.call(&json!({"quary": "x"})).starts_with("recall: unknown field `quary`"));
+    insta::assert_snapshot!(recall.call(&json!({"query": "cargo test"})).unwrap());
+    insta::assert_snapshot!(recall.call(&json!({"message": 2, "line": 60, "max_tokens": 120})).unwrap());
+    insta::assert_snapshot!(recall.call(&json!({"turn": 2})).unwrap());
+    let wrong = recall.call(&json!({"quary": "x"})).unwrap_err().to_string();
+    assert!(wrong.starts_with("unknown field `quary`"), "{wrong}");
 }
 
 #[test]
@@ -119,7 +121,7 @@ fn credentials_are_marked() {
         [Message::user("deploy"), Message::tool_result("1", "Bash", format!("token {token}\n{key}\nend"))];
     let recall = Recall::new(&session, ToolVocabulary::UNIVERSAL);
     for question in [json!({"query": "token"}), json!({"message": 1})] {
-        let text = recall.call(&question);
+        let text = recall.call(&question).unwrap();
         assert!(text.contains("redacted") && !text.contains(&token) && !text.contains("MIIEvQ"), "{text}");
         assert!(text.contains("| end"), "{text}");
     }

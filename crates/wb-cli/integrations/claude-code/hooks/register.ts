@@ -2,6 +2,9 @@
 import type { Register } from 'claude-code';
 
 const WB = '@WB@';
+/** The name that the host gives to the tool of `.mcp.json`. */
+const IS_RECALL: unknown = '@RECALL@';
+const RECALL = IS_RECALL ? 'mcp__plugin_wb-compact_wb__recall' : undefined;
 /** The time budget of `wb` in milliseconds, and the grace period before it is stopped. */
 const BUDGET_MS = 8000;
 const GRACE_MS = 1000;
@@ -70,7 +73,7 @@ export const register: Register = (on) => {
     const messages = mergePieces(e.messages);
     const { converted, owners } = toWbMessages(messages);
     const question = { version: 1, host: 'claude-code', budget_ms: BUDGET_MS, trigger: e.trigger === 'manual' ? 'manual' : 'auto',
-      instructions: e.instructions, session: { messages: converted }, newest_record: e.messages[e.messages.length - 1]?.handle,
+      instructions: e.instructions, recall: RECALL, session: { messages: converted }, newest_record: e.messages[e.messages.length - 1]?.handle,
       keep_from: isThinking(e.messages) ? converted.length : undefined };
     const run = await $.process.run([WB, 'hook'], { stdin: JSON.stringify(question), timeoutMs: BUDGET_MS + GRACE_MS });
     const answer = JSON.parse(run.stdout);

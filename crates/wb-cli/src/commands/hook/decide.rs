@@ -90,6 +90,7 @@ fn compacted(request: &Request<'_>, config: &Config, mut opened: Opened) -> Deci
     opened.2.model = request.model.clone().or(opened.2.model.take());
     // The program ends soon, so skip freeing memory piece by piece.
     let mut session = ManuallyDrop::new(Session::new(file, opened, policy, config.strategy, &config.catalog));
+    session.lookup.clone_from(&request.recall);
     session.window = session.window.min(window_that_is_full(&session));
     let steps = session.strategy.within(ImagePolicy::Keep, &AN_ANSWER_HOLDS).cut_at(cut);
     let mut outcome = ManuallyDrop::new(Outcome::with_steps(&mut session, steps));

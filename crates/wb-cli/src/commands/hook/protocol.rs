@@ -58,6 +58,9 @@ pub(crate) struct Request<'a> {
     /// The cut, if the host chooses it: all messages before it are folded.
     #[serde(default)]
     pub(crate) keep_from: Option<Place>,
+    /// The name of the tool with which the model looks up what is folded, if it has one.
+    #[serde(default)]
+    pub(crate) recall: Option<String>,
 }
 
 /// The source of the messages.

@@ -186,14 +186,14 @@ fn by_us(host: &str, environment: &Environment) -> Option<String> {
 /// Returns whether a file of the plug-in is in place that is just as it was written.
 fn is_begun(files: &[Embedded], place: &InstallPlace) -> bool {
     let text = |file: &Embedded| read(place, &place.file(file.path)).ok().flatten();
-    files.iter().any(|file| text(file).is_some_and(|text| text == file.rendered("")))
+    files.iter().any(|file| text(file).is_some_and(|text| file.is_of_any(&text)))
 }
 
 /// Returns what has become of a file of the plug-in, if it is not as it was written.
 fn not_as_written(file: Embedded, place: &InstallPlace, program: &str, name: &str) -> Option<String> {
     match read(place, &place.file(file.path)) {
         Ok(None) => Some(gone(name)),
-        Ok(Some(text)) if text == file.rendered(program) => None,
+        Ok(Some(text)) if file.is_rendered(&text, program) => None,
         Ok(Some(_)) => Some(format!("{name} was changed since: install it again, if it was not you")),
         Err(error) => Some(error.to_string()),
     }

@@ -18,6 +18,7 @@ use self::stays::what_stays;
 use crate::args::install::{Install, Uninstall};
 use crate::hosts::host_version::HostVersion;
 use crate::hosts::place::{InstallPlace, part_of_project};
+use crate::hosts::plug_in::Lookup;
 use crate::hosts::{HOSTS, Host};
 use crate::platform::environment::Environment;
 use crate::terminal::exit_code::Exit;
@@ -29,7 +30,7 @@ pub(crate) fn install(shell: &Shell, args: Install) -> Result<Exit> {
     let Some(host) = args.host.filter(|_| !args.check) else { return checked(shell, args.host) };
     let untried = untried(OS, args.scope.dry_run)?;
     let place = InstallPlace::new(host, &shell.environment, args.scope.project)?;
-    let mut plan = planned(host, &place, &shell.environment, args.hooks)?;
+    let mut plan = planned(host, &place, &shell.environment, args)?;
     plan.notes.extend(untried);
     finish(shell, InstallRequest { host, place: &place, is_install: true, is_dry: args.scope.dry_run }, &plan)
 }
@@ -57,8 +58,10 @@ fn planned(
     host: &'static Host,
     place: &InstallPlace,
     environment: &Environment,
-    wants_hooks: bool,
+    args: Install,
 ) -> Result<Plan, UserError> {
+    let wants_hooks = args.hooks;
+    let lookup = if args.no_recall { Lookup::Off } else { Lookup::On };
     let program = this_program(environment)?;
     let is_plug_in = !host.files.is_empty();
     let is_plug_in_wanted = is_plug_in && !wants_hooks;
@@ -71,7 +74,7 @@ fn planned(
             plan::hooks(host, &path, [place, &InstallPlace::new(host, environment, false)?], program)?
         }
         None if wants_hooks => return Err(no_hooks(host)),
-        None => plan::plug_in(host, place, program)?,
+        None => plan::plug_in(host, place, program, lookup)?,
     };
     let name = host.name;
     let twice = |file: String, flag: &str| {

@@ -7,7 +7,7 @@ use crate::hosts::Host;
 use crate::hosts::compact_prompt;
 use crate::hosts::hooks;
 use crate::hosts::place::InstallPlace;
-use crate::hosts::plug_in::{self, Embedded};
+use crate::hosts::plug_in::{self, Embedded, Lookup};
 use crate::terminal::user_error::UserError;
 
 /// The effect of hooks.
@@ -27,22 +27,28 @@ pub(crate) struct Plan {
 }
 
 /// Plans the plug-in of an agent.
-pub(crate) fn plug_in(host: &Host, place: &InstallPlace, program: &str) -> Result<Plan, UserError> {
+pub(crate) fn plug_in(
+    host: &Host,
+    place: &InstallPlace,
+    program: &str,
+    lookup: Lookup,
+) -> Result<Plan, UserError> {
     let files = host.files;
     let is_ours = is_ours(files, place)?;
     // The file that is read first is written last, so that no half-written plug-in is ever loaded.
-    let changes = files.iter().rev().map(|file| written(*file, place, program, is_ours));
+    let changes =
+        files.iter().rev().map(|file| written(*file, place, file.rendered(program, lookup), is_ours));
     Ok(Plan { changes: changes.collect::<Result<_, _>>()?, notes: Vec::new(), effect: host.effect })
 }
 
 fn written(
     file: Embedded,
     place: &InstallPlace,
-    program: &str,
+    after: String,
     is_ours: bool,
 ) -> Result<FileChange, UserError> {
     let path = place.file(file.path);
-    let (before, after) = (read(place, &path)?, file.rendered(program));
+    let before = read(place, &path)?;
     match &before {
         Some(there) if !is_ours && *there != after => Err(foreign(&path)),
         _ => Ok(FileChange { path, before, after: Some(after) }),
@@ -145,7 +151,7 @@ pub(crate) fn uninstall(host: &Host, place: &InstallPlace) -> Result<Plan, UserE
     for file in files.iter().rev() {
         let path = place.file(file.path);
         // Without the marker file, the others are ours only if they are exactly as written.
-        let before = read(place, &path)?.filter(|text| is_ours || *text == file.rendered(""));
+        let before = read(place, &path)?.filter(|text| is_ours || file.is_of_any(text));
         plan.changes.push(FileChange { before, after: None, path });
     }
     if let Some(first) = files.first().map(|file| place.file(file.path)).filter(|it| !is_ours && it.exists())

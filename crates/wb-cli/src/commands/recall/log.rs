@@ -16,7 +16,7 @@ use crate::terminal::user_error::UserError;
 
 /// Indexes all that was said in a session, across its compactions.
 pub(crate) fn index(shell: &Shell, path: &Path) -> Result<Recall<Message>, UserError> {
-    let said = shell.timed("reading", || said(path)).map_err(|error| match error {
+    let said = shell.timed("reading", || read(path)).map_err(|error| match error {
         NotRead::Opening(error) => error,
         NotRead::Reading(error) => not_read(path, &error),
     })?;
@@ -28,7 +28,7 @@ pub(crate) fn index(shell: &Shell, path: &Path) -> Result<Recall<Message>, UserE
 }
 
 /// All messages of a session, and the first that its model still sees.
-struct Said {
+struct WholeLog {
     messages: Vec<Message>,
     vocabulary: wb_message::ToolVocabulary,
     first_visible: usize,
@@ -45,14 +45,14 @@ impl From<FormatError> for NotRead {
     }
 }
 
-fn said(path: &Path) -> Result<Said, NotRead> {
+fn read(path: &Path) -> Result<WholeLog, NotRead> {
     let document = document(path, Access::Read).map_err(NotRead::Opening)?;
     let conversation = newest(document.as_ref())?;
     let view = document.view(&conversation)?;
     let vocabulary = view.vocabulary;
     if !view.is_compacted() && !view.messages.iter().any(is_synthetic) {
         // Without a compaction, the model sees everything.
-        return Ok(Said { messages: view.messages, vocabulary, first_visible: 0 });
+        return Ok(WholeLog { messages: view.messages, vocabulary, first_visible: 0 });
     }
     drop(view);
     let (mut messages, mut n_visible) = (Vec::new(), 0);
@@ -62,5 +62,5 @@ fn said(path: &Path) -> Result<Said, NotRead> {
         messages.extend(segment.messages.into_iter().skip(segment.n_seen));
     }
     let first_visible = messages.len().saturating_sub(n_visible);
-    Ok(Said { messages, vocabulary, first_visible })
+    Ok(WholeLog { messages, vocabulary, first_visible })
 }

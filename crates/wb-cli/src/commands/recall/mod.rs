@@ -36,6 +36,9 @@ struct RecalledSession {
 /// Looks something up and prints the excerpts.
 pub(crate) fn recall(shell: &Shell, args: &RecallArgs) -> Result<Exit> {
     let (session, words) = subject(shell, args)?;
+    if let Some(arguments) = &args.arguments {
+        return call(shell, &session, arguments);
+    }
     let Some(question) = args.question(words) else {
         let hint = "add words, or one of --message, --file, --command and --turn";
         return Err(UserError::new("nothing to look up", hint).into());
@@ -61,6 +64,16 @@ pub(crate) fn recall(shell: &Shell, args: &RecallArgs) -> Result<Exit> {
         }
     }
     Ok(if is_found { Exit::Done } else { Exit::Found })
+}
+
+/// Answers a call of the tool by an agent's plug-in; that nothing was found is an answer too.
+fn call(shell: &Shell, session: &Path, arguments: &str) -> Result<Exit> {
+    let hint = "pass the arguments of the call as a JSON object";
+    let arguments = serde_json::from_str(arguments)
+        .map_err(|error| UserError::new(format!("--arguments: {error}"), hint))?;
+    let answer = log::index(shell, session)?.call(&arguments).unwrap_or_else(|error| error.to_string());
+    shell.print(|page| writeln!(page, "{}", answer.trim_end()))?;
+    Ok(Exit::Done)
 }
 
 /// Returns the session that is meant, and the words to look up.

@@ -1,5 +1,6 @@
-//! `wb session` on sessions of pi.
+//! `wb session` on sessions of pi, and `wb recall`.
 
 mod tree;
 mod writes;
 mod files;
+mod recall;

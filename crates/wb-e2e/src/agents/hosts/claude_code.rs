@@ -29,6 +29,7 @@ pub(super) const HOST: Host = Host {
         files: &[
             ("claude-code/.claude-plugin/plugin.json", ".claude/wb-compact/.claude-plugin/plugin.json"),
             ("claude-code/hooks/hooks.json", ".claude/wb-compact/hooks/hooks.json"),
+            ("claude-code/.mcp.json", ".claude/wb-compact/.mcp.json"),
             ("claude-code/hooks/register.ts", ".claude/wb-compact/hooks/register.ts"),
         ],
         full_tokens: 105_000,
@@ -53,7 +54,7 @@ const SWITCHES: [&str; 5] = [
 ];
 
 fn configure(stage: &Stage, _: Compacts) -> Result<(), String> {
-    let settings = json!({"permissions": {"allow": ["Bash", "Read"]}});
+    let settings = json!({"permissions": {"allow": ["Bash", "Read", "mcp__plugin_wb-compact_wb__recall"]}});
     stage.write(".claude/settings.json", &settings.to_string())
 }
 

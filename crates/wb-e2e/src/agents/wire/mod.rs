@@ -170,6 +170,10 @@ impl Called {
             Call::Read(path) => find(tools, &READERS.0, &READERS.1)
                 .map(|tool| (tool, path.clone()))
                 .or_else(|| find(tools, &SHELLS.0, &SHELLS.1).map(|tool| (tool, format!("cat '{path}'")))),
+            Call::Recall(words) => {
+                let is_recall = |tool: &&Tool| tool.name == "recall" || tool.name.ends_with("__recall");
+                tools.iter().find(is_recall).map(|tool| ((tool, "query"), words.clone()))
+            }
         };
         let ((tool, argument), value) = found.ok_or_else(|| unknown(tools, call))?;
         let mut input = serde_json::json!({ argument: value });
