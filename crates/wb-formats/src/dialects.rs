@@ -3,13 +3,14 @@
 use wb_budget::Family;
 use wb_dialect::{Dialect, EncodedRequest, RefusedPicture, VerbatimParts, Violation, call_name};
 use wb_message::{Message, Pairing};
-use wb_record::{Format, View};
+use wb_record::{Document, Format, View};
 
 use crate::formats::{AnsweredCalls, VERBATIM_NAMES, row_of};
 use crate::requests::anthropic_messages::AnthropicMessages;
 use crate::requests::gemini_contents::GeminiContents;
 use crate::requests::openai_chat::OpenaiChat;
 use crate::requests::openai_responses::OpenaiResponses;
+use crate::server_pairs::unpaired_blocks;
 
 impl AnsweredCalls {
     /// Returns whether the agent answers the calls of a message.
@@ -90,6 +91,27 @@ impl SentAs<'_> {
         let is_answered = |at: usize| self.answers(at, messages);
         let is_left = |it: &Violation| it.rule != "call-unanswered" || !it.message.is_some_and(is_answered);
         self.dialects.iter().flat_map(|dialect| request(*dialect).validate()).filter(is_left).collect()
+    }
+
+    /// Returns what providers would refuse of the next request of a session, with calls and results
+    /// of servers' tools, which its messages show as texts.
+    pub fn violations_in(&self, document: &dyn Document, view: &View) -> Vec<Violation> {
+        let mut found = self.server_violations(document, view);
+        found.extend(self.violations(&view.messages));
+        found.sort_by_key(|violation| violation.message);
+        found
+    }
+
+    /// Returns the calls and results of servers' tools that would be refused, each without the
+    /// other.
+    pub fn server_violations(&self, document: &dyn Document, view: &View) -> Vec<Violation> {
+        let found = self.has_server_tools().then(|| unpaired_blocks(document, view).unwrap_or_default());
+        found.into_iter().flatten().map(|block| block.violation).collect()
+    }
+
+    /// Returns whether a dialect has rules on pairs of calls and results of servers' tools.
+    pub(crate) fn has_server_tools(&self) -> bool {
+        self.dialects.contains(&Dialect::Anthropic)
     }
 }
 

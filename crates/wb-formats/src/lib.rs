@@ -40,6 +40,7 @@ mod agents;
 mod formats;
 mod created;
 mod detect;
+mod server_pairs;
 mod dialects;
 mod system_and_tools;
 mod repair;

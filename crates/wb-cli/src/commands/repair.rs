@@ -99,8 +99,8 @@ struct Damage {
     /// The lines that are split between the records on them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     parted: Vec<usize>,
-    /// The lines that follow the line before them, since the one that they followed is not in the
-    /// file.
+    /// The lines that follow the newest line before them, since the one that they followed is not
+    /// in the file or is a copy of a summarized one.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     relinked: Vec<usize>,
     /// The messages that have their role again.
@@ -147,7 +147,7 @@ impl Damage {
         let roles = self.roles.iter().map(|Role { line, role }| format!("line {line}: {role}")).collect();
         let torn =
             if is_done { "removed 1 truncated line" } else { "would remove 1 truncated line" }.to_owned();
-        let instead = "the line before, in place of one that is not in the file";
+        let instead = "the newest line before, in place of one that is missing or a copy";
         [
             (self.torn_line.is_some(), torn, places(self.torn_line.as_slice())),
             (
@@ -213,11 +213,12 @@ enum Expected {
 
 impl Expected {
     /// Returns whether a document now has the expected content.
-    fn is_met(&self, now: &View, bytes: impl FnOnce() -> io::Result<Vec<u8>>) -> bool {
+    fn is_met(&self, now: &View, document: &dyn Document) -> bool {
         match self {
-            Self::Session(sent, expected) => Validity::new(&now.messages, sent) == *expected,
+            Self::Session(sent, expected) => Validity::read(document, now, sent) == *expected,
             Self::Request(expected) => {
-                let read = bytes().ok().and_then(|bytes| serde_json::from_slice::<Value>(&bytes).ok());
+                let bytes = document.parts().whole(ONLY_CONVERSATION);
+                let read = bytes.ok().and_then(|bytes| serde_json::from_slice::<Value>(&bytes).ok());
                 read.as_ref() == Some(expected)
             }
         }
@@ -290,14 +291,14 @@ fn plan_session(path: &Path, document: Box<dyn Document>) -> Result<Planned, Use
     let conversation = newest(document.as_ref()).map_err(failed)?;
     let view = document.view(&conversation).map_err(failed)?;
     let sent = SentAs::from_view(&view);
-    let before = Validity::new(&view.messages, &sent);
+    let before = Validity::read(document.as_ref(), &view, &sent);
     let mut done =
         wb_formats::repair(document.as_ref(), &conversation, &view, &stamp()).map_err(|error| {
             let file = path.display().to_string();
             let hint = hint(document.as_ref(), Some(&error), path);
             UserError::of_file(file, error.to_string(), hint)
         })?;
-    let mut after = Validity::new(&done.messages, &sent);
+    let mut after = Validity::with_violations(&done.messages, std::mem::take(&mut done.left));
     let fixed: Vec<Violation> = before.new_since(&after).into_iter().cloned().collect();
     let damage = Damage::new(&done);
     if !is_of_use(&damage, &fixed) {
@@ -444,7 +445,7 @@ fn write_in_place(file: &str, planned: &mut Planned, args: &args::Repair) -> Res
     let Planned { document, conversation, view, set, expected, .. } = planned;
     let done = history.change(OperationKind::Repair, document.as_mut(), conversation, view, set, &stamp());
     let (id, now) = done.map_err(failed)?;
-    if !expected.is_met(&now, || document.parts().whole(ONLY_CONVERSATION)) {
+    if !expected.is_met(&now, document.as_ref()) {
         history.undo(document.as_mut(), Some(id), &stamp()).map_err(failed)?;
         return Err(otherwise(file, "the session is as it was"));
     }
@@ -454,7 +455,7 @@ fn write_in_place(file: &str, planned: &mut Planned, args: &args::Repair) -> Res
 /// Refuses a copy that reads otherwise than planned.
 fn check_copy(planned: &Planned, copy: &dyn Document, path: &Path) -> Result<(), UserError> {
     let now = copy.view(&planned.conversation).map_err(|error| not_read(path, &error))?;
-    let is_met = planned.expected.is_met(&now, || copy.parts().whole(ONLY_CONVERSATION));
+    let is_met = planned.expected.is_met(&now, copy);
     if is_met { Ok(()) } else { Err(otherwise(&path.display().to_string(), "nothing was written")) }
 }
 

@@ -33,6 +33,9 @@ struct Validated {
     dialects: Vec<Dialect>,
     violations: Vec<Violation>,
     n_violations: usize,
+    /// The number of unpaired surrogates, with which the request is no JSON.
+    #[serde(rename = "unpaired_surrogates")]
+    n_half_characters: usize,
     /// The notes on what the reader skipped or changed.
     notes: Vec<String>,
 }
@@ -40,7 +43,7 @@ struct Validated {
 /// Validates a session or a request and prints the findings.
 pub(crate) fn validate(shell: &Shell, args: &Validate) -> Result<Exit> {
     let found = shell.timed("validating", || validated(args))?;
-    let exit = if found.n_violations > 0 { Exit::Found } else { Exit::Done };
+    let exit = if found.n_findings() > 0 { Exit::Found } else { Exit::Done };
     if shell.is_json {
         shell.print_json(&found)?;
     } else {
@@ -49,8 +52,15 @@ pub(crate) fn validate(shell: &Shell, args: &Validate) -> Result<Exit> {
     Ok(exit)
 }
 
+impl Validated {
+    fn n_findings(&self) -> usize {
+        self.n_violations + usize::from(self.n_half_characters > 0)
+    }
+}
+
 fn validated(args: &Validate) -> Result<Validated, UserError> {
     let path = args.file.as_path();
+    let mut n_half_characters = 0;
     let (format, messages, dialects, violations, notes) = match input(path)? {
         Input::Request(request) => {
             let dialects = if args.dialect.is_empty() { &request.dialects } else { &args.dialect };
@@ -61,34 +71,36 @@ fn validated(args: &Validate) -> Result<Validated, UserError> {
         Input::Session(document) => {
             let read = newest(document.as_ref()).and_then(|name| document.view(&name));
             let view = read.map_err(|error| not_read(path, &error))?;
-            let halves = lone_surrogates(document.as_ref(), &view).unwrap_or_default();
-            // Free the text of the session before building its request.
-            drop(document);
+            n_half_characters = lone_surrogates(document.as_ref(), &view).map_or(0, |halves| halves.len());
             let sent = SentAs::from_view(&view);
             let sent = if args.dialect.is_empty() { sent } else { sent.in_dialects(&args.dialect) };
-            let violations = sent.violations(&view.messages);
+            let mut violations = sent.server_violations(document.as_ref(), &view);
+            // Free the text of the session before building its request.
+            drop(document);
+            violations.extend(sent.violations(&view.messages));
             let answered = answered_by_agent(&view, &sent);
-            let halves = (!halves.is_empty()).then(|| {
-                format!("unpaired surrogates, which the provider rejects as invalid JSON: {}", halves.len())
-            });
-            let notes = words_of(&view.notes).into_iter().chain(answered).chain(halves).collect();
+            let notes = words_of(&view.notes).into_iter().chain(answered).collect();
             (view.format.to_owned(), view.messages.len(), sent.dialects.to_vec(), violations, notes)
         }
     };
     let (file, n_violations) = (path.display().to_string(), violations.len());
-    Ok(Validated { file, format, messages, dialects, violations, n_violations, notes })
+    Ok(Validated { file, format, messages, dialects, violations, n_violations, n_half_characters, notes })
 }
 
 fn render_text(page: &mut Page<'_>, found: &Validated) -> io::Result<()> {
     let names: Vec<&str> = found.dialects.iter().map(|dialect| dialect.name()).collect();
     let details = format!("{} · {} · {}", found.format, messages(found.messages), names.join(", "));
     page.heading(&escaped(&found.file), &details)?;
-    if found.violations.is_empty() {
+    let n = found.n_findings();
+    if n == 0 {
         page.prose("", 2, &format!("{GOOD}no findings{GOOD:#}"))?;
     } else {
-        let n = found.n_violations;
         page.prose("", 2, &format!("{BAD}{}{BAD:#}", count(n, "finding", "findings")))?;
         lines(page, &found.violations, true)?;
+    }
+    if found.n_half_characters > 0 {
+        let n = found.n_half_characters;
+        writeln!(page, "request: unpaired surrogates, which the provider rejects as invalid JSON: {n}")?;
     }
     meter::notes(page, &found.notes)
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use wb_dialect::{Dialect, Violation};
-use wb_formats::{SentAs, View};
+use wb_formats::{Document, SentAs, View};
 use wb_message::{Message, content_fingerprints};
 
 use crate::terminal::escape::file_word;
@@ -20,7 +20,16 @@ pub(crate) struct Validity {
 
 impl Validity {
     pub(crate) fn new(messages: &[Message], sent: &SentAs<'_>) -> Self {
-        Self { contents: content_fingerprints(messages), violations: sent.violations(messages) }
+        Self::with_violations(messages, sent.violations(messages))
+    }
+
+    /// Reads a session, with the blocks that its messages show as texts.
+    pub(crate) fn read(document: &dyn Document, view: &View, sent: &SentAs<'_>) -> Self {
+        Self::with_violations(&view.messages, sent.violations_in(document, view))
+    }
+
+    pub(crate) fn with_violations(messages: &[Message], violations: Vec<Violation>) -> Self {
+        Self { contents: content_fingerprints(messages), violations }
     }
 
     /// Returns the same validity for other messages of the view, regardless of generated call ids:

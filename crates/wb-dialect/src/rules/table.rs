@@ -109,7 +109,7 @@ pub const RULES: [Rule; 43] = [
     Rule {
         id: "server-result-orphan",
         says: "a result of a server tool has its call before it",
-        fix: "drop the result",
+        fix: "drop the result; in a session, turn it into a text",
         sources: &[(Anthropic, "https://github.com/anthropics/claude-code/issues/66944")],
         check: server_tools::orphans,
         repair: content::remove_part,
@@ -117,7 +117,7 @@ pub const RULES: [Rule; 43] = [
     Rule {
         id: "server-call-unanswered",
         says: "a call of a server tool has a result, unless the model is still to continue",
-        fix: "drop the call",
+        fix: "drop the call; in a session, turn it into a text",
         sources: &[(Anthropic, "https://github.com/AnswerDotAI/lisette/issues/108")],
         check: server_tools::unanswered,
         repair: content::remove_part,

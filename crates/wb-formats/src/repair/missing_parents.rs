@@ -1,8 +1,10 @@
-//! Lines of a tree whose parent is not in the file: each is linked to the line before it.
+//! Lines of a tree whose parent is not in the file, or is a copy of a summarized line: each is
+//! linked to the newest line before it that belongs to the conversation.
 
 use std::collections::HashSet;
 use std::io;
 
+use wb_message::Message;
 use wb_record::json::{find, get};
 use wb_record::{
     Bytes, Change, ChangeSet, Document, Line, Lines, NotExpressible, Note, PartReader, Parts, View,
@@ -26,36 +28,54 @@ pub(super) fn stage(current: &Current<'_>) -> Result<Next, NotExpressible> {
             Some((document, view)) => (document.as_ref(), view.as_ref()),
             None => (current.document(), &*current.view),
         };
-        let Some(line) = lost_parent(view).filter(|line| !done.relinked.contains(line)) else { break };
-        let changes = linked_to_the_line_before(document.parts(), line);
+        let Some(broken) = broken_link(view).filter(|it| !done.relinked.contains(&it.line)) else { break };
+        let changes = relinked(document.parts(), broken);
         let more = changes.map_err(NotExpressible::unreadable)?.changes;
         let n_before = done.changes.changes.len();
         done.changes.changes.extend(more);
         let next = current.read_after(&done.changes)?;
         // If two lines share an id, it can lead in a circle, or elsewhere.
         if done.changes.changes.len() == n_before
-            || !loses_nothing(&view.messages, &next.1.messages, &HashSet::new())
+            || !loses_nothing(after_summarized(view), &next.1.messages, &HashSet::new())
         {
             done.changes.changes.truncate(n_before);
             break;
         }
-        done.relinked.push(line);
+        done.relinked.push(broken.line);
         last = Some(next);
     }
     Ok(last.map_or(Next::Nothing, |(document, view)| Next::step_to(done, After::Read(document, view))))
 }
 
-/// Returns the line whose parent is not in the file.
-fn lost_parent(view: &View) -> Option<usize> {
+/// A line that does not follow the line that it should.
+#[derive(Clone, Copy)]
+struct BrokenLink {
+    line: usize,
+    /// The last line that it can follow.
+    last: usize,
+}
+
+fn broken_link(view: &View) -> Option<BrokenLink> {
     view.notes.iter().find_map(|note| match note {
-        Note::LostParent { line } => Some(*line),
+        Note::LostParent { line } => Some(BrokenLink { line: *line, last: line.saturating_sub(1) }),
+        Note::CopiedParent { line, behind, .. } => Some(BrokenLink { line: *line, last: *behind }),
         _ => None,
     })
 }
 
-/// Returns the change that links a line to the nearest line before it that has an id, both of
-/// subagents or neither; none if there is no such line, or the line is not in a tree.
-fn linked_to_the_line_before(parts: &dyn Parts, number: usize) -> io::Result<ChangeSet> {
+/// Returns the messages of a view without those that a compaction summarizes once a line follows
+/// what it should.
+pub(super) fn after_summarized(view: &View) -> &[Message] {
+    let n_summarized = view.notes.iter().find_map(|note| match note {
+        Note::CopiedParent { n_summarized, .. } => Some(*n_summarized),
+        _ => None,
+    });
+    view.messages.get(n_summarized.unwrap_or(0)..).unwrap_or_default()
+}
+
+/// Returns the change that links a line to the newest line that it can follow, both of subagents or
+/// neither; none if there is no such line, or the line is not in a tree.
+fn relinked(parts: &dyn Parts, broken: BrokenLink) -> io::Result<ChangeSet> {
     let mut lines = Lines::new(PartReader::new(parts, "", 0)?);
     // The last lines with an id under each of the keys, of the conversation and of subagents.
     let mut before: [[Option<Vec<u8>>; 2]; 2] = Default::default();
@@ -64,14 +84,16 @@ fn linked_to_the_line_before(parts: &dyn Parts, number: usize) -> io::Result<Cha
         for ([own, parent], before) in KEYS.into_iter().zip(&mut before) {
             let (id, place) = (get(line.bytes, own), find(line.bytes, &[parent]));
             let Some((id, place)) = id.filter(|id| id.starts_with(b"\"")).zip(place) else { continue };
-            if line.number == number {
+            if line.number == broken.line {
                 let new = before[side].take().filter(|new| *new != line.bytes[place.clone()]);
                 let change = new.map(|new| followed(line, &line.bytes[place.clone()], place.start, new));
                 return Ok(ChangeSet { changes: change.into_iter().collect() });
             }
-            before[side] = Some(id.to_vec());
+            if line.number <= broken.last {
+                before[side] = Some(id.to_vec());
+            }
         }
-        if line.number >= number {
+        if line.number >= broken.line {
             break;
         }
     }

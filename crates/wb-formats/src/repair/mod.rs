@@ -12,6 +12,7 @@ mod missing_roles;
 mod empty_texts;
 mod empty_answers;
 mod refused_pictures;
+mod unpaired_server_blocks;
 mod unpaired_calls;
 mod doubled_call_ids;
 mod missing_call_ids;
@@ -20,10 +21,12 @@ mod late_results;
 
 use std::collections::HashSet;
 
+use wb_dialect::Violation;
 use wb_message::Message;
 use wb_record::{ChangeSet, Document, MissingRole, NotExpressible, Stamp, View};
 
 pub use self::lone_surrogates::lone_surrogates;
+use self::missing_parents::after_summarized;
 use self::nothing_lost::loses_nothing;
 use self::stage::{After, Current, Next, StageChanges, Uncovers, refused};
 use crate::dialects::SentAs;
@@ -36,6 +39,8 @@ pub struct SessionRepair {
     pub changes: ChangeSet,
     /// The messages after the repair.
     pub messages: Vec<Message>,
+    /// The violations in them that are left.
+    pub left: Vec<Violation>,
     /// The number of the last line, if it was cut off while it was written and is removed.
     pub torn_line: Option<usize>,
     /// The lines that could not be read and can be again, after zeros, bytes that are not UTF-8 and
@@ -45,7 +50,8 @@ pub struct SessionRepair {
     pub n_lone_surrogates: usize,
     /// The lines that hold several records, each of which gets a line of its own.
     pub parted: Vec<usize>,
-    /// The lines that are linked to the line before them, since their parent is not in the file.
+    /// The lines that are linked to the newest line before them, since their parent is not in the
+    /// file, or is a copy of a summarized line.
     pub relinked: Vec<usize>,
     /// The messages whose lost role is restored.
     pub roles: Vec<MissingRole>,
@@ -77,11 +83,11 @@ type Stage = fn(&Current<'_>) -> Result<Next, NotExpressible>;
 
 /// The stages; each can rely on the repairs of those before it.
 ///
-/// A line whose parent is not in the file is linked to the line before it, so that everything
-/// before it is visible again. A call or result without a role is not read, so that its counterpart
-/// would look unpaired: as long as one role is missing, later stages repair nothing. Only calls
-/// with unique ids can each be answered.
-const STAGES: [Stage; 14] = [
+/// A line whose parent is not in the file, or is a copy of a summarized one, is linked to the
+/// newest line before it, so that the conversation is visible again. A call or result without a
+/// role is not read, so that its counterpart would look unpaired: as long as one role is missing,
+/// later stages repair nothing. Only calls with unique ids can each be answered.
+const STAGES: [Stage; 15] = [
     unreadable_lines::stage,
     torn_line::stage,
     lone_surrogates::stage,
@@ -92,6 +98,7 @@ const STAGES: [Stage; 14] = [
     empty_texts::stage,
     empty_answers::stage,
     refused_pictures::stage,
+    unpaired_server_blocks::stage,
     missing_call_ids::stage,
     late_results::stage,
     doubled_call_ids::stage,
@@ -113,13 +120,13 @@ const SEEDS: u64 = 1 << 20;
 ///
 /// Lines that cannot be read are joined, separated or freed of what does not belong there, if they
 /// can be read then. A cut-off last line is removed, lone surrogates become U+FFFD, records on one
-/// line get lines of their own, and lines whose parent is missing are linked. A lost role is
-/// restored if it can be inferred, and calls get a name that is accepted; empty texts are removed
+/// line get lines of their own, and lines whose parent is missing or copied are linked. A lost role
+/// is restored if it can be inferred, and calls get an accepted name; empty texts are removed
 /// from their lists, or marked if nothing else is in them, and answers without content are removed
-/// where the agent sends them. Refused pictures get the media type of their bytes, or become texts.
-/// Calls without an id get that of the unpaired result next to them, or a new one; late results
-/// move to their calls, and if several calls share an id, the later ones get another, with their
-/// results.
+/// where the agent sends them. Refused pictures get the media type of their bytes, or become texts,
+/// and calls and results of servers' tools without the other become texts. Calls without an id get
+/// that of the unpaired result next to them, or a new one; late results move to their calls, and if
+/// several calls share an id, the later ones get another, with their results.
 ///
 /// Then calls without a result are answered: by the unpaired result next to them or before them, if
 /// there is one, else by a mark. Exceptions are calls that the agent answers itself, unless their
@@ -153,6 +160,7 @@ pub fn repair(
             Ok((more, stays)) if !more.changes.is_empty() => {
                 stays_hidden = stays;
                 repaired.messages.clone_from(&more.messages);
+                repaired.left.clone_from(&more.left);
                 repaired.take_in(more);
             }
             _ => break,
@@ -169,16 +177,16 @@ fn uncovered(
     view: &View,
     stamp: &Stamp,
 ) -> Result<(SessionRepair, bool), NotExpressible> {
-    let n_refused = |messages: &[Message]| SentAs::from_view(view).violations(messages).len();
+    let n_refused = SentAs::from_view(view).violations_in(document, view).len();
     let mut uncovers = Uncovers::ALL;
     let mut stays_hidden = false;
     loop {
         let repaired = in_stages(Current::new(document, conversation, view, stamp, uncovers))?;
-        let is_whole = loses_nothing(&view.messages, &repaired.messages, &repaired.replaced_pictures);
+        let is_whole = loses_nothing(after_summarized(view), &repaired.messages, &repaired.replaced_pictures);
         let has_lines =
             [&repaired.restored, &repaired.parted, &repaired.relinked].iter().any(|it| !it.is_empty());
         let has_uncovered = has_lines || !repaired.roles.is_empty();
-        if is_whole && (!has_uncovered || n_refused(&repaired.messages) <= n_refused(&view.messages)) {
+        if is_whole && (!has_uncovered || repaired.left.len() <= n_refused) {
             return Ok((repaired, stays_hidden));
         }
         if !has_uncovered {
@@ -204,7 +212,8 @@ fn in_stages(mut current: Current<'_>) -> Result<SessionRepair, NotExpressible> 
         // Each new line has ids of its own.
         current.stamp.seed = current.stamp.seed.wrapping_add(SEEDS);
     }
-    Ok(SessionRepair { messages: current.into_messages(), ..done })
+    let left = current.violations().to_vec();
+    Ok(SessionRepair { messages: current.into_messages(), left, ..done })
 }
 
 /// Returns the first stage with changes and those changes; reports why something stays unchanged.

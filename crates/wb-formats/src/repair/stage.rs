@@ -122,7 +122,7 @@ impl<'a> Current<'a> {
 
     /// Returns what providers would refuse of the messages.
     pub(super) fn violations(&self) -> &[Violation] {
-        self.violations.get_or_init(|| self.sent.violations(self.messages()))
+        self.violations.get_or_init(|| self.sent.violations_in(self.document(), &self.view))
     }
 
     pub(super) fn is_refused(&self, rule: &str) -> bool {

@@ -72,6 +72,16 @@ pub enum Note {
         /// The line, counted from 1.
         line: usize,
     },
+    /// A line of the conversation follows a copy of one from before a compaction, as Claude Code
+    /// wrote them (2.1.237 to 2.1.260), so that the compaction and the lines after it are not sent.
+    CopiedParent {
+        /// The line, counted from 1.
+        line: usize,
+        /// The last line before the copies, counted from 1.
+        behind: usize,
+        /// The number of messages before the line, which the compaction summarizes.
+        n_summarized: usize,
+    },
     /// Lines of subagents do not belong to the conversation.
     SidechainLines {
         /// The number of lines.
@@ -146,6 +156,11 @@ impl fmt::Display for Note {
                     "line {line} follows a line that is not in the file: the agent may see nothing before it"
                 )
             }
+            Self::CopiedParent { line, behind, .. } => write!(
+                f,
+                "line {line} follows a copy of a line that was summarized: the agent sees no summary, and \
+                 nothing that followed it up to line {behind}"
+            ),
             Self::SidechainLines { n } => write!(f, "sidechain lines skipped: {n}"),
             Self::SubagentTranscript => write!(f, "transcript of a subagent"),
             Self::AbandonedLines { n } => write!(f, "lines of abandoned branches skipped: {n}"),

@@ -37,7 +37,7 @@ impl<'a> Examination<'a> {
         let (n_looped, unsupported) = past(session, path).unwrap_or_default();
         let asks_for_more = n_looped >= LOOP || last_request::is_undecryptable(session);
         let remedies = Remedies::plan(session, asks_for_more);
-        let (last_failure, request) = (LastFailure::find(session), RawRequest::read(session));
+        let (last_failure, request) = (LastFailure::find(session, path), RawRequest::read(session));
         Self { session, path, remedies, n_looped, last_failure, request, unsupported }
     }
 }

@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 use std::path::PathBuf;
 
+use wb_dialect::Violation;
 use wb_formats::{SentAs, SessionRepair, lone_surrogates, repair};
 use wb_message::Patch;
 use wb_record::{ChangeSet, NotExpressible, Note, Span, items};
@@ -62,11 +63,11 @@ impl Remedies {
     /// Plans a repair if something is refused, and compactions if they are asked about.
     pub(crate) fn plan(session: &mut Session, asks_for_more: bool) -> Self {
         let sent = SentAs::from_view(&session.opened);
-        let now = Validity::new(&session.opened.messages, &sent);
+        let now = Validity::read(session.document.as_ref(), &session.opened, &sent);
         let half_characters = lone_surrogates(session.document.as_ref(), &session.opened).unwrap_or_default();
         let is_damaged = !half_characters.is_empty() || session.opened.notes.iter().any(is_repairable);
         let is_sound = now.is_valid() && !is_damaged;
-        let repair = if is_sound { RepairEffect::default() } else { try_repair(session, &sent) };
+        let repair = if is_sound { RepairEffect::default() } else { try_repair(session) };
         let is_large = session.measure.context_tokens > session.window;
         let compacted = if is_large { try_compaction(session, &now) } else { Ok(None) };
         let is_left = now.violations().iter().any(|it| !repair.fixes(&it.rule));
@@ -93,7 +94,7 @@ impl Remedies {
     pub(crate) fn fix_record(&self, note: &Note) -> Option<String> {
         let is_fixed = match note {
             Note::MissingRoles { .. } => !self.repair.done.roles.is_empty(),
-            Note::LostParent { .. } => {
+            Note::LostParent { .. } | Note::CopiedParent { .. } => {
                 let done = &self.repair.done;
                 [&done.relinked, &done.parted, &done.restored].iter().any(|lines| !lines.is_empty())
             }
@@ -148,6 +149,7 @@ pub(crate) fn is_repairable(note: &Note) -> bool {
         note,
         Note::MissingRoles { .. }
             | Note::LostParent { .. }
+            | Note::CopiedParent { .. }
             | Note::TruncatedLastLine { .. }
             | Note::UnreadableRecords { .. }
             | Note::LineSeparators { .. }
@@ -172,11 +174,11 @@ impl RepairEffect {
     }
 }
 
-fn try_repair(session: &Session, sent: &SentAs<'_>) -> RepairEffect {
+fn try_repair(session: &Session) -> RepairEffect {
     let done = repair(session.document.as_ref(), &session.conversation, &session.opened, &clock::stamp());
     match done {
         Ok(mut done) if !done.changes.is_empty() => {
-            let after = Some(broken(&Validity::new(&done.messages, sent)));
+            let after = Some(broken(&done.left));
             (done.changes, done.messages) = (ChangeSet::default(), Vec::new());
             RepairEffect { after, done, advice: None }
         }
@@ -209,7 +211,7 @@ fn try_compaction(session: &mut Session, now: &Validity) -> Result<Option<Compac
     Ok(is_written.then(|| CompactionEffect {
         tokens_before: outcome.tokens_before,
         tokens_after: outcome.tokens_after,
-        broken: broken(&after),
+        broken: broken(after.violations()),
     }))
 }
 
@@ -217,8 +219,8 @@ fn try_compaction(session: &mut Session, now: &Validity) -> Result<Option<Compac
 const NOT_NATIVE: &str =
     "its format cannot hold a digest; `wb compact FILE -o OUT` writes the result in the format of wb";
 
-fn broken(validity: &Validity) -> HashSet<String> {
-    validity.violations().iter().map(|violation| violation.rule.to_string()).collect()
+fn broken(violations: &[Violation]) -> HashSet<String> {
+    violations.iter().map(|violation| violation.rule.to_string()).collect()
 }
 
 /// Returns whether there is a change, or the advice if the session cannot hold it.

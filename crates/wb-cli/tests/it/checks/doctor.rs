@@ -260,8 +260,9 @@ fn half_of_a_character_is_reported_and_replaced_in_place() {
     assert!(complaint["what"].as_str().unwrap().contains("it contains 1 unpaired surrogate"), "{complaint}");
     assert_eq!(complaint["line"], 1, "{complaint}");
     assert!(complaint["mend"].as_str().unwrap().starts_with("wb repair "), "{complaint}");
-    let noted = run(&["validate"], &file).stdout;
-    assert!(noted.contains("unpaired surrogates, which the provider rejects as invalid JSON: 1"), "{noted}");
+    let Answer { code, stdout: found, .. } = run(&["validate"], &file);
+    assert!(found.contains("unpaired surrogates, which the provider rejects as invalid JSON: 1"), "{found}");
+    assert!(code == 3 && found.contains("1 finding\n"), "{found}");
     let expected = broken.replace("\\ud83d and", "\\ufffd and");
     is_repaired(&file, "1 unpaired surrogate replaced by U+FFFD", &expected);
 }
@@ -283,6 +284,55 @@ fn the_last_failure_is_shown_until_a_request_is_answered() {
     assert_eq!(run(&["doctor"], &claude_code(folder.path(), &lines)).code, 0);
     lines.push(agent("m2", "Done."));
     assert!(!reported(&lines).contains("its last request failed"), "{}", reported(&lines));
+}
+
+#[test]
+fn a_refusal_that_was_repaired_is_no_finding() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut orphan = agent("m1", "");
+    orphan["message"]["content"] = json!([{"type": "advisor_tool_result", "tool_use_id": "srvtoolu_q",
+        "content": {"type": "advisor_result", "text": "Mulch."}}]);
+    for (refusal, blocks) in [
+        ("unexpected `tool_use_id` found in `advisor_tool_result` blocks: srvtoolu_q", orphan),
+        ("no low surrogate in string", agent("m1", "half \u{fffd}")),
+    ] {
+        let mut failed = agent("e1", &format!("API Error: 400 {refusal}"));
+        failed["isApiErrorMessage"] = json!(true);
+        let file = claude_code(folder.path(), &[user("Look."), blocks, user("Go on."), failed]);
+        let broken = fs::read_to_string(&file).unwrap().replace('\u{fffd}', "\\ud83d");
+        fs::write(&file, broken).unwrap();
+        let rules: Vec<Value> = complaints(&file, &[]).iter().map(|it| it["rule"].clone()).collect();
+        assert!(rules.contains(&json!("last-request-refused")) && rules.len() == 2, "{rules:?}");
+        let copy = folder.path().join("copy.jsonl");
+        let written = wb(&["repair", file.to_str().unwrap(), "-o", copy.to_str().unwrap()]);
+        // A copy has no list of operations: only the ids in the refusal show that it was repaired.
+        let code = if refusal.contains("srvtoolu_q") { 0 } else { 3 };
+        assert_eq!((written.code, run(&["doctor"], &copy).code), (0, code));
+        fs::remove_file(copy).unwrap();
+        assert_eq!(run(&["repair", "--in-place", "--allow-open"], &file).code, 0);
+        let reported = run(&["doctor"], &file);
+        assert!(reported.code == 0 && reported.stdout.contains("repaired since"), "{}", reported.stdout);
+        fs::remove_file(format!("{}.wb-log", file.display())).unwrap();
+    }
+}
+
+#[test]
+fn a_branch_of_a_copied_line_is_found_and_linked() {
+    let folder = tempfile::tempdir().unwrap();
+    let asked = user("Sow.");
+    let lines =
+        [vec![asked.clone()], compaction("The beans are sown.").to_vec(), vec![user("Water."), asked]];
+    let file = claude_code(folder.path(), &[lines.concat(), vec![user("And now?")]].concat());
+    let text = fs::read_to_string(&file).unwrap();
+    // The copy has the id of the first line, which the last one follows.
+    let copied = text.replace("\"u4\"", "\"u0\"").replace("\"parentUuid\":\"u3\"", "\"parentUuid\":null");
+    fs::write(&file, copied).unwrap();
+    let complaint = only(&file, &[]);
+    assert_eq!((&complaint["rule"], &complaint["line"]), (&json!("lost-record"), &json!(6)), "{complaint}");
+    assert!(complaint["what"].as_str().unwrap().contains("up to line 4"), "{complaint}");
+    let repaired = run(&["repair", "--in-place", "--allow-open"], &file);
+    assert!(repaired.stdout.contains("in place of one that is missing or a copy"), "{}", repaired.stdout);
+    assert_eq!(run(&["doctor"], &file).code, 0);
 }
 
 #[test]

@@ -255,7 +255,7 @@ fn a_result_without_a_call_and_a_lost_line_are_repaired() {
     assert!(run(&["weigh"], &file).stdout.contains(note));
     assert!(doctor().contains("the agent may see nothing before it (line 4) wb repair"), "{}", doctor());
     let reported = repair();
-    assert!(reported.contains("1 line follows the line before"), "{reported}");
+    assert!(reported.contains("1 line follows the newest line before"), "{reported}");
     assert_eq!(std::fs::read_to_string(&file).unwrap(), lost.join("\n") + "\n");
 }
 

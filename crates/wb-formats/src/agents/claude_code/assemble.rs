@@ -28,6 +28,14 @@ pub(crate) struct Assembled {
     pub(crate) notes: Vec<Note>,
 }
 
+impl Assembled {
+    /// Returns the number of messages before the first one that is in a line at an offset or after.
+    pub(crate) fn n_before(&self, offset: u64) -> usize {
+        let is_after = |at: &usize| self.provenance.places(*at).iter().all(|it| it.record.at >= offset);
+        (0..self.provenance.len()).find(is_after).unwrap_or(self.provenance.len())
+    }
+}
+
 /// Assembles a conversation from the content of its lines; usage is that of one range of lines.
 pub(crate) fn assemble(rows: &Rows, live: &Live, lines: &Range<usize>, mut bodies: Bodies<'_>) -> Assembled {
     let mut draft = SlotDraft { tokens_before: live.tokens_before.unwrap_or(0), ..SlotDraft::default() };

@@ -29,6 +29,8 @@ pub(crate) struct Live {
     pub(crate) n_abandoned: usize,
     /// The last line whose parent is not in the file: the agent may see nothing before it.
     pub(crate) lost: Option<usize>,
+    /// The last line that follows a copy of a summarized one, and the last line before the copies.
+    pub(crate) on_copy: Option<(usize, usize)>,
 }
 
 /// A walk from a line to its root or to a compaction.
@@ -81,7 +83,19 @@ impl Rows {
         let tokens_before = boundary.and_then(|at| self.boundary(at)).map(|it| it.tokens_before);
         let order = self.with_kept(order, kept, path.boundary);
         let lost = path.passed.iter().copied().find(|at| self.all[*at].is_lost);
-        Ok(Live { order, tip: Some(tip), tokens_before, n_abandoned, lost })
+        let on_copy = self.on_copy(&path.passed);
+        Ok(Live { order, tip: Some(tip), tokens_before, n_abandoned, lost, on_copy })
+    }
+
+    /// Returns the last line of a walk that follows a copy of a summarized one, and the last line
+    /// before the copies.
+    fn on_copy(&self, passed: &[usize]) -> Option<(usize, usize)> {
+        let of_pair = |pair: &[usize]| {
+            let is_pair = self.all[pair[0]].parent == Some(pair[1]);
+            let behind = is_pair.then(|| self.last_before_copies(pair[0], pair[1])).flatten()?;
+            Some((pair[0], behind))
+        };
+        passed.windows(2).find_map(of_pair)
     }
 
     /// Walks from a line to its root or to a compaction. A line that a compaction kept follows what

@@ -97,9 +97,14 @@ impl ClaudeCodeDocument {
     fn assembled(&self, segment: &SegmentLines) -> io::Result<Assembled> {
         let (live, bodies) = self.live(segment)?;
         let mut assembled = assemble(&self.rows, &live, &segment.lines, bodies);
+        let number = |at: usize| line_of(self.parts.as_ref(), self.rows.all[at].record.start);
         if let Some(at) = live.lost {
-            let number = line_of(self.parts.as_ref(), self.rows.all[at].record.start)?;
-            assembled.notes.push(Note::LostParent { line: number });
+            assembled.notes.push(Note::LostParent { line: number(at)? });
+        }
+        if let Some((at, behind)) = live.on_copy {
+            let n_summarized = assembled.n_before(self.rows.all[at].record.start);
+            let note = Note::CopiedParent { line: number(at)?, behind: number(behind)?, n_summarized };
+            assembled.notes.push(note);
         }
         Ok(assembled)
     }

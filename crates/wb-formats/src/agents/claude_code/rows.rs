@@ -33,12 +33,22 @@ pub(crate) struct Row {
     pub(crate) content: Range<usize>,
 }
 
+/// The places of a line that is in the file more than once.
+#[derive(Debug)]
+pub(crate) struct Copies {
+    /// The first of these lines.
+    first: usize,
+    /// The number of lines before each of the others.
+    others: Vec<usize>,
+}
+
 /// The lines of a file, without those that say nothing.
 #[derive(Debug, Default)]
 pub(crate) struct Rows {
     pub(crate) all: Vec<Row>,
     /// The last line of each id.
     by_uuid: HashMap<Arc<str>, usize>,
+    copies: HashMap<Arc<str>, Copies>,
     has_main: bool,
     pub(crate) has_links: bool,
     /// The compactions, those of subagents too.
@@ -171,6 +181,7 @@ impl Rows {
         };
         self.n_side += usize::from(row.is_side && row.is_chat());
         self.has_main |= !row.is_side && row.is_chat();
+        self.note_copy(&row);
         if self.is_repeated(parts, &row, &line[row.content.clone()])? {
             self.n_repeated += 1;
             return Ok(());
@@ -194,6 +205,31 @@ impl Rows {
             return;
         }
         self.all.push(row);
+    }
+
+    /// Remembers the place of a line whose id the file already has.
+    fn note_copy(&mut self, row: &Row) {
+        let Some(uuid) = &row.uuid else { return };
+        let Some(first) = self.find(uuid) else { return };
+        let copies = self.copies.entry(uuid.clone()).or_insert_with(|| Copies { first, others: Vec::new() });
+        copies.others.push(self.all.len());
+    }
+
+    fn is_copy(&self, at: usize) -> bool {
+        let copies = self.all[at].uuid.as_ref().and_then(|uuid| self.copies.get(uuid));
+        copies.is_some_and(|copies| copies.first != at)
+    }
+
+    /// Returns the last line before the copies of a parent that was summarized before it was
+    /// copied, if its child follows a copy.
+    pub(crate) fn last_before_copies(&self, child: usize, parent: usize) -> Option<usize> {
+        let copies = self.copies.get(self.all[parent].uuid.as_ref()?)?;
+        let copy = copies.others.iter().copied().rfind(|at| *at <= child && !self.is_copy(child))?;
+        let is_between = |at: &usize| (copies.first..copy).contains(at) && self.is_main(*at);
+        let boundary = self.boundaries.iter().copied().rfind(is_between)?;
+        let is_own = |at: &usize| self.all[*at].uuid.is_some() && self.is_main(*at) && !self.is_copy(*at);
+        let has_chat = (boundary..copy).any(|at| is_own(&at) && self.all[at].is_chat());
+        (boundary + 1..copy).rev().find(is_own).filter(|_| has_chat)
     }
 
     /// Returns whether a line has the content of another one with its id.

@@ -12,3 +12,5 @@ pub(crate) mod unanswered;
 pub(crate) mod one_id;
 pub(crate) mod pictures;
 pub(crate) mod empty_answers;
+pub(crate) mod copied_lines;
+pub(crate) mod server_blocks;
