@@ -370,8 +370,12 @@ mod tests {
     fn a_native_compaction_is_one_more_request() {
         let summary = Message::CompactionSummary { summary: "Yes.".into(), tokens_before: 0 };
         let segments = vec![
-            Segment { messages: vec![prompt(2), Message::assistant("Yes.")], n_seen: 0 },
-            Segment { messages: vec![summary.clone(), prompt(1), Message::assistant("No.")], n_seen: 1 },
+            Segment { messages: vec![prompt(2), Message::assistant("Yes.")], ..Segment::default() },
+            Segment {
+                messages: vec![summary.clone(), prompt(1), Message::assistant("No.")],
+                n_seen: 1,
+                ..Segment::default()
+            },
         ];
         let session = Session { segments, ..Session::new("s", Vec::new()) };
         let native = spend_native(&session, None);

@@ -418,7 +418,10 @@ mod tests {
         let steps = |range: std::ops::Range<usize>| range.flat_map(step);
         let before = std::iter::once(Message::user("Read all.")).chain(steps(0..40)).collect();
         let after = std::iter::once(summary).chain(steps(40..80)).collect();
-        let segments = vec![Segment { messages: before, n_seen: 0 }, Segment { messages: after, n_seen: 1 }];
+        let segments = vec![
+            Segment { messages: before, ..Segment::default() },
+            Segment { messages: after, n_seen: 1, ..Segment::default() },
+        ];
         Session { segments, ..Session::new("s", Vec::new()) }
     }
 

@@ -5,6 +5,7 @@ use crate::times::read_times;
 use wb_facts::Facts;
 use wb_formats::{Document, FormatError};
 use wb_message::{Message, ToolVocabulary, markers};
+use wb_record::Aside;
 
 /// A past session.
 #[derive(Clone, Debug)]
@@ -23,15 +24,23 @@ pub struct Session {
 }
 
 /// The context between two native compactions.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Segment {
     /// The messages, starting with those that the last compaction left.
     pub messages: Vec<Message>,
     /// The number of leading messages that repeat or replace those of earlier segments.
     pub n_seen: usize,
+    /// The user's words that no message has, in order.
+    pub asides: Vec<Aside>,
 }
 
 impl Segment {
+    /// Takes in the words that no message has between two messages.
+    pub fn observe_asides(&self, n_before: usize, facts: &mut Facts) {
+        let asides = self.asides.iter().filter(|aside| aside.n_before == n_before);
+        asides.for_each(|aside| facts.observe_aside(&aside.words));
+    }
+
     /// Returns the number of leading messages that a compaction generated.
     pub fn n_synthetic(&self) -> usize {
         n_synthetic(&self.messages)
@@ -55,7 +64,7 @@ impl Session {
 
     /// Creates a session of one segment.
     pub fn new(name: impl Into<String>, messages: Vec<Message>) -> Self {
-        let segments = vec![Segment { messages, n_seen: 0 }];
+        let segments = vec![Segment { messages, ..Segment::default() }];
         let (vocabulary, times_ms) = (ToolVocabulary::UNIVERSAL, Vec::new());
         Self { name: name.into(), format: "native", segments, vocabulary, times_ms }
     }
@@ -79,7 +88,10 @@ pub fn segments<'a>(
 ) -> Result<impl Iterator<Item = Result<Segment, FormatError>> + use<'a>, FormatError> {
     let mut log = MessageLog::default();
     let segments = document.segments(conversation)?;
-    Ok(segments.map(move |segment| Ok(next_segment(segment?.messages, &mut log))))
+    Ok(segments.map(move |segment| {
+        let segment = segment?;
+        Ok(Segment { asides: segment.asides, ..next_segment(segment.messages, &mut log) })
+    }))
 }
 
 /// Collects the facts of a conversation, as if nothing had ever been compacted; segments are read
@@ -91,7 +103,14 @@ pub fn collect_facts(
 ) -> Result<Facts, FormatError> {
     let mut facts = Facts::default();
     for segment in segments(document, conversation)? {
-        segment?.new_messages().iter().for_each(|message| facts.observe(message, vocabulary));
+        let segment = segment?;
+        for (at, message) in segment.messages.iter().enumerate() {
+            segment.observe_asides(at, &mut facts);
+            if at >= segment.n_seen {
+                facts.observe(message, vocabulary);
+            }
+        }
+        segment.observe_asides(segment.messages.len(), &mut facts);
     }
     Ok(facts)
 }
@@ -104,7 +123,7 @@ fn next_segment(messages: Vec<Message>, log: &mut MessageLog) -> Segment {
         0
     };
     log.add(&messages[n_seen..]);
-    Segment { messages, n_seen }
+    Segment { messages, n_seen, asides: Vec::new() }
 }
 
 fn n_synthetic(messages: &[Message]) -> usize {

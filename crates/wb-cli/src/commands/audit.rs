@@ -120,6 +120,7 @@ impl Auditing {
         let n_kept = segment.n_seen.saturating_sub(segment.n_synthetic());
         let mut summaries = Vec::new();
         for (at, message) in segment.messages.iter().enumerate() {
+            segment.observe_asides(at, &mut self.facts);
             let digest =
                 markers::digest_body(message).filter(|_| !matches!(message, Message::BranchSummary { .. }));
             if let Some(digest) = digest.filter(|_| self.n_said > 0) {
@@ -133,6 +134,7 @@ impl Auditing {
                 show(message);
             }
         }
+        segment.observe_asides(segment.messages.len(), &mut self.facts);
         summaries
     }
 }

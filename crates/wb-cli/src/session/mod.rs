@@ -36,7 +36,7 @@ use wb_formats::{Document, FormatError, SystemAndTools, View, newest, open_path,
 use wb_message::Message;
 use wb_message::markers::is_synthetic;
 use wb_passes::ImagePolicy;
-use wb_record::{Access, MemoryParts, Segment, UsageAt};
+use wb_record::{Access, MemoryParts, Note, Segment, UsageAt};
 use wb_replay::collect_facts;
 
 use crate::args::Policy;
@@ -288,7 +288,8 @@ impl Session {
     /// document still has it.
     pub(crate) fn facts(&self, messages: &[Message]) -> Facts {
         // The digest of some agents cannot be read, or is no message of its own.
-        let is_later = messages.iter().any(is_synthetic) || self.opened.is_compacted();
+        let has_asides = self.opened.notes.iter().any(|note| matches!(note, Note::QueuedPrompts { .. }));
+        let is_later = messages.iter().any(is_synthetic) || self.opened.is_compacted() || has_asides;
         let vocabulary = &self.opened.vocabulary;
         let whole = || collect_facts(self.document.as_ref(), &self.conversation, vocabulary).ok();
         is_later.then(whole).flatten().unwrap_or_else(|| Facts::from_messages(messages, vocabulary))

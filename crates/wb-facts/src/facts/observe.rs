@@ -115,6 +115,17 @@ impl Facts {
         }
     }
 
+    /// Takes in words of the user that no message has, after the last message.
+    pub fn observe_aside(&mut self, words: &str) {
+        let at = self.n_messages.saturating_sub(1);
+        let message = Message::user(words);
+        self.ledger.words(words);
+        self.mentions.begin_source(at, 1);
+        if let Message::User { content, .. } = &message {
+            self.on_user(&message, content, at);
+        }
+    }
+
     /// Takes in what the user says in a message, and nothing else of it.
     pub(super) fn observe_words(&mut self, message: &Message) {
         let at = self.n_messages;

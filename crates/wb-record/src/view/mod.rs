@@ -321,18 +321,29 @@ pub struct Segment {
     pub messages: Vec<Message>,
     /// The usage that providers counted in this segment; empty if no request was made in it.
     pub usage: Vec<UsageAt>,
+    /// The user's words in this segment that no message has, in order.
+    pub asides: Vec<Aside>,
+}
+
+/// Words of the user that no message has, and so no request repeats.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Aside {
+    /// The number of messages before it.
+    pub n_before: usize,
+    /// The words.
+    pub words: String,
 }
 
 impl Segment {
     /// Builds a segment.
     pub fn new(messages: Vec<Message>, usage: Vec<UsageAt>) -> Self {
-        Self { messages, usage }
+        Self { messages, usage, asides: Vec::new() }
     }
 }
 
 impl From<View> for Segment {
     fn from(view: View) -> Self {
-        Self { messages: view.messages, usage: view.usage }
+        Self::new(view.messages, view.usage)
     }
 }
 

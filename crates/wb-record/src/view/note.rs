@@ -94,6 +94,14 @@ pub enum Note {
         /// The number of lines.
         n: usize,
     },
+    /// Prompts that the user queued while the model worked are in no message, so that no request
+    /// repeats them.
+    QueuedPrompts {
+        /// The number of prompts.
+        n: usize,
+        /// The line of the first, counted from 1.
+        line: usize,
+    },
     /// Messages that only report a failed request were left out; no model sees them.
     FailureMessages {
         /// The number of messages.
@@ -164,6 +172,11 @@ impl fmt::Display for Note {
             Self::SidechainLines { n } => write!(f, "sidechain lines skipped: {n}"),
             Self::SubagentTranscript => write!(f, "transcript of a subagent"),
             Self::AbandonedLines { n } => write!(f, "lines of abandoned branches skipped: {n}"),
+            Self::QueuedPrompts { n, line } => write!(
+                f,
+                "prompts that were queued and are in no message: {n}, the first is line {line}; the next digest \
+                 quotes them"
+            ),
             Self::FailureMessages { n, .. } => write!(f, "messages about failed requests left out: {n}"),
             Self::CompactionApplied { tokens_before: None } => write!(f, "native compaction applied"),
             Self::CompactionApplied { tokens_before: Some(tokens_before) } => {

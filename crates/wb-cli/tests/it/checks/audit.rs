@@ -52,6 +52,42 @@ fn a_summary_that_is_right_has_no_findings() {
     assert!(answer.stdout.contains("0 findings"), "{}", answer.stdout);
 }
 
+/// A session of Claude Code whose user typed while the model worked, with a summary at its end.
+fn session_with_queued_prompt(summary: &str) -> Vec<u8> {
+    let row = |kind: &str, id: &str, parent: Option<&str>, message: Value| {
+        json!({ "type": kind, "uuid": id, "parentUuid": parent, "isSidechain": false, "sessionId": "s",
+            "timestamp": "2026-01-01T00:00:00.000Z", "message": message })
+    };
+    let answer = json!({ "id": "m1", "role": "assistant", "content": [{ "type": "text", "text": "Painted.\n".repeat(4_000) }] });
+    let mut lines = vec![
+        row("user", "u1", None, json!({ "role": "user", "content": "Paint the shed." })),
+        json!({ "type": "queue-operation", "operation": "enqueue", "sessionId": "s",
+            "content": "You may commit and push it, but never paint the north wall." }),
+        json!({ "type": "queue-operation", "operation": "remove", "sessionId": "s" }),
+        row("assistant", "a1", Some("u1"), answer),
+        row("user", "u2", Some("a1"), json!({ "role": "user", "content": "And the door?" })),
+    ];
+    if !summary.is_empty() {
+        let mut boundary = row("system", "b1", None, Value::Null);
+        boundary["subtype"] = "compact_boundary".into();
+        let mut digest = row("user", "d1", Some("b1"), json!({ "role": "user", "content": summary }));
+        digest["isCompactSummary"] = true.into();
+        lines.extend([boundary, digest]);
+    }
+    lines.iter().flat_map(|line| format!("{line}\n").into_bytes()).collect()
+}
+
+#[test]
+fn a_prompt_that_was_queued_is_said_by_the_user() {
+    let rule = "Never paint the north wall.";
+    let audit = |summary: &str| wb_with(&["audit", "-"], &session_with_queued_prompt(summary));
+    let answer = audit(&format!("{rule} The user approved the commit."));
+    assert_eq!(answer.code, 0, "{}", answer.stdout);
+    assert!(audit("The shed is painted.").stdout.contains("never paint the north wall"));
+    let digest = wb_with(&["compact", "-", "--force", "-v"], &session_with_queued_prompt(""));
+    assert!(digest.stdout.contains("never paint the north wall"), "{}{}", digest.stdout, digest.stderr);
+}
+
 #[test]
 fn what_would_drive_a_terminal_is_spelled_out() {
     let answer = run(&format!("{RULE}\nThe user approved \u{202e}a new release."), &[]);

@@ -63,7 +63,7 @@ impl Ledger {
         }
     }
 
-    fn words(&mut self, text: &str) {
+    pub(crate) fn words(&mut self, text: &str) {
         let start = head(text, TEXT_BYTES);
         self.known.read(start);
         if start.len() < text.len() {

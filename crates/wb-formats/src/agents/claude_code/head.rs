@@ -30,6 +30,8 @@ pub(crate) struct Head<'a> {
     tool_denial_kind: Text<'a>,
     origin: Option<OriginFields<'a>>,
     tool_use_result: Option<&'a RawValue>,
+    operation: Text<'a>,
+    content: Option<&'a RawValue>,
 }
 
 #[derive(Default, Deserialize)]
@@ -197,6 +199,13 @@ impl<'a> Head<'a> {
     pub(crate) fn is_refusal(&self) -> bool {
         self.tool_denial_kind.as_str() == Some("user-rejected")
             || self.tool_use_result.is_some_and(|result| result.get() == REFUSED)
+    }
+
+    /// Returns what the host does with the queue of prompts, and with which.
+    pub(crate) fn queue_operation(&self) -> Option<(&str, String)> {
+        let is_one = self.r#type.as_str() == Some("queue-operation");
+        let prompt = || self.content.and_then(|content| serde_json::from_str(content.get()).ok());
+        is_one.then(|| Some((self.operation.as_str()?, prompt().unwrap_or_default()))).flatten()
     }
 
     pub(crate) fn is_side(&self) -> bool {

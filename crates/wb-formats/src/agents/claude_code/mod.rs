@@ -6,6 +6,7 @@
 
 mod line_maps;
 mod head;
+mod prompt_queue;
 mod rows;
 mod body;
 mod live;
@@ -17,13 +18,14 @@ use std::io;
 
 use wb_message::ToolVocabulary;
 use wb_record::{
-    Abilities, ChangeSet, Confidence, Document, Format, FormatError, Item, NotExpressible, Note, Parts,
-    Probe, ProbedValue, Segments, View, Wanted,
+    Abilities, Aside, ChangeSet, Confidence, Document, Format, FormatError, Item, NotExpressible, Note,
+    Parts, Probe, ProbedValue, Segments, View, Wanted,
 };
 
 use self::assemble::{Assembled, assemble};
 use self::body::Bodies;
 use self::live::{Live, SegmentLines};
+use self::prompt_queue::QueuedPrompt;
 use self::record::refused;
 use self::render::Renderer;
 use self::rows::Rows;
@@ -42,6 +44,8 @@ use crate::kit::log::line_of;
 /// * Attachments with a text are custom messages of their type, host text in the user's place is
 ///   one of type `meta`, and user input while the model worked is a user message. Messages that
 ///   only report a failed request are left out.
+/// * Prompts that were queued while the model worked, and that no line repeats, are no messages:
+///   the model may have seen them, but no request repeats them. They are the segment's asides.
 /// * Documents are texts: their own, or one that names their type.
 /// * Changes are appended, as the host does when it compacts: the line of the compaction, the
 ///   digest, and the rest by reference to existing lines. Cleared and shortened results, with
@@ -106,6 +110,15 @@ impl ClaudeCodeDocument {
             let note = Note::CopiedParent { line: number(at)?, behind: number(behind)?, n_summarized };
             assembled.notes.push(note);
         }
+        let unsaid: Vec<_> = self.rows.unsaid(&segment.lines).collect();
+        if let Some(first) = unsaid.first() {
+            assembled.notes.push(Note::QueuedPrompts { n: unsaid.len(), line: first.line });
+        }
+        let aside = |prompt: &QueuedPrompt| Aside {
+            n_before: assembled.n_before(prompt.start),
+            words: prompt.words.clone(),
+        };
+        assembled.segment.asides = unsaid.into_iter().map(aside).collect();
         Ok(assembled)
     }
 }

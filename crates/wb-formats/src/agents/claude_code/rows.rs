@@ -10,6 +10,7 @@ use wb_record::json::{place_in, remove};
 use wb_record::{FormatError, Lines, Note, PartReader, Parts, Span};
 
 use super::head::{Boundary, Head, Kind};
+use super::prompt_queue::{PromptQueue, QueuedPrompt};
 use crate::kit::skips::Skips;
 use crate::shapes::anthropic_block::user_body;
 
@@ -53,6 +54,7 @@ pub(crate) struct Rows {
     pub(crate) has_links: bool,
     /// The compactions, those of subagents too.
     pub(crate) boundaries: Vec<usize>,
+    queue: PromptQueue,
     /// The last unreadable line, which replaces parents that are not found.
     gap: Option<usize>,
     n_side: usize,
@@ -168,6 +170,11 @@ impl Rows {
         let content = content.and_then(|content| place_in(line.as_bytes(), content)).unwrap_or_default();
         let parent = head.parent().map(|parent| self.find_last(parent));
         let is_user = matches!(kind, Kind::User(_) | Kind::Queued);
+        if let Some((operation, prompt)) = head.queue_operation() {
+            self.queue.follow(operation, &prompt, self.n_lines, at);
+        } else if is_user {
+            self.queue.see(line);
+        }
         let row = Row {
             uuid: head.uuid().map(Arc::from),
             parent: parent.and_then(|parent| parent.or(self.gap)),
@@ -307,6 +314,14 @@ impl Rows {
             Kind::Compaction(boundary) if self.is_main(at) => Some(boundary),
             _ => None,
         }
+    }
+
+    /// Returns the queued prompts in a range of lines that no line has.
+    pub(crate) fn unsaid(&self, lines: &Range<usize>) -> impl Iterator<Item = &QueuedPrompt> {
+        let start = |at: usize| self.all.get(at).map(|row| row.record.start);
+        let start_of_range = if lines.start == 0 { 0 } else { start(lines.start).unwrap_or(u64::MAX) };
+        let range = start_of_range..start(lines.end).unwrap_or(u64::MAX);
+        self.queue.unsaid().filter(move |prompt| range.contains(&prompt.start))
     }
 
     /// Returns whether the file is a subagent's own.

@@ -8,7 +8,7 @@ use wb_budget::{TokenCounter, TokenHeuristic, WeighedTranscript};
 use wb_message::outline::outline;
 use wb_message::{Block, Message, markers};
 use wb_passes::{Goal, ImagePolicy, Images, Pass};
-use wb_record::{Document, Item, NotExpressible, View, items};
+use wb_record::{Document, Item, NotExpressible, Note, View, items};
 
 use crate::support::claude::{appended, digest, lines, open, write};
 use crate::support::fixture;
@@ -343,4 +343,40 @@ fn a_record_of_another_sender_is_not_the_users() {
         let view = wb_formats::read(&mut format!("{file}\n").as_bytes()).unwrap();
         assert_eq!(matches!(view.messages[0], wb_message::Message::User { .. }), is_user, "{kind}");
     }
+}
+
+#[test]
+fn queued_prompts_that_no_line_repeats_are_asides_of_their_segment() {
+    let queue = |operation: &str, content: Option<&str>| {
+        let mut line = json!({ "type": "queue-operation", "operation": operation, "sessionId": "s" });
+        line["content"] = content.map_or(Value::Null, Value::from);
+        line
+    };
+    let user = |id: &str, parent: Option<&str>, text: &str| {
+        json!({ "type": "user", "uuid": id, "parentUuid": parent, "isSidechain": false,
+            "message": { "role": "user", "content": text } })
+    };
+    let boundary = json!({ "type": "system", "subtype": "compact_boundary", "uuid": "b", "parentUuid": null,
+        "isSidechain": false });
+    let document = open(lines(&[
+        user("u1", None, "Paint."),
+        queue("enqueue", Some("Never paint the roof.")),
+        queue("remove", None),
+        queue("enqueue", Some("Use green.")),
+        user("u2", Some("u1"), "And now?"),
+        queue("dequeue", None),
+        user("u3", Some("u2"), "Use green."),
+        boundary,
+        user("u4", Some("b"), "Go on."),
+        queue("enqueue", Some("Stop at five.")),
+    ]));
+    let asides = document.segments("").unwrap().map(|segment| {
+        let asides = segment.unwrap().asides.into_iter();
+        asides.map(|aside| (aside.n_before, aside.words)).collect::<Vec<_>>()
+    });
+    let expected = [vec![(1, "Never paint the roof.".to_owned())], vec![(1, "Stop at five.".to_owned())]];
+    assert_eq!(asides.collect::<Vec<_>>(), expected);
+    let view = document.view("").unwrap();
+    assert_eq!(outline(&view.messages), "   0 user      \"Go on.\"\n");
+    assert!(view.notes.contains(&Note::QueuedPrompts { n: 1, line: 10 }), "{:?}", view.notes);
 }

@@ -73,7 +73,11 @@ mod tests {
         for (n_seen, n_new) in segments.iter().copied() {
             let digest = Message::CompactionSummary { summary: "Done.".to_owned(), tokens_before: 9 };
             let said = vec![Message::user("more"); n_seen + n_new];
-            gaps.add(&Segment { messages: [vec![digest], said].concat(), n_seen: n_seen + 1 });
+            gaps.add(&Segment {
+                messages: [vec![digest], said].concat(),
+                n_seen: n_seen + 1,
+                ..Segment::default()
+            });
         }
         gaps.n_short()
     }
