@@ -3,9 +3,9 @@
 use base64::Engine;
 use base64::alphabet::STANDARD;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
-use imagesize::ImageType;
+use imagesize::{Compression, ImageType};
 
-/// The media types of the pictures whose header can be read.
+/// The media types of the pictures whose sides are read.
 pub(crate) const MEDIA_TYPES: [&str; 4] = ["image/jpeg", "image/png", "image/gif", "image/webp"];
 
 /// A decoder that accepts missing padding.
@@ -26,13 +26,19 @@ pub(crate) fn media_type(data: &str) -> Option<&'static str> {
         ImageType::Png => Some("image/png"),
         ImageType::Gif => Some("image/gif"),
         ImageType::Webp => Some("image/webp"),
+        ImageType::Bmp => Some("image/bmp"),
+        ImageType::Tiff => Some("image/tiff"),
+        ImageType::Ico => Some("image/x-icon"),
+        ImageType::Heif(Compression::Av1) => Some("image/avif"),
+        ImageType::Heif(_) => Some("image/heic"),
         _ => None,
     }
 }
 
 /// Returns the width and the height of a picture in base64; `None` if its header cannot be read.
 pub(crate) fn sides(data: &str) -> Option<(usize, usize)> {
-    let is_jpeg = media_type(data)? == "image/jpeg";
+    let media_type = media_type(data).filter(|kind| MEDIA_TYPES.contains(kind))?;
+    let is_jpeg = media_type == "image/jpeg";
     let mut n_chars = N_CHARS;
     loop {
         let bytes = decoded(data, n_chars)?;
@@ -100,8 +106,17 @@ mod tests {
     fn other_bytes_have_no_sides() {
         assert_eq!(read(b"\x89PNG\r\n\x1a\n\x89PNG\r\n\x1a\n\x89PNG\r\n\x1a\n"), (Some("image/png"), None));
         assert_eq!(read(b"\xff\xd8\xff\xe0 and then no frame"), (Some("image/jpeg"), None));
-        for bytes in [&b""[..], b"GIF", b"<html>Not found, sorry</html>", b"BM\0\0\0\0\0\0\0\0\0\0\0\0"] {
+        for bytes in [&b""[..], b"GIF", b"<html>Not found, sorry</html>", b"\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0"] {
             assert_eq!(read(bytes), (None, None));
+        }
+        for (bytes, media_type) in [
+            (&b"BM\0\0\0\0\0\0\0\0\0\0\0\0"[..], "image/bmp"),
+            (b"II*\0\x08\0\0\0\0\0\0\0", "image/tiff"),
+            (b"\0\0\x01\0\x01\0\x10\x10\0\0\0\0\0\0", "image/x-icon"),
+            (b"\0\0\0\x18ftypheic\0\0\0\0mif1heic", "image/heic"),
+            (b"\0\0\0\x18ftypavif\0\0\0\0avifmif1", "image/avif"),
+        ] {
+            assert_eq!(read(bytes), (Some(media_type), None));
         }
         for data in ["!", "iVBORw0KGgo", "https://example.com/a.png", "é"] {
             assert_eq!((media_type(data), sides(data)), (None, None), "{data}");

@@ -1,4 +1,4 @@
-//! The pictures of a request that its provider refuses for their content.
+//! The pictures of a request that its provider refuses.
 
 use std::collections::HashMap;
 
@@ -6,7 +6,7 @@ use crate::encode::EncodedRequest;
 use crate::request::RequestView;
 use crate::rules::{NO_PICTURE, RULES, Rule};
 
-/// A picture that a provider refuses for its content, and its repair.
+/// A picture that a provider refuses, and its repair.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct RefusedPicture {
@@ -22,7 +22,8 @@ impl RefusedPicture {
 }
 
 impl EncodedRequest {
-    /// Returns the pictures that are refused for their content, one entry for each rule.
+    /// Returns the pictures that are refused for their content or their number, one entry for each
+    /// rule.
     pub fn refused_pictures(&self) -> Vec<RefusedPicture> {
         let view = RequestView::new(&self.body, self.dialect);
         let pictures = view.pictures().iter();

@@ -14,7 +14,7 @@ use serde_json::Value;
 use crate::dialect::Dialect;
 pub(crate) use anthropic::is_chat_tool_message;
 pub(crate) use pairs::{Pairs, Spot};
-pub(crate) use pictures::Picture;
+pub(crate) use pictures::{MEDIA_TYPE_KEYS, Picture};
 
 /// The speaker of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -66,7 +66,13 @@ fn walk<'a>(
 }
 
 fn is_picture(value: &Value) -> bool {
-    matches!(text(value, "type"), "image" | "image_url" | "input_image") || inline_data(value).is_some()
+    // Data may be a document or a sound.
+    let is_image = |data: &Value| {
+        let media_type = media_type(data);
+        media_type.is_empty() || media_type.starts_with("image/")
+    };
+    matches!(text(value, "type"), "image" | "image_url" | "input_image")
+        || inline_data(value).is_some_and(is_image)
 }
 
 /// Returns the data in a part of Gemini.
@@ -86,9 +92,16 @@ fn content(picture: &Value) -> Option<PictureContent<'_>> {
 /// Returns the content of an object with data.
 fn inline(value: &Value) -> Option<PictureContent<'_>> {
     let data = value.get("data")?.as_str()?;
-    let keys = ["media_type", "mimeType", "mime_type"];
-    let media_type = keys.into_iter().map(|key| text(value, key)).find(|text| !text.is_empty());
-    Some(PictureContent { media_type: media_type.unwrap_or_default(), data, n_bytes: data.len() })
+    Some(PictureContent { media_type: media_type(value), data, n_bytes: data.len() })
+}
+
+/// The keys of a media type.
+pub(crate) const MEDIA_TYPE_KEYS: [&str; 3] = ["media_type", "mimeType", "mime_type"];
+
+/// Returns the media type of an object with data; empty if it has none.
+fn media_type(value: &Value) -> &str {
+    let found = MEDIA_TYPE_KEYS.into_iter().map(|key| text(value, key)).find(|text| !text.is_empty());
+    found.unwrap_or_default()
 }
 
 /// Returns the content of a `data:` URL.

@@ -42,8 +42,9 @@ pub struct Rule {
 }
 
 impl Rule {
-    /// The ids of the rules on the content of a picture.
-    pub const OF_PICTURES: [&str; 4] = ["picture-empty", "picture-type", "picture-pixels", "picture-size"];
+    /// The ids of the rules on single pictures.
+    pub const OF_PICTURES: [&str; 5] =
+        ["picture-empty", "picture-type", "picture-pixels", "picture-size", "picture-count"];
 
     /// Returns the source for the rule in a dialect; `None` if the dialect lacks the rule.
     pub fn source(&self, dialect: Dialect) -> Option<&'static str> {

@@ -13,6 +13,9 @@ const LITELLM_TESTS: &str = "https://github.com/BerriAI/litellm/blob/main/tests/
 const COMPACTION_ON_DEMAND: &str =
     "https://platform.claude.com/docs/en/build-with-claude/compaction-on-demand";
 
+const OPENAI_VISION: &str = "https://developers.openai.com/api/docs/guides/images-vision";
+const GEMINI_VISION: &str = "https://ai.google.dev/gemini-api/docs/image-understanding";
+
 /// All rules. A later rule repairs what an earlier one leaves behind, such as an empty message.
 pub const RULES: [Rule; 43] = [
     Rule {
@@ -389,20 +392,31 @@ pub const RULES: [Rule; 43] = [
         fix: "replace the picture with a text",
         sources: &[
             (Anthropic, "https://github.com/anthropics/claude-code/issues/12750"),
+            (OpenaiChat, OPENAI_VISION),
             (OpenaiResponses, "https://github.com/anomalyco/opencode/issues/23983"),
+            (Gemini, "https://github.com/google-gemini/gemini-cli/issues/5882"),
         ],
         check: pictures::empty_pictures,
         repair: sizes::replace_picture,
     },
     Rule {
         id: "picture-type",
-        says: "the media type of a picture is that of its bytes: JPEG, PNG, GIF or WebP",
+        says: "a picture is a JPEG, PNG, GIF or WebP (Gemini: JPEG, PNG, WebP, HEIC or HEIF); its media type is that \
+               of its bytes (Anthropic), one of these (Gemini), or any of a picture (OpenAI)",
         fix: "correct the media type, or replace a picture of another format with a text",
-        sources: &[(Anthropic, "https://github.com/anthropics/claude-code/issues/13131")],
+        // Refusals: yuji-hatakeyama/opencode-gpt-imagegen#82 (Responses), Mai-with-u/MaiBot#1435
+        // and brianpetro/obsidian-smart-connections#1238 (Gemini).
+        sources: &[
+            (Anthropic, "https://github.com/anthropics/claude-code/issues/13131"),
+            (OpenaiChat, "https://github.com/CosmosShadow/gptpdf/issues/6"),
+            (OpenaiResponses, OPENAI_VISION),
+            (Gemini, GEMINI_VISION),
+        ],
         check: pictures::mistyped_pictures,
         repair: pictures::correct_type,
     },
     Rule {
+        // OpenAI and Gemini make larger pictures smaller, and name no limit.
         id: "picture-pixels",
         says: "a side of a picture has at most 8000 pixels; 2000 in a request with more than 20 pictures",
         fix: "replace the picture with a text, or make it smaller",
@@ -425,9 +439,9 @@ pub const RULES: [Rule; 43] = [
         fix: "replace the oldest pictures with texts",
         sources: &[
             (Anthropic, "https://github.com/anthropics/claude-code/issues/19822"),
-            (OpenaiChat, "https://developers.openai.com/api/docs/guides/images-vision"),
-            (OpenaiResponses, "https://developers.openai.com/api/docs/guides/images-vision"),
-            (Gemini, "https://ai.google.dev/gemini-api/docs/image-understanding"),
+            (OpenaiChat, OPENAI_VISION),
+            (OpenaiResponses, OPENAI_VISION),
+            (Gemini, GEMINI_VISION),
         ],
         check: sizes::excess_pictures,
         repair: sizes::replace_picture,
@@ -438,8 +452,8 @@ pub const RULES: [Rule; 43] = [
         fix: "replace the oldest pictures with texts, or compact",
         sources: &[
             (Anthropic, "https://platform.claude.com/docs/en/api/overview#request-size-limits"),
-            (OpenaiChat, "https://developers.openai.com/api/docs/guides/images-vision"),
-            (OpenaiResponses, "https://developers.openai.com/api/docs/guides/images-vision"),
+            (OpenaiChat, OPENAI_VISION),
+            (OpenaiResponses, OPENAI_VISION),
             (
                 Gemini,
                 "https://blog.google/innovation-and-ai/technology/developers-tools/gemini-api-new-file-limits",

@@ -293,8 +293,8 @@ impl Target {
                 self.body["tools"] = json!([{ "name": "read", "defer_loading": true }]);
             }
             "picture-empty" => self.append_picture(""),
-            // A GIF that says it is a PNG, and one of 9000 by 9 pixels.
-            "picture-type" => self.append_picture("R0lGODlhCQAJAAAAAA=="),
+            // A BMP that says it is a PNG, and a GIF of 9000 by 9 pixels.
+            "picture-type" => self.append_picture("Qk0AAAAAAAAAAAAAAAAAAA=="),
             "picture-pixels" => {
                 self.append_picture("R0lGODlhKCMJAAAAAA==");
                 self.replace("image/png", "image/gif");
@@ -307,11 +307,17 @@ impl Target {
     fn append_picture(&mut self, data: &str) {
         let source = json!({ "type": "base64", "media_type": "image/png", "data": data });
         let url = format!("data:image/png;base64,{data}");
-        let part = if self.dialect == Dialect::Anthropic {
-            json!({ "type": "image", "source": source })
-        } else {
-            let part = json!({ "type": "input_image", "image_url": url });
-            json!({ "type": "message", "role": "user", "content": [part] })
+        let part = match self.dialect {
+            Dialect::Anthropic => json!({ "type": "image", "source": source }),
+            Dialect::OpenaiChat => {
+                let part = json!({ "type": "image_url", "image_url": { "url": url } });
+                json!({ "role": "user", "content": [part] })
+            }
+            Dialect::OpenaiResponses => {
+                let part = json!({ "type": "input_image", "image_url": url });
+                json!({ "type": "message", "role": "user", "content": [part] })
+            }
+            Dialect::Gemini => json!({ "inlineData": { "mimeType": "image/png", "data": data } }),
         };
         self.append(part);
     }

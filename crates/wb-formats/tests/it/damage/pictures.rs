@@ -63,3 +63,21 @@ fn refused_pictures_of_claude_code_become_texts_and_wrong_media_types_are_correc
     let (rules, _) = repaired(&of_claude_code(&picture("image/gif", SMALL)));
     assert!(rules.is_empty());
 }
+
+#[test]
+fn the_oldest_of_too_many_pictures_become_texts() {
+    // The first side of each GIF differs.
+    let gif = |high: char| ['A', 'Q', 'g', 'w'].map(|low| format!("R0lGODlh{high}{low}AJAAAAAA=="));
+    let data: Vec<String> = ('B'..='Z').chain('a'..='z').flat_map(gif).take(102).collect();
+    let lines = data.iter().enumerate().map(|(nth, data)| {
+        let parent = nth.checked_sub(1).map(|before| format!("u{before}"));
+        let content = json!([{ "type": "text", "text": "Look." }, picture("image/gif", data)]);
+        let line = json!({ "parentUuid": parent, "isSidechain": false, "type": "user", "uuid": format!("u{nth}"),
+            "message": { "role": "user", "content": content } });
+        format!("{line}\n")
+    });
+    let (rules, now) = repaired(lines.collect::<String>().as_bytes());
+    assert_eq!(rules, ["picture-count", "picture-count"]);
+    let is_there = |data: &String| now.contains(data.as_str());
+    assert_eq!((now.matches("[image]").count(), data.iter().position(is_there)), (2, Some(2)));
+}
