@@ -1,5 +1,5 @@
 //! Properties of arbitrary bytes, one fuzz target each: [`read`], [`compact`], [`validate`] and
-//! [`repair`]. A panic is a finding.
+//! [`repair`]; and of inputs that bytes compose: [`compose`] and [`damage`]. A panic is a finding.
 //!
 //! `cargo xtask fuzz [TARGET]` runs them, starting from the repository's fixtures. Inputs are
 //! mutated by libFuzzer and, half of the time, as JSON ([`mutate`]).
@@ -10,11 +10,15 @@ mod prepare;
 #[path = "../../crates/wb-cli/src/args/strategy.rs"]
 mod strategy;
 
+use std::collections::BTreeSet;
+
 use serde_json::Value;
 use wb_dialect::{Dialect, EncodedRequest, Violation};
-use wb_formats::{Document, SentAs, View, newest};
+use wb_formats::{Document, SentAs, View, detect, format_of, newest};
 use wb_message::{Block, Message};
-use wb_record::{ChangeSet, Item, MemoryParts, Stamp, items};
+use wb_record::{ChangeSet, Item, MemoryParts, Note, Probe, Stamp, items};
+use wb_testkit::compose::bodies::Body;
+use wb_testkit::compose::{Choices, bodies, damages};
 use wb_testkit::laws::loose_content as said;
 
 pub use mutate::mutate;
@@ -98,6 +102,65 @@ pub fn repair(bytes: &[u8]) {
     }
 }
 
+/// Composes a request body of any blocks: what only one provider has identifies its requests, and a
+/// repair by the rules of that provider leaves nothing.
+pub fn compose(bytes: &[u8]) {
+    let Body { format, value, is_own } = bodies::compose(&mut Choices(bytes));
+    let text = value.to_string();
+    let detected = Probe::new(&MemoryParts::from_bytes(text.as_bytes())).ok().and_then(|it| detect(&it));
+    assert!(!is_own || detected.is_some_and(|it| it.name() == format), "not detected: {text}");
+    for dialect in Dialect::ALL {
+        repair_request(&value, dialect);
+        let mut repaired = value.clone();
+        wb_dialect::repair(&mut repaired, dialect);
+        let left = wb_dialect::validate(&repaired, dialect);
+        assert!(left.is_empty() || format_of(dialect).name() != format, "{left:?} is left of {text}");
+    }
+    all(text.as_bytes());
+}
+
+/// Damages a composed log of an agent.
+pub fn damage(bytes: &[u8]) {
+    let mut choices = Choices(bytes);
+    let log = LOGS[choices.below(LOGS.len())];
+    all(&damages::damage(log, &mut choices));
+}
+
+/// Checks all properties of a file.
+fn all(bytes: &[u8]) {
+    read(bytes);
+    compact(bytes);
+    if let Some((document, name, view)) = newest_of(bytes) {
+        repair_session(document, &name, &view, bytes);
+    }
+}
+
+macro_rules! logs {
+    ($($path:literal)*) => {
+        [$(include_bytes!(concat!("../../crates/wb-formats/tests/fixtures/", $path))),*]
+    };
+}
+
+/// Logs of the agents that are repaired.
+const LOGS: [&[u8]; 16] = logs!(
+    "claude-code/compact.jsonl"
+    "claude-code/kept.jsonl"
+    "claude-code/microcompact.jsonl"
+    "claude-code/rewound.jsonl"
+    "claude-code/split.jsonl"
+    "cline/session.messages.json"
+    "codex/compacted.jsonl"
+    "codex/current.jsonl"
+    "codex/items.jsonl"
+    "copilot-cli/events.jsonl"
+    "gemini-cli/session.jsonl"
+    "goose/session.jsonl"
+    "kimi-code/wire.jsonl"
+    "opencode/session.json"
+    "pi/compactions.jsonl"
+    "qwen-code/session.jsonl"
+);
+
 fn repair_request(body: &Value, dialect: Dialect) {
     let n_before = wb_dialect::validate(body, dialect).len();
     let mut repaired = body.clone();
@@ -127,7 +190,10 @@ fn repair_session(mut document: Box<dyn Document>, name: &str, view: &View, byte
     }
     let now = document.view(name).expect("what was repaired can be read");
     assert_eq!(said(&now.messages), said(&repaired.messages), "reads differently than planned");
-    check_content(&view.messages, &now.messages);
+    // What the repair reports as left is what the other commands find.
+    let kinds = |found: &[Violation]| found.iter().map(|it| format!("{:?}", it.kind())).collect::<BTreeSet<_>>();
+    assert_eq!(kinds(&repaired.left), kinds(&sent.violations_in(document.as_ref(), &now)), "reports differ");
+    check_content(after_summarized(view), &now.messages);
     // The rest may be inexpressible in the format, which is then an error.
     let again = wb_formats::repair(document.as_ref(), name, &now, &STAMP).map(|it| it.changes);
     assert_eq!(again.unwrap_or_default(), ChangeSet::default(), "a second repair changes something");
@@ -135,8 +201,18 @@ fn repair_session(mut document: Box<dyn Document>, name: &str, view: &View, byte
     assert_eq!(document.parts().whole("").expect("memory"), bytes);
 }
 
-/// Checks that all content of the two sides is kept in order, apart from empty texts, call ids and
-/// call names.
+/// Returns the messages without those that a compaction summarizes once a line follows what it
+/// should.
+fn after_summarized(view: &View) -> &[Message] {
+    let n_summarized = view.notes.iter().find_map(|note| match note {
+        Note::CopiedParent { n_summarized, .. } => Some(*n_summarized),
+        _ => None,
+    });
+    &view.messages[n_summarized.unwrap_or(0)..]
+}
+
+/// Checks that all content of the two sides is kept in order, apart from empty texts, pictures,
+/// call ids and call names.
 fn check_content(before: &[Message], after: &[Message]) {
     let all = |messages: &[Message]| {
         let is_result = |(role, _): &(String, Vec<Block>)| role.starts_with("result ");
@@ -144,7 +220,9 @@ fn check_content(before: &[Message], after: &[Message]) {
         let each = |(role, blocks): (String, Vec<Block>)| {
             blocks.into_iter().map(move |it| (role.clone(), without_id_and_name(it)))
         };
-        others.flat_map(each).filter(|(_, it)| it.as_text() != Some("")).collect::<Vec<_>>()
+        // Refused pictures become texts.
+        let is_kept = |it: &Block| it.as_text() != Some("") && !matches!(it, Block::Image { .. });
+        others.flat_map(each).filter(|(_, it)| is_kept(it)).collect::<Vec<_>>()
     };
     let (before, after) = (all(before), all(after));
     let mut rest = after.iter();

@@ -11,7 +11,7 @@ use std::process::{Command, Stdio};
 
 use crate::program::{commit_of_head, date_of_head, write};
 
-const TARGETS: [&str; 4] = ["read", "compact", "validate", "repair"];
+const TARGETS: [&str; 6] = ["read", "compact", "validate", "repair", "compose", "damage"];
 
 /// The folders of the composed files that a run starts with.
 const SEEDS: [&str; 2] = ["fixtures/sessions", "crates/wb-formats/tests/fixtures"];
@@ -30,7 +30,7 @@ const RUN: &str = "run nightly cargo fuzz run --sanitizer none";
 
 const LIMITS: &str = "-timeout=10 -max_len=65536 -rss_limit_mb=2048 -print_final_stats=1";
 
-const USAGE: &str = "usage: cargo xtask fuzz [read|compact|validate|repair] [--minutes N]\nhint: it needs a nightly \
+const USAGE: &str = "usage: cargo xtask fuzz [read|compact|validate|repair|compose|damage] [--minutes N]\nhint: it needs a nightly \
                      toolchain and cargo-fuzz: cargo install cargo-fuzz";
 
 /// Runs one target or all, one after the other, up to the first finding.
@@ -148,7 +148,11 @@ time it changes values of the JSON instead of bytes. A panic is a finding, and s
   result reads as planned, and undo restores the bytes;
 - `validate`: any JSON as a request in the four dialects, and any session as its next request;
 - `repair`: any JSON as a request, any session: no new refusal, the result reads as planned, no text of user or
-  model is lost, a second repair changes nothing, and undo restores the bytes.
+  model is lost, a second repair changes nothing, and undo restores the bytes;
+- `compose`: requests composed of blocks of each type in the providers' libraries: what only one provider has
+  identifies its requests, and a repair leaves nothing that the provider refuses;
+- `damage`: logs of agents, damaged as crashes, other programs and hosts damage them: all of the above, and what a
+  repair reports as left is what `validate` and `doctor` find.
 
 Each row is the last run of its target.
 

@@ -48,6 +48,9 @@ pub struct FormatRow {
     pub compactions: &'static str,
     /// The usage that it reports.
     pub usage: &'static str,
+    /// The newest version of its agent whose sessions were read, and the date; none if it is not
+    /// known.
+    pub newest: Option<&'static str>,
     /// The dialects in which its sessions are sent, whatever the model; empty if several providers
     /// take them.
     pub(crate) dialects: &'static [Dialect],
@@ -74,10 +77,12 @@ pub(crate) enum AnsweredCalls {
 /// reads it.
 pub static FORMATS: &[FormatRow] = &[
     FormatRow {
+        newest: Some("1.6.0, 2026-11-28"),
         answered_calls: AnsweredCalls::All, // seen in pi 0.73.1 and 1.5.2
         ..row(&Pi, "session JSONL, versions 1 to 3", "digest and kept entries, branch digests", "per answer")
     },
     FormatRow {
+        newest: Some("2.1.332, 2026-11-28"),
         dialects: ANTHROPIC,
         ..row(
             &ClaudeCode,
@@ -87,6 +92,7 @@ pub static FORMATS: &[FormatRow] = &[
         )
     },
     FormatRow {
+        newest: Some("0.171.0, 2026-11-28"),
         dialects: RESPONSES,
         answered_calls: AnsweredCalls::All, // seen in Codex 0.169.0
         ..row(
@@ -97,6 +103,7 @@ pub static FORMATS: &[FormatRow] = &[
         )
     },
     FormatRow {
+        newest: Some("1.18.33, 2026-11-26"),
         answered_calls: AnsweredCalls::All, // seen in opencode 1.18.33
         ..row(
             &Opencode,
@@ -106,6 +113,7 @@ pub static FORMATS: &[FormatRow] = &[
         )
     },
     FormatRow {
+        newest: Some("0.61.0, 2026-11-25"),
         dialects: GEMINI,
         ..row(
             &GeminiCli,
@@ -114,7 +122,10 @@ pub static FORMATS: &[FormatRow] = &[
             "per answer",
         )
     },
-    row(&CopilotCli, "events JSONL", "summary", "from 1.0.95 on"),
+    FormatRow {
+        newest: Some("records of 1.0.95"),
+        ..row(&CopilotCli, "events JSONL", "summary", "from 1.0.95 on")
+    },
     FormatRow {
         // Goose replaces a refused name: seen in its version of July 2026.
         verbatim: VerbatimParts { names: false, ..VERBATIM_NAMES },
@@ -200,6 +211,7 @@ const fn row(
         files,
         compactions,
         usage,
+        newest: None,
         dialects: &[],
         answered_calls: AnsweredCalls::None,
         verbatim: VERBATIM_NAMES,

@@ -48,11 +48,16 @@ pub fn formats_table() -> String {
     page + &files_table() + NEW_SESSIONS
 }
 
-/// Returns the table of files, compactions and usage.
+/// Returns the table of files, compactions, usage and versions.
 fn files_table() -> String {
-    let mut table = String::from("\n| format | files | compactions | usage |\n|---|---|---|---|\n");
-    for FormatRow { format, files, compactions, usage, .. } in FORMATS {
-        let _ = writeln!(table, "| `{}` | {files} | {compactions} | {usage} |", format.name());
+    let mut table = String::from(
+        "\nThe newest version is that of the agent whose sessions were read and continued, with the date of the run \
+         ([runs](../evaluation/hosts.md)).\n\n\
+         | format | files | compactions | usage | newest version |\n|---|---|---|---|---|\n",
+    );
+    for FormatRow { format, files, compactions, usage, newest, .. } in FORMATS {
+        let newest = newest.unwrap_or("–");
+        let _ = writeln!(table, "| `{}` | {files} | {compactions} | {usage} | {newest} |", format.name());
     }
     table
 }

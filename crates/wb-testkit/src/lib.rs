@@ -72,6 +72,7 @@ pub mod depth;
 pub mod shared;
 pub mod session_rows;
 pub mod random;
+pub mod compose;
 pub mod workload;
 pub mod logs;
 pub mod three_level;

@@ -7,7 +7,7 @@ use std::path::Path;
 use serde_json::Value;
 use wb_dialect::Dialect;
 use wb_formats::{FormatError, format_of};
-use wb_record::{Access, BorrowedPart, Document, Format, MemoryParts, Probe};
+use wb_record::{Access, BorrowedPart, Document, Format, MemoryParts, Note, Probe};
 
 use crate::args::format_option;
 use crate::session::provider_request::dialects_of_request;
@@ -59,6 +59,19 @@ pub(crate) const REQUESTS: [&str; 4] =
 /// Returns the dialect whose requests a format is.
 fn dialect_of_format(format: &dyn Format) -> Option<Dialect> {
     Dialect::ALL.into_iter().find(|dialect| format_of(*dialect).name() == format.name())
+}
+
+/// Notes the other formats that a request fits; its first one was read.
+pub(crate) fn other_formats(document: &dyn Document) -> Vec<Note> {
+    const ALIKE: [&str; 2] = ["anthropic-messages", "openai-chat"];
+    let read = document.format().name();
+    if !ALIKE.contains(&read) {
+        return Vec::new();
+    }
+    let bytes = document.parts().whole("").unwrap_or_default();
+    let dialects = RequestBody::parse(bytes).map_or_else(|_| Vec::new(), |request| request.dialects);
+    let names = dialects.into_iter().map(|dialect| format_of(dialect).name());
+    names.filter(|name| *name != read).map(|name| Note::FitsOtherFormat { name }).collect()
 }
 
 /// Distinguishes a session from a request that looks alike.

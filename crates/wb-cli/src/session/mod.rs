@@ -44,6 +44,7 @@ use crate::args::format_option;
 use crate::args::strategy::Strategy;
 use crate::args::values::TargetSize;
 use crate::session::config::catalog;
+use crate::session::input::other_formats;
 use crate::session::known_window::{KnownWindow, WindowFrom};
 use crate::terminal::file_error::{not_opened_to_write, not_read};
 use crate::terminal::shell::Shell;
@@ -220,7 +221,8 @@ impl Session {
             let document = document(path, access)?;
             let failed = |error: FormatError| not_read(path, &error);
             let conversation = newest(document.as_ref()).map_err(failed)?;
-            let opened = document.view(&conversation).map_err(failed)?;
+            let mut opened = document.view(&conversation).map_err(failed)?;
+            opened.notes.extend(other_formats(document.as_ref()));
             Ok((document, conversation, opened))
         };
         let (document, conversation, opened) = shell.timed("reading", read)?;

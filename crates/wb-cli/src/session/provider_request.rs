@@ -21,7 +21,8 @@ pub(crate) fn dialects_of_request(text: &[u8], body: &Value) -> Vec<Dialect> {
         |kinds: &[&str]| parts().any(|part| kinds.contains(&part["type"].as_str().unwrap_or_default()));
     let is_ours = messages.iter().any(|each| OUR_ROLES.contains(&each["role"].as_str().unwrap_or_default()))
         || parts().any(|part| part.get("kind").is_some());
-    let has_calls = messages.iter().any(|each| each.get("tool_calls").is_some()) || is_part(&["image_url"]);
+    let has_key = |key: &&str| messages.iter().any(|each| each.get(key).is_some());
+    let has_calls = CHAT_KEYS.iter().any(has_key) || is_part(&CHAT_PARTS);
     let has_roles =
         messages.iter().any(|each| ["system", "developer", "tool"].iter().any(|role| each["role"] == *role));
     let has_schema =
@@ -47,6 +48,10 @@ pub(crate) fn dialects_of_request(text: &[u8], body: &Value) -> Vec<Dialect> {
 fn is_of_openai(body: &Value) -> bool {
     body["model"].as_str().is_some_and(|model| Family::from_model_id(model) == Some(Family::OpenAi))
 }
+
+/// Keys and parts of messages that only chat has.
+const CHAT_KEYS: [&str; 4] = ["tool_calls", "function_call", "refusal", "audio"];
+const CHAT_PARTS: [&str; 4] = ["image_url", "input_audio", "file", "refusal"];
 
 /// Roles that only our own messages have.
 const OUR_ROLES: [&str; 5] = ["toolResult", "bashExecution", "custom", "branchSummary", "compactionSummary"];
@@ -87,6 +92,8 @@ mod tests {
                 r#"{"tools":[{"type":"web_search_20250305"}],"messages":[{"role":"user","content":"y"}]}"#,
                 &[Anthropic],
             ),
+            (r#"{"messages":[{"role":"user","content":[{"type":"file","file":{}}]}]}"#, &[OpenaiChat]),
+            (r#"{"messages":[{"role":"assistant","content":null,"audio":{"id":"a"}}]}"#, &[OpenaiChat]),
             (r#"{"input":"text"}"#, &[]),
             ("[]", &[]),
         ] {

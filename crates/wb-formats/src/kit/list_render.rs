@@ -88,11 +88,17 @@ impl Render<'_> {
     /// Joins each new record with an adjacent one, if the format requires it.
     fn in_turns(&self, pieces: Vec<Piece>) -> Result<Vec<Piece>, NotExpressible> {
         let mut turns: Vec<Piece> = Vec::with_capacity(pieces.len());
+        let mut was_there = false;
         for piece in pieces {
-            let one = match (turns.last(), &piece) {
-                (None, _) | (Some(Piece::Stays(_)), Piece::Stays(_)) => None,
-                (Some(last), piece) => self.layout.joined(&self.bytes(last)?, &self.bytes(piece)?),
+            // Two records that were adjacent stay apart, even if the first was joined.
+            let is_there = matches!(piece, Piece::Stays(_));
+            let one = match turns.last() {
+                Some(last) if !(was_there && is_there) => {
+                    self.layout.joined(&self.bytes(last)?, &self.bytes(&piece)?)
+                }
+                _ => None,
             };
+            was_there = is_there;
             if one.is_some() {
                 turns.pop();
             }

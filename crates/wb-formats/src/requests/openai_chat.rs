@@ -40,13 +40,17 @@ impl Format for OpenaiChat {
     }
 }
 
+/// Keys that only messages of Chat Completions have.
+const OWN_KEYS: [&str; 6] =
+    ["tool_calls", "tool_call_id", "function_call", "reasoning_content", "refusal", "audio"];
+
 /// Recognizes a request by fields that only Chat Completions has, or by its model if its blocks do
 /// not identify a provider.
 fn is_chat(first: &ProbedValue) -> bool {
     let messages = messages_of(first);
     let is_own = has_role(&messages, &["system", "developer", "tool", "function"])
-        || has_key(&messages, &["tool_calls", "tool_call_id", "function_call", "reasoning_content"])
-        || has_part(&messages, &["image_url", "input_audio", "refusal"]);
+        || has_key(&messages, &OWN_KEYS)
+        || has_part(&messages, &["image_url", "input_audio", "file", "refusal"]);
     is_own || first.has("model") || has_part(&messages, &["text"])
 }
 

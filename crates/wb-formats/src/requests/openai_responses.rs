@@ -21,8 +21,16 @@ use crate::shapes::responses_item::ItemContent;
 
 const NAME: &str = "openai-responses";
 /// Types of items, in addition to those that end in `_call` or `_output`.
-const ITEM_TYPES: [&str; 6] =
-    ["message", "reasoning", "compaction", "compaction_summary", "item_reference", "mcp_list_tools"];
+const ITEM_TYPES: [&str; 8] = [
+    "message",
+    "reasoning",
+    "compaction",
+    "compaction_summary",
+    "item_reference",
+    "mcp_list_tools",
+    "mcp_approval_request",
+    "mcp_approval_response",
+];
 
 /// Requests of the Responses API: a body with a list as its `input`, or the list of items alone.
 ///

@@ -119,6 +119,11 @@ pub enum Note {
         /// The number of results.
         n: usize,
     },
+    /// The request may also be one of another provider.
+    FitsOtherFormat {
+        /// The name of the other format.
+        name: &'static str,
+    },
     /// The file has a newer layout than the supported ones; it was read anyway.
     NewerVersion {
         /// The version in the file.
@@ -183,6 +188,9 @@ impl fmt::Display for Note {
                 write!(f, "native compaction applied: {tokens_before} tokens before")
             }
             Self::ClearedResults { n } => write!(f, "tool results cleared by micro-compaction: {n}"),
+            Self::FitsOtherFormat { name } => {
+                write!(f, "the request fits {name} too: --format names the one to read")
+            }
             Self::NewerVersion { version } => write!(f, "newer layout than known: version {version}"),
         }
     }

@@ -217,3 +217,19 @@ fn findings_in_a_body_are_repaired_as_they_say() {
         assert_eq!(std::fs::read_to_string(&path).unwrap(), before);
     }
 }
+
+#[test]
+fn a_request_that_two_providers_can_have_names_both() {
+    let both = json!({ "model": "m", "messages": [{ "role": "user", "content": "Look." }] }).to_string();
+    let own = json!({ "model": "m", "messages": [{ "role": "user", "content": "Look." }], "system": "x" })
+        .to_string();
+    for command in [&["weigh", "-"][..], &["doctor", "-"], &["compact", "-", "--force"], &["plan", "-"]] {
+        let said = |text: &str, more: &[&str]| wb_with(&[command, more].concat(), text.as_bytes()).stdout;
+        let note = "fits anthropic-messages too";
+        assert!(said(&both, &[]).contains(note), "{command:?}: {}", said(&both, &[]));
+        assert!(
+            !said(&own, &[]).contains("fits") && !said(&both, &["--format", "openai-chat"]).contains("fits")
+        );
+    }
+    assert!(run(&[], both.as_bytes()).stdout.contains("anthropic, openai"));
+}

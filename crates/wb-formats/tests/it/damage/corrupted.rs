@@ -1,7 +1,7 @@
 //! Good sessions, broken in reported ways: everything that a provider would refuse is found and
 //! repaired, or reading has already corrected it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use wb_dialect::{Dialect, RULES, Violation};
 use wb_formats::{SentAs, View, newest, repair};
@@ -145,6 +145,12 @@ pub(crate) fn written(bytes: &[u8]) -> Result<(View, bool), String> {
     let now = document.view(&name).map_err(|error| format!("cannot be read: {error}"))?;
     if content_fingerprints(&now.messages) != content_fingerprints(&repaired.messages) {
         return Err(format!("{:#?} was read for {:#?}", now.messages, repaired.messages));
+    }
+    let left = SentAs::from_view(&view).violations_in(document.as_ref(), &now);
+    let kinds =
+        |found: &[Violation]| found.iter().map(|it| format!("{:?}", it.kind())).collect::<BTreeSet<_>>();
+    if kinds(&left) != kinds(&repaired.left) {
+        return Err(format!("the reports do not agree: {left:#?}, and {:#?}", repaired.left));
     }
     let again = repair(document.as_ref(), &name, &now, &stamp).map_err(|error| error.to_string())?;
     if !again.changes.is_empty() {

@@ -469,3 +469,11 @@ fn a_message_that_follows_a_later_one_is_left_there_by_name() {
     });
     is_left(object.to_string(), "gemini-cli", "a message that stands behind a later one");
 }
+
+#[test]
+fn adjacent_contents_of_one_side_stay_apart_behind_a_digest() {
+    let of = |role: &str, text: &str| json!({ "role": role, "parts": [{ "text": text }] });
+    let contents =
+        json!([of("user", "Look."), of("model", "Done."), of("user", "Well?"), of("user", "Go on.")]);
+    is_written_as_planned(contents.to_string().into_bytes(), &[2, 3]);
+}

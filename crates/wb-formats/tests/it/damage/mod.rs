@@ -14,3 +14,4 @@ pub(crate) mod pictures;
 pub(crate) mod empty_answers;
 pub(crate) mod copied_lines;
 pub(crate) mod server_blocks;
+pub(crate) mod composed_inputs;
