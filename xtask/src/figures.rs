@@ -17,11 +17,17 @@ struct Program {
     folders: &'static [&'static str],
 }
 
-const PROGRAMS: [Program; 3] = [
+const PROGRAMS: [Program; 4] = [
     Program {
         package: "wb-replay",
         example: "figures",
         file: "docs/evaluation/retention.md",
+        folders: &["sessions/claude-code", "sessions/pi"],
+    },
+    Program {
+        package: "wb-replay",
+        example: "recall",
+        file: "docs/evaluation/recall.md",
         folders: &["sessions/claude-code", "sessions/pi"],
     },
     Program { package: "wb-replay", example: "cost", file: "docs/evaluation/cost.md", folders: &[] },

@@ -11,11 +11,12 @@ use wb_conductor::{CompactionReport, Compactor, CondenseOpts, ReplyDraft, messag
 use wb_facts::Facts;
 use wb_invoke::{Reply, StopReason};
 use wb_message::markers::is_synthetic;
-use wb_message::{Conversation, Message, ToolDescriptor};
+use wb_message::{Conversation, Message, ToolDescriptor, ToolVocabulary};
 use wb_passes::Repair;
 use wb_providers::{is_overflow_error, is_overflow_reply};
+use wb_recall::{Recall, TOOL_NAME, descriptor};
 use wb_session::{
-    Compacted, EntryId, HookList, NavigateOpts, Request, SessionDriver, SettingsRead, StepNote,
+    Compacted, EntryId, EntryKind, HookList, NavigateOpts, Request, SessionDriver, SettingsRead, StepNote,
     TreeNavigation,
 };
 
@@ -30,7 +31,7 @@ use crate::validity;
 /// The system prompt.
 const SYSTEM: &str = "You are a coding agent in a terminal. You work in one folder, and paths are relative to it. \
 Read before you write, change as little as is needed, and run what shows that a change works. \
-Older messages are folded into a digest when the window fills; what you need again can be read again.";
+Older messages are folded into a digest when the window fills; `recall` looks up their exact words.";
 
 /// An event of the agent's work.
 #[derive(Debug)]
@@ -94,7 +95,8 @@ impl Agent {
         journal: Journal,
         settings: &SettingsRead,
     ) -> Result<Self, AgentError> {
-        let descriptors = tools.descriptors();
+        let descriptors: Vec<ToolDescriptor> =
+            tools.descriptors().into_iter().chain([descriptor()]).collect();
         let compactor = compactor(&model, settings)?;
         let limit_tokens = compactor.budget().ok().and_then(|budget| budget.window.map(|_| budget.limit));
         let context = settings.follow(compactor, &model.card).same_model(head(&descriptors), None);
@@ -293,12 +295,37 @@ impl Agent {
                 show(Event::Call { name: &call.name, input });
                 // A pending digest makes progress here, since most tools never wait.
                 tokio::task::yield_now().await;
-                self.tools.run(&call.name, input, cancel).await
+                match call.name.as_str() {
+                    TOOL_NAME => self.look_up(input),
+                    name => self.tools.run(name, input, cancel).await,
+                }
             }
         };
         show(Event::Result(&output));
         let result = if output.is_error { Message::tool_error } else { Message::tool_result };
         self.append(result(call.id, call.name, output.text), None)
+    }
+
+    fn look_up(&self, input: &serde_json::Value) -> ToolOutput {
+        let answer = self.recall().map_err(|error| error.to_string());
+        match answer.and_then(|recall| recall.call(input).map_err(|error| error.to_string())) {
+            Ok(text) => ToolOutput { text, is_error: false },
+            Err(text) => ToolOutput { text, is_error: true },
+        }
+    }
+
+    /// Indexes all that was said on this branch, across its compactions.
+    pub fn recall(&self) -> Result<Recall, AgentError> {
+        let session = self.driver.session();
+        let mut recall = Recall::empty(ToolVocabulary::UNIVERSAL);
+        for node in session.path()? {
+            if let EntryKind::Message(logged) = session.entry(&node.id)?.kind {
+                recall.push(logged.message);
+            }
+        }
+        let n_visible = self.messages().iter().filter(|message| !is_synthetic(message)).count();
+        let first_visible = if self.n_digests() > 0 { recall.len().saturating_sub(n_visible) } else { 0 };
+        Ok(recall.visible_from(first_visible))
     }
 
     fn append(&mut self, message: Message, request: Option<Request>) -> Result<(), AgentError> {
@@ -374,5 +401,5 @@ fn compactor(model: &Model, settings: &SettingsRead) -> Result<Compactor, AgentE
     let counter = FittedCounter::from_model_id(&model.card.id).unwrap_or(FittedCounter::new(Family::Other));
     let invoker = model.writes_digests.then(|| Arc::clone(&model.invoker));
     let compactor = settings.compactor(&model.card, invoker)?;
-    Ok(compactor.counter(Arc::new(counter)).max_restored(0))
+    Ok(compactor.counter(Arc::new(counter)).max_restored(0).lookup(TOOL_NAME))
 }

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use tokio_util::sync::CancellationToken;
 use wb_message::number::{grouped, grouped_in};
+use wb_recall::Question;
 
 use crate::agent::{Agent, Event};
 use crate::error::AgentError;
@@ -15,6 +16,7 @@ pub const HELP: &str = "\
 /branch ENTRY            go back to an entry of the log, with a summary of what is left; `wb session tree` shows them
 /context                 how full the window is
 /why                     what the last compaction did, and what its audit found
+/recall WORDS            look up what was said, also before a compaction
 /quit                    leave; `--resume` goes on from there
 Ctrl-C stops what is under way.";
 
@@ -36,6 +38,8 @@ pub enum Command<'a> {
     Context,
     /// Shows the effect of the last compaction.
     Why,
+    /// Looks up what was said.
+    Recall(&'a str),
     /// Leaves.
     Quit,
     /// Shows the commands.
@@ -58,6 +62,7 @@ impl<'a> Command<'a> {
             ("/branch", entry) if !entry.is_empty() => Self::Branch(entry),
             ("/context", _) => Self::Context,
             ("/why", _) => Self::Why,
+            ("/recall", words) if !words.is_empty() => Self::Recall(words),
             ("/quit" | "/exit", _) => Self::Quit,
             ("/help", _) => Self::Help,
             (name, _) if name.starts_with('/') && !name[1..].contains('/') => Self::Unknown(name),
@@ -141,6 +146,12 @@ pub fn why(agent: &Agent) -> String {
         let _ = write!(out, "\n- {finding}");
     }
     out
+}
+
+/// Returns exact excerpts of what was said.
+pub fn recall(agent: &Agent, words: &str) -> Result<String, AgentError> {
+    let answer = agent.recall()?.answer(&Question::words(words)).redacted().to_string();
+    Ok(answer.trim_end().to_owned())
 }
 
 #[cfg(test)]

@@ -182,6 +182,7 @@ async fn obey(agent: &mut Agent, line: &str) -> Result<bool, AgentError> {
         Command::Unknown(name) => println!("there is no {name}; /help shows the commands"),
         Command::Context => println!("{}", commands::context(agent)),
         Command::Why => println!("{}", commands::why(agent)),
+        Command::Recall(words) => println!("{}", commands::recall(agent, words)?),
         Command::Undo => println!("{}", commands::undo(agent)?),
         Command::Branch(entry) => match commands::branch(agent, entry).await {
             Err(error @ AgentError::Session(_)) => println!("{error}"),

@@ -14,8 +14,7 @@ pub(crate) fn is_said(message: &Message) -> bool {
     !is_opaque && !is_pinned(message) && !is_synthetic(message) && visibility(message) == Visibility::All
 }
 
-/// Returns the text of a message: its texts, the arguments of its calls, its results. Reasoning is
-/// left out.
+/// Returns the text of a message: its texts and reasoning, the arguments of its calls, its results.
 pub(crate) fn body(message: &Message) -> Cow<'_, str> {
     match message {
         Message::User { content: Content::Text(text), .. }
@@ -38,7 +37,7 @@ fn joined(blocks: &[Block]) -> String {
             out.push('\n');
         }
         match block {
-            Block::Text { text } => out.push_str(text),
+            Block::Text { text } | Block::Thinking { text, .. } => out.push_str(text),
             Block::ToolCall { name, input, .. } => write_call(&mut out, name, input),
             Block::ToolResult { output, .. } => write_output(&mut out, output),
             Block::Image { .. } => out.push_str("[image]"),
@@ -46,7 +45,6 @@ fn joined(blocks: &[Block]) -> String {
                 out.extend(["/", command]);
                 args.iter().flatten().for_each(|arg| out.extend([" ", arg]));
             }
-            Block::Thinking { .. } => {}
         }
     }
     out

@@ -222,6 +222,7 @@ pub use wb_message as message;
 pub use wb_passes as passes;
 #[cfg(any(feature = "anthropic", feature = "gemini", feature = "openai", feature = "openai-responses"))]
 pub use wb_providers as providers;
+pub use wb_recall as recall;
 #[cfg(feature = "record")]
 pub use wb_record as record;
 #[cfg(any(feature = "formats", feature = "session"))]
