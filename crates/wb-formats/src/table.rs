@@ -51,7 +51,7 @@ pub fn formats_table() -> String {
 /// Returns the table of files, compactions, usage and versions.
 fn files_table() -> String {
     let mut table = String::from(
-        "\nThe newest version is that of the agent whose sessions were read and continued, with the date of the run \
+        "\nThe newest version is that of the agent whose records were read; at a date, it also continued a session \
          ([runs](../evaluation/hosts.md)).\n\n\
          | format | files | compactions | usage | newest version |\n|---|---|---|---|---|\n",
     );

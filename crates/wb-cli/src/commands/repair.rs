@@ -103,6 +103,9 @@ struct Damage {
     /// in the file or is a copy of a summarized one.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     relinked: Vec<usize>,
+    /// The number of messages that come back for a compaction that the provider cannot decrypt.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    unfolded: Option<usize>,
     /// The messages that have their role again.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     roles: Vec<Role>,
@@ -116,6 +119,7 @@ impl Damage {
             n_lone_surrogates: done.n_lone_surrogates,
             parted: done.parted.clone(),
             relinked: done.relinked.clone(),
+            unfolded: done.unfolded,
             roles: done.roles.iter().filter_map(Role::new).collect(),
         }
     }
@@ -125,6 +129,7 @@ impl Damage {
         !self.restored.is_empty()
             || !self.parted.is_empty()
             || !self.relinked.is_empty()
+            || self.unfolded.is_some()
             || !self.roles.is_empty()
     }
 
@@ -162,6 +167,7 @@ impl Damage {
                 places(&self.parted),
             ),
             (!self.relinked.is_empty(), format!("{relinked} {follow} {instead}"), places(&self.relinked)),
+            (self.unfolded.is_some(), self.unfolded_in_words(is_done), Vec::new()),
             (
                 !self.roles.is_empty(),
                 format!("{} {}", count(self.roles.len(), "role", "roles"), done("restored")),
@@ -171,6 +177,18 @@ impl Damage {
         .into_iter()
         .filter_map(|(is_there, what, places)| is_there.then_some((what, places)))
         .collect()
+    }
+}
+
+impl Damage {
+    fn unfolded_in_words(&self, is_done: bool) -> String {
+        let verb = match (is_done, self.unfolded) {
+            (false, _) => "would replace",
+            (true, Some(1)) => "replaces",
+            (true, _) => "replace",
+        };
+        let n = count(self.unfolded.unwrap_or(0), "message", "messages");
+        format!("{n} of before {verb} a compaction that the provider cannot decrypt")
     }
 }
 
@@ -207,7 +225,7 @@ struct Planned {
 /// The content expected after a repair.
 #[derive(Debug)]
 enum Expected {
-    Session(SentAs<'static>, Validity),
+    Session(Validity),
     Request(Value),
 }
 
@@ -215,7 +233,7 @@ impl Expected {
     /// Returns whether a document now has the expected content.
     fn is_met(&self, now: &View, document: &dyn Document) -> bool {
         match self {
-            Self::Session(sent, expected) => Validity::read(document, now, sent) == *expected,
+            Self::Session(expected) => Validity::read(document, now, &SentAs::from_view(now)) == *expected,
             Self::Request(expected) => {
                 let bytes = document.parts().whole(ONLY_CONVERSATION);
                 let read = bytes.ok().and_then(|bytes| serde_json::from_slice::<Value>(&bytes).ok());
@@ -316,7 +334,7 @@ fn plan_session(path: &Path, document: Box<dyn Document>) -> Result<Planned, Use
     Ok(Planned {
         report,
         set: done.changes,
-        expected: Expected::Session(sent, after),
+        expected: Expected::Session(after),
         conversation,
         view,
         document,

@@ -8,6 +8,7 @@ mod torn_line;
 mod lone_surrogates;
 mod concatenated_records;
 mod missing_parents;
+mod undecryptable_compactions;
 mod missing_roles;
 mod empty_texts;
 mod empty_answers;
@@ -53,6 +54,8 @@ pub struct SessionRepair {
     /// The lines that are linked to the newest line before them, since their parent is not in the
     /// file, or is a copy of a summarized line.
     pub relinked: Vec<usize>,
+    /// The number of messages that come back for a compaction that the provider cannot decrypt.
+    pub unfolded: Option<usize>,
     /// The messages whose lost role is restored.
     pub roles: Vec<MissingRole>,
     /// The bytes of refused pictures that are replaced, in base64.
@@ -73,6 +76,7 @@ impl SessionRepair {
         self.n_lone_surrogates += more.n_lone_surrogates;
         self.parted.extend(more.parted);
         self.relinked.extend(more.relinked);
+        self.unfolded = self.unfolded.or(more.unfolded);
         self.roles.extend(more.roles);
         self.replaced_pictures.extend(more.replaced_pictures);
     }
@@ -87,12 +91,13 @@ type Stage = fn(&Current<'_>) -> Result<Next, NotExpressible>;
 /// newest line before it, so that the conversation is visible again. A call or result without a
 /// role is not read, so that its counterpart would look unpaired: as long as one role is missing,
 /// later stages repair nothing. Only calls with unique ids can each be answered.
-const STAGES: [Stage; 15] = [
+const STAGES: [Stage; 16] = [
     unreadable_lines::stage,
     torn_line::stage,
     lone_surrogates::stage,
     concatenated_records::stage,
     missing_parents::stage,
+    undecryptable_compactions::stage,
     missing_roles::stage,
     tool_names::stage,
     empty_texts::stage,
@@ -126,7 +131,8 @@ const SEEDS: u64 = 1 << 20;
 /// where the agent sends them. Refused pictures get the media type of their bytes, or become texts,
 /// and calls and results of servers' tools without the other become texts. Calls without an id get
 /// that of the unpaired result next to them, or a new one; late results move to their calls, and if
-/// several calls share an id, the later ones get another, with their results.
+/// several calls share an id, the later ones get another, with their results. The messages that a
+/// compaction replaced come back if the provider cannot decrypt it.
 ///
 /// Then calls without a result are answered: by the unpaired result next to them or before them, if
 /// there is one, else by a mark. Exceptions are calls that the agent answers itself, unless their

@@ -132,7 +132,11 @@ impl<'a> Current<'a> {
     /// Returns the session after a stage.
     pub(super) fn followed_by(mut self, after: After) -> Self {
         match after {
-            After::Read(document, view) => (self.changed, self.view) = (Some(document), Cow::Owned(*view)),
+            After::Read(document, view) => {
+                // Readable lines may name another model.
+                self.sent = SentAs::from_view(&view);
+                (self.changed, self.view) = (Some(document), Cow::Owned(*view));
+            }
             After::Messages(messages) => self.view.to_mut().messages = messages,
         }
         Self { violations: OnceCell::new(), ..self }

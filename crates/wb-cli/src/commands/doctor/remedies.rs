@@ -98,6 +98,7 @@ impl Remedies {
                 let done = &self.repair.done;
                 [&done.relinked, &done.parted, &done.restored].iter().any(|lines| !lines.is_empty())
             }
+            Note::UndecryptableCompaction { .. } => self.repair.done.unfolded.is_some(),
             Note::TruncatedLastLine { .. } => self.repair.done.torn_line.is_some(),
             Note::LineSeparators { .. } => !self.repair.done.restored.is_empty(),
             Note::UnreadableRecords { n, .. } => {
@@ -150,6 +151,7 @@ pub(crate) fn is_repairable(note: &Note) -> bool {
         Note::MissingRoles { .. }
             | Note::LostParent { .. }
             | Note::CopiedParent { .. }
+            | Note::UndecryptableCompaction { .. }
             | Note::TruncatedLastLine { .. }
             | Note::UnreadableRecords { .. }
             | Note::LineSeparators { .. }

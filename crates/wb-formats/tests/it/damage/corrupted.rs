@@ -146,7 +146,7 @@ pub(crate) fn written(bytes: &[u8]) -> Result<(View, bool), String> {
     if content_fingerprints(&now.messages) != content_fingerprints(&repaired.messages) {
         return Err(format!("{:#?} was read for {:#?}", now.messages, repaired.messages));
     }
-    let left = SentAs::from_view(&view).violations_in(document.as_ref(), &now);
+    let left = SentAs::from_view(&now).violations_in(document.as_ref(), &now);
     let kinds =
         |found: &[Violation]| found.iter().map(|it| format!("{:?}", it.kind())).collect::<BTreeSet<_>>();
     if kinds(&left) != kinds(&repaired.left) {

@@ -477,3 +477,21 @@ fn adjacent_contents_of_one_side_stay_apart_behind_a_digest() {
         json!([of("user", "Look."), of("model", "Done."), of("user", "Well?"), of("user", "Go on.")]);
     is_written_as_planned(contents.to_string().into_bytes(), &[2, 3]);
 }
+
+#[test]
+fn a_repair_is_for_the_model_that_readable_lines_name() {
+    let line = |kind: &str, data: Value| json!({ "type": kind, "data": data, "id": kind, "timestamp": "2026-01-01T00:00:00.000Z", "parentId": null });
+    let start = line(
+        "session.start",
+        json!({ "sessionId": "s", "version": 1, "producer": "copilot-agent", "selectedModel": "gpt-x" }),
+    );
+    let answer =
+        json!({ "messageId": "m1", "model": "claude-x", "content": "Both of them.", "toolRequests": [] });
+    let answer = line("assistant.message", answer).to_string().replace("Both of", "Both\nof");
+    let asked = line("user.message", json!({ "content": "Go on.", "attachments": [] }));
+    let repaired = is_repaired_as_planned(format!("{start}\n{answer}\n{asked}\n").into_bytes());
+    assert!(
+        matches!(repaired[..], [Message::User { .. }, Message::Assistant { .. }, Message::User { .. }]),
+        "{repaired:?}"
+    );
+}

@@ -15,3 +15,4 @@ pub(crate) mod empty_answers;
 pub(crate) mod copied_lines;
 pub(crate) mod server_blocks;
 pub(crate) mod composed_inputs;
+pub(crate) mod undecryptable;

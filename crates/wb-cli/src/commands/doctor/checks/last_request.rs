@@ -17,22 +17,24 @@ fn find(Examination { session, remedies, last_failure, .. }: &Examination<'_>) -
         let command = remedies.now.violations().iter().find_map(|it| remedies.fix_rule(&it.rule));
         Problem::new(failure.to_string(), command, GO_BACK)
     });
-    refused.chain(undecryptable_line(session).map(|line| undecryptable(line, remedies))).collect()
+    refused.chain(undecryptable_note(session).map(|note| undecryptable(note, remedies))).collect()
 }
 
-fn undecryptable(line: usize, remedies: &Remedies) -> Problem {
-    let what = "the provider cannot decrypt the last compaction, and refuses every request with it";
-    Problem::new(what.to_owned(), remedies.compact_again(), GO_BACK).at_line(Some(line))
-}
-
-fn undecryptable_line(session: &Session) -> Option<usize> {
-    session.opened.notes.iter().find_map(|note| match note {
+fn undecryptable(note: &Note, remedies: &Remedies) -> Problem {
+    let line = match note {
         Note::UndecryptableCompaction { line } => Some(*line),
         _ => None,
-    })
+    };
+    let what = "the provider cannot decrypt the last compaction, and refuses every request with it";
+    let command = remedies.compact_again().or_else(|| remedies.fix_record(note));
+    Problem::new(what.to_owned(), command, GO_BACK).at_line(line)
+}
+
+fn undecryptable_note(session: &Session) -> Option<&Note> {
+    session.opened.notes.iter().find(|note| matches!(note, Note::UndecryptableCompaction { .. }))
 }
 
 /// Returns whether the provider cannot decrypt the last compaction of a session.
 pub(crate) fn is_undecryptable(session: &Session) -> bool {
-    undecryptable_line(session).is_some()
+    undecryptable_note(session).is_some()
 }
