@@ -182,3 +182,39 @@ fn instructions_reach_the_model_behind_the_conversation_that_its_provider_has_ca
     assert!(invoker.prompts()[2].ends_with("Name each file."));
     assert!(commands::why(&agent).contains("asked behind the conversation"), "{}", commands::why(&agent));
 }
+
+#[test]
+fn what_a_compaction_folded_is_recalled_by_the_model_and_by_the_user() {
+    let dir = folder();
+    std::fs::write(dir.path().join("work/big"), "a line of some words\n".repeat(900)).unwrap();
+    let log = {
+        let mut agent = begun(&dir, offline());
+        prompt(&mut agent, "Port the importer; the code word is heron.").unwrap();
+        while agent.last_step().is_none() {
+            prompt(&mut agent, "read big").unwrap();
+        }
+        log_of(&mut agent)
+    };
+    let mut agent =
+        resumed(&dir, &log, script(r#"{"calls":[["recall",{"query":"code word"}],["recall",{}]]}"#));
+    prompt(&mut agent, "What was the code word?").unwrap();
+    let results: Vec<(bool, String)> = agent.messages().iter().rev().filter_map(result_of).take(2).collect();
+    assert!(results[0].0 && results[0].1.contains("name one of query"), "{results:?}");
+    assert!(!results[1].0 && results[1].1.starts_with("#0 the user"), "{results:?}");
+    assert!(
+        commands::recall(&agent, "heron")
+            .unwrap()
+            .contains("     1| Port the importer; the code word is heron.")
+    );
+    let digest = agent.messages().iter().find_map(wb_message::markers::digest_body).unwrap();
+    assert!(digest.contains("- Look up exact folded messages with the tool recall:"), "{digest}");
+}
+
+fn result_of(message: &Message) -> Option<(bool, String)> {
+    match message {
+        Message::ToolResult { content, is_error, .. } => {
+            Some((*is_error, wb_message::block::joined_text(content).into_owned()))
+        }
+        _ => None,
+    }
+}
