@@ -304,7 +304,17 @@ impl Compactor {
             at_most_tokens: None,
             requires_fewer: self.requires_fewer,
         };
-        self.pipeline.plan(view, input).map(|plan| plan.redact(self.redacts).lookup(self.lookup.clone()))
+        self.plan_within(view, input)
+    }
+
+    /// Plans within a budget, with what the host has decided on the digest.
+    pub(crate) fn plan_within<'a>(
+        &self,
+        view: WeighedTranscript<'a>,
+        input: PlanInput<'a>,
+    ) -> Result<Plan<'a>, Box<CompactionReport>> {
+        let plan = self.pipeline.plan(view, input)?;
+        Ok(plan.redact(self.redacts).lookup(self.lookup.clone()))
     }
 
     /// Returns the prices of the model, if its card has them.

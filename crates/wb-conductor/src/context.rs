@@ -334,7 +334,7 @@ impl AgentContext {
             at_most_tokens: (margin > 0).then_some(at_most),
             requires_fewer: false,
         };
-        let mut plan = self.compactor.pipeline.plan(view, input)?.redact(self.compactor.redacts);
+        let mut plan = self.compactor.plan_within(view, input)?;
         let prices = self.compactor.prices();
         plan.report.worth = prices.map(|prices| self.rate.weigh(&plan, limit, prices));
         // A change since the last count invalidates it, and the cache with it.
