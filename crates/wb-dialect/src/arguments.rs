@@ -2,6 +2,14 @@
 
 use serde_json::{Value, json};
 
+/// Returns arguments as the text of an object.
+pub(crate) fn arguments_text(input: &Value) -> String {
+    match input {
+        Value::Object(_) => input.to_string(),
+        other => arguments_object(other).to_string(),
+    }
+}
+
 /// Returns arguments as an object; any other value is wrapped under `input`.
 pub(crate) fn arguments_object(input: &Value) -> Value {
     match input {

@@ -36,11 +36,16 @@ pub fn repair(request: &mut Value, dialect: Dialect) -> Vec<Violation> {
     let mut rounds: Vec<(usize, Value)> = Vec::new();
     while rounds.len() < MAX_ROUNDS {
         let n_before = repaired.len();
-        let before = request.clone();
         let mut rules = RULES.as_slice();
-        while let Some((nth, found)) = first_broken(rules, request, dialect) {
+        let mut broken = first_broken(rules, request, dialect);
+        if broken.is_none() {
+            break;
+        }
+        let before = request.clone();
+        while let Some((nth, found)) = broken {
             repaired.extend(apply_rule(&rules[nth], found, request, dialect));
             rules = &rules[nth + 1..];
+            broken = first_broken(rules, request, dialect);
         }
         if repaired.len() == n_before {
             break;

@@ -51,7 +51,7 @@ pub use created::Agent;
 pub use detect::{detect, newest, open, open_path, open_path_as, read, segments};
 pub use dialects::{SentAs, format_of};
 pub use formats::{FORMATS, FormatRow};
-pub use repair::{SessionRepair, lone_surrogates, repair};
+pub use repair::{SessionRepair, lone_surrogates, repair, repair_checked};
 pub use requests::anthropic_messages::has_anthropic_part;
 pub use requests::native::{Native, write_jsonl};
 pub use system_and_tools::SystemAndTools;

@@ -159,11 +159,11 @@ impl Update {
         let is_answer = Words::new(&PATTERNS.grammar, words).has(PATTERNS.corrections);
         let mut statements = Vec::new();
         for clause in clauses(words) {
-            let statement = Statement::parse(clause);
+            let Some(statement) = Statement::read(clause, true) else { continue };
             let change = of_all.or_else(|| change(clause));
             let changes =
                 change.is_some() || statement.state.is_some() || is_answer && statement.subjects.is_empty();
-            if changes && !statement.values.is_empty() && statement.subjects.len() <= MOST_SUBJECTS {
+            if changes && statement.subjects.len() <= MOST_SUBJECTS {
                 statements.push((statement, change));
             }
         }
@@ -191,8 +191,10 @@ impl Update {
             return false;
         }
         clauses(earlier).into_iter().any(|clause| {
-            let earlier = Statement::parse(clause);
-            self.statements.iter().any(|(later, change)| self.is_newer(later, *change, &earlier))
+            let is_older = |earlier: &Statement| {
+                self.statements.iter().any(|(later, change)| self.is_newer(later, *change, earlier))
+            };
+            Statement::read(clause, false).as_ref().is_some_and(is_older)
         })
     }
 
@@ -287,10 +289,14 @@ fn stem(word: &str) -> &str {
 }
 
 impl Statement {
-    fn parse(sentence: &str) -> Self {
+    /// Reads a sentence; `None` if it has no values and needs some.
+    fn read(sentence: &str, needs_values: bool) -> Option<Self> {
         let raw: Vec<&str> = words_of(sentence).collect();
         let words: Vec<String> = raw.iter().map(|word| bare(word).to_lowercase()).collect();
         let values = values(&raw, &words);
+        if needs_values && values.is_empty() {
+            return None;
+        }
         let is_value = |nth: usize| values.iter().any(|value| value.nth == nth);
         let mut subjects: Vec<String> = Vec::new();
         for (nth, word) in words.iter().enumerate() {
@@ -313,7 +319,7 @@ impl Statement {
             subjects.retain(|subject| !is_in(MEASURES, subject));
         }
         let state = words.iter().position(|word| is_in(STATES, word));
-        Self { words, subjects, values, state, kind: kind(sentence) }
+        Some(Self { words, subjects, values, state, kind: kind(sentence) })
     }
 
     fn forbids(&self) -> bool {

@@ -83,6 +83,26 @@ fn audited(document: &dyn Document) -> Result<(Vec<String>, Vec<AuditedSummary>)
     Ok((said, summaries))
 }
 
+/// Returns the unsupported claims of a session's newest summary, if any; passes each segment to a
+/// callback. The facts are collected only if there may be a summary.
+pub(crate) fn newest_findings(
+    document: &dyn Document,
+    conversation: &str,
+    vocabulary: ToolVocabulary,
+    mut see: impl FnMut(&Segment),
+) -> Result<Option<Vec<Finding>>, FormatError> {
+    let mut all = segments(document, conversation)?;
+    if all.size_hint() != (1, Some(1)) {
+        return Ok(newest_summary(document, conversation, vocabulary, see)?.1);
+    }
+    let Some(only) = all.next().transpose()? else { return Ok(None) };
+    let mut auditing = Auditing::with(vocabulary);
+    let has_summary = only.messages.iter().any(|message| markers::digest_body(message).is_some());
+    let summary = if has_summary { auditing.take_in(&only, |_| ()).pop() } else { None };
+    see(&only);
+    Ok(summary.map(|summary| summary.findings))
+}
+
 /// Returns the facts of a whole session and the unsupported claims of its newest summary, if any;
 /// passes each segment to a callback.
 pub(crate) fn newest_summary(

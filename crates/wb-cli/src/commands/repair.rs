@@ -311,11 +311,12 @@ fn plan_session(path: &Path, document: Box<dyn Document>) -> Result<Planned, Use
     let sent = SentAs::from_view(&view);
     let before = Validity::read(document.as_ref(), &view, &sent);
     let mut done =
-        wb_formats::repair(document.as_ref(), &conversation, &view, &stamp()).map_err(|error| {
-            let file = path.display().to_string();
-            let hint = hint(document.as_ref(), Some(&error), path);
-            UserError::of_file(file, error.to_string(), hint)
-        })?;
+        wb_formats::repair_checked(document.as_ref(), &conversation, (&view, before.violations()), &stamp())
+            .map_err(|error| {
+                let file = path.display().to_string();
+                let hint = hint(document.as_ref(), Some(&error), path);
+                UserError::of_file(file, error.to_string(), hint)
+            })?;
     let mut after = Validity::with_violations(&done.messages, std::mem::take(&mut done.left));
     let fixed: Vec<Violation> = before.new_since(&after).into_iter().cloned().collect();
     let damage = Damage::new(&done);

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use wb_message::{Block, ToolDescriptor};
 
 use super::Body;
-use super::common::{Entry, with_tools};
+use super::common::{Entry, object, with_tools};
 use crate::arguments::arguments_object;
 use crate::call_ids::call_id;
 use crate::dialect::Dialect;
@@ -37,11 +37,11 @@ pub(super) fn entries(rounds: &[Round<'_>], keeps_empty: bool) -> Vec<Entry> {
             }
         }
     }
-    let entry = |(role, content, from)| Entry { value: json!({ "role": role, "content": content }), from };
-    messages
-        .into_iter()
-        .map(|(role, content, from): (_, Vec<Value>, _)| entry((role, content, from)))
-        .collect()
+    let entry = |(role, content, from): (&str, Vec<Value>, _)| {
+        let value = object([("role", role.into()), ("content", content.into())]);
+        Entry { value, from }
+    };
+    messages.into_iter().map(entry).collect()
 }
 
 /// Returns the pieces in the order that Anthropic accepts: results first, no text after a call.
@@ -56,11 +56,13 @@ fn in_order<'r, 'a>(round: &'r Round<'a>) -> impl Iterator<Item = &'r Piece<'a>>
 
 fn part(kind: &PieceKind<'_>, keeps_empty: bool) -> Option<Value> {
     Some(match kind {
-        PieceKind::Text(text) => json!({ "type": "text", "text": text }),
+        PieceKind::Text(text) => self::text(text),
         PieceKind::Thinking { text, signature } => return anthropic_block(text, (*signature)?),
         PieceKind::Call { id, name, input } => {
             let id = call_id(id, Dialect::Anthropic);
-            json!({ "type": "tool_use", "id": id, "name": name, "input": arguments_object(input) })
+            let name = name.as_ref().into();
+            let input = arguments_object(input);
+            object([("type", "tool_use".into()), ("id", id.into()), ("name", name), ("input", input)])
         }
         PieceKind::Result { id, content, is_error } => result(id, content, *is_error, keeps_empty),
         PieceKind::Image { media_type, data } => image(media_type, data),
@@ -70,12 +72,13 @@ fn part(kind: &PieceKind<'_>, keeps_empty: bool) -> Option<Value> {
 fn result(id: &str, content: &[Block], is_error: bool, keeps_empty: bool) -> Value {
     let is_sent = |text: &str| !text.trim().is_empty() || keeps_empty && text.is_empty();
     let parts = content.iter().filter_map(|block| match block {
-        Block::Text { text } if is_sent(text) => Some(json!({ "type": "text", "text": text })),
+        Block::Text { text } if is_sent(text) => Some(self::text(text)),
         Block::Image { media_type, data_base64 } => Some(image(media_type, data_base64)),
         _ => None,
     });
     let parts: Vec<Value> = parts.collect();
-    let mut result = json!({ "type": "tool_result", "tool_use_id": call_id(id, Dialect::Anthropic) });
+    let id = call_id(id, Dialect::Anthropic);
+    let mut result = object([("type", "tool_result".into()), ("tool_use_id", id.into())]);
     if !parts.is_empty() {
         result["content"] = parts.into();
     }
@@ -83,6 +86,10 @@ fn result(id: &str, content: &[Block], is_error: bool, keeps_empty: bool) -> Val
         result["is_error"] = true.into();
     }
     result
+}
+
+fn text(text: &str) -> Value {
+    object([("type", "text".into()), ("text", text.into())])
 }
 
 fn image(media_type: &str, data: &str) -> Value {

@@ -4,8 +4,8 @@ use serde_json::{Value, json};
 use wb_message::ToolDescriptor;
 
 use super::Body;
-use super::common::{Entry, data_url, images, result_text, with_tools};
-use crate::arguments::arguments_object;
+use super::common::{Entry, data_url, images, object, result_text, with_tools};
+use crate::arguments::arguments_text;
 use crate::call_ids::call_id;
 use crate::dialect::Dialect;
 use crate::piece::{Piece, PieceKind, Round, results_first};
@@ -40,16 +40,17 @@ fn answer(round: &Round<'_>) -> Option<Entry> {
         match &piece.kind {
             PieceKind::Text(text) => texts.push(text.as_ref()),
             PieceKind::Call { id, name, input } => {
-                let function = json!({ "name": name, "arguments": arguments_object(input).to_string() });
-                let id = call_id(id, Dialect::OpenaiChat);
-                calls.push(json!({ "id": id, "type": "function", "function": function }));
+                let arguments = arguments_text(input).into();
+                let function = object([("name", name.as_ref().into()), ("arguments", arguments)]);
+                let id = call_id(id, Dialect::OpenaiChat).into();
+                calls.push(object([("id", id), ("type", "function".into()), ("function", function)]));
                 from.push(piece.from);
             }
             PieceKind::Thinking { .. } | PieceKind::Result { .. } | PieceKind::Image { .. } => {}
         }
     }
     let content = if texts.is_empty() { Value::Null } else { texts.join("\n").into() };
-    let mut value = json!({ "role": "assistant", "content": content });
+    let mut value = object([("role", "assistant".into()), ("content", content)]);
     if calls.is_empty() {
         from.push(round.pieces.first()?.from);
     } else {
@@ -70,8 +71,9 @@ fn user(round: &Round<'_>, entries: &mut Vec<Entry>) {
     for piece in results_first(round) {
         let new = match &piece.kind {
             PieceKind::Result { id, content, .. } => {
-                let id = call_id(id, Dialect::OpenaiChat);
-                let tool = json!({ "role": "tool", "tool_call_id": id, "content": result_text(content) });
+                let (id, content_text) = (call_id(id, Dialect::OpenaiChat), result_text(content));
+                let id = ("tool_call_id", id.into());
+                let tool = object([("role", "tool".into()), id, ("content", content_text.into())]);
                 entries.push(Entry::new(piece.from, tool));
                 images(content).map(|(media_type, data)| image(media_type, data)).collect()
             }
@@ -85,12 +87,12 @@ fn user(round: &Round<'_>, entries: &mut Vec<Entry>) {
         [only] => only.get("text").cloned().unwrap_or_else(|| parts.clone().into()),
         _ => parts.into(),
     };
-    entries.push(Entry { value: json!({ "role": "user", "content": content }), from });
+    entries.push(Entry { value: object([("role", "user".into()), ("content", content)]), from });
 }
 
 fn content_parts(piece: &Piece<'_>) -> Vec<Value> {
     match &piece.kind {
-        PieceKind::Text(text) => vec![json!({ "type": "text", "text": text })],
+        PieceKind::Text(text) => vec![object([("type", "text".into()), ("text", text.as_ref().into())])],
         PieceKind::Image { media_type, data } => vec![image(media_type, data)],
         PieceKind::Thinking { .. } | PieceKind::Call { .. } | PieceKind::Result { .. } => Vec::new(),
     }

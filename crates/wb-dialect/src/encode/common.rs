@@ -19,6 +19,11 @@ impl Entry {
     }
 }
 
+/// Creates an object of fields, which are moved into it; `json!` would copy them.
+pub(super) fn object<const N: usize>(fields: [(&str, Value); N]) -> Value {
+    Value::Object(fields.into_iter().map(|(key, value)| (key.to_owned(), value)).collect())
+}
+
 /// Creates a body that contains the tools, if there are any.
 pub(super) fn with_tools(tools: &[ToolDescriptor], all: impl FnOnce(&[ToolDescriptor]) -> Value) -> Body {
     let mut body = Map::new();

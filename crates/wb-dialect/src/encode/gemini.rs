@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use wb_message::{Block, ToolDescriptor};
 
 use super::Body;
-use super::common::{Entry, images, result_text, with_tools};
+use super::common::{Entry, images, object, result_text, with_tools};
 use crate::arguments::arguments_object;
 use crate::piece::{Piece, PieceKind, Round, results_first};
 use crate::thinking_signature::is_gemini;
@@ -35,8 +35,11 @@ pub(super) fn entries(rounds: &[Round<'_>]) -> Vec<Entry> {
             }
         }
     }
-    let entry = |(role, parts, from)| Entry { value: json!({ "role": role, "parts": parts }), from };
-    contents.into_iter().map(|(role, parts, from): (_, Vec<Value>, _)| entry((role, parts, from))).collect()
+    let entry = |(role, parts, from): (&str, Vec<Value>, _)| {
+        let value = object([("role", role.into()), ("parts", parts.into())]);
+        Entry { value, from }
+    };
+    contents.into_iter().map(entry).collect()
 }
 
 /// Returns the parts of a round. A signed thought is a separate part; a signature alone belongs to
@@ -80,13 +83,15 @@ fn signature_part((signature, from): (&str, usize)) -> (Value, usize) {
 
 fn part(piece: &Piece<'_>, names: &HashMap<&str, &str>) -> Option<Value> {
     Some(match &piece.kind {
-        PieceKind::Text(text) => json!({ "text": text }),
+        PieceKind::Text(text) => object([("text", text.as_ref().into())]),
         PieceKind::Call { id, name, input } => {
-            json!({ "functionCall": { "id": id, "name": name, "args": arguments_object(input) } })
+            let (id, name) = (("id", (*id).into()), ("name", name.as_ref().into()));
+            object([("functionCall", object([id, name, ("args", arguments_object(input))]))])
         }
         PieceKind::Result { id, content, is_error } => {
             let name = names.get(id).copied().unwrap_or_default();
-            json!({ "functionResponse": { "id": id, "name": name, "response": response(content, *is_error) } })
+            let (id, name) = (("id", (*id).into()), ("name", name.into()));
+            object([("functionResponse", object([id, name, ("response", response(content, *is_error))]))])
         }
         PieceKind::Image { media_type, data } => image(media_type, data),
         PieceKind::Thinking { .. } => return None,
@@ -95,7 +100,7 @@ fn part(piece: &Piece<'_>, names: &HashMap<&str, &str>) -> Option<Value> {
 
 fn response(content: &[Block], is_error: bool) -> Value {
     let key = if is_error { "error" } else { "output" };
-    json!({ key: result_text(content) })
+    object([(key, result_text(content).into())])
 }
 
 fn image(media_type: &str, data: &str) -> Value {

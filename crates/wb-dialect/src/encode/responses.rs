@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 use wb_message::{Block, ToolDescriptor};
 
 use super::Body;
-use super::common::{Entry, data_url, result_text, with_tools};
-use crate::arguments::arguments_object;
+use super::common::{Entry, data_url, object, result_text, with_tools};
+use crate::arguments::arguments_text;
 use crate::call_ids::call_id;
 use crate::dialect::Dialect;
 use crate::piece::{Piece, PieceKind, Round};
@@ -32,8 +32,10 @@ pub(super) fn entries(rounds: &[Round<'_>]) -> Vec<Entry> {
     for round in rounds {
         for piece in &round.pieces {
             let part = match &piece.kind {
-                PieceKind::Text(text) if round.is_model => json!({ "type": "output_text", "text": text }),
-                PieceKind::Text(text) => json!({ "type": "input_text", "text": text }),
+                PieceKind::Text(text) => {
+                    let kind = if round.is_model { "output_text" } else { "input_text" };
+                    object([("type", kind.into()), ("text", text.as_ref().into())])
+                }
                 PieceKind::Image { media_type, data } => image(media_type, data),
                 _ => {
                     let item = item(piece, round.is_model, &free);
@@ -59,7 +61,9 @@ fn push_part(items: &mut Vec<Entry>, from: usize, is_model: bool, part: Value) {
         last.from.push(from);
         return;
     }
-    items.push(Entry::new(from, json!({ "type": "message", "role": role, "content": [part] })));
+    let content = vec![part].into();
+    let item = object([("type", "message".into()), ("role", role.into()), ("content", content)]);
+    items.push(Entry::new(from, item));
 }
 
 fn item(piece: &Piece<'_>, is_model: bool, free: &HashSet<&str>) -> Option<Value> {
@@ -67,20 +71,23 @@ fn item(piece: &Piece<'_>, is_model: bool, free: &HashSet<&str>) -> Option<Value
         PieceKind::Thinking { text, signature } => return thinking(text, (*signature)?, is_model),
         PieceKind::Call { id, name, input: Value::String(text) } => {
             let id = call_id(id, Dialect::OpenaiResponses);
-            json!({ "type": "custom_tool_call", "call_id": id, "name": name, "input": text })
+            call("custom_tool_call", &id, name, ("input", text.as_str().into()))
         }
         PieceKind::Call { id, name, input } => {
-            let (id, arguments) =
-                (call_id(id, Dialect::OpenaiResponses), arguments_object(input).to_string());
-            json!({ "type": "function_call", "call_id": id, "name": name, "arguments": arguments })
+            let id = call_id(id, Dialect::OpenaiResponses);
+            call("function_call", &id, name, ("arguments", arguments_text(input).into()))
         }
         PieceKind::Result { id, content, .. } => {
             let kind = if free.contains(id) { "custom_tool_call_output" } else { "function_call_output" };
             let call_id = call_id(id, Dialect::OpenaiResponses);
-            json!({ "type": kind, "call_id": call_id, "output": output(content) })
+            object([("type", kind.into()), ("call_id", call_id.into()), ("output", output(content))])
         }
         PieceKind::Text(_) | PieceKind::Image { .. } => return None,
     })
+}
+
+fn call(kind: &str, id: &str, name: &str, input: (&str, Value)) -> Value {
+    object([("type", kind.into()), ("call_id", id.into()), ("name", name.into()), input])
 }
 
 /// Returns reasoning of the model, or a compaction by the provider on the user's side.

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{Kind, MessageView, NULL, Part, Role, elements, text};
+use super::{Kind, MessageView, NULL, Part, Role, elements, field, text};
 
 pub(super) fn message<'a>(value: &'a Value, at: &str) -> MessageView<'a> {
     if is_chat_tool_message(value) {
@@ -15,7 +15,7 @@ pub(super) fn message<'a>(value: &'a Value, at: &str) -> MessageView<'a> {
         "assistant" => Role::Model,
         _ => Role::Other,
     };
-    let parts = match value.get("content") {
+    let parts = match field(value, "content") {
         Some(Value::String(text)) if text.is_empty() => Vec::new(),
         Some(Value::String(text)) => vec![Part { at: at.to_owned(), kind: Kind::Text(text), value }],
         _ => elements(value, at, "content").into_iter().map(part).collect(),
@@ -27,7 +27,7 @@ pub(super) fn message<'a>(value: &'a Value, at: &str) -> MessageView<'a> {
 pub(crate) fn is_chat_tool_message(message: &Value) -> bool {
     let is_result = |block: &Value| block["type"] == "tool_result";
     let has_result = || message["content"].as_array().is_some_and(|blocks| blocks.iter().any(is_result));
-    message["role"] == "tool" && !has_result()
+    text(message, "role") == "tool" && !has_result()
 }
 
 fn part((at, value): (String, &Value)) -> Part<'_> {
@@ -38,7 +38,7 @@ fn part((at, value): (String, &Value)) -> Part<'_> {
         "tool_use" => Kind::Call {
             id: text(value, "id"),
             name: text(value, "name"),
-            arguments: value.get("input").unwrap_or(NULL),
+            arguments: field(value, "input").unwrap_or(NULL),
         },
         "tool_result" => Kind::Result { id: text(value, "tool_use_id"), name: "" },
         _ => Kind::Other,

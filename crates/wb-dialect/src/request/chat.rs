@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{Kind, MessageView, NULL, Part, Role, elements, text};
+use super::{Kind, MessageView, NULL, Part, Role, elements, field, text};
 
 pub(super) fn message<'a>(value: &'a Value, at: &str) -> MessageView<'a> {
     let role = match text(value, "role") {
@@ -20,7 +20,8 @@ pub(super) fn message<'a>(value: &'a Value, at: &str) -> MessageView<'a> {
     if role == Role::Tool {
         let kind = Kind::Result { id: text(value, "tool_call_id"), name: "" };
         parts.push(Part { at: at.to_owned(), kind, value });
-    } else if let Some(text) = value.get("content").and_then(Value::as_str).filter(|text| !text.is_empty()) {
+    } else if let Some(text) = field(value, "content").and_then(Value::as_str).filter(|text| !text.is_empty())
+    {
         parts.push(Part { at: at.to_owned(), kind: Kind::Text(text), value });
     }
     parts.extend(elements(value, at, "content").into_iter().map(content));
@@ -28,8 +29,8 @@ pub(super) fn message<'a>(value: &'a Value, at: &str) -> MessageView<'a> {
 }
 
 fn call((at, value): (String, &Value)) -> Part<'_> {
-    let function = value.get("function").unwrap_or(NULL);
-    let arguments = function.get("arguments").unwrap_or(NULL);
+    let function = field(value, "function").unwrap_or(NULL);
+    let arguments = field(function, "arguments").unwrap_or(NULL);
     let kind = Kind::Call { id: text(value, "id"), name: text(function, "name"), arguments };
     Part { at, kind, value }
 }

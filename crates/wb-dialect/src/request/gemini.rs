@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{Kind, MessageView, NULL, Part, Role, elements, text};
+use super::{Kind, MessageView, NULL, Part, Role, elements, field, text};
 
 pub(super) fn message<'a>(value: &'a Value, at: &str) -> MessageView<'a> {
     let role = match text(value, "role") {
@@ -14,16 +14,16 @@ pub(super) fn message<'a>(value: &'a Value, at: &str) -> MessageView<'a> {
 
 fn part((at, value): (String, &Value)) -> Part<'_> {
     // Gemini also accepts the field names of Protocol Buffers.
-    let field = |camel, snake| value.get(camel).or_else(|| value.get(snake));
-    let object = |camel, snake| field(camel, snake).filter(|it| it.is_object());
+    let either = |camel, snake| field(value, camel).or_else(|| field(value, snake));
+    let object = |camel, snake| either(camel, snake).filter(|it| it.is_object());
     let kind = if let Some(call) = object("functionCall", "function_call") {
         let arguments = call.get("args").unwrap_or(NULL);
         Kind::Call { id: text(call, "id"), name: text(call, "name"), arguments }
     } else if let Some(result) = object("functionResponse", "function_response") {
         Kind::Result { id: text(result, "id"), name: text(result, "name") }
-    } else if value.get("thought") == Some(&Value::Bool(true)) {
+    } else if field(value, "thought") == Some(&Value::Bool(true)) {
         Kind::Thinking { is_signed: value.get("thoughtSignature").is_some() }
-    } else if value.get("text").is_some() {
+    } else if field(value, "text").is_some() {
         Kind::Text(text(value, "text"))
     } else {
         Kind::Other

@@ -6,6 +6,7 @@ mod responses;
 mod gemini;
 mod pairs;
 mod pictures;
+mod contents;
 
 use std::cell::OnceCell;
 
@@ -13,6 +14,7 @@ use serde_json::Value;
 
 use crate::dialect::Dialect;
 pub(crate) use anthropic::is_chat_tool_message;
+pub(crate) use contents::{Contents, Rare};
 pub(crate) use pairs::{Pairs, Spot};
 pub(crate) use pictures::{MEDIA_TYPE_KEYS, Picture};
 
@@ -61,6 +63,7 @@ pub(crate) struct RequestView<'a> {
     pub(crate) messages: Vec<MessageView<'a>>,
     pairs: OnceCell<Pairs>,
     pictures: OnceCell<Vec<Picture<'a>>>,
+    contents: OnceCell<Contents>,
 }
 
 impl<'a> RequestView<'a> {
@@ -75,7 +78,8 @@ impl<'a> RequestView<'a> {
         };
         let message = |(at, value)| read(value, &format!("/{}/{at}", dialect.messages_key()));
         let messages = list.iter().enumerate().map(message).collect();
-        Self { dialect, body, messages, pairs: OnceCell::new(), pictures: OnceCell::new() }
+        let (pairs, pictures, contents) = (OnceCell::new(), OnceCell::new(), OnceCell::new());
+        Self { dialect, body, messages, pairs, pictures, contents }
     }
 
     /// Returns the pairs of calls and results.
@@ -120,16 +124,33 @@ impl<'a> RequestView<'a> {
     pub(crate) fn pictures(&self) -> &[Picture<'a>] {
         self.pictures.get_or_init(|| pictures::pictures(self))
     }
+
+    /// Returns the size and the rare kinds of content.
+    pub(crate) fn contents(&self) -> &Contents {
+        self.contents.get_or_init(|| Contents::new(self.body))
+    }
+}
+
+/// The most fields of an object that are compared one by one, which is quicker than a hash.
+const FEW_FIELDS: usize = 16;
+
+/// Returns a field of an object.
+pub(crate) fn field<'a>(value: &'a Value, key: &str) -> Option<&'a Value> {
+    let object = value.as_object()?;
+    if object.len() > FEW_FIELDS {
+        return object.get(key);
+    }
+    object.iter().find(|(name, _)| *name == key).map(|(_, value)| value)
 }
 
 /// Returns a text field of an object, empty if it is missing.
-fn text<'a>(value: &'a Value, key: &str) -> &'a str {
-    value.get(key).and_then(Value::as_str).unwrap_or_default()
+pub(crate) fn text<'a>(value: &'a Value, key: &str) -> &'a str {
+    field(value, key).and_then(Value::as_str).unwrap_or_default()
 }
 
 /// Returns the elements of a list field with their JSON pointers.
 pub(crate) fn elements<'a>(value: &'a Value, at: &str, key: &str) -> Vec<(String, &'a Value)> {
-    let list = value.get(key).and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
+    let list = field(value, key).and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
     list.iter().enumerate().map(|(nth, each)| (format!("{at}/{key}/{nth}"), each)).collect()
 }
 

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{RequestView, text};
+use super::{Rare, RequestView, field, text};
 
 /// A picture in a request.
 #[derive(Clone, Debug)]
@@ -35,6 +35,9 @@ const LISTS: [&str; 3] = ["content", "parts", "output"];
 
 pub(super) fn pictures<'a>(view: &RequestView<'a>) -> Vec<Picture<'a>> {
     let mut found = Vec::new();
+    if !view.contents().may_have(Rare::Picture) {
+        return found;
+    }
     for (index, message) in view.messages.iter().enumerate() {
         walk(message.value, &mut Vec::new(), &mut |path, value| {
             let mut at = view.message_pointer(index);
@@ -57,7 +60,7 @@ fn walk<'a>(
         return pass(path, value);
     }
     for key in LISTS {
-        for (nth, each) in value.get(key).and_then(Value::as_array).into_iter().flatten().enumerate() {
+        for (nth, each) in field(value, key).and_then(Value::as_array).into_iter().flatten().enumerate() {
             path.push((key, nth));
             walk(each, path, pass);
             path.pop();

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{Kind, MessageView, NULL, Part, Role, elements, text};
+use super::{Kind, MessageView, NULL, Part, Role, elements, field, text};
 
 pub(super) fn message<'a>(value: &'a Value, at: &str) -> MessageView<'a> {
     let kind = text(value, "type");
@@ -21,7 +21,7 @@ pub(super) fn message<'a>(value: &'a Value, at: &str) -> MessageView<'a> {
         }
         _ if kind.ends_with("_call_output") => (Role::Tool, Kind::Result { id, name: "" }),
         _ if kind.ends_with("_call") && (is_host_call || is_of_host) => {
-            let arguments = value.get("arguments").unwrap_or(NULL);
+            let arguments = field(value, "arguments").unwrap_or(NULL);
             (Role::Model, Kind::Call { id, name: tool_name(value, kind), arguments })
         }
         _ if kind.ends_with("_call") => (Role::Model, Kind::Other),
@@ -38,7 +38,7 @@ fn tool_name<'a>(call: &'a Value, kind: &'a str) -> &'a str {
 
 fn typed_message<'a>(value: &'a Value, at: &str) -> MessageView<'a> {
     // A tool result in the form of chat, which is refused here.
-    if value.get("tool_call_id").is_some_and(Value::is_string) {
+    if field(value, "tool_call_id").is_some_and(Value::is_string) {
         let kind = Kind::Result { id: text(value, "tool_call_id"), name: "" };
         return MessageView { role: Role::Tool, parts: vec![Part { at: at.to_owned(), kind, value }], value };
     }
@@ -47,7 +47,7 @@ fn typed_message<'a>(value: &'a Value, at: &str) -> MessageView<'a> {
         "assistant" => Role::Model,
         _ => Role::Other,
     };
-    let parts = match value.get("content").and_then(Value::as_str) {
+    let parts = match field(value, "content").and_then(Value::as_str) {
         Some(text) => vec![Part { at: at.to_owned(), kind: Kind::Text(text), value }],
         None => elements(value, at, "content").into_iter().map(content).collect(),
     };

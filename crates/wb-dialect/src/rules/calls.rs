@@ -8,7 +8,7 @@ use super::Finding;
 use crate::arguments::arguments_object;
 use crate::call_ids::{call_id, is_good_id, max_id_chars};
 use crate::dialect::Dialect;
-use crate::request::{Kind, Part, RequestView, Role, Spot};
+use crate::request::{Kind, Part, RequestView, Role, Spot, field, text};
 use crate::request_edit::{RequestEdit, Uses};
 use crate::tool_names::named_object;
 
@@ -65,10 +65,10 @@ pub(super) fn mistyped_arguments(view: &RequestView<'_>) -> Vec<Finding> {
         Dialect::Anthropic => (!arguments.is_object()).then_some("not an object"),
         Dialect::Gemini => (!arguments.is_object() && !arguments.is_null()).then_some("not an object"),
         Dialect::OpenaiChat => {
-            (value.get("function").is_some() && !arguments.is_string()).then_some("not a string")
+            (field(value, "function").is_some() && !arguments.is_string()).then_some("not a string")
         }
         Dialect::OpenaiResponses => {
-            (value["type"] == "function_call" && !arguments.is_string()).then_some("not a string")
+            (text(value, "type") == "function_call" && !arguments.is_string()).then_some("not a string")
         }
     };
     let found = view.calls().filter_map(|(spot, _, name, arguments)| {
@@ -82,7 +82,7 @@ pub(super) fn mistyped_arguments(view: &RequestView<'_>) -> Vec<Finding> {
 /// Finds chat calls without a type.
 pub(super) fn untyped_calls(view: &RequestView<'_>) -> Vec<Finding> {
     let is_bare =
-        |call: &Value| call.get("type").is_none_or(Value::is_null) && call.get("function").is_some();
+        |call: &Value| field(call, "type").is_none_or(Value::is_null) && field(call, "function").is_some();
     let found = view.calls().map(|(spot, ..)| view.part(spot)).filter(|part| is_bare(part.value));
     found.map(|part| Finding::new(part.at.as_str(), "the call has no type")).collect()
 }

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::Finding;
 use crate::dialect::Dialect;
-use crate::request::{Kind, MessageView, RequestView, Role};
+use crate::request::{Kind, MessageView, RequestView, Role, field, text};
 use crate::request_edit::RequestEdit;
 
 /// Finds blank texts, including those in results and in the system text.
@@ -14,19 +14,20 @@ pub(super) fn blank_texts(view: &RequestView<'_>) -> Vec<Finding> {
     let mut places: Vec<String> = blank.map(|(_, part)| part.at.clone()).collect();
     let lists = view.parts().filter(|(_, part)| matches!(part.kind, Kind::Result { .. }));
     for (_, part) in lists {
-        places.extend(blank_places(part.value.get("content"), &format!("{}/content", part.at)));
+        places.extend(blank_places(field(part.value, "content"), || format!("{}/content", part.at)));
     }
-    places.extend(blank_places(view.body.get("system"), "/system"));
+    places.extend(blank_places(view.body.get("system"), || "/system".to_owned()));
     places.into_iter().map(|at| Finding::new(at, "a text is blank")).collect()
 }
 
-fn blank_places(list: Option<&Value>, at: &str) -> Vec<String> {
+fn blank_places(list: Option<&Value>, at: impl Fn() -> String) -> Vec<String> {
     let is_blank = |part: &Value| {
-        part["type"] == "text" && part["text"].as_str().is_some_and(|text| text.trim().is_empty())
+        let said = field(part, "text").and_then(Value::as_str);
+        text(part, "type") == "text" && said.is_some_and(|text| text.trim().is_empty())
     };
     let list = list.and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
     let blank = list.iter().enumerate().filter(|(_, part)| is_blank(part));
-    blank.map(|(nth, _)| format!("{at}/{nth}")).collect()
+    blank.map(|(nth, _)| format!("{}/{nth}", at())).collect()
 }
 
 /// Finds messages without content.
@@ -51,19 +52,22 @@ fn is_empty_in_chat(message: &MessageView<'_>) -> bool {
     if is_empty_answer(message.value) {
         return true;
     }
-    let is_empty_list = |key| message.value.get(key).and_then(Value::as_array).is_some_and(Vec::is_empty);
-    let is_missing = message.value.get("content").is_none_or(Value::is_null);
+    let is_empty_list = |key| field(message.value, key).and_then(Value::as_array).is_some_and(Vec::is_empty);
+    let is_missing = field(message.value, "content").is_none_or(Value::is_null);
     let others = ["tool_calls", "function_call", "refusal", "audio"];
     let has_other_content =
-        others.iter().any(|key| message.value.get(key).is_some_and(|value| !value.is_null()));
+        others.iter().any(|key| field(message.value, key).is_some_and(|value| !value.is_null()));
     is_empty_list("content") || is_empty_list("tool_calls") || is_missing && !has_other_content
 }
 
 /// Returns whether an answer of chat has neither a text nor anything else.
 fn is_empty_answer(message: &Value) -> bool {
     let is_empty_text = |text: &Value| text.as_str().is_some_and(str::is_empty);
+    if text(message, "role") != "assistant" {
+        return false;
+    }
     let is_empty_part = |part: &Value| part["type"] == "text" && is_empty_text(&part["text"]);
-    let content = &message["content"];
+    let content = field(message, "content").unwrap_or(&Value::Null);
     let is_blank = content.is_null()
         || is_empty_text(content)
         || content.as_array().is_some_and(|list| list.iter().all(is_empty_part));
@@ -71,7 +75,7 @@ fn is_empty_answer(message: &Value) -> bool {
         value.is_null() || is_empty_text(value) || value.as_array().is_some_and(Vec::is_empty)
     };
     let others = ["tool_calls", "function_call", "refusal", "audio", "reasoning_content"];
-    message["role"] == "assistant" && is_blank && others.iter().all(|key| is_nothing(&message[*key]))
+    is_blank && others.iter().all(|key| field(message, key).is_none_or(is_nothing))
 }
 
 pub(super) fn remove_part(edit: &mut RequestEdit<'_>, found: &Finding) -> bool {

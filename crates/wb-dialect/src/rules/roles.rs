@@ -5,7 +5,7 @@ use wb_message::inferred_role::{Side, infer_role};
 
 use super::Finding;
 use crate::dialect::Dialect;
-use crate::request::{Kind, MessageView, RequestView, Role, is_chat_tool_message};
+use crate::request::{Kind, MessageView, RequestView, Role, field, is_chat_tool_message};
 use crate::request_edit::RequestEdit;
 
 /// Finds messages without a role. With Gemini they are the user's; in the Responses API, only items
@@ -36,8 +36,8 @@ pub(super) fn missing_roles(view: &RequestView<'_>) -> Vec<Finding> {
 }
 
 fn lacks_role(said: &Value) -> bool {
-    let is_message = said.get("type").is_none_or(|kind| kind == "message");
-    said.is_object() && is_message && said.get("role").is_none_or(Value::is_null)
+    let is_message = || field(said, "type").is_none_or(|kind| kind == "message");
+    said.is_object() && field(said, "role").is_none_or(Value::is_null) && is_message()
 }
 
 fn side(said: &MessageView<'_>) -> Option<Side> {
@@ -72,11 +72,11 @@ fn known_roles(dialect: Dialect) -> &'static [&'static str] {
 /// Finds messages with a role that the provider does not know.
 pub(super) fn unknown_roles(view: &RequestView<'_>) -> Vec<Finding> {
     let is_other_item = |said: &Value| {
-        let is_item = said.get("type").is_some_and(|kind| kind != "message");
-        view.dialect == Dialect::OpenaiResponses && is_item
+        let is_item = || field(said, "type").is_some_and(|kind| kind != "message");
+        view.dialect == Dialect::OpenaiResponses && is_item()
     };
     let message = |at: usize| Some(view.messages[at].value).filter(|said| !is_other_item(said));
-    let role = |at: usize| message(at)?.get("role").and_then(Value::as_str);
+    let role = |at: usize| field(message(at)?, "role").and_then(Value::as_str);
     let unknown_role =
         |at: usize| role(at).filter(|role| !known_roles(view.dialect).contains(role)).map(|role| (at, role));
     let found = (0..view.messages.len()).filter_map(unknown_role);

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use serde_json::Value;
 
 use super::Finding;
-use crate::request::{RequestView, Role};
+use crate::request::{Rare, RequestView, Role};
 use crate::request_edit::RequestEdit;
 
 /// A block of a tool that runs on the servers.
@@ -29,7 +29,9 @@ fn server_block(block: &Value) -> Option<ServerBlock<'_>> {
 
 /// Passes each block of the model with its pointer and the index of its message, in order.
 fn blocks<'a>(view: &RequestView<'a>) -> impl Iterator<Item = (String, usize, &'a Value)> {
-    let answers = view.messages.iter().enumerate().filter(|(_, message)| message.role == Role::Model);
+    let has_any = view.contents().may_have(Rare::ServerBlock);
+    let messages = if has_any { view.messages.as_slice() } else { &[] };
+    let answers = messages.iter().enumerate().filter(|(_, message)| message.role == Role::Model);
     answers.flat_map(|(at, message)| {
         let list = message.value["content"].as_array().map_or(&[][..], Vec::as_slice);
         let pointer = view.message_pointer(at);

@@ -18,7 +18,8 @@ pub(super) fn unsigned_thinking(view: &RequestView<'_>) -> Vec<Finding> {
 /// Finds reasoning without a text field; the text may be empty.
 pub(super) fn textless_thinking(view: &RequestView<'_>) -> Vec<Finding> {
     let is_bare = |block: &Value| block["type"] == "thinking" && !block["thinking"].is_string();
-    let bare = view.parts().filter(|(_, part)| is_bare(part.value));
+    let thinking = view.parts().filter(|(_, part)| matches!(part.kind, Kind::Thinking { .. }));
+    let bare = thinking.filter(|(_, part)| is_bare(part.value));
     bare.map(|(_, part)| Finding::new(part.at.as_str(), "reasoning has no `thinking`")).collect()
 }
 

@@ -10,6 +10,7 @@ mod changes;
 mod outcomes;
 mod tasks;
 mod withdrawn;
+mod word_list;
 mod consent;
 mod words;
 mod correct;

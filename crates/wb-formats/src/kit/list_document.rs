@@ -1,7 +1,7 @@
 //! A document of [`List`]s, and its reading to a view.
 
 use std::borrow::Cow;
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::io::{self, Read};
 use std::num::NonZeroUsize;
 use std::ops::Range;
@@ -10,7 +10,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use serde_json::Value;
 use wb_budget::Usage;
 use wb_message::inferred_role::{Side, infer_role};
-use wb_message::{Message, Pairing};
+use wb_message::pairing::id_key;
+use wb_message::{Block, Message, Pairing};
 use wb_record::lines::repair_surrogates;
 use wb_record::splice::Joint;
 use wb_record::{
@@ -167,6 +168,7 @@ impl ListDocument {
             lost: Vec::new(),
             of_nobody: Vec::new(),
             counts: Vec::new(),
+            last_calls: LastCalls::default(),
         };
         reading.view.messages.reserve(list.records.len());
         reading.view.provenance.reserve(list.records.len());
@@ -211,6 +213,7 @@ struct Reading {
     of_nobody: Vec<usize>,
     /// Usage in records of its own, each with the number of messages before it.
     counts: Vec<(usize, u64)>,
+    last_calls: LastCalls,
 }
 
 impl Reading {
@@ -221,10 +224,11 @@ impl Reading {
             view.usage.clear();
             self.counts.clear();
             view.provenance = Provenance::default();
+            self.last_calls = LastCalls::default();
             view.notes = vec![Note::CompactionApplied { tokens_before: None }];
         }
         for mut message in record.messages.drain(..) {
-            name_result(&mut message, &view.messages);
+            self.last_calls.name_result(&mut message, &view.messages);
             if let (Message::Assistant { .. }, Some(usage)) = (&message, record.usage) {
                 view.usage.push(UsageAt { at: view.messages.len(), usage, model: record.model.clone() });
             }
@@ -307,15 +311,43 @@ fn usage_of(counts: &[(usize, u64)], messages: &[Message]) -> Vec<UsageAt> {
     messages.iter().enumerate().filter_map(usage).collect()
 }
 
-/// Gives a result that does not name its tool the name in its call, if the answer right before it
-/// has one call of that id.
-fn name_result(message: &mut Message, before: &[Message]) {
-    let Message::ToolResult { tool_call_id, tool_name, .. } = message else { return };
-    let answer = before.iter().rfind(|it| !matches!(it, Message::ToolResult { .. }));
-    let mut calls = answer.into_iter().flat_map(Message::calls).filter(|(id, ..)| id == tool_call_id);
-    if let (true, Some((_, name, _)), None) = (tool_name.is_empty(), calls.next(), calls.next()) {
-        name.clone_into(tool_name);
+/// The calls of the last message that is not a result.
+#[derive(Default)]
+struct LastCalls {
+    /// The index of the message.
+    message: usize,
+    /// The block of each id, none of one that several calls have; read when a result needs it.
+    by_id: Option<HashMap<u64, Option<u32>>>,
+}
+
+impl LastCalls {
+    /// Gives a result that does not name its tool the name in its call, if the message has one call
+    /// of that id; any other message becomes the last.
+    fn name_result(&mut self, message: &mut Message, before: &[Message]) {
+        let Message::ToolResult { tool_call_id, tool_name, .. } = message else {
+            *self = Self { message: before.len(), by_id: None };
+            return;
+        };
+        if !tool_name.is_empty() {
+            return;
+        }
+        let Some(last) = before.get(self.message) else { return };
+        let by_id = self.by_id.get_or_insert_with(|| blocks_by_id(last));
+        let call = by_id.get(&id_key(tool_call_id)).copied().flatten();
+        if let Some(Block::ToolCall { name, .. }) = call.and_then(|at| last.blocks().get(at as usize)) {
+            name.clone_into(tool_name);
+        }
     }
+}
+
+fn blocks_by_id(message: &Message) -> HashMap<u64, Option<u32>> {
+    let mut by_id = HashMap::new();
+    for (block, nth) in message.blocks().iter().zip(0..) {
+        if let Block::ToolCall { id, .. } = block {
+            by_id.entry(id_key(id)).and_modify(|one| *one = None).or_insert(Some(nth));
+        }
+    }
+    by_id
 }
 
 /// Gives the other results that do not name their tool the name in their call.

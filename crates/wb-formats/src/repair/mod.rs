@@ -69,6 +69,13 @@ impl SessionRepair {
         Self { changes, ..Self::default() }
     }
 
+    /// Adds what a later round did, with the messages after it.
+    fn followed_by(&mut self, mut more: Self) {
+        self.messages = std::mem::take(&mut more.messages);
+        self.left = std::mem::take(&mut more.left);
+        self.take_in(more);
+    }
+
     fn take_in(&mut self, more: Self) {
         self.changes.changes.extend(more.changes.changes);
         self.torn_line = self.torn_line.or(more.torn_line);
@@ -150,10 +157,21 @@ pub fn repair(
     view: &View,
     stamp: &Stamp,
 ) -> Result<SessionRepair, NotExpressible> {
-    let (mut repaired, mut stays_hidden) = uncovered(document, conversation, view, stamp)?;
+    let violations = SentAs::from_view(view).violations_in(document, view);
+    repair_checked(document, conversation, (view, &violations), stamp)
+}
+
+/// Repairs a conversation as [`repair`] does, given what [`SentAs::violations_in`] returns for it.
+pub fn repair_checked(
+    document: &dyn Document,
+    conversation: &str,
+    checked: (&View, &[Violation]),
+    stamp: &Stamp,
+) -> Result<SessionRepair, NotExpressible> {
+    let (mut repaired, mut stays_hidden) = uncovered(document, conversation, checked, stamp)?;
     // Repairs made meanwhile may reveal what would have been worse before.
     for nth in 1..MOST_ROUNDS {
-        let start = Current::new(document, conversation, view, stamp, Uncovers::ALL);
+        let start = Current::new(document, conversation, checked, stamp, Uncovers::ALL);
         if !stays_hidden || repaired.changes.is_empty() || !start.is_one_file()? {
             break;
         }
@@ -162,12 +180,11 @@ pub fn repair(
             seed: stamp.seed.wrapping_add(nth * SEEDS * (MOST_TIMES * STAGES.len()) as u64),
             ..stamp.clone()
         };
-        match uncovered(then.as_ref(), conversation, &view, &stamp) {
+        let checked = (&*view, repaired.left.as_slice());
+        match uncovered(then.as_ref(), conversation, checked, &stamp) {
             Ok((more, stays)) if !more.changes.is_empty() => {
                 stays_hidden = stays;
-                repaired.messages.clone_from(&more.messages);
-                repaired.left.clone_from(&more.left);
-                repaired.take_in(more);
+                repaired.followed_by(more);
             }
             _ => break,
         }
@@ -180,19 +197,19 @@ pub fn repair(
 fn uncovered(
     document: &dyn Document,
     conversation: &str,
-    view: &View,
+    checked: (&View, &[Violation]),
     stamp: &Stamp,
 ) -> Result<(SessionRepair, bool), NotExpressible> {
-    let n_refused = SentAs::from_view(view).violations_in(document, view).len();
     let mut uncovers = Uncovers::ALL;
     let mut stays_hidden = false;
+    let (view, known) = checked;
     loop {
-        let repaired = in_stages(Current::new(document, conversation, view, stamp, uncovers))?;
+        let repaired = in_stages(Current::new(document, conversation, checked, stamp, uncovers))?;
         let is_whole = loses_nothing(after_summarized(view), &repaired.messages, &repaired.replaced_pictures);
         let has_lines =
             [&repaired.restored, &repaired.parted, &repaired.relinked].iter().any(|it| !it.is_empty());
         let has_uncovered = has_lines || !repaired.roles.is_empty();
-        if is_whole && (!has_uncovered || repaired.left.len() <= n_refused) {
+        if is_whole && (!has_uncovered || repaired.left.len() <= known.len()) {
             return Ok((repaired, stays_hidden));
         }
         if !has_uncovered {
@@ -218,8 +235,8 @@ fn in_stages(mut current: Current<'_>) -> Result<SessionRepair, NotExpressible> 
         // Each new line has ids of its own.
         current.stamp.seed = current.stamp.seed.wrapping_add(SEEDS);
     }
-    let left = current.violations().to_vec();
-    Ok(SessionRepair { messages: current.into_messages(), left, ..done })
+    let (messages, left) = current.into_checked();
+    Ok(SessionRepair { messages, left, ..done })
 }
 
 /// Returns the first stage with changes and those changes; reports why something stays unchanged.

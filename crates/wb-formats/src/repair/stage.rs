@@ -48,7 +48,7 @@ pub(super) struct Current<'a> {
     pub(super) stamp: Stamp,
     pub(super) sent: SentAs<'static>,
     pub(super) uncovers: Uncovers,
-    violations: OnceCell<Vec<Violation>>,
+    violations: OnceCell<Cow<'a, [Violation]>>,
 }
 
 /// The outcome of a stage.
@@ -89,7 +89,7 @@ impl<'a> Current<'a> {
     pub(super) fn new(
         document: &'a dyn Document,
         conversation: &'a str,
-        view: &'a View,
+        (view, violations): (&'a View, &'a [Violation]),
         stamp: &Stamp,
         uncovers: Uncovers,
     ) -> Self {
@@ -101,7 +101,7 @@ impl<'a> Current<'a> {
             stamp: stamp.clone(),
             sent: SentAs::from_view(view),
             uncovers,
-            violations: OnceCell::new(),
+            violations: OnceCell::from(Cow::Borrowed(violations)),
         }
     }
 
@@ -113,16 +113,20 @@ impl<'a> Current<'a> {
         &self.view.messages
     }
 
-    pub(super) fn into_messages(self) -> Vec<Message> {
-        match self.view {
+    /// Returns the messages, and what providers would refuse of them.
+    pub(super) fn into_checked(mut self) -> (Vec<Message>, Vec<Violation>) {
+        self.violations();
+        let violations = self.violations.take().unwrap_or_default().into_owned();
+        let messages = match self.view {
             Cow::Borrowed(view) => view.messages.clone(),
             Cow::Owned(view) => view.messages,
-        }
+        };
+        (messages, violations)
     }
 
     /// Returns what providers would refuse of the messages.
     pub(super) fn violations(&self) -> &[Violation] {
-        self.violations.get_or_init(|| self.sent.violations_in(self.document(), &self.view))
+        self.violations.get_or_init(|| self.sent.violations_in(self.document(), &self.view).into())
     }
 
     pub(super) fn is_refused(&self, rule: &str) -> bool {

@@ -85,12 +85,17 @@ impl History {
         document: &dyn Document,
         conversation: &str,
     ) -> Result<usize, HistoryError> {
-        let mut records = record_refs(document, &document.view(conversation)?)?;
         let is_own = |it: &&Operation| {
             it.what == OperationKind::Compact && it.by_agent.is_none() && it.conversation == *conversation
         };
+        let own: Vec<&Operation> =
+            self.operations().rev().filter(is_own).filter(|it| !self.is_undone(it.id)).collect();
+        if own.is_empty() {
+            return Ok(0);
+        }
+        let mut records = record_refs(document, &document.view(conversation)?)?;
         let mut n = 0;
-        for operation in self.operations().rev().filter(is_own).filter(|it| !self.is_undone(it.id)) {
+        for operation in own {
             let run = self.last_run(operation.id)?;
             if !records.starts_with(self.records_after(run.id)) {
                 break;

@@ -378,6 +378,10 @@ impl Iterator for Segments<'_> {
     fn next(&mut self) -> Option<Self::Item> {
         self.left.next().map(&mut self.read)
     }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        self.left.size_hint()
+    }
 }
 
 impl DoubleEndedIterator for Segments<'_> {

@@ -13,7 +13,7 @@ use super::checks::raw_request::RawRequest;
 use super::last_failure::LastFailure;
 use super::line_starts::LineStarts;
 use super::remedies::Remedies;
-use crate::commands::audit::newest_summary;
+use crate::commands::audit::newest_findings;
 use crate::session::Session;
 
 /// A session under examination.
@@ -47,11 +47,11 @@ fn past(session: &Session, path: &Path) -> Result<(usize, Vec<Finding>), FormatE
     let mut gaps = CompactionGaps::default();
     let Session { document, conversation, opened, .. } = session;
     let add = |segment: &Segment| gaps.add(segment);
-    let (_, summary) = newest_summary(document.as_ref(), conversation, opened.vocabulary, add)?;
+    let findings = newest_findings(document.as_ref(), conversation, opened.vocabulary, add)?;
     let n_by_hand = History::open_for(path, Access::Read)
         .and_then(|history| history.n_compactions_in_force(document.as_ref(), conversation));
     (0..n_by_hand.unwrap_or(0)).for_each(|_| gaps.remove_last(0));
-    Ok((gaps.n_short(), summary.unwrap_or_default()))
+    Ok((gaps.n_short(), findings.unwrap_or_default()))
 }
 
 /// Finds the line at which a message begins in a single-file session, or the first of its lines

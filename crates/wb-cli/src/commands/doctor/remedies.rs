@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::path::PathBuf;
 
 use wb_dialect::Violation;
-use wb_formats::{SentAs, SessionRepair, lone_surrogates, repair};
+use wb_formats::{SentAs, SessionRepair, lone_surrogates, repair_checked};
 use wb_message::Patch;
 use wb_record::{ChangeSet, NotExpressible, Note, Span, items};
 
@@ -67,7 +67,7 @@ impl Remedies {
         let half_characters = lone_surrogates(session.document.as_ref(), &session.opened).unwrap_or_default();
         let is_damaged = !half_characters.is_empty() || session.opened.notes.iter().any(is_repairable);
         let is_sound = now.is_valid() && !is_damaged;
-        let repair = if is_sound { RepairEffect::default() } else { try_repair(session) };
+        let repair = if is_sound { RepairEffect::default() } else { try_repair(session, &now) };
         let is_large = session.measure.context_tokens > session.window;
         let compacted = if is_large { try_compaction(session, &now) } else { Ok(None) };
         let is_left = now.violations().iter().any(|it| !repair.fixes(&it.rule));
@@ -176,8 +176,9 @@ impl RepairEffect {
     }
 }
 
-fn try_repair(session: &Session) -> RepairEffect {
-    let done = repair(session.document.as_ref(), &session.conversation, &session.opened, &clock::stamp());
+fn try_repair(session: &Session, now: &Validity) -> RepairEffect {
+    let checked = (&session.opened, now.violations());
+    let done = repair_checked(session.document.as_ref(), &session.conversation, checked, &clock::stamp());
     match done {
         Ok(mut done) if !done.changes.is_empty() => {
             let after = Some(broken(&done.left));

@@ -19,6 +19,30 @@ fn requests_of_chat_completions_keep_what_is_not_known_and_arguments_that_are_no
 }
 
 #[test]
+fn results_are_named_by_the_calls_before_them_in_linear_time() {
+    let call = |id: &str, name: &str| json!({"id": id, "type": "function", "function": {"name": name, "arguments": "{}"}});
+    let result = |id: &str| json!({"role": "tool", "tool_call_id": id, "content": "a.rs"});
+    let n = 20_000;
+    let mut calls: Vec<_> = (0..n).map(|nth| call(&format!("c{nth}"), "read")).collect();
+    calls.extend([call("two", "ls"), call("two", "cat")]);
+    let mut messages =
+        vec![json!({"role": "user", "content": "Look."}), json!({"role": "assistant", "tool_calls": calls})];
+    messages.extend((0..n).map(|nth| result(&format!("c{nth}"))));
+    messages.extend([result("two"), result("two"), result("none")]);
+    let body = json!({"model": "gpt-4o", "messages": messages}).to_string();
+    let view = of_parts(MemoryParts::from_bytes(body)).view("").unwrap();
+    let names: Vec<&str> = view.messages[2..]
+        .iter()
+        .map(|message| match message {
+            Message::ToolResult { tool_name, .. } => tool_name.as_str(),
+            _ => "",
+        })
+        .collect();
+    assert!(names[..n].iter().all(|name| *name == "read"));
+    assert_eq!(names[n..], ["ls", "cat", ""]);
+}
+
+#[test]
 fn requests_of_anthropic_have_each_result_as_a_message() {
     assert_snapshot!(outline_of("anthropic-messages/body.json"));
 }
