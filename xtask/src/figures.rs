@@ -24,18 +24,18 @@ const PROGRAMS: [Program; 4] = [
         file: "docs/evaluation/retention.md",
         folders: &["sessions/claude-code", "sessions/pi"],
     },
-    Program {
-        package: "wb-replay",
-        example: "recall",
-        file: "docs/evaluation/recall.md",
-        folders: &["sessions/claude-code", "sessions/pi"],
-    },
     Program { package: "wb-replay", example: "cost", file: "docs/evaluation/cost.md", folders: &[] },
     Program {
         package: "wb-cli",
         example: "formats_figures",
         file: "docs/evaluation/formats.md",
         folders: &[],
+    },
+    Program {
+        package: "wb-replay",
+        example: "recall",
+        file: "docs/evaluation/recall.md",
+        folders: &["sessions/claude-code", "sessions/pi"],
     },
 ];
 /// The line between the page and the rows that go into a data file, in the output of a program.

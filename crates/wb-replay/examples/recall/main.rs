@@ -1,5 +1,5 @@
-//! Prints, as Markdown, how much of what later messages needed is in a compacted context or found by
-//! one search; `cargo xtask figures` writes it into the documentation.
+//! Prints, as Markdown, how much of what later messages needed is in a compacted context or found
+//! by one search; `cargo xtask figures` writes it into the documentation.
 //!
 //! ```text
 //! cargo run --release -p wb-replay --example recall -- DATE COMMIT FILE…
@@ -139,7 +139,13 @@ fn print_tables(all: &[Place]) {
     }
     let n_needs: usize = all.iter().map(|place| place.n_needs).sum();
     let tokens = all.iter().map(|place| place.answer_tokens).sum::<f64>() / all.len() as f64;
-    println!("\nNames looked up: {n_needs}. Tokens of an answer, mean: {tokens:.0}.");
+    println!("\nNames looked up: {n_needs}. Tokens of an answer, mean: {tokens:.0}.\n<!-- rows -->");
+    println!("## Places\n");
+    println!("| needs | tokens of an answer | first three names % | lines % |");
+    println!("|---:|---:|---:|---:|");
+    for place in all {
+        println!("| {} | {:.0} | {} |", place.n_needs, place.answer_tokens, mean(&[place.found]));
+    }
 }
 
 fn read(path: &Path) -> Option<Session> {
