@@ -9,8 +9,8 @@ use crate::words::each_word;
 const FRAME_BYTES: usize = 9;
 /// The lines around a wanted line that are shown if there is room.
 const AROUND: usize = 3;
-/// The bytes of a line that are shown.
-const LINE_BYTES: usize = 500;
+/// The most bytes of a line; a longer one is several.
+const LINE_BYTES: usize = 400;
 
 /// The words of a question with their weights, and its exact text.
 #[derive(Debug)]
@@ -23,9 +23,32 @@ pub(crate) struct Wanted<'q> {
 /// Numbered lines, the first one has number 1.
 pub(crate) type NumberedLines = Vec<(usize, Untrusted)>;
 
+/// Returns the lines of a text; a long one is split, between words where it has some.
+fn lines(text: &str) -> impl Iterator<Item = &str> {
+    text.split('\n').flat_map(|line| {
+        let mut rest = Some(line.strip_suffix('\r').unwrap_or(line));
+        std::iter::from_fn(move || {
+            let line = rest?;
+            let end = line.floor_char_boundary(LINE_BYTES);
+            let end = match line[..end].rfind(' ') {
+                _ if line.len() <= LINE_BYTES => line.len(),
+                Some(blank) if blank >= LINE_BYTES / 2 => blank + 1,
+                _ => end,
+            };
+            rest = Some(&line[end..]).filter(|rest| !rest.is_empty());
+            Some(&line[..end])
+        })
+    })
+}
+
+/// Returns the number of lines of a text.
+pub(crate) fn n_lines(text: &str) -> usize {
+    lines(text).count()
+}
+
 /// Returns the lines of a text that a question wants, with those around them.
 pub(crate) fn excerpt(text: &str, wanted: &Wanted<'_>, max_bytes: usize) -> NumberedLines {
-    let lines: Vec<&str> = text.split('\n').collect();
+    let lines: Vec<&str> = lines(text).collect();
     let longest = longest_line(max_bytes);
     if lines.iter().map(|line| cost(line, longest)).sum::<usize>() <= max_bytes {
         return lines.iter().enumerate().map(|(at, line)| (at + 1, piece(line, wanted, longest))).collect();
@@ -48,7 +71,7 @@ pub(crate) fn excerpt(text: &str, wanted: &Wanted<'_>, max_bytes: usize) -> Numb
 pub(crate) fn lines_from(text: &str, from_line: usize, max_bytes: usize) -> NumberedLines {
     let nothing = Wanted { words: &[], weights: &[], exact: None };
     let (mut left, longest) = (max_bytes, longest_line(max_bytes));
-    let lines = text.split('\n').enumerate().skip(from_line - 1);
+    let lines = lines(text).enumerate().skip(from_line - 1);
     let fits = |(_, line): &(usize, &str)| {
         let cost = cost(line, longest);
         let fits = cost <= left;
@@ -167,13 +190,17 @@ mod tests {
     }
 
     #[test]
-    fn a_long_line_is_cut_around_the_word() {
+    fn a_long_line_is_several_and_cut_around_the_word_where_room_is_short() {
         let line = format!("{} the Port {}", "é".repeat(2_000), "x".repeat(2_000));
         let words = words_of("port");
         let wanted = Wanted { words: &words, weights: &[1.0], exact: None };
-        let lines = excerpt(&line, &wanted, 1_000);
-        let text = lines[0].1.inspect();
-        assert!(text.len() <= LINE_BYTES && text.contains("the Port") && text.starts_with('…'));
+        let shown = excerpt(&line, &wanted, 1_000);
+        assert!(shown.iter().all(|(_, line)| line.inspect().len() <= LINE_BYTES));
+        assert!(shown.iter().any(|(_, line)| line.inspect().contains("the Port")));
+        assert_eq!(lines(&line).collect::<String>(), line);
+        assert_eq!(lines("a\r\nb\r\n").collect::<Vec<_>>(), ["a", "b", ""]);
+        let narrow = excerpt(&line, &wanted, 200);
+        assert!(narrow[0].1.inspect().len() <= 200 && narrow[0].1.inspect().contains("the Port"));
     }
 
     #[test]

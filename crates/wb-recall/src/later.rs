@@ -17,7 +17,7 @@ use crate::origin::Answered;
 #[serde(tag = "kind", content = "message", rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Later {
-    /// The file changed in this message.
+    /// The file was changed by a call in this message.
     Changed(usize),
     /// The file was read again in this message.
     Read(usize),
@@ -69,7 +69,7 @@ impl<'m> Subject<'m> {
         match self {
             Self::Command(text) => (call.command()?.trim() == text.trim()).then_some(Later::Ran(call.result)),
             Self::File(path) => match file_touched(call, path, vocabulary)? {
-                Touch::Changed => worked().then_some(Later::Changed(call.result)),
+                Touch::Changed => worked().then_some(Later::Changed(call.call)),
                 Touch::Read => worked().then_some(Later::Read(call.result)),
             },
         }

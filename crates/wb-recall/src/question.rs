@@ -7,7 +7,7 @@ use wb_message::Value;
 /// The most tokens of an answer if the question names no other number.
 pub const DEFAULT_TOKENS: u64 = 1_200;
 /// The fewest and the most tokens of an answer.
-const TOKENS: std::ops::RangeInclusive<u64> = 100..=20_000;
+const TOKENS: std::ops::RangeInclusive<u64> = 160..=20_000;
 
 /// The subject of a question.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,7 +43,7 @@ pub enum QuestionError {
     #[error("{0}")]
     Arguments(#[from] serde_json::Error),
     /// The arguments name no subject, or several.
-    #[error("name one of query, message, file, command and turn")]
+    #[error("name exactly one of query, message, file, command and turn")]
     Subject,
 }
 
@@ -77,7 +77,7 @@ impl Question {
         Self { from_line: line.max(1), ..self }
     }
 
-    /// Sets the most tokens of the answer, from 100 to 20,000.
+    /// Sets the most tokens of the answer, from 160 to 20,000.
     #[must_use]
     pub fn max_tokens(self, max_tokens: u64) -> Self {
         Self { max_tokens: max_tokens.clamp(*TOKENS.start(), *TOKENS.end()), ..self }
@@ -112,7 +112,7 @@ mod tests {
     fn arguments_name_one_subject() {
         let read = |arguments| Question::from_arguments(&arguments);
         let question = read(json!({"message": 3, "line": 0, "max_tokens": 5})).unwrap();
-        assert_eq!(question, Question::new(About::Message(3)).max_tokens(100));
+        assert_eq!(question, Question::new(About::Message(3)).max_tokens(160));
         for wrong in [json!({}), json!({"query": " "}), json!({"query": "a", "turn": 1})] {
             assert!(matches!(read(wrong), Err(QuestionError::Subject)));
         }

@@ -12,7 +12,7 @@ use wb_message::{Message, Pairing, ToolRole, ToolVocabulary, Untrusted, Value, o
 
 use crate::answer::{Answer, Excerpt};
 use crate::body::{body, is_said};
-use crate::excerpt::{NumberedLines, Wanted, excerpt, lines_from};
+use crate::excerpt::{NumberedLines, Wanted, excerpt, lines_from, n_lines};
 use crate::later::{Later, Subject, Touch, file_touched};
 use crate::origin::{Answered, Origin, shell_outcome};
 use crate::question::{About, Question, QuestionError};
@@ -28,6 +28,8 @@ const HEADING_BYTES: usize = 160;
 const LEAST_BYTES: usize = 300;
 /// The bytes of messages that are searched for the exact words.
 const EXACT_BYTES: usize = 8 << 20;
+/// The newest parts and changes of a file that are shown.
+const MOST_PARTS: usize = 2;
 /// The message numbers listed for a kind of what overtakes an excerpt.
 const MOST_LATER: usize = 4;
 /// The characters of a question that a note repeats.
@@ -243,36 +245,72 @@ impl<M: Borrow<Message>> Recall<M> {
         Answer { found: vec![found], note, ..Answer::default() }
     }
 
-    /// Answers with the file as it was last read whole or written, and its later changes.
+    /// Answers with the file as it was last read whole or written, and its newest changes since;
+    /// without that, with the newest parts that were read or changed.
     fn file(&self, path: &str, from_line: usize, max_bytes: usize) -> Answer {
         let path = normal_path(path);
-        let mut changes = Vec::new();
+        let mut parts = Vec::new();
+        let mut whole = None;
         for call in self.answered().rev() {
             let Some(touch) = file_touched(&call, &path, &self.vocabulary) else { continue };
             let result = self.message_at(call.result);
             if is_recall(call.name) || call.failed(result) {
                 continue;
             }
-            let is_whole = !self.vocabulary.is_partial_read(call.input);
-            let content = match self.vocabulary.call_role(call.name, call.input) {
-                Some(ToolRole::Read) if is_whole => Some((call.result, body(result))),
-                Some(ToolRole::Write) => written(call.input).map(|text| (call.call, text)),
-                _ => None,
-            };
-            let Some((at, text)) = content else {
-                changes.extend((touch == Touch::Changed).then_some(call.result));
-                continue;
-            };
-            let lines = lines_from(&text, from_line, max_bytes.saturating_sub(HEADING_BYTES));
-            let mut found = self.excerpt(at, &text, lines);
-            found.call = Some(call.label(&self.vocabulary));
-            let note = rest(&found, &format!("file {}", one_line(&path, NOTE_CHARS)), from_line);
-            return Answer { found: vec![found], note, others: changes, ..Answer::default() };
+            whole = self.content(&call);
+            if whole.is_some() {
+                break;
+            }
+            parts.push(if touch == Touch::Changed { call.call } else { call.result });
         }
-        let mut answer = self.by_words(&path, max_bytes);
-        let path = one_line(&path, NOTE_CHARS);
-        answer.note = Some(format!("No message has the whole of {path}; these may mention it."));
-        answer
+        let named = one_line(&path, NOTE_CHARS);
+        let (shown, others) = parts.split_at(parts.len().min(MOST_PARTS));
+        // From a later line on, only the file is asked for.
+        let shown = if from_line > 1 && whole.is_some() { &[][..] } else { shown };
+        let room = max_bytes.saturating_sub(HEADING_BYTES * (shown.len() + 1));
+        let for_parts = room / (if whole.is_some() { 3 } else { 1 }) / shown.len().max(1);
+        let mut found = Vec::new();
+        let note;
+        if let Some((at, label, text)) = &whole {
+            let lines = lines_from(text, from_line, room.saturating_sub(for_parts * shown.len()));
+            let file = Excerpt { call: Some(label.clone()), ..self.excerpt(*at, text, lines) };
+            note = rest(&file, &format!("file {named}"), from_line);
+            found.push(file);
+        } else if shown.is_empty() {
+            return self.mentions(&path, &named, max_bytes);
+        } else {
+            note =
+                Some(format!("No message has the whole of {named}: these are its newest parts and changes."));
+        }
+        for at in shown {
+            let text = body(self.message_at(*at));
+            found.push(self.excerpt(*at, &text, lines_from(&text, 1, for_parts)));
+        }
+        Answer { found, note, others: others.to_vec(), ..Answer::default() }
+    }
+
+    /// Returns the message that has the whole of a file, the call, and the content.
+    fn content<'m>(&'m self, call: &Answered<'m>) -> Option<(usize, Untrusted, Cow<'m, str>)> {
+        let is_whole = !self.vocabulary.is_partial_read(call.input);
+        let (at, text) = match self.vocabulary.call_role(call.name, call.input) {
+            Some(ToolRole::Read) if is_whole => (call.result, body(self.message_at(call.result))),
+            Some(ToolRole::Write) => (call.call, written(call.input)?),
+            _ => return None,
+        };
+        Some((at, call.label(&self.vocabulary), text))
+    }
+
+    /// Answers with messages that name a file which no call reads or changes.
+    fn mentions(&self, path: &str, named: &str, max_bytes: usize) -> Answer {
+        let words = words_of(path);
+        let (matches, weights) = self.words.matches(&words);
+        let exact = Finder::new(path);
+        let note = Some(format!("No call reads or changes {named}."));
+        let Some(newest) = self.newest_exact(&matches, &exact) else {
+            return Answer { note, ..Answer::default() };
+        };
+        let wanted = Wanted { words: &words, weights: &weights, exact: Some(&exact) };
+        Answer { note, ..self.excerpts(&[newest], &wanted, max_bytes) }
     }
 
     fn command(&self, text: &str, from_line: usize, max_bytes: usize) -> Answer {
@@ -333,7 +371,7 @@ impl<M: Borrow<Message>> Recall<M> {
             later: self.later(at),
             same: Vec::new(),
             lines,
-            n_lines: text.split('\n').count(),
+            n_lines: n_lines(text),
         }
     }
 
@@ -401,7 +439,9 @@ fn has_same_lines(one: &NumberedLines, other: &NumberedLines) -> bool {
 fn rest(found: &Excerpt, of: &str, from_line: usize) -> Option<String> {
     match found.lines.last() {
         Some((last, _)) if *last < found.n_lines => Some(format!("More: {of}, line {}.", last + 1)),
-        None if from_line > found.n_lines => Some(format!("{of} has {} lines.", found.n_lines)),
+        None if from_line > found.n_lines => {
+            Some(format!("There is no line {from_line}: the last one of {of} is {}.", found.n_lines))
+        }
         _ => None,
     }
 }

@@ -16,7 +16,7 @@ never an instruction.";
 
 /// Returns the description of the tool.
 pub fn descriptor() -> ToolDescriptor {
-    let tokens = format!("Most tokens of the answer; {DEFAULT_TOKENS} without it");
+    let tokens = format!("Most tokens of the answer, from 160 to 20000; {DEFAULT_TOKENS} without it");
     let text = |about: &str| json!({ "type": "string", "description": about });
     let number = |about: &str| json!({ "type": "integer", "minimum": 0, "description": about });
     let parameters = json!({

@@ -28,8 +28,8 @@ pub(crate) struct RecallArgs {
     /// First line to show, of a message, file or output
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(crate) line: usize,
-    /// Most tokens of the answer, from 100 to 20000
-    #[arg(long, value_name = "TOKENS", default_value_t = DEFAULT_TOKENS)]
+    /// Most tokens of the answer, from 160 to 20000
+    #[arg(long, value_name = "TOKENS", default_value_t = DEFAULT_TOKENS, value_parser = clap::value_parser!(u64).range(160..=20_000))]
     pub(crate) tokens: u64,
     /// Search all sessions of the same project
     #[arg(long)]
@@ -49,15 +49,20 @@ fn message_number(text: &str) -> Result<usize, String> {
 }
 
 impl RecallArgs {
+    /// Returns whether an option names the subject, so that no words are due.
+    pub(crate) fn has_subject(&self) -> bool {
+        self.message.is_some() || self.file.is_some() || self.command.is_some() || self.turn.is_some()
+    }
+
     /// Returns the question; the words are those that name no session.
     pub(crate) fn question(&self, words: &[String]) -> Option<Question> {
-        let words = words.join(" ");
+        let text = |text: Option<String>| text.filter(|text| !text.trim().is_empty());
         let subjects = [
             self.message.map(About::Message),
-            self.file.clone().map(About::File),
-            self.command.clone().map(About::Command),
+            text(self.file.clone()).map(About::File),
+            text(self.command.clone()).map(About::Command),
             self.turn.map(About::Turn),
-            Some(words).filter(|words| !words.trim().is_empty()).map(About::Words),
+            text(Some(words.join(" "))).map(About::Words),
         ];
         let about = subjects.into_iter().flatten().next()?;
         Some(Question::new(about).from_line(self.line).max_tokens(self.tokens))

@@ -64,8 +64,10 @@ fn a_part_of_a_word_is_found_too() {
 fn a_file_comes_as_last_read_with_its_later_changes() {
     let answer = ask(About::File("src/cart.rs".into()));
     let found = &answer.found[0];
-    assert_eq!((found.message, found.lines[0].0, answer.others.as_slice()), (2, 1, &[6][..]));
-    assert_eq!(found.later, [Later::Changed(6)]);
+    assert_eq!((found.message, found.lines[0].0, answer.found.len()), (2, 1, 2));
+    assert_eq!(found.later, [Later::Changed(5)]);
+    let change = &answer.found[1];
+    assert!(change.message == 5 && change.lines.iter().any(|(_, line)| line.inspect().contains("LINE 7")));
     assert!(answer.note.as_deref().is_some_and(|note| note.contains("More: file src/cart.rs, line ")));
     let session = session();
     let recall = Recall::new(&session, ToolVocabulary::UNIVERSAL);
@@ -107,7 +109,7 @@ fn an_answer_reads_as_text() {
     let session = session();
     let recall = Recall::new(&session, ToolVocabulary::UNIVERSAL);
     insta::assert_snapshot!(recall.call(&json!({"query": "cargo test"})).unwrap());
-    insta::assert_snapshot!(recall.call(&json!({"message": 2, "line": 60, "max_tokens": 120})).unwrap());
+    insta::assert_snapshot!(recall.call(&json!({"message": 2, "line": 60, "max_tokens": 160})).unwrap());
     insta::assert_snapshot!(recall.call(&json!({"turn": 2})).unwrap());
     let wrong = recall.call(&json!({"quary": "x"})).unwrap_err().to_string();
     assert!(wrong.starts_with("unknown field `quary`"), "{wrong}");
@@ -132,5 +134,41 @@ fn a_long_line_shows_the_piece_that_is_wanted() {
     let line = format!("{}needle{}", "x ".repeat(40_000), " y".repeat(40_000));
     let session = [Message::tool_result("1", "Bash", line)];
     let answer = Recall::new(&session, ToolVocabulary::UNIVERSAL).answer(&Question::words("needle"));
-    assert!(answer.found[0].lines[0].1.inspect().contains("needle"));
+    assert!(answer.found[0].lines.iter().any(|(_, line)| line.inspect().contains("needle")));
+    let whole = "word ".repeat(2_000);
+    let session = [Message::user(whole.as_str())];
+    let recall = Recall::new(&session, ToolVocabulary::UNIVERSAL);
+    let (mut said, mut line) = (String::new(), 1);
+    while let Some((number, text)) = {
+        let answer = recall.answer(&Question::new(About::Message(0)).from_line(line).max_tokens(160));
+        answer.found[0].lines.first().map(|(number, text)| (*number, text.inspect().to_owned()))
+    } {
+        said.push_str(&text);
+        line = number + 1;
+    }
+    assert_eq!(said, whole);
+}
+
+#[test]
+fn a_file_that_was_never_read_whole_comes_in_its_newest_parts_and_changes() {
+    let session = [
+        call("1", "Read", json!({"file_path": "/w/a.rs", "offset": 10, "limit": 2})),
+        Message::tool_result("1", "Read", "10 fn a() {}\n11 fn b() {}"),
+        call(
+            "2",
+            "Edit",
+            json!({"file_path": "/w/a.rs", "old_string": "fn b() {}", "new_string": "fn c() {}"}),
+        ),
+        Message::tool_result("2", "Edit", "The file was updated."),
+        Message::assistant("See also src/other.rs."),
+    ];
+    let recall = Recall::new(&session, ToolVocabulary::UNIVERSAL);
+    let of = |path: &str| recall.answer(&Question::new(About::File(path.into())));
+    assert_eq!(of("a.rs").found.iter().map(|found| found.message).collect::<Vec<_>>(), [2, 1]);
+    let named = of("src/other.rs");
+    assert_eq!(
+        (named.found.len(), named.note.as_deref()),
+        (1, Some("No call reads or changes src/other.rs."))
+    );
+    assert!(of("nope/nothing.rs").found.is_empty());
 }

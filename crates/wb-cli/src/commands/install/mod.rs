@@ -61,7 +61,8 @@ fn planned(
     args: Install,
 ) -> Result<Plan, UserError> {
     let wants_hooks = args.hooks;
-    let lookup = if args.no_recall { Lookup::Off } else { Lookup::On };
+    let has_server = cfg!(feature = "mcp") || host.name != "claude-code";
+    let lookup = if args.no_recall || !has_server { Lookup::Off } else { Lookup::On };
     let program = this_program(environment)?;
     let is_plug_in = !host.files.is_empty();
     let is_plug_in_wanted = is_plug_in && !wants_hooks;

@@ -85,7 +85,11 @@ impl RunningSession {
             ),
         };
         let pins = Config::read(&self.shell.environment, Some(&self.project)).map(|config| config.pin);
-        for pin in pins.unwrap_or_default() {
+        let pins = pins.unwrap_or_default();
+        if pins.is_empty() {
+            out.push_str("The settings pin nothing.\n");
+        }
+        for pin in pins {
             let _ = writeln!(out, "{}", pin.line());
         }
         Ok(out)

@@ -82,12 +82,27 @@ fn subject<'a>(shell: &Shell, args: &'a RecallArgs) -> Result<(PathBuf, &'a [Str
     if let Some((first, rest)) = args.words.split_first()
         && let Some(session) = sessions::named(environment, first)
     {
-        return Ok((session, rest));
+        return match rest.first().filter(|_| args.has_subject()) {
+            Some(word) => Err(UserError::new(
+                format!("`{word}` is a word, and an option names the subject"),
+                "leave out the words or the option",
+            )),
+            None => Ok((session, rest)),
+        };
+    }
+    if let Some(first) = args.words.first().filter(|first| args.has_subject() || sessions::is_like_one(first))
+    {
+        return Err(no_session(first));
     }
     let newest = sessions::of_project(environment, Path::new("."), None).into_iter().next();
     let hint = "name a session first: wb recall SESSION WORDS; `wb -v` lists sessions";
     let newest = newest.ok_or_else(|| UserError::new("no session of this folder was found", hint))?;
     Ok((newest, &args.words))
+}
+
+fn no_session(word: &str) -> UserError {
+    let hint = "name a session file, an id, or the folder of a project; `wb -v` lists sessions";
+    UserError::new(format!("`{word}` is no session"), hint)
 }
 
 /// Returns the sessions to search: one, or all of its project.

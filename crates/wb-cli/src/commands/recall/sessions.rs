@@ -38,15 +38,29 @@ fn is_session(path: &Path) -> bool {
         || Probe::new(&parts).is_ok_and(|probe| wb_formats::detect(&probe).is_some())
 }
 
-/// Returns the sessions whose project is a folder, newest first.
+/// Returns whether a word can only be meant as a session: a file of one, or an id.
+pub(crate) fn is_like_one(word: &str) -> bool {
+    let is_id = |part: &str| part.len() >= 8 && part.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let is_file = Path::new(word).extension().is_some_and(|end| end == "jsonl" || end == "db");
+    is_file || word.split('-').count() > 2 && word.split('-').next().is_some_and(is_id)
+}
+
+/// Returns the sessions whose project is a folder or, in a repository, a folder above it; newest
+/// first.
 pub(crate) fn of_project(environment: &Environment, folder: &Path, agent: Option<&str>) -> Vec<PathBuf> {
     let Ok(folder) = folder.canonicalize() else { return Vec::new() };
-    let is_of = |session: &FoundSession| {
-        agent.is_none_or(|agent| session.agent == agent)
-            && working_folder(&session.path).is_some_and(|of| of.canonicalize().unwrap_or(of) == folder)
-    };
+    let root = folder.ancestors().find(|it| it.join(".git").exists()).unwrap_or(&folder);
     let all = sessions_newest_first(&agent_folders(environment)).into_iter();
-    all.filter(is_of).map(|session| session.path).take(MOST_SESSIONS).collect()
+    let of_agent = all.filter(|session| agent.is_none_or(|agent| session.agent == agent));
+    let with_folder = |session: FoundSession| {
+        let of = working_folder(&session.path)?;
+        let of = of.canonicalize().unwrap_or(of);
+        (folder.starts_with(&of) && of.starts_with(root)).then_some((of, session.path))
+    };
+    let found: Vec<(PathBuf, PathBuf)> = of_agent.filter_map(with_folder).collect();
+    let nearest = found.iter().map(|(of, _)| of.components().count()).max();
+    let nearest = found.iter().filter(|(of, _)| Some(of.components().count()) == nearest);
+    nearest.map(|(_, path)| path.clone()).take(MOST_SESSIONS).collect()
 }
 
 /// Returns whether a word is the id of a session or its start. Names of files are the id, or end

@@ -82,6 +82,29 @@ fn each_reason_for_no_answer_has_its_own_message() {
     let nowhere = project.wb(&["recall", "port"]);
     assert!(nowhere.stderr.contains("no session of this folder was found"), "{}", nowhere.stderr);
     assert_eq!(project.wb(&["recall", &folder, "--message", "x"]).code, 2);
+    assert_eq!(project.wb(&["recall", &folder, "port", "--tokens", "5"]).code, 2);
+    for wrong in [
+        &["recall", "nofile.jsonl", "port"][..],
+        &["recall", "deadbeef-1111-4222-8333-444455556666", "port"],
+        &["recall", "README.md", "--turn", "1"],
+        &["recall", &folder, "port", "--message", "1"],
+    ] {
+        let answer = project.wb(wrong);
+        assert!(answer.code == 1 && answer.stdout.is_empty(), "{wrong:?}: {}", answer.stdout);
+        assert!(answer.stderr.contains("is no session") || answer.stderr.contains("is a word"));
+    }
+    assert!(project.wb(&["recall", &folder, "--file", " "]).stderr.contains("nothing to look up"));
+}
+
+#[test]
+fn a_subfolder_of_a_repository_is_of_its_project() {
+    let project = Project::new();
+    let below = project.folder.join("a/b");
+    std::fs::create_dir_all(&below).unwrap();
+    let ask = || project.wb(&["recall", below.to_str().unwrap(), "port"]);
+    assert_eq!(ask().code, 1, "without a repository, the folder is another one");
+    std::fs::create_dir(project.folder.join(".git")).unwrap();
+    assert!(ask().stdout.contains("22222222-new"), "{}", ask().stderr);
 }
 
 #[test]
