@@ -1,13 +1,11 @@
 // Compacts opencode sessions with `wb`: its digest replaces the model's summary, unless `wb` cannot
 // do better. opencode still makes its request for a summary.
 import { spawn } from "node:child_process";
-import type { Plugin } from "@opencode-ai/plugin";
+import type { Hooks, Plugin } from "@opencode-ai/plugin";
 
 const WB = "@WB@";
 /** Whether the model gets the tool `recall`; opencode installs the package that describes tools. */
 const IS_RECALL: unknown = "@RECALL@";
-const { tool } = (IS_RECALL ? await import("@opencode-ai/plugin").catch(() => undefined) : undefined) ?? {};
-const RECALL = tool ? "recall" : undefined;
 /** The time budget of `wb` in milliseconds, and the grace period before it is stopped. */
 const BUDGET_MS = 8000;
 const GRACE_MS = 1000;
@@ -17,7 +15,7 @@ type Answer =
   | { version: 1; action: "pass"; reason: string };
 
 /** Calls `wb hook`; after any failure opencode compacts by itself. */
-function ask(question: object): Promise<Answer> {
+function ask(question: object, recall?: string): Promise<Answer> {
   return new Promise((resolve) => {
     let text = "";
     const child = spawn(WB, ["hook"], { stdio: ["pipe", "pipe", "ignore"] });
@@ -40,7 +38,7 @@ function ask(question: object): Promise<Answer> {
       // Ignored if an answer has already been resolved.
       end("there was no answer of this version");
     });
-    child.stdin.end(JSON.stringify({ version: 1, host: "opencode", budget_ms: BUDGET_MS, recall: RECALL, ...question }));
+    child.stdin.end(JSON.stringify({ version: 1, host: "opencode", budget_ms: BUDGET_MS, recall, ...question }));
   });
 }
 
@@ -64,6 +62,7 @@ const isRequest = ({ parts }: { parts: { type: string }[] }) => parts.some(({ ty
 const isSummary = (info: { summary?: unknown }) => info.summary === true;
 
 export const WbCompact: Plugin = async ({ client, directory }) => {
+  const { tool } = (IS_RECALL ? await import("@opencode-ai/plugin").catch(() => undefined) : undefined) ?? {};
   /** The sessions with a started compaction for which `wb` was not called yet. */
   const armed = new Set<string>();
   /** The answers of `wb` for running compactions. */
@@ -82,7 +81,7 @@ export const WbCompact: Plugin = async ({ client, directory }) => {
     const firstKept = end < 0 ? undefined : before.slice(end + 1).find((message) => !isRequest(message) && !isSummary(message.info));
     return ask({ session_id: sessionID, cwd: directory, trigger: part?.auto === false ? "manual" : "auto",
       session: { content: { info: session.data, messages: before } }, newest_record: before.at(-1)?.info.id,
-      keep_from: firstKept?.info.id ?? Number.MAX_SAFE_INTEGER });
+      keep_from: firstKept?.info.id ?? Number.MAX_SAFE_INTEGER }, tool && "recall");
   }
 
   function begin(sessionID: string, last?: string) {
@@ -91,8 +90,8 @@ export const WbCompact: Plugin = async ({ client, directory }) => {
   }
 
   /** Describes the tool, if the package for that is there. */
-  function recall() {
-    if (tool === undefined) return {};
+  function tools(): Hooks["tool"] {
+    if (tool === undefined) return undefined;
     const { string, number } = tool.schema;
     const text = (description: string) => string().optional().describe(description);
     const count = (description: string) => number().int().min(0).optional().describe(description);
@@ -107,7 +106,7 @@ export const WbCompact: Plugin = async ({ client, directory }) => {
   }
 
   return {
-    tool: recall(),
+    tool: tools(),
     "experimental.session.compacting": async ({ sessionID }) => {
       armed.add(sessionID);
     },
