@@ -1,5 +1,5 @@
-//! Our instructions for the summary that Codex has its model write: lines in front of its settings,
-//! for `compact_prompt`.
+//! Our lines in front of the settings of Codex: instructions for the summary that it has its model
+//! write, and the server with which that model looks up what was folded.
 
 use toml::Table;
 use wb_summarize::handover_prompt;
@@ -38,10 +38,21 @@ impl<'a> PromptSettings<'a> {
 }
 
 /// Returns the lines to write. They come first, since top-level keys precede all tables.
-fn ours() -> String {
+fn ours(server: Option<&str>) -> String {
     let prompt = handover_prompt(ROOM_TOKENS);
     let first = format!("{FIRST}{VERSION}, which overwrites it; `wb uninstall` removes it.\n");
-    format!("{first}{} = '''\n{prompt}'''\n{LAST}", KEYS[0])
+    let server = server.map_or_else(String::new, |program| {
+        // A text of JSON is one of TOML.
+        let program = serde_json::Value::from(program);
+        format!("mcp_servers.wb = {{ command = {program}, args = [\"mcp\", \"--host\", \"codex\"] }}\n")
+    });
+    format!("{first}{server}{} = '''\n{prompt}'''\n{LAST}", KEYS[0])
+}
+
+/// Returns the program of our server in settings that contain one.
+pub(crate) fn server(text: &str) -> Option<String> {
+    let ours: Table = toml::from_str(PromptSettings::parse(text).ours).ok()?;
+    Some(ours.get("mcp_servers")?.get("wb")?.get("command")?.as_str()?.to_owned())
 }
 
 /// Returns whether our lines are there.
@@ -49,12 +60,17 @@ pub(crate) fn is_there(text: &str) -> bool {
     !PromptSettings::parse(text).ours.is_empty()
 }
 
-/// Returns the settings with our lines as they are to be.
-pub(crate) fn with(text: &str) -> String {
+/// Returns the settings with our lines as they are to be; without the server where the settings
+/// have servers in a form that admits no other.
+pub(crate) fn with(text: &str, server: Option<&str>) -> String {
     let PromptSettings { before, ours: old, after } = PromptSettings::parse(text);
     let n_mark = if after.starts_with(BYTE_ORDER) { BYTE_ORDER.len_utf8() } else { 0 };
     let (before, after) = if old.is_empty() { after.split_at(n_mark) } else { (before, after) };
-    [before, &ours(), after].concat()
+    let with_server = [before, &ours(server), after].concat();
+    match toml::from_str::<Table>(with_server.trim_start_matches(BYTE_ORDER)) {
+        Err(_) if server.is_some() => [before, &ours(None), after].concat(),
+        _ => with_server,
+    }
 }
 
 /// Returns the settings without our lines.
@@ -77,7 +93,8 @@ pub(crate) fn problem(text: &str) -> Option<String> {
     if version != VERSION {
         return Some(format!("it was written by wb {version}, and this is {VERSION}: install it again"));
     }
-    (there != ours()).then(|| "it was changed since: install it again, if it was not you".to_owned())
+    (there != ours(server(text).as_deref()))
+        .then(|| "it was changed since: install it again, if it was not you".to_owned())
 }
 
 #[cfg(test)]
@@ -89,28 +106,47 @@ mod tests {
         for before in
             ["", "model = \"x\"\n", "# mine\n[features]\nhooks = true", "a = 1\r\n", "\u{feff}a = 1\n"]
         {
-            let with = with(before);
+            let with = with(before, Some("/a b/wb"));
             let settings: Table = toml::from_str(&with).unwrap();
             assert_eq!(settings[KEYS[0]].as_str(), Some(handover_prompt(ROOM_TOKENS).as_str()));
             assert!(is_there(&with) && !is_there(before));
-            assert_eq!((without(&with).as_str(), super::with(&with)), (before, with.clone()));
-            assert_eq!(problem(&with), None);
+            assert_eq!(
+                (without(&with).as_str(), super::with(&with, Some("/a b/wb"))),
+                (before, with.clone())
+            );
+            assert_eq!((problem(&with), server(&with).as_deref()), (None, Some("/a b/wb")));
+            let alone = super::with(&with, None);
+            assert_eq!((problem(&alone), server(&alone)), (None, None));
         }
     }
 
     #[test]
     fn instructions_of_the_user_are_found_and_ours_are_none() {
-        assert_eq!(of_user(&with("")), Ok(None));
+        assert_eq!(of_user(&with("", None)), Ok(None));
         for key in KEYS {
-            assert_eq!(of_user(&with(&format!("{key} = 'x'\n"))), Ok(Some(key)));
+            assert_eq!(of_user(&with(&format!("{key} = 'x'\n"), None)), Ok(Some(key)));
         }
         assert_eq!(of_user("[profiles.x]\ncompact_prompt = 'x'\n"), Ok(None));
         assert!(of_user("model = \n").is_err());
     }
 
     #[test]
+    fn servers_of_the_user_stay_and_ours_gives_way_to_a_form_without_room() {
+        let other = "[mcp_servers.other]\ncommand = \"x\"\n";
+        let settings: Table = toml::from_str(&with(other, Some("wb"))).unwrap();
+        assert_eq!(settings["mcp_servers"].as_table().map(Table::len), Some(2));
+        for closed in ["[mcp_servers]\n", "[mcp_servers.wb]\ncommand = \"x\"\n", "mcp_servers = {}\n"] {
+            let with = with(closed, Some("wb"));
+            assert!(
+                is_there(&with) && server(&with).is_none() && toml::from_str::<Table>(&with).is_ok(),
+                "{with}"
+            );
+        }
+    }
+
+    #[test]
     fn lines_that_others_moved_or_changed_are_known_and_lines_without_an_end_are_not_ours() {
-        let moved = format!("model = \"x\"\n{}[a]\n", ours());
+        let moved = format!("model = \"x\"\n{}[a]\n", ours(None));
         assert_eq!(without(&moved), "model = \"x\"\n[a]\n");
         assert!(
             problem(&moved.replace("faithful", "funny")).is_some_and(|why| why.contains("was changed since"))

@@ -4,9 +4,9 @@
 use super::hosts::{Compacts, Session};
 use super::play::Play;
 use super::plug_in;
-use super::plugged::ITS_OWN;
+use super::plugged::{self, ITS_OWN};
 use super::provider::{ITS_INSTRUCTIONS, OUR_INSTRUCTIONS, Played};
-use super::script::{self, TAIL_PROMPT, TASK, Turn};
+use super::script::{self, NEXT_PROMPT, TAIL_PROMPT, TASK, Turn};
 use super::validate::{self, COMPACTED, Check, Sent};
 use super::wb::Wb;
 
@@ -34,9 +34,11 @@ pub(crate) fn play(play: &mut Play, wb: &Wb, full_tokens: usize) -> Result<(), S
     let asked = played.requests.last().zip(played.requests.first());
     let (asked, first) = asked.ok_or("the agent asked nothing")?;
     play.report("1-installed", validate::findings(&INFORMED, Sent { request: asked, first, prompt: TASK }));
+    let played = play.say("2-recalled", NEXT_PROMPT, script::recalling(), Session::Last)?;
+    play.report("2-recalled", plugged::not_recalled(&played));
     wb.put(play.stage, "uninstall", play.host.name)?;
     let second = (TAIL_PROMPT, full(script::tail(&project)), Session::Last);
-    say(play, "2-taken-out", second, [ITS_INSTRUCTIONS, OUR_INSTRUCTIONS])?;
+    say(play, "3-taken-out", second, [ITS_INSTRUCTIONS, OUR_INSTRUCTIONS])?;
     play.report("afterwards", plug_in::leaked_words(play.stage));
     Ok(())
 }

@@ -61,7 +61,7 @@ fn planned(
     args: Install,
 ) -> Result<Plan, UserError> {
     let wants_hooks = args.hooks;
-    let has_server = cfg!(feature = "mcp") || host.name != "claude-code";
+    let has_server = cfg!(feature = "mcp") || !["claude-code", "codex"].contains(&host.name);
     let lookup = if args.no_recall || !has_server { Lookup::Off } else { Lookup::On };
     let program = this_program(environment)?;
     let is_plug_in = !host.files.is_empty();
@@ -72,7 +72,8 @@ fn planned(
     }
     let mut plan = match place.hooks(host).filter(|_| wants_hooks || !is_plug_in) {
         Some(path) => {
-            plan::hooks(host, &path, [place, &InstallPlace::new(host, environment, false)?], program)?
+            let places = [place, &InstallPlace::new(host, environment, false)?];
+            plan::hooks(host, &path, places, program, lookup)?
         }
         None if wants_hooks => return Err(no_hooks(host)),
         None => plan::plug_in(host, place, program, lookup)?,

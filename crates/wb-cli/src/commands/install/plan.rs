@@ -74,6 +74,7 @@ pub(crate) fn hooks(
     path: &Path,
     [place, user]: [&InstallPlace; 2],
     program: &str,
+    lookup: Lookup,
 ) -> Result<Plan, UserError> {
     if hooks::known_again(program).is_none() {
         let what = "hooks need a program named wb, and this one has another name";
@@ -81,7 +82,8 @@ pub(crate) fn hooks(
     }
     let mut plan = Plan { changes: Vec::new(), notes: Vec::new(), effect: OF_HOOKS };
     if let Some(path) = place.prompt(host) {
-        with_prompt(host, &path, [place, user], &mut plan)?;
+        let server = (lookup == Lookup::On).then_some(program);
+        with_prompt(host, &path, [place, user], server, &mut plan)?;
     }
     let before = read(place, path)?;
     let text = before.as_deref().unwrap_or("{}\n");
@@ -96,6 +98,7 @@ fn with_prompt(
     host: &Host,
     path: &Path,
     [place, user]: [&InstallPlace; 2],
+    server: Option<&str>,
     plan: &mut Plan,
 ) -> Result<(), UserError> {
     let before = read(place, path)?;
@@ -110,7 +113,12 @@ fn with_prompt(
     let Some((file, key)) = of_user(path, &text)?.or(elsewhere.flatten()) else {
         plan.effect = OF_BOTH;
         let is_first = !compact_prompt::is_there(&text);
-        plan.changes.extend(settled(path, place, before, compact_prompt::with(&text), is_first)?);
+        let after = compact_prompt::with(&text, server);
+        if server.is_some() && compact_prompt::server(&after).is_none() {
+            let file = path.display();
+            plan.notes.push(format!("{file} has mcp_servers of its own, so the tool `recall` is left out"));
+        }
+        plan.changes.extend(settled(path, place, before, after, is_first)?);
         return Ok(());
     };
     plan.notes.push(format!("{} has your {key}, which is kept; that of wb is skipped", file.display()));

@@ -129,7 +129,7 @@ impl Dialect {
         let tool = match self {
             Self::Anthropic => anthropic::tool,
             Self::Chat => chat::tool,
-            Self::Responses => responses::tool,
+            Self::Responses => return list(&body["tools"]).iter().flat_map(responses::tools).collect(),
             Self::Gemini => return list(&body["tools"]).iter().flat_map(gemini::tools).collect(),
         };
         list(&body["tools"]).iter().map(tool).collect()

@@ -4,9 +4,20 @@ use serde_json::{Value, json};
 
 use super::{Called, Item, OUTPUT_TOKENS, Reply, Tool, list, string, who, words};
 
-pub(super) fn tool(tool: &Value) -> Tool {
-    Tool { name: string(&tool["name"]), properties: tool["parameters"]["properties"].clone() }
+/// Returns a tool, or those of a namespace, which come under names of both.
+pub(super) fn tools(tool: &Value) -> Vec<Tool> {
+    let with_name =
+        |name: String, tool: &Value| Tool { name, properties: tool["parameters"]["properties"].clone() };
+    let name = string(&tool["name"]);
+    if tool["type"] != "namespace" {
+        return vec![with_name(name, tool)];
+    }
+    let inner = list(&tool["tools"]).iter();
+    inner.map(|tool| with_name([&name, BETWEEN, &string(&tool["name"])].concat(), tool)).collect()
 }
+
+/// Separates a namespace from a tool.
+const BETWEEN: &str = "__";
 
 pub(super) fn items(body: &Value) -> Vec<Item> {
     list(&body["input"]).iter().filter_map(item).collect()
@@ -84,10 +95,18 @@ fn message(reply: &Reply) -> Piece {
 fn call(reply: &Reply, call: &Called) -> Piece {
     let item = |status: &str, arguments: &str| {
         let id = format!("fc_scripted_{:04}_{}", reply.number, call.id);
-        json!({
-            "type": "function_call", "id": id, "call_id": call.id, "name": call.name,
+        let (namespace, name) = match call.name.rsplit_once(BETWEEN) {
+            Some((namespace, name)) => (Some(namespace), name),
+            None => (None, call.name.as_str()),
+        };
+        let mut item = json!({
+            "type": "function_call", "id": id, "call_id": call.id, "name": name,
             "status": status, "arguments": arguments,
-        })
+        });
+        if let Some(namespace) = namespace {
+            item["namespace"] = namespace.into();
+        }
+        item
     };
     let arguments = call.input.to_string();
     let own = vec![
