@@ -35,7 +35,9 @@ const PLUGGED: &str = "\
 The agent compacts by itself, and our plug-in asks `wb hook`. In the case *ours* the window is reported full
 in the second prompt and is full in the third, each prompt in a separate process; in *asked for* the user
 asks for a compaction with words and undoes it later with `wb undo` (rows of 2026-11-23 and later). In the
-others something else replaces `wb`, and the agent has to compact in its normal way. Seconds are the longest
+others something else replaces `wb`, and the agent has to compact in its normal way. The model ends *ours* (rows of
+2026-11-29 and later) by calling `recall` for what the first compaction folded, and the next request has its exact
+words. Seconds are the longest
 time between an answer of the provider and the next request, tools included. In all runs outputs are
 unchanged, nothing but the provider listens on a port, requests keep the order of the dialect, and no log of
 `wb` contains words of a message.
@@ -52,7 +54,7 @@ const INFORMED_TITLE: &str = "## With our instructions for its summary\n\n";
 const INFORMED_TEXT: &str = "\
 This agent accepts no text in place of its model's summary. `wb install` gives it instructions for that
 request, and a hook that adds what `wb` knows of the whole session. The window was reported full in the first
-prompt; after `wb uninstall` it was full once more, and the request for a summary had the agent's
+prompt; then the model called `recall` (rows of 2026-11-29 and later); after `wb uninstall` it was full once more, and the request for a summary had the agent's
 instructions again. Hooks ran without being trusted (`--dangerously-bypass-hook-trust`).
 
 ";
