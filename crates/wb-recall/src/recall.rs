@@ -181,14 +181,17 @@ impl<M: Borrow<Message>> Recall<M> {
     /// Returns the newest message with exactly these words, of those that the model does not see
     /// if there are any.
     fn newest_exact(&self, matches: &[Match], exact: &Finder<'_>) -> Option<usize> {
-        let n_folded = self.visible_from.filter(|from| *from > 0).unwrap_or(usize::MAX);
+        let n_folded = self.visible_from.unwrap_or(0);
         let mut left = EXACT_BYTES;
-        let mut newest = matches.iter().rev().filter(|it| it.has_all && it.message < n_folded);
-        newest.find_map(|it| {
+        let mut has_exact = |it: &&Match| {
             let text = body(self.message_at(it.message));
-            left = left.checked_sub(text.len())?;
-            exact.find(text.as_bytes()).map(|_| it.message)
-        })
+            let is_read = it.has_all && left >= text.len();
+            left -= if is_read { text.len() } else { 0 };
+            is_read && exact.find(text.as_bytes()).is_some()
+        };
+        let (folded, visible) = matches.split_at(matches.partition_point(|it| it.message < n_folded));
+        let newest = folded.iter().rfind(&mut has_exact).or_else(|| visible.iter().rfind(&mut has_exact));
+        newest.map(|it| it.message)
     }
 
     /// Finds a part of a word, whose hash no index has.

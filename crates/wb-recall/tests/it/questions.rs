@@ -102,6 +102,8 @@ fn what_the_model_still_sees_comes_last() {
     let recall = Recall::new(&session, ToolVocabulary::UNIVERSAL).visible_from(7);
     let found = recall.answer(&Question::words("9090")).found;
     assert_eq!(found.iter().map(|found| found.message).collect::<Vec<_>>(), [0, 10]);
+    let only_visible = recall.answer(&Question::words("All 12 tests")).found;
+    assert_eq!(only_visible[0].message, 10, "exact words lead, wherever they are");
 }
 
 #[test]

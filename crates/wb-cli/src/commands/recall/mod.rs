@@ -114,7 +114,8 @@ fn paths(shell: &Shell, session: &Path, all: bool) -> Vec<PathBuf> {
 }
 
 fn answer(shell: &Shell, path: &Path, question: &Question, no_redact: bool) -> Result<Answer, UserError> {
-    let recall = log::index(shell, path)?;
+    // A person sees nothing of the model's context.
+    let recall = log::index(shell, path)?.visible_from(0);
     let answer = shell.timed("searching", || recall.answer(question));
     Ok(if no_redact { answer } else { answer.redacted() })
 }
