@@ -199,7 +199,7 @@ fn what_a_compaction_folded_is_recalled_by_the_model_and_by_the_user() {
         resumed(&dir, &log, script(r#"{"calls":[["recall",{"query":"code word"}],["recall",{}]]}"#));
     prompt(&mut agent, "What was the code word?").unwrap();
     let results: Vec<(bool, String)> = agent.messages().iter().rev().filter_map(result_of).take(2).collect();
-    assert!(results[0].0 && results[0].1.contains("name one of query"), "{results:?}");
+    assert!(results[0].0 && results[0].1.contains("name exactly one of query"), "{results:?}");
     assert!(!results[1].0 && results[1].1.starts_with("#0 the user"), "{results:?}");
     assert!(
         commands::recall(&agent, "heron")
