@@ -9,6 +9,8 @@ use wb_message::pairing::CallPosition;
 use wb_message::{Block, Content, Message, ToolVocabulary, Untrusted};
 use wb_shell::outcome::{Outcome, Reported, Verdict, judge};
 
+use crate::body::body;
+
 /// The author of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
@@ -84,34 +86,30 @@ impl<'m> Answered<'m> {
         command(self.input)
     }
 
-    /// Returns how the call ended, in words; none if nothing says so.
+    /// Returns how the call ended; none if nothing says so.
     pub(crate) fn outcome(&self, result: &Message) -> Option<String> {
-        let (output, is_error) = match result {
-            Message::ToolResult { content, is_error, .. } => (joined_text(content), *is_error),
-            _ => (crate::body::body(result), false),
-        };
-        let reported = if is_error { Reported::Error } else { Reported::Ok };
-        let command = self.command();
-        match in_words(&judge(command.as_deref(), &output, reported)) {
-            ok if ok == "ok" && command.is_none() => None,
-            outcome => Some(outcome),
-        }
+        self.judged(result, |verdict| {
+            let is_said = verdict.outcome != Outcome::Ok || self.command().is_some();
+            is_said.then(|| verdict.to_string())
+        })
     }
 
     pub(crate) fn failed(&self, result: &Message) -> bool {
-        self.outcome(result).is_some_and(|outcome| outcome.starts_with(Outcome::Failed.as_str()))
+        self.judged(result, |verdict| verdict.outcome == Outcome::Failed)
+    }
+
+    fn judged<T>(&self, result: &Message, read: impl FnOnce(&Verdict<'_>) -> T) -> T {
+        let (output, is_error) = match result {
+            Message::ToolResult { content, is_error, .. } => (joined_text(content), *is_error),
+            _ => (body(result), false),
+        };
+        let reported = if is_error { Reported::Error } else { Reported::Ok };
+        read(&judge(self.command().as_deref(), &output, reported))
     }
 }
 
-/// Returns how a command of the user ended, in words.
+/// Returns how a command of the user ended.
 pub(crate) fn shell_outcome(command: &str, output: &str, exit_code: Option<i32>) -> String {
     let reported = exit_code.map_or(Reported::Nothing, Reported::Exit);
-    in_words(&judge(Some(command), output, reported))
-}
-
-fn in_words(verdict: &Verdict<'_>) -> String {
-    match (verdict.outcome, verdict.exit) {
-        (Outcome::Failed, Some(code)) if code != 0 => format!("{} (exit {code})", Outcome::Failed.as_str()),
-        (outcome, _) => outcome.as_str().to_owned(),
-    }
+    judge(Some(command), output, reported).to_string()
 }

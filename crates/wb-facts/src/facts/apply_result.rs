@@ -213,12 +213,7 @@ impl Facts {
         if effects.git.iter().any(changes_files) {
             self.overtake(|shown| matches!(shown, Evidence::File(_)));
         }
-        let outcome = match (verdict.outcome, verdict.exit) {
-            (Outcome::Failed, Some(code)) if code != 0 => {
-                format!("{} (exit {code})", verdict.outcome.as_str())
-            }
-            (outcome, _) => outcome.as_str().to_owned(),
-        };
+        let outcome = verdict.to_string();
         let is_evident = !worked || verdict.shown.is_some() || !effects.git.is_empty();
         if !is_evident && (command.kind.is_viewer || command.kind.is_silent) {
             // Its output is kept as lines, its changes as files.

@@ -1,5 +1,7 @@
 //! Reports of hosts on the outcome of a call, also those that they write around the output.
 
+use std::fmt;
+
 use wb_message::text::{head, tail};
 
 /// The outcome of a call as reported by the host.
@@ -60,6 +62,17 @@ pub struct Verdict<'a> {
     pub why: Vec<&'a str>,
     /// The line with the result of a success.
     pub shown: Option<&'a str>,
+}
+
+/// Writes the outcome in words: `ok`, `failed (exit 101)`.
+impl fmt::Display for Verdict<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.outcome.as_str())?;
+        match self.exit {
+            Some(code) if self.outcome == Outcome::Failed && code != 0 => write!(f, " (exit {code})"),
+            _ => Ok(()),
+        }
+    }
 }
 
 /// The host's report, and the output without the host's additions.
