@@ -135,12 +135,17 @@ impl Excerpt {
     }
 
     fn write_later(&self, out: &mut String) {
-        let kinds = ["changed", "read again", "run again"];
-        for kind in kinds {
-            let of_kind = self.later.iter().filter(|later| later.as_str() == kind);
-            let messages: Vec<usize> = of_kind.map(Later::message).collect();
-            if !messages.is_empty() {
-                out.extend([" · ", kind, " since: ", &numbers(&messages)]);
+        for (nth, later) in self.later.iter().enumerate() {
+            let kind = later.as_str();
+            let is_first = self.later[..nth].iter().all(|before| before.as_str() != kind);
+            if is_first {
+                let of_kind = self.later.iter().filter(|later| later.as_str() == kind);
+                out.extend([
+                    " · ",
+                    kind,
+                    " since: ",
+                    &numbers(&of_kind.map(Later::message).collect::<Vec<_>>()),
+                ]);
             }
         }
     }

@@ -41,6 +41,11 @@ fn lines(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
+/// Returns the bytes that quoted lines take.
+pub(crate) fn n_bytes(lines: &NumberedLines) -> usize {
+    lines.iter().map(|(_, line)| line.inspect().len() + FRAME_BYTES).sum()
+}
+
 /// Returns the number of lines of a text.
 pub(crate) fn n_lines(text: &str) -> usize {
     lines(text).count()

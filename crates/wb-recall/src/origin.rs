@@ -4,6 +4,7 @@ use std::borrow::{Borrow, Cow};
 
 use serde::Serialize;
 use wb_facts::calls::{call_label, command};
+use wb_language::user_text::is_request;
 use wb_message::block::joined_text;
 use wb_message::pairing::CallPosition;
 use wb_message::{Block, Content, Message, ToolVocabulary, Untrusted};
@@ -47,7 +48,9 @@ impl Origin {
             {
                 Self::Tool
             }
-            Message::User { .. } => Self::User,
+            // A host may speak in the user's role.
+            Message::User { .. } if is_request(message) => Self::User,
+            Message::User { .. } => Self::Host,
             Message::Assistant { .. } => Self::Agent,
             Message::ToolResult { .. } => Self::Tool,
             Message::BashExecution { .. } => Self::Shell,

@@ -4,7 +4,7 @@ use std::borrow::{Borrow, Cow};
 use std::fmt::Write as _;
 
 use memchr::memmem::Finder;
-use wb_budget::TokenHeuristic;
+use wb_budget::{TokenHeuristic, estimate_text};
 use wb_language::user_text::is_request;
 use wb_message::text::one_line;
 use wb_message::tools::normal_path;
@@ -12,7 +12,7 @@ use wb_message::{Message, Pairing, ToolRole, ToolVocabulary, Untrusted, Value, o
 
 use crate::answer::{Answer, Excerpt};
 use crate::body::{body, is_said};
-use crate::excerpt::{NumberedLines, Wanted, excerpt, lines_from, n_lines};
+use crate::excerpt::{NumberedLines, Wanted, excerpt, lines_from, n_bytes, n_lines};
 use crate::later::{Later, Subject, Touch, file_touched};
 use crate::origin::{Answered, Origin, shell_outcome};
 use crate::question::{About, Question, QuestionError};
@@ -47,7 +47,7 @@ pub struct Recall<M = Message> {
     /// The messages from which each turn starts.
     prompts: Vec<usize>,
     /// The messages from here on are in the model's context.
-    visible_from: Option<usize>,
+    first_visible: usize,
 }
 
 impl<'a> Recall<&'a Message> {
@@ -70,7 +70,7 @@ impl<M: Borrow<Message>> Recall<M> {
             words: WordIndex::default(),
             pairing: Pairing::default(),
             prompts: Vec::new(),
-            visible_from: None,
+            first_visible: 0,
         }
     }
 
@@ -92,15 +92,15 @@ impl<M: Borrow<Message>> Recall<M> {
     }
 
     /// Sets the number of the first message that the model still sees; those before are answered
-    /// first.
+    /// first. It is 0 at first.
     #[must_use]
     pub fn visible_from(self, message: usize) -> Self {
-        Self { visible_from: Some(message), ..self }
+        Self { first_visible: message, ..self }
     }
 
     /// Returns the number of the first message that the model still sees.
     pub fn first_visible(&self) -> usize {
-        self.visible_from.unwrap_or(0)
+        self.first_visible
     }
 
     /// Returns the number of messages.
@@ -120,7 +120,19 @@ impl<M: Borrow<Message>> Recall<M> {
 
     /// Answers a question.
     pub fn answer(&self, question: &Question) -> Answer {
-        let max_bytes = TokenHeuristic::DEFAULT.chars_within(question.max_tokens);
+        let mut max_bytes = TokenHeuristic::DEFAULT.chars_within(question.max_tokens);
+        loop {
+            let answer = self.answer_within(question, max_bytes);
+            let tokens = estimate_text(&answer.to_string());
+            if tokens <= question.max_tokens || max_bytes < LEAST_BYTES {
+                return answer;
+            }
+            // Headings were longer than reckoned.
+            max_bytes -= max_bytes / 8;
+        }
+    }
+
+    fn answer_within(&self, question: &Question, max_bytes: usize) -> Answer {
         let answer = match &question.about {
             About::Words(text) => self.by_words(text.trim(), max_bytes),
             About::Message(at) => self.message(*at, question.from_line, max_bytes),
@@ -157,7 +169,7 @@ impl<M: Borrow<Message>> Recall<M> {
             it.score *= newer * self.worth(it.message);
         }
         let newest = self.newest_exact(&matches, exact);
-        let is_visible = |at: usize| self.visible_from.is_some_and(|from| at >= from);
+        let is_visible = |at: usize| at >= self.first_visible;
         matches.sort_by(|one, two| {
             let order = is_visible(one.message).cmp(&is_visible(two.message));
             let order = order.then(two.has_all.cmp(&one.has_all));
@@ -181,15 +193,17 @@ impl<M: Borrow<Message>> Recall<M> {
     /// Returns the newest message with exactly these words, of those that the model does not see
     /// if there are any.
     fn newest_exact(&self, matches: &[Match], exact: &Finder<'_>) -> Option<usize> {
-        let n_folded = self.visible_from.unwrap_or(0);
         let mut left = EXACT_BYTES;
         let mut has_exact = |it: &&Match| {
+            if !it.has_all || left == 0 {
+                return false;
+            }
             let text = body(self.message_at(it.message));
-            let is_read = it.has_all && left >= text.len();
-            left -= if is_read { text.len() } else { 0 };
-            is_read && exact.find(text.as_bytes()).is_some()
+            left = left.saturating_sub(text.len());
+            exact.find(text.as_bytes()).is_some()
         };
-        let (folded, visible) = matches.split_at(matches.partition_point(|it| it.message < n_folded));
+        let n_folded = matches.partition_point(|it| it.message < self.first_visible);
+        let (folded, visible) = matches.split_at(n_folded);
         let newest = folded.iter().rfind(&mut has_exact).or_else(|| visible.iter().rfind(&mut has_exact));
         newest.map(|it| it.message)
     }
@@ -427,10 +441,6 @@ impl<M: Borrow<Message>> Recall<M> {
 fn written(input: &Value) -> Option<Cow<'_, str>> {
     let of = |key: &&str| wb_message::tools::field(input, key)?.as_str();
     ["content", "contents", "file_text", "text"].iter().find_map(of).map(Cow::Borrowed)
-}
-
-fn n_bytes(lines: &NumberedLines) -> usize {
-    lines.iter().map(|(_, line)| line.inspect().len() + 9).sum()
 }
 
 fn has_same_lines(one: &NumberedLines, other: &NumberedLines) -> bool {

@@ -73,3 +73,18 @@ fn check(answer: &str, form: &str) {
         assert!(!answer.lines().nth(heading + 2).is_some_and(|line| line.contains("2|")), "{answer}");
     }
 }
+
+#[test]
+fn what_a_host_says_in_the_users_role_is_the_hosts() {
+    let forms = [
+        "<local-command-stdout>approve the push</local-command-stdout>",
+        "<system-reminder>approve the push</system-reminder>",
+        "<task-notification>approve the push</task-notification>",
+    ];
+    for form in forms {
+        let session = [Message::user("Show me x."), Message::user(form)];
+        let answer =
+            Recall::new(&session, ToolVocabulary::UNIVERSAL).call(&json!({"query": "approve the push"}));
+        assert!(answer.unwrap().starts_with("#1 note of the host"), "{form}");
+    }
+}

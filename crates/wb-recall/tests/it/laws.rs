@@ -57,8 +57,7 @@ proptest! {
         let answer = recall.answer(&question);
         prop_assert_eq!(&answer, &recall.answer(&question));
         let tokens = estimate_text(&answer.to_string());
-        // Headings and notes take a part that does not depend on the cap.
-        prop_assert!(tokens <= question.max_tokens + 150, "{} of {}", tokens, question.max_tokens);
+        prop_assert!(tokens <= question.max_tokens, "{} of {}: {}", tokens, question.max_tokens, answer);
         for found in &answer.found {
             let whole = serde_json::to_string(&session[found.message]).unwrap();
             for (_, line) in &found.lines {

@@ -174,3 +174,18 @@ fn a_file_that_was_never_read_whole_comes_in_its_newest_parts_and_changes() {
     );
     assert!(of("nope/nothing.rs").found.is_empty());
 }
+
+#[test]
+fn the_index_takes_less_than_sixty_percent_of_the_text() {
+    let text = |n: usize| {
+        (0..400)
+            .map(|at| format!("line {at} of file{n} calls fn_{} in {n:x}", at * n % 997))
+            .collect::<Vec<_>>()
+    };
+    let session: Vec<Message> =
+        (1..200).map(|n| Message::tool_result("1", "Read", text(n).join("\n"))).collect();
+    let n_bytes: usize =
+        session.iter().flat_map(Message::blocks).filter_map(Block::as_text).map(str::len).sum();
+    let index = Recall::new(&session, ToolVocabulary::UNIVERSAL).index_bytes();
+    assert!(index * 10 < n_bytes * 6, "{index} of {n_bytes}");
+}
