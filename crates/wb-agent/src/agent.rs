@@ -401,5 +401,5 @@ fn compactor(model: &Model, settings: &SettingsRead) -> Result<Compactor, AgentE
     let counter = FittedCounter::from_model_id(&model.card.id).unwrap_or(FittedCounter::new(Family::Other));
     let invoker = model.writes_digests.then(|| Arc::clone(&model.invoker));
     let compactor = settings.compactor(&model.card, invoker)?;
-    Ok(compactor.counter(Arc::new(counter)).max_restored(0).lookup(TOOL_NAME))
+    Ok(compactor.counter(Arc::new(counter)).max_restored(0).recall_tool(TOOL_NAME))
 }

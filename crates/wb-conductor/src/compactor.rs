@@ -69,7 +69,7 @@ impl CondenseOpts {
 
 /// The most tokens of restored files and lines if the model can look up what is folded (measured:
 /// `docs/evaluation/recall.md`).
-const RESTORED_WITH_LOOKUP: u64 = 2_000;
+const RESTORED_WITH_RECALL: u64 = 2_000;
 
 /// All decisions of a host, with defaults that need no model, key or network.
 #[derive(Clone)]
@@ -89,7 +89,7 @@ pub struct Compactor {
     /// Replaces credentials in digests by marks.
     pub(crate) redacts: bool,
     /// The tool with which the model looks up what is folded.
-    pub(crate) lookup: Option<Arc<str>>,
+    pub(crate) recall_tool: Option<Arc<str>>,
 }
 
 impl Default for Compactor {
@@ -105,7 +105,7 @@ impl Default for Compactor {
             pipeline: Pipeline::default(),
             requires_fewer: false,
             redacts: true,
-            lookup: None,
+            recall_tool: None,
         }
     }
 }
@@ -150,8 +150,8 @@ impl Compactor {
     /// Names the tool with which the model looks up what is folded. Digests close with it, and
     /// restored files and lines take at most 2,000 tokens: they can be looked up.
     #[must_use]
-    pub fn lookup(self, tool: impl Into<Arc<str>>) -> Self {
-        Self { lookup: Some(tool.into()), ..self }
+    pub fn recall_tool(self, tool: impl Into<Arc<str>>) -> Self {
+        Self { recall_tool: Some(tool.into()), ..self }
     }
 
     /// Sets the card of the model whose window is budgeted; a window of 0 is an unknown one.
@@ -238,8 +238,8 @@ impl Compactor {
         if self.digest_tokens < budget.digest {
             (budget.digest, budget.floor) = (self.digest_tokens, 0);
         }
-        if self.lookup.is_some() {
-            budget.restored = budget.restored.min(RESTORED_WITH_LOOKUP);
+        if self.recall_tool.is_some() {
+            budget.restored = budget.restored.min(RESTORED_WITH_RECALL);
         }
         Ok(budget)
     }
@@ -314,7 +314,7 @@ impl Compactor {
         input: PlanInput<'a>,
     ) -> Result<Plan<'a>, Box<CompactionReport>> {
         let plan = self.pipeline.plan(view, input)?;
-        Ok(plan.redact(self.redacts).lookup(self.lookup.clone()))
+        Ok(plan.redact(self.redacts).recall_tool(self.recall_tool.clone()))
     }
 
     /// Returns the prices of the model, if its card has them.

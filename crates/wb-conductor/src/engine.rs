@@ -169,7 +169,7 @@ impl<'a, 'p> StepRunner<'a, 'p> {
             sent: None,
             is_guarded: true,
             credentials: Credentials::Marked,
-            lookup: None,
+            recall_tool: None,
             report,
         })
     }

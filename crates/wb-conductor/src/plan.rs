@@ -41,7 +41,7 @@ pub struct Plan<'a> {
     pub(crate) is_guarded: bool,
     pub(crate) credentials: Credentials,
     /// The tool with which the model looks up what is folded.
-    pub(crate) lookup: Option<Arc<str>>,
+    pub(crate) recall_tool: Option<Arc<str>>,
     pub(crate) report: CompactionReport,
 }
 
@@ -122,8 +122,8 @@ impl Plan<'_> {
 
     /// Names the tool with which the model looks up what is folded; the digest closes with it.
     #[must_use]
-    pub fn lookup(self, tool: Option<Arc<str>>) -> Self {
-        Self { lookup: tool, ..self }
+    pub fn recall_tool(self, tool: Option<Arc<str>>) -> Self {
+        Self { recall_tool: tool, ..self }
     }
 
     /// Makes the change without a model: the digest is built from the transcript itself.
@@ -202,7 +202,7 @@ impl Plan<'_> {
         let shows = by_message_number(&head.facts, n_messages, &has_line);
         let n_before = (head.facts.n_messages() as usize).saturating_sub(n_messages);
         let digest = LocalDigest::new(&head.facts, head.n_elided).with_total(head.n_elided + n_before);
-        render(&digest.omit_visible(&shows).with_lookup(self.lookup.as_deref()))
+        render(&digest.omit_visible(&shows).with_recall_tool(self.recall_tool.as_deref()))
     }
 
     fn local_because(mut self, reason: NoDigest) -> Ready {

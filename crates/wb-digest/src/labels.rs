@@ -86,7 +86,7 @@ pub const READ: &str = "- read: ";
 /// Begins the list of names.
 pub const NAMES: &str = "- names: ";
 /// Begins the entry that names the tool for looking up folded messages.
-pub const LOOKUP: &str = "- Look up exact folded messages with the tool ";
+pub const RECALL_TOOL: &str = "- Look up exact folded messages with the tool ";
 /// Labels of the entries that are lists, each with the separator of its items.
 pub(crate) const LISTS: [(&str, &str); 3] = [(MODIFIED, ", "), (READ, ", "), (NAMES, BETWEEN_NAMES)];
 /// Separates the names of a list.

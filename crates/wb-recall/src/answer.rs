@@ -6,9 +6,9 @@ use serde::Serialize;
 use wb_digest::{quote_in_line, quote_numbered, redact};
 use wb_message::Untrusted;
 
+use crate::author::Author;
 use crate::excerpt::NumberedLines;
-use crate::later::Later;
-use crate::origin::Origin;
+use crate::later_event::LaterEvent;
 
 /// The characters of a call in a heading.
 const LABEL_CHARS: usize = 100;
@@ -23,7 +23,7 @@ pub struct Excerpt {
     /// The number of the user's message that it follows, from 1; 0 before the first.
     pub turn: usize,
     /// Its author.
-    pub origin: Origin,
+    pub author: Author,
     /// The call that it answers.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub call: Option<Untrusted>,
@@ -31,7 +31,7 @@ pub struct Excerpt {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub outcome: Option<String>,
     /// The events that overtake it.
-    pub later: Vec<Later>,
+    pub later: Vec<LaterEvent>,
     /// Earlier messages with the same lines.
     pub same: Vec<usize>,
     /// The quoted lines with their numbers, from 1.
@@ -44,7 +44,7 @@ pub struct Excerpt {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Answer {
     /// The excerpts, best first.
-    pub found: Vec<Excerpt>,
+    pub excerpts: Vec<Excerpt>,
     /// The numbers of other messages that match, best first.
     pub others: Vec<usize>,
     /// The number of messages that were searched.
@@ -58,7 +58,7 @@ impl Answer {
     /// Replaces credentials by marks.
     #[must_use]
     pub fn redacted(mut self) -> Self {
-        for found in &mut self.found {
+        for found in &mut self.excerpts {
             found.redact();
         }
         if let Some(note) = &mut self.note {
@@ -71,7 +71,7 @@ impl Answer {
 impl fmt::Display for Answer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut out = String::new();
-        for found in &self.found {
+        for found in &self.excerpts {
             if !out.is_empty() {
                 out.push('\n');
             }
@@ -90,7 +90,7 @@ impl fmt::Display for Answer {
 impl Excerpt {
     fn write(&self, out: &mut String) {
         // Writing to a string cannot fail.
-        let _ = write!(out, "#{} {}", self.message, self.origin.as_str());
+        let _ = write!(out, "#{} {}", self.message, self.author.as_str());
         if let Some(call) = &self.call {
             out.push_str(": ");
             quote_in_line(out, call, LABEL_CHARS);
@@ -144,7 +144,7 @@ impl Excerpt {
                     " · ",
                     kind,
                     " since: ",
-                    &numbers(&of_kind.map(Later::message).collect::<Vec<_>>()),
+                    &numbers(&of_kind.map(LaterEvent::message).collect::<Vec<_>>()),
                 ]);
             }
         }

@@ -3,7 +3,7 @@
 use memchr::memmem::Finder;
 use wb_message::Untrusted;
 
-use crate::words::each_word;
+use crate::word_hashes::each_word;
 
 /// The bytes that a line takes in addition to its text: its number and the bar.
 const FRAME_BYTES: usize = 9;
@@ -175,7 +175,7 @@ fn first_word(line: &str, wanted: &Wanted<'_>) -> Option<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::words::words_of;
+    use crate::word_hashes::words_of;
 
     fn shown_lines(text: &str, question: &str, max_bytes: usize) -> Vec<usize> {
         let (words, finder) = (words_of(question), Finder::new(question));

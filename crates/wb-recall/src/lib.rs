@@ -16,7 +16,7 @@
 //! ];
 //! let recall = Recall::new(&messages, ToolVocabulary::UNIVERSAL);
 //! let answer = recall.answer(&Question::words("admin port"));
-//! assert_eq!(answer.found[0].message, 0);
+//! assert_eq!(answer.excerpts[0].message, 0);
 //!
 //! // As a tool of a model:
 //! let tools = [descriptor()];
@@ -26,20 +26,20 @@
 //! # Ok::<(), wb_recall::QuestionError>(())
 //! ```
 
-mod body;
-mod words;
+mod message_body;
+mod word_hashes;
 mod word_index;
 mod question;
 mod excerpt;
-mod origin;
-mod later;
+mod author;
+mod later_event;
 mod answer;
 mod tool;
 mod recall;
 
 pub use answer::{Answer, Excerpt};
-pub use later::Later;
-pub use origin::Origin;
-pub use question::{About, DEFAULT_TOKENS, Question, QuestionError};
+pub use author::Author;
+pub use later_event::LaterEvent;
+pub use question::{DEFAULT_TOKENS, Question, QuestionError, Subject};
 pub use recall::Recall;
 pub use tool::{TOOL_NAME, descriptor};

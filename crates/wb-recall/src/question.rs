@@ -11,7 +11,7 @@ const TOKENS: std::ops::RangeInclusive<u64> = 160..=20_000;
 
 /// The subject of a question.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum About {
+pub enum Subject {
     /// Words, or a name such as `src/cart.rs`.
     Words(String),
     /// The message of this number.
@@ -28,7 +28,7 @@ pub enum About {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Question {
     /// Its subject.
-    pub about: About,
+    pub subject: Subject,
     /// The line to begin with, from 1, in a long message or file.
     pub from_line: usize,
     /// The most tokens of the answer, an estimate.
@@ -62,13 +62,13 @@ struct Arguments {
 
 impl Question {
     /// Asks about a subject.
-    pub fn new(about: About) -> Self {
-        Self { about, from_line: 1, max_tokens: DEFAULT_TOKENS }
+    pub fn new(subject: Subject) -> Self {
+        Self { subject, from_line: 1, max_tokens: DEFAULT_TOKENS }
     }
 
     /// Asks for words or a name.
     pub fn words(words: impl Into<String>) -> Self {
-        Self::new(About::Words(words.into()))
+        Self::new(Subject::Words(words.into()))
     }
 
     /// Begins with a line of the message or file.
@@ -88,11 +88,11 @@ impl Question {
         let given = Arguments::deserialize(arguments)?;
         let text = |text: Option<String>| text.filter(|text| !text.trim().is_empty());
         let subjects = [
-            text(given.query).map(About::Words),
-            given.message.map(About::Message),
-            text(given.file).map(About::File),
-            text(given.command).map(About::Command),
-            given.turn.map(About::Turn),
+            text(given.query).map(Subject::Words),
+            given.message.map(Subject::Message),
+            text(given.file).map(Subject::File),
+            text(given.command).map(Subject::Command),
+            given.turn.map(Subject::Turn),
         ];
         let mut subjects = subjects.into_iter().flatten();
         let (Some(about), None) = (subjects.next(), subjects.next()) else {
@@ -112,7 +112,7 @@ mod tests {
     fn arguments_name_one_subject() {
         let read = |arguments| Question::from_arguments(&arguments);
         let question = read(json!({"message": 3, "line": 0, "max_tokens": 5})).unwrap();
-        assert_eq!(question, Question::new(About::Message(3)).max_tokens(160));
+        assert_eq!(question, Question::new(Subject::Message(3)).max_tokens(160));
         for wrong in [json!({}), json!({"query": " "}), json!({"query": "a", "turn": 1})] {
             assert!(matches!(read(wrong), Err(QuestionError::Subject)));
         }

@@ -11,14 +11,14 @@ use wb_message::tools::normal_path;
 use wb_message::{Message, Pairing, ToolRole, ToolVocabulary, Untrusted, Value, outline};
 
 use crate::answer::{Answer, Excerpt};
-use crate::body::{body, is_said};
+use crate::author::{Answered, Author, shell_outcome};
 use crate::excerpt::{NumberedLines, Wanted, excerpt, lines_from, n_bytes, n_lines};
-use crate::later::{Later, Subject, Touch, file_touched};
-use crate::origin::{Answered, Origin, shell_outcome};
-use crate::question::{About, Question, QuestionError};
+use crate::later_event::{CallSubject, LaterEvent, Touch, file_touched};
+use crate::message_body::{body, is_said};
+use crate::question::{Question, QuestionError, Subject};
 use crate::tool::is_recall;
+use crate::word_hashes::words_of;
 use crate::word_index::{Match, WordIndex};
-use crate::words::words_of;
 
 /// The excerpts of an answer.
 const MOST_FOUND: usize = 5;
@@ -133,12 +133,12 @@ impl<M: Borrow<Message>> Recall<M> {
     }
 
     fn answer_within(&self, question: &Question, max_bytes: usize) -> Answer {
-        let answer = match &question.about {
-            About::Words(text) => self.by_words(text.trim(), max_bytes),
-            About::Message(at) => self.message(*at, question.from_line, max_bytes),
-            About::File(path) => self.file(path, question.from_line, max_bytes),
-            About::Command(text) => self.command(text, question.from_line, max_bytes),
-            About::Turn(turn) => self.turn(*turn, max_bytes),
+        let answer = match &question.subject {
+            Subject::Words(text) => self.by_words(text.trim(), max_bytes),
+            Subject::Message(at) => self.message(*at, question.from_line, max_bytes),
+            Subject::File(path) => self.file(path, question.from_line, max_bytes),
+            Subject::Command(text) => self.command(text, question.from_line, max_bytes),
+            Subject::Turn(turn) => self.turn(*turn, max_bytes),
         };
         Answer { n_messages: self.len(), ..answer }
     }
@@ -183,9 +183,9 @@ impl<M: Borrow<Message>> Recall<M> {
     /// call is less than its result.
     fn worth(&self, at: usize) -> f32 {
         let message = self.message_at(at);
-        match Origin::from_message(message) {
-            Origin::User => 1.5,
-            Origin::Agent if !message.blocks().iter().any(|block| block.as_text().is_some()) => 0.6,
+        match Author::from_message(message) {
+            Author::User => 1.5,
+            Author::Agent if !message.blocks().iter().any(|block| block.as_text().is_some()) => 0.6,
             _ => 1.0,
         }
     }
@@ -231,7 +231,7 @@ impl<M: Borrow<Message>> Recall<M> {
         let mut answer = Answer::default();
         let mut left = max_bytes;
         for at in ranked {
-            let n_more = MOST_FOUND.saturating_sub(answer.found.len()).min(ranked.len());
+            let n_more = MOST_FOUND.saturating_sub(answer.excerpts.len()).min(ranked.len());
             if n_more == 0 || left < HEADING_BYTES + LEAST_BYTES.min(max_bytes / 2) {
                 answer.others.push(*at);
                 continue;
@@ -239,12 +239,13 @@ impl<M: Borrow<Message>> Recall<M> {
             let text = body(self.message_at(*at));
             let room = (left / n_more.min(3)).max(LEAST_BYTES).min(left) - HEADING_BYTES.min(left / 2);
             let lines = excerpt(&text, wanted, room);
-            if let Some(same) = answer.found.iter_mut().find(|found| has_same_lines(&found.lines, &lines)) {
+            if let Some(same) = answer.excerpts.iter_mut().find(|found| has_same_lines(&found.lines, &lines))
+            {
                 same.same.push(*at);
                 continue;
             }
             left = left.saturating_sub(HEADING_BYTES + n_bytes(&lines));
-            answer.found.push(self.excerpt(*at, &text, lines));
+            answer.excerpts.push(self.excerpt(*at, &text, lines));
         }
         answer
     }
@@ -259,7 +260,7 @@ impl<M: Borrow<Message>> Recall<M> {
         let lines = lines_from(&text, from_line, max_bytes.saturating_sub(HEADING_BYTES));
         let found = self.excerpt(at, &text, lines);
         let note = rest(&found, &format!("message {at}"), from_line);
-        Answer { found: vec![found], note, ..Answer::default() }
+        Answer { excerpts: vec![found], note, ..Answer::default() }
     }
 
     /// Answers with the file as it was last read whole or written, and its newest changes since;
@@ -303,7 +304,7 @@ impl<M: Borrow<Message>> Recall<M> {
             let text = body(self.message_at(*at));
             found.push(self.excerpt(*at, &text, lines_from(&text, 1, for_parts)));
         }
-        Answer { found, note, others: others.to_vec(), ..Answer::default() }
+        Answer { excerpts: found, note, others: others.to_vec(), ..Answer::default() }
     }
 
     /// Returns the message that has the whole of a file, the call, and the content.
@@ -382,7 +383,7 @@ impl<M: Borrow<Message>> Recall<M> {
         Excerpt {
             message: at,
             turn: self.prompts.partition_point(|start| *start <= at),
-            origin: Origin::from_message(message),
+            author: Author::from_message(message),
             call: call.map(|call| call.label(&self.vocabulary)),
             outcome,
             later: self.later(at),
@@ -393,12 +394,12 @@ impl<M: Borrow<Message>> Recall<M> {
     }
 
     /// Returns the newest changes of the file that a message shows, or runs of its command.
-    fn later(&self, at: usize) -> Vec<Later> {
+    fn later(&self, at: usize) -> Vec<LaterEvent> {
         let subject = self.call_of(at).or_else(|| self.first_call_in(at));
-        let Some(subject) = subject.and_then(|call| Subject::from_call(&call, &self.vocabulary)) else {
+        let Some(subject) = subject.and_then(|call| CallSubject::from_call(&call, &self.vocabulary)) else {
             return Vec::new();
         };
-        let mut later: Vec<Later> = Vec::new();
+        let mut later: Vec<LaterEvent> = Vec::new();
         for call in self.answered().rev().take_while(|call| call.call > at) {
             if let Some(new) = subject.overtaken_by(&call, &self.messages, &self.vocabulary) {
                 let n = later.iter().filter(|known| known.as_str() == new.as_str()).count();

@@ -1,6 +1,6 @@
 //! The words of each message, and how well messages match a question.
 
-use crate::words::{HASH_BITS, each_word};
+use crate::word_hashes::{HASH_BITS, each_word};
 
 /// The bits of an entry below the hash: how often the message has the word.
 const COUNT_BITS: u32 = u32::BITS - HASH_BITS;
@@ -159,7 +159,7 @@ impl WordIndex {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::words::words_of;
+    use crate::word_hashes::words_of;
 
     #[test]
     fn rare_words_and_short_messages_score_higher() {

@@ -8,7 +8,7 @@ use std::hash::BuildHasherDefault;
 use wb_message::Untrusted;
 use wb_message::pairing::{KeyHasher, id_key};
 
-use wb_digest::labels::{BETWEEN_NAMES, CALLED, EXCERPTS, LOOKUP, NAMES, SEEN};
+use wb_digest::labels::{BETWEEN_NAMES, CALLED, EXCERPTS, NAMES, RECALL_TOOL, SEEN};
 use wb_digest::{Section, quote_behind_label, quote_line};
 use wb_facts::mentions::{self, Mentions, Named};
 use wb_facts::names::names;
@@ -20,8 +20,8 @@ const NAMES_PART: usize = 10;
 const HASH_CHARS: usize = 32;
 
 /// Returns the line that names the tool for looking up what is folded, after a line end.
-pub(crate) fn lookup_line(tool: &str) -> String {
-    ["\n", LOOKUP, tool, ": by words or a name, file, command, turn, or message number."].concat()
+pub(crate) fn recall_line(tool: &str) -> String {
+    ["\n", RECALL_TOOL, tool, ": by words or a name, file, command, turn, or message number."].concat()
 }
 
 /// Adds lines below a digest, as the end of its carryover.
@@ -43,8 +43,8 @@ pub(crate) fn without_evidence(digest: &str) -> String {
     let mut is_evidence = false;
     let stays = |line: &&str| {
         let continues = is_evidence && (line.starts_with("  ") || line.is_empty());
-        is_evidence =
-            continues || [EXCERPTS, SEEN, CALLED, NAMES, LOOKUP].iter().any(|label| line.starts_with(label));
+        is_evidence = continues
+            || [EXCERPTS, SEEN, CALLED, NAMES, RECALL_TOOL].iter().any(|label| line.starts_with(label));
         !is_evidence
     };
     digest.split('\n').filter(stays).collect::<Vec<_>>().join("\n")

@@ -10,7 +10,7 @@ use wb_message::markers::{digest_body, is_pinned, is_synthetic};
 use wb_message::text::{one_line, tidy};
 use wb_message::{Message, ToolVocabulary, Untrusted};
 
-use crate::evidence::{evidence, lookup_line, with_evidence};
+use crate::evidence::{evidence, recall_line, with_evidence};
 use crate::git_entries::git_entries;
 use crate::model_addition::{Addition, FIRST_PERCENT};
 use crate::turn_steps::{LINE_CHARS, Step};
@@ -57,7 +57,7 @@ pub struct LocalDigest<'a> {
     n_total: usize,
     visible: Option<VisibleLines<'a>>,
     /// The line about the tool for looking up what is folded; empty without one.
-    lookup: Cow<'a, str>,
+    recall_line: Cow<'a, str>,
 }
 
 impl fmt::Debug for LocalDigest<'_> {
@@ -98,13 +98,13 @@ impl<'a> LocalDigest<'a> {
     }
 
     fn with_facts(facts: Cow<'a, Facts>, n_elided: usize) -> Self {
-        Self { facts, n_elided, n_total: n_elided, visible: None, lookup: Cow::Borrowed("") }
+        Self { facts, n_elided, n_total: n_elided, visible: None, recall_line: Cow::Borrowed("") }
     }
 
     /// Closes the digest with a line on the tool with which its reader looks up folded messages.
     #[must_use]
-    pub fn with_lookup(self, tool: Option<&str>) -> Self {
-        Self { lookup: tool.map_or(Cow::Borrowed(""), |tool| Cow::Owned(lookup_line(tool))), ..self }
+    pub fn with_recall_tool(self, tool: Option<&str>) -> Self {
+        Self { recall_line: tool.map_or(Cow::Borrowed(""), |tool| Cow::Owned(recall_line(tool))), ..self }
     }
 
     /// Sets the number of messages that it replaces together with earlier digests, if the facts
@@ -139,7 +139,7 @@ impl<'a> LocalDigest<'a> {
     /// Renders like [`Self::render`], with `line_chars` of the characters for the lines and at
     /// least `word_chars` for the user's requests.
     pub fn render_with(&self, max_chars: usize, line_chars: usize, word_chars: usize) -> String {
-        let max_chars = max_chars.saturating_sub(self.lookup.chars().count());
+        let max_chars = max_chars.saturating_sub(self.recall_line.chars().count());
         let line_chars = if max_chars < LEAST_FOR_EVIDENCE { 0 } else { line_chars.min(max_chars / 4 * 3) };
         let word_chars = word_chars.max((max_chars - line_chars) * WORDS_PERCENT / 100);
         let digest = self.sections(max_chars - line_chars, word_chars).render(max_chars - line_chars);
@@ -183,7 +183,7 @@ impl<'a> LocalDigest<'a> {
             0 => String::new(),
             _ => evidence(self.facts.names(), digest, max_bytes, is_shown),
         };
-        lines.push_str(&self.lookup);
+        lines.push_str(&self.recall_line);
         lines
     }
 

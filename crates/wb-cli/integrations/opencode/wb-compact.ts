@@ -55,7 +55,9 @@ function lookUp(session: string, tool: object, signal?: AbortSignal): Promise<st
   });
 }
 
-const DESCRIPTION = "@DESCRIPTION@";
+type Property = { type: "string" | "integer"; description: string };
+/** The name, description and parameters of the tool. */
+const TOOL = "@TOOL@" as unknown as { name: string; description: string; parameters: { properties: Record<string, Property> } };
 
 /** Returns whether a message requests a compaction, and whether it is the summary of one. */
 const isRequest = ({ parts }: { parts: { type: string }[] }) => parts.some(({ type }) => type === "compaction");
@@ -81,7 +83,7 @@ export const WbCompact: Plugin = async ({ client, directory }) => {
     const firstKept = end < 0 ? undefined : before.slice(end + 1).find((message) => !isRequest(message) && !isSummary(message.info));
     return ask({ session_id: sessionID, cwd: directory, trigger: part?.auto === false ? "manual" : "auto",
       session: { content: { info: session.data, messages: before } }, newest_record: before.at(-1)?.info.id,
-      keep_from: firstKept?.info.id ?? Number.MAX_SAFE_INTEGER }, tool && "recall");
+      keep_from: firstKept?.info.id ?? Number.MAX_SAFE_INTEGER }, tool && TOOL.name);
   }
 
   function begin(sessionID: string, last?: string) {
@@ -93,12 +95,10 @@ export const WbCompact: Plugin = async ({ client, directory }) => {
   function tools(): Hooks["tool"] {
     if (tool === undefined) return undefined;
     const { string, number } = tool.schema;
-    const text = (description: string) => string().optional().describe(description);
-    const count = (description: string) => number().int().min(0).optional().describe(description);
-    const args = { query: text("Words, or a name such as src/cart.rs"), message: count("A message number"), file: text("A path"),
-      command: text("Words of a command"), turn: count("The number of a request of the user, from 1"),
-      line: count("First line to show, of a message, file or output"), max_tokens: count("Most tokens of the answer; 1200 without it") };
-    return { recall: tool({ description: DESCRIPTION, args, async execute(asked, { sessionID, abort }) {
+    const toArgument = ({ type, description }: Property) =>
+      (type === "integer" ? number().int().min(0) : string()).optional().describe(description);
+    const args = Object.fromEntries(Object.entries(TOOL.parameters.properties).map(([name, it]) => [name, toArgument(it)]));
+    return { [TOOL.name]: tool({ description: TOOL.description, args, async execute(asked, { sessionID, abort }) {
       const path = { id: sessionID };
       const [session, messages] = await Promise.all([client.session.get({ path }), client.session.messages({ path })]);
       return lookUp(JSON.stringify({ info: session.data, messages: messages.data ?? [] }), asked, abort);

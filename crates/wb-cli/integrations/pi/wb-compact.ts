@@ -3,9 +3,8 @@ import { spawn } from "node:child_process";
 import type { ExtensionAPI, ExtensionContext, SessionEntry } from "@mariozechner/pi-coding-agent";
 
 const WB = "@WB@";
-/** Whether the model gets the tool `recall`. */
+/** Whether the model gets the tool with which it looks up what was folded. */
 const IS_RECALL: unknown = "@RECALL@";
-const RECALL = IS_RECALL ? "recall" : undefined;
 /** The time budget of `wb` in milliseconds, and the grace period before it is stopped. */
 const BUDGET_MS = 8000;
 const GRACE_MS = 1000;
@@ -39,7 +38,7 @@ function ask(question: object, signal: AbortSignal): Promise<Answer> {
       // Ignored if an answer has already been resolved.
       end("there was no answer of this version");
     });
-    child.stdin.end(JSON.stringify({ version: 1, host: "pi", budget_ms: BUDGET_MS, recall: RECALL, ...question }));
+    child.stdin.end(JSON.stringify({ version: 1, host: "pi", budget_ms: BUDGET_MS, recall: IS_RECALL ? TOOL.name : undefined, ...question }));
   });
 }
 
@@ -56,13 +55,8 @@ function lookUp(session: string, tool: object, signal?: AbortSignal): Promise<st
   });
 }
 
-const text = (description: string) => ({ type: "string", description });
-const number = (description: string) => ({ type: "integer", minimum: 0, description });
-const PARAMETERS = { type: "object", additionalProperties: false, properties: {
-  query: text("Words, or a name such as src/cart.rs"), message: number("A message number"), file: text("A path"),
-  command: text("Words of a command"), turn: number("The number of a request of the user, from 1"),
-  line: number("First line to show, of a message, file or output"), max_tokens: number("Most tokens of the answer; 1200 without it") } };
-const DESCRIPTION = "@DESCRIPTION@";
+/** The name, description and parameters of the tool. */
+const TOOL = "@TOOL@" as unknown as { name: string; description: string; parameters: object };
 
 /** Returns entries as a separate session file, each a child of the one before. */
 function toSessionFile(entries: SessionEntry[], ctx: ExtensionContext): string {
@@ -77,9 +71,9 @@ function sessionContext(ctx: ExtensionContext) {
 }
 
 export default function (pi: ExtensionAPI) {
-  if (RECALL) {
+  if (IS_RECALL) {
     pi.registerTool({
-      name: RECALL, label: "Recall", description: DESCRIPTION, parameters: PARAMETERS as never,
+      name: TOOL.name, label: "Recall", description: TOOL.description, parameters: TOOL.parameters as never,
       async execute(_id, params, signal, _onUpdate, ctx) {
         const answer = await lookUp(toSessionFile(ctx.sessionManager.getBranch(), ctx), params as object, signal);
         return { content: [{ type: "text" as const, text: answer }], details: {} };

@@ -1,7 +1,7 @@
 //! `wb recall`.
 
 use clap::{ArgGroup, Args};
-use wb_recall::{About, DEFAULT_TOKENS, Question};
+use wb_recall::{DEFAULT_TOKENS, Question, Subject};
 
 /// The subject of a lookup, and the sessions to search.
 #[derive(Debug, Args)]
@@ -58,11 +58,11 @@ impl RecallArgs {
     pub(crate) fn question(&self, words: &[String]) -> Option<Question> {
         let text = |text: Option<String>| text.filter(|text| !text.trim().is_empty());
         let subjects = [
-            self.message.map(About::Message),
-            text(self.file.clone()).map(About::File),
-            text(self.command.clone()).map(About::Command),
-            self.turn.map(About::Turn),
-            text(Some(words.join(" "))).map(About::Words),
+            self.message.map(Subject::Message),
+            text(self.file.clone()).map(Subject::File),
+            text(self.command.clone()).map(Subject::Command),
+            self.turn.map(Subject::Turn),
+            text(Some(words.join(" "))).map(Subject::Words),
         ];
         let about = subjects.into_iter().flatten().next()?;
         Some(Question::new(about).from_line(self.line).max_tokens(self.tokens))

@@ -60,7 +60,7 @@ pub(crate) fn compact(shell: &Shell, args: &Compact) -> Result<()> {
     )?;
     let session = session.with_images(images).with_target(args.compaction.target);
     let mut session =
-        session.without_redaction(args.compaction.no_redact).with_lookup(args.compaction.recall.clone());
+        session.without_redaction(args.compaction.no_redact).with_recall_tool(args.compaction.recall.clone());
     if is_in_place {
         refuse_truncated(&session, &args.compaction.file)?;
     }

@@ -19,7 +19,7 @@ pub(crate) fn plan(shell: &Shell, args: &CompactionArgs) -> Result<()> {
         .with_images(images)
         .with_target(args.target)
         .without_redaction(args.no_redact)
-        .with_lookup(args.recall.clone());
+        .with_recall_tool(args.recall.clone());
     let outcome = shell.timed("compacting", || Outcome::new(&mut session, None));
     if shell.is_json {
         return shell.print_json(&Compacted::new(&session, &outcome));

@@ -40,27 +40,27 @@ const MARK: &str = "// Written by `wb install` of wb ";
 
 /// The setting of the tool with which the model looks up what was folded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Lookup {
+pub(crate) enum RecallTool {
     On,
     Off,
 }
 
 impl Embedded {
     /// Returns the text of the file for a `wb` at a path.
-    pub(crate) fn rendered(self, program: &str, lookup: Lookup) -> String {
+    pub(crate) fn rendered(self, program: &str, recall: RecallTool) -> String {
         let path = serde_json::Value::from(program).to_string();
-        let servers = match lookup {
-            Lookup::On => json!({
+        let servers = match recall {
+            RecallTool::On => json!({
                 "wb": { "command": program, "args": ["mcp", "--host", "claude-code"], "alwaysLoad": true }
             }),
-            Lookup::Off => json!({}),
+            RecallTool::Off => json!({}),
         };
-        let is_on = if lookup == Lookup::On { "true" } else { "false" };
+        let is_on = if recall == RecallTool::On { "true" } else { "false" };
         let text = self.text.replace("'@WB@'", &path).replace("\"@WB@\"", &path);
         let text = text.replace("'@RECALL@'", is_on).replace("\"@RECALL@\"", is_on);
         let text = text.replace("\"@SERVERS@\"", &servers.to_string());
-        let description = serde_json::Value::from(wb_recall::descriptor().description).to_string();
-        let text = text.replace("\"@DESCRIPTION@\"", &description);
+        let tool = serde_json::to_string(&wb_recall::descriptor()).unwrap_or_default();
+        let text = text.replace("\"@TOOL@\"", &tool);
         let mark = if self.is_script() {
             format!("{MARK}{VERSION}, which overwrites it; `wb uninstall` removes it.\n")
         } else {
@@ -76,9 +76,9 @@ impl Embedded {
         self.is_rendered(text, program.unwrap_or_default())
     }
 
-    /// Returns whether a text is what was written for this `wb`, whichever the lookup.
+    /// Returns whether a text is what was written for this `wb`, whichever the recall.
     pub(crate) fn is_rendered(self, text: &str, program: &str) -> bool {
-        [Lookup::On, Lookup::Off].into_iter().any(|lookup| text == self.rendered(program, lookup))
+        [RecallTool::On, RecallTool::Off].into_iter().any(|recall| text == self.rendered(program, recall))
     }
 
     /// Returns whether the file has room for a marker: a script, not JSON.
@@ -111,7 +111,7 @@ mod tests {
     fn a_path_of_any_kind_comes_back_from_each_file() {
         for first in [OF_PI[0], OF_OPENCODE[0], OF_GEMINI_CLI[0], OF_CLAUDE_CODE[0]] {
             for program in ["/usr/bin/wb", "/a b/it's \"wb\"", "C:\\x\\wb", "/Grüße/世界/`${x}`\n/wb"] {
-                let text = first.rendered(program, Lookup::On);
+                let text = first.rendered(program, RecallTool::On);
                 let written = FileHeader { version: VERSION.to_owned(), program: Some(program.to_owned()) };
                 assert_eq!(read(&text), Some(written), "{text}");
             }
@@ -121,11 +121,9 @@ mod tests {
     #[test]
     fn nothing_is_left_to_be_filled_in() {
         for file in [&OF_PI[..], &OF_OPENCODE, &OF_GEMINI_CLI, &OF_CLAUDE_CODE].concat() {
-            let text = file.rendered("/usr/bin/wb", Lookup::Off);
+            let text = file.rendered("/usr/bin/wb", RecallTool::Off);
             assert!(
-                !["@WB@", "@VERSION@", "@RECALL@", "@SERVERS@", "@DESCRIPTION@"]
-                    .iter()
-                    .any(|it| text.contains(it)),
+                !["@WB@", "@VERSION@", "@RECALL@", "@SERVERS@", "@TOOL@"].iter().any(|it| text.contains(it)),
                 "{text}"
             );
             assert!(file.is_script() || serde_json::from_str::<serde_json::Value>(&text).is_ok(), "{text}");

@@ -72,7 +72,7 @@ pub(crate) struct Session {
     /// Replaces credentials in the digest by marks.
     redacts: bool,
     /// The tool with which the model looks up what is folded.
-    pub(crate) lookup: Option<String>,
+    recall_tool: Option<String>,
     /// The token limit.
     pub(crate) limit: u64,
 }
@@ -261,7 +261,7 @@ impl Session {
             images,
             target: None,
             redacts: true,
-            lookup: None,
+            recall_tool: None,
             limit,
         }
     }
@@ -282,8 +282,8 @@ impl Session {
     }
 
     /// Names the tool with which the model looks up what is folded.
-    pub(crate) fn with_lookup(self, tool: Option<String>) -> Self {
-        Self { lookup: tool, ..self }
+    pub(crate) fn with_recall_tool(self, tool: Option<String>) -> Self {
+        Self { recall_tool: tool, ..self }
     }
 
     /// Collects the facts of the session, with what was said before a compaction as far as the
@@ -325,8 +325,8 @@ impl Session {
             .counter(self.measure.tracker.calibrated())
             .overhead_tokens(self.measure.overhead_tokens)
             .redact(self.redacts);
-        match &self.lookup {
-            Some(tool) => settings.lookup(tool.as_str()),
+        match &self.recall_tool {
+            Some(tool) => settings.recall_tool(tool.as_str()),
             None => settings,
         }
     }

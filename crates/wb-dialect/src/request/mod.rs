@@ -6,7 +6,7 @@ mod responses;
 mod gemini;
 mod pairs;
 mod pictures;
-mod contents;
+mod size_and_rare_content;
 
 use std::cell::OnceCell;
 
@@ -14,9 +14,9 @@ use serde_json::Value;
 
 use crate::dialect::Dialect;
 pub(crate) use anthropic::is_chat_tool_message;
-pub(crate) use contents::{Contents, Rare};
 pub(crate) use pairs::{Pairs, Spot};
 pub(crate) use pictures::{MEDIA_TYPE_KEYS, Picture};
+pub(crate) use size_and_rare_content::{Contents, Rare};
 
 /// The speaker of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

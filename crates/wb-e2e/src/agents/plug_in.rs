@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use serde_json::json;
+use wb_recall::descriptor;
 
 use super::hosts::Plug;
 use super::script::{LEDGER_OUTPUT, TASK};
@@ -29,6 +30,8 @@ pub(crate) fn install(stage: &Stage, plug: &Plug, root: &Path) -> Result<(), Str
         let servers =
             json!({ "wb": { "command": wb, "args": ["mcp", "--host", "claude-code"], "alwaysLoad": true } });
         let text = text.replace("\"@SERVERS@\"", &servers.to_string());
+        let tool = serde_json::to_string(&descriptor()).map_err(|error| error.to_string())?;
+        let text = text.replace("\"@TOOL@\"", &tool);
         stage.write(to, &text.replace("@WB@", &wb).replace("@VERSION@", "0.0.0"))?;
     }
     Ok(())

@@ -12,8 +12,8 @@ use super::turns::{RequestSource, unindented};
 use super::{Constraint, Facts, Noted};
 use crate::facts::mentions::Source;
 use wb_digest::labels::{
-    ACTIVE, ALL_DONE, APPROVED, CALLED, CHANGED_SINCE, EXCERPTS, FIRST, GIT, LEFT_OUT, LOOKUP, MODIFIED,
-    NAMES, NO_TASKS, READ, SEEN, SINCE_COMMIT, STATUS, STOPPED, TICKED, TURN, UNRESOLVED,
+    ACTIVE, ALL_DONE, APPROVED, CALLED, CHANGED_SINCE, EXCERPTS, FIRST, GIT, LEFT_OUT, MODIFIED, NAMES,
+    NO_TASKS, READ, RECALL_TOOL, SEEN, SINCE_COMMIT, STATUS, STOPPED, TICKED, TURN, UNRESOLVED,
     USER_MESSAGES_APPLY, elided_total, parse_answer, repeated_request, request_text, without_updated,
 };
 use wb_digest::{OmittedRequests, Section, Sections};
@@ -46,7 +46,7 @@ fn is_own(entry: &str) -> bool {
         NAMES,
         READ,
         LEFT_OUT,
-        LOOKUP,
+        RECALL_TOOL,
         USER_MESSAGES_APPLY,
         NO_TASKS,
         ALL_DONE,

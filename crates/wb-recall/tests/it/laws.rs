@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use wb_budget::estimate_text;
 use wb_message::{Block, Message, ToolVocabulary, Value, json};
-use wb_recall::{About, Question, Recall};
+use wb_recall::{Question, Recall, Subject};
 
 fn text() -> impl Strategy<Value = String> {
     prop_oneof![
@@ -29,14 +29,14 @@ fn message() -> impl Strategy<Value = Message> {
     ]
 }
 
-fn about() -> impl Strategy<Value = About> {
+fn about() -> impl Strategy<Value = Subject> {
     prop_oneof![
-        text().prop_map(About::Words),
-        (0_usize..20).prop_map(About::Message),
-        Just(About::File("a.rs".into())),
-        text().prop_map(About::File),
-        text().prop_map(About::Command),
-        (0_usize..9).prop_map(About::Turn),
+        text().prop_map(Subject::Words),
+        (0_usize..20).prop_map(Subject::Message),
+        Just(Subject::File("a.rs".into())),
+        text().prop_map(Subject::File),
+        text().prop_map(Subject::Command),
+        (0_usize..9).prop_map(Subject::Turn),
     ]
 }
 
@@ -58,7 +58,7 @@ proptest! {
         prop_assert_eq!(&answer, &recall.answer(&question));
         let tokens = estimate_text(&answer.to_string());
         prop_assert!(tokens <= question.max_tokens, "{} of {}: {}", tokens, question.max_tokens, answer);
-        for found in &answer.found {
+        for found in &answer.excerpts {
             let whole = serde_json::to_string(&session[found.message]).unwrap();
             for (_, line) in &found.lines {
                 let line = line.inspect().trim_matches('…');

@@ -1,7 +1,7 @@
 //! Questions of each kind about one session.
 
 use wb_message::{Block, Message, ToolVocabulary, json};
-use wb_recall::{About, Later, Origin, Question, Recall};
+use wb_recall::{Author, LaterEvent, Question, Recall, Subject};
 
 fn call(id: &str, name: &str, input: wb_message::Value) -> Message {
     Message::assistant_blocks(vec![Block::call(id, name, input)])
@@ -32,67 +32,67 @@ fn session() -> Vec<Message> {
     ]
 }
 
-fn ask(about: About) -> wb_recall::Answer {
+fn ask(about: Subject) -> wb_recall::Answer {
     let session = session();
     Recall::new(&session, ToolVocabulary::UNIVERSAL).answer(&Question::new(about))
 }
 
 #[test]
 fn words_find_what_the_user_said_and_no_earlier_answer() {
-    let answer = ask(About::Words("admin port".into()));
-    assert_eq!((answer.found[0].message, answer.found[0].origin), (0, Origin::User));
-    assert!(answer.found.iter().all(|found| found.message != 12), "an answer is not an answer to itself");
+    let answer = ask(Subject::Words("admin port".into()));
+    assert_eq!((answer.excerpts[0].message, answer.excerpts[0].author), (0, Author::User));
+    assert!(answer.excerpts.iter().all(|found| found.message != 12), "an answer is not an answer to itself");
     assert_eq!(answer.n_messages, 13);
 }
 
 #[test]
 fn a_name_finds_its_newest_mention_first() {
-    let answer = ask(About::Words("/w/src/cart.rs".into()));
-    assert_eq!(answer.found[0].message, 5);
-    let later = ask(About::Words("9090".into()));
-    assert_eq!(later.found.iter().map(|found| found.message).collect::<Vec<_>>(), [10, 0]);
+    let answer = ask(Subject::Words("/w/src/cart.rs".into()));
+    assert_eq!(answer.excerpts[0].message, 5);
+    let later = ask(Subject::Words("9090".into()));
+    assert_eq!(later.excerpts.iter().map(|found| found.message).collect::<Vec<_>>(), [10, 0]);
 }
 
 #[test]
 fn a_part_of_a_word_is_found_too() {
-    assert_eq!(ask(About::Words("billin".into())).found[0].message, 0);
-    let nothing = ask(About::Words("kubernetes".into()));
-    assert!(nothing.found.is_empty() && nothing.note.is_some());
+    assert_eq!(ask(Subject::Words("billin".into())).excerpts[0].message, 0);
+    let nothing = ask(Subject::Words("kubernetes".into()));
+    assert!(nothing.excerpts.is_empty() && nothing.note.is_some());
 }
 
 #[test]
 fn a_file_comes_as_last_read_with_its_later_changes() {
-    let answer = ask(About::File("src/cart.rs".into()));
-    let found = &answer.found[0];
-    assert_eq!((found.message, found.lines[0].0, answer.found.len()), (2, 1, 2));
-    assert_eq!(found.later, [Later::Changed(5)]);
-    let change = &answer.found[1];
+    let answer = ask(Subject::File("src/cart.rs".into()));
+    let found = &answer.excerpts[0];
+    assert_eq!((found.message, found.lines[0].0, answer.excerpts.len()), (2, 1, 2));
+    assert_eq!(found.later, [LaterEvent::Changed(5)]);
+    let change = &answer.excerpts[1];
     assert!(change.message == 5 && change.lines.iter().any(|(_, line)| line.inspect().contains("LINE 7")));
     assert!(answer.note.as_deref().is_some_and(|note| note.contains("More: file src/cart.rs, line ")));
     let session = session();
     let recall = Recall::new(&session, ToolVocabulary::UNIVERSAL);
-    let rest = recall.answer(&Question::new(About::File("cart.rs".into())).from_line(199));
-    assert_eq!(rest.found[0].lines.iter().map(|(line, _)| *line).collect::<Vec<_>>(), [199, 200, 201]);
+    let rest = recall.answer(&Question::new(Subject::File("cart.rs".into())).from_line(199));
+    assert_eq!(rest.excerpts[0].lines.iter().map(|(line, _)| *line).collect::<Vec<_>>(), [199, 200, 201]);
 }
 
 #[test]
 fn a_command_comes_with_its_last_output() {
-    let answer = ask(About::Command("cargo test".into()));
-    assert_eq!((answer.found[0].message, answer.others.as_slice()), (9, &[4][..]));
-    assert_eq!(answer.found[0].outcome.as_deref(), Some("ok"));
-    let first = ask(About::Message(4));
-    assert_eq!(first.found[0].later, [Later::Ran(9)]);
-    assert_eq!(first.found[0].outcome.as_deref(), Some("failed"));
+    let answer = ask(Subject::Command("cargo test".into()));
+    assert_eq!((answer.excerpts[0].message, answer.others.as_slice()), (9, &[4][..]));
+    assert_eq!(answer.excerpts[0].outcome.as_deref(), Some("ok"));
+    let first = ask(Subject::Message(4));
+    assert_eq!(first.excerpts[0].later, [LaterEvent::Ran(9)]);
+    assert_eq!(first.excerpts[0].outcome.as_deref(), Some("failed"));
 }
 
 #[test]
 fn a_turn_comes_with_an_outline() {
-    let answer = ask(About::Turn(2));
-    assert_eq!(answer.found[0].message, 7);
+    let answer = ask(Subject::Turn(2));
+    assert_eq!(answer.excerpts[0].message, 7);
     assert!(answer.note.as_deref().is_some_and(|note| note.starts_with("Turn 2 has messages #7 to #12:")));
-    for missing in [About::Turn(3), About::Turn(0), About::Message(13)] {
+    for missing in [Subject::Turn(3), Subject::Turn(0), Subject::Message(13)] {
         let answer = ask(missing);
-        assert!(answer.found.is_empty() && answer.note.is_some());
+        assert!(answer.excerpts.is_empty() && answer.note.is_some());
     }
 }
 
@@ -100,9 +100,9 @@ fn a_turn_comes_with_an_outline() {
 fn what_the_model_still_sees_comes_last() {
     let session = session();
     let recall = Recall::new(&session, ToolVocabulary::UNIVERSAL).visible_from(7);
-    let found = recall.answer(&Question::words("9090")).found;
+    let found = recall.answer(&Question::words("9090")).excerpts;
     assert_eq!(found.iter().map(|found| found.message).collect::<Vec<_>>(), [0, 10]);
-    let only_visible = recall.answer(&Question::words("All 12 tests")).found;
+    let only_visible = recall.answer(&Question::words("All 12 tests")).excerpts;
     assert_eq!(only_visible[0].message, 10, "exact words lead, wherever they are");
 }
 
@@ -136,14 +136,14 @@ fn a_long_line_shows_the_piece_that_is_wanted() {
     let line = format!("{}needle{}", "x ".repeat(40_000), " y".repeat(40_000));
     let session = [Message::tool_result("1", "Bash", line)];
     let answer = Recall::new(&session, ToolVocabulary::UNIVERSAL).answer(&Question::words("needle"));
-    assert!(answer.found[0].lines.iter().any(|(_, line)| line.inspect().contains("needle")));
+    assert!(answer.excerpts[0].lines.iter().any(|(_, line)| line.inspect().contains("needle")));
     let whole = "word ".repeat(2_000);
     let session = [Message::user(whole.as_str())];
     let recall = Recall::new(&session, ToolVocabulary::UNIVERSAL);
     let (mut said, mut line) = (String::new(), 1);
     while let Some((number, text)) = {
-        let answer = recall.answer(&Question::new(About::Message(0)).from_line(line).max_tokens(160));
-        answer.found[0].lines.first().map(|(number, text)| (*number, text.inspect().to_owned()))
+        let answer = recall.answer(&Question::new(Subject::Message(0)).from_line(line).max_tokens(160));
+        answer.excerpts[0].lines.first().map(|(number, text)| (*number, text.inspect().to_owned()))
     } {
         said.push_str(&text);
         line = number + 1;
@@ -165,14 +165,14 @@ fn a_file_that_was_never_read_whole_comes_in_its_newest_parts_and_changes() {
         Message::assistant("See also src/other.rs."),
     ];
     let recall = Recall::new(&session, ToolVocabulary::UNIVERSAL);
-    let of = |path: &str| recall.answer(&Question::new(About::File(path.into())));
-    assert_eq!(of("a.rs").found.iter().map(|found| found.message).collect::<Vec<_>>(), [2, 1]);
+    let of = |path: &str| recall.answer(&Question::new(Subject::File(path.into())));
+    assert_eq!(of("a.rs").excerpts.iter().map(|found| found.message).collect::<Vec<_>>(), [2, 1]);
     let named = of("src/other.rs");
     assert_eq!(
-        (named.found.len(), named.note.as_deref()),
+        (named.excerpts.len(), named.note.as_deref()),
         (1, Some("No call reads or changes src/other.rs."))
     );
-    assert!(of("nope/nothing.rs").found.is_empty());
+    assert!(of("nope/nothing.rs").excerpts.is_empty());
 }
 
 #[test]

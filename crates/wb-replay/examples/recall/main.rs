@@ -100,7 +100,7 @@ fn context(messages: &[Message]) -> String {
 
 /// Returns the lines of the first excerpts.
 fn first_lines(answer: &Answer) -> String {
-    let lines = answer.found.iter().take(FIRST).flat_map(|found| &found.lines);
+    let lines = answer.excerpts.iter().take(FIRST).flat_map(|found| &found.lines);
     lines.map(|(_, line)| line.inspect()).collect::<Vec<_>>().join("\n")
 }
 

@@ -89,8 +89,8 @@ fn compacted(request: &Request<'_>, config: &Config, mut opened: Opened) -> Deci
     let policy = Policy { window: request.window, force: true, ..config.policy };
     opened.2.model = request.model.clone().or(opened.2.model.take());
     // The program ends soon, so skip freeing memory piece by piece.
-    let mut session = ManuallyDrop::new(Session::new(file, opened, policy, config.strategy, &config.catalog));
-    session.lookup.clone_from(&request.recall);
+    let session = Session::new(file, opened, policy, config.strategy, &config.catalog);
+    let mut session = ManuallyDrop::new(session.with_recall_tool(request.recall.clone()));
     session.window = session.window.min(window_that_is_full(&session));
     let steps = session.strategy.within(ImagePolicy::Keep, &AN_ANSWER_HOLDS).cut_at(cut);
     let mut outcome = ManuallyDrop::new(Outcome::with_steps(&mut session, steps));

@@ -18,7 +18,7 @@ use self::stays::what_stays;
 use crate::args::install::{Install, Uninstall};
 use crate::hosts::host_version::HostVersion;
 use crate::hosts::place::{InstallPlace, part_of_project};
-use crate::hosts::plug_in::Lookup;
+use crate::hosts::plug_in::RecallTool;
 use crate::hosts::{HOSTS, Host};
 use crate::platform::environment::Environment;
 use crate::terminal::exit_code::Exit;
@@ -62,7 +62,7 @@ fn planned(
 ) -> Result<Plan, UserError> {
     let wants_hooks = args.hooks;
     let has_server = cfg!(feature = "mcp") || !["claude-code", "codex"].contains(&host.name);
-    let lookup = if args.no_recall || !has_server { Lookup::Off } else { Lookup::On };
+    let recall = if args.no_recall || !has_server { RecallTool::Off } else { RecallTool::On };
     let program = this_program(environment)?;
     let is_plug_in = !host.files.is_empty();
     let is_plug_in_wanted = is_plug_in && !wants_hooks;
@@ -73,10 +73,10 @@ fn planned(
     let mut plan = match place.hooks(host).filter(|_| wants_hooks || !is_plug_in) {
         Some(path) => {
             let places = [place, &InstallPlace::new(host, environment, false)?];
-            plan::hooks(host, &path, places, program, lookup)?
+            plan::hooks(host, &path, places, program, recall)?
         }
         None if wants_hooks => return Err(no_hooks(host)),
-        None => plan::plug_in(host, place, program, lookup)?,
+        None => plan::plug_in(host, place, program, recall)?,
     };
     let name = host.name;
     let twice = |file: String, flag: &str| {

@@ -7,7 +7,7 @@ use crate::hosts::Host;
 use crate::hosts::compact_prompt;
 use crate::hosts::hooks;
 use crate::hosts::place::InstallPlace;
-use crate::hosts::plug_in::{self, Embedded, Lookup};
+use crate::hosts::plug_in::{self, Embedded, RecallTool};
 use crate::terminal::user_error::UserError;
 
 /// The effect of hooks.
@@ -31,13 +31,13 @@ pub(crate) fn plug_in(
     host: &Host,
     place: &InstallPlace,
     program: &str,
-    lookup: Lookup,
+    recall: RecallTool,
 ) -> Result<Plan, UserError> {
     let files = host.files;
     let is_ours = is_ours(files, place)?;
     // The file that is read first is written last, so that no half-written plug-in is ever loaded.
     let changes =
-        files.iter().rev().map(|file| written(*file, place, file.rendered(program, lookup), is_ours));
+        files.iter().rev().map(|file| written(*file, place, file.rendered(program, recall), is_ours));
     Ok(Plan { changes: changes.collect::<Result<_, _>>()?, notes: Vec::new(), effect: host.effect })
 }
 
@@ -74,7 +74,7 @@ pub(crate) fn hooks(
     path: &Path,
     [place, user]: [&InstallPlace; 2],
     program: &str,
-    lookup: Lookup,
+    recall: RecallTool,
 ) -> Result<Plan, UserError> {
     if hooks::known_again(program).is_none() {
         let what = "hooks need a program named wb, and this one has another name";
@@ -82,7 +82,7 @@ pub(crate) fn hooks(
     }
     let mut plan = Plan { changes: Vec::new(), notes: Vec::new(), effect: OF_HOOKS };
     if let Some(path) = place.prompt(host) {
-        let server = (lookup == Lookup::On).then_some(program);
+        let server = (recall == RecallTool::On).then_some(program);
         with_prompt(host, &path, [place, user], server, &mut plan)?;
     }
     let before = read(place, path)?;

@@ -10,7 +10,7 @@ use wb_recall::Recall;
 
 use crate::args::Policy;
 use crate::args::strategy::Strategy;
-use crate::commands::recall::{log, sessions};
+use crate::commands::recall::{find_session, session_index};
 use crate::session::Session;
 use crate::session::config::Config;
 use crate::terminal::number::{grouped, messages};
@@ -48,24 +48,15 @@ impl RunningSession {
 
     /// Answers a question about what was said.
     pub(crate) fn recall(&mut self, arguments: &Value) -> Result<String, UserError> {
-        let path = self.path()?;
-        let state = FileState::read(&path);
-        let indexed = self.indexed.take().filter(|(known, _)| *known == state);
-        let recall = match indexed {
-            Some((_, recall)) => recall,
-            None => log::index(&self.shell, &path)?,
-        };
-        let answer = recall.call(arguments);
-        let answer = answer.map_err(|error| UserError::new(error.to_string(), "see the tool's schema"));
-        self.indexed = Some((state, recall));
-        answer
+        let answer = self.index()?.1.call(arguments);
+        answer.map_err(|error| UserError::new(error.to_string(), "see the tool's schema"))
     }
 
     /// Reports how full the context is, what was folded, and what is pinned.
-    pub(crate) fn context(&self) -> Result<String, UserError> {
-        let path = self.path()?;
+    pub(crate) fn context(&mut self) -> Result<String, UserError> {
+        let (path, said) = self.index()?;
+        let (path, n_said, first_visible) = (path.to_owned(), said.len(), said.first_visible());
         let session = Session::open(&self.shell, &path, Policy::default(), Strategy::default())?;
-        let said = log::index(&self.shell, &path)?;
         let (tokens, limit) = (session.measure.context_tokens, session.limit);
         let is_exact = if session.measure.anchored { "" } else { "about " };
         let mut out = format!(
@@ -75,12 +66,12 @@ impl RunningSession {
             grouped(limit)
         );
         // Writing to a string cannot fail.
-        let _ = match said.first_visible() {
-            0 => writeln!(out, "All {} of the session are in view.", messages(said.len())),
+        let _ = match first_visible {
+            0 => writeln!(out, "All {} of the session are in view.", messages(n_said)),
             first => writeln!(
                 out,
                 "{} of the session, of which #0 to #{} are folded; `recall` looks them up.",
-                messages(said.len()),
+                messages(n_said),
                 first - 1
             ),
         };
@@ -95,8 +86,21 @@ impl RunningSession {
         Ok(out)
     }
 
+    /// Returns the newest session and its index, which is kept as long as the file does not change.
+    fn index(&mut self) -> Result<(&Path, &Recall<Message>), UserError> {
+        let path = self.path()?;
+        let state = FileState::read(&path);
+        let known = self.indexed.take().filter(|(known, _)| *known == state);
+        let recall = match known {
+            Some((_, recall)) => recall,
+            None => session_index::index(&self.shell, &path)?,
+        };
+        let (state, recall) = self.indexed.insert((state, recall));
+        Ok((&state.path, recall))
+    }
+
     fn path(&self) -> Result<PathBuf, UserError> {
-        let newest = sessions::of_project(&self.shell.environment, &self.project, self.host);
+        let newest = find_session::of_project(&self.shell.environment, &self.project, self.host);
         newest.into_iter().next().ok_or_else(|| {
             let what = format!("no session of {} was found", self.project.display());
             UserError::new(what, "start wb mcp in the project's folder, or name it with --project")

@@ -1,7 +1,7 @@
 //! `wb recall`: looks up what was said in a session, across all its compactions.
 
-pub(crate) mod log;
-pub(crate) mod sessions;
+pub(crate) mod session_index;
+pub(crate) mod find_session;
 
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
@@ -47,13 +47,13 @@ pub(crate) fn recall(shell: &Shell, args: &RecallArgs) -> Result<Exit> {
     for path in paths(shell, &session, args.all) {
         let answered = answer(shell, &path, &question, args.no_redact);
         match answered {
-            Ok(answer) if args.all && answer.found.is_empty() => {}
+            Ok(answer) if args.all && answer.excerpts.is_empty() => {}
             Ok(answer) => sessions.push(RecalledSession { file: path.display().to_string(), answer }),
             Err(error) if !args.all => return Err(error.into()),
             Err(error) => shell.fail(&error),
         }
     }
-    let is_found = sessions.iter().any(|session| !session.answer.found.is_empty());
+    let is_found = sessions.iter().any(|session| !session.answer.excerpts.is_empty());
     if shell.is_json {
         shell.print_json(&Recalled { sessions })?;
     } else {
@@ -71,7 +71,8 @@ fn call(shell: &Shell, session: &Path, arguments: &str) -> Result<Exit> {
     let hint = "pass the arguments of the call as a JSON object";
     let arguments = serde_json::from_str(arguments)
         .map_err(|error| UserError::new(format!("--arguments: {error}"), hint))?;
-    let answer = log::index(shell, session)?.call(&arguments).unwrap_or_else(|error| error.to_string());
+    let answer =
+        session_index::index(shell, session)?.call(&arguments).unwrap_or_else(|error| error.to_string());
     shell.print(|page| writeln!(page, "{}", answer.trim_end()))?;
     Ok(Exit::Done)
 }
@@ -80,7 +81,7 @@ fn call(shell: &Shell, session: &Path, arguments: &str) -> Result<Exit> {
 fn subject<'a>(shell: &Shell, args: &'a RecallArgs) -> Result<(PathBuf, &'a [String]), UserError> {
     let environment = &shell.environment;
     if let Some((first, rest)) = args.words.split_first()
-        && let Some(session) = sessions::named(environment, first)
+        && let Some(session) = find_session::named(environment, first)
     {
         return match rest.first().filter(|_| args.has_subject()) {
             Some(word) => Err(UserError::new(
@@ -90,11 +91,12 @@ fn subject<'a>(shell: &Shell, args: &'a RecallArgs) -> Result<(PathBuf, &'a [Str
             None => Ok((session, rest)),
         };
     }
-    if let Some(first) = args.words.first().filter(|first| args.has_subject() || sessions::is_like_one(first))
+    if let Some(first) =
+        args.words.first().filter(|first| args.has_subject() || find_session::is_like_one(first))
     {
         return Err(no_session(first));
     }
-    let newest = sessions::of_project(environment, Path::new("."), None).into_iter().next();
+    let newest = find_session::of_project(environment, Path::new("."), None).into_iter().next();
     let hint = "name a session first: wb recall SESSION WORDS; `wb -v` lists sessions";
     let newest = newest.ok_or_else(|| UserError::new("no session of this folder was found", hint))?;
     Ok((newest, &args.words))
@@ -108,20 +110,20 @@ fn no_session(word: &str) -> UserError {
 /// Returns the sessions to search: one, or all of its project.
 fn paths(shell: &Shell, session: &Path, all: bool) -> Vec<PathBuf> {
     let project = working_folder(session).filter(|_| all);
-    let others = project.map(|folder| sessions::of_project(&shell.environment, &folder, None));
+    let others = project.map(|folder| find_session::of_project(&shell.environment, &folder, None));
     let others = others.unwrap_or_default().into_iter().filter(|path| path != session);
     std::iter::once(session.to_owned()).chain(others).collect()
 }
 
 fn answer(shell: &Shell, path: &Path, question: &Question, no_redact: bool) -> Result<Answer, UserError> {
     // A person sees nothing of the model's context.
-    let recall = log::index(shell, path)?.visible_from(0);
+    let recall = session_index::index(shell, path)?.visible_from(0);
     let answer = shell.timed("searching", || recall.answer(question));
     Ok(if no_redact { answer } else { answer.redacted() })
 }
 
 fn render(page: &mut Page<'_>, session: &RecalledSession) -> io::Result<()> {
-    let found = count(session.answer.found.len() + session.answer.others.len(), "match", "matches");
+    let found = count(session.answer.excerpts.len() + session.answer.others.len(), "match", "matches");
     let details = format!("{found} in {}", messages(session.answer.n_messages));
     page.heading(&escaped(&session.file), &details)?;
     // Quoted lines are not wrapped: they are exact.

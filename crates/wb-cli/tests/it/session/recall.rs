@@ -111,8 +111,8 @@ fn a_subfolder_of_a_repository_is_of_its_project() {
 fn the_answer_as_json_has_the_message_its_author_and_its_lines() {
     let project = Project::new();
     let answer = project.wb(&["recall", "22222222", "9090", "--json"]);
-    let found = &json_of(&answer)["sessions"][0]["found"];
-    assert_eq!((&found[0]["message"], &found[0]["origin"]), (&json!(1), &json!("agent")));
+    let found = &json_of(&answer)["sessions"][0]["excerpts"];
+    assert_eq!((&found[0]["message"], &found[0]["author"]), (&json!(1), &json!("agent")));
     assert_eq!(found[0]["lines"], json!([[1, "It listens on 9090 now."]]));
 }
 
@@ -137,7 +137,7 @@ fn what_a_compaction_folded_is_found_again() {
     assert_eq!(compacted.code, 0, "{}", compacted.stderr);
     let answer = project.wb(&["recall", "22222222", "Step 3:", "--json"]);
     let session = &json_of(&answer)["sessions"][0];
-    assert_eq!((&session["found"][0]["message"], &session["n_messages"]), (&json!(4), &json!(61)));
+    assert_eq!((&session["excerpts"][0]["message"], &session["n_messages"]), (&json!(4), &json!(61)));
 }
 
 /// Talks to `wb mcp` and returns its answers.

@@ -10,13 +10,13 @@ use wb_message::tools::normal_path;
 use wb_message::{Message, ToolRole, ToolVocabulary};
 use wb_shell::{Command, FileEffect, base_name, patch_effects};
 
-use crate::origin::Answered;
+use crate::author::Answered;
 
 /// Something that happened later.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "kind", content = "message", rename_all = "snake_case")]
 #[non_exhaustive]
-pub enum Later {
+pub enum LaterEvent {
     /// The file was changed by a call in this message.
     Changed(usize),
     /// The file was read again in this message.
@@ -25,7 +25,7 @@ pub enum Later {
     Ran(usize),
 }
 
-impl Later {
+impl LaterEvent {
     /// Returns what happened, in words.
     pub fn as_str(&self) -> &'static str {
         match self {
@@ -44,12 +44,12 @@ impl Later {
 
 /// The subject of a call: the file that it reads or changes, or the command that it runs.
 #[derive(Clone, Debug)]
-pub(crate) enum Subject<'m> {
+pub(crate) enum CallSubject<'m> {
     File(Cow<'m, str>),
     Command(Cow<'m, str>),
 }
 
-impl<'m> Subject<'m> {
+impl<'m> CallSubject<'m> {
     pub(crate) fn from_call(call: &Answered<'m>, vocabulary: &ToolVocabulary) -> Option<Self> {
         let path = || vocabulary.path(call.input).map(normal_path).map(Self::File);
         match vocabulary.call_role(call.name, call.input) {
@@ -64,13 +64,15 @@ impl<'m> Subject<'m> {
         call: &Answered<'_>,
         messages: &[M],
         vocabulary: &ToolVocabulary,
-    ) -> Option<Later> {
+    ) -> Option<LaterEvent> {
         let worked = || !call.failed(messages[call.result].borrow());
         match self {
-            Self::Command(text) => (call.command()?.trim() == text.trim()).then_some(Later::Ran(call.result)),
+            Self::Command(text) => {
+                (call.command()?.trim() == text.trim()).then_some(LaterEvent::Ran(call.result))
+            }
             Self::File(path) => match file_touched(call, path, vocabulary)? {
-                Touch::Changed => worked().then_some(Later::Changed(call.call)),
-                Touch::Read => worked().then_some(Later::Read(call.result)),
+                Touch::Changed => worked().then_some(LaterEvent::Changed(call.call)),
+                Touch::Read => worked().then_some(LaterEvent::Read(call.result)),
             },
         }
     }

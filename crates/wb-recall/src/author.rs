@@ -10,13 +10,13 @@ use wb_message::pairing::CallPosition;
 use wb_message::{Block, Content, Message, ToolVocabulary, Untrusted};
 use wb_shell::outcome::{Outcome, Reported, Verdict, judge};
 
-use crate::body::body;
+use crate::message_body::body;
 
 /// The author of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
-pub enum Origin {
+pub enum Author {
     /// The user.
     User,
     /// The agent: its texts and calls.
@@ -29,7 +29,7 @@ pub enum Origin {
     Host,
 }
 
-impl Origin {
+impl Author {
     /// Returns the author in words.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -91,17 +91,17 @@ impl<'m> Answered<'m> {
 
     /// Returns how the call ended; none if nothing says so.
     pub(crate) fn outcome(&self, result: &Message) -> Option<String> {
-        self.judged(result, |verdict| {
+        self.with_verdict(result, |verdict| {
             let is_said = verdict.outcome != Outcome::Ok || self.command().is_some();
             is_said.then(|| verdict.to_string())
         })
     }
 
     pub(crate) fn failed(&self, result: &Message) -> bool {
-        self.judged(result, |verdict| verdict.outcome == Outcome::Failed)
+        self.with_verdict(result, |verdict| verdict.outcome == Outcome::Failed)
     }
 
-    fn judged<T>(&self, result: &Message, read: impl FnOnce(&Verdict<'_>) -> T) -> T {
+    fn with_verdict<T>(&self, result: &Message, read: impl FnOnce(&Verdict<'_>) -> T) -> T {
         let (output, is_error) = match result {
             Message::ToolResult { content, is_error, .. } => (joined_text(content), *is_error),
             _ => (body(result), false),
