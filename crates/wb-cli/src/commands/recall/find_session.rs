@@ -24,7 +24,8 @@ pub(crate) fn named(environment: &Environment, word: &str) -> Option<PathBuf> {
         return of_project(environment, path, None).into_iter().next();
     }
     if path.is_file() {
-        return is_session(path).then(|| path.to_owned());
+        // Why a file of this name cannot be read is said when it is read.
+        return (is_session(path) || is_like_one(word)).then(|| path.to_owned());
     }
     let mut found = sessions_newest_first(&agent_folders(environment)).into_iter();
     found.find(|session| has_id(&session.path, word)).map(|session| session.path)

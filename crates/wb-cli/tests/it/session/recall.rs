@@ -93,6 +93,10 @@ fn each_reason_for_no_answer_has_its_own_message() {
         assert!(answer.code == 1 && answer.stdout.is_empty(), "{wrong:?}: {}", answer.stdout);
         assert!(answer.stderr.contains("is no session") || answer.stderr.contains("is a word"));
     }
+    let empty = project.home.path().join("empty.jsonl");
+    std::fs::write(&empty, "").unwrap();
+    let answer = project.wb(&["recall", empty.to_str().unwrap(), "port"]);
+    assert!(answer.code == 1 && answer.stderr.contains("the file is empty"), "{}", answer.stderr);
     assert!(project.wb(&["recall", &folder, "--file", " "]).stderr.contains("nothing to look up"));
 }
 
