@@ -1,7 +1,9 @@
 //! The budget: resolved once from model, policy and overhead, and passed to every stage.
 
 use crate::card::ModelCard;
-use crate::gate::{DIGEST_TOKENS, Irreducible, MOST_DIGEST_TOKENS, RESTORED_TOKENS, budget_limit};
+use crate::gate::{
+    DIGEST_TOKENS, Irreducible, MOST_DIGEST_TOKENS, RESTORED_TOKENS, RESTORED_WITH_RECALL, budget_limit,
+};
 use crate::policy::{AUTO_CONDENSE_POLICY, BudgetPolicy, PolicyError};
 
 /// The limits of a transcript and of each part of a compacted one, in tokens.
@@ -37,6 +39,8 @@ pub struct Budget {
     pub restored: u64,
     /// True if a result must reach the target.
     has_target: bool,
+    /// True if what is folded can be looked up.
+    has_recall: bool,
     /// The excess of the transcript's estimate over the provider's count.
     surplus: u64,
 }
@@ -45,8 +49,9 @@ pub struct Budget {
 ///
 /// Overhead and pinned messages leave a part of the target. Of that part, the tail gets at most
 /// three sevenths, restored files and the lines of a digest three, the rest of the digest one
-/// (measured: `docs/evaluation/retention.md`). If nothing is left, no result can fit; an eighth of
-/// the limit is divided then, so that the result is still useful.
+/// (measured: `docs/evaluation/retention.md`). Where folded messages can be looked up, files and
+/// lines get one seventh, and the rest of the digest three. If nothing is left, no result can fit;
+/// an eighth of the limit is divided then, so that the result is still useful.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BudgetSplit {
     /// The most that all but the pinned messages may weigh.
@@ -92,6 +97,7 @@ impl Budget {
             floor: 0,
             restored,
             has_target: false,
+            has_recall: false,
             surplus: 0,
         };
         let Some(card) = model.filter(|card| card.context_window > 0) else { return Ok(caps) };
@@ -121,6 +127,7 @@ impl Budget {
             floor,
             restored,
             has_target: true,
+            has_recall: false,
             surplus: 0,
         }
     }
@@ -130,6 +137,12 @@ impl Budget {
     pub fn without_caps(target: u64, restored: u64, overhead: u64) -> Self {
         let policy = BudgetPolicy { keep_recent: u64::MAX, ..AUTO_CONDENSE_POLICY };
         Self { digest: u64::MAX, restored, target, ..Self::from_limit(target, &policy, overhead) }
+    }
+
+    /// Gives the digest the share of files and lines, because the model can look those up.
+    #[must_use]
+    pub fn with_recall(self) -> Self {
+        Self { restored: self.restored.min(RESTORED_WITH_RECALL), has_recall: true, ..self }
     }
 
     /// Replaces the overhead, in tokens.
@@ -218,8 +231,14 @@ impl Budget {
         let left = self.target.saturating_sub(self.overhead.saturating_add(pinned_tokens));
         let is_hopeless = left == 0;
         let room = if is_hopeless { self.limit / 8 } else { left };
-        let (tail, digest) = (self.tail.min(sevenths(room, 3)), self.digest.min(room / 7));
-        BudgetSplit { room, tail, digest, restored: self.restored.min(sevenths(room, 3)), is_hopeless }
+        let (for_digest, for_restored) = if self.has_recall { (3, 1) } else { (1, 3) };
+        BudgetSplit {
+            room,
+            tail: self.tail.min(sevenths(room, 3)),
+            digest: self.digest.min(sevenths(room, for_digest)),
+            restored: self.restored.min(sevenths(room, for_restored)),
+            is_hopeless,
+        }
     }
 }
 
@@ -259,6 +278,14 @@ mod tests {
     fn a_large_window_is_limited_by_the_caps() {
         let BudgetSplit { tail, digest, restored, .. } = resolve(200_000, &AUTO_CONDENSE_POLICY, 0).split(0);
         assert_eq!((tail, restored, digest), (6000, RESTORED_TOKENS, 148_464 / 20));
+    }
+
+    #[test]
+    fn with_recall_the_digest_has_the_share_of_lines_and_files() {
+        let plain = Budget::without_caps(7_000, 7_000, 0);
+        let [plain, with_recall] = [plain, plain.with_recall()].map(|budget| budget.split(0));
+        assert_eq!((plain.digest, plain.restored), (1_000, 3_000));
+        assert_eq!((with_recall.digest, with_recall.restored, with_recall.tail), (3_000, 1_000, plain.tail));
     }
 
     #[test]

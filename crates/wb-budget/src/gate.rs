@@ -31,6 +31,8 @@ pub fn is_over_budget(messages: &[Message], card: &ModelCard, policy: &BudgetPol
 
 /// The most tokens of restored files.
 pub(crate) const RESTORED_TOKENS: u64 = 8000;
+/// The most tokens of restored files and lines if the model can look up what is folded.
+pub(crate) const RESTORED_WITH_RECALL: u64 = 2000;
 /// The most tokens of a digest in a window of common size.
 pub const DIGEST_TOKENS: u64 = 2000;
 /// The most tokens of a digest in a large window.

@@ -67,10 +67,6 @@ impl CondenseOpts {
     }
 }
 
-/// The most tokens of restored files and lines if the model can look up what is folded (measured:
-/// `docs/evaluation/recall.md`).
-const RESTORED_WITH_RECALL: u64 = 2_000;
-
 /// All decisions of a host, with defaults that need no model, key or network.
 #[derive(Clone)]
 pub struct Compactor {
@@ -231,17 +227,16 @@ impl Compactor {
 
     /// Resolves the budget.
     pub fn budget(&self) -> Result<Budget, PolicyError> {
-        if let Some(TargetBudget { target, restored }) = self.target_budget {
-            return Ok(Budget::without_caps(target, restored, self.overhead_tokens));
-        }
-        let mut budget = Budget::resolve(self.card.as_ref(), &self.policy, self.overhead_tokens)?;
-        if self.digest_tokens < budget.digest {
+        let mut budget = match self.target_budget {
+            Some(TargetBudget { target, restored }) => {
+                Budget::without_caps(target, restored, self.overhead_tokens)
+            }
+            None => Budget::resolve(self.card.as_ref(), &self.policy, self.overhead_tokens)?,
+        };
+        if self.target_budget.is_none() && self.digest_tokens < budget.digest {
             (budget.digest, budget.floor) = (self.digest_tokens, 0);
         }
-        if self.recall_tool.is_some() {
-            budget.restored = budget.restored.min(RESTORED_WITH_RECALL);
-        }
-        Ok(budget)
+        Ok(if self.recall_tool.is_some() { budget.with_recall() } else { budget })
     }
 
     /// Sets the budget by which the messages of a transcript weigh about `tokens`, the overhead not

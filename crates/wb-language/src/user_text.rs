@@ -289,15 +289,25 @@ pub fn message_words(content: &Content) -> Option<String> {
     (!words.is_empty() && !is_local_command(&words)).then_some(words)
 }
 
+/// Returns the words with which the user speaks to the model in a message, as [`message_words`].
+pub fn request_words(message: &Message) -> Option<String> {
+    match message {
+        Message::User { content, .. } if is_prompt(message) => message_words(content),
+        _ => None,
+    }
+}
+
 /// Returns whether the user speaks to the model in a message: with words other than a command to
 /// the host, or with a picture alone.
 pub fn is_request(message: &Message) -> bool {
-    match message {
-        Message::User { content, .. } if is_prompt(message) => {
-            content.texts().next().is_none() || message_words(content).is_some()
-        }
-        _ => false,
-    }
+    let is_picture = |content: &Content| content.texts().next().is_none();
+    let is_alone = matches!(message, Message::User { content, .. } if is_picture(content));
+    is_alone && is_prompt(message) || request_words(message).is_some()
+}
+
+/// Returns whether the user's words are the bare name of a command: `/mo`.
+pub fn is_bare_command(words: &str) -> bool {
+    words.starts_with('/') && !words.contains([' ', '\n'])
 }
 
 /// Returns whether the user's words are a command that the host executes itself: `/clear`, `/model

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use memchr::memmem::Finder;
 use wb_budget::{TokenHeuristic, estimate_text};
-use wb_language::user_text::is_request;
+use wb_language::user_text::{is_bare_command, request_words};
 use wb_message::text::one_line;
 use wb_message::tools::normal_path;
 use wb_message::{Message, Pairing, ToolRole, ToolVocabulary, Untrusted, Value, outline};
@@ -44,8 +44,10 @@ pub struct Recall<M = Message> {
     vocabulary: ToolVocabulary,
     words: WordIndex,
     pairing: Pairing,
-    /// The messages from which each turn starts.
+    /// The messages from which each turn starts, numbered as in a digest.
     prompts: Vec<usize>,
+    /// True after a command to the host until something follows: it is no turn then.
+    is_void: bool,
     /// The messages from here on are in the model's context.
     first_visible: usize,
 }
@@ -70,6 +72,7 @@ impl<M: Borrow<Message>> Recall<M> {
             words: WordIndex::default(),
             pairing: Pairing::default(),
             prompts: Vec::new(),
+            is_void: false,
             first_visible: 0,
         }
     }
@@ -78,8 +81,12 @@ impl<M: Borrow<Message>> Recall<M> {
     pub fn push(&mut self, message: M) {
         let said = message.borrow();
         self.pairing.push(said);
-        if is_request(said) {
+        if let Some(words) = request_words(said) {
+            self.prompts.pop_if(|_| self.is_void);
             self.prompts.push(self.messages.len());
+            self.is_void = is_bare_command(&words);
+        } else if matches!(said, Message::Assistant { .. } | Message::BashExecution { .. }) {
+            self.is_void = false;
         }
         let is_answer_of_ours = matches!(said, Message::ToolResult { tool_name, .. } if is_recall(tool_name));
         let is_searched = is_said(said) && !is_answer_of_ours;

@@ -12,6 +12,7 @@ use wb_digest::labels::REFUSED;
 use wb_language::progress_notes::progress_note;
 use wb_language::short_answers::answered_question;
 use wb_language::superseded_statements::{Update, topics};
+use wb_language::user_text::is_bare_command;
 use wb_message::excerpt::excerpt;
 use wb_shell::without_file_bodies;
 
@@ -323,9 +324,8 @@ impl Turns {
 impl Turn {
     /// Reports whether it is a host's command without effect: `/mo`.
     fn is_void(&self) -> bool {
-        let is_command = self.asked.starts_with('/') && !self.asked.contains([' ', '\n']);
         let is_quiet = self.said.is_empty() && self.runs.is_empty() && self.changed.is_empty();
-        is_command && is_quiet && self.answers.is_empty() && self.restored.is_empty()
+        is_bare_command(&self.asked) && is_quiet && self.answers.is_empty() && self.restored.is_empty()
     }
 
     /// Notes what the agent said; a word or two does not replace what says more.

@@ -189,3 +189,26 @@ fn the_index_takes_less_than_sixty_percent_of_the_text() {
     let index = Recall::new(&session, ToolVocabulary::UNIVERSAL).index_bytes();
     assert!(index * 10 < n_bytes * 6, "{index} of {n_bytes}");
 }
+
+#[test]
+fn turns_are_numbered_as_in_a_digest() {
+    let picture = vec![Block::image("image/png", "aGk=")];
+    let session = [
+        Message::user("/mode"),
+        Message::user("Add a cart."),
+        Message::assistant("Done."),
+        Message::user(picture),
+        Message::user("/review"),
+        Message::assistant("Nothing to report."),
+        Message::user("<command-name>/context</command-name><command-args></command-args>"),
+        Message::user("Now the checkout."),
+    ];
+    let mut facts = wb_facts::Facts::default();
+    session.iter().for_each(|message| facts.observe(message, &ToolVocabulary::UNIVERSAL));
+    let recall = Recall::new(&session, ToolVocabulary::UNIVERSAL);
+    let starts = |n: usize| recall.answer(&Question::new(Subject::Turn(n))).excerpts[0].message;
+    let expected: Vec<_> =
+        facts.turns().iter().map(|turn| (turn.number as usize, turn.start as usize)).collect();
+    assert_eq!(expected.iter().map(|(number, _)| (*number, starts(*number))).collect::<Vec<_>>(), expected);
+    assert_eq!(expected, [(1, 1), (2, 4), (3, 7)]);
+}
