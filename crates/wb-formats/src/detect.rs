@@ -1,20 +1,12 @@
 //! Detection of a session's format by its content.
 
 use std::io::Read;
-use std::path::Path;
 
 use memchr::memchr;
 use wb_message::text;
-use wb_record::{
-    Access, Confidence, Document, FileParts, Format, FormatError, History, MemoryParts, ONLY_CONVERSATION,
-    Parts, Probe, Segment, View,
-};
-#[cfg(feature = "sqlite")]
-use wb_record::{Span, sqlite::MAGIC};
+use wb_record::{Confidence, Document, Format, FormatError, MemoryParts, Parts, Probe, Segment, View};
 
-#[cfg(feature = "sqlite")]
-use crate::agents::opencode;
-use crate::formats::{FORMATS, known_formats, row_of};
+use crate::formats::{FORMATS, known_formats};
 use crate::requests::ai_sdk;
 
 /// The start of a zip archive.
@@ -66,64 +58,6 @@ pub fn open(parts: Box<dyn Parts>) -> Result<Box<dyn Document>, FormatError> {
     known(&probe)?.open(parts)
 }
 
-/// Opens the session at a path: a file of any known format, recognized by its content, or the
-/// database of opencode.
-///
-/// The few messages that a compaction leaves may not identify a format. If no format is sure, it is
-/// the one that the list of operations next to the file names, if it reads no fewer of them.
-pub fn open_path(path: &Path, access: Access) -> Result<Box<dyn Document>, FormatError> {
-    open_named(path, access, None)
-}
-
-/// Opens the session at a path as a format, whatever it looks like.
-pub fn open_path_as(
-    path: &Path,
-    access: Access,
-    format: &'static dyn Format,
-) -> Result<Box<dyn Document>, FormatError> {
-    open_named(path, access, Some(format))
-}
-
-fn open_named(
-    path: &Path,
-    access: Access,
-    named: Option<&'static dyn Format>,
-) -> Result<Box<dyn Document>, FormatError> {
-    let parts = match access {
-        Access::Read => FileParts::open_for_reading(path),
-        Access::Write => FileParts::open(path),
-    }?;
-    #[cfg(feature = "sqlite")]
-    if *parts.bytes(&Span { len: MAGIC.len() as u64, ..Span::default() })? == *MAGIC {
-        return opencode::open_database(path, access);
-    }
-    if let Some(named) = named {
-        return named.open(Box::new(parts));
-    }
-    let probe = Probe::new(&parts)?;
-    let detected = known(&probe);
-    let is_sure = detected.as_ref().is_ok_and(|it| it.detect(&probe) == Confidence::Sure);
-    let changed_as = if is_sure { None } else { changed_as(path) };
-    let n_detected = || detected.as_ref().map_or(1, |it| n_messages(*it, &parts));
-    let is_seen = |it: &&dyn Format| detected.as_ref().is_ok_and(|detected| detected.name() == it.name());
-    let is_fit = |it: &&dyn Format| is_seen(it) || n_messages(*it, &parts) >= n_detected();
-    changed_as.filter(is_fit).map_or(detected, Ok)?.open(Box::new(parts))
-}
-
-/// Returns the format of a session that the list of operations next to it names.
-fn changed_as(path: &Path) -> Option<&'static dyn Format> {
-    let path = path.canonicalize().ok()?;
-    let history = History::open_for(&path, Access::Read).ok()?;
-    Some(row_of(history.format()?)?.format)
-}
-
-/// Returns the number of messages that a format reads.
-fn n_messages(format: &dyn Format, parts: &dyn Parts) -> usize {
-    let parts = parts.reopen().map_err(FormatError::from);
-    let view = parts.and_then(|parts| format.open(parts)?.view(ONLY_CONVERSATION));
-    view.map_or(0, |view| view.messages.len())
-}
-
 /// Reads the conversation of a session that was written last.
 pub fn read(input: &mut dyn Read) -> Result<View, FormatError> {
     let document = open(Box::new(MemoryParts::read_from(input)?))?;
@@ -143,7 +77,8 @@ pub fn newest(document: &dyn Document) -> Result<String, FormatError> {
     document.conversations()?.pop().ok_or(FormatError::Empty)
 }
 
-fn known(probe: &Probe) -> Result<&'static dyn Format, FormatError> {
+/// Returns the format of parts that begin like this.
+pub(crate) fn known(probe: &Probe) -> Result<&'static dyn Format, FormatError> {
     let head = &probe.head;
     let visible = head.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(head).trim_ascii_start();
     if visible.is_empty() {

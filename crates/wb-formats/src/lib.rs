@@ -40,6 +40,8 @@ mod agents;
 mod formats;
 mod created;
 mod detect;
+#[cfg(any(unix, windows))]
+mod open_path;
 mod server_pairs;
 mod dialects;
 mod system_and_tools;
@@ -48,9 +50,11 @@ mod table;
 
 pub use agents::{codex, opencode};
 pub use created::Agent;
-pub use detect::{detect, newest, open, open_path, open_path_as, read, segments};
+pub use detect::{detect, newest, open, read, segments};
 pub use dialects::{SentAs, format_of};
 pub use formats::{FORMATS, FormatRow};
+#[cfg(any(unix, windows))]
+pub use open_path::{open_path, open_path_as};
 pub use repair::{SessionRepair, lone_surrogates, repair, repair_checked};
 pub use requests::anthropic_messages::has_anthropic_part;
 pub use requests::native::{Native, write_jsonl};

@@ -1,7 +1,6 @@
 //! The command line.
 
 pub(crate) mod format_option;
-pub(crate) mod strategy;
 pub(crate) mod values;
 pub(crate) mod model;
 #[cfg(feature = "mcp")]
@@ -29,9 +28,9 @@ use crate::args::model::ModelArgs;
 use crate::args::recall::RecallArgs;
 use crate::args::replay::Replay;
 use crate::args::session::SessionCommand;
-use crate::args::strategy::Strategy;
 use crate::args::values::{TargetSize, images, target_size, window};
 use crate::args::write_to::WriteTo;
+use wb_bind::Strategy;
 
 pub(crate) use crate::args::policy::Policy;
 

@@ -9,7 +9,6 @@ use wb_message::Message;
 use wb_record::{Access, ChangeSet, Document, MemoryParts, OperationKind, Parts, Stamp, items};
 
 use crate::args::Compact;
-use crate::args::strategy::Strategy;
 use crate::platform::clock;
 use crate::session::Session;
 use crate::session::config::images;
@@ -20,11 +19,12 @@ use crate::session::model::Model;
 use crate::session::outcome::Outcome;
 use crate::session::output_file::{check_target, write_out};
 use crate::session::report;
-use crate::session::validity::{Validity, otherwise};
+use crate::session::validity::{Validity, otherwise, refuse_new};
 use crate::terminal::escape::file_word;
 use crate::terminal::file_error::not_read;
 use crate::terminal::shell::Shell;
 use crate::terminal::user_error::UserError;
+use wb_bind::Strategy;
 
 /// The answer of `wb compact --json`.
 #[derive(Debug, Serialize)]
@@ -160,7 +160,7 @@ fn changes(session: &Session, outcome: &Outcome, stamp: &Stamp) -> Result<Change
 /// Refuses violations that the session did not have before.
 fn refuse_invalid(session: &Session, after: &Validity) -> Result<(), UserError> {
     let before = || Ok(Validity::new(&session.opened.messages, &SentAs::from_view(&session.opened)));
-    after.refuse_new(&session.file, before, ", or try another --strategy")
+    refuse_new(after, &session.file, before, ", or try another --strategy")
 }
 
 /// Returns the validity of a written session.

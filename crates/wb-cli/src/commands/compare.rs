@@ -9,7 +9,6 @@ use wb_message::Message;
 use wb_replay::{LooseEnds, prompt_texts};
 
 use crate::args::Compare;
-use crate::args::strategy::Strategy;
 use crate::session::Session;
 use crate::session::meter;
 use crate::session::outcome::Outcome;
@@ -19,6 +18,7 @@ use crate::terminal::shell::Shell;
 use crate::terminal::style::{BAD, GOOD};
 use crate::terminal::table::{Cell, Table};
 use crate::terminal::wrap::Page;
+use wb_bind::Strategy;
 
 /// The result of one strategy.
 #[derive(Debug, Serialize)]

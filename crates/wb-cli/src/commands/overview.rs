@@ -9,7 +9,6 @@ use clap::CommandFactory;
 use serde::Serialize;
 use wb_session::iso_ms;
 
-use crate::args::strategy::Strategy;
 use crate::args::{Cli, Policy};
 use crate::platform::clock::unix_ms;
 use crate::platform::environment::Environment;
@@ -23,6 +22,7 @@ use crate::terminal::shell::Shell;
 use crate::terminal::style::{DIM, HEAD};
 use crate::terminal::user_error::UserError;
 use crate::terminal::wrap::{Page, width};
+use wb_bind::Strategy;
 
 /// Sessions that are shown.
 const SHOWN: usize = 5;

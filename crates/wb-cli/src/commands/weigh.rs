@@ -6,7 +6,6 @@ use std::path::Path;
 use anyhow::Result;
 
 use crate::args::Weigh;
-use crate::args::strategy::Strategy;
 use crate::session::Session;
 use crate::session::input_files::{self, InputSource};
 use crate::session::json::{Weighed, words_of};
@@ -21,6 +20,7 @@ use crate::terminal::shell::Shell;
 use crate::terminal::style::DIM;
 use crate::terminal::user_error::UserError;
 use crate::terminal::wrap::{Page, width};
+use wb_bind::Strategy;
 
 const FORMAT_COLUMNS: usize = 11;
 

@@ -15,7 +15,6 @@ use wb_message::text::one_line;
 use wb_passes::ImagePolicy;
 use wb_record::{Abilities, Ability};
 
-use crate::args::strategy::Strategy;
 use crate::args::{ConfigAction, Policy};
 use crate::hosts::HOSTS;
 use crate::platform::environment::Environment;
@@ -24,6 +23,7 @@ use crate::terminal::escape::escaped;
 use crate::terminal::shell::Shell;
 use crate::terminal::style::DIM;
 use crate::terminal::user_error::UserError;
+use wb_bind::Strategy;
 
 /// The characters of a pinned sentence in a digest. Chosen: a rule takes no more.
 const PIN_CHARS: usize = 300;

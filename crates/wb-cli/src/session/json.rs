@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 use wb_formats::Note;
-use wb_message::Message;
 
 use crate::session::Session;
 use crate::session::model::Spent;
@@ -40,7 +39,7 @@ impl<'a> Weighed<'a> {
             limit: session.limit,
             over_budget: session.is_over(),
             anchored: session.measure.anchored,
-            by_kind: by_kind(session),
+            by_kind: session.measure.by_kind(&session.opened.messages),
             overhead: session.measure.overhead_tokens,
             would_cut,
             notes: words_of(&session.opened.notes),
@@ -135,42 +134,4 @@ impl<'a> Compacted<'a> {
 /// Returns the notes on what the reader skipped, as text.
 pub(crate) fn words_of(notes: &[Note]) -> Vec<String> {
     notes.iter().map(ToString::to_string).collect()
-}
-
-/// Adds up the tokens by kind of message; content sent outside the messages is a kind too.
-pub(crate) fn by_kind(session: &Session) -> BTreeMap<&'static str, u64> {
-    let mut kinds = BTreeMap::new();
-    for (at, message) in session.opened.messages.iter().enumerate() {
-        *kinds.entry(kind(message)).or_default() += session.measure.weight(at);
-    }
-    let total: u64 = kinds.values().sum();
-    for tokens in kinds.values_mut() {
-        *tokens = session.measure.scaled(*tokens, total);
-    }
-    let seen: u64 = kinds.values().sum();
-    let rest = session.measure.context_tokens.saturating_sub(seen);
-    if session.measure.overhead_tokens > 0 {
-        kinds.insert(UNSEEN, rest);
-    } else if let Some(most) = kinds.values_mut().max() {
-        // What rounding left.
-        *most += rest;
-    }
-    kinds
-}
-
-/// The kind for tokens that the provider counted and no message shows.
-const UNSEEN: &str = "system_prompt_and_tools";
-
-fn kind(message: &Message) -> &'static str {
-    if wb_message::markers::is_synthetic(message) {
-        return "digests_and_restored_files";
-    }
-    match message {
-        Message::User { .. } => "user",
-        Message::Assistant { .. } => "assistant",
-        Message::ToolResult { .. } => "tool_results",
-        Message::BashExecution { .. } => "shell",
-        Message::Custom { .. } => "custom",
-        Message::BranchSummary { .. } | Message::CompactionSummary { .. } => "digests_and_restored_files",
-    }
 }

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use crate::session::Session;
-use crate::session::json::{by_kind, words_of};
+use crate::session::json::words_of;
 use crate::terminal::escape::escaped;
 use crate::terminal::number::{grouped, grouped_in, messages};
 use crate::terminal::style::{BAD, DIM, GOOD, WARN};
@@ -109,7 +109,7 @@ pub(crate) fn notes(page: &mut Page<'_>, notes: &[String]) -> io::Result<()> {
 
 /// Writes the tokens by kind, largest first.
 pub(crate) fn breakdown(page: &mut Page<'_>, session: &Session) -> io::Result<()> {
-    let mut kinds: Vec<_> = by_kind(session).into_iter().collect();
+    let mut kinds: Vec<_> = session.measure.by_kind(&session.opened.messages).into_iter().collect();
     kinds.sort_by_key(|(_, tokens)| std::cmp::Reverse(*tokens));
     let most = kinds.first().map_or(1, |(_, tokens)| *tokens).max(1);
     let names = kinds.iter().map(|(kind, _)| kind.len()).max().unwrap_or(0);

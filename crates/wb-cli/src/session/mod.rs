@@ -7,7 +7,6 @@ pub(crate) mod copy;
 pub(crate) mod provider_request;
 pub(crate) mod project_file;
 pub(crate) mod config;
-pub(crate) mod known_window;
 pub(crate) mod connect;
 pub(crate) mod model;
 pub(crate) mod input;
@@ -21,31 +20,26 @@ pub(crate) mod outline;
 pub(crate) mod session_line;
 pub(crate) mod report;
 
-use std::borrow::Cow;
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::Path;
-use std::sync::Arc;
 
-use wb_budget::{
-    Catalog, ContextTracker, FittedCounter, ModelCard, WeighedTranscript, budget_limit, prefix_sums,
-};
+use wb_bind::{KnownWindow, Measure, Strategy, WindowFrom, counted_before};
+use wb_budget::{Catalog, ModelCard, budget_limit};
 use wb_conductor::{Compactor, CondenseOpts};
 use wb_facts::Facts;
 use wb_formats::{Document, FormatError, SystemAndTools, View, newest, open_path, open_path_as};
 use wb_message::Message;
 use wb_message::markers::is_synthetic;
 use wb_passes::ImagePolicy;
-use wb_record::{Access, MemoryParts, Note, Segment, UsageAt};
+use wb_record::{Access, MemoryParts, Note};
 use wb_replay::collect_facts;
 
 use crate::args::Policy;
 use crate::args::format_option;
-use crate::args::strategy::Strategy;
 use crate::args::values::TargetSize;
 use crate::session::config::catalog;
 use crate::session::input::other_formats;
-use crate::session::known_window::{KnownWindow, WindowFrom};
 use crate::terminal::file_error::{not_opened_to_write, not_read};
 use crate::terminal::shell::Shell;
 use crate::terminal::user_error::UserError;
@@ -75,126 +69,6 @@ pub(crate) struct Session {
     recall_tool: Option<String>,
     /// The token limit.
     pub(crate) limit: u64,
-}
-
-/// The weight of a session.
-pub(crate) struct Measure {
-    /// Tokens that the context holds.
-    pub(crate) context_tokens: u64,
-    /// Indicates that the weight is based on the provider's count.
-    pub(crate) anchored: bool,
-    /// The tokens sent outside the messages, as far as the provider's counts or a request reveal
-    /// them: system prompt and tools.
-    pub(crate) overhead_tokens: u64,
-    /// The overhead that is left out because it would leave no room in a smaller window.
-    pub(crate) left_out_tokens: u64,
-    /// The weight of each message, on the provider's scale.
-    tracker: ContextTracker,
-}
-
-impl Measure {
-    /// Weighs messages and anchors the weight on the providers' counts. If they counted nothing
-    /// since a compaction, `before` supplies the overhead; a request contains it.
-    fn new(
-        opened: &View,
-        outside: &SystemAndTools,
-        before: Option<&Segment>,
-        card: &ModelCard,
-        policy: &Policy,
-    ) -> Self {
-        let tracker = tracker_of(opened.model.as_deref());
-        let said_tokens = outside.tokens(&*tracker.calibrated());
-        let mut tracker = tracker.with_overhead_tokens(said_tokens);
-        let limit = limit(card, policy);
-        // A window that fit what was counted also fit the overhead; a smaller one is only tried
-        // out.
-        let (mut held, mut most_overhead) = (true, 0);
-        let mut look = |tracker: &ContextTracker| {
-            held &= tracker.context_tokens() <= card.context_window;
-            // With a large count for little text, a small context appears to be mostly overhead.
-            most_overhead =
-                most_overhead.max(tracker.overhead_tokens()).max(tracker.overhead_tokens_at(limit));
-        };
-        if let Some(Segment { messages, usage, .. }) = before {
-            follow(&mut tracker, messages, usage);
-            look(&tracker);
-            tracker.rebuild(&opened.messages);
-        } else {
-            follow(&mut tracker, &opened.messages, &opened.usage);
-        }
-        look(&tracker);
-        if held || said_tokens > 0 || most_overhead <= limit / 2 {
-            let overhead_tokens = tracker.overhead_tokens();
-            let anchored = tracker.estimate(card).anchored;
-            let context_tokens = tracker.context_tokens();
-            return Self { context_tokens, anchored, overhead_tokens, left_out_tokens: 0, tracker };
-        }
-        let context_tokens = (0..tracker.len()).filter_map(|at| tracker.weight(at)).sum();
-        Self { context_tokens, anchored: false, overhead_tokens: 0, left_out_tokens: most_overhead, tracker }
-    }
-
-    /// Returns the weight of a message.
-    pub(crate) fn weight(&self, at: usize) -> u64 {
-        self.tracker.weight(at).unwrap_or(0)
-    }
-
-    /// Returns the session's messages as they were weighed.
-    pub(crate) fn view<'a>(&'a mut self, messages: &'a [Message]) -> WeighedTranscript<'a> {
-        // Each message separately, as new messages are weighed.
-        let weights = (0..messages.len()).map(|at| self.weight(at));
-        let prefix = Cow::Owned(prefix_sums(weights));
-        WeighedTranscript { prefix, ..self.tracker.view(messages) }
-    }
-
-    /// Returns whether the provider's counts reveal the overhead.
-    pub(crate) fn is_overhead_known(&self) -> bool {
-        self.overhead_tokens + self.left_out_tokens > 0 || self.tracker.is_calibrated()
-    }
-
-    /// Returns the size of the context once its messages weigh `tokens`, by the same measure.
-    pub(crate) fn context_tokens_at(&self, tokens: u64) -> u64 {
-        let is_left_out = self.left_out_tokens > 0;
-        tokens + if is_left_out { 0 } else { self.tracker.overhead_tokens_at(tokens) }
-    }
-
-    /// Scales weights of messages, `total` in all, down to the provider's count, if they were too
-    /// high.
-    pub(crate) fn scaled(&self, tokens: u64, total: u64) -> u64 {
-        let counted = self.context_tokens.saturating_sub(self.overhead_tokens);
-        let scaled = u128::from(tokens) * u128::from(counted.min(total)) / u128::from(total.max(1));
-        u64::try_from(scaled).unwrap_or(tokens)
-    }
-}
-
-/// Adds messages and the provider's counts for them.
-fn follow(tracker: &mut ContextTracker, messages: &[Message], usage: &[UsageAt]) {
-    let mut usage = usage.iter().peekable();
-    for (at, message) in messages.iter().enumerate() {
-        tracker.push(message);
-        while let Some(counted) = usage.next_if(|usage| usage.at == at) {
-            let id = counted.model.clone().unwrap_or_default();
-            // A refused count leaves the estimate unchanged, and the meter shows it.
-            let _ = tracker.anchor(at, &counted.usage, Some(&ModelCard { id, ..ModelCard::default() }));
-        }
-    }
-}
-
-/// Returns the last segment before the present one in which something was counted, if nothing was
-/// counted since.
-fn counted_before(document: &dyn Document, conversation: &str, opened: &View) -> Option<Segment> {
-    if !opened.usage.is_empty() || !opened.is_compacted() {
-        return None;
-    }
-    let newest_first = document.segments(conversation).ok()?.rev();
-    newest_first.map_while(Result::ok).find(|segment| !segment.usage.is_empty())
-}
-
-/// Starts a tracker that estimates as fits the model's family, if that is known.
-pub(crate) fn tracker_of(model: Option<&str>) -> ContextTracker {
-    match model.and_then(FittedCounter::from_model_id) {
-        Some(counter) => ContextTracker::with_counter(Arc::new(counter)),
-        None => ContextTracker::new(),
-    }
 }
 
 impl Session {
@@ -245,8 +119,8 @@ impl Session {
         let card = card(&opened, window);
         let before = counted_before(document.as_ref(), &conversation, &opened);
         let outside = SystemAndTools::from_document(document.as_ref()).unwrap_or_default();
-        let measure = Measure::new(&opened, &outside, before.as_ref(), &card, &policy);
         let limit = limit(&card, &policy);
+        let measure = Measure::new(&opened, &outside, before.as_ref(), &card, limit);
         let images = ImagePolicy::default();
         Self {
             file,
@@ -322,7 +196,7 @@ impl Session {
             .policy(self.policy.budget())
             .pipeline(self.strategy.within(self.images, &self.document.abilities()))
             .vocabulary(self.opened.vocabulary)
-            .counter(self.measure.tracker.calibrated())
+            .counter(self.measure.counter())
             .overhead_tokens(self.measure.overhead_tokens)
             .redact(self.redacts);
         match &self.recall_tool {

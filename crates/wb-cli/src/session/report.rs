@@ -9,13 +9,13 @@ use wb_summarize::NoDigest;
 
 use super::meter;
 use super::outline;
-use crate::args::strategy::Strategy;
 use crate::session::Session;
 use crate::session::outcome::{Outcome, missed};
 use crate::terminal::escape::{escaped, file_word};
 use crate::terminal::number::{count, grouped, grouped_in, messages};
 use crate::terminal::style::{DIM, HEAD, WARN};
 use crate::terminal::wrap::{Page, width};
+use wb_bind::Strategy;
 
 /// Writes the meters before and after and a line per stage.
 pub(crate) fn summary(page: &mut Page<'_>, session: &Session, outcome: &Outcome) -> io::Result<()> {

@@ -18,7 +18,6 @@ use self::checks::{CHECKS, too_large, untrue_summary};
 use self::examination::Examination;
 use self::problem::Problem;
 use self::remedies::is_repairable;
-use crate::args::strategy::Strategy;
 use crate::args::{Doctor, Policy};
 use crate::session::Session;
 use crate::session::agent_folders::newest_session;
@@ -32,6 +31,7 @@ use crate::terminal::shell::Shell;
 use crate::terminal::style::{BAD, DIM, GOOD};
 use crate::terminal::user_error::UserError;
 use crate::terminal::wrap::Page;
+use wb_bind::Strategy;
 
 /// The answer of `wb doctor --json`.
 #[derive(Debug, Serialize)]

@@ -17,10 +17,11 @@ use wb_record::{Access, BorrowedPart, DelegatedCompaction, Document, MemoryParts
 
 use super::protocol::{Action, Answer, Place, Report, Request, Source, VERSION};
 use crate::args::Policy;
+use crate::session::Session;
 use crate::session::config::{AN_ANSWER_HOLDS, Config, Pin};
 use crate::session::outcome::Outcome;
 use crate::session::validity::Validity;
-use crate::session::{Measure, Session};
+use wb_bind::Measure;
 
 /// Tokens of messages that need not become less than three quarters of it.
 const FEW_TOKENS: u64 = 12_000;

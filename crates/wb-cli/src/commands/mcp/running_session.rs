@@ -9,13 +9,13 @@ use wb_message::{Message, Value};
 use wb_recall::Recall;
 
 use crate::args::Policy;
-use crate::args::strategy::Strategy;
 use crate::commands::recall::{find_session, session_index};
 use crate::session::Session;
 use crate::session::config::Config;
 use crate::terminal::number::{grouped, messages};
 use crate::terminal::shell::Shell;
 use crate::terminal::user_error::UserError;
+use wb_bind::Strategy;
 
 /// The newest session of a project, and its index as long as the file does not change.
 pub(crate) struct RunningSession {

@@ -10,9 +10,9 @@ use wb_session::{Context, FileLists, Session, SessionError};
 use wb_summarize::NoDigest;
 
 use super::find::first_of;
-use crate::session::tracker_of;
 use crate::terminal::number::grouped;
 use crate::terminal::wrap::Page;
+use wb_bind::tracker_of;
 
 /// The most files of each list to show.
 const SHOWN_FILES: usize = 5;

@@ -14,7 +14,7 @@ use super::session_log::{self, OpenLog};
 use crate::args::session::SessionChange;
 use crate::platform::clock::{ids, unix_ms};
 use crate::session::output_file::write_whole;
-use crate::session::validity::Validity;
+use crate::session::validity::{Validity, refuse_new};
 use crate::terminal::escape::{file_word, shell_word};
 use crate::terminal::user_error::UserError;
 
@@ -140,7 +140,7 @@ fn refuse_invalid(file: &str, session: &Session, digest: &EntryId) -> Result<(),
         Ok(Validity::new(&context.messages, &SentAs::from_format("pi", None)))
     };
     let parent = session.tree().node(digest).and_then(|node| node.parent_id);
-    validity(session.leaf())?.refuse_new(file, || validity(parent.as_ref()), "")
+    refuse_new(&validity(session.leaf())?, file, || validity(parent.as_ref()), "")
 }
 
 /// Returns a session of an older layout in the present one, in memory.

@@ -3,8 +3,7 @@
 use wb_budget::catalog::DEFAULT_WINDOW;
 use wb_budget::{Catalog, UnknownModel};
 use wb_formats::{UsageAt, View};
-
-use crate::terminal::number::grouped;
+use wb_message::number::grouped;
 
 /// The window that Claude Code gives a model without `[1m]` in its name, whatever the model
 /// supports.
@@ -13,28 +12,47 @@ const CLAUDE_CODE: &str = "claude-code";
 
 /// A window and its source.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct KnownWindow {
-    pub(crate) tokens: u64,
-    pub(crate) from: WindowFrom,
+pub struct KnownWindow {
+    /// The window in tokens.
+    pub tokens: u64,
+    /// The source of the figure.
+    pub from: WindowFrom,
 }
 
 /// The source of a window's size.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum WindowFrom {
+pub enum WindowFrom {
     /// `--window`, or the requesting host.
     Option,
     /// The session's file.
     File,
     /// The catalog, under this id and of this day.
-    Model { id: String, as_of: String },
+    Model {
+        /// The model.
+        id: String,
+        /// The day.
+        as_of: String,
+    },
     /// The agent, which limits this model's window.
-    Agent { id: String },
+    Agent {
+        /// The model.
+        id: String,
+    },
     /// The suffix of the model's name, such as `[1m]`.
-    Name { id: String },
+    Name {
+        /// The model.
+        id: String,
+    },
     /// A prompt that was answered although it is larger than the window known or assumed.
-    Count { tokens: u64 },
+    Count {
+        /// The tokens of the prompt.
+        tokens: u64,
+    },
     /// The catalog has this model, which differs in the last number of its version alone.
-    Relative { id: String },
+    Relative {
+        /// The model.
+        id: String,
+    },
     /// None: the file names no model.
     Nobody,
     /// None: the catalog does not have the model.
@@ -44,7 +62,7 @@ pub(crate) enum WindowFrom {
 impl KnownWindow {
     /// Takes the user's window, or the file's, or the catalog's for the model in the file, or the
     /// default.
-    pub(crate) fn new(asked: Option<u64>, view: &View, catalog: &Catalog) -> Self {
+    pub fn new(asked: Option<u64>, view: &View, catalog: &Catalog) -> Self {
         if let Some(tokens) = asked {
             return Self { tokens, from: WindowFrom::Option };
         }
@@ -129,12 +147,12 @@ fn window_in_name(id: &str) -> Option<u64> {
 
 impl WindowFrom {
     /// Returns whether nothing but a guess says how large the window is.
-    pub(crate) fn is_guess(&self) -> bool {
+    pub fn is_guess(&self) -> bool {
         matches!(self, Self::Count { .. } | Self::Relative { .. } | Self::Nobody | Self::Unknown(_))
     }
 
     /// Returns one word for machines.
-    pub(crate) fn word(&self) -> &'static str {
+    pub fn word(&self) -> &'static str {
         match self {
             Self::Option => "option",
             Self::File => "file",
@@ -147,7 +165,7 @@ impl WindowFrom {
     }
 
     /// Explains the source of a window; none if the user or the file set it.
-    pub(crate) fn in_words(&self, tokens: u64) -> Option<String> {
+    pub fn in_words(&self, tokens: u64) -> Option<String> {
         let tokens = grouped(tokens);
         Some(match self {
             Self::Option | Self::File => return None,

@@ -1,13 +1,16 @@
 //! The strategies that a session can be condensed with: the presets of the pipeline.
 
-use clap::ValueEnum;
+use serde::Deserialize;
 use wb_conductor::{Pipeline, Step};
 use wb_passes::{Effect, ImagePolicy, pass_entry};
 use wb_record::Abilities;
 
 /// A compaction strategy.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Strategy {
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub enum Strategy {
     /// Replace the head with one digest, keep the recent tail, restore files
     #[default]
     WindowBudget,
@@ -20,9 +23,11 @@ pub(crate) enum Strategy {
 }
 
 impl Strategy {
-    pub(crate) const ALL: [Self; 4] = [Self::WindowBudget, Self::ThreeLevel, Self::Policy, Self::Ladder];
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::WindowBudget, Self::ThreeLevel, Self::Policy, Self::Ladder];
 
-    pub(crate) fn name(self) -> &'static str {
+    /// Returns its name, that of the preset.
+    pub fn name(self) -> &'static str {
         match self {
             Self::WindowBudget => "window-budget",
             Self::ThreeLevel => "three-level",
@@ -32,19 +37,19 @@ impl Strategy {
     }
 
     /// Returns the preset of this name.
-    pub(crate) fn pipeline(self) -> Pipeline {
+    pub fn pipeline(self) -> Pipeline {
         Pipeline::preset(self.name()).unwrap_or_default()
     }
 
     /// Returns why a format cannot hold its result; nothing if it can.
-    pub(crate) fn why_not_held(self, able: &Abilities) -> Option<&'static str> {
+    pub fn why_not_held(self, able: &Abilities) -> Option<&'static str> {
         let inside = || if self.digests() { None } else { able.fold_inside.why_not() };
         able.fold_head.why_not().or_else(inside)
     }
 
     /// Returns its pipeline after a policy for images, without the steps that a format cannot hold
     /// in addition to the digest; all steps if the format cannot hold the result in any case.
-    pub(crate) fn within(self, images: ImagePolicy, able: &Abilities) -> Pipeline {
+    pub fn within(self, images: ImagePolicy, able: &Abilities) -> Pipeline {
         let mut pipeline = self.pipeline().images(images);
         if self.why_not_held(able).is_some() {
             return pipeline;
@@ -63,7 +68,7 @@ impl Strategy {
     }
 
     /// Returns the steps that a format cannot hold in addition to the digest, and why.
-    pub(crate) fn left_out(self, images: ImagePolicy, able: &Abilities) -> Vec<(String, &'static str)> {
+    pub fn left_out(self, images: ImagePolicy, able: &Abilities) -> Vec<(String, &'static str)> {
         if self.why_not_held(able).is_some() {
             return Vec::new();
         }
@@ -72,7 +77,7 @@ impl Strategy {
     }
 
     /// Returns whether it writes a digest.
-    pub(crate) fn digests(self) -> bool {
+    pub fn digests(self) -> bool {
         self.pipeline().steps.iter().any(|step| matches!(step, Step::Digest(_)))
     }
 }

@@ -1,0 +1,173 @@
+//! The weight of a session: each message, and what is sent outside of them.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use wb_budget::{ContextTracker, FittedCounter, ModelCard, TokenCounter, WeighedTranscript, prefix_sums};
+use wb_formats::{Document, Segment, SystemAndTools, UsageAt, View};
+use wb_message::Message;
+use wb_message::markers::is_synthetic;
+
+/// The weight of a session.
+#[derive(Debug)]
+pub struct Measure {
+    /// Tokens that the context holds.
+    pub context_tokens: u64,
+    /// Indicates that the weight is based on the provider's count.
+    pub anchored: bool,
+    /// The tokens sent outside the messages, as far as the provider's counts or a request reveal
+    /// them: system prompt and tools.
+    pub overhead_tokens: u64,
+    /// The overhead that is left out because it would leave no room in a smaller window.
+    pub left_out_tokens: u64,
+    /// The weight of each message, on the provider's scale.
+    tracker: ContextTracker,
+}
+
+impl Measure {
+    /// Weighs messages and anchors the weight on the providers' counts. If they counted nothing
+    /// since a compaction, `before` supplies the overhead; a request contains it.
+    pub fn new(
+        opened: &View,
+        outside: &SystemAndTools,
+        before: Option<&Segment>,
+        card: &ModelCard,
+        limit: u64,
+    ) -> Self {
+        let tracker = tracker_of(opened.model.as_deref());
+        let said_tokens = outside.tokens(&*tracker.calibrated());
+        let mut tracker = tracker.with_overhead_tokens(said_tokens);
+        // A window that fit what was counted also fit the overhead; a smaller one is only tried
+        // out.
+        let (mut held, mut most_overhead) = (true, 0);
+        let mut look = |tracker: &ContextTracker| {
+            held &= tracker.context_tokens() <= card.context_window;
+            // With a large count for little text, a small context appears to be mostly overhead.
+            most_overhead =
+                most_overhead.max(tracker.overhead_tokens()).max(tracker.overhead_tokens_at(limit));
+        };
+        if let Some(Segment { messages, usage, .. }) = before {
+            follow(&mut tracker, messages, usage);
+            look(&tracker);
+            tracker.rebuild(&opened.messages);
+        } else {
+            follow(&mut tracker, &opened.messages, &opened.usage);
+        }
+        look(&tracker);
+        if held || said_tokens > 0 || most_overhead <= limit / 2 {
+            let overhead_tokens = tracker.overhead_tokens();
+            let anchored = tracker.estimate(card).anchored;
+            let context_tokens = tracker.context_tokens();
+            return Self { context_tokens, anchored, overhead_tokens, left_out_tokens: 0, tracker };
+        }
+        let context_tokens = (0..tracker.len()).filter_map(|at| tracker.weight(at)).sum();
+        Self { context_tokens, anchored: false, overhead_tokens: 0, left_out_tokens: most_overhead, tracker }
+    }
+
+    /// Returns the weight of a message.
+    pub fn weight(&self, at: usize) -> u64 {
+        self.tracker.weight(at).unwrap_or(0)
+    }
+
+    /// Returns the counter that weighs on this scale.
+    pub fn counter(&self) -> Arc<dyn TokenCounter> {
+        self.tracker.calibrated()
+    }
+
+    /// Returns the session's messages as they were weighed.
+    pub fn view<'a>(&'a mut self, messages: &'a [Message]) -> WeighedTranscript<'a> {
+        // Each message separately, as new messages are weighed.
+        let weights = (0..messages.len()).map(|at| self.weight(at));
+        let prefix = Cow::Owned(prefix_sums(weights));
+        WeighedTranscript { prefix, ..self.tracker.view(messages) }
+    }
+
+    /// Returns whether the provider's counts reveal the overhead.
+    pub fn is_overhead_known(&self) -> bool {
+        self.overhead_tokens + self.left_out_tokens > 0 || self.tracker.is_calibrated()
+    }
+
+    /// Returns the size of the context once its messages weigh `tokens`, by the same measure.
+    pub fn context_tokens_at(&self, tokens: u64) -> u64 {
+        let is_left_out = self.left_out_tokens > 0;
+        tokens + if is_left_out { 0 } else { self.tracker.overhead_tokens_at(tokens) }
+    }
+
+    /// Scales weights of messages, `total` in all, down to the provider's count, if they were too
+    /// high.
+    pub fn scaled(&self, tokens: u64, total: u64) -> u64 {
+        let counted = self.context_tokens.saturating_sub(self.overhead_tokens);
+        let scaled = u128::from(tokens) * u128::from(counted.min(total)) / u128::from(total.max(1));
+        u64::try_from(scaled).unwrap_or(tokens)
+    }
+
+    /// Adds up the tokens by kind of message; content sent outside the messages is a kind too.
+    pub fn by_kind(&self, messages: &[Message]) -> BTreeMap<&'static str, u64> {
+        let mut kinds = BTreeMap::new();
+        for (at, message) in messages.iter().enumerate() {
+            *kinds.entry(kind(message)).or_default() += self.weight(at);
+        }
+        let total: u64 = kinds.values().sum();
+        for tokens in kinds.values_mut() {
+            *tokens = self.scaled(*tokens, total);
+        }
+        let seen: u64 = kinds.values().sum();
+        let rest = self.context_tokens.saturating_sub(seen);
+        if self.overhead_tokens > 0 {
+            kinds.insert(UNSEEN, rest);
+        } else if let Some(most) = kinds.values_mut().max() {
+            // What rounding left.
+            *most += rest;
+        }
+        kinds
+    }
+}
+
+/// Adds messages and the provider's counts for them.
+fn follow(tracker: &mut ContextTracker, messages: &[Message], usage: &[UsageAt]) {
+    let mut usage = usage.iter().peekable();
+    for (at, message) in messages.iter().enumerate() {
+        tracker.push(message);
+        while let Some(counted) = usage.next_if(|usage| usage.at == at) {
+            let id = counted.model.clone().unwrap_or_default();
+            // A refused count leaves the estimate unchanged, and the meter shows it.
+            let _ = tracker.anchor(at, &counted.usage, Some(&ModelCard { id, ..ModelCard::default() }));
+        }
+    }
+}
+
+/// Returns the last segment before the present one in which something was counted, if nothing was
+/// counted since.
+pub fn counted_before(document: &dyn Document, conversation: &str, opened: &View) -> Option<Segment> {
+    if !opened.usage.is_empty() || !opened.is_compacted() {
+        return None;
+    }
+    let newest_first = document.segments(conversation).ok()?.rev();
+    newest_first.map_while(Result::ok).find(|segment| !segment.usage.is_empty())
+}
+
+/// Starts a tracker that estimates as fits the model's family, if that is known.
+pub fn tracker_of(model: Option<&str>) -> ContextTracker {
+    match model.and_then(FittedCounter::from_model_id) {
+        Some(counter) => ContextTracker::with_counter(Arc::new(counter)),
+        None => ContextTracker::new(),
+    }
+}
+
+/// The kind for tokens that the provider counted and no message shows.
+const UNSEEN: &str = "system_prompt_and_tools";
+
+fn kind(message: &Message) -> &'static str {
+    if is_synthetic(message) {
+        return "digests_and_restored_files";
+    }
+    match message {
+        Message::User { .. } => "user",
+        Message::Assistant { .. } => "assistant",
+        Message::ToolResult { .. } => "tool_results",
+        Message::BashExecution { .. } => "shell",
+        Message::Custom { .. } => "custom",
+        Message::BranchSummary { .. } | Message::CompactionSummary { .. } => "digests_and_restored_files",
+    }
+}
